@@ -1,0 +1,60 @@
+/** The agent's own credential: made here, stored before it is used, traded once for a join token. */
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { MusterError } from '@muster/common/errors';
+import { writeFileDurably } from '@muster/common/files';
+
+export interface StoredCredential {
+  readonly nodeName: string;
+  readonly credential: string;
+  /** The coordinator has taken it. */
+  readonly joined: boolean;
+}
+
+export interface CredentialFile {
+  read(): StoredCredential | null;
+  write(stored: StoredCredential): void;
+}
+
+/** `credential` in the agent's data directory, mode 0600. */
+export function credentialFile(dataDir: string): CredentialFile {
+  const path = join(dataDir, 'credential');
+  return {
+    read: () => (existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as StoredCredential) : null),
+    write: (stored) => writeFileDurably(path, `${JSON.stringify(stored)}\n`, 0o600),
+  };
+}
+
+/**
+ * The credential to present, joining the cluster first if that has not happened yet.
+ * @param join trades the token; safe to repeat with the same credential
+ * @throws {MusterError} when there is neither a credential nor a token, or the directory is another node's
+ */
+export async function obtainCredential(
+  file: CredentialFile,
+  nodeName: string,
+  joinToken: string | null,
+  join: (joinToken: string, credential: string) => Promise<void>,
+): Promise<string> {
+  const stored = file.read();
+  if (stored !== null && stored.nodeName !== nodeName) {
+    throw new MusterError(
+      'failed_precondition',
+      `this data directory belongs to node ${stored.nodeName}, not ${nodeName}: use --name ${stored.nodeName}, or another --data`,
+    );
+  }
+  if (stored?.joined === true) return stored.credential;
+  if (joinToken === null) {
+    throw new MusterError(
+      'unauthenticated',
+      `node ${nodeName} has not joined yet: make a token with \`muster token create ${nodeName}\` and start the agent ` +
+        'with it in MUSTER_JOIN_TOKEN or --join-token-file',
+    );
+  }
+  const credential = stored?.credential ?? `muster_agent_${randomBytes(32).toString('base64url')}`;
+  file.write({ nodeName, credential, joined: false });
+  await join(joinToken, credential);
+  file.write({ nodeName, credential, joined: true });
+  return credential;
+}

@@ -1,0 +1,168 @@
+/**
+ * What the engine is asked to run, as a pure function of the launch and of what the engine can do.
+ *
+ * How a task's output reaches `<directory>/output.log`. The engine reads stdout and stderr through two pipes, so it cannot
+ * know in which order a task wrote to both; it also costs five seconds of CPU per million lines to read back, and loses the
+ * end of a followed log now and then (docs/decisions/docker-client.md has the measurements). So the file itself is mounted
+ * into the container and the image's own shell opens it for the command, then becomes the command: `file`. The kernel keeps
+ * the order, nothing runs between task and file, and an agent that is away is not missed. Where the image has no shell, or
+ * a shell would not pass the environment on, or SELinux forbids the mount, the engine keeps the output and the driver
+ * copies it: `engine` (engineOutput.ts).
+ */
+import type { TaskKey, TaskLaunch } from '../driver.ts';
+import type { ImageDetails } from './engineAnswers.ts';
+import { deviceRequests, type GpuWay, visibleDevices } from './gpuRequests.ts';
+
+export type OutputWay = 'file' | 'engine';
+
+export interface Identity {
+  /** Tells the containers of several agents on one machine apart. */
+  readonly agentId: string;
+  /** Of the machine's current boot. */
+  readonly bootId: string;
+}
+
+export interface ContainerPlan extends Identity {
+  readonly launch: TaskLaunch;
+  readonly image: ImageDetails;
+  readonly output: OutputWay;
+  readonly gpuWay: GpuWay;
+  /** The engine can put its init in front of the command. */
+  readonly init: boolean;
+  /** A network mode of the engine, such as `host` or `bridge`. */
+  readonly network: string;
+}
+
+export const labels = {
+  task: 'muster.task',
+  agent: 'muster.agent',
+  boot: 'muster.boot',
+  output: 'muster.output',
+} as const;
+
+export const SHELL = '/bin/sh';
+/** In the root of the container, where no volume can hide it. */
+const OUTPUT_IN_CONTAINER = '/.muster/output.log';
+const SHELL_SCRIPT = `exec "$0" "$@" >>${OUTPUT_IN_CONTAINER} 2>&1`;
+
+const MEBIBYTE = 1024 * 1024;
+/** The engine's default of 64 MiB ends data loaders and NCCL with a bus error. A limit: unused pages cost nothing. */
+const SHM_BYTES_PER_GPU = 1024 * MEBIBYTE;
+/** Threads count. Eight ranks with their data loaders stay below a third of this; a fork bomb does not. */
+const PIDS_MAX = 32_768;
+const GPU_STACK_BYTES = 64 * MEBIBYTE;
+
+/**
+ * Training images run as root inside, chown what they unpack and drop to a user, so CHOWN, DAC_OVERRIDE, FOWNER, FSETID,
+ * KILL, SETGID, SETUID and SETPCAP stay: without them ordinary images break. These six go. On the host's network NET_RAW
+ * would let a task read and forge the node's packets and NET_BIND_SERVICE pose as one of its services; the others are of
+ * use only for breaking out.
+ */
+const DROPPED_CAPABILITIES = ['NET_RAW', 'NET_BIND_SERVICE', 'MKNOD', 'AUDIT_WRITE', 'SETFCAP', 'SYS_CHROOT'];
+
+/** Container names are unique per engine: a second container for the same task cannot be made, whatever we forget. */
+export function containerName(key: TaskKey): string {
+  return `muster-${key.replaceAll('.', '-')}`;
+}
+
+/** The image's entrypoint stays in front, as with `docker run`; a command replaces only the image's own command. */
+export function argvOf(launch: TaskLaunch, image: ImageDetails): readonly string[] {
+  return [...image.entrypoint, ...(launch.command.length > 0 ? launch.command : image.command)];
+}
+
+/** A shell drops variables whose names it could not say itself. */
+export function survivesShell(launch: TaskLaunch, image: ImageDetails): boolean {
+  const names = [...Object.keys(launch.env), ...image.env.map((entry) => entry.split('=', 1)[0] ?? '')];
+  return names.every((name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
+}
+
+/**
+ * Where a command may be found, as `execvp` looks for it.
+ * @param env `NAME=value` each, as the container will have it
+ */
+export function commandPaths(command: string, workdir: string, env: readonly string[]): readonly string[] {
+  if (command.includes('/')) return [command.startsWith('/') ? command : `${workdir}/${command}`];
+  const path = env.findLast((entry) => entry.startsWith('PATH='))?.slice('PATH='.length);
+  // What the engine itself sets where the image says nothing.
+  const folders = path ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+  return folders
+    .split(':')
+    .map((folder) => (folder === '' ? `${workdir}/${command}` : `${folder}/${command}`));
+}
+
+/** The body of `POST /containers/create`. */
+export function containerSpec(plan: ContainerPlan): object {
+  const { launch } = plan;
+  const argv = argvOf(launch, plan.image);
+  return {
+    Image: launch.image,
+    ...(plan.output === 'file'
+      ? { Entrypoint: [SHELL, '-c', SHELL_SCRIPT], Cmd: argv }
+      : { Entrypoint: argv.slice(0, 1), Cmd: argv.slice(1) }),
+    Env: Object.entries(environment(plan)).map(([name, value]) => `${name}=${value}`),
+    ...(launch.workdir === null ? {} : { WorkingDir: launch.workdir }),
+    ...(launch.user === null ? {} : { User: launch.user }),
+    Labels: {
+      [labels.task]: launch.key,
+      [labels.agent]: plan.agentId,
+      [labels.boot]: plan.bootId,
+      [labels.output]: plan.output,
+    },
+    HostConfig: hostConfig(plan),
+  };
+}
+
+function environment({ launch, gpuWay }: ContainerPlan): Record<string, string> {
+  const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
+  return {
+    ...(hasDevices ? { NVIDIA_DRIVER_CAPABILITIES: 'compute,utility' } : {}),
+    ...launch.env,
+    // The last word is ours: images of NVIDIA say `all`, and where the NVIDIA runtime is the engine's default that would
+    // open every GPU of the node to a task that has none of them.
+    NVIDIA_VISIBLE_DEVICES: visibleDevices(launch.gpus, gpuWay),
+  };
+}
+
+function hostConfig({ launch, gpuWay, init, network, output }: ContainerPlan): object {
+  const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
+  const shmBytes =
+    launch.shmMb === null ? SHM_BYTES_PER_GPU * Math.max(1, launch.gpus.length) : launch.shmMb * MEBIBYTE;
+  return {
+    NetworkMode: network,
+    // Muster alone decides what runs again, and as which attempt.
+    RestartPolicy: { Name: 'no' },
+    // As PID 1 a program without a handler for SIGTERM would not feel it, and nobody would reap its orphans.
+    ...(init ? { Init: true } : {}),
+    Mounts: [
+      ...(output === 'file' ? [bindMount(`${launch.directory}/output.log`, OUTPUT_IN_CONTAINER, false)] : []),
+      ...launch.volumes.map((volume) => bindMount(volume.source, volume.target, volume.readOnly)),
+    ],
+    ShmSize: shmBytes,
+    // Equal to the memory: else the engine grants as much again in swap, and a job that leaks slows the node for hours.
+    ...(launch.memoryMb === null
+      ? {}
+      : { Memory: launch.memoryMb * MEBIBYTE, MemorySwap: launch.memoryMb * MEBIBYTE }),
+    ...(launch.cpus === null ? {} : { NanoCpus: Math.round(launch.cpus * 1e9) }),
+    PidsLimit: PIDS_MAX,
+    CapDrop: DROPPED_CAPABILITIES,
+    SecurityOpt: ['no-new-privileges:true'],
+    // Pinned host memory and RDMA need locked pages; deep stacks of compiled kernels overflow the usual 8 MiB.
+    ...(hasDevices
+      ? {
+          Ulimits: [
+            { Name: 'memlock', Soft: -1, Hard: -1 },
+            { Name: 'stack', Soft: GPU_STACK_BYTES, Hard: GPU_STACK_BYTES },
+          ],
+        }
+      : {}),
+    DeviceRequests: deviceRequests(launch.gpus, gpuWay),
+    // `local` keeps bytes as they are, where json-file replaces what is no UTF-8, also a character that a part of a long
+    // line ends within. Its rotation (100 MB by default) would lose the beginning before we read it.
+    LogConfig: { Type: 'local', Config: { 'max-size': '1000t', 'max-file': '1', compress: 'false' } },
+  };
+}
+
+/** A mount, not a bind: the engine would make a missing source of a bind as an empty directory that belongs to root. */
+function bindMount(source: string, target: string, readOnly: boolean): object {
+  return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly };
+}

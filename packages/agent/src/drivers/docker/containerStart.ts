@@ -1,0 +1,165 @@
+/** From a launch to a running container. Whatever goes wrong on the way, no container is left behind. */
+import { open } from 'node:fs/promises';
+import type { Logger } from '@muster/common/log';
+import type { TaskLaunch } from '../driver.ts';
+import { DriverError } from '../errors.ts';
+import {
+  argvOf,
+  commandPaths,
+  containerName,
+  containerSpec,
+  type Identity,
+  labels,
+  type OutputWay,
+  SHELL,
+  survivesShell,
+} from './containerSpec.ts';
+import type { Engine } from './engine.ts';
+import type { Container, EngineInfo, ImageDetails } from './engineAnswers.ts';
+import { EngineError } from './engineHttp.ts';
+import { chooseGpuWay, missingGpus } from './gpuRequests.ts';
+import { ensureImage } from './image.ts';
+import { missingCommand } from './startErrors.ts';
+import { outputPath } from './taskOutputs.ts';
+
+/** For a container whose start got no answer: to see it dead before it is deleted. */
+const KILL_DEADLINE_MS = 10_000;
+
+export interface ContainerStartOptions extends Identity {
+  readonly network: string;
+  readonly log: Logger;
+}
+
+export class ContainerStart {
+  readonly #engine: Engine;
+  readonly #options: ContainerStartOptions;
+  #info: EngineInfo | null = null;
+
+  constructor(engine: Engine, options: ContainerStartOptions) {
+    this.#engine = engine;
+    this.#options = options;
+  }
+
+  /**
+   * @param created the task's container as an earlier start left it, never run; null: there is none
+   * @throws {EngineError} 404 or 409 when somebody else deleted or made the container meanwhile
+   */
+  async run(launch: TaskLaunch, created: Container | null): Promise<Container> {
+    const image = await this.#image(launch);
+    let container =
+      created ?? (await this.#create(launch, image, await this.#preferredOutput(launch, image)));
+    try {
+      const needsShell = container.labels[labels.output] === ('file' satisfies OutputWay);
+      if (needsShell && !(await this.#engine.isExecutable(container.id, SHELL))) {
+        await this.#engine.removeContainer(container.id);
+        container = await this.#create(launch, image, 'engine');
+      }
+      await this.#checkCommand(launch, image, container);
+      checkGpus(launch, container);
+      await this.#engine.startContainer(container.id);
+      return container;
+    } catch (error) {
+      await this.#discard(container, error);
+      throw error;
+    }
+  }
+
+  async #image(launch: TaskLaunch): Promise<ImageDetails> {
+    if (launch.image === null) {
+      throw new DriverError(
+        'unknown',
+        `task ${launch.key} names no image, and the Docker driver runs images only`,
+      );
+    }
+    const { product } = await this.#engine.identity();
+    if (product === 'podman' && launch.gpus.some((gpu) => !gpu.simulated)) {
+      throw new DriverError(
+        'unknown',
+        'the container engine is Podman, which ignores requests for GPUs: the task would run without them. ' +
+          'Use Docker on nodes with GPUs, or run the job without an image',
+      );
+    }
+    const image = await ensureImage(this.#engine, launch.image, this.#options.log);
+    if (argvOf(launch, image).length > 0) return image;
+    const message = `the image ${launch.image} has no command of its own: name one in the job`;
+    throw new DriverError('command_not_found', message);
+  }
+
+  async #preferredOutput(launch: TaskLaunch, image: ImageDetails): Promise<OutputWay> {
+    const { selinux } = await this.#engineInfo();
+    return survivesShell(launch, image) && !selinux ? 'file' : 'engine';
+  }
+
+  async #create(launch: TaskLaunch, image: ImageDetails, output: OutputWay): Promise<Container> {
+    const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
+    if (output === 'file') await makeOutputFile(launch);
+    const spec = containerSpec({
+      launch,
+      image,
+      output,
+      agentId: this.#options.agentId,
+      bootId: this.#options.bootId,
+      network: this.#options.network,
+      init: (await this.#engine.identity()).hasInit,
+      // Asked anew each time: CDI specs are made again after a change of driver or of MIG slices.
+      gpuWay: hasDevices ? await chooseGpuWay(launch.gpus, await this.#engine.info()) : 'nvidia',
+    });
+    const id = await this.#engine.createContainer(containerName(launch.key), spec);
+    const container = await this.#engine.inspectContainer(id);
+    if (container === null) throw new EngineError(404, `the container ${id} is gone right after it was made`);
+    return container;
+  }
+
+  /** Before the start: the init and the shell would start all the same and end with exit code 127. */
+  async #checkCommand(launch: TaskLaunch, image: ImageDetails, container: Container): Promise<void> {
+    const command = argvOf(launch, image)[0] ?? '';
+    const paths = commandPaths(command, container.workdir, container.env);
+    for (const path of paths) {
+      if (await this.#engine.isExecutable(container.id, path)) return;
+    }
+    throw missingCommand(command, launch, paths);
+  }
+
+  /** After a failed start. What fails here must not hide why the start did. */
+  async #discard(container: Container, reason: unknown): Promise<void> {
+    try {
+      if (reason instanceof EngineError && reason.status === null) {
+        // The start got no answer: the container may run.
+        await this.#engine.killContainer(container.id, 'SIGKILL');
+        await this.#engine.waitForEnd(container.id, AbortSignal.timeout(KILL_DEADLINE_MS));
+      }
+      await this.#engine.removeContainer(container.id);
+    } catch (error) {
+      this.#options.log.warn({ container: container.id, error: String(error) }, 'cannot delete a container');
+    }
+  }
+
+  async #engineInfo(): Promise<EngineInfo> {
+    if (this.#info !== null) return this.#info;
+    this.#info = await this.#engine.info();
+    if (!this.#info.liveRestore) {
+      this.#options.log.warn(
+        { socket: this.#engine.socketPath },
+        'a restart of the container engine kills its tasks: put {"live-restore": true} into /etc/docker/daemon.json ' +
+          'and reload the engine (systemctl reload docker)',
+      );
+    }
+    return this.#info;
+  }
+}
+
+async function makeOutputFile(launch: TaskLaunch): Promise<void> {
+  await using file = await open(outputPath(launch), 'a');
+  // The container's user opens it, whoever that is; on the node the task's directory keeps everybody else out.
+  await file.chmod(0o666);
+}
+
+/** Of a container that was created and not started, so that nothing ever runs without its GPUs. */
+function checkGpus(launch: TaskLaunch, container: Container): void {
+  const missing = missingGpus(launch.gpus, container.deviceRequests).map((gpu) => gpu.uuid);
+  if (missing.length === 0) return;
+  throw new DriverError(
+    'unknown',
+    `the container engine dropped the request for the GPUs ${missing.join(', ')}`,
+  );
+}

@@ -1,0 +1,227 @@
+/**
+ * Runs tasks as containers of the Docker engine on this machine.
+ *
+ * The engine is the memory: a task is found again by the name and labels of its container, its exit status is the
+ * container's, and nothing about it lives in the agent. The container is the task's process tree: the kernel kills all of
+ * it with its first process.
+ *
+ * A stop whose grace the agent's death interrupts is finished by nobody: the next agent finds the task running and still
+ * not wanted, and stops it again. (The fence that needs no agent freezes the container's cgroup; it is not the driver's.)
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '@muster/common/log';
+import { backoffMs } from '@muster/common/retry';
+import type {
+  Driver,
+  StopOptions,
+  TaskExit,
+  TaskKey,
+  TaskLaunch,
+  TaskLocation,
+  TaskObservation,
+} from '../driver.ts';
+import { DriverError } from '../errors.ts';
+import { containerName, type Identity, labels } from './containerSpec.ts';
+import { ContainerStart } from './containerStart.ts';
+import { Engine } from './engine.ts';
+import type { Container } from './engineAnswers.ts';
+import { EngineError } from './engineHttp.ts';
+import { explainStart, nameTaken } from './startErrors.ts';
+import { exitOf, observationOf, STATUS_LOST } from './taskExit.ts';
+import { TaskOutputs } from './taskOutputs.ts';
+
+export interface DockerDriverOptions extends Identity {
+  readonly socketPath: string;
+  /**
+   * Network mode of the containers. `host` by default: the ranks of a job find each other at the addresses of their nodes
+   * and at ports the job chooses, and NCCL uses the node's own network devices.
+   */
+  readonly network?: string;
+  readonly log: Logger;
+}
+
+/** Nothing is asked of the engine before the first call; it may come and go at any time. */
+export function createDockerDriver(options: DockerDriverOptions): Driver {
+  return new DockerDriver(options);
+}
+
+/**
+ * A second agent process may start the same task at the same moment, around an upgrade. The engine then knows the name
+ * before it shows the container; with the delays between the tries it has ten seconds to do so.
+ */
+const START_TRIES_MAX = 8;
+const RETRY = { initialMs: 100, maxMs: 5_000 };
+
+class DockerDriver implements Driver {
+  readonly name = 'docker';
+  readonly #engine: Engine;
+  readonly #agentId: string;
+  readonly #bootId: string;
+  readonly #log: Logger;
+  readonly #containerStart: ContainerStart;
+  readonly #outputs: TaskOutputs;
+  readonly #starts = new Map<TaskKey, Promise<void>>();
+  readonly #closing = new AbortController();
+
+  constructor({ socketPath, agentId, bootId, network = 'host', log }: DockerDriverOptions) {
+    this.#engine = new Engine(socketPath);
+    this.#agentId = agentId;
+    this.#bootId = bootId;
+    this.#log = log;
+    this.#containerStart = new ContainerStart(this.#engine, { agentId, bootId, network, log });
+    this.#outputs = new TaskOutputs(this.#engine, log);
+  }
+
+  start(launch: TaskLaunch): Promise<void> {
+    const underWay = this.#starts.get(launch.key);
+    if (underWay !== undefined) return underWay;
+    const start = this.#start(launch).finally(() => this.#starts.delete(launch.key));
+    this.#starts.set(launch.key, start);
+    return start;
+  }
+
+  async recover(task: TaskLocation): Promise<TaskObservation> {
+    return explained(async () => {
+      const container = await this.#find(task.key);
+      if (container?.phase === 'running') this.#outputs.follow(container, task);
+      if (container?.phase === 'ended') await this.#outputs.complete(container, task);
+      return observationOf(container, this.#bootId);
+    });
+  }
+
+  async wait(task: TaskLocation, abort: AbortSignal): Promise<TaskExit> {
+    const signal = AbortSignal.any([abort, this.#closing.signal]);
+    for (let failures = 0; ; ) {
+      signal.throwIfAborted();
+      try {
+        const container = await this.#find(task.key);
+        if (container === null || container.phase === 'created') return STATUS_LOST;
+        if (container.phase === 'ended') {
+          await abortable(this.#outputs.complete(container, task), signal);
+          return exitOf(container, this.#bootId);
+        }
+        this.#outputs.follow(container, task);
+        await this.#engine.waitForEnd(container.id, signal);
+        failures = 0;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof EngineError)) throw error;
+        // The engine restarts, or is being upgraded; the task may well run on.
+        failures++;
+        const fields = { task: task.key, error: error.message, failures };
+        this.#log.warn(fields, 'the container engine does not tell how a task is; asking again');
+        await delay(backoffMs(RETRY, failures), undefined, { signal }).catch(() => signal.throwIfAborted());
+      }
+    }
+  }
+
+  async signal(task: TaskLocation, signal: string): Promise<void> {
+    await explained(async () => {
+      const container = await this.#find(task.key);
+      if (container?.phase === 'running') await this.#engine.killContainer(container.id, signal);
+    });
+  }
+
+  async stop(task: TaskLocation, options: StopOptions): Promise<TaskExit> {
+    await explained(async () => {
+      const container = await this.#find(task.key);
+      if (container?.phase !== 'running') return;
+      await this.#engine.killContainer(container.id, options.signal);
+      if (await this.#endsWithin(container.id, options.graceMs)) return;
+      await this.#engine.killContainer(container.id, 'SIGKILL');
+    });
+    return this.wait(task, this.#closing.signal);
+  }
+
+  async remove(task: TaskLocation): Promise<void> {
+    await explained(async () => {
+      const container = await this.#find(task.key);
+      if (container?.phase === 'running') {
+        throw new DriverError(
+          'unknown',
+          `task ${task.key} still runs: it must be stopped before it is removed`,
+        );
+      }
+      await this.#outputs.forget(task.key);
+      if (container !== null) await this.#engine.removeContainer(container.id);
+    });
+  }
+
+  async list(): Promise<readonly TaskKey[]> {
+    return explained(async () => {
+      const found = await this.#engine.listContainers(`${labels.agent}=${this.#agentId}`);
+      return found.map((each) => each[labels.task]).filter((key) => key !== undefined);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the Docker driver was closed'));
+    await this.#outputs.close();
+  }
+
+  async #start(launch: TaskLaunch): Promise<void> {
+    try {
+      for (let tries = 1; ; tries++) {
+        try {
+          this.#outputs.follow(await this.#startOrAdopt(launch), launch);
+          return;
+        } catch (error) {
+          const wasOvertaken = error instanceof EngineError && (error.status === 404 || error.status === 409);
+          if (!wasOvertaken || tries === START_TRIES_MAX) throw error;
+          await delay(backoffMs(RETRY, tries), undefined, { signal: this.#closing.signal });
+        }
+      }
+    } catch (error) {
+      throw explainStart(error, launch);
+    }
+  }
+
+  async #startOrAdopt(launch: TaskLaunch): Promise<Container> {
+    const found = await this.#engine.inspectContainer(containerName(launch.key));
+    if (found !== null && !this.#isOurs(found, launch.key)) throw nameTaken(launch.key);
+    if (found !== null && found.phase !== 'created') return found;
+    return this.#containerStart.run(launch, found);
+  }
+
+  /** null also when the name belongs to a container of somebody else. */
+  async #find(key: TaskKey): Promise<Container | null> {
+    const container = await this.#engine.inspectContainer(containerName(key));
+    return container !== null && this.#isOurs(container, key) ? container : null;
+  }
+
+  #isOurs(container: Container, key: TaskKey): boolean {
+    return container.labels[labels.task] === key && container.labels[labels.agent] === this.#agentId;
+  }
+
+  async #endsWithin(id: string, graceMs: number): Promise<boolean> {
+    const grace = AbortSignal.timeout(graceMs);
+    try {
+      await this.#engine.waitForEnd(id, AbortSignal.any([grace, this.#closing.signal]));
+      return true;
+    } catch (error) {
+      this.#closing.signal.throwIfAborted();
+      if (grace.aborted) return false;
+      throw error;
+    }
+  }
+}
+
+async function explained<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    throw error instanceof EngineError ? new DriverError('unknown', error.message, { cause: error }) : error;
+  }
+}
+
+/** Rejects with the signal's reason as soon as it is aborted; the work goes on. */
+async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * The dozen calls of the Docker Engine API that the driver needs, as plain HTTP over the engine's unix socket.
+ * Why there is no client library behind it: docs/decisions/docker-client.md.
+ */
+import {
+  type Container,
+  type ContainerAnswer,
+  type EngineIdentity,
+  type EngineInfo,
+  type ImageAnswer,
+  type ImageDetails,
+  type InfoAnswer,
+  isExecutableFile,
+  toContainer,
+  toIdentity,
+  toImage,
+  toInfo,
+  type VersionAnswer,
+} from './engineAnswers.ts';
+import { type EngineCall, EngineError, exchange, pieces, readJson, readText } from './engineHttp.ts';
+
+/**
+ * We speak the oldest API that has all we need, or the engine's own oldest where that is newer: Debian 12's Docker
+ * 20.10 knows nothing above 1.41, Docker 29 refuses everything below 1.44. What we use is the same in all of them.
+ */
+const WANTED_API_VERSION = '1.41';
+
+/** For answers that need no work. An engine that takes longer hangs, and the caller has to hear of it. */
+const READ_DEADLINE_MS = 30_000;
+/** For calls that move layers and mounts on a disk that may be busy. */
+const CHANGE_DEADLINE_MS = 120_000;
+/** A pull may take hours; it hangs when nothing at all arrives for this long. */
+const PULL_IDLE_MS = 300_000;
+
+/** Every method throws {@link EngineError} when the engine refuses, is away or misses its deadline. */
+export class Engine {
+  readonly socketPath: string;
+  #identity: Promise<EngineIdentity> | null = null;
+
+  constructor(socketPath: string) {
+    this.socketPath = socketPath;
+  }
+
+  /** Asked once, and again after the engine was away: another version may have come back. */
+  identity(): Promise<EngineIdentity> {
+    this.#identity ??= this.#identify().catch((error: unknown) => {
+      this.#identity = null;
+      throw error;
+    });
+    return this.#identity;
+  }
+
+  async info(): Promise<EngineInfo> {
+    return toInfo(
+      await this.#json<InfoAnswer>({ method: 'GET', path: '/info', deadlineMs: READ_DEADLINE_MS }),
+    );
+  }
+
+  /** null: the engine does not have the image. */
+  async inspectImage(image: string): Promise<ImageDetails | null> {
+    const path = `/images/${encodeURIComponent(image)}/json`;
+    const call = { method: 'GET', path, deadlineMs: READ_DEADLINE_MS } as const;
+    const answer = await unlessAbsent(this.#json<ImageAnswer>(call));
+    return answer === null ? null : toImage(answer);
+  }
+
+  /**
+   * Fetches an image and resolves when the engine has it.
+   * @param reference with a tag or digest: without one the engine would fetch every tag there is
+   * @param onStatus gets the engine's short description of each step
+   */
+  async pullImage(reference: string, onStatus: (status: string) => void): Promise<void> {
+    const idle = new AbortController();
+    const hung = new EngineError(null, `nothing arrived for ${PULL_IDLE_MS / 1000} s`);
+    const timer = setTimeout(() => idle.abort(hung), PULL_IDLE_MS);
+    const query = { fromImage: reference };
+    const call = {
+      method: 'POST',
+      path: '/images/create',
+      query,
+      deadlineMs: null,
+      signal: idle.signal,
+    } as const;
+    try {
+      let rest = '';
+      for await (const piece of this.#stream(call)) {
+        timer.refresh();
+        const lines = (rest + piece.toString('utf8')).split('\n');
+        rest = lines.pop() ?? '';
+        for (const line of lines) readPullStep(line, onStatus);
+      }
+      readPullStep(rest, onStatus);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** @returns the container's id */
+  async createContainer(name: string, body: object): Promise<string> {
+    const call = { method: 'POST', path: '/containers/create', query: { name }, body } as const;
+    return (await this.#json<{ Id: string }>({ ...call, deadlineMs: CHANGE_DEADLINE_MS })).Id;
+  }
+
+  /** Starting a running container changes nothing. */
+  async startContainer(id: string): Promise<void> {
+    await this.#done({ method: 'POST', path: `/containers/${id}/start`, deadlineMs: CHANGE_DEADLINE_MS });
+  }
+
+  /** null: there is no such container. */
+  async inspectContainer(idOrName: string): Promise<Container | null> {
+    const call = {
+      method: 'GET',
+      path: `/containers/${idOrName}/json`,
+      deadlineMs: READ_DEADLINE_MS,
+    } as const;
+    const answer = await unlessAbsent(this.#json<ContainerAnswer>(call));
+    return answer === null ? null : toContainer(answer);
+  }
+
+  /** The labels of each container, running or not, that carries `label` (`name=value`). */
+  async listContainers(label: string): Promise<readonly Readonly<Record<string, string>>[]> {
+    const query = { all: '1', filters: JSON.stringify({ label: [label] }) };
+    const call = { method: 'GET', path: '/containers/json', query, deadlineMs: READ_DEADLINE_MS } as const;
+    const containers = await this.#json<{ Labels: Record<string, string> | null }[]>(call);
+    return containers.map((container) => container.Labels ?? {});
+  }
+
+  /** Whether a path of the container's file system, volumes included, is a file that can be executed. */
+  async isExecutable(id: string, path: string): Promise<boolean> {
+    const call = { method: 'HEAD', path: `/containers/${id}/archive`, query: { path } } as const;
+    const response = await unlessAbsent(this.#open({ ...call, deadlineMs: CHANGE_DEADLINE_MS }));
+    response?.resume();
+    const stat = response?.headers['x-docker-container-path-stat'];
+    if (typeof stat !== 'string') return false;
+    return isExecutableFile(JSON.parse(Buffer.from(stat, 'base64').toString('utf8')) as { mode: number });
+  }
+
+  /** Resolves when the container does not run (any more) or is gone. */
+  async waitForEnd(id: string, signal: AbortSignal): Promise<void> {
+    const call = { method: 'POST', path: `/containers/${id}/wait`, deadlineMs: null, signal } as const;
+    await unlessAbsent(this.#done(call));
+  }
+
+  /** Sends a signal to the main process; nothing happens when it has ended. */
+  async killContainer(id: string, signal: string): Promise<void> {
+    const call = { method: 'POST', path: `/containers/${id}/kill`, query: { signal } } as const;
+    try {
+      await unlessAbsent(this.#done({ ...call, deadlineMs: READ_DEADLINE_MS }));
+    } catch (error) {
+      const hasEnded = error instanceof EngineError && error.status === 409;
+      if (!hasEnded) throw error;
+    }
+  }
+
+  /** Deletes a container that does not run, and its anonymous volumes. Absent is fine. */
+  async removeContainer(id: string): Promise<void> {
+    const call = { method: 'DELETE', path: `/containers/${id}`, query: { v: '1' } } as const;
+    await unlessAbsent(this.#done({ ...call, deadlineMs: CHANGE_DEADLINE_MS }));
+  }
+
+  /** The container's own log from its first byte, as the engine frames it (frames.ts). */
+  async *readLog(id: string, options: { follow: boolean; signal: AbortSignal }): AsyncGenerator<Buffer> {
+    const query = { stdout: '1', stderr: '1', follow: options.follow ? '1' : '0' };
+    const call = { method: 'GET', path: `/containers/${id}/logs`, query, deadlineMs: null } as const;
+    yield* this.#stream({ ...call, signal: options.signal });
+  }
+
+  async #identify(): Promise<EngineIdentity> {
+    const call = { method: 'GET', path: '/version', deadlineMs: READ_DEADLINE_MS } as const;
+    const identity = toIdentity(await exchange(this.socketPath, '', call, readJson<VersionAnswer>));
+    if (!isAtLeast(identity.apiVersion, WANTED_API_VERSION)) {
+      throw new EngineError(
+        null,
+        `the container engine at ${this.socketPath} (version ${identity.version}) speaks API ${identity.apiVersion} ` +
+          `and Muster needs ${WANTED_API_VERSION}: upgrade it to Docker 20.10 or newer`,
+      );
+    }
+    return identity;
+  }
+
+  async #json<T>(call: EngineCall): Promise<T> {
+    return this.#exchange(call, readJson<T>);
+  }
+
+  async #done(call: EngineCall): Promise<void> {
+    await this.#exchange(call, readText);
+  }
+
+  async #open(call: EngineCall) {
+    return this.#exchange(call, async (response) => response);
+  }
+
+  async *#stream(call: EngineCall): AsyncGenerator<Buffer> {
+    yield* pieces(this.socketPath, call, await this.#open(call));
+  }
+
+  async #exchange<T>(call: EngineCall, read: Parameters<typeof exchange<T>>[3]): Promise<T> {
+    const { apiVersionMin } = await this.identity();
+    const version = isAtLeast(apiVersionMin, WANTED_API_VERSION) ? apiVersionMin : WANTED_API_VERSION;
+    try {
+      return await exchange(this.socketPath, `/v${version}`, call, read);
+    } catch (error) {
+      if (error instanceof EngineError && error.status === null) this.#identity = null;
+      throw error;
+    }
+  }
+}
+
+async function unlessAbsent<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof EngineError && error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** A pull is answered with 200 and reports its failure as a line of the answer. */
+function readPullStep(line: string, onStatus: (status: string) => void): void {
+  if (line.trim() === '') return;
+  const step = JSON.parse(line) as { status?: string; id?: string; error?: string };
+  if (step.error !== undefined) throw new EngineError(500, step.error);
+  if (step.status !== undefined) onStatus(step.id === undefined ? step.status : `${step.id}: ${step.status}`);
+}
+
+/** Of API versions: 1.9 is older than 1.41. */
+function isAtLeast(version: string, floor: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [floorMajor = 0, floorMinor = 0] = floor.split('.').map(Number);
+  return major > floorMajor || (major === floorMajor && minor >= floorMinor);
+}

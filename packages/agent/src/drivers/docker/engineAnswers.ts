@@ -1,0 +1,155 @@
+/** What the engine's answers mean in our words. Its own spelling (and its nulls for "none") stops here. */
+
+export interface EngineIdentity {
+  readonly product: 'docker' | 'podman';
+  readonly version: string;
+  readonly apiVersion: string;
+  readonly apiVersionMin: string;
+  /** The engine can run its small init (tini) as PID 1 of a container. */
+  readonly hasInit: boolean;
+}
+
+export interface EngineInfo {
+  /** Containers survive a restart of the engine. */
+  readonly liveRestore: boolean;
+  readonly selinux: boolean;
+  /** Where the engine looks for CDI specs; empty where CDI is off or unknown to it. */
+  readonly cdiSpecDirs: readonly string[];
+  /** Qualified CDI names (`nvidia.com/gpu=GPU-…`) that the engine found; null: it does not say. */
+  readonly cdiDevices: readonly string[] | null;
+}
+
+export interface ImageDetails {
+  readonly entrypoint: readonly string[];
+  readonly command: readonly string[];
+  /** `NAME=value` each. */
+  readonly env: readonly string[];
+}
+
+export interface Container {
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** `created` has never run; a paused container is running. */
+  readonly phase: 'created' | 'running' | 'ended';
+  /** As the engine's machine counts; null unless running. */
+  readonly pid: number | null;
+  /** 128 + n when signal n ended the main process, or when it said so itself. Meaningless until ended. */
+  readonly exitCode: number;
+  readonly oomKilled: boolean;
+  /** Epoch milliseconds; null: not yet. */
+  readonly startedAtMs: number | null;
+  readonly finishedAtMs: number | null;
+  readonly deviceRequests: readonly DeviceRequest[];
+  readonly workdir: string;
+  /** `NAME=value` each, the image's included. */
+  readonly env: readonly string[];
+}
+
+/** Spelled as in the engine's API: it travels both ways. */
+export interface DeviceRequest {
+  readonly Driver: string;
+  readonly DeviceIDs: readonly string[];
+  readonly Capabilities?: readonly (readonly string[])[];
+}
+
+export interface VersionAnswer {
+  readonly Version: string;
+  readonly ApiVersion: string;
+  readonly MinAPIVersion?: string;
+  readonly Components?: readonly { readonly Name: string; readonly Version: string }[];
+}
+
+export function toIdentity(answer: VersionAnswer): EngineIdentity {
+  const components = answer.Components ?? [];
+  const init = components.find((component) => component.Name === 'docker-init');
+  return {
+    // Podman's version number looks like Docker's; only the list of components tells.
+    product: components.some((component) => component.Name.startsWith('Podman')) ? 'podman' : 'docker',
+    version: answer.Version,
+    apiVersion: answer.ApiVersion,
+    apiVersionMin: answer.MinAPIVersion ?? answer.ApiVersion,
+    // Where the binary is missing it is listed as N/A, or not at all.
+    hasInit: init !== undefined && init.Version !== '' && init.Version !== 'N/A',
+  };
+}
+
+export interface InfoAnswer {
+  readonly LiveRestoreEnabled?: boolean;
+  readonly SecurityOptions?: readonly string[] | null;
+  readonly CDISpecDirs?: readonly string[] | null;
+  readonly DiscoveredDevices?: readonly { readonly Source: string; readonly ID: string }[] | null;
+}
+
+export function toInfo(answer: InfoAnswer): EngineInfo {
+  const cdiDevices = answer.DiscoveredDevices?.filter((device) => device.Source === 'cdi');
+  return {
+    liveRestore: answer.LiveRestoreEnabled === true,
+    selinux: (answer.SecurityOptions ?? []).some((option) => option.includes('name=selinux')),
+    cdiSpecDirs: answer.CDISpecDirs ?? [],
+    cdiDevices: cdiDevices?.map((device) => device.ID) ?? null,
+  };
+}
+
+export interface ImageAnswer {
+  readonly Config?: {
+    readonly Entrypoint?: readonly string[] | null;
+    readonly Cmd?: readonly string[] | null;
+    readonly Env?: readonly string[] | null;
+  } | null;
+}
+
+export function toImage(answer: ImageAnswer): ImageDetails {
+  const config = answer.Config ?? {};
+  return { entrypoint: config.Entrypoint ?? [], command: config.Cmd ?? [], env: config.Env ?? [] };
+}
+
+export interface ContainerAnswer {
+  readonly Id: string;
+  readonly State: {
+    readonly Status: string;
+    readonly Running: boolean;
+    readonly OOMKilled: boolean;
+    readonly Pid: number;
+    readonly ExitCode: number;
+    readonly StartedAt: string;
+    readonly FinishedAt: string;
+  };
+  readonly Config: {
+    readonly Labels: Readonly<Record<string, string>> | null;
+    readonly WorkingDir: string;
+    readonly Env: readonly string[] | null;
+  };
+  readonly HostConfig: { readonly DeviceRequests?: readonly DeviceRequest[] | null };
+}
+
+export function toContainer(answer: ContainerAnswer): Container {
+  const { State: state, Config: config } = answer;
+  const phase = state.Status === 'created' ? 'created' : state.Running ? 'running' : 'ended';
+  return {
+    id: answer.Id,
+    labels: config.Labels ?? {},
+    phase,
+    pid: phase === 'running' && state.Pid > 0 ? state.Pid : null,
+    exitCode: state.ExitCode,
+    oomKilled: state.OOMKilled,
+    startedAtMs: toEpochMs(state.StartedAt),
+    finishedAtMs: toEpochMs(state.FinishedAt),
+    deviceRequests: answer.HostConfig.DeviceRequests ?? [],
+    workdir: config.WorkingDir === '' ? '/' : config.WorkingDir,
+    env: config.Env ?? [],
+  };
+}
+
+/** The engine writes "not yet" as the year 1. */
+function toEpochMs(timestamp: string): number | null {
+  const epochMs = Date.parse(timestamp);
+  return epochMs > 0 ? epochMs : null;
+}
+
+/** Of the JSON in the header that answers a question about a path; the mode is Go's, not the kernel's. */
+export function isExecutableFile(stat: { readonly mode: number }): boolean {
+  const isDirectory = stat.mode >= 2 ** 31;
+  // A link is taken at its word: the engine does not follow the last one.
+  const isLink = (stat.mode & (1 << 27)) !== 0;
+  return isLink || (!isDirectory && (stat.mode & 0o111) !== 0);
+}

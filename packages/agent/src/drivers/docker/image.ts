@@ -1,0 +1,46 @@
+/** The image of a task: the node's own copy, else the registry's. */
+import type { Logger } from '@muster/common/log';
+import { DriverError } from '../errors.ts';
+import type { Engine } from './engine.ts';
+import type { ImageDetails } from './engineAnswers.ts';
+import { EngineError } from './engineHttp.ts';
+
+/** @throws {DriverError} `image_pull` with the registry's words */
+export async function ensureImage(engine: Engine, image: string, log: Logger): Promise<ImageDetails> {
+  const found = await inspect(engine, image);
+  if (found !== null) return found;
+  log.info({ image }, 'pulling the image');
+  try {
+    await engine.pullImage(withTag(image), (status) => log.debug({ image, status }, 'pulling the image'));
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    throw new DriverError(
+      'image_pull',
+      `cannot pull the image ${image}: ${error.message}. Check its name; where the registry wants a login, ` +
+        `pull it on the node yourself (docker login, docker pull ${image}): Muster uses the copy it finds there`,
+      { cause: error },
+    );
+  }
+  const pulled = await inspect(engine, image);
+  if (pulled !== null) return pulled;
+  throw new DriverError(
+    'image_pull',
+    `the image ${image} was pulled, and the container engine does not have it`,
+  );
+}
+
+/** The engine refuses a name that can be no image's; that is no different from one that nobody has. */
+async function inspect(engine: Engine, image: string): Promise<ImageDetails | null> {
+  try {
+    return await engine.inspectImage(image);
+  } catch (error) {
+    if (error instanceof EngineError && error.status === 400) return null;
+    throw error;
+  }
+}
+
+/** As `docker pull` completes a name. */
+export function withTag(image: string): string {
+  const lastPart = image.slice(image.lastIndexOf('/') + 1);
+  return /[:@]/.test(lastPart) ? image : `${image}:latest`;
+}

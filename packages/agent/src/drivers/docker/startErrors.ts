@@ -1,0 +1,68 @@
+/** Why a container could not be started, in words that name the thing and the remedy. */
+import type { TaskKey, TaskLaunch } from '../driver.ts';
+import { DriverError } from '../errors.ts';
+import { containerName } from './containerSpec.ts';
+import { EngineError } from './engineHttp.ts';
+
+/** @returns a {@link DriverError}; it carries `error` as its cause */
+export function explainStart(error: unknown, launch: TaskLaunch): DriverError {
+  if (error instanceof DriverError) return error;
+  const { causeKind, message } = explanation(error, launch);
+  return new DriverError(causeKind, message, { cause: error });
+}
+
+interface Explanation {
+  readonly causeKind: string;
+  readonly message: string;
+}
+
+function explanation(error: unknown, launch: TaskLaunch): Explanation {
+  const words = error instanceof Error ? error.message : String(error);
+  if (/no space left on device|ENOSPC/.test(words)) {
+    const message = `the disk of the node is full: ${words}. Free some space (docker system df shows what the images take)`;
+    return { causeKind: 'disk_full', message };
+  }
+  const unknown = (message: string): Explanation => ({ causeKind: 'unknown', message });
+  if (!(error instanceof EngineError))
+    return unknown(`cannot prepare the task in ${launch.directory}: ${words}`);
+  if (error.status === null) return unknown(words);
+
+  const missingSource = /bind source path does not exist: (.*)/.exec(words)?.[1];
+  if (missingSource !== undefined) {
+    return unknown(
+      `there is no ${missingSource} on the node to mount into the container: ` +
+        "create it on the node or correct the job's volumes",
+    );
+  }
+  const missingCommand = /exec: "([^"]*)":.*(?:not found|no such file)/.exec(words)?.[1];
+  if (missingCommand !== undefined) return commandNotFound(missingCommand, launch, words);
+  if (/could not select device driver|nvidia-container|CDI device/i.test(words)) {
+    return unknown(
+      `the container engine cannot give GPUs to containers: ${words}. Install the NVIDIA Container Toolkit on the node, ` +
+        'then `nvidia-ctk runtime configure --runtime=docker` and restart Docker',
+    );
+  }
+  return unknown(`the container engine refuses the task: ${words}`);
+}
+
+function commandNotFound(command: string, launch: TaskLaunch, details: string): Explanation {
+  return {
+    causeKind: 'command_not_found',
+    message: `the image ${launch.image} has no command ${command} (${details}): correct the job's command, or use an image that has it`,
+  };
+}
+
+/** Of a command that was looked for in the container itself. */
+export function missingCommand(command: string, launch: TaskLaunch, paths: readonly string[]): DriverError {
+  const { causeKind, message } = commandNotFound(command, launch, `looked for ${paths.join(', ')}`);
+  return new DriverError(causeKind, message);
+}
+
+export function nameTaken(key: TaskKey): DriverError {
+  const name = containerName(key);
+  return new DriverError(
+    'unknown',
+    `the container name ${name} is taken by a container that is not this agent's: ` +
+      `look at it with \`docker inspect ${name}\` and remove it with \`docker rm -f ${name}\``,
+  );
+}

@@ -1,0 +1,109 @@
+/**
+ * The seam between the agent and whatever runs a task: bare processes or Docker containers.
+ *
+ * A driver recovers as well as it starts. The agent may be killed between any two instructions, so nothing about a
+ * task lives only in the agent's memory: a driver finds its tasks again by key (guard, container label) and keeps the
+ * exit status outside the agent. Every method is safe to call twice.
+ */
+
+/** Unique and stable name of a task: `<job id>.<attempt>.<node rank>`. Doubles as label, directory and cgroup name. */
+export type TaskKey = string;
+
+/** Where a task lives on this node. `directory` is absolute, private to the task and exists before `start`. */
+export interface TaskLocation {
+  readonly key: TaskKey;
+  readonly directory: string;
+}
+
+export interface GpuDevice {
+  /** `GPU-…` or `MIG-…`; indexes change after a reset, UUIDs do not. */
+  readonly uuid: string;
+  /** Simulated GPUs are shown to the job in its environment, but no device is requested from the container engine. */
+  readonly simulated: boolean;
+}
+
+export interface VolumeMount {
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+/** Everything a driver needs to start a task; it chooses nothing itself. */
+export interface TaskLaunch extends TaskLocation {
+  readonly image: string | null;
+  /** argv; empty means the image's own entrypoint and command. Never empty without an image. */
+  readonly command: readonly string[];
+  /** The whole environment of the task (for a container: what is added to the image's). */
+  readonly env: Readonly<Record<string, string>>;
+  /** Absolute working directory; null: the task's own directory (process) or the image's (container). */
+  readonly workdir: string | null;
+  readonly gpus: readonly GpuDevice[];
+  /** Limits. null: none. */
+  readonly cpus: number | null;
+  readonly memoryMb: number | null;
+  readonly shmMb: number | null;
+  readonly volumes: readonly VolumeMount[];
+  /** `uid:gid` for containers; null: the image's own user. */
+  readonly user: string | null;
+}
+
+/** How a task ended. Written once; the first record wins. */
+export interface TaskExit {
+  /** 0..255, or null when a signal ended the task or the status was lost. */
+  readonly exitCode: number | null;
+  /** `SIGKILL`, … when a signal ended the main process; else null. */
+  readonly signal: string | null;
+  /** The kernel's out-of-memory killer ended it (as far as the driver can tell). */
+  readonly oomKilled: boolean;
+  /** Wall clock, epoch milliseconds, for display only. null when nobody saw the end. */
+  readonly finishedAtMs: number | null;
+  /** The processes are gone and nobody kept the status: guard killed, node rebooted. Exit code and signal are null. */
+  readonly statusLost: boolean;
+}
+
+export type TaskObservation =
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'running'; readonly pid: number | null; readonly startedAtMs: number | null }
+  | { readonly kind: 'exited'; readonly exit: TaskExit };
+
+export interface StopOptions {
+  /** First signal, `SIGTERM` unless the job says otherwise. */
+  readonly signal: string;
+  /** From the first signal to SIGKILL, milliseconds, ≥ 0. */
+  readonly graceMs: number;
+}
+
+export interface Driver {
+  readonly name: 'process' | 'docker';
+
+  /**
+   * Starts the task; resolves when its main process exists. Output goes to `<directory>/output.log`, stdout and stderr
+   * in the order they were written. A task that is already there under this key is left alone (start is idempotent).
+   * @throws {DriverError} with the cause to report (`command_not_found`, `image_pull`, …); nothing is left behind.
+   */
+  start(launch: TaskLaunch): Promise<void>;
+
+  /** What is known of a task now; the way back after an agent restart. */
+  recover(task: TaskLocation): Promise<TaskObservation>;
+
+  /**
+   * Resolves when the main process has ended AND no process of the task is left (stragglers are killed).
+   * Works for recovered tasks too. Rejects with the signal's reason when aborted; the task is not touched by that.
+   */
+  wait(task: TaskLocation, abort: AbortSignal): Promise<TaskExit>;
+
+  /** Sends a signal to the task's processes. A task that has ended is not an error. */
+  signal(task: TaskLocation, signal: string): Promise<void>;
+
+  /** Signal, grace, SIGKILL to the whole tree; resolves like `wait`. An absent task resolves as `statusLost`. */
+  stop(task: TaskLocation, options: StopOptions): Promise<TaskExit>;
+
+  /** Forgets an ended task: container, cgroup, guard record. Keeps `<directory>/output.log`. Absent is fine. */
+  remove(task: TaskLocation): Promise<void>;
+
+  /** Keys of all tasks of this agent the driver knows, running or ended. */
+  list(): Promise<readonly TaskKey[]>;
+
+  /** Ends the driver's own connections. Tasks keep running. */
+  close(): Promise<void>;
+}

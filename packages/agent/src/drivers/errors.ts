@@ -1,0 +1,11 @@
+/** A task that could not be started, with the cause its attempt will carry. */
+export class DriverError extends Error {
+  override readonly name = 'DriverError';
+  /** A cause kind of the design: `command_not_found`, `image_pull`, `disk_full`, … */
+  readonly causeKind: string;
+
+  constructor(causeKind: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.causeKind = causeKind;
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Runs tasks as bare processes on the node, through the guard: the agent is never their parent.
+ *
+ * CPU and memory limits are not enforced on bare processes: that needs controllers delegated to us, which most nodes
+ * without a container engine do not have. The scheduler still counts them.
+ */
+import type { Logger } from '@muster/common/log';
+import type {
+  Driver,
+  StopOptions,
+  TaskExit,
+  TaskKey,
+  TaskLaunch,
+  TaskLocation,
+  TaskObservation,
+} from '../driver.ts';
+import { DriverError } from '../errors.ts';
+import { GuardClient, type GuardClientOptions } from './guardClient.ts';
+import { GuardRefusal } from './guardConnection.ts';
+
+export type ProcessDriverOptions = GuardClientOptions;
+
+/**
+ * Connects to the guard with the first call, and starts one if there is none.
+ * Besides what `Driver` says, every method may throw `GuardUnavailable` or `GuardMismatch`: the node cannot run bare
+ * tasks now, and what became of the request is not known.
+ * @throws {Error} when the runtime directory's path is too long for a socket
+ */
+export function createProcessDriver(options: ProcessDriverOptions): Driver {
+  return new ProcessDriver(new GuardClient(options), options.log);
+}
+
+class ProcessDriver implements Driver {
+  readonly name = 'process';
+  readonly #guard: GuardClient;
+  readonly #log: Logger;
+  /** One question to the guard however many ask: aborted waits must not pile up there. */
+  readonly #waits = new Map<TaskKey, Promise<TaskExit>>();
+  #saidLimits = false;
+
+  constructor(guard: GuardClient, log: Logger) {
+    this.#guard = guard;
+    this.#log = log;
+  }
+
+  async start(launch: TaskLaunch): Promise<void> {
+    const { key, directory, command, env, workdir } = launch;
+    if (launch.image !== null || command.length === 0) {
+      throw new Error(`task ${key} is not one for the process driver: it needs a command and no image`);
+    }
+    this.#sayLimits(launch);
+    try {
+      await this.#guard.request('start', { key, directory, command, env, workdir: workdir ?? directory });
+    } catch (error) {
+      if (!(error instanceof GuardRefusal) || error.causeKind === null) throw error;
+      throw new DriverError(error.causeKind, error.message, { cause: error });
+    }
+  }
+
+  recover({ key, directory }: TaskLocation): Promise<TaskObservation> {
+    return this.#guard.request('recover', { key, directory });
+  }
+
+  async wait({ key, directory }: TaskLocation, abort: AbortSignal): Promise<TaskExit> {
+    abort.throwIfAborted();
+    let waiting = this.#waits.get(key);
+    if (waiting === undefined) {
+      waiting = this.#guard.request('wait', { key, directory }).finally(() => this.#waits.delete(key));
+      // All who asked may have aborted by the time it fails.
+      waiting.catch(() => {});
+      this.#waits.set(key, waiting);
+    }
+    return untilAborted(waiting, abort);
+  }
+
+  async signal({ key, directory }: TaskLocation, signal: string): Promise<void> {
+    await this.#guard.request('signal', { key, directory, signal });
+  }
+
+  stop({ key, directory }: TaskLocation, { signal, graceMs }: StopOptions): Promise<TaskExit> {
+    return this.#guard.request('stop', { key, directory, signal, graceMs });
+  }
+
+  async remove({ key, directory }: TaskLocation): Promise<void> {
+    await this.#guard.request('remove', { key, directory });
+  }
+
+  list(): Promise<readonly TaskKey[]> {
+    return this.#guard.request('list', null);
+  }
+
+  async close(): Promise<void> {
+    this.#guard.close();
+  }
+
+  #sayLimits({ key, cpus, memoryMb }: TaskLaunch): void {
+    if (this.#saidLimits || (cpus === null && memoryMb === null)) return;
+    this.#saidLimits = true;
+    this.#log.info({ task: key }, 'CPU and memory limits are counted but not enforced on bare processes');
+  }
+}
+
+function untilAborted<T>(promise: Promise<T>, abort: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(abort.reason as Error);
+    abort.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => abort.removeEventListener('abort', onAbort));
+  });
+}

@@ -1,0 +1,155 @@
+/**
+ * The agent's side of the guard: finds it, starts it where there is none, and sends again what a broken connection
+ * left unanswered. That is safe because every request may be repeated.
+ */
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '@muster/common/errors';
+import type { Logger } from '@muster/common/log';
+import {
+  EXIT_ALREADY_GUARDED,
+  type GuardMethod,
+  type GuardMethods,
+  guardSocketPath,
+} from '../../guard/protocol.ts';
+import { ConnectionLost, GuardConnection } from './guardConnection.ts';
+
+export interface GuardClientOptions {
+  /** argv that starts a guard, paths absolute; `--runtime-dir` is appended. */
+  readonly guardCommand: readonly string[];
+  /** Absolute, one per agent. Made 0700 by the guard. */
+  readonly runtimeDir: string;
+  readonly log: Logger;
+}
+
+/** No guard could be reached or started. What became of the request is not known: `recover` tells once there is one. */
+export class GuardUnavailable extends Error {
+  override readonly name = 'GuardUnavailable';
+}
+
+/** From the first try to connect until we give up. A guard starts in a tenth of a second; on a busy machine in some. */
+const CONNECT_DEADLINE_MS = 15_000;
+const CONNECT_RETRY_MS = 20;
+/** Before another guard is started: one that holds the directory without listening is about to, or about to be gone. */
+const RESTART_PAUSE_MS = 200;
+/** A request that loses this many connections in a row, each soon after it was sent, probably is what kills the guard. */
+const QUICK_LOSSES_MAX = 5;
+const QUICK_LOSS_MS = 5000;
+
+export class GuardClient {
+  readonly #options: GuardClientOptions;
+  readonly #socketPath: string;
+  #connection: GuardConnection | null = null;
+  #connecting: Promise<GuardConnection> | null = null;
+  #isClosed = false;
+
+  /** @throws {Error} when the runtime directory's path is too long for a socket */
+  constructor(options: GuardClientOptions) {
+    this.#options = options;
+    this.#socketPath = guardSocketPath(options.runtimeDir);
+  }
+
+  /** @throws {GuardRefusal | GuardMismatch | GuardUnavailable} */
+  async request<M extends GuardMethod>(
+    method: M,
+    params: GuardMethods[M]['params'],
+  ): Promise<GuardMethods[M]['result']> {
+    for (let quickLosses = 0; ; ) {
+      const connection = await this.#connect();
+      const sentAtMs = performance.now();
+      try {
+        return await connection.request(method, params);
+      } catch (error) {
+        if (!(error instanceof ConnectionLost) || this.#isClosed) throw error;
+        quickLosses = performance.now() - sentAtMs < QUICK_LOSS_MS ? quickLosses + 1 : 0;
+        if (quickLosses >= QUICK_LOSSES_MAX) {
+          throw new GuardUnavailable(`the guard went away ${quickLosses} times over "${method}"`, {
+            cause: error,
+          });
+        }
+      }
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#connection?.close();
+  }
+
+  #connect(): Promise<GuardConnection> {
+    if (this.#connection?.isOpen) return Promise.resolve(this.#connection);
+    this.#connecting ??= this.#openConnection().finally(() => {
+      this.#connecting = null;
+    });
+    return this.#connecting;
+  }
+
+  async #openConnection(): Promise<GuardConnection> {
+    const deadlineMs = performance.now() + CONNECT_DEADLINE_MS;
+    let start: GuardStart | null = null;
+    for (;;) {
+      if (this.#isClosed) throw new ConnectionLost('the connection to the guard was closed');
+      const leftMs = Math.max(1, deadlineMs - performance.now());
+      const connection = await GuardConnection.open(this.#socketPath, leftMs).catch((error: unknown) => {
+        if (!(error instanceof ConnectionLost)) throw error;
+        if (performance.now() < deadlineMs) return null;
+        const where = `no guard answers at ${this.#socketPath}; its log is ${this.#logPath}`;
+        throw new GuardUnavailable(where, { cause: error });
+      });
+      if (connection !== null) {
+        this.#connection = connection;
+        if (this.#isClosed) connection.close();
+        return connection;
+      }
+      if (start?.failure !== undefined) throw new GuardUnavailable(start.failure);
+      if (start?.hasLeft) await delay(RESTART_PAUSE_MS);
+      if (start === null || start.hasLeft) start = this.#startGuard();
+      await delay(CONNECT_RETRY_MS);
+    }
+  }
+
+  get #logPath(): string {
+    return join(this.#options.runtimeDir, 'guard.log');
+  }
+
+  /** In a session of its own and on no pipe of ours: what ends the agent does not reach it. */
+  #startGuard(): GuardStart {
+    const { guardCommand, runtimeDir, log } = this.#options;
+    const [file = '', ...args] = guardCommand;
+    const start: GuardStart = { hasLeft: false };
+    const fail = (why: string) => {
+      start.failure = `the guard could not be started (${guardCommand.join(' ')}): ${why}; its log is ${this.#logPath}`;
+    };
+    let logFile: number | null = null;
+    try {
+      mkdirSync(runtimeDir, { recursive: true, mode: 0o700 });
+      logFile = openSync(this.#logPath, 'a', 0o600);
+      const child = spawn(file, [...args, '--runtime-dir', runtimeDir], {
+        cwd: '/',
+        detached: true,
+        stdio: ['ignore', logFile, logFile],
+      });
+      child.on('error', (error) => fail(error.message));
+      child.on('exit', (code, signal) => {
+        if (code === EXIT_ALREADY_GUARDED || code === 0) start.hasLeft = true;
+        else fail(`it ended with ${signal ?? `status ${code}`}`);
+      });
+      child.unref();
+      log.info({ pid: child.pid, runtimeDir }, 'started a guard');
+    } catch (error) {
+      fail(messageOf(error));
+    } finally {
+      if (logFile !== null) closeSync(logFile);
+    }
+    return start;
+  }
+}
+
+/** What became of a guard we started; filled in when it ends. */
+interface GuardStart {
+  /** It found another one in its place, or nothing to do. */
+  hasLeft: boolean;
+  failure?: string;
+}

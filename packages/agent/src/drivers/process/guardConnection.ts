@@ -1,0 +1,141 @@
+/** One connection to a guard: requests out, responses back by id. Knows nothing of starting guards or trying again. */
+import { connect, type Socket } from 'node:net';
+import {
+  GUARD_PROTOCOL,
+  type GuardFailure,
+  type GuardHello,
+  type GuardMethod,
+  type GuardMethods,
+  type GuardResponse,
+  readLines,
+  writeLine,
+} from '../../guard/protocol.ts';
+
+/** The guard answered and said no. */
+export class GuardRefusal extends Error {
+  override readonly name = 'GuardRefusal';
+  /** See `GuardFailure`. */
+  readonly causeKind: string | null;
+
+  constructor(failure: GuardFailure) {
+    super(failure.message);
+    this.causeKind = failure.causeKind;
+  }
+}
+
+/** The connection broke; whether the request arrived is not known. */
+export class ConnectionLost extends Error {
+  override readonly name = 'ConnectionLost';
+}
+
+/** What speaks at the other end is no guard of ours, or one too old or new. Trying again is useless. */
+export class GuardMismatch extends Error {
+  override readonly name = 'GuardMismatch';
+}
+
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
+
+export class GuardConnection {
+  readonly #socket: Socket;
+  readonly #waiting = new Map<number, Waiting>();
+  #nextId = 1;
+  #lost: Error | null = null;
+
+  /**
+   * Resolves once the guard has greeted; the kernel connects us even to one that is stopped.
+   * @throws {ConnectionLost} nobody listens or greets there, with the socket's error as cause
+   * @throws {GuardMismatch} it speaks another protocol
+   */
+  static open(path: string, timeoutMs: number): Promise<GuardConnection> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(path);
+      const timer = setTimeout(
+        () => socket.destroy(new Error(`no greeting within ${timeoutMs} ms`)),
+        timeoutMs,
+      );
+      let connection: GuardConnection | null = null;
+      let failure: unknown = null;
+      socket.on('error', (error) => {
+        failure = error;
+      });
+      socket.on('close', () => {
+        clearTimeout(timer);
+        const lost = new ConnectionLost(`no connection to the guard at ${path}`, { cause: failure });
+        if (connection !== null) connection.#lose(lost);
+        reject(failure instanceof GuardMismatch ? failure : lost);
+      });
+      readLines(socket, (line) => {
+        try {
+          if (connection === null) {
+            checkHello(line, path);
+            connection = new GuardConnection(socket);
+            clearTimeout(timer);
+            resolve(connection);
+          } else connection.#receive(JSON.parse(line) as GuardResponse);
+        } catch (error) {
+          failure = error;
+          socket.destroy();
+        }
+      });
+    });
+  }
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  get isOpen(): boolean {
+    return this.#lost === null;
+  }
+
+  /** @throws {GuardRefusal | ConnectionLost} */
+  request<M extends GuardMethod>(
+    method: M,
+    params: GuardMethods[M]['params'],
+  ): Promise<GuardMethods[M]['result']> {
+    if (this.#lost !== null) return Promise.reject(this.#lost);
+    const id = this.#nextId++;
+    const answer = new Promise<unknown>((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+    writeLine(this.#socket, { id, method, params });
+    return answer as Promise<GuardMethods[M]['result']>;
+  }
+
+  close(): void {
+    this.#lose(new ConnectionLost('the connection to the guard was closed'));
+    this.#socket.destroy();
+  }
+
+  #receive(response: GuardResponse): void {
+    const waiting = this.#waiting.get(response.id);
+    this.#waiting.delete(response.id);
+    if ('error' in response) waiting?.reject(new GuardRefusal(response.error));
+    else waiting?.resolve(response.result);
+  }
+
+  #lose(error: Error): void {
+    this.#lost ??= error;
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+  }
+}
+
+function checkHello(line: string, path: string): void {
+  const hello = parseHello(line);
+  if (hello?.guard !== 'muster') throw new GuardMismatch(`what listens at ${path} is not a Muster guard`);
+  if (hello.protocol === GUARD_PROTOCOL) return;
+  throw new GuardMismatch(
+    `the guard at ${path} (pid ${hello.pid}) speaks protocol ${hello.protocol} and this agent ${GUARD_PROTOCOL}: ` +
+      'let its tasks end, stop it, and start the agent again',
+  );
+}
+
+function parseHello(line: string): Partial<GuardHello> | null {
+  try {
+    return JSON.parse(line) as Partial<GuardHello> | null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,211 @@
+/** For tests: guards of their own, in directories of their own, gone afterwards. */
+import { spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { silentLogger } from '@muster/common/log';
+import { afterEach } from 'vitest';
+import type { ContainmentMode } from '../../guard/containment.ts';
+import { allProcesses, carriesMarker, isRunning, readBootId, readStat } from '../../guard/processes.ts';
+import { type GuardHello, guardSocketPath, readLines } from '../../guard/protocol.ts';
+import type { Driver, TaskLaunch, TaskLocation } from '../driver.ts';
+import { createProcessDriver } from './driver.ts';
+
+const GUARD = fileURLToPath(new URL('../../guard/main.ts', import.meta.url));
+const DEADLINE_MS = 30_000;
+
+/** Shell code that runs until it is ended; traps run at once. */
+export const IDLE = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
+
+export interface GuardFixtureOptions {
+  readonly containment?: ContainmentMode;
+  readonly idleExitMs?: number;
+}
+
+export class GuardFixture {
+  readonly root = mkdtempSync(join(tmpdir(), 'guard-'));
+  readonly runtimeDir = join(this.root, 'run');
+  readonly guardCommand: readonly string[];
+  readonly #drivers: Driver[] = [];
+  readonly #launches: TaskLaunch[] = [];
+
+  constructor({ containment = 'auto', idleExitMs = 5000 }: GuardFixtureOptions = {}) {
+    this.guardCommand = guardArgv(containment, idleExitMs);
+  }
+
+  driver(): Driver {
+    const { guardCommand, runtimeDir } = this;
+    const driver = createProcessDriver({ guardCommand, runtimeDir, log: silentLogger });
+    this.#drivers.push(driver);
+    return driver;
+  }
+
+  async task(command: readonly string[], more: Partial<TaskLaunch> = {}): Promise<TaskLaunch> {
+    const key = more.key ?? `t${randomUUID().slice(0, 13)}.1.0`;
+    const directory = join(this.root, key);
+    await mkdir(directory, { recursive: true });
+    const launch: TaskLaunch = {
+      key,
+      directory,
+      image: null,
+      command,
+      env: { PATH: '/usr/bin:/bin' },
+      workdir: null,
+      gpus: [],
+      cpus: null,
+      memoryMb: null,
+      shmMb: null,
+      volumes: [],
+      user: null,
+      ...more,
+    };
+    this.#launches.push(launch);
+    return launch;
+  }
+
+  script(text: string): Promise<TaskLaunch> {
+    return this.task(['/bin/sh', '-c', text]);
+  }
+
+  /** Pid of the guard that listens now; null: none does. */
+  guardPid(): Promise<number | null> {
+    return new Promise((resolve) => {
+      const socket = connect(guardSocketPath(this.runtimeDir));
+      socket.on('error', () => resolve(null));
+      readLines(socket, (line) => {
+        resolve((JSON.parse(line) as GuardHello).pid);
+        socket.destroy();
+      });
+    });
+  }
+
+  async livePid(): Promise<number> {
+    const pid = await this.guardPid();
+    if (pid === null) throw new Error('there is no guard');
+    return pid;
+  }
+
+  async killGuard(): Promise<void> {
+    const pid = await this.livePid();
+    process.kill(pid, 'SIGKILL');
+    await processGone(pid);
+  }
+
+  /** Ends tasks, drivers and guard, and checks that the guard went because nothing ran any more. */
+  async cleanup(): Promise<void> {
+    const pid = await this.guardPid();
+    if (pid !== null || this.#launches.length > 0) {
+      const driver = this.driver();
+      for (const launch of this.#launches) {
+        await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
+        await driver.remove(launch);
+      }
+    }
+    for (const driver of this.#drivers) await driver.close();
+    const last = await this.guardPid();
+    if (last !== null) {
+      process.kill(last, 'SIGTERM');
+      await processGone(last);
+    }
+    await rm(this.root, { recursive: true, force: true });
+  }
+}
+
+/** Whether a guard can hold tasks together this way here. Control groups need a writable hierarchy, mostly root. */
+export function canContain(mode: ContainmentMode): boolean {
+  const runtimeDir = mkdtempSync(join(tmpdir(), 'guard-'));
+  const [file = '', ...args] = guardArgv(mode, 0);
+  const { status } = spawnSync(file, [...args, '--runtime-dir', runtimeDir], { stdio: 'ignore' });
+  rmSync(runtimeDir, { recursive: true });
+  return status === 0;
+}
+
+function guardArgv(containment: ContainmentMode, idleExitMs: number): string[] {
+  return [process.execPath, GUARD, '--containment', containment, '--idle-exit-ms', String(idleExitMs)];
+}
+
+/** @throws {Error} when it does not become true in time */
+export async function eventually(what: string, check: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + DEADLINE_MS;
+  while (!(await check())) {
+    if (performance.now() > deadline) throw new Error(`waited ${DEADLINE_MS} ms for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+export async function processGone(pid: number): Promise<void> {
+  const stat = readStat(pid);
+  if (stat !== null) await eventually(`process ${pid} to end`, () => !isRunning(stat));
+}
+
+/** Makes fixtures for the tests of a file, and ends each after its test. */
+export function useGuards(): (options?: GuardFixtureOptions) => GuardFixture {
+  const fixtures: GuardFixture[] = [];
+  afterEach(async () => {
+    for (const fixture of fixtures.splice(0)) await fixture.cleanup();
+    for (const pid of strangers.splice(0)) process.kill(-pid, 'SIGKILL');
+  });
+  return (options) => {
+    const fixture = new GuardFixture(options);
+    fixtures.push(fixture);
+    return fixture;
+  };
+}
+
+const strangers: number[] = [];
+
+/** A process of its own session that no guard started; ended after the test. */
+export function aStranger(env: Record<string, string>): number {
+  const { pid } = spawn('/bin/sh', ['-c', IDLE], {
+    env: { PATH: '/usr/bin:/bin', ...env },
+    stdio: 'ignore',
+    detached: true,
+  });
+  if (pid === undefined) throw new Error('no shell');
+  strangers.push(pid);
+  return pid;
+}
+
+/** Puts a record where an earlier guard would have left one. */
+export async function writeRecord(task: TaskLocation, fields: object): Promise<void> {
+  const record = { version: 1, key: task.key, bootId: readBootId(), startedAtMs: 0, cgroup: null, ...fields };
+  await writeFile(join(task.directory, 'process.json'), JSON.stringify(record));
+}
+
+export async function mainPid(driver: Driver, task: TaskLocation): Promise<number> {
+  const observed = await driver.recover(task);
+  if (observed.kind !== 'running' || observed.pid === null)
+    throw new Error(`${task.key} has no main process`);
+  return observed.pid;
+}
+
+export function processesOf(task: TaskLocation): number[] {
+  return [...allProcesses()].map(({ pid }) => pid).filter((pid) => carriesMarker(pid, task));
+}
+
+export function cgroupOf(task: TaskLocation): string | null {
+  const record = JSON.parse(readFileSync(join(task.directory, 'process.json'), 'utf8')) as {
+    cgroup: string | null;
+  };
+  return record.cgroup;
+}
+
+export function never(): AbortSignal {
+  return new AbortController().signal;
+}
+
+export function outputOf(task: TaskLocation): string {
+  return readFileSync(join(task.directory, 'output.log'), 'utf8');
+}
+
+export async function outputContains(task: TaskLocation, text: string): Promise<void> {
+  const path = join(task.directory, 'output.log');
+  await eventually(
+    `${JSON.stringify(text)} in ${path}`,
+    () => existsSync(path) && outputOf(task).includes(text),
+  );
+}

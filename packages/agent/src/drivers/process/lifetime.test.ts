@@ -1,0 +1,133 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { silentLogger } from '@muster/common/log';
+import { describe, expect, it } from 'vitest';
+import { EXIT_ALREADY_GUARDED, guardSocketPath, writeLine } from '../../guard/protocol.ts';
+import { createProcessDriver } from './driver.ts';
+import { cgroupOf, eventually, IDLE, never, outputContains, processGone, useGuards } from './guardFixture.ts';
+
+const aGuard = useGuards();
+
+describe('one guard per runtime directory', () => {
+  it('serves several drivers, also when all want to start it at once', async () => {
+    const guard = aGuard();
+    const drivers = [guard.driver(), guard.driver(), guard.driver(), guard.driver()];
+    const task = await guard.script(IDLE);
+    await Promise.all(drivers.map((driver) => driver.list()));
+    await drivers[0]?.start(task);
+    for (const driver of drivers) expect(await driver.recover(task)).toMatchObject({ kind: 'running' });
+  });
+
+  it('makes a second one leave', async () => {
+    const guard = aGuard();
+    await guard.driver().list();
+    const [file = '', ...args] = guard.guardCommand;
+    const second = spawn(file, [...args, '--runtime-dir', guard.runtimeDir], { stdio: 'ignore' });
+    expect(await once(second, 'exit')).toEqual([EXIT_ALREADY_GUARDED, null]);
+  });
+
+  it('is private', async () => {
+    const guard = aGuard();
+    await mkdir(guard.runtimeDir, { mode: 0o755 });
+    await guard.driver().list();
+    const modes = ['', 'guard.sock', 'guard.log'].map((name) =>
+      (statSync(join(guard.runtimeDir, name)).mode & 0o777).toString(8),
+    );
+    expect(modes).toEqual(['700', '600', '600']);
+  });
+
+  it('is refused where the path is too long for a socket', () => {
+    const runtimeDir = `/tmp/${'long/'.repeat(20)}`;
+    expect(() => createProcessDriver({ guardCommand: ['true'], runtimeDir, log: silentLogger })).toThrow(
+      /guard\.sock has a path of 115 bytes and Linux takes 107: choose a shorter runtime directory/,
+    );
+  });
+});
+
+describe('the end of a guard', () => {
+  it('comes by itself when nobody needs it, and leaves nothing behind', async () => {
+    const guard = aGuard({ idleExitMs: 100 });
+    const driver = guard.driver();
+    const task = await guard.script(`trap 'exit 0' USR1; echo ready; ${IDLE}`);
+    await driver.start(task);
+    await outputContains(task, 'ready\n');
+    const pid = await guard.livePid();
+    const cgroup = cgroupOf(task);
+    await driver.signal(task, 'SIGUSR1');
+    await driver.wait(task, never());
+    await driver.close();
+    await processGone(pid);
+    expect(existsSync(guardSocketPath(guard.runtimeDir))).toBe(false);
+    expect(cgroup !== null && existsSync(dirname(cgroup))).toBe(false);
+  });
+
+  it('does not come while a task runs, nor through a terminal, and comes when asked without tasks', async () => {
+    const guard = aGuard({ idleExitMs: 100 });
+    const driver = guard.driver();
+    const task = await guard.script(`trap 'exit 3' USR1; echo ready; ${IDLE}`);
+    await driver.start(task);
+    await outputContains(task, 'ready\n');
+    await driver.close();
+    const pid = await guard.livePid();
+    for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.kill(pid, signal);
+    await eventually('the guard to have said no', () =>
+      readFileSync(join(guard.runtimeDir, 'guard.log'), 'utf8').includes('asked to leave, but tasks run'),
+    );
+    const again = guard.driver();
+    await again.signal(task, 'SIGUSR1');
+    expect(await again.wait(task, never())).toMatchObject({ exitCode: 3, statusLost: false });
+    expect(await guard.guardPid()).toBe(pid);
+    process.kill(pid, 'SIGTERM');
+    await processGone(pid);
+  });
+
+  it('comes when the runtime directory has vanished and no task runs', async () => {
+    const guard = aGuard();
+    const driver = guard.driver();
+    await driver.list();
+    const pid = await guard.livePid();
+    await rm(guard.runtimeDir, { recursive: true });
+    await processGone(pid);
+    expect(existsSync(guard.runtimeDir)).toBe(false);
+  });
+});
+
+describe('a guard that cannot be had', () => {
+  it('names the guard when that is what cannot be started', async () => {
+    const guard = aGuard();
+    const runtimeDir = guard.runtimeDir;
+    const log = silentLogger;
+    const absent = createProcessDriver({ guardCommand: ['/no/such/guard'], runtimeDir, log });
+    await expect(absent.list()).rejects.toMatchObject({
+      name: 'GuardUnavailable',
+      message: expect.stringMatching(/could not be started \(\/no\/such\/guard\): .*ENOENT/),
+    });
+    const failing = createProcessDriver({ guardCommand: ['/bin/sh', '-c', 'exit 9'], runtimeDir, log });
+    await expect(failing.list()).rejects.toMatchObject({
+      name: 'GuardUnavailable',
+      message: expect.stringMatching(/it ended with status 9; its log is .*guard\.log/),
+    });
+  });
+
+  it('names the version of a guard that speaks another protocol', async () => {
+    const guard = aGuard();
+    await mkdir(guard.runtimeDir);
+    const other = createServer((socket) => {
+      writeLine(socket, { guard: 'muster', protocol: 99, pid: 1 });
+      socket.on('error', () => {});
+    });
+    await new Promise<void>((resolve) => other.listen(guardSocketPath(guard.runtimeDir), resolve));
+    try {
+      await expect(guard.driver().list()).rejects.toMatchObject({
+        name: 'GuardMismatch',
+        message: expect.stringMatching(/speaks protocol 99 and this agent 1/),
+      });
+    } finally {
+      await new Promise((resolve) => other.close(resolve));
+    }
+  });
+});

@@ -1,0 +1,167 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { isRunning, readStat, taskMarker } from '../../guard/processes.ts';
+import { guardSocketPath } from '../../guard/protocol.ts';
+import type { TaskExit } from '../driver.ts';
+import {
+  aStranger,
+  IDLE,
+  mainPid,
+  never,
+  outputContains,
+  processesOf,
+  processGone,
+  useGuards,
+  writeRecord,
+} from './guardFixture.ts';
+
+const aGuard = useGuards();
+
+const LOST: Partial<TaskExit> = { exitCode: null, signal: null, statusLost: true };
+
+describe('a guard that is killed', () => {
+  it('leaves its tasks running; the next guard finds them and ends them whole', async () => {
+    const guard = aGuard();
+    const daemon = `setsid /bin/sh -c 'trap "" TERM HUP; echo daemon; ${IDLE}'`;
+    const task = await guard.script(`(${daemon} &); echo ready; ${IDLE}`);
+    const driver = guard.driver();
+    await driver.start(task);
+    await outputContains(task, 'daemon\n');
+    const before = await driver.recover(task);
+    const waiting = driver.wait(task, never());
+    await guard.killGuard();
+
+    const found = await driver.recover(task);
+    expect(found).toMatchObject({ kind: 'running' });
+    expect(found).toEqual(before);
+    expect(await guard.driver().list()).toEqual([task.key]);
+    const stopped = await driver.stop(task, { signal: 'SIGTERM', graceMs: 200 });
+    expect(stopped).toMatchObject(LOST);
+    expect(await waiting).toEqual(stopped);
+    expect(processesOf(task)).toEqual([]);
+  });
+
+  it('costs the exit status of a task that ends meanwhile, and what it left behind is killed', async () => {
+    const guard = aGuard();
+    const daemon = `setsid /bin/sh -c 'trap "" TERM HUP; echo daemon; ${IDLE}'`;
+    const task = await guard.script(`(${daemon} &); echo ready; ${IDLE}`);
+    const driver = guard.driver();
+    await driver.start(task);
+    await outputContains(task, 'daemon\n');
+    const pid = await mainPid(driver, task);
+    await driver.close();
+    await guard.killGuard();
+    process.kill(pid, 'SIGKILL');
+    await processGone(pid);
+
+    const next = guard.driver();
+    expect(await next.wait(task, never())).toMatchObject(LOST);
+    expect(processesOf(task)).toEqual([]);
+    expect(await next.recover(task)).toMatchObject({ kind: 'exited', exit: LOST });
+  });
+
+  it('keeps the exit status it had already seen', async () => {
+    const guard = aGuard();
+    const task = await guard.task(['true']);
+    const mainExit = { exitCode: 5, signal: null, finishedAtMs: 1, statusLost: false };
+    await writeRecord(task, { pid: 1, startTicks: 0, mainExit });
+    expect(await guard.driver().wait(task, never())).toMatchObject(mainExit);
+  });
+
+  it('between announcing a start and noting the pid leaves a process that is ended, not started again', async () => {
+    const guard = aGuard({ containment: 'session' });
+    const task = await guard.script('echo started again');
+    const orphan = aStranger(taskMarker(task));
+    await writeRecord(task, { pid: null, startTicks: null });
+    const driver = guard.driver();
+    await driver.start(task);
+    expect(await driver.wait(task, never())).toMatchObject(LOST);
+    await processGone(orphan);
+    expect(existsSync(join(task.directory, 'output.log'))).toBe(false);
+  });
+
+  it('leaves a socket behind that does not stop the next one', async () => {
+    const guard = aGuard();
+    const driver = guard.driver();
+    expect(await driver.list()).toEqual([]);
+    const first = await guard.guardPid();
+    await guard.killGuard();
+    expect(existsSync(guardSocketPath(guard.runtimeDir))).toBe(true);
+    expect(await driver.list()).toEqual([]);
+    expect(await guard.guardPid()).not.toBe(first);
+  });
+});
+
+describe('records of an earlier guard', () => {
+  it.each(['auto', 'session'] as const)(
+    'do not make it kill a stranger with a reused pid (%s)',
+    async (containment) => {
+      const guard = aGuard({ containment });
+      const task = await guard.task(['true']);
+      const stranger = aStranger({});
+      await writeRecord(task, { pid: stranger, startTicks: 1 });
+      const driver = guard.driver();
+      expect(await driver.recover(task)).toMatchObject({ kind: expect.stringMatching('running|exited') });
+      await driver.signal(task, 'SIGTERM');
+      expect(await driver.stop(task, { signal: 'SIGTERM', graceMs: 0 })).toMatchObject(LOST);
+      expect(isRunning({ pid: stranger, startTicks: readStat(stranger)?.startTicks ?? -1 })).toBe(true);
+    },
+  );
+
+  it('of another boot mean the task is dead, whoever has its pid and start time now', async () => {
+    const guard = aGuard();
+    const task = await guard.task(['true']);
+    const stranger = aStranger({});
+    const startTicks = readStat(stranger)?.startTicks ?? -1;
+    await writeRecord(task, { pid: stranger, startTicks, bootId: 'another boot' });
+    const driver = guard.driver();
+    expect(await driver.recover(task)).toMatchObject({ kind: 'exited', exit: LOST });
+    await driver.stop(task, { signal: 'SIGKILL', graceMs: 0 });
+    expect(isRunning({ pid: stranger, startTicks })).toBe(true);
+  });
+
+  it('that are torn count as a start under way', async () => {
+    const guard = aGuard();
+    const task = await guard.task(['true']);
+    await writeFile(join(task.directory, 'process.json'), '{"pid": 12');
+    expect(await guard.driver().wait(task, never())).toMatchObject(LOST);
+  });
+});
+
+describe('an agent that is killed', () => {
+  it('in the grace of a stop does not save the task from its SIGKILL', async () => {
+    const guard = aGuard();
+    const task = await guard.script(`trap 'echo told' TERM; echo ready; ${IDLE}`);
+    const agent = spawn(
+      process.execPath,
+      [
+        fileURLToPath(new URL('./stoppingAgent.ts', import.meta.url)),
+        JSON.stringify({
+          guardCommand: guard.guardCommand,
+          runtimeDir: guard.runtimeDir,
+          task,
+          graceMs: 1500,
+        }),
+      ],
+      { stdio: ['ignore', 'ignore', 'inherit'] },
+    );
+    const agentEnded = once(agent, 'exit');
+    await outputContains(task, 'told\n');
+    agent.kill('SIGKILL');
+    await agentEnded;
+    expect(processesOf(task).length).toBeGreaterThan(0);
+
+    const next = guard.driver();
+    expect(await next.wait(task, never())).toMatchObject({
+      exitCode: null,
+      signal: 'SIGKILL',
+      statusLost: false,
+    });
+    expect(processesOf(task)).toEqual([]);
+  });
+});

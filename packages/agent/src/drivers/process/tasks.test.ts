@@ -1,0 +1,186 @@
+import { readFileSync } from 'node:fs';
+import { chmod, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readStat } from '../../guard/processes.ts';
+import type { TaskLaunch } from '../driver.ts';
+import {
+  canContain,
+  cgroupOf,
+  eventually,
+  type GuardFixture,
+  IDLE,
+  mainPid,
+  never,
+  outputContains,
+  outputOf,
+  processesOf,
+  useGuards,
+} from './guardFixture.ts';
+
+const aGuard = useGuards();
+
+describe('a task', () => {
+  it('has a session and a process group of its own', async () => {
+    const guard = aGuard();
+    const driver = guard.driver();
+    const task = await guard.script(IDLE);
+    await driver.start(task);
+    const pid = await mainPid(driver, task);
+    expect(readStat(pid)).toMatchObject({ pid, session: pid });
+  });
+
+  it('whose shell dies of the signal keeps the grace for what runs below it', async () => {
+    const guard = aGuard();
+    const driver = guard.driver();
+    const training = `trap 'sleep 1; echo saved; exit 0' TERM; echo training; while :; do sleep 0.1; done`;
+    const task = await guard.script(`/bin/sh -c "${training}"; echo never`);
+    await driver.start(task);
+    await outputContains(task, 'training\n');
+    const exit = await driver.stop(task, { signal: 'SIGTERM', graceMs: 60_000 });
+    expect(exit).toMatchObject({ exitCode: null, signal: 'SIGTERM' });
+    expect(outputOf(task)).toContain('saved\n');
+  });
+
+  it('that is being stopped is not given more time by a second, more patient stop', async () => {
+    const guard = aGuard();
+    const driver = guard.driver();
+    const task = await guard.script(`trap 'echo told' TERM; trap 'echo hurry' INT; echo ready; ${IDLE}`);
+    await driver.start(task);
+    await outputContains(task, 'ready\n');
+    const patient = { signal: 'SIGTERM', graceMs: 3_600_000 };
+    const stops = [driver.stop(task, patient)];
+    await outputContains(task, 'told\n');
+    stops.push(driver.stop(task, patient));
+    stops.push(driver.stop(task, { signal: 'SIGINT', graceMs: 3_600_000 }));
+    await outputContains(task, 'hurry\n');
+    stops.push(driver.stop(task, { signal: 'SIGINT', graceMs: 500 }));
+    for (const exit of await Promise.all(stops)) expect(exit).toMatchObject({ signal: 'SIGKILL' });
+    expect(outputOf(task).match(/told/g)).toHaveLength(1);
+  });
+
+  it.runIf(canContain('freezer'))(
+    'that cannot be killed is not called ended (needs a v1 freezer)',
+    async () => {
+      const guard = aGuard({ containment: 'freezer' });
+      const driver = guard.driver();
+      const task = await guard.script(`echo ready; ${IDLE}`);
+      await driver.start(task);
+      await outputContains(task, 'ready\n');
+      const freezer = join(cgroupOf(task) ?? '', 'freezer.state');
+      await writeFile(freezer, 'FROZEN');
+      let ended = false;
+      const stopping = driver.stop(task, { signal: 'SIGTERM', graceMs: 0 }).then((exit) => {
+        ended = true;
+        return exit;
+      });
+      const pid = await mainPid(driver, task);
+      await eventually('SIGKILL to be pending', () => pendingSignals(pid).includes(9));
+      expect(await driver.recover(task)).toMatchObject({ kind: 'running' });
+      await expect(driver.remove(task)).rejects.toThrow(
+        `task ${task.key} still runs: stop it before removing it`,
+      );
+      expect(ended).toBe(false);
+      await writeFile(freezer, 'THAWED');
+      expect(await stopping).toMatchObject({ signal: expect.stringMatching('SIGTERM|SIGKILL') });
+      expect(processesOf(task)).toEqual([]);
+    },
+  );
+
+  it('that is one of 200 at once ends like the others, with its own status', async () => {
+    const guard = aGuard();
+    const driver = guard.driver();
+    const tasks = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => guard.script(`echo ${i}; exit ${i}`)),
+    );
+    const exits = await Promise.all(
+      tasks.map(async (task) => {
+        await driver.start(task);
+        return driver.wait(task, never());
+      }),
+    );
+    expect(exits.map((exit) => exit.exitCode)).toEqual(tasks.map((_, i) => i));
+    expect(tasks.map(outputOf)).toEqual(tasks.map((_, i) => `${i}\n`));
+  });
+});
+
+describe('a start that fails', () => {
+  const cases: [string, (guard: GuardFixture) => Promise<TaskLaunch>, string, RegExp][] = [
+    [
+      'unknown command',
+      (guard) => guard.task(['nope-nope']),
+      'command_not_found',
+      /^nope-nope was not found in PATH \(\/usr\/bin:\/bin\) on this node: install it/,
+    ],
+    [
+      'unknown path',
+      (guard) => guard.task(['./run.sh']),
+      'command_not_found',
+      /\/run\.sh does not exist on this node: copy it there/,
+    ],
+    [
+      'missing interpreter',
+      async (guard) => withScript(await guard.task(['./run.sh']), '#!/no/such/python\n', 0o755),
+      'command_not_found',
+      /run\.sh exists on this node, but the interpreter/,
+    ],
+    [
+      'not executable',
+      async (guard) => withScript(await guard.task(['./run.sh']), '#!/bin/sh\n', 0o644),
+      'exit_code',
+      /^\.\/run\.sh may not be executed on this node: make it executable/,
+    ],
+    [
+      'missing working directory',
+      (guard) => guard.task(['true'], { workdir: '/no/such/place' }),
+      'command_not_found',
+      /working directory \/no\/such\/place does not exist on this node/,
+    ],
+    [
+      'working directory that is a file',
+      (guard) => guard.task(['true'], { workdir: '/etc/passwd' }),
+      'command_not_found',
+      /working directory \/etc\/passwd is not a directory/,
+    ],
+    [
+      'too long an argument',
+      (guard) => guard.task(['true', 'x'.repeat(200_000)]),
+      'exit_code',
+      /\(2\d{5} bytes\) are more than the kernel takes/,
+    ],
+  ];
+
+  it.each(cases)('says why and leaves nothing behind: %s', async (_, launch, causeKind, message) => {
+    const guard = aGuard();
+    const driver = guard.driver();
+    const task = await launch(guard);
+    const before = await readdir(task.directory);
+    await expect(driver.start(task)).rejects.toMatchObject({
+      name: 'DriverError',
+      causeKind,
+      message: expect.stringMatching(message),
+    });
+    expect(await readdir(task.directory)).toEqual(before);
+    expect(await driver.recover(task)).toEqual({ kind: 'absent' });
+    expect(await driver.list()).toEqual([]);
+    expect(await readdir(join(guard.runtimeDir, 'tasks'))).toEqual([]);
+  });
+});
+
+async function withScript(task: TaskLaunch, text: string, mode: number): Promise<TaskLaunch> {
+  const path = join(task.directory, 'run.sh');
+  await writeFile(path, text);
+  await chmod(path, mode);
+  return task;
+}
+
+/** Numbers of the signals that wait for the process to run again. */
+function pendingSignals(pid: number): number[] {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const masks = [...status.matchAll(/^(?:SigPnd|ShdPnd):\t([0-9a-f]+)$/gm)].map(([, mask]) =>
+    BigInt(`0x${mask}`),
+  );
+  return Array.from({ length: 64 }, (_, i) => i + 1).filter((signal) =>
+    masks.some((mask) => (mask >> BigInt(signal - 1)) & 1n),
+  );
+}

@@ -1,0 +1,80 @@
+/**
+ * How the guard holds a task's processes together, so that ending the task leaves none of them behind.
+ *
+ * A process can leave its process group, its session and its parent, but not its control group. So control groups are
+ * used wherever the guard may make some: version 2 first, else the version 1 freezer. Elsewhere (an unprivileged
+ * user, a container with a read-only /sys) a task is what shares its session or carries its marker in the environment;
+ * a process that leaves the session *and* clears its environment gets away there.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import type { Logger } from '@muster/common/log';
+import type { TaskLocation } from '../drivers/driver.ts';
+import { CgroupContainment, CgroupGroup, parseCgroupHomes } from './cgroup.ts';
+import type { ProcessRecord } from './records.ts';
+import { SessionGroup } from './session.ts';
+
+export const containmentModes = ['auto', 'cgroup2', 'freezer', 'session'] as const;
+export type ContainmentMode = (typeof containmentModes)[number];
+
+/** The processes of one task. */
+export interface TaskGroup {
+  /** Live processes; zombies are not counted. */
+  pids(): number[];
+  isEmpty(): boolean;
+  /** How often in a row, a moment apart, the group must be seen empty before it is: 1 where the kernel keeps count. */
+  readonly emptySightings: number;
+  /** SIGKILL to every process now. Some may be born meanwhile: repeat until empty. */
+  kill(): void;
+  /** Gives back what the kernel holds for an empty group. false: not yet, ask again later. */
+  release(): boolean;
+}
+
+/** Where new tasks are put. */
+export interface Containment {
+  readonly mode: Exclude<ContainmentMode, 'auto'>;
+  /** @returns what to record as the task's cgroup */
+  prepare(task: TaskLocation): string | null;
+  /** Runs `spawn` so that the new process belongs to the task from its first instruction. Nothing can slip out. */
+  spawnInside<T>(cgroup: string | null, spawn: () => T): T;
+  close(): void;
+}
+
+export function openGroup(task: TaskLocation, record: Pick<ProcessRecord, 'cgroup' | 'main'>): TaskGroup {
+  if (record.cgroup !== null && existsSync(record.cgroup)) return new CgroupGroup(record.cgroup);
+  return new SessionGroup(task, record.main);
+}
+
+/** @throws {Error} when a mode asked for by name cannot be had here */
+export function chooseContainment(mode: ContainmentMode, instance: string, log: Logger): Containment {
+  const homes = parseCgroupHomes(
+    readFileSync('/proc/self/mountinfo', 'utf8'),
+    readFileSync('/proc/self/cgroup', 'utf8'),
+  );
+  const refusals: string[] = [];
+  for (const candidate of ['cgroup2', 'freezer'] as const) {
+    if (mode !== 'auto' && mode !== candidate) continue;
+    const home = homes[candidate];
+    if (home === null) {
+      refusals.push(`${candidate}: not mounted, or our own group lies outside the mount`);
+      continue;
+    }
+    try {
+      return CgroupContainment.open(candidate, home, instance);
+    } catch (error) {
+      refusals.push(`${candidate}: ${(error as Error).message}`);
+    }
+  }
+  if (mode !== 'auto' && mode !== 'session')
+    throw new Error(`no control groups here (${refusals.join('; ')})`);
+  if (mode === 'auto') {
+    log.warn({ refusals }, 'no control groups here: tasks are told apart by session and environment');
+  }
+  return sessionContainment;
+}
+
+const sessionContainment: Containment = {
+  mode: 'session',
+  prepare: () => null,
+  spawnInside: (_cgroup, spawn) => spawn(),
+  close() {},
+};

@@ -1,0 +1,115 @@
+/**
+ * The guard: starts bare tasks for an agent, keeps their exit status and ends them in time. It is a process of its own
+ * so that an agent can crash, restart or be upgraded while its tasks run on and somebody still sees them end.
+ *
+ *     guard --runtime-dir DIR [--containment auto|cgroup2|freezer|session] [--idle-exit-ms N]
+ */
+import { createHash } from 'node:crypto';
+import { chmodSync, rmSync, statSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
+import { parseArgs } from 'node:util';
+import { systemClock } from '@muster/common/clock';
+import { messageOf } from '@muster/common/errors';
+import { type ContainmentMode, chooseContainment, containmentModes } from './containment.ts';
+import { takeLock } from './lock.ts';
+import { stderrLogger } from './log.ts';
+import { EXIT_ALREADY_GUARDED, guardSocketPath } from './protocol.ts';
+import { TaskLinks } from './records.ts';
+import { serve } from './server.ts';
+import { Supervisor } from './supervisor.ts';
+
+interface GuardOptions {
+  readonly runtimeDir: string;
+  readonly containment: ContainmentMode;
+  /** Without clients and running tasks for this long, the guard is not needed and goes. */
+  readonly idleExitMs: number;
+}
+
+function readOptions(argv: string[]): GuardOptions {
+  const { values } = parseArgs({
+    args: argv,
+    options: {
+      'runtime-dir': { type: 'string' },
+      containment: { type: 'string', default: 'auto' },
+      'idle-exit-ms': { type: 'string', default: '60000' },
+    },
+  });
+  const runtimeDir = values['runtime-dir'];
+  if (runtimeDir === undefined || !isAbsolute(runtimeDir))
+    throw new Error('--runtime-dir takes an absolute path');
+  const containment = containmentModes.find((mode) => mode === values.containment);
+  if (containment === undefined) throw new Error(`--containment takes one of ${containmentModes.join(', ')}`);
+  const idleExitMs = Number(values['idle-exit-ms']);
+  if (!(idleExitMs >= 0)) throw new Error('--idle-exit-ms takes milliseconds');
+  return { runtimeDir, containment, idleExitMs };
+}
+
+/**
+ * Everyone who may write there may start programs as us. The directory is made by whoever starts the guard: one that
+ * was removed in the meantime must not come back.
+ */
+function requirePrivate(runtimeDir: string): void {
+  const stat = statSync(runtimeDir, { throwIfNoEntry: false });
+  if (stat === undefined) throw new Error(`the runtime directory ${runtimeDir} does not exist: create it`);
+  const { uid, mode } = stat;
+  if (uid !== process.geteuid?.()) throw new Error(`${runtimeDir} belongs to another user (uid ${uid})`);
+  if ((mode & 0o077) !== 0) chmodSync(runtimeDir, 0o700);
+}
+
+async function main(): Promise<void> {
+  const { runtimeDir, containment: mode, idleExitMs } = readOptions(process.argv.slice(2));
+  const socketPath = guardSocketPath(runtimeDir);
+  requirePrivate(runtimeDir);
+  const lock = takeLock(runtimeDir);
+  if (lock === null) process.exit(EXIT_ALREADY_GUARDED);
+
+  const log = stderrLogger(systemClock);
+  // Stable across restarts, so that every guard of this directory finds the groups of the one before.
+  const instance = createHash('sha256').update(runtimeDir).digest('hex').slice(0, 12);
+  const containment = chooseContainment(mode, instance, log);
+  const supervisor = new Supervisor(containment, new TaskLinks(runtimeDir), { clock: systemClock, log });
+  const server = await serve(socketPath, {
+    start: (launch) => supervisor.start(launch),
+    recover: (location) => supervisor.recover(location),
+    wait: (location) => supervisor.wait(location),
+    signal: (request) => supervisor.signal(request),
+    stop: (request) => supervisor.stop(request),
+    remove: (location) => supervisor.remove(location),
+    list: () => supervisor.list(),
+  });
+  log.info({ pid: process.pid, runtimeDir, containment: containment.mode }, 'guarding');
+
+  function exit(why: string): void {
+    log.info({ why }, 'leaving');
+    if (server.isReachable()) rmSync(socketPath, { force: true });
+    server.close();
+    containment.close();
+    lock?.close();
+    process.exit(0);
+  }
+
+  // A terminal that closes or gets a Ctrl-C means the agent, never the tasks.
+  process.on('SIGHUP', () => {});
+  process.on('SIGINT', () => {});
+  process.on('SIGTERM', () => {
+    if (!supervisor.isBusy) exit('asked to');
+    else log.warn({}, 'asked to leave, but tasks run: staying, they would lose their exit status');
+  });
+
+  let neededAtMs = systemClock.monotonicMs();
+  setInterval(
+    () => {
+      const nowMs = systemClock.monotonicMs();
+      if (supervisor.isBusy) neededAtMs = nowMs;
+      else if (!server.isReachable()) exit('the runtime directory is gone');
+      else if (server.clientCount > 0) neededAtMs = nowMs;
+      else if (nowMs - neededAtMs >= idleExitMs) exit('idle');
+    },
+    Math.max(50, Math.min(5000, idleExitMs / 4)),
+  );
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`guard: ${messageOf(error)}\n`);
+  process.exit(1);
+});

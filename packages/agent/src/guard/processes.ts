@@ -1,0 +1,90 @@
+/** What /proc says about processes. A pid alone names nothing for long: with its start time it does. */
+import { readdirSync, readFileSync } from 'node:fs';
+import type { TaskLocation } from '../drivers/driver.ts';
+
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Clock ticks from boot to the start of the process. */
+  readonly startTicks: number;
+}
+
+export interface ProcessStat extends ProcessIdentity {
+  /** `R`, `S`, `D`, `Z` … */
+  readonly state: string;
+  readonly session: number;
+}
+
+/** null: no such process. */
+export function readStat(pid: number): ProcessStat | null {
+  const text = readProc(`${pid}/stat`);
+  if (text === null) return null;
+  // pid (name) state ppid pgrp session … : the name may hold spaces and parentheses, nothing after it does.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return {
+    pid,
+    state: fields[0] ?? '?',
+    session: Number(fields[3]),
+    startTicks: Number(fields[19]),
+  };
+}
+
+/** Whether this very process still runs; a zombie does not, and neither does a stranger with a reused pid. */
+export function isRunning(process: ProcessIdentity): boolean {
+  const stat = readStat(process.pid);
+  return stat !== null && stat.startTicks === process.startTicks && !isZombie(stat);
+}
+
+export function isZombie(stat: ProcessStat): boolean {
+  return stat.state === 'Z' || stat.state === 'X';
+}
+
+export function* allProcesses(): Generator<ProcessStat> {
+  for (const name of readdirSync('/proc')) {
+    const stat = /^\d+$/.test(name) ? readStat(Number(name)) : null;
+    if (stat !== null) yield stat;
+  }
+}
+
+/**
+ * Marks every process of a task, for as long as it keeps its environment. The directory tells apart equal keys of two
+ * agents on one machine.
+ */
+export function taskMarker(task: TaskLocation): Record<string, string> {
+  return { MUSTER_TASK: task.key, MUSTER_TASK_DIRECTORY: task.directory };
+}
+
+/** Whether the process was born with the task's marker. False for processes of other users, unless we are root. */
+export function carriesMarker(pid: number, task: TaskLocation): boolean {
+  const environ = readProc(`${pid}/environ`);
+  if (environ === null || environ === '') return false;
+  const entries = `\0${environ}`;
+  return Object.entries(taskMarker(task)).every(([name, value]) => entries.includes(`\0${name}=${value}\0`));
+}
+
+/** Changes with every boot, and only then; pids and start times mean nothing across it. */
+export function readBootId(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+}
+
+function readProc(path: string): string | null {
+  return readKernelFile(`/proc/${path}`);
+}
+
+/**
+ * null: what it speaks of is gone, or not ours to read.
+ * @throws {Error} when the file could not be opened for a reason of ours (too many open files): a process must never be
+ * taken for dead because of that
+ */
+export function readKernelFile(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (isGone(error)) return null;
+    throw error;
+  }
+}
+
+export function isGone(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  return ['ENOENT', 'ESRCH', 'ENODEV', 'EACCES', 'EPERM'].includes(code);
+}

@@ -1,0 +1,101 @@
+/**
+ * How an agent speaks with its guard: one JSON object per line over a unix socket, both ways.
+ *
+ * The guard greets with a `GuardHello`; after that the agent sends requests and gets one response for each id, in any
+ * order. Every method may be repeated: an agent whose connection broke does not know what arrived and sends it again.
+ * The guard outlives agents and their upgrades, so methods are only ever added (a `renew` of a task's deadline, say).
+ * The protocol number changes when an old guard could misunderstand a new agent.
+ */
+
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import type { StopOptions, TaskExit, TaskKey, TaskLocation, TaskObservation } from '../drivers/driver.ts';
+
+export const GUARD_PROTOCOL = 1;
+
+/** Exit status of a guard that found another one alive in its runtime directory: nothing is wrong. */
+export const EXIT_ALREADY_GUARDED = 3;
+
+export interface GuardHello {
+  readonly guard: 'muster';
+  readonly protocol: number;
+  readonly pid: number;
+}
+
+export interface GuardLaunch extends TaskLocation {
+  /** argv, not empty. */
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Absolute. */
+  readonly workdir: string;
+}
+
+export interface GuardMethods {
+  start: { params: GuardLaunch; result: null };
+  recover: { params: TaskLocation; result: TaskObservation };
+  /** Answered when the task has ended, however long that takes. */
+  wait: { params: TaskLocation; result: TaskExit };
+  signal: { params: TaskLocation & { readonly signal: string }; result: null };
+  /** The guard keeps the grace: the task is killed in time even when the agent is gone by then. */
+  stop: { params: TaskLocation & StopOptions; result: TaskExit };
+  remove: { params: TaskLocation; result: null };
+  list: { params: null; result: readonly TaskKey[] };
+}
+
+export type GuardMethod = keyof GuardMethods;
+
+export interface GuardRequest<M extends GuardMethod = GuardMethod> {
+  readonly id: number;
+  readonly method: M;
+  readonly params: GuardMethods[M]['params'];
+}
+
+export type GuardResponse =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly error: GuardFailure };
+
+export interface GuardFailure {
+  /** The cause of a task that could not be started; null: the request was wrong. */
+  readonly causeKind: string | null;
+  readonly message: string;
+}
+
+/** What `sun_path` of a unix socket address holds, less its final zero byte. */
+const SOCKET_PATH_BYTES_MAX = 107;
+
+/** @throws {Error} when the path is longer than the kernel takes; libuv would cut it off and bind another name. */
+export function guardSocketPath(runtimeDir: string): string {
+  const path = join(runtimeDir, 'guard.sock');
+  const bytes = Buffer.byteLength(path);
+  if (bytes <= SOCKET_PATH_BYTES_MAX) return path;
+  throw new Error(
+    `the guard's socket ${path} has a path of ${bytes} bytes and Linux takes ${SOCKET_PATH_BYTES_MAX}: ` +
+      'choose a shorter runtime directory',
+  );
+}
+
+/** Far above any launch the kernel would accept (128 KiB a string, 6 MiB in all); bounds a confused peer. */
+const LINE_LENGTH_MAX = 32 * 1024 * 1024;
+
+/** Calls back with every whole line; a peer that never ends its line is cut off. */
+export function readLines(socket: Socket, onLine: (line: string) => void): void {
+  let begun = '';
+  socket.setEncoding('utf8');
+  socket.on('data', (chunk: string) => {
+    let from = 0;
+    for (let end = chunk.indexOf('\n'); end >= 0; end = chunk.indexOf('\n', from)) {
+      const line = begun + chunk.slice(from, end);
+      begun = '';
+      from = end + 1;
+      onLine(line);
+    }
+    begun += chunk.slice(from);
+    if (begun.length > LINE_LENGTH_MAX) {
+      socket.destroy(new Error(`a line of more than ${LINE_LENGTH_MAX} characters`));
+    }
+  });
+}
+
+export function writeLine(socket: Socket, message: GuardHello | GuardRequest | GuardResponse): void {
+  socket.write(`${JSON.stringify(message)}\n`);
+}

@@ -1,0 +1,146 @@
+/**
+ * What a guard leaves on disk about a task, so that the next guard can go on where this one was killed.
+ *
+ * Files are replaced by rename, so a reader sees the old or the new one whole. They are not fsynced: only a power cut
+ * could take them back, and a power cut ends every process they speak of (the boot id tells).
+ */
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { TaskExit, TaskKey, TaskLocation } from '../drivers/driver.ts';
+import type { ProcessIdentity } from './processes.ts';
+
+/** How the main process ended, while others of its task may still be there. */
+export type MainExit = Pick<TaskExit, 'exitCode' | 'signal' | 'finishedAtMs' | 'statusLost'>;
+
+export interface ProcessRecord {
+  readonly key: TaskKey;
+  /** null: the guard died between announcing the start and noting the pid. */
+  readonly main: ProcessIdentity | null;
+  readonly bootId: string;
+  /** Wall clock, epoch milliseconds, for display. */
+  readonly startedAtMs: number | null;
+  /** Absolute path of the task's control group; null: it has none. */
+  readonly cgroup: string | null;
+  /** Kept as soon as it is known: killing the stragglers can take long, and a guard can be killed meanwhile. */
+  readonly mainExit: MainExit | null;
+}
+
+const RECORD_VERSION = 1;
+
+export function writeProcessRecord(directory: string, record: ProcessRecord): void {
+  const { main, ...rest } = record;
+  replaceJson(processPath(directory), {
+    ...rest,
+    version: RECORD_VERSION,
+    pid: main?.pid ?? null,
+    startTicks: main?.startTicks ?? null,
+  });
+}
+
+/** null: never started. A record that cannot be read (a power cut in the middle) is taken for one without a pid. */
+export function readProcessRecord(task: TaskLocation, bootId: string): ProcessRecord | null {
+  const stored = readJson(processPath(task.directory));
+  if (stored === null) return null;
+  const { pid, startTicks } = stored;
+  return {
+    key: task.key,
+    main: typeof pid === 'number' && typeof startTicks === 'number' ? { pid, startTicks } : null,
+    bootId: typeof stored['bootId'] === 'string' ? stored['bootId'] : bootId,
+    startedAtMs: typeof stored['startedAtMs'] === 'number' ? stored['startedAtMs'] : null,
+    cgroup: typeof stored['cgroup'] === 'string' ? stored['cgroup'] : null,
+    mainExit: isExit(stored['mainExit']) ? stored['mainExit'] : null,
+  };
+}
+
+export function writeExit(directory: string, exit: TaskExit): void {
+  replaceJson(exitPath(directory), { ...exit, version: RECORD_VERSION });
+}
+
+export function readExit(directory: string): TaskExit | null {
+  const stored = readJson(exitPath(directory));
+  if (!isExit(stored)) return null;
+  const { exitCode, signal, finishedAtMs, statusLost } = stored;
+  return { exitCode, signal, oomKilled: stored.oomKilled === true, finishedAtMs, statusLost };
+}
+
+export function removeRecords(directory: string): void {
+  rmSync(processPath(directory), { force: true });
+  rmSync(exitPath(directory), { force: true });
+}
+
+/** The tasks of one agent: a link per task from the runtime directory to the task's own. */
+export class TaskLinks {
+  readonly #directory: string;
+
+  constructor(runtimeDir: string) {
+    this.#directory = join(runtimeDir, 'tasks');
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+  }
+
+  add(task: TaskLocation): void {
+    const link = join(this.#directory, task.key);
+    rmSync(link, { force: true });
+    symlinkSync(task.directory, link);
+  }
+
+  remove(key: TaskKey): void {
+    rmSync(join(this.#directory, key), { force: true });
+  }
+
+  all(): TaskLocation[] {
+    return readdirSync(this.#directory).map((key) => ({
+      key,
+      directory: readlinkSync(join(this.#directory, key)),
+    }));
+  }
+}
+
+function processPath(directory: string): string {
+  return join(directory, 'process.json');
+}
+
+function exitPath(directory: string): string {
+  return join(directory, 'exit.json');
+}
+
+function replaceJson(path: string, value: object): void {
+  writeFileSync(`${path}.new`, `${JSON.stringify(value)}\n`, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+/** null: no such file. */
+function readJson(path: string): Record<string, unknown> | null {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
+
+function isExit(value: unknown): value is MainExit & { oomKilled?: unknown } {
+  if (typeof value !== 'object' || value === null) return false;
+  const { exitCode, signal, finishedAtMs, statusLost } = value as Record<string, unknown>;
+  return (
+    (exitCode === null || typeof exitCode === 'number') &&
+    (signal === null || typeof signal === 'string') &&
+    (finishedAtMs === null || typeof finishedAtMs === 'number') &&
+    typeof statusLost === 'boolean'
+  );
+}

@@ -1,0 +1,135 @@
+/** Starts the main process of a task, or says why it cannot be started. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, closeSync, constants, existsSync, openSync, rmSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { DriverError } from '../drivers/errors.ts';
+import { taskMarker } from './processes.ts';
+import type { GuardLaunch } from './protocol.ts';
+
+/**
+ * In a session and group of its own, so that neither a Ctrl-C nor the end of a terminal, agent or guard reaches it.
+ * @param inside runs the spawn itself; see `Containment.spawnInside`
+ * @throws {DriverError} and then no process is left, nor a log that was not there before
+ */
+export async function spawnTask(
+  launch: GuardLaunch,
+  inside: (spawn: () => ChildProcess) => ChildProcess,
+): Promise<ChildProcess> {
+  requireWorkdir(launch.workdir);
+  const [file = '', ...args] = launch.command;
+  const logPath = join(launch.directory, 'output.log');
+  const logIsNew = !existsSync(logPath);
+  const log = openLog(logPath);
+  try {
+    const child = inside(() =>
+      spawn(file, args, {
+        cwd: launch.workdir,
+        env: { ...launch.env, ...taskMarker(launch) },
+        // One open file for both, appended to: what the task writes first comes first, also after a restart of ours.
+        stdio: ['ignore', log, log],
+        detached: true,
+      }),
+    );
+    if (child.pid !== undefined) return child;
+    const [error] = await once(child, 'error');
+    throw error;
+  } catch (error) {
+    if (logIsNew) rmSync(logPath, { force: true });
+    throw asDriverError(error as NodeJS.ErrnoException, launch);
+  } finally {
+    closeSync(log);
+  }
+}
+
+function openLog(path: string): number {
+  try {
+    return openSync(path, 'a', 0o600);
+  } catch (error) {
+    throw storageError(error as NodeJS.ErrnoException, path);
+  }
+}
+
+/** Checked beforehand, because to the caller of exec a missing directory looks like a missing command. */
+function requireWorkdir(workdir: string): void {
+  try {
+    if (!statSync(workdir).isDirectory()) {
+      throw new DriverError('command_not_found', `the working directory ${workdir} is not a directory`);
+    }
+    accessSync(workdir, constants.X_OK);
+  } catch (error) {
+    if (error instanceof DriverError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EACCES') {
+      throw new DriverError(
+        'exit_code',
+        `the working directory ${workdir} may not be entered by this node's agent`,
+      );
+    }
+    throw new DriverError(
+      'command_not_found',
+      `the working directory ${workdir} does not exist on this node: create it there, or choose another one`,
+    );
+  }
+}
+
+/** What glibc's execvp searches when the environment has no PATH. */
+const DEFAULT_PATH = '/bin:/usr/bin';
+
+function asDriverError(error: NodeJS.ErrnoException, launch: GuardLaunch): DriverError {
+  const command = launch.command[0] ?? '';
+  const options = { cause: error };
+  switch (error.code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return new DriverError('command_not_found', notFoundMessage(command, launch), options);
+    case 'EACCES':
+      return new DriverError(
+        'exit_code',
+        `${command} may not be executed on this node: make it executable (chmod +x), or name its interpreter first`,
+        options,
+      );
+    case 'E2BIG':
+      return new DriverError(
+        'exit_code',
+        `the command line and environment of ${command} (${sizeOf(launch)} bytes) are more than the kernel takes, ` +
+          'which is 128 KiB for one string: put large values into a file',
+        options,
+      );
+    default:
+      return new DriverError(
+        'unknown',
+        `${command} could not be started on this node: ${error.message}`,
+        options,
+      );
+  }
+}
+
+function notFoundMessage(command: string, { env, workdir }: GuardLaunch): string {
+  if (!command.includes('/')) {
+    return (
+      `${command} was not found in PATH (${env['PATH'] ?? DEFAULT_PATH}) on this node: ` +
+      "install it there, give its full path, or set PATH in the job's env"
+    );
+  }
+  const path = resolve(workdir, command);
+  if (existsSync(path)) {
+    return `${path} exists on this node, but the interpreter that its first line names does not: install it there`;
+  }
+  return `${path} does not exist on this node: copy it there, or correct the path`;
+}
+
+function sizeOf({ command, env }: GuardLaunch): number {
+  const strings = [...command, ...Object.entries(env).map(([name, value]) => `${name}=${value}`)];
+  return strings.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0);
+}
+
+/** A task's files could not be written. */
+export function storageError(error: NodeJS.ErrnoException, path: string): DriverError {
+  if (error.code === 'ENOSPC' || error.code === 'EDQUOT') {
+    return new DriverError('disk_full', `no space left for ${path}: free some on this node`, {
+      cause: error,
+    });
+  }
+  return new DriverError('unknown', `${path} cannot be written: ${error.message}`, { cause: error });
+}

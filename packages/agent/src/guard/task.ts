@@ -1,0 +1,259 @@
+/**
+ * One task from the moment its main process exists until nothing of it is left.
+ *
+ *   running ── main process ends ──▶ ending ── nothing left ──▶ ended
+ *
+ * Whatever is left when the main process ends is killed, at once or, during a stop, when the grace is over: a shell
+ * that dies of the signal must not cost the training below it the time to save. A task is `ended` only when the
+ * kernel shows no process of it any more; one that cannot be killed keeps it `ending` for as long as it takes.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from '@muster/common/clock';
+import type { Logger } from '@muster/common/log';
+import type { StopOptions, TaskExit, TaskLocation, TaskObservation } from '../drivers/driver.ts';
+import { openGroup, type TaskGroup } from './containment.ts';
+import { isRunning, type ProcessIdentity } from './processes.ts';
+import { type MainExit, type ProcessRecord, writeExit, writeProcessRecord } from './records.ts';
+
+/** What a supervisor needs to know of a task, whether it runs or ended long ago. */
+export interface KnownTask {
+  observe(): TaskObservation;
+  /** Resolves when no process is left. */
+  whenEnded(): Promise<TaskExit>;
+  readonly isEnded: boolean;
+  /** @throws {Error} for a name that is no signal */
+  signal(signal: string): void;
+  /** Returns at once; `whenEnded` tells when it is done. */
+  stop(options: StopOptions): void;
+}
+
+export function endedTask(exit: TaskExit): KnownTask {
+  return {
+    observe: () => ({ kind: 'exited', exit }),
+    whenEnded: async () => exit,
+    isEnded: true,
+    signal() {},
+    stop() {},
+  };
+}
+
+export interface GuardContext {
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+type Phase =
+  | { readonly kind: 'running'; readonly main: ProcessIdentity }
+  | { readonly kind: 'ending'; readonly mainExit: MainExit }
+  | { readonly kind: 'ended'; readonly exit: TaskExit };
+
+interface Stopping {
+  readonly signal: string;
+  /** Monotonic; only ever moves closer. */
+  readonly deadlineMs: number;
+}
+
+export const lostExit: TaskExit = {
+  exitCode: null,
+  signal: null,
+  oomKilled: false,
+  finishedAtMs: null,
+  statusLost: true,
+};
+
+/** Between two looks at processes that were killed: they need a moment to go. Doubles up to the second value. */
+const KILL_RETRY_MS = { first: 1, most: 200 };
+/** A killed process that is still there by then is worth a line in the log: stuck in the kernel, or frozen. */
+const KILL_EXPECTED_MS = 10_000;
+/** A longer timer would fire at once; this is 24 days. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+/** How often leftovers in their grace are looked at. */
+const GRACE_POLL_MS = 50;
+
+export class Task implements KnownTask {
+  readonly location: TaskLocation;
+  readonly #record: ProcessRecord;
+  readonly #group: TaskGroup;
+  readonly #context: GuardContext;
+  readonly #ended = Promise.withResolvers<TaskExit>();
+  #phase: Phase;
+  #stopping: Stopping | null = null;
+  #graceTimer: NodeJS.Timeout | null = null;
+  #killing: Promise<void> | null = null;
+  /** What could not be done at the end and is tried again: a full disk gets space, a group gets empty. */
+  #endRecorded = false;
+  #groupReleased = false;
+
+  /** @param record with a main process, unless the guard that started it was killed before noting one */
+  constructor(location: TaskLocation, record: ProcessRecord, context: GuardContext) {
+    this.location = location;
+    this.#record = record;
+    this.#context = context;
+    this.#group = openGroup(location, record);
+    const { main, mainExit } = record;
+    this.#phase =
+      main !== null && mainExit === null
+        ? { kind: 'running', main }
+        : { kind: 'ending', mainExit: mainExit ?? lostExit };
+    if (this.#phase.kind === 'ending') void this.#endWithoutMain(this.#phase.mainExit);
+  }
+
+  observe(): TaskObservation {
+    if (this.#phase.kind === 'ended') return { kind: 'exited', exit: this.#phase.exit };
+    const pid = this.#phase.kind === 'running' ? this.#phase.main.pid : null;
+    return { kind: 'running', pid, startedAtMs: this.#record.startedAtMs };
+  }
+
+  whenEnded(): Promise<TaskExit> {
+    return this.#ended.promise;
+  }
+
+  get isEnded(): boolean {
+    return this.#phase.kind === 'ended';
+  }
+
+  /** Whether `settle` has nothing left to do. */
+  get isSettled(): boolean {
+    return this.isEnded && this.#endRecorded && this.#groupReleased;
+  }
+
+  /** Whoever is the parent of the main process calls this; `checkMain` does it for tasks nobody is the parent of. */
+  mainEnded(mainExit: MainExit): void {
+    if (this.#phase.kind !== 'running') return;
+    this.#phase = { kind: 'ending', mainExit };
+    void this.#endWithoutMain(mainExit);
+  }
+
+  /** For tasks that an earlier guard started: the kernel does not tell us about their end. */
+  checkMain(): void {
+    if (this.#phase.kind === 'running' && !isRunning(this.#phase.main)) {
+      this.mainEnded({ ...lostExit, finishedAtMs: this.#context.clock.wallMs() });
+    }
+  }
+
+  /** Does what could not be done when the task ended. */
+  settle(): void {
+    if (this.#phase.kind !== 'ended') return;
+    this.#groupReleased ||= this.#group.release();
+    if (this.#endRecorded) return;
+    try {
+      writeExit(this.location.directory, this.#phase.exit);
+      this.#endRecorded = true;
+    } catch (error) {
+      // A directory that is gone needs no record; the end is still answered from memory.
+      this.#endRecorded = (error as NodeJS.ErrnoException).code === 'ENOENT';
+      this.#context.log.error(
+        { task: this.location.key, error },
+        'the end of a task could not be written down',
+      );
+    }
+  }
+
+  /**
+   * Signals go to the process group, not to the main process alone: a shell around a training would die of the signal
+   * and leave the training an orphan that never heard of it.
+   */
+  signal(signal: string): void {
+    if (this.#phase.kind === 'ended') return;
+    if (this.#phase.kind === 'running' && isRunning(this.#phase.main)) {
+      sendSignal(-this.#phase.main.pid, signal);
+      return;
+    }
+    for (const pid of this.#group.pids()) sendSignal(pid, signal);
+  }
+
+  /**
+   * Asked again it keeps the earlier deadline, and does not send the same signal twice: to many programs a second SIGTERM means "never mind saving".
+   */
+  stop({ signal, graceMs }: StopOptions): void {
+    if (this.isEnded) return;
+    const deadlineMs = this.#context.clock.monotonicMs() + graceMs;
+    const before = this.#stopping;
+    this.#stopping = { signal, deadlineMs: Math.min(deadlineMs, before?.deadlineMs ?? Infinity) };
+    if (before?.signal !== signal) this.signal(signal);
+    if (before !== null && before.deadlineMs <= deadlineMs) return;
+    if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
+    this.#graceTimer = setTimeout(() => void this.#killUntilGone(), Math.min(graceMs, TIMER_MS_MAX));
+  }
+
+  async #endWithoutMain(mainExit: MainExit): Promise<void> {
+    if (!(await this.#isGone())) {
+      this.#noteMainExit(mainExit);
+      while (this.#hasGrace() && !(await this.#isGone())) await delay(GRACE_POLL_MS);
+      await this.#killUntilGone();
+    }
+    if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
+    const exit: TaskExit = { ...mainExit, oomKilled: false };
+    this.#phase = { kind: 'ended', exit };
+    this.settle();
+    this.#ended.resolve(exit);
+  }
+
+  #hasGrace(): boolean {
+    return this.#stopping !== null && this.#context.clock.monotonicMs() < this.#stopping.deadlineMs;
+  }
+
+  #noteMainExit(mainExit: MainExit): void {
+    try {
+      writeProcessRecord(this.location.directory, { ...this.#record, mainExit });
+    } catch (error) {
+      this.#context.log.error(
+        { task: this.location.key, error },
+        'the exit status could not be written down',
+      );
+    }
+  }
+
+  /** One at a time: the grace's end and the main process's end may both ask for it. */
+  #killUntilGone(): Promise<void> {
+    this.#killing ??= this.#killLoop().finally(() => {
+      this.#killing = null;
+    });
+    return this.#killing;
+  }
+
+  async #killLoop(): Promise<void> {
+    const since = this.#context.clock.monotonicMs();
+    let pauseMs = KILL_RETRY_MS.first;
+    let warned = false;
+    while (!(await this.#isGone())) {
+      try {
+        this.#group.kill();
+        if (!warned && this.#context.clock.monotonicMs() - since > KILL_EXPECTED_MS) {
+          warned = true;
+          const fields = { task: this.location.key, pids: this.#group.pids() };
+          this.#context.log.warn(fields, 'processes survive SIGKILL; the task is not called ended');
+        }
+      } catch (error) {
+        this.#context.log.error({ task: this.location.key, error }, 'killing a task failed, trying again');
+      }
+      await delay(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, KILL_RETRY_MS.most);
+    }
+  }
+
+  /** Never true because a look failed: what cannot be seen is not gone. */
+  async #isGone(): Promise<boolean> {
+    try {
+      for (let sighting = 1; sighting <= this.#group.emptySightings; sighting++) {
+        if (sighting > 1) await delay(KILL_RETRY_MS.first);
+        if (!this.#group.isEmpty()) return false;
+      }
+      return true;
+    } catch (error) {
+      this.#context.log.error({ task: this.location.key, error }, 'cannot see the processes of a task');
+      return false;
+    }
+  }
+}
+
+/** @throws {Error} for a name that is no signal */
+function sendSignal(pid: number, signal: string): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    // Ended in this very moment, or another user's (setuid): in both cases the end of the grace settles it.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
+  }
+}

@@ -1,0 +1,214 @@
+/** Wiring of the agent, and nothing else: opens the parts in order, closes them in reverse. */
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { Client, credentials, makeClientConstructor } from '@grpc/grpc-js';
+import { systemClock } from '@muster/common/clock';
+import { MusterError, messageOf } from '@muster/common/errors';
+import { writeFileDurably } from '@muster/common/files';
+import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
+import { isNodeName, type TaskRef } from '@muster/common/ids';
+import { createLogger } from '@muster/common/pinoLogger';
+import { taskRefToWire, taskReportToWire } from '@muster/common/wire/codec';
+import { bearer } from '@muster/common/wire/client';
+import { agentHubService } from '@muster/common/wire/service';
+import { fromServiceError } from '@muster/common/wire/status';
+import { credentialFile, obtainCredential } from './credential.ts';
+import { createDockerDriver } from './drivers/docker/dockerDriver.ts';
+import { createProcessDriver } from './drivers/process/driver.ts';
+import { LogUploader } from './logs/uploader.ts';
+import type { AgentOptions } from './options.ts';
+import { boottimeMs, readBootId } from './probes/boot.ts';
+import { engineAnswers } from './probes/engine.ts';
+import { probeGpus } from './probes/gpus.ts';
+import { buildInventory } from './probes/inventory.ts';
+import { AgentSession } from './session.ts';
+import { TaskManager } from './tasks/manager.ts';
+import { TaskRecords } from './tasks/records.ts';
+
+const joinTimeoutMs = 10_000;
+
+export interface RunningAgent {
+  /** Rejects when the coordinator refuses this agent for good; resolves after `close`. */
+  readonly closed: Promise<void>;
+  /** Ends the agent. Its tasks run on, and the next agent on this data directory finds them. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts an agent and resolves when it has found its earlier tasks and begun to dial.
+ * @throws {MusterError} with one sentence for the user: name, data directory, credential
+ */
+export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
+  const log = createLogger(`agent ${options.name}`, options.logLevel);
+  const { wallMs, monotonicMs } = systemClock;
+  if (!isNodeName(options.name)) {
+    throw new MusterError('invalid', `"${options.name}": a node name has 1 to 63 lower-case letters, digits and hyphens`);
+  }
+  prepareDataDir(options.dataDir);
+  const lock = await lockDataDir(options.dataDir);
+  const instanceId = readInstanceId(options.dataDir);
+
+  const newClient = () => {
+    const Hub = makeClientConstructor(agentHubService, 'AgentHub') as unknown as new (
+      ...args: ConstructorParameters<typeof Client>
+    ) => AgentHubClient;
+    // A connection of its own for each lane: a full log window must not hold back heartbeats.
+    return new Hub(options.coordinator, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
+  };
+  const control = newClient();
+  const bulk = newClient();
+  const credential = await obtainCredential(
+    credentialFile(options.dataDir),
+    options.name,
+    options.joinToken,
+    (joinToken, fresh) => requestJoin(control, options.name, joinToken, fresh),
+  ).catch((error: unknown) => {
+    lock.close();
+    throw error;
+  });
+  const metadata = bearer(credential);
+
+  const gpus = await probeGpus(options.gpus, options.name, options.nvidiaSmiPath).catch((error: unknown) => {
+    log.error({ error: messageOf(error) }, 'the GPUs cannot be listed; this node offers none');
+    return [];
+  });
+  const drivers = {
+    process: createProcessDriver({
+      guardCommand: options.guardCommand,
+      runtimeDir: join(options.dataDir, 'run'),
+      log,
+    }),
+    docker: createDockerDriver({ socketPath: options.dockerSocket, agentId: instanceId, bootId: readBootId(), log }),
+  };
+  const records = new TaskRecords(join(options.dataDir, 'tasks'));
+  const bootId = readBootId();
+  const inventory = async () =>
+    buildInventory(options, gpus, (await engineAnswers(options.dockerSocket)) ? ['process', 'docker'] : ['process']);
+  const { addresses } = buildInventory(options, gpus, []);
+  const address = addresses[0] ?? '127.0.0.1';
+
+  let refuse: (error: MusterError) => void = () => {};
+  let finish: () => void = () => {};
+  const closed = new Promise<void>((resolve, reject) => {
+    finish = resolve;
+    refuse = reject;
+  });
+
+  const uploader = new LogUploader({
+    openStream: () => bulk.UploadLogs(metadata),
+    log,
+    chance: Math.random,
+    onComplete: (task) => manager.setUploaded(task),
+  });
+  const manager: TaskManager = new TaskManager({
+    records,
+    drivers,
+    gpus,
+    nodeName: options.name,
+    bootId,
+    address,
+    networkInterface: address === '127.0.0.1' ? 'lo' : null,
+    hasInfiniband: hasInfiniband(),
+    baseEnvironment: loginEnvironment(),
+    wallMs,
+    log,
+    send: (message) => {
+      if (message.kind === 'report') session.send({ report: taskReportToWire(message.report) });
+      else {
+        const task = taskRefToWire(message.task);
+        session.send({ claim: { task, masterAddr: message.addr, masterPort: message.port } });
+      }
+    },
+    onOutput: (task: TaskRef, path: string, size: number | null) => uploader.follow(task, path, size),
+    onRemoved: (task: TaskRef) => uploader.forget(task),
+  });
+  const session: AgentSession = new AgentSession({
+    openStream: () => control.Session(metadata),
+    manager,
+    instanceId,
+    bootId,
+    inventory,
+    boottimeMs,
+    monotonicMs,
+    chance: Math.random,
+    log,
+    onRefused: (error) => refuse(error),
+  });
+
+  await manager.recover();
+  session.start();
+  log.info({ node: options.name, gpus: gpus.length, coordinator: options.coordinator }, 'agent started');
+
+  return {
+    closed,
+    async close() {
+      session.close();
+      uploader.close();
+      await manager.close();
+      control.close();
+      bulk.close();
+      lock.close();
+      finish();
+    },
+  };
+}
+
+function requestJoin(client: AgentHubClient, nodeName: string, joinToken: string, credential: string): Promise<void> {
+  const deadline = systemClock.wallMs() + joinTimeoutMs;
+  return new Promise((resolve, reject) => {
+    client.Join({ joinToken, nodeName, credential }, bearer(joinToken), { deadline }, (error) => {
+      if (error === null) resolve();
+      else reject(fromServiceError(error));
+    });
+  });
+}
+
+function prepareDataDir(dataDir: string): void {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new MusterError('permission_denied', `the data directory ${dataDir} cannot be made: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** One agent per data directory: an abstract socket is freed by the kernel whenever and however its holder ends. */
+function lockDataDir(dataDir: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.unref();
+    server.once('error', (error) => {
+      const message = `another agent is using ${dataDir}; stop it, or use another --data`;
+      reject(new MusterError('failed_precondition', message, { cause: error }));
+    });
+    server.listen(`\0muster-agent:${dataDir}`, () => resolve(server));
+  });
+}
+
+function readInstanceId(dataDir: string): string {
+  const path = join(dataDir, 'instance');
+  if (!existsSync(path)) writeFileDurably(path, `${randomUUID()}\n`, 0o600);
+  return readFileSync(path, 'utf8').trim();
+}
+
+function hasInfiniband(): boolean {
+  try {
+    return readdirSync('/sys/class/infiniband').length > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** What a bare process needs to find programs and its home; nothing else of the agent's environment is a job's business. */
+function loginEnvironment(): Readonly<Record<string, string>> {
+  const names = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'LD_LIBRARY_PATH'];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}

@@ -1,0 +1,13 @@
+/** This boot of this machine, and the clock that leases and time limits count in. */
+import { readFileSync } from 'node:fs';
+
+/** A new id proves that every process of an earlier boot is dead. */
+export function readBootId(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+}
+
+/** CLOCK_BOOTTIME in milliseconds: goes on while the machine sleeps, is the same for every process, never jumps. */
+export function boottimeMs(): number {
+  const [seconds] = readFileSync('/proc/uptime', 'utf8').split(' ');
+  return Math.round(Number(seconds) * 1000);
+}

@@ -1,0 +1,220 @@
+/**
+ * The connection to the coordinator: dials out, says the whole truth, keeps the heartbeat, and dials again when it
+ * breaks. Messages become orders for the task manager; nothing is decided here.
+ */
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import { MusterError, messageOf } from '@muster/common/errors';
+import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
+import type { Assign__Output } from '@muster/common/gen/muster/v1/Assign';
+import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
+import type { HeartbeatAck__Output } from '@muster/common/gen/muster/v1/HeartbeatAck';
+import type { Welcome__Output } from '@muster/common/gen/muster/v1/Welcome';
+import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import { backoffMs, withJitter } from '@muster/common/retry';
+import { musterVersion } from '@muster/common/version';
+import type { NodeInventory } from '@muster/common/views';
+import { inventoryToWire, taskRefFromWire, taskReportToWire } from '@muster/common/wire/codec';
+import { fromServiceError } from '@muster/common/wire/status';
+import type { Order, TaskManager } from './tasks/manager.ts';
+import type { Assignment } from './tasks/records.ts';
+
+type Stream = ClientDuplexStream<AgentMessage, CoordinatorMessage__Output>;
+
+/** Answers missed before the connection is given up: a dead peer may take minutes to show otherwise. */
+const missedAnswers = 3;
+const reconnect = { initialMs: 100, maxMs: 5_000 };
+
+export interface SessionParts {
+  readonly openStream: () => Stream;
+  readonly manager: TaskManager;
+  readonly instanceId: string;
+  readonly bootId: string;
+  readonly inventory: () => Promise<NodeInventory>;
+  readonly boottimeMs: () => number;
+  readonly monotonicMs: () => number;
+  /** Uniform in [0, 1). */
+  readonly chance: () => number;
+  readonly log: Logger;
+  /** The coordinator refuses this agent for good: another one has its name, or its credential is unknown. */
+  readonly onRefused: (error: MusterError) => void;
+}
+
+export class AgentSession {
+  private readonly parts: SessionParts;
+  private stream: Stream | null = null;
+  private heartbeat: NodeJS.Timeout | null = null;
+  private redial: NodeJS.Timeout | null = null;
+  private failures = 0;
+  private heartbeatSeq = 0;
+  private answeredSeq = 0;
+  private closed = false;
+
+  constructor(parts: SessionParts) {
+    this.parts = parts;
+  }
+
+  start(): void {
+    this.dial().catch((error: unknown) => this.lost(error));
+  }
+
+  /** Sent now, or not at all: the Hello of the next connection says it again. */
+  send(message: AgentMessage): void {
+    this.stream?.write(message);
+  }
+
+  close(): void {
+    this.closed = true;
+    this.stopHeartbeat();
+    if (this.redial !== null) clearTimeout(this.redial);
+    this.stream?.end();
+    this.stream = null;
+  }
+
+  private async dial(): Promise<void> {
+    const { parts } = this;
+    const inventory = await parts.inventory();
+    if (this.closed) return;
+    const stream = parts.openStream();
+    this.stream = stream;
+    parts.manager.connected();
+    stream.on('data', (message: CoordinatorMessage__Output) => {
+      if (this.stream === stream) this.onMessage(message);
+    });
+    stream.on('error', (error: Error) => {
+      if (this.stream === stream) this.lost(error);
+    });
+    stream.on('end', () => {
+      if (this.stream === stream) this.lost(new Error('the coordinator closed the session'));
+    });
+    stream.write({
+      hello: {
+        protocolVersion: 1,
+        agentVersion: musterVersion,
+        instanceId: parts.instanceId,
+        bootId: parts.bootId,
+        inventory: inventoryToWire(inventory),
+        observed: parts.manager.reports().map(taskReportToWire),
+      },
+    });
+  }
+
+  private lost(error: unknown): void {
+    this.stopHeartbeat();
+    const { stream } = this;
+    this.stream = null;
+    stream?.cancel();
+    if (this.closed) return;
+    const known = error instanceof Error && 'code' in error ? fromServiceError(error as never) : null;
+    if (known !== null && refusals.has(known.code)) {
+      this.parts.onRefused(known);
+      return;
+    }
+    this.failures += 1;
+    if (this.failures === 1) {
+      this.parts.log.warn({ error: messageOf(error) }, 'no connection to the coordinator; tasks go on, dialling again');
+    }
+    const waitMs = withJitter(backoffMs(reconnect, this.failures), this.parts.chance());
+    this.redial = setTimeout(() => this.start(), waitMs);
+  }
+
+  private onMessage(message: CoordinatorMessage__Output): void {
+    const { manager } = this.parts;
+    if (message.welcome != null) this.onWelcome(message.welcome);
+    if (message.assign != null) this.order(message.assign.task, orderOf(message.assign));
+    if (message.release != null) {
+      const { task, masterAddr, masterPort } = message.release;
+      this.order(task, { kind: 'run', assignment: null, addr: masterAddr, port: masterPort });
+    }
+    if (message.stop != null) {
+      const { task, graceMs, signal } = message.stop;
+      this.order(task, { kind: 'stop', assignment: null, graceMs, signal });
+    }
+    if (message.forget != null) this.order(message.forget.task, { kind: 'forget' });
+    if (message.heartbeatAck != null) this.onHeartbeatAck(message.heartbeatAck, manager);
+  }
+
+  private order(wire: Parameters<typeof taskRefFromWire>[0], order: Order): void {
+    const task = taskRefFromWire(wire);
+    if (task !== null) this.parts.manager.setOrder(task, order);
+  }
+
+  private onWelcome(welcome: Welcome__Output): void {
+    if (this.failures > 0) this.parts.log.info({ failures: this.failures }, 'connected to the coordinator again');
+    this.failures = 0;
+    const orders = new Map<TaskKey, { task: TaskRef; order: Order }>();
+    for (const assign of welcome.desired) {
+      const task = taskRefFromWire(assign.task);
+      if (task !== null) orders.set(taskKey(task), { task, order: orderOf(assign) });
+    }
+    this.parts.manager.setDesired(orders);
+    this.startHeartbeat(welcome.heartbeatIntervalMs);
+  }
+
+  private onHeartbeatAck(ack: HeartbeatAck__Output, manager: TaskManager): void {
+    this.answeredSeq = Math.max(this.answeredSeq, ack.seq);
+    for (const { task: wire, verdict } of ack.verdicts) {
+      const task = taskRefFromWire(wire);
+      if (task === null) continue;
+      // Orders carry what is needed to follow them; these two need nothing but their name.
+      if (verdict === 'VERDICT_FORGET') manager.setOrder(task, { kind: 'forget' });
+    }
+  }
+
+  private startHeartbeat(intervalMs: number): void {
+    this.stopHeartbeat();
+    this.heartbeatSeq = 0;
+    this.answeredSeq = 0;
+    const beat = () => {
+      if (this.heartbeatSeq - this.answeredSeq >= missedAnswers) {
+        this.lost(new Error(`${missedAnswers} heartbeats went unanswered`));
+        return;
+      }
+      this.heartbeatSeq += 1;
+      this.send({
+        heartbeat: {
+          seq: this.heartbeatSeq,
+          sentBoottimeMs: this.parts.boottimeMs(),
+          observed: this.parts.manager.reports().map(taskReportToWire),
+        },
+      });
+      // A little chance, so that a thousand agents that started together do not answer together.
+      this.heartbeat = setTimeout(beat, intervalMs * (0.9 + 0.2 * this.parts.chance()));
+    };
+    beat();
+  }
+
+  private stopHeartbeat(): void {
+    if (this.heartbeat !== null) clearTimeout(this.heartbeat);
+    this.heartbeat = null;
+  }
+}
+
+/** Dialling again would not help. */
+const refusals: ReadonlySet<string> = new Set([
+  'unauthenticated',
+  'permission_denied',
+  'already_exists',
+  'failed_precondition',
+]);
+
+function assignmentOf(assign: Assign__Output, task: TaskRef): Assignment {
+  return {
+    task,
+    specJson: assign.specJson,
+    nodeCount: assign.nodeCount,
+    gpuUuids: assign.gpuUuids,
+    array: assign.arraySize === 0 ? null : { index: assign.arrayIndex, size: assign.arraySize },
+  };
+}
+
+function orderOf(assign: Assign__Output): Order {
+  const task = taskRefFromWire(assign.task);
+  if (task === null) throw new MusterError('internal', 'the coordinator assigned a task without a name');
+  const assignment = assignmentOf(assign, task);
+  const { release, stop } = assign;
+  if (stop !== null) return { kind: 'stop', assignment, graceMs: stop.graceMs, signal: stop.signal };
+  if (release !== null) return { kind: 'run', assignment, addr: release.masterAddr, port: release.masterPort };
+  return { kind: 'prepare', assignment };
+}
+

@@ -1,0 +1,488 @@
+/**
+ * Carries out what `reconcile` says, one action per task at a time, and looks again after each. What should be comes
+ * from the session, what is from the records and drivers; nothing here survives the agent, and nothing has to.
+ */
+import { statSync } from 'node:fs';
+import { messageOf } from '@muster/common/errors';
+import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import { backoffMs } from '@muster/common/retry';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { Cause, Gpu, TaskEnd, TaskReport } from '@muster/common/views';
+import type { Driver, GpuDevice, TaskExit, TaskLaunch, TaskLocation } from '../drivers/driver.ts';
+import { DriverError } from '../drivers/errors.ts';
+import { taskEnvironment } from '../hooks/environment.ts';
+import { type HeldPort, holdPort } from '../hooks/masterPort.ts';
+import { boottimeMs } from '../probes/boot.ts';
+import { type Action, type Desired, type Local, reconcile } from '../reconcile.ts';
+import type { Assignment, Phase, TaskRecords } from './records.ts';
+
+/** What the coordinator says of a task, with what is needed to do it. */
+export type Order =
+  | { readonly kind: 'prepare'; readonly assignment: Assignment }
+  | { readonly kind: 'run'; readonly assignment: Assignment | null; readonly addr: string; readonly port: number }
+  | { readonly kind: 'stop'; readonly assignment: Assignment | null; readonly graceMs: number; readonly signal: string }
+  | { readonly kind: 'forget' };
+
+export interface ManagerParts {
+  readonly records: TaskRecords;
+  readonly drivers: { readonly process: Driver; readonly docker: Driver };
+  readonly gpus: readonly Gpu[];
+  readonly nodeName: string;
+  readonly bootId: string;
+  /** The address that rank 0 on this node is reached at. */
+  readonly address: string;
+  readonly networkInterface: string | null;
+  readonly hasInfiniband: boolean;
+  /** PATH, HOME and the like for bare processes. */
+  readonly baseEnvironment: Readonly<Record<string, string>>;
+  readonly wallMs: () => number;
+  readonly log: Logger;
+  /** Say something to the coordinator; dropped while there is no connection, because the next Hello says it all. */
+  readonly send: (
+    message:
+      | { readonly kind: 'claim'; readonly task: TaskRef; readonly addr: string; readonly port: number }
+      | { readonly kind: 'report'; readonly report: TaskReport },
+  ) => void;
+  /** A task's output may be followed from here on, and ends at `size` once that is known. */
+  readonly onOutput: (task: TaskRef, path: string, size: number | null) => void;
+  readonly onRemoved: (task: TaskRef) => void;
+}
+
+/** One task on this node. */
+interface Entry {
+  readonly task: TaskRef;
+  assignment: Assignment | null;
+  order: Order | null;
+  phase: Phase | null;
+  port: HeldPort | null;
+  /** The claim of this preparation has been sent on the present connection. */
+  claimed: boolean;
+  uploaded: boolean;
+  /** An action is under way; look again when it is done. */
+  busy: boolean;
+  again: boolean;
+  /** The report that was sent last, so that looking again does not repeat it. */
+  reported: string | null;
+  failures: number;
+}
+
+export class TaskManager {
+  private readonly parts: ManagerParts;
+  private readonly entries = new Map<TaskKey, Entry>();
+  private readonly closing = new AbortController();
+
+  constructor(parts: ManagerParts) {
+    this.parts = parts;
+  }
+
+  /** Finds the tasks of an earlier run of this agent. To be awaited before the first Hello. */
+  async recover(): Promise<void> {
+    for (const record of this.parts.records.load()) {
+      const entry = this.entry(record.assignment.task);
+      entry.assignment = record.assignment;
+      entry.phase = record.phase;
+      if (record.phase.kind !== 'ended') await this.recoverOrWatch(entry, record.bootId);
+      const { path, size } = this.output(entry);
+      if (entry.phase?.kind !== 'prepared') this.parts.onOutput(entry.task, path, entry.phase?.kind === 'ended' ? size : null);
+    }
+    for (const driver of Object.values(this.parts.drivers)) await this.removeStrangers(driver);
+  }
+
+  /** A driver that cannot answer now, because its engine is away, must not keep the agent from its other tasks. */
+  private async recoverOrWatch(entry: Entry, recordedBootId: string): Promise<void> {
+    try {
+      await this.recoverRunning(entry, recordedBootId);
+    } catch (error) {
+      this.parts.log.warn({ task: taskKey(entry.task), error: messageOf(error) }, 'a task cannot be seen yet');
+      if (entry.phase?.kind === 'started') this.watch(entry);
+    }
+  }
+
+  /** The drivers know: running, ended while we were away, or never started. */
+  private async recoverRunning(entry: Entry, recordedBootId: string): Promise<void> {
+    const observed = await this.driverOf(entry).recover(this.location(entry));
+    if (observed.kind === 'running') {
+      const sameBoot = recordedBootId === this.parts.bootId;
+      if (entry.phase?.kind !== 'started' || !sameBoot) {
+        const startedAtMs = observed.startedAtMs ?? this.parts.wallMs();
+        this.setPhase(entry, { kind: 'started', startedAtMs, startedBoottimeMs: boottimeMs() });
+      }
+      this.watch(entry);
+    } else if (observed.kind === 'exited') {
+      this.setEnded(entry, this.endOf(entry, observed.exit));
+    } else if (entry.phase?.kind === 'started') {
+      this.setEnded(entry, { ...nothingRan, statusLost: true, logBytes: this.output(entry).size });
+    }
+  }
+
+  /** Started by us, and the record is gone: it was being removed when we died, or the data directory was wiped. */
+  private async removeStrangers(driver: Driver): Promise<void> {
+    try {
+      for (const key of await driver.list()) {
+        if (this.entries.has(key as TaskKey)) continue;
+        this.parts.log.warn({ task: key, driver: driver.name }, 'ending a task that has no record here');
+        const location = { key, directory: this.parts.records.directoryOfKey(key) };
+        await driver.stop(location, { signal: 'SIGKILL', graceMs: 0 });
+        await driver.remove(location);
+      }
+    } catch (error) {
+      this.parts.log.warn({ driver: driver.name, error: messageOf(error) }, 'could not look for tasks without record');
+    }
+  }
+
+  /** A new connection: what was said on the old one may not have arrived. */
+  connected(): void {
+    for (const entry of this.entries.values()) {
+      entry.claimed = false;
+      entry.reported = null;
+    }
+  }
+
+  /** Everything the coordinator wants at the time of connecting; tasks it does not name are left as they are. */
+  setDesired(orders: ReadonlyMap<TaskKey, { readonly task: TaskRef; readonly order: Order }>): void {
+    for (const entry of this.entries.values()) {
+      if (!orders.has(taskKey(entry.task))) entry.order = null;
+    }
+    for (const { task, order } of orders.values()) this.setOrder(task, order);
+  }
+
+  setOrder(task: TaskRef, order: Order): void {
+    if (order.kind === 'forget' && !this.entries.has(taskKey(task))) return;
+    const entry = this.entry(task);
+    if ('assignment' in order && order.assignment !== null) entry.assignment ??= order.assignment;
+    entry.order = order;
+    this.converge(entry);
+  }
+
+  /** The coordinator has all of a task's output. */
+  setUploaded(task: TaskRef): void {
+    const entry = this.entries.get(taskKey(task));
+    if (entry === undefined || entry.uploaded) return;
+    entry.uploaded = true;
+    this.converge(entry);
+  }
+
+  /** Everything this agent knows, for Hello and heartbeats. */
+  reports(): readonly TaskReport[] {
+    return [...this.entries.values()].map((entry) => this.report(entry)).filter((report) => report !== null);
+  }
+
+  /** Stops looking. Tasks run on. */
+  async close(): Promise<void> {
+    this.closing.abort(new Error('the agent is closing'));
+    for (const entry of this.entries.values()) await entry.port?.release();
+    for (const driver of Object.values(this.parts.drivers)) await driver.close();
+  }
+
+  private entry(task: TaskRef): Entry {
+    const key = taskKey(task);
+    let entry = this.entries.get(key);
+    if (entry === undefined) {
+      entry = {
+        task,
+        assignment: null,
+        order: null,
+        phase: null,
+        port: null,
+        claimed: false,
+        uploaded: false,
+        busy: false,
+        again: false,
+        reported: null,
+        failures: 0,
+      };
+      this.entries.set(key, entry);
+    }
+    return entry;
+  }
+
+  /** Looks at a task and acts until there is nothing to do. */
+  private converge(entry: Entry): void {
+    if (entry.busy) {
+      entry.again = true;
+      return;
+    }
+    if (this.closing.signal.aborted) return;
+    const action = reconcile(desiredOf(entry.order), localOf(entry));
+    if (action === 'nothing') return;
+    entry.busy = true;
+    this.act(entry, action)
+      .then(
+        (changed) => {
+          entry.failures = 0;
+          return changed;
+        },
+        (error: unknown) => this.afterFailure(entry, action, error),
+      )
+      .then((changed) => {
+        entry.busy = false;
+        if (changed || entry.again) {
+          entry.again = false;
+          this.converge(entry);
+        }
+      })
+      .catch((error: unknown) => this.parts.log.error({ error: messageOf(error) }, 'a task could not be looked at'));
+  }
+
+  /** Something of the node failed, not of the task: try again, ever less often, for as long as it is wanted. */
+  private async afterFailure(entry: Entry, action: Action, error: unknown): Promise<boolean> {
+    if (this.closing.signal.aborted) return false;
+    entry.failures += 1;
+    const waitMs = backoffMs({ initialMs: 100, maxMs: 10_000 }, entry.failures);
+    const task = taskKey(entry.task);
+    this.parts.log.warn({ task, action, error: messageOf(error), retryInMs: waitMs }, 'an action failed');
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    return true;
+  }
+
+  /** @returns whether to look again */
+  private async act(entry: Entry, action: Action): Promise<boolean> {
+    switch (action) {
+      case 'prepare':
+        await this.prepare(entry);
+        return true;
+      case 'claim': {
+        if (entry.claimed) return false;
+        entry.claimed = true;
+        const port = entry.port?.port ?? 0;
+        this.parts.send({ kind: 'claim', task: entry.task, addr: this.parts.address, port });
+        return false;
+      }
+      case 'start':
+        await this.start(entry);
+        return true;
+      case 'stop': {
+        const order = entry.order?.kind === 'stop' ? entry.order : null;
+        const options = { signal: order?.signal ?? 'SIGTERM', graceMs: order?.graceMs ?? 0 };
+        this.setEnded(entry, this.endOf(entry, await this.driverOf(entry).stop(this.location(entry), options)));
+        return true;
+      }
+      case 'kill': {
+        const options = { signal: 'SIGKILL', graceMs: 0 };
+        this.setEnded(entry, this.endOf(entry, await this.driverOf(entry).stop(this.location(entry), options)));
+        return true;
+      }
+      case 'discard':
+        await this.freePort(entry);
+        this.setEnded(entry, nothingRan);
+        return true;
+      case 'examine':
+        await this.examine(entry);
+        return true;
+      case 'report': {
+        const report = this.report(entry);
+        const text = JSON.stringify([report?.state, report?.exit]);
+        if (report === null || entry.reported === text) return false;
+        entry.reported = text;
+        this.parts.send({ kind: 'report', report });
+        return false;
+      }
+      case 'remove':
+        await this.remove(entry);
+        return false;
+      case 'nothing':
+        return false;
+      default: {
+        const never: never = action;
+        throw new Error(`unknown action ${String(never)}`);
+      }
+    }
+  }
+
+  private async prepare(entry: Entry): Promise<void> {
+    const { assignment } = entry;
+    if (assignment === null) throw new Error('the coordinator asked to prepare a task without saying which job');
+    if (entry.task.nodeRank === 0) entry.port ??= await holdPort();
+    if (entry.phase === null) {
+      entry.phase = { kind: 'prepared' };
+      this.parts.records.create({ version: 1, assignment, bootId: this.parts.bootId, phase: entry.phase });
+    }
+  }
+
+  private async start(entry: Entry): Promise<void> {
+    const { order } = entry;
+    if (order?.kind !== 'run') return;
+    // Held until now; the task's own listener takes the port over.
+    await this.freePort(entry);
+    try {
+      await this.driverOf(entry).start(this.launch(entry, order.addr, order.port));
+    } catch (error) {
+      if (!(error instanceof DriverError)) throw error;
+      const cause = { kind: error.causeKind as Cause['kind'], message: error.message, nodeRank: entry.task.nodeRank };
+      const startError = { ...cause, node: this.parts.nodeName };
+      this.setEnded(entry, { ...nothingRan, startError, logBytes: this.output(entry).size });
+      return;
+    }
+    this.setPhase(entry, { kind: 'started', startedAtMs: this.parts.wallMs(), startedBoottimeMs: boottimeMs() });
+    this.parts.onOutput(entry.task, this.output(entry).path, null);
+    this.watch(entry);
+  }
+
+  /** The coordinator released this task and there is no record of it here: the drivers say what is true. */
+  private async examine(entry: Entry): Promise<void> {
+    if (entry.assignment === null) {
+      this.setEnded(entry, nothingRan);
+      return;
+    }
+    this.parts.records.create({
+      version: 1,
+      assignment: entry.assignment,
+      bootId: this.parts.bootId,
+      phase: { kind: 'prepared' },
+    });
+    const observed = await this.driverOf(entry).recover(this.location(entry));
+    if (observed.kind === 'absent') this.setEnded(entry, { ...nothingRan, statusLost: true });
+    else await this.recoverRunning(entry, this.parts.bootId);
+  }
+
+  private async remove(entry: Entry): Promise<void> {
+    await this.freePort(entry);
+    if (entry.assignment !== null) await this.driverOf(entry).remove(this.location(entry));
+    this.parts.records.remove(entry.task);
+    this.parts.onRemoved(entry.task);
+    this.entries.delete(taskKey(entry.task));
+  }
+
+  /** Waits for the end of a task beside whatever else happens to it. */
+  private watch(entry: Entry): void {
+    this.driverOf(entry)
+      .wait(this.location(entry), this.closing.signal)
+      .then(
+        (exit) => {
+          if (entry.phase?.kind === 'started') this.setEnded(entry, this.endOf(entry, exit));
+          this.converge(entry);
+        },
+        (error: unknown) => {
+          if (this.closing.signal.aborted || entry.phase?.kind !== 'started') return;
+          this.parts.log.warn({ task: taskKey(entry.task), error: messageOf(error) }, 'lost sight of a task; looking again');
+          setTimeout(() => this.watch(entry), 1_000).unref();
+        },
+      );
+  }
+
+  private setPhase(entry: Entry, phase: Phase): void {
+    entry.phase = phase;
+    if (entry.assignment === null) return;
+    this.parts.records.update({ version: 1, assignment: entry.assignment, bootId: this.parts.bootId, phase });
+  }
+
+  private setEnded(entry: Entry, exit: TaskEnd): void {
+    if (entry.phase?.kind === 'ended') return;
+    this.setPhase(entry, { kind: 'ended', exit });
+    // Nothing was written, so there is nothing to upload.
+    if (exit.logBytes === 0) entry.uploaded = true;
+    else this.parts.onOutput(entry.task, this.output(entry).path, exit.logBytes);
+  }
+
+  private async freePort(entry: Entry): Promise<void> {
+    await entry.port?.release();
+    entry.port = null;
+  }
+
+  private driverOf(entry: Entry): Driver {
+    const image = entry.assignment === null ? null : decodeJobSpec(entry.assignment.specJson).image;
+    return image === null ? this.parts.drivers.process : this.parts.drivers.docker;
+  }
+
+  private location(entry: Entry): TaskLocation {
+    return { key: taskKey(entry.task), directory: this.parts.records.directory(entry.task) };
+  }
+
+  private launch(entry: Entry, masterAddr: string, masterPort: number): TaskLaunch {
+    const { assignment } = entry;
+    if (assignment === null) throw new Error('a task cannot be started without its assignment');
+    const spec = decodeJobSpec(assignment.specJson);
+    const gpus: GpuDevice[] = assignment.gpuUuids.map((uuid) => ({
+      uuid,
+      simulated: this.parts.gpus.find((gpu) => gpu.uuid === uuid)?.simulated ?? false,
+    }));
+    return {
+      ...this.location(entry),
+      image: spec.image,
+      command: [...spec.command, ...spec.args],
+      env: taskEnvironment({
+        task: entry.task,
+        spec,
+        nodeCount: assignment.nodeCount,
+        gpus,
+        array: assignment.array,
+        masterAddr,
+        masterPort,
+        hasInfiniband: this.parts.hasInfiniband,
+        networkInterface: this.parts.networkInterface,
+        base: spec.image === null ? this.parts.baseEnvironment : {},
+      }),
+      workdir: spec.workdir,
+      gpus,
+      cpus: spec.resources.cpus,
+      memoryMb: spec.resources.memoryMb,
+      shmMb: spec.resources.shmMb,
+      volumes: spec.volumes,
+      user: null,
+    };
+  }
+
+  private output(entry: Entry): { readonly path: string; readonly size: number } {
+    const path = this.parts.records.outputPath(entry.task);
+    return { path, size: statSync(path, { throwIfNoEntry: false })?.size ?? 0 };
+  }
+
+  private endOf(entry: Entry, exit: TaskExit): TaskEnd {
+    return { ...exit, startError: null, logBytes: this.output(entry).size };
+  }
+
+  private report(entry: Entry): TaskReport | null {
+    const { task, phase } = entry;
+    const none = { exit: null, startedAtMs: null, runningForMs: null };
+    switch (phase?.kind) {
+      case undefined:
+        return null;
+      case 'prepared':
+        return { task, state: 'claimed', ...none };
+      case 'started': {
+        const runningForMs = Math.max(0, boottimeMs() - phase.startedBoottimeMs);
+        return { task, state: 'running', exit: null, startedAtMs: phase.startedAtMs, runningForMs };
+      }
+      case 'ended':
+        return { task, state: 'ended', ...none, exit: phase.exit };
+      default: {
+        const never: never = phase;
+        return never;
+      }
+    }
+  }
+}
+
+/** The end of a task that did nothing. */
+const nothingRan: TaskEnd = {
+  exitCode: null,
+  signal: null,
+  oomKilled: false,
+  finishedAtMs: null,
+  statusLost: false,
+  startError: null,
+  logBytes: 0,
+};
+
+function desiredOf(order: Order | null): Desired | undefined {
+  return order === null ? undefined : { kind: order.kind };
+}
+
+function localOf(entry: Entry): Local | undefined {
+  const { phase, task } = entry;
+  switch (phase?.kind) {
+    case undefined:
+      return undefined;
+    case 'prepared':
+      return { kind: 'prepared', claimable: task.nodeRank !== 0 || entry.port !== null };
+    case 'started':
+      return { kind: 'running' };
+    case 'ended':
+      return { kind: 'ended', exit: phase.exit, uploaded: entry.uploaded };
+    default: {
+      const never: never = phase;
+      return never;
+    }
+  }
+}

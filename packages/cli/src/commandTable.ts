@@ -1,0 +1,42 @@
+import type { CommandModule } from './context.ts';
+
+export interface CommandEntry {
+  readonly name: string;
+  readonly summary: string;
+  /** Heading in the help. */
+  readonly group: 'Start:' | 'Jobs:' | 'Cluster:' | 'This program:';
+  /** Only `submit` runs a command line of the user's, given after `--`. */
+  readonly takesCommandLine?: true;
+  load(): Promise<{ readonly command: CommandModule }>;
+}
+
+/** In the order of the help. Each `import` is a part of the bundle that only its command loads. */
+export const commandTable: readonly CommandEntry[] = [
+  entry('Start:', 'up', 'start a coordinator and agents on this machine', () => import('./commands/up.ts')),
+  entry('Start:', 'coordinator', 'run a coordinator', () => import('./commands/coordinator.ts')),
+  entry('Start:', 'agent', 'run the agent of one node', () => import('./commands/agent.ts')),
+  {
+    ...entry('Jobs:', 'submit', 'submit a job: a file, or a command after --', () => import('./commands/submit.ts')),
+    takesCommandLine: true,
+  },
+  entry('Jobs:', 'jobs', 'list jobs, newest first', () => import('./commands/jobs.ts')),
+  entry('Jobs:', 'job', 'show everything about one job', () => import('./commands/job.ts')),
+  entry('Jobs:', 'logs', 'show or follow the output of a job', () => import('./commands/logs.ts')),
+  entry('Jobs:', 'explain', 'say why a job waits or why it ended', () => import('./commands/explain.ts')),
+  entry('Jobs:', 'stop', 'end jobs', () => import('./commands/stop.ts')),
+  entry('Jobs:', 'requeue', 'put a job back into the queue', () => import('./commands/requeue.ts')),
+  entry('Cluster:', 'nodes', 'list nodes with their GPUs', () => import('./commands/nodes.ts')),
+  entry('Cluster:', 'node', 'show everything about one node', () => import('./commands/node.ts')),
+  entry('Cluster:', 'events', 'show or follow what happens', () => import('./commands/events.ts')),
+  entry('Cluster:', 'token', 'make a token for a new agent', () => import('./commands/token.ts')),
+  entry('This program:', 'completion', 'print a shell completion script', () => import('./commands/completion.ts')),
+];
+
+function entry(
+  group: CommandEntry['group'],
+  name: string,
+  summary: string,
+  load: CommandEntry['load'],
+): CommandEntry {
+  return { group, name, summary, load };
+}

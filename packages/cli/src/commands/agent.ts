@@ -1,0 +1,74 @@
+import { resolve } from 'node:path';
+import { type AgentOptions, agentDefaults as defaults } from '@muster/agent/options';
+import { isNodeName } from '@muster/common/ids';
+import { readToken } from '../connection.ts';
+import type { CommandModule, Context } from '../context.ts';
+import { runDaemon } from '../daemon.ts';
+import { usageError } from '../errors.ts';
+import type { ExitCode } from '../exitCodes.ts';
+import { collect, wholeNumber, withLogLevel } from '../flags.ts';
+
+interface AgentFlags {
+  readonly data: string;
+  readonly name: string;
+  readonly coordinator: string;
+  readonly joinTokenFile?: string;
+  readonly gpus?: number;
+  readonly cpus?: number;
+  readonly label?: readonly string[];
+  readonly nvidiaSmi?: string;
+  readonly dockerSocket?: string;
+  readonly logLevel?: string;
+}
+
+export const command: CommandModule = {
+  define(sub) {
+    sub
+      .requiredOption('--data <dir>', "holds its credential and its tasks' files; one agent per directory")
+      .requiredOption('--name <node>', 'name of this node')
+      .requiredOption('--coordinator <host:port>', 'whom to report to')
+      .option('--join-token-file <file>', 'file with a join token, needed once (or MUSTER_JOIN_TOKEN holds the token)')
+      .option('--gpus <count>', 'simulate this many GPUs; default: what nvidia-smi lists', wholeNumber('--gpus', 0, 64))
+      .option('--cpus <count>', 'CPUs to offer; default: all', wholeNumber('--cpus', 1, 4_096))
+      .option('--label <name=value>', 'label of this node; may be repeated', collect)
+      .option('--nvidia-smi <path>', `default: ${defaults.nvidiaSmiPath} on PATH`)
+      .option('--docker-socket <path>', `default: ${defaults.dockerSocket}`);
+    withLogLevel(sub);
+  },
+  run: runAgentCommand,
+};
+
+function runAgentCommand(context: Context, flags: AgentFlags): Promise<ExitCode> {
+  return runDaemon(context, async () => {
+    const options = agentOptions(flags, context);
+    const { runAgent } = await import('@muster/agent/main');
+    return { address: null, ...(await runAgent(options)) };
+  });
+}
+
+function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions {
+  const { workingDir } = environment;
+  if (!isNodeName(flags.name)) {
+    throw usageError(`"${flags.name}" is no node name: 1 to 63 lower-case letters, digits and "-", with a letter or digit at both ends`);
+  }
+  return {
+    dataDir: resolve(workingDir, flags.data),
+    name: flags.name,
+    coordinator: flags.coordinator,
+    joinToken:
+      flags.joinTokenFile === undefined ? environment.joinToken : readToken(resolve(workingDir, flags.joinTokenFile)),
+    gpus: flags.gpus === undefined ? defaults.gpus : { kind: 'simulated', count: flags.gpus },
+    cpus: flags.cpus ?? defaults.cpus,
+    labels: Object.fromEntries((flags.label ?? []).map(labelPair)),
+    nvidiaSmiPath: flags.nvidiaSmi ?? defaults.nvidiaSmiPath,
+    dockerSocket: flags.dockerSocket ?? defaults.dockerSocket,
+    guardCommand: environment.guardCommand,
+    logLevel: flags.logLevel ?? defaults.logLevel,
+  };
+}
+
+function labelPair(text: string): readonly [string, string] {
+  const equals = text.indexOf('=');
+  if (equals < 1) throw usageError(`--label takes NAME=VALUE; got "${text}"`);
+  return [text.slice(0, equals), text.slice(equals + 1)];
+}

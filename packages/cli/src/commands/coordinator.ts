@@ -1,0 +1,65 @@
+import { resolve } from 'node:path';
+import { type CoordinatorOptions, coordinatorDefaults as defaults } from '@muster/coordinator/options';
+import type { CommandModule, Context } from '../context.ts';
+import { runDaemon } from '../daemon.ts';
+import { usageError } from '../errors.ts';
+import type { ExitCode } from '../exitCodes.ts';
+import { durationMs, natsUrl, wholeNumber, withLogLevel } from '../flags.ts';
+
+interface CoordinatorFlags {
+  readonly data: string;
+  readonly listen?: string;
+  readonly nats?: string;
+  readonly reserveMb?: number;
+  readonly heartbeat?: number;
+  readonly lease?: number;
+  readonly logLevel?: string;
+}
+
+const mebibyte = 1024 * 1024;
+const daySeconds = 24 * 60 * 60;
+
+export const command: CommandModule = {
+  define(sub) {
+    sub
+      .requiredOption('--data <dir>', 'holds everything it remembers; one coordinator per directory')
+      .option('--listen <host:port>', `loopback address to serve on; default ${defaults.listen}`)
+      .option('--nats <url>', 'publish events on this NATS JetStream too, such as nats://127.0.0.1:4222', natsUrl)
+      .option(
+        '--reserve-mb <size>',
+        `disk space in MB to keep free; default ${defaults.reserveBytes / mebibyte}`,
+        wholeNumber('--reserve-mb', 0, 1_000_000_000),
+      )
+      .option('--heartbeat <duration>', 'how often agents report; default 5s', durationMs('--heartbeat', 100, 60_000))
+      .option('--lease <duration>', 'how long a node may run on unheard; default 60s', durationMs('--lease', 1_000, daySeconds * 1_000));
+    withLogLevel(sub);
+  },
+  run: runCoordinatorCommand,
+};
+
+function runCoordinatorCommand(context: Context, flags: CoordinatorFlags): Promise<ExitCode> {
+  return runDaemon(context, async () => {
+    const options = coordinatorOptions(flags, context.environment.workingDir);
+    const { runCoordinator } = await import('@muster/coordinator/main');
+    const { address, close } = await runCoordinator(options);
+    return { address, close, closed: new Promise<never>(() => {}) };
+  });
+}
+
+function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): CoordinatorOptions {
+  const heartbeatIntervalMs = flags.heartbeat ?? defaults.heartbeatIntervalMs;
+  const leaseMs = flags.lease ?? defaults.leaseMs;
+  // One heartbeat may get lost without a node losing its lease.
+  if (leaseMs < 2 * heartbeatIntervalMs) {
+    throw usageError('--lease has to be at least twice --heartbeat, so that one lost heartbeat costs nothing');
+  }
+  return {
+    dataDir: resolve(workingDir, flags.data),
+    listen: flags.listen ?? defaults.listen,
+    natsUrl: flags.nats ?? defaults.natsUrl,
+    reserveBytes: flags.reserveMb === undefined ? defaults.reserveBytes : flags.reserveMb * mebibyte,
+    heartbeatIntervalMs,
+    leaseMs,
+    logLevel: flags.logLevel ?? defaults.logLevel,
+  };
+}

@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EventView } from '@muster/common/views';
+import { type ConnectionFlags, withConnection } from '../connection.ts';
+import type { CommandModule, Context } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
+import { abortOnStopRequest } from '../io.ts';
+import { unlessAborted } from '../jobs/wait.ts';
+import { type Colours, coloursFor } from '../output/colours.ts';
+import { startProgress } from '../output/progress.ts';
+import { printable } from '../output/text.ts';
+import { clockText } from '../output/times.ts';
+import { withSession } from '../session.ts';
+
+interface EventsFlags extends ConnectionFlags, OutputFlags {
+  readonly follow?: boolean;
+  readonly since?: number;
+  readonly subject?: string;
+}
+
+/** A watch may be left running for days; only its user knows when it is over. */
+const followPatienceMs = Number.POSITIVE_INFINITY;
+const readPatienceMs = 5_000;
+/** A coordinator that shuts down ends the stream without an error. */
+const reopenDelayMs = 500;
+
+export const command: CommandModule = {
+  define(sub) {
+    sub
+      .option('-f, --follow', 'go on with new ones as they happen')
+      .option('--since <seq>', 'only events after this sequence number', wholeNumber('--since', 0, Number.MAX_SAFE_INTEGER))
+      .option('--subject <id>', 'only events of this job or node');
+    withConnection(withOutput(sub));
+    sub.addHelpText('after', '\n-o json prints one CloudEvent a line; `--since` with the last sequence number seen misses nothing.');
+  },
+  run: showEvents,
+};
+
+function showEvents(context: Context, flags: EventsFlags): Promise<ExitCode> {
+  const { io, clock, environment } = context;
+  const follow = flags.follow === true;
+  const colours = coloursFor(io.stdout, environment);
+  return withSession(context, flags, async (session) => {
+    const stop = abortOnStopRequest(io);
+    const progress = startProgress(io.stderr, clock);
+    let lastSeq = flags.since ?? 0;
+    try {
+      await unlessAborted(stop.signal, () =>
+        session.retrying(
+          async (api, alive) => {
+            for (;;) {
+              const request = { sinceSeq: lastSeq, follow, ...(flags.subject === undefined ? {} : { subject: flags.subject }) };
+              for await (const event of api.watchEvents(request, stop.signal)) {
+                alive();
+                progress.clear();
+                await io.stdout.write(flags.output === 'json' ? jsonLine(event) : textLine(event, colours));
+                lastSeq = event.seq;
+              }
+              if (!follow || stop.signal.aborted) return;
+              await sleep(reopenDelayMs, undefined, { signal: stop.signal });
+            }
+          },
+          {
+            patienceMs: follow ? followPatienceMs : readPatienceMs,
+            onAway: ({ message }) => progress.show(`${message}; trying again`),
+            abort: stop.signal,
+          },
+        ),
+      );
+    } finally {
+      progress.end();
+      stop.dispose();
+    }
+    if (!stop.signal.aborted) return exitCodes.ok;
+    await io.stderr.write(`Go on with: ${environment.programName} events -f --since ${lastSeq}\n`);
+    return exitCodes.interrupted;
+  });
+}
+
+function jsonLine({ cloudEvent }: EventView): string {
+  return `${JSON.stringify(cloudEvent)}\n`;
+}
+
+function textLine({ seq, kind, subject, timeMs, cloudEvent }: EventView, { dim, bold }: Colours): string {
+  const data = printable(dataText(cloudEvent['data']));
+  return `${dim(`${String(seq).padStart(6)}  ${clockText(timeMs)}`)}  ${bold(kind.padEnd(18))}  ${printable(subject)}${data === '' ? '' : `  ${dim(data)}`}\n`;
+}
+
+/** The flat part of an event's data as `name=value`; the rest is for `-o json`. */
+function dataText(data: unknown): string {
+  if (typeof data !== 'object' || data === null) return '';
+  return Object.entries(data)
+    .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
+    .map(([name, value]) => `${name}=${String(value)}`)
+    .join(' ');
+}

@@ -1,0 +1,87 @@
+import type { JobView } from '@muster/common/views';
+import { type ConnectionFlags, withConnection } from '../connection.ts';
+import type { CommandModule, Context } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
+import { abortOnStopRequest } from '../io.ts';
+import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { nameOf, specOf, statusText } from '../jobs/summary.ts';
+import { unlessAborted } from '../jobs/wait.ts';
+import { jsonPrinter, type LogPrinter, prefixPrinter, rawPrinter } from '../logs/printer.ts';
+import { readLogs } from '../logs/read.ts';
+import { coloursFor } from '../output/colours.ts';
+import { startProgress } from '../output/progress.ts';
+import { withSession } from '../session.ts';
+
+interface LogsFlags extends ConnectionFlags, OutputFlags {
+  readonly follow?: boolean;
+  readonly rank?: number;
+  readonly attempt?: number;
+  readonly tail?: number;
+}
+
+export const command: CommandModule = {
+  define(sub) {
+    sub
+      .argument('<job>', jobReferenceHelp)
+      .option('-f, --follow', 'go on until the job has ended; Ctrl-C stops the showing, not the job')
+      .option('--rank <rank>', 'only this node rank', wholeNumber('--rank', 0, 1023))
+      .option('--attempt <number>', 'this attempt; default: the newest', wholeNumber('--attempt', 1, 1_000_000))
+      .option('--tail <lines>', 'only the last lines of each rank', wholeNumber('--tail', 1, 1_000_000_000));
+    withConnection(withOutput(sub));
+    sub.addHelpText('after', '\nWith several ranks each line begins with its rank; one rank is shown to the byte.');
+  },
+  run: showLogs,
+};
+
+function showLogs(context: Context, reference: string, flags: LogsFlags): Promise<ExitCode> {
+  const { io, clock, environment } = context;
+  return withSession(context, flags, async (session) => {
+    const job = await session.api.getJob(await resolveJob(session.api, reference, context));
+    const stop = abortOnStopRequest(io);
+    const progress = startProgress(io.stderr, clock);
+    const printer = printerFor(job, flags, context);
+    const follow = flags.follow === true;
+    let shown: number | null = null;
+    if (follow && job.attempts.length === 0) progress.show(statusText(job));
+    try {
+      const selection = {
+        jobId: job.id,
+        follow,
+        ...(flags.rank === undefined ? {} : { nodeRank: flags.rank }),
+        ...(flags.attempt === undefined ? {} : { attempt: flags.attempt }),
+        ...(flags.tail === undefined ? {} : { tailLines: flags.tail }),
+      };
+      await unlessAborted(stop.signal, () =>
+        readLogs(session, selection, {
+          printer,
+          onPiece({ attempt }) {
+            progress.clear();
+            // On stderr, so that stdout holds nothing but output of the job.
+            if (shown !== null && attempt !== shown) void io.stderr.write(`--- attempt ${attempt} ---\n`);
+            shown = attempt;
+          },
+          onAway: ({ message }) => progress.show(`${message}; trying again`),
+          abort: stop.signal,
+        }),
+      );
+    } finally {
+      progress.end();
+      stop.dispose();
+    }
+    if (stop.signal.aborted) {
+      await io.stderr.write(`Detached; ${job.id} goes on. Follow it again with: ${environment.programName} logs -f ${job.id}\n`);
+      return exitCodes.interrupted;
+    }
+    if (shown === null && job.attempts.length === 0) {
+      await io.stderr.write(`${nameOf(job)} has no output yet. ${statusText(job)}\n`);
+    }
+    return exitCodes.ok;
+  });
+}
+
+function printerFor(job: JobView, flags: LogsFlags, { io, environment, clock }: Context): LogPrinter {
+  if (flags.output === 'json') return jsonPrinter(io.stdout, clock);
+  const oneRank = flags.rank !== undefined || specOf(job).resources.nodes === 1;
+  return oneRank ? rawPrinter(io.stdout) : prefixPrinter(io.stdout, coloursFor(io.stdout, environment), clock);
+}

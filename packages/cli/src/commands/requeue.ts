@@ -1,0 +1,45 @@
+import { type ConnectionFlags, withConnection } from '../connection.ts';
+import type { CommandModule, Context } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { type OutputFlags, withOutput } from '../flags.ts';
+import { waitAndReport } from '../jobs/attend.ts';
+import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { writeJson } from '../output/json.ts';
+import { withSession } from '../session.ts';
+
+interface RequeueFlags extends ConnectionFlags, OutputFlags {
+  readonly wait?: boolean;
+}
+
+export const command: CommandModule = {
+  define(sub) {
+    sub.argument('<job>', jobReferenceHelp);
+    sub.option('--wait', 'wait for its end; exit code 0 if it succeeded, 1 if not');
+    withConnection(withOutput(sub));
+    sub.addHelpText(
+      'after',
+      '\nA running job is stopped and starts again under the same id. An ended one is submitted again as a new job.',
+    );
+  },
+  run: requeueJob,
+};
+
+function requeueJob(context: Context, reference: string, flags: RequeueFlags): Promise<ExitCode> {
+  const { io, environment } = context;
+  return withSession(context, flags, async (session) => {
+    const jobId = await resolveJob(session.api, reference, context);
+    // Not tried again by itself: a running job would be stopped twice.
+    const answer = await session.api.requeueJob(jobId, context.newRequestId());
+    if (flags.output === 'json') {
+      await writeJson(io.stdout, answer);
+    } else {
+      await io.stdout.write(`${answer.jobId}\n`);
+      const what = answer.newJob ? 'submitted again as a new job' : 'back in the queue';
+      await io.stderr.write(`${what}; see it with: ${environment.programName} job ${answer.jobId}\n`);
+    }
+    if (flags.wait !== true) return exitCodes.ok;
+    const { job, exitCode } = await waitAndReport(context, session, answer.jobId);
+    if (flags.output === 'json' && job !== null) await writeJson(io.stdout, job);
+    return exitCode;
+  });
+}

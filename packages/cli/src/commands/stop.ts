@@ -1,0 +1,48 @@
+import { isArrayId } from '@muster/common/ids';
+import { isTerminal } from '@muster/common/states';
+import { type ConnectionFlags, withConnection } from '../connection.ts';
+import type { CommandModule, Context } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { type OutputFlags, withOutput } from '../flags.ts';
+import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { nameOf } from '../jobs/summary.ts';
+import { writeJson } from '../output/json.ts';
+import { withSession } from '../session.ts';
+
+interface StopFlags extends ConnectionFlags, OutputFlags {
+  readonly reason?: string;
+}
+
+/** More names than this in one line say nothing to anybody. */
+const listedJobsMax = 20;
+
+export const command: CommandModule = {
+  define(sub) {
+    sub.argument('<jobs...>', `one or more: ${jobReferenceHelp}, or an array id`);
+    sub.option('--reason <text>', 'shown as the cause of their end');
+    withConnection(withOutput(sub));
+  },
+  run: stopJobs,
+};
+
+async function stopJobs(context: Context, references: readonly string[], flags: StopFlags): Promise<ExitCode> {
+  const { io } = context;
+  const jobs = await withSession(context, flags, async ({ api }) => {
+    const ids = await Promise.all(
+      references.map((reference) => (isArrayId(reference) ? reference : resolveJob(api, reference, context))),
+    );
+    return api.stopJobs(ids, flags.reason);
+  });
+  if (flags.output === 'json') {
+    await writeJson(io.stdout, { jobs });
+    return exitCodes.ok;
+  }
+  if (jobs.length === 0) await io.stderr.write('Nothing left to stop: all of these jobs have ended.\n');
+  for (const job of jobs.slice(0, listedJobsMax)) {
+    // A job that was still waiting is cancelled at once; one that had ended before keeps its end.
+    const now = isTerminal(job.state) ? `is ${job.state}` : 'is stopping';
+    await io.stdout.write(`${job.id}  ${nameOf(job)} ${now}\n`);
+  }
+  if (jobs.length > listedJobsMax) await io.stdout.write(`… and ${jobs.length - listedJobsMax} more\n`);
+  return exitCodes.ok;
+}

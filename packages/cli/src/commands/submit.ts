@@ -1,0 +1,143 @@
+import { MusterError } from '@muster/common/errors';
+import type { SubmitResult } from '@muster/common/wire/client';
+import { type ConnectionFlags, withConnection } from '../connection.ts';
+import type { CommandModule, Context } from '../context.ts';
+import { type CliError, usageError } from '../errors.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
+import { type Attendance, followAndReport, waitAndReport, waitForArrayAndReport } from '../jobs/attend.ts';
+import { writeJson } from '../output/json.ts';
+import { startProgress } from '../output/progress.ts';
+import { printable, shellText } from '../output/text.ts';
+import { type Session, submitPatienceMs, withSession } from '../session.ts';
+import { type PreparedSpec, specFromFile, specFromFlags } from '../submit/spec.ts';
+import { overridesOf, type SpecFlags, withSpecFlags } from '../submit/specFlags.ts';
+
+interface SubmitFlags extends ConnectionFlags, OutputFlags, SpecFlags {
+  readonly file?: string;
+  readonly array?: number;
+  readonly requestId?: string;
+  readonly dryRun?: boolean;
+  readonly schema?: boolean;
+  readonly wait?: boolean;
+  readonly follow?: boolean;
+}
+
+export const command: CommandModule = {
+  define(sub) {
+    sub
+      // Taken only to be refused with better words than "too many arguments".
+      .argument('[words...]')
+      .passThroughOptions()
+      .usage('[-f FILE] [flags] [-- COMMAND ...]')
+      .option('-f, --file <file>', 'job file, YAML or JSON; - reads standard input')
+      .option('--wait', 'wait for its end; exit code 0 if it succeeded, 1 if not')
+      .option('--follow', 'show its output until its end; exit code as with --wait')
+      .option('--array <count>', 'as many jobs, which differ in MUSTER_ARRAY_INDEX', wholeNumber('--array', 1, 100_000))
+      .option('--dry-run', 'check it and say whether it would start now; submit nothing')
+      .option('--request-id <id>', 'sending the same id again gives the same job, never a second one')
+      .option('--schema', 'print the JSON Schema of the job file, for editors');
+    withConnection(withSpecFlags(withOutput(sub)));
+    sub.addHelpText('after', '\nPrints the id of the job (or of the array) on stdout; with --follow, its output instead.');
+  },
+  run: submit,
+};
+
+async function submit(
+  context: Context,
+  words: readonly string[],
+  flags: SubmitFlags,
+  commandLine: readonly string[] | null,
+): Promise<ExitCode> {
+  if (flags.schema === true) {
+    const { jobSpecJsonSchema } = await import('@muster/common/spec/index');
+    await context.io.stdout.write(`${JSON.stringify(jobSpecJsonSchema(), null, 2)}\n`);
+    return exitCodes.ok;
+  }
+  if (words.length > 0) throw misplaced(words, context.environment.programName);
+  refuseContradictions(flags, commandLine);
+  const overrides = overridesOf(flags, commandLine);
+  const spec = await (flags.file === undefined
+    ? specFromFlags(overrides, context)
+    : specFromFile(flags.file, overrides, context));
+  return withSession(context, flags, async (session) => {
+    const result = await send(session, spec, flags, context);
+    await printResult(result, flags, context);
+    const [jobId] = result.jobIds;
+    if (jobId === undefined || (flags.wait !== true && flags.follow !== true)) return exitCodes.ok;
+    const { job, exitCode } = await attend(context, session, result, jobId, flags);
+    if (flags.output === 'json' && job !== null && flags.follow !== true) await writeJson(context.io.stdout, job);
+    return exitCode;
+  });
+}
+
+function misplaced(words: readonly string[], programName: string): CliError {
+  const [first = '', ...rest] = words;
+  if (/\.(?:ya?ml|json)$/.test(first)) {
+    return usageError('a job file is given with -f', `Try: ${programName} submit -f ${shellText([first, ...rest])}`);
+  }
+  return usageError('the command to run stands after `--`', `Try: ${programName} submit -- ${shellText(words)}`);
+}
+
+function refuseContradictions(flags: SubmitFlags, commandLine: readonly string[] | null): void {
+  if (commandLine?.length === 0) throw usageError('no command after `--`');
+  if (flags.file === undefined && commandLine === null && flags.image === undefined) {
+    throw usageError('nothing to run', 'Give a command after `--`, or a job file with -f.');
+  }
+  if (flags.follow === true && flags.array !== undefined) {
+    throw usageError('--follow shows one job; with --array, use --wait');
+  }
+  if (flags.dryRun === true && (flags.wait === true || flags.follow === true)) {
+    throw usageError('--dry-run submits nothing, so there is nothing to wait for');
+  }
+  if (flags.requestId !== undefined && !/^[\x21-\x7e]{1,128}$/.test(flags.requestId)) {
+    throw usageError('--request-id takes 1 to 128 printable characters without spaces');
+  }
+}
+
+/** Tried again while the coordinator is away: the request id keeps that from making a second job. */
+async function send(session: Session, spec: PreparedSpec, flags: SubmitFlags, context: Context): Promise<SubmitResult> {
+  const requestId = flags.requestId ?? context.newRequestId();
+  const progress = startProgress(context.io.stderr, context.clock);
+  const request = {
+    specJson: spec.json,
+    requestId,
+    ...(flags.array === undefined ? {} : { arraySize: flags.array }),
+    ...(flags.dryRun === true ? { dryRun: true } : {}),
+  };
+  try {
+    return await session.retrying((api) => api.submit(request), {
+      patienceMs: submitPatienceMs,
+      onAway: ({ message }) => progress.show(`${message}; trying again`),
+    });
+  } catch (error) {
+    throw error instanceof MusterError && error.code === 'invalid' ? await spec.explainRefusal(error) : error;
+  } finally {
+    progress.end();
+  }
+}
+
+async function printResult(result: SubmitResult, flags: SubmitFlags, { io }: Context): Promise<void> {
+  if (result.repeatedRequest) await io.stderr.write('This request had been accepted before; nothing new was submitted.\n');
+  if (flags.output === 'json') return writeJson(io.stdout, result);
+  if (flags.dryRun === true) {
+    const { wouldWait } = result;
+    const remedy = wouldWait?.remedy ? `\n${printable(wouldWait.remedy)}` : '';
+    const verdict = wouldWait === null ? 'would start now' : `would wait: ${printable(wouldWait.message)}${remedy}`;
+    return io.stdout.write(`valid; ${verdict}\n`);
+  }
+  const id = result.arrayId ?? result.jobIds[0] ?? '';
+  // With --follow stdout holds the output of the job, to the byte.
+  return (flags.follow === true ? io.stderr : io.stdout).write(`${id}\n`);
+}
+
+function attend(
+  context: Context,
+  session: Session,
+  result: SubmitResult,
+  jobId: string,
+  flags: SubmitFlags,
+): Promise<Attendance> {
+  if (result.arrayId !== null) return waitForArrayAndReport(context, session, result.arrayId, result.jobIds.length);
+  return flags.follow === true ? followAndReport(context, session, jobId) : waitAndReport(context, session, jobId);
+}

@@ -1,0 +1,106 @@
+/** What could stand where the cursor is. */
+import { isTerminal, jobStates } from '@muster/common/states';
+import type { Argument, Command, Option } from 'commander';
+import type { Context } from '../context.ts';
+import { printable } from '../output/text.ts';
+import { withSession } from '../session.ts';
+
+export interface Candidate {
+  readonly value: string;
+  readonly description: string;
+}
+
+/** The shell completes file names itself. */
+export const filesMarker = ':files';
+/** Nobody waits longer for the Tab key. */
+const answerMs = 1_000;
+const jobsOffered = 100;
+
+/** @param words behind the command's name; the last one is being typed */
+export async function candidatesFor(
+  command: Command,
+  words: readonly string[],
+  context: Context,
+): Promise<readonly Candidate[]> {
+  const before = words.slice(0, -1);
+  if (before.includes('--')) return files;
+  const awaiting = optionAt(command, before.at(-1));
+  if (awaiting !== undefined && takesValue(awaiting)) return valuesFor(placeholderOf(awaiting), awaiting, command, context);
+  if (words.at(-1)?.startsWith('-')) {
+    return command.options
+      .filter((option) => option.long !== undefined && option.long !== null && !option.hidden)
+      .map((option) => ({ value: option.long ?? '', description: option.description }));
+  }
+  const argument = argumentAt(command, before);
+  return argument === undefined ? [] : valuesFor(argument.name(), argument, command, context);
+}
+
+const files: readonly Candidate[] = [{ value: filesMarker, description: '' }];
+
+function optionAt(command: Command, word: string | undefined): Option | undefined {
+  return command.options.find((option) => word !== undefined && (option.long === word || option.short === word));
+}
+
+function takesValue(option: Option): boolean {
+  return option.required || option.optional;
+}
+
+/** `--state <state>` → `state`. */
+function placeholderOf(option: Option): string {
+  return /<([^>]+)>/.exec(option.flags)?.[1] ?? '';
+}
+
+/** The positional argument that comes next. */
+function argumentAt(command: Command, before: readonly string[]): Argument | undefined {
+  const isOperand = (word: string, index: number) => {
+    const previous = optionAt(command, before[index - 1]);
+    return !word.startsWith('-') && !(previous !== undefined && takesValue(previous));
+  };
+  const position = before.filter(isOperand).length;
+  const last = command.registeredArguments.at(-1);
+  return command.registeredArguments[position] ?? (last?.variadic === true ? last : undefined);
+}
+
+async function valuesFor(
+  placeholder: string,
+  { argChoices }: { readonly argChoices?: readonly string[] },
+  command: Command,
+  context: Context,
+): Promise<readonly Candidate[]> {
+  if (argChoices !== undefined) return argChoices.map((value) => ({ value, description: '' }));
+  switch (placeholder) {
+    case 'file':
+    case 'dir':
+      return files;
+    case 'state':
+      return jobStates.map((value) => ({ value, description: '' }));
+    case 'job':
+    case 'jobs':
+      return fromCluster(() => jobCandidates(context, command.name() === 'stop'));
+    case 'node':
+      return fromCluster(() => nodeCandidates(context));
+    default:
+      return [];
+  }
+}
+
+/** Without a coordinator there is nothing to offer, and no place to say why. */
+async function fromCluster(ask: () => Promise<readonly Candidate[]>): Promise<readonly Candidate[]> {
+  const nothing = new Promise<readonly Candidate[]>((resolve) => setTimeout(resolve, answerMs, []).unref());
+  return Promise.race([ask().catch(() => []), nothing]);
+}
+
+function jobCandidates(context: Context, onlyActive: boolean): Promise<readonly Candidate[]> {
+  return withSession(context, {}, async ({ api }) => {
+    const states = onlyActive ? jobStates.filter((state) => !isTerminal(state)) : [];
+    const { jobs } = await api.listJobs({ states, limit: jobsOffered });
+    return jobs.map(({ id, name, state }) => ({ value: id, description: `${printable(name)}, ${state}` }));
+  });
+}
+
+function nodeCandidates(context: Context): Promise<readonly Candidate[]> {
+  return withSession(context, {}, async ({ api }) => {
+    const nodes = await api.listNodes();
+    return nodes.map(({ name, state }) => ({ value: name, description: state }));
+  });
+}

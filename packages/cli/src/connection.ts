@@ -1,0 +1,163 @@
+/** Which coordinator to talk to, and as whom: flags, then environment, then what the last `muster up` left behind. */
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { Environment } from './environment.ts';
+import { CliError, fileErrorReason, usageError } from './errors.ts';
+
+/** The flags of `withConnection`. */
+export interface ConnectionFlags {
+  readonly addr?: string;
+  readonly tokenFile?: string;
+  readonly data?: string;
+}
+
+export interface Endpoint {
+  /** `host:port`. */
+  readonly address: string;
+  readonly token: string;
+}
+
+/** What a serving coordinator writes to `connection.json` in its data directory. */
+interface KnownCoordinator {
+  readonly address: string;
+  readonly tokenPath: string;
+}
+
+/** Far more than any of these files holds; bounds what a wrong path can cost. */
+const smallFileBytesMax = 16 * 1024;
+
+export function withConnection(command: Command): Command {
+  return command
+    .optionsGroup('Which coordinator:')
+    .option('--addr <host:port>', 'its address (MUSTER_ADDR); default: the last `muster up` on this machine')
+    .option('--token-file <file>', 'file with the token (MUSTER_TOKEN holds the token itself)')
+    .option('--data <dir>', 'data directory of a coordinator on this machine (MUSTER_DATA)');
+}
+
+/** @throws {CliError} that says what is missing or unreadable, and the remedy */
+export function resolveEndpoint(flags: ConnectionFlags, environment: Environment): Endpoint {
+  const address = flags.addr ?? environment.address;
+  const givenToken = tokenFromFlags(flags, environment);
+  if (address !== null && givenToken !== null) return checkedEndpoint(address, givenToken);
+
+  const known = knownCoordinator(flags, environment);
+  if (address === null) {
+    if (known === null) throw noCoordinatorKnown(environment);
+    return checkedEndpoint(known.address, givenToken ?? readToken(known.tokenPath));
+  }
+  // The token of one coordinator is a secret to every other.
+  if (known?.address !== address) {
+    throw usageError(`no token for the coordinator at ${address}`, 'Set MUSTER_TOKEN, or name a file with --token-file.');
+  }
+  return checkedEndpoint(address, readToken(known.tokenPath));
+}
+
+function tokenFromFlags(flags: ConnectionFlags, environment: Environment): string | null {
+  if (flags.tokenFile !== undefined) return readToken(resolve(environment.workingDir, flags.tokenFile));
+  return environment.token === null ? null : checkedToken(environment.token, 'MUSTER_TOKEN');
+}
+
+function knownCoordinator(flags: ConnectionFlags, environment: Environment): KnownCoordinator | null {
+  const named = flags.data ?? environment.dataDir;
+  if (named !== null) {
+    const dataDir = resolve(environment.workingDir, named);
+    const known = readConnection(dataDir);
+    if (known !== null) return known;
+    throw new CliError(`no coordinator has run with the data directory ${dataDir}`, {
+      hints: [`Start one with: ${environment.programName} up --data ${dataDir}`],
+    });
+  }
+  return readConnection(lastDataDir(environment));
+}
+
+function noCoordinatorKnown({ programName }: Environment): CliError {
+  return new CliError('no coordinator is known on this machine', {
+    hints: [
+      `Start one here with: ${programName} up`,
+      'Or name one: --addr HOST:PORT (MUSTER_ADDR) and --token-file FILE (MUSTER_TOKEN)',
+    ],
+  });
+}
+
+/** Where the last `muster up` of this user keeps its data. */
+export function lastDataDir(environment: Environment): string {
+  const text = readSmallFile(environment.lastUpPath, 'the note of the last `muster up`');
+  if (text === null) return environment.defaultDataDir;
+  const dataDir = parseObject(text)?.['dataDir'];
+  if (typeof dataDir === 'string') return dataDir;
+  throw new CliError(`${environment.lastUpPath} is damaged`, {
+    hints: [`Remove it, then name the data directory once with: ${environment.programName} up --data DIR`],
+  });
+}
+
+/** @returns null when no coordinator has served from this directory */
+export function readConnection(dataDir: string): KnownCoordinator | null {
+  const path = join(dataDir, 'connection.json');
+  const text = readSmallFile(path, 'the address of the coordinator');
+  if (text === null) return null;
+  const { addr, tokenFile } = parseObject(text) ?? {};
+  if (typeof addr === 'string' && typeof tokenFile === 'string') {
+    return { address: addr, tokenPath: resolve(dataDir, tokenFile) };
+  }
+  throw new CliError(`${path} is damaged`, {
+    hints: ['The coordinator writes it again when it starts: restart it.'],
+  });
+}
+
+/** @throws {CliError} when there is no such file, or none that holds a token */
+export function readToken(path: string): string {
+  const text = readSmallFile(path, 'the token');
+  if (text !== null) return checkedToken(text.trim(), path);
+  throw new CliError(`cannot read the token: ${path} does not exist`);
+}
+
+/** @returns null when there is no such file */
+function readSmallFile(path: string, what: string): string | null {
+  try {
+    const bytes = readFileSync(path);
+    if (bytes.length <= smallFileBytesMax) return bytes.toString('utf8');
+    throw new CliError(`cannot read ${what} from ${path}: the file is too large to be that`);
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    const reason = fileErrorReason(error) ?? String(error);
+    throw new CliError(`cannot read ${what} from ${path}: ${reason}`, { cause: error });
+  }
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+function checkedToken(token: string, source: string): string {
+  // Anything else cannot be a token, and gRPC would refuse it in words of its own.
+  if (/^[\x21-\x7e]{1,4096}$/.test(token)) return token;
+  throw usageError(token === '' ? `${source} is empty` : `${source} does not hold a token`);
+}
+
+function checkedEndpoint(address: string, token: string): Endpoint {
+  const host = hostOf(address);
+  if (host === null) throw usageError(`"${address}" is no address; expected HOST:PORT, such as 127.0.0.1:7070`);
+  if (!isLoopback(host)) {
+    throw new CliError(`will not send the token to ${address}: the connection would not be encrypted`, {
+      hints: ['This version talks to coordinators on this machine only, such as 127.0.0.1:7070.'],
+    });
+  }
+  return { address, token };
+}
+
+function hostOf(address: string): string | null {
+  const match = /^(?:\[([0-9a-fA-F:]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(address);
+  const [, ipv6, name, port] = match ?? [];
+  return Number(port) >= 1 && Number(port) <= 65_535 ? (ipv6 ?? name ?? null) : null;
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+}

@@ -1,0 +1,38 @@
+/** What `coordinator` and `agent` have in common: start, serve until asked to stop, close, say why when it fails. */
+import type { Context } from './context.ts';
+import { reportFailure } from './errors.ts';
+import { type ExitCode, exitCodes } from './exitCodes.ts';
+import { abortOnStopRequest } from './io.ts';
+
+export interface Daemon {
+  /** What it serves on; null: nothing. */
+  readonly address: string | null;
+  /** Settles when it ends by itself; rejects with the reason. */
+  readonly closed: Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function runDaemon(context: Context, start: () => Promise<Daemon>): Promise<ExitCode> {
+  const { io } = context;
+  const stop = abortOnStopRequest(io);
+  try {
+    const daemon = await start();
+    await io.supervisor?.tell({ kind: 'serving', address: daemon.address });
+    await Promise.race([daemon.closed, whenAborted(stop.signal)]);
+    await daemon.close();
+    return exitCodes.ok;
+  } catch (error) {
+    const { message, hints, exitCode, unexpected } = await reportFailure(error, context);
+    await io.supervisor?.tell({ kind: 'failed', message, hints });
+    return unexpected ? exitCodes.daemonFailed : exitCode;
+  } finally {
+    stop.dispose();
+  }
+}
+
+export function whenAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,75 @@
+/** The only reader of environment variables and of where this program lies. Everything else gets the result. */
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+
+export interface Environment {
+  readonly workingDir: string;
+  /** MUSTER_ADDR: `host:port` of the coordinator. */
+  readonly address: string | null;
+  /** MUSTER_TOKEN. */
+  readonly token: string | null;
+  /** MUSTER_DATA: the data directory of a coordinator on this machine. */
+  readonly dataDir: string | null;
+  /** MUSTER_JOIN_TOKEN, for agents. */
+  readonly joinToken: string | null;
+  /** Where `muster up` keeps its data unless told otherwise. */
+  readonly defaultDataDir: string;
+  /** Written by `muster up`, so that later calls find its coordinator. */
+  readonly lastUpPath: string;
+  readonly colour: 'always' | 'never' | 'auto';
+  /** MUSTER_DEBUG: show stack traces. */
+  readonly debug: boolean;
+  /** How this program was called, for hints that can be typed as they are. */
+  readonly programName: string;
+  /** argv that starts this program again; arguments follow. */
+  readonly programCommand: readonly string[];
+  /** argv that starts a guard; its options follow. */
+  readonly guardCommand: readonly string[];
+  /** The variables themselves, for child processes and `--env NAME`; without the tokens, which are for us alone. */
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** @param scriptPath the file Node was started with */
+export function readEnvironment(variables: Variables, scriptPath: string, workingDir: string): Environment {
+  const home = variables['HOME'] || homedir();
+  const { MUSTER_TOKEN: _token, MUSTER_JOIN_TOKEN: _joinToken, ...shared } = variables;
+  return Object.freeze({
+    workingDir,
+    address: variables['MUSTER_ADDR'] || null,
+    token: variables['MUSTER_TOKEN'] || null,
+    dataDir: variables['MUSTER_DATA'] || null,
+    joinToken: variables['MUSTER_JOIN_TOKEN'] || null,
+    defaultDataDir: join(baseDir(variables['XDG_DATA_HOME'], home, '.local/share'), 'muster'),
+    lastUpPath: join(baseDir(variables['XDG_STATE_HOME'], home, '.local/state'), 'muster', 'last-up.json'),
+    colour: colourChoice(variables),
+    debug: (variables['MUSTER_DEBUG'] || '0') !== '0',
+    programName: variables['npm_command'] === 'exec' ? 'npx muster' : 'muster',
+    programCommand: [process.execPath, scriptPath],
+    guardCommand: [process.execPath, guardPath()],
+    variables: Object.fromEntries(
+      Object.entries(shared).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    ),
+  });
+}
+
+/** The XDG rule: a relative path there is to be ignored. */
+function baseDir(configured: string | undefined, home: string, fallback: string): string {
+  return configured !== undefined && isAbsolute(configured) ? configured : join(home, fallback);
+}
+
+/** https://no-color.org and the FORCE_COLOR convention; an empty value counts as unset. */
+function colourChoice(variables: Variables): Environment['colour'] {
+  if (variables['NO_COLOR']) return 'never';
+  const forced = variables['FORCE_COLOR'];
+  if (forced) return forced === '0' || forced === 'false' ? 'never' : 'always';
+  return variables['TERM'] === 'dumb' ? 'never' : 'auto';
+}
+
+/** The build puts the guard beside the bundle; in the source tree it is the agent's. */
+function guardPath(): string {
+  return import.meta.filename.endsWith('.ts')
+    ? join(import.meta.dirname, '../../agent/src/guard/main.ts')
+    : join(import.meta.dirname, 'guard.mjs');
+}

@@ -1,0 +1,51 @@
+/** Flag values from text, with errors that name the flag and what it takes. */
+import { parseDurationMs } from '@muster/common/spec/duration';
+import type { Command } from 'commander';
+import { usageError } from './errors.ts';
+
+/** Commander hands over the typed text and the value so far. */
+type FlagParser<T> = (typed: string) => T;
+
+export function wholeNumber(flag: string, min: number, max: number): FlagParser<number> {
+  return (typed) => {
+    const value = Number(typed);
+    if (/^\d{1,15}$/.test(typed) && value >= min && value <= max) return value;
+    throw usageError(`${flag} takes a whole number from ${min} to ${max}; got "${typed}"`);
+  };
+}
+
+export function durationMs(flag: string, minMs: number, maxMs: number): FlagParser<number> {
+  return (typed) => {
+    const value = parseDurationMs(typed);
+    if (value !== null && value >= minMs && value <= maxMs) return value;
+    throw usageError(`${flag} takes a duration from ${minMs / 1000}s to ${maxMs / 1000}s, such as 30s; got "${typed}"`);
+  };
+}
+
+/** For flags that may be given more than once. */
+export function collect(typed: string, earlier: readonly string[] | undefined): readonly string[] {
+  return [...(earlier ?? []), typed];
+}
+
+export interface OutputFlags {
+  readonly output?: 'table' | 'json';
+}
+
+export function withOutput(command: Command): Command {
+  const option = command
+    .createOption('-o, --output <format>', "json: the API's JSON, for programs")
+    .choices(['table', 'json']);
+  return command.addOption(option);
+}
+
+export function natsUrl(typed: string): string {
+  if (/^(?:nats|tls):\/\/[^\s/]+$/.test(typed)) return typed;
+  throw usageError(`--nats takes a URL such as nats://127.0.0.1:4222; got "${typed}"`);
+}
+
+export function withLogLevel(command: Command): Command {
+  const option = command
+    .createOption('--log-level <level>', 'how much to log on stderr; default info')
+    .choices(['debug', 'info', 'warn', 'error', 'silent']);
+  return command.addOption(option);
+}

@@ -1,0 +1,148 @@
+/** Staying with a job until it ends, with progress for people and an exit code for scripts; Ctrl-C leaves it running. */
+import type { MusterError } from '@muster/common/errors';
+import type { JobView } from '@muster/common/views';
+import type { Context } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { abortOnStopRequest } from '../io.ts';
+import { prefixPrinter, rawPrinter } from '../logs/printer.ts';
+import { readLogs } from '../logs/read.ts';
+import { coloursFor } from '../output/colours.ts';
+import { type Progress, startProgress } from '../output/progress.ts';
+import { count, printable } from '../output/text.ts';
+import type { Session } from '../session.ts';
+import { nameOf, ranText, specOf, statusText } from './summary.ts';
+import { type ArrayProgress, countedMax, unlessAborted, waitForArray, waitForJob } from './wait.ts';
+
+export interface Attendance {
+  readonly exitCode: ExitCode;
+  /** null when detached before its end. */
+  readonly job: JobView | null;
+}
+
+/** Shows the state as it changes, in the end the result. */
+export function waitAndReport(context: Context, session: Session, jobId: string): Promise<Attendance> {
+  return attend(context, async (progress, abort) => {
+    const job = await waitForJob(session, jobId, {
+      onChange: (now) => progress.show(statusText(now)),
+      onAway: (error) => progress.show(awayText(error)),
+      abort,
+    });
+    progress.end();
+    return job === null ? detached(context, jobId) : ended(context, job);
+  });
+}
+
+/** Shows the output as it comes, in the end the result. */
+export function followAndReport(context: Context, session: Session, jobId: string): Promise<Attendance> {
+  const { io, environment, clock } = context;
+  return attend(context, async (progress, abort) => {
+    const job = await session.api.getJob(jobId);
+    progress.show(statusText(job));
+    const printer =
+      specOf(job).resources.nodes > 1
+        ? prefixPrinter(io.stdout, coloursFor(io.stdout, environment), clock)
+        : rawPrinter(io.stdout);
+    let printing = false;
+    const result = unlessAborted(abort, () =>
+      waitForJob(session, jobId, {
+        // Between the lines of its output the state would only be in the way.
+        onChange: (now) => printing || progress.show(statusText(now)),
+        onAway: (error) => printing || progress.show(awayText(error)),
+        abort,
+      }),
+    );
+    // The output ends with the job, a moment before or after its end is known here.
+    const output = unlessAborted(abort, () =>
+      readLogs(session, { jobId, follow: true }, {
+        printer,
+        onPiece() {
+          printing = true;
+          progress.clear();
+        },
+        onAway() {},
+        abort,
+      }),
+    );
+    const [last] = await Promise.all([result, output]);
+    progress.end();
+    return last === null ? detached(context, jobId) : ended(context, last);
+  });
+}
+
+export function waitForArrayAndReport(
+  context: Context,
+  session: Session,
+  arrayId: string,
+  size: number,
+): Promise<Attendance> {
+  return attend(context, async (progress, abort) => {
+    const last = await waitForArray(session, arrayId, size, {
+      onChange: (now) => progress.show(arrayText(now)),
+      onAway: (error) => progress.show(awayText(error)),
+      abort,
+    });
+    progress.end();
+    if (last === null) return detached(context, arrayId);
+    const { stderr } = context.io;
+    if (last.unsuccessful === 0) {
+      await stderr.write(`all ${count(size, 'job')} succeeded\n`);
+      return { exitCode: exitCodes.ok, job: null };
+    }
+    const { programName } = context.environment;
+    await stderr.write(`${countText(last.unsuccessful)} of ${count(size, 'job')} did not succeed\n`);
+    await stderr.write(`See them with: ${programName} jobs --array ${arrayId} --state failed,cancelled\n`);
+    return { exitCode: exitCodes.jobFailed, job: null };
+  });
+}
+
+async function attend(
+  { io, clock }: Context,
+  work: (progress: Progress, abort: AbortSignal) => Promise<Attendance>,
+): Promise<Attendance> {
+  const stop = abortOnStopRequest(io);
+  const progress = startProgress(io.stderr, clock);
+  try {
+    return await work(progress, stop.signal);
+  } finally {
+    progress.end();
+    stop.dispose();
+  }
+}
+
+async function ended(context: Context, job: JobView): Promise<Attendance> {
+  const { stderr } = context.io;
+  const { programName } = context.environment;
+  const colours = coloursFor(stderr, context.environment);
+  const ran = ranText(job, context.clock.wallMs());
+  const after = ran === '' ? '' : ` after ${ran}`;
+  if (job.state === 'succeeded') {
+    await stderr.write(`${nameOf(job)} ${colours.green('succeeded')}${after}\n`);
+    return { exitCode: exitCodes.ok, job };
+  }
+  const why = job.cause === null ? '' : `: ${printable(job.cause.message)}`;
+  await stderr.write(`${nameOf(job)} ${colours.red(job.state)}${after}${why}\n`);
+  await stderr.write(`More with: ${programName} explain ${job.id}\n`);
+  return { exitCode: exitCodes.jobFailed, job };
+}
+
+async function detached(context: Context, id: string): Promise<Attendance> {
+  const { programName } = context.environment;
+  const again = id.startsWith('arr_') ? `jobs --array ${id}` : `logs -f ${id}`;
+  await context.io.stderr.write(
+    `Detached; ${id} goes on. See it again with: ${programName} ${again}\nEnd it with: ${programName} stop ${id}\n`,
+  );
+  return { exitCode: exitCodes.interrupted, job: null };
+}
+
+function awayText(error: MusterError): string {
+  return `${error.message}; trying again`;
+}
+
+function arrayText({ size, unfinished, unsuccessful }: ArrayProgress): string {
+  const left = unfinished >= countedMax ? `${countText(unfinished)} of ${size} to go` : `${size - unfinished} of ${size} ended`;
+  return unsuccessful === 0 ? left : `${left}, ${countText(unsuccessful)} not successful`;
+}
+
+function countText(counted: number): string {
+  return counted >= countedMax ? `at least ${countedMax}` : String(counted);
+}

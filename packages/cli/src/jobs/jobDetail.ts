@@ -1,0 +1,119 @@
+/** Everything about one job, for a person. Pure. */
+import type { JobSpec } from '@muster/common/spec/types';
+import { isTerminal } from '@muster/common/states';
+import type { AttemptView, JobView, TaskView } from '@muster/common/views';
+import type { Colours } from '../output/colours.ts';
+import { type Field, formatFields } from '../output/fields.ts';
+import { type Column, formatTable } from '../output/table.ts';
+import { count, printable, shellText } from '../output/text.ts';
+import { agoText, bytesText, clockText, durationText, memoryText } from '../output/times.ts';
+import { endText, nameOf, needsText, specOf } from './summary.ts';
+
+export interface DetailOptions {
+  readonly width: number | null;
+  readonly colours: Colours;
+  readonly nowMs: number;
+  readonly programName: string;
+}
+
+export function formatJob(job: JobView, options: DetailOptions): string {
+  const { colours } = options;
+  const attempts = job.attempts.toSorted((a, b) => b.number - a.number);
+  return [
+    `${colours.bold(nameOf(job))}  ${job.id}\n`,
+    formatFields(jobFields(job, options), colours),
+    ...attempts.map((attempt) => formatAttempt(attempt, options)),
+    formatFields([['Next', nextCommands(job, options.programName).join('\n')]], colours),
+  ].join('\n');
+}
+
+function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
+  const spec = specOf(job);
+  return [
+    ['State', stateText(job, nowMs)],
+    ['Why', whyLines(job)],
+    ['Submitted', `${clockText(job.submittedAtMs)} (${agoText(job.submittedAtMs, nowMs)})`],
+    ['Array', job.array === null ? null : `${job.array.index} of 0–${job.array.size - 1} in ${job.array.id}`],
+    ['Requeued from', job.requeuedFrom],
+    ['Needs', needsLine(spec)],
+    ['Image', spec.image],
+    ['Command', shellText([...spec.command, ...spec.args]) || null],
+    ['Directory', spec.workdir],
+    ['Volumes', spec.volumes.map(({ source, target, readOnly }) => `${source} → ${target}${readOnly ? ' (read only)' : ''}`).join('\n')],
+    ['After', spec.after.join(' ')],
+    ['Priority', `${spec.priority}${spec.preemptible ? ', preemptible' : ''}`],
+    ['Limits', limitsText(spec)],
+    ['Labels', Object.entries(spec.labels).map(([name, value]) => `${name}=${value}`).join(' ')],
+  ];
+}
+
+function stateText(job: JobView, nowMs: number): string {
+  const since = job.endedAtMs === null ? '' : ` ${agoText(job.endedAtMs, nowMs)}`;
+  const cause = job.cause === null || job.state === 'succeeded' ? '' : ` (${job.cause.kind})`;
+  return `${job.state}${since}${cause}`;
+}
+
+function whyLines(job: JobView): string | null {
+  if (job.state === 'queued' && job.pending !== null) {
+    return [job.pending.message, job.pending.remedy].filter(Boolean).join('\n');
+  }
+  return job.state === 'succeeded' ? null : (job.cause?.message ?? null);
+}
+
+function needsLine({ resources }: JobSpec): string {
+  const each = [
+    resources.gpuType.length > 0 ? resources.gpuType.join(' or ') : null,
+    resources.gpuMemoryMb === null ? null : `${memoryText(resources.gpuMemoryMb)} per GPU`,
+    resources.cpus === null ? null : count(resources.cpus, 'CPU'),
+    resources.memoryMb === null ? null : `${memoryText(resources.memoryMb)} memory`,
+  ].filter((part) => part !== null);
+  return [needsText(resources) || '1 node', ...each].join(', ');
+}
+
+function limitsText(spec: JobSpec): string | null {
+  const parts = [
+    spec.maxRuntimeMs === null ? null : `${durationText(spec.maxRuntimeMs)} an attempt`,
+    spec.retry.maxAttempts === 1 ? null : `${spec.retry.maxAttempts} attempts`,
+  ].filter((part) => part !== null);
+  return parts.join(', ') || null;
+}
+
+function formatAttempt(attempt: AttemptView, options: DetailOptions): string {
+  const { colours } = options;
+  const heading = `${colours.bold(`Attempt ${attempt.number}`)}  ${attemptText(attempt, options.nowMs)}\n`;
+  const why = attempt.cause === null ? '' : `${printable(attempt.cause.message)} (${attempt.cause.kind})\n`;
+  return `${heading}${why}${formatTable(attempt.tasks, taskColumns, options)}`;
+}
+
+function attemptText({ state, runningAtMs, endedAtMs, allocatedAtMs }: AttemptView, nowMs: number): string {
+  if (state !== 'ended') {
+    const began = runningAtMs ?? allocatedAtMs;
+    return `${state === 'running' ? 'running' : 'starting'} for ${durationText(nowMs - began)}`;
+  }
+  if (runningAtMs === null || endedAtMs === null) return 'ended before it ran';
+  return `ran ${durationText(endedAtMs - runningAtMs)}, ended ${agoText(endedAtMs, nowMs)}`;
+}
+
+const taskColumns: readonly Column<TaskView>[] = [
+  { header: 'RANK', cell: (task) => String(task.nodeRank), align: 'right' },
+  { header: 'NODE', cell: (task) => task.node, narrow: { cutTo: 12 } },
+  { header: 'STATE', cell: (task) => task.state },
+  { header: 'ENDED', cell: (task) => endText(task.exit), style: endStyle, narrow: { cutTo: 20 } },
+  { header: 'OUTPUT', cell: (task) => (task.exit === null ? '' : bytesText(task.exit.logBytes)), align: 'right', narrow: 'drop' },
+  { header: 'GPUS', cell: (task) => task.gpuUuids.join(' '), narrow: { cutTo: 16 } },
+];
+
+function endStyle({ exit }: TaskView): 'red' | null {
+  return exit === null || exit.exitCode === 0 ? null : 'red';
+}
+
+function nextCommands(job: JobView, programName: string): readonly string[] {
+  const ran = job.attempts.some((attempt) => attempt.runningAtMs !== null);
+  const words = [
+    ran ? `logs ${job.id}${isTerminal(job.state) ? '' : ' -f'}` : null,
+    job.state === 'queued' || job.state === 'failed' ? `explain ${job.id}` : null,
+    isTerminal(job.state) ? `requeue ${job.id}` : `stop ${job.id}`,
+  ].filter((word) => word !== null);
+  return words.map((word) => `${programName} ${word}`);
+}
+

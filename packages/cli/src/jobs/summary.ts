@@ -1,0 +1,71 @@
+/** A job in a few words. Pure. */
+import { normalizeJobSpec } from '@muster/common/spec/normalize';
+import type { JobResources, JobSpec, JobSpecFile } from '@muster/common/spec/types';
+import { isTerminal, type JobStateKind } from '@muster/common/states';
+import type { AttemptView, JobView, TaskEnd } from '@muster/common/views';
+import type { Style } from '../output/colours.ts';
+import { count } from '../output/text.ts';
+import { durationText } from '../output/times.ts';
+
+export const stateStyles: Readonly<Record<JobStateKind, Style | null>> = {
+  queued: 'yellow',
+  starting: 'cyan',
+  running: 'green',
+  stopping: 'cyan',
+  succeeded: null,
+  failed: 'red',
+  cancelled: 'dim',
+};
+
+/** The coordinator has checked the spec before it stored it. */
+export function specOf(job: JobView): JobSpec {
+  return normalizeJobSpec(job.spec as JobSpecFile);
+}
+
+/** `train`, or `train[3]` as part of an array. */
+export function nameOf(job: JobView): string {
+  return job.array === null ? job.name : `${job.name}[${job.array.index}]`;
+}
+
+/** `4 GPUs`, `2 × 4 GPUs`, `2 nodes`, or nothing for a single CPU task. */
+export function needsText({ nodes, gpus }: JobResources): string {
+  if (gpus === 0) return nodes === 1 ? '' : `${nodes} nodes`;
+  return nodes === 1 ? count(gpus, 'GPU') : `${nodes} × ${count(gpus, 'GPU')}`;
+}
+
+/** Why it waits or why it ended; empty while there is nothing to say. */
+export function whyText(job: JobView): string {
+  if (job.state === 'queued' && job.pending !== null) return job.pending.message;
+  if (job.state === 'succeeded') return '';
+  return job.cause?.message ?? '';
+}
+
+/** How long the newest attempt has run or did run; empty when it never did. */
+export function ranText(job: JobView, nowMs: number): string {
+  const attempt = newestAttempt(job);
+  if (attempt === null || attempt.runningAtMs === null) return '';
+  const endMs = attempt.endedAtMs ?? (isTerminal(job.state) ? job.endedAtMs : null) ?? nowMs;
+  return durationText(endMs - attempt.runningAtMs);
+}
+
+export function newestAttempt(job: JobView): AttemptView | null {
+  return job.attempts.reduce<AttemptView | null>(
+    (newest, attempt) => (newest === null || attempt.number > newest.number ? attempt : newest),
+    null,
+  );
+}
+
+/** `exit code 1`, `SIGKILL (out of memory)`; empty while it runs. */
+export function endText(end: TaskEnd | null): string {
+  if (end === null) return '';
+  if (end.startError !== null) return `not started: ${end.startError.message}`;
+  if (end.statusLost) return 'status lost';
+  const how = end.signal ?? (end.exitCode === null ? 'ended' : `exit code ${end.exitCode}`);
+  return end.oomKilled ? `${how} (out of memory)` : how;
+}
+
+/** One sentence about the job as it is now, for progress and results. */
+export function statusText(job: JobView): string {
+  const why = whyText(job);
+  return `${nameOf(job)} ${job.state}${why === '' ? '' : `: ${why}`}`;
+}

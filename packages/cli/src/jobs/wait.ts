@@ -1,0 +1,114 @@
+/** Waiting for jobs to end, across restarts of the coordinator. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MusterError } from '@muster/common/errors';
+import { isTerminal } from '@muster/common/states';
+import type { JobView } from '@muster/common/views';
+import type { MusterApi } from '@muster/common/wire/client';
+import type { Session } from '../session.ts';
+
+/** A coordinator that is restarted or upgraded is back long before; a script must not hang for ever. */
+export const outagePatienceMs = 5 * 60_000;
+/** Why a job waits changes without an event. */
+const pendingRefreshMs = 2_000;
+const arrayRefreshMs = 500;
+
+export interface WaitOptions {
+  /** The job as it is now, at every change. */
+  onChange(job: JobView): void;
+  onAway(error: MusterError): void;
+  readonly abort: AbortSignal;
+}
+
+/** @returns the ended job, or null when aborted before */
+export async function waitForJob(
+  session: Session,
+  jobId: string,
+  { onChange, onAway, abort }: WaitOptions,
+): Promise<JobView | null> {
+  const look = async (api: MusterApi) => {
+    const job = await api.getJob(jobId);
+    onChange(job);
+    return job;
+  };
+  return unlessAborted(abort, () =>
+    session.retrying(
+      async (api, alive) => {
+        // The position is taken before the first look: whatever changes in between shows up as an event after it.
+        const { lastEventSeq } = await api.getCluster();
+        alive();
+        let job = await look(api);
+        const refresh = setInterval(() => {
+          // A failure here is no news: the watch below notices it as well.
+          if (job.state === 'queued') void look(api).catch(() => {});
+        }, pendingRefreshMs);
+        const done = new AbortController();
+        try {
+          if (isTerminal(job.state)) return job;
+          const request = { sinceSeq: lastEventSeq, follow: true, subject: job.id };
+          for await (const _event of api.watchEvents(request, AbortSignal.any([abort, done.signal]))) {
+            alive();
+            job = await look(api);
+            if (isTerminal(job.state)) return job;
+          }
+        } finally {
+          clearInterval(refresh);
+          done.abort();
+        }
+        abort.throwIfAborted();
+        throw new MusterError('unavailable', 'the coordinator ended the watch');
+      },
+      { patienceMs: outagePatienceMs, onAway, abort },
+    ),
+  );
+}
+
+export interface ArrayProgress {
+  readonly size: number;
+  /** Not ended yet; counted up to `countedMax`. */
+  readonly unfinished: number;
+  /** Failed or cancelled; counted up to `countedMax`. */
+  readonly unsuccessful: number;
+}
+
+/** Counting stops here: the exact number of a hundred thousand would cost more than it is worth. */
+export const countedMax = 1_000;
+
+/** @returns the last state of the array, or null when aborted before its end */
+export async function waitForArray(
+  session: Session,
+  arrayId: string,
+  size: number,
+  options: Omit<WaitOptions, 'onChange'> & { onChange(progress: ArrayProgress): void },
+): Promise<ArrayProgress | null> {
+  const { onChange, onAway, abort } = options;
+  return unlessAborted(abort, async () => {
+    for (;;) {
+      const progress = await session.retrying((api) => lookAtArray(api, arrayId, size), {
+        patienceMs: outagePatienceMs,
+        onAway,
+        abort,
+      });
+      onChange(progress);
+      if (progress.unfinished === 0) return progress;
+      await sleep(arrayRefreshMs, undefined, { signal: abort });
+    }
+  });
+}
+
+async function lookAtArray(api: MusterApi, arrayId: string, size: number): Promise<ArrayProgress> {
+  const limit = Math.min(size, countedMax);
+  // One after the other, the unfinished first: a job that ends in between is then counted late, never missed.
+  const unfinished = await api.listJobs({ arrayId, limit, states: ['queued', 'starting', 'running', 'stopping'] });
+  const unsuccessful = await api.listJobs({ arrayId, limit, states: ['failed', 'cancelled'] });
+  return { size, unfinished: unfinished.jobs.length, unsuccessful: unsuccessful.jobs.length };
+}
+
+/** Turns the abort of a wait into null; other errors pass. */
+export async function unlessAborted<T>(abort: AbortSignal, work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    if (abort.aborted) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,77 @@
+/** The ways to show the pieces of a log: as the bytes they are, with rank prefixes, or as JSON lines. */
+import type { Clock } from '@muster/common/clock';
+import type { LogPiece } from '@muster/common/views';
+import type { Output } from '../io.ts';
+import type { Colours, Style } from '../output/colours.ts';
+import { createLineAssembler, type LineAssembler } from './lines.ts';
+
+export interface LogPrinter {
+  /** Resolves once the reader has taken it. */
+  print(piece: LogPiece): Promise<void>;
+  /** Nothing more will come: prints lines that never got their line end. */
+  finish(): Promise<void>;
+}
+
+/** One rank: its output to the byte, as if it ran in this terminal. */
+export function rawPrinter(output: Output): LogPrinter {
+  return {
+    print: (piece) => (piece.data.length === 0 ? Promise.resolve() : output.write(piece.data)),
+    finish: () => Promise.resolve(),
+  };
+}
+
+/** Several ranks: whole lines, each after `[rank] `. */
+export function prefixPrinter(output: Output, colours: Colours, clock: Clock): LogPrinter {
+  const lineEnd = Buffer.from('\n');
+  const prefixes = new Map<number, Buffer>();
+  const prefixOf = (rank: number) => {
+    const known = prefixes.get(rank) ?? Buffer.from(prefixText(rank, colours));
+    prefixes.set(rank, known);
+    return known;
+  };
+  return linePrinter(output, clock, ({ nodeRank }, line) => [prefixOf(nodeRank), line, lineEnd]);
+}
+
+/** One JSON object a line: attempt, nodeRank, line. Bytes that are no UTF-8 become U+FFFD. */
+export function jsonPrinter(output: Output, clock: Clock): LogPrinter {
+  return linePrinter(output, clock, ({ attempt, nodeRank }, line) => {
+    return [Buffer.from(`${JSON.stringify({ attempt, nodeRank, line: line.toString('utf8') })}\n`)];
+  });
+}
+
+const rankStyles = ['cyan', 'yellow', 'green', 'magenta', 'blue'] as const satisfies readonly Style[];
+
+function prefixText(rank: number, colours: Colours): string {
+  const style = rankStyles[rank % rankStyles.length] ?? 'cyan';
+  // A line of another rank may have left a colour switched on.
+  return `${colours.enabled ? '\x1b[0m' : ''}${colours[style](`[${rank}]`)} `;
+}
+
+type Source = Pick<LogPiece, 'attempt' | 'nodeRank'>;
+
+function linePrinter(
+  output: Output,
+  clock: Clock,
+  format: (source: Source, line: Buffer) => readonly Buffer[],
+): LogPrinter {
+  const open = new Map<string, { readonly source: Source; readonly lines: LineAssembler }>();
+  const write = async (source: Source, lines: readonly Buffer[]) => {
+    if (lines.length > 0) await output.write(Buffer.concat(lines.flatMap((line) => format(source, line))));
+  };
+  return {
+    async print(piece) {
+      const { attempt, nodeRank } = piece;
+      const key = `${attempt}.${nodeRank}`;
+      const rank = open.get(key) ?? { source: { attempt, nodeRank }, lines: createLineAssembler() };
+      open.set(key, rank);
+      await write(rank.source, rank.lines.push(piece.data, clock.monotonicMs()));
+      if (!piece.complete) return;
+      open.delete(key);
+      await write(rank.source, rank.lines.finish());
+    },
+    async finish() {
+      for (const { source, lines } of open.values()) await write(source, lines.finish());
+      open.clear();
+    },
+  };
+}

@@ -1,0 +1,72 @@
+/** Reading and following the log of a job across restarts of the coordinator: every byte once, in order per rank. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MusterError } from '@muster/common/errors';
+import { isTerminal } from '@muster/common/states';
+import type { JobView, LogPiece } from '@muster/common/views';
+import type { MusterApi } from '@muster/common/wire/client';
+import { outagePatienceMs } from '../jobs/wait.ts';
+import type { Session } from '../session.ts';
+import type { LogPrinter } from './printer.ts';
+
+/** A stream that ended before the job did: by a coordinator that shuts down, or between two attempts. */
+const reopenDelayMs = 200;
+
+export interface LogSelection {
+  readonly jobId: string;
+  readonly attempt?: number;
+  readonly nodeRank?: number;
+  readonly tailLines?: number;
+  readonly follow: boolean;
+}
+
+export interface ReadOptions {
+  readonly printer: LogPrinter;
+  /** Before a piece is printed. */
+  onPiece(piece: LogPiece): void;
+  onAway(error: MusterError): void;
+  readonly abort: AbortSignal;
+}
+
+/** Resolves when everything selected has been printed: when following, once the attempt (or the job) has ended. */
+export async function readLogs(session: Session, selection: LogSelection, options: ReadOptions): Promise<void> {
+  const { printer, onPiece, onAway, abort } = options;
+  const positions = new Map<string, number>();
+  const { follow, tailLines, ...source } = selection;
+  await session.retrying(
+    async (api, alive) => {
+      for (;;) {
+        // What was printed before says where to go on; the last lines of a while ago would leave out those since.
+        const tail = positions.size === 0 && tailLines !== undefined ? { tailLines } : {};
+        for await (const piece of api.readLogs({ ...source, ...tail, follow }, abort)) {
+          alive();
+          const fresh = freshPart(piece, positions);
+          if (fresh === null) continue;
+          onPiece(fresh);
+          await printer.print(fresh);
+        }
+        if (!follow || abort.aborted || (await isComplete(api, selection))) return;
+        await sleep(reopenDelayMs, undefined, { signal: abort });
+      }
+    },
+    { patienceMs: outagePatienceMs, onAway, abort },
+  );
+  await printer.finish();
+}
+
+/** What of a piece has not been printed yet; null when nothing. Remembers it as printed. */
+function freshPart(piece: LogPiece, positions: Map<string, number>): LogPiece | null {
+  const key = `${piece.attempt}.${piece.nodeRank}`;
+  const printed = positions.get(key) ?? piece.offset;
+  const known = Math.max(0, printed - piece.offset);
+  positions.set(key, Math.max(printed, piece.offset + piece.data.length));
+  if (known === 0) return piece;
+  if (known >= piece.data.length && !piece.complete) return null;
+  return { ...piece, offset: piece.offset + known, data: piece.data.subarray(known) };
+}
+
+/** A coordinator that shuts down ends streams too; only the job's state says that there is nothing more to follow. */
+async function isComplete(api: MusterApi, { jobId, attempt }: LogSelection): Promise<boolean> {
+  const job: JobView = await api.getJob(jobId);
+  if (isTerminal(job.state)) return true;
+  return attempt !== undefined && job.attempts.some(({ number, state }) => number === attempt && state === 'ended');
+}

@@ -1,0 +1,92 @@
+import type { Colours, Style } from './colours.ts';
+import { fitText, printable, textWidth } from './text.ts';
+
+export interface Column<Row> {
+  readonly header: string;
+  cell(row: Row): string;
+  /** Colour of the cell; null: none. */
+  style?(row: Row): Style | null;
+  readonly align?: 'right';
+  /** What gives when the terminal is narrow: shortened to no less than `cutTo` columns, or left out. Default: nothing. */
+  readonly narrow?: 'drop' | { readonly cutTo: number };
+}
+
+const gap = '  ';
+
+/**
+ * @param width columns of the terminal; null: as wide as the content
+ * @returns lines that each end in a newline, without trailing spaces
+ */
+export function formatTable<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  { width, colours }: { readonly width: number | null; readonly colours: Colours },
+): string {
+  const measured = columns.map((column) => {
+    const cells = rows.map((row) => printable(column.cell(row)));
+    return { column, cells, width: Math.max(...[column.header, ...cells].map(textWidth)) };
+  });
+  const fitted = width === null ? measured : fitColumns(measured, width);
+  const header = fitted.map(({ column, width: size }) => pad(column.header, size, column.align));
+  const lines = [
+    colours.dim(joinCells(header)),
+    ...rows.map((row, index) =>
+      joinCells(
+        fitted.map(({ column, cells, width: size }) => {
+          const text = pad(fitText(cells[index] ?? '', size), size, column.align);
+          const style = column.style?.(row) ?? null;
+          return style === null ? text : paintText(text, colours[style]);
+        }),
+      ),
+    ),
+  ];
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+interface Measured<Row> {
+  readonly column: Column<Row>;
+  readonly cells: readonly string[];
+  readonly width: number;
+}
+
+/** Cuts what may be cut; columns are left out, the last first, only where that is not enough. */
+function fitColumns<Row>(columns: readonly Measured<Row>[], width: number): readonly Measured<Row>[] {
+  const droppable = columns.findLast(({ column }) => column.narrow === 'drop');
+  const smallest = columns.map((column) => ({ ...column, width: cutWidth(column) }));
+  if (totalWidth(smallest) > width && droppable !== undefined) {
+    const rest = columns.filter((column) => column !== droppable);
+    return fitColumns(rest, width);
+  }
+  let excess = totalWidth(columns) - width;
+  // The widest gives first: it loses the smallest part of what it says.
+  const cuts = new Map<Measured<Row>, number>();
+  for (const column of columns.toSorted((a, b) => b.width - a.width)) {
+    const cut = Math.min(Math.max(0, excess), column.width - cutWidth(column));
+    cuts.set(column, cut);
+    excess -= cut;
+  }
+  return columns.map((column) => ({ ...column, width: column.width - (cuts.get(column) ?? 0) }));
+}
+
+function cutWidth({ column, width }: Measured<never>): number {
+  return typeof column.narrow === 'object' ? Math.min(width, column.narrow.cutTo) : width;
+}
+
+function totalWidth(columns: readonly Measured<never>[]): number {
+  return columns.reduce((sum, { width }) => sum + width, gap.length * (columns.length - 1));
+}
+
+function pad(text: string, width: number, align: 'right' | undefined): string {
+  const spaces = ' '.repeat(Math.max(0, width - textWidth(text)));
+  return align === 'right' ? spaces + text : text + spaces;
+}
+
+/** Colours only the text, not the padding, so that trailing spaces can be trimmed. */
+function paintText(padded: string, paint: (text: string) => string): string {
+  const text = padded.trim();
+  return text === '' ? padded : padded.replace(text, () => paint(text));
+}
+
+function joinCells(cells: readonly string[]): string {
+  return cells.join(gap).trimEnd();
+}

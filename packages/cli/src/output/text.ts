@@ -1,0 +1,49 @@
+/** Text as a terminal shows it. Words from elsewhere (causes, labels, events) must not move the cursor or change colours. */
+
+/** Replaces control and direction characters by visible escapes. */
+export function printable(text: string, { keepLines = false } = {}): string {
+  return text.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, (character) => {
+    if (character === '\n') return keepLines ? character : ' ';
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+}
+
+const wide =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+const zeroWidth = /\p{M}|\u200d/u;
+
+function characterWidth(character: string): number {
+  if (zeroWidth.test(character)) return 0;
+  return wide.test(character) ? 2 : 1;
+}
+
+/** Terminal columns that text without escape sequences takes. */
+export function textWidth(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
+  return [...text].reduce((width, character) => width + characterWidth(character), 0);
+}
+
+/** The text cut to a number of columns ≥ 1, with `…` in place of what is left out. */
+export function fitText(text: string, columns: number): string {
+  if (textWidth(text) <= columns) return text;
+  let kept = '';
+  let width = 0;
+  for (const character of text) {
+    width += characterWidth(character);
+    if (width > columns - 1) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}
+
+/** `1 node`, `2 nodes`. */
+export function count(amount: number, noun: string, plural = `${noun}s`): string {
+  return `${amount} ${amount === 1 ? noun : plural}`;
+}
+
+/** An argv as one could type it into a shell. */
+export function shellText(argv: readonly string[]): string {
+  return argv
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
+    .join(' ');
+}

@@ -1,0 +1,99 @@
+/** From argv to an exit code. */
+import { musterVersion } from '@muster/common/version';
+import { Command, CommanderError } from 'commander';
+import { commandTable } from './commandTable.ts';
+import type { Context } from './context.ts';
+import { reportFailure, usageError } from './errors.ts';
+import { type ExitCode, exitCodes } from './exitCodes.ts';
+import { OutputClosedError } from './io.ts';
+import { coloursFor } from './output/colours.ts';
+
+/** Runs one call of `muster`. Never throws: what goes wrong is on stderr and in the exit code. */
+export async function runCli(argv: readonly string[], context: Context): Promise<ExitCode> {
+  try {
+    return await dispatch(argv, context);
+  } catch (error) {
+    if (error instanceof OutputClosedError) return exitCodes.ok;
+    try {
+      return (await reportFailure(error, context)).exitCode;
+    } catch {
+      // Not even stderr takes our words any more; the exit code is all that is left to say.
+      return exitCodes.refused;
+    }
+  }
+}
+
+async function dispatch(argv: readonly string[], context: Context): Promise<ExitCode> {
+  if (argv[0] === '__complete') {
+    const { complete } = await import('./completion/complete.ts');
+    return complete(commandTable, argv.slice(1), context);
+  }
+  const { before, commandLine } = splitAtDashes(argv);
+  // `muster help jobs` is `muster jobs --help`: both need the flags, which only the command's module knows.
+  const words = before.length === 0 || before[0] === 'help' ? [...before.slice(1), '--help'] : before;
+  const chosen = commandTable.find(({ name }) => name === words[0]);
+  if (commandLine !== null && chosen?.takesCommandLine !== true) {
+    throw usageError('only `submit` takes a command after `--`');
+  }
+  let exitCode: ExitCode = exitCodes.ok;
+  const { program, output } = newProgram(context);
+  for (const { name, summary, group } of commandTable) {
+    const sub = program.command(name).description(summary).helpGroup(group);
+    if (name !== chosen?.name) continue;
+    const { command } = await chosen.load();
+    command.define(sub);
+    sub.action(async () => {
+      const rest = [...sub.processedArgs, sub.opts(), commandLine] as never[];
+      exitCode = await command.run(context, ...rest);
+    });
+  }
+  try {
+    await program.parseAsync(words, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode !== 0) throw fromCommander(error, chosen?.name, context);
+    await context.io.stdout.write(output.join(''));
+  }
+  // `muster` alone gets the help, but a script whose command went missing has to notice.
+  return argv.length === 0 ? exitCodes.usage : exitCode;
+}
+
+/** Commander takes `--` itself but forgets where it stood, and an empty command after it is worth an error. */
+function splitAtDashes(argv: readonly string[]): {
+  readonly before: readonly string[];
+  readonly commandLine: readonly string[] | null;
+} {
+  const dashes = argv.indexOf('--');
+  if (dashes < 0) return { before: argv, commandLine: null };
+  return { before: argv.slice(0, dashes), commandLine: argv.slice(dashes + 1) };
+}
+
+function newProgram({ io, environment }: Context): { readonly program: Command; readonly output: string[] } {
+  const output: string[] = [];
+  const { bold } = coloursFor(io.stdout, environment);
+  const program = new Command('muster')
+    .description('Runs GPU training jobs on machines you own or rent.')
+    .usage('COMMAND [flags]')
+    .version(`muster ${musterVersion}`, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand(false)
+    // `submit` has to see where its own flags end.
+    .enablePositionalOptions()
+    .addHelpText('after', `\n\`${environment.programName} COMMAND --help\` says more about a command.`)
+    .configureHelp({ styleTitle: bold, subcommandTerm: (sub) => sub.name() })
+    .configureOutput({
+      writeOut: (text) => output.push(text),
+      // Errors arrive as exceptions with the same text.
+      writeErr: () => {},
+      getOutHelpWidth: () => io.stdout.columns() ?? 100,
+      getOutHasColors: () => true,
+    })
+    .exitOverride();
+  return { program, output };
+}
+
+function fromCommander(error: CommanderError, commandName: string | undefined, { environment }: Context): Error {
+  const help = `${environment.programName} ${commandName === undefined ? '' : `${commandName} `}--help`;
+  const [message = '', ...suggestions] = error.message.replace(/^error: /, '').split('\n');
+  return usageError(message, ...suggestions.map((line) => line.replace(/^\((.*)\)$/, '$1')), `See: ${help}`);
+}

@@ -1,0 +1,81 @@
+/** A connection to the coordinator that outlives its restarts. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MusterError } from '@muster/common/errors';
+import { backoffMs } from '@muster/common/retry';
+import type { MusterApi } from '@muster/common/wire/client';
+import { type ConnectionFlags, type Endpoint, resolveEndpoint } from './connection.ts';
+import type { Context } from './context.ts';
+
+export interface Session {
+  readonly endpoint: Endpoint;
+  readonly api: MusterApi;
+  /**
+   * Runs the operation, again and again while the coordinator is away, until `patienceMs` passed without an answer.
+   * The operation must be safe to repeat; a long one calls `alive` whenever it heard something, which restarts the clock.
+   */
+  retrying<T>(
+    operation: (api: MusterApi, alive: () => void) => Promise<T>,
+    options: RetryOptions,
+  ): Promise<T>;
+}
+
+export interface RetryOptions {
+  readonly patienceMs: number;
+  /** Called before each wait. */
+  onAway?(error: MusterError): void;
+  readonly abort?: AbortSignal;
+}
+
+/** How long a change is tried again under its request id: enough for a coordinator that restarts. */
+export const submitPatienceMs = 5_000;
+
+const backoff = { initialMs: 100, maxMs: 2_000 } as const;
+
+/** Connects, runs `work`, and closes the connection whatever comes of it. */
+export async function withSession<T>(
+  context: Context,
+  flags: ConnectionFlags,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const endpoint = resolveEndpoint(flags, context.environment);
+  const { connectMuster } = await import('@muster/common/wire/client');
+  let api = connectMuster(endpoint);
+  const session: Session = {
+    endpoint,
+    get api() {
+      return api;
+    },
+    async retrying(operation, { patienceMs, onAway, abort }) {
+      let failures = 0;
+      let lastHeardMs = context.clock.monotonicMs();
+      const alive = () => {
+        failures = 0;
+        lastHeardMs = context.clock.monotonicMs();
+      };
+      for (;;) {
+        try {
+          return await operation(api, alive);
+        } catch (error) {
+          failures += 1;
+          const waitMs = backoffMs(backoff, failures);
+          const patienceLeftMs = lastHeardMs + patienceMs - context.clock.monotonicMs();
+          if (!isAway(error) || waitMs > patienceLeftMs) throw error;
+          onAway?.(error);
+          await sleep(waitMs, undefined, abort === undefined ? {} : { signal: abort });
+          // A fresh client: the old one would keep to its own, longer, delays before it dials again.
+          api.close();
+          api = connectMuster(endpoint);
+        }
+      }
+    },
+  };
+  try {
+    return await work(session);
+  } finally {
+    api.close();
+  }
+}
+
+function isAway(error: unknown): error is MusterError {
+  return error instanceof MusterError && (error.code === 'unavailable' || error.code === 'deadline_exceeded');
+}

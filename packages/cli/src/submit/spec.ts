@@ -1,0 +1,61 @@
+/**
+ * The JSON that a submit sends. Loading the spec's full checks (zod, yaml) takes as long as everything else a submit
+ * does; a job given by flags alone leaves them to the coordinator and loads them only to explain a refusal.
+ */
+import type { MusterError } from '@muster/common/errors';
+import { applyOverrides, type SpecOverrides } from '@muster/common/spec/overrides';
+import type { SpecProblem, SpecResult } from '@muster/common/spec/types';
+import type { Context } from '../context.ts';
+import { type CliError, usageError } from '../errors.ts';
+import { count } from '../output/text.ts';
+import { readSpecFile } from './readSpecFile.ts';
+
+export interface PreparedSpec {
+  readonly json: string;
+  /** What the coordinator refused, in words that point at the user's flags or file. */
+  explainRefusal(error: MusterError): Promise<Error>;
+}
+
+export async function specFromFile(file: string, overrides: SpecOverrides, context: Context): Promise<PreparedSpec> {
+  const text = await readSpecFile(file, context);
+  const { encodeJobSpec, formatProblems, parseJobSpec } = await import('@muster/common/spec/index');
+  const source = { file: file === '-' ? 'stdin' : file, text };
+  const result = parseJobSpec(text, { overrides, environment: context.environment.variables });
+  if (!result.ok) throw refusal(result.problems, formatProblems(result.problems, source));
+  const { spec } = result;
+  const isProcess = spec.image === null && spec.workdir === null;
+  return {
+    json: encodeJobSpec(isProcess ? { ...spec, workdir: context.environment.workingDir } : spec),
+    explainRefusal: async (error) => {
+      const problems = error.problems.map(withoutPlace);
+      return problems.length === 0 ? error : refusal(problems, formatProblems(problems, { ...source, text: null }));
+    },
+  };
+}
+
+export async function specFromFlags(overrides: SpecOverrides, context: Context): Promise<PreparedSpec> {
+  const { workingDir, variables } = context.environment;
+  const isProcess = overrides.image === undefined && overrides.workdir === undefined;
+  const complete = isProcess ? { ...overrides, workdir: workingDir } : overrides;
+  const merged = applyOverrides({}, complete, variables);
+  const explain = async (problems: readonly SpecProblem[]) => {
+    const { formatProblems, jobSpecFromFlags } = await import('@muster/common/spec/index');
+    const checked: SpecResult = jobSpecFromFlags(complete, variables);
+    const found = checked.ok ? problems : checked.problems;
+    return found.length === 0 ? null : refusal(found, formatProblems(found, null));
+  };
+  if (merged.findings.length > 0) throw await explain([]);
+  return {
+    json: JSON.stringify(merged.value),
+    explainRefusal: async (error) => (await explain(error.problems.map(withoutPlace))) ?? error,
+  };
+}
+
+/** The coordinator sees no file and no flags. */
+function withoutPlace(problem: MusterError['problems'][number]): SpecProblem {
+  return { ...problem, line: null, column: null, flag: null };
+}
+
+function refusal(problems: readonly SpecProblem[], formatted: string): CliError {
+  return usageError(`not a valid job: ${count(problems.length, 'problem')}`, formatted);
+}

@@ -1,0 +1,70 @@
+/** The flags of `muster submit` that describe the job. Values stay as typed: the job spec's own checks judge them. */
+import type { SpecOverrides } from '@muster/common/spec/overrides';
+import type { Command } from 'commander';
+import { collect } from '../flags.ts';
+
+export interface SpecFlags {
+  readonly name?: string;
+  readonly project?: string;
+  readonly image?: string;
+  readonly env?: readonly string[];
+  readonly workdir?: string;
+  readonly nodes?: string;
+  readonly gpus?: string;
+  readonly gpuType?: readonly string[];
+  readonly gpuMemory?: string;
+  readonly cpus?: string;
+  readonly memory?: string;
+  readonly shm?: string;
+  readonly volume?: readonly string[];
+  readonly priority?: string;
+  readonly preemptible?: boolean;
+  readonly maxRuntime?: string;
+  readonly stopGrace?: string;
+  readonly maxAttempts?: string;
+  readonly checkpointDir?: string;
+  readonly after?: readonly string[];
+  readonly label?: readonly string[];
+}
+
+export function withSpecFlags(command: Command): Command {
+  return command
+    .optionsGroup('The job (each wins over the file):')
+    .option('--name <name>', "default: the program's name")
+    .option('--project <project>', 'who pays')
+    .option('--image <image>', 'container image; without one the job runs as a process on the node')
+    .option('--workdir <dir>', 'working directory; default: the current one, for jobs without an image')
+    .option('-e, --env <name=value>', 'environment variable; NAME alone copies yours; may be repeated', collect)
+    .option('-v, --volume <volume>', '/on/node:/in/container[:ro]; may be repeated', collect)
+    .option('--nodes <count>', 'nodes at the same time; default 1')
+    .option('--gpus <count>', 'GPUs on each node; default 0')
+    .option('--gpu-type <model>', 'GPU model that will do, such as H100; may be repeated', collect)
+    .option('--gpu-memory <size>', 'memory each GPU has at least, such as 80G')
+    .option('--cpus <count>', 'CPUs on each node')
+    .option('--memory <size>', 'memory on each node, such as 64G')
+    .option('--shm <size>', 'size of /dev/shm in the container, such as 16G')
+    .option('--priority <0..100>', 'higher starts first; default 50')
+    .option('--preemptible', 'jobs of higher priority may send it back to the queue')
+    .option('--max-runtime <duration>', 'longest time one attempt may run, such as 24h')
+    .option('--stop-grace <duration>', 'time from SIGTERM to SIGKILL; default 60s')
+    .option('--max-attempts <count>', 'attempts in all; default 1: no retry')
+    .option('--checkpoint-dir <dir>', 'directory the job saves to')
+    .option('--after <job>', 'start once this job has succeeded; may be repeated', collect)
+    .option('--label <name=value>', 'your own words to find the job by; may be repeated', collect);
+}
+
+/** @param commandLine what stands after `--`; null: no `--` */
+export function overridesOf(flags: SpecFlags, commandLine: readonly string[] | null): SpecOverrides {
+  const { volume, label, ...same } = flags;
+  return { ...pickSpecFlags(same), volumes: volume, labels: label, command: commandLine ?? undefined };
+}
+
+/** Only the job's flags, out of all that commander hands over. */
+function pickSpecFlags(flags: Omit<SpecFlags, 'volume' | 'label'>): SpecOverrides {
+  const { name, project, image, env, workdir, nodes, gpus, gpuType, gpuMemory, cpus, memory, shm } = flags;
+  const { priority, preemptible, maxRuntime, stopGrace, maxAttempts, checkpointDir, after } = flags;
+  return {
+    ...{ name, project, image, env, workdir, nodes, gpus, gpuType, gpuMemory, cpus, memory, shm },
+    ...{ priority, preemptible, maxRuntime, stopGrace, maxAttempts, checkpointDir, after },
+  };
+}

@@ -1,0 +1,23 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { CliError } from '../errors.ts';
+
+/**
+ * Keeps a second `muster up` off a data directory. SQLite's file lock ends with the process however it ends, so that no
+ * stale lock can be left behind; the file itself stays empty.
+ * @returns gives the directory free again
+ * @throws {CliError} when another `muster up` has it
+ */
+export function lockForUp(dataDir: string): () => void {
+  const database = new DatabaseSync(join(dataDir, 'up.lock'));
+  try {
+    database.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE');
+  } catch (error) {
+    database.close();
+    throw new CliError(`another \`muster up\` is running with ${dataDir}`, {
+      cause: error,
+      hints: ['Stop that one with Ctrl-C, or use another directory with --data.'],
+    });
+  }
+  return () => database.close();
+}

@@ -1,0 +1,63 @@
+/** An error per decision a caller makes: each code says what to do next. */
+export type ErrorCode =
+  /** The request is wrong; sending it again is useless. */
+  | 'invalid'
+  | 'not_found'
+  /** Same request id with another spec, or a name that is taken. */
+  | 'already_exists'
+  /** Right request, wrong state. */
+  | 'failed_precondition'
+  /** Disk reserve or a limit; try again once there is room. */
+  | 'resource_exhausted'
+  /** No or unknown token. */
+  | 'unauthenticated'
+  /** The token may not do this. */
+  | 'permission_denied'
+  /** Try again. */
+  | 'unavailable'
+  | 'deadline_exceeded'
+  /** A broken invariant: a bug of ours. */
+  | 'internal';
+
+export interface SpecProblemView {
+  readonly path: string;
+  readonly message: string;
+  readonly expected: string | null;
+  readonly suggestion: string | null;
+}
+
+/** An error meant for a user: the message names the thing, the place and the remedy. The cause is kept apart. */
+export class MusterError extends Error {
+  override readonly name = 'MusterError';
+  readonly code: ErrorCode;
+  /** Field-precise problems of a refused job spec. */
+  readonly problems: readonly SpecProblemView[];
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions & { problems?: readonly SpecProblemView[] }) {
+    super(message, options);
+    this.code = code;
+    this.problems = options?.problems ?? [];
+  }
+}
+
+/** Thrown where a guarantee of ours would break: the operation is refused, the cluster stays as it was. */
+export class InvariantViolation extends Error {
+  override readonly name = 'InvariantViolation';
+  /** Which guarantee, such as `G2`. */
+  readonly guarantee: string;
+
+  constructor(guarantee: string, message: string) {
+    super(`invariant ${guarantee} would break: ${message}`);
+    this.guarantee = guarantee;
+  }
+}
+
+/** @throws {InvariantViolation} unless the condition holds. */
+export function assertInvariant(condition: boolean, guarantee: string, message: string): asserts condition {
+  if (!condition) throw new InvariantViolation(guarantee, message);
+}
+
+/** The message of whatever was thrown, for log fields and user sentences. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

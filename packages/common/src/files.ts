@@ -1,0 +1,38 @@
+/** Writing files so that a crash leaves either the old or the new content, never a part. */
+import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** Temporary file, fsync, rename, fsync of the directory: there after a power cut, whole or not at all. */
+export function writeFileDurably(path: string, content: string, mode: number): void {
+  const temporary = `${path}.tmp`;
+  const file = openSync(temporary, 'w', mode);
+  try {
+    writeSync(file, content);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(temporary, path);
+  syncDirectory(dirname(path));
+}
+
+/** The same without the wait for the disk: whole or not at all after a crash of the process. */
+export function writeFileAtomically(path: string, content: string, mode: number): void {
+  const temporary = `${path}.tmp`;
+  const file = openSync(temporary, 'w', mode);
+  try {
+    writeSync(file, content);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(temporary, path);
+}
+
+function syncDirectory(path: string): void {
+  const directory = openSync(path, 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}

@@ -1,0 +1,79 @@
+import type * as grpc from '@grpc/grpc-js';
+import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-loader';
+
+import type { AgentHubClient as _muster_v1_AgentHubClient, AgentHubDefinition as _muster_v1_AgentHubDefinition } from './muster/v1/AgentHub.ts';
+import type { AgentMessage as _muster_v1_AgentMessage, AgentMessage__Output as _muster_v1_AgentMessage__Output } from './muster/v1/AgentMessage.ts';
+import type { Assign as _muster_v1_Assign, Assign__Output as _muster_v1_Assign__Output } from './muster/v1/Assign.ts';
+import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
+import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
+import type { Claim as _muster_v1_Claim, Claim__Output as _muster_v1_Claim__Output } from './muster/v1/Claim.ts';
+import type { CoordinatorMessage as _muster_v1_CoordinatorMessage, CoordinatorMessage__Output as _muster_v1_CoordinatorMessage__Output } from './muster/v1/CoordinatorMessage.ts';
+import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from './muster/v1/Event.ts';
+import type { Forget as _muster_v1_Forget, Forget__Output as _muster_v1_Forget__Output } from './muster/v1/Forget.ts';
+import type { Gpu as _muster_v1_Gpu, Gpu__Output as _muster_v1_Gpu__Output } from './muster/v1/Gpu.ts';
+import type { GpuUse as _muster_v1_GpuUse, GpuUse__Output as _muster_v1_GpuUse__Output } from './muster/v1/GpuUse.ts';
+import type { Heartbeat as _muster_v1_Heartbeat, Heartbeat__Output as _muster_v1_Heartbeat__Output } from './muster/v1/Heartbeat.ts';
+import type { HeartbeatAck as _muster_v1_HeartbeatAck, HeartbeatAck__Output as _muster_v1_HeartbeatAck__Output } from './muster/v1/HeartbeatAck.ts';
+import type { Hello as _muster_v1_Hello, Hello__Output as _muster_v1_Hello__Output } from './muster/v1/Hello.ts';
+import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
+import type { JoinRequest as _muster_v1_JoinRequest, JoinRequest__Output as _muster_v1_JoinRequest__Output } from './muster/v1/JoinRequest.ts';
+import type { JoinResponse as _muster_v1_JoinResponse, JoinResponse__Output as _muster_v1_JoinResponse__Output } from './muster/v1/JoinResponse.ts';
+import type { LogUpload as _muster_v1_LogUpload, LogUpload__Output as _muster_v1_LogUpload__Output } from './muster/v1/LogUpload.ts';
+import type { LogUploadAck as _muster_v1_LogUploadAck, LogUploadAck__Output as _muster_v1_LogUploadAck__Output } from './muster/v1/LogUploadAck.ts';
+import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from './muster/v1/Node.ts';
+import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from './muster/v1/NodeInventory.ts';
+import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from './muster/v1/PendingReason.ts';
+import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from './muster/v1/Release.ts';
+import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from './muster/v1/Stop.ts';
+import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
+import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
+import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from './muster/v1/TaskRef.ts';
+import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from './muster/v1/TaskReport.ts';
+import type { TaskVerdict as _muster_v1_TaskVerdict, TaskVerdict__Output as _muster_v1_TaskVerdict__Output } from './muster/v1/TaskVerdict.ts';
+import type { Welcome as _muster_v1_Welcome, Welcome__Output as _muster_v1_Welcome__Output } from './muster/v1/Welcome.ts';
+
+type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> = {
+  new(...args: ConstructorParameters<Constructor>): Subtype;
+};
+
+export interface ProtoGrpcType {
+  muster: {
+    v1: {
+      AgentHub: SubtypeConstructor<typeof grpc.Client, _muster_v1_AgentHubClient> & { service: _muster_v1_AgentHubDefinition }
+      AgentMessage: MessageTypeDefinition<_muster_v1_AgentMessage, _muster_v1_AgentMessage__Output>
+      Assign: MessageTypeDefinition<_muster_v1_Assign, _muster_v1_Assign__Output>
+      Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
+      AttemptState: EnumTypeDefinition
+      Cause: MessageTypeDefinition<_muster_v1_Cause, _muster_v1_Cause__Output>
+      Claim: MessageTypeDefinition<_muster_v1_Claim, _muster_v1_Claim__Output>
+      CoordinatorMessage: MessageTypeDefinition<_muster_v1_CoordinatorMessage, _muster_v1_CoordinatorMessage__Output>
+      Event: MessageTypeDefinition<_muster_v1_Event, _muster_v1_Event__Output>
+      Forget: MessageTypeDefinition<_muster_v1_Forget, _muster_v1_Forget__Output>
+      Gpu: MessageTypeDefinition<_muster_v1_Gpu, _muster_v1_Gpu__Output>
+      GpuUse: MessageTypeDefinition<_muster_v1_GpuUse, _muster_v1_GpuUse__Output>
+      Heartbeat: MessageTypeDefinition<_muster_v1_Heartbeat, _muster_v1_Heartbeat__Output>
+      HeartbeatAck: MessageTypeDefinition<_muster_v1_HeartbeatAck, _muster_v1_HeartbeatAck__Output>
+      Hello: MessageTypeDefinition<_muster_v1_Hello, _muster_v1_Hello__Output>
+      Job: MessageTypeDefinition<_muster_v1_Job, _muster_v1_Job__Output>
+      JobState: EnumTypeDefinition
+      JoinRequest: MessageTypeDefinition<_muster_v1_JoinRequest, _muster_v1_JoinRequest__Output>
+      JoinResponse: MessageTypeDefinition<_muster_v1_JoinResponse, _muster_v1_JoinResponse__Output>
+      LogUpload: MessageTypeDefinition<_muster_v1_LogUpload, _muster_v1_LogUpload__Output>
+      LogUploadAck: MessageTypeDefinition<_muster_v1_LogUploadAck, _muster_v1_LogUploadAck__Output>
+      Node: MessageTypeDefinition<_muster_v1_Node, _muster_v1_Node__Output>
+      NodeInventory: MessageTypeDefinition<_muster_v1_NodeInventory, _muster_v1_NodeInventory__Output>
+      NodeState: EnumTypeDefinition
+      PendingReason: MessageTypeDefinition<_muster_v1_PendingReason, _muster_v1_PendingReason__Output>
+      Release: MessageTypeDefinition<_muster_v1_Release, _muster_v1_Release__Output>
+      Stop: MessageTypeDefinition<_muster_v1_Stop, _muster_v1_Stop__Output>
+      Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>
+      TaskExit: MessageTypeDefinition<_muster_v1_TaskExit, _muster_v1_TaskExit__Output>
+      TaskRef: MessageTypeDefinition<_muster_v1_TaskRef, _muster_v1_TaskRef__Output>
+      TaskReport: MessageTypeDefinition<_muster_v1_TaskReport, _muster_v1_TaskReport__Output>
+      TaskState: EnumTypeDefinition
+      TaskVerdict: MessageTypeDefinition<_muster_v1_TaskVerdict, _muster_v1_TaskVerdict__Output>
+      Welcome: MessageTypeDefinition<_muster_v1_Welcome, _muster_v1_Welcome__Output>
+    }
+  }
+}
+

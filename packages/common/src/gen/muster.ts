@@ -1,0 +1,91 @@
+import type * as grpc from '@grpc/grpc-js';
+import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-loader';
+
+import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
+import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
+import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from './muster/v1/Cluster.ts';
+import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from './muster/v1/CreateJoinTokenRequest.ts';
+import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from './muster/v1/CreateJoinTokenResponse.ts';
+import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from './muster/v1/Event.ts';
+import type { ExplainJobRequest as _muster_v1_ExplainJobRequest, ExplainJobRequest__Output as _muster_v1_ExplainJobRequest__Output } from './muster/v1/ExplainJobRequest.ts';
+import type { ExplainJobResponse as _muster_v1_ExplainJobResponse, ExplainJobResponse__Output as _muster_v1_ExplainJobResponse__Output } from './muster/v1/ExplainJobResponse.ts';
+import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from './muster/v1/GetClusterRequest.ts';
+import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from './muster/v1/GetJobRequest.ts';
+import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from './muster/v1/GetNodeRequest.ts';
+import type { Gpu as _muster_v1_Gpu, Gpu__Output as _muster_v1_Gpu__Output } from './muster/v1/Gpu.ts';
+import type { GpuUse as _muster_v1_GpuUse, GpuUse__Output as _muster_v1_GpuUse__Output } from './muster/v1/GpuUse.ts';
+import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
+import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Output as _muster_v1_ListJobsRequest__Output } from './muster/v1/ListJobsRequest.ts';
+import type { ListJobsResponse as _muster_v1_ListJobsResponse, ListJobsResponse__Output as _muster_v1_ListJobsResponse__Output } from './muster/v1/ListJobsResponse.ts';
+import type { ListNodesRequest as _muster_v1_ListNodesRequest, ListNodesRequest__Output as _muster_v1_ListNodesRequest__Output } from './muster/v1/ListNodesRequest.ts';
+import type { ListNodesResponse as _muster_v1_ListNodesResponse, ListNodesResponse__Output as _muster_v1_ListNodesResponse__Output } from './muster/v1/ListNodesResponse.ts';
+import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_LogPiece__Output } from './muster/v1/LogPiece.ts';
+import type { MusterClient as _muster_v1_MusterClient, MusterDefinition as _muster_v1_MusterDefinition } from './muster/v1/Muster.ts';
+import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from './muster/v1/Node.ts';
+import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from './muster/v1/NodeInventory.ts';
+import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from './muster/v1/PendingReason.ts';
+import type { ReadLogsRequest as _muster_v1_ReadLogsRequest, ReadLogsRequest__Output as _muster_v1_ReadLogsRequest__Output } from './muster/v1/ReadLogsRequest.ts';
+import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from './muster/v1/RequeueJobRequest.ts';
+import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from './muster/v1/RequeueJobResponse.ts';
+import type { SpecProblem as _muster_v1_SpecProblem, SpecProblem__Output as _muster_v1_SpecProblem__Output } from './muster/v1/SpecProblem.ts';
+import type { SpecProblems as _muster_v1_SpecProblems, SpecProblems__Output as _muster_v1_SpecProblems__Output } from './muster/v1/SpecProblems.ts';
+import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from './muster/v1/StopJobsRequest.ts';
+import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from './muster/v1/StopJobsResponse.ts';
+import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from './muster/v1/SubmitRequest.ts';
+import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Output as _muster_v1_SubmitResponse__Output } from './muster/v1/SubmitResponse.ts';
+import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
+import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
+import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from './muster/v1/TaskRef.ts';
+import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from './muster/v1/WatchEventsRequest.ts';
+
+type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> = {
+  new(...args: ConstructorParameters<Constructor>): Subtype;
+};
+
+export interface ProtoGrpcType {
+  muster: {
+    v1: {
+      Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
+      AttemptState: EnumTypeDefinition
+      Cause: MessageTypeDefinition<_muster_v1_Cause, _muster_v1_Cause__Output>
+      Cluster: MessageTypeDefinition<_muster_v1_Cluster, _muster_v1_Cluster__Output>
+      CreateJoinTokenRequest: MessageTypeDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenRequest__Output>
+      CreateJoinTokenResponse: MessageTypeDefinition<_muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenResponse__Output>
+      Event: MessageTypeDefinition<_muster_v1_Event, _muster_v1_Event__Output>
+      ExplainJobRequest: MessageTypeDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobRequest__Output>
+      ExplainJobResponse: MessageTypeDefinition<_muster_v1_ExplainJobResponse, _muster_v1_ExplainJobResponse__Output>
+      GetClusterRequest: MessageTypeDefinition<_muster_v1_GetClusterRequest, _muster_v1_GetClusterRequest__Output>
+      GetJobRequest: MessageTypeDefinition<_muster_v1_GetJobRequest, _muster_v1_GetJobRequest__Output>
+      GetNodeRequest: MessageTypeDefinition<_muster_v1_GetNodeRequest, _muster_v1_GetNodeRequest__Output>
+      Gpu: MessageTypeDefinition<_muster_v1_Gpu, _muster_v1_Gpu__Output>
+      GpuUse: MessageTypeDefinition<_muster_v1_GpuUse, _muster_v1_GpuUse__Output>
+      Job: MessageTypeDefinition<_muster_v1_Job, _muster_v1_Job__Output>
+      JobState: EnumTypeDefinition
+      ListJobsRequest: MessageTypeDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsRequest__Output>
+      ListJobsResponse: MessageTypeDefinition<_muster_v1_ListJobsResponse, _muster_v1_ListJobsResponse__Output>
+      ListNodesRequest: MessageTypeDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesRequest__Output>
+      ListNodesResponse: MessageTypeDefinition<_muster_v1_ListNodesResponse, _muster_v1_ListNodesResponse__Output>
+      LogPiece: MessageTypeDefinition<_muster_v1_LogPiece, _muster_v1_LogPiece__Output>
+      Muster: SubtypeConstructor<typeof grpc.Client, _muster_v1_MusterClient> & { service: _muster_v1_MusterDefinition }
+      Node: MessageTypeDefinition<_muster_v1_Node, _muster_v1_Node__Output>
+      NodeInventory: MessageTypeDefinition<_muster_v1_NodeInventory, _muster_v1_NodeInventory__Output>
+      NodeState: EnumTypeDefinition
+      PendingReason: MessageTypeDefinition<_muster_v1_PendingReason, _muster_v1_PendingReason__Output>
+      ReadLogsRequest: MessageTypeDefinition<_muster_v1_ReadLogsRequest, _muster_v1_ReadLogsRequest__Output>
+      RequeueJobRequest: MessageTypeDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobRequest__Output>
+      RequeueJobResponse: MessageTypeDefinition<_muster_v1_RequeueJobResponse, _muster_v1_RequeueJobResponse__Output>
+      SpecProblem: MessageTypeDefinition<_muster_v1_SpecProblem, _muster_v1_SpecProblem__Output>
+      SpecProblems: MessageTypeDefinition<_muster_v1_SpecProblems, _muster_v1_SpecProblems__Output>
+      StopJobsRequest: MessageTypeDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsRequest__Output>
+      StopJobsResponse: MessageTypeDefinition<_muster_v1_StopJobsResponse, _muster_v1_StopJobsResponse__Output>
+      SubmitRequest: MessageTypeDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitRequest__Output>
+      SubmitResponse: MessageTypeDefinition<_muster_v1_SubmitResponse, _muster_v1_SubmitResponse__Output>
+      Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>
+      TaskExit: MessageTypeDefinition<_muster_v1_TaskExit, _muster_v1_TaskExit__Output>
+      TaskRef: MessageTypeDefinition<_muster_v1_TaskRef, _muster_v1_TaskRef__Output>
+      TaskState: EnumTypeDefinition
+      WatchEventsRequest: MessageTypeDefinition<_muster_v1_WatchEventsRequest, _muster_v1_WatchEventsRequest__Output>
+    }
+  }
+}
+

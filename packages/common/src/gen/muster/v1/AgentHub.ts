@@ -1,0 +1,47 @@
+// Original file: proto/muster/v1/agent.proto
+
+import type * as grpc from '@grpc/grpc-js'
+import type { MethodDefinition } from '@grpc/proto-loader'
+import type { AgentMessage as _muster_v1_AgentMessage, AgentMessage__Output as _muster_v1_AgentMessage__Output } from '../../muster/v1/AgentMessage.ts';
+import type { CoordinatorMessage as _muster_v1_CoordinatorMessage, CoordinatorMessage__Output as _muster_v1_CoordinatorMessage__Output } from '../../muster/v1/CoordinatorMessage.ts';
+import type { JoinRequest as _muster_v1_JoinRequest, JoinRequest__Output as _muster_v1_JoinRequest__Output } from '../../muster/v1/JoinRequest.ts';
+import type { JoinResponse as _muster_v1_JoinResponse, JoinResponse__Output as _muster_v1_JoinResponse__Output } from '../../muster/v1/JoinResponse.ts';
+import type { LogUpload as _muster_v1_LogUpload, LogUpload__Output as _muster_v1_LogUpload__Output } from '../../muster/v1/LogUpload.ts';
+import type { LogUploadAck as _muster_v1_LogUploadAck, LogUploadAck__Output as _muster_v1_LogUploadAck__Output } from '../../muster/v1/LogUploadAck.ts';
+
+export interface AgentHubClient extends grpc.Client {
+  Join(argument: _muster_v1_JoinRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_JoinResponse__Output>): grpc.ClientUnaryCall;
+  Join(argument: _muster_v1_JoinRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_JoinResponse__Output>): grpc.ClientUnaryCall;
+  Join(argument: _muster_v1_JoinRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_JoinResponse__Output>): grpc.ClientUnaryCall;
+  Join(argument: _muster_v1_JoinRequest, callback: grpc.requestCallback<_muster_v1_JoinResponse__Output>): grpc.ClientUnaryCall;
+  join(argument: _muster_v1_JoinRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_JoinResponse__Output>): grpc.ClientUnaryCall;
+  join(argument: _muster_v1_JoinRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_JoinResponse__Output>): grpc.ClientUnaryCall;
+  join(argument: _muster_v1_JoinRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_JoinResponse__Output>): grpc.ClientUnaryCall;
+  join(argument: _muster_v1_JoinRequest, callback: grpc.requestCallback<_muster_v1_JoinResponse__Output>): grpc.ClientUnaryCall;
+  
+  Session(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_AgentMessage, _muster_v1_CoordinatorMessage__Output>;
+  Session(options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_AgentMessage, _muster_v1_CoordinatorMessage__Output>;
+  session(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_AgentMessage, _muster_v1_CoordinatorMessage__Output>;
+  session(options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_AgentMessage, _muster_v1_CoordinatorMessage__Output>;
+  
+  UploadLogs(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_LogUpload, _muster_v1_LogUploadAck__Output>;
+  UploadLogs(options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_LogUpload, _muster_v1_LogUploadAck__Output>;
+  uploadLogs(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_LogUpload, _muster_v1_LogUploadAck__Output>;
+  uploadLogs(options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_LogUpload, _muster_v1_LogUploadAck__Output>;
+  
+}
+
+export interface AgentHubHandlers extends grpc.UntypedServiceImplementation {
+  Join: grpc.handleUnaryCall<_muster_v1_JoinRequest__Output, _muster_v1_JoinResponse>;
+  
+  Session: grpc.handleBidiStreamingCall<_muster_v1_AgentMessage__Output, _muster_v1_CoordinatorMessage>;
+  
+  UploadLogs: grpc.handleBidiStreamingCall<_muster_v1_LogUpload__Output, _muster_v1_LogUploadAck>;
+  
+}
+
+export interface AgentHubDefinition extends grpc.ServiceDefinition {
+  Join: MethodDefinition<_muster_v1_JoinRequest, _muster_v1_JoinResponse, _muster_v1_JoinRequest__Output, _muster_v1_JoinResponse__Output>
+  Session: MethodDefinition<_muster_v1_AgentMessage, _muster_v1_CoordinatorMessage, _muster_v1_AgentMessage__Output, _muster_v1_CoordinatorMessage__Output>
+  UploadLogs: MethodDefinition<_muster_v1_LogUpload, _muster_v1_LogUploadAck, _muster_v1_LogUpload__Output, _muster_v1_LogUploadAck__Output>
+}

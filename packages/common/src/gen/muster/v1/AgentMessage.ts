@@ -1,0 +1,22 @@
+// Original file: proto/muster/v1/agent.proto
+
+import type { Hello as _muster_v1_Hello, Hello__Output as _muster_v1_Hello__Output } from '../../muster/v1/Hello.ts';
+import type { Heartbeat as _muster_v1_Heartbeat, Heartbeat__Output as _muster_v1_Heartbeat__Output } from '../../muster/v1/Heartbeat.ts';
+import type { Claim as _muster_v1_Claim, Claim__Output as _muster_v1_Claim__Output } from '../../muster/v1/Claim.ts';
+import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from '../../muster/v1/TaskReport.ts';
+
+export interface AgentMessage {
+  'hello'?: (_muster_v1_Hello | null);
+  'heartbeat'?: (_muster_v1_Heartbeat | null);
+  'claim'?: (_muster_v1_Claim | null);
+  'report'?: (_muster_v1_TaskReport | null);
+  'body'?: "hello"|"heartbeat"|"claim"|"report";
+}
+
+export interface AgentMessage__Output {
+  'hello'?: (_muster_v1_Hello__Output | null);
+  'heartbeat'?: (_muster_v1_Heartbeat__Output | null);
+  'claim'?: (_muster_v1_Claim__Output | null);
+  'report'?: (_muster_v1_TaskReport__Output | null);
+  'body'?: "hello"|"heartbeat"|"claim"|"report";
+}

@@ -1,0 +1,27 @@
+// Original file: proto/muster/v1/agent.proto
+
+import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from '../../muster/v1/TaskRef.ts';
+import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from '../../muster/v1/Release.ts';
+import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from '../../muster/v1/Stop.ts';
+
+export interface Assign {
+  'task'?: (_muster_v1_TaskRef | null);
+  'specJson'?: (string);
+  'nodeCount'?: (number);
+  'gpuUuids'?: (string)[];
+  'arrayIndex'?: (number);
+  'arraySize'?: (number);
+  'release'?: (_muster_v1_Release | null);
+  'stop'?: (_muster_v1_Stop | null);
+}
+
+export interface Assign__Output {
+  'task': (_muster_v1_TaskRef__Output | null);
+  'specJson': (string);
+  'nodeCount': (number);
+  'gpuUuids': (string)[];
+  'arrayIndex': (number);
+  'arraySize': (number);
+  'release': (_muster_v1_Release__Output | null);
+  'stop': (_muster_v1_Stop__Output | null);
+}

@@ -1,0 +1,30 @@
+// Original file: proto/muster/v1/types.proto
+
+import type { AttemptState as _muster_v1_AttemptState, AttemptState__Output as _muster_v1_AttemptState__Output } from '../../muster/v1/AttemptState.ts';
+import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from '../../muster/v1/Task.ts';
+import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from '../../muster/v1/Cause.ts';
+import type { Long } from '@grpc/proto-loader';
+
+export interface Attempt {
+  'number'?: (number);
+  'state'?: (_muster_v1_AttemptState);
+  'tasks'?: (_muster_v1_Task)[];
+  'cause'?: (_muster_v1_Cause | null);
+  'allocatedAtMs'?: (number | string | Long);
+  'runningAtMs'?: (number | string | Long);
+  'endedAtMs'?: (number | string | Long);
+  'masterAddr'?: (string);
+  'masterPort'?: (number);
+}
+
+export interface Attempt__Output {
+  'number': (number);
+  'state': (_muster_v1_AttemptState__Output);
+  'tasks': (_muster_v1_Task__Output)[];
+  'cause': (_muster_v1_Cause__Output | null);
+  'allocatedAtMs': (number);
+  'runningAtMs': (number);
+  'endedAtMs': (number);
+  'masterAddr': (string);
+  'masterPort': (number);
+}

@@ -1,0 +1,28 @@
+// Original file: proto/muster/v1/agent.proto
+
+import type { Welcome as _muster_v1_Welcome, Welcome__Output as _muster_v1_Welcome__Output } from '../../muster/v1/Welcome.ts';
+import type { HeartbeatAck as _muster_v1_HeartbeatAck, HeartbeatAck__Output as _muster_v1_HeartbeatAck__Output } from '../../muster/v1/HeartbeatAck.ts';
+import type { Assign as _muster_v1_Assign, Assign__Output as _muster_v1_Assign__Output } from '../../muster/v1/Assign.ts';
+import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from '../../muster/v1/Release.ts';
+import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from '../../muster/v1/Stop.ts';
+import type { Forget as _muster_v1_Forget, Forget__Output as _muster_v1_Forget__Output } from '../../muster/v1/Forget.ts';
+
+export interface CoordinatorMessage {
+  'welcome'?: (_muster_v1_Welcome | null);
+  'heartbeatAck'?: (_muster_v1_HeartbeatAck | null);
+  'assign'?: (_muster_v1_Assign | null);
+  'release'?: (_muster_v1_Release | null);
+  'stop'?: (_muster_v1_Stop | null);
+  'forget'?: (_muster_v1_Forget | null);
+  'body'?: "welcome"|"heartbeatAck"|"assign"|"release"|"stop"|"forget";
+}
+
+export interface CoordinatorMessage__Output {
+  'welcome'?: (_muster_v1_Welcome__Output | null);
+  'heartbeatAck'?: (_muster_v1_HeartbeatAck__Output | null);
+  'assign'?: (_muster_v1_Assign__Output | null);
+  'release'?: (_muster_v1_Release__Output | null);
+  'stop'?: (_muster_v1_Stop__Output | null);
+  'forget'?: (_muster_v1_Forget__Output | null);
+  'body'?: "welcome"|"heartbeatAck"|"assign"|"release"|"stop"|"forget";
+}

@@ -1,0 +1,22 @@
+// Original file: proto/muster/v1/agent.proto
+
+import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from '../../muster/v1/NodeInventory.ts';
+import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from '../../muster/v1/TaskReport.ts';
+
+export interface Hello {
+  'protocolVersion'?: (number);
+  'agentVersion'?: (string);
+  'instanceId'?: (string);
+  'bootId'?: (string);
+  'inventory'?: (_muster_v1_NodeInventory | null);
+  'observed'?: (_muster_v1_TaskReport)[];
+}
+
+export interface Hello__Output {
+  'protocolVersion': (number);
+  'agentVersion': (string);
+  'instanceId': (string);
+  'bootId': (string);
+  'inventory': (_muster_v1_NodeInventory__Output | null);
+  'observed': (_muster_v1_TaskReport__Output)[];
+}

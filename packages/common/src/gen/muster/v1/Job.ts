@@ -1,0 +1,43 @@
+// Original file: proto/muster/v1/types.proto
+
+import type { JobState as _muster_v1_JobState, JobState__Output as _muster_v1_JobState__Output } from '../../muster/v1/JobState.ts';
+import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from '../../muster/v1/PendingReason.ts';
+import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from '../../muster/v1/Cause.ts';
+import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from '../../muster/v1/Attempt.ts';
+import type { Long } from '@grpc/proto-loader';
+
+export interface Job {
+  'id'?: (string);
+  'name'?: (string);
+  'project'?: (string);
+  'state'?: (_muster_v1_JobState);
+  'specJson'?: (string);
+  'submittedAtMs'?: (number | string | Long);
+  'endedAtMs'?: (number | string | Long);
+  'pending'?: (_muster_v1_PendingReason | null);
+  'cause'?: (_muster_v1_Cause | null);
+  'attempts'?: (_muster_v1_Attempt)[];
+  'arrayId'?: (string);
+  'arrayIndex'?: (number);
+  'arraySize'?: (number);
+  'requeuedFrom'?: (string);
+  'submitSeq'?: (number | string | Long);
+}
+
+export interface Job__Output {
+  'id': (string);
+  'name': (string);
+  'project': (string);
+  'state': (_muster_v1_JobState__Output);
+  'specJson': (string);
+  'submittedAtMs': (number);
+  'endedAtMs': (number);
+  'pending': (_muster_v1_PendingReason__Output | null);
+  'cause': (_muster_v1_Cause__Output | null);
+  'attempts': (_muster_v1_Attempt__Output)[];
+  'arrayId': (string);
+  'arrayIndex': (number);
+  'arraySize': (number);
+  'requeuedFrom': (string);
+  'submitSeq': (number);
+}

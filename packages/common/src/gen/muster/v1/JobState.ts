@@ -1,0 +1,32 @@
+// Original file: proto/muster/v1/types.proto
+
+export const JobState = {
+  JOB_STATE_UNSPECIFIED: 'JOB_STATE_UNSPECIFIED',
+  JOB_STATE_QUEUED: 'JOB_STATE_QUEUED',
+  JOB_STATE_STARTING: 'JOB_STATE_STARTING',
+  JOB_STATE_RUNNING: 'JOB_STATE_RUNNING',
+  JOB_STATE_STOPPING: 'JOB_STATE_STOPPING',
+  JOB_STATE_SUCCEEDED: 'JOB_STATE_SUCCEEDED',
+  JOB_STATE_FAILED: 'JOB_STATE_FAILED',
+  JOB_STATE_CANCELLED: 'JOB_STATE_CANCELLED',
+} as const;
+
+export type JobState =
+  | 'JOB_STATE_UNSPECIFIED'
+  | 0
+  | 'JOB_STATE_QUEUED'
+  | 1
+  | 'JOB_STATE_STARTING'
+  | 2
+  | 'JOB_STATE_RUNNING'
+  | 3
+  | 'JOB_STATE_STOPPING'
+  | 4
+  | 'JOB_STATE_SUCCEEDED'
+  | 5
+  | 'JOB_STATE_FAILED'
+  | 6
+  | 'JOB_STATE_CANCELLED'
+  | 7
+
+export type JobState__Output = typeof JobState[keyof typeof JobState]

@@ -1,0 +1,20 @@
+// Original file: proto/muster/v1/muster.proto
+
+import type { JobState as _muster_v1_JobState, JobState__Output as _muster_v1_JobState__Output } from '../../muster/v1/JobState.ts';
+import type { Long } from '@grpc/proto-loader';
+
+export interface ListJobsRequest {
+  'states'?: (_muster_v1_JobState)[];
+  'arrayId'?: (string);
+  'name'?: (string);
+  'limit'?: (number);
+  'beforeSubmitSeq'?: (number | string | Long);
+}
+
+export interface ListJobsRequest__Output {
+  'states': (_muster_v1_JobState__Output)[];
+  'arrayId': (string);
+  'name': (string);
+  'limit': (number);
+  'beforeSubmitSeq': (number);
+}

@@ -1,0 +1,173 @@
+// Original file: proto/muster/v1/muster.proto
+
+import type * as grpc from '@grpc/grpc-js'
+import type { MethodDefinition } from '@grpc/proto-loader'
+import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from '../../muster/v1/Cluster.ts';
+import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from '../../muster/v1/CreateJoinTokenRequest.ts';
+import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from '../../muster/v1/CreateJoinTokenResponse.ts';
+import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from '../../muster/v1/Event.ts';
+import type { ExplainJobRequest as _muster_v1_ExplainJobRequest, ExplainJobRequest__Output as _muster_v1_ExplainJobRequest__Output } from '../../muster/v1/ExplainJobRequest.ts';
+import type { ExplainJobResponse as _muster_v1_ExplainJobResponse, ExplainJobResponse__Output as _muster_v1_ExplainJobResponse__Output } from '../../muster/v1/ExplainJobResponse.ts';
+import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from '../../muster/v1/GetClusterRequest.ts';
+import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from '../../muster/v1/GetJobRequest.ts';
+import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from '../../muster/v1/GetNodeRequest.ts';
+import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from '../../muster/v1/Job.ts';
+import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Output as _muster_v1_ListJobsRequest__Output } from '../../muster/v1/ListJobsRequest.ts';
+import type { ListJobsResponse as _muster_v1_ListJobsResponse, ListJobsResponse__Output as _muster_v1_ListJobsResponse__Output } from '../../muster/v1/ListJobsResponse.ts';
+import type { ListNodesRequest as _muster_v1_ListNodesRequest, ListNodesRequest__Output as _muster_v1_ListNodesRequest__Output } from '../../muster/v1/ListNodesRequest.ts';
+import type { ListNodesResponse as _muster_v1_ListNodesResponse, ListNodesResponse__Output as _muster_v1_ListNodesResponse__Output } from '../../muster/v1/ListNodesResponse.ts';
+import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_LogPiece__Output } from '../../muster/v1/LogPiece.ts';
+import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from '../../muster/v1/Node.ts';
+import type { ReadLogsRequest as _muster_v1_ReadLogsRequest, ReadLogsRequest__Output as _muster_v1_ReadLogsRequest__Output } from '../../muster/v1/ReadLogsRequest.ts';
+import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from '../../muster/v1/RequeueJobRequest.ts';
+import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from '../../muster/v1/RequeueJobResponse.ts';
+import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from '../../muster/v1/StopJobsRequest.ts';
+import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from '../../muster/v1/StopJobsResponse.ts';
+import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from '../../muster/v1/SubmitRequest.ts';
+import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Output as _muster_v1_SubmitResponse__Output } from '../../muster/v1/SubmitResponse.ts';
+import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from '../../muster/v1/WatchEventsRequest.ts';
+
+export interface MusterClient extends grpc.Client {
+  CreateJoinToken(argument: _muster_v1_CreateJoinTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
+  CreateJoinToken(argument: _muster_v1_CreateJoinTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
+  CreateJoinToken(argument: _muster_v1_CreateJoinTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
+  CreateJoinToken(argument: _muster_v1_CreateJoinTokenRequest, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
+  createJoinToken(argument: _muster_v1_CreateJoinTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
+  createJoinToken(argument: _muster_v1_CreateJoinTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
+  createJoinToken(argument: _muster_v1_CreateJoinTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
+  createJoinToken(argument: _muster_v1_CreateJoinTokenRequest, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
+  
+  ExplainJob(argument: _muster_v1_ExplainJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
+  ExplainJob(argument: _muster_v1_ExplainJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
+  ExplainJob(argument: _muster_v1_ExplainJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
+  ExplainJob(argument: _muster_v1_ExplainJobRequest, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
+  explainJob(argument: _muster_v1_ExplainJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
+  explainJob(argument: _muster_v1_ExplainJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
+  explainJob(argument: _muster_v1_ExplainJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
+  explainJob(argument: _muster_v1_ExplainJobRequest, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
+  
+  GetCluster(argument: _muster_v1_GetClusterRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  GetCluster(argument: _muster_v1_GetClusterRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  GetCluster(argument: _muster_v1_GetClusterRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  GetCluster(argument: _muster_v1_GetClusterRequest, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  getCluster(argument: _muster_v1_GetClusterRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  getCluster(argument: _muster_v1_GetClusterRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  getCluster(argument: _muster_v1_GetClusterRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  getCluster(argument: _muster_v1_GetClusterRequest, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  
+  GetJob(argument: _muster_v1_GetJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  GetJob(argument: _muster_v1_GetJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  GetJob(argument: _muster_v1_GetJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  GetJob(argument: _muster_v1_GetJobRequest, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  getJob(argument: _muster_v1_GetJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  getJob(argument: _muster_v1_GetJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  getJob(argument: _muster_v1_GetJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  getJob(argument: _muster_v1_GetJobRequest, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  
+  GetNode(argument: _muster_v1_GetNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  GetNode(argument: _muster_v1_GetNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  GetNode(argument: _muster_v1_GetNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  GetNode(argument: _muster_v1_GetNodeRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  getNode(argument: _muster_v1_GetNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  getNode(argument: _muster_v1_GetNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  getNode(argument: _muster_v1_GetNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  getNode(argument: _muster_v1_GetNodeRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  
+  ListJobs(argument: _muster_v1_ListJobsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListJobsResponse__Output>): grpc.ClientUnaryCall;
+  ListJobs(argument: _muster_v1_ListJobsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListJobsResponse__Output>): grpc.ClientUnaryCall;
+  ListJobs(argument: _muster_v1_ListJobsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListJobsResponse__Output>): grpc.ClientUnaryCall;
+  ListJobs(argument: _muster_v1_ListJobsRequest, callback: grpc.requestCallback<_muster_v1_ListJobsResponse__Output>): grpc.ClientUnaryCall;
+  listJobs(argument: _muster_v1_ListJobsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListJobsResponse__Output>): grpc.ClientUnaryCall;
+  listJobs(argument: _muster_v1_ListJobsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListJobsResponse__Output>): grpc.ClientUnaryCall;
+  listJobs(argument: _muster_v1_ListJobsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListJobsResponse__Output>): grpc.ClientUnaryCall;
+  listJobs(argument: _muster_v1_ListJobsRequest, callback: grpc.requestCallback<_muster_v1_ListJobsResponse__Output>): grpc.ClientUnaryCall;
+  
+  ListNodes(argument: _muster_v1_ListNodesRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
+  ListNodes(argument: _muster_v1_ListNodesRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
+  ListNodes(argument: _muster_v1_ListNodesRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
+  ListNodes(argument: _muster_v1_ListNodesRequest, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
+  listNodes(argument: _muster_v1_ListNodesRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
+  listNodes(argument: _muster_v1_ListNodesRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
+  listNodes(argument: _muster_v1_ListNodesRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
+  listNodes(argument: _muster_v1_ListNodesRequest, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
+  
+  ReadLogs(argument: _muster_v1_ReadLogsRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_LogPiece__Output>;
+  ReadLogs(argument: _muster_v1_ReadLogsRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_LogPiece__Output>;
+  readLogs(argument: _muster_v1_ReadLogsRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_LogPiece__Output>;
+  readLogs(argument: _muster_v1_ReadLogsRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_LogPiece__Output>;
+  
+  RequeueJob(argument: _muster_v1_RequeueJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
+  RequeueJob(argument: _muster_v1_RequeueJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
+  RequeueJob(argument: _muster_v1_RequeueJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
+  RequeueJob(argument: _muster_v1_RequeueJobRequest, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
+  requeueJob(argument: _muster_v1_RequeueJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
+  requeueJob(argument: _muster_v1_RequeueJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
+  requeueJob(argument: _muster_v1_RequeueJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
+  requeueJob(argument: _muster_v1_RequeueJobRequest, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
+  
+  StopJobs(argument: _muster_v1_StopJobsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
+  StopJobs(argument: _muster_v1_StopJobsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
+  StopJobs(argument: _muster_v1_StopJobsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
+  StopJobs(argument: _muster_v1_StopJobsRequest, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
+  stopJobs(argument: _muster_v1_StopJobsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
+  stopJobs(argument: _muster_v1_StopJobsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
+  stopJobs(argument: _muster_v1_StopJobsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
+  stopJobs(argument: _muster_v1_StopJobsRequest, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
+  
+  Submit(argument: _muster_v1_SubmitRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
+  Submit(argument: _muster_v1_SubmitRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
+  Submit(argument: _muster_v1_SubmitRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
+  Submit(argument: _muster_v1_SubmitRequest, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
+  submit(argument: _muster_v1_SubmitRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
+  submit(argument: _muster_v1_SubmitRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
+  submit(argument: _muster_v1_SubmitRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
+  submit(argument: _muster_v1_SubmitRequest, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
+  
+  WatchEvents(argument: _muster_v1_WatchEventsRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_Event__Output>;
+  WatchEvents(argument: _muster_v1_WatchEventsRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_Event__Output>;
+  watchEvents(argument: _muster_v1_WatchEventsRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_Event__Output>;
+  watchEvents(argument: _muster_v1_WatchEventsRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_Event__Output>;
+  
+}
+
+export interface MusterHandlers extends grpc.UntypedServiceImplementation {
+  CreateJoinToken: grpc.handleUnaryCall<_muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse>;
+  
+  ExplainJob: grpc.handleUnaryCall<_muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse>;
+  
+  GetCluster: grpc.handleUnaryCall<_muster_v1_GetClusterRequest__Output, _muster_v1_Cluster>;
+  
+  GetJob: grpc.handleUnaryCall<_muster_v1_GetJobRequest__Output, _muster_v1_Job>;
+  
+  GetNode: grpc.handleUnaryCall<_muster_v1_GetNodeRequest__Output, _muster_v1_Node>;
+  
+  ListJobs: grpc.handleUnaryCall<_muster_v1_ListJobsRequest__Output, _muster_v1_ListJobsResponse>;
+  
+  ListNodes: grpc.handleUnaryCall<_muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse>;
+  
+  ReadLogs: grpc.handleServerStreamingCall<_muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece>;
+  
+  RequeueJob: grpc.handleUnaryCall<_muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse>;
+  
+  StopJobs: grpc.handleUnaryCall<_muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse>;
+  
+  Submit: grpc.handleUnaryCall<_muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse>;
+  
+  WatchEvents: grpc.handleServerStreamingCall<_muster_v1_WatchEventsRequest__Output, _muster_v1_Event>;
+  
+}
+
+export interface MusterDefinition extends grpc.ServiceDefinition {
+  CreateJoinToken: MethodDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse__Output>
+  ExplainJob: MethodDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobResponse, _muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse__Output>
+  GetCluster: MethodDefinition<_muster_v1_GetClusterRequest, _muster_v1_Cluster, _muster_v1_GetClusterRequest__Output, _muster_v1_Cluster__Output>
+  GetJob: MethodDefinition<_muster_v1_GetJobRequest, _muster_v1_Job, _muster_v1_GetJobRequest__Output, _muster_v1_Job__Output>
+  GetNode: MethodDefinition<_muster_v1_GetNodeRequest, _muster_v1_Node, _muster_v1_GetNodeRequest__Output, _muster_v1_Node__Output>
+  ListJobs: MethodDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsResponse, _muster_v1_ListJobsRequest__Output, _muster_v1_ListJobsResponse__Output>
+  ListNodes: MethodDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesResponse, _muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse__Output>
+  ReadLogs: MethodDefinition<_muster_v1_ReadLogsRequest, _muster_v1_LogPiece, _muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece__Output>
+  RequeueJob: MethodDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobResponse, _muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse__Output>
+  StopJobs: MethodDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsResponse, _muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse__Output>
+  Submit: MethodDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitResponse, _muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse__Output>
+  WatchEvents: MethodDefinition<_muster_v1_WatchEventsRequest, _muster_v1_Event, _muster_v1_WatchEventsRequest__Output, _muster_v1_Event__Output>
+}

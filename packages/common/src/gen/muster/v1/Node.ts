@@ -1,0 +1,32 @@
+// Original file: proto/muster/v1/types.proto
+
+import type { NodeState as _muster_v1_NodeState, NodeState__Output as _muster_v1_NodeState__Output } from '../../muster/v1/NodeState.ts';
+import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from '../../muster/v1/NodeInventory.ts';
+import type { GpuUse as _muster_v1_GpuUse, GpuUse__Output as _muster_v1_GpuUse__Output } from '../../muster/v1/GpuUse.ts';
+import type { Long } from '@grpc/proto-loader';
+
+export interface Node {
+  'name'?: (string);
+  'state'?: (_muster_v1_NodeState);
+  'inventory'?: (_muster_v1_NodeInventory | null);
+  'agentVersion'?: (string);
+  'joinedAtMs'?: (number | string | Long);
+  'silentForMs'?: (number | string | Long);
+  'gpuUses'?: (_muster_v1_GpuUse)[];
+  'cpusUsed'?: (number | string);
+  'memoryUsedMb'?: (number | string | Long);
+  '_silentForMs'?: "silentForMs";
+}
+
+export interface Node__Output {
+  'name': (string);
+  'state': (_muster_v1_NodeState__Output);
+  'inventory': (_muster_v1_NodeInventory__Output | null);
+  'agentVersion': (string);
+  'joinedAtMs': (number);
+  'silentForMs'?: (number);
+  'gpuUses': (_muster_v1_GpuUse__Output)[];
+  'cpusUsed': (number);
+  'memoryUsedMb': (number);
+  '_silentForMs'?: "silentForMs";
+}

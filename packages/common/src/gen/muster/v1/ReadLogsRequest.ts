@@ -1,0 +1,20 @@
+// Original file: proto/muster/v1/muster.proto
+
+
+export interface ReadLogsRequest {
+  'jobId'?: (string);
+  'attempt'?: (number);
+  'nodeRank'?: (number);
+  'follow'?: (boolean);
+  'tailLines'?: (number);
+  '_nodeRank'?: "nodeRank";
+}
+
+export interface ReadLogsRequest__Output {
+  'jobId': (string);
+  'attempt': (number);
+  'nodeRank'?: (number);
+  'follow': (boolean);
+  'tailLines': (number);
+  '_nodeRank'?: "nodeRank";
+}

@@ -1,0 +1,16 @@
+// Original file: proto/muster/v1/muster.proto
+
+
+export interface SpecProblem {
+  'path'?: (string);
+  'message'?: (string);
+  'expected'?: (string);
+  'suggestion'?: (string);
+}
+
+export interface SpecProblem__Output {
+  'path': (string);
+  'message': (string);
+  'expected': (string);
+  'suggestion': (string);
+}

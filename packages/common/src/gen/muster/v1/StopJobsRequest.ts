@@ -1,0 +1,12 @@
+// Original file: proto/muster/v1/muster.proto
+
+
+export interface StopJobsRequest {
+  'ids'?: (string)[];
+  'reason'?: (string);
+}
+
+export interface StopJobsRequest__Output {
+  'ids': (string)[];
+  'reason': (string);
+}

@@ -1,0 +1,26 @@
+// Original file: proto/muster/v1/types.proto
+
+import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from '../../muster/v1/Cause.ts';
+import type { Long } from '@grpc/proto-loader';
+
+export interface TaskExit {
+  'exitCode'?: (number);
+  'signal'?: (string);
+  'oomKilled'?: (boolean);
+  'finishedAtMs'?: (number | string | Long);
+  'statusLost'?: (boolean);
+  'startError'?: (_muster_v1_Cause | null);
+  'logBytes'?: (number | string | Long);
+  '_exitCode'?: "exitCode";
+}
+
+export interface TaskExit__Output {
+  'exitCode'?: (number);
+  'signal': (string);
+  'oomKilled': (boolean);
+  'finishedAtMs': (number);
+  'statusLost': (boolean);
+  'startError': (_muster_v1_Cause__Output | null);
+  'logBytes': (number);
+  '_exitCode'?: "exitCode";
+}

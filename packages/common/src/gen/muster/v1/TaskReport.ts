@@ -1,0 +1,22 @@
+// Original file: proto/muster/v1/agent.proto
+
+import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from '../../muster/v1/TaskRef.ts';
+import type { TaskState as _muster_v1_TaskState, TaskState__Output as _muster_v1_TaskState__Output } from '../../muster/v1/TaskState.ts';
+import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from '../../muster/v1/TaskExit.ts';
+import type { Long } from '@grpc/proto-loader';
+
+export interface TaskReport {
+  'task'?: (_muster_v1_TaskRef | null);
+  'state'?: (_muster_v1_TaskState);
+  'exit'?: (_muster_v1_TaskExit | null);
+  'startedAtMs'?: (number | string | Long);
+  'runningForMs'?: (number | string | Long);
+}
+
+export interface TaskReport__Output {
+  'task': (_muster_v1_TaskRef__Output | null);
+  'state': (_muster_v1_TaskState__Output);
+  'exit': (_muster_v1_TaskExit__Output | null);
+  'startedAtMs': (number);
+  'runningForMs': (number);
+}

@@ -1,0 +1,23 @@
+// Original file: proto/muster/v1/types.proto
+
+export const TaskState = {
+  TASK_STATE_UNSPECIFIED: 'TASK_STATE_UNSPECIFIED',
+  TASK_STATE_ASSIGNED: 'TASK_STATE_ASSIGNED',
+  TASK_STATE_CLAIMED: 'TASK_STATE_CLAIMED',
+  TASK_STATE_RUNNING: 'TASK_STATE_RUNNING',
+  TASK_STATE_ENDED: 'TASK_STATE_ENDED',
+} as const;
+
+export type TaskState =
+  | 'TASK_STATE_UNSPECIFIED'
+  | 0
+  | 'TASK_STATE_ASSIGNED'
+  | 1
+  | 'TASK_STATE_CLAIMED'
+  | 2
+  | 'TASK_STATE_RUNNING'
+  | 3
+  | 'TASK_STATE_ENDED'
+  | 4
+
+export type TaskState__Output = typeof TaskState[keyof typeof TaskState]

@@ -1,0 +1,15 @@
+// Original file: proto/muster/v1/muster.proto
+
+import type { Long } from '@grpc/proto-loader';
+
+export interface WatchEventsRequest {
+  'sinceSeq'?: (number | string | Long);
+  'follow'?: (boolean);
+  'subject'?: (string);
+}
+
+export interface WatchEventsRequest__Output {
+  'sinceSeq': (number);
+  'follow': (boolean);
+  'subject': (string);
+}

@@ -1,0 +1,78 @@
+/**
+ * Why an attempt ended, one word each. The names are a contract: they stand in job files (`retry.on`), events, metrics
+ * and scripts, so a name is never changed and never gets a second meaning.
+ */
+
+/** Recognised in the job's own log. */
+const logCauses = [
+  'cuda_oom',
+  'cuda_illegal_access',
+  'gpu_suspect',
+  'gpu_hw_ecc',
+  'gpu_hw_nvlink',
+  'nccl_timeout',
+  'nccl_error',
+  'nan_loss',
+  'loss_divergence',
+  'loss_scale_exhausted',
+  'corrupt_checkpoint',
+  'disk_full',
+  'shm_exhausted',
+  'host_oom',
+  'stopped_by_signal',
+  'import_error',
+  'python_exception',
+  'rendezvous',
+] as const;
+
+/** Known to Muster itself: from the exit status, the node, the GPU driver, or because it ended the attempt. */
+const platformCauses = [
+  'exit_code',
+  'gpu_fault',
+  'node_lost',
+  'preempted',
+  'time_limit',
+  'image_pull',
+  'command_not_found',
+  'rendezvous_timeout',
+  'hung',
+  'cancelled',
+] as const;
+
+export const causeKinds = [...logCauses, ...platformCauses, 'unknown'] as const;
+export type CauseKind = (typeof causeKinds)[number];
+
+export function isCauseKind(text: string): text is CauseKind {
+  return (causeKinds as readonly string[]).includes(text);
+}
+
+/**
+ * Causes a job may ask to be retried on. Two are not offered: a cancelled job was ended on purpose, and a preempted one
+ * goes back to the queue anyway, without using up an attempt of its retry policy.
+ */
+export type RetryableCause = Exclude<CauseKind, 'cancelled' | 'preempted'>;
+
+export const retryableCauses: readonly RetryableCause[] = causeKinds.filter(
+  (kind): kind is RetryableCause => kind !== 'cancelled' && kind !== 'preempted',
+);
+
+/**
+ * What `retry.max_attempts` retries on unless `retry.on` says otherwise: causes that lie outside the program, so that
+ * the same program can succeed on the next attempt. A program error (`exit_code`, `cuda_oom`, `import_error` …) repeats
+ * itself and would only burn GPU hours; whoever knows better names it. `corrupt_checkpoint` is here because the next
+ * attempt resumes from the checkpoint before.
+ */
+export const defaultRetryCauses: readonly RetryableCause[] = [
+  'node_lost',
+  'gpu_fault',
+  'gpu_suspect',
+  'gpu_hw_ecc',
+  'gpu_hw_nvlink',
+  'nccl_timeout',
+  'nccl_error',
+  'rendezvous',
+  'rendezvous_timeout',
+  'hung',
+  'image_pull',
+  'corrupt_checkpoint',
+];

@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest';
+import { retryableCauses } from './causes.ts';
+import { jobSpecJsonSchema } from './jsonSchema.ts';
+import { isMapping } from './path.ts';
+import { specKeys } from './schema.ts';
+import { validateJobSpec } from './validate.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+function propertiesOf(schema: Schema): Readonly<Record<string, Schema>> {
+  return (schema['properties'] ?? {}) as Readonly<Record<string, Schema>>;
+}
+
+/** Every mapping with fixed keys, by its path. */
+function mappings(schema: Schema, path: string): [string, Schema][] {
+  const inner = Object.entries(propertiesOf(schema)).flatMap(([key, property]) =>
+    mappings(property, path === '' ? key : `${path}.${key}`),
+  );
+  return 'properties' in schema ? [[path, schema], ...inner] : inner;
+}
+
+const schema = jobSpecJsonSchema();
+
+test('it says what it is', () => {
+  expect(schema).toMatchObject({
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    $id: 'urn:muster:job-spec:v1',
+    title: 'Muster job',
+    type: 'object',
+  });
+});
+
+test('every mapping has the known keys and no others, each described', () => {
+  const found = mappings(schema, '');
+  expect(new Map(found.map(([path, { properties }]) => [path, Object.keys(properties as Schema)]))).toEqual(
+    specKeys,
+  );
+  expect(found.filter(([, mapping]) => mapping['additionalProperties'] !== false)).toEqual([]);
+  const undescribed = found.flatMap(([path, mapping]) =>
+    Object.entries(propertiesOf(mapping))
+      .filter(([, { description }]) => typeof description !== 'string' || !/^.+\.$/.test(description))
+      .map(([key]) => `${path}.${key}`),
+  );
+  expect(undescribed).toEqual([]);
+});
+
+test('only env and labels are free maps, with rules for their names', () => {
+  const free = Object.entries(propertiesOf(schema)).filter(([, property]) =>
+    isMapping(property['additionalProperties']),
+  );
+  expect(free.map(([key]) => key)).toEqual(['env', 'labels']);
+  for (const [, property] of free)
+    expect(property['propertyNames']).toMatchObject({ pattern: expect.any(String) });
+});
+
+test('defaults shown to editors are the ones a job gets, and are valid themselves', () => {
+  const defaultsOf = (mapping: Schema): Schema =>
+    Object.fromEntries(
+      Object.entries(propertiesOf(mapping)).flatMap(([key, property]) => {
+        if ('default' in property) return [[key, property['default']]];
+        const inner = 'properties' in property ? defaultsOf(property) : {};
+        return Object.keys(inner).length > 0 ? [[key, inner]] : [];
+      }),
+    );
+  const defaults = defaultsOf(schema);
+  const written = {
+    command: ['a'],
+    ...defaults,
+    retry: { max_attempts: 1, ...(defaults['retry'] as Schema) },
+  };
+  expect(Object.keys(defaults)).toEqual([
+    'project',
+    'resources',
+    'priority',
+    'preemptible',
+    'stop_grace',
+    'retry',
+  ]);
+  expect(validateJobSpec(written)).toEqual(validateJobSpec({ command: ['a'] }));
+});
+
+test('editors can complete causes', () => {
+  expect(propertiesOf(propertiesOf(schema)['retry'] as Schema)['on']).toMatchObject({
+    items: { enum: [...retryableCauses] },
+  });
+});
+
+test('patterns are regular expressions everywhere', () => {
+  const patterns = [...JSON.stringify(schema).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)].map(
+    ([, json = '']) => JSON.parse(json) as string,
+  );
+  expect(patterns.length).toBeGreaterThan(10);
+  // JSON Schema asks for the `u` flag, under which a needless escape is an error.
+  for (const pattern of patterns) expect(() => new RegExp(pattern, 'u')).not.toThrow();
+});

@@ -1,0 +1,107 @@
+/**
+ * Nobody writes the spec that breaks a parser on purpose; everybody writes one by accident. A valid spec is damaged in
+ * thousands of ways, reproducibly: whatever comes out is either a spec or problems with words in them.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { expect, test } from 'vitest';
+import { formatProblems } from './format.ts';
+import { parseJobSpec } from './parse.ts';
+import { encodeJobSpec } from './serialize.ts';
+import { validateJobSpec } from './validate.ts';
+
+const valid = `name: llama
+image: nvcr.io/nvidia/pytorch:24.01-py3
+command: [torchrun, train.py]
+args: [--config=config.yaml, 0.10]
+env:
+  WANDB_PROJECT: demo
+  EMPTY: ""
+resources: {nodes: 2, gpus: 4, gpu_type: [H100, A100], cpus: 1.5}
+volumes:
+  - /data:/data:ro
+  - /checkpoints:/checkpoints
+max_runtime: 24h
+retry:
+  max_attempts: 3
+  backoff: {initial: 2s, max: 60s}
+  on: [cuda_oom, node_lost]
+checkpoint: {dir: /checkpoints/llama, keep_last: 3}
+labels: {type: training}
+`;
+
+/** mulberry32: small, seeded, good enough to choose with. */
+function seeded(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}
+
+const fragments =
+  '\n|  |\t|: |- |[|]|{|}|,|"|\'|#|&a |*a|!!str |!x |>|?|~|null|1e999|-1|0x|.nan|__proto__: 1\n|---\n|%a\n|\0|\r|\ufffd|😀'.split(
+    '|',
+  );
+
+function mutate(text: string, choose: (below: number) => number): string {
+  const at = choose(text.length + 1);
+  const end = Math.min(text.length, at + 1 + choose(12));
+  switch (choose(5)) {
+    case 0:
+      return text.slice(0, at) + text.slice(end);
+    case 1:
+      return text.slice(0, at) + (fragments[choose(fragments.length)] ?? '') + text.slice(at);
+    case 2:
+      return text.slice(0, end) + text.slice(at, end) + text.slice(end);
+    case 3:
+      return text.slice(0, at) + String.fromCharCode(32 + choose(95)) + text.slice(at + 1);
+    default: {
+      const lines = text.split('\n');
+      const [moved = ''] = lines.splice(choose(lines.length), 1);
+      lines.splice(choose(lines.length + 1), 0, moved);
+      return lines.join('\n');
+    }
+  }
+}
+
+/** What is wrong with the answer to a text; empty when all is well. */
+function complaints(text: string): readonly string[] {
+  const result = parseJobSpec(text);
+  if (result.ok) {
+    const again = validateJobSpec(JSON.parse(encodeJobSpec(result.spec)));
+    return isDeepStrictEqual(again, result) ? [] : ['does not survive serialization'];
+  }
+  const lineCount = text.split('\n').length;
+  const shown = formatProblems(result.problems, { file: 'job.yaml', text });
+  return [
+    ...(result.problems.length > 0 ? [] : ['refused without a problem']),
+    ...(/^job\.yaml:\d+:\d+ {2}\S/.test(shown) ? [] : [`shown as ${shown}`]),
+    ...result.problems.flatMap(({ message, expected, line, column }) => [
+      ...(/\S/.test(message) ? [] : ['a problem without words']),
+      ...(/Invalid|undefined|\[object/.test(`${message} ${expected}`)
+        ? [`says ${message}, ${expected}`]
+        : []),
+      ...(line !== null && line >= 1 && line <= lineCount ? [] : [`line ${line} of ${lineCount}`]),
+      ...(column !== null && column >= 1 ? [] : [`column ${column}`]),
+    ]),
+  ];
+}
+
+const trials = 2_000;
+
+test(`${trials} damaged specs: each is a spec or has problems in words`, () => {
+  const texts = Array.from({ length: trials }, (_, seed) => {
+    const choose = seeded(seed);
+    return Array.from({ length: 1 + choose(4) }).reduce<string>((text) => mutate(text, choose), valid);
+  });
+  const failures = texts.flatMap((text, seed) =>
+    complaints(text).map((complaint) => ({ seed, complaint, text })),
+  );
+  expect(failures).toEqual([]);
+  // Both ways out have really been tried.
+  const accepted = texts.filter((text) => parseJobSpec(text).ok).length;
+  expect(accepted).toBeGreaterThan(trials / 20);
+  expect(accepted).toBeLessThan(trials - trials / 20);
+});

@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest';
+import { formatProblems } from './format.ts';
+import type { Environment, SpecOverrides } from './overrides.ts';
+import { applyOverrides } from './overrides.ts';
+import { parseJobSpec } from './parse.ts';
+import { jobSpecFromFlags } from './resolve.ts';
+import type { JobSpec } from './types.ts';
+
+function fromFlags(overrides: SpecOverrides, environment: Environment = {}): JobSpec {
+  const result = jobSpecFromFlags(overrides, environment);
+  if (!result.ok) throw new Error(formatProblems(result.problems, null));
+  return result.spec;
+}
+
+function refusal(overrides: SpecOverrides, environment: Environment = {}): readonly string[] {
+  const result = jobSpecFromFlags(overrides, environment);
+  if (result.ok) throw new Error(`accepted: ${JSON.stringify(result.spec)}`);
+  expect(result.problems.every(({ line }) => line === null)).toBe(true);
+  return formatProblems(result.problems, null).split('\n');
+}
+
+test('flags alone make a job', () => {
+  const spec = fromFlags(
+    {
+      name: 'x',
+      project: 'lab',
+      image: 'ubuntu',
+      command: ['torchrun', 'train.py', '--lr', '0.10'],
+      env: ['A=1=2', 'COPIED', 'EMPTY='],
+      workdir: '/srv',
+      nodes: '2',
+      gpus: '4',
+      gpuType: ['H100', 'A100'],
+      gpuMemory: '80G',
+      cpus: '1.5',
+      memory: '64G',
+      shm: '512',
+      volumes: ['/a:/a:ro'],
+      priority: '0',
+      preemptible: true,
+      maxRuntime: '90',
+      stopGrace: '5s',
+      maxAttempts: '3',
+      checkpointDir: '/ckpt',
+      after: ['job_0123456789ab'],
+      labels: ['a=b=c'],
+    },
+    { COPIED: 'from here', OTHER: 'not asked for' },
+  );
+  expect(spec).toMatchObject({
+    name: 'x',
+    project: 'lab',
+    image: 'ubuntu',
+    command: ['torchrun', 'train.py', '--lr', '0.10'],
+    args: [],
+    workdir: '/srv',
+    resources: {
+      nodes: 2,
+      gpus: 4,
+      gpuType: ['H100', 'A100'],
+      gpuMemoryMb: 81_920,
+      cpus: 1.5,
+      memoryMb: 65_536,
+      shmMb: 512,
+    },
+    volumes: [{ source: '/a', target: '/a', readOnly: true }],
+    priority: 0,
+    preemptible: true,
+    maxRuntimeMs: 90_000,
+    stopGraceMs: 5_000,
+    retry: { maxAttempts: 3 },
+    checkpoint: { dir: '/ckpt' },
+    after: ['job_0123456789ab'],
+  });
+  expect(spec.env).toEqual({ A: '1=2', COPIED: 'from here', EMPTY: '' });
+  expect(spec.labels).toEqual({ a: 'b=c' });
+});
+
+test('flags win over the file, and lists and maps grow', () => {
+  const text = `
+image: ubuntu
+command: echo
+args: 3
+env: {A: file, B: file}
+resources: {nodes: 1, gpus: 2}
+volumes: [/a:/a]
+`;
+  const overrides = { command: ['true'], nodes: '3', env: ['A=flag'], volumes: ['/b:/b'], labels: ['x=1'] };
+  const result = parseJobSpec(text, { overrides });
+  expect(result).toMatchObject({
+    ok: true,
+    spec: {
+      command: ['true'],
+      args: [],
+      env: { A: 'flag', B: 'file' },
+      resources: { nodes: 3, gpus: 2 },
+      volumes: [{ target: '/a' }, { target: '/b' }],
+      labels: { x: '1' },
+    },
+  });
+});
+
+test('the value that came from the file is left as it was', () => {
+  const value = { command: ['a'], env: { A: '1' }, volumes: ['/a:/a'] };
+  const copy = structuredClone(value);
+  applyOverrides(value, { command: ['b'], env: ['A=2'], volumes: ['/b:/b'], nodes: '2' }, {});
+  expect(value).toEqual(copy);
+});
+
+describe('a problem in a flag names the flag', () => {
+  test.each<[SpecOverrides, readonly string[]]>([
+    [{ nodes: 'two' }, ['--nodes  got "two"; expected a whole number from 1 to 1024']],
+    [{ nodes: '0' }, ['--nodes  got 0; expected a whole number from 1 to 1024']],
+    [{ priority: '1e1' }, ['--priority  got "1e1"; expected a whole number from 0 to 100']],
+    [{ memory: '64X' }, ['--memory  got "64X"; expected a size such as "64G" or "512M", or a number of MB']],
+    [{ name: 'A b' }, [expect.stringMatching(/^--name {2}got "A b"; .*; did you mean "a-b"\?$/) as string]],
+    [{ maxRuntime: '1 day' }, [expect.stringMatching(/^--max-runtime {2}.* did you mean "1d"\?$/) as string]],
+    [{ env: ['A'] }, ['--env A  not set in your environment; expected --env A=VALUE']],
+    [{ env: ['=x'] }, ['--env  got "=x"; expected NAME=VALUE or NAME']],
+    [{ env: ['1X=2'] }, [expect.stringContaining('--env 1X  is not a valid name') as string]],
+    [{ env: ['__proto__=2'] }, [expect.stringContaining('--env __proto__  is not a valid name') as string]],
+    [{ labels: ['x'] }, ['--label  got "x"; expected NAME=VALUE']],
+    [{ gpus: '1', gpuType: ['H100', 'a/b'] }, [expect.stringContaining('--gpu-type  got "a/b"; ') as string]],
+    [{ gpuType: ['H100'] }, [expect.stringContaining('--gpu-type  given without gpus; ') as string]],
+    [{ volumes: ['/a:/b'] }, [expect.stringContaining('--volume  given without an image; ') as string]],
+    [{ image: 'x', volumes: ['/a:/b', 'c'] }, [expect.stringContaining('--volume  got "c"; ') as string]],
+    [{ after: ['job_x'] }, [expect.stringContaining('--after  got "job_x"; ') as string]],
+    [{ command: [] }, [expect.stringContaining('--  got an empty list; expected what to run') as string]],
+  ])('%j', (overrides, lines) => {
+    expect(refusal({ command: ['a'], ...overrides })).toEqual(lines);
+  });
+
+  test('all of them at once, beside those of the file with their lines', () => {
+    const text = 'command: [a]\nresources: {gpu: 1}\nvolumes: [x]\nimage: u\n';
+    const result = parseJobSpec(text, { overrides: { nodes: 'x', memory: 'y', volumes: ['z'] } });
+    expect(result.ok ? [] : result.problems.map(({ path, line, flag }) => [path, line, flag])).toEqual([
+      ['resources.gpu', 2, null],
+      ['volumes[0]', 3, null],
+      ['resources.memory_mb', null, '--memory'],
+      ['resources.nodes', null, '--nodes'],
+      ['volumes[1]', null, '--volume'],
+    ]);
+  });
+
+  test('a flag does not hide that the file has no mapping where one belongs', () => {
+    const result = parseJobSpec('command: [a]\nresources: 4', { overrides: { nodes: '2' } });
+    expect(result).toMatchObject({
+      ok: false,
+      problems: [{ path: 'resources', line: 2, flag: null, message: 'got 4' }],
+    });
+  });
+
+  test('without anything, the command is missing', () => {
+    expect(refusal({})).toEqual([expect.stringContaining('command: missing; expected what to run')]);
+  });
+});

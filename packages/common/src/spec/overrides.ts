@@ -1,0 +1,185 @@
+/** The flags of `muster submit`, laid over what the file says. Pure; flags are kept as typed and checked by the schema. */
+import { isMapping, quote, type SpecPath } from './path.ts';
+import type { Finding, PlacedFinding } from './problems.ts';
+import { parseSizeMb, sizeForm } from './size.ts';
+
+/** Flag values as typed. undefined: not given. */
+export interface SpecOverrides {
+  readonly name?: string | undefined;
+  readonly image?: string | undefined;
+  /** argv after `--`; replaces command and args of the file. */
+  readonly command?: readonly string[] | undefined;
+  /** `NAME=VALUE`, or `NAME` to copy from the caller's environment. Added to the file's. */
+  readonly env?: readonly string[] | undefined;
+  readonly workdir?: string | undefined;
+  readonly nodes?: string | undefined;
+  readonly gpus?: string | undefined;
+  readonly gpuType?: readonly string[] | undefined;
+  /** `80G`; a bare number is MB. */
+  readonly gpuMemory?: string | undefined;
+  readonly cpus?: string | undefined;
+  readonly memory?: string | undefined;
+  readonly shm?: string | undefined;
+  /** Added to the file's. */
+  readonly volumes?: readonly string[] | undefined;
+  readonly priority?: string | undefined;
+  readonly preemptible?: boolean | undefined;
+  readonly maxRuntime?: string | undefined;
+  readonly stopGrace?: string | undefined;
+  readonly maxAttempts?: string | undefined;
+  readonly checkpointDir?: string | undefined;
+  /** Added to the file's. */
+  readonly after?: readonly string[] | undefined;
+  /** `NAME=VALUE`. Added to the file's. */
+  readonly labels?: readonly string[] | undefined;
+  readonly project?: string | undefined;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Merged {
+  /** In the shape of the job file, not yet checked. */
+  readonly value: unknown;
+  /** Flags that cannot be laid over anything. */
+  readonly findings: readonly PlacedFinding[];
+  /** The flag that set the value at a path, or null. */
+  flagOf(path: SpecPath): string | null;
+}
+
+type Reading = { readonly value: unknown } | { readonly got: string; readonly expected: string };
+
+interface ValueFlag {
+  readonly flag: string;
+  readonly path: SpecPath;
+  readonly given: (overrides: SpecOverrides) => unknown;
+  readonly read?: (typed: string) => Reading;
+}
+
+/** Text that is no number goes to the schema as it is, which then says what was expected. */
+const asNumber = (typed: string): Reading => {
+  return { value: /^-?\d+(?:\.\d+)?$/.test(typed.trim()) ? Number(typed) : typed };
+};
+
+const asMegabytes = (typed: string): Reading => {
+  const megabytes = parseSizeMb(typed);
+  return megabytes === null ? { got: typed, expected: sizeForm } : { value: megabytes };
+};
+
+const valueFlags: readonly ValueFlag[] = [
+  { flag: '--name', path: ['name'], given: (flags) => flags.name },
+  { flag: '--project', path: ['project'], given: (flags) => flags.project },
+  { flag: '--image', path: ['image'], given: (flags) => flags.image },
+  { flag: '--workdir', path: ['workdir'], given: (flags) => flags.workdir },
+  { flag: '--nodes', path: ['resources', 'nodes'], given: (flags) => flags.nodes, read: asNumber },
+  { flag: '--gpus', path: ['resources', 'gpus'], given: (flags) => flags.gpus, read: asNumber },
+  { flag: '--gpu-type', path: ['resources', 'gpu_type'], given: (flags) => flags.gpuType },
+  {
+    flag: '--gpu-memory',
+    path: ['resources', 'gpu_memory_mb'],
+    given: (flags) => flags.gpuMemory,
+    read: asMegabytes,
+  },
+  { flag: '--cpus', path: ['resources', 'cpus'], given: (flags) => flags.cpus, read: asNumber },
+  { flag: '--memory', path: ['resources', 'memory_mb'], given: (flags) => flags.memory, read: asMegabytes },
+  { flag: '--shm', path: ['resources', 'shm_mb'], given: (flags) => flags.shm, read: asMegabytes },
+  { flag: '--priority', path: ['priority'], given: (flags) => flags.priority, read: asNumber },
+  { flag: '--preemptible', path: ['preemptible'], given: (flags) => flags.preemptible },
+  { flag: '--max-runtime', path: ['max_runtime'], given: (flags) => flags.maxRuntime },
+  { flag: '--stop-grace', path: ['stop_grace'], given: (flags) => flags.stopGrace },
+  {
+    flag: '--max-attempts',
+    path: ['retry', 'max_attempts'],
+    given: (flags) => flags.maxAttempts,
+    read: asNumber,
+  },
+  { flag: '--checkpoint-dir', path: ['checkpoint', 'dir'], given: (flags) => flags.checkpointDir },
+];
+
+/** @param value what the file says, `{}` without a file; left as it is */
+export function applyOverrides(value: unknown, overrides: SpecOverrides, environment: Environment): Merged {
+  const merge = new Merge(value);
+  for (const { flag, path, given, read } of valueFlags) {
+    const typed = given(overrides);
+    if (typed === undefined) continue;
+    const reading = read && typeof typed === 'string' ? read(typed) : { value: typed };
+    if ('value' in reading) merge.set(path, reading.value, flag);
+    else merge.refuse(path, flag, `got ${quote(reading.got, 60)}`, reading.expected);
+  }
+  if (overrides.command !== undefined) {
+    merge.remove('args');
+    merge.set(['command'], overrides.command, '--');
+  }
+  for (const pair of overrides.env ?? []) {
+    const { name, text } = splitPair(pair);
+    const copied = text ?? environment[name];
+    if (name === '') merge.refuse(['env'], '--env', `got ${quote(pair, 60)}`, 'NAME=VALUE or NAME');
+    else if (copied !== undefined) merge.set(['env', name], copied, `--env ${name}`);
+    else merge.refuse(['env', name], `--env ${name}`, 'not set in your environment', `--env ${name}=VALUE`);
+  }
+  for (const pair of overrides.labels ?? []) {
+    const { name, text } = splitPair(pair);
+    if (name === '' || text === null)
+      merge.refuse(['labels'], '--label', `got ${quote(pair, 60)}`, 'NAME=VALUE');
+    else merge.set(['labels', name], text, `--label ${name}`);
+  }
+  for (const volume of overrides.volumes ?? []) merge.append('volumes', volume, '--volume');
+  for (const jobId of overrides.after ?? []) merge.append('after', jobId, '--after');
+  return merge;
+}
+
+function splitPair(pair: string): { readonly name: string; readonly text: string | null } {
+  const equals = pair.indexOf('=');
+  return equals < 0
+    ? { name: pair, text: null }
+    : { name: pair.slice(0, equals), text: pair.slice(equals + 1) };
+}
+
+class Merge implements Merged {
+  value: unknown;
+  readonly findings: PlacedFinding[] = [];
+  private readonly flags = new Map<string, string>();
+
+  constructor(value: unknown) {
+    this.value = value;
+  }
+
+  set(path: SpecPath, value: unknown, flag: string): void {
+    this.value = withValue(this.value, path, value);
+    this.flags.set(JSON.stringify(path), flag);
+  }
+
+  append(key: string, item: string, flag: string): void {
+    const present = isMapping(this.value) ? this.value[key] : undefined;
+    if (present === undefined) this.set([key], [item], flag);
+    else if (Array.isArray(present)) {
+      this.value = withValue(this.value, [key], [...present, item]);
+      this.flags.set(JSON.stringify([key, present.length]), flag);
+    }
+  }
+
+  remove(key: string): void {
+    if (!isMapping(this.value)) return;
+    this.value = Object.fromEntries(Object.entries(this.value).filter(([other]) => other !== key));
+  }
+
+  refuse(path: SpecPath, flag: string, message: string, expected: string): void {
+    const finding: Finding = { path, at: 'value', message, expected, suggestion: null };
+    this.findings.push({ finding, origin: { line: null, column: null, flag } });
+  }
+
+  flagOf(path: SpecPath): string | null {
+    const flag = this.flags.get(JSON.stringify(path));
+    if (flag !== undefined) return flag;
+    return path.length === 0 ? null : this.flagOf(path.slice(0, -1));
+  }
+}
+
+/** A copy with one value changed. What is no mapping where one belongs stays, for the schema to report at its place. */
+function withValue(container: unknown, path: SpecPath, value: unknown): unknown {
+  const [key, ...rest] = path;
+  if (key === undefined) return value;
+  const mapping = container === undefined ? {} : container;
+  if (!isMapping(mapping)) return container;
+  const inner = Object.hasOwn(mapping, key) ? mapping[key] : undefined;
+  return { ...mapping, [key]: withValue(inner, rest, value) };
+}

@@ -1,0 +1,461 @@
+import { describe, expect, test } from 'vitest';
+import { defaultRetryCauses, retryableCauses } from './causes.ts';
+import { parseJobSpec } from './parse.ts';
+import { jobSpecToFile } from './serialize.ts';
+import type { JobSpec, SpecProblem } from './types.ts';
+import { validateJobSpec } from './validate.ts';
+
+function good(text: string): JobSpec {
+  const result = parseJobSpec(text);
+  if (!result.ok) throw new Error(`refused: ${JSON.stringify(result.problems)}`);
+  return result.spec;
+}
+
+function bad(text: string): readonly SpecProblem[] {
+  const result = parseJobSpec(text);
+  if (result.ok) throw new Error(`accepted: ${JSON.stringify(result.spec)}`);
+  return result.problems;
+}
+
+const fullYaml = `
+name: llama-7b-finetune
+image: nvcr.io/nvidia/pytorch:24.01-py3     # leave out to run as a process on the node
+command: [torchrun, train.py]               # once per node; a plain string goes to the shell
+args: [--config=config.yaml]
+env: {WANDB_PROJECT: demo}
+resources: {nodes: 2, gpus: 4, gpu_type: [H100, A100], gpu_memory_mb: 81920, cpus: 16, memory_mb: 65536, shm_mb: 16384}
+volumes: [/data:/data:ro, /checkpoints:/checkpoints]
+priority: 50                                # 0..100
+preemptible: false
+max_runtime: 24h
+stop_grace: 60s                             # SIGTERM, then this long, then SIGKILL
+retry: {max_attempts: 3, backoff: {initial: 2s, max: 60s}, on: [cuda_oom, nccl_timeout, node_lost, corrupt_checkpoint]}
+checkpoint: {dir: /checkpoints/llama, keep_last: 3}
+after: [job_0123456789ab]
+labels: {type: training, model: llama}
+`;
+
+const fullSpec: JobSpec = {
+  name: 'llama-7b-finetune',
+  project: 'default',
+  image: 'nvcr.io/nvidia/pytorch:24.01-py3',
+  command: ['torchrun', 'train.py'],
+  args: ['--config=config.yaml'],
+  env: { WANDB_PROJECT: 'demo' },
+  workdir: null,
+  resources: {
+    nodes: 2,
+    gpus: 4,
+    gpuType: ['H100', 'A100'],
+    gpuMemoryMb: 81_920,
+    cpus: 16,
+    memoryMb: 65_536,
+    shmMb: 16_384,
+  },
+  volumes: [
+    { source: '/data', target: '/data', readOnly: true },
+    { source: '/checkpoints', target: '/checkpoints', readOnly: false },
+  ],
+  priority: 50,
+  preemptible: false,
+  maxRuntimeMs: 86_400_000,
+  stopGraceMs: 60_000,
+  retry: {
+    maxAttempts: 3,
+    backoff: { initialMs: 2_000, maxMs: 60_000 },
+    on: ['cuda_oom', 'nccl_timeout', 'node_lost', 'corrupt_checkpoint'],
+  },
+  checkpoint: { dir: '/checkpoints/llama', keepLast: 3 },
+  after: ['job_0123456789ab'],
+  labels: { type: 'training', model: 'llama' },
+};
+
+describe('good specs', () => {
+  test('every setting at once', () => {
+    expect(good(fullYaml)).toEqual(fullSpec);
+  });
+
+  test('the least there is gets every default', () => {
+    expect(good('command: [python, train.py]')).toEqual({
+      name: 'python',
+      project: 'default',
+      image: null,
+      command: ['python', 'train.py'],
+      args: [],
+      env: {},
+      workdir: null,
+      resources: {
+        nodes: 1,
+        gpus: 0,
+        gpuType: [],
+        gpuMemoryMb: null,
+        cpus: null,
+        memoryMb: null,
+        shmMb: null,
+      },
+      volumes: [],
+      priority: 50,
+      preemptible: false,
+      maxRuntimeMs: null,
+      stopGraceMs: 60_000,
+      retry: { maxAttempts: 1, backoff: { initialMs: 2_000, maxMs: 60_000 }, on: defaultRetryCauses },
+      checkpoint: { dir: null, keepLast: null },
+      after: [],
+      labels: {},
+    });
+  });
+
+  test.each([
+    ['JSON', JSON.stringify({ command: ['python', 'train.py'], env: { A: '😀' } })],
+    [
+      'JSON indented with tabs',
+      JSON.stringify({ command: ['python', 'train.py'], env: { A: '😀' } }, null, '\t'),
+    ],
+    ['JSON escapes', '{"command":["python","train.py"],"env":{"A":"\\ud83d\\ude00"}}'],
+    ['Windows line ends', 'command: [python, train.py]\r\nenv:\r\n  A: 😀\r\n'],
+    ['a byte order mark', '\ufeffcommand: [python, train.py]\nenv: {A: 😀}'],
+    ['a document marker', '--- # job\ncommand: [python, train.py]\nenv: {A: 😀}\n...\n'],
+  ])('%s', (_what, text) => {
+    expect(good(text)).toMatchObject({ command: ['python', 'train.py'], env: { A: '😀' } });
+  });
+
+  test.each<[string, Partial<JobSpec>]>([
+    ['command: [sleep, 60]', { command: ['sleep', '60'] }],
+    ['command: echo hi | wc', { command: ['/bin/sh', '-c', 'echo hi | wc'], args: [], name: 'echo' }],
+    ['command: [a]\nargs: [0.10, 1e3, True, 0x1F, 007]', { args: ['0.10', '1e3', 'True', '0x1F', '007'] }],
+    ['image: ubuntu', { command: [], args: [], name: 'job' }],
+    ['image: ubuntu\ncommand: []', { command: [] }],
+    [
+      'command: [a]\nenv: {A: 1.10, B: true, C: "", D: 123456789012345678901}',
+      {
+        env: { A: '1.10', B: 'true', C: '', D: '123456789012345678901' },
+      },
+    ],
+    ['command: [a]\nlabels: {version: 1.10, team/x: a b}', { labels: { version: '1.10', 'team/x': 'a b' } }],
+    ['command: [a]\nname: 007', { name: '007' }],
+    ['command: [a]\nworkdir: /srv/x', { workdir: '/srv/x' }],
+    ['command: [a]\nmax_runtime: 90', { maxRuntimeMs: 90_000 }],
+    ['command: [a]\nmax_runtime: 0.5h\nstop_grace: 0', { maxRuntimeMs: 1_800_000, stopGraceMs: 0 }],
+    ['command: [a]\ncheckpoint: {keep_last: 2}', { checkpoint: { dir: null, keepLast: 2 } }],
+    ['command: [a]\nafter: [job_0123456789ab, job_0123456789ab]', { after: ['job_0123456789ab'] }],
+    ['command: !!str x', { command: ['/bin/sh', '-c', 'x'] }],
+  ])('%s', (text, expected) => {
+    expect(good(text)).toMatchObject(expected);
+  });
+
+  test('one GPU model may stand alone, and may look like a number', () => {
+    expect(good('command: [a]\nresources: {gpus: 1, gpu_type: 4090, cpus: 0.5}').resources).toMatchObject({
+      gpus: 1,
+      gpuType: ['4090'],
+      cpus: 0.5,
+    });
+  });
+
+  test('arguments of a shell text become its positional parameters', () => {
+    const spec = good('command: exec python train.py "$@"\nargs: [--lr, 0.1]');
+    expect([...spec.command, ...spec.args]).toEqual([
+      '/bin/sh',
+      '-c',
+      'exec python train.py "$@"',
+      'sh',
+      '--lr',
+      '0.1',
+    ]);
+  });
+
+  test.each([
+    ['command: [/opt/bin/Torch_Run.py, x]', 'torch-run'],
+    ['command: FOO=1 BAR=2 ./train.sh --x', 'train'],
+    ['command: "((1))"', '1'],
+    ['command: "(("', 'job'],
+    ['command: [...]', 'job'],
+    ['command: []\nimage: x/y:1', 'job'],
+  ])('%s gives the job a name', (text, name) => {
+    expect(good(text).name).toBe(name);
+  });
+
+  test.each([
+    ['{max_attempts: 2}', 2_000, 60_000],
+    ['{max_attempts: 2, backoff: {initial: 5m}}', 300_000, 300_000],
+    ['{max_attempts: 2, backoff: {max: 500ms}}', 500, 500],
+    ['{max_attempts: 2, backoff: {initial: 0, max: 0}}', 0, 0],
+  ])('backoff of %s', (retry, initialMs, maxMs) => {
+    expect(good(`command: [a]\nretry: ${retry}`).retry.backoff).toEqual({ initialMs, maxMs });
+  });
+
+  test.each([
+    'ubuntu',
+    'ubuntu:24.04',
+    'localhost:5000/a/b_c/d-e:x@sha256:' + 'a'.repeat(64),
+    'nvcr.io/nvidia/pytorch:24.01-py3',
+    'registry.example.com/team',
+  ])('image %s', (image) => {
+    expect(good(`image: ${image}`).image).toBe(image);
+  });
+
+  test('every offered cause can be retried on', () => {
+    expect(
+      good(`command: [a]\nretry: {max_attempts: 2, on: [${retryableCauses.join(', ')}]}`).retry.on,
+    ).toEqual(retryableCauses);
+  });
+});
+
+/** Path, line, part of "message; expected", suggestion. */
+type Expected = readonly [path: string, line: number, words: string, suggestion?: string];
+
+describe('bad specs', () => {
+  test.each<[string, readonly Expected[]]>([
+    [
+      'comand: [a]',
+      [
+        ['comand', 1, 'unknown key', 'command'],
+        ['command', 1, 'missing; expected what to run'],
+      ],
+    ],
+    [
+      'command: [a]\ngpus: 4\nnmae: x\nresources:\n  gpu: 4\n  memroy_mb: 1\nzzz: 1',
+      [
+        ['gpus', 2, 'unknown key', 'resources.gpus'],
+        ['nmae', 3, 'unknown key', 'name'],
+        ['resources.gpu', 5, 'unknown key', 'gpus'],
+        ['resources.memroy_mb', 6, 'unknown key', 'memory_mb'],
+        ['zzz', 7, 'unknown key; expected one of name, project, image'],
+      ],
+    ],
+    ['command: [a]\nname: Llama 7B', [['name', 2, 'got "Llama 7B"; expected a name: 1 to 63', 'llama-7b']]],
+    ['command: [a]\npriority: 101', [['priority', 2, 'got 101; expected a whole number from 0 to 100']]],
+    ['command: [a]\npriority: 1.5', [['priority', 2, 'got 1.5; expected a whole number']]],
+    ['command: [a]\npriority: "7"', [['priority', 2, 'got "7"; expected a whole number', '7']]],
+    ['command: [a]\npriority: 12345678901234567890', [['priority', 2, 'too large; expected a whole number']]],
+    ['command: [a]\npriority: .inf', [['priority', 2, 'expected a whole number from 0 to 100']]],
+    ['command: [a]\npriority: .nan', [['priority', 2, 'got NaN; expected a whole number from 0 to 100']]],
+    ['command: [a]\npreemptible: yes', [['preemptible', 2, 'got "yes"; expected true or false', 'true']]],
+    ['command: [a]\npreemptible: off', [['preemptible', 2, 'got "off"', 'false']]],
+    [
+      'command: [a]\nmax_runtime: 24 hours',
+      [['max_runtime', 2, 'expected a duration from 1s to 365d', '24h']],
+    ],
+    ['command: [a]\nmax_runtime: 0', [['max_runtime', 2, 'got 0; expected a duration from 1s']]],
+    ['command: [a]\nstop_grace: 2h', [['stop_grace', 2, 'got "2h"; expected a duration from 0s to 1h']]],
+    ['command: [a]\nstop_grace: [1]', [['stop_grace', 2, 'got a list; expected a duration']]],
+    ['command: [a]\nstop_grace:', [['stop_grace', 2, 'has no value; expected a duration']]],
+    ['command: [a]\nresources: {memory_mb: 64G}', [['resources.memory_mb', 2, 'got "64G"', '65536']]],
+    [
+      'command: [a]\nresources: {nodes: {min: 1, max: 4}}',
+      [
+        [
+          'resources.nodes',
+          2,
+          'got a mapping; expected one number, such as nodes: 2; a range of nodes is not supported',
+        ],
+      ],
+    ],
+    [
+      'command: [a]\nresources: {nodes: 0, gpus: 65, cpus: 0}',
+      [
+        ['resources.nodes', 2, 'got 0; expected a whole number from 1 to 1024'],
+        ['resources.gpus', 2, 'got 65; expected a whole number from 0 to 64'],
+        ['resources.cpus', 2, 'got 0; expected a number from 0.01 to 4096'],
+      ],
+    ],
+    [
+      'command: [a]\nresources:\n  gpu_type: H100\n  gpu_memory_mb: 1',
+      [
+        ['resources.gpu_type', 3, 'given without gpus'],
+        ['resources.gpu_memory_mb', 4, 'given without gpus'],
+      ],
+    ],
+    [
+      'command: [a]\nresources: {gpus: 1, gpu_type: [H100, "", 3]}',
+      [['resources.gpu_type[1]', 2, 'got ""; expected a GPU model']],
+    ],
+    [
+      'command: [a]\nresources: 4',
+      [['resources', 2, 'got 4; expected a mapping such as {nodes: 2, gpus: 4}']],
+    ],
+    [
+      'command: [a, {b: 1}, ~]',
+      [
+        ['command[1]', 1, 'got a mapping; expected text'],
+        ['command[2]', 1, 'has no value; expected text'],
+      ],
+    ],
+    ['command: " "', [['command', 1, 'got " "; expected a list such as']]],
+    ['command: {a: 1}', [['command', 1, 'got a mapping; expected a list such as']]],
+    ['command: []', [['command', 1, 'got an empty list; expected what to run']]],
+    ['command: "a\\0b"', [['command', 1, 'without NUL characters']]],
+    ['args: [a]\nimage: b', [['args', 1, 'given without a command']]],
+    ['command: python train.py\nargs: [--lr, 1]', [['args', 2, 'never uses "$@"']]],
+    ['command: [a]\nargs: -x', [['args', 2, 'got "-x"; expected a list such as']]],
+    ['command: [a]\nenv: [A=1]', [['env', 2, 'got a list; expected a mapping such as']]],
+    [
+      'command: [a]\nenv:\n  1X: a\n  B:\n  C: [1]',
+      [
+        ['env.1X', 3, 'is not a valid name; expected a variable name'],
+        ['env.B', 4, 'has no value; expected text, a number, or true/false; write ""'],
+        ['env.C', 5, 'got a list; expected text'],
+      ],
+    ],
+    [
+      'command: [a]\nlabels:\n  "a b": 1\n  c: "1\\n2"',
+      [
+        ['labels["a b"]', 3, 'is not a valid name; expected a label name'],
+        ['labels.c', 4, 'got "1\\n2"; expected text of one line'],
+      ],
+    ],
+    ['image: Ubuntu:24', [['image', 1, 'got "Ubuntu:24"; expected an image such as']]],
+    [
+      'image: x\nvolumes: [data:/data, /a:/../b, /a:/c, /b:/c/]',
+      [
+        ['volumes[0]', 2, 'got "data:/data"; expected two absolute paths'],
+        ['volumes[1]', 2, 'without ".." parts'],
+        ['volumes[3]', 2, 'mounts over volumes[2] at /c'],
+      ],
+    ],
+    [
+      'command: [a]\nvolumes: [/a:/b]\nresources: {shm_mb: 64}',
+      [
+        ['volumes', 2, 'given without an image'],
+        ['resources.shm_mb', 3, 'given without an image'],
+      ],
+    ],
+    ['command: [a]\nretry: 3', [['retry', 2, 'got 3; expected a mapping such as {max_attempts: 3}']]],
+    [
+      'command: [a]\nretry:\n  on: [nccl_timeot, cancelled, preempted, 3]',
+      [
+        ['retry.max_attempts', 2, 'missing; expected a whole number from 1 to 100'],
+        ['retry.on[0]', 3, 'got "nccl_timeot"; expected one of', 'nccl_timeout'],
+        ['retry.on[1]', 3, 'a cancelled job is not retried'],
+        ['retry.on[2]', 3, 'goes back to the queue by itself'],
+        ['retry.on[3]', 3, 'got 3; expected one of'],
+      ],
+    ],
+    [
+      'command: [a]\nretry: {max_attempts: 2, backoff: {initial: 5m, max: 1m, inital: 1}}',
+      [
+        ['retry.backoff.max', 2, 'shorter than the initial wait'],
+        ['retry.backoff.inital', 2, 'unknown key', 'initial'],
+      ],
+    ],
+    [
+      'command: [a]\ncheckpoint: {dir: ckpt, keep_last: 0}',
+      [
+        ['checkpoint.dir', 2, 'got "ckpt"; expected an absolute path'],
+        ['checkpoint.keep_last', 2, 'got 0; expected a whole number from 1'],
+      ],
+    ],
+    ['command: [a]\nafter: [job_1]', [['after[0]', 2, 'expected a job id']]],
+    ['command: [a]\nafter: job_0123456789ab', [['after', 2, 'expected a list of job ids']]],
+    [
+      'command: [a]\nname: x\nname: y\nfoo: 1\nname: z',
+      [
+        ['name', 3, 'given twice, first on line 2'],
+        ['foo', 4, 'unknown key'],
+        ['name', 5, 'given twice, first on line 2'],
+      ],
+    ],
+    [
+      'command: &c [a]\nenv: {A: *c, B: !secret x}\nprio: 1',
+      [
+        ['command', 1, 'an anchor, "&c"'],
+        ['env.A', 2, 'an alias, "*c"'],
+        ['env.B', 2, 'a YAML tag, "!secret"'],
+        ['prio', 3, 'unknown key', 'priority'],
+      ],
+    ],
+    [
+      'command: [a]\n__proto__: {a: 1}\nconstructor: 1\nenv: {__proto__: x}',
+      [
+        ['__proto__', 2, 'unknown key'],
+        ['constructor', 3, 'unknown key'],
+        ['env.__proto__', 4, 'is not a valid name'],
+      ],
+    ],
+  ])('%s', (text, expected) => {
+    const problems = bad(text).map(({ path, line, message, expected: wanted, suggestion }) => {
+      return { path, line, words: `${message}; expected ${wanted}`, suggestion };
+    });
+    expect(problems).toEqual(
+      expected.map(([path, line, words, suggestion = null]) => {
+        return { path, line, words: expect.stringContaining(words), suggestion };
+      }),
+    );
+  });
+
+  test('columns point at the key or the value that is wrong', () => {
+    expect(
+      bad('command: [a]\nresources:\n  gpu: 4\n  cpus:   many').map(({ line, column }) => [line, column]),
+    ).toEqual([
+      [3, 3],
+      [4, 11],
+    ]);
+  });
+
+  test('an argument longer than the kernel takes is refused before it fails on a node', () => {
+    expect(bad(`command: [echo, ${'x'.repeat(130_001)}]`)).toMatchObject([{ path: 'command[1]', line: 1 }]);
+    expect(bad(`command: [a]\nenv: {A: ${'é'.repeat(65_001)}}`)).toMatchObject([{ path: 'env.A', line: 2 }]);
+    expect(good(`command: [echo, ${'x'.repeat(130_000)}]`).command[1]).toHaveLength(130_000);
+  });
+
+  test('very many problems are cut short, and that is said', () => {
+    const problems = bad(
+      ['command: [a]', ...Array.from({ length: 5_000 }, (_, index) => `k${index}: 1`)].join('\n'),
+    );
+    expect(problems).toHaveLength(101);
+    expect(problems[0]).toMatchObject({ path: 'k0', line: 2 });
+    expect(problems[100]?.message).toBe('more than 100 problems; the others are not shown');
+  });
+});
+
+describe('validateJobSpec', () => {
+  test('says the same about a value as about a file, without places', () => {
+    const file = JSON.parse(
+      '{"command":["a"],"nmae":"x","resources":{"gpu":1},"env":{"A":null},"__proto__":1}',
+    );
+    expect(validateJobSpec(file)).toMatchObject({
+      ok: false,
+      problems: [
+        { path: 'env.A', line: null, column: null, flag: null, message: 'has no value' },
+        { path: 'resources.gpu', suggestion: 'gpus' },
+        { path: 'nmae', suggestion: 'name' },
+        { path: '__proto__', message: 'unknown key' },
+      ],
+    });
+  });
+
+  test('numbers and booleans of JSON become text where text belongs', () => {
+    expect(validateJobSpec({ command: ['sleep', 60], env: { A: 1.5, B: true } })).toMatchObject({
+      ok: true,
+      spec: { command: ['sleep', '60'], env: { A: '1.5', B: 'true' } },
+    });
+  });
+
+  test.each([undefined, null, 3, 'x', [], [{}], true])('%j is no spec', (value) => {
+    const result = validateJobSpec(value);
+    expect(result).toMatchObject({ ok: false, problems: [{ path: '' }] });
+  });
+
+  test('depth is bounded', () => {
+    const nested = (depth: number): unknown =>
+      Array.from({ length: depth }).reduce((inner) => ({ a: inner }), 'leaf' as unknown);
+    expect(validateJobSpec(nested(32))).toMatchObject({
+      problems: [{ path: 'command' }, { path: 'a' }].toReversed(),
+    });
+    expect(validateJobSpec(nested(33))).toMatchObject({ problems: [{ message: 'nested too deeply' }] });
+    expect(validateJobSpec(nested(200_000))).toMatchObject({ problems: [{ message: 'nested too deeply' }] });
+  });
+});
+
+test('a spec survives the way into the file shape and back', () => {
+  for (const text of [
+    fullYaml,
+    'command: echo "$1"\nargs: [x]',
+    'image: a',
+    'command: [a]\nstop_grace: 1ms',
+  ]) {
+    const spec = good(text);
+    const file = jobSpecToFile(spec);
+    expect(good(JSON.stringify(file))).toEqual(spec);
+    expect(validateJobSpec(file)).toEqual({ ok: true, spec });
+  }
+});

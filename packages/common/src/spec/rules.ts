@@ -1,0 +1,102 @@
+/**
+ * What no single field can say: settings that contradict each other or would silently do nothing. The rules look at the
+ * spec as it was written, so that they speak up together with wrong fields, not only once those are right.
+ */
+
+import { parseDurationMs } from './duration.ts';
+import { isMapping, type SpecPath } from './path.ts';
+import type { Finding } from './problems.ts';
+import { parseVolume } from './volume.ts';
+
+type Written = Readonly<Record<string, unknown>>;
+
+export function contradictions(spec: Written): readonly Finding[] {
+  return [...commandRules(spec), ...containerRules(spec), ...resourceRules(spec), ...retryRules(spec)];
+}
+
+function* commandRules({ command, args, image }: Written): Generator<Finding> {
+  const hasArgs = Array.isArray(args) && args.length > 0;
+  const absent = command === undefined || (Array.isArray(command) && command.length === 0);
+  if (absent && image === undefined) {
+    const message = command === undefined ? 'missing' : 'got an empty list';
+    yield finding(
+      ['command'],
+      message,
+      'what to run, such as [torchrun, train.py]; only a job with an image may leave it out',
+    );
+  } else if (absent && hasArgs) {
+    yield finding(['args'], 'given without a command', 'a command for them, such as [torchrun, train.py]');
+  }
+  // Arguments reach a shell text as "$@" and nothing else: one that never looks at them would drop them without a word.
+  if (typeof command === 'string' && hasArgs && !usesArguments(command)) {
+    yield finding(
+      ['args'],
+      'ignored by the command, which is text for the shell and never uses "$@"',
+      'the command as a list, or "$@" in its text',
+    );
+  }
+}
+
+function usesArguments(script: string): boolean {
+  return /\$[@*#1-9]|\$\{[@*#1-9]|\b(?:shift|getopts)\b/.test(script);
+}
+
+function* containerRules({ image, volumes, resources }: Written): Generator<Finding> {
+  const list = Array.isArray(volumes) ? volumes : [];
+  if (image === undefined && list.length > 0) {
+    yield finding(
+      ['volumes'],
+      'given without an image',
+      'an image; or no volumes, as a process on the node sees the files of the node anyway',
+    );
+  }
+  if (image === undefined && isMapping(resources) && resources['shm_mb'] !== undefined) {
+    yield finding(
+      ['resources', 'shm_mb'],
+      'given without an image',
+      'an image; or no shm_mb, as a process on the node uses the /dev/shm of the node',
+    );
+  }
+  const targets = new Map<string, number>();
+  for (const [index, text] of list.entries()) {
+    const target = typeof text === 'string' ? parseVolume(text)?.target.replace(/\/+$/, '') : undefined;
+    if (target === undefined) continue;
+    const earlier = targets.get(target);
+    if (earlier === undefined) targets.set(target, index);
+    else
+      yield finding(
+        ['volumes', index],
+        `mounts over volumes[${earlier}] at ${target}`,
+        'a different container path',
+      );
+  }
+}
+
+function* resourceRules({ resources }: Written): Generator<Finding> {
+  if (!isMapping(resources) || resources['gpus'] !== undefined) return;
+  for (const key of ['gpu_type', 'gpu_memory_mb']) {
+    if (resources[key] === undefined) continue;
+    yield finding(['resources', key], 'given without gpus', 'how many GPUs each node needs, such as gpus: 1');
+  }
+}
+
+function* retryRules({ retry }: Written): Generator<Finding> {
+  const backoff = isMapping(retry) ? retry['backoff'] : undefined;
+  if (!isMapping(backoff)) return;
+  const [initial, max] = [backoff['initial'], backoff['max']].map(durationOf);
+  if (initial !== null && initial !== undefined && max !== null && max !== undefined && initial > max) {
+    yield finding(
+      ['retry', 'backoff', 'max'],
+      'shorter than the initial wait',
+      'at least as long as initial',
+    );
+  }
+}
+
+function durationOf(written: unknown): number | null {
+  return typeof written === 'string' || typeof written === 'number' ? parseDurationMs(written) : null;
+}
+
+function finding(path: SpecPath, message: string, expected: string): Finding {
+  return { path, at: 'value', message, expected, suggestion: null };
+}

@@ -1,0 +1,249 @@
+/**
+ * The one description of the job file: validation, the TypeScript type and the JSON Schema of editors and API all come
+ * from here. It checks and changes nothing; `normalize.ts` turns what passed into a `JobSpec` (the agent does only that,
+ * and so needs no zod).
+ *
+ * Every error text in this file says what was expected; `problems.ts` adds what was found. Every field has a
+ * description: it is what an editor shows on hover.
+ */
+import * as z from 'zod';
+import { retryableCauses } from './causes.ts';
+import { jobSpecDefaults as defaults } from './defaults.ts';
+import { durationPattern, formatDuration, parseDurationMs } from './duration.ts';
+import { argumentBytesMax } from './limits.ts';
+import { isMapping } from './path.ts';
+import { parseVolume, volumePattern } from './volume.ts';
+
+const secondMs = 1_000;
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+/** 64 TiB; any bound far above real machines, so that no number leaves the exact integers. */
+const memoryMbMax = 64 * 1024 * 1024;
+
+const labelPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const absolutePathPattern = /^\/\P{Cc}{0,4095}$/u;
+const imagePattern =
+  /^(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\d{1,5})?\/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@sha256:[a-f0-9]{64})?$/;
+
+function wholeNumber(min: number, max: number) {
+  const error = `a whole number from ${min} to ${max}`;
+  return z.int({ error }).min(min, { error }).max(max, { error });
+}
+
+function patterned(pattern: RegExp, error: string) {
+  return z.string({ error }).regex(pattern, { error });
+}
+
+function duration(minMs: number, maxMs: number) {
+  const range = `from ${formatDuration(minMs)} to ${formatDuration(maxMs)}`;
+  const error = `a duration ${range}, such as "24h", "1h30m", "90s", "500ms" or a number of seconds`;
+  const inRange = (written: string | number) => {
+    const ms = parseDurationMs(written);
+    return ms !== null && ms >= minMs && ms <= maxMs;
+  };
+  return z
+    .union([patterned(durationPattern, error), z.number({ error }).min(0, { error })], { error })
+    .refine(inRange, { error });
+}
+
+/** Text that becomes one argument or environment value of a program. */
+function argument() {
+  const error = `text of at most ${argumentBytesMax} bytes without NUL characters`;
+  return z
+    .string({ error })
+    .refine((text) => Buffer.byteLength(text) <= argumentBytesMax && !text.includes('\0'), {
+      error,
+    });
+}
+
+const scalarText = 'text, a number, or true/false; write "" for empty text';
+/** What a YAML writer does not think of as text (`60`, `true`) is taken as the text it was written as. */
+const writtenText = z.union([argument(), z.number({ error: scalarText }), z.boolean({ error: scalarText })], {
+  error: scalarText,
+});
+
+const label = (what: string) =>
+  patterned(labelPattern, `${what}: 1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends`);
+
+const absolutePath = (example: string) =>
+  patterned(absolutePathPattern, `an absolute path, such as ${example}`);
+
+const labelText = 'text of one line, at most 256 characters';
+
+const memoryMb = () => wholeNumber(1, memoryMbMax);
+
+const retryableCause = z.enum(retryableCauses, {
+  error: ({ input }) => {
+    if (input === 'cancelled') return 'to be left out: a cancelled job is not retried';
+    if (input === 'preempted') return 'to be left out: a preempted job goes back to the queue by itself';
+    return `one of ${retryableCauses.join(', ')}`;
+  },
+});
+
+const gpuModelForm = 'a GPU model such as H100, or a list such as [H100, A100]';
+const gpuModel = patterned(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$/, gpuModelForm);
+
+const nodeCount = 'a whole number from 1 to 1024';
+const oneNodeCount = 'one number, such as nodes: 2; a range of nodes is not supported by this version';
+const cpuCount = 'a number from 0.01 to 4096';
+
+const resourcesShape = {
+  nodes: z
+    .int({ error: ({ input }) => (isMapping(input) ? oneNodeCount : nodeCount) })
+    .min(1, { error: nodeCount })
+    .max(1024, { error: nodeCount })
+    .optional()
+    .describe('How many nodes the job runs on at the same time.')
+    .meta({ default: defaults.nodes }),
+  gpus: wholeNumber(0, 64).optional().describe('GPUs on each node.').meta({ default: defaults.gpus }),
+  gpu_type: z
+    .union([gpuModel, z.array(gpuModel).min(1, { error: 'at least one GPU model' })], { error: gpuModelForm })
+    .optional()
+    .describe('GPU models that will do, one or a list. Left out: every model.'),
+  gpu_memory_mb: memoryMb().optional().describe('Memory each GPU has at least, in MB of 1,048,576 bytes.'),
+  cpus: z
+    .number({ error: cpuCount })
+    .min(0.01, { error: cpuCount })
+    .max(4096, { error: cpuCount })
+    .optional()
+    .describe('Logical CPUs on each node; may be a fraction.'),
+  memory_mb: memoryMb().optional().describe('Memory on each node, in MB of 1,048,576 bytes.'),
+  shm_mb: memoryMb()
+    .optional()
+    .describe('Size of /dev/shm in each container, in MB. PyTorch data loaders need more than the usual 64.'),
+};
+
+const backoffShape = {
+  initial: duration(0, dayMs)
+    .optional()
+    .describe('Wait before the second attempt; doubles with each further one.')
+    .meta({ default: formatDuration(defaults.backoffInitialMs) }),
+  max: duration(0, dayMs)
+    .optional()
+    .describe('Longest wait between two attempts.')
+    .meta({ default: formatDuration(defaults.backoffMaxMs) }),
+};
+
+const retryShape = {
+  max_attempts: wholeNumber(1, 100).describe('Attempts in all, the first included; 1 means no retry.'),
+  backoff: z
+    .strictObject(backoffShape, { error: 'a mapping such as {initial: 2s, max: 60s}' })
+    .optional()
+    .describe('How long to wait before the next attempt.'),
+  on: z
+    .array(retryableCause, { error: 'a list of causes, such as [node_lost, nccl_timeout]' })
+    .optional()
+    .describe('Causes to retry on. Left out: those that lie outside the program, such as a lost node.')
+    .meta({ default: [...defaults.retryOn] }),
+};
+
+const checkpointShape = {
+  dir: absolutePath('/checkpoints/llama')
+    .optional()
+    .describe('Directory the job saves to, as the job sees it. Left out: the job gets no MUSTER_CHECKPOINT_DIR.'),
+  keep_last: wholeNumber(1, 1000).optional().describe('How many checkpoints to keep. Left out: all.'),
+};
+
+const commandForm = 'a list such as [torchrun, train.py], or text for the shell';
+
+const jobShape = {
+  name: label('a name').optional().describe("Shown in lists. Left out: the program's name."),
+  project: label('a project name').optional().describe('Who pays.').meta({ default: defaults.project }),
+  image: patterned(imagePattern, 'an image such as nvcr.io/nvidia/pytorch:24.01-py3')
+    .max(512, { error: 'an image reference of at most 512 characters' })
+    .optional()
+    .describe('Container image. Left out: the job runs as a process on the node.'),
+  command: z
+    .union([argument().regex(/\S/, { error: commandForm }), z.array(writtenText)], { error: commandForm })
+    .optional()
+    .describe('What runs, once per node. A list is run as it is; plain text goes to /bin/sh -c.'),
+  args: z
+    .array(writtenText, { error: 'a list such as [--config=config.yaml]' })
+    .optional()
+    .describe('Added to the command. For a command given as text they are "$@" of the shell.'),
+  env: z
+    .record(
+      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}$/, {
+        error: 'a variable name: letters, digits and "_", not starting with a digit',
+      }),
+      writtenText,
+      { error: 'a mapping such as {WANDB_PROJECT: demo}' },
+    )
+    .optional()
+    .describe('Environment variables. They win over the ones Muster sets.'),
+  workdir: absolutePath('/workspace')
+    .optional()
+    .describe('Working directory. Left out: a fresh one for each task, or what the image says.'),
+  resources: z
+    .strictObject(resourcesShape, { error: 'a mapping such as {nodes: 2, gpus: 4}' })
+    .optional()
+    .describe('What the job needs.'),
+  volumes: z
+    .array(
+      patterned(volumePattern, 'two absolute paths, such as /data:/data or /data:/data:ro').refine(
+        (text) => parseVolume(text) !== null,
+        { error: 'two absolute paths without ".." parts, the second not "/", such as /data:/data:ro' },
+      ),
+      { error: 'a list such as [/data:/data:ro]' },
+    )
+    .optional()
+    .describe(
+      'Directories of the node that the container sees: /on/node:/in/container, then :ro for read only.',
+    ),
+  priority: wholeNumber(0, 100)
+    .optional()
+    .describe('0 to 100; higher starts first.')
+    .meta({ default: defaults.priority }),
+  preemptible: z
+    .boolean({ error: 'true or false' })
+    .optional()
+    .describe('Whether a job of higher priority may send this one back to the queue.')
+    .meta({ default: defaults.preemptible }),
+  max_runtime: duration(secondMs, 365 * dayMs)
+    .optional()
+    .describe('Longest time one attempt may run, such as 24h.'),
+  stop_grace: duration(0, hourMs)
+    .optional()
+    .describe('Time from SIGTERM to SIGKILL, for a last checkpoint.')
+    .meta({ default: formatDuration(defaults.stopGraceMs) }),
+  retry: z
+    .strictObject(retryShape, { error: 'a mapping such as {max_attempts: 3}' })
+    .optional()
+    .describe('What happens when an attempt fails. Left out: the job fails.'),
+  checkpoint: z
+    .strictObject(checkpointShape, { error: 'a mapping such as {dir: /checkpoints/llama, keep_last: 3}' })
+    .optional()
+    .describe('Where the job saves its progress.'),
+  after: z
+    .array(patterned(/^job_[0-9a-hjkmnp-tv-z]{12}$/, 'a job id, as muster submit prints it'), {
+      error: 'a list of job ids, such as [job_0123456789ab]',
+    })
+    .max(100, { error: 'at most 100 jobs' })
+    .optional()
+    .describe('Jobs that have to succeed before this one starts.'),
+  labels: z
+    .record(
+      z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/, {
+        error: 'a label name: 1 to 63 letters, digits, ".", "_", "/" or "-"',
+      }),
+      z.union([patterned(/^\P{Cc}{0,256}$/u, labelText), z.number(), z.boolean()], { error: labelText }),
+      { error: 'a mapping such as {type: training}' },
+    )
+    .optional()
+    .describe('Your own words to find the job by.'),
+};
+
+export const jobSpecSchema = z
+  .strictObject(jobShape, { error: 'a mapping of job settings, such as command: [torchrun, train.py]' })
+  .describe('A Muster job.');
+
+/** The known keys of each mapping, by the mapping's path. */
+export const specKeys: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    '': jobShape,
+    resources: resourcesShape,
+    retry: retryShape,
+    'retry.backoff': backoffShape,
+    checkpoint: checkpointShape,
+  }).map(([path, shape]) => [path, Object.keys(shape)]),
+);

@@ -1,0 +1,88 @@
+import { spawnSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { parseJobSpec } from './parse.ts';
+import { decodeJobSpec, encodeJobSpec, jobSpecDigest, jobSpecToFile } from './serialize.ts';
+import type { JobSpec } from './types.ts';
+
+function specOf(text: string): JobSpec {
+  const result = parseJobSpec(text);
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.spec;
+}
+
+test('the file shape says what is in force and leaves out what is not set', () => {
+  expect(
+    jobSpecToFile(specOf('command: [a]\nmax_runtime: 90s\nretry: {max_attempts: 2, on: [hung]}')),
+  ).toEqual({
+    name: 'a',
+    project: 'default',
+    command: ['a'],
+    resources: { nodes: 1, gpus: 0 },
+    priority: 50,
+    preemptible: false,
+    max_runtime: '90s',
+    stop_grace: '1m',
+    retry: { max_attempts: 2, backoff: { initial: '2s', max: '1m' }, on: ['hung'] },
+  });
+});
+
+test('what was encoded is decoded', () => {
+  const spec = specOf(
+    'image: a\ncommand: x "$@"\nargs: [1]\nenv: {B: b, A: a}\nvolumes: [/a:/b:ro]\ncheckpoint: {keep_last: 1}\nworkdir: /w',
+  );
+  expect(decodeJobSpec(encodeJobSpec(spec))).toEqual(spec);
+});
+
+test.each(['', '[]', '3', 'null', '{"stop_grace":"x"}', '{"volumes":["x"]}'])('%j is not decoded', (json) => {
+  expect(() => decodeJobSpec(json)).toThrow(/JSON|not a checked job spec/);
+});
+
+test('the digest is that of the meaning, not of the writing', () => {
+  const digest = jobSpecDigest(specOf('command: [a, b]\nenv: {A: 1, B: 2}\nmax_runtime: 1h'));
+  expect(digest).toMatch(/^[0-9a-f]{64}$/);
+  for (const same of [
+    '{"max_runtime": 3600, "env": {"B": "2", "A": "1"}, "command": ["a", "b"]}',
+    'name: a\ncommand: [a, b]\nenv: {B: 2, A: 1}\nmax_runtime: 60m\nresources: {nodes: 1}\npriority: 50',
+  ]) {
+    expect(jobSpecDigest(specOf(same))).toBe(digest);
+  }
+  for (const other of [
+    'command: [b, a]\nenv: {A: 1, B: 2}\nmax_runtime: 1h',
+    'command: [a, b]\nenv: {A: 1, B: 3}\nmax_runtime: 1h',
+    'command: [a, b]\nenv: {A: 1, B: 2}',
+    'command: [a]\nargs: [b]\nenv: {A: 1, B: 2}\nmax_runtime: 1h',
+  ]) {
+    expect(jobSpecDigest(specOf(other))).not.toBe(digest);
+  }
+});
+
+test('the digest of a stored spec does not change from version to version', () => {
+  expect(jobSpecDigest(specOf('command: [python, train.py]'))).toBe(
+    '5c01952c8f6968518895c447dc4c8797c4c07da304c8cfda4b67f8c99eafd2e4',
+  );
+});
+
+test('reading a checked spec loads neither zod nor yaml: the agent has no memory to spare for them', () => {
+  const program = `
+    import { registerHooks } from 'node:module';
+    const seen = [];
+    registerHooks({ resolve(name, context, next) { seen.push(name); return next(name, context); } });
+    await import(process.argv[1]);
+    console.log(JSON.stringify(seen));
+  `;
+  const loadedBy = (file: string): readonly string[] => {
+    const url = new URL(file, import.meta.url).href;
+    const child = spawnSync(process.execPath, ['--input-type=module', '-e', program, url], {
+      encoding: 'utf8',
+    });
+    return JSON.parse(child.stdout) as string[];
+  };
+  for (const lean of ['./serialize.ts', './causes.ts', './types.ts']) {
+    const names = loadedBy(lean);
+    expect(names[0]).toContain('/spec/');
+    expect(names.filter((name) => !name.startsWith('.') && !name.includes(':'))).toEqual([]);
+  }
+  expect(loadedBy('./resolve.ts')).toContain('zod');
+  expect(loadedBy('./resolve.ts')).not.toContain('yaml');
+  expect(loadedBy('./index.ts')).toEqual(expect.arrayContaining(['zod', 'yaml']));
+});

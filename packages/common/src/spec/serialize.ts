@@ -1,0 +1,77 @@
+/**
+ * `JobSpec` back into the shape of the job file: what `-o json` prints, what the store keeps, what travels to agents,
+ * and what a user can submit again. No zod in here: the agent reads specs with `decodeJobSpec`.
+ */
+import { createHash } from 'node:crypto';
+import { formatDuration } from './duration.ts';
+import { normalizeJobSpec } from './normalize.ts';
+import { isMapping } from './path.ts';
+import type { JobSpec, JobSpecFile } from './types.ts';
+import { formatVolume } from './volume.ts';
+
+/**
+ * The canonical file shape: one spec has exactly one. What is in force is written out, defaults included; what is not
+ * set is left out. A setting added in a later version has to be left out while it has its default, or the digest of
+ * every stored spec would change with an upgrade.
+ */
+export function jobSpecToFile(spec: JobSpec): JobSpecFile {
+  const { resources, retry, checkpoint } = spec;
+  return {
+    name: spec.name,
+    project: spec.project,
+    ...(spec.image !== null && { image: spec.image }),
+    ...(spec.command.length > 0 && { command: [...spec.command] }),
+    ...(spec.args.length > 0 && { args: [...spec.args] }),
+    ...(Object.keys(spec.env).length > 0 && { env: { ...spec.env } }),
+    ...(spec.workdir !== null && { workdir: spec.workdir }),
+    resources: {
+      nodes: resources.nodes,
+      gpus: resources.gpus,
+      ...(resources.gpuType.length > 0 && { gpu_type: [...resources.gpuType] }),
+      ...(resources.gpuMemoryMb !== null && { gpu_memory_mb: resources.gpuMemoryMb }),
+      ...(resources.cpus !== null && { cpus: resources.cpus }),
+      ...(resources.memoryMb !== null && { memory_mb: resources.memoryMb }),
+      ...(resources.shmMb !== null && { shm_mb: resources.shmMb }),
+    },
+    ...(spec.volumes.length > 0 && { volumes: spec.volumes.map(formatVolume) }),
+    priority: spec.priority,
+    preemptible: spec.preemptible,
+    ...(spec.maxRuntimeMs !== null && { max_runtime: formatDuration(spec.maxRuntimeMs) }),
+    stop_grace: formatDuration(spec.stopGraceMs),
+    retry: {
+      max_attempts: retry.maxAttempts,
+      backoff: { initial: formatDuration(retry.backoff.initialMs), max: formatDuration(retry.backoff.maxMs) },
+      on: [...retry.on],
+    },
+    ...((checkpoint.dir !== null || checkpoint.keepLast !== null) && {
+      checkpoint: {
+        ...(checkpoint.dir !== null && { dir: checkpoint.dir }),
+        ...(checkpoint.keepLast !== null && { keep_last: checkpoint.keepLast }),
+      },
+    }),
+    ...(spec.after.length > 0 && { after: [...spec.after] }),
+    ...(Object.keys(spec.labels).length > 0 && { labels: { ...spec.labels } }),
+  };
+}
+
+/** The canonical file shape as JSON text with sorted keys: equal specs give equal bytes. */
+export function encodeJobSpec(spec: JobSpec): string {
+  return JSON.stringify(jobSpecToFile(spec), (_key, value: unknown) =>
+    isMapping(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+  );
+}
+
+/**
+ * Reads what `encodeJobSpec` wrote, without checking it again: for text from our own store or coordinator only.
+ * @throws {SyntaxError | TypeError} for text that is not such a spec
+ */
+export function decodeJobSpec(json: string): JobSpec {
+  const value: unknown = JSON.parse(json);
+  if (!isMapping(value)) throw new TypeError('not a checked job spec: no mapping');
+  return normalizeJobSpec(value);
+}
+
+/** SHA-256 (hex) over the canonical form: two submits with one request id are the same if their digests are. */
+export function jobSpecDigest(spec: JobSpec): string {
+  return createHash('sha256').update(encodeJobSpec(spec)).digest('hex');
+}

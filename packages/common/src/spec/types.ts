@@ -1,0 +1,96 @@
+/** The shapes of a job spec. Importing this file costs nothing at run time: types only, zod stays out. */
+import type * as z from 'zod';
+import type { BackoffPolicy } from '../retry.ts';
+import type { RetryableCause } from './causes.ts';
+import type { jobSpecSchema } from './schema.ts';
+
+/** A job spec as users write it: snake_case keys, durations as `90s`, volumes as `/data:/data:ro`. */
+export type JobSpecFile = z.input<typeof jobSpecSchema>;
+
+/** A bind mount of a container; both paths absolute. */
+export interface Volume {
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+export interface JobResources {
+  /** 1..1024 */
+  readonly nodes: number;
+  /** GPUs on each node, 0..64. */
+  readonly gpus: number;
+  /** Any of these models will do; empty: every model. */
+  readonly gpuType: readonly string[];
+  /** MiB per GPU at least. null: any. */
+  readonly gpuMemoryMb: number | null;
+  /** Logical CPUs per node, may be a fraction. null: no request and no limit. */
+  readonly cpus: number | null;
+  /** MiB per node. null: no request and no limit. */
+  readonly memoryMb: number | null;
+  /** MiB of /dev/shm per container. null: the engine's default. */
+  readonly shmMb: number | null;
+}
+
+export interface JobRetry {
+  /** 1..100; 1 means no retry. */
+  readonly maxAttempts: number;
+  readonly backoff: BackoffPolicy;
+  readonly on: readonly RetryableCause[];
+}
+
+export interface JobCheckpoint {
+  /** Absolute path, MUSTER_CHECKPOINT_DIR of the job. null: not set. */
+  readonly dir: string | null;
+  /** How many to keep. null: all. */
+  readonly keepLast: number | null;
+}
+
+/** A job spec checked and complete: what coordinator, scheduler and agent work with. Immutable once submitted. */
+export interface JobSpec {
+  /** DNS label. */
+  readonly name: string;
+  readonly project: string;
+  /** null: run as a process on the node. */
+  readonly image: string | null;
+  /** argv; what runs is `[...command, ...args]`. Empty, and then without args: the image's own entrypoint. */
+  readonly command: readonly string[];
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Absolute. null: the task's own fresh directory (process) or the image's (container). */
+  readonly workdir: string | null;
+  readonly resources: JobResources;
+  readonly volumes: readonly Volume[];
+  /** 0..100, higher runs first. */
+  readonly priority: number;
+  readonly preemptible: boolean;
+  /** Of one attempt. null: no limit. */
+  readonly maxRuntimeMs: number | null;
+  /** From SIGTERM to SIGKILL. */
+  readonly stopGraceMs: number;
+  readonly retry: JobRetry;
+  readonly checkpoint: JobCheckpoint;
+  /** Job ids that have to succeed first. */
+  readonly after: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** One thing wrong with a spec, in words for the person who wrote it. */
+export interface SpecProblem {
+  /** Where in the spec: `resources.gpus`, `volumes[0]`, `env["1X"]`; empty for the whole. */
+  readonly path: string;
+  /** 1-based place in the file; null when the value came from a flag or an API call. */
+  readonly line: number | null;
+  readonly column: number | null;
+  /** The flag to blame, such as `--nodes`; null when it was none. */
+  readonly flag: string | null;
+  /** What is wrong: `unknown key`, `got "high"`. Never empty. */
+  readonly message: string;
+  /** What was expected, or what to do instead. */
+  readonly expected: string | null;
+  /** A likely right key or value, as one would write it. */
+  readonly suggestion: string | null;
+}
+
+export type SpecResult =
+  | { readonly ok: true; readonly spec: JobSpec }
+  | { readonly ok: false; readonly problems: readonly SpecProblem[] };

@@ -1,0 +1,20 @@
+/** The states of DESIGN's words. Their machine is drawn and guarded in the coordinator's `lifecycle/transition.ts`. */
+
+export const jobStates = ['queued', 'starting', 'running', 'stopping', 'succeeded', 'failed', 'cancelled'] as const;
+export type JobStateKind = (typeof jobStates)[number];
+
+export const terminalJobStates = ['succeeded', 'failed', 'cancelled'] as const;
+export type TerminalJobState = (typeof terminalJobStates)[number];
+
+export function isTerminal(state: JobStateKind): state is TerminalJobState {
+  return (terminalJobStates as readonly string[]).includes(state);
+}
+
+export const attemptStates = ['allocated', 'claimed', 'running', 'ended'] as const;
+export type AttemptStateKind = (typeof attemptStates)[number];
+
+export const taskStates = ['assigned', 'claimed', 'running', 'ended'] as const;
+export type TaskStateKind = (typeof taskStates)[number];
+
+export const nodeStates = ['online', 'silent'] as const;
+export type NodeStateKind = (typeof nodeStates)[number];

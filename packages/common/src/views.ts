@@ -1,0 +1,172 @@
+/**
+ * What the API shows of the cluster: the messages of proto/muster/v1/types.proto in domain words. `wire/` maps them.
+ * `-o json` prints these. Absent is null; times are epoch milliseconds.
+ */
+import type { TaskRef } from './ids.ts';
+import type { CauseKind } from './spec/causes.ts';
+import type { AttemptStateKind, JobStateKind, NodeStateKind, TaskStateKind } from './states.ts';
+
+/** Why something ended. */
+export interface Cause {
+  readonly kind: CauseKind;
+  /** One sentence for people, naming rank and node. */
+  readonly message: string;
+  readonly nodeRank: number | null;
+  readonly node: string | null;
+}
+
+/** How a task ended. */
+export interface TaskEnd {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly oomKilled: boolean;
+  readonly finishedAtMs: number | null;
+  /** The processes are gone and nobody kept the status. */
+  readonly statusLost: boolean;
+  /** Set when the task could not be started: nothing ran. */
+  readonly startError: Cause | null;
+  /** Bytes of output in all. */
+  readonly logBytes: number;
+}
+
+export interface TaskView {
+  readonly nodeRank: number;
+  readonly node: string;
+  readonly gpuUuids: readonly string[];
+  readonly state: TaskStateKind;
+  readonly exit: TaskEnd | null;
+}
+
+export interface AttemptView {
+  readonly number: number;
+  readonly state: AttemptStateKind;
+  readonly tasks: readonly TaskView[];
+  readonly cause: Cause | null;
+  readonly allocatedAtMs: number;
+  readonly runningAtMs: number | null;
+  readonly endedAtMs: number | null;
+  readonly masterAddr: string | null;
+  readonly masterPort: number | null;
+}
+
+export const pendingKinds = [
+  'scheduling',
+  'no_nodes',
+  'never_fits',
+  'no_gpus_free',
+  'no_cpus_free',
+  'no_memory_free',
+  'reserved',
+  'dependency',
+  'dependency_failed',
+  'backoff',
+] as const;
+export type PendingKind = (typeof pendingKinds)[number];
+
+/** Why a queued job is not running, as data. */
+export interface PendingReason {
+  readonly kind: PendingKind;
+  readonly message: string;
+  /** What would have to change; null when nothing but time. */
+  readonly remedy: string | null;
+}
+
+export interface JobView {
+  readonly id: string;
+  readonly name: string;
+  readonly project: string;
+  readonly state: JobStateKind;
+  /** The spec in the shape of the job file. */
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly submittedAtMs: number;
+  readonly endedAtMs: number | null;
+  readonly pending: PendingReason | null;
+  readonly cause: Cause | null;
+  readonly attempts: readonly AttemptView[];
+  readonly array: { readonly id: string; readonly index: number; readonly size: number } | null;
+  readonly requeuedFrom: string | null;
+  readonly submitSeq: number;
+}
+
+export interface Gpu {
+  readonly uuid: string;
+  readonly model: string;
+  /** MiB; null: unknown. */
+  readonly memoryMb: number | null;
+  readonly simulated: boolean;
+}
+
+/** What a node has, as its agent reports it. */
+export interface NodeInventory {
+  readonly gpus: readonly Gpu[];
+  /** Logical CPUs. */
+  readonly cpus: number;
+  readonly memoryMb: number;
+  /** Addresses other nodes may reach this one at, best first. */
+  readonly addresses: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+  /** Ways to run a task here: `process`, `docker`. */
+  readonly drivers: readonly string[];
+}
+
+export interface NodeView {
+  readonly name: string;
+  readonly state: NodeStateKind;
+  readonly inventory: NodeInventory;
+  readonly agentVersion: string;
+  readonly joinedAtMs: number;
+  /** null: not heard of since the coordinator started. */
+  readonly silentForMs: number | null;
+  readonly gpuUses: readonly { readonly uuid: string; readonly jobId: string; readonly attempt: number }[];
+  readonly cpusUsed: number;
+  readonly memoryUsedMb: number;
+}
+
+export interface EventView {
+  /** Position in the cluster's log; cursor of every watch. */
+  readonly seq: number;
+  readonly id: string;
+  readonly kind: string;
+  readonly subject: string;
+  readonly subjectSeq: number;
+  readonly timeMs: number;
+  /** The CloudEvents 1.0 envelope. */
+  readonly cloudEvent: Readonly<Record<string, unknown>>;
+}
+
+export interface LogPiece {
+  readonly attempt: number;
+  readonly nodeRank: number;
+  readonly offset: number;
+  readonly data: Uint8Array;
+  /** This rank's output is complete. */
+  readonly complete: boolean;
+}
+
+export interface ExplainView {
+  readonly job: JobView;
+  readonly summary: string;
+  readonly details: readonly string[];
+  readonly nextSteps: readonly string[];
+}
+
+export interface ClusterView {
+  readonly id: string;
+  readonly version: string;
+  readonly lastEventSeq: number;
+  readonly nodesOnline: number;
+  readonly nodesTotal: number;
+  readonly jobsQueued: number;
+  readonly jobsActive: number;
+}
+
+/** What an agent knows of one of its tasks. */
+export interface TaskReport {
+  readonly task: TaskRef;
+  readonly state: TaskStateKind;
+  readonly exit: TaskEnd | null;
+  /** Wall clock, for display. */
+  readonly startedAtMs: number | null;
+  /** By the node's own monotonic clock, which time limits count in; null when it does not run. */
+  readonly runningForMs: number | null;
+}

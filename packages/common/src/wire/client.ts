@@ -1,0 +1,190 @@
+/** The public API as a typed client in domain words; what the CLI, and anyone else in TypeScript, uses. */
+import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
+import type { MethodDefinition } from '@grpc/proto-loader';
+import { MusterError } from '../errors.ts';
+import type { Event__Output } from '../gen/muster/v1/Event.ts';
+import type { LogPiece__Output } from '../gen/muster/v1/LogPiece.ts';
+import type { MusterDefinition } from '../gen/muster/v1/Muster.ts';
+import type { ReadLogsRequest } from '../gen/muster/v1/ReadLogsRequest.ts';
+import type { WatchEventsRequest } from '../gen/muster/v1/WatchEventsRequest.ts';
+import type { JobStateKind } from '../states.ts';
+import type { ClusterView, EventView, ExplainView, JobView, LogPiece, NodeView, PendingReason } from '../views.ts';
+import {
+  clusterFromWire,
+  eventFromWire,
+  jobFromWire,
+  jobStateWire,
+  nodeFromWire,
+  pendingFromWire,
+} from './codec.ts';
+import { musterService } from './service.ts';
+import { fromServiceError } from './status.ts';
+
+/** For calls that answer at once; a coordinator that needs longer is in trouble and the user should hear of it. */
+const callTimeoutMs = 10_000;
+
+export interface ConnectOptions {
+  /** `host:port`. */
+  readonly address: string;
+  readonly token: string;
+}
+
+export interface SubmitResult {
+  readonly jobIds: readonly string[];
+  readonly arrayId: string | null;
+  readonly repeatedRequest: boolean;
+  /** Dry run: why it would wait; null when it would start now. */
+  readonly wouldWait: PendingReason | null;
+}
+
+export interface JobFilter {
+  readonly states?: readonly JobStateKind[];
+  readonly arrayId?: string;
+  readonly name?: string;
+  /** 1..1000, default 100. */
+  readonly limit?: number;
+  readonly beforeSubmitSeq?: number;
+}
+
+export interface LogRequest {
+  readonly jobId: string;
+  /** Default: the newest; when following, later ones too. */
+  readonly attempt?: number;
+  readonly nodeRank?: number;
+  readonly follow?: boolean;
+  readonly tailLines?: number;
+}
+
+/** Every method throws MusterError. Streams end when their AbortSignal fires. */
+export interface MusterApi {
+  submit(request: { specJson: string; requestId: string; arraySize?: number; dryRun?: boolean }): Promise<SubmitResult>;
+  getJob(jobId: string): Promise<JobView>;
+  listJobs(filter?: JobFilter): Promise<{ jobs: readonly JobView[]; more: boolean }>;
+  stopJobs(ids: readonly string[], reason?: string): Promise<readonly JobView[]>;
+  requeueJob(jobId: string, requestId: string): Promise<{ jobId: string; newJob: boolean }>;
+  explainJob(jobId: string): Promise<ExplainView>;
+  readLogs(request: LogRequest, abort?: AbortSignal): AsyncIterable<LogPiece>;
+  watchEvents(
+    request: { sinceSeq?: number; follow?: boolean; subject?: string },
+    abort?: AbortSignal,
+  ): AsyncIterable<EventView>;
+  listNodes(): Promise<readonly NodeView[]>;
+  getNode(name: string): Promise<NodeView>;
+  createJoinToken(nodeName: string): Promise<{ token: string; expiresAtMs: number }>;
+  getCluster(): Promise<ClusterView>;
+  close(): void;
+}
+
+/** Metadata that carries a bearer token; a client may only send it to loopback or over TLS. */
+export function bearer(token: string): Metadata {
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${token}`);
+  return metadata;
+}
+
+/** Calls with one request and one answer, by the generated definition of the service. */
+type UnaryName = {
+  [K in keyof MusterDefinition]: K extends 'ReadLogs' | 'WatchEvents' | symbol | number ? never : K;
+}[keyof MusterDefinition] &
+  string;
+type RequestOf<K extends UnaryName> =
+  MusterDefinition[K] extends MethodDefinition<infer Request, infer _R, infer _RO, infer _O> ? Request : never;
+type ResponseOf<K extends UnaryName> =
+  MusterDefinition[K] extends MethodDefinition<infer _Q, infer _R, infer _QO, infer Response> ? Response : never;
+
+export function connectMuster(options: ConnectOptions): MusterApi {
+  const client = new Client(options.address, credentials.createInsecure(), {
+    'grpc.max_receive_message_length': 64 * 1024 * 1024,
+  });
+  const metadata = bearer(options.token);
+
+  function call<K extends UnaryName>(name: K, request: RequestOf<K>): Promise<ResponseOf<K>> {
+    const { path, requestSerialize, responseDeserialize } = musterService[name] as unknown as MethodDefinition<
+      RequestOf<K>,
+      never,
+      never,
+      ResponseOf<K>
+    >;
+    const callOptions = { deadline: Date.now() + callTimeoutMs };
+    return new Promise((resolve, reject) => {
+      client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, callOptions, (error, answer) => {
+        if (error !== null || answer === undefined) reject(describe(error, options.address));
+        else resolve(answer);
+      });
+    });
+  }
+
+  function openStream<Request, Response>(
+    definition: MethodDefinition<Request, never, never, Response>,
+    request: Request,
+  ): ClientReadableStream<Response> {
+    const { path, requestSerialize, responseDeserialize } = definition;
+    return client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, metadata);
+  }
+
+  async function* stream<Wired, Out>(
+    open: () => AsyncIterable<Wired> & { cancel(): void },
+    decode: (wired: Wired) => Out,
+    abort: AbortSignal | undefined,
+  ): AsyncGenerator<Out> {
+    const source = open();
+    const cancel = () => source.cancel();
+    abort?.addEventListener('abort', cancel, { once: true });
+    try {
+      for await (const wired of source) yield decode(wired);
+    } catch (error) {
+      if (abort?.aborted !== true) throw describe(error as ServiceError, options.address);
+    } finally {
+      abort?.removeEventListener('abort', cancel);
+      source.cancel();
+    }
+  }
+
+  const readLogs = musterService.ReadLogs as unknown as MethodDefinition<ReadLogsRequest, never, never, LogPiece__Output>;
+  const watchEvents = musterService.WatchEvents as unknown as MethodDefinition<WatchEventsRequest, never, never, Event__Output>;
+
+  return {
+    async submit(request) {
+      const answer = await call('Submit', { arraySize: 0, dryRun: false, ...request });
+      return {
+        jobIds: answer.jobIds,
+        arrayId: answer.arrayId || null,
+        repeatedRequest: answer.repeatedRequest,
+        wouldWait: answer.wouldWait === null ? null : pendingFromWire(answer.wouldWait),
+      };
+    },
+    getJob: async (jobId) => jobFromWire(await call('GetJob', { jobId })),
+    async listJobs(filter = {}) {
+      const { states = [], ...rest } = filter;
+      const answer = await call('ListJobs', { ...rest, states: states.map(jobStateWire.toWire) });
+      return { jobs: answer.jobs.map(jobFromWire), more: answer.more };
+    },
+    stopJobs: async (ids, reason = '') =>
+      (await call('StopJobs', { ids: [...ids], reason })).jobs.map(jobFromWire),
+    requeueJob: (jobId, requestId) => call('RequeueJob', { jobId, requestId }),
+    async explainJob(jobId) {
+      const answer = await call('ExplainJob', { jobId });
+      if (answer.job === null) throw new MusterError('internal', 'the coordinator answered without the job');
+      return { ...answer, job: jobFromWire(answer.job) };
+    },
+    readLogs: (request, abort) =>
+      stream<LogPiece__Output, LogPiece>(() => openStream(readLogs, request), (piece) => piece, abort),
+    watchEvents: (request, abort) =>
+      stream<Event__Output, EventView>(() => openStream(watchEvents, request), eventFromWire, abort),
+    listNodes: async () => (await call('ListNodes', {})).nodes.map(nodeFromWire),
+    getNode: async (name) => nodeFromWire(await call('GetNode', { name })),
+    createJoinToken: (nodeName) => call('CreateJoinToken', { nodeName }),
+    getCluster: async () => clusterFromWire(await call('GetCluster', {})),
+    close: () => client.close(),
+  };
+}
+
+/** An unreachable coordinator is the commonest failure of all; gRPC's own words for it help nobody. */
+function describe(error: ServiceError | null, address: string): MusterError {
+  if (error === null) return new MusterError('internal', 'the coordinator answered with nothing');
+  const known = fromServiceError(error);
+  if (known.code === 'unavailable' && /ECONNREFUSED|No connection established|ENOTFOUND/.test(known.message)) {
+    return new MusterError('unavailable', `no coordinator answers at ${address}`, { cause: error });
+  }
+  return known;
+}

@@ -1,0 +1,278 @@
+/**
+ * Wire messages ↔ domain words. The wire stops here: enum names become string unions, zero and empty become null where
+ * they mean "absent", and values a newer peer may send are tolerated on reading.
+ */
+import type { Attempt, Attempt__Output } from '../gen/muster/v1/Attempt.ts';
+import type { Cause as WireCause, Cause__Output } from '../gen/muster/v1/Cause.ts';
+import type { Cluster__Output } from '../gen/muster/v1/Cluster.ts';
+import type { Event as WireEvent, Event__Output } from '../gen/muster/v1/Event.ts';
+import type { Job, Job__Output } from '../gen/muster/v1/Job.ts';
+import type { Node as WireNode, Node__Output } from '../gen/muster/v1/Node.ts';
+import type { NodeInventory as WireInventory, NodeInventory__Output } from '../gen/muster/v1/NodeInventory.ts';
+import type { PendingReason as WirePending, PendingReason__Output } from '../gen/muster/v1/PendingReason.ts';
+import type { TaskExit as WireTaskExit, TaskExit__Output } from '../gen/muster/v1/TaskExit.ts';
+import type { TaskRef as WireTaskRef, TaskRef__Output } from '../gen/muster/v1/TaskRef.ts';
+import type { TaskReport as WireTaskReport, TaskReport__Output } from '../gen/muster/v1/TaskReport.ts';
+import { isJobId, type TaskRef } from '../ids.ts';
+import { causeKinds } from '../spec/causes.ts';
+import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
+import {
+  type AttemptView,
+  type Cause,
+  type ClusterView,
+  type EventView,
+  type JobView,
+  type NodeInventory,
+  type NodeView,
+  type PendingReason,
+  pendingKinds,
+  type TaskEnd,
+  type TaskReport,
+} from '../views.ts';
+
+/** `'running'` → `'TASK_STATE_RUNNING'`, and back. Unknown values on reading become the fallback. */
+function enumMapping<K extends string, P extends string>(prefix: P, kinds: readonly K[], fallback: K) {
+  const toKind = new Map<string, K>(kinds.map((kind) => [`${prefix}${kind.toUpperCase()}`, kind]));
+  return {
+    toWire: (kind: K) => `${prefix}${kind.toUpperCase()}` as `${P}${Uppercase<K>}`,
+    fromWire: (name: string): K => toKind.get(name) ?? fallback,
+  };
+}
+
+export const jobStateWire = enumMapping('JOB_STATE_', jobStates, 'queued');
+const attemptStateWire = enumMapping('ATTEMPT_STATE_', attemptStates, 'allocated');
+const taskStateWire = enumMapping('TASK_STATE_', taskStates, 'assigned');
+const nodeStateWire = enumMapping('NODE_STATE_', nodeStates, 'silent');
+
+function known<K extends string>(kinds: readonly K[], text: string, fallback: K): K {
+  return kinds.find((kind) => kind === text) ?? fallback;
+}
+
+/** @returns null when the reference is missing or malformed; the message is then ignored. */
+export function taskRefFromWire(wire: TaskRef__Output | null): TaskRef | null {
+  if (wire === null || !isJobId(wire.jobId) || wire.attempt < 1) return null;
+  return { jobId: wire.jobId, attempt: wire.attempt, nodeRank: wire.nodeRank };
+}
+
+export function taskRefToWire(task: TaskRef): WireTaskRef {
+  return { jobId: task.jobId, attempt: task.attempt, nodeRank: task.nodeRank };
+}
+
+export function causeToWire(cause: Cause): WireCause {
+  return {
+    kind: cause.kind,
+    message: cause.message,
+    node: cause.node ?? '',
+    ...(cause.nodeRank === null ? {} : { nodeRank: cause.nodeRank }),
+  };
+}
+
+export function causeFromWire(wire: Cause__Output): Cause {
+  return {
+    kind: known(causeKinds, wire.kind, 'unknown'),
+    message: wire.message,
+    nodeRank: wire.nodeRank ?? null,
+    node: wire.node || null,
+  };
+}
+
+export function taskEndToWire(end: TaskEnd): WireTaskExit {
+  return {
+    ...(end.exitCode === null ? {} : { exitCode: end.exitCode }),
+    signal: end.signal ?? '',
+    oomKilled: end.oomKilled,
+    finishedAtMs: end.finishedAtMs ?? 0,
+    statusLost: end.statusLost,
+    startError: end.startError === null ? null : causeToWire(end.startError),
+    logBytes: end.logBytes,
+  };
+}
+
+export function taskEndFromWire(wire: TaskExit__Output): TaskEnd {
+  return {
+    exitCode: wire.exitCode ?? null,
+    signal: wire.signal || null,
+    oomKilled: wire.oomKilled,
+    finishedAtMs: wire.finishedAtMs || null,
+    statusLost: wire.statusLost,
+    startError: wire.startError === null ? null : causeFromWire(wire.startError),
+    logBytes: wire.logBytes,
+  };
+}
+
+export function taskReportToWire(report: TaskReport): WireTaskReport {
+  return {
+    task: taskRefToWire(report.task),
+    state: taskStateWire.toWire(report.state),
+    exit: report.exit === null ? null : taskEndToWire(report.exit),
+    startedAtMs: report.startedAtMs ?? 0,
+    runningForMs: report.runningForMs ?? 0,
+  };
+}
+
+export function taskReportFromWire(wire: TaskReport__Output): TaskReport | null {
+  const task = taskRefFromWire(wire.task);
+  if (task === null) return null;
+  return {
+    task,
+    state: taskStateWire.fromWire(wire.state),
+    exit: wire.exit === null ? null : taskEndFromWire(wire.exit),
+    startedAtMs: wire.startedAtMs || null,
+    runningForMs: wire.runningForMs || null,
+  };
+}
+
+export function inventoryToWire(inventory: NodeInventory): WireInventory {
+  return {
+    gpus: inventory.gpus.map((gpu) => ({ ...gpu, memoryMb: gpu.memoryMb ?? 0 })),
+    cpus: inventory.cpus,
+    memoryMb: inventory.memoryMb,
+    addresses: [...inventory.addresses],
+    labels: { ...inventory.labels },
+    drivers: [...inventory.drivers],
+  };
+}
+
+export function inventoryFromWire(wire: NodeInventory__Output | null): NodeInventory {
+  return {
+    gpus: (wire?.gpus ?? []).map((gpu) => ({
+      uuid: gpu.uuid,
+      model: gpu.model,
+      memoryMb: gpu.memoryMb || null,
+      simulated: gpu.simulated,
+    })),
+    cpus: wire?.cpus ?? 0,
+    memoryMb: wire?.memoryMb ?? 0,
+    addresses: wire?.addresses ?? [],
+    labels: wire?.labels ?? {},
+    drivers: wire?.drivers ?? [],
+  };
+}
+
+function attemptToWire(attempt: AttemptView): Attempt {
+  return {
+    number: attempt.number,
+    state: attemptStateWire.toWire(attempt.state),
+    tasks: attempt.tasks.map((task) => ({
+      nodeRank: task.nodeRank,
+      node: task.node,
+      gpuUuids: [...task.gpuUuids],
+      state: taskStateWire.toWire(task.state),
+      exit: task.exit === null ? null : taskEndToWire(task.exit),
+    })),
+    cause: attempt.cause === null ? null : causeToWire(attempt.cause),
+    allocatedAtMs: attempt.allocatedAtMs,
+    runningAtMs: attempt.runningAtMs ?? 0,
+    endedAtMs: attempt.endedAtMs ?? 0,
+    masterAddr: attempt.masterAddr ?? '',
+    masterPort: attempt.masterPort ?? 0,
+  };
+}
+
+function attemptFromWire(wire: Attempt__Output): AttemptView {
+  return {
+    number: wire.number,
+    state: attemptStateWire.fromWire(wire.state),
+    tasks: wire.tasks.map((task) => ({
+      nodeRank: task.nodeRank,
+      node: task.node,
+      gpuUuids: task.gpuUuids,
+      state: taskStateWire.fromWire(task.state),
+      exit: task.exit === null ? null : taskEndFromWire(task.exit),
+    })),
+    cause: wire.cause === null ? null : causeFromWire(wire.cause),
+    allocatedAtMs: wire.allocatedAtMs,
+    runningAtMs: wire.runningAtMs || null,
+    endedAtMs: wire.endedAtMs || null,
+    masterAddr: wire.masterAddr || null,
+    masterPort: wire.masterPort || null,
+  };
+}
+
+export function pendingToWire(pending: PendingReason): WirePending {
+  return { kind: pending.kind, message: pending.message, remedy: pending.remedy ?? '' };
+}
+
+export function pendingFromWire(wire: PendingReason__Output): PendingReason {
+  return { kind: known(pendingKinds, wire.kind, 'scheduling'), message: wire.message, remedy: wire.remedy || null };
+}
+
+export function jobToWire(job: JobView): Job {
+  return {
+    id: job.id,
+    name: job.name,
+    project: job.project,
+    state: jobStateWire.toWire(job.state),
+    specJson: JSON.stringify(job.spec),
+    submittedAtMs: job.submittedAtMs,
+    endedAtMs: job.endedAtMs ?? 0,
+    pending: job.pending === null ? null : pendingToWire(job.pending),
+    cause: job.cause === null ? null : causeToWire(job.cause),
+    attempts: job.attempts.map(attemptToWire),
+    arrayId: job.array?.id ?? '',
+    arrayIndex: job.array?.index ?? 0,
+    arraySize: job.array?.size ?? 0,
+    requeuedFrom: job.requeuedFrom ?? '',
+    submitSeq: job.submitSeq,
+  };
+}
+
+export function jobFromWire(wire: Job__Output): JobView {
+  return {
+    id: wire.id,
+    name: wire.name,
+    project: wire.project,
+    state: jobStateWire.fromWire(wire.state),
+    spec: JSON.parse(wire.specJson || '{}') as Record<string, unknown>,
+    submittedAtMs: wire.submittedAtMs,
+    endedAtMs: wire.endedAtMs || null,
+    pending: wire.pending === null ? null : pendingFromWire(wire.pending),
+    cause: wire.cause === null ? null : causeFromWire(wire.cause),
+    attempts: wire.attempts.map(attemptFromWire),
+    array: wire.arrayId === '' ? null : { id: wire.arrayId, index: wire.arrayIndex, size: wire.arraySize },
+    requeuedFrom: wire.requeuedFrom || null,
+    submitSeq: wire.submitSeq,
+  };
+}
+
+export function nodeToWire(node: NodeView): WireNode {
+  return {
+    name: node.name,
+    state: nodeStateWire.toWire(node.state),
+    inventory: inventoryToWire(node.inventory),
+    agentVersion: node.agentVersion,
+    joinedAtMs: node.joinedAtMs,
+    ...(node.silentForMs === null ? {} : { silentForMs: node.silentForMs }),
+    gpuUses: node.gpuUses.map((use) => ({ ...use })),
+    cpusUsed: node.cpusUsed,
+    memoryUsedMb: node.memoryUsedMb,
+  };
+}
+
+export function nodeFromWire(wire: Node__Output): NodeView {
+  return {
+    name: wire.name,
+    state: nodeStateWire.fromWire(wire.state),
+    inventory: inventoryFromWire(wire.inventory),
+    agentVersion: wire.agentVersion,
+    joinedAtMs: wire.joinedAtMs,
+    silentForMs: wire.silentForMs ?? null,
+    gpuUses: wire.gpuUses,
+    cpusUsed: wire.cpusUsed,
+    memoryUsedMb: wire.memoryUsedMb,
+  };
+}
+
+export function eventToWire(event: EventView): WireEvent {
+  const { cloudEvent, ...rest } = event;
+  return { ...rest, cloudEventJson: JSON.stringify(cloudEvent) };
+}
+
+export function eventFromWire(wire: Event__Output): EventView {
+  const { cloudEventJson, ...rest } = wire;
+  return { ...rest, cloudEvent: JSON.parse(cloudEventJson) as Record<string, unknown> };
+}
+
+export function clusterFromWire(wire: Cluster__Output): ClusterView {
+  return { ...wire };
+}

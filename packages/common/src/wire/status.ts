@@ -1,0 +1,63 @@
+/** MusterError ↔ gRPC status. */
+import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { type ErrorCode, MusterError, type SpecProblemView } from '../errors.ts';
+import type { SpecProblems__Output } from '../gen/muster/v1/SpecProblems.ts';
+import { decodeSpecProblems, encodeSpecProblems } from './service.ts';
+
+const statusOf: Readonly<Record<ErrorCode, status>> = {
+  invalid: status.INVALID_ARGUMENT,
+  not_found: status.NOT_FOUND,
+  already_exists: status.ALREADY_EXISTS,
+  failed_precondition: status.FAILED_PRECONDITION,
+  resource_exhausted: status.RESOURCE_EXHAUSTED,
+  unauthenticated: status.UNAUTHENTICATED,
+  permission_denied: status.PERMISSION_DENIED,
+  unavailable: status.UNAVAILABLE,
+  deadline_exceeded: status.DEADLINE_EXCEEDED,
+  internal: status.INTERNAL,
+};
+const codeOf = new Map<status, ErrorCode>(
+  (Object.entries(statusOf) as [ErrorCode, status][]).map(([code, grpcStatus]) => [grpcStatus, code]),
+);
+
+const problemsKey = 'muster-problems-bin';
+/** Metadata is limited to 8 KB on common proxies; a spec with more problems than fit says so in its message. */
+const problemBytesMax = 6_000;
+
+export function toServiceError(error: MusterError): Partial<ServiceError> {
+  const metadata = new Metadata();
+  if (error.problems.length > 0) {
+    let problems = error.problems;
+    let bytes = encodeProblems(problems);
+    while (bytes.length > problemBytesMax && problems.length > 1) {
+      problems = problems.slice(0, Math.ceil(problems.length / 2));
+      bytes = encodeProblems(problems);
+    }
+    metadata.set(problemsKey, bytes);
+  }
+  return { code: statusOf[error.code], details: error.message, metadata };
+}
+
+function encodeProblems(problems: readonly SpecProblemView[]): Buffer {
+  return encodeSpecProblems({
+    problems: problems.map((problem) => ({
+      ...problem,
+      expected: problem.expected ?? '',
+      suggestion: problem.suggestion ?? '',
+    })),
+  });
+}
+
+/** The remote error in our words. Unknown statuses become `internal`; cancellation by ourselves does not come here. */
+export function fromServiceError(error: ServiceError): MusterError {
+  const code = codeOf.get(error.code) ?? 'internal';
+  const [bytes] = error.metadata?.get(problemsKey) ?? [];
+  const decoded = Buffer.isBuffer(bytes) ? (decodeSpecProblems(bytes) as SpecProblems__Output) : null;
+  const problems = (decoded?.problems ?? []).map((problem) => ({
+    path: problem.path,
+    message: problem.message,
+    expected: problem.expected || null,
+    suggestion: problem.suggestion || null,
+  }));
+  return new MusterError(code, error.details || error.message, { cause: error, problems });
+}

@@ -1,0 +1,42 @@
+/**
+ * Tokens and who they stand for. A token is 32 random bytes; the store keeps its SHA-256 only, and looking a hash up
+ * tells an attacker nothing about how close a guess was.
+ */
+import { createHash } from 'node:crypto';
+import type { NodeName, RandomBytes } from '@muster/common/ids';
+import type { Credential } from '../store/store.ts';
+
+export type Identity =
+  | { readonly kind: 'admin' }
+  | { readonly kind: 'agent'; readonly node: NodeName }
+  | { readonly kind: 'join'; readonly node: NodeName };
+
+export const joinTokenLifetimeMs = 15 * 60_000;
+
+export function newToken(kind: Credential['kind'], random: RandomBytes): string {
+  return `muster_${kind}_${Buffer.from(random(32)).toString('base64url')}`;
+}
+
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+/**
+ * @param nowMs wall clock: lifetimes of credentials are the one decision made on it
+ * @returns null for a credential that is expired
+ */
+export function identityOf(credential: Credential, nowMs: number): Identity | null {
+  if (credential.expiresAtMs !== null && credential.expiresAtMs <= nowMs) return null;
+  switch (credential.kind) {
+    case 'admin':
+      return { kind: 'admin' };
+    case 'agent':
+      return { kind: 'agent', node: credential.subject as NodeName };
+    case 'join':
+      return { kind: 'join', node: credential.subject as NodeName };
+    default: {
+      const never: never = credential.kind;
+      return never;
+    }
+  }
+}

@@ -1,0 +1,89 @@
+/** Commands about jobs: plain functions on a draft. */
+import { MusterError } from '@muster/common/errors';
+import { type ArrayId, type JobId, newArrayId, newJobId, type RandomBytes } from '@muster/common/ids';
+import type { JobSpec } from '@muster/common/spec/types';
+import { type JobEvent, transition } from '../lifecycle/transition.ts';
+import { currentAttempt, type Job } from '../model.ts';
+import type { Draft } from '../state.ts';
+import type { SubmitRequestRecord } from '../store/store.ts';
+
+export interface SubmitCommand {
+  readonly spec: JobSpec;
+  readonly requestId: string;
+  /** Digest of spec and array size. */
+  readonly digest: string;
+  /** 0: one plain job. */
+  readonly arraySize: number;
+  readonly requeuedFrom: JobId | null;
+}
+
+/**
+ * Stores one job, or all jobs of an array.
+ * @throws {MusterError} `not_found` when it comes after a job that does not exist
+ */
+export function submit(draft: Draft, command: SubmitCommand, random: RandomBytes, nowMs: number): SubmitRequestRecord {
+  const repeated = draft.request(command.requestId);
+  if (repeated !== undefined) return sameIntent(repeated, command);
+  for (const dependency of command.spec.after) {
+    if (!draft.exists(dependency as JobId)) {
+      throw new MusterError('not_found', `after: there is no job ${dependency}; \`muster jobs --all\` lists them`);
+    }
+  }
+  const arrayId: ArrayId | null = command.arraySize > 0 ? newArrayId(random) : null;
+  const jobIds = Array.from({ length: Math.max(1, command.arraySize) }, (_, index) => {
+    const job: Job = {
+      id: newJobId(random),
+      submitSeq: draft.nextSubmitSeq(),
+      spec: command.spec,
+      array: arrayId === null ? null : { id: arrayId, index, size: command.arraySize },
+      requeuedFrom: command.requeuedFrom,
+      submittedAtMs: nowMs,
+      state: { kind: 'queued', backoffMs: 0, lastCause: null },
+      lastAttempt: 0,
+      failures: 0,
+      failedStarts: 0,
+    };
+    draft.addJob(job);
+    draft.emit(
+      {
+        kind: 'job.submitted',
+        subject: job.id,
+        data: {
+          name: command.spec.name,
+          project: command.spec.project,
+          ...(job.array === null ? {} : { arrayId: job.array.id, arrayIndex: index }),
+          ...(job.requeuedFrom === null ? {} : { requeuedFrom: job.requeuedFrom }),
+        },
+      },
+      nowMs,
+    );
+    return job.id;
+  });
+  const record = { requestId: command.requestId, digest: command.digest, jobIds, arrayId, createdAtMs: nowMs };
+  draft.putRequest(record);
+  return record;
+}
+
+/** @throws {MusterError} `already_exists` when the request id was used for something else */
+export function sameIntent(
+  record: SubmitRequestRecord,
+  command: Pick<SubmitCommand, 'digest' | 'requestId'>,
+): SubmitRequestRecord {
+  if (record.digest === command.digest) return record;
+  throw new MusterError(
+    'already_exists',
+    `request id ${command.requestId} was used for another spec (${record.jobIds[0]}); choose a new one`,
+  );
+}
+
+/** Something happened to a job. For a job that has ended, nothing does. */
+export function applyJobEvent(draft: Draft, jobId: JobId, event: JobEvent, nowMs: number): void {
+  const job = draft.job(jobId);
+  if (job === undefined) return;
+  const next = transition(job, event, nowMs);
+  if (next.job === job) return;
+  draft.putJob(next.job);
+  const attempt = next.ended ?? currentAttempt(next.job);
+  if (attempt !== null) draft.putAttempt(jobId, attempt);
+  for (const each of next.events) draft.emit(each, nowMs);
+}

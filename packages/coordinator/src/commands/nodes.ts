@@ -1,0 +1,77 @@
+/** Commands from agents: plain functions on a draft. */
+import type { NodeName } from '@muster/common/ids';
+import type { NodeInventory, TaskReport } from '@muster/common/views';
+import { currentAttempt, isReleased } from '../model.ts';
+import type { Draft } from '../state.ts';
+import { applyJobEvent } from './jobs.ts';
+
+export interface HelloCommand {
+  readonly name: NodeName;
+  readonly instanceId: string;
+  readonly bootId: string;
+  readonly agentVersion: string;
+  readonly inventory: NodeInventory;
+  readonly observed: readonly TaskReport[];
+}
+
+/** An agent (re)connected with its whole truth. */
+export function hello(draft: Draft, command: HelloCommand, nowMs: number): void {
+  const { observed, ...node } = command;
+  const before = draft.node(command.name);
+  draft.putNode({ ...node, joinedAtMs: before?.joinedAtMs ?? nowMs });
+  if (before === undefined) {
+    draft.emit({ kind: 'node.joined', subject: node.name, data: { inventory: node.inventory } }, nowMs);
+  }
+  draft.emit({ kind: 'node.online', subject: node.name, data: { bootId: node.bootId } }, nowMs);
+  report(draft, command.name, observed, nowMs);
+  if (before !== undefined && before.bootId !== command.bootId) endTasksOfEarlierBoot(draft, command, nowMs);
+}
+
+/**
+ * What an agent knows of its tasks. Reports of tasks that it was never given, and of attempts that are not current,
+ * change nothing (G6).
+ */
+export function report(draft: Draft, node: NodeName, reports: readonly TaskReport[], nowMs: number): void {
+  for (const { task, state, exit } of reports) {
+    const job = draft.job(task.jobId);
+    const known = job === undefined ? undefined : currentAttempt(job)?.tasks[task.nodeRank];
+    if (known?.node !== node) continue;
+    const fence = { attempt: task.attempt, nodeRank: task.nodeRank };
+    if (state === 'running') applyJobEvent(draft, task.jobId, { kind: 'taskRunning', ...fence }, nowMs);
+    if (state === 'ended' && exit !== null) applyJobEvent(draft, task.jobId, { kind: 'taskEnded', ...fence, exit }, nowMs);
+  }
+}
+
+/** A new boot id proves that what ran on this node before is dead, except what the agent says it found ended. */
+function endTasksOfEarlierBoot(draft: Draft, command: HelloCommand, nowMs: number): void {
+  const alive = new Set(
+    command.observed.filter((each) => each.state === 'running').map(({ task }) => `${task.jobId}.${task.attempt}`),
+  );
+  for (const job of [...draft.activeJobs()]) {
+    const attempt = currentAttempt(job);
+    if (attempt === null || !isReleased(attempt) || alive.has(`${job.id}.${attempt.number}`)) continue;
+    for (const task of attempt.tasks) {
+      if (task.node !== command.name || task.state === 'ended') continue;
+      const message = `node ${command.name} was rebooted while rank ${task.nodeRank} ran on it`;
+      applyJobEvent(
+        draft,
+        job.id,
+        { kind: 'taskLost', attempt: attempt.number, nodeRank: task.nodeRank, message },
+        nowMs,
+      );
+    }
+  }
+}
+
+/** A node stopped answering. Its released tasks may well be running and stay as they are: silent is not dead. */
+export function nodeSilent(draft: Draft, name: NodeName, nowMs: number): void {
+  draft.emit({ kind: 'node.silent', subject: name, data: {} }, nowMs);
+  for (const job of [...draft.activeJobs()]) {
+    const attempt = currentAttempt(job);
+    const rank = attempt?.tasks.findIndex((task) => task.node === name) ?? -1;
+    if (attempt === null || rank < 0 || isReleased(attempt)) continue;
+    const message = `node ${name} went silent while it prepared rank ${rank}`;
+    const cause = { kind: 'node_lost', message, nodeRank: rank, node: name } as const;
+    applyJobEvent(draft, job.id, { kind: 'startFailed', attempt: attempt.number, cause }, nowMs);
+  }
+}

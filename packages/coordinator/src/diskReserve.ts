@@ -1,0 +1,66 @@
+/**
+ * Space kept free on the data directory's disk. Below the reserve new work is refused, while the ends of running jobs
+ * are still recorded; when even that space is gone, a ballast file is dropped to make room for them.
+ */
+import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { MusterError } from '@muster/common/errors';
+import type { Logger } from '@muster/common/log';
+
+const ballastBytes = 16 * 1024 * 1024;
+const checkIntervalMs = 1_000;
+
+export class DiskReserve {
+  private readonly dataDir: string;
+  private readonly reserveBytes: number;
+  private readonly log: Logger;
+  private checkedAtMs = Number.NEGATIVE_INFINITY;
+  private freeBytes = Number.POSITIVE_INFINITY;
+
+  constructor(dataDir: string, reserveBytes: number, log: Logger) {
+    this.dataDir = dataDir;
+    this.reserveBytes = reserveBytes;
+    this.log = log;
+  }
+
+  /** Makes the ballast, again after it was dropped, once there is room for it and the reserve. */
+  restoreBallast(): void {
+    if (existsSync(this.ballastPath()) || this.measure() < this.reserveBytes + ballastBytes) return;
+    // Written, not truncated: a file with a hole would hold no space.
+    writeFileSync(this.ballastPath(), Buffer.alloc(ballastBytes), { mode: 0o600 });
+  }
+
+  /** @returns false when there was none left to drop */
+  dropBallast(): boolean {
+    if (!existsSync(this.ballastPath())) return false;
+    rmSync(this.ballastPath());
+    this.log.error({ freedBytes: ballastBytes }, 'the disk is full: the ballast file was dropped to record what ends');
+    return true;
+  }
+
+  /**
+   * @param nowMs monotonic; the disk is asked at most once a second
+   * @throws {MusterError} `resource_exhausted` with the bytes needed
+   */
+  requireSpace(nowMs: number): void {
+    if (nowMs - this.checkedAtMs >= checkIntervalMs) {
+      this.checkedAtMs = nowMs;
+      this.freeBytes = this.measure();
+    }
+    if (this.freeBytes >= this.reserveBytes) return;
+    throw new MusterError(
+      'resource_exhausted',
+      `the disk of ${this.dataDir} has ${this.freeBytes} bytes free and ${this.reserveBytes} are kept in reserve: ` +
+        `free at least ${this.reserveBytes - this.freeBytes} bytes and submit again; no restart is needed`,
+    );
+  }
+
+  private measure(): number {
+    const { bavail, bsize } = statfsSync(this.dataDir);
+    return bavail * bsize;
+  }
+
+  private ballastPath(): string {
+    return join(this.dataDir, 'ballast');
+  }
+}

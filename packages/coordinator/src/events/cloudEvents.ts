@@ -1,0 +1,24 @@
+/** Stored events as CloudEvents 1.0 (https://github.com/cloudevents/spec, JSON format). */
+import type { EventView } from '@muster/common/views';
+import type { StoredEvent } from '../model.ts';
+
+/** Extension attributes: `sequence` is the position in the cluster's log, `subjectsequence` that of the subject. */
+export function cloudEventOf(clusterId: string, event: StoredEvent): Readonly<Record<string, unknown>> {
+  return {
+    specversion: '1.0',
+    id: event.id,
+    source: `/muster/${clusterId}`,
+    type: `muster.${event.kind}`,
+    subject: event.subject,
+    time: new Date(event.timeMs).toISOString(),
+    datacontenttype: 'application/json',
+    sequence: String(event.seq),
+    subjectsequence: String(event.subjectSeq),
+    data: event.data,
+  };
+}
+
+export function eventView(clusterId: string, event: StoredEvent): EventView {
+  const { seq, id, kind, subject, subjectSeq, timeMs } = event;
+  return { seq, id, kind, subject, subjectSeq, timeMs, cloudEvent: cloudEventOf(clusterId, event) };
+}

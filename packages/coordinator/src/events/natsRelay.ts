@@ -1,0 +1,186 @@
+/**
+ * The outbox relay: everything in the event log also goes to JetStream, at least once and in order, while the jobs never
+ * wait for it. The log in the store is the truth and the stream a copy. NATS acknowledges before it has synced to disk,
+ * so what it once acknowledged can be gone after a power cut; therefore the relay does not trust a cursor of its own
+ * where the stream can say itself how far it has come: on every new connection it goes on after the stream's last event,
+ * also when that is further back. A stream that was deleted is filled again from the first event in the store.
+ *
+ * Order: the events of a subject, and in fact all of them, are in the stream in the order of the log; an event that NATS
+ * refuses holds back those behind it until it is taken. An event can come twice only when its first copy was removed
+ * from the stream (by age, or by an operator) before the cursor was written down; both copies carry the same id.
+ */
+import { messageOf } from '@muster/common/errors';
+import type { Logger } from '@muster/common/log';
+import { backoffMs } from '@muster/common/retry';
+import type { Store } from '../store/store.ts';
+import type { Bell } from './bell.ts';
+import { type EventStream, type NatsTarget, openEventStream, parseNatsUrl } from './natsStream.ts';
+
+export interface NatsRelayParts {
+  readonly clusterId: string;
+  readonly store: Pick<Store, 'readEvents' | 'readMeta' | 'writeMeta'>;
+  /** Rings after each commit. */
+  readonly committed: Bell;
+  readonly log: Logger;
+}
+
+export interface NatsRelay {
+  /** Resolves within a second, also when NATS does not answer; what was not sent is sent after the next start. */
+  close(): Promise<void>;
+}
+
+/** Last event known to be in the stream; read when the stream itself cannot tell. */
+const cursorName = 'nats_cursor';
+/** Acknowledged together. Also how often, in events, the cursor is written: a commit for each would slow the jobs' own. */
+const pageSize = 500;
+const retryBackoff = { initialMs: 100, maxMs: 5_000 };
+
+/**
+ * @param url see `parseNatsUrl`
+ * @throws {MusterError} `invalid` for a malformed address; a NATS that is away is waited for
+ */
+export function startNatsRelay(url: string, parts: NatsRelayParts): NatsRelay {
+  const stop = new AbortController();
+  const running = new Relay(parseNatsUrl(url), parts, stop.signal).run();
+  return {
+    close: () => {
+      stop.abort();
+      return running;
+    },
+  };
+}
+
+class Relay {
+  private readonly target: NatsTarget;
+  private readonly parts: NatsRelayParts;
+  private readonly stop: AbortSignal;
+  /** In a row; 0 while NATS takes what it is sent. */
+  private failures = 0;
+  /** Last event known to be in the stream, and what the store has of it. */
+  private position = 0;
+  private storedCursor = 0;
+
+  constructor(target: NatsTarget, parts: NatsRelayParts, stop: AbortSignal) {
+    this.target = target;
+    this.parts = parts;
+    this.stop = stop;
+  }
+
+  async run(): Promise<void> {
+    while (!this.stop.aborted) {
+      try {
+        await this.connectAndCopy();
+      } catch (error) {
+        if (!this.stop.aborted) this.failed(error);
+      }
+      if (this.failures > 0) await pause(backoffMs(retryBackoff, this.failures), this.stop);
+    }
+  }
+
+  /** Returns when asked to stop; every other way out throws. */
+  private async connectAndCopy(): Promise<void> {
+    const opening = openEventStream(this.target, this.parts.clusterId);
+    const stream = await orStopped(opening, this.stop, (late) => void late.close());
+    if (stream === null) return;
+    const closeStream = () => void stream.close();
+    this.stop.addEventListener('abort', closeStream);
+    try {
+      await this.findPosition(stream);
+      await this.copy(stream);
+    } finally {
+      this.stop.removeEventListener('abort', closeStream);
+      closeStream();
+      await this.storeCursor();
+    }
+  }
+
+  private async findPosition(stream: EventStream): Promise<void> {
+    const { store, log } = this.parts;
+    this.storedCursor = Number((await store.readMeta(cursorName)) ?? 0);
+    this.position = stream.lastEventSeq ?? Math.max(this.position, this.storedCursor);
+    const [known] = this.position === 0 ? [] : await store.readEvents(this.position - 1, 1, null);
+    if (this.position > 0 && known === undefined) {
+      throw new Error(
+        `the stream ${stream.name} holds event ${this.position}, which this store has not written yet: the store was ` +
+          'restored from an older copy. Delete the stream to have it filled anew',
+      );
+    }
+    log.info({ nats: this.target.shown, stream: stream.name, afterSeq: this.position }, 'events go to NATS');
+  }
+
+  private async copy(stream: EventStream): Promise<void> {
+    const { store, committed } = this.parts;
+    const over = AbortSignal.any([this.stop, stream.closed]);
+    // Taken before reading, so that a commit in between is not slept through.
+    let rung = committed.next(over);
+    while (!over.aborted) {
+      const events = await store.readEvents(this.position, pageSize, null);
+      if (events.length > 0) {
+        const { stored, error } = await stream.publish(events);
+        this.position = events[stored - 1]?.seq ?? this.position;
+        if (stored < events.length) throw error;
+        if (this.position - this.storedCursor >= pageSize) await this.storeCursor();
+      }
+      this.succeeded();
+      if (events.length > 0) continue;
+      await rung;
+      rung = committed.next(over);
+    }
+    if (!this.stop.aborted) throw new Error('the connection was lost');
+  }
+
+  private async storeCursor(): Promise<void> {
+    if (this.position === this.storedCursor) return;
+    await this.parts.store.writeMeta(cursorName, String(this.position));
+    this.storedCursor = this.position;
+  }
+
+  private succeeded(): void {
+    if (this.failures > 0) this.parts.log.info({ nats: this.target.shown }, 'NATS takes events again');
+    this.failures = 0;
+  }
+
+  /** Says so once per outage, not per try. */
+  private failed(error: unknown): void {
+    this.failures += 1;
+    if (this.failures > 1) return;
+    const fields = { nats: this.target.shown, error: messageOf(error) };
+    this.parts.log.warn(fields, 'events do not reach NATS: they are kept and sent when it is back; jobs go on');
+  }
+}
+
+/** Waits, but not past the signal. */
+function pause(delayMs: number, stop: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      stop.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, delayMs);
+    stop.addEventListener('abort', done);
+    if (stop.aborted) done();
+  });
+}
+
+/**
+ * The result of some work, or null when the signal comes first.
+ * @param release what to do with a result that comes too late
+ */
+function orStopped<T>(work: Promise<T>, stop: AbortSignal, release: (late: T) => void): Promise<T | null> {
+  return new Promise((resolve, reject) => {
+    const stopped = () => resolve(null);
+    stop.addEventListener('abort', stopped, { once: true });
+    work.then(
+      (value) => {
+        stop.removeEventListener('abort', stopped);
+        if (stop.aborted) release(value);
+        resolve(value);
+      },
+      (error: unknown) => {
+        stop.removeEventListener('abort', stopped);
+        reject(error);
+      },
+    );
+  });
+}

@@ -1,0 +1,203 @@
+/**
+ * One connection to NATS, and the JetStream stream there that holds a copy of the event log.
+ *
+ * Events go out a page at a time without waiting for each acknowledgement, so one that the server refuses in the middle
+ * could be overtaken by those behind it. Therefore each says which stream position it comes after
+ * (`Nats-Expected-Last-Sequence`): when one is missing, everything behind it is refused as well. The stream is a prefix
+ * of the event log at every instant, in order and without repeats, and its last message says where to go on.
+ */
+import type { PubAck } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { MusterError } from '@muster/common/errors';
+import type { StoredEvent } from '../model.ts';
+import { cloudEventOf } from './cloudEvents.ts';
+
+/** Where NATS is and how to get in. */
+export interface NatsTarget {
+  readonly servers: readonly string[];
+  /** The same without credentials: what may be logged. */
+  readonly shown: string;
+  readonly tls: boolean;
+  readonly credentials: { readonly user: string; readonly pass: string } | { readonly token: string } | null;
+}
+
+export interface EventStream {
+  readonly name: string;
+  /** Number of the last event that the stream holds; null when it is empty by age, or holds somebody else's messages. */
+  readonly lastEventSeq: number | null;
+  /** Aborts when the connection is lost or closed. */
+  readonly closed: AbortSignal;
+  /** Publishes in order. Never rejects: how far it came matters more than why not further. */
+  publish(events: readonly StoredEvent[]): Promise<PublishResult>;
+  close(): Promise<void>;
+}
+
+export interface PublishResult {
+  /** How many of the events, from the first, the stream holds now. */
+  readonly stored: number;
+  /** Why not all; null when all. */
+  readonly error: unknown;
+}
+
+/** For one connection attempt, request or acknowledgement: longer than a loaded server takes, short enough to retry. */
+const answerTimeoutMs = 5_000;
+/** A connection that nobody uses is asked for a sign of life this often; the second missing answer ends it. */
+const pingIntervalMs = 20_000;
+const nanosPerMs = 1_000_000;
+/** Ids seen this long are recognised when they come again. */
+const duplicateWindowMs = 10 * 60_000;
+const maxAgeMs = 7 * 24 * 3_600_000;
+/** What the subject and headers of a message take of the server's payload limit, at most. */
+const headerBytesMax = 1_024;
+
+/**
+ * @param url `nats://[user:password@|token@]host[:port]`, several separated by commas; `tls://` insists on encryption
+ * @throws {MusterError} `invalid` when it is no such address
+ */
+export function parseNatsUrl(url: string): NatsTarget {
+  const parsed = url.split(',').map((each) => (URL.canParse(each.trim()) ? new URL(each.trim()) : null));
+  const good = parsed.filter((each) => each !== null && ['nats:', 'tls:'].includes(each.protocol) && each.host !== '');
+  const [first] = good;
+  if (first == null || good.length < parsed.length) {
+    // The text itself may hold a password, so the message does not repeat it.
+    throw new MusterError('invalid', 'the NATS address is not of the form nats://host:4222 (several: separated by commas)');
+  }
+  const servers = good.map((each) => each?.host ?? '');
+  const user = decodeURIComponent(first.username);
+  const pass = decodeURIComponent(first.password);
+  const credentials = user === '' ? null : pass === '' ? { token: user } : { user, pass };
+  return { servers, shown: servers.join(','), tls: first.protocol === 'tls:', credentials };
+}
+
+/**
+ * Connects, makes the stream `MUSTER_<cluster>` if there is none, and finds out how far it has come. A stream that is
+ * there keeps its settings, so operators may choose replicas and limits of their own.
+ * @throws {Error} when NATS does not answer, refuses, or has no JetStream
+ */
+export async function openEventStream(target: NatsTarget, clusterId: string): Promise<EventStream> {
+  // Here, so that a coordinator without NATS never loads the client.
+  const [{ connect }, { jetstream, jetstreamManager, StreamNotFoundError }] = await Promise.all([
+    import('@nats-io/transport-node'),
+    import('@nats-io/jetstream'),
+  ]);
+  const connection = await connect({
+    servers: [...target.servers],
+    name: `muster ${clusterId}`,
+    // A new connection starts from what the stream holds; a patched-up one would send what it had buffered before.
+    reconnect: false,
+    timeout: answerTimeoutMs,
+    pingInterval: pingIntervalMs,
+    maxPingOut: 1,
+    ...(target.tls ? { tls: {} } : {}),
+    ...target.credentials,
+  });
+  try {
+    const manager = await jetstreamManager(connection, { timeout: answerTimeoutMs, checkAPI: false });
+    const name = `MUSTER_${clusterId}`;
+    const { state } = await manager.streams.info(name).catch((error: unknown) => {
+      if (!(error instanceof StreamNotFoundError)) throw error;
+      return manager.streams.add({
+        name,
+        subjects: [`muster.${clusterId}.>`],
+        storage: 'file',
+        duplicate_window: duplicateWindowMs * nanosPerMs,
+        max_age: maxAgeMs * nanosPerMs,
+      });
+    });
+    const last = state.messages === 0 ? null : await manager.streams.getMessage(name, { seq: state.last_seq });
+    const lastEventSeq = state.last_seq === 0 ? 0 : eventSeqOf(last?.header.get('Nats-Msg-Id') ?? '', clusterId);
+    const client = jetstream(connection, { timeout: answerTimeoutMs });
+    return new JetStreamCopy(connection, { name, clusterId, lastEventSeq, lastStreamSeq: state.last_seq }, (message) =>
+      client.publish(message.subject, message.body, {
+        msgID: message.id,
+        expect: { lastSequence: message.afterStreamSeq },
+      }),
+    );
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+interface Message {
+  readonly subject: string;
+  readonly id: string;
+  readonly body: string;
+  readonly afterStreamSeq: number;
+}
+
+interface Position {
+  readonly name: string;
+  readonly clusterId: string;
+  readonly lastEventSeq: number | null;
+  readonly lastStreamSeq: number;
+}
+
+class JetStreamCopy implements EventStream {
+  readonly name: string;
+  readonly lastEventSeq: number | null;
+  readonly closed: AbortSignal;
+  private readonly clusterId: string;
+  private readonly connection: NatsConnection;
+  private readonly send: (message: Message) => Promise<PubAck>;
+  private streamSeq: number;
+
+  constructor(connection: NatsConnection, position: Position, send: (message: Message) => Promise<PubAck>) {
+    this.connection = connection;
+    this.send = send;
+    this.name = position.name;
+    this.clusterId = position.clusterId;
+    this.lastEventSeq = position.lastEventSeq;
+    this.streamSeq = position.lastStreamSeq;
+    const closing = new AbortController();
+    this.closed = closing.signal;
+    // Resolves, also when the connection was lost.
+    void connection.closed().then(() => closing.abort());
+  }
+
+  async publish(events: readonly StoredEvent[]): Promise<PublishResult> {
+    const bodyBytesMax = (this.connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - headerBytesMax;
+    const acknowledgements = await Promise.allSettled(
+      events.map((event, index) =>
+        this.send({
+          subject: subjectOf(this.clusterId, event),
+          id: event.id,
+          body: bodyOf(this.clusterId, event, bodyBytesMax),
+          afterStreamSeq: this.streamSeq + index,
+        }),
+      ),
+    );
+    const failed = acknowledgements.findIndex(({ status }) => status === 'rejected');
+    const stored = failed === -1 ? events.length : failed;
+    this.streamSeq += stored;
+    const failure = acknowledgements[failed];
+    return { stored, error: failure?.status === 'rejected' ? failure.reason : null };
+  }
+
+  async close(): Promise<void> {
+    await this.connection.close();
+  }
+}
+
+/** `muster.<cluster>.job.<job id>.submitted` of a `job.submitted`. Job ids and node names are free of dots. */
+function subjectOf(clusterId: string, { kind, subject }: StoredEvent): string {
+  const dot = kind.indexOf('.');
+  return `muster.${clusterId}.${kind.slice(0, dot)}.${subject}.${kind.slice(dot + 1)}`;
+}
+
+/**
+ * One event that the server cannot take would hold back all that follow. Its fact still goes out; who needs the data,
+ * such as every GPU of a thousand nodes, asks the coordinator for the event.
+ */
+function bodyOf(clusterId: string, event: StoredEvent, bytesMax: number): string {
+  const envelope = cloudEventOf(clusterId, event);
+  const body = JSON.stringify(envelope);
+  if (Buffer.byteLength(body) <= bytesMax) return body;
+  return JSON.stringify({ ...envelope, data: {}, dataomitted: true });
+}
+
+function eventSeqOf(eventId: string, clusterId: string): number | null {
+  const prefix = `${clusterId}-`;
+  const seq = eventId.startsWith(prefix) ? Number(eventId.slice(prefix.length)) : Number.NaN;
+  return Number.isSafeInteger(seq) ? seq : null;
+}

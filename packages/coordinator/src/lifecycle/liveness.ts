@@ -1,0 +1,12 @@
+/** Is a node answering? A plain function of when it was last heard; `now` is an argument. */
+
+/** Heartbeats missed before a node counts as silent: one lost or late message must not stop new work. */
+const missedHeartbeats = 3;
+
+/**
+ * @param lastHeardMs monotonic; null when the node has no connection
+ * @param nowMs monotonic
+ */
+export function isOnline(lastHeardMs: number | null, nowMs: number, heartbeatIntervalMs: number): boolean {
+  return lastHeardMs !== null && nowMs - lastHeardMs <= missedHeartbeats * heartbeatIntervalMs;
+}

@@ -1,0 +1,139 @@
+/**
+ * `muster logs`: the output of one or all ranks, from the first byte, and on until the job has ended when following.
+ * Ranks take turns, a piece each, so that one that writes a lot does not hide the others.
+ */
+import { isTerminal } from '@muster/common/states';
+import type { JobId, TaskRef } from '@muster/common/ids';
+import type { LogPiece } from '@muster/common/views';
+import type { Attempt, Job } from '../model.ts';
+import { type LogStore, readBytes } from './logStore.ts';
+
+export interface ReadLogsOptions {
+  readonly jobId: JobId;
+  /** null: the newest, and later ones when following. */
+  readonly attempt: number | null;
+  readonly nodeRank: number | null;
+  readonly follow: boolean;
+  /** null: from the first byte. */
+  readonly tailLines: number | null;
+}
+
+export interface ReadLogsParts {
+  readonly logs: LogStore;
+  readonly readJob: (id: JobId) => Promise<{ readonly job: Job; readonly attempts: readonly Attempt[] } | null>;
+  /** Resolves when the job may have changed, or something else woke us; never rejects. */
+  readonly changed: (id: JobId, abort: AbortSignal) => Promise<void>;
+}
+
+interface Rank {
+  readonly task: TaskRef;
+  offset: number;
+  complete: boolean;
+}
+
+export async function* readLogs(
+  parts: ReadLogsParts,
+  options: ReadLogsOptions,
+  abort: AbortSignal,
+): AsyncGenerator<LogPiece> {
+  const ranks = new Map<string, Rank>();
+  let current = options.attempt;
+  for (;;) {
+    if (abort.aborted) return;
+    // Waiting has to begin before looking, or a change in between would be slept through.
+    const waiter = new AbortController();
+    const stopWaiting = () => waiter.abort();
+    abort.addEventListener('abort', stopWaiting, { once: true });
+    try {
+      const changed = options.follow ? parts.changed(options.jobId, waiter.signal) : Promise.resolve();
+      const record = await parts.readJob(options.jobId);
+      if (record === null) return;
+      current ??= record.job.lastAttempt === 0 ? null : record.job.lastAttempt;
+      const attempt = record.attempts.find((each) => each.number === current);
+      const progressed = attempt === undefined ? false : yield* readAttempt(parts, options, attempt, ranks, abort);
+      if (progressed) continue;
+      const done = attempt?.state === 'ended' && allComplete(attempt, options, ranks, current);
+      const later = options.attempt === null ? record.attempts.find((each) => each.number > (current ?? 0)) : undefined;
+      if (done && later !== undefined) {
+        current = later.number;
+        continue;
+      }
+      const nothingMoreToCome = isTerminal(record.job.state.kind) || options.attempt !== null;
+      if (!options.follow || (nothingMoreToCome && (done || attempt === undefined))) return;
+      const stopWatching = [...ranks.values()].map((rank) => parts.logs.watch(rank.task, stopWaiting));
+      try {
+        if (!(await anyUnread(parts.logs, ranks))) await changed;
+      } finally {
+        for (const stop of stopWatching) stop();
+      }
+    } finally {
+      waiter.abort();
+      abort.removeEventListener('abort', stopWaiting);
+    }
+  }
+}
+
+/** Yields what has arrived, a piece per rank and round. @returns whether there was any */
+async function* readAttempt(
+  parts: ReadLogsParts,
+  options: ReadLogsOptions,
+  attempt: Attempt,
+  ranks: Map<string, Rank>,
+  abort: AbortSignal,
+): AsyncGenerator<LogPiece, boolean> {
+  let progressed = false;
+  for (let more = true; more && !abort.aborted; ) {
+    more = false;
+    for (const task of attempt.tasks) {
+      if (options.nodeRank !== null && task.nodeRank !== options.nodeRank) continue;
+      const rank = await rankOf(parts, options, attempt, task.nodeRank, ranks);
+      if (rank.complete) continue;
+      const data = await parts.logs.read(rank.task, rank.offset, readBytes);
+      if (data.length > 0) {
+        yield { attempt: attempt.number, nodeRank: task.nodeRank, offset: rank.offset, data, complete: false };
+        rank.offset += data.length;
+        more = true;
+        progressed = true;
+      } else if (task.exit !== null && rank.offset >= task.exit.logBytes) {
+        rank.complete = true;
+        yield { attempt: attempt.number, nodeRank: task.nodeRank, offset: rank.offset, data, complete: true };
+      }
+    }
+  }
+  return progressed;
+}
+
+async function rankOf(
+  parts: ReadLogsParts,
+  options: ReadLogsOptions,
+  attempt: Attempt,
+  nodeRank: number,
+  ranks: Map<string, Rank>,
+): Promise<Rank> {
+  const key = `${attempt.number}.${nodeRank}`;
+  const present = ranks.get(key);
+  if (present !== undefined) return present;
+  const task = { jobId: options.jobId, attempt: attempt.number, nodeRank };
+  const offset = options.tailLines === null ? 0 : await parts.logs.tailOffset(task, options.tailLines);
+  const rank = { task, offset, complete: false };
+  ranks.set(key, rank);
+  return rank;
+}
+
+function allComplete(
+  attempt: Attempt,
+  options: ReadLogsOptions,
+  ranks: Map<string, Rank>,
+  number: number | null,
+): boolean {
+  return attempt.tasks
+    .filter((task) => options.nodeRank === null || task.nodeRank === options.nodeRank)
+    .every((task) => ranks.get(`${number}.${task.nodeRank}`)?.complete === true);
+}
+
+async function anyUnread(logs: LogStore, ranks: Map<string, Rank>): Promise<boolean> {
+  for (const rank of ranks.values()) {
+    if (!rank.complete && (await logs.size(rank.task)) > rank.offset) return true;
+  }
+  return false;
+}

@@ -1,0 +1,185 @@
+/**
+ * The one writer. Commands from RPCs, agents and timers queue here; each turn runs what has queued on one draft, plans
+ * on the result, commits events and rows in one transaction, and only then answers, publishes and talks to agents.
+ */
+import type { Clock } from '@muster/common/clock';
+import { InvariantViolation, MusterError, messageOf } from '@muster/common/errors';
+import type { JobId } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import type { PendingReason } from '@muster/common/views';
+import { applyJobEvent } from './commands/jobs.ts';
+import { buildView } from './planning.ts';
+import { type Decision, plan } from './scheduler/plan.ts';
+import { type ClusterState, type Committed, Draft } from './state.ts';
+import { type Store, StoreError } from './store/store.ts';
+import type { WaitTimes } from './waitTimes.ts';
+
+/** Changes a draft and answers its caller; throws MusterError to refuse. Runs to the end without waiting. */
+export type Command<T> = (draft: Draft, nowMs: number) => T;
+
+interface Queued {
+  readonly run: (draft: Draft, nowMs: number) => unknown;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface LoopParts {
+  readonly state: ClusterState;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly waitTimes: WaitTimes;
+  /** Nodes that may get new work. */
+  readonly onlineNodes: () => ReadonlySet<string>;
+  /** After each commit, in order. */
+  readonly onCommitted: (committed: Committed) => void;
+  /** Gives back space kept for this moment; false when there is none left. */
+  readonly freeBallast: () => boolean;
+  /** The store is in an unknown state: nothing may be acknowledged any more. */
+  readonly onFatal: (error: StoreError) => void;
+}
+
+export class Loop {
+  private readonly parts: LoopParts;
+  private queue: Queued[] = [];
+  private scheduled = false;
+  private stopped: MusterError | null = null;
+  private turning: Promise<void> = Promise.resolve();
+  private wakeTimer: NodeJS.Timeout | null = null;
+  /** Why each queued job waits, by the last pass. Derived: never stored. */
+  readonly reasons = new Map<JobId, PendingReason>();
+
+  constructor(parts: LoopParts) {
+    this.parts = parts;
+  }
+
+  /** Queues a command; resolves after the commit that holds its change. */
+  run<T>(command: Command<T>): Promise<T> {
+    if (this.stopped !== null) return Promise.reject(this.stopped);
+    return new Promise<T>((resolve, reject) => {
+      this.queue.push({ run: command, resolve: resolve as (value: never) => void, reject });
+      this.wake();
+    });
+  }
+
+  /** Asks for a pass. Wake-ups coalesce: everything that queues in this round of the event loop shares a commit. */
+  wake(): void {
+    if (this.scheduled || this.stopped !== null) return;
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      this.turning = this.turning.then(() => this.turn()).catch((error: unknown) => void this.fail(error));
+    });
+  }
+
+  /** Refuses new commands and waits for those under way. */
+  async stop(): Promise<void> {
+    this.stopped ??= new MusterError('unavailable', 'the coordinator is shutting down; try again');
+    if (this.wakeTimer !== null) clearTimeout(this.wakeTimer);
+    await this.turning;
+    for (const each of this.queue.splice(0)) each.reject(this.stopped);
+  }
+
+  private async turn(): Promise<void> {
+    if (this.stopped !== null) return;
+    const { state, clock, waitTimes } = this.parts;
+
+    // 1. What has queued since the last turn.
+    const commands = this.queue;
+    this.queue = [];
+
+    // 2. Commands change the draft; one that is refused changes nothing and hinders no other.
+    const draft = new Draft(state);
+    const nowMs = clock.wallMs();
+    const answers = commands.map((command) => this.attempt(command, draft, nowMs));
+
+    // 3. Plan on the result, and 4. put the decisions into the same draft.
+    const monotonicMs = clock.monotonicMs();
+    const decisions = plan(buildView(draft, this.parts.onlineNodes(), waitTimes, monotonicMs), monotonicMs);
+    this.carryOut(decisions, draft, nowMs);
+
+    // 5. Commit. A failure is final: who waits hears so, and the process ends.
+    const failure = draft.isEmpty() ? null : await this.commit(draft);
+    if (failure !== null) {
+      for (const command of commands) command.reject(failure);
+      return;
+    }
+    const committed = draft.apply();
+
+    // 6. Answer, publish, talk to agents.
+    for (const job of committed.jobs) waitTimes.follow(job, monotonicMs);
+    for (const answer of answers) answer();
+    if (committed.events.length > 0 || committed.jobs.length > 0) this.parts.onCommitted(committed);
+    this.wakeForBackoff(monotonicMs);
+  }
+
+  /** Runs one command and returns how to answer it once the commit is done. */
+  private attempt(command: Queued, draft: Draft, nowMs: number): () => void {
+    try {
+      const value = command.run(draft, nowMs) as never;
+      return () => command.resolve(value);
+    } catch (error) {
+      if (error instanceof InvariantViolation) {
+        this.parts.log.error({ guarantee: error.guarantee }, error.message);
+      }
+      return () => command.reject(error);
+    }
+  }
+
+  private carryOut(decisions: readonly Decision[], draft: Draft, nowMs: number): void {
+    this.reasons.clear();
+    for (const decision of decisions) {
+      switch (decision.kind) {
+        case 'start':
+          applyJobEvent(draft, decision.jobId, { kind: 'allocate', tasks: decision.tasks }, nowMs);
+          break;
+        case 'wait':
+          this.reasons.set(decision.jobId, decision.reason);
+          break;
+        case 'reserve':
+          break;
+        default: {
+          const never: never = decision;
+          throw new Error(`unknown decision ${JSON.stringify(never)}`);
+        }
+      }
+    }
+  }
+
+  /** @returns what to tell callers when nothing may be acknowledged any more */
+  private async commit(draft: Draft): Promise<MusterError | null> {
+    const batch = draft.toBatch();
+    try {
+      await this.parts.store.commit(batch);
+      return null;
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.kind !== 'full' || !this.parts.freeBallast()) return this.fail(error);
+    }
+    // A full disk wrote nothing at all, so this is the one failure that may be tried again.
+    try {
+      await this.parts.store.commit(batch);
+      return null;
+    } catch (error) {
+      return this.fail(error);
+    }
+  }
+
+  private fail(error: unknown): MusterError {
+    const fatal = error instanceof StoreError ? error : new StoreError('io', messageOf(error), { cause: error });
+    const answer = new MusterError('unavailable', 'the coordinator lost its store and is restarting; try again', {
+      cause: fatal,
+    });
+    this.stopped = answer;
+    for (const each of this.queue.splice(0)) each.reject(answer);
+    this.parts.onFatal(fatal);
+    return answer;
+  }
+
+  /** Nothing happens when a backoff runs out, so someone has to look. */
+  private wakeForBackoff(monotonicMs: number): void {
+    if (this.wakeTimer !== null) clearTimeout(this.wakeTimer);
+    this.wakeTimer = null;
+    const nextMs = this.parts.waitTimes.nextAfter(monotonicMs);
+    if (nextMs !== null) this.wakeTimer = setTimeout(() => this.wake(), Math.max(1, nextMs - monotonicMs));
+  }
+}

@@ -1,0 +1,181 @@
+/** Wiring of the coordinator, and nothing else: opens the parts in order, closes them in reverse. */
+import { randomBytes } from 'node:crypto';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '@muster/common/clock';
+import { MusterError, messageOf } from '@muster/common/errors';
+import { writeFileDurably } from '@muster/common/files';
+import type { RandomBytes } from '@muster/common/ids';
+import { createLogger } from '@muster/common/pinoLogger';
+import { AgentRegistry } from './agents/registry.ts';
+import { hashToken, newToken } from './auth/tokens.ts';
+import { DiskReserve } from './diskReserve.ts';
+import { Bell } from './events/bell.ts';
+import { LogStore } from './logs/logStore.ts';
+import { Loop } from './loop.ts';
+import type { CoordinatorOptions } from './options.ts';
+import { buildView } from './planning.ts';
+import { agentHubCalls } from './rpc/agentHub.ts';
+import { jobCalls } from './rpc/jobs.ts';
+import { nodeCalls } from './rpc/nodes.ts';
+import { startServer } from './rpc/server.ts';
+import { streamCalls } from './rpc/streams.ts';
+import { ClusterState, Draft } from './state.ts';
+import { openSqliteStore } from './store/sqlite/sqliteStore.ts';
+import { emptyBatch, type Store, StoreError } from './store/store.ts';
+import { endSilentSessions } from './tasks/silentNodes.ts';
+import { TimeLimits } from './tasks/timeLimits.ts';
+import { WaitTimes } from './waitTimes.ts';
+
+export interface RunningCoordinator {
+  /** `host:port` it serves on. */
+  readonly address: string;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a coordinator and resolves when it serves.
+ * @throws {MusterError} with one sentence for the user: data directory, store, address
+ */
+export async function runCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
+  const log = createLogger('coordinator', options.logLevel);
+  const clock = systemClock;
+  const random: RandomBytes = (size) => randomBytes(size);
+  const releases: (() => void | Promise<void>)[] = [];
+  const release = async () => {
+    for (const each of releases.splice(0).reverse()) await each();
+  };
+
+  try {
+    prepareDataDir(options.dataDir);
+    const store = openStore(options.dataDir, random);
+    releases.push(() => store.close());
+    const state = new ClusterState(await store.load());
+    const tokenFile = await ensureAdminToken(options.dataDir, state, store, random, clock.wallMs());
+
+    const agents = new AgentRegistry(clock, options.heartbeatIntervalMs);
+    const logs = new LogStore(join(options.dataDir, 'logs'));
+    releases.push(() => logs.close());
+    const reserve = new DiskReserve(options.dataDir, options.reserveBytes, log);
+    reserve.restoreBallast();
+    const waitTimes = new WaitTimes();
+    for (const job of state.jobs.values()) waitTimes.follow(job, clock.monotonicMs());
+    const timeLimits = new TimeLimits(clock.monotonicMs);
+    const committed = new Bell();
+
+    const loop = new Loop({
+      state,
+      store,
+      clock,
+      log,
+      waitTimes,
+      onlineNodes: () => agents.online(),
+      onCommitted: (change) => {
+        agents.sync(change);
+        committed.ring();
+      },
+      freeBallast: () => reserve.dropBallast(),
+      onFatal: (error) => {
+        log.error({ error: error.message }, 'the store failed: exiting, a restart recovers what was committed');
+        // Callers get their answer first; nothing is acknowledged after this.
+        setTimeout(() => process.exit(70), 200);
+      },
+    });
+    releases.push(() => loop.stop());
+
+    const shared = { state, store, loop, agents, logs, log, reserve, random, committed, timeLimits, ...clock };
+    const nodeViews = () =>
+      buildView(new Draft(state), agents.online(), waitTimes, clock.monotonicMs()).nodes;
+    const server = await startServer(
+      options.listen,
+      { findCredential: (hash) => state.credentials.get(hash), wallMs: clock.wallMs },
+      {
+        muster: { ...jobCalls({ ...shared, nodeViews }), ...streamCalls(shared), ...nodeCalls(shared) },
+        agentHub: agentHubCalls({
+          ...shared,
+          heartbeatIntervalMs: options.heartbeatIntervalMs,
+          leaseMs: options.leaseMs,
+        }),
+      },
+    );
+    releases.push(() => server.close());
+    releases.push(() => agents.endAll());
+
+    if (options.natsUrl !== null) {
+      // Loaded only where it is used: the client costs memory that a lab without NATS need not pay.
+      const { startNatsRelay } = await import('./events/natsRelay.ts');
+      const relay = startNatsRelay(options.natsUrl, { clusterId: state.clusterId, store, committed, log });
+      releases.push(() => relay.close());
+    }
+
+    const timer = setInterval(() => {
+      reserve.restoreBallast();
+      const work = [...endSilentSessions(agents, loop), ...timeLimits.run(state, loop)];
+      Promise.all(work).catch((error: unknown) => log.warn({ error: messageOf(error) }, 'a periodic task failed'));
+    }, Math.min(1_000, options.heartbeatIntervalMs));
+    releases.push(() => clearInterval(timer));
+
+    const connection = { addr: server.address, tokenFile };
+    writeFileDurably(join(options.dataDir, 'connection.json'), `${JSON.stringify(connection)}\n`, 0o600);
+    loop.wake();
+    log.info({ address: server.address, cluster: state.clusterId, jobs: state.jobs.size }, 'coordinator serves');
+    return { address: server.address, close: release };
+  } catch (error) {
+    await release();
+    throw asUserError(error);
+  }
+}
+
+function prepareDataDir(dataDir: string): void {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    accessSync(dataDir, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new MusterError(
+      'permission_denied',
+      `the data directory ${dataDir} cannot be made or written (${messageOf(error)}); check owner and mode, or use another --data`,
+      { cause: error },
+    );
+  }
+}
+
+function openStore(dataDir: string, random: RandomBytes): Store {
+  return openSqliteStore(dataDir, () => Buffer.from(random(6)).toString('hex'));
+}
+
+/** The admin token is made at the first start and shown to nobody: whoever may read the file is admin. */
+async function ensureAdminToken(
+  dataDir: string,
+  state: ClusterState,
+  store: Store,
+  random: RandomBytes,
+  nowMs: number,
+): Promise<string> {
+  const tokenFile = join(dataDir, 'admin.token');
+  if (existsSync(tokenFile)) {
+    const token = readFileSync(tokenFile, 'utf8').trim();
+    if (state.credentials.get(hashToken(token))?.kind === 'admin') return tokenFile;
+  }
+  // No file, or a file that is not of this store: whoever can write here is admin anyway, so a new one is made.
+  const token = newToken('admin', random);
+  const credential = {
+    id: 'admin',
+    kind: 'admin',
+    subject: 'admin',
+    secretHash: hashToken(token),
+    createdAtMs: nowMs,
+    expiresAtMs: null,
+    usedFor: null,
+  } as const;
+  for (const [hash, each] of state.credentials) if (each.id === credential.id) state.credentials.delete(hash);
+  await store.commit({ ...emptyBatch, credentials: [credential] });
+  state.credentials.set(credential.secretHash, credential);
+  writeFileDurably(tokenFile, `${token}\n`, 0o600);
+  return tokenFile;
+}
+
+function asUserError(error: unknown): MusterError {
+  if (error instanceof MusterError) return error;
+  if (error instanceof StoreError) return new MusterError('failed_precondition', error.message, { cause: error });
+  return new MusterError('internal', `the coordinator could not start: ${messageOf(error)}`, { cause: error });
+}

@@ -1,0 +1,54 @@
+/** Turns plain async functions into gRPC handlers: one place where errors become statuses. */
+import type { handleServerStreamingCall, handleUnaryCall, Metadata } from '@grpc/grpc-js';
+import { MusterError, messageOf } from '@muster/common/errors';
+import { toServiceError } from '@muster/common/wire/status';
+
+export function unary<Request, Response>(
+  handle: (request: Request, metadata: Metadata) => Promise<Response>,
+): handleUnaryCall<Request, Response> {
+  return (call, callback) => {
+    handle(call.request, call.metadata).then(
+      (response) => callback(null, response),
+      (error: unknown) => callback(toServiceError(asMusterError(error))),
+    );
+  };
+}
+
+/** Writes as fast as the client reads: a slow reader costs itself time and us one message. */
+export function serverStream<Request, Response>(
+  produce: (request: Request, abort: AbortSignal) => AsyncIterable<Response>,
+): handleServerStreamingCall<Request, Response> {
+  return (call) => {
+    const abort = new AbortController();
+    call.on('cancelled', () => abort.abort());
+    call.on('close', () => abort.abort());
+    call.on('error', () => abort.abort());
+    const pump = async () => {
+      for await (const message of produce(call.request, abort.signal)) {
+        if (abort.signal.aborted) return;
+        if (!call.write(message)) await drained(call, abort.signal);
+      }
+      call.end();
+    };
+    pump().catch((error: unknown) => call.destroy(toServiceError(asMusterError(error)) as Error));
+  };
+}
+
+/** Resolves when the stream takes more, or is over. */
+export function drained(stream: NodeJS.EventEmitter, abort: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      stream.removeListener('drain', done);
+      abort.removeEventListener('abort', done);
+      resolve();
+    };
+    stream.once('drain', done);
+    abort.addEventListener('abort', done, { once: true });
+    if (abort.aborted) done();
+  });
+}
+
+function asMusterError(error: unknown): MusterError {
+  if (error instanceof MusterError) return error;
+  return new MusterError('internal', `the coordinator failed: ${messageOf(error)}`, { cause: error });
+}

@@ -1,0 +1,192 @@
+/** The API's calls about jobs: decode, call, encode. */
+import { createHash } from 'node:crypto';
+import { MusterError } from '@muster/common/errors';
+import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
+import { isArrayId, isJobId, type JobId, type RandomBytes } from '@muster/common/ids';
+import { specBytesMax, validateJobSpec } from '@muster/common/spec/index';
+import { encodeJobSpec } from '@muster/common/spec/serialize';
+import type { JobSpec } from '@muster/common/spec/types';
+import { isTerminal } from '@muster/common/states';
+import type { JobView } from '@muster/common/views';
+import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/codec';
+import type { AgentRegistry } from '../agents/registry.ts';
+import { applyJobEvent, sameIntent, submit } from '../commands/jobs.ts';
+import type { DiskReserve } from '../diskReserve.ts';
+import type { Loop } from '../loop.ts';
+import { currentAttempt } from '../model.ts';
+import { explain } from '../scheduler/explain.ts';
+import { fit } from '../scheduler/fit.ts';
+import type { ClusterState } from '../state.ts';
+import type { JobRecord, Store } from '../store/store.ts';
+import type { NodeView } from '../scheduler/view.ts';
+import { unary } from './calls.ts';
+import { jobView } from './views.ts';
+
+const arraySizeMax = 100_000;
+const listLimitMax = 1_000;
+const stopIdsMax = 1_000;
+const prefixLengthMin = 6;
+
+export interface JobCallParts {
+  readonly state: ClusterState;
+  readonly store: Store;
+  readonly loop: Loop;
+  readonly agents: AgentRegistry;
+  readonly reserve: DiskReserve;
+  readonly random: RandomBytes;
+  readonly monotonicMs: () => number;
+  /** Nodes as the scheduler sees them now. */
+  readonly nodeViews: () => readonly NodeView[];
+}
+
+type JobCalls = Pick<MusterHandlers, 'Submit' | 'GetJob' | 'ListJobs' | 'StopJobs' | 'RequeueJob' | 'ExplainJob'>;
+
+export function jobCalls(parts: JobCallParts): JobCalls {
+  const { state, store, loop } = parts;
+
+  function view({ job, attempts }: JobRecord): JobView {
+    return jobView(job, attempts, loop.reasons.get(job.id));
+  }
+
+  async function read(text: string): Promise<JobRecord> {
+    const id = await resolveJobId(parts, text);
+    const record = await store.readJob(id);
+    if (record === null) throw unknownJob(text);
+    return record;
+  }
+
+  async function submitOnce(spec: JobSpec, requestId: string, arraySize: number, requeuedFrom: JobId | null) {
+    if (!/^[\x21-\x7e]{1,128}$/.test(requestId)) {
+      throw new MusterError('invalid', 'request_id must be 1 to 128 printable characters without spaces');
+    }
+    const digest = createHash('sha256').update(`${encodeJobSpec(spec)}\n${arraySize}\n${requeuedFrom ?? ''}`).digest('hex');
+    const command = { spec, requestId, digest, arraySize, requeuedFrom };
+    const earlier = await store.readRequest(requestId);
+    if (earlier !== null) return { record: sameIntent(earlier, command), repeated: true };
+    parts.reserve.requireSpace(parts.monotonicMs());
+    const record = await loop.run((draft, nowMs) => submit(draft, command, parts.random, nowMs));
+    return { record, repeated: false };
+  }
+
+  return {
+    Submit: unary(async (request) => {
+      const spec = decodeSpec(request.specJson);
+      if (request.arraySize > arraySizeMax) {
+        throw new MusterError('invalid', `array: ${request.arraySize} jobs; at most ${arraySizeMax} in one array`);
+      }
+      if (request.dryRun) {
+        const nodes = parts.nodeViews();
+        const result = fit(nodes, spec.resources, spec.image === null ? 'process' : 'docker', new Set());
+        return { wouldWait: result.kind === 'fits' ? null : pendingToWire(result.reason) };
+      }
+      const { record, repeated } = await submitOnce(spec, request.requestId, request.arraySize, null);
+      return { jobIds: [...record.jobIds], arrayId: record.arrayId ?? '', repeatedRequest: repeated };
+    }),
+
+    GetJob: unary(async (request) => jobToWire(view(await read(request.jobId)))),
+
+    ListJobs: unary(async (request) => {
+      const limit = request.limit === 0 ? 100 : Math.min(request.limit, listLimitMax);
+      const records = await store.listJobs({
+        states: request.states.map((each) => jobStateWire.fromWire(String(each))),
+        arrayId: request.arrayId || null,
+        name: request.name || null,
+        limit: limit + 1,
+        beforeSubmitSeq: request.beforeSubmitSeq || null,
+      });
+      return {
+        jobs: records.slice(0, limit).map((record) => jobToWire(view(record))),
+        more: records.length > limit,
+      };
+    }),
+
+    StopJobs: unary(async (request) => {
+      if (request.ids.length > stopIdsMax) {
+        throw new MusterError('invalid', `${request.ids.length} ids; at most ${stopIdsMax} in one call`);
+      }
+      const ids = (await Promise.all(request.ids.map((text) => resolveJobIds(parts, text)))).flat();
+      const event = { kind: 'stop', reason: request.reason } as const;
+      await loop.run((draft, nowMs) => {
+        for (const id of ids) applyJobEvent(draft, id, event, nowMs);
+      });
+      const records = await Promise.all(ids.slice(0, stopIdsMax).map((id) => store.readJob(id)));
+      return { jobs: records.filter((record) => record !== null).map((record) => jobToWire(view(record))) };
+    }),
+
+    RequeueJob: unary(async (request) => {
+      const { job } = await read(request.jobId);
+      if (isTerminal(job.state.kind)) {
+        // An ended job never changes; its spec runs again as a job of its own.
+        const { record } = await submitOnce(job.spec, request.requestId, 0, job.id);
+        return { jobId: record.jobIds[0] ?? '', newJob: true };
+      }
+      await loop.run((draft, nowMs) => applyJobEvent(draft, job.id, { kind: 'requeue' }, nowMs));
+      return { jobId: job.id, newJob: false };
+    }),
+
+    ExplainJob: unary(async (request) => {
+      const record = await read(request.jobId);
+      const ahead = [...state.jobs.values()].filter(
+        (other) =>
+          other.state.kind === 'queued' &&
+          (other.spec.priority > record.job.spec.priority ||
+            (other.spec.priority === record.job.spec.priority && other.submitSeq < record.job.submitSeq)),
+      ).length;
+      const silent = (currentAttempt(record.job)?.tasks ?? [])
+        .map((task) => task.node)
+        .filter((node) => !parts.agents.isOnline(node));
+      const job = view(record);
+      const { summary, details, nextSteps } = explain(job, ahead, silent);
+      return { job: jobToWire(job), summary, details: [...details], nextSteps: [...nextSteps] };
+    }),
+  };
+}
+
+function decodeSpec(text: string): JobSpec {
+  if (Buffer.byteLength(text) > specBytesMax) {
+    throw new MusterError('invalid', `the spec has ${Buffer.byteLength(text)} bytes; at most ${specBytesMax}`);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new MusterError('invalid', 'spec_json is not JSON', { cause: error });
+  }
+  const result = validateJobSpec(value);
+  if (result.ok) return result.spec;
+  const [first] = result.problems;
+  const more = result.problems.length > 1 ? ` (and ${result.problems.length - 1} more)` : '';
+  throw new MusterError('invalid', `the spec is wrong: ${first?.path ?? ''}: ${first?.message ?? ''}${more}`, {
+    problems: result.problems,
+  });
+}
+
+/** A job id, or the beginning of exactly one. */
+export async function resolveJobId(parts: Pick<JobCallParts, 'state' | 'store'>, text: string): Promise<JobId> {
+  if (isJobId(text)) {
+    if (parts.state.jobs.has(text) || parts.state.outcomes.has(text)) return text;
+    throw unknownJob(text);
+  }
+  if (!text.startsWith('job_') || text.length < prefixLengthMin) throw unknownJob(text);
+  const [found, another] = await parts.store.findJobIds(text, 2);
+  if (found === undefined) throw unknownJob(text);
+  if (another !== undefined) {
+    throw new MusterError('invalid', `${text} is the beginning of several jobs (${found}, ${another} …): give more of it`);
+  }
+  return found;
+}
+
+async function resolveJobIds(parts: Pick<JobCallParts, 'state' | 'store'>, text: string): Promise<readonly JobId[]> {
+  if (!isArrayId(text)) return [await resolveJobId(parts, text)];
+  const states = ['queued', 'starting', 'running', 'stopping'] as const;
+  const query = { states, arrayId: text, name: null, limit: arraySizeMax, beforeSubmitSeq: null };
+  const records = await parts.store.listJobs(query);
+  if (records.length > 0) return records.map(({ job }) => job.id);
+  const ended = await parts.store.listJobs({ ...query, states: [], limit: 1 });
+  if (ended.length === 0) throw new MusterError('not_found', `there is no array ${text}; \`muster jobs --all\` lists jobs`);
+  return [];
+}
+
+function unknownJob(text: string): MusterError {
+  return new MusterError('not_found', `there is no job ${text}; \`muster jobs --all\` lists them`);
+}

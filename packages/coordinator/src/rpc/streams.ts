@@ -1,0 +1,70 @@
+/** The API's streams: logs and events. */
+import { MusterError } from '@muster/common/errors';
+import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
+import type { JobId } from '@muster/common/ids';
+import { eventToWire } from '@muster/common/wire/codec';
+import type { Bell } from '../events/bell.ts';
+import { eventView } from '../events/cloudEvents.ts';
+import { watchEvents } from '../events/watch.ts';
+import type { LogStore } from '../logs/logStore.ts';
+import { readLogs } from '../logs/readLogs.ts';
+import type { ClusterState } from '../state.ts';
+import type { Store } from '../store/store.ts';
+import { serverStream } from './calls.ts';
+import { resolveJobId } from './jobs.ts';
+
+export interface StreamCallParts {
+  readonly state: ClusterState;
+  readonly store: Store;
+  readonly logs: LogStore;
+  /** Rings after every commit. */
+  readonly committed: Bell;
+}
+
+export function streamCalls(parts: StreamCallParts): Pick<MusterHandlers, 'ReadLogs' | 'WatchEvents'> {
+  const { state, store, committed } = parts;
+  return {
+    ReadLogs: serverStream(async function* (request, abort) {
+      const jobId = await resolveJobId(parts, request.jobId);
+      const record = await store.readJob(jobId);
+      const nodes = record?.job.spec.resources.nodes ?? 1;
+      if (request.nodeRank !== undefined && request.nodeRank >= nodes) {
+        throw new MusterError('invalid', `rank ${request.nodeRank}: ${jobId} has ranks 0 to ${nodes - 1}`);
+      }
+      if (record !== null && request.attempt > record.job.lastAttempt) {
+        const had = record.job.lastAttempt === 0 ? 'none yet' : `1 to ${record.job.lastAttempt}`;
+        throw new MusterError('not_found', `attempt ${request.attempt}: ${jobId} has had ${had}`);
+      }
+      const options = {
+        jobId,
+        attempt: request.attempt || null,
+        nodeRank: request.nodeRank ?? null,
+        follow: request.follow,
+        tailLines: request.tailLines || null,
+      };
+      yield* readLogs(
+        {
+          logs: parts.logs,
+          readJob: (id: JobId) => store.readJob(id),
+          changed: (_id: JobId, signal: AbortSignal) => committed.next(signal),
+        },
+        options,
+        abort,
+      );
+    }),
+
+    WatchEvents: serverStream(async function* (request, abort) {
+      const sinceSeq = request.sinceSeq < 0 ? state.lastEventSeq : request.sinceSeq;
+      const subject =
+        request.subject === ''
+          ? null
+          : request.subject.startsWith('job_')
+            ? await resolveJobId(parts, request.subject)
+            : request.subject;
+      const options = { sinceSeq, follow: request.follow, subject };
+      for await (const event of watchEvents(store, committed, options, abort)) {
+        yield eventToWire(eventView(state.clusterId, event));
+      }
+    }),
+  };
+}

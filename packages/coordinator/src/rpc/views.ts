@@ -1,0 +1,89 @@
+/** What the coordinator remembers, as the API shows it. */
+import { jobSpecToFile } from '@muster/common/spec/serialize';
+import type { AttemptView, Cause, JobView, NodeView, PendingReason } from '@muster/common/views';
+import type { Attempt, Job, Node, Task } from '../model.ts';
+import { currentAttempt } from '../model.ts';
+
+const notLookedAtYet: PendingReason = {
+  kind: 'scheduling',
+  message: 'the scheduler has not looked at it yet',
+  remedy: null,
+};
+
+/** @param reason by the last scheduling pass; undefined when there was none since */
+export function jobView(job: Job, attempts: readonly Attempt[], reason: PendingReason | undefined): JobView {
+  const { state } = job;
+  return {
+    id: job.id,
+    name: job.spec.name,
+    project: job.spec.project,
+    state: state.kind,
+    spec: { ...jobSpecToFile(job.spec) },
+    submittedAtMs: job.submittedAtMs,
+    endedAtMs: 'endedAtMs' in state ? state.endedAtMs : null,
+    pending: state.kind === 'queued' ? (reason ?? notLookedAtYet) : null,
+    cause: causeOf(job),
+    attempts: attempts.map(attemptView),
+    array: job.array,
+    requeuedFrom: job.requeuedFrom,
+    submitSeq: job.submitSeq,
+  };
+}
+
+/** Why it ended or is ending; for a queued job, why its attempt before did. */
+function causeOf(job: Job): Cause | null {
+  const { state } = job;
+  switch (state.kind) {
+    case 'queued':
+      return state.lastCause;
+    case 'stopping':
+      return state.outcome.cause;
+    case 'failed':
+    case 'cancelled':
+      return state.cause;
+    case 'starting':
+    case 'running':
+    case 'succeeded':
+      return null;
+    default: {
+      const never: never = state;
+      return never;
+    }
+  }
+}
+
+function attemptView(attempt: Attempt): AttemptView {
+  return {
+    number: attempt.number,
+    state: attempt.state,
+    tasks: attempt.tasks.map(({ nodeRank, node, gpuUuids, state, exit }) => ({ nodeRank, node, gpuUuids, state, exit })),
+    cause: attempt.cause,
+    allocatedAtMs: attempt.allocatedAtMs,
+    runningAtMs: attempt.runningAtMs,
+    endedAtMs: attempt.endedAtMs,
+    masterAddr: attempt.master?.addr ?? null,
+    masterPort: attempt.master?.port ?? null,
+  };
+}
+
+export function nodeView(node: Node, activeJobs: Iterable<Job>, online: boolean, silentForMs: number | null): NodeView {
+  const tasks: { readonly job: Job; readonly task: Task }[] = [];
+  for (const job of activeJobs) {
+    for (const task of currentAttempt(job)?.tasks ?? []) {
+      if (task.node === node.name && task.state !== 'ended') tasks.push({ job, task });
+    }
+  }
+  return {
+    name: node.name,
+    state: online ? 'online' : 'silent',
+    inventory: node.inventory,
+    agentVersion: node.agentVersion,
+    joinedAtMs: node.joinedAtMs,
+    silentForMs,
+    gpuUses: tasks.flatMap(({ job, task }) =>
+      task.gpuUuids.map((uuid) => ({ uuid, jobId: job.id, attempt: job.lastAttempt })),
+    ),
+    cpusUsed: tasks.reduce((sum, { task }) => sum + task.cpus, 0),
+    memoryUsedMb: tasks.reduce((sum, { task }) => sum + task.memoryMb, 0),
+  };
+}

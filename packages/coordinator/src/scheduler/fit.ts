@@ -1,0 +1,152 @@
+/**
+ * Does a job fit, and if not, why? The planner and `muster explain` ask the same function, so that the reason shown is
+ * the reason.
+ */
+import type { JobResources } from '@muster/common/spec/types';
+import type { Gpu, PendingReason } from '@muster/common/views';
+import { gpuOrder, placementOrder } from './order.ts';
+import type { NodeView } from './view.ts';
+
+/** What one task of a job takes from a node. */
+export interface TaskDemand {
+  readonly gpus: number;
+  readonly cpus: number;
+  readonly memoryMb: number;
+}
+
+/**
+ * A job that names no CPUs takes one when it has no GPUs, so that a flood of small jobs cannot overrun a node, and none
+ * when it has: there the GPUs are the scarce thing, and their number says nothing about CPUs.
+ */
+export function taskDemand(resources: JobResources): TaskDemand {
+  return {
+    gpus: resources.gpus,
+    cpus: resources.cpus ?? (resources.gpus === 0 ? 1 : 0),
+    memoryMb: resources.memoryMb ?? 0,
+  };
+}
+
+export function acceptableGpus(gpus: readonly Gpu[], resources: JobResources): readonly Gpu[] {
+  return gpus.filter(
+    (gpu) =>
+      (resources.gpuType.length === 0 ||
+        resources.gpuType.some((type) => gpu.model.toLowerCase().includes(type.toLowerCase()))) &&
+      (resources.gpuMemoryMb === null || (gpu.memoryMb !== null && gpu.memoryMb >= resources.gpuMemoryMb)),
+  );
+}
+
+export interface Fit {
+  readonly node: NodeView;
+  readonly gpus: readonly Gpu[];
+}
+
+export type FitResult =
+  | { readonly kind: 'fits'; readonly placements: readonly Fit[] }
+  | { readonly kind: 'waits'; readonly reason: PendingReason };
+
+/**
+ * Chooses nodes for all tasks of a job at once, or says why there are not enough.
+ * @param reserved nodes kept for a job that comes first
+ */
+export function fit(
+  nodes: readonly NodeView[],
+  resources: JobResources,
+  driver: 'process' | 'docker',
+  reserved: ReadonlySet<string>,
+): FitResult {
+  const demand = taskDemand(resources);
+  const couldEver = nodes.filter((node) => fitsEmpty(node, resources, demand, driver));
+  if (couldEver.length < resources.nodes) {
+    return { kind: 'waits', reason: neverFits(nodes, couldEver.length, resources, demand, driver) };
+  }
+  const online = couldEver.filter((node) => node.online);
+  const withGpus = online.filter((node) => acceptableGpus(node.freeGpus, resources).length >= demand.gpus);
+  const withCpus = withGpus.filter((node) => node.freeCpus >= demand.cpus);
+  const withMemory = withCpus.filter((node) => node.freeMemoryMb >= demand.memoryMb);
+  const usable = withMemory.filter((node) => !reserved.has(node.name));
+  if (usable.length >= resources.nodes) {
+    const placements = [...usable]
+      .sort(placementOrder)
+      .slice(0, resources.nodes)
+      .map((node) => ({
+        node,
+        gpus: [...acceptableGpus(node.freeGpus, resources)].sort(gpuOrder).slice(0, demand.gpus),
+      }));
+    return { kind: 'fits', placements };
+  }
+  const wanted = resources.nodes;
+  const each = describeDemand(resources, demand);
+  if (online.length < wanted) {
+    return waits('no_nodes', `${online.length} of the ${wanted} nodes it needs are online`, 'see `muster nodes`');
+  }
+  if (withGpus.length < wanted) {
+    return waits('no_gpus_free', `${withGpus.length} of ${wanted} nodes have ${each} free`, null);
+  }
+  if (withCpus.length < wanted) {
+    return waits('no_cpus_free', `${withCpus.length} of ${wanted} nodes have ${each} free`, null);
+  }
+  if (withMemory.length < wanted) {
+    return waits('no_memory_free', `${withMemory.length} of ${wanted} nodes have ${each} free`, null);
+  }
+  return waits('reserved', 'nodes that are free are being kept for a job that has waited longer', null);
+}
+
+function fitsEmpty(node: NodeView, resources: JobResources, demand: TaskDemand, driver: string): boolean {
+  const { inventory } = node;
+  return (
+    inventory.drivers.includes(driver) &&
+    acceptableGpus(inventory.gpus, resources).length >= demand.gpus &&
+    inventory.cpus >= demand.cpus &&
+    inventory.memoryMb >= demand.memoryMb
+  );
+}
+
+function neverFits(
+  nodes: readonly NodeView[],
+  fitting: number,
+  resources: JobResources,
+  demand: TaskDemand,
+  driver: string,
+): PendingReason {
+  if (nodes.length === 0) {
+    return {
+      kind: 'no_nodes',
+      message: 'the cluster has no nodes yet',
+      remedy: 'add one: `muster token create NAME` here, `muster agent` there',
+    };
+  }
+  const withDriver = nodes.filter((node) => node.inventory.drivers.includes(driver));
+  if (withDriver.length < resources.nodes) {
+    return {
+      kind: 'never_fits',
+      message: `${withDriver.length} of ${nodes.length} nodes can run ${driver === 'docker' ? 'containers' : 'processes'}, and it needs ${resources.nodes}`,
+      remedy: driver === 'docker' ? 'install Docker on the nodes, or leave out `image`' : null,
+    };
+  }
+  const largest = Math.max(0, ...nodes.map((node) => acceptableGpus(node.inventory.gpus, resources).length));
+  const has = `${fitting} of ${nodes.length} nodes have ${describeDemand(resources, demand)}, even when empty`;
+  return {
+    kind: 'never_fits',
+    message: `${has}, and it needs ${resources.nodes}`,
+    remedy:
+      demand.gpus > largest
+        ? `ask for at most ${largest} GPUs per node of that kind, or add nodes`
+        : 'ask for less per node or fewer nodes, or add nodes',
+  };
+}
+
+function describeDemand(resources: JobResources, demand: TaskDemand): string {
+  const parts: string[] = [];
+  if (demand.gpus > 0) {
+    const type = resources.gpuType.length > 0 ? `${resources.gpuType.join('/')} ` : '';
+    const memory = resources.gpuMemoryMb === null ? '' : ` of ${resources.gpuMemoryMb} MB`;
+    parts.push(`${demand.gpus} ${type}GPU${demand.gpus === 1 ? '' : 's'}${memory}`);
+  }
+  if (demand.cpus > 0) parts.push(`${demand.cpus} CPU${demand.cpus === 1 ? '' : 's'}`);
+  if (demand.memoryMb > 0) parts.push(`${demand.memoryMb} MB of memory`);
+  return parts.length === 0 ? 'room' : parts.join(', ');
+}
+
+function waits(kind: PendingReason['kind'], message: string, remedy: string | null): FitResult {
+  return { kind: 'waits', reason: { kind, message, remedy } };
+}

@@ -1,0 +1,31 @@
+/** Who comes first. Every ordering ends in a key without ties, so that equal input gives equal plans. */
+import type { Gpu } from '@muster/common/views';
+import type { NodeView, QueuedJob } from './view.ts';
+
+type Comparator<T> = (a: T, b: T) => number;
+
+function firstNonZero<T>(...comparators: readonly Comparator<T>[]): Comparator<T> {
+  return (a, b) => {
+    for (const compare of comparators) {
+      const result = compare(a, b);
+      if (result !== 0) return result;
+    }
+    return 0;
+  };
+}
+
+const higherPriorityFirst: Comparator<QueuedJob> = (a, b) => b.spec.priority - a.spec.priority;
+const earlierSubmitFirst: Comparator<QueuedJob> = (a, b) => a.submitSeq - b.submitSeq;
+
+/** Priority, then order of submission (which is unique). */
+export const queueOrder = firstNonZero(higherPriorityFirst, earlierSubmitFirst);
+
+const fewerFreeGpusFirst: Comparator<NodeView> = (a, b) => a.freeGpus.length - b.freeGpus.length;
+const moreFreeCpusFirst: Comparator<NodeView> = (a, b) => b.freeCpus - a.freeCpus;
+const byName: Comparator<NodeView> = (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+
+/** Best fit by GPUs keeps whole nodes free for gangs; among equals the least loaded node, then the name. */
+export const placementOrder = firstNonZero(fewerFreeGpusFirst, moreFreeCpusFirst, byName);
+
+/** By UUID: which of several equal GPUs is taken must not depend on the order of a report. */
+export const gpuOrder: Comparator<Gpu> = (a, b) => (a.uuid < b.uuid ? -1 : a.uuid > b.uuid ? 1 : 0);

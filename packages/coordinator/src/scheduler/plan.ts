@@ -1,0 +1,121 @@
+/**
+ * One scheduling pass as a value: which queued jobs start now, on which nodes and GPUs, and why the others wait.
+ *
+ * Strict priority order with backfill: a job that does not fit is passed over, so that small jobs use what a large gang
+ * leaves. So that the gang does not starve, once it has waited `reserveAfterMs` the nodes nearest to being free for it
+ * are reserved: nothing behind it in the queue is placed there. One reservation at a time is enough for every gang to
+ * get its turn, and keeps the rest of the cluster busy.
+ */
+import type { JobId, NodeName } from '@muster/common/ids';
+import type { JobResources } from '@muster/common/spec/types';
+import type { PendingReason } from '@muster/common/views';
+import { acceptableGpus, fit, taskDemand } from './fit.ts';
+import { queueOrder } from './order.ts';
+import type { ClusterView, NodeView, QueuedJob } from './view.ts';
+
+/** Short waits resolve by themselves; reserving for them would leave GPUs idle for nothing. */
+export const reserveAfterMs = 60_000;
+
+export interface PlannedTask {
+  readonly node: NodeName;
+  readonly gpuUuids: readonly string[];
+  readonly cpus: number;
+  readonly memoryMb: number;
+}
+
+/** Names everything; carrying it out leaves nothing to choose. */
+export type Decision =
+  | { readonly kind: 'start'; readonly jobId: JobId; readonly tasks: readonly PlannedTask[] }
+  | { readonly kind: 'reserve'; readonly jobId: JobId; readonly nodes: readonly NodeName[] }
+  | { readonly kind: 'wait'; readonly jobId: JobId; readonly reason: PendingReason };
+
+/** @param nowMs monotonic milliseconds */
+export function plan(view: ClusterView, nowMs: number): readonly Decision[] {
+  const nodes = new Map(view.nodes.map((node) => [node.name, node]));
+  const reserved = new Set<NodeName>();
+  // Capacity only shrinks during a pass: what did not fit once will not fit again, so a queue of ten thousand equal
+  // jobs costs one search.
+  const refusals = new Map<string, PendingReason>();
+  const decisions: Decision[] = [];
+
+  for (const job of [...view.queue].sort(queueOrder)) {
+    const blocked = reasonBeforeResources(job, nowMs);
+    if (blocked !== null) {
+      decisions.push({ kind: 'wait', jobId: job.id, reason: blocked });
+      continue;
+    }
+    const { resources, image } = job.spec;
+    const driver = image === null ? 'process' : 'docker';
+    const demandKey = JSON.stringify([driver, resources]);
+    const refusal = refusals.get(demandKey);
+    if (refusal !== undefined) {
+      decisions.push({ kind: 'wait', jobId: job.id, reason: refusal });
+      continue;
+    }
+    const result = fit([...nodes.values()], resources, driver, reserved);
+    if (result.kind === 'fits') {
+      const tasks = result.placements.map(({ node, gpus }) => {
+        const { cpus, memoryMb } = taskDemand(resources);
+        const task: PlannedTask = { node: node.name, gpuUuids: gpus.map((gpu) => gpu.uuid), cpus, memoryMb };
+        nodes.set(node.name, without(node, task));
+        return task;
+      });
+      decisions.push({ kind: 'start', jobId: job.id, tasks });
+      continue;
+    }
+    refusals.set(demandKey, result.reason);
+    decisions.push({ kind: 'wait', jobId: job.id, reason: result.reason });
+    const waitedLong = nowMs - job.waitingSinceMs >= reserveAfterMs;
+    if (reserved.size === 0 && waitedLong && result.reason.kind !== 'never_fits') {
+      const kept = nodesToReserve([...nodes.values()], resources, driver);
+      for (const name of kept) reserved.add(name);
+      if (kept.length > 0) decisions.push({ kind: 'reserve', jobId: job.id, nodes: kept });
+    }
+  }
+  return decisions;
+}
+
+/** Backoff and dependencies: reasons that more capacity would not change. */
+function reasonBeforeResources(job: QueuedJob, nowMs: number): PendingReason | null {
+  if (job.dependencies.kind === 'failed') {
+    return {
+      kind: 'dependency_failed',
+      message: `${job.dependencies.job}, which it comes after, did not succeed`,
+      remedy: 'stop this job, or submit it again without that dependency',
+    };
+  }
+  if (job.dependencies.kind === 'waiting') {
+    return { kind: 'dependency', message: `it comes after ${job.dependencies.on}`, remedy: null };
+  }
+  if (job.notBeforeMs > nowMs) {
+    return { kind: 'backoff', message: 'it waits before its next attempt', remedy: null };
+  }
+  return null;
+}
+
+/** The nodes that lack least of what the job needs. */
+function nodesToReserve(
+  nodes: readonly NodeView[],
+  resources: JobResources,
+  driver: 'process' | 'docker',
+): readonly NodeName[] {
+  const demand = taskDemand(resources);
+  const missingGpus = (node: NodeView) => demand.gpus - acceptableGpus(node.freeGpus, resources).length;
+  return nodes
+    .filter((node) => node.online && node.inventory.drivers.includes(driver))
+    .filter((node) => acceptableGpus(node.inventory.gpus, resources).length >= demand.gpus)
+    .filter((node) => node.inventory.cpus >= demand.cpus && node.inventory.memoryMb >= demand.memoryMb)
+    .sort((a, b) => missingGpus(a) - missingGpus(b) || (a.name < b.name ? -1 : 1))
+    .slice(0, resources.nodes)
+    .map((node) => node.name);
+}
+
+function without(node: NodeView, task: PlannedTask): NodeView {
+  const taken = new Set(task.gpuUuids);
+  return {
+    ...node,
+    freeGpus: node.freeGpus.filter((gpu) => !taken.has(gpu.uuid)),
+    freeCpus: node.freeCpus - task.cpus,
+    freeMemoryMb: node.freeMemoryMb - task.memoryMb,
+  };
+}

@@ -1,0 +1,192 @@
+/**
+ * The committed truth in memory, and the draft in which a batch of commands changes it.
+ *
+ * Commands run one after the other on a Draft that looks like the state with their changes in it. Only after the
+ * draft's batch is committed does it become the state; a batch that fails leaves nothing behind.
+ */
+import { assertInvariant } from '@muster/common/errors';
+import type { JobId, NodeName } from '@muster/common/ids';
+import { isTerminal, type TerminalJobState } from '@muster/common/states';
+import type { Attempt, Job, NewEvent, Node, StoredEvent } from './model.ts';
+import type { Batch, Credential, Snapshot, SubmitRequestRecord } from './store/store.ts';
+
+export class ClusterState {
+  readonly clusterId: string;
+  /** Jobs that have not ended. */
+  readonly jobs: Map<JobId, Job>;
+  readonly outcomes: Map<JobId, TerminalJobState>;
+  readonly nodes: Map<NodeName, Node>;
+  /** By secret hash. */
+  readonly credentials: Map<string, Credential>;
+  readonly subjectSeqs: Map<string, number>;
+  lastSubmitSeq: number;
+  lastEventSeq: number;
+
+  constructor(snapshot: Snapshot) {
+    this.clusterId = snapshot.clusterId;
+    this.jobs = new Map(snapshot.activeJobs.map((job) => [job.id, job]));
+    this.outcomes = new Map(snapshot.outcomes);
+    this.nodes = new Map(snapshot.nodes.map((node) => [node.name, node]));
+    this.credentials = new Map(snapshot.credentials.map((each) => [each.secretHash, each]));
+    this.subjectSeqs = new Map(snapshot.subjectSeqs);
+    this.lastSubmitSeq = snapshot.lastSubmitSeq;
+    this.lastEventSeq = snapshot.lastEventSeq;
+  }
+}
+
+/** What a committed draft changed; whoever talks to agents and watchers starts from here. */
+export interface Committed {
+  /** As they are now, ended ones included. */
+  readonly jobs: readonly Job[];
+  readonly events: readonly StoredEvent[];
+}
+
+export class Draft {
+  readonly base: ClusterState;
+  private readonly jobs = new Map<JobId, Job>();
+  private readonly newJobIds = new Set<JobId>();
+  private readonly attempts = new Map<string, { readonly jobId: JobId; readonly attempt: Attempt }>();
+  private readonly nodes = new Map<NodeName, Node>();
+  private readonly credentials = new Map<string, Credential>();
+  private readonly requests: SubmitRequestRecord[] = [];
+  private readonly events: StoredEvent[] = [];
+  private readonly subjectSeqs = new Map<string, number>();
+  private submitSeq: number;
+  private eventSeq: number;
+
+  constructor(base: ClusterState) {
+    this.base = base;
+    this.submitSeq = base.lastSubmitSeq;
+    this.eventSeq = base.lastEventSeq;
+  }
+
+  /** A job that has not ended, as the draft sees it. */
+  job(id: JobId): Job | undefined {
+    const drafted = this.jobs.get(id);
+    if (drafted !== undefined) return isTerminal(drafted.state.kind) ? undefined : drafted;
+    return this.base.jobs.get(id);
+  }
+
+  /** Every job that has not ended. */
+  *activeJobs(): Iterable<Job> {
+    for (const job of this.base.jobs.values()) {
+      const current = this.jobs.get(job.id) ?? job;
+      if (!isTerminal(current.state.kind)) yield current;
+    }
+    for (const id of this.newJobIds) {
+      const job = this.jobs.get(id);
+      if (job !== undefined && !isTerminal(job.state.kind)) yield job;
+    }
+  }
+
+  outcome(id: JobId): TerminalJobState | undefined {
+    const drafted = this.jobs.get(id);
+    if (drafted !== undefined && isTerminal(drafted.state.kind)) return drafted.state.kind;
+    return this.base.outcomes.get(id);
+  }
+
+  exists(id: JobId): boolean {
+    return this.jobs.has(id) || this.base.jobs.has(id) || this.base.outcomes.has(id);
+  }
+
+  node(name: NodeName): Node | undefined {
+    return this.nodes.get(name) ?? this.base.nodes.get(name);
+  }
+
+  /** Every node, by name. */
+  *nodesByName(): Iterable<Node> {
+    const names = new Set([...this.base.nodes.keys(), ...this.nodes.keys()]);
+    for (const name of [...names].sort()) {
+      const node = this.node(name);
+      if (node !== undefined) yield node;
+    }
+  }
+
+  credential(secretHash: string): Credential | undefined {
+    return this.credentials.get(secretHash) ?? this.base.credentials.get(secretHash);
+  }
+
+  nextSubmitSeq(): number {
+    this.submitSeq += 1;
+    return this.submitSeq;
+  }
+
+  addJob(job: Job): void {
+    assertInvariant(!this.exists(job.id), 'G1', `the id ${job.id} is in use already`);
+    this.jobs.set(job.id, job);
+    this.newJobIds.add(job.id);
+  }
+
+  putJob(job: Job): void {
+    assertInvariant(this.job(job.id) !== undefined, 'G1', `${job.id} has ended or never existed`);
+    this.jobs.set(job.id, job);
+  }
+
+  putAttempt(jobId: JobId, attempt: Attempt): void {
+    this.attempts.set(`${jobId}.${attempt.number}`, { jobId, attempt });
+  }
+
+  putNode(node: Node): void {
+    this.nodes.set(node.name, node);
+  }
+
+  putCredential(credential: Credential): void {
+    this.credentials.set(credential.secretHash, credential);
+  }
+
+  putRequest(request: SubmitRequestRecord): void {
+    this.requests.push(request);
+  }
+
+  /** A submit of this very batch; committed ones are in the store. */
+  request(requestId: string): SubmitRequestRecord | undefined {
+    return this.requests.find((request) => request.requestId === requestId);
+  }
+
+  /** @param timeMs wall clock, for display */
+  emit(event: NewEvent, timeMs: number): void {
+    this.eventSeq += 1;
+    const subjectSeq = (this.subjectSeqs.get(event.subject) ?? this.base.subjectSeqs.get(event.subject) ?? 0) + 1;
+    this.subjectSeqs.set(event.subject, subjectSeq);
+    this.events.push({ ...event, seq: this.eventSeq, id: `${this.base.clusterId}-${this.eventSeq}`, subjectSeq, timeMs });
+  }
+
+  isEmpty(): boolean {
+    return (
+      this.jobs.size + this.nodes.size + this.credentials.size + this.requests.length + this.events.length === 0
+    );
+  }
+
+  toBatch(): Batch {
+    const changed = [...this.jobs.values()];
+    return {
+      newJobs: changed.filter((job) => this.newJobIds.has(job.id)),
+      jobs: changed.filter((job) => !this.newJobIds.has(job.id)),
+      attempts: [...this.attempts.values()],
+      nodes: [...this.nodes.values()],
+      requests: this.requests,
+      credentials: [...this.credentials.values()],
+      events: this.events,
+    };
+  }
+
+  /** Makes the committed draft the state. */
+  apply(): Committed {
+    const { base } = this;
+    for (const job of this.jobs.values()) {
+      if (isTerminal(job.state.kind)) {
+        base.jobs.delete(job.id);
+        base.outcomes.set(job.id, job.state.kind);
+      } else {
+        base.jobs.set(job.id, job);
+      }
+    }
+    for (const node of this.nodes.values()) base.nodes.set(node.name, node);
+    for (const credential of this.credentials.values()) base.credentials.set(credential.secretHash, credential);
+    for (const [subject, seq] of this.subjectSeqs) base.subjectSeqs.set(subject, seq);
+    for (const job of this.jobs.values()) if (isTerminal(job.state.kind)) base.subjectSeqs.delete(job.id);
+    base.lastSubmitSeq = this.submitSeq;
+    base.lastEventSeq = this.eventSeq;
+    return { jobs: [...this.jobs.values()], events: this.events };
+  }
+}

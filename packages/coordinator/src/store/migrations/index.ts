@@ -1,0 +1,7 @@
+/**
+ * Schema changes, oldest first; the position is the schema version. Forward only: what has been released is never
+ * edited, and a binary refuses a store with a version it does not know.
+ */
+import { initialSchema } from './000001_initial.ts';
+
+export const migrations: readonly string[] = [initialSchema];

@@ -1,0 +1,137 @@
+/**
+ * Values ↔ columns. What queries need are columns; the rest is JSON text, to which later versions only add.
+ * The attempt of an active job is stored once, in `attempts`; the job's state names its number.
+ */
+import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { Attempt, Job, JobState, Node, StoredEvent } from '../model.ts';
+import { specText } from '../specText.ts';
+import { StoreError } from './store.ts';
+
+export interface JobRow {
+  readonly id: string;
+  readonly submit_seq: number;
+  readonly array_id: string | null;
+  readonly name: string;
+  readonly state: string;
+  readonly last_attempt: number;
+  readonly submitted_at_ms: number;
+  readonly spec: string;
+  readonly body: string;
+}
+
+export interface AttemptRow {
+  readonly job_id: string;
+  readonly number: number;
+  readonly state: string;
+  readonly body: string;
+}
+
+/** The part of a job that changes, except what has a column. */
+interface JobBody {
+  readonly array: { readonly id: string; readonly index: number; readonly size: number } | null;
+  readonly requeuedFrom: string | null;
+  readonly failures: number;
+  readonly failedStarts: number;
+  /** The state without its attempt. */
+  readonly state: Readonly<Record<string, unknown>> & { readonly kind: string };
+}
+
+export function jobToRow(job: Job): JobRow {
+  const { attempt: _stored, ...state } = { attempt: null, ...job.state };
+  const body: JobBody = {
+    array: job.array,
+    requeuedFrom: job.requeuedFrom,
+    failures: job.failures,
+    failedStarts: job.failedStarts,
+    state,
+  };
+  return {
+    id: job.id,
+    submit_seq: job.submitSeq,
+    array_id: job.array?.id ?? null,
+    name: job.spec.name,
+    state: job.state.kind,
+    last_attempt: job.lastAttempt,
+    submitted_at_ms: job.submittedAtMs,
+    spec: specText(job.spec),
+    body: JSON.stringify(body),
+  };
+}
+
+/** @param newest the attempt numbered `last_attempt`; needed for active states only */
+export function jobFromRow(row: JobRow, newest: Attempt | null): Job {
+  const body = JSON.parse(row.body) as JobBody;
+  const { kind } = body.state;
+  const hasAttempt = kind === 'starting' || kind === 'running' || kind === 'stopping';
+  if (hasAttempt && newest?.number !== row.last_attempt) {
+    throw new StoreError('damaged', `job ${row.id} is ${kind} and its attempt ${row.last_attempt} is not in the store`);
+  }
+  return {
+    id: row.id as JobId,
+    submitSeq: row.submit_seq,
+    spec: decodeJobSpec(row.spec),
+    array: body.array === null ? null : { ...body.array, id: body.array.id as ArrayId },
+    requeuedFrom: body.requeuedFrom as JobId | null,
+    submittedAtMs: row.submitted_at_ms,
+    state: (hasAttempt ? { ...body.state, attempt: newest } : body.state) as JobState,
+    lastAttempt: row.last_attempt,
+    failures: body.failures,
+    failedStarts: body.failedStarts,
+  };
+}
+
+export function attemptToRow(jobId: JobId, attempt: Attempt): AttemptRow {
+  return { job_id: jobId, number: attempt.number, state: attempt.state, body: JSON.stringify(attempt) };
+}
+
+export function attemptFromRow(row: AttemptRow): Attempt {
+  return JSON.parse(row.body) as Attempt;
+}
+
+export interface NodeRow {
+  readonly name: string;
+  readonly body: string;
+}
+
+export function nodeToRow(node: Node): NodeRow {
+  return { name: node.name, body: JSON.stringify(node) };
+}
+
+export function nodeFromRow(row: NodeRow): Node {
+  return { ...(JSON.parse(row.body) as Node), name: row.name as NodeName };
+}
+
+export interface EventRow {
+  readonly seq: number;
+  readonly id: string;
+  readonly subject: string;
+  readonly subject_seq: number;
+  readonly kind: string;
+  readonly time_ms: number;
+  readonly data: string;
+}
+
+export function eventToRow(event: StoredEvent): EventRow {
+  return {
+    seq: event.seq,
+    id: event.id,
+    subject: event.subject,
+    subject_seq: event.subjectSeq,
+    kind: event.kind,
+    time_ms: event.timeMs,
+    data: JSON.stringify(event.data),
+  };
+}
+
+export function eventFromRow(row: EventRow): StoredEvent {
+  return {
+    seq: row.seq,
+    id: row.id,
+    subject: row.subject,
+    subjectSeq: row.subject_seq,
+    kind: row.kind,
+    timeMs: row.time_ms,
+    data: JSON.parse(row.data) as Record<string, unknown>,
+  };
+}

@@ -1,0 +1,3 @@
+export const selectNodes = {
+  sql: /* sql */ `select name, body from nodes order by name`,
+};

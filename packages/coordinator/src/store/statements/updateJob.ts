@@ -1,0 +1,14 @@
+import type { JobRow } from '../rows.ts';
+
+/**
+ * Changes exactly one row, or the commit fails: a job that has ended never changes, and the attempt number, the fencing
+ * token, never goes back.
+ */
+export const updateJob = {
+  sql: /* sql */ `
+    update jobs set state = :state, last_attempt = :last_attempt, body = :body
+    where id = :id
+      and state not in ('succeeded', 'failed', 'cancelled')
+      and last_attempt <= :last_attempt`,
+  parameters: ({ id, state, last_attempt, body }: JobRow) => ({ id, state, last_attempt, body }),
+};

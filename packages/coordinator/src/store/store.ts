@@ -1,0 +1,130 @@
+/**
+ * What the coordinator needs of durable storage. A commit is all or nothing and durable when its promise resolves;
+ * one contract suite (contract.ts) runs against every implementation.
+ */
+import type { JobId, NodeName } from '@muster/common/ids';
+import type { JobStateKind, TerminalJobState } from '@muster/common/states';
+import type { Attempt, Job, Node, StoredEvent } from '../model.ts';
+
+/** Rows and events of one or more commands, in one transaction. */
+export interface Batch {
+  readonly newJobs: readonly Job[];
+  readonly jobs: readonly Job[];
+  readonly attempts: readonly { readonly jobId: JobId; readonly attempt: Attempt }[];
+  readonly nodes: readonly Node[];
+  readonly requests: readonly SubmitRequestRecord[];
+  readonly credentials: readonly Credential[];
+  readonly events: readonly StoredEvent[];
+}
+
+export const emptyBatch: Batch = {
+  newJobs: [],
+  jobs: [],
+  attempts: [],
+  nodes: [],
+  requests: [],
+  credentials: [],
+  events: [],
+};
+
+/** Remembers a submit, so that repeating it returns the same jobs. */
+export interface SubmitRequestRecord {
+  readonly requestId: string;
+  /** Digest of spec and array size: the same id with another intent is refused. */
+  readonly digest: string;
+  readonly jobIds: readonly JobId[];
+  readonly arrayId: string | null;
+  readonly createdAtMs: number;
+}
+
+/** Who may call. Secrets are stored as SHA-256 only. */
+export interface Credential {
+  readonly id: string;
+  readonly kind: 'admin' | 'agent' | 'join';
+  /** Node name for agents and join tokens. */
+  readonly subject: string;
+  readonly secretHash: string;
+  readonly createdAtMs: number;
+  /** Wall clock; null: does not expire. */
+  readonly expiresAtMs: number | null;
+  /** A join token that was used, with the hash of the credential it was traded for. */
+  readonly usedFor: string | null;
+}
+
+export interface Snapshot {
+  readonly clusterId: string;
+  /** Jobs that have not ended. */
+  readonly activeJobs: readonly Job[];
+  /** Outcome of every job that has: dependencies and id prefixes need no more. */
+  readonly outcomes: ReadonlyMap<JobId, TerminalJobState>;
+  readonly nodes: readonly Node[];
+  readonly credentials: readonly Credential[];
+  readonly lastSubmitSeq: number;
+  readonly lastEventSeq: number;
+  /** Last per-subject event number of active jobs and nodes. */
+  readonly subjectSeqs: ReadonlyMap<string, number>;
+}
+
+export interface JobRecord {
+  readonly job: Job;
+  /** Oldest first. */
+  readonly attempts: readonly Attempt[];
+}
+
+export interface JobQuery {
+  readonly states: readonly JobStateKind[];
+  readonly arrayId: string | null;
+  readonly name: string | null;
+  readonly limit: number;
+  /** Only jobs with a lower submitSeq; null: from the newest. */
+  readonly beforeSubmitSeq: number | null;
+}
+
+export interface Store {
+  load(): Promise<Snapshot>;
+
+  /**
+   * @throws {StoreError} `full` when there is no space: nothing was written, the batch may be tried again once there
+   *   is. Any other kind: the state of the store is unknown and the process must end without acknowledging.
+   */
+  commit(batch: Batch): Promise<void>;
+
+  readJob(id: JobId): Promise<JobRecord | null>;
+  /** Newest first, each with its newest attempt only. */
+  listJobs(query: JobQuery): Promise<readonly JobRecord[]>;
+  /** Ids of at most `limit` jobs that begin with `prefix`. */
+  findJobIds(prefix: string, limit: number): Promise<readonly JobId[]>;
+  readRequest(requestId: string): Promise<SubmitRequestRecord | null>;
+  /** Events with seq > sinceSeq, in order; of one subject when given. */
+  readEvents(sinceSeq: number, limit: number, subject: JobId | NodeName | string | null): Promise<readonly StoredEvent[]>;
+
+  /** Small durable values by name, such as the cursor of the NATS relay. */
+  readMeta(name: string): Promise<string | null>;
+  writeMeta(name: string, value: string): Promise<void>;
+
+  close(): Promise<void>;
+}
+
+export type StoreErrorKind =
+  /** No space left. */
+  | 'full'
+  /** Another coordinator holds it. */
+  | 'locked'
+  | 'newer_schema'
+  | 'damaged'
+  /** A store was here before and is gone. */
+  | 'missing'
+  | 'no_permission'
+  /** A guard in a statement refused: a broken invariant. */
+  | 'conflict'
+  | 'io';
+
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly kind: StoreErrorKind;
+
+  constructor(kind: StoreErrorKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * Ends attempts that have run for their job's `max_runtime`. Agents say how long tasks have been running by their own
+ * monotonic clock, so neither a wall-clock jump nor a coordinator restart changes when a limit is reached.
+ */
+import type { JobId } from '@muster/common/ids';
+import type { TaskReport } from '@muster/common/views';
+import { applyJobEvent } from '../commands/jobs.ts';
+import type { Loop } from '../loop.ts';
+import { currentAttempt } from '../model.ts';
+import type { ClusterState } from '../state.ts';
+
+interface Runtime {
+  readonly attempt: number;
+  readonly runningForMs: number;
+  /** Our monotonic clock when that was reported. */
+  readonly notedAtMs: number;
+}
+
+export class TimeLimits {
+  private readonly runtimes = new Map<JobId, Runtime>();
+  private readonly monotonicMs: () => number;
+
+  constructor(monotonicMs: () => number) {
+    this.monotonicMs = monotonicMs;
+  }
+
+  /** Takes note of what an agent reports. The longest-running task of an attempt counts. */
+  note(report: TaskReport): void {
+    if (report.runningForMs === null) return;
+    const { jobId, attempt } = report.task;
+    const nowMs = this.monotonicMs();
+    const before = this.runtimes.get(jobId);
+    const beforeMs = before?.attempt === attempt ? before.runningForMs + (nowMs - before.notedAtMs) : 0;
+    if (report.runningForMs < beforeMs) return;
+    this.runtimes.set(jobId, { attempt, runningForMs: report.runningForMs, notedAtMs: nowMs });
+  }
+
+  /** One pass; idempotent. */
+  run(state: ClusterState, loop: Loop): readonly Promise<void>[] {
+    const nowMs = this.monotonicMs();
+    const ended: Promise<void>[] = [];
+    for (const [jobId, runtime] of this.runtimes) {
+      const job = state.jobs.get(jobId);
+      const attempt = currentAttempt(job);
+      if (job === undefined || attempt?.number !== runtime.attempt) {
+        this.runtimes.delete(jobId);
+        continue;
+      }
+      const { maxRuntimeMs } = job.spec;
+      const runningForMs = runtime.runningForMs + (nowMs - runtime.notedAtMs);
+      if (maxRuntimeMs === null || runningForMs < maxRuntimeMs || job.state.kind === 'stopping') continue;
+      const event = { kind: 'timeLimit', attempt: attempt.number } as const;
+      ended.push(loop.run((draft, wallMs) => applyJobEvent(draft, jobId, event, wallMs)));
+    }
+    return ended;
+  }
+}

@@ -1,0 +1,256 @@
+// Bundles the `muster` command into dist/: one file to start, with parts that load only when a command needs them, and
+// the guard as a program of its own. Started from a bundle, a command is ready in a fraction of the time that reading
+// hundreds of source files takes. `--force` builds even when nothing has changed.
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { root } from './setup.mjs';
+import { exitWith, Stop, secondsSince } from './terminal.mjs';
+
+/**
+ * @typedef {object} Sources
+ * @property {string} cliEntry
+ * @property {string} guardEntry
+ * @property {string} outDir
+ * @typedef {{ path: string, contents: string | Uint8Array }} OutputFile
+ */
+
+/** @type {Sources} */
+const standard = {
+  cliEntry: join(root, 'packages/cli/src/main.ts'),
+  guardEntry: join(root, 'packages/agent/src/guard/main.ts'),
+  outDir: join(root, 'dist'),
+};
+
+/** What bundled CommonJS takes for granted and an ES module does not have. */
+const commonJsBanner =
+  "import { createRequire as makeRequire } from 'node:module';" +
+  'const require = makeRequire(import.meta.url), __dirname = import.meta.dirname;';
+
+/**
+ * What `dist/muster.mjs` holds. Node keeps the compiled code of everything imported after the first line; the cache lies
+ * in dist/, because in the shared temporary folder another user could plant code in it.
+ */
+const starter = `import { enableCompileCache } from 'node:module';
+enableCompileCache(import.meta.dirname + '/.compile-cache');
+await import('./main.mjs');
+`;
+
+/** A part that is no longer wanted may still be loaded by a command that has just started; after this, none will. */
+const stalePartAgeMs = 10 * 60_000;
+
+/**
+ * @param {Partial<Sources> & { force?: boolean }} [options]
+ * @returns {Promise<boolean>} false: everything was current, nothing was done
+ */
+export async function build(options = {}) {
+  const sources = { ...standard, ...options };
+  const startedAtMs = Date.now();
+  if (!options.force && (await isCurrent(sources.outDir))) return false;
+  await requireEntries([sources.cliEntry, sources.guardEntry]);
+  const { build: bundle, formatMessages } = await import('esbuild');
+
+  /** @type {import('esbuild').BuildOptions} */
+  const common = {
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    format: 'esm',
+    packages: 'bundle',
+    sourcemap: 'linked',
+    outdir: sources.outDir,
+    absWorkingDir: root,
+    outExtension: { '.js': '.mjs' },
+    logLevel: 'silent',
+  };
+  /** @type {OutputFile[]} */
+  const assets = [];
+  /** In memory until all of it is there. */
+  const kept = /** @type {const} */ ({ write: false, metafile: true });
+  const results = await Promise.all([
+    bundle({
+      ...common,
+      ...kept,
+      entryPoints: { main: sources.cliEntry },
+      splitting: true,
+      chunkNames: 'part-[name]-[hash]',
+      banner: { js: commonJsBanner },
+      plugins: [lazyPackages, reflectionProto(sources.outDir, assets)],
+    }),
+    bundle({ ...common, ...kept, entryPoints: { guard: sources.guardEntry } }),
+  ]).catch(async (error) => {
+    const messages = await formatMessages(error.errors ?? [], {
+      kind: 'error',
+      color: process.stderr.isTTY === true,
+    });
+    throw messages.length === 0 ? error : new Stop(`The build failed.\n\n${messages.join('\n')}`);
+  });
+  refuseHeavyGuard(results[1].metafile);
+
+  // Parts first, what imports them after: a command started in this moment finds either the old whole or the new one.
+  const outputs = results.flatMap((result) => result.outputFiles);
+  const parts = outputs.filter((file) => isPart(file.path));
+  const programs = outputs.filter((file) => !isPart(file.path));
+  const files = [
+    ...assets,
+    ...parts,
+    ...programs,
+    { path: join(sources.outDir, 'muster.mjs'), contents: starter },
+  ];
+  for (const { path, contents } of files) await replaceFile(path, contents);
+  await rm(join(sources.outDir, '.compile-cache'), { recursive: true, force: true });
+  await removeStaleParts(sources.outDir, new Set(files.map((file) => file.path)));
+  await writeStamp(
+    sources.outDir,
+    results.flatMap((result) => Object.keys(result.metafile.inputs)),
+    startedAtMs,
+  );
+  return true;
+}
+
+/** @param {string[]} entries */
+async function requireEntries(entries) {
+  for (const entry of entries) {
+    const found = await stat(entry).catch(() => null);
+    if (found === null) throw new Stop(`Nothing to build: ${relative(root, entry)} does not exist.`);
+  }
+}
+
+/** @param {string} path @param {string | Uint8Array} contents */
+async function replaceFile(path, contents) {
+  // Named after this process: two builds at once must not write into each other's half-finished file.
+  await mkdir(dirname(path), { recursive: true });
+  const temporary = `${path}.${process.pid}`;
+  await writeFile(temporary, contents);
+  await rename(temporary, path);
+}
+
+/** @param {string} path */
+function isPart(path) {
+  return basename(path).startsWith('part-');
+}
+
+/** @param {string} outDir @param {Set<string>} wanted */
+async function removeStaleParts(outDir, wanted) {
+  const present = (await readdir(outDir)).filter(isPart).map((name) => join(outDir, name));
+  for (const path of present) {
+    if (wanted.has(path)) continue;
+    const { mtimeMs } = await stat(path);
+    if (Date.now() - mtimeMs > stalePartAgeMs) await rm(path, { force: true });
+  }
+}
+
+/**
+ * The guard outlives agents and stands beside every bare task, so its memory counts many times.
+ * @param {import('esbuild').Metafile} metafile
+ */
+function refuseHeavyGuard(metafile) {
+  const packages = Object.keys(metafile.inputs).filter((path) => path.includes('node_modules/'));
+  if (packages.length === 0) return;
+  throw new Stop(
+    `The guard must stay a tiny program, but it now bundles ${packages.length} files of npm packages, such as ` +
+      `${packages[0]}. Import the part it needs from a file that does not import a package.`,
+  );
+}
+
+/**
+ * Refuses `await import('some-package')`: bundled, a CommonJS package would come without its named exports, while the
+ * same line works from source.
+ * @type {import('esbuild').Plugin}
+ */
+const lazyPackages = {
+  name: 'lazy-packages',
+  setup({ onResolve }) {
+    onResolve({ filter: /^[^.]/ }, ({ kind, path, importer }) => {
+      const ours =
+        path.startsWith('@muster/') || path.startsWith('node:') || importer.includes('node_modules/');
+      if (kind !== 'dynamic-import' || ours) return null;
+      return {
+        errors: [{ text: `import '${path}' statically in a file of its own, and load that file lazily` }],
+      };
+    });
+  },
+};
+
+/**
+ * `@grpc/reflection` reads its own .proto files from a folder beside its code; for the bundle they go to dist/proto.
+ * @param {string} outDir
+ * @param {OutputFile[]} assets gets the files to write
+ * @returns {import('esbuild').Plugin}
+ */
+function reflectionProto(outDir, assets) {
+  return {
+    name: 'reflection-proto',
+    setup({ onLoad }) {
+      onLoad(
+        { filter: /@grpc\/reflection\/build\/src\/implementations\/reflection-v1\w*\.js$/ },
+        async ({ path }) => {
+          const code = await readFile(path, 'utf8');
+          const [found, asset] = /__dirname, '\.\.\/\.\.\/(proto\/[^']+)'/.exec(code) ?? [];
+          if (found === undefined || asset === undefined) {
+            return {
+              errors: [{ text: 'no longer reads ../../proto; adapt reflectionProto in scripts/build.mjs' }],
+            };
+          }
+          assets.push({
+            path: join(outDir, asset),
+            contents: await readFile(join(dirname(path), '../..', asset)),
+          });
+          return { contents: code.replace(found, `__dirname, '${asset}'`), loader: 'js' };
+        },
+      );
+    },
+  };
+}
+
+// What a build depends on: every file that went into the last one, what says how packages resolve, and this script.
+const stampName = '.inputs.json';
+const resolution = [
+  'package-lock.json',
+  'scripts/build.mjs',
+  ...['common', 'coordinator', 'agent', 'cli'].map((name) => `packages/${name}/package.json`),
+];
+
+/** @param {string} outDir */
+async function isCurrent(outDir) {
+  const text = await readFile(join(outDir, stampName), 'utf8').catch(() => null);
+  if (text === null) return false;
+  /** @type {{ inputs: string[], state: string }} */
+  const stamp = JSON.parse(text);
+  return stamp.state === (await stateOf(stamp.inputs)).state;
+}
+
+/**
+ * @param {string} outDir
+ * @param {string[]} bundled paths relative to the root, as esbuild names them
+ * @param {number} startedAtMs a file saved after this may have been bundled as it was before
+ */
+async function writeStamp(outDir, bundled, startedAtMs) {
+  // Files below node_modules change only together with the lock file.
+  const own = bundled.filter((path) => !path.includes('node_modules/'));
+  const inputs = [...new Set([...own, ...resolution])].sort();
+  const { state, newestMs } = await stateOf(inputs);
+  const stamp = join(outDir, stampName);
+  if (newestMs >= startedAtMs) await rm(stamp, { force: true });
+  else await replaceFile(stamp, JSON.stringify({ inputs, state }));
+}
+
+/** @param {string[]} inputs */
+async function stateOf(inputs) {
+  const hash = createHash('sha256');
+  const states = await Promise.all(inputs.map((path) => stat(join(root, path)).catch(() => null)));
+  for (const [index, state] of states.entries()) {
+    hash.update(`${inputs[index]} ${state?.mtimeMs} ${state?.size}\n`);
+  }
+  return { state: hash.digest('hex'), newestMs: Math.max(...states.map((state) => state?.mtimeMs ?? 0)) };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  void exitWith(async () => {
+    const startedAtMs = performance.now();
+    const built = await build({ force: process.argv.includes('--force') });
+    process.stderr.write(built ? `Built dist/ in ${secondsSince(startedAtMs)}.\n` : 'dist/ is current.\n');
+    return 0;
+  });
+}

@@ -1,0 +1,126 @@
+// Starting programs and seeing them end, for the scripts of this folder.
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { constants } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Stop } from './terminal.mjs';
+
+/**
+ * Runs a program to its end and returns all it printed, stdout and stderr together.
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {import('node:child_process').SpawnOptions} [options]
+ * @returns {Promise<{ code: number, output: string }>} code 127: no such program
+ */
+export function capture(command, args, options = {}) {
+  return new Promise((resolve) => {
+    let output = '';
+    const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout?.on('data', (chunk) => (output += chunk));
+    child.stderr?.on('data', (chunk) => (output += chunk));
+    child.on('error', (error) => resolve({ code: 127, output: error.message }));
+    child.on('close', (code, signal) => resolve({ code: exitCode(code, signal), output }));
+  });
+}
+
+/**
+ * What a shell would report.
+ * @param {number | null} code
+ * @param {NodeJS.Signals | null} signal
+ */
+export function exitCode(code, signal) {
+  return code ?? 128 + constants.signals[signal ?? 'SIGKILL'];
+}
+
+/** @param {import('node:child_process').ChildProcess} child */
+export function hasEnded(child) {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+/**
+ * Asks a child to end and kills it when it has not by then.
+ * @param {import('node:child_process').ChildProcess} child
+ * @param {number} graceMs
+ * @returns {Promise<boolean>} false: it had to be killed
+ */
+export async function endChild(child, graceMs) {
+  if (hasEnded(child) || child.pid === undefined) return true;
+  const gone = new Promise((resolve) => child.once('exit', () => resolve(true)));
+  child.kill('SIGTERM');
+  const polite = await Promise.race([gone, delay(graceMs, false)]);
+  if (polite) return true;
+  child.kill('SIGKILL');
+  await gone;
+  return false;
+}
+
+/**
+ * Aborted by the first Ctrl-C or request to end; what runs then has the chance to clean up. More of them change nothing:
+ * npm passes the terminal's Ctrl-C on, so that one key press arrives twice.
+ */
+export function interruption() {
+  const controller = new AbortController();
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
+    process.on(signal, () => controller.abort(new Interrupted(signal)));
+  }
+  return controller.signal;
+}
+
+export class Interrupted extends Stop {
+  /** @param {NodeJS.Signals} signal */
+  constructor(signal) {
+    super('Interrupted.', exitCode(null, signal));
+  }
+}
+
+/**
+ * Processes whose command line, environment or working directory names a folder that only this run knows: what it
+ * started, however far its children have detached themselves.
+ * @param {string} folder a fresh temporary folder
+ * @returns {number[]} process ids
+ */
+export function processesNaming(folder) {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => Number.isInteger(pid) && pid !== process.pid)
+    .filter((pid) => placesOf(pid).some((place) => place.includes(folder)));
+}
+
+/** @param {number} pid */
+function placesOf(pid) {
+  try {
+    const process = `/proc/${pid}`;
+    return [
+      readFileSync(`${process}/cmdline`, 'utf8'),
+      readFileSync(`${process}/environ`, 'utf8'),
+      readlinkSync(`${process}/cwd`),
+    ];
+  } catch {
+    return []; // gone in between, or not ours to read
+  }
+}
+
+/** What a person knows a process by. @param {number} pid */
+export function commandOf(pid) {
+  return (placesOf(pid)[0] ?? '').replaceAll('\0', ' ').trim();
+}
+
+/**
+ * Kills what `processesNaming` finds, and what those started in the meantime.
+ * @param {string} folder
+ */
+export async function killAllNaming(folder) {
+  // Bounded: a process stuck in the kernel must not hold up whoever cleans up.
+  for (let round = 0; round < 100; round += 1) {
+    const pids = processesNaming(folder);
+    if (pids.length === 0) return;
+    for (const pid of pids) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It ended by itself in between.
+      }
+    }
+    await delay(20);
+  }
+}

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { explainNpmFailure, isSameInstall } from '../../scripts/setup.mjs';
+import { explainMissing } from '../../scripts/testMachine.mjs';
+import { countTests } from '../../scripts/testReport.mjs';
+
+test('an install is current when it holds what the lock file names, other platforms aside', () => {
+  const wanted = {
+    '': { version: '0.1.0' },
+    'node_modules/a': { version: '1.0.0', integrity: 'sha512-a' },
+    'node_modules/other-platform': { version: '1.0.0', integrity: 'sha512-b', optional: true },
+    'node_modules/@muster/cli': { link: true },
+  };
+  const present = {
+    'node_modules/a': { version: '1.0.0', integrity: 'sha512-a' },
+    'node_modules/@muster/cli': { link: true },
+  };
+  expect(isSameInstall(wanted, present)).toBe(true);
+  expect(isSameInstall({ ...wanted, 'node_modules/new': { version: '1.0.0' } }, present)).toBe(false);
+  expect(
+    isSameInstall({ ...wanted, 'node_modules/a': { version: '1.0.1', integrity: 'sha512-c' } }, present),
+  ).toBe(false);
+});
+
+test('a registry that cannot be reached is told from other failures of npm', () => {
+  expect(explainNpmFailure('npm error code EAI_AGAIN')).toContain('npm cannot reach its registry');
+  expect(explainNpmFailure('npm error Missing: a@1 from lock file')).not.toContain('registry');
+});
+
+test('what a machine lacks is listed with the command that brings it', () => {
+  const text = explainMissing([
+    { what: 'a Docker engine', packages: ['docker.io', 'iptables'], isMissing: async () => true },
+    { what: 'nats-server', packages: ['nats-server'], isMissing: async () => true },
+  ]);
+  expect(text).toContain('  - a Docker engine\n  - nats-server\n');
+  expect(text).toContain('--no-install-recommends docker.io iptables nats-server');
+  expect(text).toContain('systemctl start docker');
+});
+
+test('a test file that could not run counts as failed', () => {
+  const passed = { status: 'passed', assertionResults: [{ status: 'passed' }] };
+  const broken = { status: 'failed', assertionResults: [] };
+  const numbers = { numPassedTests: 1, numFailedTests: 0, numPendingTests: 2, numTodoTests: 1 };
+  expect(countTests({ ...numbers, testResults: [passed] }, 0)).toEqual({ passed: 1, failed: 0, skipped: 3 });
+  expect(countTests({ ...numbers, testResults: [passed, broken] }, 1)).toEqual({
+    passed: 1,
+    failed: 1,
+    skipped: 3,
+  });
+  expect(countTests({ ...numbers, testResults: [passed] }, 1)).toEqual({ passed: 1, failed: 1, skipped: 3 });
+});

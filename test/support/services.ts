@@ -1,0 +1,279 @@
+/**
+ * What tests need from outside the repository: servers, free ports, folders, and a way to wait. Everything opened here is
+ * closed after the test file that opened it, in reverse order, also when the test failed half-way.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { accessSync, constants, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { request } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { inspect } from 'node:util';
+
+/** Something the machine lacks. The message says how to get it. */
+export class MissingServiceError extends Error {
+  override readonly name = 'MissingServiceError';
+}
+
+const installWith = '`npm test` as root on Debian or Ubuntu installs it';
+
+// ---- Closing what was opened
+
+type Release = () => void | Promise<void>;
+const releases: Release[] = [];
+
+async function releaseAll(): Promise<void> {
+  for (let release = releases.pop(); release !== undefined; release = releases.pop()) await release();
+}
+
+/** Registers for the end of the test file and returns a function that does it now, once. */
+function releasable(release: Release): () => Promise<void> {
+  releases.push(release);
+  return async () => {
+    const index = releases.indexOf(release);
+    if (index === -1) return;
+    releases.splice(index, 1);
+    await release();
+  };
+}
+
+// Programs outside vitest use parts of this file too.
+if (process.env.VITEST !== undefined) {
+  const { afterAll } = await import('vitest');
+  afterAll(releaseAll);
+}
+
+// ---- Waiting, ports, folders
+
+export interface WaitOptions<T> {
+  readonly timeoutMs?: number;
+  readonly intervalMs?: number;
+  /** Default: any truthy value will do. */
+  readonly until?: (seen: T) => boolean;
+}
+
+/**
+ * Polls `probe` until its result is what the test waits for, and returns it. A probe that throws has not seen it yet.
+ * @throws {Error} after `timeoutMs` (10 s), with the last state or error seen.
+ */
+export async function waitFor<T>(
+  what: string,
+  probe: () => T | Promise<T>,
+  { timeoutMs = 10_000, intervalMs = 20, until = Boolean }: WaitOptions<T> = {},
+): Promise<T> {
+  const deadlineMs = performance.now() + timeoutMs;
+  for (;;) {
+    let last: string;
+    try {
+      const seen = await probe();
+      if (until(seen)) return seen;
+      last = inspect(seen, { depth: 6, breakLength: 120, maxStringLength: 4_000 });
+    } catch (error) {
+      last = `error: ${error instanceof Error ? error.message : String(error)}`;
+    }
+    if (performance.now() >= deadlineMs)
+      throw new Error(`${what}: not within ${timeoutMs} ms; last seen: ${last}`);
+    await delay(intervalMs);
+  }
+}
+
+/** A TCP port on 127.0.0.1 that nobody listened on a moment ago. Prefer port 0 where a program can report its port. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+export interface TempDir {
+  readonly path: string;
+  remove(): Promise<void>;
+}
+
+/** An empty folder that is gone after the test file. Its path is short, so that unix sockets fit in it. */
+export function tempDir(name = 'test'): TempDir {
+  const path = mkdtempSync(join(tmpdir(), `muster-${name}-`));
+  return { path, remove: releasable(() => rmSync(path, { recursive: true, force: true, maxRetries: 3 })) };
+}
+
+// ---- Programs of the machine
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Debian puts servers in /usr/sbin, which is not on every user's PATH. */
+export function findProgram(name: string): string | null {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin', '/sbin'];
+  return folders.map((folder) => join(folder, name)).find(isExecutable) ?? null;
+}
+
+/** @throws {MissingServiceError} */
+export function natsServerProgram(): string {
+  const named = process.env.NATS_SERVER_BIN;
+  if (named !== undefined && !isExecutable(named)) {
+    throw new MissingServiceError(`NATS_SERVER_BIN names ${named}, which is not an executable file`);
+  }
+  const program = named ?? findProgram('nats-server');
+  if (program === null) {
+    throw new MissingServiceError(`nats-server is not on PATH (Debian package nats-server; ${installWith})`);
+  }
+  return program;
+}
+
+/**
+ * A Python that can `import torch`: the one on PATH, or Debian's own, which a version manager may hide.
+ * @throws {MissingServiceError}
+ */
+export async function pythonWithTorch(): Promise<string> {
+  const candidates = [findProgram('python3'), '/usr/bin/python3'].filter(
+    (path) => path !== null && isExecutable(path),
+  );
+  for (const python of new Set(candidates)) {
+    if (python !== null && (await findsTorch(python))) return python;
+  }
+  throw new MissingServiceError(
+    `no python3 here can import torch (Debian package python3-torch; ${installWith})`,
+  );
+}
+
+/** Looks the module up without importing it, which takes seconds. */
+function findsTorch(python: string): Promise<boolean> {
+  const code = 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)';
+  return new Promise((resolve) => {
+    const child = spawn(python, ['-c', code], { stdio: 'ignore' });
+    child.on('error', () => resolve(false));
+    child.on('close', (exitCode) => resolve(exitCode === 0));
+  });
+}
+
+/**
+ * A busybox that runs in an otherwise empty container: the tests make their images from it.
+ * @throws {MissingServiceError}
+ */
+export function staticBusybox(): string {
+  const program = findProgram('busybox');
+  if (program === null || !isStaticallyLinked(readFileSync(program))) {
+    throw new MissingServiceError(
+      `no statically linked busybox on PATH (Debian package busybox-static; ${installWith})`,
+    );
+  }
+  return program;
+}
+
+/** Of a 64-bit ELF file: it names no dynamic loader (no program header of type PT_INTERP). */
+export function isStaticallyLinked(file: Buffer): boolean {
+  const interpreter = 3;
+  const isElf64 = file.length > 64 && file.readUInt32BE(0) === 0x7f454c46 && file[4] === 2;
+  if (!isElf64) return false;
+  const tableOffset = Number(file.readBigUInt64LE(32));
+  const entrySize = file.readUInt16LE(54);
+  const entryCount = file.readUInt16LE(56);
+  return !Array.from({ length: entryCount }, (_, index) =>
+    file.readUInt32LE(tableOffset + index * entrySize),
+  ).includes(interpreter);
+}
+
+// ---- Docker
+
+/** Where the tests and the agent look for the engine. */
+export const dockerSocketPath = '/var/run/docker.sock';
+
+/** True when an engine answers. */
+export function dockerAnswers(socketPath: string = dockerSocketPath): Promise<boolean> {
+  return new Promise((resolve) => {
+    const ping = request({ socketPath, path: '/_ping', timeout: 2_000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    ping.on('timeout', () => ping.destroy(new Error('no answer')));
+    ping.on('error', () => resolve(false));
+    ping.end();
+  });
+}
+
+/**
+ * The socket of a running Docker engine.
+ * @throws {MissingServiceError}
+ */
+export async function dockerSocket(): Promise<string> {
+  if (await dockerAnswers()) return dockerSocketPath;
+  throw new MissingServiceError(
+    `no Docker engine answers at ${dockerSocketPath}; \`npm test\` as root starts one for its tests, ` +
+      'or start it yourself: systemctl start docker (without systemd: dockerd &)',
+  );
+}
+
+// ---- NATS
+
+export interface NatsServer {
+  /** `nats://127.0.0.1:<port>`; the same after a restart. */
+  readonly url: string;
+  /** Ends it the hard or the polite way and waits until it is gone. */
+  kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  /** Starts it again on the same port and store; kills it first when it still runs. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface NatsOptions {
+  /** Absolute; holds the JetStream data and survives restarts. */
+  readonly storeDir: string;
+  readonly port?: number;
+}
+
+/**
+ * A real nats-server with JetStream on 127.0.0.1, ready to serve when this resolves.
+ * @throws {MissingServiceError}
+ */
+export async function startNats({ storeDir, port }: NatsOptions): Promise<NatsServer> {
+  const program = natsServerProgram();
+  const chosenPort = port ?? (await freePort());
+  const args = ['-js', '-a', '127.0.0.1', '-p', String(chosenPort), '-sd', storeDir];
+  let server: ChildProcess | null = null;
+
+  const start = async () => {
+    let log = '';
+    const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    server = child;
+    child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-8_000)));
+    await waitFor(
+      'nats-server is ready',
+      () => {
+        if (child.exitCode !== null) throw new Error(`nats-server ended with ${child.exitCode}:\n${log}`);
+        return log.includes('Server is ready') || log;
+      },
+      { until: (seen) => seen === true },
+    );
+  };
+  const kill = async (signal: 'SIGKILL' | 'SIGTERM') => {
+    const child = server;
+    server = null;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill(signal);
+    await gone;
+  };
+
+  const stop = releasable(() => kill('SIGKILL'));
+  await start();
+  return {
+    url: `nats://127.0.0.1:${chosenPort}`,
+    kill,
+    restart: async () => {
+      await kill('SIGKILL');
+      await start();
+    },
+    stop,
+  };
+}
