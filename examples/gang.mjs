@@ -232,9 +232,15 @@ export class Gang {
     for (const link of this.#links.values()) link.send(bytes);
   }
 
-  async #receive(peer, length) {
+  /** Seconds. Twice as many with the others as with rank 0, which alone can say which rank it is that is silent. */
+  #patience() {
     const { meeting, silence } = this.#seconds;
-    const limit = silence + (this.#stage === 'meeting' ? meeting : 0); // rank 0 may still wait for others
+    if (this.#place.rank === 0) return silence;
+    return 2 * silence + (this.#stage === 'meeting' ? meeting : 0); // rank 0 may still wait for others to come
+  }
+
+  async #receive(peer, length) {
+    const limit = this.#patience();
     // Ticks, not the clock: a rank that was frozen for an hour and thawed has not waited for an hour.
     let ticks = 0;
     const timer = setInterval(() => {

@@ -287,7 +287,7 @@ async function train(place, flags) {
       gang.stop();
     });
   }
-  process.on('disconnected', () => end(1, 'the launcher of this rank is gone'));
+  process.on('disconnect', () => end(1, 'the launcher of this rank is gone'));
 
   await gang.meet();
   console.log(`rank ${rank}/${worldSize} on node ${place.node} ready`);

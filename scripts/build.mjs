@@ -76,7 +76,7 @@ export async function build(options = {}) {
       splitting: true,
       chunkNames: 'part-[name]-[hash]',
       banner: { js: commonJsBanner },
-      plugins: [lazyPackages, reflectionProto(sources.outDir, assets)],
+      plugins: [lazyPackages, bundledProtos(sources.outDir, assets)],
     }),
     bundle({ ...common, ...kept, entryPoints: { guard: sources.guardEntry } }),
   ]).catch(async (error) => {
@@ -174,32 +174,29 @@ const lazyPackages = {
 };
 
 /**
- * `@grpc/reflection` reads its own .proto files from a folder beside its code; for the bundle they go to dist/proto.
+ * The grpc project's reflection and health services read .proto files from a folder beside their code; for the bundle
+ * those go to dist/proto.
  * @param {string} outDir
  * @param {OutputFile[]} assets gets the files to write
  * @returns {import('esbuild').Plugin}
  */
-function reflectionProto(outDir, assets) {
+function bundledProtos(outDir, assets) {
+  const servicesWithProtos = /node_modules\/(@grpc\/reflection|grpc-health-check)\/build\/src\/.*\.js$/;
+  const besideCode = /(__dirname(?:, '|\}\/))\.\.\/\.\.\/proto/g;
   return {
-    name: 'reflection-proto',
+    name: 'bundled-protos',
     setup({ onLoad }) {
-      onLoad(
-        { filter: /@grpc\/reflection\/build\/src\/implementations\/reflection-v1\w*\.js$/ },
-        async ({ path }) => {
-          const code = await readFile(path, 'utf8');
-          const [found, asset] = /__dirname, '\.\.\/\.\.\/(proto\/[^']+)'/.exec(code) ?? [];
-          if (found === undefined || asset === undefined) {
-            return {
-              errors: [{ text: 'no longer reads ../../proto; adapt reflectionProto in scripts/build.mjs' }],
-            };
-          }
-          assets.push({
-            path: join(outDir, asset),
-            contents: await readFile(join(dirname(path), '../..', asset)),
-          });
-          return { contents: code.replace(found, `__dirname, '${asset}'`), loader: 'js' };
-        },
-      );
+      onLoad({ filter: servicesWithProtos }, async ({ path }) => {
+        const code = await readFile(path, 'utf8');
+        const contents = code.replaceAll(besideCode, '$1proto');
+        if (contents === code) return null;
+        const folder = join(dirname(path), '../../proto');
+        const names = await readdir(folder, { recursive: true });
+        for (const name of names.filter((each) => each.endsWith('.proto') && !each.startsWith('sample/'))) {
+          assets.push({ path: join(outDir, 'proto', name), contents: await readFile(join(folder, name)) });
+        }
+        return { contents, loader: 'js' };
+      });
     },
   };
 }

@@ -35,9 +35,9 @@ void exitWith(async () => {
   say(`
 Done in ${secondsSince(startedAtMs)}; everything the demo started is gone again. To go on by yourself:
 
-  npx muster up --nodes 2 --gpus 2               a cluster on this machine (in a second terminal)
+  npx muster up --nodes 2 --gpus 2          a cluster on this machine; leave it running, type the rest elsewhere
   npx muster submit -f ${jobFile} --follow
-  npx muster submit --gpus 1 -- nvidia-smi       any command is a job
+  npx muster submit --gpus 1 --follow -- sh -c 'echo "my GPU is $CUDA_VISIBLE_DEVICES"'
   npx muster jobs`);
   return 0;
 });
@@ -48,10 +48,12 @@ Done in ${secondsSince(startedAtMs)}; everything the demo started is gone again.
  * @param {(() => Promise<void>)[]} undo
  */
 async function runDemo(dataDir, interrupted, undo) {
-  const env = { ...process.env, MUSTER_DATA: dataDir };
-  announce('up', '--nodes', '2', '--gpus', '2', '--data', dataDir);
+  // The state folder too: `muster up` notes its data directory there, for calls that name none.
+  const env = { ...process.env, MUSTER_DATA: dataDir, XDG_STATE_HOME: join(dataDir, 'state') };
+  const upArgs = ['up', '--nodes', '2', '--gpus', '2', '--port', '0', '--data', dataDir];
+  say(`\n$ muster ${upArgs.join(' ')}`);
   // A session of its own: Ctrl-C must reach the cluster only through the steps of `undo`.
-  const up = spawn(muster, ['up', '--nodes', '2', '--gpus', '2', '--port', '0', '--data', dataDir], {
+  const up = spawn(muster, upArgs, {
     cwd: root,
     env,
     detached: true,
@@ -60,16 +62,13 @@ async function runDemo(dataDir, interrupted, undo) {
   let upSaid = '';
   up.stdout.on('data', (chunk) => (upSaid += chunk));
   up.stderr.on('data', (chunk) => (upSaid += chunk));
-  undo.push(async () => void (await endChild(up, stopTimeoutMs)));
+  undo.push(() => step('Stopping the cluster', () => endCluster(up)));
   await step('Starting a coordinator and two agents', () =>
     untilReady(up, dataDir, interrupted, () => upSaid),
   );
 
-  announce('submit', '-f', jobFile, '--follow');
   await show(['submit', '-f', jobFile, '--follow'], env, interrupted);
-  announce('job', 'ID');
   await show(['job', await onlyJob(env)], env, interrupted);
-  announce('nodes');
   await show(['nodes'], env, interrupted);
 }
 
@@ -98,6 +97,7 @@ async function untilReady(up, dataDir, interrupted, upSaid) {
  * @param {AbortSignal} interrupted
  */
 async function show(args, env, interrupted) {
+  say(`\n$ muster ${args.join(' ')}`);
   const code = await new Promise((resolve) => {
     const child = spawn(muster, args, { cwd: root, env, stdio: 'inherit', signal: interrupted });
     child.on('error', () => {}); // reports the abort; 'close' follows
@@ -115,6 +115,11 @@ async function onlyJob(env) {
   return id;
 }
 
+/** @param {import('node:child_process').ChildProcess} up */
+async function endCluster(up) {
+  await endChild(up, stopTimeoutMs);
+}
+
 /** @param {string} dataDir */
 async function removeAll(dataDir) {
   // Tasks outlive agents by design; after Ctrl-C in the middle of the job, this ends them.
@@ -130,11 +135,6 @@ function showDaemonLogs(dataDir) {
   for (const name of logs) {
     say(`\n--- the end of ${name}\n${tail(readFileSync(join(dataDir, name), 'utf8'))}`);
   }
-}
-
-/** @param {readonly string[]} args */
-function announce(...args) {
-  say(`\n$ muster ${args.join(' ')}`);
 }
 
 /** @param {string} text */

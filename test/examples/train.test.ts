@@ -146,6 +146,14 @@ describe('a loss', () => {
     await gone(pids);
   });
 
+  it('is noticed at once, also in the middle of a long step', async () => {
+    const run = await startRun({ command: train('--step-ms=600000') });
+    for (const rank of [0, 1, 2, 3]) await noted(run, `rank ${rank}/4`);
+    await noted(run, 'starting fresh');
+    process.kill(await run.rank(3), 'SIGKILL');
+    expect(await run.ended()).toEqual([1, 137]);
+  });
+
   it('of a rank that only stands still is noticed after --collective-timeout', async () => {
     const run = await startRun({ command: [...endless, '--collective-timeout=1'] });
     await run.reached(3);
@@ -173,7 +181,7 @@ describe('a loss', () => {
 });
 
 describe('a peer', () => {
-  it('of an earlier attempt or another job is refused, and a stranger too, while the right one gets in', async () => {
+  it('of another attempt or job is refused, and a stranger too, while the right one gets in', async () => {
     const identity = { MUSTER_JOB_ID: 'job_b', MUSTER_ATTEMPT: '2' };
     const run = await prepareRun({ command: train('--steps=20'), ranksPerNode: 1, env: identity });
     const first = run.startNode(0);

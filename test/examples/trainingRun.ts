@@ -1,4 +1,4 @@
-/** Starts a training program as the nodes of one attempt, with the environment contract set by hand, and watches it. */
+/** Starts a training program as the nodes of one attempt, with its environment set by hand, and watches it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -200,7 +200,7 @@ export async function gone(pids: Iterable<number>): Promise<void> {
   await waitFor('all ranks are gone', () => all.filter(isAlive), { until: (left) => left.length === 0 });
 }
 
-/** The newest checkpoint; null where there is none. Unfinished files do not count, as they would not for Muster. */
+/** The newest checkpoint; null where there is none. Unfinished files do not count. */
 export function latestCheckpoint(dir: string): string | null {
   const names = readdirSync(dir).filter((name) => /^step-\d{6}\.(?:json|pt)$/.test(name));
   const newest = names.sort().at(-1);

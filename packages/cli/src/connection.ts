@@ -142,14 +142,17 @@ function checkedToken(token: string, source: string): string {
 }
 
 function checkedEndpoint(address: string, token: string): Endpoint {
+  return { address: checkedAddress(address), token };
+}
+
+/** @throws {CliError} unless a secret may be sent to this `host:port` */
+export function checkedAddress(address: string): string {
   const host = hostOf(address);
   if (host === null) throw usageError(`"${address}" is no address; expected HOST:PORT, such as 127.0.0.1:7070`);
-  if (!isLoopback(host)) {
-    throw new CliError(`will not send the token to ${address}: the connection would not be encrypted`, {
-      hints: ['This version talks to coordinators on this machine only, such as 127.0.0.1:7070.'],
-    });
-  }
-  return { address, token };
+  if (isLoopback(host)) return address;
+  throw new CliError(`will not send a token to ${address}: the connection would not be encrypted`, {
+    hints: ['This version connects on one machine only, such as 127.0.0.1:7070; an SSH tunnel leads to others.'],
+  });
 }
 
 function hostOf(address: string): string | null {

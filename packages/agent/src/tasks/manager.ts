@@ -295,8 +295,9 @@ export class TaskManager {
     if (assignment === null) throw new Error('the coordinator asked to prepare a task without saying which job');
     if (entry.task.nodeRank === 0) entry.port ??= await holdPort();
     if (entry.phase === null) {
-      entry.phase = { kind: 'prepared' };
-      this.parts.records.create({ version: 1, assignment, bootId: this.parts.bootId, phase: entry.phase });
+      const phase = { kind: 'prepared' } as const;
+      await this.parts.records.create({ version: 1, assignment, bootId: this.parts.bootId, phase });
+      entry.phase = phase;
     }
   }
 
@@ -325,7 +326,7 @@ export class TaskManager {
       this.setEnded(entry, nothingRan);
       return;
     }
-    this.parts.records.create({
+    await this.parts.records.create({
       version: 1,
       assignment: entry.assignment,
       bootId: this.parts.bootId,
@@ -339,7 +340,7 @@ export class TaskManager {
   private async remove(entry: Entry): Promise<void> {
     await this.freePort(entry);
     if (entry.assignment !== null) await this.driverOf(entry).remove(this.location(entry));
-    this.parts.records.remove(entry.task);
+    await this.parts.records.remove(entry.task);
     this.parts.onRemoved(entry.task);
     this.entries.delete(taskKey(entry.task));
   }
@@ -364,7 +365,7 @@ export class TaskManager {
   private setPhase(entry: Entry, phase: Phase): void {
     entry.phase = phase;
     if (entry.assignment === null) return;
-    this.parts.records.update({ version: 1, assignment: entry.assignment, bootId: this.parts.bootId, phase });
+    this.parts.records.update(entry.task, this.parts.bootId, phase);
   }
 
   private setEnded(entry: Entry, exit: TaskEnd): void {

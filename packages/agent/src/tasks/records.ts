@@ -1,10 +1,14 @@
 /**
- * What the agent knows of its tasks, on disk: `tasks/<key>/task.json` beside the task's output. The intent is there,
- * synced, before anything is started; after a crash these records and the drivers say what is true.
+ * What the agent knows of its tasks, on disk: `tasks/<key>/task.jsonl` beside the task's output. The first line is the
+ * intent, synced before anything is started; each later line is a new phase. After a crash these records and the
+ * drivers say what is true.
+ *
+ * Lines are appended rather than files replaced: replacing a file makes ext4 write its data out at once, which costs
+ * more than all else that the agent does for a short task.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeFileAtomically, writeFileDurably } from '@muster/common/files';
 import { parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskEnd } from '@muster/common/views';
 
@@ -32,6 +36,7 @@ export type Phase =
 export interface TaskRecord {
   readonly version: 1;
   readonly assignment: Assignment;
+  /** The boot that the newest phase was written in. */
   readonly bootId: string;
   readonly phase: Phase;
 }
@@ -53,20 +58,32 @@ export class TaskRecords {
     return join(this.root, key);
   }
 
-  /** Makes the task's directory and puts the intent on disk. */
-  create(record: TaskRecord): void {
+  outputPath(task: TaskRef): string {
+    return join(this.directory(task), 'output.log');
+  }
+
+  /** Makes the task's directory and puts the intent on disk: there after a power cut, or nothing was started. */
+  async create(record: TaskRecord): Promise<void> {
     const directory = this.directory(record.assignment.task);
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    writeFileDurably(join(directory, 'task.json'), JSON.stringify(record), 0o600);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const file = await open(this.path(record.assignment.task), 'w', 0o600);
+    try {
+      await file.writeFile(`${JSON.stringify(record)}\n`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await syncDirectory(directory);
+    await syncDirectory(this.root);
   }
 
   /** Later phases need no sync: after a power cut the boot id has changed and every process is dead anyway. */
-  update(record: TaskRecord): void {
-    writeFileAtomically(join(this.directory(record.assignment.task), 'task.json'), JSON.stringify(record), 0o600);
+  update(task: TaskRef, bootId: string, phase: Phase): void {
+    appendFileSync(this.path(task), `${JSON.stringify({ bootId, phase })}\n`);
   }
 
-  remove(task: TaskRef): void {
-    rmSync(this.directory(task), { recursive: true, force: true });
+  async remove(task: TaskRef): Promise<void> {
+    await rm(this.directory(task), { recursive: true, force: true });
   }
 
   /** All records. A directory without a readable one was being made, or being removed, when the agent died. */
@@ -74,17 +91,39 @@ export class TaskRecords {
     return readdirSync(this.root)
       .filter((name) => parseTaskKey(name) !== null)
       .flatMap((name) => {
-        try {
-          return [JSON.parse(readFileSync(join(this.root, name, 'task.json'), 'utf8')) as TaskRecord];
-        } catch {
-          rmSync(join(this.root, name), { recursive: true, force: true });
-          return [];
-        }
+        const record = readRecord(join(this.root, name, recordName));
+        if (record !== null) return [record];
+        rmSync(join(this.root, name), { recursive: true, force: true });
+        return [];
       });
   }
 
-  outputPath(task: TaskRef): string {
-    return join(this.directory(task), 'output.log');
+  private path(task: TaskRef): string {
+    return join(this.directory(task), recordName);
   }
 }
 
+const recordName = 'task.jsonl';
+
+/** The intent with its newest phase; a last line that a crash cut short does not count. */
+function readRecord(path: string): TaskRecord | null {
+  let record: TaskRecord | null = null;
+  try {
+    for (const line of readFileSync(path, 'utf8').split('\n')) {
+      const part = JSON.parse(line) as Partial<TaskRecord>;
+      record = { ...record, ...part } as TaskRecord;
+    }
+  } catch {
+    // No file, or the end of what was written whole.
+  }
+  return record;
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

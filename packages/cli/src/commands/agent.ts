@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type AgentOptions, agentDefaults as defaults } from '@muster/agent/options';
 import { isNodeName } from '@muster/common/ids';
-import { readToken } from '../connection.ts';
+import { checkedAddress, readToken } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { runDaemon } from '../daemon.ts';
 import { usageError } from '../errors.ts';
@@ -54,7 +54,7 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
   return {
     dataDir: resolve(workingDir, flags.data),
     name: flags.name,
-    coordinator: flags.coordinator,
+    coordinator: checkedAddress(flags.coordinator),
     joinToken:
       flags.joinTokenFile === undefined ? environment.joinToken : readToken(resolve(workingDir, flags.joinTokenFile)),
     gpus: flags.gpus === undefined ? defaults.gpus : { kind: 'simulated', count: flags.gpus },

@@ -54,9 +54,11 @@ class Relay {
   private readonly target: NatsTarget;
   private readonly parts: NatsRelayParts;
   private readonly stop: AbortSignal;
-  /** In a row; 0 while NATS takes what it is sent. */
+  /** Does NATS take what it is sent? null: not known yet. */
+  private reaching: boolean | null = null;
+  /** In a row. */
   private failures = 0;
-  /** Last event known to be in the stream, and what the store has of it. */
+  /** Last event known to be in the stream, and what the store says of it. */
   private position = 0;
   private storedCursor = 0;
 
@@ -95,17 +97,18 @@ class Relay {
   }
 
   private async findPosition(stream: EventStream): Promise<void> {
-    const { store, log } = this.parts;
+    const { store } = this.parts;
     this.storedCursor = Number((await store.readMeta(cursorName)) ?? 0);
-    this.position = stream.lastEventSeq ?? Math.max(this.position, this.storedCursor);
-    const [known] = this.position === 0 ? [] : await store.readEvents(this.position - 1, 1, null);
-    if (this.position > 0 && known === undefined) {
+    this.position = this.storedCursor;
+    const found = stream.lastEventSeq ?? this.storedCursor;
+    const [known] = found === 0 ? [] : await store.readEvents(found - 1, 1, null);
+    if (found > 0 && known === undefined) {
       throw new Error(
-        `the stream ${stream.name} holds event ${this.position}, which this store has not written yet: the store was ` +
-          'restored from an older copy. Delete the stream to have it filled anew',
+        `the stream ${stream.name} holds event ${found}, which this store has not written yet, as after a restore ` +
+          'from an older copy. Delete the stream to have it filled anew',
       );
     }
-    log.info({ nats: this.target.shown, stream: stream.name, afterSeq: this.position }, 'events go to NATS');
+    this.position = found;
   }
 
   private async copy(stream: EventStream): Promise<void> {
@@ -121,7 +124,7 @@ class Relay {
         if (stored < events.length) throw error;
         if (this.position - this.storedCursor >= pageSize) await this.storeCursor();
       }
-      this.succeeded();
+      this.succeeded(stream);
       if (events.length > 0) continue;
       await rung;
       rung = committed.next(over);
@@ -135,15 +138,19 @@ class Relay {
     this.storedCursor = this.position;
   }
 
-  private succeeded(): void {
-    if (this.failures > 0) this.parts.log.info({ nats: this.target.shown }, 'NATS takes events again');
+  /** Both say so when it changes, not at every try. */
+  private succeeded(stream: EventStream): void {
     this.failures = 0;
+    if (this.reaching === true) return;
+    this.reaching = true;
+    const fields = { nats: this.target.shown, stream: stream.name, seq: this.position };
+    this.parts.log.info(fields, 'events reach NATS');
   }
 
-  /** Says so once per outage, not per try. */
   private failed(error: unknown): void {
     this.failures += 1;
-    if (this.failures > 1) return;
+    if (this.reaching === false) return;
+    this.reaching = false;
     const fields = { nats: this.target.shown, error: messageOf(error) };
     this.parts.log.warn(fields, 'events do not reach NATS: they are kept and sent when it is back; jobs go on');
   }

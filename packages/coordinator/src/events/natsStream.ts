@@ -76,7 +76,7 @@ export function parseNatsUrl(url: string): NatsTarget {
  */
 export async function openEventStream(target: NatsTarget, clusterId: string): Promise<EventStream> {
   // Here, so that a coordinator without NATS never loads the client.
-  const [{ connect }, { jetstream, jetstreamManager, StreamNotFoundError }] = await Promise.all([
+  const [{ connect }, { jetstream, jetstreamManager, JetStreamApiCodes, JetStreamApiError }] = await Promise.all([
     import('@nats-io/transport-node'),
     import('@nats-io/jetstream'),
   ]);
@@ -95,7 +95,8 @@ export async function openEventStream(target: NatsTarget, clusterId: string): Pr
     const manager = await jetstreamManager(connection, { timeout: answerTimeoutMs, checkAPI: false });
     const name = `MUSTER_${clusterId}`;
     const { state } = await manager.streams.info(name).catch((error: unknown) => {
-      if (!(error instanceof StreamNotFoundError)) throw error;
+      const isMissing = error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
+      if (!isMissing) throw error;
       return manager.streams.add({
         name,
         subjects: [`muster.${clusterId}.>`],

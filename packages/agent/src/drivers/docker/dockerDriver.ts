@@ -109,7 +109,8 @@ class DockerDriver implements Driver {
         // The engine restarts, or is being upgraded; the task may well run on.
         failures++;
         const fields = { task: task.key, error: error.message, failures };
-        this.#log.warn(fields, 'the container engine does not tell how a task is; asking again');
+        const level = failures === 1 ? 'warn' : 'debug';
+        this.#log[level](fields, 'the container engine does not tell how a task is; asking again');
         await delay(backoffMs(RETRY, failures), undefined, { signal }).catch(() => signal.throwIfAborted());
       }
     }
@@ -194,15 +195,19 @@ class DockerDriver implements Driver {
   }
 
   async #endsWithin(id: string, graceMs: number): Promise<boolean> {
-    const grace = AbortSignal.timeout(graceMs);
-    try {
-      await this.#engine.waitForEnd(id, AbortSignal.any([grace, this.#closing.signal]));
-      return true;
-    } catch (error) {
-      this.#closing.signal.throwIfAborted();
-      if (grace.aborted) return false;
-      throw error;
+    const grace = AbortSignal.any([AbortSignal.timeout(graceMs), this.#closing.signal]);
+    while (!grace.aborted) {
+      try {
+        await this.#engine.waitForEnd(id, grace);
+        return true;
+      } catch (error) {
+        // An engine that restarts within the grace must not cost the task the rest of it.
+        if (!(error instanceof EngineError) && !grace.aborted) throw error;
+        await delay(RETRY.initialMs, undefined, { signal: grace }).catch(() => null);
+      }
     }
+    this.#closing.signal.throwIfAborted();
+    return false;
   }
 }
 

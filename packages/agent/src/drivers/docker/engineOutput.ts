@@ -36,10 +36,13 @@ export interface CopyOptions {
 
 /**
  * Resolves when the container has ended and the file holds all of its output.
- * @param onTrouble is told of each failure; copying goes on
+ * @param onTrouble is told of each failure and how many there were in a row; copying goes on
  * @throws the signal's reason when aborted; the error of the last try when the file of an ended task cannot be written
  */
-export async function copyUntilEnd(options: CopyOptions, onTrouble: (error: unknown) => void): Promise<void> {
+export async function copyUntilEnd(
+  options: CopyOptions,
+  onTrouble: (error: unknown, failures: number) => void,
+): Promise<void> {
   const { engine, containerId, signal } = options;
   let hasEnded = false;
   for (let failures = 0; ; ) {
@@ -59,7 +62,7 @@ export async function copyUntilEnd(options: CopyOptions, onTrouble: (error: unkn
       signal.throwIfAborted();
       failures++;
       if (hasEnded && failures > LAST_TRIES_MAX && !(error instanceof EngineError)) throw error;
-      onTrouble(error);
+      onTrouble(error, failures);
       await delay(backoffMs(RETRY, failures), undefined, { signal }).catch(() => signal.throwIfAborted());
     }
   }

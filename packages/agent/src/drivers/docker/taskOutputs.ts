@@ -37,9 +37,10 @@ export class TaskOutputs {
     const { signal } = abort;
     const target = { engine: this.#engine, containerId: container.id, path: outputPath(task), signal };
     const fields = (error: unknown) => ({ task: task.key, error: String(error) });
-    const done = copyUntilEnd(target, (error) =>
-      this.#log.warn(fields(error), 'copying the output of a task was interrupted; trying again'),
-    ).catch((error: unknown) => {
+    const done = copyUntilEnd(target, (error, failures) => {
+      const level = failures === 1 ? 'warn' : 'debug';
+      this.#log[level](fields(error), 'copying the output of a task was interrupted; trying again');
+    }).catch((error: unknown) => {
       if (!signal.aborted) this.#log.error(fields(error), 'a part of the output of a task is lost');
     });
     this.#copies.set(task.key, { abort, done });

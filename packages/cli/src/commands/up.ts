@@ -1,0 +1,160 @@
+import { mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '@muster/common/errors';
+import type { NodeView } from '@muster/common/views';
+import type { CommandModule, Context } from '../context.ts';
+import { whenAborted } from '../daemon.ts';
+import { CliError, fileErrorReason } from '../errors.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { natsUrl, wholeNumber } from '../flags.ts';
+import { abortOnStopRequest } from '../io.ts';
+import { startProgress } from '../output/progress.ts';
+import { printable } from '../output/text.ts';
+import { type Session, withSession } from '../session.ts';
+import { type SupervisedChild, superviseChild } from '../supervisor/child.ts';
+import { agentPlan, coordinatorPlan, nodeNames, type UpOptions } from '../supervisor/cluster.ts';
+import { rememberLastUp } from '../supervisor/lastUp.ts';
+import { goodbyeText, welcomeText } from '../supervisor/upText.ts';
+import { lockForUp } from '../supervisor/upLock.ts';
+
+interface UpFlags {
+  readonly nodes: number;
+  readonly gpus?: number;
+  readonly cpus?: number;
+  readonly data?: string;
+  readonly port: number;
+  readonly nats?: string;
+}
+
+/** For nodes to come online; a node that needs longer is reported and comes when it comes. */
+const onlineWithinMs = 30_000;
+const onlinePollMs = 50;
+/** Longer than a daemon needs to let calls under way finish. */
+const childGraceMs = 10_000;
+const goodbyeWithinMs = 1_000;
+
+export const command: CommandModule = {
+  define(sub) {
+    sub
+      .option('--nodes <count>', 'how many agents to start', wholeNumber('--nodes', 1, 64), 1)
+      .option('--gpus <count>', 'simulate this many GPUs on each node; default: the GPUs of this machine', wholeNumber('--gpus', 0, 64))
+      .option('--cpus <count>', 'CPUs each node offers; default: all of this machine', wholeNumber('--cpus', 1, 4_096))
+      .option('--data <dir>', 'data directory; default: MUSTER_DATA or ~/.local/share/muster')
+      .option('--port <port>', 'port of the coordinator; 0: any free one', wholeNumber('--port', 0, 65_535), 7070)
+      .option('--nats <url>', 'publish events on this NATS JetStream too, such as nats://127.0.0.1:4222', natsUrl);
+    sub.addHelpText('after', '\nCtrl-C stops the coordinator and the agents. Jobs go on, and the next `muster up` finds them again.');
+  },
+  run: up,
+};
+
+async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
+  const { io, environment } = context;
+  const options = upOptions(flags, context);
+  prepareDataDir(options.dataDir);
+  const unlock = lockForUp(options.dataDir);
+  const stop = abortOnStopRequest(io);
+  const children: SupervisedChild[] = [];
+  const progress = startProgress(io.stderr, context.clock);
+  const say = (sentence: string) => {
+    progress.clear();
+    void io.stderr.write(`${printable(sentence, { keepLines: true })}\n`).catch(() => {});
+  };
+  const start = (plan: Parameters<typeof superviseChild>[0]) => {
+    const child = superviseChild(plan, context.clock, say);
+    children.push(child);
+    return child;
+  };
+  try {
+    // 1. The coordinator.
+    progress.show('starting the coordinator');
+    let listen = options.listen;
+    const coordinator = start(coordinatorPlan(options, environment, () => listen));
+    const address = await unlessStopped(coordinator.serving, stop.signal);
+    if (address === null) return exitCodes.ok;
+    listen = address;
+    const unnoted = rememberLastUp(options.dataDir, environment);
+    if (unnoted !== null) say(`${unnoted}; other calls need --data ${options.dataDir}`);
+
+    const credentials = { addr: address, tokenFile: join(options.dataDir, 'admin.token') };
+    return await withSession(context, credentials, async (session) => {
+      // 2. The agents, all at once.
+      const names = nodeNames(options);
+      progress.show(`starting ${names.join(', ')}`);
+      const agents = names.map((name) => start(agentPlan(name, options, environment, address, () => session.api)));
+      await unlessStopped(Promise.all(agents.map(({ serving }) => serving)), stop.signal);
+      const nodes = await waitUntilOnline(session, names, stop.signal);
+      progress.end();
+      if (stop.signal.aborted) return exitCodes.ok;
+
+      // 3. Until Ctrl-C.
+      await io.stdout.write(welcomeText({ nodes, names, address, dataDir: options.dataDir, context }));
+      await whenAborted(stop.signal);
+      const active = await activeJobs(session);
+      say(goodbyeText(active, environment.programName));
+      return exitCodes.ok;
+    });
+  } finally {
+    progress.end();
+    // 4. Agents first: they part from a coordinator that still listens.
+    const [coordinator, ...agents] = children;
+    await Promise.all(agents.map((child) => child.stop(childGraceMs)));
+    await coordinator?.stop(childGraceMs);
+    stop.dispose();
+    unlock();
+  }
+}
+
+function upOptions(flags: UpFlags, { environment }: Context): UpOptions {
+  const named = flags.data ?? environment.dataDir;
+  return {
+    dataDir: named === null ? environment.defaultDataDir : resolve(environment.workingDir, named),
+    nodeCount: flags.nodes,
+    // Several nodes cannot each have the same real GPUs.
+    gpus: flags.gpus ?? (flags.nodes > 1 ? 0 : null),
+    cpus: flags.cpus ?? null,
+    listen: `127.0.0.1:${flags.port}`,
+    natsUrl: flags.nats ?? null,
+  };
+}
+
+function prepareDataDir(dataDir: string): void {
+  try {
+    mkdirSync(join(dataDir, 'agents'), { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new CliError(`cannot use the data directory ${dataDir}: ${fileErrorReason(error) ?? messageOf(error)}`, {
+      cause: error,
+      hints: ['Name another one with --data DIR.'],
+    });
+  }
+}
+
+/** @returns null when asked to stop first */
+async function unlessStopped<T>(work: Promise<T>, stop: AbortSignal): Promise<T | null> {
+  return Promise.race([work, whenAborted(stop).then(() => null)]);
+}
+
+/** @returns all nodes the coordinator knows, once the named ones are online or have had their time */
+async function waitUntilOnline(
+  { api }: Session,
+  names: readonly string[],
+  stop: AbortSignal,
+): Promise<readonly NodeView[]> {
+  const deadline = AbortSignal.any([stop, AbortSignal.timeout(onlineWithinMs)]);
+  for (;;) {
+    const nodes = await api.listNodes();
+    const online = new Set(nodes.filter(({ state }) => state === 'online').map(({ name }) => name));
+    if (deadline.aborted || names.every((name) => online.has(name))) return nodes;
+    await sleep(onlinePollMs);
+  }
+}
+
+/** A coordinator that does not answer keeps nobody from stopping it. */
+async function activeJobs({ api }: Session) {
+  const unknown = new Promise<null>((resolve) => setTimeout(resolve, goodbyeWithinMs, null).unref());
+  const asked = api.listJobs({ states: ['starting', 'running', 'stopping'] }).then(
+    ({ jobs }) => jobs,
+    () => null,
+  );
+  return Promise.race([asked, unknown]);
+}

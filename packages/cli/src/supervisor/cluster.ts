@@ -1,0 +1,69 @@
+/** The processes of `muster up`: what to start for each, and with which credentials. */
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { MusterApi } from '@muster/common/wire/client';
+import type { Environment } from '../environment.ts';
+import type { ChildPlan } from './child.ts';
+
+export interface UpOptions {
+  /** Absolute. */
+  readonly dataDir: string;
+  readonly nodeCount: number;
+  /** Simulated GPUs per node; null: what the machine has. */
+  readonly gpus: number | null;
+  /** CPUs per node; null: all of the machine's. */
+  readonly cpus: number | null;
+  readonly listen: string;
+  readonly natsUrl: string | null;
+}
+
+export function nodeNames({ nodeCount }: UpOptions): readonly string[] {
+  return Array.from({ length: nodeCount }, (_, index) => `node-${index + 1}`);
+}
+
+/** @param listen asked before each start: once a port was chosen, it stays */
+export function coordinatorPlan(options: UpOptions, environment: Environment, listen: () => string): ChildPlan {
+  return {
+    title: 'the coordinator',
+    logPath: join(options.dataDir, 'coordinator.log'),
+    async prepare() {
+      const nats = options.natsUrl === null ? [] : ['--nats', options.natsUrl];
+      const flags = ['coordinator', '--data', options.dataDir, '--listen', listen(), ...nats];
+      return { argv: [...environment.programCommand, ...flags], variables: environment.variables };
+    },
+  };
+}
+
+export function agentPlan(
+  name: string,
+  options: UpOptions,
+  environment: Environment,
+  address: string,
+  api: () => Pick<MusterApi, 'createJoinToken'>,
+): ChildPlan {
+  const agentsDir = join(options.dataDir, 'agents');
+  const agentDir = join(agentsDir, name);
+  return {
+    title: name,
+    logPath: join(agentsDir, `${name}.log`),
+    async prepare() {
+      mkdirSync(agentDir, { recursive: true, mode: 0o700 });
+      const gpus = options.gpus === null ? [] : ['--gpus', String(options.gpus)];
+      const cpus = options.cpus === null ? [] : ['--cpus', String(options.cpus)];
+      const flags = ['agent', '--data', agentDir, '--name', name, '--coordinator', address, ...gpus, ...cpus];
+      // In the environment, because arguments are visible to every user of the machine.
+      const token = hasJoined(agentDir) ? {} : { MUSTER_JOIN_TOKEN: (await api().createJoinToken(name)).token };
+      return { argv: [...environment.programCommand, ...flags], variables: { ...environment.variables, ...token } };
+    },
+  };
+}
+
+/** Whether the agent has traded a join token for a credential of its own. */
+function hasJoined(agentDir: string): boolean {
+  try {
+    const stored: unknown = JSON.parse(readFileSync(join(agentDir, 'credential'), 'utf8'));
+    return typeof stored === 'object' && stored !== null && 'joined' in stored && stored.joined === true;
+  } catch {
+    return false;
+  }
+}
