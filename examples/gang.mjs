@@ -232,11 +232,11 @@ export class Gang {
     for (const link of this.#links.values()) link.send(bytes);
   }
 
-  /** Seconds. Twice as many with the others as with rank 0, which alone can say which rank it is that is silent. */
+  /** Seconds to wait for a frame. Rank 0 gives up first: it alone can say which rank it is that is silent. */
   #patience() {
     const { meeting, silence } = this.#seconds;
     if (this.#place.rank === 0) return silence;
-    return 2 * silence + (this.#stage === 'meeting' ? meeting : 0); // rank 0 may still wait for others to come
+    return 2 * silence + (this.#stage === 'meeting' ? meeting : 0); // some ranks may still have to come
   }
 
   async #receive(peer, length) {

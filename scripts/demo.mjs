@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { capture, endChild, exitCode, hasEnded, interruption, killAllNaming } from './processes.mjs';
+import { capture, endAllNaming, endChild, exitCode, hasEnded, interruption } from './processes.mjs';
 import { prepare, root } from './setup.mjs';
 import { exitWith, Stop, secondsSince, step, tail } from './terminal.mjs';
 
@@ -13,6 +13,7 @@ const muster = join(root, 'packages/cli/bin/muster');
 const jobFile = 'examples/quickstart.yaml';
 const readyTimeoutMs = 30_000;
 const stopTimeoutMs = 20_000;
+const taskGraceMs = 3_000;
 
 void exitWith(async () => {
   const startedAtMs = performance.now();
@@ -122,8 +123,8 @@ async function endCluster(up) {
 
 /** @param {string} dataDir */
 async function removeAll(dataDir) {
-  // Tasks outlive agents by design; after Ctrl-C in the middle of the job, this ends them.
-  await killAllNaming(dataDir);
+  // Tasks and their guards outlive agents by design; this ends them, also after Ctrl-C in the middle of the job.
+  await endAllNaming(dataDir, taskGraceMs);
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 }
 

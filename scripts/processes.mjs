@@ -47,7 +47,7 @@ export async function endChild(child, graceMs) {
   if (hasEnded(child) || child.pid === undefined) return true;
   const gone = new Promise((resolve) => child.once('exit', () => resolve(true)));
   child.kill('SIGTERM');
-  const polite = await Promise.race([gone, delay(graceMs, false)]);
+  const polite = await Promise.race([gone, delay(graceMs, false, { ref: false })]);
   if (polite) return true;
   child.kill('SIGKILL');
   await gone;
@@ -106,21 +106,33 @@ export function commandOf(pid) {
 }
 
 /**
- * Kills what `processesNaming` finds, and what those started in the meantime.
+ * Ends what `processesNaming` finds, and what those started in the meantime: politely for as long as `graceMs`, because a
+ * guard asked to leave tidies up its control groups once its tasks are gone, and by force after that.
  * @param {string} folder
+ * @param {number} graceMs
  */
-export async function killAllNaming(folder) {
+export async function endAllNaming(folder, graceMs) {
+  const politeUntilMs = performance.now() + graceMs;
   // Bounded: a process stuck in the kernel must not hold up whoever cleans up.
-  for (let round = 0; round < 100; round += 1) {
+  const giveUpAtMs = politeUntilMs + 5_000;
+  while (performance.now() < giveUpAtMs) {
     const pids = processesNaming(folder);
     if (pids.length === 0) return;
-    for (const pid of pids) {
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch {
-        // It ended by itself in between.
-      }
+    signalAll(pids, performance.now() < politeUntilMs ? 'SIGTERM' : 'SIGKILL');
+    await delay(100);
+  }
+}
+
+/**
+ * @param {readonly number[]} pids
+ * @param {NodeJS.Signals} signal
+ */
+export function signalAll(pids, signal) {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It ended by itself in between.
     }
-    await delay(20);
   }
 }

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { commandOf, exitCode, interruption, killAllNaming, processesNaming } from './processes.mjs';
+import { commandOf, endAllNaming, exitCode, interruption, processesNaming, signalAll } from './processes.mjs';
 import { prepare, root } from './setup.mjs';
 import { exitWith, Stop } from './terminal.mjs';
 import { countTests } from './testReport.mjs';
@@ -59,7 +59,7 @@ async function runTests(args, interrupted) {
     }
     return { ...counts, failed: counts.failed + Math.min(leftovers.length, 1) };
   } finally {
-    await killAllNaming(folder);
+    await endAllNaming(folder, 1_000);
     rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   }
 }
@@ -89,11 +89,16 @@ function runVitest(args, temporary, interrupted) {
 }
 
 /**
- * What is still there a moment after the tests; some of it may be on its way out.
+ * What is still there a moment after the tests; some of it may be on its way out. Guards stay by design while they have
+ * tasks, and for a while after; one that is asked to leave and does not has a task that nobody ended.
  * @param {string} folder
  */
 async function leftoversOf(folder) {
   let pids = processesNaming(folder);
+  signalAll(
+    pids.filter((pid) => commandOf(pid).includes('--runtime-dir')),
+    'SIGTERM',
+  );
   for (let round = 0; pids.length > 0 && round < 50; round += 1) {
     await delay(100);
     pids = processesNaming(folder);

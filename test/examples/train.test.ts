@@ -20,6 +20,9 @@ const train = (...flags: readonly string[]) => [process.execPath, program, ...fl
 /** As long as a test needs it to be, however slow the machine. */
 const endless = train('--steps=1000000', '--step-ms=5', '--log-every=1', '--save-every=0');
 
+/** Status of a node of which a rank was killed: a busy launcher may see the other rank go first. */
+const killedOrBereft: unknown = expect.toBeOneOf([137, 1]);
+
 const noted = async (run: TrainingRun, text: string) => {
   await waitFor(`"${text}"`, () => run.output.includes(text) || run.output, {
     until: (seen) => seen === true,
@@ -131,7 +134,7 @@ describe('a loss', () => {
     const pids = run.nodes.flatMap((node) => [...node.ranks().values()]);
     expect(pids).toHaveLength(4);
     process.kill(await run.rank(3), 'SIGKILL');
-    expect(await run.ended()).toEqual([1, 137]);
+    expect(await run.ended()).toEqual([1, killedOrBereft]);
     expect(run.output).toMatch(/^\[rank0\]: lost rank 3 while training: /m);
     expect(run.output).toContain('[rank3]: ended by SIGKILL\n');
     await gone(pids);
@@ -151,7 +154,7 @@ describe('a loss', () => {
     for (const rank of [0, 1, 2, 3]) await noted(run, `rank ${rank}/4`);
     await noted(run, 'starting fresh');
     process.kill(await run.rank(3), 'SIGKILL');
-    expect(await run.ended()).toEqual([1, 137]);
+    expect(await run.ended()).toEqual([1, killedOrBereft]);
   });
 
   it('of a rank that only stands still is noticed after --collective-timeout', async () => {

@@ -1,4 +1,4 @@
-/** Starts a training program as the nodes of one attempt, with its environment set by hand, and watches it. */
+/** Starts a training program as the nodes of one attempt, its environment set by hand, and watches it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';

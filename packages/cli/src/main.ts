@@ -1,5 +1,4 @@
 /** The `muster` program: wiring, nothing else. */
-import { randomUUID } from 'node:crypto';
 import { systemClock } from '@muster/common/clock';
 import { readEnvironment } from './environment.ts';
 import { processIo } from './processIo.ts';
@@ -9,7 +8,8 @@ const exitCode = await runCli(process.argv.slice(2), {
   io: processIo(),
   environment: readEnvironment(process.env, process.argv[1] ?? '', process.cwd()),
   clock: systemClock,
-  newRequestId: randomUUID,
+  // Through the global, which loads node:crypto at its first use only: most commands need no id.
+  newRequestId: () => crypto.randomUUID(),
 });
 // Everything has been written and closed; only idle handles of libraries could keep the process from ending.
 process.exit(exitCode);

@@ -83,7 +83,7 @@ function jsonLine({ cloudEvent }: EventView): string {
 
 function textLine({ seq, kind, subject, timeMs, cloudEvent }: EventView, { dim, bold }: Colours): string {
   const data = printable(dataText(cloudEvent['data']));
-  return `${dim(`${String(seq).padStart(6)}  ${clockText(timeMs)}`)}  ${bold(kind.padEnd(18))}  ${printable(subject)}${data === '' ? '' : `  ${dim(data)}`}\n`;
+  return `${dim(`${String(seq).padStart(6)}  ${clockText(timeMs)}`)}  ${bold(kind.padEnd(18))}  ${printable(subject).padEnd(data === '' ? 0 : 16)}${data === '' ? '' : `  ${dim(data)}`}\n`;
 }
 
 /** The flat part of an event's data as `name=value`; the rest is for `-o json`. */

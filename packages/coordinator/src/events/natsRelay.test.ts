@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { jetstream, jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
-import { connect } from '@nats-io/transport-node';
 import type { Logger } from '@muster/common/log';
+import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
 import { afterEach, describe, expect, it } from 'vitest';
 import { freePort, type NatsServer, startNats, tempDir, waitFor } from '../../../../test/support/services.ts';
 import type { StoredEvent } from '../model.ts';
@@ -34,7 +34,10 @@ class EventLog {
   }
 
   /** Commits events of several subjects in turn, as one batch. */
-  async append(count: number, data: (seq: number) => Record<string, unknown> = (seq) => ({ seq })): Promise<void> {
+  async append(
+    count: number,
+    data: (seq: number) => Record<string, unknown> = (seq) => ({ seq }),
+  ): Promise<void> {
     const subjects = ['job_00000000000a', 'job_00000000000b', 'job_00000000000c', 'node-1'];
     const batch = Array.from({ length: count }, (_, index): StoredEvent => {
       const seq = this.events.length + index + 1;
@@ -42,7 +45,15 @@ class EventLog {
       const subjectSeq = (this.subjectSeqs.get(subject) ?? 0) + 1;
       this.subjectSeqs.set(subject, subjectSeq);
       const kind = subject.startsWith('job') ? 'job.submitted' : 'node.silent';
-      return { seq, id: `${clusterId}-${seq}`, subject, subjectSeq, kind, timeMs: 1_700_000_000_000 + seq, data: data(seq) };
+      return {
+        seq,
+        id: `${clusterId}-${seq}`,
+        subject,
+        subjectSeq,
+        kind,
+        timeMs: 1_700_000_000_000 + seq,
+        data: data(seq),
+      };
     });
     await this.store.commit({ ...emptyBatch, events: batch });
     this.events.push(...batch);
@@ -65,7 +76,10 @@ function startRelay(url: string, log: EventLog, logger: Logger = new RecordingLo
   return relay;
 }
 
-async function withStreams<T>(server: NatsServer, use: (manager: JetStreamManager) => Promise<T>): Promise<T> {
+async function withStreams<T>(
+  server: NatsServer,
+  use: (manager: JetStreamManager) => Promise<T>,
+): Promise<T> {
   const connection = await connect({ servers: server.url.replace('nats://', ''), reconnect: false });
   try {
     return await use(await jetstreamManager(connection));
@@ -104,7 +118,11 @@ async function readStream(manager: JetStreamManager): Promise<readonly Message[]
   while (messages.length < state.messages) {
     const batch = await consumer.fetch({ max_messages: Math.min(1_000, state.messages - messages.length) });
     for await (const message of batch) {
-      messages.push({ subject: message.subject, id: message.headers?.get('Nats-Msg-Id') ?? '', body: message.json() });
+      messages.push({
+        subject: message.subject,
+        id: message.headers?.get('Nats-Msg-Id') ?? '',
+        body: message.json(),
+      });
     }
   }
   return messages;
@@ -123,7 +141,9 @@ describe('the NATS relay', () => {
     const messages = await messagesUpToDate(server, log);
 
     expect(idsOf(messages)).toEqual(idsOf(log.events));
-    expect(messages.map(({ body }) => body)).toEqual(log.events.map((event) => cloudEventOf(clusterId, event)));
+    expect(messages.map(({ body }) => body)).toEqual(
+      log.events.map((event) => cloudEventOf(clusterId, event)),
+    );
     expect(messages[0]?.subject).toBe(`muster.${clusterId}.job.job_00000000000b.submitted`);
     expect(messages[2]?.subject).toBe(`muster.${clusterId}.node.node-1.silent`);
   });
@@ -151,13 +171,12 @@ describe('the NATS relay', () => {
     const logger = new RecordingLog();
     startRelay(server.url, log, logger);
     const outages = 5;
-    let writing = true;
-    const writer = (async () => {
-      while (writing) {
-        await log.append(25);
-        await delay(2);
-      }
-    })();
+    const done = new AbortController();
+    const writer = writeUntil(done.signal, log);
+    closers.push(async () => {
+      done.abort();
+      await writer;
+    });
 
     for (let outage = 0; outage < outages; outage += 1) {
       await eventsWritten(log, 400 + 130 * outage);
@@ -170,14 +189,16 @@ describe('the NATS relay', () => {
       });
     }
     await eventsWritten(log, 400);
-    writing = false;
+    done.abort();
     await writer;
     const messages = await messagesUpToDate(server, log);
 
     expect(log.events.length).toBeGreaterThan(3_000);
     expect(idsOf(messages)).toEqual(idsOf(log.events));
     for (const subject of new Set(log.events.map((event) => event.subject))) {
-      const numbers = messages.filter(({ body }) => body['subject'] === subject).map(({ body }) => body['subjectsequence']);
+      const numbers = messages
+        .filter(({ body }) => body['subject'] === subject)
+        .map(({ body }) => body['subjectsequence']);
       expect(numbers).toEqual(numbers.map((_, index) => String(index + 1)));
     }
   });
@@ -222,18 +243,17 @@ describe('the NATS relay', () => {
         name: streamName,
         subjects: [`muster.${clusterId}.>`],
         storage: 'file',
-        max_msgs: 10,
-        discard: 'new',
+        max_msg_size: 1_024,
       }),
     );
     const log = new EventLog();
     const logger = new RecordingLog();
-    await log.append(30);
+    await log.append(30, (seq) => ({ text: 'x'.repeat(seq === 11 ? 2_000 : 10) }));
     startRelay(server.url, log, logger);
     await waitFor('the refusal is logged', () => logger.warnings().length > 0);
     expect(idsOf(await withStreams(server, readStream))).toEqual(idsOf(log.events.slice(0, 10)));
 
-    await withStreams(server, (manager) => manager.streams.update(streamName, { max_msgs: -1 }));
+    await withStreams(server, (manager) => manager.streams.update(streamName, { max_msg_size: -1 }));
 
     expect(idsOf(await messagesUpToDate(server, log))).toEqual(idsOf(log.events));
     expect(logger.warnings()).toHaveLength(1);
@@ -267,7 +287,7 @@ describe('the NATS relay', () => {
     expect(idsOf(await messagesUpToDate(server, log))).toEqual(idsOf(log.events.slice(600)));
   });
 
-  it('repeats an event rather than lose one when its cursor is behind and the stream was emptied', async () => {
+  it('passes over events that NATS recognises as repeats, when its cursor is behind and the stream was emptied', async () => {
     const server = await startNats({ storeDir: tempDir('nats').path });
     const log = new EventLog();
     await log.append(600);
@@ -281,8 +301,7 @@ describe('the NATS relay', () => {
     await log.append(5);
     startRelay(server.url, log);
 
-    const ids = idsOf(await messagesUpToDate(server, log));
-    expect(ids.slice(-5)).toEqual(idsOf(log.events.slice(-5)));
+    expect(idsOf(await messagesUpToDate(server, log))).toEqual(idsOf(log.events.slice(600)));
   });
 
   it('publishes an event that is too large for NATS without its data', async () => {
@@ -348,6 +367,13 @@ describe('the NATS relay', () => {
   });
 });
 
+async function writeUntil(done: AbortSignal, log: EventLog): Promise<void> {
+  while (!done.aborted) {
+    await log.append(25);
+    await delay(2);
+  }
+}
+
 /** Waits until so many more events have been written. */
 async function eventsWritten(log: EventLog, count: number): Promise<void> {
   const target = log.events.length + count;
@@ -371,8 +397,11 @@ describe('parseNatsUrl', () => {
     expect(parseNatsUrl('nats://t0ken@[::1]:4222').credentials).toEqual({ token: 't0ken' });
   });
 
-  it.each(['', 'localhost', 'http://localhost:4222', 'nats://', 'nats://a:4222,b:s3cret'])('refuses "%s"', (url) => {
-    expect(() => parseNatsUrl(url)).toThrow(/nats:\/\/host:4222/);
-    expect(() => parseNatsUrl(url)).not.toThrow(/s3cret/);
-  });
+  it.each(['', 'localhost', 'http://localhost:4222', 'nats://', 'nats://a:4222,b:s3cret'])(
+    'refuses "%s"',
+    (url) => {
+      expect(() => parseNatsUrl(url)).toThrow(/nats:\/\/host:4222/);
+      expect(() => parseNatsUrl(url)).not.toThrow(/s3cret/);
+    },
+  );
 });

@@ -152,7 +152,10 @@ class Relay {
     if (this.reaching === false) return;
     this.reaching = false;
     const fields = { nats: this.target.shown, error: messageOf(error) };
-    this.parts.log.warn(fields, 'events do not reach NATS: they are kept and sent when it is back; jobs go on');
+    this.parts.log.warn(
+      fields,
+      'events do not reach NATS: they are kept and sent when it is back; jobs go on',
+    );
   }
 }
 

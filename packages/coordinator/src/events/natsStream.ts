@@ -6,9 +6,10 @@
  * (`Nats-Expected-Last-Sequence`): when one is missing, everything behind it is refused as well. The stream is a prefix
  * of the event log at every instant, in order and without repeats, and its last message says where to go on.
  */
+
+import { MusterError } from '@muster/common/errors';
 import type { PubAck } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { MusterError } from '@muster/common/errors';
 import type { StoredEvent } from '../model.ts';
 import { cloudEventOf } from './cloudEvents.ts';
 
@@ -56,11 +57,16 @@ const headerBytesMax = 1_024;
  */
 export function parseNatsUrl(url: string): NatsTarget {
   const parsed = url.split(',').map((each) => (URL.canParse(each.trim()) ? new URL(each.trim()) : null));
-  const good = parsed.filter((each) => each !== null && ['nats:', 'tls:'].includes(each.protocol) && each.host !== '');
+  const good = parsed.filter(
+    (each) => each !== null && ['nats:', 'tls:'].includes(each.protocol) && each.host !== '',
+  );
   const [first] = good;
   if (first == null || good.length < parsed.length) {
     // The text itself may hold a password, so the message does not repeat it.
-    throw new MusterError('invalid', 'the NATS address is not of the form nats://host:4222 (several: separated by commas)');
+    throw new MusterError(
+      'invalid',
+      'the NATS address is not of the form nats://host:4222 (several: separated by commas)',
+    );
   }
   const servers = good.map((each) => each?.host ?? '');
   const user = decodeURIComponent(first.username);
@@ -76,10 +82,8 @@ export function parseNatsUrl(url: string): NatsTarget {
  */
 export async function openEventStream(target: NatsTarget, clusterId: string): Promise<EventStream> {
   // Here, so that a coordinator without NATS never loads the client.
-  const [{ connect }, { jetstream, jetstreamManager, JetStreamApiCodes, JetStreamApiError }] = await Promise.all([
-    import('@nats-io/transport-node'),
-    import('@nats-io/jetstream'),
-  ]);
+  const [{ connect }, { jetstream, jetstreamManager, JetStreamApiCodes, JetStreamApiError }] =
+    await Promise.all([import('@nats-io/transport-node'), import('@nats-io/jetstream')]);
   const connection = await connect({
     servers: [...target.servers],
     name: `muster ${clusterId}`,
@@ -105,14 +109,19 @@ export async function openEventStream(target: NatsTarget, clusterId: string): Pr
         max_age: maxAgeMs * nanosPerMs,
       });
     });
-    const last = state.messages === 0 ? null : await manager.streams.getMessage(name, { seq: state.last_seq });
-    const lastEventSeq = state.last_seq === 0 ? 0 : eventSeqOf(last?.header.get('Nats-Msg-Id') ?? '', clusterId);
+    const last =
+      state.messages === 0 ? null : await manager.streams.getMessage(name, { seq: state.last_seq });
+    const lastEventSeq =
+      state.last_seq === 0 ? 0 : eventSeqOf(last?.header.get('Nats-Msg-Id') ?? '', clusterId);
     const client = jetstream(connection, { timeout: answerTimeoutMs });
-    return new JetStreamCopy(connection, { name, clusterId, lastEventSeq, lastStreamSeq: state.last_seq }, (message) =>
-      client.publish(message.subject, message.body, {
-        msgID: message.id,
-        expect: { lastSequence: message.afterStreamSeq },
-      }),
+    return new JetStreamCopy(
+      connection,
+      { name, clusterId, lastEventSeq, lastStreamSeq: state.last_seq },
+      (message) =>
+        client.publish(message.subject, message.body, {
+          msgID: message.id,
+          expect: { lastSequence: message.afterStreamSeq },
+        }),
     );
   } catch (error) {
     await connection.close();

@@ -1,0 +1,400 @@
+/** What only containers have: images, mounts, users, limits and GPUs, with the real engine. */
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { type Logger, silentLogger } from '@muster/common/log';
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { ensureTestImage } from '../../../../../test/support/images.ts';
+import { dockerSocket, dockerSocketPath, tempDir, waitFor } from '../../../../../test/support/services.ts';
+import type { Driver, TaskExit, TaskLaunch } from '../driver.ts';
+import { DriverError } from '../errors.ts';
+import { containerName, containerSpec } from './containerSpec.ts';
+import { createDockerDriver, type DockerDriverOptions } from './dockerDriver.ts';
+import { Engine } from './engine.ts';
+
+const never = new AbortController().signal;
+const gpu = { uuid: 'GPU-11111111-2222-3333-4444-555555555555', simulated: false };
+
+let image = '';
+beforeAll(async () => {
+  image = await ensureTestImage();
+}, 60_000);
+
+const agentId = randomUUID();
+let launches: TaskLaunch[] = [];
+
+afterEach(async () => {
+  const driver = aDriver();
+  for (const launch of launches) {
+    await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
+    await driver.remove(launch);
+  }
+  expect(await driver.list(), 'containers left behind').toEqual([]);
+  await driver.close();
+  launches = [];
+});
+
+function aDriver(options: Partial<DockerDriverOptions> = {}): Driver {
+  const defaults = { socketPath: dockerSocketPath, agentId, bootId: 'boot-1', log: silentLogger };
+  return createDockerDriver({ ...defaults, ...options });
+}
+
+function aTask(task: Partial<TaskLaunch> = {}): TaskLaunch {
+  const launch: TaskLaunch = {
+    key: `d${randomUUID().slice(0, 13)}.1.0`,
+    directory: tempDir('task').path,
+    image,
+    command: ['true'],
+    env: {},
+    workdir: null,
+    gpus: [],
+    cpus: null,
+    memoryMb: null,
+    shmMb: null,
+    volumes: [],
+    user: null,
+    ...task,
+  };
+  launches.push(launch);
+  return launch;
+}
+
+function outputOf(launch: TaskLaunch): string {
+  return readFileSync(join(launch.directory, 'output.log'), 'utf8');
+}
+
+async function run(task: Partial<TaskLaunch>): Promise<TaskExit & { output: string }> {
+  const launch = aTask(task);
+  const driver = aDriver();
+  await driver.start(launch);
+  const exit = await driver.wait(launch, never);
+  await driver.close();
+  return { ...exit, output: outputOf(launch) };
+}
+
+async function startError(launch: TaskLaunch, driver = aDriver()): Promise<DriverError> {
+  const error = await driver.start(launch).catch((reason: unknown) => reason);
+  await driver.close();
+  expect(error).toBeInstanceOf(DriverError);
+  return error as DriverError;
+}
+
+describe('images', { timeout: 30_000 }, () => {
+  it('keep their entrypoint in front of the command', async () => {
+    const changes = ['ENTRYPOINT ["echo", "entrypoint"]', 'CMD ["image"]'];
+    const withEntrypoint = await ensureTestImage({ tag: 'muster-test/entrypoint:1', changes });
+    expect((await run({ image: withEntrypoint, command: ['command'] })).output).toBe('entrypoint command\n');
+    expect((await run({ image: withEntrypoint, command: [] })).output).toBe('entrypoint image\n');
+  });
+
+  it('without a command need one from the job', async () => {
+    const error = await startError(aTask({ command: [] }));
+    expect(error).toMatchObject({ causeKind: 'command_not_found' });
+    expect(error.message).toBe(`the image ${image} has no command of its own: name one in the job`);
+  });
+
+  it('without a shell run just the same', async () => {
+    const shellLess = await ensureTestImage({ tag: 'muster-test/shell-less:1', hasShell: false });
+    const { output, exitCode } = await run({ image: shellLess, command: ['seq', '3'] });
+    expect([output, exitCode]).toEqual(['1\n2\n3\n', 0]);
+    const error = await startError(aTask({ image: shellLess, command: ['/bin/sh', '-c', 'true'] }));
+    expect(error).toMatchObject({ causeKind: 'command_not_found' });
+  });
+
+  // 127.0.0.1:1 stands for a registry: nothing listens there, and the engine says so at once.
+  it('that nobody has fail with their name, the reason and the remedy', async () => {
+    const missing = '127.0.0.1:1/team/trainer:2';
+    const error = await startError(aTask({ image: missing }));
+    expect(error).toMatchObject({ causeKind: 'image_pull' });
+    expect(error.message).toContain(`cannot pull the image ${missing}: `);
+    expect(error.message).toContain('connection refused');
+    expect(error.message).toContain(`docker pull ${missing}`);
+  });
+
+  it('with an impossible name fail the same way', async () => {
+    const error = await startError(aTask({ image: 'Not An Image' }));
+    expect(error).toMatchObject({ causeKind: 'image_pull' });
+    expect(error.message).toContain('invalid reference format');
+  });
+
+  it('are pulled from a registry that serves them', async () => {
+    const registry = await aRegistry();
+    const name = `${registry}/team/trainer:3`;
+    const error = await startError(aTask({ image: name }));
+    // It has a manifest and no layers: we see that the engine went there, and what it said about it.
+    expect(error.message).toContain(`cannot pull the image ${name}: `);
+    expect(error.message).toContain('no layers here');
+  });
+
+  it('named by nobody are refused', async () => {
+    const error = await startError(aTask({ image: null }));
+    expect(error.message).toContain('names no image');
+  });
+});
+
+describe('what a task gets', { timeout: 30_000 }, () => {
+  it('is its user', async () => {
+    expect((await run({ command: ['sh', '-c', 'id -u; id -g'], user: '65534:65534' })).output).toBe(
+      '65534\n65534\n',
+    );
+  });
+
+  it('is as much shared memory as asked for', async () => {
+    const command = ['sh', '-c', 'df -m /dev/shm | tail -n 1'];
+    expect((await run({ command, shmMb: 96 })).output).toMatch(/^shm\s+96\s/);
+  });
+
+  it('is no more memory than asked for', async () => {
+    const command = ['sh', '-c', 'echo begin; head -c 100000000 /dev/zero | tail -c 90000000 | wc -c'];
+    const exit = await run({ command: [...command], memoryMb: 32 });
+    expect(exit.output).not.toContain('90000000');
+    const killed = await run({ command: ['tail', '-c', '90000000', '/dev/zero'], memoryMb: 32 });
+    expect(killed).toMatchObject({ exitCode: null, signal: 'SIGKILL', oomKilled: true });
+  });
+
+  it('is no more CPU than asked for', async () => {
+    const quota = 'cat /sys/fs/cgroup/cpu.max /sys/fs/cgroup/cpu/cpu.cfs_quota_us 2>/dev/null';
+    const command = ['sh', '-c', `${quota}; true`];
+    expect((await run({ command, cpus: 0.5 })).output).toContain('50000');
+  });
+
+  it('are its volumes, to write only where it may', async () => {
+    const source = tempDir('volume').path;
+    writeFileSync(join(source, 'given'), 'from the node\n');
+    const script = 'cat /in/given; echo back > /out/taken; echo no > /in/new || echo refused';
+    const { output } = await run({
+      command: ['sh', '-c', script],
+      volumes: [
+        { source, target: '/in', readOnly: true },
+        { source, target: '/out', readOnly: false },
+      ],
+    });
+    expect(output).toContain('from the node\n');
+    expect(output).toMatch(/refused\n$/);
+    expect(readFileSync(join(source, 'taken'), 'utf8')).toBe('back\n');
+  });
+
+  it('is the network of the node', async () => {
+    const links = ['sh', '-c', 'cut -d: -f1 /proc/net/dev | tail -n +3 | tr -d " " | sort'];
+    const onNode = readFileSync('/proc/net/dev', 'utf8')
+      .split('\n')
+      .slice(2, -1)
+      .map((line) => line.split(':', 1)[0]?.trim())
+      .sort();
+    expect((await run({ command: links })).output.trim().split('\n')).toEqual(onNode);
+  });
+
+  it('are no new privileges and no raw sockets', async () => {
+    const { output } = await run({ command: ['grep', '-E', 'NoNewPrivs|CapBnd', '/proc/self/status'] });
+    expect(output).toMatch(/NoNewPrivs:\s+1/);
+    const bounding = BigInt(`0x${/CapBnd:\s+(\w+)/.exec(output)?.[1]}`);
+    const has = (capability: bigint) => (bounding & (1n << capability)) !== 0n;
+    const [chown, netBindService, netRaw, mknod] = [0n, 10n, 13n, 27n];
+    expect([chown, netBindService, netRaw, mknod].map(has)).toEqual([true, false, false, false]);
+  });
+
+  it('is no GPU that it did not ask for', async () => {
+    const command = ['sh', '-c', 'echo "$NVIDIA_VISIBLE_DEVICES"'];
+    expect((await run({ command, env: { NVIDIA_VISIBLE_DEVICES: 'all' } })).output).toBe('void\n');
+    expect((await run({ command, gpus: [{ uuid: 'GPU-simulated', simulated: true }] })).output).toBe(
+      'GPU-simulated\n',
+    );
+  });
+
+  it('is an init that forwards signals to programs without a handler', async () => {
+    const launch = aTask({ command: ['sleep', '1000'] });
+    const driver = aDriver();
+    await driver.start(launch);
+    expect(await driver.stop(launch, { signal: 'SIGTERM', graceMs: 60_000 })).toMatchObject({
+      signal: 'SIGTERM',
+    });
+    await driver.close();
+  });
+});
+
+describe('what cannot be started', { timeout: 30_000 }, () => {
+  it('names a volume that is not there and does not make it', async () => {
+    const source = join(tempDir('volume').path, 'missing');
+    const error = await startError(aTask({ volumes: [{ source, target: '/data', readOnly: false }] }));
+    expect(error.message).toContain(`there is no ${source} on the node`);
+    expect(() => statSync(source)).toThrow('ENOENT');
+  });
+
+  it('says what the engine thinks of an impossible limit', async () => {
+    const error = await startError(aTask({ memoryMb: 1 }));
+    expect(error.message).toMatch(/^the container engine refuses the task: .*memory limit/i);
+  });
+
+  it('does not run without the GPUs it needs', async () => {
+    const launch = aTask({ gpus: [gpu] });
+    const error = await startError(launch);
+    expect(error.message).toContain('Install the NVIDIA Container Toolkit');
+    expect(await aDriver().recover(launch)).toEqual({ kind: 'absent' });
+  });
+
+  it('names a socket where no engine is, and the remedy', async () => {
+    const socketPath = join(tempDir('engine').path, 'missing.sock');
+    const driver = aDriver({ socketPath });
+    const launch = aTask();
+    const error = await startError(launch, driver);
+    expect(error.message).toContain(
+      `there is no socket ${socketPath}; start it with \`systemctl start docker\``,
+    );
+    for (const call of [driver.list(), driver.recover(launch), driver.signal(launch, 'SIGTERM')]) {
+      await expect(call).rejects.toMatchObject({ name: 'DriverError', message: error.message });
+    }
+  });
+
+  it('refuses GPUs on Podman, which would drop them in silence', async () => {
+    const socketPath = join(tempDir('podman').path, 'podman.sock');
+    const podman = createServer((request, response) => {
+      const isVersion = request.url === '/version';
+      const Components = [{ Name: 'Podman Engine', Version: '4.3.1' }];
+      response.writeHead(isVersion ? 200 : 404);
+      response.end(JSON.stringify(isVersion ? { Version: '4.3.1', ApiVersion: '1.41', Components } : {}));
+    });
+    await new Promise<void>((resolve) => podman.listen(socketPath, resolve));
+    onTestFinished(() => void podman.close());
+    const error = await startError(aTask({ gpus: [gpu] }), aDriver({ socketPath }));
+    expect(error.message).toContain('Podman, which ignores requests for GPUs');
+  });
+});
+
+describe('several agents and restarts', { timeout: 30_000 }, () => {
+  it('agents do not see, touch or replace the containers of others', async () => {
+    const launch = aTask({ command: ['sleep', '1000'] });
+    const ours = aDriver();
+    const theirs = aDriver({ agentId: randomUUID() });
+    await ours.start(launch);
+    expect(await theirs.list()).toEqual([]);
+    expect(await theirs.recover(launch)).toEqual({ kind: 'absent' });
+    await theirs.signal(launch, 'SIGKILL');
+    expect(await theirs.stop(launch, { signal: 'SIGKILL', graceMs: 0 })).toMatchObject({ statusLost: true });
+    await theirs.remove(launch);
+    const error = await startError(launch, theirs);
+    expect(error.message).toContain(`docker rm -f ${containerName(launch.key)}`);
+    expect(await ours.recover(launch)).toMatchObject({ kind: 'running' });
+    await ours.close();
+  });
+
+  it('a container that an agent made and died before starting is absent, and started by the next', async () => {
+    const launch = aTask({ command: ['echo', 'ran'] });
+    writeFileSync(join(launch.directory, 'output.log'), '', { mode: 0o666 });
+    const engine = new Engine(await dockerSocket());
+    const plan = {
+      agentId,
+      bootId: 'boot-1',
+      network: 'host',
+      init: true,
+      output: 'file',
+      gpuWay: 'nvidia',
+    } as const;
+    const spec = containerSpec({ ...plan, launch, image: { entrypoint: [], command: [], env: [] } });
+    const id = await engine.createContainer(containerName(launch.key), spec);
+
+    const driver = aDriver();
+    expect(await driver.recover(launch)).toEqual({ kind: 'absent' });
+    expect(await driver.wait(launch, never)).toMatchObject({ statusLost: true });
+    expect(await driver.list()).toEqual([launch.key]);
+    await driver.start(launch);
+    expect((await engine.inspectContainer(containerName(launch.key)))?.id).toBe(id);
+    expect(await driver.wait(launch, never)).toMatchObject({ exitCode: 0 });
+    expect(outputOf(launch)).toBe('ran\n');
+    await driver.close();
+  });
+
+  it('a running task is not removed', async () => {
+    const launch = aTask({ command: ['sleep', '1000'] });
+    const driver = aDriver();
+    await driver.start(launch);
+    await expect(driver.remove(launch)).rejects.toThrow('must be stopped before it is removed');
+    expect(await driver.recover(launch)).toMatchObject({ kind: 'running' });
+    await driver.close();
+  });
+
+  it('an exit code that a reboot made up is not believed', async () => {
+    const launch = aTask({ command: ['sh', '-c', 'exit 255'] });
+    const before = aDriver();
+    await before.start(launch);
+    expect(await before.wait(launch, never)).toMatchObject({ exitCode: 255, statusLost: false });
+    const after = aDriver({ bootId: 'boot-2' });
+    expect(await after.wait(launch, never)).toMatchObject({ exitCode: null, statusLost: true });
+    await Promise.all([before.close(), after.close()]);
+  });
+
+  it('says once that the engine takes its tasks along when it restarts', async () => {
+    const warnings: string[] = [];
+    const log: Logger = { ...silentLogger, warn: (_, message) => warnings.push(message) };
+    const { liveRestore } = await new Engine(await dockerSocket()).info();
+    const driver = aDriver({ log });
+    for (const launch of [aTask(), aTask()]) await driver.start(launch);
+    expect(warnings.filter((warning) => warning.includes('live-restore'))).toHaveLength(liveRestore ? 0 : 1);
+    await driver.close();
+  });
+
+  it('a closed driver waits no longer', async () => {
+    const launch = aTask({ command: ['sleep', '1000'] });
+    const driver = aDriver();
+    await driver.start(launch);
+    const waiting = expect(driver.wait(launch, never)).rejects.toThrow('closed');
+    await driver.close();
+    await waiting;
+    expect(await aDriver().recover(launch)).toMatchObject({ kind: 'running' });
+  });
+
+  it('the shell tells why it could not open the output', async () => {
+    const launch = aTask({ command: ['sleep', '1000'] });
+    const directory = join(launch.directory, 'moved');
+    mkdirSync(directory);
+    const driver = aDriver();
+    // The engine keeps what the shell says before it has the file: a file system without room for more, say.
+    const engine = new Engine(await dockerSocket());
+    const plan = {
+      agentId,
+      bootId: 'boot-1',
+      network: 'host',
+      init: true,
+      output: 'file',
+      gpuWay: 'nvidia',
+    } as const;
+    const spec = containerSpec({ ...plan, launch, image: { entrypoint: [], command: [], env: [] } }) as {
+      HostConfig: { Mounts: object[] };
+    };
+    writeFileSync(join(launch.directory, 'output.log'), '', { mode: 0o666 });
+    const mounts = spec.HostConfig.Mounts.map((mount) => ({ ...mount, ReadOnly: true }));
+    await engine.createContainer(containerName(launch.key), {
+      ...spec,
+      HostConfig: { ...spec.HostConfig, Mounts: mounts },
+    });
+    await driver.start(launch);
+    expect((await driver.wait(launch, never)).exitCode).not.toBe(0);
+    await waitFor('the words of the shell', () => outputOf(launch).includes('/.muster/output.log'));
+    await driver.close();
+  });
+});
+
+/** Serves one manifest, for an image whose layers it does not have. */
+async function aRegistry(): Promise<string> {
+  const type = 'application/vnd.docker.distribution.manifest.v2+json';
+  const digest = `sha256:${'0'.repeat(64)}`;
+  const manifest = JSON.stringify({
+    schemaVersion: 2,
+    mediaType: type,
+    config: { mediaType: 'application/vnd.docker.container.image.v1+json', size: 2, digest },
+    layers: [],
+  });
+  const server = createServer((request, response) => {
+    if (request.url === '/v2/') response.writeHead(200).end('{}');
+    else if (request.url?.includes('/manifests/') === true)
+      response.writeHead(200, { 'content-type': type }).end(manifest);
+    else
+      response
+        .writeHead(404)
+        .end(JSON.stringify({ errors: [{ code: 'BLOB_UNKNOWN', message: 'no layers here' }] }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  return `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+}
