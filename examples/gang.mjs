@@ -165,7 +165,7 @@ export class Gang {
       const isFinal = answer.refused && !(answer.job === job && answer.attempt < attempt);
       if (isFinal) this.#end(1, `refused by rank 0 at ${this.#address}: ${answer.refused}`);
       this.#lastProblem = answer.unreachable ?? answer.refused;
-      link.close();
+      void link.close();
       await sleep(200);
     }
   }

@@ -31,7 +31,12 @@ describe('train_torch.py under torchrun, 2 nodes x 2 ranks on gloo', { timeout: 
 
   const start = (flags: readonly string[], env: NodeJS.ProcessEnv): Promise<TrainingRun> => {
     const torchrun = [python, '-m', 'torch.distributed.run', join(examplesDir, 'train_torch.py')];
-    return startRun({ command: [...torchrun, ...flags], env: { ...exampleEnvironment(), ...env } });
+    // torchrun makes a folder for logs in there and leaves it behind.
+    const temporary = { TMPDIR: tempDir('torchrun').path };
+    return startRun({
+      command: [...torchrun, ...flags],
+      env: { ...exampleEnvironment(), ...temporary, ...env },
+    });
   };
 
   it('brings the loss down and, stopped at random moments and resumed, ends with the same bits', async () => {

@@ -5,7 +5,8 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { request } from 'node:http';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dockerSocket, staticBusybox } from './services.ts';
 
 export interface TestImage {
@@ -68,6 +69,69 @@ function call(
     });
     outgoing.on('error', reject).end(body);
   });
+}
+
+// ---- A registry
+
+export interface ServedImage {
+  /** `127.0.0.1:<port>/…`: engines speak plain HTTP with registries on the loopback. */
+  readonly image: string;
+  /** Ends the registry and deletes what the engine pulled from it. */
+  remove(): Promise<void>;
+}
+
+/** An image like the one of {@link ensureTestImage} that no engine has yet: a registry of our own serves it. */
+export async function serveTestImage(): Promise<ServedImage> {
+  const layer = rootArchive(true);
+  const config = Buffer.from(
+    JSON.stringify({
+      architecture: { x64: 'amd64' }[process.arch as string] ?? process.arch,
+      os: 'linux',
+      config: { Env: ['PATH=/bin'] },
+      rootfs: { type: 'layers', diff_ids: [digestName(layer)] },
+      history: [{ created_by: 'test' }],
+    }),
+  );
+  const manifestType = 'application/vnd.docker.distribution.manifest.v2+json';
+  const manifest = Buffer.from(
+    JSON.stringify({
+      schemaVersion: 2,
+      mediaType: manifestType,
+      config: described('application/vnd.docker.container.image.v1+json', config),
+      layers: [described('application/vnd.docker.image.rootfs.diff.tar.gzip', layer)],
+    }),
+  );
+  const files: Record<string, Buffer> = {
+    '/v2/': Buffer.from('{}'),
+    '/v2/team/trainer/manifests/1': manifest,
+    [`/v2/team/trainer/manifests/${digestName(manifest)}`]: manifest,
+    [`/v2/team/trainer/blobs/${digestName(config)}`]: config,
+    [`/v2/team/trainer/blobs/${digestName(layer)}`]: layer,
+  };
+  const server = createServer((incoming, response) => {
+    const file = files[incoming.url ?? ''];
+    if (file === undefined) return response.writeHead(404).end('{}');
+    response.writeHead(200, { 'content-type': manifestType, 'content-length': file.length });
+    return response.end(incoming.method === 'HEAD' ? undefined : file);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const image = `127.0.0.1:${(server.address() as AddressInfo).port}/team/trainer:1`;
+  return {
+    image,
+    remove: async () => {
+      server.closeAllConnections();
+      server.close();
+      await call(await dockerSocket(), 'DELETE', `/images/${image}`);
+    },
+  };
+}
+
+function described(mediaType: string, content: Buffer): object {
+  return { mediaType, size: content.length, digest: digestName(content) };
+}
+
+function digestName(content: Buffer): string {
+  return `sha256:${createHash('sha256').update(content).digest('hex')}`;
 }
 
 // ---- The root file system

@@ -17,6 +17,8 @@ import { fromServiceError } from '@muster/common/wire/status';
 import { credentialFile, obtainCredential } from './credential.ts';
 import { createDockerDriver } from './drivers/docker/dockerDriver.ts';
 import { createProcessDriver } from './drivers/process/driver.ts';
+import { checkpointDirs } from './hooks/checkpointDir.ts';
+import { holdPort } from './hooks/masterPort.ts';
 import { LogUploader } from './logs/uploader.ts';
 import type { AgentOptions } from './options.ts';
 import { boottimeMs, readBootId } from './probes/boot.ts';
@@ -105,14 +107,19 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const manager: TaskManager = new TaskManager({
     records,
     drivers,
-    gpus,
+    node: {
+      gpus,
+      networkInterface: address === '127.0.0.1' ? 'lo' : null,
+      hasInfiniband: hasInfiniband(),
+      baseEnvironment: loginEnvironment(),
+    },
+    checkpoints: checkpointDirs(join(options.dataDir, 'checkpoints')),
     nodeName: options.name,
     bootId,
     address,
-    networkInterface: address === '127.0.0.1' ? 'lo' : null,
-    hasInfiniband: hasInfiniband(),
-    baseEnvironment: loginEnvironment(),
     wallMs,
+    boottimeMs,
+    holdPort,
     log,
     send: (message) => {
       if (message.kind === 'report') session.send({ report: taskReportToWire(message.report) });

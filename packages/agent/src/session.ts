@@ -16,7 +16,8 @@ import { musterVersion } from '@muster/common/version';
 import type { NodeInventory } from '@muster/common/views';
 import { inventoryToWire, taskRefFromWire, taskReportToWire } from '@muster/common/wire/codec';
 import { fromServiceError } from '@muster/common/wire/status';
-import type { Order, TaskManager } from './tasks/manager.ts';
+import type { Order } from './tasks/entry.ts';
+import type { TaskManager } from './tasks/manager.ts';
 import type { Assignment } from './tasks/records.ts';
 
 type Stream = ClientDuplexStream<AgentMessage, CoordinatorMessage__Output>;

@@ -16,7 +16,12 @@ export const commandTable: readonly CommandEntry[] = [
   entry('Start:', 'coordinator', 'run a coordinator', () => import('./commands/coordinator.ts')),
   entry('Start:', 'agent', 'run the agent of one node', () => import('./commands/agent.ts')),
   {
-    ...entry('Jobs:', 'submit', 'submit a job: a file, or a command after --', () => import('./commands/submit.ts')),
+    ...entry(
+      'Jobs:',
+      'submit',
+      'submit a job: a file, or a command after --',
+      () => import('./commands/submit.ts'),
+    ),
     takesCommandLine: true,
   },
   entry('Jobs:', 'jobs', 'list jobs, newest first', () => import('./commands/jobs.ts')),
@@ -29,7 +34,12 @@ export const commandTable: readonly CommandEntry[] = [
   entry('Cluster:', 'node', 'show everything about one node', () => import('./commands/node.ts')),
   entry('Cluster:', 'events', 'show or follow what happens', () => import('./commands/events.ts')),
   entry('Cluster:', 'token', 'make a token for a new agent', () => import('./commands/token.ts')),
-  entry('This program:', 'completion', 'print a shell completion script', () => import('./commands/completion.ts')),
+  entry(
+    'This program:',
+    'completion',
+    'print a shell completion script',
+    () => import('./commands/completion.ts'),
+  ),
 ];
 
 function entry(

@@ -48,7 +48,10 @@ export function resolveEndpoint(flags: ConnectionFlags, environment: Environment
   }
   // The token of one coordinator is a secret to every other.
   if (known?.address !== address) {
-    throw usageError(`no token for the coordinator at ${address}`, 'Set MUSTER_TOKEN, or name a file with --token-file.');
+    throw usageError(
+      `no token for the coordinator at ${address}`,
+      'Set MUSTER_TOKEN, or name a file with --token-file.',
+    );
   }
   return checkedEndpoint(address, readToken(known.tokenPath));
 }
@@ -148,10 +151,13 @@ function checkedEndpoint(address: string, token: string): Endpoint {
 /** @throws {CliError} unless a secret may be sent to this `host:port` */
 export function checkedAddress(address: string): string {
   const host = hostOf(address);
-  if (host === null) throw usageError(`"${address}" is no address; expected HOST:PORT, such as 127.0.0.1:7070`);
+  if (host === null)
+    throw usageError(`"${address}" is no address; expected HOST:PORT, such as 127.0.0.1:7070`);
   if (isLoopback(host)) return address;
   throw new CliError(`will not send a token to ${address}: the connection would not be encrypted`, {
-    hints: ['This version connects on one machine only, such as 127.0.0.1:7070; an SSH tunnel leads to others.'],
+    hints: [
+      'This version connects on one machine only, such as 127.0.0.1:7070; an SSH tunnel leads to others.',
+    ],
   });
 }
 

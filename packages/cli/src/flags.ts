@@ -18,7 +18,9 @@ export function durationMs(flag: string, minMs: number, maxMs: number): FlagPars
   return (typed) => {
     const value = parseDurationMs(typed);
     if (value !== null && value >= minMs && value <= maxMs) return value;
-    throw usageError(`${flag} takes a duration from ${minMs / 1000}s to ${maxMs / 1000}s, such as 30s; got "${typed}"`);
+    throw usageError(
+      `${flag} takes a duration from ${minMs / 1000}s to ${maxMs / 1000}s, such as 30s; got "${typed}"`,
+    );
   };
 }
 

@@ -92,7 +92,11 @@ function newProgram({ io, environment }: Context): { readonly program: Command; 
   return { program, output };
 }
 
-function fromCommander(error: CommanderError, commandName: string | undefined, { environment }: Context): Error {
+function fromCommander(
+  error: CommanderError,
+  commandName: string | undefined,
+  { environment }: Context,
+): Error {
   const help = `${environment.programName} ${commandName === undefined ? '' : `${commandName} `}--help`;
   const [message = '', ...suggestions] = error.message.replace(/^error: /, '').split('\n');
   return usageError(message, ...suggestions.map((line) => line.replace(/^\((.*)\)$/, '$1')), `See: ${help}`);

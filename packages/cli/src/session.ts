@@ -29,6 +29,9 @@ export interface RetryOptions {
 /** How long a change is tried again under its request id: enough for a coordinator that restarts. */
 export const submitPatienceMs = 5_000;
 
+/** How gRPC reports calls that a coordinator cuts off when it shuts down. Our own cancellations never come as errors. */
+const cancelledStatus = 1;
+
 const backoff = { initialMs: 100, maxMs: 2_000 } as const;
 
 /** Connects, runs `work`, and closes the connection whatever comes of it. */
@@ -59,8 +62,9 @@ export async function withSession<T>(
           failures += 1;
           const waitMs = backoffMs(backoff, failures);
           const patienceLeftMs = lastHeardMs + patienceMs - context.clock.monotonicMs();
-          if (!isAway(error) || waitMs > patienceLeftMs) throw error;
-          onAway?.(error);
+          const away = asAway(error);
+          if (away === null || waitMs > patienceLeftMs) throw away ?? error;
+          onAway?.(away);
           await sleep(waitMs, undefined, abort === undefined ? {} : { signal: abort });
           // A fresh client: the old one would keep to its own, longer, delays before it dials again.
           api.close();
@@ -76,6 +80,11 @@ export async function withSession<T>(
   }
 }
 
-function isAway(error: unknown): error is MusterError {
-  return error instanceof MusterError && (error.code === 'unavailable' || error.code === 'deadline_exceeded');
+/** The error of a coordinator that is not there at the moment; null for one that answered. */
+function asAway(error: unknown): MusterError | null {
+  if (!(error instanceof MusterError)) return null;
+  if (error.code === 'unavailable' || error.code === 'deadline_exceeded') return error;
+  const { cause } = error;
+  const isCancelled = cause instanceof Error && 'code' in cause && cause.code === cancelledStatus;
+  return isCancelled ? new MusterError('unavailable', 'the coordinator ended the call', { cause }) : null;
 }

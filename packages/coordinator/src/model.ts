@@ -50,9 +50,9 @@ export type JobState =
 
 /** Where a stopping attempt leads. */
 export type Outcome =
-  | { readonly then: 'failed'; readonly cause: Cause }
-  | { readonly then: 'cancelled'; readonly cause: Cause }
-  | { readonly then: 'queued'; readonly cause: Cause; readonly backoffMs: number; readonly charge: Charge };
+  | { readonly next: 'failed'; readonly cause: Cause }
+  | { readonly next: 'cancelled'; readonly cause: Cause }
+  | { readonly next: 'queued'; readonly cause: Cause; readonly backoffMs: number; readonly charge: Charge };
 
 /** The budget that an attempt is booked on when its job goes back to the queue. */
 export type Charge =

@@ -16,6 +16,8 @@ export interface EnvironmentInput {
   readonly array: { readonly index: number; readonly size: number } | null;
   readonly masterAddr: string;
   readonly masterPort: number;
+  /** As the job sees it; null: it has none. */
+  readonly checkpointDir: string | null;
   /** Has RDMA devices that NCCL could use. */
   readonly hasInfiniband: boolean;
   /** Interface that peers are reached over; null: let the libraries choose. */
@@ -35,7 +37,7 @@ export function taskEnvironment(input: EnvironmentInput): Readonly<Record<string
     MUSTER_NODE_RANK: String(task.nodeRank),
     MUSTER_NNODES: String(nodeCount),
     MUSTER_RESUME_FROM: '',
-    ...(spec.checkpoint.dir === null ? {} : { MUSTER_CHECKPOINT_DIR: spec.checkpoint.dir }),
+    ...(input.checkpointDir === null ? {} : { MUSTER_CHECKPOINT_DIR: input.checkpointDir }),
     ...(array === null ? {} : { MUSTER_ARRAY_INDEX: String(array.index), MUSTER_ARRAY_SIZE: String(array.size) }),
 
     MASTER_ADDR: input.masterAddr,
@@ -52,6 +54,8 @@ export function taskEnvironment(input: EnvironmentInput): Readonly<Record<string
     PET_MASTER_PORT: String(input.masterPort),
     // Unique per attempt, so that a process left over from another attempt cannot join this one.
     PET_RDZV_ID: `${task.jobId}.${task.attempt}`,
+    // torchrun looks at its workers every 5 s by default: a failed rank would be noticed that much later.
+    PET_MONITOR_INTERVAL: '0.5',
 
     TORCH_NCCL_ASYNC_ERROR_HANDLING: '1',
     ...(input.hasInfiniband ? {} : { NCCL_IB_DISABLE: '1' }),

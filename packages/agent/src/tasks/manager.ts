@@ -2,41 +2,35 @@
  * Carries out what `reconcile` says, one action per task at a time, and looks again after each. What should be comes
  * from the session, what is from the records and drivers; nothing here survives the agent, and nothing has to.
  */
-import { statSync } from 'node:fs';
 import { messageOf } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
-import type { Cause, Gpu, TaskEnd, TaskReport } from '@muster/common/views';
-import type { Driver, GpuDevice, TaskExit, TaskLaunch, TaskLocation } from '../drivers/driver.ts';
+import type { Cause, TaskEnd, TaskReport } from '@muster/common/views';
+import type { Driver, TaskExit, TaskLocation } from '../drivers/driver.ts';
 import { DriverError } from '../drivers/errors.ts';
-import { taskEnvironment } from '../hooks/environment.ts';
-import { type HeldPort, holdPort } from '../hooks/masterPort.ts';
-import { boottimeMs } from '../probes/boot.ts';
-import { type Action, type Desired, type Local, reconcile } from '../reconcile.ts';
-import type { Assignment, Phase, TaskRecords } from './records.ts';
-
-/** What the coordinator says of a task, with what is needed to do it. */
-export type Order =
-  | { readonly kind: 'prepare'; readonly assignment: Assignment }
-  | { readonly kind: 'run'; readonly assignment: Assignment | null; readonly addr: string; readonly port: number }
-  | { readonly kind: 'stop'; readonly assignment: Assignment | null; readonly graceMs: number; readonly signal: string }
-  | { readonly kind: 'forget' };
+import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
+import type { HeldPort } from '../hooks/masterPort.ts';
+import { type Action, reconcile } from '../reconcile.ts';
+import { desiredOf, localOf, newEntry, nothingRan, type Order, reportOf, type TaskEntry } from './entry.ts';
+import { buildLaunch, type NodeFacts } from './launch.ts';
+import type { Phase, TaskRecords } from './records.ts';
 
 export interface ManagerParts {
-  readonly records: TaskRecords;
+  readonly records: Pick<TaskRecords, keyof TaskRecords>;
   readonly drivers: { readonly process: Driver; readonly docker: Driver };
-  readonly gpus: readonly Gpu[];
+  readonly node: NodeFacts;
+  readonly checkpoints: CheckpointDirs;
   readonly nodeName: string;
   readonly bootId: string;
   /** The address that rank 0 on this node is reached at. */
   readonly address: string;
-  readonly networkInterface: string | null;
-  readonly hasInfiniband: boolean;
-  /** PATH, HOME and the like for bare processes. */
-  readonly baseEnvironment: Readonly<Record<string, string>>;
   readonly wallMs: () => number;
+  /** CLOCK_BOOTTIME. */
+  readonly boottimeMs: () => number;
+  /** A free port of this node, kept until it is released. */
+  readonly holdPort: () => Promise<HeldPort>;
   readonly log: Logger;
   /** Say something to the coordinator; dropped while there is no connection, because the next Hello says it all. */
   readonly send: (
@@ -49,27 +43,9 @@ export interface ManagerParts {
   readonly onRemoved: (task: TaskRef) => void;
 }
 
-/** One task on this node. */
-interface Entry {
-  readonly task: TaskRef;
-  assignment: Assignment | null;
-  order: Order | null;
-  phase: Phase | null;
-  port: HeldPort | null;
-  /** The claim of this preparation has been sent on the present connection. */
-  claimed: boolean;
-  uploaded: boolean;
-  /** An action is under way; look again when it is done. */
-  busy: boolean;
-  again: boolean;
-  /** The report that was sent last, so that looking again does not repeat it. */
-  reported: string | null;
-  failures: number;
-}
-
 export class TaskManager {
   private readonly parts: ManagerParts;
-  private readonly entries = new Map<TaskKey, Entry>();
+  private readonly entries = new Map<TaskKey, TaskEntry>();
   private readonly closing = new AbortController();
 
   constructor(parts: ManagerParts) {
@@ -90,7 +66,7 @@ export class TaskManager {
   }
 
   /** A driver that cannot answer now, because its engine is away, must not keep the agent from its other tasks. */
-  private async recoverOrWatch(entry: Entry, recordedBootId: string): Promise<void> {
+  private async recoverOrWatch(entry: TaskEntry, recordedBootId: string): Promise<void> {
     try {
       await this.recoverRunning(entry, recordedBootId);
     } catch (error) {
@@ -100,13 +76,13 @@ export class TaskManager {
   }
 
   /** The drivers know: running, ended while we were away, or never started. */
-  private async recoverRunning(entry: Entry, recordedBootId: string): Promise<void> {
+  private async recoverRunning(entry: TaskEntry, recordedBootId: string): Promise<void> {
     const observed = await this.driverOf(entry).recover(this.location(entry));
     if (observed.kind === 'running') {
       const sameBoot = recordedBootId === this.parts.bootId;
       if (entry.phase?.kind !== 'started' || !sameBoot) {
         const startedAtMs = observed.startedAtMs ?? this.parts.wallMs();
-        this.setPhase(entry, { kind: 'started', startedAtMs, startedBoottimeMs: boottimeMs() });
+        this.setPhase(entry, { kind: 'started', startedAtMs, startedBoottimeMs: this.parts.boottimeMs() });
       }
       this.watch(entry);
     } else if (observed.kind === 'exited') {
@@ -165,7 +141,7 @@ export class TaskManager {
 
   /** Everything this agent knows, for Hello and heartbeats. */
   reports(): readonly TaskReport[] {
-    return [...this.entries.values()].map((entry) => this.report(entry)).filter((report) => report !== null);
+    return [...this.entries.values()].map((entry) => reportOf(entry, this.parts.boottimeMs())).filter((report) => report !== null);
   }
 
   /** Stops looking. Tasks run on. */
@@ -175,30 +151,18 @@ export class TaskManager {
     for (const driver of Object.values(this.parts.drivers)) await driver.close();
   }
 
-  private entry(task: TaskRef): Entry {
+  private entry(task: TaskRef): TaskEntry {
     const key = taskKey(task);
     let entry = this.entries.get(key);
     if (entry === undefined) {
-      entry = {
-        task,
-        assignment: null,
-        order: null,
-        phase: null,
-        port: null,
-        claimed: false,
-        uploaded: false,
-        busy: false,
-        again: false,
-        reported: null,
-        failures: 0,
-      };
+      entry = newEntry(task);
       this.entries.set(key, entry);
     }
     return entry;
   }
 
   /** Looks at a task and acts until there is nothing to do. */
-  private converge(entry: Entry): void {
+  private converge(entry: TaskEntry): void {
     if (entry.busy) {
       entry.again = true;
       return;
@@ -226,7 +190,7 @@ export class TaskManager {
   }
 
   /** Something of the node failed, not of the task: try again, ever less often, for as long as it is wanted. */
-  private async afterFailure(entry: Entry, action: Action, error: unknown): Promise<boolean> {
+  private async afterFailure(entry: TaskEntry, action: Action, error: unknown): Promise<boolean> {
     if (this.closing.signal.aborted) return false;
     entry.failures += 1;
     const waitMs = backoffMs({ initialMs: 100, maxMs: 10_000 }, entry.failures);
@@ -237,7 +201,7 @@ export class TaskManager {
   }
 
   /** @returns whether to look again */
-  private async act(entry: Entry, action: Action): Promise<boolean> {
+  private async act(entry: TaskEntry, action: Action): Promise<boolean> {
     switch (action) {
       case 'prepare':
         await this.prepare(entry);
@@ -271,7 +235,7 @@ export class TaskManager {
         await this.examine(entry);
         return true;
       case 'report': {
-        const report = this.report(entry);
+        const report = reportOf(entry, this.parts.boottimeMs());
         const text = JSON.stringify([report?.state, report?.exit]);
         if (report === null || entry.reported === text) return false;
         entry.reported = text;
@@ -290,10 +254,10 @@ export class TaskManager {
     }
   }
 
-  private async prepare(entry: Entry): Promise<void> {
+  private async prepare(entry: TaskEntry): Promise<void> {
     const { assignment } = entry;
     if (assignment === null) throw new Error('the coordinator asked to prepare a task without saying which job');
-    if (entry.task.nodeRank === 0) entry.port ??= await holdPort();
+    if (entry.task.nodeRank === 0) entry.port ??= await this.parts.holdPort();
     if (entry.phase === null) {
       const phase = { kind: 'prepared' } as const;
       await this.parts.records.create({ version: 1, assignment, bootId: this.parts.bootId, phase });
@@ -301,13 +265,17 @@ export class TaskManager {
     }
   }
 
-  private async start(entry: Entry): Promise<void> {
-    const { order } = entry;
-    if (order?.kind !== 'run') return;
+  private async start(entry: TaskEntry): Promise<void> {
+    const { order, assignment } = entry;
+    if (order?.kind !== 'run' || assignment === null) return;
+    const { jobId } = entry.task;
+    const spec = decodeJobSpec(assignment.specJson);
+    await this.parts.checkpoints.prepare(jobId, spec);
+    const checkpointDir = this.parts.checkpoints.pathFor(jobId, spec);
     // Held until now; the task's own listener takes the port over.
     await this.freePort(entry);
     try {
-      await this.driverOf(entry).start(this.launch(entry, order.addr, order.port));
+      await this.driverOf(entry).start(buildLaunch(this.parts.node, this.location(entry), assignment, checkpointDir, order));
     } catch (error) {
       if (!(error instanceof DriverError)) throw error;
       const cause = { kind: error.causeKind as Cause['kind'], message: error.message, nodeRank: entry.task.nodeRank };
@@ -315,13 +283,13 @@ export class TaskManager {
       this.setEnded(entry, { ...nothingRan, startError, logBytes: this.output(entry).size });
       return;
     }
-    this.setPhase(entry, { kind: 'started', startedAtMs: this.parts.wallMs(), startedBoottimeMs: boottimeMs() });
+    this.setPhase(entry, { kind: 'started', startedAtMs: this.parts.wallMs(), startedBoottimeMs: this.parts.boottimeMs() });
     this.parts.onOutput(entry.task, this.output(entry).path, null);
     this.watch(entry);
   }
 
   /** The coordinator released this task and there is no record of it here: the drivers say what is true. */
-  private async examine(entry: Entry): Promise<void> {
+  private async examine(entry: TaskEntry): Promise<void> {
     if (entry.assignment === null) {
       this.setEnded(entry, nothingRan);
       return;
@@ -337,16 +305,19 @@ export class TaskManager {
     else await this.recoverRunning(entry, this.parts.bootId);
   }
 
-  private async remove(entry: Entry): Promise<void> {
+  private async remove(entry: TaskEntry): Promise<void> {
     await this.freePort(entry);
-    if (entry.assignment !== null) await this.driverOf(entry).remove(this.location(entry));
+    if (entry.assignment !== null) {
+      await this.driverOf(entry).remove(this.location(entry));
+      await this.parts.checkpoints.cleanUp(entry.task.jobId, decodeJobSpec(entry.assignment.specJson));
+    }
     await this.parts.records.remove(entry.task);
     this.parts.onRemoved(entry.task);
     this.entries.delete(taskKey(entry.task));
   }
 
   /** Waits for the end of a task beside whatever else happens to it. */
-  private watch(entry: Entry): void {
+  private watch(entry: TaskEntry): void {
     this.driverOf(entry)
       .wait(this.location(entry), this.closing.signal)
       .then(
@@ -362,13 +333,13 @@ export class TaskManager {
       );
   }
 
-  private setPhase(entry: Entry, phase: Phase): void {
+  private setPhase(entry: TaskEntry, phase: Phase): void {
     entry.phase = phase;
     if (entry.assignment === null) return;
     this.parts.records.update(entry.task, this.parts.bootId, phase);
   }
 
-  private setEnded(entry: Entry, exit: TaskEnd): void {
+  private setEnded(entry: TaskEntry, exit: TaskEnd): void {
     if (entry.phase?.kind === 'ended') return;
     this.setPhase(entry, { kind: 'ended', exit });
     // Nothing was written, so there is nothing to upload.
@@ -376,114 +347,26 @@ export class TaskManager {
     else this.parts.onOutput(entry.task, this.output(entry).path, exit.logBytes);
   }
 
-  private async freePort(entry: Entry): Promise<void> {
+  private async freePort(entry: TaskEntry): Promise<void> {
     await entry.port?.release();
     entry.port = null;
   }
 
-  private driverOf(entry: Entry): Driver {
+  private driverOf(entry: TaskEntry): Driver {
     const image = entry.assignment === null ? null : decodeJobSpec(entry.assignment.specJson).image;
     return image === null ? this.parts.drivers.process : this.parts.drivers.docker;
   }
 
-  private location(entry: Entry): TaskLocation {
+  private location(entry: TaskEntry): TaskLocation {
     return { key: taskKey(entry.task), directory: this.parts.records.directory(entry.task) };
   }
 
-  private launch(entry: Entry, masterAddr: string, masterPort: number): TaskLaunch {
-    const { assignment } = entry;
-    if (assignment === null) throw new Error('a task cannot be started without its assignment');
-    const spec = decodeJobSpec(assignment.specJson);
-    const gpus: GpuDevice[] = assignment.gpuUuids.map((uuid) => ({
-      uuid,
-      simulated: this.parts.gpus.find((gpu) => gpu.uuid === uuid)?.simulated ?? false,
-    }));
-    return {
-      ...this.location(entry),
-      image: spec.image,
-      command: [...spec.command, ...spec.args],
-      env: taskEnvironment({
-        task: entry.task,
-        spec,
-        nodeCount: assignment.nodeCount,
-        gpus,
-        array: assignment.array,
-        masterAddr,
-        masterPort,
-        hasInfiniband: this.parts.hasInfiniband,
-        networkInterface: this.parts.networkInterface,
-        base: spec.image === null ? this.parts.baseEnvironment : {},
-      }),
-      workdir: spec.workdir,
-      gpus,
-      cpus: spec.resources.cpus,
-      memoryMb: spec.resources.memoryMb,
-      shmMb: spec.resources.shmMb,
-      volumes: spec.volumes,
-      user: null,
-    };
+  private output(entry: TaskEntry): { readonly path: string; readonly size: number } {
+    const { records } = this.parts;
+    return { path: records.outputPath(entry.task), size: records.outputSize(entry.task) };
   }
 
-  private output(entry: Entry): { readonly path: string; readonly size: number } {
-    const path = this.parts.records.outputPath(entry.task);
-    return { path, size: statSync(path, { throwIfNoEntry: false })?.size ?? 0 };
-  }
-
-  private endOf(entry: Entry, exit: TaskExit): TaskEnd {
+  private endOf(entry: TaskEntry, exit: TaskExit): TaskEnd {
     return { ...exit, startError: null, logBytes: this.output(entry).size };
-  }
-
-  private report(entry: Entry): TaskReport | null {
-    const { task, phase } = entry;
-    const none = { exit: null, startedAtMs: null, runningForMs: null };
-    switch (phase?.kind) {
-      case undefined:
-        return null;
-      case 'prepared':
-        return { task, state: 'claimed', ...none };
-      case 'started': {
-        const runningForMs = Math.max(0, boottimeMs() - phase.startedBoottimeMs);
-        return { task, state: 'running', exit: null, startedAtMs: phase.startedAtMs, runningForMs };
-      }
-      case 'ended':
-        return { task, state: 'ended', ...none, exit: phase.exit };
-      default: {
-        const never: never = phase;
-        return never;
-      }
-    }
-  }
-}
-
-/** The end of a task that did nothing. */
-const nothingRan: TaskEnd = {
-  exitCode: null,
-  signal: null,
-  oomKilled: false,
-  finishedAtMs: null,
-  statusLost: false,
-  startError: null,
-  logBytes: 0,
-};
-
-function desiredOf(order: Order | null): Desired | undefined {
-  return order === null ? undefined : { kind: order.kind };
-}
-
-function localOf(entry: Entry): Local | undefined {
-  const { phase, task } = entry;
-  switch (phase?.kind) {
-    case undefined:
-      return undefined;
-    case 'prepared':
-      return { kind: 'prepared', claimable: task.nodeRank !== 0 || entry.port !== null };
-    case 'started':
-      return { kind: 'running' };
-    case 'ended':
-      return { kind: 'ended', exit: phase.exit, uploaded: entry.uploaded };
-    default: {
-      const never: never = phase;
-      return never;
-    }
   }
 }

@@ -6,7 +6,7 @@
  * Lines are appended rather than files replaced: replacing a file makes ext4 write its data out at once, which costs
  * more than all else that the agent does for a short task.
  */
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
@@ -60,6 +60,11 @@ export class TaskRecords {
 
   outputPath(task: TaskRef): string {
     return join(this.directory(task), 'output.log');
+  }
+
+  /** Bytes of output so far. */
+  outputSize(task: TaskRef): number {
+    return statSync(this.outputPath(task), { throwIfNoEntry: false })?.size ?? 0;
   }
 
   /** Makes the task's directory and puts the intent on disk: there after a power cut, or nothing was started. */

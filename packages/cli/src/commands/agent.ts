@@ -27,8 +27,15 @@ export const command: CommandModule = {
       .requiredOption('--data <dir>', "holds its credential and its tasks' files; one agent per directory")
       .requiredOption('--name <node>', 'name of this node')
       .requiredOption('--coordinator <host:port>', 'whom to report to')
-      .option('--join-token-file <file>', 'file with a join token, needed once (or MUSTER_JOIN_TOKEN holds the token)')
-      .option('--gpus <count>', 'simulate this many GPUs; default: what nvidia-smi lists', wholeNumber('--gpus', 0, 64))
+      .option(
+        '--join-token-file <file>',
+        'file with a join token, needed once (or MUSTER_JOIN_TOKEN holds the token)',
+      )
+      .option(
+        '--gpus <count>',
+        'simulate this many GPUs; default: what nvidia-smi lists',
+        wholeNumber('--gpus', 0, 64),
+      )
       .option('--cpus <count>', 'CPUs to offer; default: all', wholeNumber('--cpus', 1, 4_096))
       .option('--label <name=value>', 'label of this node; may be repeated', collect)
       .option('--nvidia-smi <path>', `default: ${defaults.nvidiaSmiPath} on PATH`)
@@ -49,14 +56,18 @@ function runAgentCommand(context: Context, flags: AgentFlags): Promise<ExitCode>
 function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions {
   const { workingDir } = environment;
   if (!isNodeName(flags.name)) {
-    throw usageError(`"${flags.name}" is no node name: 1 to 63 lower-case letters, digits and "-", with a letter or digit at both ends`);
+    throw usageError(
+      `"${flags.name}" is no node name: 1 to 63 lower-case letters, digits and "-", with a letter or digit at both ends`,
+    );
   }
   return {
     dataDir: resolve(workingDir, flags.data),
     name: flags.name,
     coordinator: checkedAddress(flags.coordinator),
     joinToken:
-      flags.joinTokenFile === undefined ? environment.joinToken : readToken(resolve(workingDir, flags.joinTokenFile)),
+      flags.joinTokenFile === undefined
+        ? environment.joinToken
+        : readToken(resolve(workingDir, flags.joinTokenFile)),
     gpus: flags.gpus === undefined ? defaults.gpus : { kind: 'simulated', count: flags.gpus },
     cpus: flags.cpus ?? defaults.cpus,
     labels: Object.fromEntries((flags.label ?? []).map(labelPair)),

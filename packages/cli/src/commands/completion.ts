@@ -1,6 +1,6 @@
+import { completionScripts, type Shell, shells } from '../completion/scripts.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { completionScripts, type Shell, shells } from '../completion/scripts.ts';
 
 export const command: CommandModule = {
   define(sub) {

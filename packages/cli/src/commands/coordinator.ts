@@ -24,14 +24,26 @@ export const command: CommandModule = {
     sub
       .requiredOption('--data <dir>', 'holds everything it remembers; one coordinator per directory')
       .option('--listen <host:port>', `loopback address to serve on; default ${defaults.listen}`)
-      .option('--nats <url>', 'publish events on this NATS JetStream too, such as nats://127.0.0.1:4222', natsUrl)
+      .option(
+        '--nats <url>',
+        'publish events on this NATS JetStream too, such as nats://127.0.0.1:4222',
+        natsUrl,
+      )
       .option(
         '--reserve-mb <size>',
         `disk space in MB to keep free; default ${defaults.reserveBytes / mebibyte}`,
         wholeNumber('--reserve-mb', 0, 1_000_000_000),
       )
-      .option('--heartbeat <duration>', 'how often agents report; default 5s', durationMs('--heartbeat', 100, 60_000))
-      .option('--lease <duration>', 'how long a node may run on unheard; default 60s', durationMs('--lease', 1_000, daySeconds * 1_000));
+      .option(
+        '--heartbeat <duration>',
+        'how often agents report; default 5s',
+        durationMs('--heartbeat', 100, 60_000),
+      )
+      .option(
+        '--lease <duration>',
+        'how long a node may run on unheard; default 60s',
+        durationMs('--lease', 1_000, daySeconds * 1_000),
+      );
     withLogLevel(sub);
   },
   run: runCoordinatorCommand,
@@ -51,7 +63,9 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
   const leaseMs = flags.lease ?? defaults.leaseMs;
   // One heartbeat may get lost without a node losing its lease.
   if (leaseMs < 2 * heartbeatIntervalMs) {
-    throw usageError('--lease has to be at least twice --heartbeat, so that one lost heartbeat costs nothing');
+    throw usageError(
+      '--lease has to be at least twice --heartbeat, so that one lost heartbeat costs nothing',
+    );
   }
   return {
     dataDir: resolve(workingDir, flags.data),

@@ -28,10 +28,17 @@ export const command: CommandModule = {
   define(sub) {
     sub
       .option('-f, --follow', 'go on with new ones as they happen')
-      .option('--since <seq>', 'only events after this sequence number', wholeNumber('--since', 0, Number.MAX_SAFE_INTEGER))
+      .option(
+        '--since <seq>',
+        'only events after this sequence number',
+        wholeNumber('--since', 0, Number.MAX_SAFE_INTEGER),
+      )
       .option('--subject <id>', 'only events of this job or node');
     withConnection(withOutput(sub));
-    sub.addHelpText('after', '\n-o json prints one CloudEvent a line; `--since` with the last sequence number seen misses nothing.');
+    sub.addHelpText(
+      'after',
+      '\n-o json prints one CloudEvent a line; `--since` with the last sequence number seen misses nothing.',
+    );
   },
   run: showEvents,
 };
@@ -49,7 +56,11 @@ function showEvents(context: Context, flags: EventsFlags): Promise<ExitCode> {
         session.retrying(
           async (api, alive) => {
             for (;;) {
-              const request = { sinceSeq: lastSeq, follow, ...(flags.subject === undefined ? {} : { subject: flags.subject }) };
+              const request = {
+                sinceSeq: lastSeq,
+                follow,
+                ...(flags.subject === undefined ? {} : { subject: flags.subject }),
+              };
               for await (const event of api.watchEvents(request, stop.signal)) {
                 alive();
                 progress.clear();

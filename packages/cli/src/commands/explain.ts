@@ -32,7 +32,9 @@ async function explainJob(context: Context, reference: string, flags: ExplainFla
   const blocks = [
     `${bold(nameOf(answer.job))}  ${answer.job.id}  ${answer.job.state}\n${printable(answer.summary)}\n`,
     answer.details.map((detail) => `  ${printable(detail)}\n`).join(''),
-    answer.nextSteps.length === 0 ? '' : `${dim('Next')}\n${answer.nextSteps.map((step) => `  ${printable(step)}\n`).join('')}`,
+    answer.nextSteps.length === 0
+      ? ''
+      : `${dim('Next')}\n${answer.nextSteps.map((step) => `  ${printable(step)}\n`).join('')}`,
   ];
   await io.stdout.write(blocks.filter((block) => block !== '').join('\n'));
   return exitCodes.ok;

@@ -30,7 +30,11 @@ export const command: CommandModule = {
       .option('--state <state>', `only jobs in this state, may be repeated: ${jobStates.join(', ')}`, collect)
       .option('--array <array>', 'only the jobs of this array')
       .option('--name <name>', 'only jobs of this name')
-      .option('--limit <count>', `at most this many; default ${limitDefault}`, wholeNumber('--limit', 1, 1_000_000))
+      .option(
+        '--limit <count>',
+        `at most this many; default ${limitDefault}`,
+        wholeNumber('--limit', 1, 1_000_000),
+      )
       .option('-a, --all', 'every job');
     withConnection(withOutput(sub));
   },
@@ -41,7 +45,9 @@ async function listJobs(context: Context, flags: JobsFlags): Promise<ExitCode> {
   const { io, environment, clock } = context;
   const states = (flags.state ?? []).flatMap((word) => word.split(',')).map(stateNamed);
   const limit = flags.all === true ? Number.POSITIVE_INFINITY : (flags.limit ?? limitDefault);
-  const { jobs, more } = await withSession(context, flags, ({ api }) => collectJobs(api, { ...flags, states }, limit));
+  const { jobs, more } = await withSession(context, flags, ({ api }) =>
+    collectJobs(api, { ...flags, states }, limit),
+  );
   if (flags.output === 'json') {
     await writeJson(io.stdout, { jobs, more });
     return exitCodes.ok;
@@ -54,7 +60,10 @@ async function listJobs(context: Context, flags: JobsFlags): Promise<ExitCode> {
   }
   const colours = coloursFor(io.stdout, environment);
   await io.stdout.write(formatJobs(jobs, { width: io.stdout.columns(), colours, nowMs: clock.wallMs() }));
-  if (more) await io.stderr.write(`The newest ${jobs.length}; \`${environment.programName} jobs --all\` shows every one.\n`);
+  if (more)
+    await io.stderr.write(
+      `The newest ${jobs.length}; \`${environment.programName} jobs --all\` shows every one.\n`,
+    );
   return exitCodes.ok;
 }
 

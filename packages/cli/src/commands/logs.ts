@@ -26,10 +26,17 @@ export const command: CommandModule = {
       .argument('<job>', jobReferenceHelp)
       .option('-f, --follow', 'go on until the job has ended; Ctrl-C stops the showing, not the job')
       .option('--rank <rank>', 'only this node rank', wholeNumber('--rank', 0, 1023))
-      .option('--attempt <number>', 'this attempt; default: the newest', wholeNumber('--attempt', 1, 1_000_000))
+      .option(
+        '--attempt <number>',
+        'this attempt; default: the newest',
+        wholeNumber('--attempt', 1, 1_000_000),
+      )
       .option('--tail <lines>', 'only the last lines of each rank', wholeNumber('--tail', 1, 1_000_000_000));
     withConnection(withOutput(sub));
-    sub.addHelpText('after', '\nWith several ranks each line begins with its rank; one rank is shown to the byte.');
+    sub.addHelpText(
+      'after',
+      '\nWith several ranks each line begins with its rank; one rank is shown to the byte.',
+    );
   },
   run: showLogs,
 };
@@ -70,7 +77,9 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
       stop.dispose();
     }
     if (stop.signal.aborted) {
-      await io.stderr.write(`Detached; ${job.id} goes on. Follow it again with: ${environment.programName} logs -f ${job.id}\n`);
+      await io.stderr.write(
+        `Detached; ${job.id} goes on. Follow it again with: ${environment.programName} logs -f ${job.id}\n`,
+      );
       return exitCodes.interrupted;
     }
     if (shown === null && job.attempts.length === 0) {
@@ -83,5 +92,7 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
 function printerFor(job: JobView, flags: LogsFlags, { io, environment, clock }: Context): LogPrinter {
   if (flags.output === 'json') return jsonPrinter(io.stdout, clock);
   const oneRank = flags.rank !== undefined || specOf(job).resources.nodes === 1;
-  return oneRank ? rawPrinter(io.stdout) : prefixPrinter(io.stdout, coloursFor(io.stdout, environment), clock);
+  return oneRank
+    ? rawPrinter(io.stdout)
+    : prefixPrinter(io.stdout, coloursFor(io.stdout, environment), clock);
 }

@@ -22,7 +22,9 @@ async function listNodes(context: Context, flags: NodesFlags): Promise<ExitCode>
   if (flags.output === 'json') {
     await writeJson(io.stdout, { nodes });
   } else if (nodes.length === 0) {
-    await io.stderr.write(`No node yet. \`${environment.programName} token create NAME\` makes a token for an agent.\n`);
+    await io.stderr.write(
+      `No node yet. \`${environment.programName} token create NAME\` makes a token for an agent.\n`,
+    );
   } else {
     const colours = coloursFor(io.stdout, environment);
     await io.stdout.write(formatNodes(nodes, { width: io.stdout.columns(), colours }));

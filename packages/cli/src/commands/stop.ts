@@ -25,11 +25,17 @@ export const command: CommandModule = {
   run: stopJobs,
 };
 
-async function stopJobs(context: Context, references: readonly string[], flags: StopFlags): Promise<ExitCode> {
+async function stopJobs(
+  context: Context,
+  references: readonly string[],
+  flags: StopFlags,
+): Promise<ExitCode> {
   const { io } = context;
   const jobs = await withSession(context, flags, async ({ api }) => {
     const ids = await Promise.all(
-      references.map((reference) => (isArrayId(reference) ? reference : resolveJob(api, reference, context))),
+      references.map(async (reference) =>
+        isArrayId(reference) ? reference : resolveJob(api, reference, context),
+      ),
     );
     return api.stopJobs(ids, flags.reason);
   });

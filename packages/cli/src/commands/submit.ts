@@ -33,12 +33,19 @@ export const command: CommandModule = {
       .option('-f, --file <file>', 'job file, YAML or JSON; - reads standard input')
       .option('--wait', 'wait for its end; exit code 0 if it succeeded, 1 if not')
       .option('--follow', 'show its output until its end; exit code as with --wait')
-      .option('--array <count>', 'as many jobs, which differ in MUSTER_ARRAY_INDEX', wholeNumber('--array', 1, 100_000))
+      .option(
+        '--array <count>',
+        'as many jobs, which differ in MUSTER_ARRAY_INDEX',
+        wholeNumber('--array', 1, 100_000),
+      )
       .option('--dry-run', 'check it and say whether it would start now; submit nothing')
       .option('--request-id <id>', 'sending the same id again gives the same job, never a second one')
       .option('--schema', 'print the JSON Schema of the job file, for editors');
     withConnection(withSpecFlags(withOutput(sub)));
-    sub.addHelpText('after', '\nPrints the id of the job (or of the array) on stdout; with --follow, its output instead.');
+    sub.addHelpText(
+      'after',
+      '\nPrints the id of the job (or of the array) on stdout; with --follow, its output instead.',
+    );
   },
   run: submit,
 };
@@ -66,7 +73,8 @@ async function submit(
     const [jobId] = result.jobIds;
     if (jobId === undefined || (flags.wait !== true && flags.follow !== true)) return exitCodes.ok;
     const { job, exitCode } = await attend(context, session, result, jobId, flags);
-    if (flags.output === 'json' && job !== null && flags.follow !== true) await writeJson(context.io.stdout, job);
+    if (flags.output === 'json' && job !== null && flags.follow !== true)
+      await writeJson(context.io.stdout, job);
     return exitCode;
   });
 }
@@ -74,9 +82,15 @@ async function submit(
 function misplaced(words: readonly string[], programName: string): CliError {
   const [first = '', ...rest] = words;
   if (/\.(?:ya?ml|json)$/.test(first)) {
-    return usageError('a job file is given with -f', `Try: ${programName} submit -f ${shellText([first, ...rest])}`);
+    return usageError(
+      'a job file is given with -f',
+      `Try: ${programName} submit -f ${shellText([first, ...rest])}`,
+    );
   }
-  return usageError('the command to run stands after `--`', `Try: ${programName} submit -- ${shellText(words)}`);
+  return usageError(
+    'the command to run stands after `--`',
+    `Try: ${programName} submit -- ${shellText(words)}`,
+  );
 }
 
 function refuseContradictions(flags: SubmitFlags, commandLine: readonly string[] | null): void {
@@ -96,7 +110,12 @@ function refuseContradictions(flags: SubmitFlags, commandLine: readonly string[]
 }
 
 /** Tried again while the coordinator is away: the request id keeps that from making a second job. */
-async function send(session: Session, spec: PreparedSpec, flags: SubmitFlags, context: Context): Promise<SubmitResult> {
+async function send(
+  session: Session,
+  spec: PreparedSpec,
+  flags: SubmitFlags,
+  context: Context,
+): Promise<SubmitResult> {
   const requestId = flags.requestId ?? context.newRequestId();
   const progress = startProgress(context.io.stderr, context.clock);
   const request = {
@@ -118,12 +137,14 @@ async function send(session: Session, spec: PreparedSpec, flags: SubmitFlags, co
 }
 
 async function printResult(result: SubmitResult, flags: SubmitFlags, { io }: Context): Promise<void> {
-  if (result.repeatedRequest) await io.stderr.write('This request had been accepted before; nothing new was submitted.\n');
+  if (result.repeatedRequest)
+    await io.stderr.write('This request had been accepted before; nothing new was submitted.\n');
   if (flags.output === 'json') return writeJson(io.stdout, result);
   if (flags.dryRun === true) {
     const { wouldWait } = result;
     const remedy = wouldWait?.remedy ? `\n${printable(wouldWait.remedy)}` : '';
-    const verdict = wouldWait === null ? 'would start now' : `would wait: ${printable(wouldWait.message)}${remedy}`;
+    const verdict =
+      wouldWait === null ? 'would start now' : `would wait: ${printable(wouldWait.message)}${remedy}`;
     return io.stdout.write(`valid; ${verdict}\n`);
   }
   const id = result.arrayId ?? result.jobIds[0] ?? '';
@@ -138,6 +159,9 @@ function attend(
   jobId: string,
   flags: SubmitFlags,
 ): Promise<Attendance> {
-  if (result.arrayId !== null) return waitForArrayAndReport(context, session, result.arrayId, result.jobIds.length);
-  return flags.follow === true ? followAndReport(context, session, jobId) : waitAndReport(context, session, jobId);
+  if (result.arrayId !== null)
+    return waitForArrayAndReport(context, session, result.arrayId, result.jobIds.length);
+  return flags.follow === true
+    ? followAndReport(context, session, jobId)
+    : waitAndReport(context, session, jobId);
 }

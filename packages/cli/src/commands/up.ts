@@ -15,8 +15,8 @@ import { type Session, withSession } from '../session.ts';
 import { type SupervisedChild, superviseChild } from '../supervisor/child.ts';
 import { agentPlan, coordinatorPlan, nodeNames, type UpOptions } from '../supervisor/cluster.ts';
 import { rememberLastUp } from '../supervisor/lastUp.ts';
-import { goodbyeText, welcomeText } from '../supervisor/upText.ts';
 import { lockForUp } from '../supervisor/upLock.ts';
+import { goodbyeText, welcomeText } from '../supervisor/upText.ts';
 
 interface UpFlags {
   readonly nodes: number;
@@ -38,12 +38,32 @@ export const command: CommandModule = {
   define(sub) {
     sub
       .option('--nodes <count>', 'how many agents to start', wholeNumber('--nodes', 1, 64), 1)
-      .option('--gpus <count>', 'simulate this many GPUs on each node; default: the GPUs of this machine', wholeNumber('--gpus', 0, 64))
-      .option('--cpus <count>', 'CPUs each node offers; default: all of this machine', wholeNumber('--cpus', 1, 4_096))
+      .option(
+        '--gpus <count>',
+        'simulate this many GPUs on each node; default: the GPUs of this machine',
+        wholeNumber('--gpus', 0, 64),
+      )
+      .option(
+        '--cpus <count>',
+        'CPUs each node offers; default: all of this machine',
+        wholeNumber('--cpus', 1, 4_096),
+      )
       .option('--data <dir>', 'data directory; default: MUSTER_DATA or ~/.local/share/muster')
-      .option('--port <port>', 'port of the coordinator; 0: any free one', wholeNumber('--port', 0, 65_535), 7070)
-      .option('--nats <url>', 'publish events on this NATS JetStream too, such as nats://127.0.0.1:4222', natsUrl);
-    sub.addHelpText('after', '\nCtrl-C stops the coordinator and the agents. Jobs go on, and the next `muster up` finds them again.');
+      .option(
+        '--port <port>',
+        'port of the coordinator; 0: any free one',
+        wholeNumber('--port', 0, 65_535),
+        7070,
+      )
+      .option(
+        '--nats <url>',
+        'publish events on this NATS JetStream too, such as nats://127.0.0.1:4222',
+        natsUrl,
+      );
+    sub.addHelpText(
+      'after',
+      '\nCtrl-C stops the coordinator and the agents. Jobs go on, and the next `muster up` finds them again.',
+    );
   },
   run: up,
 };
@@ -81,7 +101,9 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
       // 2. The agents, all at once.
       const names = nodeNames(options);
       progress.show(`starting ${names.join(', ')}`);
-      const agents = names.map((name) => start(agentPlan(name, options, environment, address, () => session.api)));
+      const agents = names.map((name) =>
+        start(agentPlan(name, options, environment, address, () => session.api)),
+      );
       await unlessStopped(Promise.all(agents.map(({ serving }) => serving)), stop.signal);
       const nodes = await waitUntilOnline(session, names, stop.signal);
       progress.end();
@@ -122,10 +144,13 @@ function prepareDataDir(dataDir: string): void {
   try {
     mkdirSync(join(dataDir, 'agents'), { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new CliError(`cannot use the data directory ${dataDir}: ${fileErrorReason(error) ?? messageOf(error)}`, {
-      cause: error,
-      hints: ['Name another one with --data DIR.'],
-    });
+    throw new CliError(
+      `cannot use the data directory ${dataDir}: ${fileErrorReason(error) ?? messageOf(error)}`,
+      {
+        cause: error,
+        hints: ['Name another one with --data DIR.'],
+      },
+    );
   }
 }
 
@@ -151,7 +176,7 @@ async function waitUntilOnline(
 
 /** A coordinator that does not answer keeps nobody from stopping it. */
 async function activeJobs({ api }: Session) {
-  const unknown = new Promise<null>((resolve) => setTimeout(resolve, goodbyeWithinMs, null).unref());
+  const unknown = sleep(goodbyeWithinMs, null);
   const asked = api.listJobs({ states: ['starting', 'running', 'stopping'] }).then(
     ({ jobs }) => jobs,
     () => null,

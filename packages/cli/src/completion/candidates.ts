@@ -25,7 +25,8 @@ export async function candidatesFor(
   const before = words.slice(0, -1);
   if (before.includes('--')) return files;
   const awaiting = optionAt(command, before.at(-1));
-  if (awaiting !== undefined && takesValue(awaiting)) return valuesFor(placeholderOf(awaiting), awaiting, command, context);
+  if (awaiting !== undefined && takesValue(awaiting))
+    return valuesFor(placeholderOf(awaiting), awaiting, command, context);
   if (words.at(-1)?.startsWith('-')) {
     return command.options
       .filter((option) => option.long !== undefined && option.long !== null && !option.hidden)
@@ -38,7 +39,9 @@ export async function candidatesFor(
 const files: readonly Candidate[] = [{ value: filesMarker, description: '' }];
 
 function optionAt(command: Command, word: string | undefined): Option | undefined {
-  return command.options.find((option) => word !== undefined && (option.long === word || option.short === word));
+  return command.options.find(
+    (option) => word !== undefined && (option.long === word || option.short === word),
+  );
 }
 
 function takesValue(option: Option): boolean {

@@ -53,15 +53,19 @@ export function followAndReport(context: Context, session: Session, jobId: strin
     );
     // The output ends with the job, a moment before or after its end is known here.
     const output = unlessAborted(abort, () =>
-      readLogs(session, { jobId, follow: true }, {
-        printer,
-        onPiece() {
-          printing = true;
-          progress.clear();
+      readLogs(
+        session,
+        { jobId, follow: true },
+        {
+          printer,
+          onPiece() {
+            printing = true;
+            progress.clear();
+          },
+          onAway() {},
+          abort,
         },
-        onAway() {},
-        abort,
-      }),
+      ),
     );
     const [last] = await Promise.all([result, output]);
     progress.end();
@@ -139,7 +143,10 @@ function awayText(error: MusterError): string {
 }
 
 function arrayText({ size, unfinished, unsuccessful }: ArrayProgress): string {
-  const left = unfinished >= countedMax ? `${countText(unfinished)} of ${size} to go` : `${size - unfinished} of ${size} ended`;
+  const left =
+    unfinished >= countedMax
+      ? `${countText(unfinished)} of ${size} to go`
+      : `${size - unfinished} of ${size} ended`;
   return unsuccessful === 0 ? left : `${left}, ${countText(unsuccessful)} not successful`;
 }
 

@@ -39,11 +39,21 @@ function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
     ['Image', spec.image],
     ['Command', shellText([...spec.command, ...spec.args]) || null],
     ['Directory', spec.workdir],
-    ['Volumes', spec.volumes.map(({ source, target, readOnly }) => `${source} → ${target}${readOnly ? ' (read only)' : ''}`).join('\n')],
+    [
+      'Volumes',
+      spec.volumes
+        .map(({ source, target, readOnly }) => `${source} → ${target}${readOnly ? ' (read only)' : ''}`)
+        .join('\n'),
+    ],
     ['After', spec.after.join(' ')],
     ['Priority', `${spec.priority}${spec.preemptible ? ', preemptible' : ''}`],
     ['Limits', limitsText(spec)],
-    ['Labels', Object.entries(spec.labels).map(([name, value]) => `${name}=${value}`).join(' ')],
+    [
+      'Labels',
+      Object.entries(spec.labels)
+        .map(([name, value]) => `${name}=${value}`)
+        .join(' '),
+    ],
   ];
 }
 
@@ -99,7 +109,12 @@ const taskColumns: readonly Column<TaskView>[] = [
   { header: 'NODE', cell: (task) => task.node, narrow: { cutTo: 12 } },
   { header: 'STATE', cell: (task) => task.state },
   { header: 'ENDED', cell: (task) => endText(task.exit), style: endStyle, narrow: { cutTo: 20 } },
-  { header: 'OUTPUT', cell: (task) => (task.exit === null ? '' : bytesText(task.exit.logBytes)), align: 'right', narrow: 'drop' },
+  {
+    header: 'OUTPUT',
+    cell: (task) => (task.exit === null ? '' : bytesText(task.exit.logBytes)),
+    align: 'right',
+    narrow: 'drop',
+  },
   { header: 'GPUS', cell: (task) => task.gpuUuids.join(' '), narrow: { cutTo: 16 } },
 ];
 
@@ -116,4 +131,3 @@ function nextCommands(job: JobView, programName: string): readonly string[] {
   ].filter((word) => word !== null);
   return words.map((word) => `${programName} ${word}`);
 }
-

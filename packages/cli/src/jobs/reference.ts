@@ -15,7 +15,9 @@ export async function resolveJob(api: MusterApi, reference: string, context: Con
   if (newest !== undefined) return newest.id;
   const { programName } = context.environment;
   if (reference === 'latest') {
-    throw new CliError('there is no job yet', { hints: [`Submit one with: ${programName} submit -- COMMAND`] });
+    throw new CliError('there is no job yet', {
+      hints: [`Submit one with: ${programName} submit -- COMMAND`],
+    });
   }
   throw new CliError(`no job is called "${reference}"`, { hints: [`\`${programName} jobs\` lists them.`] });
 }

@@ -1,6 +1,6 @@
 /** A job in a few words. Pure. */
 import { normalizeJobSpec } from '@muster/common/spec/normalize';
-import type { JobResources, JobSpec, JobSpecFile } from '@muster/common/spec/types';
+import type { JobResources, JobSpec } from '@muster/common/spec/types';
 import { isTerminal, type JobStateKind } from '@muster/common/states';
 import type { AttemptView, JobView, TaskEnd } from '@muster/common/views';
 import type { Style } from '../output/colours.ts';
@@ -19,7 +19,7 @@ export const stateStyles: Readonly<Record<JobStateKind, Style | null>> = {
 
 /** The coordinator has checked the spec before it stored it. */
 export function specOf(job: JobView): JobSpec {
-  return normalizeJobSpec(job.spec as JobSpecFile);
+  return normalizeJobSpec(job.spec);
 }
 
 /** `train`, or `train[3]` as part of an array. */

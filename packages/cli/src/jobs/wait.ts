@@ -98,7 +98,11 @@ export async function waitForArray(
 async function lookAtArray(api: MusterApi, arrayId: string, size: number): Promise<ArrayProgress> {
   const limit = Math.min(size, countedMax);
   // One after the other, the unfinished first: a job that ends in between is then counted late, never missed.
-  const unfinished = await api.listJobs({ arrayId, limit, states: ['queued', 'starting', 'running', 'stopping'] });
+  const unfinished = await api.listJobs({
+    arrayId,
+    limit,
+    states: ['queued', 'starting', 'running', 'stopping'],
+  });
   const unsuccessful = await api.listJobs({ arrayId, limit, states: ['failed', 'cancelled'] });
   return { size, unfinished: unfinished.jobs.length, unsuccessful: unsuccessful.jobs.length };
 }

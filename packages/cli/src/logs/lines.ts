@@ -50,7 +50,10 @@ export function createLineAssembler(): LineAssembler {
   return {
     push(data, nowMs) {
       const lines: Buffer[] = [];
-      const text = open.length === 0 ? Buffer.from(data.buffer, data.byteOffset, data.length) : Buffer.concat([open, data]);
+      const text =
+        open.length === 0
+          ? Buffer.from(data.buffer, data.byteOffset, data.length)
+          : Buffer.concat([open, data]);
       let start = 0;
       for (let end = text.indexOf(newline); end >= 0; end = text.indexOf(newline, start)) {
         continueLine(text.subarray(start, end));
@@ -93,5 +96,7 @@ function visibleParts(line: Buffer): { readonly current: Buffer; readonly before
 function broken(line: Buffer): readonly Buffer[] {
   if (line.length <= lineBytesMax) return [line];
   const parts = Math.ceil(line.length / lineBytesMax);
-  return Array.from({ length: parts }, (_, part) => line.subarray(part * lineBytesMax, (part + 1) * lineBytesMax));
+  return Array.from({ length: parts }, (_, part) =>
+    line.subarray(part * lineBytesMax, (part + 1) * lineBytesMax),
+  );
 }

@@ -28,7 +28,11 @@ export interface ReadOptions {
 }
 
 /** Resolves when everything selected has been printed: when following, once the attempt (or the job) has ended. */
-export async function readLogs(session: Session, selection: LogSelection, options: ReadOptions): Promise<void> {
+export async function readLogs(
+  session: Session,
+  selection: LogSelection,
+  options: ReadOptions,
+): Promise<void> {
   const { printer, onPiece, onAway, abort } = options;
   const positions = new Map<string, number>();
   const { follow, tailLines, ...source } = selection;
@@ -68,5 +72,7 @@ function freshPart(piece: LogPiece, positions: Map<string, number>): LogPiece | 
 async function isComplete(api: MusterApi, { jobId, attempt }: LogSelection): Promise<boolean> {
   const job: JobView = await api.getJob(jobId);
   if (isTerminal(job.state)) return true;
-  return attempt !== undefined && job.attempts.some(({ number, state }) => number === attempt && state === 'ended');
+  return (
+    attempt !== undefined && job.attempts.some(({ number, state }) => number === attempt && state === 'ended')
+  );
 }

@@ -1,7 +1,7 @@
 /** Nodes for a person. Pure. */
 import type { Gpu, NodeView } from '@muster/common/views';
-import { formatFields } from '../output/fields.ts';
 import type { Colours } from '../output/colours.ts';
+import { formatFields } from '../output/fields.ts';
 import { type Column, formatTable } from '../output/table.ts';
 import { agoText, durationText, memoryText } from '../output/times.ts';
 
@@ -69,7 +69,12 @@ export function formatNode(node: NodeView, options: NodeOptions & { readonly now
       ['CPUs', `${usedOf(node.cpusUsed, inventory.cpus, String)} used`],
       ['Memory', `${memoryUse(node)} used`],
       ['Runs', inventory.drivers.join(', ')],
-      ['Labels', Object.entries(inventory.labels).map(([name, value]) => `${name}=${value}`).join(' ')],
+      [
+        'Labels',
+        Object.entries(inventory.labels)
+          .map(([name, value]) => `${name}=${value}`)
+          .join(' '),
+      ],
     ],
     colours,
   );
@@ -79,8 +84,17 @@ export function formatNode(node: NodeView, options: NodeOptions & { readonly now
   const gpuColumns: readonly Column<Gpu>[] = [
     { header: 'GPU', cell: (gpu) => gpu.uuid },
     { header: 'MODEL', cell: modelText, narrow: { cutTo: 12 } },
-    { header: 'MEMORY', cell: (gpu) => (gpu.memoryMb === null ? '' : memoryText(gpu.memoryMb)), align: 'right', narrow: 'drop' },
-    { header: 'JOB', cell: (gpu) => jobOf.get(gpu.uuid) ?? 'free', style: (gpu) => (jobOf.has(gpu.uuid) ? null : 'green') },
+    {
+      header: 'MEMORY',
+      cell: (gpu) => (gpu.memoryMb === null ? '' : memoryText(gpu.memoryMb)),
+      align: 'right',
+      narrow: 'drop',
+    },
+    {
+      header: 'JOB',
+      cell: (gpu) => jobOf.get(gpu.uuid) ?? 'free',
+      style: (gpu) => (jobOf.has(gpu.uuid) ? null : 'green'),
+    },
   ];
   return `${heading}\n${fields}\n${formatTable(inventory.gpus, gpuColumns, options)}`;
 }

@@ -20,7 +20,7 @@ function characterWidth(character: string): number {
 /** Terminal columns that text without escape sequences takes. */
 export function textWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
-  return [...text].reduce((width, character) => width + characterWidth(character), 0);
+  return Array.from(text, characterWidth).reduce((sum, width) => sum + width, 0);
 }
 
 /** The text cut to a number of columns ≥ 1, with `…` in place of what is left out. */

@@ -24,10 +24,13 @@ function pair(ms: number, unitMs: number, unit: string, smallMs: number, small: 
 export function agoText(thenMs: number, nowMs: number): string {
   const ms = nowMs - thenMs;
   if (ms < 2 * secondMs) return 'now';
-  const [unit, unitMs] = ([['d', dayMs], ['h', hourMs], ['min', minuteMs]] as const).find(([, size]) => ms >= size) ?? [
-    's',
-    secondMs,
-  ];
+  const [unit, unitMs] = (
+    [
+      ['d', dayMs],
+      ['h', hourMs],
+      ['min', minuteMs],
+    ] as const
+  ).find(([, size]) => ms >= size) ?? ['s', secondMs];
   return `${Math.floor(ms / unitMs)} ${unit} ago`;
 }
 

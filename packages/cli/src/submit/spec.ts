@@ -2,9 +2,9 @@
  * The JSON that a submit sends. Loading the spec's full checks (zod, yaml) takes as long as everything else a submit
  * does; a job given by flags alone leaves them to the coordinator and loads them only to explain a refusal.
  */
-import type { MusterError } from '@muster/common/errors';
+import { MusterError } from '@muster/common/errors';
 import { applyOverrides, type SpecOverrides } from '@muster/common/spec/overrides';
-import type { SpecProblem, SpecResult } from '@muster/common/spec/types';
+import type { SpecProblem } from '@muster/common/spec/types';
 import type { Context } from '../context.ts';
 import { type CliError, usageError } from '../errors.ts';
 import { count } from '../output/text.ts';
@@ -16,7 +16,11 @@ export interface PreparedSpec {
   explainRefusal(error: MusterError): Promise<Error>;
 }
 
-export async function specFromFile(file: string, overrides: SpecOverrides, context: Context): Promise<PreparedSpec> {
+export async function specFromFile(
+  file: string,
+  overrides: SpecOverrides,
+  context: Context,
+): Promise<PreparedSpec> {
   const text = await readSpecFile(file, context);
   const { encodeJobSpec, formatProblems, parseJobSpec } = await import('@muster/common/spec/index');
   const source = { file: file === '-' ? 'stdin' : file, text };
@@ -28,7 +32,9 @@ export async function specFromFile(file: string, overrides: SpecOverrides, conte
     json: encodeJobSpec(isProcess ? { ...spec, workdir: context.environment.workingDir } : spec),
     explainRefusal: async (error) => {
       const problems = error.problems.map(withoutPlace);
-      return problems.length === 0 ? error : refusal(problems, formatProblems(problems, { ...source, text: null }));
+      return problems.length === 0
+        ? error
+        : refusal(problems, formatProblems(problems, { ...source, text: null }));
     },
   };
 }
@@ -38,17 +44,14 @@ export async function specFromFlags(overrides: SpecOverrides, context: Context):
   const isProcess = overrides.image === undefined && overrides.workdir === undefined;
   const complete = isProcess ? { ...overrides, workdir: workingDir } : overrides;
   const merged = applyOverrides({}, complete, variables);
-  const explain = async (problems: readonly SpecProblem[]) => {
+  const explainRefusal = async (error: MusterError) => {
     const { formatProblems, jobSpecFromFlags } = await import('@muster/common/spec/index');
-    const checked: SpecResult = jobSpecFromFlags(complete, variables);
-    const found = checked.ok ? problems : checked.problems;
-    return found.length === 0 ? null : refusal(found, formatProblems(found, null));
+    const checked = jobSpecFromFlags(complete, variables);
+    const problems = checked.ok ? error.problems.map(withoutPlace) : checked.problems;
+    return problems.length === 0 ? error : refusal(problems, formatProblems(problems, null));
   };
-  if (merged.findings.length > 0) throw await explain([]);
-  return {
-    json: JSON.stringify(merged.value),
-    explainRefusal: async (error) => (await explain(error.problems.map(withoutPlace))) ?? error,
-  };
+  if (merged.findings.length > 0) throw await explainRefusal(new MusterError('invalid', 'wrong flags'));
+  return { json: JSON.stringify(merged.value), explainRefusal };
 }
 
 /** The coordinator sees no file and no flags. */

@@ -34,7 +34,11 @@ export function withSpecFlags(command: Command): Command {
     .option('--project <project>', 'who pays')
     .option('--image <image>', 'container image; without one the job runs as a process on the node')
     .option('--workdir <dir>', 'working directory; default: the current one, for jobs without an image')
-    .option('-e, --env <name=value>', 'environment variable; NAME alone copies yours; may be repeated', collect)
+    .option(
+      '-e, --env <name=value>',
+      'environment variable; NAME alone copies yours; may be repeated',
+      collect,
+    )
     .option('-v, --volume <volume>', '/on/node:/in/container[:ro]; may be repeated', collect)
     .option('--nodes <count>', 'nodes at the same time; default 1')
     .option('--gpus <count>', 'GPUs on each node; default 0')
@@ -55,16 +59,5 @@ export function withSpecFlags(command: Command): Command {
 
 /** @param commandLine what stands after `--`; null: no `--` */
 export function overridesOf(flags: SpecFlags, commandLine: readonly string[] | null): SpecOverrides {
-  const { volume, label, ...same } = flags;
-  return { ...pickSpecFlags(same), volumes: volume, labels: label, command: commandLine ?? undefined };
-}
-
-/** Only the job's flags, out of all that commander hands over. */
-function pickSpecFlags(flags: Omit<SpecFlags, 'volume' | 'label'>): SpecOverrides {
-  const { name, project, image, env, workdir, nodes, gpus, gpuType, gpuMemory, cpus, memory, shm } = flags;
-  const { priority, preemptible, maxRuntime, stopGrace, maxAttempts, checkpointDir, after } = flags;
-  return {
-    ...{ name, project, image, env, workdir, nodes, gpus, gpuType, gpuMemory, cpus, memory, shm },
-    ...{ priority, preemptible, maxRuntime, stopGrace, maxAttempts, checkpointDir, after },
-  };
+  return { ...flags, volumes: flags.volume, labels: flags.label, command: commandLine ?? undefined };
 }

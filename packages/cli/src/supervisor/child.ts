@@ -102,7 +102,11 @@ interface RunningChild {
   stop(graceMs: number): Promise<void>;
 }
 
-function startChild(plan: ChildPlan, start: ChildStart, onServing: (address: string | null) => void): RunningChild {
+function startChild(
+  plan: ChildPlan,
+  start: ChildStart,
+  onServing: (address: string | null) => void,
+): RunningChild {
   const [program = '', ...rest] = start.argv;
   const log = openSync(plan.logPath, 'a', 0o600);
   const child = spawn(program, rest, {
@@ -137,7 +141,9 @@ function endOf(
       if (message.kind === 'serving') onServing(message.address);
       else failure = message;
     });
-    child.on('error', (error) => resolve(new CliError(`${title} could not be started: ${error.message}`, { cause: error })));
+    child.on('error', (error) =>
+      resolve(new CliError(`${title} could not be started: ${error.message}`, { cause: error })),
+    );
     child.on('close', (code, signal) => {
       const how = failure?.message ?? (signal === null ? `exit code ${code}` : signal);
       const hints = [...(failure?.hints ?? []), `Its log: ${logPath}`];

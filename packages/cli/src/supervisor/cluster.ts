@@ -22,7 +22,11 @@ export function nodeNames({ nodeCount }: UpOptions): readonly string[] {
 }
 
 /** @param listen asked before each start: once a port was chosen, it stays */
-export function coordinatorPlan(options: UpOptions, environment: Environment, listen: () => string): ChildPlan {
+export function coordinatorPlan(
+  options: UpOptions,
+  environment: Environment,
+  listen: () => string,
+): ChildPlan {
   return {
     title: 'the coordinator',
     logPath: join(options.dataDir, 'coordinator.log'),
@@ -52,8 +56,13 @@ export function agentPlan(
       const cpus = options.cpus === null ? [] : ['--cpus', String(options.cpus)];
       const flags = ['agent', '--data', agentDir, '--name', name, '--coordinator', address, ...gpus, ...cpus];
       // In the environment, because arguments are visible to every user of the machine.
-      const token = hasJoined(agentDir) ? {} : { MUSTER_JOIN_TOKEN: (await api().createJoinToken(name)).token };
-      return { argv: [...environment.programCommand, ...flags], variables: { ...environment.variables, ...token } };
+      const token = hasJoined(agentDir)
+        ? {}
+        : { MUSTER_JOIN_TOKEN: (await api().createJoinToken(name)).token };
+      return {
+        argv: [...environment.programCommand, ...flags],
+        variables: { ...environment.variables, ...token },
+      };
     },
   };
 }

@@ -31,7 +31,9 @@ export function welcomeText({ nodes, names, address, dataDir, context }: Welcome
   const lines = [
     `${bold('Muster is up')} at ${address}: ${count(online.length, 'node')}, ${gpusText(online)}`,
     ...late.map((name) => yellow(`${name} is not online yet; its log: ${dataDir}/agents/${name}.log`)),
-    ...(others.length === 0 ? [] : [`Known from earlier, not started now: ${others.map(({ name }) => name).join(', ')}`]),
+    ...(others.length === 0
+      ? []
+      : [`Known from earlier, not started now: ${others.map(({ name }) => name).join(', ')}`]),
     '',
     ...examples.map(([words, what]) => `  ${environment.programName} ${words.padEnd(widest)}  ${dim(what)}`),
     '',
@@ -43,7 +45,9 @@ export function welcomeText({ nodes, names, address, dataDir, context }: Welcome
 function gpusText(nodes: readonly NodeView[]): string {
   const gpus = nodes.flatMap(({ inventory }) => inventory.gpus);
   if (gpus.length === 0) return 'no GPUs (--gpus K simulates K on each node)';
-  return gpus.every(({ simulated }) => simulated) ? count(gpus.length, 'simulated GPU') : count(gpus.length, 'GPU');
+  return gpus.every(({ simulated }) => simulated)
+    ? count(gpus.length, 'simulated GPU')
+    : count(gpus.length, 'GPU');
 }
 
 /** @param active the jobs that run now; null: unknown */

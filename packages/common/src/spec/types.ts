@@ -39,7 +39,7 @@ export interface JobRetry {
 }
 
 export interface JobCheckpoint {
-  /** Absolute path, MUSTER_CHECKPOINT_DIR of the job. null: not set. */
+  /** Absolute path. null: the node's own for a process, none for a container. */
   readonly dir: string | null;
   /** How many to keep. null: all. */
   readonly keepLast: number | null;

@@ -8,8 +8,14 @@
  */
 
 import { MusterError } from '@muster/common/errors';
-import type { PubAck } from '@nats-io/jetstream';
-import type { NatsConnection } from '@nats-io/transport-node';
+import {
+  JetStreamApiCodes,
+  JetStreamApiError,
+  jetstream,
+  jetstreamManager,
+  type PubAck,
+} from '@nats-io/jetstream';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
 import type { StoredEvent } from '../model.ts';
 import { cloudEventOf } from './cloudEvents.ts';
 
@@ -56,23 +62,31 @@ const headerBytesMax = 1_024;
  * @throws {MusterError} `invalid` when it is no such address
  */
 export function parseNatsUrl(url: string): NatsTarget {
-  const parsed = url.split(',').map((each) => (URL.canParse(each.trim()) ? new URL(each.trim()) : null));
-  const good = parsed.filter(
-    (each) => each !== null && ['nats:', 'tls:'].includes(each.protocol) && each.host !== '',
-  );
-  const [first] = good;
-  if (first == null || good.length < parsed.length) {
+  const parsed = url.split(',').map((each) => parseServer(each.trim()));
+  const servers = parsed.filter((server) => server !== null);
+  const [first] = servers;
+  if (first === undefined || servers.length < parsed.length) {
     // The text itself may hold a password, so the message does not repeat it.
     throw new MusterError(
       'invalid',
-      'the NATS address is not of the form nats://host:4222 (several: separated by commas)',
+      'the NATS address is not of the form nats://host:4222 (several: separated by commas; a password: percent-encoded)',
     );
   }
-  const servers = good.map((each) => each?.host ?? '');
-  const user = decodeURIComponent(first.username);
-  const pass = decodeURIComponent(first.password);
+  const hosts = servers.map(({ host }) => host);
+  const { tls, user, pass } = first;
   const credentials = user === '' ? null : pass === '' ? { token: user } : { user, pass };
-  return { servers, shown: servers.join(','), tls: first.protocol === 'tls:', credentials };
+  return { servers: hosts, shown: hosts.join(','), tls, credentials };
+}
+
+function parseServer(text: string): { host: string; tls: boolean; user: string; pass: string } | null {
+  try {
+    const { protocol, host, username, password } = new URL(text);
+    if ((protocol !== 'nats:' && protocol !== 'tls:') || host === '') return null;
+    const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)];
+    return { host, tls: protocol === 'tls:', user, pass };
+  } catch {
+    return null;
+  }
 }
 
 /**
@@ -81,9 +95,6 @@ export function parseNatsUrl(url: string): NatsTarget {
  * @throws {Error} when NATS does not answer, refuses, or has no JetStream
  */
 export async function openEventStream(target: NatsTarget, clusterId: string): Promise<EventStream> {
-  // Here, so that a coordinator without NATS never loads the client.
-  const [{ connect }, { jetstream, jetstreamManager, JetStreamApiCodes, JetStreamApiError }] =
-    await Promise.all([import('@nats-io/transport-node'), import('@nats-io/jetstream')]);
   const connection = await connect({
     servers: [...target.servers],
     name: `muster ${clusterId}`,

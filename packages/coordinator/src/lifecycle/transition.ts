@@ -158,20 +158,20 @@ const handlers: Handlers = {
     if (isTerminal(job.state.kind)) return unchanged(job);
     const cause = platformCause('cancelled', event.reason === '' ? 'stopped by its user' : event.reason);
     const attempt = currentAttempt(job);
-    if (attempt === null) return end(job, { then: 'cancelled', cause }, nowMs);
+    if (attempt === null) return end(job, { next: 'cancelled', cause }, nowMs);
     if (job.state.kind === 'stopping') {
       // Already on the way out; the user's wish outranks a retry, and an earlier cancel stays as it is.
-      if (job.state.outcome.then === 'cancelled') return unchanged(job);
-      return unchanged({ ...job, state: { ...job.state, outcome: { then: 'cancelled', cause } } });
+      if (job.state.outcome.next === 'cancelled') return unchanged(job);
+      return unchanged({ ...job, state: { ...job.state, outcome: { next: 'cancelled', cause } } });
     }
-    return beginStopping(job, attempt, { then: 'cancelled', cause }, nowMs);
+    return beginStopping(job, attempt, { next: 'cancelled', cause }, nowMs);
   },
 
   requeue(job, _event, nowMs) {
     const attempt = currentAttempt(job);
     if (attempt === null || job.state.kind === 'stopping') return unchanged(job);
     const cause = platformCause('preempted', 'requeued by its user');
-    return beginStopping(job, attempt, { then: 'queued', cause, backoffMs: 0, charge: 'nothing' }, nowMs);
+    return beginStopping(job, attempt, { next: 'queued', cause, backoffMs: 0, charge: 'nothing' }, nowMs);
   },
 
   timeLimit(job, event, nowMs) {
@@ -179,7 +179,7 @@ const handlers: Handlers = {
     if (attempt === null || job.state.kind === 'stopping') return unchanged(job);
     const limitS = Math.round((job.spec.maxRuntimeMs ?? 0) / 1000);
     const cause = platformCause('time_limit', `ran for its max_runtime of ${limitS} s`);
-    return beginStopping(job, attempt, { then: 'failed', cause }, nowMs);
+    return beginStopping(job, attempt, { next: 'failed', cause }, nowMs);
   },
 };
 
@@ -224,7 +224,7 @@ function beginStopping(job: Job, attempt: Attempt, outcome: Outcome, nowMs: numb
     ? attempt.tasks
     : attempt.tasks.map((task): Task => (task.state === 'ended' ? task : { ...task, state: 'ended', exit: neverStartedEnd }));
   const stopping: Job = { ...job, state: { kind: 'stopping', attempt: { ...attempt, tasks }, outcome } };
-  const event = jobEvent(job, 'job.stopping', { attempt: attempt.number, then: outcome.then, cause: outcome.cause });
+  const event = jobEvent(job, 'job.stopping', { attempt: attempt.number, next: outcome.next, cause: outcome.cause });
   return followedBy([event], endIfDone(stopping, outcome, nowMs));
 }
 
@@ -239,13 +239,13 @@ function endIfDone(job: Job, outcome: Outcome, nowMs: number): Transition {
 
 function end(job: Job, outcome: Outcome, nowMs: number): Transition {
   const { cause } = outcome;
-  switch (outcome.then) {
+  switch (outcome.next) {
     case 'failed':
     case 'cancelled':
       return {
-        job: { ...job, state: { kind: outcome.then, endedAtMs: nowMs, cause } },
+        job: { ...job, state: { kind: outcome.next, endedAtMs: nowMs, cause } },
         ended: null,
-        events: [jobEvent(job, `job.${outcome.then}`, { cause })],
+        events: [jobEvent(job, `job.${outcome.next}`, { cause })],
       };
     case 'queued':
       return {
@@ -270,8 +270,8 @@ function outcomeOfFailure(job: Job, cause: Cause): Outcome {
   const { retry } = job.spec;
   const attemptsUsed = job.failures + 1;
   const retried = (retry.on as readonly string[]).includes(cause.kind);
-  if (!retried || attemptsUsed >= retry.maxAttempts) return { then: 'failed', cause };
-  return { then: 'queued', cause, backoffMs: backoffMs(retry.backoff, attemptsUsed), charge: 'failure' };
+  if (!retried || attemptsUsed >= retry.maxAttempts) return { next: 'failed', cause };
+  return { next: 'queued', cause, backoffMs: backoffMs(retry.backoff, attemptsUsed), charge: 'failure' };
 }
 
 /** A task could not be started. The same command or image would fail again, unless the spec asks for a retry. */
@@ -282,7 +282,7 @@ function outcomeOfStartError(job: Job, cause: Cause): Outcome {
 /** Nothing of the user's ran, so it costs no attempt of the budget; the backoff keeps a broken node from spinning. */
 function retryAfterFailedStart(job: Job, cause: Cause): Outcome {
   const waitMs = backoffMs(job.spec.retry.backoff, job.failedStarts + 1);
-  return { then: 'queued', cause, backoffMs: waitMs, charge: 'failed_start' };
+  return { next: 'queued', cause, backoffMs: waitMs, charge: 'failed_start' };
 }
 
 /** The current attempt, if that is the one the reporter speaks of (G6). */

@@ -68,6 +68,8 @@ export function fit(
     const placements = [...usable]
       .sort(placementOrder)
       .slice(0, resources.nodes)
+      // Ranks in the order of names: people expect rank 0 on the first node, and equal input gives equal ranks.
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
       .map((node) => ({
         node,
         gpus: [...acceptableGpus(node.freeGpus, resources)].sort(gpuOrder).slice(0, demand.gpus),

@@ -160,7 +160,7 @@ export class Engine {
 
   /** The container's own log from its first byte, as the engine frames it (frames.ts). */
   async *readLog(id: string, options: { follow: boolean; signal: AbortSignal }): AsyncGenerator<Buffer> {
-    const query = { stdout: '1', stderr: '1', follow: options.follow ? '1' : '0' };
+    const query = { stdout: '1', stderr: '1', timestamps: '1', follow: options.follow ? '1' : '0' };
     const call = { method: 'GET', path: `/containers/${id}/logs`, query, deadlineMs: null } as const;
     yield* this.#stream({ ...call, signal: options.signal });
   }

@@ -3,11 +3,13 @@ import { FrameDecoder } from './frames.ts';
 
 const PART_BYTES = 16 * 1024;
 
-function frame(stream: 1 | 2, payload: string | Buffer): Buffer {
+const STAMP = '2026-01-02T03:04:05.000000000Z ';
+
+function frame(stream: 1 | 2, payload: string | Buffer, stamp = STAMP): Buffer {
   const header = Buffer.alloc(8);
   header.writeUInt8(stream, 0);
-  header.writeUInt32BE(Buffer.byteLength(payload), 4);
-  return Buffer.concat([header, Buffer.from(payload)]);
+  header.writeUInt32BE(stamp.length + Buffer.byteLength(payload), 4);
+  return Buffer.concat([header, Buffer.from(stamp), Buffer.from(payload)]);
 }
 
 function decode(...chunks: Buffer[]): string {
@@ -17,7 +19,7 @@ function decode(...chunks: Buffer[]): string {
 
 describe('FrameDecoder', () => {
   const log = Buffer.concat([
-    frame(1, 'first line\n'),
+    frame(1, 'first line\n', '2026-01-02T03:04:05.000000000+02:00 '),
     frame(2, ''),
     frame(2, '\n'),
     frame(1, Buffer.from([0, 1, 2, 255, 254, 10])),

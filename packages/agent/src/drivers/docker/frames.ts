@@ -1,8 +1,9 @@
 /**
  * The engine's log, turned back into the bytes that the container wrote.
  *
- * The engine sends frames: a header of 8 bytes (stream 1 or 2, three zeros, big-endian length) and a payload, which is one
- * line or, of a line longer than 16 KiB, one part of it. Nothing else marks a part: it ends without a newline.
+ * The engine sends frames: a header of 8 bytes (stream 1 or 2, three zeros, big-endian length), then a time stamp, a space
+ * and a payload, which is one line or, of a line longer than 16 KiB, one part of it. Nothing else marks a part: it ends
+ * without a newline. The stamps are asked for only because frames with an empty payload are not sent without them.
  *
  * Engines up to 20.10 at least forget the newline after the last part of a long line (log driver `local`). It is put back
  * when something follows. At the very end of the log nobody can say whether the task wrote it, so nothing is added there.
@@ -11,13 +12,15 @@ const HEADER_BYTES = 8;
 /** The buffer in which the engine collects a line; a part that is not the last one fills it. */
 const PART_BYTES = 16 * 1024;
 const NEWLINE = 0x0a;
+const SPACE = 0x20;
 
 export class FrameDecoder {
   readonly #header = Buffer.alloc(HEADER_BYTES);
   #headerBytes = 0;
   #stream = 0;
-  #frameBytes = 0;
   #frameBytesLeft = 0;
+  #isInStamp = false;
+  #payloadBytes = 0;
   #endsWithNewline = false;
   #newlineOwed = false;
   /** Streams whose last frame was a part with more to come. */
@@ -26,14 +29,13 @@ export class FrameDecoder {
   /** @returns what the container wrote, as far as `chunk` tells; frames may be cut anywhere between chunks */
   push(chunk: Buffer): Buffer {
     const output: Buffer[] = [];
-    let at = 0;
-    while (at < chunk.length) {
+    for (let at = 0; at < chunk.length; ) {
       if (this.#frameBytesLeft > 0) {
         const piece = chunk.subarray(at, at + this.#frameBytesLeft);
-        output.push(piece);
         at += piece.length;
         this.#frameBytesLeft -= piece.length;
-        this.#endsWithNewline = piece[piece.length - 1] === NEWLINE;
+        const payload = this.#withoutStamp(piece);
+        if (payload.length > 0) output.push(payload);
       } else {
         const copied = chunk.copy(this.#header, this.#headerBytes, at, at + HEADER_BYTES - this.#headerBytes);
         at += copied;
@@ -42,7 +44,7 @@ export class FrameDecoder {
         if (this.#newlineOwed) output.push(Buffer.of(NEWLINE));
         this.#openFrame();
       }
-      if (this.#headerBytes === HEADER_BYTES && this.#frameBytesLeft === 0) this.#closeFrame();
+      if (this.#frameBytesLeft === 0) this.#closeFrame();
     }
     return output.length === 1 && output[0] !== undefined ? output[0] : Buffer.concat(output);
   }
@@ -54,16 +56,29 @@ export class FrameDecoder {
         `the container engine sent a log frame for stream ${this.#stream}, which does not exist`,
       );
     }
-    this.#frameBytes = this.#header.readUInt32BE(4);
-    this.#frameBytesLeft = this.#frameBytes;
+    this.#frameBytesLeft = this.#header.readUInt32BE(4);
+    this.#isInStamp = true;
+    this.#payloadBytes = 0;
     this.#endsWithNewline = false;
     this.#newlineOwed = false;
+  }
+
+  #withoutStamp(piece: Buffer): Buffer {
+    let payload = piece;
+    if (this.#isInStamp) {
+      const end = piece.indexOf(SPACE);
+      this.#isInStamp = end === -1;
+      payload = end === -1 ? piece.subarray(piece.length) : piece.subarray(end + 1);
+    }
+    this.#payloadBytes += payload.length;
+    if (payload.length > 0) this.#endsWithNewline = payload[payload.length - 1] === NEWLINE;
+    return payload;
   }
 
   #closeFrame(): void {
     this.#headerBytes = 0;
     const continuesLine = this.#unfinished.has(this.#stream);
-    const hasMoreToCome = this.#frameBytes === PART_BYTES && !this.#endsWithNewline;
+    const hasMoreToCome = this.#payloadBytes === PART_BYTES && !this.#endsWithNewline;
     this.#newlineOwed = continuesLine && !hasMoreToCome && !this.#endsWithNewline;
     if (hasMoreToCome) this.#unfinished.add(this.#stream);
     else this.#unfinished.delete(this.#stream);

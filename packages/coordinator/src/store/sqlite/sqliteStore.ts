@@ -80,7 +80,8 @@ class SqliteStore implements Store {
   /** Runs a write whose guard must let exactly one row through. */
   private writeOne(sql: string, parameters: Parameters, what: string): void {
     const { changes } = this.statement(sql).run(parameters);
-    if (changes !== 1) throw new StoreError('conflict', `the store refused to change ${what}: it had ended already`);
+    if (changes !== 1)
+      throw new StoreError('conflict', `the store refused to change ${what}: it had ended already`);
   }
 
   async load(): Promise<Snapshot> {
@@ -119,12 +120,15 @@ class SqliteStore implements Store {
       const parameters = upsertAttempt.parameters(attemptToRow(jobId, attempt));
       this.writeOne(upsertAttempt.sql, parameters, `${jobId}, attempt ${attempt.number}`);
     }
-    for (const node of batch.nodes) this.statement(upsertNode.sql).run(upsertNode.parameters(nodeToRow(node)));
-    for (const request of batch.requests) this.statement(insertRequest.sql).run(insertRequest.parameters(request));
+    for (const node of batch.nodes)
+      this.statement(upsertNode.sql).run(upsertNode.parameters(nodeToRow(node)));
+    for (const request of batch.requests)
+      this.statement(insertRequest.sql).run(insertRequest.parameters(request));
     for (const credential of batch.credentials) {
       this.statement(upsertCredential.sql).run(upsertCredential.parameters(credential));
     }
-    for (const event of batch.events) this.statement(insertEvent.sql).run(insertEvent.parameters(eventToRow(event)));
+    for (const event of batch.events)
+      this.statement(insertEvent.sql).run(insertEvent.parameters(eventToRow(event)));
   }
 
   async readJob(id: JobId): Promise<JobRecord | null> {
@@ -146,12 +150,18 @@ class SqliteStore implements Store {
   }
 
   async findJobIds(prefix: string, limit: number): Promise<readonly JobId[]> {
-    const rows = this.rows<{ id: JobId }>(selectJobIds.sql, { from: prefix, to: `${prefix}\u{10ffff}`, limit });
+    const rows = this.rows<{ id: JobId }>(selectJobIds.sql, {
+      from: prefix,
+      to: `${prefix}\u{10ffff}`,
+      limit,
+    });
     return rows.map((row) => row.id);
   }
 
   async readRequest(requestId: string) {
-    const [row] = this.rows<ArgumentOf<typeof selectRequest.fromRow>>(selectRequest.sql, { request_id: requestId });
+    const [row] = this.rows<ArgumentOf<typeof selectRequest.fromRow>>(selectRequest.sql, {
+      request_id: requestId,
+    });
     return row === undefined ? null : selectRequest.fromRow(row);
   }
 
@@ -182,7 +192,9 @@ class SqliteStore implements Store {
 }
 
 /** The one argument of a function: what a statement's row looks like. */
-type ArgumentOf<F extends (argument: never) => unknown> = F extends (argument: infer A) => unknown ? A : never;
+type ArgumentOf<F extends (argument: never) => unknown> = F extends (argument: infer A) => unknown
+  ? A
+  : never;
 
 function recordFromRow(row: JobWithAttemptRow): JobRecord {
   const attemptRow = newestAttemptRow(row);

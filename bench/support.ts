@@ -1,0 +1,131 @@
+/** Shared by the bench programs: a cluster of the built CLI, a quiet machine, percentiles, one JSON line per figure. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { availableParallelism, cpus, release, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { connectMuster, type MusterApi } from '@muster/common/wire/client';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+export const musterCommand = join(root, 'packages/cli/bin/muster');
+
+/** Prints one figure. Times are milliseconds, sizes MiB, rates per second. */
+export function report(figure: string, fields: Readonly<Record<string, unknown>>): void {
+  writeSync(1, `${JSON.stringify({ figure, ...fields })}\n`);
+}
+
+export function reportMachine(): void {
+  report('machine', {
+    date: new Date().toISOString(),
+    cpus: availableParallelism(),
+    cpu: cpus()[0]?.model,
+    kernel: release(),
+    node: process.version,
+  });
+}
+
+export function summary(samples: readonly number[]): Readonly<Record<string, number>> {
+  const sorted = [...samples].sort((a, b) => a - b);
+  const at = (share: number) => rounded(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0);
+  return { n: sorted.length, min: at(0), p50: at(0.5), p95: at(0.95), max: at(1) };
+}
+
+export function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
+}
+
+/** Busy CPU time of the whole machine, milliseconds (proc_stat(5), hundredths of a second). */
+function busyMs(): number {
+  const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n');
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = line.trim().split(/\s+/).slice(1).map(Number);
+  return (user + nice + system + irq + softirq) * 10;
+}
+
+/** Waits for two seconds in a row with little else running, at most a minute. @returns the last percentage seen */
+export async function quietMachine(): Promise<number> {
+  let percent = 100;
+  for (let second = 0, quiet = 0; second < 60 && quiet < 2; second += 1) {
+    const before = busyMs();
+    await delay(1_000);
+    percent = Math.round(((busyMs() - before) / (1_000 * availableParallelism())) * 100);
+    quiet = percent <= 10 ? quiet + 1 : 0;
+  }
+  return percent;
+}
+
+export interface BenchCluster {
+  readonly api: MusterApi;
+  /** For CLI calls. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Process ids by role: `coordinator`, `agent`, `guard`. */
+  pids(role: 'coordinator' | 'agent' | 'guard'): readonly number[];
+  stop(): Promise<void>;
+}
+
+/** `muster up` with simulated GPUs in a folder of its own, as a user would have it. */
+export async function startCluster(nodes: number, gpus: number): Promise<BenchCluster> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'muster-bench-'));
+  const env: NodeJS.ProcessEnv = { ...process.env, MUSTER_DATA: dataDir, XDG_STATE_HOME: join(dataDir, 'state') };
+  // Costs every start of Node some 70 ms where it is set.
+  delete env['NODE_EXTRA_CA_CERTS'];
+  const args = ['up', '--nodes', String(nodes), '--gpus', String(gpus), '--port', '0', '--data', dataDir];
+  const up = spawn(musterCommand, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  await untilReady(up);
+  const connection = JSON.parse(readFileSync(join(dataDir, 'connection.json'), 'utf8')) as { addr: string };
+  const token = readFileSync(join(dataDir, 'admin.token'), 'utf8').trim();
+  const api = connectMuster({ address: connection.addr, token });
+  return {
+    api,
+    env,
+    pids: (role) => pidsNaming(dataDir, role),
+    async stop() {
+      api.close();
+      const ended = new Promise((resolve) => up.once('exit', resolve));
+      up.kill('SIGTERM');
+      await ended;
+      for (const pid of pidsNaming(dataDir, 'guard')) process.kill(pid, 'SIGTERM');
+      rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+function untilReady(up: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let said = '';
+    up.stdout?.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+      if (said.includes('Muster is up')) resolve();
+    });
+    up.once('exit', (code) => reject(new Error(`muster up ended with ${code}: ${said}`)));
+  });
+}
+
+function pidsNaming(dataDir: string, role: 'coordinator' | 'agent' | 'guard'): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const argv = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+        const isRole = role === 'guard' ? argv.some((each) => each.includes('guard')) : argv[2] === role;
+        return isRole && argv.some((each) => each.startsWith(dataDir));
+      } catch {
+        return false;
+      }
+    });
+}
+
+/** Waits until all of these jobs have ended. @returns how many did not succeed */
+export async function untilEnded(api: MusterApi, jobIds: readonly string[], sinceSeq: number): Promise<number> {
+  const left = new Set(jobIds);
+  let failed = 0;
+  const abort = new AbortController();
+  for await (const event of api.watchEvents({ sinceSeq, follow: true }, abort.signal)) {
+    if (!/^job\.(succeeded|failed|cancelled)$/.test(event.kind) || !left.delete(event.subject)) continue;
+    if (event.kind !== 'job.succeeded') failed += 1;
+    if (left.size === 0) break;
+  }
+  abort.abort();
+  return failed;
+}

@@ -1,0 +1,131 @@
+/** Tasks outlive the engine that started them. The engine is one of the test's own: the machine's is left alone. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { silentLogger } from '@muster/common/log';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensureTestImage } from '../../../../../test/support/images.ts';
+import {
+  dockerAnswers,
+  findProgram,
+  MissingServiceError,
+  tempDir,
+  waitFor,
+} from '../../../../../test/support/services.ts';
+import type { TaskLaunch } from '../driver.ts';
+import { createDockerDriver } from './dockerDriver.ts';
+
+const never = new AbortController().signal;
+const root = tempDir('engine').path;
+const socketPath = join(root, 'engine.sock');
+let engine: ChildProcess | null = null;
+
+async function startEngine(): Promise<void> {
+  const program = findProgram('dockerd');
+  if (program === null || process.getuid?.() !== 0) {
+    throw new MissingServiceError(
+      'this test runs a Docker engine of its own: it needs dockerd (docker.io) and root',
+    );
+  }
+  const paths = [
+    '--data-root',
+    join(root, 'data'),
+    '--exec-root',
+    join(root, 'exec'),
+    '--pidfile',
+    join(root, 'pid'),
+  ];
+  // Without networks of its own it does not touch the machine's: tasks use the host's.
+  const isolation = ['--bridge', 'none', '--iptables=false', '--ip6tables=false'];
+  const args = ['-H', `unix://${socketPath}`, '--live-restore', ...paths, ...isolation];
+  const log = openSync(join(root, 'log'), 'w');
+  engine = spawn(program, args, { stdio: ['ignore', log, log] });
+  closeSync(log);
+  await waitFor('the engine answers', async () => (await dockerAnswers(socketPath)) || lastWords(), {
+    timeoutMs: 30_000,
+    until: (seen) => seen === true,
+  });
+}
+
+function lastWords(): string {
+  return readFileSync(join(root, 'log'), 'utf8').slice(-1_000);
+}
+
+async function endEngine(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  const child = engine;
+  engine = null;
+  if (child === null || child.exitCode !== null) return;
+  const containerd = readFileSync(join(root, 'exec/containerd/containerd.pid'), 'utf8');
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  child.kill(signal);
+  await gone;
+  // It dies with its engine, a moment later; the next engine would take it for its own and wait for it in vain.
+  await waitFor('containerd is gone', () => !existsSync(`/proc/${containerd}`));
+  rmSync(join(root, 'pid'), { force: true });
+}
+
+beforeAll(startEngine, 60_000);
+
+afterAll(async () => {
+  await endEngine('SIGTERM');
+  // The engine leaves its mounts behind; without them the folder can be deleted.
+  const mounts = readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((path) => path.startsWith(`${root}/`));
+  for (const path of mounts.reverse()) execFileSync('umount', ['-l', path]);
+}, 60_000);
+
+describe('an engine that restarts', { timeout: 60_000 }, () => {
+  it.each([
+    ['SIGTERM', true],
+    ['SIGKILL', true],
+    ['SIGKILL', false],
+  ] as const)('after %s (image with a shell: %s) leaves task and output whole', async (signal, hasShell) => {
+    const tag = hasShell ? 'muster-test/busybox:1' : 'muster-test/shell-less:1';
+    const image = await ensureTestImage({ tag, hasShell, socketPath });
+    const driver = createDockerDriver({
+      socketPath,
+      agentId: 'agent-1',
+      bootId: 'boot-1',
+      log: silentLogger,
+    });
+    const launch: TaskLaunch = {
+      key: `restart-${signal}-${hasShell}.1.0`,
+      directory: tempDir('task').path,
+      image,
+      command: [
+        'busybox',
+        'sh',
+        '-c',
+        "trap 'exit 5' USR1; i=0; while :; do echo $i; i=$((i + 1)); sleep 0.1; done",
+      ],
+      env: {},
+      workdir: null,
+      gpus: [],
+      cpus: null,
+      memoryMb: null,
+      shmMb: null,
+      volumes: [],
+      user: null,
+    };
+    const lines = () =>
+      readFileSync(join(launch.directory, 'output.log'), 'utf8').split('\n').slice(0, -1).map(Number);
+
+    await driver.start(launch);
+    const waiting = driver.wait(launch, never);
+    await waitFor('some output', () => lines().length > 5);
+    const before = await driver.recover(launch);
+    await endEngine(signal);
+    await expect(driver.recover(launch)).rejects.toThrow(socketPath);
+    await startEngine();
+    expect(await driver.recover(launch)).toEqual(before);
+    const seen = lines().length;
+    await waitFor('more output', () => lines().length > seen + 5);
+    await driver.signal(launch, 'SIGUSR1');
+    expect(await waiting).toMatchObject({ exitCode: 5, statusLost: false });
+    expect(lines()).toEqual(lines().map((_, i) => i));
+    await driver.remove(launch);
+    await driver.close();
+  });
+});

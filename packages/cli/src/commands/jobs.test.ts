@@ -1,0 +1,216 @@
+import { MusterError } from '@muster/common/errors';
+import { expect, test } from 'vitest';
+import { exitCodes } from '../exitCodes.ts';
+import { aJob, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
+import { run } from '../testing/testContext.ts';
+
+const running = aJob({
+  id: 'job_aaaaaaaaaaaa',
+  name: 'llama',
+  state: 'running',
+  spec: { name: 'llama', command: ['torchrun', 'train.py'], resources: { nodes: 2, gpus: 4, gpu_type: ['H100'] } },
+  attempts: [
+    {
+      number: 1,
+      state: 'running',
+      tasks: [
+        { nodeRank: 0, node: 'node-1', gpuUuids: ['GPU-a'], state: 'running', exit: null },
+        { nodeRank: 1, node: 'node-2', gpuUuids: ['GPU-b'], state: 'running', exit: null },
+      ],
+      cause: null,
+      allocatedAtMs: submittedAtMs,
+      runningAtMs: submittedAtMs + 10_000,
+      endedAtMs: null,
+      masterAddr: '127.0.0.1',
+      masterPort: 5000,
+    },
+  ],
+});
+const waiting = aJob({
+  id: 'job_bbbbbbbbbbbb',
+  pending: { kind: 'no_gpus_free', message: 'needs 8 GPUs on one node; 2 are free', remedy: 'wait for llama' },
+});
+const failed = aJob({
+  id: 'job_cccccccccccc',
+  name: 'broken',
+  state: 'failed',
+  endedAtMs: submittedAtMs + 30_000,
+  cause: { kind: 'exit_code', message: 'rank 0 on node-1 exited with code 3', nodeRank: 0, node: 'node-1' },
+});
+
+const list = { ListJobs: () => ({ jobs: [running, waiting, failed].map(wire.job), more: false }) };
+
+test('jobs shows a table', async () => {
+  const { exitCode, stdout, stderr } = await run(['jobs'], list);
+  expect({ exitCode, stderr }).toEqual({ exitCode: exitCodes.ok, stderr: '' });
+  expect(stdout).toBe(
+    [
+      'ID                NAME    STATE    NEEDS       SUBMITTED  RAN   WHY',
+      'job_aaaaaaaaaaaa  llama   running  2 × 4 GPUs  1 min ago  50 s',
+      'job_bbbbbbbbbbbb  train   queued               1 min ago        needs 8 GPUs on one node; 2 are free',
+      'job_cccccccccccc  broken  failed               1 min ago        rank 0 on node-1 exited with code 3',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('a terminal gets colours and a table that fits', async () => {
+  const { stdout } = await run(['jobs'], list, { columns: 80 });
+  expect(stdout).toContain('\x1b[31mfailed\x1b[39m');
+  const plain = stdout.replaceAll(/\x1b\[\d+m/g, '');
+  expect(Math.max(...plain.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  const { stdout: colourless } = await run(['jobs'], list, { columns: 80, environment: { colour: 'never' } });
+  expect(colourless).toBe(plain);
+});
+
+test('-o json prints what the API gave', async () => {
+  const { stdout } = await run(['jobs', '-o', 'json'], list);
+  expect(stdout.split('\n')).toHaveLength(2);
+  expect(JSON.parse(stdout)).toEqual({ jobs: [running, waiting, failed], more: false });
+});
+
+test('filters reach the coordinator', async () => {
+  const { requests } = await run(
+    ['jobs', '--state', 'failed,cancelled', '--state', 'queued', '--array', 'arr_0123456789ab', '--limit', '7'],
+    list,
+  );
+  expect(requests).toMatchObject([
+    {
+      request: {
+        states: ['JOB_STATE_FAILED', 'JOB_STATE_CANCELLED', 'JOB_STATE_QUEUED'],
+        arrayId: 'arr_0123456789ab',
+        limit: 7,
+      },
+    },
+  ]);
+});
+
+test('--all asks page after page, each from where the last one ended', async () => {
+  const pages = [
+    { jobs: [aJob({ submitSeq: 9 }), aJob({ submitSeq: 8 })].map(wire.job), more: true },
+    { jobs: [aJob({ submitSeq: 5 })].map(wire.job), more: false },
+  ];
+  const { stdout, requests } = await run(['jobs', '--all', '-o', 'json'], { ListJobs: () => pages.shift() });
+  expect(JSON.parse(stdout).jobs).toHaveLength(3);
+  expect(requests).toMatchObject([{ request: { beforeSubmitSeq: 0 } }, { request: { beforeSubmitSeq: 8 } }]);
+});
+
+test('the newest jobs alone come with a hint', async () => {
+  const { stderr } = await run(['jobs', '--limit', '1'], { ListJobs: () => ({ jobs: [wire.job(waiting)], more: true }) });
+  expect(stderr).toBe('The newest 1; `muster jobs --all` shows every one.\n');
+});
+
+test('no jobs is no error', async () => {
+  const none = { ListJobs: () => ({ jobs: [], more: false }) };
+  expect(await run(['jobs'], none)).toMatchObject({ exitCode: 0, stdout: '', stderr: expect.stringContaining('submit') });
+  expect(await run(['jobs', '--name', 'x'], none)).toMatchObject({ exitCode: 0, stderr: 'No such job.\n' });
+});
+
+test('an unknown state is refused with the known ones', async () => {
+  const { exitCode, stderr } = await run(['jobs', '--state', 'done'], list);
+  expect(exitCode).toBe(exitCodes.usage);
+  expect(stderr).toMatch(/no job is ever "done"; --state takes queued, .*succeeded/);
+});
+
+test('job shows everything about one', async () => {
+  const { stdout } = await run(['job', 'job_aaaaaaaaaaaa'], { GetJob: () => wire.job(running) });
+  const local = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/;
+  expect(stdout.replace(local, 'TIME')).toBe(
+    [
+      'llama  job_aaaaaaaaaaaa',
+      '',
+      'State      running',
+      'Submitted  TIME (1 min ago)',
+      'Needs      2 × 4 GPUs, H100',
+      'Command    torchrun train.py',
+      'Priority   50',
+      '',
+      'Attempt 1  running for 50 s',
+      'RANK  NODE    STATE    ENDED  OUTPUT  GPUS',
+      '   0  node-1  running                 GPU-a',
+      '   1  node-2  running                 GPU-b',
+      '',
+      'Next  muster logs job_aaaaaaaaaaaa -f',
+      '      muster stop job_aaaaaaaaaaaa',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('job says why a job waits and why one failed', async () => {
+  const { stdout: forWaiting } = await run(['job', waiting.id], { GetJob: () => wire.job(waiting) });
+  expect(forWaiting).toContain('Why        needs 8 GPUs on one node; 2 are free\n           wait for llama\n');
+  const { stdout: forFailed } = await run(['job', failed.id], { GetJob: () => wire.job(failed) });
+  expect(forFailed).toContain('State      failed 30 s ago (exit_code)\n');
+  expect(forFailed).toContain('Why        rank 0 on node-1 exited with code 3\n');
+});
+
+test('a job can be named by the newest one of its name, or as the latest', async () => {
+  const answers = { ...list, GetJob: () => wire.job(running) };
+  const { requests } = await run(['job', 'llama'], answers);
+  expect(requests).toMatchObject([
+    { method: 'ListJobs', request: { name: 'llama', limit: 1 } },
+    { method: 'GetJob', request: { jobId: running.id } },
+  ]);
+  expect((await run(['job', 'latest'], answers)).requests).toMatchObject([{ request: { name: '', limit: 1 } }, {}]);
+  expect((await run(['job', 'job_aaa'], answers)).requests).toMatchObject([{ request: { jobId: 'job_aaa' } }]);
+});
+
+test('a job that nobody knows is refused with a hint', async () => {
+  const none = { ListJobs: () => ({ jobs: [], more: false }) };
+  expect(await run(['job', 'nothing'], none)).toMatchObject({
+    exitCode: exitCodes.refused,
+    stdout: '',
+    stderr: 'muster: no job is called "nothing"\n`muster jobs` lists them.\n',
+  });
+  const unknown = () => {
+    throw new MusterError('not_found', 'there is no job job_xyz');
+  };
+  expect(await run(['job', 'job_xyz'], { GetJob: unknown })).toMatchObject({
+    exitCode: exitCodes.refused,
+    stderr: 'muster: there is no job job_xyz\n',
+  });
+});
+
+test('explain prints the answer, its facts and what to do', async () => {
+  const answers = {
+    ExplainJob: () => ({
+      job: wire.job(waiting),
+      summary: 'it waits for GPUs',
+      details: ['2 of 8 are free'],
+      nextSteps: ['muster stop job_aaaaaaaaaaaa'],
+    }),
+  };
+  const { stdout } = await run(['explain', waiting.id], answers);
+  expect(stdout).toBe(
+    `train  ${waiting.id}  queued\nit waits for GPUs\n\n  2 of 8 are free\n\nNext\n  muster stop job_aaaaaaaaaaaa\n`,
+  );
+});
+
+test('stop takes ids, names and arrays, and says what became of each', async () => {
+  const answers = {
+    ...list,
+    StopJobs: () => ({ jobs: [{ ...waiting, state: 'cancelled' as const }, { ...running, state: 'stopping' as const }].map(wire.job) }),
+  };
+  const { stdout, requests } = await run(['stop', 'job_bbbbbb', 'llama', 'arr_0123456789ab', '--reason', 'typo'], answers);
+  expect(stdout).toBe('job_bbbbbbbbbbbb  train is cancelled\njob_aaaaaaaaaaaa  llama is stopping\n');
+  expect(requests.at(-1)).toMatchObject({
+    request: { ids: ['job_bbbbbb', running.id, 'arr_0123456789ab'], reason: 'typo' },
+  });
+});
+
+test('stop without anything left to stop says so', async () => {
+  const { exitCode, stderr } = await run(['stop', 'arr_0123456789ab'], { StopJobs: () => ({ jobs: [] }) });
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: exitCodes.ok,
+    stderr: 'Nothing left to stop: all of these jobs have ended.\n',
+  });
+});
+
+test('requeue prints the id of the job that will run', async () => {
+  const answers = { RequeueJob: () => ({ jobId: 'job_dddddddddddd', newJob: true }) };
+  const { stdout, stderr, requests } = await run(['requeue', failed.id], answers);
+  expect(stdout).toBe('job_dddddddddddd\n');
+  expect(stderr).toContain('a new job');
+  expect(requests).toMatchObject([{ request: { jobId: failed.id, requestId: 'request-1' } }]);
+});

@@ -1,0 +1,132 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import { type ConnectionFlags, resolveEndpoint } from './connection.ts';
+import { type Environment, readEnvironment } from './environment.ts';
+import { CliError } from './errors.ts';
+import { temporaryDir } from './testing/testContext.ts';
+
+let home: string;
+beforeEach(() => {
+  home = temporaryDir();
+});
+
+function environment(variables: Readonly<Record<string, string>> = {}): Environment {
+  return readEnvironment({ HOME: home, ...variables }, 'muster', home);
+}
+
+/** What a coordinator leaves in its data directory. */
+function coordinatorRan(dataDir: string, addr: string, token: string): void {
+  mkdirSync(dataDir, { recursive: true });
+  writeFileSync(join(dataDir, 'admin.token'), `${token}\n`);
+  writeFileSync(join(dataDir, 'connection.json'), JSON.stringify({ addr, tokenFile: 'admin.token' }));
+}
+
+function refusalOf(flags: ConnectionFlags, variables: Readonly<Record<string, string>> = {}): CliError {
+  try {
+    resolveEndpoint(flags, environment(variables));
+  } catch (error) {
+    if (error instanceof CliError) return error;
+    throw error;
+  }
+  throw new Error('resolved');
+}
+
+test('the default is what the last up of this user left, at its place or noted elsewhere', () => {
+  coordinatorRan(join(home, '.local/share/muster'), '127.0.0.1:7070', 'default');
+  expect(resolveEndpoint({}, environment())).toEqual({ address: '127.0.0.1:7070', token: 'default' });
+
+  coordinatorRan(join(home, 'elsewhere'), '127.0.0.1:7071', 'elsewhere');
+  const { lastUpPath } = environment();
+  mkdirSync(dirname(lastUpPath), { recursive: true });
+  writeFileSync(lastUpPath, JSON.stringify({ dataDir: join(home, 'elsewhere') }));
+  expect(resolveEndpoint({}, environment())).toEqual({ address: '127.0.0.1:7071', token: 'elsewhere' });
+});
+
+test('a data directory can be named, the flag before the variable', () => {
+  coordinatorRan(join(home, 'a'), '127.0.0.1:1111', 'a');
+  coordinatorRan(join(home, 'b'), '127.0.0.1:2222', 'b');
+  expect(resolveEndpoint({}, environment({ MUSTER_DATA: 'a' })).token).toBe('a');
+  expect(resolveEndpoint({ data: 'b' }, environment({ MUSTER_DATA: 'a' })).token).toBe('b');
+});
+
+test('flags win over variables, variables over what up left', () => {
+  coordinatorRan(join(home, '.local/share/muster'), '127.0.0.1:7070', 'default');
+  const variables = { MUSTER_ADDR: '127.0.0.1:8080', MUSTER_TOKEN: 'variable' };
+  expect(resolveEndpoint({}, environment(variables))).toEqual({ address: '127.0.0.1:8080', token: 'variable' });
+  writeFileSync(join(home, 'token'), 'flag\n');
+  expect(resolveEndpoint({ addr: 'localhost:9090', tokenFile: 'token' }, environment(variables))).toEqual({
+    address: 'localhost:9090',
+    token: 'flag',
+  });
+  expect(resolveEndpoint({}, environment({ MUSTER_TOKEN: 'other' }))).toEqual({
+    address: '127.0.0.1:7070',
+    token: 'other',
+  });
+});
+
+test('the token of one coordinator is not sent to another', () => {
+  coordinatorRan(join(home, '.local/share/muster'), '127.0.0.1:7070', 'default');
+  expect(resolveEndpoint({ addr: '127.0.0.1:7070' }, environment()).token).toBe('default');
+  expect(refusalOf({ addr: '127.0.0.1:9999' })).toMatchObject({
+    message: 'no token for the coordinator at 127.0.0.1:9999',
+    exitCode: 2,
+  });
+});
+
+test.each(['example.org:7070', '10.0.0.1:7070', '[2001:db8::1]:7070', '127.0.0.1.example.org:80', '0.0.0.0:7070'])(
+  'no token goes to %s unencrypted',
+  (addr) => {
+    expect(refusalOf({ addr }, { MUSTER_TOKEN: 'secret' }).message).toContain(`will not send a token to ${addr}`);
+  },
+);
+
+test.each(['7070', 'localhost', '127.0.0.1:0', '127.0.0.1:70000', 'http://127.0.0.1:7070', ''])(
+  '"%s" is no address',
+  (addr) => {
+    expect(refusalOf({ addr }, { MUSTER_TOKEN: 'secret' })).toMatchObject({
+      message: expect.stringContaining('is no address'),
+      exitCode: 2,
+    });
+  },
+);
+
+test('without any coordinator the error says how to get one', () => {
+  expect(refusalOf({})).toMatchObject({
+    message: 'no coordinator is known on this machine',
+    exitCode: 3,
+    hints: ['Start one here with: muster up', expect.stringContaining('--addr')],
+  });
+  expect(refusalOf({ data: 'nowhere' }).message).toBe(`no coordinator has run with the data directory ${home}/nowhere`);
+});
+
+test('damaged and unreadable files are named', () => {
+  const dataDir = join(home, '.local/share/muster');
+  coordinatorRan(dataDir, '127.0.0.1:7070', 'x');
+  for (const damaged of ['', '{"addr": "127.0', '[]', '{"addr": 7070}', 'null']) {
+    writeFileSync(join(dataDir, 'connection.json'), damaged);
+    expect(refusalOf({}).message).toBe(`${dataDir}/connection.json is damaged`);
+  }
+  coordinatorRan(dataDir, '127.0.0.1:7070', 'two words');
+  expect(refusalOf({}).message).toBe(`${dataDir}/admin.token does not hold a token`);
+  coordinatorRan(dataDir, '127.0.0.1:7070', '');
+  expect(refusalOf({}).message).toBe(`${dataDir}/admin.token is empty`);
+  expect(refusalOf({ tokenFile: 'missing' }).message).toBe(`cannot read the token: ${home}/missing does not exist`);
+  expect(refusalOf({ tokenFile: '.' }).message).toBe(`cannot read the token from ${home}: it is a directory`);
+  writeFileSync(join(home, 'large'), Buffer.alloc(1_000_000, 'x'));
+  expect(refusalOf({ tokenFile: 'large' }).message).toContain('too large');
+});
+
+test('colours follow the conventions of terminals', () => {
+  expect(environment().colour).toBe('auto');
+  expect(environment({ NO_COLOR: '1', FORCE_COLOR: '1' }).colour).toBe('never');
+  expect(environment({ NO_COLOR: '' }).colour).toBe('auto');
+  expect(environment({ FORCE_COLOR: '1', TERM: 'dumb' }).colour).toBe('always');
+  expect(environment({ FORCE_COLOR: '0' }).colour).toBe('never');
+  expect(environment({ TERM: 'dumb' }).colour).toBe('never');
+});
+
+test('tokens are for this process alone', () => {
+  const { variables } = environment({ MUSTER_TOKEN: 'a', MUSTER_JOIN_TOKEN: 'b', WANDB: 'c' });
+  expect(variables).toEqual({ HOME: home, WANDB: 'c' });
+});

@@ -1,0 +1,175 @@
+/**
+ * A coordinator that answers what a test tells it to, over real gRPC on a free loopback port. It checks the token like
+ * the real one and remembers every request.
+ */
+import {
+  type sendUnaryData,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  status,
+} from '@grpc/grpc-js';
+import { MusterError } from '@muster/common/errors';
+import type { EventView, JobView, LogPiece, NodeView } from '@muster/common/views';
+import { eventToWire, jobToWire, nodeToWire } from '@muster/common/wire/codec';
+import { musterService } from '@muster/common/wire/service';
+import { toServiceError } from '@muster/common/wire/status';
+
+export const fakeToken = 'muster_admin_token_of_a_test';
+
+type Answer = (request: never) => unknown;
+/** Written one after the other, with back-pressure; a thrown MusterError ends the stream with it. */
+type StreamAnswer = (request: never, aborted: AbortSignal) => AsyncIterable<unknown>;
+
+/** Method name, such as `GetJob`, to its answer in wire messages. What is not given is not implemented. */
+export type Answers = Readonly<Record<string, Answer>> & {
+  readonly ReadLogs?: StreamAnswer;
+  readonly WatchEvents?: StreamAnswer;
+};
+
+export interface FakeCoordinator {
+  readonly address: string;
+  readonly requests: readonly { readonly method: string; readonly request: unknown }[];
+  /** Every connection is cut, as when the process is killed. */
+  kill(): void;
+}
+
+const streams = new Set(['ReadLogs', 'WatchEvents']);
+
+/** @param listen port 0: a free one */
+export async function startFakeCoordinator(answers: Answers, listen = '127.0.0.1:0'): Promise<FakeCoordinator> {
+  const server = new Server({ 'grpc.max_receive_message_length': 4 * 1024 * 1024 });
+  const requests: { method: string; request: unknown }[] = [];
+  const implementation = Object.fromEntries(
+    Object.keys(musterService).map((method) => {
+      const answer = (answers as Record<string, unknown>)[method];
+      const handler = streams.has(method)
+        ? streamHandler(answer as StreamAnswer | undefined, (request) => requests.push({ method, request }))
+        : unaryHandler(answer as Answer | undefined, (request) => requests.push({ method, request }));
+      return [method, handler];
+    }),
+  );
+  server.addService(musterService as unknown as ServiceDefinition, implementation);
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    );
+  });
+  return { address: `127.0.0.1:${port}`, requests, kill: () => server.forceShutdown() };
+}
+
+function unaryHandler(answer: Answer | undefined, record: (request: unknown) => void) {
+  return (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>): void => {
+    const respond = async () => {
+      requireToken(call);
+      record(call.request);
+      if (answer === undefined) throw new MusterError('internal', 'the test gave no answer to this call');
+      return answer(call.request as never);
+    };
+    respond().then(
+      (response) => callback(null, response),
+      (error: unknown) => callback(serviceError(error)),
+    );
+  };
+}
+
+function streamHandler(answer: StreamAnswer | undefined, record: (request: unknown) => void) {
+  return (call: ServerWritableStream<unknown, unknown>): void => {
+    const aborted = new AbortController();
+    call.on('cancelled', () => aborted.abort());
+    call.on('error', () => {});
+    const write = async () => {
+      requireToken(call);
+      record(call.request);
+      if (answer === undefined) throw new MusterError('internal', 'the test gave no answer to this stream');
+      for await (const message of answer(call.request as never, aborted.signal)) {
+        if (aborted.signal.aborted) return;
+        if (call.write(message)) continue;
+        await new Promise<void>((resolve) => {
+          call.once('drain', () => resolve());
+          aborted.signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+      }
+      call.end();
+    };
+    write().catch((error: unknown) => call.destroy(serviceError(error) as Error));
+  };
+}
+
+function requireToken(call: { metadata: { get(name: string): unknown[] } }): void {
+  const [given] = call.metadata.get('authorization');
+  if (given !== `Bearer ${fakeToken}`) throw new MusterError('unauthenticated', 'no or unknown token');
+}
+
+function serviceError(error: unknown) {
+  if (error instanceof MusterError) return { name: 'Error', message: error.message, ...toServiceError(error) };
+  return { code: status.INTERNAL, details: String(error) };
+}
+
+// ---- What tests put into answers. Every field has a default, so each one that a test sets matters.
+
+export const submittedAtMs = Date.UTC(2026, 0, 2, 3, 4, 5);
+
+export function aJob(given: Partial<JobView> = {}): JobView {
+  return {
+    id: 'job_0123456789ab',
+    name: 'train',
+    project: 'default',
+    state: 'queued',
+    spec: { name: 'train', command: ['python', 'train.py'], resources: { nodes: 1, gpus: 0 } },
+    submittedAtMs,
+    endedAtMs: null,
+    pending: null,
+    cause: null,
+    attempts: [],
+    array: null,
+    requeuedFrom: null,
+    submitSeq: 1,
+    ...given,
+  };
+}
+
+export function aNode(given: Partial<NodeView> = {}): NodeView {
+  return {
+    name: 'node-1',
+    state: 'online',
+    inventory: {
+      gpus: [],
+      cpus: 8,
+      memoryMb: 65_536,
+      addresses: ['127.0.0.1'],
+      labels: {},
+      drivers: ['process'],
+    },
+    agentVersion: '0.1.0',
+    joinedAtMs: submittedAtMs,
+    silentForMs: 100,
+    gpuUses: [],
+    cpusUsed: 0,
+    memoryUsedMb: 0,
+    ...given,
+  };
+}
+
+export function anEvent(seq: number, given: Partial<EventView> = {}): EventView {
+  const kind = given.kind ?? 'job.submitted';
+  const subject = given.subject ?? 'job_0123456789ab';
+  return {
+    seq,
+    id: `event-${seq}`,
+    kind,
+    subject,
+    subjectSeq: seq,
+    timeMs: submittedAtMs,
+    cloudEvent: { specversion: '1.0', id: `event-${seq}`, type: kind, subject, data: { name: 'train' } },
+    ...given,
+  };
+}
+
+export function logPiece(data: string | Uint8Array, given: Partial<LogPiece> = {}): LogPiece {
+  return { attempt: 1, nodeRank: 0, offset: 0, data: Buffer.from(data), complete: false, ...given };
+}
+
+export const wire = { job: jobToWire, node: nodeToWire, event: eventToWire };

@@ -1,0 +1,123 @@
+/** A CLI call inside the test's process: what it writes is kept, Ctrl-C is a method, time is the test's. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import type { Clock } from '@muster/common/clock';
+import { onTestFinished } from 'vitest';
+import type { Context } from '../context.ts';
+import { type Environment, readEnvironment } from '../environment.ts';
+import type { Io, Output } from '../io.ts';
+import { runCli } from '../program.ts';
+import { type Answers, type FakeCoordinator, fakeToken, startFakeCoordinator, submittedAtMs } from './fakeCoordinator.ts';
+
+export interface TestOptions {
+  readonly environment?: Partial<Environment>;
+  /** Terminal of this width; null or left out: none. */
+  readonly columns?: number | null;
+  readonly stdin?: string;
+  readonly nowMs?: number;
+}
+
+export interface TestCall {
+  readonly context: Context;
+  readonly home: string;
+  stdout(): string;
+  /** Without the escape sequences of colours and progress. */
+  stderr(): string;
+  stdoutBytes(): Buffer;
+  pressCtrlC(): void;
+}
+
+/** Variables of a fresh home directory, with one known coordinator. */
+export function newCall(address: string | null, options: TestOptions = {}): TestCall {
+  const home = temporaryDir();
+  const variables = {
+    HOME: home,
+    ...(address === null ? {} : { MUSTER_ADDR: address, MUSTER_TOKEN: fakeToken }),
+  };
+  const out: Buffer[] = [];
+  const err: Buffer[] = [];
+  const listeners = new Set<() => void>();
+  const io: Io = {
+    stdout: outputInto(out, options.columns ?? null),
+    stderr: outputInto(err, options.columns ?? null),
+    stdin: {
+      isTerminal: false,
+      async readAll(bytesMax) {
+        const bytes = Buffer.from(options.stdin ?? '');
+        return bytes.length > bytesMax ? null : bytes;
+      },
+    },
+    onStopRequest(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    supervisor: null,
+  };
+  const clock: Clock = {
+    wallMs: () => options.nowMs ?? submittedAtMs + 60_000,
+    monotonicMs: () => performance.now(),
+  };
+  let requests = 0;
+  const context: Context = {
+    io,
+    environment: { ...readEnvironment(variables, 'muster', home), ...options.environment },
+    clock,
+    newRequestId: () => `request-${(requests += 1)}`,
+  };
+  return {
+    context,
+    home,
+    stdout: () => Buffer.concat(out).toString(),
+    stderr: () => stripVTControlCharacters(Buffer.concat(err).toString()),
+    stdoutBytes: () => Buffer.concat(out),
+    pressCtrlC: () => listeners.forEach((listener) => listener()),
+  };
+}
+
+function outputInto(chunks: Buffer[], columns: number | null): Output {
+  return {
+    isTerminal: columns !== null,
+    columns: () => columns,
+    async write(data) {
+      chunks.push(Buffer.from(data));
+    },
+  };
+}
+
+export interface CliResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly requests: FakeCoordinator['requests'];
+}
+
+/** Runs one command against a coordinator that answers like this. */
+export async function run(argv: readonly string[], answers: Answers = {}, options: TestOptions = {}): Promise<CliResult> {
+  const coordinator = await fakeCoordinator(answers);
+  const call = newCall(coordinator.address, options);
+  const exitCode = await runCli(argv, call.context);
+  return { exitCode, stdout: call.stdout(), stderr: call.stderr(), requests: coordinator.requests };
+}
+
+export async function fakeCoordinator(answers: Answers, listen?: string): Promise<FakeCoordinator> {
+  const coordinator = await startFakeCoordinator(answers, listen);
+  onTestFinished(() => coordinator.kill());
+  return coordinator;
+}
+
+export function temporaryDir(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'muster-cli-'));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** Waits for a state, with a deadline. */
+export async function eventually(what: string, check: () => boolean, withinMs = 10_000): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  while (!check()) {
+    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -1,0 +1,115 @@
+/** Values for tests. Everything has a default, so every field that a test sets matters to it. */
+import type { JobId, NodeName } from '@muster/common/ids';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { JobSpec, JobSpecFile } from '@muster/common/spec/types';
+import type { Gpu, NodeInventory, TaskEnd } from '@muster/common/views';
+import type { Attempt, Job, Node, Task } from './model.ts';
+
+/** A moment in 2023; tests add to it. */
+export const someMs = 1_700_000_000_000;
+
+/** @param number of at most 12 digits; equal numbers give equal ids, and ids sort like their numbers */
+export function jobIdOf(number: number): JobId {
+  return `job_${String(number).padStart(12, '0')}` as JobId;
+}
+
+export function nodeNameOf(name: string): NodeName {
+  return name as NodeName;
+}
+
+/** A checked spec from what a user would write. */
+export function aSpec(file: Partial<JobSpecFile> = {}): JobSpec {
+  return decodeJobSpec(JSON.stringify({ name: 'train', command: ['true'], ...file }));
+}
+
+/** A job that was just submitted. */
+export function aJob(number: number, fields: Partial<Job> = {}): Job {
+  return {
+    id: jobIdOf(number),
+    submitSeq: number,
+    spec: aSpec(),
+    array: null,
+    requeuedFrom: null,
+    submittedAtMs: someMs + number,
+    state: { kind: 'queued', backoffMs: 0, lastCause: null },
+    lastAttempt: 0,
+    failures: 0,
+    failedStarts: 0,
+    ...fields,
+  };
+}
+
+export function aTask(nodeRank: number, fields: Partial<Task> = {}): Task {
+  return {
+    nodeRank,
+    node: nodeNameOf(`node-${nodeRank + 1}`),
+    gpuUuids: [],
+    cpus: 1,
+    memoryMb: 0,
+    state: 'assigned',
+    exit: null,
+    ...fields,
+  };
+}
+
+export function anAttempt(number: number, fields: Partial<Attempt> = {}): Attempt {
+  return {
+    number,
+    state: 'allocated',
+    tasks: [aTask(0)],
+    allocatedAtMs: someMs,
+    runningAtMs: null,
+    endedAtMs: null,
+    cause: null,
+    master: null,
+    ...fields,
+  };
+}
+
+export function anExit(fields: Partial<TaskEnd> = {}): TaskEnd {
+  return {
+    exitCode: 0,
+    signal: null,
+    oomKilled: false,
+    finishedAtMs: someMs,
+    statusLost: false,
+    startError: null,
+    logBytes: 0,
+    ...fields,
+  };
+}
+
+/** @param prefix makes the UUIDs of one node differ from another's */
+export function someGpus(prefix: string, count: number, fields: Partial<Gpu> = {}): readonly Gpu[] {
+  return Array.from({ length: count }, (_, index) => ({
+    uuid: `GPU-${prefix}-${index}`,
+    model: 'NVIDIA H100 80GB HBM3',
+    memoryMb: 81_559,
+    simulated: true,
+    ...fields,
+  }));
+}
+
+export function anInventory(fields: Partial<NodeInventory> = {}): NodeInventory {
+  return {
+    gpus: [],
+    cpus: 64,
+    memoryMb: 262_144,
+    addresses: ['127.0.0.1'],
+    labels: {},
+    drivers: ['process', 'docker'],
+    ...fields,
+  };
+}
+
+export function aNode(name: string, fields: Partial<Node> = {}): Node {
+  return {
+    name: nodeNameOf(name),
+    instanceId: `instance-of-${name}`,
+    bootId: `boot-of-${name}`,
+    agentVersion: '0.1.0',
+    inventory: anInventory({ gpus: someGpus(name, 2) }),
+    joinedAtMs: someMs,
+    ...fields,
+  };
+}

@@ -1,0 +1,443 @@
+/** What every store must do. Each implementation runs this suite in its own test file. */
+import type { ArrayId, JobId } from '@muster/common/ids';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Job, JobState, StoredEvent } from '../model.ts';
+import { aJob, aNode, anAttempt, anExit, aSpec, aTask, jobIdOf, someMs } from '../modelFixture.ts';
+import {
+  type Batch,
+  type Credential,
+  emptyBatch,
+  type JobQuery,
+  type Store,
+  type SubmitRequestRecord,
+} from './store.ts';
+
+export interface StoreUnderTest {
+  readonly store: Store;
+  /** Closes the store and opens what it kept. */
+  reopen(): Promise<Store>;
+}
+
+/** @param open opens an empty store; closing and cleaning up is the caller's */
+export function describeStore(name: string, open: () => Promise<StoreUnderTest>): void {
+  describe(`${name} as a store`, () => {
+    let opened: StoreUnderTest;
+    let store: Store;
+    beforeEach(async () => {
+      opened = await open();
+      store = opened.store;
+    });
+
+    const commit = (batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
+
+    describe('keeps', () => {
+      it('nothing at first, except the id of its cluster', async () => {
+        const snapshot = await store.load();
+
+        expect(snapshot).toMatchObject({
+          activeJobs: [],
+          nodes: [],
+          credentials: [],
+          lastSubmitSeq: 0,
+          lastEventSeq: 0,
+        });
+        expect(snapshot.outcomes.size + snapshot.subjectSeqs.size).toBe(0);
+        expect((await (await opened.reopen()).load()).clusterId).toBe(snapshot.clusterId);
+      });
+
+      it.each(everyState.map((state) => [state.kind, state] as const))(
+        'a job that is %s',
+        async (_kind, state) => {
+          const job = aJob(1, { ...withEverything, state, lastAttempt: 2 });
+          await commit({ newJobs: [job], attempts: [endedAttempt(job.id), ...attemptsOf(job)] });
+
+          const record = await (await opened.reopen()).readJob(job.id);
+
+          expect(record?.job).toEqual(job);
+          expect(record?.attempts.map((attempt) => attempt.number)).toEqual(
+            'attempt' in state ? [1, 2] : [1],
+          );
+        },
+      );
+
+      it('active jobs in order of submission with their attempts, and of ended ones the outcome', async () => {
+        const jobs = everyState.map((state, index) => aJob(index + 1, { state, lastAttempt: 2 }));
+        await commit({ newJobs: jobs, attempts: jobs.flatMap(attemptsOf) });
+
+        const snapshot = await (await opened.reopen()).load();
+
+        expect(snapshot.activeJobs).toEqual(jobs.slice(0, 4));
+        expect(snapshot.outcomes).toEqual(
+          new Map([
+            [jobIdOf(5), 'succeeded'],
+            [jobIdOf(6), 'failed'],
+            [jobIdOf(7), 'cancelled'],
+          ]),
+        );
+        expect(snapshot.lastSubmitSeq).toBe(7);
+      });
+
+      it('changes of jobs and attempts', async () => {
+        const queued = aJob(1);
+        await commit({ newJobs: [queued] });
+        const starting = started(queued, 1);
+        await commit({ jobs: [starting], attempts: attemptsOf(starting) });
+        const cause = {
+          kind: 'exit_code',
+          message: 'rank 0 exited with code 1',
+          nodeRank: 0,
+          node: 'node-1',
+        } as const;
+        const failed: Job = { ...starting, state: { kind: 'failed', endedAtMs: someMs, cause } };
+        const ended = anAttempt(1, { state: 'ended', endedAtMs: someMs, cause });
+        await commit({ jobs: [failed], attempts: [{ jobId: queued.id, attempt: ended }] });
+
+        expect(await (await opened.reopen()).readJob(queued.id)).toEqual({ job: failed, attempts: [ended] });
+      });
+
+      it('what a job was submitted with, whatever a change says', async () => {
+        const job = aJob(1);
+        await commit({ newJobs: [job] });
+        await commit({ jobs: [{ ...job, failures: 1, spec: aSpec({ name: 'other' }), submittedAtMs: 0 }] });
+
+        expect((await store.readJob(job.id))?.job).toEqual({ ...job, failures: 1 });
+      });
+
+      it('nodes, the newest word of each', async () => {
+        await commit({ nodes: [aNode('node-2'), aNode('node-1')] });
+        await commit({ nodes: [aNode('node-2', { bootId: 'another boot' })] });
+
+        const { nodes } = await (await opened.reopen()).load();
+
+        expect(nodes).toEqual([aNode('node-1'), aNode('node-2', { bootId: 'another boot' })]);
+      });
+
+      it('submit requests', async () => {
+        const request: SubmitRequestRecord = {
+          requestId: 'request-1',
+          digest: 'abc',
+          jobIds: [jobIdOf(1), jobIdOf(2)],
+          arrayId: 'arr_000000000001',
+          createdAtMs: someMs,
+        };
+        await commit({ requests: [request] });
+
+        const reopened = await opened.reopen();
+
+        expect(await reopened.readRequest('request-1')).toEqual(request);
+        expect(await reopened.readRequest('request-2')).toBeNull();
+      });
+
+      it('credentials, which can be used up and replaced', async () => {
+        const admin = aCredential('admin');
+        const join = aCredential('join', { kind: 'join', subject: 'node-1', expiresAtMs: someMs });
+        await commit({ credentials: [admin, join] });
+        const used = { ...join, usedFor: 'hash of the agent' };
+        const renewed = { ...admin, secretHash: 'hash of another secret' };
+        await commit({ credentials: [used, renewed] });
+
+        const { credentials } = await (await opened.reopen()).load();
+
+        expect(new Map(credentials.map((each) => [each.id, each]))).toEqual(
+          new Map([
+            ['admin', renewed],
+            ['join', used],
+          ]),
+        );
+      });
+
+      it('where the numbering of jobs and events goes on', async () => {
+        const active = aJob(7);
+        const over = aJob(8, { state: { kind: 'succeeded', endedAtMs: someMs } });
+        await commit({
+          newJobs: [active, over],
+          nodes: [aNode('node-1')],
+          events: [
+            anEvent(1, active.id, 1),
+            anEvent(2, 'node-1', 1),
+            anEvent(3, over.id, 1),
+            anEvent(4, active.id, 2),
+          ],
+        });
+
+        const snapshot = await (await opened.reopen()).load();
+
+        expect(snapshot).toMatchObject({ lastSubmitSeq: 8, lastEventSeq: 4 });
+        expect(snapshot.subjectSeqs).toEqual(
+          new Map<string, number>([
+            [active.id, 2],
+            ['node-1', 1],
+          ]),
+        );
+      });
+
+      it('small values by name', async () => {
+        expect(await store.readMeta('cursor')).toBeNull();
+        await store.writeMeta('cursor', '1');
+        await store.writeMeta('cursor', '2');
+        await store.writeMeta('other', 'x');
+
+        expect(await (await opened.reopen()).readMeta('cursor')).toBe('2');
+      });
+
+      it('text of every script, and numbers as large as a program may hold exactly', async () => {
+        const job = aJob(1, { spec: aSpec({ env: { GREETING: 'Grüße, 世界 🚀 \u0000 "quoted"' } }) });
+        const data = { text: "it's; drop table jobs --", bytes: Number.MAX_SAFE_INTEGER };
+        const event = { ...anEvent(1, job.id, 1), seq: Number.MAX_SAFE_INTEGER, data };
+        await commit({ newJobs: [job], events: [event] });
+
+        const reopened = await opened.reopen();
+
+        expect((await reopened.readJob(job.id))?.job).toEqual(job);
+        expect(await reopened.readEvents(0, 1, null)).toEqual([event]);
+      });
+    });
+
+    describe('refuses', () => {
+      const cause = { kind: 'cancelled', message: 'stopped', nodeRank: null, node: null } as const;
+      const active = started(aJob(1), 2);
+      const over = aJob(2, { state: { kind: 'cancelled', endedAtMs: someMs, cause }, lastAttempt: 1 });
+      const request: SubmitRequestRecord = {
+        requestId: 'request-1',
+        digest: 'abc',
+        jobIds: [active.id],
+        arrayId: null,
+        createdAtMs: someMs,
+      };
+      beforeEach(() =>
+        commit({
+          newJobs: [active, over],
+          attempts: [...attemptsOf(active), endedAttempt(active.id)],
+          requests: [request],
+          credentials: [aCredential('admin')],
+          events: [anEvent(1, active.id, 1)],
+        }),
+      );
+
+      const refused: readonly (readonly [what: string, batch: Partial<Batch>])[] = [
+        ['a change of a job that has ended', { jobs: [{ ...over, failures: 1 }] }],
+        ['a job that has ended to come back', { jobs: [{ ...over, state: aJob(2).state }] }],
+        ['an attempt number that goes back', { jobs: [started(active, 1)] }],
+        ['a change of a job that was never submitted', { jobs: [aJob(3)] }],
+        ['a job id a second time', { newJobs: [aJob(3, { id: over.id })] }],
+        ['a job id twice at once', { newJobs: [aJob(3), aJob(4, { id: jobIdOf(3) })] }],
+        ['a submission number a second time', { newJobs: [aJob(3, { submitSeq: 1 })] }],
+        [
+          'a change of an attempt that has ended',
+          { attempts: [{ jobId: active.id, attempt: anAttempt(1) }] },
+        ],
+        [
+          'an attempt of a job that does not exist',
+          { attempts: [{ jobId: jobIdOf(3), attempt: anAttempt(1) }] },
+        ],
+        ['a request id a second time', { requests: [{ ...request, digest: 'def' }] }],
+        [
+          'a secret of two credentials',
+          { credentials: [{ ...aCredential('other'), secretHash: 'hash of admin' }] },
+        ],
+        ['an event number a second time', { events: [{ ...anEvent(2, over.id, 1), seq: 1 }] }],
+        ["a number of a subject's event a second time", { events: [anEvent(2, active.id, 1)] }],
+      ];
+
+      it.each(refused)('%s, and with it the whole batch', async (_what, batch) => {
+        const before = await everythingIn(store);
+        const innocent: Batch = {
+          ...emptyBatch,
+          newJobs: [aJob(90)],
+          attempts: [{ jobId: jobIdOf(90), attempt: anAttempt(1) }],
+          nodes: [aNode('node-9')],
+          requests: [{ ...request, requestId: 'request-9' }],
+          credentials: [aCredential('innocent')],
+          events: [anEvent(90, 'node-9', 1)],
+        };
+        const together: Batch = {
+          newJobs: [...innocent.newJobs, ...(batch.newJobs ?? [])],
+          jobs: batch.jobs ?? [],
+          attempts: [...innocent.attempts, ...(batch.attempts ?? [])],
+          nodes: innocent.nodes,
+          requests: [...innocent.requests, ...(batch.requests ?? [])],
+          credentials: [...innocent.credentials, ...(batch.credentials ?? [])],
+          events: [...(batch.events ?? []), ...innocent.events],
+        };
+
+        await expect(store.commit(together)).rejects.toMatchObject({ name: 'StoreError', kind: 'conflict' });
+
+        expect(await everythingIn(store)).toEqual(before);
+        // Nothing of it is in the way either.
+        await store.commit(innocent);
+        expect((await store.readJob(jobIdOf(90)))?.attempts).toEqual([anAttempt(1)]);
+      });
+    });
+
+    describe('finds', () => {
+      const arrayId = 'arr_000000000001' as ArrayId;
+      const query: JobQuery = { states: [], arrayId: null, name: null, limit: 100, beforeSubmitSeq: null };
+      const list = async (fields: Partial<JobQuery>) =>
+        (await store.listJobs({ ...query, ...fields })).map(({ job }) => job.submitSeq);
+      const jobs = [
+        aJob(1, { spec: aSpec({ name: 'first' }) }),
+        aJob(2, { array: { id: arrayId, index: 0, size: 2 } }),
+        aJob(3, {
+          array: { id: arrayId, index: 1, size: 2 },
+          state: { kind: 'succeeded', endedAtMs: someMs },
+        }),
+        started(aJob(4), 1),
+        aJob(5, { id: 'job_zzzzzzzzzzzz' as JobId, state: { kind: 'succeeded', endedAtMs: someMs } }),
+      ];
+      const events = [
+        anEvent(1, jobIdOf(1), 1),
+        anEvent(2, jobIdOf(2), 1),
+        anEvent(3, jobIdOf(1), 2),
+        anEvent(4, 'node-1', 1),
+        anEvent(5, jobIdOf(1), 3),
+      ];
+      beforeEach(() => commit({ newJobs: jobs, attempts: jobs.flatMap(attemptsOf), events }));
+
+      it('jobs, the newest first, each with its newest attempt', async () => {
+        const records = await store.listJobs(query);
+
+        expect(records.map(({ job }) => job)).toEqual(jobs.toReversed());
+        expect(records.map(({ attempts }) => attempts.length)).toEqual([0, 1, 0, 0, 0]);
+      });
+
+      it('jobs by state, array and name', async () => {
+        expect(await list({ states: ['succeeded'] })).toEqual([5, 3]);
+        expect(await list({ states: ['queued', 'starting'] })).toEqual([4, 2, 1]);
+        expect(await list({ states: ['failed'] })).toEqual([]);
+        expect(await list({ arrayId })).toEqual([3, 2]);
+        expect(await list({ arrayId, states: ['queued'] })).toEqual([2]);
+        expect(await list({ name: 'first' })).toEqual([1]);
+      });
+
+      it('jobs a page at a time', async () => {
+        expect(await list({ limit: 2 })).toEqual([5, 4]);
+        expect(await list({ limit: 2, beforeSubmitSeq: 4 })).toEqual([3, 2]);
+        expect(await list({ limit: 2, beforeSubmitSeq: 2 })).toEqual([1]);
+        expect(await list({ limit: 2, beforeSubmitSeq: 1 })).toEqual([]);
+      });
+
+      it('job ids by how they begin', async () => {
+        expect(await store.findJobIds('job_zz', 10)).toEqual(['job_zzzzzzzzzzzz']);
+        expect(await store.findJobIds('job_0', 3)).toEqual([jobIdOf(1), jobIdOf(2), jobIdOf(3)]);
+        expect(await store.findJobIds(jobIdOf(4), 10)).toEqual([jobIdOf(4)]);
+        expect(await store.findJobIds('job_x', 10)).toEqual([]);
+        // A search for text, not for a pattern.
+        expect(await store.findJobIds('job%', 10)).toEqual([]);
+      });
+
+      it('no job that is not there', async () => {
+        expect(await store.readJob(jobIdOf(99))).toBeNull();
+      });
+
+      it('events after a position, of all subjects or of one', async () => {
+        const seqs = async (since: number, limit: number, subject: string | null) =>
+          (await store.readEvents(since, limit, subject)).map((event) => event.seq);
+
+        expect(await store.readEvents(0, 100, null)).toEqual(events);
+        expect(await seqs(2, 2, null)).toEqual([3, 4]);
+        expect(await seqs(5, 100, null)).toEqual([]);
+        expect(await seqs(0, 100, jobIdOf(1))).toEqual([1, 3, 5]);
+        expect(await seqs(1, 1, jobIdOf(1))).toEqual([3]);
+        expect(await seqs(0, 100, 'node-1')).toEqual([4]);
+        expect(await seqs(0, 100, 'node-2')).toEqual([]);
+      });
+    });
+  });
+}
+
+const someCause = { kind: 'node_lost', message: 'node-1 is gone', nodeRank: 0, node: 'node-1' } as const;
+
+const runningAttempt = anAttempt(2, {
+  state: 'running',
+  tasks: [
+    aTask(0, { state: 'running', gpuUuids: ['GPU-a', 'GPU-b'], cpus: 1.5, memoryMb: 1_024 }),
+    aTask(1, { state: 'ended', exit: anExit({ signal: 'SIGKILL', exitCode: null, startError: someCause }) }),
+  ],
+  runningAtMs: someMs,
+  master: { addr: '127.0.0.1', port: 29_500 },
+});
+
+/** Active ones first. */
+const everyState: readonly JobState[] = [
+  { kind: 'queued', backoffMs: 2_000, lastCause: someCause },
+  { kind: 'starting', attempt: anAttempt(2) },
+  { kind: 'running', attempt: runningAttempt },
+  {
+    kind: 'stopping',
+    attempt: runningAttempt,
+    outcome: { next: 'queued', cause: someCause, backoffMs: 4_000, charge: 'failure' },
+  },
+  { kind: 'succeeded', endedAtMs: someMs },
+  { kind: 'failed', endedAtMs: someMs, cause: someCause },
+  { kind: 'cancelled', endedAtMs: someMs, cause: someCause },
+];
+
+const withEverything: Partial<Job> = {
+  spec: aSpec({
+    image: 'registry.example/train:1',
+    args: ['--epochs', '3'],
+    env: { A: '1' },
+    resources: { nodes: 2, gpus: 4, gpu_type: ['H100'], cpus: 0.5, memory_mb: 1_024 },
+    volumes: ['/data:/data:ro'],
+    max_runtime: '24h',
+    retry: { max_attempts: 3, on: ['node_lost'] },
+    checkpoint: { dir: '/checkpoints', keep_last: 3 },
+    after: [jobIdOf(77)],
+    labels: { team: 'a' },
+  }),
+  array: { id: 'arr_000000000001' as ArrayId, index: 3, size: 8 },
+  requeuedFrom: jobIdOf(78),
+  failures: 1,
+  failedStarts: 2,
+};
+
+/** The attempt that an active job's state holds, as a batch stores it. */
+function attemptsOf(job: Job): Batch['attempts'] {
+  return 'attempt' in job.state ? [{ jobId: job.id, attempt: job.state.attempt }] : [];
+}
+
+function endedAttempt(jobId: JobId): Batch['attempts'][number] {
+  return { jobId, attempt: anAttempt(1, { state: 'ended', endedAtMs: someMs, cause: someCause }) };
+}
+
+function started(job: Job, number: number): Job {
+  return { ...job, lastAttempt: number, state: { kind: 'starting', attempt: anAttempt(number) } };
+}
+
+function aCredential(id: string, fields: Partial<Credential> = {}): Credential {
+  const secretHash = `hash of ${id}`;
+  return {
+    id,
+    kind: 'admin',
+    subject: id,
+    secretHash,
+    createdAtMs: someMs,
+    expiresAtMs: null,
+    usedFor: null,
+    ...fields,
+  };
+}
+
+function anEvent(seq: number, subject: string, subjectSeq: number): StoredEvent {
+  return {
+    seq,
+    id: `cluster-${seq}`,
+    kind: 'job.submitted',
+    subject,
+    subjectSeq,
+    timeMs: someMs + seq,
+    data: { seq },
+  };
+}
+
+/** All that its readers show, to find out whether anything changed. */
+async function everythingIn(store: Store): Promise<unknown> {
+  const all = { states: [], arrayId: null, name: null, limit: 1_000, beforeSubmitSeq: null };
+  const listed = await store.listJobs(all);
+  return {
+    snapshot: await store.load(),
+    jobs: await Promise.all(listed.map(({ job }) => store.readJob(job.id))),
+    events: await store.readEvents(0, 1_000, null),
+    requests: await Promise.all(['request-1', 'request-9'].map((id) => store.readRequest(id))),
+  };
+}

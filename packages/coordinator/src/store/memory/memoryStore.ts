@@ -1,0 +1,206 @@
+/**
+ * A store in memory, for unit tests and simulation. What a disk would hold is a `Memory`; it outlives the stores opened on
+ * it, so that a simulated coordinator can be killed and started again. The contract suite holds this one to what the
+ * real stores do.
+ */
+import type { JobId } from '@muster/common/ids';
+import { isTerminal, type TerminalJobState } from '@muster/common/states';
+import { type Attempt, currentAttempt, type Job, type Node, type StoredEvent } from '../../model.ts';
+import {
+  type Batch,
+  type Credential,
+  type JobQuery,
+  type JobRecord,
+  type Snapshot,
+  type Store,
+  StoreError,
+  type SubmitRequestRecord,
+} from '../store.ts';
+
+export class Memory {
+  readonly clusterId: string;
+  readonly jobs = new Map<JobId, Job>();
+  readonly jobsBySubmitSeq = new Map<number, JobId>();
+  /** Per job, by attempt number. */
+  readonly attempts = new Map<JobId, ReadonlyMap<number, Attempt>>();
+  readonly nodes = new Map<string, Node>();
+  readonly requests = new Map<string, SubmitRequestRecord>();
+  readonly credentials = new Map<string, Credential>();
+  /** In order of their sequence numbers, which is the order of their insertion. */
+  readonly events = new Map<number, StoredEvent>();
+  readonly subjectSeqs = new Map<string, number>();
+  readonly meta = new Map<string, string>();
+
+  constructor(clusterId: string) {
+    this.clusterId = clusterId;
+  }
+}
+
+export class MemoryStore implements Store {
+  private readonly memory: Memory;
+
+  constructor(memory: Memory) {
+    this.memory = memory;
+  }
+
+  async load(): Promise<Snapshot> {
+    const { clusterId, nodes, credentials, jobsBySubmitSeq, events, subjectSeqs } = this.memory;
+    const jobs = this.jobsInOrder();
+    const activeJobs = jobs.filter((job) => !isTerminal(job.state.kind));
+    const speaking = new Set<string>([...activeJobs.map((job) => job.id), ...nodes.keys()]);
+    return {
+      clusterId,
+      activeJobs,
+      outcomes: new Map(jobs.flatMap((job) => outcomeOf(job))),
+      nodes: sortedBy([...nodes.values()], (node) => node.name),
+      credentials: sortedBy([...credentials.values()], (credential) => credential.id),
+      lastSubmitSeq: Math.max(0, ...jobsBySubmitSeq.keys()),
+      lastEventSeq: [...events.keys()].at(-1) ?? 0,
+      subjectSeqs: new Map([...subjectSeqs].filter(([subject]) => speaking.has(subject))),
+    };
+  }
+
+  async commit(batch: Batch): Promise<void> {
+    const writer = new Writer();
+    try {
+      this.write(batch, writer);
+    } catch (error) {
+      writer.undo();
+      throw error;
+    }
+  }
+
+  private write(batch: Batch, writer: Writer): void {
+    const { jobs, jobsBySubmitSeq, attempts, nodes, requests, credentials, events, subjectSeqs } =
+      this.memory;
+    for (const job of batch.newJobs) {
+      writer.insert(jobs, job.id, job);
+      writer.insert(jobsBySubmitSeq, job.submitSeq, job.id);
+    }
+    for (const job of batch.jobs) {
+      const known = jobs.get(job.id);
+      const mayChange =
+        known !== undefined && !isTerminal(known.state.kind) && known.lastAttempt <= job.lastAttempt;
+      if (!mayChange) throw conflict(job.id);
+      const { spec, submitSeq, submittedAtMs } = known;
+      writer.put(jobs, job.id, { ...job, spec, submitSeq, submittedAtMs });
+    }
+    for (const { jobId, attempt } of batch.attempts) {
+      const known = attempts.get(jobId);
+      if (!jobs.has(jobId) || known?.get(attempt.number)?.state === 'ended') throw conflict(jobId);
+      writer.put(attempts, jobId, new Map([...(known ?? []), [attempt.number, attempt]]));
+    }
+    for (const node of batch.nodes) writer.put(nodes, node.name, node);
+    for (const request of batch.requests) writer.insert(requests, request.requestId, request);
+    for (const credential of batch.credentials) {
+      const { id, secretHash } = credential;
+      const isShared = [...credentials.values()].some(
+        (each) => each.id !== id && each.secretHash === secretHash,
+      );
+      if (isShared) throw conflict(id);
+      writer.put(credentials, id, credential);
+    }
+    for (const event of batch.events) {
+      if (event.subjectSeq <= (subjectSeqs.get(event.subject) ?? 0)) throw conflict(event.id);
+      writer.insert(events, event.seq, event);
+      writer.put(subjectSeqs, event.subject, event.subjectSeq);
+    }
+  }
+
+  async readJob(id: JobId): Promise<JobRecord | null> {
+    const job = this.memory.jobs.get(id);
+    if (job === undefined) return null;
+    const attempts = sortedBy(
+      [...(this.memory.attempts.get(id)?.values() ?? [])],
+      (attempt) => attempt.number,
+    );
+    return { job: this.withAttempt(job), attempts };
+  }
+
+  async listJobs(query: JobQuery): Promise<readonly JobRecord[]> {
+    return this.jobsInOrder()
+      .reverse()
+      .filter((job) => query.states.length === 0 || query.states.includes(job.state.kind))
+      .filter((job) => query.arrayId === null || job.array?.id === query.arrayId)
+      .filter((job) => query.name === null || job.spec.name === query.name)
+      .filter((job) => query.beforeSubmitSeq === null || job.submitSeq < query.beforeSubmitSeq)
+      .slice(0, query.limit)
+      .map((job) => {
+        const newest = this.memory.attempts.get(job.id)?.get(job.lastAttempt);
+        return { job, attempts: newest === undefined ? [] : [newest] };
+      });
+  }
+
+  async findJobIds(prefix: string, limit: number): Promise<readonly JobId[]> {
+    const ids = [...this.memory.jobs.keys()].filter((id) => id.startsWith(prefix));
+    return sortedBy(ids, (id) => id).slice(0, limit);
+  }
+
+  async readRequest(requestId: string): Promise<SubmitRequestRecord | null> {
+    return this.memory.requests.get(requestId) ?? null;
+  }
+
+  async readEvents(sinceSeq: number, limit: number, subject: string | null): Promise<readonly StoredEvent[]> {
+    return [...this.memory.events.values()]
+      .filter((event) => event.seq > sinceSeq && (subject === null || event.subject === subject))
+      .slice(0, limit);
+  }
+
+  async readMeta(name: string): Promise<string | null> {
+    return this.memory.meta.get(name) ?? null;
+  }
+
+  async writeMeta(name: string, value: string): Promise<void> {
+    this.memory.meta.set(name, value);
+  }
+
+  async close(): Promise<void> {}
+
+  private jobsInOrder(): Job[] {
+    return sortedBy([...this.memory.jobs.values()], (job) => job.submitSeq).map((job) =>
+      this.withAttempt(job),
+    );
+  }
+
+  /** An attempt is stored once, beside its job: a batch that forgets it is found out here as it would be on disk. */
+  private withAttempt(job: Job): Job {
+    if (currentAttempt(job) === null) return job;
+    const attempt = this.memory.attempts.get(job.id)?.get(job.lastAttempt);
+    if (attempt === undefined)
+      throw new StoreError('damaged', `${job.id} has no attempt ${job.lastAttempt} in the store`);
+    return { ...job, state: { ...job.state, attempt } as Job['state'] };
+  }
+}
+
+/** Changes maps, and back again. */
+class Writer {
+  private readonly undoes: (() => void)[] = [];
+
+  put<K, V>(map: Map<K, V>, key: K, value: V): void {
+    const before = map.get(key);
+    this.undoes.push(() => (before === undefined ? map.delete(key) : map.set(key, before)));
+    map.set(key, value);
+  }
+
+  insert<K, V>(map: Map<K, V>, key: K, value: V): void {
+    if (map.has(key)) throw conflict(String(key));
+    this.put(map, key, value);
+  }
+
+  undo(): void {
+    for (const each of this.undoes.reverse()) each();
+  }
+}
+
+function conflict(what: string): StoreError {
+  return new StoreError('conflict', `the store refused to change ${what}`);
+}
+
+function outcomeOf(job: Job): readonly (readonly [JobId, TerminalJobState])[] {
+  const { kind } = job.state;
+  return isTerminal(kind) ? [[job.id, kind]] : [];
+}
+
+function sortedBy<T>(values: T[], key: (value: T) => string | number): T[] {
+  return values.sort((a, b) => (key(a) < key(b) ? -1 : 1));
+}

@@ -1,0 +1,420 @@
+/**
+ * A whole Muster on this machine, of real processes: one coordinator, N agents with simulated GPUs, their guards. Each can
+ * be killed and started again by the test. At the end of the test file everything is stopped the polite way, and the file
+ * fails if anything is left behind, ended unasked, or complained of itself.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import type { JobSpecFile } from '@muster/common/spec/types';
+import { isTerminal, type JobStateKind } from '@muster/common/states';
+import type { EventView, JobView } from '@muster/common/views';
+import { connectMuster, type MusterApi } from '@muster/common/wire/client';
+import { afterAll, afterEach, beforeEach } from 'vitest';
+import { commandOf, processesNaming } from '../../scripts/processes.mjs';
+import { type CommandResult, Daemon, runMuster } from './daemon.ts';
+import { dockerAnswers, dockerSocketPath, tempDir, waitFor } from './services.ts';
+
+export interface ClusterOptions {
+  /** Default 1. */
+  readonly nodes?: number;
+  /** Simulated, per node. Default 2. */
+  readonly gpus?: number;
+  /** Offered per node, whatever the machine has. Default 8. */
+  readonly cpus?: number;
+  /** Default: a temporary folder. */
+  readonly dataDir?: string;
+  /** More flags of `muster coordinator`. */
+  readonly coordinatorFlags?: readonly string[];
+  /** Lines of daemon logs that this file provokes; every other complaint about an own mistake fails it. */
+  readonly expectedComplaints?: RegExp;
+}
+
+export type Spec = JobSpecFile;
+
+/** Far longer than what is waited for ever takes, so that only a hang is called one. */
+const stateTimeoutMs = 30_000;
+const heartbeat = '1s';
+const lease = '6s';
+
+const open: Cluster[] = [];
+
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const cluster = new Cluster(options, await portOutsideTheEphemeralRange());
+  open.push(cluster);
+  await cluster.start();
+  return cluster;
+}
+
+beforeEach(() => {
+  for (const cluster of open) cluster.markLogs();
+});
+afterEach(({ task }) => {
+  if (task.result?.state !== 'fail') return;
+  for (const cluster of open) process.stderr.write(cluster.logsSinceMark());
+});
+afterAll(async () => {
+  const problems: string[] = [];
+  for (const cluster of open.splice(0)) problems.push(...(await cluster.close()));
+  if (problems.length > 0) throw new Error(`the cluster was not left clean:\n${problems.join('\n')}`);
+});
+
+export class Cluster {
+  readonly dataDir: string;
+  /** Agents keep theirs here, one folder each. */
+  readonly agentsDir: string;
+  readonly coordinator: Daemon;
+  readonly agents: Daemon[] = [];
+  private readonly options: ClusterOptions;
+  private readonly workDir: string;
+  private readonly environment: NodeJS.ProcessEnv;
+  private readonly logMarks = new Map<Daemon, number>();
+  private client: { readonly api: MusterApi; readonly pid: number } | null = null;
+
+  constructor(options: ClusterOptions, port: number) {
+    this.options = options;
+    this.workDir = tempDir('cluster').path;
+    this.dataDir = options.dataDir ?? join(this.workDir, 'data');
+    this.agentsDir = join(this.workDir, 'agents');
+    mkdirSync(this.agentsDir);
+    // Nothing of whoever runs the tests: neither another Muster of theirs nor their settings may decide a test.
+    this.environment = { PATH: process.env.PATH, HOME: this.workDir, TMPDIR: process.env.TMPDIR };
+    const flags = ['--listen', `127.0.0.1:${port}`, '--heartbeat', heartbeat, '--lease', lease];
+    this.coordinator = this.daemon('coordinator', () => [
+      'coordinator',
+      '--data',
+      this.dataDir,
+      ...flags,
+      ...(options.coordinatorFlags ?? []),
+    ]);
+    for (let index = 0; index < (options.nodes ?? 1); index += 1) this.agents.push(this.newAgent(`node-${index + 1}`));
+  }
+
+  async start(): Promise<void> {
+    await this.coordinator.start();
+    await Promise.all(this.agents.map((agent) => agent.start()));
+    await this.untilOnline();
+  }
+
+  private daemon(title: string, args: () => readonly string[], env: () => Promise<NodeJS.ProcessEnv> = async () => ({})) {
+    const logPath = join(this.workDir, `${title}.log`);
+    return new Daemon({ title, args, env: async () => ({ ...this.environment, ...(await env()) }), logPath });
+  }
+
+  /** An agent of this cluster that has not been started. */
+  newAgent(name: string, { folder = name, joinToken }: { folder?: string; joinToken?: string } = {}): Daemon {
+    const { gpus = 2, cpus = 8 } = this.options;
+    const dataDir = join(this.agentsDir, folder);
+    let token = joinToken ?? null;
+    return this.daemon(
+      folder,
+      () => {
+        const place = ['--data', dataDir, '--name', name, '--coordinator', this.address];
+        return ['agent', ...place, '--gpus', String(gpus), '--cpus', String(cpus)];
+      },
+      async () => {
+        token ??= (await this.api.createJoinToken(name)).token;
+        return { MUSTER_JOIN_TOKEN: token };
+      },
+    );
+  }
+
+  agent(index: number): Daemon {
+    const agent = this.agents[index];
+    if (agent === undefined) throw new Error(`this cluster has no agent ${index}`);
+    return agent;
+  }
+
+  /** `host:port`; the same after a restart of the coordinator. */
+  get address(): string {
+    if (this.coordinator.address === null) throw new Error('the coordinator has never served');
+    return this.coordinator.address;
+  }
+
+  get adminToken(): string {
+    return readFileSync(join(this.dataDir, 'admin.token'), 'utf8').trim();
+  }
+
+  /** A client as admin. After a restart of the coordinator a new one, which does not wait before it dials. */
+  get api(): MusterApi {
+    const pid = this.coordinator.isRunning ? this.coordinator.pid : 0;
+    if (this.client?.pid !== pid) {
+      this.client?.api.close();
+      this.client = { api: this.newClient(), pid };
+    }
+    return this.client.api;
+  }
+
+  newClient(token: string = this.adminToken): MusterApi {
+    return connectMuster({ address: this.address, token });
+  }
+
+  /** Runs a `muster` command against this cluster. */
+  muster(args: readonly string[], options: { stdin?: string; env?: NodeJS.ProcessEnv } = {}): Promise<CommandResult> {
+    const env = { ...this.environment, MUSTER_DATA: this.dataDir, ...options.env };
+    return runMuster(args, { ...options, env, cwd: this.workDir });
+  }
+
+  // ---- Jobs
+
+  async submit(spec: Spec, requestId: string = randomUUID()): Promise<string> {
+    const [jobId] = (await this.api.submit({ specJson: JSON.stringify(spec), requestId })).jobIds;
+    if (jobId === undefined) throw new Error('the submit was answered without a job id');
+    return jobId;
+  }
+
+  async submitArray(spec: Spec, arraySize: number): Promise<{ readonly arrayId: string; readonly jobIds: readonly string[] }> {
+    const request = { specJson: JSON.stringify(spec), requestId: randomUUID(), arraySize };
+    const { arrayId, jobIds } = await this.api.submit(request);
+    if (arrayId === null) throw new Error('the submit of an array was answered without its id');
+    return { arrayId, jobIds };
+  }
+
+  /** Submits a job and waits for its end. */
+  async run(spec: Spec, options: { timeoutMs?: number } = {}): Promise<JobView> {
+    return this.untilEnded(await this.submit(spec), options);
+  }
+
+  async untilEnded(jobId: string, options: { timeoutMs?: number } = {}): Promise<JobView> {
+    return this.untilJob(jobId, 'has ended', (job) => isTerminal(job.state), options);
+  }
+
+  /** Waits for a state. A job that has ended in another one fails the test at once. */
+  async until(jobId: string, state: JobStateKind, options: { timeoutMs?: number } = {}): Promise<JobView> {
+    const job = await this.untilJob(
+      jobId,
+      `is ${state}`,
+      (seen) => seen.state === state || isTerminal(seen.state),
+      options,
+    );
+    if (job.state === state) return job;
+    throw new Error(`${jobId} was to be ${state} and is ${show(job)}`);
+  }
+
+  /**
+   * Waits until `reached` says so of the job, looking again at each of its events; over restarts of the coordinator too.
+   * @throws {Error} after the deadline, with the job as it was seen last
+   */
+  async untilJob(
+    jobId: string,
+    what: string,
+    reached: (job: JobView) => boolean,
+    { timeoutMs = stateTimeoutMs }: { timeoutMs?: number } = {},
+  ): Promise<JobView> {
+    const deadline = AbortSignal.timeout(timeoutMs);
+    let last: unknown = 'nothing';
+    while (!deadline.aborted) {
+      const { api } = this;
+      try {
+        for await (const _event of api.watchEvents({ subject: jobId, follow: true }, deadline)) {
+          const job = await api.getJob(jobId);
+          last = job;
+          if (reached(job)) return job;
+        }
+      } catch (error) {
+        if (this.coordinator.isRunning && !isAway(error)) throw error;
+        last = error;
+        await delay(50);
+      }
+    }
+    throw new Error(`${jobId} ${what}: not within ${timeoutMs} ms; last seen: ${show(last)}`);
+  }
+
+  /** The whole output of one rank, once it is complete. */
+  async output(jobId: string, { rank = 0, attempt }: { rank?: number; attempt?: number } = {}): Promise<string> {
+    const pieces: Uint8Array[] = [];
+    const wanted = { jobId, nodeRank: rank, follow: true, ...(attempt === undefined ? {} : { attempt }) };
+    const deadline = AbortSignal.timeout(stateTimeoutMs);
+    for await (const piece of this.api.readLogs(wanted, deadline)) pieces.push(piece.data);
+    const text = Buffer.concat(pieces).toString('utf8');
+    if (deadline.aborted) throw new Error(`the output of ${jobId} was not complete within ${stateTimeoutMs} ms:\n${text}`);
+    return text;
+  }
+
+  /** Waits until a rank of a running job has printed `text`, and returns what it has printed by then. */
+  async untilOutput(jobId: string, text: string, rank = 0): Promise<string> {
+    const deadline = AbortSignal.timeout(stateTimeoutMs);
+    let seen = '';
+    for await (const piece of this.api.readLogs({ jobId, nodeRank: rank, follow: true }, deadline)) {
+      seen += Buffer.from(piece.data).toString('utf8');
+      if (seen.includes(text)) return seen;
+    }
+    throw new Error(`rank ${rank} of ${jobId} has not printed ${JSON.stringify(text)}, but:\n${seen}`);
+  }
+
+  /** All events so far. */
+  async events(subject = ''): Promise<readonly EventView[]> {
+    const events: EventView[] = [];
+    for await (const event of this.api.watchEvents({ sinceSeq: 0, subject })) events.push(event);
+    return events;
+  }
+
+  /** Live processes of a job's tasks, by their marker. */
+  processesOf(jobId: string): readonly number[] {
+    return processesNaming(join(this.agentsDir)).filter((pid) => taskOf(pid)?.startsWith(`${jobId}.`) === true);
+  }
+
+  // ---- Nodes
+
+  async untilOnline(agents: readonly Daemon[] = this.agents): Promise<void> {
+    const names = agents.map(({ options }) => options.title);
+    await waitFor(
+      `${names.join(', ')} online`,
+      async () => (await this.api.listNodes()).map(({ name, state }) => `${name} ${state}`),
+      { timeoutMs: stateTimeoutMs, until: (seen) => names.every((name) => seen.includes(`${name} online`)) },
+    );
+  }
+
+  /** Pid of the guard of an agent; null: it has none now. */
+  guardPid(agent: Daemon): number | null {
+    const runtimeDir = join(this.agentsDir, agent.options.title, 'run');
+    const isGuard = (pid: number) => commandOf(pid).includes('guard') && commandOf(pid).endsWith(runtimeDir);
+    return processesNaming(runtimeDir).find(isGuard) ?? null;
+  }
+
+  // ---- The end
+
+  markLogs(): void {
+    for (const daemon of this.daemons) this.logMarks.set(daemon, daemon.log.length);
+  }
+
+  logsSinceMark(): string {
+    return this.daemons
+      .map((daemon) => `--- ${daemon.options.title}\n${daemon.log.slice(this.logMarks.get(daemon) ?? 0).slice(-20_000)}`)
+      .join('');
+  }
+
+  private get daemons(): readonly Daemon[] {
+    return [this.coordinator, ...this.agents];
+  }
+
+  /** Stops every job and every process. @returns what was not as it should be */
+  async close(): Promise<readonly string[]> {
+    const problems: string[] = [];
+    const attempt = async (step: () => Promise<void>) => {
+      try {
+        await step();
+      } catch (error) {
+        problems.push(error instanceof Error ? error.message : String(error));
+      }
+    };
+    await attempt(() => this.stopJobs());
+    await attempt(() => this.untilNodesAreEmpty());
+    this.client?.api.close();
+    for (const agent of this.agents) await attempt(() => stopCleanly(agent));
+    await attempt(() => stopCleanly(this.coordinator));
+    await attempt(() => this.stopGuards());
+    await attempt(() => this.expectNothingLeft());
+    for (const daemon of this.daemons) problems.push(...daemon.unexpectedEnds, ...this.complaintsOf(daemon));
+    return problems;
+  }
+
+  private async stopJobs(): Promise<void> {
+    if (!this.coordinator.isRunning) await this.coordinator.start();
+    for (const agent of this.agents) if (!agent.isRunning) await agent.start();
+    await this.untilOnline();
+    const { jobs } = await this.api.listJobs({ states: ['queued', 'starting', 'running', 'stopping'], limit: 1000 });
+    if (jobs.length > 0) await this.api.stopJobs(jobs.map(({ id }) => id), 'the test is over');
+    await waitFor('all jobs have ended', async () => (await this.api.getCluster()).jobsActive, {
+      timeoutMs: stateTimeoutMs,
+      until: (active) => active === 0,
+    });
+  }
+
+  /** The coordinator has recorded every end and has all output, so the agents have let go of everything. */
+  private async untilNodesAreEmpty(): Promise<void> {
+    const tasksLeft = () => this.agents.flatMap(({ options }) => readdirSync(join(this.agentsDir, options.title, 'tasks')));
+    await waitFor('the agents have let go of all tasks', tasksLeft, { until: (left) => left.length === 0 });
+  }
+
+  private async stopGuards(): Promise<void> {
+    for (const agent of this.agents) {
+      const pid = this.guardPid(agent);
+      if (pid === null) continue;
+      // A guard that still has tasks refuses, and is found below.
+      process.kill(pid, 'SIGTERM');
+    }
+  }
+
+  private async expectNothingLeft(): Promise<void> {
+    const left = () => processesNaming(this.workDir).map((pid) => `${pid} ${commandOf(pid)}`);
+    await waitFor('no process is left', left, { until: (seen) => seen.length === 0 });
+    if (!(await dockerAnswers())) return;
+    const instances = this.agents.map(({ options }) =>
+      readFileSync(join(this.agentsDir, options.title, 'instance'), 'utf8').trim(),
+    );
+    const containers = () => Promise.all(instances.map(containersOf)).then((each) => each.flat());
+    await waitFor('no container is left', containers, { until: (seen) => seen.length === 0 });
+  }
+
+  /** Stack traces, broken invariants and lines of level error: none of them belongs to any test. */
+  private complaintsOf(daemon: Daemon): readonly string[] {
+    const { expectedComplaints } = this.options;
+    return daemon.log
+      .split('\n')
+      .filter((line) => /^\s+at .+:\d+:\d+\)?$/.test(line) || /"level":[56]0|"guarantee"/.test(line))
+      .filter((line) => expectedComplaints?.test(line) !== true)
+      .map((line) => `${daemon.options.title} said: ${line}`);
+  }
+}
+
+async function stopCleanly(daemon: Daemon): Promise<void> {
+  if (!daemon.isRunning) return;
+  const { title } = daemon.options;
+  const { exitCode, signal } = await daemon.stop();
+  if (exitCode !== 0) throw new Error(`${title} was asked to stop and ended with ${signal ?? `code ${exitCode}`}`);
+}
+
+/** A coordinator that is being restarted: the next try may find it. */
+function isAway(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'unavailable';
+}
+
+function show(value: unknown): string {
+  return value instanceof Error ? value.message : inspect(value, { depth: 8, breakLength: 110 });
+}
+
+/** The key of the task that a process belongs to. */
+function taskOf(pid: number): string | null {
+  try {
+    return /(?:^|\0)MUSTER_TASK=([^\0]*)/.exec(readFileSync(`/proc/${pid}/environ`, 'utf8'))?.[1] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Names of an agent's containers, running or not. */
+function containersOf(agentInstance: string): Promise<readonly string[]> {
+  const filters = encodeURIComponent(JSON.stringify({ label: [`muster.agent=${agentInstance}`] }));
+  return new Promise((resolve, reject) => {
+    const query = request({ socketPath: dockerSocketPath, path: `/containers/json?all=1&filters=${filters}` }, (answer) => {
+      let text = '';
+      answer.setEncoding('utf8').on('data', (part: string) => (text += part));
+      answer.on('end', () => resolve((JSON.parse(text) as { Names: string[] }[]).flatMap(({ Names }) => Names)));
+    });
+    query.on('error', reject).end();
+  });
+}
+
+/**
+ * A port that is free and that the kernel gives to nobody who asks for any: a coordinator comes back to the same port
+ * after it was killed, while clients, agents and jobs are taking ports all the time. (A client that dials a port of that
+ * range on which nobody listens can even be given this very port and so meet itself.)
+ */
+async function portOutsideTheEphemeralRange(): Promise<number> {
+  const [lowest = 32_768] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split('\t').map(Number);
+  return waitFor('a free port', async () => {
+    const port = 1_024 + Math.floor(Math.random() * (lowest - 1_024));
+    const server = createServer();
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ port, host: '127.0.0.1', exclusive: true }, resolve);
+    });
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  });
+}

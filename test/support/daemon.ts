@@ -1,0 +1,178 @@
+/**
+ * A coordinator or an agent as a process of its own, started through the `muster` command that users run. It can be
+ * killed and started again; an end that nobody asked for is remembered and fails the test file.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { waitFor } from './services.ts';
+
+export const repositoryDir: string = fileURLToPath(new URL('../../', import.meta.url));
+
+/** The built command; vitest builds it anew before the first test that needs it. */
+const musterProgram = join(repositoryDir, 'packages/cli/bin/muster');
+
+/** Far longer than any start here takes, also when everything else wants the processors. */
+const startTimeoutMs = 30_000;
+const endTimeoutMs = 30_000;
+
+export interface DaemonOptions {
+  /** As it is called in failures: `coordinator`, `node-1`. */
+  readonly title: string;
+  /** Asked before every start. */
+  readonly args: () => readonly string[];
+  readonly env: () => Promise<NodeJS.ProcessEnv> | NodeJS.ProcessEnv;
+  /** Everything it says goes here, appended. */
+  readonly logPath: string;
+}
+
+export interface DaemonEnd {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export class Daemon {
+  /** What it serves on, as it said at its last start; null: nothing. */
+  address: string | null = null;
+  /** Ends that no test asked for. */
+  readonly unexpectedEnds: string[] = [];
+  readonly options: DaemonOptions;
+  #child: ChildProcess | null = null;
+  #end: Promise<DaemonEnd> = Promise.resolve({ exitCode: null, signal: null });
+  #endIsExpected = false;
+
+  constructor(options: DaemonOptions) {
+    this.options = options;
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== null;
+  }
+
+  get pid(): number {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new Error(`${this.options.title} does not run`);
+    return pid;
+  }
+
+  /** Resolves when it serves. @throws {Error} with what it said, when it ends before that */
+  async start(): Promise<void> {
+    if (this.#child !== null) throw new Error(`${this.options.title} runs already`);
+    const { title, args, env, logPath } = this.options;
+    const log = openSync(logPath, 'a');
+    const child = spawn(musterProgram, [...args()], {
+      cwd: repositoryDir,
+      env: await env(),
+      // The channel tells when it serves, as it tells `muster up`; it also ends the daemon should the tests be killed.
+      stdio: ['ignore', log, log, 'ipc'],
+    });
+    closeSync(log);
+    this.#child = child;
+    this.#endIsExpected = false;
+    const serving = new Promise<string | null>((resolve) => {
+      child.on('message', (message: { kind: string; address?: string | null }) => {
+        if (message.kind === 'serving') resolve(message.address ?? null);
+      });
+    });
+    this.#end = new Promise((resolve) => {
+      child.on('error', () => resolve({ exitCode: null, signal: null }));
+      child.on('exit', (exitCode, signal) => {
+        this.#child = null;
+        if (!this.#endIsExpected) this.unexpectedEnds.push(`${title} ended with ${signal ?? `code ${exitCode}`}`);
+        resolve({ exitCode, signal });
+      });
+    });
+    const timeout = AbortSignal.timeout(startTimeoutMs);
+    const tooLate = new Promise<'late'>((resolve) => timeout.addEventListener('abort', () => resolve('late')));
+    const first = await Promise.race([serving.then((address) => ({ address })), this.#end, tooLate]);
+    if (first === 'late' || !('address' in first)) {
+      throw new Error(`${title} did not start: ${JSON.stringify(first)}\n${this.log.slice(-4_000)}`);
+    }
+    this.address = first.address;
+  }
+
+  /** Ends it the hard way and waits until it is gone. */
+  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<DaemonEnd> {
+    this.#endIsExpected = true;
+    this.#child?.kill(signal);
+    return this.ended();
+  }
+
+  /** Ends it the polite way. @returns its end, which the caller has to find good */
+  stop(): Promise<DaemonEnd> {
+    return this.kill('SIGTERM');
+  }
+
+  async restart(): Promise<void> {
+    await this.kill();
+    await this.start();
+  }
+
+  /** For a daemon that is expected to give up by itself. */
+  expectEnd(): Promise<DaemonEnd> {
+    this.#endIsExpected = true;
+    return this.ended();
+  }
+
+  /** Stops or continues every thread of it, as a paused machine would. */
+  pause(): void {
+    process.kill(this.pid, 'SIGSTOP');
+  }
+
+  resume(): void {
+    process.kill(this.pid, 'SIGCONT');
+  }
+
+  /** Everything it has said on stdout and stderr since its first start. */
+  get log(): string {
+    try {
+      return readFileSync(this.options.logPath, 'utf8');
+    } catch {
+      return '';
+    }
+  }
+
+  /** Resident memory now, MiB. */
+  get residentMb(): number {
+    const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.pid}/status`, 'utf8'))?.[1];
+    return Number(kilobytes) / 1024;
+  }
+
+  private async ended(): Promise<DaemonEnd> {
+    const { title } = this.options;
+    await waitFor(`${title} ends`, () => this.#child === null, { timeoutMs: endTimeoutMs });
+    return this.#end;
+  }
+}
+
+export interface CommandResult {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs one `muster` command to its end. */
+export function runMuster(
+  args: readonly string[],
+  options: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string; readonly stdin?: string; readonly timeoutMs?: number },
+): Promise<CommandResult> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(musterProgram, [...args], {
+      cwd: options.cwd ?? repositoryDir,
+      env: options.env ?? {},
+      stdio: ['pipe', 'pipe', 'pipe'],
+      timeout: options.timeoutMs ?? 60_000,
+      killSignal: 'SIGKILL',
+    });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    child.stdin.on('error', () => {});
+    child.stdin.end(options.stdin ?? '');
+    child.on('error', reject);
+    child.on('close', (exitCode, signal) => resolve({ exitCode, signal, stdout, stderr }));
+  });
+}
