@@ -10,7 +10,15 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { musterCommand, quietMachine, report, reportMachine, startCluster, summary, untilEnded } from './support.ts';
+import {
+  musterCommand,
+  quietMachine,
+  report,
+  reportMachine,
+  startCluster,
+  summary,
+  untilEnded,
+} from './support.ts';
 
 const rounds = Number(process.argv[2] ?? 50);
 const scratch = mkdtempSync(join(tmpdir(), 'muster-bench-latency-'));
@@ -19,7 +27,9 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): 
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { env, stdio: 'ignore' });
     child.once('error', reject);
-    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`${command} exited with ${code}`))));
+    child.once('close', (code) =>
+      code === 0 ? resolve() : reject(new Error(`${command} exited with ${code}`)),
+    );
   });
 }
 
@@ -39,22 +49,39 @@ try {
   const untilAnswer: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const stamp = join(scratch, `stamp-${round}`);
-    const spec = { name: 'latency', command: ['/bin/sh', '-c', `exec date +%s.%N > ${stamp}`], workdir: scratch };
+    const spec = {
+      name: 'latency',
+      command: ['/bin/sh', '-c', `exec date +%s.%N > ${stamp}`],
+      workdir: scratch,
+    };
     const { lastEventSeq } = await api.getCluster();
     const submittedAtMs = performance.timeOrigin + performance.now();
-    const { jobIds } = await api.submit({ specJson: JSON.stringify(spec), requestId: `latency-${process.pid}-${round}` });
+    const { jobIds } = await api.submit({
+      specJson: JSON.stringify(spec),
+      requestId: `latency-${process.pid}-${round}`,
+    });
     untilAnswer.push(performance.timeOrigin + performance.now() - submittedAtMs);
     await untilEnded(api, jobIds, lastEventSeq);
     untilInstruction.push(Number(readFileSync(stamp, 'utf8')) * 1_000 - submittedAtMs);
   }
-  report('submit RPC to first instruction', { unit: 'ms', ...summary(untilInstruction), busyPercent, target: 'p50 < 50' });
+  report('submit RPC to first instruction', {
+    unit: 'ms',
+    ...summary(untilInstruction),
+    busyPercent,
+    target: 'p50 < 50',
+  });
   report('submit RPC to its answer', { unit: 'ms', ...summary(untilAnswer), busyPercent });
 
   const commandMs: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
     commandMs.push(await timed(() => run(musterCommand, ['submit', '--', 'true'], env)));
   }
-  report('whole `muster submit -- true` call', { unit: 'ms', ...summary(commandMs), busyPercent, target: 'p50 < 150' });
+  report('whole `muster submit -- true` call', {
+    unit: 'ms',
+    ...summary(commandMs),
+    busyPercent,
+    target: 'p50 < 150',
+  });
 
   const floors: readonly (readonly [string, string, readonly string[]])[] = [
     ['floor: spawn of /bin/true from Node', '/bin/true', []],

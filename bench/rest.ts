@@ -15,7 +15,9 @@ const targets = { coordinator: 'rss < 150', agent: 'rss < 90, cpu < 1 %', guard:
 
 /** CPU time used so far, milliseconds (proc_pid_stat(5), fields 14 and 15, hundredths of a second). */
 function cpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
@@ -29,7 +31,9 @@ const cluster = await startCluster(2, 2);
 try {
   // Past start-up: the first heartbeats, compilations and collections.
   await delay(10_000);
-  const processes = roles.flatMap((role) => cluster.pids(role).map((pid) => ({ role, pid, beforeMs: cpuMs(pid) })));
+  const processes = roles.flatMap((role) =>
+    cluster.pids(role).map((pid) => ({ role, pid, beforeMs: cpuMs(pid) })),
+  );
   await delay(seconds * 1_000);
   for (const { role, pid, beforeMs } of processes) {
     report(`${role} at rest for ${seconds} s`, {

@@ -27,7 +27,8 @@ export function reportMachine(): void {
 
 export function summary(samples: readonly number[]): Readonly<Record<string, number>> {
   const sorted = [...samples].sort((a, b) => a - b);
-  const at = (share: number) => rounded(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0);
+  const at = (share: number) =>
+    rounded(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0);
   return { n: sorted.length, min: at(0), p50: at(0.5), p95: at(0.95), max: at(1) };
 }
 
@@ -38,7 +39,11 @@ export function rounded(value: number): number {
 /** Busy CPU time of the whole machine, milliseconds (proc_stat(5), hundredths of a second). */
 function busyMs(): number {
   const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n');
-  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = line.trim().split(/\s+/).slice(1).map(Number);
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = line
+    .trim()
+    .split(/\s+/)
+    .slice(1)
+    .map(Number);
   return (user + nice + system + irq + softirq) * 10;
 }
 
@@ -66,7 +71,11 @@ export interface BenchCluster {
 /** `muster up` with simulated GPUs in a folder of its own, as a user would have it. */
 export async function startCluster(nodes: number, gpus: number): Promise<BenchCluster> {
   const dataDir = mkdtempSync(join(tmpdir(), 'muster-bench-'));
-  const env: NodeJS.ProcessEnv = { ...process.env, MUSTER_DATA: dataDir, XDG_STATE_HOME: join(dataDir, 'state') };
+  const env: NodeJS.ProcessEnv = {
+    ...process.env,
+    MUSTER_DATA: dataDir,
+    XDG_STATE_HOME: join(dataDir, 'state'),
+  };
   // Costs every start of Node some 70 ms where it is set.
   delete env['NODE_EXTRA_CA_CERTS'];
   const args = ['up', '--nodes', String(nodes), '--gpus', String(gpus), '--port', '0', '--data', dataDir];
@@ -117,7 +126,11 @@ function pidsNaming(dataDir: string, role: 'coordinator' | 'agent' | 'guard'): r
 }
 
 /** Waits until all of these jobs have ended. @returns how many did not succeed */
-export async function untilEnded(api: MusterApi, jobIds: readonly string[], sinceSeq: number): Promise<number> {
+export async function untilEnded(
+  api: MusterApi,
+  jobIds: readonly string[],
+  sinceSeq: number,
+): Promise<number> {
   const left = new Set(jobIds);
   let failed = 0;
   const abort = new AbortController();

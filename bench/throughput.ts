@@ -8,7 +8,15 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { request } from 'node:http';
 import { ensureTestImage } from '../test/support/images.ts';
-import { quietMachine, report, reportMachine, rounded, startCluster, summary, untilEnded } from './support.ts';
+import {
+  quietMachine,
+  report,
+  reportMachine,
+  rounded,
+  startCluster,
+  summary,
+  untilEnded,
+} from './support.ts';
 
 const jobs = Number(process.argv[2] ?? 1_000);
 const rounds = Number(process.argv[3] ?? 3);
@@ -38,20 +46,27 @@ function spawnTrue(): Promise<void> {
 
 function engine(method: string, path: string, body?: object): Promise<{ Id?: string; StatusCode?: number }> {
   return new Promise((resolve, reject) => {
-    const call = request({ socketPath: dockerSocket, method, path, headers: { 'content-type': 'application/json' } }, (response) => {
-      let text = '';
-      response.on('data', (chunk: Buffer) => {
-        text += chunk.toString();
-      });
-      response.on('end', () => resolve(text === '' ? {} : (JSON.parse(text) as object)));
-    });
+    const call = request(
+      { socketPath: dockerSocket, method, path, headers: { 'content-type': 'application/json' } },
+      (response) => {
+        let text = '';
+        response.on('data', (chunk: Buffer) => {
+          text += chunk.toString();
+        });
+        response.on('end', () => resolve(text === '' ? {} : (JSON.parse(text) as object)));
+      },
+    );
     call.once('error', reject);
     call.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
 
 async function runContainer(image: string): Promise<void> {
-  const { Id } = await engine('POST', '/v1.41/containers/create', { Image: image, Cmd: ['true'], HostConfig: { NetworkMode: 'host' } });
+  const { Id } = await engine('POST', '/v1.41/containers/create', {
+    Image: image,
+    Cmd: ['true'],
+    HostConfig: { NetworkMode: 'host' },
+  });
   const ended = engine('POST', `/v1.41/containers/${Id}/wait?condition=next-exit`);
   await engine('POST', `/v1.41/containers/${Id}/start`);
   await ended;
@@ -88,14 +103,24 @@ try {
   await quietMachine();
   for (const inFlight of [1, 4]) {
     const floor = await rate(jobs, inFlight, spawnTrue);
-    report(`floor: spawn of /bin/true from Node, ${inFlight} in flight`, { unit: 'per s', value: rounded(floor) });
+    report(`floor: spawn of /bin/true from Node, ${inFlight} in flight`, {
+      unit: 'per s',
+      value: rounded(floor),
+    });
   }
   if (existsSync(dockerSocket)) {
     const image = await ensureTestImage();
     const floor = await rate(100, 4, () => runContainer(image));
-    report('floor: container of `true` by the Engine API, 4 in flight', { unit: 'per s', value: rounded(floor) });
+    report('floor: container of `true` by the Engine API, 4 in flight', {
+      unit: 'per s',
+      value: rounded(floor),
+    });
   } else {
-    report('floor: container of `true` by the Engine API', { unit: 'per s', value: null, reason: `${dockerSocket} is not there` });
+    report('floor: container of `true` by the Engine API', {
+      unit: 'per s',
+      value: null,
+      reason: `${dockerSocket} is not there`,
+    });
   }
 } finally {
   await cluster.stop();

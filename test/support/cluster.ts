@@ -154,9 +154,9 @@ export class Cluster {
   }
 
   /** Runs a `muster` command against this cluster. */
-  muster(args: readonly string[], options: { stdin?: string; env?: NodeJS.ProcessEnv } = {}): Promise<CommandResult> {
+  muster(args: readonly string[], options: { stdin?: string; env?: NodeJS.ProcessEnv; cwd?: string } = {}): Promise<CommandResult> {
     const env = { ...this.environment, MUSTER_DATA: this.dataDir, ...options.env };
-    return runMuster(args, { ...options, env, cwd: this.workDir });
+    return runMuster(args, { cwd: this.workDir, ...options, env });
   }
 
   // ---- Jobs
@@ -236,8 +236,8 @@ export class Cluster {
   }
 
   /** Waits until a rank of a running job has printed `text`, and returns what it has printed by then. */
-  async untilOutput(jobId: string, text: string, rank = 0): Promise<string> {
-    const deadline = AbortSignal.timeout(stateTimeoutMs);
+  async untilOutput(jobId: string, text: string, rank = 0, timeoutMs = stateTimeoutMs): Promise<string> {
+    const deadline = AbortSignal.timeout(timeoutMs);
     let seen = '';
     for await (const piece of this.api.readLogs({ jobId, nodeRank: rank, follow: true }, deadline)) {
       seen += Buffer.from(piece.data).toString('utf8');

@@ -39,7 +39,7 @@ export async function ensureTestImage(
   const [repo = tag, version = 'latest'] = tag.split(':');
   const query = new URLSearchParams({ fromSrc: '-', repo, tag: version });
   for (const change of [...changes, `LABEL ${DIGEST_LABEL}=${digest}`]) query.append('changes', change);
-  const answer = await call(socketPath, 'POST', `/images/create?${query}`, archive);
+  const answer = await call(socketPath, 'POST', `/images/create?${query.toString()}`, archive);
   // The engine answers 200 and reports a failure as one of the lines of the answer.
   if (answer.status !== 200 || answer.body.includes('"error"')) {
     throw new Error(`the container engine did not import ${tag}: ${answer.body.trim()}`);

@@ -28,14 +28,14 @@ export function credentialFile(dataDir: string): CredentialFile {
 
 /**
  * The credential to present, joining the cluster first if that has not happened yet.
- * @param join trades the token; safe to repeat with the same credential
+ * @param requestJoin trades the token; safe to repeat with the same credential
  * @throws {MusterError} when there is neither a credential nor a token, or the directory is another node's
  */
 export async function obtainCredential(
   file: CredentialFile,
   nodeName: string,
   joinToken: string | null,
-  join: (joinToken: string, credential: string) => Promise<void>,
+  requestJoin: (joinToken: string, credential: string) => Promise<void>,
 ): Promise<string> {
   const stored = file.read();
   if (stored !== null && stored.nodeName !== nodeName) {
@@ -54,7 +54,7 @@ export async function obtainCredential(
   }
   const credential = stored?.credential ?? `muster_agent_${randomBytes(32).toString('base64url')}`;
   file.write({ nodeName, credential, joined: false });
-  await join(joinToken, credential);
+  await requestJoin(joinToken, credential);
   file.write({ nodeName, credential, joined: true });
   return credential;
 }

@@ -10,8 +10,8 @@ import { writeFileDurably } from '@muster/common/files';
 import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
 import { isNodeName, type TaskRef } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
-import { taskRefToWire, taskReportToWire } from '@muster/common/wire/codec';
 import { bearer } from '@muster/common/wire/client';
+import { taskRefToWire, taskReportToWire } from '@muster/common/wire/codec';
 import { agentHubService } from '@muster/common/wire/service';
 import { fromServiceError } from '@muster/common/wire/status';
 import { credentialFile, obtainCredential } from './credential.ts';
@@ -46,7 +46,10 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const log = createLogger(`agent ${options.name}`, options.logLevel);
   const { wallMs, monotonicMs } = systemClock;
   if (!isNodeName(options.name)) {
-    throw new MusterError('invalid', `"${options.name}": a node name has 1 to 63 lower-case letters, digits and hyphens`);
+    throw new MusterError(
+      'invalid',
+      `"${options.name}": a node name has 1 to 63 lower-case letters, digits and hyphens`,
+    );
   }
   prepareDataDir(options.dataDir);
   const lock = await lockDataDir(options.dataDir);
@@ -57,7 +60,9 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       ...args: ConstructorParameters<typeof Client>
     ) => AgentHubClient;
     // A connection of its own for each lane: a full log window must not hold back heartbeats.
-    return new Hub(options.coordinator, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
+    return new Hub(options.coordinator, credentials.createInsecure(), {
+      'grpc.use_local_subchannel_pool': 1,
+    });
   };
   const control = newClient();
   const bulk = newClient();
@@ -82,12 +87,21 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       runtimeDir: join(options.dataDir, 'run'),
       log,
     }),
-    docker: createDockerDriver({ socketPath: options.dockerSocket, agentId: instanceId, bootId: readBootId(), log }),
+    docker: createDockerDriver({
+      socketPath: options.dockerSocket,
+      agentId: instanceId,
+      bootId: readBootId(),
+      log,
+    }),
   };
   const records = new TaskRecords(join(options.dataDir, 'tasks'));
   const bootId = readBootId();
   const inventory = async () =>
-    buildInventory(options, gpus, (await engineAnswers(options.dockerSocket)) ? ['process', 'docker'] : ['process']);
+    buildInventory(
+      options,
+      gpus,
+      (await engineAnswers(options.dockerSocket)) ? ['process', 'docker'] : ['process'],
+    );
   const { addresses } = buildInventory(options, gpus, []);
   const address = addresses[0] ?? '127.0.0.1';
 
@@ -162,7 +176,12 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   };
 }
 
-function requestJoin(client: AgentHubClient, nodeName: string, joinToken: string, credential: string): Promise<void> {
+function requestJoin(
+  client: AgentHubClient,
+  nodeName: string,
+  joinToken: string,
+  credential: string,
+): Promise<void> {
   const deadline = systemClock.wallMs() + joinTimeoutMs;
   return new Promise((resolve, reject) => {
     client.Join({ joinToken, nodeName, credential }, bearer(joinToken), { deadline }, (error) => {
@@ -176,9 +195,13 @@ function prepareDataDir(dataDir: string): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new MusterError('permission_denied', `the data directory ${dataDir} cannot be made: ${messageOf(error)}`, {
-      cause: error,
-    });
+    throw new MusterError(
+      'permission_denied',
+      `the data directory ${dataDir} cannot be made: ${messageOf(error)}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -211,7 +234,18 @@ function hasInfiniband(): boolean {
 
 /** What a bare process needs to find programs and its home; nothing else of the agent's environment is a job's business. */
 function loginEnvironment(): Readonly<Record<string, string>> {
-  const names = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'LD_LIBRARY_PATH'];
+  const names = [
+    'PATH',
+    'HOME',
+    'USER',
+    'LOGNAME',
+    'SHELL',
+    'LANG',
+    'LC_ALL',
+    'TZ',
+    'TMPDIR',
+    'LD_LIBRARY_PATH',
+  ];
   return Object.fromEntries(
     names.flatMap((name) => {
       const value = process.env[name];

@@ -113,7 +113,10 @@ export class AgentSession {
     }
     this.failures += 1;
     if (this.failures === 1) {
-      this.parts.log.warn({ error: messageOf(error) }, 'no connection to the coordinator; tasks go on, dialling again');
+      this.parts.log.warn(
+        { error: messageOf(error) },
+        'no connection to the coordinator; tasks go on, dialling again',
+      );
     }
     const waitMs = withJitter(backoffMs(reconnect, this.failures), this.parts.chance());
     this.redial = setTimeout(() => this.start(), waitMs);
@@ -141,7 +144,8 @@ export class AgentSession {
   }
 
   private onWelcome(welcome: Welcome__Output): void {
-    if (this.failures > 0) this.parts.log.info({ failures: this.failures }, 'connected to the coordinator again');
+    if (this.failures > 0)
+      this.parts.log.info({ failures: this.failures }, 'connected to the coordinator again');
     this.failures = 0;
     const orders = new Map<TaskKey, { task: TaskRef; order: Order }>();
     for (const assign of welcome.desired) {
@@ -215,7 +219,7 @@ function orderOf(assign: Assign__Output): Order {
   const assignment = assignmentOf(assign, task);
   const { release, stop } = assign;
   if (stop !== null) return { kind: 'stop', assignment, graceMs: stop.graceMs, signal: stop.signal };
-  if (release !== null) return { kind: 'run', assignment, addr: release.masterAddr, port: release.masterPort };
+  if (release !== null)
+    return { kind: 'run', assignment, addr: release.masterAddr, port: release.masterPort };
   return { kind: 'prepare', assignment };
 }
-

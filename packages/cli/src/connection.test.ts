@@ -53,7 +53,10 @@ test('a data directory can be named, the flag before the variable', () => {
 test('flags win over variables, variables over what up left', () => {
   coordinatorRan(join(home, '.local/share/muster'), '127.0.0.1:7070', 'default');
   const variables = { MUSTER_ADDR: '127.0.0.1:8080', MUSTER_TOKEN: 'variable' };
-  expect(resolveEndpoint({}, environment(variables))).toEqual({ address: '127.0.0.1:8080', token: 'variable' });
+  expect(resolveEndpoint({}, environment(variables))).toEqual({
+    address: '127.0.0.1:8080',
+    token: 'variable',
+  });
   writeFileSync(join(home, 'token'), 'flag\n');
   expect(resolveEndpoint({ addr: 'localhost:9090', tokenFile: 'token' }, environment(variables))).toEqual({
     address: 'localhost:9090',
@@ -74,12 +77,17 @@ test('the token of one coordinator is not sent to another', () => {
   });
 });
 
-test.each(['example.org:7070', '10.0.0.1:7070', '[2001:db8::1]:7070', '127.0.0.1.example.org:80', '0.0.0.0:7070'])(
-  'no token goes to %s unencrypted',
-  (addr) => {
-    expect(refusalOf({ addr }, { MUSTER_TOKEN: 'secret' }).message).toContain(`will not send a token to ${addr}`);
-  },
-);
+test.each([
+  'example.org:7070',
+  '10.0.0.1:7070',
+  '[2001:db8::1]:7070',
+  '127.0.0.1.example.org:80',
+  '0.0.0.0:7070',
+])('no token goes to %s unencrypted', (addr) => {
+  expect(refusalOf({ addr }, { MUSTER_TOKEN: 'secret' }).message).toContain(
+    `will not send a token to ${addr}`,
+  );
+});
 
 test.each(['7070', 'localhost', '127.0.0.1:0', '127.0.0.1:70000', 'http://127.0.0.1:7070', ''])(
   '"%s" is no address',
@@ -97,7 +105,9 @@ test('without any coordinator the error says how to get one', () => {
     exitCode: 3,
     hints: ['Start one here with: muster up', expect.stringContaining('--addr')],
   });
-  expect(refusalOf({ data: 'nowhere' }).message).toBe(`no coordinator has run with the data directory ${home}/nowhere`);
+  expect(refusalOf({ data: 'nowhere' }).message).toBe(
+    `no coordinator has run with the data directory ${home}/nowhere`,
+  );
 });
 
 test('damaged and unreadable files are named', () => {
@@ -111,7 +121,9 @@ test('damaged and unreadable files are named', () => {
   expect(refusalOf({}).message).toBe(`${dataDir}/admin.token does not hold a token`);
   coordinatorRan(dataDir, '127.0.0.1:7070', '');
   expect(refusalOf({}).message).toBe(`${dataDir}/admin.token is empty`);
-  expect(refusalOf({ tokenFile: 'missing' }).message).toBe(`cannot read the token: ${home}/missing does not exist`);
+  expect(refusalOf({ tokenFile: 'missing' }).message).toBe(
+    `cannot read the token: ${home}/missing does not exist`,
+  );
   expect(refusalOf({ tokenFile: '.' }).message).toBe(`cannot read the token from ${home}: it is a directory`);
   writeFileSync(join(home, 'large'), Buffer.alloc(1_000_000, 'x'));
   expect(refusalOf({ tokenFile: 'large' }).message).toContain('too large');

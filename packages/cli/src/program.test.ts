@@ -15,29 +15,42 @@ test('--version and --help answer on stdout', async () => {
   expect(await call(['--version'])).toEqual({ exitCode: 0, stdout: `muster ${musterVersion}\n`, stderr: '' });
   const help = await call(['--help']);
   expect(help).toMatchObject({ exitCode: 0, stderr: '' });
-  for (const { name, summary } of commandTable) expect(help.stdout).toMatch(new RegExp(`^ +${name} +${summary}$`, 'm'));
+  for (const { name, summary } of commandTable)
+    expect(help.stdout).toMatch(new RegExp(`^ +${name} +${summary}$`, 'm'));
 });
 
 test('every command has a help of its own, asked for in either order', async () => {
   for (const { name } of commandTable) {
     const { exitCode, stdout } = await call([name, '--help']);
-    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: expect.stringContaining(`Usage: muster ${name}`) });
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: 0,
+      stdout: expect.stringContaining(`Usage: muster ${name}`),
+    });
     expect(await call(['help', name])).toEqual({ exitCode, stdout, stderr: '' });
   }
 });
 
 test('muster alone shows the help and fails, as scripts need it', async () => {
-  expect(await call([])).toMatchObject({ exitCode: exitCodes.usage, stdout: expect.stringContaining('Usage:') });
+  expect(await call([])).toMatchObject({
+    exitCode: exitCodes.usage,
+    stdout: expect.stringContaining('Usage:'),
+  });
 });
 
 test.each([
   [['jbos'], "unknown command 'jbos'\nDid you mean jobs?\nSee: muster --help"],
   [['jobs', '--stat', 'x'], "unknown option '--stat'\nDid you mean --state?\nSee: muster jobs --help"],
   [['job'], "missing required argument 'job'\nSee: muster job --help"],
-  [['nodes', 'x'], "too many arguments for 'nodes'. Expected 0 arguments but got 1: x.\nSee: muster nodes --help"],
+  [
+    ['nodes', 'x'],
+    "too many arguments for 'nodes'. Expected 0 arguments but got 1: x.\nSee: muster nodes --help",
+  ],
   [['jobs', '--limit', 'many'], '--limit takes a whole number from 1 to 1000000; got "many"'],
   [['jobs', '--', 'x'], 'only `submit` takes a command after `--`'],
-  [['completion', 'tcsh'], "command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish."],
+  [
+    ['completion', 'tcsh'],
+    "command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.",
+  ],
 ])('%j is refused as usage', async (argv, message) => {
   const { exitCode, stdout, stderr } = await call(argv);
   expect({ exitCode, stdout }).toEqual({ exitCode: exitCodes.usage, stdout: '' });
@@ -52,9 +65,12 @@ test('hints can be typed as they are under npx', async () => {
 
 test('a bug is reported as one, without a stack trace unless asked for', async () => {
   const broken = (debug: boolean) => {
-    const test = newCall(null, { environment: { debug } });
-    const stdout = { ...test.context.io.stdout, write: () => Promise.reject(new TypeError('x is not a function')) };
-    return { ...test, context: { ...test.context, io: { ...test.context.io, stdout } } };
+    const { context, stderr } = newCall(null, { environment: { debug } });
+    const stdout = {
+      ...context.io.stdout,
+      write: () => Promise.reject(new TypeError('x is not a function')),
+    };
+    return { stderr, context: { ...context, io: { ...context.io, stdout } } };
   };
   const quiet = broken(false);
   expect(await runCli(['--version'], quiet.context)).toBe(exitCodes.refused);

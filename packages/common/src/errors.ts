@@ -33,7 +33,11 @@ export class MusterError extends Error {
   /** Field-precise problems of a refused job spec. */
   readonly problems: readonly SpecProblemView[];
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions & { problems?: readonly SpecProblemView[] }) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options?: ErrorOptions & { problems?: readonly SpecProblemView[] },
+  ) {
     super(message, options);
     this.code = code;
     this.problems = options?.problems ?? [];

@@ -1,6 +1,14 @@
 /** The states of DESIGN's words. Their machine is drawn and guarded in the coordinator's `lifecycle/transition.ts`. */
 
-export const jobStates = ['queued', 'starting', 'running', 'stopping', 'succeeded', 'failed', 'cancelled'] as const;
+export const jobStates = [
+  'queued',
+  'starting',
+  'running',
+  'stopping',
+  'succeeded',
+  'failed',
+  'cancelled',
+] as const;
 export type JobStateKind = (typeof jobStates)[number];
 
 export const terminalJobStates = ['succeeded', 'failed', 'cancelled'] as const;

@@ -34,7 +34,10 @@ export class DiskReserve {
   dropBallast(): boolean {
     if (!existsSync(this.ballastPath())) return false;
     rmSync(this.ballastPath());
-    this.log.error({ freedBytes: ballastBytes }, 'the disk is full: the ballast file was dropped to record what ends');
+    this.log.error(
+      { freedBytes: ballastBytes },
+      'the disk is full: the ballast file was dropped to record what ends',
+    );
     return true;
   }
 

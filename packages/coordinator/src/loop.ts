@@ -62,7 +62,7 @@ export class Loop {
   run<T>(command: Command<T>): Promise<T> {
     if (this.stopped !== null) return Promise.reject(this.stopped);
     return new Promise<T>((resolve, reject) => {
-      this.queue.push({ run: command, resolve: resolve as (value: never) => void, reject });
+      this.queue.push({ run: command, resolve: resolve, reject });
       this.wake();
     });
   }
@@ -167,7 +167,8 @@ export class Loop {
       await this.parts.store.commit(batch);
       return null;
     } catch (error) {
-      if (!(error instanceof StoreError) || error.kind !== 'full' || !this.parts.freeBallast()) return this.fail(error);
+      if (!(error instanceof StoreError) || error.kind !== 'full' || !this.parts.freeBallast())
+        return this.fail(error);
     }
     // A full disk wrote nothing at all, so this is the one failure that may be tried again.
     try {
@@ -179,10 +180,15 @@ export class Loop {
   }
 
   private fail(error: unknown): MusterError {
-    const fatal = error instanceof StoreError ? error : new StoreError('io', messageOf(error), { cause: error });
-    const answer = new MusterError('unavailable', 'the coordinator lost its store and is restarting; try again', {
-      cause: fatal,
-    });
+    const fatal =
+      error instanceof StoreError ? error : new StoreError('io', messageOf(error), { cause: error });
+    const answer = new MusterError(
+      'unavailable',
+      'the coordinator lost its store and is restarting; try again',
+      {
+        cause: fatal,
+      },
+    );
     this.stopped = answer;
     for (const each of this.queue.splice(0)) each.reject(answer);
     this.parts.onFatal(fatal);

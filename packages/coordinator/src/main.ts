@@ -76,14 +76,29 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       },
       freeBallast: () => reserve.dropBallast(),
       onFatal: (error) => {
-        log.error({ error: error.message }, 'the store failed: exiting, a restart recovers what was committed');
+        log.error(
+          { error: error.message },
+          'the store failed: exiting, a restart recovers what was committed',
+        );
         // Callers get their answer first; nothing is acknowledged after this.
         setTimeout(() => process.exit(70), 200);
       },
     });
     releases.push(() => loop.stop());
 
-    const shared = { state, store, loop, agents, logs, log, reserve, random, committed, timeLimits, ...clock };
+    const shared = {
+      state,
+      store,
+      loop,
+      agents,
+      logs,
+      log,
+      reserve,
+      random,
+      committed,
+      timeLimits,
+      ...clock,
+    };
     const nodeViews = () =>
       buildView(new Draft(state), agents.online(), waitTimes, clock.monotonicMs()).nodes;
     const server = await startServer(
@@ -108,17 +123,25 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       releases.push(() => relay.close());
     }
 
-    const timer = setInterval(() => {
-      reserve.restoreBallast();
-      const work = [...endSilentSessions(agents, loop), ...timeLimits.run(state, loop)];
-      Promise.all(work).catch((error: unknown) => log.warn({ error: messageOf(error) }, 'a periodic task failed'));
-    }, Math.min(1_000, options.heartbeatIntervalMs));
+    const timer = setInterval(
+      () => {
+        reserve.restoreBallast();
+        const work = [...endSilentSessions(agents, loop), ...timeLimits.run(state, loop)];
+        Promise.all(work).catch((error: unknown) =>
+          log.warn({ error: messageOf(error) }, 'a periodic task failed'),
+        );
+      },
+      Math.min(1_000, options.heartbeatIntervalMs),
+    );
     releases.push(() => clearInterval(timer));
 
     const connection = { addr: server.address, tokenFile };
     writeFileDurably(join(options.dataDir, 'connection.json'), `${JSON.stringify(connection)}\n`, 0o600);
     loop.wake();
-    log.info({ address: server.address, cluster: state.clusterId, jobs: state.jobs.size }, 'coordinator serves');
+    log.info(
+      { address: server.address, cluster: state.clusterId, jobs: state.jobs.size },
+      'coordinator serves',
+    );
     return { address: server.address, close: release };
   } catch (error) {
     await release();
@@ -176,6 +199,9 @@ async function ensureAdminToken(
 
 function asUserError(error: unknown): MusterError {
   if (error instanceof MusterError) return error;
-  if (error instanceof StoreError) return new MusterError('failed_precondition', error.message, { cause: error });
-  return new MusterError('internal', `the coordinator could not start: ${messageOf(error)}`, { cause: error });
+  if (error instanceof StoreError)
+    return new MusterError('failed_precondition', error.message, { cause: error });
+  return new MusterError('internal', `the coordinator could not start: ${messageOf(error)}`, {
+    cause: error,
+  });
 }

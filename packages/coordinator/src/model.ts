@@ -117,7 +117,9 @@ export interface StoredEvent extends NewEvent {
 export function currentAttempt(job: Job | undefined): Attempt | null {
   if (job === undefined) return null;
   const { state } = job;
-  return state.kind === 'starting' || state.kind === 'running' || state.kind === 'stopping' ? state.attempt : null;
+  return state.kind === 'starting' || state.kind === 'running' || state.kind === 'stopping'
+    ? state.attempt
+    : null;
 }
 
 /** Released: every task had claimed and the nodes got leave to start, so tasks may be executing. */

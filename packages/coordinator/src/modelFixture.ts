@@ -113,3 +113,22 @@ export function aNode(name: string, fields: Partial<Node> = {}): Node {
     ...fields,
   };
 }
+
+/** One place for each node that a job wants. */
+export function placementsFor(job: Job) {
+  return Array.from({ length: job.spec.resources.nodes }, (_, rank) => ({
+    node: nodeNameOf(`node-${rank + 1}`),
+    gpuUuids: [`GPU-${rank}`],
+    cpus: 1,
+    memoryMb: 0,
+  }));
+}
+
+/** Numbers in [0, 1), the same in every run: a failure can be repeated. */
+export function seededRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}

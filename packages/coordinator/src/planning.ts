@@ -66,7 +66,11 @@ function addUse(uses: Map<NodeName, Use>, job: Job): void {
   }
 }
 
-function nodeViews(draft: Draft, onlineNodes: ReadonlySet<string>, uses: Map<NodeName, Use>): readonly NodeView[] {
+function nodeViews(
+  draft: Draft,
+  onlineNodes: ReadonlySet<string>,
+  uses: Map<NodeName, Use>,
+): readonly NodeView[] {
   return [...draft.nodesByName()].map((node) => {
     const use = uses.get(node.name);
     return {

@@ -146,14 +146,22 @@ export class Draft {
   /** @param timeMs wall clock, for display */
   emit(event: NewEvent, timeMs: number): void {
     this.eventSeq += 1;
-    const subjectSeq = (this.subjectSeqs.get(event.subject) ?? this.base.subjectSeqs.get(event.subject) ?? 0) + 1;
+    const subjectSeq =
+      (this.subjectSeqs.get(event.subject) ?? this.base.subjectSeqs.get(event.subject) ?? 0) + 1;
     this.subjectSeqs.set(event.subject, subjectSeq);
-    this.events.push({ ...event, seq: this.eventSeq, id: `${this.base.clusterId}-${this.eventSeq}`, subjectSeq, timeMs });
+    this.events.push({
+      ...event,
+      seq: this.eventSeq,
+      id: `${this.base.clusterId}-${this.eventSeq}`,
+      subjectSeq,
+      timeMs,
+    });
   }
 
   isEmpty(): boolean {
     return (
-      this.jobs.size + this.nodes.size + this.credentials.size + this.requests.length + this.events.length === 0
+      this.jobs.size + this.nodes.size + this.credentials.size + this.requests.length + this.events.length ===
+      0
     );
   }
 
@@ -182,7 +190,8 @@ export class Draft {
       }
     }
     for (const node of this.nodes.values()) base.nodes.set(node.name, node);
-    for (const credential of this.credentials.values()) base.credentials.set(credential.secretHash, credential);
+    for (const credential of this.credentials.values())
+      base.credentials.set(credential.secretHash, credential);
     for (const [subject, seq] of this.subjectSeqs) base.subjectSeqs.set(subject, seq);
     for (const job of this.jobs.values()) if (isTerminal(job.state.kind)) base.subjectSeqs.delete(job.id);
     base.lastSubmitSeq = this.submitSeq;

@@ -52,12 +52,11 @@ export class CgroupContainment implements Containment {
    */
   static open(mode: 'cgroup2' | 'freezer', home: string, instance: string): CgroupContainment {
     const containment = new CgroupContainment(mode, home, join(home, `muster-${instance}`));
-    const probe = join(containment.#base, '_probe');
-    mkdirSync(probe, { recursive: true });
+    const probe = { key: '_probe', directory: '/' };
     try {
       containment.spawnInside(probe, () => {});
     } finally {
-      rmdirSync(probe);
+      removeEmpty(containment.cgroupOf(probe));
     }
     return containment;
   }
@@ -68,10 +67,8 @@ export class CgroupContainment implements Containment {
     this.#base = base;
   }
 
-  prepare(task: TaskLocation): string {
-    const cgroup = join(this.#base, task.key);
-    mkdirSync(cgroup, { recursive: true });
-    return cgroup;
+  cgroupOf(task: TaskLocation): string {
+    return join(this.#base, task.key);
   }
 
   /**
@@ -79,8 +76,9 @@ export class CgroupContainment implements Containment {
    * after the spawn would leave it time to fork outside; a shell that moves itself and then execs would drop
    * environment names that are not shell names and turn "command not found" into an exit status of 127.
    */
-  spawnInside<T>(cgroup: string | null, spawn: () => T): T {
-    if (cgroup === null) return spawn();
+  spawnInside<T>(task: TaskLocation, spawn: () => T): T {
+    const cgroup = this.cgroupOf(task);
+    mkdirSync(cgroup, { recursive: true });
     enter(cgroup);
     try {
       return spawn();

@@ -32,10 +32,12 @@ export interface TaskGroup {
 /** Where new tasks are put. */
 export interface Containment {
   readonly mode: Exclude<ContainmentMode, 'auto'>;
-  /** @returns what to record as the task's cgroup */
-  prepare(task: TaskLocation): string | null;
-  /** Runs `spawn` so that the new process belongs to the task from its first instruction. Nothing can slip out. */
-  spawnInside<T>(cgroup: string | null, spawn: () => T): T;
+  /** Where the task's group is, or would be; null: it has none. */
+  cgroupOf(task: TaskLocation): string | null;
+  /**
+   * Makes the group, and runs `spawn` so that the new process is in it from its first instruction: nothing can slip out.
+   */
+  spawnInside<T>(task: TaskLocation, spawn: () => T): T;
   close(): void;
 }
 
@@ -74,7 +76,7 @@ export function chooseContainment(mode: ContainmentMode, instance: string, log: 
 
 const sessionContainment: Containment = {
   mode: 'session',
-  prepare: () => null,
-  spawnInside: (_cgroup, spawn) => spawn(),
+  cgroupOf: () => null,
+  spawnInside: (_task, spawn) => spawn(),
   close() {},
 };

@@ -4,7 +4,6 @@
  *
  *     guard --runtime-dir DIR [--containment auto|cgroup2|freezer|session] [--idle-exit-ms N]
  */
-import { createHash } from 'node:crypto';
 import { chmodSync, rmSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -64,8 +63,9 @@ async function main(): Promise<void> {
   if (lock === null) process.exit(EXIT_ALREADY_GUARDED);
 
   const log = stderrLogger(systemClock);
-  // Stable across restarts, so that every guard of this directory finds the groups of the one before.
-  const instance = createHash('sha256').update(runtimeDir).digest('hex').slice(0, 12);
+  // Every guard of this directory must find the groups of the one before; a hash of the path would cost 3 MB of OpenSSL.
+  const { dev, ino } = statSync(runtimeDir);
+  const instance = `${dev}-${ino}`;
   const containment = chooseContainment(mode, instance, log);
   const supervisor = new Supervisor(containment, new TaskLinks(runtimeDir), { clock: systemClock, log });
   const server = await serve(socketPath, {

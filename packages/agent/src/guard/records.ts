@@ -5,6 +5,7 @@
  * could take them back, and a power cut ends every process they speak of (the boot id tells).
  */
 import {
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -23,7 +24,7 @@ export type MainExit = Pick<TaskExit, 'exitCode' | 'signal' | 'finishedAtMs' | '
 
 export interface ProcessRecord {
   readonly key: TaskKey;
-  /** null: the guard died between announcing the start and noting the pid. */
+  /** null: the guard died between announcing the start and noting the pid. No record on disk is like that. */
   readonly main: ProcessIdentity | null;
   readonly bootId: string;
   /** Wall clock, epoch milliseconds, for display. */
@@ -36,17 +37,11 @@ export interface ProcessRecord {
 
 const RECORD_VERSION = 1;
 
-export function writeProcessRecord(directory: string, record: ProcessRecord): void {
-  const { main, ...rest } = record;
-  replaceJson(processPath(directory), {
-    ...rest,
-    version: RECORD_VERSION,
-    pid: main?.pid ?? null,
-    startTicks: main?.startTicks ?? null,
-  });
+export function writeProcessRecord(directory: string, { main, ...rest }: ProcessRecord): void {
+  replaceJson(processPath(directory), { ...rest, ...main, version: RECORD_VERSION });
 }
 
-/** null: never started. A record that cannot be read (a power cut in the middle) is taken for one without a pid. */
+/** null: none was written. One that cannot be read (a power cut in the middle) is taken for one without a pid. */
 export function readProcessRecord(task: TaskLocation, bootId: string): ProcessRecord | null {
   const stored = readJson(processPath(task.directory));
   if (stored === null) return null;
@@ -77,7 +72,11 @@ export function removeRecords(directory: string): void {
   rmSync(exitPath(directory), { force: true });
 }
 
-/** The tasks of one agent: a link per task from the runtime directory to the task's own. */
+/**
+ * The tasks of one agent: a link per task from the runtime directory to the task's own. It is made before there is a
+ * process and so announces the start: a guard killed in between leaves it to the next one, which then looks for the
+ * process and ends it. Never started twice, never left behind.
+ */
 export class TaskLinks {
   readonly #directory: string;
 
@@ -90,6 +89,10 @@ export class TaskLinks {
     const link = join(this.#directory, task.key);
     rmSync(link, { force: true });
     symlinkSync(task.directory, link);
+  }
+
+  has({ key }: TaskLocation): boolean {
+    return lstatSync(join(this.#directory, key), { throwIfNoEntry: false }) !== undefined;
   }
 
   remove(key: TaskKey): void {

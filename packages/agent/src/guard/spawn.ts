@@ -36,7 +36,7 @@ export async function spawnTask(
     throw error;
   } catch (error) {
     if (logIsNew) rmSync(logPath, { force: true });
-    throw asDriverError(error as NodeJS.ErrnoException, launch);
+    throw spawnError(error as NodeJS.ErrnoException, launch);
   } finally {
     closeSync(log);
   }
@@ -76,10 +76,12 @@ function requireWorkdir(workdir: string): void {
 /** What glibc's execvp searches when the environment has no PATH. */
 const DEFAULT_PATH = '/bin:/usr/bin';
 
-function asDriverError(error: NodeJS.ErrnoException, launch: GuardLaunch): DriverError {
+function spawnError(error: NodeJS.ErrnoException, launch: GuardLaunch): DriverError {
   const command = launch.command[0] ?? '';
   const options = { cause: error };
-  switch (error.code) {
+  // Making and entering the control group can fail with the same codes, and then the command is not to blame.
+  const isOfSpawn = error.syscall?.startsWith('spawn') === true;
+  switch (isOfSpawn ? error.code : undefined) {
     case 'ENOENT':
     case 'ENOTDIR':
       return new DriverError('command_not_found', notFoundMessage(command, launch), options);

@@ -2,7 +2,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import { isAbsolute } from 'node:path';
+import { messageOf } from '@muster/common/errors';
 import type { StopOptions, TaskExit, TaskKey, TaskLocation, TaskObservation } from '../drivers/driver.ts';
+import { DriverError } from '../drivers/errors.ts';
 import { type Containment, openGroup } from './containment.ts';
 import { type ProcessIdentity, readBootId, readStat } from './processes.ts';
 import type { GuardLaunch } from './protocol.ts';
@@ -36,9 +38,7 @@ export class Supervisor {
     this.#containment = containment;
     this.#links = links;
     this.#context = context;
-    for (const location of links.all()) {
-      if (this.#find(location) === null) links.remove(location.key);
-    }
+    for (const location of links.all()) this.#find(location);
   }
 
   /** Idempotent by key. @throws {DriverError} and nothing of the task is left behind */
@@ -114,7 +114,7 @@ export class Supervisor {
     const location = { key, directory };
     const exit = readExit(directory);
     if (exit !== null) return this.#keepEnded(location, exit);
-    const record = readProcessRecord(location, this.#bootId);
+    const record = readProcessRecord(location, this.#bootId) ?? this.#announced(location);
     if (record === null) return null;
     if (record.bootId !== this.#bootId) {
       return this.#keepEnded(location, { ...(record.mainExit ?? lostExit), oomKilled: false });
@@ -124,61 +124,53 @@ export class Supervisor {
     return task;
   }
 
+  #announced(location: TaskLocation): ProcessRecord | null {
+    return this.#links.has(location) ? this.#newRecord(location, null) : null;
+  }
+
+  #newRecord(location: TaskLocation, main: ProcessIdentity | null): ProcessRecord {
+    return {
+      key: location.key,
+      main,
+      bootId: this.#bootId,
+      startedAtMs: main === null ? null : this.#context.clock.wallMs(),
+      cgroup: this.#containment.cgroupOf(location),
+      mainExit: null,
+    };
+  }
+
   async #launch(launch: GuardLaunch): Promise<void> {
     const location: TaskLocation = { key: launch.key, directory: launch.directory };
-    const record = this.#announce(location);
     let child: ChildProcess;
-    let main: ProcessIdentity;
     try {
-      child = await spawnTask(launch, (spawn) => this.#containment.spawnInside(record.cgroup, spawn));
-      main = identify(child);
+      this.#links.add(location);
+      child = await spawnTask(launch, (spawn) => this.#containment.spawnInside(location, spawn));
     } catch (error) {
-      this.#retract(location, record);
-      throw error;
+      this.#retract(location);
+      throw asDriverError(error, location);
     }
-    const task = new Task(location, { ...record, main }, this.#context);
+    const record = this.#newRecord(location, identify(child));
+    const task = new Task(location, record, this.#context);
     child.once('exit', (exitCode, signal) => {
       const finishedAtMs = this.#context.clock.wallMs();
       task.mainEnded({ exitCode, signal, finishedAtMs, statusLost: false });
     });
     try {
-      writeProcessRecord(location.directory, { ...record, main });
+      if (record.main === null) throw new Error('its main process cannot be seen in /proc');
+      writeProcessRecord(location.directory, record);
     } catch (error) {
       // Without its pid on disk the task could not be found again: better not to have started it.
       task.stop({ signal: 'SIGKILL', graceMs: 0 });
       await task.whenEnded();
-      this.#retract(location, record);
-      throw storageError(error as NodeJS.ErrnoException, location.directory);
+      this.#retract(location);
+      throw asDriverError(error, location);
     }
     this.#supervise(task);
   }
 
-  /**
-   * Says on disk that a start is under way, before there is a process. A guard that is killed in between leaves this
-   * to the next one, which then looks for the process and ends it: never started twice, never left behind.
-   */
-  #announce(location: TaskLocation): ProcessRecord {
-    const announced: ProcessRecord = {
-      key: location.key,
-      main: null,
-      bootId: this.#bootId,
-      startedAtMs: this.#context.clock.wallMs(),
-      cgroup: null,
-      mainExit: null,
-    };
-    try {
-      this.#links.add(location);
-      const record = { ...announced, cgroup: this.#containment.prepare(location) };
-      writeProcessRecord(location.directory, record);
-      return record;
-    } catch (error) {
-      this.#retract(location, announced);
-      throw storageError(error as NodeJS.ErrnoException, location.directory);
-    }
-  }
-
-  #retract(location: TaskLocation, record: ProcessRecord): void {
-    openGroup(location, record).release();
+  #retract(location: TaskLocation): void {
+    const cgroup = this.#containment.cgroupOf(location);
+    openGroup(location, { cgroup, main: null }).release();
     removeRecords(location.directory);
     this.#links.remove(location.key);
   }
@@ -229,11 +221,27 @@ export class Supervisor {
   }
 }
 
-/** The child is not reaped before the event loop turns again, so /proc still has it even when it has ended already. */
-function identify({ pid }: ChildProcess): ProcessIdentity {
-  const stat = pid === undefined ? null : readStat(pid);
-  if (stat === null) throw new Error(`/proc does not show the process ${pid} that was just started`);
-  return { pid: stat.pid, startTicks: stat.startTicks };
+/**
+ * The child is not reaped before the event loop turns again, so /proc still has it even when it has ended already.
+ * null: /proc could not be read, say for too many open files.
+ */
+function identify({ pid }: ChildProcess): ProcessIdentity | null {
+  try {
+    const stat = pid === undefined ? null : readStat(pid);
+    return stat === null ? null : { pid: stat.pid, startTicks: stat.startTicks };
+  } catch {
+    return null;
+  }
+}
+
+function asDriverError(error: unknown, { key, directory }: TaskLocation): DriverError {
+  if (error instanceof DriverError) return error;
+  if ((error as NodeJS.ErrnoException).code !== undefined) {
+    return storageError(error as NodeJS.ErrnoException, directory);
+  }
+  return new DriverError('unknown', `task ${key} could not be started: ${messageOf(error)}`, {
+    cause: error,
+  });
 }
 
 /** Keys become names of links and control groups. @throws {Error} when one could reach outside */

@@ -4,8 +4,9 @@
  *
  * MASTER_* and PET_* follow torch.distributed.run, which reads each of its flags from PET_<FLAG>.
  */
-import type { JobSpec } from '@muster/common/spec/types';
+
 import type { TaskRef } from '@muster/common/ids';
+import type { JobSpec } from '@muster/common/spec/types';
 import type { GpuDevice } from '../drivers/driver.ts';
 
 export interface EnvironmentInput {
@@ -38,7 +39,9 @@ export function taskEnvironment(input: EnvironmentInput): Readonly<Record<string
     MUSTER_NNODES: String(nodeCount),
     MUSTER_RESUME_FROM: '',
     ...(input.checkpointDir === null ? {} : { MUSTER_CHECKPOINT_DIR: input.checkpointDir }),
-    ...(array === null ? {} : { MUSTER_ARRAY_INDEX: String(array.index), MUSTER_ARRAY_SIZE: String(array.size) }),
+    ...(array === null
+      ? {}
+      : { MUSTER_ARRAY_INDEX: String(array.index), MUSTER_ARRAY_SIZE: String(array.size) }),
 
     MASTER_ADDR: input.masterAddr,
     MASTER_PORT: String(input.masterPort),
@@ -74,5 +77,9 @@ function gpuEnvironment(gpus: readonly GpuDevice[], inContainer: boolean): Recor
   // A container sees only its own devices, and what it sees is the driver's to say; CUDA_VISIBLE_DEVICES on top of
   // that would name devices by UUIDs that are right outside and may be wrong inside.
   if (inContainer && !simulated) return {};
-  return { CUDA_VISIBLE_DEVICES: uuids, CUDA_DEVICE_ORDER: 'PCI_BUS_ID', NVIDIA_VISIBLE_DEVICES: uuids || 'void' };
+  return {
+    CUDA_VISIBLE_DEVICES: uuids,
+    CUDA_DEVICE_ORDER: 'PCI_BUS_ID',
+    NVIDIA_VISIBLE_DEVICES: uuids || 'void',
+  };
 }

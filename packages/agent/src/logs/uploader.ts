@@ -3,8 +3,9 @@
  * cannot delay heartbeats. Files are read from where the coordinator left off, a piece per task and round; nothing is
  * buffered beyond the piece in hand, so 100 MB of output cost time and no memory.
  */
-import type { ClientDuplexStream } from '@grpc/grpc-js';
+
 import { type FileHandle, open } from 'node:fs/promises';
+import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { messageOf } from '@muster/common/errors';
 import type { LogUpload } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploadAck';
@@ -61,7 +62,16 @@ export class LogUploader {
     const key = taskKey(task);
     const output = this.outputs.get(key);
     if (output === undefined) {
-      const fresh = { task, path, size, file: null, sentOffset: 0, ackedOffset: 0, completeSent: false, complete: false };
+      const fresh = {
+        task,
+        path,
+        size,
+        file: null,
+        sentOffset: 0,
+        ackedOffset: 0,
+        completeSent: false,
+        complete: false,
+      };
       this.outputs.set(key, fresh);
     } else if (size !== null) {
       output.size = size;
@@ -108,7 +118,7 @@ export class LogUploader {
   private async pump(): Promise<void> {
     for (let progressed = true; progressed && !this.closed; ) {
       progressed = false;
-      for (const output of [...this.outputs.values()]) {
+      for (const output of this.outputs.values()) {
         if (await this.sendPiece(output)) progressed = true;
       }
     }
@@ -116,7 +126,8 @@ export class LogUploader {
 
   /** @returns whether anything was sent */
   private async sendPiece(output: Output): Promise<boolean> {
-    if (output.complete || output.completeSent || output.sentOffset - output.ackedOffset >= windowBytes) return false;
+    if (output.complete || output.completeSent || output.sentOffset - output.ackedOffset >= windowBytes)
+      return false;
     output.file ??= await open(output.path, 'r').catch(() => null);
     if (output.file === null) return false;
     const stream = this.connect();
@@ -126,7 +137,12 @@ export class LogUploader {
     const end = output.sentOffset + bytesRead;
     const complete = output.size !== null && end >= output.size;
     if (bytesRead === 0 && !complete) return false;
-    const piece = { task: taskRefToWire(output.task), offset: output.sentOffset, data: buffer.subarray(0, bytesRead), complete };
+    const piece = {
+      task: taskRefToWire(output.task),
+      offset: output.sentOffset,
+      data: buffer.subarray(0, bytesRead),
+      complete,
+    };
     output.sentOffset = end;
     output.completeSent = complete;
     if (!stream.write(piece)) await this.drained(stream);
@@ -174,7 +190,10 @@ export class LogUploader {
   private disconnected(error: unknown): void {
     this.failures += 1;
     if (this.failures === 1 && !this.closed) {
-      this.parts.log.warn({ error: messageOf(error) }, 'output cannot be uploaded now; it stays here until it can');
+      this.parts.log.warn(
+        { error: messageOf(error) },
+        'output cannot be uploaded now; it stays here until it can',
+      );
     }
     const { stream } = this;
     this.stream = null;

@@ -7,7 +7,11 @@ import type { GpuOption } from '../options.ts';
 const nvidiaSmiTimeoutMs = 20_000;
 
 /** @throws {Error} when nvidia-smi is there and fails; a node without it simply has no GPUs */
-export async function probeGpus(option: GpuOption, nodeName: string, nvidiaSmiPath: string): Promise<readonly Gpu[]> {
+export async function probeGpus(
+  option: GpuOption,
+  nodeName: string,
+  nvidiaSmiPath: string,
+): Promise<readonly Gpu[]> {
   if (option.kind === 'simulated') return simulatedGpus(option.count, nodeName);
   const output = await listWithNvidiaSmi(nvidiaSmiPath);
   return output === null ? [] : parseGpuList(output);
@@ -47,11 +51,18 @@ export function parseGpuList(output: string): readonly Gpu[] {
 function listWithNvidiaSmi(path: string): Promise<string | null> {
   const query = ['--query-gpu=uuid,name,memory.total', '--format=csv,noheader,nounits'];
   return new Promise((resolve, reject) => {
-    const options = { timeout: nvidiaSmiTimeoutMs, killSignal: 'SIGKILL', env: { PATH: process.env['PATH'], LC_ALL: 'C' } } as const;
+    const options = {
+      timeout: nvidiaSmiTimeoutMs,
+      killSignal: 'SIGKILL',
+      env: { PATH: process.env['PATH'], LC_ALL: 'C' },
+    } as const;
     execFile(path, query, options, (error, stdout) => {
       if (error === null) resolve(stdout);
       else if ('code' in error && error.code === 'ENOENT') resolve(null);
-      else reject(new Error(`${path} failed: ${(stdout || error.message).trim().slice(0, 200)}`, { cause: error }));
+      else
+        reject(
+          new Error(`${path} failed: ${(stdout || error.message).trim().slice(0, 200)}`, { cause: error }),
+        );
     });
   });
 }

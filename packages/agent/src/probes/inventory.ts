@@ -3,7 +3,11 @@ import { availableParallelism, networkInterfaces, totalmem } from 'node:os';
 import type { Gpu, NodeInventory } from '@muster/common/views';
 import type { AgentOptions } from '../options.ts';
 
-export function buildInventory(options: AgentOptions, gpus: readonly Gpu[], drivers: readonly string[]): NodeInventory {
+export function buildInventory(
+  options: AgentOptions,
+  gpus: readonly Gpu[],
+  drivers: readonly string[],
+): NodeInventory {
   return {
     gpus,
     cpus: options.cpus ?? availableParallelism(),

@@ -8,8 +8,18 @@ import type { Assignment, Phase } from './records.ts';
 /** What the coordinator says of a task, with what is needed to do it. */
 export type Order =
   | { readonly kind: 'prepare'; readonly assignment: Assignment }
-  | { readonly kind: 'run'; readonly assignment: Assignment | null; readonly addr: string; readonly port: number }
-  | { readonly kind: 'stop'; readonly assignment: Assignment | null; readonly graceMs: number; readonly signal: string }
+  | {
+      readonly kind: 'run';
+      readonly assignment: Assignment | null;
+      readonly addr: string;
+      readonly port: number;
+    }
+  | {
+      readonly kind: 'stop';
+      readonly assignment: Assignment | null;
+      readonly graceMs: number;
+      readonly signal: string;
+    }
   | { readonly kind: 'forget' };
 
 export interface TaskEntry {

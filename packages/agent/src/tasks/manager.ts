@@ -60,7 +60,8 @@ export class TaskManager {
       entry.phase = record.phase;
       if (record.phase.kind !== 'ended') await this.recoverOrWatch(entry, record.bootId);
       const { path, size } = this.output(entry);
-      if (entry.phase?.kind !== 'prepared') this.parts.onOutput(entry.task, path, entry.phase?.kind === 'ended' ? size : null);
+      if (entry.phase?.kind !== 'prepared')
+        this.parts.onOutput(entry.task, path, entry.phase?.kind === 'ended' ? size : null);
     }
     for (const driver of Object.values(this.parts.drivers)) await this.removeStrangers(driver);
   }
@@ -70,7 +71,10 @@ export class TaskManager {
     try {
       await this.recoverRunning(entry, recordedBootId);
     } catch (error) {
-      this.parts.log.warn({ task: taskKey(entry.task), error: messageOf(error) }, 'a task cannot be seen yet');
+      this.parts.log.warn(
+        { task: taskKey(entry.task), error: messageOf(error) },
+        'a task cannot be seen yet',
+      );
       if (entry.phase?.kind === 'started') this.watch(entry);
     }
   }
@@ -103,7 +107,10 @@ export class TaskManager {
         await driver.remove(location);
       }
     } catch (error) {
-      this.parts.log.warn({ driver: driver.name, error: messageOf(error) }, 'could not look for tasks without record');
+      this.parts.log.warn(
+        { driver: driver.name, error: messageOf(error) },
+        'could not look for tasks without record',
+      );
     }
   }
 
@@ -141,7 +148,9 @@ export class TaskManager {
 
   /** Everything this agent knows, for Hello and heartbeats. */
   reports(): readonly TaskReport[] {
-    return [...this.entries.values()].map((entry) => reportOf(entry, this.parts.boottimeMs())).filter((report) => report !== null);
+    return [...this.entries.values()]
+      .map((entry) => reportOf(entry, this.parts.boottimeMs()))
+      .filter((report) => report !== null);
   }
 
   /** Stops looking. Tasks run on. */
@@ -186,7 +195,9 @@ export class TaskManager {
           this.converge(entry);
         }
       })
-      .catch((error: unknown) => this.parts.log.error({ error: messageOf(error) }, 'a task could not be looked at'));
+      .catch((error: unknown) =>
+        this.parts.log.error({ error: messageOf(error) }, 'a task could not be looked at'),
+      );
   }
 
   /** Something of the node failed, not of the task: try again, ever less often, for as long as it is wanted. */
@@ -219,12 +230,18 @@ export class TaskManager {
       case 'stop': {
         const order = entry.order?.kind === 'stop' ? entry.order : null;
         const options = { signal: order?.signal ?? 'SIGTERM', graceMs: order?.graceMs ?? 0 };
-        this.setEnded(entry, this.endOf(entry, await this.driverOf(entry).stop(this.location(entry), options)));
+        this.setEnded(
+          entry,
+          this.endOf(entry, await this.driverOf(entry).stop(this.location(entry), options)),
+        );
         return true;
       }
       case 'kill': {
         const options = { signal: 'SIGKILL', graceMs: 0 };
-        this.setEnded(entry, this.endOf(entry, await this.driverOf(entry).stop(this.location(entry), options)));
+        this.setEnded(
+          entry,
+          this.endOf(entry, await this.driverOf(entry).stop(this.location(entry), options)),
+        );
         return true;
       }
       case 'discard':
@@ -256,7 +273,8 @@ export class TaskManager {
 
   private async prepare(entry: TaskEntry): Promise<void> {
     const { assignment } = entry;
-    if (assignment === null) throw new Error('the coordinator asked to prepare a task without saying which job');
+    if (assignment === null)
+      throw new Error('the coordinator asked to prepare a task without saying which job');
     if (entry.task.nodeRank === 0) entry.port ??= await this.parts.holdPort();
     if (entry.phase === null) {
       const phase = { kind: 'prepared' } as const;
@@ -275,15 +293,25 @@ export class TaskManager {
     // Held until now; the task's own listener takes the port over.
     await this.freePort(entry);
     try {
-      await this.driverOf(entry).start(buildLaunch(this.parts.node, this.location(entry), assignment, checkpointDir, order));
+      await this.driverOf(entry).start(
+        buildLaunch(this.parts.node, this.location(entry), assignment, checkpointDir, order),
+      );
     } catch (error) {
       if (!(error instanceof DriverError)) throw error;
-      const cause = { kind: error.causeKind as Cause['kind'], message: error.message, nodeRank: entry.task.nodeRank };
+      const cause = {
+        kind: error.causeKind as Cause['kind'],
+        message: error.message,
+        nodeRank: entry.task.nodeRank,
+      };
       const startError = { ...cause, node: this.parts.nodeName };
       this.setEnded(entry, { ...nothingRan, startError, logBytes: this.output(entry).size });
       return;
     }
-    this.setPhase(entry, { kind: 'started', startedAtMs: this.parts.wallMs(), startedBoottimeMs: this.parts.boottimeMs() });
+    this.setPhase(entry, {
+      kind: 'started',
+      startedAtMs: this.parts.wallMs(),
+      startedBoottimeMs: this.parts.boottimeMs(),
+    });
     this.parts.onOutput(entry.task, this.output(entry).path, null);
     this.watch(entry);
   }
@@ -327,7 +355,10 @@ export class TaskManager {
         },
         (error: unknown) => {
           if (this.closing.signal.aborted || entry.phase?.kind !== 'started') return;
-          this.parts.log.warn({ task: taskKey(entry.task), error: messageOf(error) }, 'lost sight of a task; looking again');
+          this.parts.log.warn(
+            { task: taskKey(entry.task), error: messageOf(error) },
+            'lost sight of a task; looking again',
+          );
           setTimeout(() => this.watch(entry), 1_000).unref();
         },
       );

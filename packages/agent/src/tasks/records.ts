@@ -6,9 +6,21 @@
  * Lines are appended rather than files replaced: replacing a file makes ext4 write its data out at once, which costs
  * more than all else that the agent does for a short task.
  */
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { mkdir, open, rm } from 'node:fs/promises';
+import {
+  appendFileSync,
+  closeSync,
+  fsync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskEnd } from '@muster/common/views';
 
@@ -67,19 +79,21 @@ export class TaskRecords {
     return statSync(this.outputPath(task), { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** Makes the task's directory and puts the intent on disk: there after a power cut, or nothing was started. */
+  /**
+   * Makes the task's directory and puts the intent on disk: there after a power cut, or nothing was started. Only the
+   * waits for the disk leave the event loop; a thread for each of the small steps would cost more than they do.
+   */
   async create(record: TaskRecord): Promise<void> {
-    const directory = this.directory(record.assignment.task);
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-    const file = await open(this.path(record.assignment.task), 'w', 0o600);
+    const { task } = record.assignment;
+    const directory = this.directory(task);
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const file = openSync(this.path(task), 'w', 0o600);
     try {
-      await file.writeFile(`${JSON.stringify(record)}\n`);
-      await file.sync();
+      writeSync(file, `${JSON.stringify(record)}\n`);
+      await Promise.all([sync(file), syncDirectory(directory), syncDirectory(this.root)]);
     } finally {
-      await file.close();
+      closeSync(file);
     }
-    await syncDirectory(directory);
-    await syncDirectory(this.root);
   }
 
   /** Later phases need no sync: after a power cut the boot id has changed and every process is dead anyway. */
@@ -87,6 +101,7 @@ export class TaskRecords {
     appendFileSync(this.path(task), `${JSON.stringify({ bootId, phase })}\n`);
   }
 
+  /** Deletes what is left of a task. What the task itself left there can be large, so it goes in the background. */
   async remove(task: TaskRef): Promise<void> {
     await rm(this.directory(task), { recursive: true, force: true });
   }
@@ -124,11 +139,13 @@ function readRecord(path: string): TaskRecord | null {
   return record;
 }
 
+const sync = promisify(fsync);
+
 async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
+  const directory = openSync(path, 'r');
   try {
-    await directory.sync();
+    await sync(directory);
   } finally {
-    await directory.close();
+    closeSync(directory);
   }
 }

@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
-import { aNode, anEvent, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
+import { aNode, anEvent, silentStream, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
 import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 
 const gpu = (index: number) => ({ uuid: `GPU-${index}`, model: 'H100', memoryMb: 81_920, simulated: false });
@@ -52,8 +51,14 @@ test('token create prints the token alone on stdout', async () => {
     stderr: 'For one agent called gpu-box, valid for 15 min.\n',
   });
   expect(requests).toMatchObject([{ request: { nodeName: 'gpu-box' } }]);
-  expect(await run(['token', 'create', 'GPU box'], answers)).toMatchObject({ exitCode: exitCodes.usage, requests: [] });
-  expect(await run(['token', 'list', 'x'], answers)).toMatchObject({ exitCode: exitCodes.usage, requests: [] });
+  expect(await run(['token', 'create', 'GPU box'], answers)).toMatchObject({
+    exitCode: exitCodes.usage,
+    requests: [],
+  });
+  expect(await run(['token', 'list', 'x'], answers)).toMatchObject({
+    exitCode: exitCodes.usage,
+    requests: [],
+  });
 });
 
 test('events prints one line each, with the flat part of the data', async () => {
@@ -75,13 +80,18 @@ test('events -o json prints one CloudEvent a line', async () => {
     yield* events.map(wire.event);
   };
   const { stdout } = await run(['events', '-o', 'json'], { WatchEvents });
-  expect(stdout.trim().split('\n').map((line) => JSON.parse(line))).toEqual(events.map(({ cloudEvent }) => cloudEvent));
+  expect(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toEqual(events.map(({ cloudEvent }) => cloudEvent));
 });
 
 test('events -f goes on after a restart of the coordinator and misses nothing', async () => {
   async function* upTo(last: number, request: { sinceSeq: number }, aborted: AbortSignal) {
     for (let seq = request.sinceSeq + 1; seq <= last; seq += 1) yield wire.event(anEvent(seq));
-    await sleep(60_000, undefined, { signal: aborted }).catch(() => {});
+    yield* silentStream(null, aborted);
   }
   const first = await fakeCoordinator({ WatchEvents: (request, aborted) => upTo(3, request, aborted) });
   const call = newCall(first.address);
@@ -92,7 +102,11 @@ test('events -f goes on after a restart of the coordinator and misses nothing', 
   await eventually('six events', () => call.stdout().split('\n').length === 7);
   call.pressCtrlC();
   expect(await running).toBe(exitCodes.interrupted);
-  const ids = call.stdout().trim().split('\n').map((line) => JSON.parse(line).id);
+  const ids = call
+    .stdout()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).id);
   expect(ids).toEqual([1, 2, 3, 4, 5, 6].map((seq) => `event-${seq}`));
   expect(call.stderr()).toContain('muster events -f --since 6');
 });

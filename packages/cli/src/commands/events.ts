@@ -94,7 +94,9 @@ function jsonLine({ cloudEvent }: EventView): string {
 
 function textLine({ seq, kind, subject, timeMs, cloudEvent }: EventView, { dim, bold }: Colours): string {
   const data = printable(dataText(cloudEvent['data']));
-  return `${dim(`${String(seq).padStart(6)}  ${clockText(timeMs)}`)}  ${bold(kind.padEnd(18))}  ${printable(subject).padEnd(data === '' ? 0 : 16)}${data === '' ? '' : `  ${dim(data)}`}\n`;
+  const about = data === '' ? printable(subject) : `${printable(subject).padEnd(16)}  ${dim(data)}`;
+  const when = dim(`${String(seq).padStart(6)}  ${clockText(timeMs)}`);
+  return `${when}  ${bold(kind.padEnd(18))}  ${about}\n`;
 }
 
 /** The flat part of an event's data as `name=value`; the rest is for `-o json`. */

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
@@ -8,7 +9,11 @@ const running = aJob({
   id: 'job_aaaaaaaaaaaa',
   name: 'llama',
   state: 'running',
-  spec: { name: 'llama', command: ['torchrun', 'train.py'], resources: { nodes: 2, gpus: 4, gpu_type: ['H100'] } },
+  spec: {
+    name: 'llama',
+    command: ['torchrun', 'train.py'],
+    resources: { nodes: 2, gpus: 4, gpu_type: ['H100'] },
+  },
   attempts: [
     {
       number: 1,
@@ -28,7 +33,11 @@ const running = aJob({
 });
 const waiting = aJob({
   id: 'job_bbbbbbbbbbbb',
-  pending: { kind: 'no_gpus_free', message: 'needs 8 GPUs on one node; 2 are free', remedy: 'wait for llama' },
+  pending: {
+    kind: 'no_gpus_free',
+    message: 'needs 8 GPUs on one node; 2 are free',
+    remedy: 'wait for llama',
+  },
 });
 const failed = aJob({
   id: 'job_cccccccccccc',
@@ -57,7 +66,7 @@ test('jobs shows a table', async () => {
 test('a terminal gets colours and a table that fits', async () => {
   const { stdout } = await run(['jobs'], list, { columns: 80 });
   expect(stdout).toContain('\x1b[31mfailed\x1b[39m');
-  const plain = stdout.replaceAll(/\x1b\[\d+m/g, '');
+  const plain = stripVTControlCharacters(stdout);
   expect(Math.max(...plain.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   const { stdout: colourless } = await run(['jobs'], list, { columns: 80, environment: { colour: 'never' } });
   expect(colourless).toBe(plain);
@@ -71,7 +80,17 @@ test('-o json prints what the API gave', async () => {
 
 test('filters reach the coordinator', async () => {
   const { requests } = await run(
-    ['jobs', '--state', 'failed,cancelled', '--state', 'queued', '--array', 'arr_0123456789ab', '--limit', '7'],
+    [
+      'jobs',
+      '--state',
+      'failed,cancelled',
+      '--state',
+      'queued',
+      '--array',
+      'arr_0123456789ab',
+      '--limit',
+      '7',
+    ],
     list,
   );
   expect(requests).toMatchObject([
@@ -96,13 +115,19 @@ test('--all asks page after page, each from where the last one ended', async () 
 });
 
 test('the newest jobs alone come with a hint', async () => {
-  const { stderr } = await run(['jobs', '--limit', '1'], { ListJobs: () => ({ jobs: [wire.job(waiting)], more: true }) });
+  const { stderr } = await run(['jobs', '--limit', '1'], {
+    ListJobs: () => ({ jobs: [wire.job(waiting)], more: true }),
+  });
   expect(stderr).toBe('The newest 1; `muster jobs --all` shows every one.\n');
 });
 
 test('no jobs is no error', async () => {
   const none = { ListJobs: () => ({ jobs: [], more: false }) };
-  expect(await run(['jobs'], none)).toMatchObject({ exitCode: 0, stdout: '', stderr: expect.stringContaining('submit') });
+  expect(await run(['jobs'], none)).toMatchObject({
+    exitCode: 0,
+    stdout: '',
+    stderr: expect.stringContaining('submit'),
+  });
   expect(await run(['jobs', '--name', 'x'], none)).toMatchObject({ exitCode: 0, stderr: 'No such job.\n' });
 });
 
@@ -139,7 +164,9 @@ test('job shows everything about one', async () => {
 
 test('job says why a job waits and why one failed', async () => {
   const { stdout: forWaiting } = await run(['job', waiting.id], { GetJob: () => wire.job(waiting) });
-  expect(forWaiting).toContain('Why        needs 8 GPUs on one node; 2 are free\n           wait for llama\n');
+  expect(forWaiting).toContain(
+    'Why        needs 8 GPUs on one node; 2 are free\n           wait for llama\n',
+  );
   const { stdout: forFailed } = await run(['job', failed.id], { GetJob: () => wire.job(failed) });
   expect(forFailed).toContain('State      failed 30 s ago (exit_code)\n');
   expect(forFailed).toContain('Why        rank 0 on node-1 exited with code 3\n');
@@ -152,8 +179,13 @@ test('a job can be named by the newest one of its name, or as the latest', async
     { method: 'ListJobs', request: { name: 'llama', limit: 1 } },
     { method: 'GetJob', request: { jobId: running.id } },
   ]);
-  expect((await run(['job', 'latest'], answers)).requests).toMatchObject([{ request: { name: '', limit: 1 } }, {}]);
-  expect((await run(['job', 'job_aaa'], answers)).requests).toMatchObject([{ request: { jobId: 'job_aaa' } }]);
+  expect((await run(['job', 'latest'], answers)).requests).toMatchObject([
+    { request: { name: '', limit: 1 } },
+    {},
+  ]);
+  expect((await run(['job', 'job_aaa'], answers)).requests).toMatchObject([
+    { request: { jobId: 'job_aaa' } },
+  ]);
 });
 
 test('a job that nobody knows is refused with a hint', async () => {
@@ -190,9 +222,17 @@ test('explain prints the answer, its facts and what to do', async () => {
 test('stop takes ids, names and arrays, and says what became of each', async () => {
   const answers = {
     ...list,
-    StopJobs: () => ({ jobs: [{ ...waiting, state: 'cancelled' as const }, { ...running, state: 'stopping' as const }].map(wire.job) }),
+    StopJobs: () => ({
+      jobs: [
+        { ...waiting, state: 'cancelled' as const },
+        { ...running, state: 'stopping' as const },
+      ].map(wire.job),
+    }),
   };
-  const { stdout, requests } = await run(['stop', 'job_bbbbbb', 'llama', 'arr_0123456789ab', '--reason', 'typo'], answers);
+  const { stdout, requests } = await run(
+    ['stop', 'job_bbbbbb', 'llama', 'arr_0123456789ab', '--reason', 'typo'],
+    answers,
+  );
   expect(stdout).toBe('job_bbbbbbbbbbbb  train is cancelled\njob_aaaaaaaaaaaa  llama is stopping\n');
   expect(requests.at(-1)).toMatchObject({
     request: { ids: ['job_bbbbbb', running.id, 'arr_0123456789ab'], reason: 'typo' },

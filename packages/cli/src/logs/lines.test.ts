@@ -36,7 +36,9 @@ test('output without line ends is broken into lines and loses no byte', () => {
   const text = 'x'.repeat(3 * lineBytesMax + 5);
   const lines = assemble([text, 0]);
   expect(lines.map(({ length }) => length)).toEqual([lineBytesMax, lineBytesMax, lineBytesMax, 5]);
-  const inPieces = assemble(...Array.from({ length: 7 }, (_, part) => [text.slice(part * 30_000, (part + 1) * 30_000), 0] as const));
+  const inPieces = assemble(
+    ...Array.from({ length: 7 }, (_, part) => [text.slice(part * 30_000, (part + 1) * 30_000), 0] as const),
+  );
   expect(inPieces.join('')).toBe(text);
   expect(Math.max(...inPieces.map(({ length }) => length))).toBeLessThanOrEqual(lineBytesMax);
 });
@@ -44,9 +46,14 @@ test('output without line ends is broken into lines and loses no byte', () => {
 test('however output is cut into pieces, its lines are the same', () => {
   for (let seed = 1; seed <= 300; seed += 1) {
     const random = seeded(seed);
-    const text = Array.from({ length: 200 }, () => ['a', 'é', '日', '\n', '\n', ' ', 'z'][Math.floor(random() * 7)]).join('');
+    const text = Array.from(
+      { length: 200 },
+      () => ['a', 'é', '日', '\n', '\n', ' ', 'z'][Math.floor(random() * 7)],
+    ).join('');
     const whole = assemble([text, 0]);
-    expect(whole).toEqual(text.split('\n').filter((line, index, all) => line !== '' || index < all.length - 1));
+    expect(whole).toEqual(
+      text.split('\n').filter((line, index, all) => line !== '' || index < all.length - 1),
+    );
     const bytes = Buffer.from(text);
     const assembler = createLineAssembler();
     const lines: Buffer[] = [];

@@ -28,7 +28,9 @@ test('columns are as wide as their content, without trailing spaces', () => {
 
 test('a narrow terminal cuts what may be cut, and only then leaves columns out', () => {
   const at = (width: number) => formatTable(rows, columns, { width, colours: plain });
-  expect(at(28)).toBe(['ID       COUNT  WHY', 'a            7  no GPUs are…', 'long-id   1234', ''].join('\n'));
+  expect(at(28)).toBe(
+    ['ID       COUNT  WHY', 'a            7  no GPUs are…', 'long-id   1234', ''].join('\n'),
+  );
   expect(at(20)).toBe(['ID       WHY', 'a        no GPUs ar…', 'long-id', ''].join('\n'));
   for (const width of [20, 24, 28, 40, 80]) {
     const widths = at(width).split('\n').map(textWidth);
@@ -37,20 +39,30 @@ test('a narrow terminal cuts what may be cut, and only then leaves columns out',
 });
 
 test('wide characters keep the columns aligned', () => {
-  const text = formatTable([{ id: '日本', count: 1, why: 'x' }, { id: 'abcd', count: 2, why: 'y' }], columns, {
-    width: null,
-    colours: plain,
-  });
+  const text = formatTable(
+    [
+      { id: '日本', count: 1, why: 'x' },
+      { id: 'abcd', count: 2, why: 'y' },
+    ],
+    columns,
+    {
+      width: null,
+      colours: plain,
+    },
+  );
   expect(text).toBe(['ID    COUNT  WHY', '日本      1  x', 'abcd      2  y', ''].join('\n'));
 });
 
 test('words from elsewhere cannot move the cursor', () => {
-  const text = formatTable([{ id: 'a', count: 1, why: 'bad\x1b[2Jthing\nnext' }], columns, { width: null, colours: plain });
+  const text = formatTable([{ id: 'a', count: 1, why: 'bad\x1b[2Jthing\nnext' }], columns, {
+    width: null,
+    colours: plain,
+  });
   expect(text).toContain('bad\\u001b[2Jthing next');
 });
 
 test('colour is around the text and not around the padding', () => {
-  const coloured: readonly Column<Row>[] = [{ ...columns[0]!, style: () => 'red' }, columns[1]!];
+  const coloured = columns.map((column) => ({ ...column, style: () => 'red' as const }));
   const text = formatTable(rows, coloured, { width: null, colours: makeColours(true) });
-  expect(text).toContain('\x1b[31ma\x1b[39m            7');
+  expect(text).toContain('\x1b[31ma\x1b[39m            \x1b[31m7\x1b[39m');
 });

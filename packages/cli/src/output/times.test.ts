@@ -32,6 +32,12 @@ test.each([
 });
 
 test('sizes have at most one decimal', () => {
-  expect([0, 812, 1_433, 102_400, 5 * 1024 ** 3].map(bytesText)).toEqual(['0 B', '812 B', '1.4 KiB', '100 KiB', '5 GiB']);
+  expect([0, 812, 1_433, 102_400, 5 * 1024 ** 3].map(bytesText)).toEqual([
+    '0 B',
+    '812 B',
+    '1.4 KiB',
+    '100 KiB',
+    '5 GiB',
+  ]);
   expect(memoryText(81_920)).toBe('80 GiB');
 });

@@ -3,12 +3,11 @@
  * the real one and remembers every request.
  */
 import {
-  type sendUnaryData,
   Server,
   ServerCredentials,
   type ServerUnaryCall,
   type ServerWritableStream,
-  type ServiceDefinition,
+  type sendUnaryData,
   status,
 } from '@grpc/grpc-js';
 import { MusterError } from '@muster/common/errors';
@@ -19,15 +18,14 @@ import { toServiceError } from '@muster/common/wire/status';
 
 export const fakeToken = 'muster_admin_token_of_a_test';
 
-type Answer = (request: never) => unknown;
-/** Written one after the other, with back-pressure; a thrown MusterError ends the stream with it. */
-type StreamAnswer = (request: never, aborted: AbortSignal) => AsyncIterable<unknown>;
+/**
+ * One wire message for a call. For a stream an async iterable of them, written with back-pressure, with a signal that
+ * fires when the caller is gone. A thrown MusterError ends either with it.
+ */
+type Answer = (request: never, aborted: AbortSignal) => unknown;
 
-/** Method name, such as `GetJob`, to its answer in wire messages. What is not given is not implemented. */
-export type Answers = Readonly<Record<string, Answer>> & {
-  readonly ReadLogs?: StreamAnswer;
-  readonly WatchEvents?: StreamAnswer;
-};
+/** By method name, such as `GetJob`. What is not given is not implemented. */
+export type Answers = Readonly<Record<string, Answer>>;
 
 export interface FakeCoordinator {
   readonly address: string;
@@ -39,19 +37,19 @@ export interface FakeCoordinator {
 const streams = new Set(['ReadLogs', 'WatchEvents']);
 
 /** @param listen port 0: a free one */
-export async function startFakeCoordinator(answers: Answers, listen = '127.0.0.1:0'): Promise<FakeCoordinator> {
+export async function startFakeCoordinator(
+  answers: Answers,
+  listen = '127.0.0.1:0',
+): Promise<FakeCoordinator> {
   const server = new Server({ 'grpc.max_receive_message_length': 4 * 1024 * 1024 });
   const requests: { method: string; request: unknown }[] = [];
   const implementation = Object.fromEntries(
     Object.keys(musterService).map((method) => {
-      const answer = (answers as Record<string, unknown>)[method];
-      const handler = streams.has(method)
-        ? streamHandler(answer as StreamAnswer | undefined, (request) => requests.push({ method, request }))
-        : unaryHandler(answer as Answer | undefined, (request) => requests.push({ method, request }));
-      return [method, handler];
+      const makeHandler = streams.has(method) ? streamHandler : unaryHandler;
+      return [method, makeHandler(answers[method], (request) => requests.push({ method, request }))];
     }),
   );
-  server.addService(musterService as unknown as ServiceDefinition, implementation);
+  server.addService(musterService, implementation);
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) =>
       error === null ? resolve(bound) : reject(error),
@@ -66,7 +64,7 @@ function unaryHandler(answer: Answer | undefined, record: (request: unknown) => 
       requireToken(call);
       record(call.request);
       if (answer === undefined) throw new MusterError('internal', 'the test gave no answer to this call');
-      return answer(call.request as never);
+      return answer(call.request as never, new AbortController().signal);
     };
     respond().then(
       (response) => callback(null, response),
@@ -75,7 +73,7 @@ function unaryHandler(answer: Answer | undefined, record: (request: unknown) => 
   };
 }
 
-function streamHandler(answer: StreamAnswer | undefined, record: (request: unknown) => void) {
+function streamHandler(answer: Answer | undefined, record: (request: unknown) => void) {
   return (call: ServerWritableStream<unknown, unknown>): void => {
     const aborted = new AbortController();
     call.on('cancelled', () => aborted.abort());
@@ -84,7 +82,8 @@ function streamHandler(answer: StreamAnswer | undefined, record: (request: unkno
       requireToken(call);
       record(call.request);
       if (answer === undefined) throw new MusterError('internal', 'the test gave no answer to this stream');
-      for await (const message of answer(call.request as never, aborted.signal)) {
+      const messages = answer(call.request as never, aborted.signal) as AsyncIterable<unknown>;
+      for await (const message of messages) {
         if (aborted.signal.aborted) return;
         if (call.write(message)) continue;
         await new Promise<void>((resolve) => {
@@ -104,8 +103,17 @@ function requireToken(call: { metadata: { get(name: string): unknown[] } }): voi
 }
 
 function serviceError(error: unknown) {
-  if (error instanceof MusterError) return { name: 'Error', message: error.message, ...toServiceError(error) };
+  if (error instanceof MusterError)
+    return { name: 'Error', message: error.message, ...toServiceError(error) };
   return { code: status.INTERNAL, details: String(error) };
+}
+
+/** A stream that stays open and says nothing, until its reader goes. */
+export async function* silentStream(_request: unknown, aborted: AbortSignal): AsyncGenerator<never> {
+  await new Promise<void>((resolve) => {
+    aborted.addEventListener('abort', () => resolve(), { once: true });
+  });
+  yield* [];
 }
 
 // ---- What tests put into answers. Every field has a default, so each one that a test sets matters.

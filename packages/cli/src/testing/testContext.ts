@@ -9,7 +9,13 @@ import type { Context } from '../context.ts';
 import { type Environment, readEnvironment } from '../environment.ts';
 import type { Io, Output } from '../io.ts';
 import { runCli } from '../program.ts';
-import { type Answers, type FakeCoordinator, fakeToken, startFakeCoordinator, submittedAtMs } from './fakeCoordinator.ts';
+import {
+  type Answers,
+  type FakeCoordinator,
+  fakeToken,
+  startFakeCoordinator,
+  submittedAtMs,
+} from './fakeCoordinator.ts';
 
 export interface TestOptions {
   readonly environment?: Partial<Environment>;
@@ -94,7 +100,11 @@ export interface CliResult {
 }
 
 /** Runs one command against a coordinator that answers like this. */
-export async function run(argv: readonly string[], answers: Answers = {}, options: TestOptions = {}): Promise<CliResult> {
+export async function run(
+  argv: readonly string[],
+  answers: Answers = {},
+  options: TestOptions = {},
+): Promise<CliResult> {
   const coordinator = await fakeCoordinator(answers);
   const call = newCall(coordinator.address, options);
   const exitCode = await runCli(argv, call.context);

@@ -140,7 +140,9 @@ const retryShape = {
 const checkpointShape = {
   dir: absolutePath('/checkpoints/llama')
     .optional()
-    .describe('Directory the job saves to, as the job sees it. Left out: a process gets one that its node keeps for the job, a container none.'),
+    .describe(
+      'Directory the job saves to, as the job sees it. Left out: a process gets one that its node keeps for the job, a container none.',
+    ),
   keep_last: wholeNumber(1, 1000).optional().describe('How many checkpoints to keep. Left out: all.'),
 };
 

@@ -8,7 +8,15 @@ import type { MusterDefinition } from '../gen/muster/v1/Muster.ts';
 import type { ReadLogsRequest } from '../gen/muster/v1/ReadLogsRequest.ts';
 import type { WatchEventsRequest } from '../gen/muster/v1/WatchEventsRequest.ts';
 import type { JobStateKind } from '../states.ts';
-import type { ClusterView, EventView, ExplainView, JobView, LogPiece, NodeView, PendingReason } from '../views.ts';
+import type {
+  ClusterView,
+  EventView,
+  ExplainView,
+  JobView,
+  LogPiece,
+  NodeView,
+  PendingReason,
+} from '../views.ts';
 import {
   clusterFromWire,
   eventFromWire,
@@ -57,7 +65,12 @@ export interface LogRequest {
 
 /** Every method throws MusterError. Streams end when their AbortSignal fires. */
 export interface MusterApi {
-  submit(request: { specJson: string; requestId: string; arraySize?: number; dryRun?: boolean }): Promise<SubmitResult>;
+  submit(request: {
+    specJson: string;
+    requestId: string;
+    arraySize?: number;
+    dryRun?: boolean;
+  }): Promise<SubmitResult>;
   getJob(jobId: string): Promise<JobView>;
   listJobs(filter?: JobFilter): Promise<{ jobs: readonly JobView[]; more: boolean }>;
   stopJobs(ids: readonly string[], reason?: string): Promise<readonly JobView[]>;
@@ -85,12 +98,15 @@ export function bearer(token: string): Metadata {
 /** Calls with one request and one answer, by the generated definition of the service. */
 type UnaryName = {
   [K in keyof MusterDefinition]: K extends 'ReadLogs' | 'WatchEvents' | symbol | number ? never : K;
-}[keyof MusterDefinition] &
-  string;
+}[keyof MusterDefinition];
 type RequestOf<K extends UnaryName> =
-  MusterDefinition[K] extends MethodDefinition<infer Request, infer _R, infer _RO, infer _O> ? Request : never;
+  MusterDefinition[K] extends MethodDefinition<infer Request, infer _R, infer _RO, infer _O>
+    ? Request
+    : never;
 type ResponseOf<K extends UnaryName> =
-  MusterDefinition[K] extends MethodDefinition<infer _Q, infer _R, infer _QO, infer Response> ? Response : never;
+  MusterDefinition[K] extends MethodDefinition<infer _Q, infer _R, infer _QO, infer Response>
+    ? Response
+    : never;
 
 export function connectMuster(options: ConnectOptions): MusterApi {
   const client = new Client(options.address, credentials.createInsecure(), {
@@ -99,18 +115,23 @@ export function connectMuster(options: ConnectOptions): MusterApi {
   const metadata = bearer(options.token);
 
   function call<K extends UnaryName>(name: K, request: RequestOf<K>): Promise<ResponseOf<K>> {
-    const { path, requestSerialize, responseDeserialize } = musterService[name] as unknown as MethodDefinition<
-      RequestOf<K>,
-      never,
-      never,
-      ResponseOf<K>
-    >;
+    const { path, requestSerialize, responseDeserialize } = musterService[
+      name
+    ] as unknown as MethodDefinition<RequestOf<K>, never, never, ResponseOf<K>>;
     const callOptions = { deadline: Date.now() + callTimeoutMs };
     return new Promise((resolve, reject) => {
-      client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, callOptions, (error, answer) => {
-        if (error !== null || answer === undefined) reject(describe(error, options.address));
-        else resolve(answer);
-      });
+      client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        metadata,
+        callOptions,
+        (error, answer) => {
+          if (error !== null || answer === undefined) reject(describe(error, options.address));
+          else resolve(answer);
+        },
+      );
     });
   }
 
@@ -140,8 +161,18 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     }
   }
 
-  const readLogs = musterService.ReadLogs as unknown as MethodDefinition<ReadLogsRequest, never, never, LogPiece__Output>;
-  const watchEvents = musterService.WatchEvents as unknown as MethodDefinition<WatchEventsRequest, never, never, Event__Output>;
+  const readLogs = musterService.ReadLogs as unknown as MethodDefinition<
+    ReadLogsRequest,
+    never,
+    never,
+    LogPiece__Output
+  >;
+  const watchEvents = musterService.WatchEvents as unknown as MethodDefinition<
+    WatchEventsRequest,
+    never,
+    never,
+    Event__Output
+  >;
 
   return {
     async submit(request) {
@@ -168,7 +199,11 @@ export function connectMuster(options: ConnectOptions): MusterApi {
       return { ...answer, job: jobFromWire(answer.job) };
     },
     readLogs: (request, abort) =>
-      stream<LogPiece__Output, LogPiece>(() => openStream(readLogs, request), (piece) => piece, abort),
+      stream<LogPiece__Output, LogPiece>(
+        () => openStream(readLogs, request),
+        (piece) => piece,
+        abort,
+      ),
     watchEvents: (request, abort) =>
       stream<Event__Output, EventView>(() => openStream(watchEvents, request), eventFromWire, abort),
     listNodes: async () => (await call('ListNodes', {})).nodes.map(nodeFromWire),
@@ -183,7 +218,10 @@ export function connectMuster(options: ConnectOptions): MusterApi {
 function describe(error: ServiceError | null, address: string): MusterError {
   if (error === null) return new MusterError('internal', 'the coordinator answered with nothing');
   const known = fromServiceError(error);
-  if (known.code === 'unavailable' && /ECONNREFUSED|No connection established|ENOTFOUND/.test(known.message)) {
+  if (
+    known.code === 'unavailable' &&
+    /ECONNREFUSED|No connection established|ENOTFOUND/.test(known.message)
+  ) {
     return new MusterError('unavailable', `no coordinator answers at ${address}`, { cause: error });
   }
   return known;

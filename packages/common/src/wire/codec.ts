@@ -3,16 +3,19 @@
  * they mean "absent", and values a newer peer may send are tolerated on reading.
  */
 import type { Attempt, Attempt__Output } from '../gen/muster/v1/Attempt.ts';
-import type { Cause as WireCause, Cause__Output } from '../gen/muster/v1/Cause.ts';
+import type { Cause__Output, Cause as WireCause } from '../gen/muster/v1/Cause.ts';
 import type { Cluster__Output } from '../gen/muster/v1/Cluster.ts';
-import type { Event as WireEvent, Event__Output } from '../gen/muster/v1/Event.ts';
+import type { Event__Output, Event as WireEvent } from '../gen/muster/v1/Event.ts';
 import type { Job, Job__Output } from '../gen/muster/v1/Job.ts';
-import type { Node as WireNode, Node__Output } from '../gen/muster/v1/Node.ts';
-import type { NodeInventory as WireInventory, NodeInventory__Output } from '../gen/muster/v1/NodeInventory.ts';
-import type { PendingReason as WirePending, PendingReason__Output } from '../gen/muster/v1/PendingReason.ts';
-import type { TaskExit as WireTaskExit, TaskExit__Output } from '../gen/muster/v1/TaskExit.ts';
-import type { TaskRef as WireTaskRef, TaskRef__Output } from '../gen/muster/v1/TaskRef.ts';
-import type { TaskReport as WireTaskReport, TaskReport__Output } from '../gen/muster/v1/TaskReport.ts';
+import type { Node__Output, Node as WireNode } from '../gen/muster/v1/Node.ts';
+import type {
+  NodeInventory__Output,
+  NodeInventory as WireInventory,
+} from '../gen/muster/v1/NodeInventory.ts';
+import type { PendingReason__Output, PendingReason as WirePending } from '../gen/muster/v1/PendingReason.ts';
+import type { TaskExit__Output, TaskExit as WireTaskExit } from '../gen/muster/v1/TaskExit.ts';
+import type { TaskRef__Output, TaskRef as WireTaskRef } from '../gen/muster/v1/TaskRef.ts';
+import type { TaskReport__Output, TaskReport as WireTaskReport } from '../gen/muster/v1/TaskReport.ts';
 import { isJobId, type TaskRef } from '../ids.ts';
 import { causeKinds } from '../spec/causes.ts';
 import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
@@ -194,7 +197,11 @@ export function pendingToWire(pending: PendingReason): WirePending {
 }
 
 export function pendingFromWire(wire: PendingReason__Output): PendingReason {
-  return { kind: known(pendingKinds, wire.kind, 'scheduling'), message: wire.message, remedy: wire.remedy || null };
+  return {
+    kind: known(pendingKinds, wire.kind, 'scheduling'),
+    message: wire.message,
+    remedy: wire.remedy || null,
+  };
 }
 
 export function jobToWire(job: JobView): Job {

@@ -11,7 +11,12 @@ import type { AgentHubDefinition } from '../gen/muster/v1/AgentHub.ts';
 import type { MusterDefinition } from '../gen/muster/v1/Muster.ts';
 
 /** As the options of scripts/generate-proto.mjs say, which the generated types follow. */
-const conversion: protobuf.IConversionOptions = { longs: Number, enums: String, defaults: true, oneofs: true };
+const conversion: protobuf.IConversionOptions = {
+  longs: Number,
+  enums: String,
+  defaults: true,
+  oneofs: true,
+};
 
 const root = protobuf.Root.fromJSON(JSON.parse(descriptorJson) as protobuf.INamespace);
 

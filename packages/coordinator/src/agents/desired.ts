@@ -12,15 +12,19 @@ export type Desired =
 
 export function desiredOf(job: Job, attemptNumber: number, task: Task | undefined): Desired {
   const attempt = currentAttempt(job);
-  if (attempt?.number !== attemptNumber || task === undefined || task.state === 'ended') return { kind: 'forget' };
+  if (attempt?.number !== attemptNumber || task === undefined || task.state === 'ended')
+    return { kind: 'forget' };
   if (!isReleased(attempt)) return { kind: 'assign' };
-  if (job.state.kind === 'stopping') return { kind: 'stop', graceMs: job.spec.stopGraceMs, signal: 'SIGTERM' };
+  if (job.state.kind === 'stopping')
+    return { kind: 'stop', graceMs: job.spec.stopGraceMs, signal: 'SIGTERM' };
   const { master } = attempt;
   return { kind: 'release', addr: master?.addr ?? '127.0.0.1', port: master?.port ?? 0 };
 }
 
 /** The tasks of a job's current attempt, with their names. */
-export function* tasksOf(job: Job): Iterable<{ readonly ref: TaskRef; readonly key: string; readonly task: Task }> {
+export function* tasksOf(
+  job: Job,
+): Iterable<{ readonly ref: TaskRef; readonly key: string; readonly task: Task }> {
   const attempt = currentAttempt(job);
   for (const task of attempt?.tasks ?? []) {
     const ref = { jobId: job.id, attempt: job.lastAttempt, nodeRank: task.nodeRank };

@@ -84,7 +84,8 @@ export class AgentRegistry {
       if (attempt === null) {
         for (const session of this.sessions.values()) session.syncJob(job);
       } else {
-        for (const node of new Set(attempt.tasks.map((task) => task.node))) this.sessions.get(node)?.syncJob(job);
+        for (const node of new Set(attempt.tasks.map((task) => task.node)))
+          this.sessions.get(node)?.syncJob(job);
       }
     }
   }

@@ -4,12 +4,13 @@
  * `sync` compares what should be with what was said and says the difference, so that telling an agent something twice,
  * or never because the stream broke, needs no thought anywhere else: a new connection starts from nothing said.
  */
-import type { JobId, NodeName, TaskKey, TaskRef } from '@muster/common/ids';
-import { parseTaskKey, taskKey } from '@muster/common/ids';
-import { taskRefToWire } from '@muster/common/wire/codec';
+
 import type { Assign } from '@muster/common/gen/muster/v1/Assign';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
+import type { JobId, NodeName, TaskKey, TaskRef } from '@muster/common/ids';
+import { parseTaskKey, taskKey } from '@muster/common/ids';
+import { taskRefToWire } from '@muster/common/wire/codec';
 import { currentAttempt, type Job, type Task } from '../model.ts';
 import { specText } from '../specText.ts';
 import { type Desired, desiredOf } from './desired.ts';
@@ -28,7 +29,11 @@ export class AgentSession {
   private readonly stream: AgentStream;
   private readonly said = new Map<TaskKey, Desired['kind']>();
 
-  constructor(identity: { node: NodeName; instanceId: string; bootId: string }, stream: AgentStream, nowMs: number) {
+  constructor(
+    identity: { node: NodeName; instanceId: string; bootId: string },
+    stream: AgentStream,
+    nowMs: number,
+  ) {
     this.node = identity.node;
     this.instanceId = identity.instanceId;
     this.bootId = identity.bootId;
@@ -79,7 +84,8 @@ export class AgentSession {
     const wire = taskRefToWire(ref);
     switch (desired.kind) {
       case 'assign':
-        if (job !== undefined && task !== undefined) this.stream.write({ assign: assignment(job, ref, task, desired) });
+        if (job !== undefined && task !== undefined)
+          this.stream.write({ assign: assignment(job, ref, task, desired) });
         break;
       case 'release':
         this.stream.write({ release: { task: wire, masterAddr: desired.addr, masterPort: desired.port } });
@@ -103,7 +109,8 @@ export class AgentSession {
   syncJob(job: Job): void {
     const attempt = currentAttempt(job);
     for (const task of attempt?.tasks ?? []) {
-      if (task.node === this.node) this.syncKnown({ jobId: job.id, attempt: job.lastAttempt, nodeRank: task.nodeRank }, job);
+      if (task.node === this.node)
+        this.syncKnown({ jobId: job.id, attempt: job.lastAttempt, nodeRank: task.nodeRank }, job);
     }
     if (attempt === null) {
       for (const key of this.said.keys()) {

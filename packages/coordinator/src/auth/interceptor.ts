@@ -4,18 +4,17 @@
  */
 import {
   type Metadata,
+  ResponderBuilder,
+  ServerInterceptingCall,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
-  ServerInterceptingCall,
   ServerListenerBuilder,
   type ServerMethodDefinition,
-  ResponderBuilder,
   status,
 } from '@grpc/grpc-js';
-import { type Identity, identityOf } from './tokens.ts';
 import type { Credential } from '../store/store.ts';
-import { hashToken } from './tokens.ts';
 import { mayCall } from './policy.ts';
+import { hashToken, type Identity, identityOf } from './tokens.ts';
 
 const identityKey = 'muster-identity';
 
@@ -43,18 +42,29 @@ export function authInterceptor(parts: AuthParts): ServerInterceptor {
 }
 
 /** @returns the status to refuse with; null, with the identity in the metadata, for a call that may go on */
-function authorise(parts: AuthParts, metadata: Metadata, path: string): { code: status; details: string } | null {
+function authorise(
+  parts: AuthParts,
+  metadata: Metadata,
+  path: string,
+): { code: status; details: string } | null {
   // A client that sends this key itself must not become whoever it names.
   metadata.remove(identityKey);
   const header = metadata.get('authorization')[0];
-  const token = typeof header === 'string' && header.startsWith('Bearer ') ? header.slice('Bearer '.length) : null;
+  const token =
+    typeof header === 'string' && header.startsWith('Bearer ') ? header.slice('Bearer '.length) : null;
   if (token === null) {
-    return { code: status.UNAUTHENTICATED, details: 'no token: send `authorization: Bearer <token>` with every call' };
+    return {
+      code: status.UNAUTHENTICATED,
+      details: 'no token: send `authorization: Bearer <token>` with every call',
+    };
   }
   const credential = parts.findCredential(hashToken(token));
   const identity = credential === undefined ? null : identityOf(credential, parts.wallMs());
   if (identity === null) {
-    return { code: status.UNAUTHENTICATED, details: 'the token is unknown to this coordinator, or has expired' };
+    return {
+      code: status.UNAUTHENTICATED,
+      details: 'the token is unknown to this coordinator, or has expired',
+    };
   }
   if (!mayCall(identity, path)) {
     return { code: status.PERMISSION_DENIED, details: `this token (${identity.kind}) may not call ${path}` };

@@ -21,12 +21,20 @@ export interface SubmitCommand {
  * Stores one job, or all jobs of an array.
  * @throws {MusterError} `not_found` when it comes after a job that does not exist
  */
-export function submit(draft: Draft, command: SubmitCommand, random: RandomBytes, nowMs: number): SubmitRequestRecord {
+export function submit(
+  draft: Draft,
+  command: SubmitCommand,
+  random: RandomBytes,
+  nowMs: number,
+): SubmitRequestRecord {
   const repeated = draft.request(command.requestId);
   if (repeated !== undefined) return sameIntent(repeated, command);
   for (const dependency of command.spec.after) {
     if (!draft.exists(dependency as JobId)) {
-      throw new MusterError('not_found', `after: there is no job ${dependency}; \`muster jobs --all\` lists them`);
+      throw new MusterError(
+        'not_found',
+        `after: there is no job ${dependency}; \`muster jobs --all\` lists them`,
+      );
     }
   }
   const arrayId: ArrayId | null = command.arraySize > 0 ? newArrayId(random) : null;
@@ -59,7 +67,13 @@ export function submit(draft: Draft, command: SubmitCommand, random: RandomBytes
     );
     return job.id;
   });
-  const record = { requestId: command.requestId, digest: command.digest, jobIds, arrayId, createdAtMs: nowMs };
+  const record = {
+    requestId: command.requestId,
+    digest: command.digest,
+    jobIds,
+    arrayId,
+    createdAtMs: nowMs,
+  };
   draft.putRequest(record);
   return record;
 }

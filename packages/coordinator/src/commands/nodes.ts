@@ -38,16 +38,19 @@ export function report(draft: Draft, node: NodeName, reports: readonly TaskRepor
     if (known?.node !== node) continue;
     const fence = { attempt: task.attempt, nodeRank: task.nodeRank };
     if (state === 'running') applyJobEvent(draft, task.jobId, { kind: 'taskRunning', ...fence }, nowMs);
-    if (state === 'ended' && exit !== null) applyJobEvent(draft, task.jobId, { kind: 'taskEnded', ...fence, exit }, nowMs);
+    if (state === 'ended' && exit !== null)
+      applyJobEvent(draft, task.jobId, { kind: 'taskEnded', ...fence, exit }, nowMs);
   }
 }
 
 /** A new boot id proves that what ran on this node before is dead, except what the agent says it found ended. */
 function endTasksOfEarlierBoot(draft: Draft, command: HelloCommand, nowMs: number): void {
   const alive = new Set(
-    command.observed.filter((each) => each.state === 'running').map(({ task }) => `${task.jobId}.${task.attempt}`),
+    command.observed
+      .filter((each) => each.state === 'running')
+      .map(({ task }) => `${task.jobId}.${task.attempt}`),
   );
-  for (const job of [...draft.activeJobs()]) {
+  for (const job of draft.activeJobs()) {
     const attempt = currentAttempt(job);
     if (attempt === null || !isReleased(attempt) || alive.has(`${job.id}.${attempt.number}`)) continue;
     for (const task of attempt.tasks) {
@@ -66,7 +69,7 @@ function endTasksOfEarlierBoot(draft: Draft, command: HelloCommand, nowMs: numbe
 /** A node stopped answering. Its released tasks may well be running and stay as they are: silent is not dead. */
 export function nodeSilent(draft: Draft, name: NodeName, nowMs: number): void {
   draft.emit({ kind: 'node.silent', subject: name, data: {} }, nowMs);
-  for (const job of [...draft.activeJobs()]) {
+  for (const job of draft.activeJobs()) {
     const attempt = currentAttempt(job);
     const rank = attempt?.tasks.findIndex((task) => task.node === name) ?? -1;
     if (attempt === null || rank < 0 || isReleased(attempt)) continue;

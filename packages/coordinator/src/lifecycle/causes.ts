@@ -29,7 +29,12 @@ export function causeOfEnd(task: Task): Cause {
   if (exit === null) return { kind: 'unknown', message: `${where} ended`, nodeRank, node };
   if (exit.startError !== null) return { ...exit.startError, nodeRank, node };
   if (exit.oomKilled) {
-    return { kind: 'host_oom', message: `${where} was killed by the kernel for want of memory`, nodeRank, node };
+    return {
+      kind: 'host_oom',
+      message: `${where} was killed by the kernel for want of memory`,
+      nodeRank,
+      node,
+    };
   }
   if (exit.statusLost) {
     return { kind: 'unknown', message: `${where} is gone and nobody saw how it ended`, nodeRank, node };

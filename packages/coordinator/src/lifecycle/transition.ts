@@ -22,11 +22,19 @@
  */
 import { assertInvariant } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
-import { backoffMs } from '@muster/common/retry';
 import { isTerminal } from '@muster/common/states';
 import type { Cause, TaskEnd } from '@muster/common/views';
-import { type Attempt, currentAttempt, isReleased, type Job, type NewEvent, type Outcome, type Task } from '../model.ts';
-import { causeOfEnd, endedWell, neverStarted, neverStartedEnd } from './causes.ts';
+import {
+  type Attempt,
+  currentAttempt,
+  isReleased,
+  type Job,
+  type NewEvent,
+  type Outcome,
+  type Task,
+} from '../model.ts';
+import { neverStartedEnd } from './causes.ts';
+import { outcomeOfEnd, outcomeOfFailure, retryAfterFailedStart } from './outcomes.ts';
 
 /** What can happen to a job. `attempt` is the fencing token of whoever reports. */
 export type JobEvent =
@@ -39,9 +47,19 @@ export type JobEvent =
       readonly master: { readonly addr: string; readonly port: number } | null;
     }
   | { readonly kind: 'taskRunning'; readonly attempt: number; readonly nodeRank: number }
-  | { readonly kind: 'taskEnded'; readonly attempt: number; readonly nodeRank: number; readonly exit: TaskEnd }
+  | {
+      readonly kind: 'taskEnded';
+      readonly attempt: number;
+      readonly nodeRank: number;
+      readonly exit: TaskEnd;
+    }
   /** Proof of death from outside the task: the node rebooted. */
-  | { readonly kind: 'taskLost'; readonly attempt: number; readonly nodeRank: number; readonly message: string }
+  | {
+      readonly kind: 'taskLost';
+      readonly attempt: number;
+      readonly nodeRank: number;
+      readonly message: string;
+    }
   /** The node, silent or gone, holds back an attempt that has not been released. */
   | { readonly kind: 'startFailed'; readonly attempt: number; readonly cause: Cause }
   | { readonly kind: 'stop'; readonly reason: string }
@@ -63,7 +81,11 @@ export interface Transition {
 }
 
 type Handlers = {
-  readonly [K in JobEvent['kind']]: (job: Job, event: Extract<JobEvent, { kind: K }>, nowMs: number) => Transition;
+  readonly [K in JobEvent['kind']]: (
+    job: Job,
+    event: Extract<JobEvent, { kind: K }>,
+    nowMs: number,
+  ) => Transition;
 };
 
 /**
@@ -77,13 +99,22 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Transition
 
 const handlers: Handlers = {
   allocate(job, event, nowMs) {
-    assertInvariant(job.state.kind === 'queued', 'G2', `${job.id} is ${job.state.kind} and cannot get another attempt`);
+    assertInvariant(
+      job.state.kind === 'queued',
+      'G2',
+      `${job.id} is ${job.state.kind} and cannot get another attempt`,
+    );
     const nodeCount = job.spec.resources.nodes;
     assertInvariant(event.tasks.length === nodeCount, 'G3', `${job.id} needs ${nodeCount} nodes at once`);
     const attempt: Attempt = {
       number: job.lastAttempt + 1,
       state: 'allocated',
-      tasks: event.tasks.map((placement, nodeRank) => ({ ...placement, nodeRank, state: 'assigned', exit: null })),
+      tasks: event.tasks.map((placement, nodeRank) => ({
+        ...placement,
+        nodeRank,
+        state: 'assigned',
+        exit: null,
+      })),
       allocatedAtMs: nowMs,
       runningAtMs: null,
       endedAtMs: null,
@@ -104,7 +135,8 @@ const handlers: Handlers = {
   claim(job, event) {
     const attempt = fencedAttempt(job, event.attempt);
     const task = attempt?.tasks[event.nodeRank];
-    if (job.state.kind !== 'starting' || attempt === null || task?.state !== 'assigned') return unchanged(job);
+    if (job.state.kind !== 'starting' || attempt === null || task?.state !== 'assigned')
+      return unchanged(job);
     const tasks = replaceTask(attempt.tasks, { ...task, state: 'claimed' });
     const master = event.nodeRank === 0 ? event.master : attempt.master;
     const everyTaskClaimed = tasks.every((each) => each.state === 'claimed');
@@ -113,7 +145,12 @@ const handlers: Handlers = {
       job: { ...job, state: { kind: 'starting', attempt: claimed } },
       ended: null,
       events: everyTaskClaimed
-        ? [attemptEvent(job, claimed, 'attempt.claimed', { masterAddr: master?.addr, masterPort: master?.port })]
+        ? [
+            attemptEvent(job, claimed, 'attempt.claimed', {
+              masterAddr: master?.addr,
+              masterPort: master?.port,
+            }),
+          ]
         : [],
     };
   },
@@ -160,9 +197,8 @@ const handlers: Handlers = {
     const attempt = currentAttempt(job);
     if (attempt === null) return end(job, { next: 'cancelled', cause }, nowMs);
     if (job.state.kind === 'stopping') {
-      // Already on the way out; the user's wish outranks a retry, and an earlier cancel stays as it is.
-      if (job.state.outcome.next === 'cancelled') return unchanged(job);
-      return unchanged({ ...job, state: { ...job.state, outcome: { next: 'cancelled', cause } } });
+      // Already on the way out: the user's wish outranks a retry, but does not hide why a job failed.
+      if (job.state.outcome.next !== 'queued') return unchanged(job);
     }
     return beginStopping(job, attempt, { next: 'cancelled', cause }, nowMs);
   },
@@ -179,7 +215,7 @@ const handlers: Handlers = {
     if (attempt === null || job.state.kind === 'stopping') return unchanged(job);
     const limitS = Math.round((job.spec.maxRuntimeMs ?? 0) / 1000);
     const cause = platformCause('time_limit', `ran for its max_runtime of ${limitS} s`);
-    return beginStopping(job, attempt, { next: 'failed', cause }, nowMs);
+    return beginStopping(job, attempt, outcomeOfFailure(job, cause), nowMs);
   },
 };
 
@@ -188,33 +224,49 @@ function afterTaskChange(job: Job, before: Attempt, task: Task, nowMs: number): 
   const attempt: Attempt = { ...before, tasks: replaceTask(before.tasks, task) };
   const events: NewEvent[] = [];
   if (task.state === 'ended') {
-    events.push(attemptEvent(job, attempt, 'task.ended', { nodeRank: task.nodeRank, node: task.node, exit: task.exit }));
+    events.push(
+      attemptEvent(job, attempt, 'task.ended', { nodeRank: task.nodeRank, node: task.node, exit: task.exit }),
+    );
   }
   if (job.state.kind === 'stopping') {
     const stopping: Job = { ...job, state: { ...job.state, attempt } };
     return followedBy(events, endIfDone(stopping, job.state.outcome, nowMs));
   }
-  if (task.exit !== null && !endedWell(task.exit)) {
-    const cause = causeOfEnd(task);
-    const outcome = neverStarted(task.exit) ? outcomeOfStartError(job, cause) : outcomeOfFailure(job, cause);
-    return followedBy(events, beginStopping(job, attempt, outcome, nowMs));
-  }
+  const outcome = task.exit === null ? null : outcomeOfEnd(job, before, task, task.exit);
+  if (outcome !== null) return followedBy(events, beginStopping(job, attempt, outcome, nowMs));
   if (attempt.tasks.every((each) => each.state === 'ended')) {
-    const ended: Attempt = { ...attempt, state: 'ended', endedAtMs: nowMs, runningAtMs: attempt.runningAtMs ?? nowMs };
+    const ended: Attempt = {
+      ...attempt,
+      state: 'ended',
+      endedAtMs: nowMs,
+      runningAtMs: attempt.runningAtMs ?? nowMs,
+    };
     const succeeded: Job = { ...job, state: { kind: 'succeeded', endedAtMs: nowMs } };
     return {
       job: succeeded,
       ended,
-      events: [...events, attemptEvent(job, ended, 'attempt.ended', endedData(ended)), jobEvent(job, 'job.succeeded', {})],
+      events: [
+        ...events,
+        attemptEvent(job, ended, 'attempt.ended', endedData(ended)),
+        jobEvent(job, 'job.succeeded', {}),
+      ],
     };
   }
   const everyTaskStarted = attempt.tasks.every((each) => each.state === 'running' || each.state === 'ended');
   if (job.state.kind === 'starting' && everyTaskStarted && attempt.state === 'claimed') {
     const running: Attempt = { ...attempt, state: 'running', runningAtMs: nowMs };
     events.push(attemptEvent(job, running, 'attempt.running', {}));
-    return { job: { ...job, failedStarts: 0, state: { kind: 'running', attempt: running } }, ended: null, events };
+    return {
+      job: { ...job, failedStarts: 0, state: { kind: 'running', attempt: running } },
+      ended: null,
+      events,
+    };
   }
-  assertInvariant(job.state.kind === 'starting' || job.state.kind === 'running', 'G2', `${job.id} has no attempt`);
+  assertInvariant(
+    job.state.kind === 'starting' || job.state.kind === 'running',
+    'G2',
+    `${job.id} has no attempt`,
+  );
   return { job: { ...job, state: { ...job.state, attempt } }, ended: null, events };
 }
 
@@ -222,9 +274,15 @@ function afterTaskChange(job: Job, before: Attempt, task: Task, nowMs: number): 
 function beginStopping(job: Job, attempt: Attempt, outcome: Outcome, nowMs: number): Transition {
   const tasks = isReleased(attempt)
     ? attempt.tasks
-    : attempt.tasks.map((task): Task => (task.state === 'ended' ? task : { ...task, state: 'ended', exit: neverStartedEnd }));
+    : attempt.tasks.map(
+        (task): Task => (task.state === 'ended' ? task : { ...task, state: 'ended', exit: neverStartedEnd }),
+      );
   const stopping: Job = { ...job, state: { kind: 'stopping', attempt: { ...attempt, tasks }, outcome } };
-  const event = jobEvent(job, 'job.stopping', { attempt: attempt.number, next: outcome.next, cause: outcome.cause });
+  const event = jobEvent(job, 'job.stopping', {
+    attempt: attempt.number,
+    next: outcome.next,
+    cause: outcome.cause,
+  });
   return followedBy([event], endIfDone(stopping, outcome, nowMs));
 }
 
@@ -234,7 +292,11 @@ function endIfDone(job: Job, outcome: Outcome, nowMs: number): Transition {
   if (attempt === null || attempt.tasks.some((task) => task.state !== 'ended')) return unchanged(job);
   const ended: Attempt = { ...attempt, state: 'ended', endedAtMs: nowMs, cause: outcome.cause };
   const next = end(job, outcome, nowMs);
-  return { ...next, ended, events: [attemptEvent(job, ended, 'attempt.ended', endedData(ended)), ...next.events] };
+  return {
+    ...next,
+    ended,
+    events: [attemptEvent(job, ended, 'attempt.ended', endedData(ended)), ...next.events],
+  };
 }
 
 function end(job: Job, outcome: Outcome, nowMs: number): Transition {
@@ -263,26 +325,6 @@ function end(job: Job, outcome: Outcome, nowMs: number): Transition {
       return never;
     }
   }
-}
-
-/** A task of a released attempt ended badly: retry if the spec says so and the budget allows. */
-function outcomeOfFailure(job: Job, cause: Cause): Outcome {
-  const { retry } = job.spec;
-  const attemptsUsed = job.failures + 1;
-  const retried = (retry.on as readonly string[]).includes(cause.kind);
-  if (!retried || attemptsUsed >= retry.maxAttempts) return { next: 'failed', cause };
-  return { next: 'queued', cause, backoffMs: backoffMs(retry.backoff, attemptsUsed), charge: 'failure' };
-}
-
-/** A task could not be started. The same command or image would fail again, unless the spec asks for a retry. */
-function outcomeOfStartError(job: Job, cause: Cause): Outcome {
-  return cause.kind === 'node_lost' ? retryAfterFailedStart(job, cause) : outcomeOfFailure(job, cause);
-}
-
-/** Nothing of the user's ran, so it costs no attempt of the budget; the backoff keeps a broken node from spinning. */
-function retryAfterFailedStart(job: Job, cause: Cause): Outcome {
-  const waitMs = backoffMs(job.spec.retry.backoff, job.failedStarts + 1);
-  return { next: 'queued', cause, backoffMs: waitMs, charge: 'failed_start' };
 }
 
 /** The current attempt, if that is the one the reporter speaks of (G6). */
@@ -315,6 +357,11 @@ function jobEvent(job: Job, kind: string, data: Readonly<Record<string, unknown>
   return { kind, subject: job.id, data: { name: job.spec.name, ...data } };
 }
 
-function attemptEvent(job: Job, attempt: Attempt, kind: string, data: Readonly<Record<string, unknown>>): NewEvent {
+function attemptEvent(
+  job: Job,
+  attempt: Attempt,
+  kind: string,
+  data: Readonly<Record<string, unknown>>,
+): NewEvent {
   return jobEvent(job, kind, { attempt: attempt.number, ...data });
 }

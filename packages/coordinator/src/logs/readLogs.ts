@@ -2,8 +2,9 @@
  * `muster logs`: the output of one or all ranks, from the first byte, and on until the job has ended when following.
  * Ranks take turns, a piece each, so that one that writes a lot does not hide the others.
  */
-import { isTerminal } from '@muster/common/states';
+
 import type { JobId, TaskRef } from '@muster/common/ids';
+import { isTerminal } from '@muster/common/states';
 import type { LogPiece } from '@muster/common/views';
 import type { Attempt, Job } from '../model.ts';
 import { type LogStore, readBytes } from './logStore.ts';
@@ -20,7 +21,9 @@ export interface ReadLogsOptions {
 
 export interface ReadLogsParts {
   readonly logs: LogStore;
-  readonly readJob: (id: JobId) => Promise<{ readonly job: Job; readonly attempts: readonly Attempt[] } | null>;
+  readonly readJob: (
+    id: JobId,
+  ) => Promise<{ readonly job: Job; readonly attempts: readonly Attempt[] } | null>;
   /** Resolves when the job may have changed, or something else woke us; never rejects. */
   readonly changed: (id: JobId, abort: AbortSignal) => Promise<void>;
 }
@@ -50,10 +53,12 @@ export async function* readLogs(
       if (record === null) return;
       current ??= record.job.lastAttempt === 0 ? null : record.job.lastAttempt;
       const attempt = record.attempts.find((each) => each.number === current);
-      const progressed = attempt === undefined ? false : yield* readAttempt(parts, options, attempt, ranks, abort);
+      const progressed =
+        attempt === undefined ? false : yield* readAttempt(parts, options, attempt, ranks, abort);
       if (progressed) continue;
       const done = attempt?.state === 'ended' && allComplete(attempt, options, ranks, current);
-      const later = options.attempt === null ? record.attempts.find((each) => each.number > (current ?? 0)) : undefined;
+      const later =
+        options.attempt === null ? record.attempts.find((each) => each.number > (current ?? 0)) : undefined;
       if (done && later !== undefined) {
         current = later.number;
         continue;
@@ -90,7 +95,13 @@ async function* readAttempt(
       if (rank.complete) continue;
       const data = await parts.logs.read(rank.task, rank.offset, readBytes);
       if (data.length > 0) {
-        yield { attempt: attempt.number, nodeRank: task.nodeRank, offset: rank.offset, data, complete: false };
+        yield {
+          attempt: attempt.number,
+          nodeRank: task.nodeRank,
+          offset: rank.offset,
+          data,
+          complete: false,
+        };
         rank.offset += data.length;
         more = true;
         progressed = true;

@@ -12,7 +12,12 @@ import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TaskReport } from '@muster/common/views';
-import { inventoryFromWire, taskRefFromWire, taskRefToWire, taskReportFromWire } from '@muster/common/wire/codec';
+import {
+  inventoryFromWire,
+  taskRefFromWire,
+  taskRefToWire,
+  taskReportFromWire,
+} from '@muster/common/wire/codec';
 import { toServiceError } from '@muster/common/wire/status';
 import { desiredOf } from '../agents/desired.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
@@ -49,7 +54,9 @@ type SessionCall = ServerDuplexStream<AgentMessage__Output, CoordinatorMessage>;
 
 export function agentHubCalls(parts: AgentHubParts): AgentHubHandlers {
   return {
-    Join: unary((request, metadata) => join(parts, request.nodeName, request.credential, request.joinToken, metadata)),
+    Join: unary((request, metadata) =>
+      join(parts, request.nodeName, request.credential, request.joinToken, metadata),
+    ),
     Session: (call) => serveSession(parts, call),
     UploadLogs: (call) => serveUpload(parts, call),
   };
@@ -76,7 +83,10 @@ async function join(
     if (token === undefined) throw new MusterError('unauthenticated', 'the join token is unknown');
     if (token.usedFor === credentialHash) return;
     if (token.usedFor !== null) {
-      throw new MusterError('already_exists', `this join token was used already; make another: muster token create ${nodeName}`);
+      throw new MusterError(
+        'already_exists',
+        `this join token was used already; make another: muster token create ${nodeName}`,
+      );
     }
     draft.putCredential({ ...token, usedFor: credentialHash });
     draft.putCredential({
@@ -164,7 +174,11 @@ async function beginSession(
   return session;
 }
 
-async function onMessage(parts: AgentHubParts, session: AgentSession, message: AgentMessage__Output): Promise<void> {
+async function onMessage(
+  parts: AgentHubParts,
+  session: AgentSession,
+  message: AgentMessage__Output,
+): Promise<void> {
   // A newer connection of the same agent has taken over: what still trickles in here is history.
   if (!parts.agents.isCurrent(session)) return;
   parts.agents.heard(session);
@@ -191,7 +205,11 @@ async function onMessage(parts: AgentHubParts, session: AgentSession, message: A
   }
 }
 
-async function takeReports(parts: AgentHubParts, session: AgentSession, reports: readonly TaskReport[]): Promise<void> {
+async function takeReports(
+  parts: AgentHubParts,
+  session: AgentSession,
+  reports: readonly TaskReport[],
+): Promise<void> {
   await parts.loop.run((draft, nowMs) => report(draft, session.node, reports, nowMs));
 }
 
@@ -226,11 +244,16 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
   const news = reports.filter(({ task, state }) => {
     const job = parts.state.jobs.get(task.jobId);
     const known = currentAttempt(job)?.tasks[task.nodeRank];
-    return job?.lastAttempt === task.attempt && known !== undefined && known.state !== state && state !== 'claimed';
+    return (
+      job?.lastAttempt === task.attempt && known !== undefined && known.state !== state && state !== 'claimed'
+    );
   });
   if (news.length > 0) {
     takeReports(parts, session, news).catch((error: unknown) => {
-      parts.log.warn({ node: session.node, error: messageOf(error) }, 'reports of a heartbeat were not taken');
+      parts.log.warn(
+        { node: session.node, error: messageOf(error) },
+        'reports of a heartbeat were not taken',
+      );
     });
   }
 }
@@ -244,7 +267,11 @@ function serveUpload(parts: AgentHubParts, call: ServerDuplexStream<LogUpload__O
     if (task === null) return;
     if (!(await mayUpload(parts, node, task))) {
       // Dropped, and acknowledged as complete, so that the agent lets go of it.
-      call.write({ task: taskRefToWire(task), nextOffset: upload.offset + upload.data.length, complete: true });
+      call.write({
+        task: taskRefToWire(task),
+        nextOffset: upload.offset + upload.data.length,
+        complete: true,
+      });
       return;
     }
     const nextOffset = await parts.logs.append(task, upload.offset, upload.data);

@@ -16,9 +16,9 @@ import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
 import { explain } from '../scheduler/explain.ts';
 import { fit } from '../scheduler/fit.ts';
+import type { NodeView } from '../scheduler/view.ts';
 import type { ClusterState } from '../state.ts';
 import type { JobRecord, Store } from '../store/store.ts';
-import type { NodeView } from '../scheduler/view.ts';
 import { unary } from './calls.ts';
 import { jobView } from './views.ts';
 
@@ -39,7 +39,10 @@ export interface JobCallParts {
   readonly nodeViews: () => readonly NodeView[];
 }
 
-type JobCalls = Pick<MusterHandlers, 'Submit' | 'GetJob' | 'ListJobs' | 'StopJobs' | 'RequeueJob' | 'ExplainJob'>;
+type JobCalls = Pick<
+  MusterHandlers,
+  'Submit' | 'GetJob' | 'ListJobs' | 'StopJobs' | 'RequeueJob' | 'ExplainJob'
+>;
 
 export function jobCalls(parts: JobCallParts): JobCalls {
   const { state, store, loop } = parts;
@@ -59,7 +62,9 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     if (!/^[\x21-\x7e]{1,128}$/.test(requestId)) {
       throw new MusterError('invalid', 'request_id must be 1 to 128 printable characters without spaces');
     }
-    const digest = createHash('sha256').update(`${encodeJobSpec(spec)}\n${arraySize}\n${requeuedFrom ?? ''}`).digest('hex');
+    const digest = createHash('sha256')
+      .update(`${encodeJobSpec(spec)}\n${arraySize}\n${requeuedFrom ?? ''}`)
+      .digest('hex');
     const command = { spec, requestId, digest, arraySize, requeuedFrom };
     const earlier = await store.readRequest(requestId);
     if (earlier !== null) return { record: sameIntent(earlier, command), repeated: true };
@@ -72,7 +77,10 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     Submit: unary(async (request) => {
       const spec = decodeSpec(request.specJson);
       if (request.arraySize > arraySizeMax) {
-        throw new MusterError('invalid', `array: ${request.arraySize} jobs; at most ${arraySizeMax} in one array`);
+        throw new MusterError(
+          'invalid',
+          `array: ${request.arraySize} jobs; at most ${arraySizeMax} in one array`,
+        );
       }
       if (request.dryRun) {
         const nodes = parts.nodeViews();
@@ -88,7 +96,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     ListJobs: unary(async (request) => {
       const limit = request.limit === 0 ? 100 : Math.min(request.limit, listLimitMax);
       const records = await store.listJobs({
-        states: request.states.map((each) => jobStateWire.fromWire(String(each))),
+        states: request.states.map((each) => jobStateWire.fromWire(each)),
         arrayId: request.arrayId || null,
         name: request.name || null,
         limit: limit + 1,
@@ -144,7 +152,10 @@ export function jobCalls(parts: JobCallParts): JobCalls {
 
 function decodeSpec(text: string): JobSpec {
   if (Buffer.byteLength(text) > specBytesMax) {
-    throw new MusterError('invalid', `the spec has ${Buffer.byteLength(text)} bytes; at most ${specBytesMax}`);
+    throw new MusterError(
+      'invalid',
+      `the spec has ${Buffer.byteLength(text)} bytes; at most ${specBytesMax}`,
+    );
   }
   let value: unknown;
   try {
@@ -156,13 +167,20 @@ function decodeSpec(text: string): JobSpec {
   if (result.ok) return result.spec;
   const [first] = result.problems;
   const more = result.problems.length > 1 ? ` (and ${result.problems.length - 1} more)` : '';
-  throw new MusterError('invalid', `the spec is wrong: ${first?.path ?? ''}: ${first?.message ?? ''}${more}`, {
-    problems: result.problems,
-  });
+  throw new MusterError(
+    'invalid',
+    `the spec is wrong: ${first?.path ?? ''}: ${first?.message ?? ''}${more}`,
+    {
+      problems: result.problems,
+    },
+  );
 }
 
 /** A job id, or the beginning of exactly one. */
-export async function resolveJobId(parts: Pick<JobCallParts, 'state' | 'store'>, text: string): Promise<JobId> {
+export async function resolveJobId(
+  parts: Pick<JobCallParts, 'state' | 'store'>,
+  text: string,
+): Promise<JobId> {
   if (isJobId(text)) {
     if (parts.state.jobs.has(text) || parts.state.outcomes.has(text)) return text;
     throw unknownJob(text);
@@ -171,19 +189,26 @@ export async function resolveJobId(parts: Pick<JobCallParts, 'state' | 'store'>,
   const [found, another] = await parts.store.findJobIds(text, 2);
   if (found === undefined) throw unknownJob(text);
   if (another !== undefined) {
-    throw new MusterError('invalid', `${text} is the beginning of several jobs (${found}, ${another} …): give more of it`);
+    throw new MusterError(
+      'invalid',
+      `${text} is the beginning of several jobs (${found}, ${another} …): give more of it`,
+    );
   }
   return found;
 }
 
-async function resolveJobIds(parts: Pick<JobCallParts, 'state' | 'store'>, text: string): Promise<readonly JobId[]> {
+async function resolveJobIds(
+  parts: Pick<JobCallParts, 'state' | 'store'>,
+  text: string,
+): Promise<readonly JobId[]> {
   if (!isArrayId(text)) return [await resolveJobId(parts, text)];
   const states = ['queued', 'starting', 'running', 'stopping'] as const;
   const query = { states, arrayId: text, name: null, limit: arraySizeMax, beforeSubmitSeq: null };
   const records = await parts.store.listJobs(query);
   if (records.length > 0) return records.map(({ job }) => job.id);
   const ended = await parts.store.listJobs({ ...query, states: [], limit: 1 });
-  if (ended.length === 0) throw new MusterError('not_found', `there is no array ${text}; \`muster jobs --all\` lists jobs`);
+  if (ended.length === 0)
+    throw new MusterError('not_found', `there is no array ${text}; \`muster jobs --all\` lists jobs`);
   return [];
 }
 

@@ -24,7 +24,9 @@ type NodeCalls = Pick<MusterHandlers, 'ListNodes' | 'GetNode' | 'CreateJoinToken
 export function nodeCalls(parts: NodeCallParts): NodeCalls {
   const { state, loop, agents } = parts;
   const view = (node: Node) =>
-    nodeToWire(nodeView(node, state.jobs.values(), agents.isOnline(node.name), agents.silentForMs(node.name)));
+    nodeToWire(
+      nodeView(node, state.jobs.values(), agents.isOnline(node.name), agents.silentForMs(node.name)),
+    );
 
   return {
     ListNodes: unary(async () => {
@@ -43,11 +45,19 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
     CreateJoinToken: unary(async (request) => {
       const { nodeName } = request;
       if (!isNodeName(nodeName)) {
-        throw new MusterError('invalid', `"${nodeName}": a node name has 1 to 63 lower-case letters, digits and hyphens`);
+        throw new MusterError(
+          'invalid',
+          `"${nodeName}": a node name has 1 to 63 lower-case letters, digits and hyphens`,
+        );
       }
-      const taken = [...state.credentials.values()].some((each) => each.kind === 'agent' && each.subject === nodeName);
+      const taken = [...state.credentials.values()].some(
+        (each) => each.kind === 'agent' && each.subject === nodeName,
+      );
       if (taken) {
-        throw new MusterError('already_exists', `a node named ${nodeName} has joined already; choose another name`);
+        throw new MusterError(
+          'already_exists',
+          `a node named ${nodeName} has joined already; choose another name`,
+        );
       }
       const token = newToken('join', parts.random);
       const expiresAtMs = await loop.run((draft, nowMs) => {

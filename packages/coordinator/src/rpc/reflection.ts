@@ -7,5 +7,7 @@ import type { INamespace } from 'protobufjs';
 
 export function addReflection(server: Server): void {
   const definition = fromJSON(JSON.parse(descriptorJson) as INamespace);
-  new ReflectionService(definition, { services: ['muster.v1.Muster', 'muster.v1.AgentHub'] }).addToServer(server);
+  new ReflectionService(definition, { services: ['muster.v1.Muster', 'muster.v1.AgentHub'] }).addToServer(
+    server,
+  );
 }

@@ -1,9 +1,12 @@
 /** The gRPC server: services, interceptor, limits, and an end that lets calls finish. */
-import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import {
+  Server,
+  ServerCredentials,
+} from '@grpc/grpc-js';
 import { MusterError } from '@muster/common/errors';
-import { agentHubService, musterService } from '@muster/common/wire/service';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
+import { agentHubService, musterService } from '@muster/common/wire/service';
 import { type AuthParts, authInterceptor } from '../auth/interceptor.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
@@ -26,7 +29,11 @@ export interface RunningServer {
 }
 
 /** @throws {MusterError} when the address cannot be listened on */
-export async function startServer(listen: string, auth: AuthParts, calls: ServedCalls): Promise<RunningServer> {
+export async function startServer(
+  listen: string,
+  auth: AuthParts,
+  calls: ServedCalls,
+): Promise<RunningServer> {
   const host = requireLoopback(listen);
   const server = new Server({
     interceptors: [authInterceptor(auth)],
@@ -34,8 +41,8 @@ export async function startServer(listen: string, auth: AuthParts, calls: Served
     // Longer than any drain: shorter ones cut calls that are finishing (grpc-node issue 3068).
     'grpc.keepalive_time_ms': 60_000,
   });
-  server.addService(musterService as unknown as ServiceDefinition, calls.muster);
-  server.addService(agentHubService as unknown as ServiceDefinition, calls.agentHub as UntypedServiceImplementation);
+  server.addService(musterService, calls.muster);
+  server.addService(agentHubService, calls.agentHub);
   const health = addHealth(server);
   addReflection(server);
   const port = await bind(server, listen);
@@ -63,7 +70,10 @@ function requireLoopback(listen: string): string {
   const match = /^(.+):(\d{1,5})$/.exec(listen);
   const host = match?.[1] ?? '';
   if (match === null || Number(match[2]) > 65_535) {
-    throw new MusterError('invalid', `"${listen}" is no address to listen on; give host:port, such as 127.0.0.1:7070`);
+    throw new MusterError(
+      'invalid',
+      `"${listen}" is no address to listen on; give host:port, such as 127.0.0.1:7070`,
+    );
   }
   if (!/^(127(\.\d{1,3}){3}|localhost|\[::1\])$/.test(host)) {
     throw new MusterError(

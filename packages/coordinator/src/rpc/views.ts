@@ -56,7 +56,13 @@ function attemptView(attempt: Attempt): AttemptView {
   return {
     number: attempt.number,
     state: attempt.state,
-    tasks: attempt.tasks.map(({ nodeRank, node, gpuUuids, state, exit }) => ({ nodeRank, node, gpuUuids, state, exit })),
+    tasks: attempt.tasks.map(({ nodeRank, node, gpuUuids, state, exit }) => ({
+      nodeRank,
+      node,
+      gpuUuids,
+      state,
+      exit,
+    })),
     cause: attempt.cause,
     allocatedAtMs: attempt.allocatedAtMs,
     runningAtMs: attempt.runningAtMs,
@@ -66,7 +72,12 @@ function attemptView(attempt: Attempt): AttemptView {
   };
 }
 
-export function nodeView(node: Node, activeJobs: Iterable<Job>, online: boolean, silentForMs: number | null): NodeView {
+export function nodeView(
+  node: Node,
+  activeJobs: Iterable<Job>,
+  online: boolean,
+  silentForMs: number | null,
+): NodeView {
   const tasks: { readonly job: Job; readonly task: Task }[] = [];
   for (const job of activeJobs) {
     for (const task of currentAttempt(job)?.tasks ?? []) {

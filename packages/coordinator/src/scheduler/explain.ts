@@ -13,21 +13,23 @@ export interface Explanation {
  */
 export function explain(job: JobView, ahead: number, silentNodes: readonly string[]): Explanation {
   const attempts = job.attempts.filter((attempt) => attempt.cause !== null);
-  const history = attempts.map((attempt) => `attempt ${attempt.number} ended: ${describeCause(attempt.cause)}`);
+  const history = attempts.map(
+    (attempt) => `attempt ${attempt.number} ended: ${describeCause(attempt.cause)}`,
+  );
   switch (job.state) {
     case 'queued': {
       const reason = job.pending;
-      const place = ahead === 0 ? 'nothing is ahead of it in the queue' : `${ahead} queued jobs come before it`;
       return {
         summary: `${job.id} is waiting: ${reason?.message ?? 'the scheduler has not looked at it yet'}`,
-        details: [`reason: ${reason?.kind ?? 'scheduling'}`, place, ...history],
+        details: [`reason: ${reason?.kind ?? 'scheduling'}`, placeInQueue(ahead), ...history],
         nextSteps: [...(reason?.remedy == null ? [] : [reason.remedy]), 'see what is running: muster nodes'],
       };
     }
     case 'starting':
     case 'running': {
       const attempt = job.attempts.at(-1);
-      const where = attempt?.tasks.map((task) => `rank ${task.nodeRank} on ${task.node}: ${task.state}`) ?? [];
+      const where =
+        attempt?.tasks.map((task) => `rank ${task.nodeRank} on ${task.node}: ${task.state}`) ?? [];
       const silent = silentNodes.map(
         (node) => `node ${node} does not answer; its tasks are taken to be running until it says otherwise`,
       );
@@ -44,7 +46,11 @@ export function explain(job: JobView, ahead: number, silentNodes: readonly strin
         nextSteps: ['its tasks have the grace of the spec (stop_grace) to save and exit'],
       };
     case 'succeeded':
-      return { summary: `${job.id} succeeded`, details: history, nextSteps: [`its output: muster logs ${job.id}`] };
+      return {
+        summary: `${job.id} succeeded`,
+        details: history,
+        nextSteps: [`its output: muster logs ${job.id}`],
+      };
     case 'failed':
     case 'cancelled':
       return {
@@ -61,6 +67,11 @@ export function explain(job: JobView, ahead: number, silentNodes: readonly strin
       return never;
     }
   }
+}
+
+function placeInQueue(ahead: number): string {
+  if (ahead === 0) return 'nothing is ahead of it in the queue';
+  return ahead === 1 ? '1 queued job comes before it' : `${ahead} queued jobs come before it`;
 }
 
 function describeCause(cause: Cause | null): string {

@@ -61,7 +61,7 @@ export function fit(
   }
   const online = couldEver.filter((node) => node.online);
   const withGpus = online.filter((node) => acceptableGpus(node.freeGpus, resources).length >= demand.gpus);
-  const withCpus = withGpus.filter((node) => node.freeCpus >= demand.cpus);
+  const withCpus = withGpus.filter((node) => hasCpus(node.freeCpus, demand));
   const withMemory = withCpus.filter((node) => node.freeMemoryMb >= demand.memoryMb);
   const usable = withMemory.filter((node) => !reserved.has(node.name));
   if (usable.length >= resources.nodes) {
@@ -79,7 +79,11 @@ export function fit(
   const wanted = resources.nodes;
   const each = describeDemand(resources, demand);
   if (online.length < wanted) {
-    return waits('no_nodes', `${online.length} of the ${wanted} nodes it needs are online`, 'see `muster nodes`');
+    return waits(
+      'no_nodes',
+      `${online.length} of the ${wanted} nodes it needs are online`,
+      'see `muster nodes`',
+    );
   }
   if (withGpus.length < wanted) {
     return waits('no_gpus_free', `${withGpus.length} of ${wanted} nodes have ${each} free`, null);
@@ -93,7 +97,18 @@ export function fit(
   return waits('reserved', 'nodes that are free are being kept for a job that has waited longer', null);
 }
 
-function fitsEmpty(node: NodeView, resources: JobResources, demand: TaskDemand, driver: string): boolean {
+/** CPUs come in fractions, and ten times 0.7 adds up to a hair more than 7: that must not cost a place. */
+function hasCpus(cpus: number, demand: TaskDemand): boolean {
+  return cpus - demand.cpus > -1e-6;
+}
+
+/** Would one task of the job fit if nothing else ran on the node? */
+export function fitsEmpty(
+  node: NodeView,
+  resources: JobResources,
+  demand: TaskDemand,
+  driver: 'process' | 'docker',
+): boolean {
   const { inventory } = node;
   return (
     inventory.drivers.includes(driver) &&
@@ -108,7 +123,7 @@ function neverFits(
   fitting: number,
   resources: JobResources,
   demand: TaskDemand,
-  driver: string,
+  driver: 'process' | 'docker',
 ): PendingReason {
   if (nodes.length === 0) {
     return {
@@ -117,24 +132,57 @@ function neverFits(
       remedy: 'add one: `muster token create NAME` here, `muster agent` there',
     };
   }
-  const withDriver = nodes.filter((node) => node.inventory.drivers.includes(driver));
-  if (withDriver.length < resources.nodes) {
+  const wanted = resources.nodes;
+  if (nodes.length < wanted) {
     return {
       kind: 'never_fits',
-      message: `${withDriver.length} of ${nodes.length} nodes can run ${driver === 'docker' ? 'containers' : 'processes'}, and it needs ${resources.nodes}`,
-      remedy: driver === 'docker' ? 'install Docker on the nodes, or leave out `image`' : null,
+      message: `the cluster has ${countOf(nodes.length, 'node')}, and it needs ${wanted} at once`,
+      remedy: 'ask for fewer nodes (resources.nodes), or add nodes',
     };
   }
-  const largest = Math.max(0, ...nodes.map((node) => acceptableGpus(node.inventory.gpus, resources).length));
-  const has = `${fitting} of ${nodes.length} nodes have ${describeDemand(resources, demand)}, even when empty`;
+  const withDriver = nodes.filter((node) => node.inventory.drivers.includes(driver));
+  if (withDriver.length < wanted) {
+    const can = `${withDriver.length} of ${nodes.length} nodes can run`;
+    return {
+      kind: 'never_fits',
+      message: `${can} ${driver === 'docker' ? 'containers' : 'processes'}, and it needs ${wanted}`,
+      remedy:
+        driver === 'docker'
+          ? 'install Docker on the nodes, or leave out `image`'
+          : 'name an `image` to run in containers',
+    };
+  }
   return {
     kind: 'never_fits',
-    message: `${has}, and it needs ${resources.nodes}`,
-    remedy:
-      demand.gpus > largest
-        ? `ask for at most ${largest} GPUs per node of that kind, or add nodes`
-        : 'ask for less per node or fewer nodes, or add nodes',
+    message: `${fitting} of ${nodes.length} nodes have ${describeDemand(resources, demand)}, even when empty, and it needs ${wanted}`,
+    remedy: remedyFor(withDriver, resources, demand),
   };
+}
+
+/** Names the one thing that is asked for too much of, as far as there is one. */
+function remedyFor(nodes: readonly NodeView[], resources: JobResources, demand: TaskDemand): string {
+  /** What as many nodes as the job wants have at least. */
+  const available = (amountOn: (node: NodeView) => number) =>
+    nodes.map(amountOn).sort((a, b) => b - a)[resources.nodes - 1] ?? 0;
+  const gpus = available((node) => acceptableGpus(node.inventory.gpus, resources).length);
+  const cpus = available((node) => node.inventory.cpus);
+  const memoryMb = available((node) => node.inventory.memoryMb);
+  const isChoosy = resources.gpuType.length > 0 || resources.gpuMemoryMb !== null;
+  if (gpus === 0 && demand.gpus > 0) {
+    return isChoosy
+      ? 'ask for GPUs that the nodes have (resources.gpu_type, resources.gpu_memory_mb), or add nodes'
+      : 'add nodes with GPUs, or ask for none (resources.gpus)';
+  }
+  if (gpus < demand.gpus) {
+    const kind = isChoosy ? ' of that kind' : '';
+    return `ask for at most ${countOf(gpus, 'GPU')}${kind} per node (resources.gpus), or add nodes`;
+  }
+  if (cpus < demand.cpus)
+    return `ask for at most ${countOf(cpus, 'CPU')} per node (resources.cpus), or add nodes`;
+  if (memoryMb < demand.memoryMb) {
+    return `ask for at most ${memoryMb} MB of memory per node (resources.memory_mb), or add nodes`;
+  }
+  return 'no node has all of it together: ask for less per node or fewer nodes, or add nodes';
 }
 
 function describeDemand(resources: JobResources, demand: TaskDemand): string {
@@ -142,11 +190,15 @@ function describeDemand(resources: JobResources, demand: TaskDemand): string {
   if (demand.gpus > 0) {
     const type = resources.gpuType.length > 0 ? `${resources.gpuType.join('/')} ` : '';
     const memory = resources.gpuMemoryMb === null ? '' : ` of ${resources.gpuMemoryMb} MB`;
-    parts.push(`${demand.gpus} ${type}GPU${demand.gpus === 1 ? '' : 's'}${memory}`);
+    parts.push(`${countOf(demand.gpus, `${type}GPU`)}${memory}`);
   }
-  if (demand.cpus > 0) parts.push(`${demand.cpus} CPU${demand.cpus === 1 ? '' : 's'}`);
+  if (demand.cpus > 0) parts.push(countOf(demand.cpus, 'CPU'));
   if (demand.memoryMb > 0) parts.push(`${demand.memoryMb} MB of memory`);
   return parts.length === 0 ? 'room' : parts.join(', ');
+}
+
+function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function waits(kind: PendingReason['kind'], message: string, remedy: string | null): FitResult {

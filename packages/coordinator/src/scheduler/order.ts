@@ -1,4 +1,5 @@
 /** Who comes first. Every ordering ends in a key without ties, so that equal input gives equal plans. */
+import type { NodeName } from '@muster/common/ids';
 import type { Gpu } from '@muster/common/views';
 import type { NodeView, QueuedJob } from './view.ts';
 
@@ -22,10 +23,31 @@ export const queueOrder = firstNonZero(higherPriorityFirst, earlierSubmitFirst);
 
 const fewerFreeGpusFirst: Comparator<NodeView> = (a, b) => a.freeGpus.length - b.freeGpus.length;
 const moreFreeCpusFirst: Comparator<NodeView> = (a, b) => b.freeCpus - a.freeCpus;
-const byName: Comparator<NodeView> = (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+const byName: Comparator<{ readonly name: string }> = (a, b) =>
+  a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 
 /** Best fit by GPUs keeps whole nodes free for gangs; among equals the least loaded node, then the name. */
 export const placementOrder = firstNonZero(fewerFreeGpusFirst, moreFreeCpusFirst, byName);
 
 /** By UUID: which of several equal GPUs is taken must not depend on the order of a report. */
 export const gpuOrder: Comparator<Gpu> = (a, b) => (a.uuid < b.uuid ? -1 : a.uuid > b.uuid ? 1 : 0);
+
+/** What a node lacks for one task of a job. */
+export interface Lack {
+  readonly name: NodeName;
+  readonly gpus: number;
+  readonly cpus: number;
+  readonly memoryMb: number;
+}
+
+const fewerGpusLackingFirst: Comparator<Lack> = (a, b) => a.gpus - b.gpus;
+const fewerCpusLackingFirst: Comparator<Lack> = (a, b) => a.cpus - b.cpus;
+const lessMemoryLackingFirst: Comparator<Lack> = (a, b) => a.memoryMb - b.memoryMb;
+
+/** GPUs take longest to come free, so they come first. */
+export const nearestToFreeFirst = firstNonZero(
+  fewerGpusLackingFirst,
+  fewerCpusLackingFirst,
+  lessMemoryLackingFirst,
+  byName,
+);

@@ -9,8 +9,8 @@
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { JobResources } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
-import { acceptableGpus, fit, taskDemand } from './fit.ts';
-import { queueOrder } from './order.ts';
+import { acceptableGpus, fit, fitsEmpty, taskDemand } from './fit.ts';
+import { nearestToFreeFirst, queueOrder } from './order.ts';
 import type { ClusterView, NodeView, QueuedJob } from './view.ts';
 
 /** Short waits resolve by themselves; reserving for them would leave GPUs idle for nothing. */
@@ -93,21 +93,29 @@ function reasonBeforeResources(job: QueuedJob, nowMs: number): PendingReason | n
   return null;
 }
 
-/** The nodes that lack least of what the job needs. */
+/**
+ * The nodes that lack least of what the job needs, GPUs first. None, if too few of them are online: keeping some idle
+ * would not help the job before the others are back.
+ */
 function nodesToReserve(
   nodes: readonly NodeView[],
   resources: JobResources,
   driver: 'process' | 'docker',
 ): readonly NodeName[] {
   const demand = taskDemand(resources);
-  const missingGpus = (node: NodeView) => demand.gpus - acceptableGpus(node.freeGpus, resources).length;
-  return nodes
-    .filter((node) => node.online && node.inventory.drivers.includes(driver))
-    .filter((node) => acceptableGpus(node.inventory.gpus, resources).length >= demand.gpus)
-    .filter((node) => node.inventory.cpus >= demand.cpus && node.inventory.memoryMb >= demand.memoryMb)
-    .sort((a, b) => missingGpus(a) - missingGpus(b) || (a.name < b.name ? -1 : 1))
-    .slice(0, resources.nodes)
-    .map((node) => node.name);
+  const lacking = (wanted: number, free: number) => Math.max(0, wanted - free);
+  const candidates = nodes
+    .filter((node) => node.online && fitsEmpty(node, resources, demand, driver))
+    .map((node) => ({
+      name: node.name,
+      gpus: lacking(demand.gpus, acceptableGpus(node.freeGpus, resources).length),
+      cpus: lacking(demand.cpus, node.freeCpus),
+      memoryMb: lacking(demand.memoryMb, node.freeMemoryMb),
+    }))
+    .sort(nearestToFreeFirst);
+  return candidates.length < resources.nodes
+    ? []
+    : candidates.slice(0, resources.nodes).map(({ name }) => name);
 }
 
 function without(node: NodeView, task: PlannedTask): NodeView {

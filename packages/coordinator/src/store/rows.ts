@@ -65,7 +65,10 @@ export function jobFromRow(row: JobRow, newest: Attempt | null): Job {
   const { kind } = body.state;
   const hasAttempt = kind === 'starting' || kind === 'running' || kind === 'stopping';
   if (hasAttempt && newest?.number !== row.last_attempt) {
-    throw new StoreError('damaged', `job ${row.id} is ${kind} and its attempt ${row.last_attempt} is not in the store`);
+    throw new StoreError(
+      'damaged',
+      `job ${row.id} is ${kind} and its attempt ${row.last_attempt} is not in the store`,
+    );
   }
   return {
     id: row.id as JobId,

@@ -96,7 +96,11 @@ export interface Store {
   findJobIds(prefix: string, limit: number): Promise<readonly JobId[]>;
   readRequest(requestId: string): Promise<SubmitRequestRecord | null>;
   /** Events with seq > sinceSeq, in order; of one subject when given. */
-  readEvents(sinceSeq: number, limit: number, subject: JobId | NodeName | string | null): Promise<readonly StoredEvent[]>;
+  readEvents(
+    sinceSeq: number,
+    limit: number,
+    subject: JobId | NodeName | string | null,
+  ): Promise<readonly StoredEvent[]>;
 
   /** Small durable values by name, such as the cursor of the NATS relay. */
   readMeta(name: string): Promise<string | null>;

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { GpuDevice, TaskLaunch } from '../driver.ts';
 import {
   argvOf,
+  type ContainerPlan,
   commandPaths,
   containerName,
-  type ContainerPlan,
   containerSpec,
   survivesShell,
 } from './containerSpec.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { silentLogger } from '@muster/common/log';
-import { dockerSocket } from '../../../../../test/support/services.ts';
 import { ensureTestImage } from '../../../../../test/support/images.ts';
+import { dockerSocket } from '../../../../../test/support/services.ts';
 import { describeDriver } from '../conformance.ts';
 import { createDockerDriver } from './dockerDriver.ts';
 

@@ -5,6 +5,9 @@
  * container's, and nothing about it lives in the agent. The container is the task's process tree: the kernel kills all of
  * it with its first process.
  *
+ * A signal reaches the first process of the container, through the engine's init; what that one started hears of it from
+ * there, or is killed when it ends.
+ *
  * A stop whose grace the agent's death interrupts is finished by nobody: the next agent finds the task running and still
  * not wanted, and stops it again. (The fence that needs no agent freezes the container's cgroup; it is not the driver's.)
  */

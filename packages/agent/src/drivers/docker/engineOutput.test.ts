@@ -1,5 +1,5 @@
 /** Output that the engine keeps, because the image has no shell to open the file: copied with the real engine. */
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger } from '@muster/common/log';
@@ -65,33 +65,31 @@ describe('output kept by the engine', { timeout: 60_000 }, () => {
     const asked = 'trap \'asked=1\' USR1; ask() { while [ -z "$asked" ]; do sleep 0.02; done; asked=; }';
     const launch = aScript(`${asked}; i=0; while [ $i -lt ${rounds} ]; do ${round}; ask; i=$((i + 1)); done`);
 
+    const whole = Buffer.alloc(rounds * linesPerRound * lineBytes);
+    for (let line = 0; line < rounds * linesPerRound; line++) {
+      whole.write(`${String(line).padStart(lineBytes - 1, '0')}\n`, line * lineBytes);
+    }
+    const expectBeginning = (output: Buffer) =>
+      expect(output.equals(whole.subarray(0, output.length)), `${output.length} bytes as written`).toBe(true);
+
     let driver = aDriver();
     await driver.start(launch);
-    const sizes: number[] = [];
     for (let i = 0; i < rounds; i++) {
       const half = (i + 0.5) * linesPerRound * lineBytes;
       await waitFor(`${half} bytes`, () => statSync(outputPath(launch)).size, {
         until: (size) => size >= half,
       });
       await driver.close();
-      sizes.push(statSync(outputPath(launch)).size);
+      expectBeginning(readFileSync(outputPath(launch)));
       driver = aDriver();
       await driver.signal(launch, 'SIGUSR1');
-      expect(await driver.recover(launch)).toMatchObject({
-        kind: i < rounds - 1 ? 'running' : expect.any(String),
-      });
+      await driver.recover(launch);
     }
     expect(await driver.wait(launch, never)).toMatchObject({ exitCode: 0 });
     await driver.close();
-
-    const expected = createHash('sha256');
-    for (let line = 0; line < rounds * linesPerRound; line++) {
-      expected.update(`${String(line).padStart(lineBytes - 1, '0')}\n`);
-    }
     const output = readFileSync(outputPath(launch));
-    expect(output.length).toBe(rounds * linesPerRound * lineBytes);
-    expect(createHash('sha256').update(output).digest('hex')).toBe(expected.digest('hex'));
-    expect(sizes[0]).toBeLessThan(output.length);
+    expectBeginning(output);
+    expect(output.length).toBe(whole.length);
   });
 
   it('keeps what an engine drops from a followed log when the task ends', async () => {

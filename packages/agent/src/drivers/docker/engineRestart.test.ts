@@ -3,7 +3,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger } from '@muster/common/log';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ensureTestImage } from '../../../../../test/support/images.ts';
 import {
   dockerAnswers,
@@ -112,6 +112,12 @@ describe('an engine that restarts', { timeout: 60_000 }, () => {
     const lines = () =>
       readFileSync(join(launch.directory, 'output.log'), 'utf8').split('\n').slice(0, -1).map(Number);
 
+    onTestFinished(async () => {
+      // An engine that keeps tasks alive would leave this one to the machine.
+      await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
+      await driver.remove(launch);
+      await driver.close();
+    });
     await driver.start(launch);
     const waiting = driver.wait(launch, never);
     await waitFor('some output', () => lines().length > 5);
@@ -125,7 +131,5 @@ describe('an engine that restarts', { timeout: 60_000 }, () => {
     await driver.signal(launch, 'SIGUSR1');
     expect(await waiting).toMatchObject({ exitCode: 5, statusLost: false });
     expect(lines()).toEqual(lines().map((_, i) => i));
-    await driver.remove(launch);
-    await driver.close();
   });
 });

@@ -28,14 +28,20 @@ function explanation(error: unknown, launch: TaskLaunch): Explanation {
   if (error.status === null) return unknown(words);
 
   const missingSource = /bind source path does not exist: (.*)/.exec(words)?.[1];
+  if (missingSource?.startsWith(`${launch.directory}/`) === true) {
+    return unknown(
+      `the container engine does not see ${launch.directory}, where the agent keeps the task's output: ` +
+        'run both on the same machine; an agent in a container needs its data directory mounted at the same path',
+    );
+  }
   if (missingSource !== undefined) {
     return unknown(
       `there is no ${missingSource} on the node to mount into the container: ` +
         "create it on the node or correct the job's volumes",
     );
   }
-  const missingCommand = /exec: "([^"]*)":.*(?:not found|no such file)/.exec(words)?.[1];
-  if (missingCommand !== undefined) return commandNotFound(missingCommand, launch, words);
+  const command = /exec: "([^"]*)":.*(?:not found|no such file)/.exec(words)?.[1];
+  if (command !== undefined) return commandNotFound(command, launch, words);
   if (/could not select device driver|nvidia-container|CDI device/i.test(words)) {
     return unknown(
       `the container engine cannot give GPUs to containers: ${words}. Install the NVIDIA Container Toolkit on the node, ` +

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { silentLogger } from '@muster/common/log';
 import { afterEach } from 'vitest';
+import { guardCommand } from '../../guard/command.ts';
 import type { ContainmentMode } from '../../guard/containment.ts';
 import { allProcesses, carriesMarker, isRunning, readBootId, readStat } from '../../guard/processes.ts';
 import { type GuardHello, guardSocketPath, readLines } from '../../guard/protocol.ts';
@@ -29,17 +30,20 @@ export interface GuardFixtureOptions {
 export class GuardFixture {
   readonly root = mkdtempSync(join(tmpdir(), 'guard-'));
   readonly runtimeDir = join(this.root, 'run');
-  readonly guardCommand: readonly string[];
+  readonly guardArgv: readonly string[];
   readonly #drivers: Driver[] = [];
   readonly #launches: TaskLaunch[] = [];
 
   constructor({ containment = 'auto', idleExitMs = 5000 }: GuardFixtureOptions = {}) {
-    this.guardCommand = guardArgv(containment, idleExitMs);
+    this.guardArgv = guardArgv(containment, idleExitMs);
   }
 
   driver(): Driver {
-    const { guardCommand, runtimeDir } = this;
-    const driver = createProcessDriver({ guardCommand, runtimeDir, log: silentLogger });
+    const driver = createProcessDriver({
+      guardCommand: this.guardArgv,
+      runtimeDir: this.runtimeDir,
+      log: silentLogger,
+    });
     this.#drivers.push(driver);
     return driver;
   }
@@ -95,23 +99,26 @@ export class GuardFixture {
     await processGone(pid);
   }
 
-  /** Ends tasks, drivers and guard, and checks that the guard went because nothing ran any more. */
+  /** Ends tasks, drivers and guard; the guard goes when asked, because nothing runs any more. */
   async cleanup(): Promise<void> {
-    const pid = await this.guardPid();
-    if (pid !== null || this.#launches.length > 0) {
-      const driver = this.driver();
-      for (const launch of this.#launches) {
-        await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
-        await driver.remove(launch);
-      }
+    try {
+      if (this.#launches.length > 0) await this.#endTasks();
+      for (const driver of this.#drivers) await driver.close();
+      const pid = await this.guardPid();
+      if (pid === null) return;
+      process.kill(pid, 'SIGTERM');
+      await processGone(pid);
+    } finally {
+      await rm(this.root, { recursive: true, force: true });
     }
-    for (const driver of this.#drivers) await driver.close();
-    const last = await this.guardPid();
-    if (last !== null) {
-      process.kill(last, 'SIGTERM');
-      await processGone(last);
+  }
+
+  async #endTasks(): Promise<void> {
+    const driver = this.driver();
+    for (const launch of this.#launches) {
+      await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
+      await driver.remove(launch);
     }
-    await rm(this.root, { recursive: true, force: true });
   }
 }
 
@@ -125,7 +132,8 @@ export function canContain(mode: ContainmentMode): boolean {
 }
 
 function guardArgv(containment: ContainmentMode, idleExitMs: number): string[] {
-  return [process.execPath, GUARD, '--containment', containment, '--idle-exit-ms', String(idleExitMs)];
+  const options = ['--containment', containment, '--idle-exit-ms', String(idleExitMs)];
+  return [...guardCommand(process.execPath, GUARD), ...options];
 }
 
 /** @throws {Error} when it does not become true in time */

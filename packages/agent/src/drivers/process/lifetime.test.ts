@@ -25,7 +25,7 @@ describe('one guard per runtime directory', () => {
   it('makes a second one leave', async () => {
     const guard = aGuard();
     await guard.driver().list();
-    const [file = '', ...args] = guard.guardCommand;
+    const [file = '', ...args] = guard.guardArgv;
     const second = spawn(file, [...args, '--runtime-dir', guard.runtimeDir], { stdio: 'ignore' });
     expect(await once(second, 'exit')).toEqual([EXIT_ALREADY_GUARDED, null]);
   });

@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { isRunning, readStat, taskMarker } from '../../guard/processes.ts';
 import { guardSocketPath } from '../../guard/protocol.ts';
-import type { TaskExit } from '../driver.ts';
+import type { TaskExit, TaskLocation } from '../driver.ts';
 import {
   aStranger,
+  type GuardFixture,
   IDLE,
   mainPid,
   never,
@@ -77,7 +78,7 @@ describe('a guard that is killed', () => {
     const guard = aGuard({ containment: 'session' });
     const task = await guard.script('echo started again');
     const orphan = aStranger(taskMarker(task));
-    await writeRecord(task, { pid: null, startTicks: null });
+    await announce(guard, task);
     const driver = guard.driver();
     await driver.start(task);
     expect(await driver.wait(task, never())).toMatchObject(LOST);
@@ -142,7 +143,7 @@ describe('an agent that is killed', () => {
       [
         fileURLToPath(new URL('./stoppingAgent.ts', import.meta.url)),
         JSON.stringify({
-          guardCommand: guard.guardCommand,
+          guardCommand: guard.guardArgv,
           runtimeDir: guard.runtimeDir,
           task,
           graceMs: 1500,
@@ -165,3 +166,9 @@ describe('an agent that is killed', () => {
     expect(processesOf(task)).toEqual([]);
   });
 });
+
+/** What a guard does before it spawns. */
+async function announce(guard: GuardFixture, task: TaskLocation): Promise<void> {
+  await mkdir(join(guard.runtimeDir, 'tasks'), { recursive: true });
+  await symlink(task.directory, join(guard.runtimeDir, 'tasks', task.key));
+}

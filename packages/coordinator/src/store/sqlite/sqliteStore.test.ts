@@ -14,7 +14,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
-import { aJob, jobIdOf } from '../../modelFixture.ts';
+import { aJob, jobIdOf, seededRandom } from '../../modelFixture.ts';
 import { describeStore } from '../contract.ts';
 import { type Batch, emptyBatch, type Store, StoreError, type StoreErrorKind } from '../store.ts';
 import { openDatabase } from './open.ts';
@@ -138,6 +138,10 @@ describe('a SQLite store', () => {
       ['is cut to nothing', (path: string) => truncateSync(path, 0)],
       ['begins with garbage', (path: string) => overwrite(path, 0, 4_096)],
       ['has garbage in the middle', (path: string) => overwrite(path, 4_096, 8_192)],
+      [
+        'has garbage where only jobs are',
+        (path: string) => overwrite(path, statSync(path).size - 8_192, statSync(path).size),
+      ],
       ['is something else', (path: string) => writeFileSync(path, 'not a database\n'.repeat(1_000))],
     ])('when its file %s', async (_what, damage) => {
       await makeStore();
@@ -376,13 +380,4 @@ function smallDisk(parent: string, size: string) {
     });
   }
   return { path, unmount: () => void execFileSync('umount', [path]) };
-}
-
-/** The same numbers in every run: a failure can be repeated. */
-function seededRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
 }

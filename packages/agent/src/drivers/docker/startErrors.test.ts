@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import type { TaskLaunch } from '../driver.ts';
+import { DriverError } from '../errors.ts';
+import { EngineError } from './engineHttp.ts';
+import { explainStart } from './startErrors.ts';
+
+const launch: TaskLaunch = {
+  key: 'job_7.2.0',
+  directory: '/var/lib/muster/tasks/job_7.2.0',
+  image: 'trainer:1',
+  command: ['train'],
+  env: {},
+  workdir: null,
+  gpus: [],
+  cpus: null,
+  memoryMb: null,
+  shmMb: null,
+  volumes: [],
+  user: null,
+};
+
+const oci =
+  'failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process';
+
+describe('explainStart', () => {
+  it.each([
+    [
+      'disk_full',
+      'mkdir /var/lib/docker/overlay2/1: no space left on device',
+      'the disk of the node is full',
+    ],
+    [
+      'command_not_found',
+      `${oci}: exec: "train": executable file not found in $PATH: unknown`,
+      'no command train',
+    ],
+    [
+      'command_not_found',
+      `${oci}: exec: "/train": stat /train: no such file or directory: unknown`,
+      'no command /train',
+    ],
+    [
+      'unknown',
+      'invalid mount config for type "bind": bind source path does not exist: /data/set 1',
+      'there is no /data/set 1 on the node',
+    ],
+    [
+      'unknown',
+      'could not select device driver "nvidia" with capabilities: [[gpu]]',
+      'NVIDIA Container Toolkit',
+    ],
+    [
+      'unknown',
+      'CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=GPU-1',
+      'NVIDIA Container Toolkit',
+    ],
+    [
+      'unknown',
+      `invalid mount config for type "bind": bind source path does not exist: ${launch.directory}/output.log`,
+      'an agent in a container needs its data directory mounted at the same path',
+    ],
+    ['unknown', 'Minimum memory limit allowed is 6MB', 'refuses the task: Minimum memory limit'],
+  ])('reports %s for: %s', (causeKind, words, message) => {
+    const cause = new EngineError(500, words);
+    const error = explainStart(cause, launch);
+    expect(error).toMatchObject({ name: 'DriverError', causeKind, cause });
+    expect(error.message).toContain(message);
+  });
+
+  it('adds nothing to the words about an engine that is away', () => {
+    expect(explainStart(new EngineError(null, 'no container engine: …'), launch).message).toBe(
+      'no container engine: …',
+    );
+  });
+
+  it('passes on what is explained already', () => {
+    const error = new DriverError('image_pull', 'cannot pull');
+    expect(explainStart(error, launch)).toBe(error);
+  });
+
+  it('names the directory when the output cannot be made there', () => {
+    const error = explainStart(new Error("EACCES: permission denied, open '…/output.log'"), launch);
+    expect(error.message).toContain(`cannot prepare the task in ${launch.directory}: EACCES`);
+  });
+});

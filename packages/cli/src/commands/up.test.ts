@@ -1,0 +1,129 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { exitCodes } from '../exitCodes.ts';
+import { runCli } from '../program.ts';
+import { eventually, newCall, type TestCall, temporaryDir } from '../testing/testContext.ts';
+
+const fakeDaemon = join(import.meta.dirname, '../testing/fakeDaemon.ts');
+
+interface RunningUp extends TestCall {
+  readonly ended: Promise<number>;
+  /** What the fake daemons noted so far. */
+  history(): readonly string[];
+}
+
+function startUp(dataDir: string, ...flags: readonly string[]): RunningUp {
+  const call = newCall(null, { environment: { programCommand: [process.execPath, fakeDaemon] } });
+  const ended = runCli(['up', '--data', dataDir, '--port', '0', ...flags], call.context);
+  onTestFinished(async () => {
+    call.pressCtrlC();
+    await ended;
+  });
+  return { ...call, ended, history: () => linesOf(join(dataDir, 'history')) };
+}
+
+function linesOf(path: string): readonly string[] {
+  try {
+    return readFileSync(path, 'utf8').trim().split('\n');
+  } catch {
+    return [];
+  }
+}
+
+const isUp = (up: RunningUp) => eventually('up', () => up.stdout().includes('Muster is up'));
+
+test('up starts everything, says what next, and stops in order', async () => {
+  const dataDir = temporaryDir();
+  const up = startUp(dataDir, '--nodes', '2', '--gpus', '4', '--nats', 'nats://127.0.0.1:4222');
+  await isUp(up);
+  expect(up.stdout()).toMatch(/^Muster is up at 127\.0\.0\.1:\d+: 2 nodes, no GPUs/);
+  expect(up.stdout()).toContain('  muster submit --follow -- echo hello');
+  expect(up.history().toSorted()).toEqual([
+    'coordinator serves with nats://127.0.0.1:4222',
+    'node-1 started with join node-1, 4 GPUs',
+    'node-2 started with join node-2, 4 GPUs',
+  ]);
+  expect(JSON.parse(readFileSync(up.context.environment.lastUpPath, 'utf8'))).toEqual({ dataDir });
+
+  up.pressCtrlC();
+  expect(await up.ended).toBe(exitCodes.ok);
+  expect(up.stderr()).toBe('Stopping.\n');
+  const stops = up.history().slice(3);
+  expect(stops.toSorted()).toEqual(['coordinator stopped', 'node-1 stopped', 'node-2 stopped']);
+  expect(stops.at(-1), 'agents part from a coordinator that still listens').toBe('coordinator stopped');
+
+  const again = startUp(dataDir);
+  await isUp(again);
+  expect(again.history().slice(6)).toEqual([
+    'coordinator serves',
+    'node-1 started with its credential, detected GPUs',
+  ]);
+});
+
+test('jobs that run are named when it stops', async () => {
+  const dataDir = temporaryDir();
+  writeFileSync(join(dataDir, 'busy'), '');
+  const up = startUp(dataDir);
+  await isUp(up);
+  up.pressCtrlC();
+  await up.ended;
+  expect(up.stderr()).toBe(
+    [
+      'Stopping. 1 job goes on running:',
+      '  job_0123456789ab  train',
+      'The next `muster up` finds them again; `muster stop ID` then ends one.',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('a child that ends unasked is started again, and up says so', async () => {
+  const dataDir = temporaryDir();
+  const up = startUp(dataDir);
+  await isUp(up);
+  const pidPath = join(dataDir, 'agents/node-1/online');
+  const before = readFileSync(pidPath, 'utf8');
+  process.kill(Number(before), 'SIGKILL');
+  await eventually('a new agent', () => readFileSync(pidPath, 'utf8') !== before);
+  expect(up.stderr()).toBe('node-1 ended: SIGKILL; starting it again in 1 s\n');
+});
+
+test('a coordinator that refuses to start ends up, in its own words', async () => {
+  const dataDir = temporaryDir();
+  writeFileSync(join(dataDir, 'refuse'), '127.0.0.1:7070 is in use');
+  const up = startUp(dataDir);
+  expect(await up.ended).toBe(exitCodes.refused);
+  expect(up.stdout()).toBe('');
+  expect(up.stderr()).toBe(
+    `muster: the coordinator ended: 127.0.0.1:7070 is in use\nTry harder.\nIts log: ${dataDir}/coordinator.log\n`,
+  );
+});
+
+test('a second up on the same data directory is refused and disturbs nothing', async () => {
+  const dataDir = temporaryDir();
+  const up = startUp(dataDir);
+  await isUp(up);
+  const second = startUp(dataDir);
+  expect(await second.ended).toBe(exitCodes.refused);
+  expect(second.stderr()).toBe(
+    `muster: another \`muster up\` is running with ${dataDir}\nStop that one with Ctrl-C, or use another directory with --data.\n`,
+  );
+  expect(up.history()).toHaveLength(2);
+});
+
+test('several nodes without --gpus do not each offer the GPUs of this machine', async () => {
+  const up = startUp(temporaryDir(), '--nodes', '2');
+  await isUp(up);
+  expect(up.history()).toContain('node-2 started with join node-2, 0 GPUs');
+});
+
+test('Ctrl-C during the start stops what was started', async () => {
+  const up = startUp(temporaryDir(), '--nodes', '3');
+  await eventually('the coordinator', () => up.history().length > 0);
+  up.pressCtrlC();
+  expect(await up.ended).toBe(exitCodes.ok);
+  const history = up.history();
+  const starts = history.filter((line) => / (?:serves|started)/.test(line)).length;
+  expect(history.filter((line) => line.endsWith(' stopped'))).toHaveLength(starts);
+});

@@ -1,0 +1,183 @@
+/** `muster` as a process of its own: exit codes, pipes, signals, memory. */
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { exitCodes } from './exitCodes.ts';
+import { aJob, fakeToken, logPiece, silentStream, wire } from './testing/fakeCoordinator.ts';
+import { fakeCoordinator, temporaryDir } from './testing/testContext.ts';
+
+const mainPath = join(import.meta.dirname, 'main.ts');
+
+interface Muster {
+  readonly child: ChildProcessByStdio<null, Readable, Readable>;
+  stderr(): string;
+  /** Exit code, or the signal that ended it. */
+  readonly ended: Promise<number | string>;
+}
+
+function startMuster(argv: readonly string[], address: string | null, ipc = false): Muster {
+  const child = spawn(process.execPath, [mainPath, ...argv], {
+    stdio: ['ignore', 'pipe', 'pipe', ...(ipc ? (['ipc'] as const) : [])],
+    env: {
+      HOME: temporaryDir(),
+      ...(address === null ? {} : { MUSTER_ADDR: address, MUSTER_TOKEN: fakeToken }),
+    },
+  }) as ChildProcessByStdio<null, Readable, Readable>;
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  // Not `close`: it never comes for a child whose channel we have closed.
+  const ended = Promise.all([once(child, 'exit'), once(child.stderr, 'close')]).then(
+    ([[code, signal]]) => (code ?? signal) as number | string,
+  );
+  return { child, stderr: () => stderr, ended };
+}
+
+test.each([
+  [['jbos'], exitCodes.usage, /^muster: unknown command 'jbos'\n/],
+  [['jobs'], exitCodes.refused, /^muster: no coordinator is known on this machine\n/],
+  [
+    ['submit', '-f', '/no/such.yaml'],
+    exitCodes.usage,
+    /^muster: cannot read the job file \/no\/such.yaml: it does not exist\n/,
+  ],
+  [
+    ['coordinator', '--data', '/dev/null/x', '--log-level', 'silent'],
+    exitCodes.refused,
+    /^muster: the data directory \/dev\/null\/x /,
+  ],
+  [
+    ['coordinator', '--data', 'd', '--listen', '0.0.0.0:0', '--log-level', 'silent'],
+    exitCodes.usage,
+    /^muster: refusing to listen on 0\.0\.0\.0/,
+  ],
+  [
+    ['coordinator', '--data', 'd', '--heartbeat', '5s', '--lease', '6s'],
+    exitCodes.usage,
+    /^muster: --lease has to be at least twice/,
+  ],
+  [
+    ['agent', '--data', 'd', '--name', 'A b', '--coordinator', '127.0.0.1:1'],
+    exitCodes.usage,
+    /^muster: "A b" is no node name/,
+  ],
+  [
+    ['agent', '--data', 'd', '--name', 'a', '--coordinator', 'example.org:1'],
+    exitCodes.refused,
+    /^muster: will not send a token/,
+  ],
+  [['up', '--data', '/dev/null'], exitCodes.refused, /^muster: cannot use the data directory \/dev\/null: /],
+])('%j fails with a sentence and the right code', async (argv, exitCode, message) => {
+  const dir = temporaryDir();
+  const muster = startMuster(
+    argv.map((word) => (word === 'd' ? join(dir, 'd') : word)),
+    null,
+  );
+  expect(await muster.ended).toBe(exitCode);
+  expect(muster.stderr()).toMatch(message);
+  expect(muster.stderr()).not.toMatch(/^ +at /m);
+});
+
+test('a coordinator on a taken port names it', async () => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  onTestFinished(() => {
+    taken.close();
+  });
+  const { port } = taken.address() as { port: number };
+  const muster = startMuster(
+    ['coordinator', '--data', temporaryDir(), '--listen', `127.0.0.1:${port}`, '--log-level', 'silent'],
+    null,
+  );
+  expect(await muster.ended).toBe(exitCodes.refused);
+  expect(muster.stderr()).toContain(`127.0.0.1:${port} is in use`);
+});
+
+test('a daemon says when it serves, and ends with its supervisor', async () => {
+  const argv = ['coordinator', '--data', temporaryDir(), '--listen', '127.0.0.1:0', '--log-level', 'silent'];
+  const muster = startMuster(argv, null, true);
+  const [message] = await once(muster.child, 'message');
+  expect(message).toEqual({ kind: 'serving', address: expect.stringMatching(/^127\.0\.0\.1:\d+$/) });
+  muster.child.disconnect();
+  expect(await muster.ended).toBe(exitCodes.ok);
+  expect(muster.stderr()).toBe('');
+});
+
+/** A job of two ranks that prints without end, in lines of 64 bytes. */
+const line = `${'x'.repeat(63)}\n`;
+const pieceBytes = 64 * 1024;
+const endless = (pieces: number, sent: { bytes: number }) => ({
+  GetJob: () => wire.job(aJob({ state: 'running', spec: { command: ['yes'], resources: { nodes: 2 } } })),
+  ReadLogs: async function* () {
+    const data = Buffer.from(line.repeat(pieceBytes / line.length));
+    for (let piece = 0; piece < pieces; piece += 1) {
+      sent.bytes += data.length;
+      yield logPiece(data, { nodeRank: piece % 2, offset: Math.floor(piece / 2) * pieceBytes });
+    }
+  },
+});
+
+test('100 MB of output pass through a slow pipe without growing memory', async () => {
+  const sent = { bytes: 0 };
+  const pieces = (100 * 1024 * 1024) / pieceBytes;
+  const coordinator = await fakeCoordinator(endless(pieces, sent));
+  const muster = startMuster(['logs', 'job_0123456789ab'], coordinator.address);
+  let received = 0;
+  // As long as nobody reads, the coordinator must not get rid of it all: nothing in between may collect it.
+  let before = -1;
+  while (sent.bytes === 0 || sent.bytes > before) {
+    before = sent.bytes;
+    await sleep(200);
+  }
+  expect(sent.bytes).toBeLessThan(20 * 1024 * 1024);
+  let residentMbMax = 0;
+  for await (const chunk of muster.child.stdout) {
+    if (received % (4 * 1024 * 1024) < (chunk as Buffer).length)
+      residentMbMax = Math.max(residentMbMax, residentMb(muster));
+    received += (chunk as Buffer).length;
+  }
+  expect(await muster.ended).toBe(exitCodes.ok);
+  const lines = (pieces * pieceBytes) / line.length;
+  expect(received).toBe(lines * (line.length + '[0] '.length));
+  expect(residentMbMax).toBeGreaterThan(0);
+  expect(residentMbMax).toBeLessThan(250);
+});
+
+function residentMb({ child }: Muster): number {
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+}
+
+test('a reader that goes away, as head does, ends the command quietly', async () => {
+  const coordinator = await fakeCoordinator(endless(100_000, { bytes: 0 }));
+  const muster = startMuster(['logs', 'job_0123456789ab'], coordinator.address);
+  await once(muster.child.stdout, 'readable');
+  muster.child.stdout.destroy();
+  expect(await muster.ended).toBe(exitCodes.ok);
+  expect(muster.stderr()).toBe('');
+});
+
+test('Ctrl-C detaches', async () => {
+  const coordinator = await fakeCoordinator({
+    GetJob: () => wire.job(aJob({ state: 'running' })),
+    ReadLogs: async function* (_request: unknown, aborted: AbortSignal) {
+      yield logPiece('hello\n');
+      yield* silentStream(null, aborted);
+    },
+  });
+  const muster = startMuster(['logs', '-f', 'job_0123456789ab'], coordinator.address);
+  const [first] = await once(muster.child.stdout, 'data');
+  expect(String(first)).toBe('hello\n');
+  muster.child.kill('SIGINT');
+  expect(await muster.ended).toBe(exitCodes.interrupted);
+  expect(muster.stderr()).toContain('Detached; job_0123456789ab goes on.');
+});

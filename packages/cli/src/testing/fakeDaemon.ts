@@ -1,0 +1,77 @@
+/**
+ * Stands in for `muster coordinator` and `muster agent` in the tests of `muster up`: serves just enough to be found
+ * online, and writes what happens to `history` in the data directory.
+ */
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { aJob, aNode, fakeToken, startFakeCoordinator, wire } from './fakeCoordinator.ts';
+
+const [role, ...flags] = process.argv.slice(2);
+const flag = (name: string) => flags[flags.indexOf(name) + 1] ?? '';
+const dataDir = flag('--data');
+
+const upDir = role === 'coordinator' ? dataDir : dirname(dirname(dataDir));
+const name = role === 'coordinator' ? 'coordinator' : basename(dataDir);
+const note = (what: string) => appendFileSync(join(upDir, 'history'), `${name} ${what}\n`);
+
+function end(): void {
+  note('stopped');
+  rmSync(join(dataDir, 'online'), { force: true });
+  process.exit(0);
+}
+process.on('SIGTERM', end);
+process.on('disconnect', end);
+
+if (role === 'coordinator' && existsSync(join(dataDir, 'refuse'))) {
+  process.send?.({
+    kind: 'failed',
+    message: readFileSync(join(dataDir, 'refuse'), 'utf8'),
+    hints: ['Try harder.'],
+  });
+  process.exitCode = 3;
+  process.disconnect();
+} else if (role === 'coordinator') {
+  const agentsDir = join(dataDir, 'agents');
+  const { address } = await startFakeCoordinator(
+    {
+      CreateJoinToken: (request: { nodeName: string }) => ({
+        token: `join ${request.nodeName}`,
+        expiresAtMs: 0,
+      }),
+      ListNodes: () => ({
+        nodes: readdirSync(agentsDir)
+          .filter((node) => existsSync(join(agentsDir, node, 'online')))
+          .map((node) => wire.node(aNode({ name: node }))),
+      }),
+      ListJobs: () => ({
+        jobs: existsSync(join(dataDir, 'busy')) ? [wire.job(aJob({ state: 'running' }))] : [],
+      }),
+    },
+    flag('--listen'),
+  );
+  writeFileSync(join(dataDir, 'admin.token'), fakeToken);
+  writeFileSync(
+    join(dataDir, 'connection.json'),
+    JSON.stringify({ addr: address, tokenFile: 'admin.token' }),
+  );
+  note(`serves${flags.includes('--nats') ? ` with ${flag('--nats')}` : ''}`);
+  process.send?.({ kind: 'serving', address });
+} else {
+  mkdirSync(dataDir, { recursive: true });
+  const token = process.env['MUSTER_JOIN_TOKEN'];
+  if (token !== undefined) writeFileSync(join(dataDir, 'credential'), JSON.stringify({ joined: true }));
+  writeFileSync(join(dataDir, 'online'), String(process.pid));
+  note(
+    `started with ${token ?? 'its credential'}, ${flags.includes('--gpus') ? flag('--gpus') : 'detected'} GPUs`,
+  );
+  process.send?.({ kind: 'serving', address: null });
+  setInterval(() => {}, 60_000);
+}

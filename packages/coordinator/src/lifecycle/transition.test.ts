@@ -1,0 +1,397 @@
+import { InvariantViolation } from '@muster/common/errors';
+import type { JobSpecFile } from '@muster/common/spec/types';
+import type { Cause, TaskEnd } from '@muster/common/views';
+import { describe, expect, it } from 'vitest';
+import { type Attempt, currentAttempt, type Job } from '../model.ts';
+import { aJob, anExit, aSpec, placementsFor, someMs } from '../modelFixture.ts';
+import { type JobEvent, transition } from './transition.ts';
+
+const crash = anExit({ exitCode: 1 });
+const imageMissing: TaskEnd = anExit({
+  exitCode: null,
+  startError: { kind: 'image_pull', message: 'there is no image train:2', nodeRank: null, node: null },
+});
+const nodeLost: Cause = { kind: 'node_lost', message: 'node-1 went silent', nodeRank: 0, node: 'node-1' };
+
+/** One job and what happens to it. Time passes by a second with each event. */
+class Story {
+  job: Job;
+  readonly events: string[] = [];
+  readonly endedAttempts: Attempt[] = [];
+  private nowMs = someMs;
+
+  constructor(file: Partial<JobSpecFile> = {}) {
+    this.job = aJob(1, { spec: aSpec(file) });
+  }
+
+  on(event: JobEvent): this {
+    this.nowMs += 1_000;
+    const { job, ended, events } = transition(this.job, event, this.nowMs);
+    this.job = job;
+    if (ended !== null) this.endedAttempts.push(ended);
+    this.events.push(...events.map(({ kind }) => kind));
+    return this;
+  }
+
+  allocated(): this {
+    return this.on({ kind: 'allocate', tasks: placementsFor(this.job) });
+  }
+
+  claimed(nodeRank: number, attempt = this.job.lastAttempt): this {
+    const master = nodeRank === 0 ? { addr: '10.0.0.1', port: 29_500 } : null;
+    return this.on({ kind: 'claim', attempt, nodeRank, master });
+  }
+
+  running(nodeRank: number, attempt = this.job.lastAttempt): this {
+    return this.on({ kind: 'taskRunning', attempt, nodeRank });
+  }
+
+  ended(nodeRank: number, exit: TaskEnd = anExit(), attempt = this.job.lastAttempt): this {
+    return this.on({ kind: 'taskEnded', attempt, nodeRank, exit });
+  }
+
+  lost(nodeRank: number): this {
+    return this.on({
+      kind: 'taskLost',
+      attempt: this.job.lastAttempt,
+      nodeRank,
+      message: 'node-1 was rebooted',
+    });
+  }
+
+  stopped(reason = ''): this {
+    return this.on({ kind: 'stop', reason });
+  }
+
+  /** Allocated, claimed and released, on every node. */
+  released(): this {
+    this.allocated();
+    for (let rank = 0; rank < this.job.spec.resources.nodes; rank += 1) this.claimed(rank);
+    return this;
+  }
+
+  allRunning(): this {
+    this.released();
+    for (let rank = 0; rank < this.job.spec.resources.nodes; rank += 1) this.running(rank);
+    return this;
+  }
+
+  get attempt(): Attempt | null {
+    return currentAttempt(this.job);
+  }
+}
+
+const aStory = (file: Partial<JobSpecFile> = {}) => new Story(file);
+const aGang = (file: Partial<JobSpecFile> = {}) => new Story({ resources: { nodes: 2, gpus: 1 }, ...file });
+
+describe('a job that goes well', () => {
+  it('goes from the queue over starting and running to success', () => {
+    const story = aGang();
+
+    expect(story.allocated().job.state.kind).toBe('starting');
+    expect(story.claimed(0).claimed(1).attempt?.state).toBe('claimed');
+    expect(story.running(0).job.state.kind).toBe('starting');
+    expect(story.running(1).job.state.kind).toBe('running');
+    expect(story.ended(1).job.state.kind).toBe('running');
+    expect(story.ended(0).job.state).toMatchObject({ kind: 'succeeded' });
+    expect(story.events).toEqual([
+      'attempt.allocated',
+      'attempt.claimed',
+      'attempt.running',
+      'task.ended',
+      'task.ended',
+      'attempt.ended',
+      'job.succeeded',
+    ]);
+  });
+
+  it('leaves a record of its attempt', () => {
+    const story = aGang().allRunning().ended(0).ended(1);
+
+    expect(story.endedAttempts).toHaveLength(1);
+    expect(story.endedAttempts[0]).toMatchObject({
+      number: 1,
+      state: 'ended',
+      cause: null,
+      master: { addr: '10.0.0.1', port: 29_500 },
+      allocatedAtMs: someMs + 1_000,
+      runningAtMs: someMs + 5_000,
+      endedAtMs: someMs + 7_000,
+    });
+  });
+
+  it('may be over before anyone has seen it run', () => {
+    const story = aGang().released().ended(0).ended(1);
+
+    expect(story.job.state.kind).toBe('succeeded');
+    expect(story.endedAttempts[0]?.runningAtMs).not.toBeNull();
+  });
+
+  it('runs when the last rank does, though the first has ended well already', () => {
+    expect(aGang().released().ended(0).running(1).job.state.kind).toBe('running');
+  });
+});
+
+describe('the release of a gang', () => {
+  it('waits for the claim of every rank', () => {
+    const story = aGang().allocated().claimed(1);
+
+    expect(story.attempt?.state).toBe('allocated');
+    expect(story.claimed(0).attempt).toMatchObject({ state: 'claimed', master: { port: 29_500 } });
+  });
+
+  it('takes the meeting point from rank 0 only', () => {
+    const master = { addr: '10.6.6.6', port: 1 };
+    const story = aGang().allocated().claimed(0).on({ kind: 'claim', attempt: 1, nodeRank: 1, master });
+
+    expect(story.attempt?.master).toEqual({ addr: '10.0.0.1', port: 29_500 });
+  });
+
+  it('comes before anything runs: a rank that says so earlier is not believed', () => {
+    const story = aGang().allocated().claimed(0);
+    const before = story.job;
+
+    expect(story.running(0).job).toBe(before);
+    // Were it believed, the other rank could never complete the gang.
+    expect(story.ended(0, anExit()).job.state).toMatchObject({
+      kind: 'queued',
+      lastCause: { kind: 'unknown' },
+    });
+    expect(story.job).toMatchObject({ failures: 0, failedStarts: 1 });
+  });
+
+  it('does not come for a single task that was over too early either', () => {
+    expect(aStory().allocated().ended(0, anExit()).job.state.kind).toBe('queued');
+  });
+});
+
+describe('a task that ends badly', () => {
+  it('stops the others, and the job fails when they have ended', () => {
+    const story = aGang().allRunning().ended(1, crash);
+
+    expect(story.job.state).toMatchObject({ kind: 'stopping', outcome: { next: 'failed' } });
+    expect(story.attempt?.tasks.map((task) => task.state)).toEqual(['running', 'ended']);
+    expect(story.ended(0, anExit({ exitCode: null, signal: 'SIGTERM' })).job.state).toMatchObject({
+      kind: 'failed',
+      cause: {
+        kind: 'exit_code',
+        message: 'rank 1 on node-2 exited with code 1',
+        nodeRank: 1,
+        node: 'node-2',
+      },
+    });
+    expect(story.endedAttempts[0]?.cause?.nodeRank).toBe(1);
+  });
+
+  it.each([
+    [anExit({ exitCode: null, signal: 'SIGSEGV' }), 'exit_code', 'rank 0 on node-1 was ended by SIGSEGV'],
+    [anExit({ exitCode: null, signal: 'SIGKILL', oomKilled: true }), 'host_oom', 'killed by the kernel'],
+    [anExit({ exitCode: null, statusLost: true }), 'unknown', 'nobody saw how it ended'],
+    [imageMissing, 'image_pull', 'there is no image train:2'],
+  ])('gives its cause to the job (%#)', (exit, kind, message) => {
+    const { state } = aStory().released().ended(0, exit).job;
+
+    expect(state).toMatchObject({
+      kind: 'failed',
+      cause: { kind, message: expect.stringContaining(message) },
+    });
+  });
+
+  it('is tried again as often as the spec says, after a growing wait', () => {
+    const retry = { max_attempts: 3, backoff: { initial: '2s', max: '60s' }, on: ['exit_code' as const] };
+    const story = aStory({ retry });
+
+    expect(story.allRunning().ended(0, crash).job).toMatchObject({
+      failures: 1,
+      state: { kind: 'queued', backoffMs: 2_000 },
+    });
+    expect(story.allRunning().ended(0, crash).job).toMatchObject({
+      failures: 2,
+      state: { kind: 'queued', backoffMs: 4_000 },
+    });
+    expect(story.allRunning().ended(0, crash).job).toMatchObject({
+      lastAttempt: 3,
+      state: { kind: 'failed' },
+    });
+  });
+
+  it('is not tried again for a cause that the spec does not name', () => {
+    const story = aStory({ retry: { max_attempts: 3, on: ['nccl_timeout'] } });
+
+    expect(story.allRunning().ended(0, crash).job.state.kind).toBe('failed');
+  });
+
+  it('is tried again when it could not be started, if the spec names that', () => {
+    const story = aStory({ retry: { max_attempts: 2, on: ['image_pull'] } });
+
+    expect(story.released().ended(0, imageMissing).job).toMatchObject({
+      failures: 1,
+      state: { kind: 'queued' },
+    });
+    expect(story.released().ended(0, imageMissing).job.state.kind).toBe('failed');
+  });
+
+  it('ends the ranks that were never released with it', () => {
+    const story = aGang().allocated().claimed(0).ended(1, imageMissing);
+
+    expect(story.job.state).toMatchObject({
+      kind: 'failed',
+      cause: { kind: 'image_pull', nodeRank: 1, node: 'node-2' },
+    });
+    expect(story.endedAttempts[0]?.tasks.every((task) => task.state === 'ended')).toBe(true);
+  });
+});
+
+describe('a node that goes away', () => {
+  it('before the release sends the job back to the queue, at no cost but the wait', () => {
+    const story = aGang({ retry: { max_attempts: 1, backoff: { initial: '1s', max: '3s' } } });
+    const waits = [1, 2, 3, 4].map((attempt) => {
+      story.allocated().claimed(1).on({ kind: 'startFailed', attempt, cause: nodeLost });
+      return story.job.state.kind === 'queued' ? story.job.state.backoffMs : null;
+    });
+
+    expect(waits).toEqual([1_000, 2_000, 3_000, 3_000]);
+    expect(story.job).toMatchObject({ lastAttempt: 4, failures: 0, failedStarts: 4 });
+    expect(story.allRunning().job.failedStarts).toBe(0);
+  });
+
+  it('after the release changes nothing: silent is not dead', () => {
+    const story = aGang().released();
+    const before = story.job;
+
+    expect(story.on({ kind: 'startFailed', attempt: 1, cause: nodeLost }).job).toBe(before);
+  });
+
+  it('and comes back rebooted, fails the attempt with its task', () => {
+    const story = aGang({ retry: { max_attempts: 2, on: ['node_lost'] } })
+      .allRunning()
+      .lost(0);
+
+    expect(story.job.state).toMatchObject({
+      kind: 'stopping',
+      outcome: { next: 'queued', charge: 'failure' },
+    });
+    expect(story.ended(1, crash).job.state).toMatchObject({
+      kind: 'queued',
+      lastCause: { kind: 'node_lost' },
+    });
+  });
+});
+
+describe('a stop', () => {
+  it('cancels a queued job at once', () => {
+    const story = aStory().stopped('not needed');
+
+    expect(story.job.state).toMatchObject({
+      kind: 'cancelled',
+      cause: { kind: 'cancelled', message: 'not needed' },
+    });
+    expect(story.endedAttempts).toEqual([]);
+    expect(story.events).toEqual(['job.cancelled']);
+  });
+
+  it('cancels at once what has not been released', () => {
+    const story = aGang().allocated().claimed(0).stopped();
+
+    expect(story.job.state.kind).toBe('cancelled');
+    expect(story.endedAttempts[0]?.tasks.map((task) => task.state)).toEqual(['ended', 'ended']);
+  });
+
+  it('waits for the tasks of a running job, however they end', () => {
+    const story = aGang().allRunning().stopped();
+
+    expect(story.job.state).toMatchObject({ kind: 'stopping', outcome: { next: 'cancelled' } });
+    expect(story.ended(0, anExit()).job.state.kind).toBe('stopping');
+    expect(story.ended(1, crash).job.state.kind).toBe('cancelled');
+  });
+
+  it('outranks a retry that is on its way, and says so', () => {
+    const story = aGang().allRunning().on({ kind: 'requeue' }).stopped();
+
+    expect(story.events.filter((kind) => kind === 'job.stopping')).toHaveLength(2);
+    expect(story.ended(0).ended(1).job.state.kind).toBe('cancelled');
+  });
+
+  it('does not hide why a job failed', () => {
+    const story = aGang().allRunning().ended(0, crash).stopped();
+
+    expect(story.ended(1).job.state).toMatchObject({ kind: 'failed', cause: { kind: 'exit_code' } });
+  });
+
+  it('a second time keeps the first reason', () => {
+    const story = aGang().allRunning().stopped('first').stopped('second').ended(0).ended(1);
+
+    expect(story.job.state).toMatchObject({ kind: 'cancelled', cause: { message: 'first' } });
+  });
+});
+
+describe('a requeue', () => {
+  it('stops the attempt and queues the job again, without a wait and at no cost', () => {
+    const story = aGang().allRunning().on({ kind: 'requeue' });
+
+    expect(story.job.state.kind).toBe('stopping');
+    expect(story.ended(0).ended(1, crash).job).toMatchObject({
+      failures: 0,
+      failedStarts: 0,
+      state: { kind: 'queued', backoffMs: 0, lastCause: { kind: 'preempted' } },
+    });
+    expect(story.allRunning().job).toMatchObject({ lastAttempt: 2, state: { kind: 'running' } });
+  });
+
+  it('leaves a queued job as it is', () => {
+    const story = aStory();
+    const before = story.job;
+
+    expect(story.on({ kind: 'requeue' }).job).toBe(before);
+  });
+});
+
+describe('a time limit', () => {
+  it('fails the job once its tasks have ended', () => {
+    const story = aStory({ max_runtime: '90s' }).allRunning().on({ kind: 'timeLimit', attempt: 1 });
+
+    expect(story.job.state.kind).toBe('stopping');
+    expect(story.ended(0).job.state).toMatchObject({
+      kind: 'failed',
+      cause: { kind: 'time_limit', message: expect.stringContaining('90 s') },
+    });
+  });
+
+  it('is tried again from its last checkpoint, if the spec names that', () => {
+    const story = aStory({ max_runtime: '90s', retry: { max_attempts: 2, on: ['time_limit'] } });
+    story.allRunning().on({ kind: 'timeLimit', attempt: 1 });
+
+    expect(story.ended(0).job).toMatchObject({ failures: 1, state: { kind: 'queued' } });
+  });
+
+  it('of an earlier attempt does not count', () => {
+    const story = aStory({ max_runtime: '90s' }).allRunning().on({ kind: 'requeue' }).ended(0).allRunning();
+
+    expect(story.on({ kind: 'timeLimit', attempt: 1 }).job.state.kind).toBe('running');
+  });
+});
+
+describe('a guarantee', () => {
+  it('refuses a second attempt beside the first (G2)', () => {
+    expect(() => aStory().allocated().allocated()).toThrow(InvariantViolation);
+    expect(() => aGang().allRunning().stopped().allocated()).toThrow(InvariantViolation);
+  });
+
+  it('refuses an attempt with too few or too many nodes (G3)', () => {
+    for (const tasks of [
+      [],
+      placementsFor(aStory().job),
+      placementsFor(aGang().job).concat(placementsFor(aStory().job)),
+    ]) {
+      expect(() => aGang().on({ kind: 'allocate', tasks })).toThrow(InvariantViolation);
+    }
+  });
+
+  it('lets no report of an earlier attempt through (G6)', () => {
+    const story = aStory().allRunning().on({ kind: 'requeue' }).ended(0).allocated();
+    const before = story.job;
+
+    expect(story.claimed(0, 1).running(0, 1).ended(0, crash, 1).job).toBe(before);
+    expect(story.on({ kind: 'startFailed', attempt: 1, cause: nodeLost }).job).toBe(before);
+  });
+});

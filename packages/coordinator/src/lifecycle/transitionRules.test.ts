@@ -1,0 +1,213 @@
+import { InvariantViolation } from '@muster/common/errors';
+import { isTerminal, type JobStateKind, jobStates } from '@muster/common/states';
+import type { Cause } from '@muster/common/views';
+import { describe, expect, it } from 'vitest';
+import { currentAttempt, isReleased, type Job } from '../model.ts';
+import { aJob, anExit, aSpec, placementsFor, seededRandom, someMs } from '../modelFixture.ts';
+import { type JobEvent, type Transition, transition } from './transition.ts';
+
+const startError: Cause = {
+  kind: 'image_pull',
+  message: 'there is no such image',
+  nodeRank: null,
+  node: null,
+};
+
+describe('any sequence of events', () => {
+  it('keeps the rules, and comes to an end when the nodes do as they are told', () => {
+    const random = seededRandom(20_240_229);
+    const visited = new Set<JobStateKind>();
+    for (let life = 0; life < 3_000; life += 1) {
+      const walk = new Walk(random, visited);
+      for (let step = 0; step < 60; step += 1) walk.step();
+      walk.finish();
+    }
+    expect([...visited].sort()).toEqual([...jobStates].sort());
+  });
+});
+
+/** Throws arbitrary events at a job and checks the rules on top of transition.ts after each. */
+class Walk {
+  private job: Job;
+  private readonly pick: <T>(...choices: readonly T[]) => T;
+  private readonly visited: Set<JobStateKind>;
+  private readonly history: JobEvent[] = [];
+
+  constructor(random: () => number, visited: Set<JobStateKind>) {
+    this.visited = visited;
+    this.pick = (...choices) => choices[Math.floor(random() * choices.length)] as (typeof choices)[number];
+    const nodes = this.pick(1, 2, 3);
+    const max_attempts = this.pick(1, 2, 4);
+    const on = this.pick(['exit_code' as const], ['node_lost' as const, 'image_pull' as const]);
+    this.job = aJob(1, {
+      spec: aSpec({ resources: { nodes }, retry: { max_attempts, on }, max_runtime: '1h' }),
+    });
+  }
+
+  step(): void {
+    this.play(this.anyEvent());
+  }
+
+  /** From wherever it is, a job whose nodes do as they are told comes to an end: it is never stuck. */
+  finish(): void {
+    for (let turn = 0; !isTerminal(this.job.state.kind); turn += 1) {
+      this.check(turn < 20, 'a job is never stuck');
+      if (this.job.state.kind === 'queued') this.play({ kind: 'allocate', tasks: placementsFor(this.job) });
+      const attempt = this.job.lastAttempt;
+      for (let nodeRank = 0; nodeRank < this.job.spec.resources.nodes; nodeRank += 1) {
+        this.play({ kind: 'claim', attempt, nodeRank, master: null });
+      }
+      for (let nodeRank = 0; nodeRank < this.job.spec.resources.nodes; nodeRank += 1) {
+        this.play({ kind: 'taskEnded', attempt, nodeRank, exit: anExit() });
+      }
+    }
+  }
+
+  private anyEvent(): JobEvent {
+    const { lastAttempt } = this.job;
+    // Mostly of the current attempt, or nothing would ever get far.
+    const attempt = this.pick(
+      lastAttempt,
+      lastAttempt,
+      lastAttempt,
+      lastAttempt,
+      lastAttempt - 1,
+      lastAttempt + 1,
+    );
+    const nodeRank = this.pick(0, 0, 1, 2, 7);
+    const crash = anExit({ exitCode: 1 });
+    const neverStarted = anExit({ exitCode: null, startError });
+    const lostStatus = anExit({ exitCode: null, statusLost: true });
+    const events: { readonly [K in JobEvent['kind']]: Extract<JobEvent, { kind: K }> } = {
+      allocate: { kind: 'allocate', tasks: placementsFor(this.job) },
+      claim: { kind: 'claim', attempt, nodeRank, master: this.pick(null, { addr: '10.0.0.1', port: 1 }) },
+      taskRunning: { kind: 'taskRunning', attempt, nodeRank },
+      taskEnded: {
+        kind: 'taskEnded',
+        attempt,
+        nodeRank,
+        exit: this.pick(anExit(), anExit(), crash, neverStarted, lostStatus),
+      },
+      taskLost: { kind: 'taskLost', attempt, nodeRank, message: 'rebooted' },
+      startFailed: { kind: 'startFailed', attempt, cause: startError },
+      stop: { kind: 'stop', reason: '' },
+      requeue: { kind: 'requeue' },
+      timeLimit: { kind: 'timeLimit', attempt },
+    };
+    return events[this.pick(...likelyEvents)];
+  }
+
+  private play(event: JobEvent): void {
+    const before = this.job;
+    this.history.push(event);
+    let next: Transition;
+    try {
+      next = transition(before, event, someMs);
+    } catch (error) {
+      if (!(error instanceof InvariantViolation)) throw error;
+      this.check(
+        event.kind === 'allocate' && before.state.kind !== 'queued',
+        'only a second attempt is refused',
+      );
+      return;
+    }
+    this.job = next.job;
+    this.visited.add(next.job.state.kind);
+    this.checkStep(before, event, next);
+    this.checkState(next.job);
+  }
+
+  private checkStep(before: Job, event: JobEvent, { job, ended, events }: Transition): void {
+    const [was, is] = [currentAttempt(before), currentAttempt(job)];
+    this.check(event.kind === 'allocate' ? was === null : true, 'no attempt is allocated beside another');
+    this.check(
+      job.lastAttempt === before.lastAttempt + (event.kind === 'allocate' ? 1 : 0),
+      'numbers grow by one',
+    );
+    if (isTerminal(before.state.kind)) this.check(job === before, 'a job that has ended never changes');
+    if ('attempt' in event && event.attempt !== was?.number) {
+      this.check(job === before && events.length === 0 && ended === null, 'a stale report changes nothing');
+    }
+    this.check(
+      job === before || job.state.kind === before.state.kind || events.length > 0,
+      'every new state is told',
+    );
+    this.check(job !== before || events.length === 0, 'no event without a change');
+
+    const over = was !== null && is === null;
+    this.check((ended !== null) === over, 'an attempt that is over is handed out for the record');
+    const after = is ?? ended;
+    if (ended !== null) {
+      this.check(
+        ended.number === was?.number && ended.state === 'ended',
+        'the record is of the attempt before',
+      );
+      this.check(
+        ended.endedAtMs !== null && ended.tasks.every((task) => task.state === 'ended'),
+        'and is complete',
+      );
+      this.check((ended.cause === null) === (job.state.kind === 'succeeded'), 'only success has no cause');
+    }
+    for (const task of was?.tasks ?? []) {
+      const now = after?.tasks[task.nodeRank];
+      if (task.state === 'ended') this.check(now === task, 'a task that has ended never changes');
+      if (task.state === 'ended' || now?.state !== 'ended' || was === null || !isReleased(was)) continue;
+      const reported = event.kind === 'taskEnded' || event.kind === 'taskLost';
+      this.check(
+        reported && event.nodeRank === task.nodeRank,
+        'after the release only report or proof end a task',
+      );
+    }
+  }
+
+  private checkState({ state, spec, failures }: Job): void {
+    this.check(failures < spec.retry.maxAttempts, 'the budget of failures is kept');
+    if (state.kind !== 'starting' && state.kind !== 'running' && state.kind !== 'stopping') return;
+    const { attempt } = state;
+    const tasks = attempt.tasks.map((task) => task.state);
+    this.check(
+      attempt.state !== 'ended' && tasks.some((task) => task !== 'ended'),
+      'an attempt of an active job lives',
+    );
+    this.check(
+      attempt.tasks.every((task) => (task.exit !== null) === (task.state === 'ended')),
+      'an exit belongs to an end',
+    );
+    this.check(
+      tasks.includes('assigned') === !isReleased(attempt),
+      'released is when every task has claimed',
+    );
+    if (!isReleased(attempt)) {
+      this.check(
+        state.kind === 'starting' && !tasks.includes('running'),
+        'nothing runs or stops before the release',
+      );
+      this.check(!tasks.includes('ended'), 'no rank is missing before the release');
+    }
+    if (state.kind === 'running') {
+      this.check(!tasks.includes('claimed'), 'a job runs when every task has been seen running');
+    }
+    if (state.kind !== 'stopping') {
+      this.check(
+        attempt.tasks.every((task) => task.exit === null || task.exit.exitCode === 0),
+        'one bad end stops all',
+      );
+    }
+  }
+
+  private check(holds: boolean, rule: string): void {
+    if (!holds) throw new Error(`${rule}: broken by ${JSON.stringify(this.history)}`);
+  }
+}
+
+const likelyEvents: readonly JobEvent['kind'][] = [
+  ...Array.from({ length: 3 }, () => 'allocate' as const),
+  ...Array.from({ length: 8 }, () => 'claim' as const),
+  ...Array.from({ length: 6 }, () => 'taskRunning' as const),
+  ...Array.from({ length: 5 }, () => 'taskEnded' as const),
+  'taskLost',
+  'startFailed',
+  'stop',
+  'requeue',
+  'timeLimit',
+];

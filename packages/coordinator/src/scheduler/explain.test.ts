@@ -1,0 +1,117 @@
+import type { AttemptView, Cause, JobView } from '@muster/common/views';
+import { describe, expect, it } from 'vitest';
+import { someMs } from '../modelFixture.ts';
+import { explain } from './explain.ts';
+
+const crash: Cause = {
+  kind: 'exit_code',
+  message: 'rank 1 on node-2 exited with code 1',
+  nodeRank: 1,
+  node: 'node-2',
+};
+
+function aView(fields: Partial<JobView> = {}): JobView {
+  return {
+    id: 'job_000000000001',
+    name: 'train',
+    project: 'default',
+    state: 'queued',
+    spec: {},
+    submittedAtMs: someMs,
+    endedAtMs: null,
+    pending: null,
+    cause: null,
+    attempts: [],
+    array: null,
+    requeuedFrom: null,
+    submitSeq: 1,
+    ...fields,
+  };
+}
+
+function anAttemptView(number: number, fields: Partial<AttemptView> = {}): AttemptView {
+  return {
+    number,
+    state: 'running',
+    tasks: [{ nodeRank: 0, node: 'node-1', gpuUuids: [], state: 'running', exit: null }],
+    cause: null,
+    allocatedAtMs: someMs,
+    runningAtMs: someMs,
+    endedAtMs: null,
+    masterAddr: null,
+    masterPort: null,
+    ...fields,
+  };
+}
+
+describe('explain', () => {
+  it('says why a queued job waits, what is ahead of it, and what would help', () => {
+    const pending = {
+      kind: 'never_fits',
+      message: 'no node has 16 GPUs',
+      remedy: 'ask for at most 8',
+    } as const;
+
+    expect(explain(aView({ pending }), 2, [])).toEqual({
+      summary: 'job_000000000001 is waiting: no node has 16 GPUs',
+      details: ['reason: never_fits', '2 queued jobs come before it'],
+      nextSteps: ['ask for at most 8', 'see what is running: muster nodes'],
+    });
+    expect(explain(aView({ pending: { ...pending, remedy: null } }), 0, [])).toMatchObject({
+      details: ['reason: never_fits', 'nothing is ahead of it in the queue'],
+      nextSteps: ['see what is running: muster nodes'],
+    });
+    expect(explain(aView({ pending }), 1, []).details).toContain('1 queued job comes before it');
+  });
+
+  it('says so when the scheduler has not looked yet', () => {
+    expect(explain(aView(), 0, []).summary).toContain('has not looked at it yet');
+  });
+
+  it('tells of earlier attempts', () => {
+    const attempts = [anAttemptView(1, { state: 'ended', cause: crash }), anAttemptView(2)];
+
+    expect(explain(aView({ state: 'running', attempts }), 0, [])).toEqual({
+      summary: 'job_000000000001 is running, attempt 2',
+      details: ['rank 0 on node-1: running', `attempt 1 ended: ${crash.message}`],
+      nextSteps: ['follow its output: muster logs -f job_000000000001'],
+    });
+  });
+
+  it('does not take a silent node for a dead one', () => {
+    const { details } = explain(aView({ state: 'running', attempts: [anAttemptView(1)] }), 0, ['node-1']);
+
+    expect(details).toContain(
+      'node node-1 does not answer; its tasks are taken to be running until it says otherwise',
+    );
+  });
+
+  it.each([
+    ['command_not_found', 'check `command`'],
+    ['image_pull', 'check the name of the image'],
+    ['host_oom', 'ask for more memory'],
+    ['time_limit', 'allow more time'],
+  ] as const)('advises on %s', (kind, advice) => {
+    const cause = { ...crash, kind };
+    const { summary, details, nextSteps } = explain(aView({ state: 'failed', cause }), 0, []);
+
+    expect(summary).toBe(`job_000000000001 failed: ${crash.message}`);
+    expect(details).toContain(`cause: ${kind}`);
+    expect(nextSteps.some((step) => step.startsWith(advice))).toBe(true);
+    expect(nextSteps.at(-1)).toBe('run it again: muster requeue job_000000000001');
+  });
+
+  it.each(['starting', 'stopping', 'succeeded', 'cancelled'] as const)(
+    'has a next step for a job that is %s',
+    (state) => {
+      const { summary, nextSteps } = explain(
+        aView({ state, cause: crash, attempts: [anAttemptView(1)] }),
+        0,
+        [],
+      );
+
+      expect(summary).toContain('job_000000000001');
+      expect(nextSteps.length).toBeGreaterThan(0);
+    },
+  );
+});

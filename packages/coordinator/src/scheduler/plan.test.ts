@@ -1,0 +1,454 @@
+import { describe, expect, it } from 'vitest';
+import { jobIdOf, seededRandom } from '../modelFixture.ts';
+import { aCluster, type Cluster, type JobOptions, type NodeOptions } from './clusterFixture.ts';
+import { reserveAfterMs } from './plan.ts';
+
+describe('placement', () => {
+  it('starts a job on a node that has what it asks for', () => {
+    const plan = aCluster().node().node({ gpus: 8 }).job({ gpus: 4, cpus: 16, memory_mb: 1_024 }).plan();
+
+    expect(plan.tasksOf(1)).toEqual([
+      {
+        node: 'node-2',
+        gpuUuids: ['GPU-node-2-0', 'GPU-node-2-1', 'GPU-node-2-2', 'GPU-node-2-3'],
+        cpus: 16,
+        memoryMb: 1_024,
+      },
+    ]);
+  });
+
+  it('takes the node with the fewest free GPUs that are enough, to keep whole nodes for gangs', () => {
+    const plan = aCluster()
+      .node({ gpus: 8 })
+      .node({ gpus: 8, freeGpus: 2 })
+      .node({ gpus: 8, freeGpus: 1 })
+      .job({ gpus: 2 });
+
+    expect(plan.plan().nodesOf(1)).toEqual(['node-2']);
+  });
+
+  it('takes the least loaded of equal nodes', () => {
+    expect(aCluster().node({ freeCpus: 10 }).node({ freeCpus: 11 }).job().plan().nodesOf(1)).toEqual([
+      'node-2',
+    ]);
+    expect(aCluster().node().node().job().plan().nodesOf(1)).toEqual(['node-1']);
+  });
+
+  it('gives each GPU to one job', () => {
+    const plan = aCluster().node({ gpus: 4 }).job({ gpus: 2 }).job({ gpus: 2 }).job({ gpus: 1 }).plan();
+
+    expect(plan.started).toEqual([1, 2]);
+    expect(plan.tasksOf(2)?.[0]?.gpuUuids).toEqual(['GPU-node-1-2', 'GPU-node-1-3']);
+    expect(plan.reasonOf(3)).toEqual({
+      kind: 'no_gpus_free',
+      message: '0 of 1 nodes have 1 GPU free',
+      remedy: null,
+    });
+  });
+
+  it('gives a job without GPUs that names no CPUs one, and one with GPUs none', () => {
+    expect(aCluster().node({ cpus: 2 }).job().job().job().plan().started).toEqual([1, 2]);
+    expect(
+      aCluster().node({ cpus: 2, gpus: 3 }).job({ gpus: 1 }).job({ gpus: 1 }).job({ gpus: 1 }).plan().started,
+    ).toHaveLength(3);
+  });
+
+  it('fills a node with fractions of CPUs to the last one', () => {
+    const cluster = aCluster().node({ cpus: 7 });
+    for (let job = 0; job < 11; job += 1) cluster.job({ cpus: 0.7 });
+
+    expect(cluster.plan().started).toHaveLength(10);
+  });
+
+  it('minds the kind and memory of GPUs', () => {
+    const cluster = () =>
+      aCluster()
+        .node({ gpus: 2, gpu: { model: 'NVIDIA A100-SXM4-40GB', memoryMb: 40_960 } })
+        .node({ gpus: 2, gpu: { model: 'NVIDIA H100 80GB HBM3', memoryMb: 81_559 } })
+        .node({ gpus: 2, gpu: { model: 'NVIDIA H100 80GB HBM3', memoryMb: null } });
+
+    expect(
+      cluster()
+        .job({ gpus: 1, gpu_type: ['h100'] })
+        .plan()
+        .nodesOf(1),
+    ).toEqual(['node-2']);
+    expect(
+      cluster()
+        .job({ gpus: 1, gpu_type: ['B200', 'A100'] })
+        .plan()
+        .nodesOf(1),
+    ).toEqual(['node-1']);
+    expect(cluster().job({ gpus: 1, gpu_memory_mb: 50_000 }).plan().nodesOf(1)).toEqual(['node-2']);
+    // What is not known is not promised.
+    expect(cluster().job({ gpus: 2, nodes: 2, gpu_memory_mb: 50_000 }).plan().reasonOf(1)?.kind).toBe(
+      'never_fits',
+    );
+  });
+
+  it('runs containers only where they can run', () => {
+    const plan = aCluster()
+      .node({ drivers: ['process'] })
+      .node()
+      .job({ image: 'train:1' })
+      .plan();
+
+    expect(plan.nodesOf(1)).toEqual(['node-2']);
+  });
+
+  it('gives nothing to a node that does not answer', () => {
+    const plan = aCluster().node({ online: false }).job().plan();
+
+    expect(plan.reasonOf(1)).toEqual({
+      kind: 'no_nodes',
+      message: '0 of the 1 nodes it needs are online',
+      remedy: 'see `muster nodes`',
+    });
+  });
+});
+
+describe('a gang', () => {
+  it('starts on all its nodes at once, its ranks in the order of their names', () => {
+    const plan = aCluster()
+      .node({ gpus: 2 })
+      .node({ gpus: 8 })
+      .node({ gpus: 4 })
+      .job({ nodes: 2, gpus: 2 })
+      .plan();
+
+    expect(plan.nodesOf(1)).toEqual(['node-1', 'node-3']);
+  });
+
+  it('takes nothing when it cannot have everything', () => {
+    const plan = aCluster()
+      .node({ gpus: 8 })
+      .node({ gpus: 8, freeGpus: 4 })
+      .job({ nodes: 2, gpus: 8 })
+      .job({ gpus: 8 })
+      .plan();
+
+    expect(plan.reasonOf(1)).toEqual({
+      kind: 'no_gpus_free',
+      message: '1 of 2 nodes have 8 GPUs free',
+      remedy: null,
+    });
+    expect(plan.nodesOf(2)).toEqual(['node-1']);
+  });
+});
+
+describe('the queue', () => {
+  it('goes by priority, then by submission', () => {
+    const plan = aCluster()
+      .node({ cpus: 2 })
+      .job({ priority: 10 })
+      .job({ priority: 90 })
+      .job()
+      .job({ priority: 90 })
+      .plan();
+
+    expect(plan.started).toEqual([2, 4]);
+  });
+
+  it('lets small jobs use what a large one cannot', () => {
+    const plan = aCluster()
+      .node({ gpus: 4 })
+      .job({ gpus: 8, priority: 90 })
+      .job({ gpus: 2 })
+      .job({ gpus: 2 })
+      .plan();
+
+    expect(plan.started).toEqual([2, 3]);
+  });
+
+  it('waits for what a job comes after', () => {
+    const on = jobIdOf(7);
+    const plan = aCluster()
+      .node()
+      .job({ dependencies: { kind: 'waiting', on } })
+      .job({ dependencies: { kind: 'failed', job: on } });
+
+    expect(plan.plan().reasonOf(1)).toEqual({
+      kind: 'dependency',
+      message: `it comes after ${on}`,
+      remedy: null,
+    });
+    expect(plan.plan().reasonOf(2)).toEqual({
+      kind: 'dependency_failed',
+      message: `${on}, which it comes after, did not succeed`,
+      remedy: 'stop this job, or submit it again without that dependency',
+    });
+  });
+
+  it('waits out a backoff, and not a millisecond more', () => {
+    const plan = aCluster()
+      .node()
+      .job({ backoffMs: 1, priority: 90 })
+      .job({ waitedMs: 500, backoffMs: 500 })
+      .plan();
+
+    expect(plan.started).toEqual([2]);
+    expect(plan.reasonOf(1)).toEqual({
+      kind: 'backoff',
+      message: 'it waits before its next attempt',
+      remedy: null,
+    });
+  });
+});
+
+describe('a reservation', () => {
+  const long = reserveAfterMs;
+  /** Two nodes of 8 GPUs in part in use, a third that is all in use. */
+  const busyCluster = () =>
+    aCluster().node({ gpus: 8, freeGpus: 2 }).node({ gpus: 8, freeGpus: 0 }).node({ gpus: 8, freeGpus: 6 });
+
+  it('keeps the nodes nearest to being free for a job that has waited a minute', () => {
+    const plan = busyCluster().job({ nodes: 2, gpus: 8, waitedMs: long }).job({ gpus: 2 }).plan();
+
+    expect(plan.reserved).toEqual([{ job: 1, nodes: ['node-3', 'node-1'] }]);
+    expect(plan.reasonOf(2)).toEqual({
+      kind: 'reserved',
+      message: 'nodes that are free are being kept for a job that has waited longer',
+      remedy: null,
+    });
+  });
+
+  it('is not made before', () => {
+    const plan = busyCluster()
+      .job({ nodes: 2, gpus: 8, waitedMs: long - 1 })
+      .job({ gpus: 2 })
+      .plan();
+
+    expect(plan.reserved).toEqual([]);
+    expect(plan.nodesOf(2)).toEqual(['node-1']);
+  });
+
+  it('leaves the other nodes to the others', () => {
+    const plan = busyCluster()
+      .node({ gpus: 2 })
+      .job({ nodes: 2, gpus: 8, waitedMs: long })
+      .job({ gpus: 2 })
+      .plan();
+
+    expect(plan.nodesOf(2)).toEqual(['node-4']);
+  });
+
+  it('does not bind jobs of higher priority', () => {
+    const plan = busyCluster()
+      .job({ nodes: 2, gpus: 8, waitedMs: long })
+      .job({ gpus: 2, priority: 90 })
+      .plan();
+
+    expect(plan.nodesOf(2)).toEqual(['node-1']);
+    expect(plan.reserved).toHaveLength(1);
+  });
+
+  it('is made for one job at a time', () => {
+    const plan = busyCluster()
+      .job({ nodes: 2, gpus: 8, waitedMs: long })
+      .job({ gpus: 7, waitedMs: long })
+      .plan();
+
+    expect(plan.reserved.map(({ job }) => job)).toEqual([1]);
+  });
+
+  it('goes by CPUs and memory when GPUs are not what is lacking', () => {
+    const plan = aCluster()
+      .node({ gpus: 8, cpus: 32, freeCpus: 2 })
+      .node({ cpus: 32, freeCpus: 16 })
+      .job({ cpus: 24, waitedMs: long })
+      .plan();
+
+    expect(plan.reserved).toEqual([{ job: 1, nodes: ['node-2'] }]);
+  });
+
+  it('is not made for a job that would not fit into the empty cluster', () => {
+    const plan = busyCluster().job({ nodes: 4, gpus: 8, waitedMs: long }).job({ gpus: 2 }).plan();
+
+    expect(plan.reserved).toEqual([]);
+    expect(plan.started).toEqual([2]);
+  });
+
+  it('is not made while too few nodes are online: idle ones would not bring the others back', () => {
+    const plan = aCluster()
+      .node({ gpus: 8 })
+      .node({ gpus: 8, online: false })
+      .job({ nodes: 2, gpus: 8, waitedMs: long })
+      .job({ gpus: 8 })
+      .plan();
+
+    expect(plan.reasonOf(1)?.kind).toBe('no_nodes');
+    expect(plan.started).toEqual([2]);
+  });
+});
+
+describe('a job that can never start says what would help', () => {
+  const cases: readonly (readonly [situation: string, cluster: Cluster, message: string, remedy: string])[] =
+    [
+      [
+        'no nodes at all',
+        aCluster().job(),
+        'the cluster has no nodes yet',
+        'add one: `muster token create NAME` here, `muster agent` there',
+      ],
+      [
+        'too few nodes',
+        aCluster().node().job({ nodes: 2 }),
+        'the cluster has 1 node, and it needs 2 at once',
+        'ask for fewer nodes (resources.nodes), or add nodes',
+      ],
+      [
+        'too many GPUs per node',
+        aCluster().node({ gpus: 8 }).node({ gpus: 4 }).job({ gpus: 16 }),
+        '0 of 2 nodes have 16 GPUs, even when empty, and it needs 1',
+        'ask for at most 8 GPUs per node (resources.gpus), or add nodes',
+      ],
+      [
+        'too many GPUs on as many nodes',
+        aCluster().node({ gpus: 8 }).node({ gpus: 1 }).job({ nodes: 2, gpus: 8 }),
+        '1 of 2 nodes have 8 GPUs, even when empty, and it needs 2',
+        'ask for at most 1 GPU per node (resources.gpus), or add nodes',
+      ],
+      [
+        'GPUs where there are none',
+        aCluster().node().job({ gpus: 1 }),
+        '0 of 1 nodes have 1 GPU, even when empty, and it needs 1',
+        'add nodes with GPUs, or ask for none (resources.gpus)',
+      ],
+      [
+        'GPUs of a kind that is not there',
+        aCluster()
+          .node({ gpus: 8 })
+          .job({ gpus: 2, gpu_type: ['B200', 'B300'], gpu_memory_mb: 100_000 }),
+        '0 of 1 nodes have 2 B200/B300 GPUs of 100000 MB, even when empty, and it needs 1',
+        'ask for GPUs that the nodes have (resources.gpu_type, resources.gpu_memory_mb), or add nodes',
+      ],
+      [
+        'too many GPUs of a kind',
+        aCluster()
+          .node({ gpus: 2 })
+          .job({ gpus: 4, gpu_type: ['H100'] }),
+        '0 of 1 nodes have 4 H100 GPUs, even when empty, and it needs 1',
+        'ask for at most 2 GPUs of that kind per node (resources.gpus), or add nodes',
+      ],
+      [
+        'too many CPUs',
+        aCluster().node({ cpus: 8 }).job({ cpus: 8.5 }),
+        '0 of 1 nodes have 8.5 CPUs, even when empty, and it needs 1',
+        'ask for at most 8 CPUs per node (resources.cpus), or add nodes',
+      ],
+      [
+        'too much memory',
+        aCluster().node({ memoryMb: 1_000 }).job({ memory_mb: 2_000 }),
+        '0 of 1 nodes have 1 CPU, 2000 MB of memory, even when empty, and it needs 1',
+        'ask for at most 1000 MB of memory per node (resources.memory_mb), or add nodes',
+      ],
+      [
+        'each of it on another node',
+        aCluster().node({ gpus: 8, cpus: 4 }).node({ cpus: 64 }).job({ gpus: 8, cpus: 32 }),
+        '0 of 2 nodes have 8 GPUs, 32 CPUs, even when empty, and it needs 1',
+        'no node has all of it together: ask for less per node or fewer nodes, or add nodes',
+      ],
+      [
+        'containers where only processes run',
+        aCluster()
+          .node({ drivers: ['process'] })
+          .job({ image: 'train:1' }),
+        '0 of 1 nodes can run containers, and it needs 1',
+        'install Docker on the nodes, or leave out `image`',
+      ],
+      [
+        'processes where only containers run',
+        aCluster()
+          .node({ drivers: ['docker'] })
+          .job(),
+        '0 of 1 nodes can run processes, and it needs 1',
+        'name an `image` to run in containers',
+      ],
+    ];
+
+  it.each(cases)('%s', (_situation, cluster, message, remedy) => {
+    expect(cluster.plan().reasonOf(1)).toMatchObject({ message, remedy });
+  });
+
+  it('even while nodes that could are only away', () => {
+    const reason = aCluster()
+      .node({ gpus: 8, online: false })
+      .node({ gpus: 4 })
+      .job({ gpus: 8 })
+      .plan()
+      .reasonOf(1);
+
+    expect(reason?.kind).toBe('no_nodes');
+  });
+});
+
+describe('a job that could start later says what is missing', () => {
+  it.each([
+    ['no_gpus_free', { gpus: 2, freeGpus: 1 }, { gpus: 2 }, '0 of 1 nodes have 2 GPUs free'],
+    ['no_cpus_free', { cpus: 4, freeCpus: 3.5 }, { cpus: 4 }, '0 of 1 nodes have 4 CPUs free'],
+    [
+      'no_memory_free',
+      { memoryMb: 8, freeMemoryMb: 7 },
+      { memory_mb: 8 },
+      '0 of 1 nodes have 1 CPU, 8 MB of memory free',
+    ],
+  ] as const)('%s', (kind, node, job, message) => {
+    expect(aCluster().node(node).job(job).plan().reasonOf(1)).toEqual({ kind, message, remedy: null });
+  });
+});
+
+describe('any plan', () => {
+  it('gives out only what is free, and nothing twice', () => {
+    const random = seededRandom(20_240_304);
+    const upTo = (maximum: number) => Math.floor(random() * (maximum + 1));
+    const sometimes = <T>(value: T, otherwise: T): T => (random() < 0.2 ? value : otherwise);
+    let started = 0;
+    for (let situation = 0; situation < 400; situation += 1) {
+      const cluster = aCluster();
+      for (let node = upTo(6); node > 0; node -= 1) cluster.node(anyNode(upTo, sometimes));
+      for (let job = upTo(12); job > 0; job -= 1) cluster.job(anyJob(upTo, sometimes));
+      // `plan` checks.
+      started += cluster.plan().started.length;
+    }
+    expect(started).toBeGreaterThan(400);
+  });
+});
+
+type UpTo = (maximum: number) => number;
+type Sometimes = <T>(value: T, otherwise: T) => T;
+
+function anyNode(upTo: UpTo, sometimes: Sometimes): NodeOptions {
+  const gpus = upTo(8);
+  const cpus = 1 + upTo(31);
+  const memoryMb = 1_024 * (1 + upTo(15));
+  return {
+    gpus,
+    freeGpus: upTo(gpus),
+    gpu: { model: sometimes('NVIDIA A100', 'NVIDIA H100'), memoryMb: sometimes<number | null>(null, 81_559) },
+    cpus,
+    freeCpus: cpus * (1 - upTo(10) / 10),
+    memoryMb,
+    freeMemoryMb: upTo(memoryMb),
+    online: sometimes(false, true),
+    drivers: sometimes(['process'], ['process', 'docker']),
+  };
+}
+
+function anyJob(upTo: UpTo, sometimes: Sometimes): JobOptions {
+  return {
+    nodes: 1 + sometimes(upTo(2), 0),
+    gpus: upTo(4),
+    ...sometimes<JobOptions>({ cpus: (1 + upTo(40)) / 10 }, {}),
+    ...sometimes<JobOptions>({ memory_mb: 1 + upTo(4_096) }, {}),
+    ...sometimes<JobOptions>({ gpu_type: ['A100'] }, {}),
+    ...sometimes<JobOptions>({ gpu_memory_mb: 50_000 }, {}),
+    ...sometimes<JobOptions>({ image: 'train:1' }, {}),
+    priority: upTo(3),
+    waitedMs: upTo(2 * reserveAfterMs),
+    backoffMs: sometimes(upTo(2 * reserveAfterMs), 0),
+    dependencies: sometimes<JobOptions['dependencies'] & object>(
+      { kind: 'waiting', on: jobIdOf(99) },
+      { kind: 'met' },
+    ),
+  };
+}

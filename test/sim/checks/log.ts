@@ -1,0 +1,85 @@
+/**
+ * The event log as it was committed: G5 (gap-free, unique) and G6 (only the current attempt moves a job, ended jobs stay
+ * as they are, attempt numbers grow).
+ */
+import type { StoredEvent } from '@muster/coordinator/model';
+import type { Fact } from '../history.ts';
+import type { Verdict } from './verdict.ts';
+
+interface Story {
+  lastSeq: number;
+  lastAttempt: number;
+  /** The attempt that may act now. */
+  current: number | null;
+  end: string | null;
+}
+
+const ends = new Set(['job.succeeded', 'job.failed', 'job.cancelled']);
+
+export class LogCheck {
+  private lastSeq = 0;
+  readonly events: StoredEvent[] = [];
+  private readonly ids = new Set<string>();
+  private readonly stories = new Map<string, Story>();
+  /** Jobs with an answered stop. */
+  private readonly stopped = new Set<string>();
+  private readonly verdict: Verdict;
+
+  constructor(verdict: Verdict) {
+    this.verdict = verdict;
+  }
+
+  see(fact: Fact): void {
+    if (fact.kind === 'stopAnswered') this.stopped.add(fact.jobId);
+    if (fact.kind === 'committed') for (const event of fact.events) this.onEvent(event);
+  }
+
+  /** How a job ended, by the log. */
+  endOf(subject: string): string | null {
+    return this.stories.get(subject)?.end ?? null;
+  }
+
+  private onEvent(event: StoredEvent): void {
+    const { seq, id, subject, subjectSeq, kind, data } = event;
+    const must = (holds: boolean, guarantee: string, what: string) =>
+      this.verdict.require(holds, guarantee, () => `${kind} (${seq}, ${subject} ${subjectSeq}) ${what}`);
+    const story = this.stories.get(subject) ?? { lastSeq: 0, lastAttempt: 0, current: null, end: null };
+    this.stories.set(subject, story);
+
+    must(seq === this.lastSeq + 1, 'G5', `follows ${this.lastSeq}`);
+    must(!this.ids.has(id), 'G5', `repeats the id ${id}`);
+    must(subjectSeq === story.lastSeq + 1, 'G5', `follows ${subject} ${story.lastSeq}`);
+    this.lastSeq = seq;
+    this.ids.add(id);
+    story.lastSeq = subjectSeq;
+    this.events.push(event);
+
+    if (!kind.startsWith('node.')) this.onJobEvent(kind, data, story, must, subject);
+  }
+
+  private onJobEvent(
+    kind: string,
+    data: StoredEvent['data'],
+    story: Story,
+    must: (holds: boolean, guarantee: string, what: string) => void,
+    subject: string,
+  ): void {
+    must(story.end === null, 'G6', `comes after ${story.end}`);
+    const attempt = Number(data['attempt']);
+    if (kind === 'job.submitted') {
+      must(story.lastSeq === 1, 'G1', 'gives an id a second time');
+    } else if (kind === 'attempt.allocated') {
+      must(attempt === story.lastAttempt + 1, 'G6', `has number ${attempt} after ${story.lastAttempt}`);
+      must(story.current === null, 'G2', `while attempt ${story.current} has not ended`);
+      must(!this.stopped.has(subject), 'G6', 'after its stop was answered');
+      story.lastAttempt = attempt;
+      story.current = attempt;
+    } else if (kind.startsWith('attempt.') || kind === 'task.ended') {
+      must(attempt === story.current, 'G6', `speaks of attempt ${attempt}, and ${story.current} is current`);
+      if (kind === 'attempt.ended') story.current = null;
+    } else if (ends.has(kind) || kind === 'job.queued') {
+      must(story.current === null, 'G2', `while attempt ${story.current} has not ended`);
+      if (ends.has(kind)) story.end = kind;
+    }
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * The liveness phase: with nothing in the way, every job comes to an end or says truly why it waits, nothing is left on
+ * any node, and the whole cluster can be had again.
+ */
+import type { JobId } from '@muster/common/ids';
+import type { JobView, NodeView } from '@muster/common/views';
+import type { Job__Output } from '@muster/common/gen/muster/v1/Job';
+import type { Node__Output } from '@muster/common/gen/muster/v1/Node';
+import { isTerminal } from '@muster/common/states';
+import { jobFromWire, nodeFromWire } from '@muster/common/wire/codec';
+import { CallError, type Client } from '../client.ts';
+import type { Program } from '../machine.ts';
+import type { Workload } from '../workload.ts';
+import type { World } from '../world.ts';
+import type { ExecutionCheck } from './executions.ts';
+import type { LogCheck } from './log.ts';
+import type { Verdict } from './verdict.ts';
+
+/** Far longer than all retries, backoffs and reconnects of a run together. */
+const patienceMs = 300_000;
+/** Two heartbeats and the clean-up after the last end. */
+const cleanUpMs = 40_000;
+
+export interface SettledParts {
+  readonly world: World;
+  readonly client: Client;
+  readonly workload: Workload;
+  readonly executions: ExecutionCheck;
+  readonly log: LogCheck;
+  readonly verdict: Verdict;
+}
+
+export async function checkSettled(parts: SettledParts): Promise<void> {
+  const { world, client, workload, log, verdict } = parts;
+  const startMs = world.timeline.nowMs;
+  let jobs: readonly JobView[] = [];
+  for (;;) {
+    await client.pause(500);
+    jobs = await listJobs(client);
+    await Promise.all(jobs.filter((job) => isEndless(parts, job)).map((job) => workload.stop(job.id as JobId)));
+    if (jobs.every((job) => isTerminal(job.state) || job.state === 'queued')) {
+      if (jobs.every((job) => isTerminal(job.state) || waitsTruly(parts, jobs, job))) break;
+    }
+    if (world.timeline.nowMs - startMs > patienceMs) break;
+  }
+  for (const job of jobs) {
+    const isDone = isTerminal(job.state) || waitsTruly(parts, jobs, job);
+    verdict.require(isDone, 'liveness', () => `${job.id} (${job.name}) is ${job.state} for ever: ${why(job)}`);
+    checkEnd(parts, job);
+  }
+  for (const id of workload.acknowledged) {
+    const job = jobs.find((each) => each.id === id);
+    verdict.require(job !== undefined, 'G1', () => `${id} was answered to a client and is gone`);
+    const end = job === undefined || !isTerminal(job.state) ? null : `job.${job.state}`;
+    verdict.require(log.endOf(id) === end, 'G6', () => `${id} is ${job?.state}, and its log ends with ${log.endOf(id)}`);
+  }
+  if (verdict.violations.length > 0) return;
+  await checkLeftovers(parts);
+  if (verdict.violations.length === 0) await checkWholeClusterFree(parts);
+}
+
+/** Would run until somebody stops it. */
+function isEndless({ workload }: SettledParts, job: JobView): boolean {
+  const submission = workload.submissions.get(job.name);
+  const runsForEver = submission?.program.runMs === null && submission.file.max_runtime === undefined;
+  return runsForEver && !isTerminal(job.state) && !workload.stopSent.has(job.id as JobId);
+}
+
+/** What nothing but a user can change. */
+function waitsTruly({ workload, world }: SettledParts, jobs: readonly JobView[], job: JobView): boolean {
+  const submission = workload.submissions.get(job.name);
+  if (job.state !== 'queued' || submission === undefined) return false;
+  if (job.pending?.kind === 'never_fits') {
+    const large = world.sites.filter(({ machine }) => machine.gpus.length >= submission.gpus);
+    return large.length < submission.nodes;
+  }
+  if (job.pending?.kind === 'dependency_failed' || job.pending?.kind === 'dependency') {
+    const dependency = jobs.find((each) => submission.file.after?.includes(each.id));
+    return dependency !== undefined && dependency.state !== 'succeeded' && !isMoving(dependency);
+  }
+  return false;
+}
+
+function isMoving(job: JobView): boolean {
+  return !isTerminal(job.state) && job.state !== 'queued';
+}
+
+/** An end is as the job's program, its machines and its users made it. */
+function checkEnd({ executions, workload, world, verdict }: SettledParts, job: JobView): void {
+  const submission = workload.submissions.get(job.name);
+  if (submission === undefined || job.cause === null || job.state === 'queued') return;
+  const exits = [...executions.exits.values()].filter(({ task }) => task.jobId === job.id);
+  const reasons: Readonly<Record<string, () => boolean>> = {
+    cancelled: () => workload.stopSent.has(job.id as JobId),
+    exit_code: () => exits.some((exit) => exit.by === 'itself' && exit.exitCode !== 0),
+    time_limit: () => submission.file.max_runtime !== undefined,
+    node_lost: () => world.sites.some(({ machine }) => machine.boots > 1),
+    unknown: () => world.sites.some(({ machine }) => machine.boots > 1),
+    [submission.program.startError ?? 'none']: () => true,
+  };
+  const isTrue = reasons[job.cause.kind]?.() ?? false;
+  verdict.require(isTrue, 'G7', () => `${job.id} (${job.name}) ${job.state} for no reason: ${why(job)}`);
+}
+
+async function checkLeftovers({ world, client, executions, verdict }: SettledParts): Promise<void> {
+  const leftovers = () => [
+    ...[...executions.running.keys()].map((key) => `${key} still runs`),
+    ...world.sites.flatMap(({ machine }) => [
+      ...[...machine.disk.records.keys()].map((key) => `${machine.name} keeps a record of ${key}`),
+      ...[...machine.processes.keys()].map((key) => `the guard of ${machine.name} keeps ${key}`),
+    ]),
+  ];
+  const deadlineMs = world.timeline.nowMs + cleanUpMs;
+  while (leftovers().length > 0 && world.timeline.nowMs < deadlineMs) await client.pause(500);
+  for (const leftover of leftovers()) verdict.require(false, 'liveness', () => leftover);
+
+  for (const node of await listNodes(client)) {
+    verdict.require(node.state === 'online', 'liveness', () => `${node.name} is ${node.state}`);
+    verdict.require(node.gpuUses.length === 0, 'G3', () => `${node.name} has GPUs in use: ${JSON.stringify(node.gpuUses)}`);
+  }
+}
+
+/** One gang over all machines with as many GPUs as each has can only run when nothing is held back anywhere. */
+async function checkWholeClusterFree({ world, client, workload, verdict }: SettledParts): Promise<void> {
+  const gpus = Math.min(...world.sites.map(({ machine }) => machine.gpus.length));
+  const program: Program = {
+    ...{ runMs: 100, exitCode: 0, failingRank: null, succeedsFromAttempt: 1 },
+    ...{ onStop: 'exit', outputBytes: 10, startError: null },
+  };
+  const resources = { nodes: world.sites.length, gpus };
+  const file = { name: 'whole-cluster', command: ['simulate', JSON.stringify(program)], resources };
+  workload.submissions.set(file.name, { ...{ name: file.name, requestId: 'whole', file, program }, ...resources });
+  const [id] = await client.submit('whole', file, 0);
+  const deadlineMs = world.timeline.nowMs + cleanUpMs;
+  let job: JobView | undefined;
+  do {
+    await client.pause(250);
+    job = (await listJobs(client)).find((each) => each.id === id);
+  } while (job?.state !== 'succeeded' && world.timeline.nowMs < deadlineMs);
+  verdict.require(job?.state === 'succeeded', 'liveness', () => `a job over the whole cluster is ${job?.state}`);
+}
+
+async function listJobs(client: Client): Promise<readonly JobView[]> {
+  const request = { states: [], arrayId: '', name: '', limit: 1_000, beforeSubmitSeq: 0 };
+  const { jobs } = await persistently(client, () => client.call<{ jobs: Job__Output[] }>('ListJobs', request));
+  return jobs.map(jobFromWire);
+}
+
+async function listNodes(client: Client): Promise<readonly NodeView[]> {
+  const { nodes } = await persistently(client, () => client.call<{ nodes: Node__Output[] }>('ListNodes', {}));
+  return nodes.map(nodeFromWire);
+}
+
+async function persistently<T>(client: Client, call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof CallError) || !error.isUnanswered) throw error;
+    }
+    await client.pause(200);
+  }
+}
+
+function why(job: JobView): string {
+  return JSON.stringify(job.pending ?? job.cause);
+}

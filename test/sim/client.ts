@@ -1,0 +1,133 @@
+/** A user of the API, outside of everything that is tested: calls that get lost, and a watch that goes on after a break. */
+import type { JobId } from '@muster/common/ids';
+import { musterService } from '@muster/common/wire/service';
+import type { UnaryName } from './coordinatorProcess.ts';
+import type { History } from './history.ts';
+import type { Network } from './network.ts';
+import type { Random } from './random.ts';
+import type { Life, Timeline } from './timeline.ts';
+
+const callTimeoutMs = 15_000;
+
+/** No answer, or one that says no. */
+export class CallError extends Error {
+  /** Nobody knows whether it had an effect; to be repeated. */
+  readonly isUnanswered: boolean;
+
+  constructor(message: string, isUnanswered: boolean) {
+    super(message);
+    this.isUnanswered = isUnanswered;
+  }
+}
+
+export interface ClientParts {
+  readonly network: Network;
+  readonly timeline: Timeline;
+  readonly random: Random;
+  readonly life: Life;
+  readonly history: History;
+}
+
+export class Client {
+  private readonly parts: ClientParts;
+
+  constructor(parts: ClientParts) {
+    this.parts = parts;
+  }
+
+  /** @throws {CallError} */
+  call<Response>(name: UnaryName, request: object): Promise<Response> {
+    const { network, timeline, life } = this.parts;
+    const { requestSerialize, requestDeserialize, responseSerialize, responseDeserialize } = musterService[name];
+    const wire = requestDeserialize(requestSerialize(request as never));
+    return new Promise<Response>((resolve, reject) => {
+      const fail = (message: string, delayMs: number) =>
+        timeline.at(delayMs, life, () => reject(new CallError(message, true)));
+      const { coordinator } = network;
+      if (coordinator === null) {
+        fail('connection refused', network.latencyMs());
+        return;
+      }
+      fail('deadline exceeded', callTimeoutMs);
+      coordinator.life.onEnd(() => fail('connection reset', network.latencyMs()));
+      timeline.at(network.latencyMs(), coordinator.life, () => {
+        coordinator.unary(name, wire, (error, response) => {
+          timeline.at(network.latencyMs(), life, () => {
+            if (error === null) resolve(responseDeserialize(responseSerialize(response as never)) as Response);
+            else reject(refusal(error));
+          });
+        });
+      });
+    });
+  }
+
+  /** Waits, as a person would. */
+  pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.parts.timeline.at(delayMs, this.parts.life, resolve);
+    });
+  }
+
+  async submit(requestId: string, specFile: object, arraySize: number): Promise<readonly JobId[]> {
+    const request = { specJson: JSON.stringify(specFile), requestId, arraySize, dryRun: false };
+    const { jobIds } = await this.call<{ jobIds: JobId[] }>('Submit', request);
+    this.parts.history.add({ kind: 'submitAnswered', requestId, jobIds });
+    return jobIds;
+  }
+
+  async stop(jobId: JobId): Promise<void> {
+    await this.call('StopJobs', { ids: [jobId], reason: '' });
+    this.parts.history.add({ kind: 'stopAnswered', jobId });
+  }
+
+  /** Watches all events for good: after a break it asks for what comes after the last one it saw. */
+  watch(): void {
+    const { network, timeline, random, life, history } = this.parts;
+    let lastSeq = 0;
+    const open = () => {
+      const { coordinator } = network;
+      if (coordinator === null) {
+        timeline.at(random.between(100, 1_000), life, open);
+        return;
+      }
+      let isOpen = true;
+      const cancelled: (() => void)[] = [];
+      const again = () => {
+        if (!isOpen) return;
+        isOpen = false;
+        timeline.at(random.between(10, 1_000), life, open);
+      };
+      let arrivesMs = 0;
+      const call = {
+        request: { sinceSeq: lastSeq, follow: true, subject: '' },
+        on: (event: string, listener: () => void) => void (event === 'cancelled' && cancelled.push(listener)),
+        write: ({ seq, id, cloudEventJson }: { seq: number; id: string; cloudEventJson: string }) => {
+          arrivesMs = Math.max(arrivesMs, timeline.nowMs + network.latencyMs());
+          timeline.at(arrivesMs - timeline.nowMs, life, () => {
+            if (!isOpen) return;
+            lastSeq = seq;
+            history.add({ kind: 'watched', event: { seq, id, text: cloudEventJson } });
+          });
+          return true;
+        },
+        end: again,
+        destroy: again,
+      };
+      coordinator.life.onEnd(() => timeline.at(network.latencyMs(), life, again));
+      timeline.at(network.latencyMs(), coordinator.life, () => coordinator.watchEvents(call));
+      // The user's own connection breaks now and then, too.
+      timeline.at(random.waitMs(30_000), life, () => {
+        again();
+        timeline.at(0, coordinator.life, () => {
+          for (const cancel of cancelled) cancel();
+        });
+      });
+    };
+    open();
+  }
+}
+
+function refusal(error: unknown): CallError {
+  const { code, details } = error as { code?: number; details?: string };
+  return new CallError(details ?? String(error), code === 14);
+}

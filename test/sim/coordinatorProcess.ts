@@ -1,0 +1,105 @@
+/**
+ * One run of the coordinator: the real loop, registry, sessions, commands and handlers, wired as its main file does, on
+ * a simulated store, clock and network.
+ */
+import { Metadata } from '@grpc/grpc-js';
+import type { Clock } from '@muster/common/clock';
+import type { Logger } from '@muster/common/log';
+import { AgentRegistry } from '@muster/coordinator/agents/registry';
+import type { DiskReserve } from '@muster/coordinator/diskReserve';
+import { Bell } from '@muster/coordinator/events/bell';
+import type { LogStore } from '@muster/coordinator/logs/logStore';
+import { Loop } from '@muster/coordinator/loop';
+import { buildView } from '@muster/coordinator/planning';
+import { agentHubCalls } from '@muster/coordinator/rpc/agentHub';
+import { jobCalls } from '@muster/coordinator/rpc/jobs';
+import { nodeCalls } from '@muster/coordinator/rpc/nodes';
+import { streamCalls } from '@muster/coordinator/rpc/streams';
+import { ClusterState, Draft } from '@muster/coordinator/state';
+import type { Store } from '@muster/coordinator/store/store';
+import { endSilentSessions } from '@muster/coordinator/tasks/silentNodes';
+import { TimeLimits } from '@muster/coordinator/tasks/timeLimits';
+import { WaitTimes } from '@muster/coordinator/waitTimes';
+import type { Random } from './random.ts';
+import type { Life } from './timeline.ts';
+
+export interface CoordinatorParts {
+  readonly life: Life;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly heartbeatIntervalMs: number;
+  readonly hasBallast: () => boolean;
+  /** It gave up on its store. */
+  readonly onFatal: (error: Error) => void;
+}
+
+type Calls = ReturnType<typeof jobCalls> & ReturnType<typeof nodeCalls> & ReturnType<typeof streamCalls>;
+export type UnaryName = 'Submit' | 'GetJob' | 'ListJobs' | 'StopJobs' | 'RequeueJob' | 'ListNodes';
+
+export interface CoordinatorProcess {
+  readonly life: Life;
+  /** @param call the server's end of a stream */
+  openSession(call: unknown): void;
+  unary(name: UnaryName, request: unknown, answer: (error: unknown, response: unknown) => void): void;
+  watchEvents(call: unknown): void;
+}
+
+/** Resolves when it serves. To be called in the turn of the process itself. */
+export async function startCoordinator(parts: CoordinatorParts): Promise<CoordinatorProcess> {
+  const { store, clock, log, heartbeatIntervalMs, life } = parts;
+  const state = new ClusterState(await store.load());
+  const agents = new AgentRegistry(clock, heartbeatIntervalMs);
+  const waitTimes = new WaitTimes();
+  for (const job of state.jobs.values()) waitTimes.follow(job, clock.monotonicMs());
+  const timeLimits = new TimeLimits(clock.monotonicMs);
+  const committed = new Bell();
+  const loop = new Loop({
+    state,
+    store,
+    clock,
+    log,
+    waitTimes,
+    onlineNodes: () => agents.online(),
+    onCommitted: (change) => {
+      agents.sync(change);
+      committed.ring();
+    },
+    freeBallast: parts.hasBallast,
+    onFatal: parts.onFatal,
+  });
+  const shared = {
+    ...{ state, store, loop, agents, log, committed, timeLimits, ...clock },
+    // Output and free space have tests of their own; nothing here uses more of them than this.
+    logs: {} as LogStore,
+    reserve: { requireSpace() {} } as unknown as DiskReserve,
+    random: (size: number) => parts.random.bytes(size),
+  };
+  const nodeViews = () => buildView(new Draft(state), agents.online(), waitTimes, clock.monotonicMs()).nodes;
+  const muster = { ...jobCalls({ ...shared, nodeViews }), ...nodeCalls(shared), ...streamCalls(shared) };
+  const hub = agentHubCalls({ ...shared, heartbeatIntervalMs, leaseMs: 6_000 });
+
+  setInterval(() => {
+    const work = [...endSilentSessions(agents, loop), ...timeLimits.run(state, loop)];
+    Promise.all(work).catch(() => {});
+  }, Math.min(1_000, heartbeatIntervalMs));
+  loop.wake();
+
+  return {
+    life,
+    openSession: (call) => hub.Session(call as Parameters<typeof hub.Session>[0]),
+    unary: (name, request, answer) => callUnary(muster, name, request, answer),
+    watchEvents: (call) => muster.WatchEvents(call as Parameters<typeof muster.WatchEvents>[0]),
+  };
+}
+
+function callUnary(
+  calls: Calls,
+  name: UnaryName,
+  request: unknown,
+  answer: (error: unknown, response: unknown) => void,
+): void {
+  const handler = calls[name] as (call: object, callback: typeof answer) => void;
+  handler({ request, metadata: new Metadata() }, answer);
+}

@@ -1,0 +1,76 @@
+/**
+ * What happened, as seen from outside: by the machines on which processes start and end, by the disk that keeps what was
+ * committed, and by clients. Checks read nothing else, and the digest of it says whether two runs were the same.
+ */
+import { createHash } from 'node:crypto';
+import type { JobId, TaskRef } from '@muster/common/ids';
+import type { StoredEvent } from '@muster/coordinator/model';
+
+export type Fact =
+  | { readonly kind: 'phase'; readonly phase: 'faults' | 'quiet' | 'settled' }
+  /** A coordinator, agent or machine starts, is killed, pauses … */
+  | { readonly kind: 'process'; readonly name: string; readonly what: string }
+  | { readonly kind: 'fault'; readonly what: string; readonly where: string; readonly forMs: number }
+  /** The intent to run a task is on a node's disk. */
+  | { readonly kind: 'prepared'; readonly machine: string; readonly task: TaskRef }
+  /** The coordinator got an agent's claim. */
+  | { readonly kind: 'claimed'; readonly machine: string; readonly task: TaskRef }
+  | ProcessStarted
+  | ProcessEnded
+  /** A transaction reached the disk, acknowledged or not. */
+  | { readonly kind: 'committed'; readonly events: readonly StoredEvent[] }
+  /** A watching client got an event. */
+  | { readonly kind: 'watched'; readonly event: { readonly seq: number; readonly id: string; readonly text: string } }
+  | SubmitAnswered
+  | { readonly kind: 'stopAnswered'; readonly jobId: JobId };
+
+export interface ProcessStarted {
+  readonly kind: 'started';
+  readonly machine: string;
+  readonly task: TaskRef;
+  readonly nodeCount: number;
+  readonly gpuUuids: readonly string[];
+  /** Whether the port that the task is told was held for it until now; null for other ranks than 0. */
+  readonly portWasHeld: boolean | null;
+}
+
+export interface ProcessEnded {
+  readonly kind: 'ended';
+  readonly machine: string;
+  readonly task: TaskRef;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly by: 'itself' | 'stop' | 'reboot';
+}
+
+export interface SubmitAnswered {
+  readonly kind: 'submitAnswered';
+  readonly requestId: string;
+  readonly jobIds: readonly JobId[];
+}
+
+export class History {
+  private readonly hash = createHash('sha256');
+  private readonly listeners: ((fact: Fact, nowMs: number) => void)[] = [];
+  private readonly nowMs: () => number;
+  facts = 0;
+
+  constructor(nowMs: () => number) {
+    this.nowMs = nowMs;
+  }
+
+  add(fact: Fact): void {
+    const nowMs = this.nowMs();
+    this.facts += 1;
+    this.hash.update(`${nowMs} ${JSON.stringify(fact)}\n`);
+    for (const listener of this.listeners) listener(fact, nowMs);
+  }
+
+  listen(listener: (fact: Fact, nowMs: number) => void): void {
+    this.listeners.push(listener);
+  }
+
+  digest(): string {
+    return this.hash.copy().digest('hex').slice(0, 16);
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * One run from a seed: a cluster, its users and what goes wrong are drawn; a phase with faults, in which only safety is
+ * checked, is followed by a quiet one, in which everything has to come to an end.
+ */
+import { ClientCheck } from './checks/clients.ts';
+import { ExecutionCheck } from './checks/executions.ts';
+import { GangCheck } from './checks/gangs.ts';
+import { LogCheck } from './checks/log.ts';
+import { checkSettled } from './checks/settled.ts';
+import { Verdict, type Violation } from './checks/verdict.ts';
+import { Client } from './client.ts';
+import { beginFaults, type FaultKind, faultKinds, healAll } from './faults.ts';
+import type { NetworkConditions } from './network.ts';
+import { Random } from './random.ts';
+import { replaceTimers } from './timeline.ts';
+import { Workload } from './workload.ts';
+import { World } from './world.ts';
+
+export interface Plan {
+  readonly gpus: readonly number[];
+  readonly conditions: NetworkConditions;
+  readonly lossy: boolean;
+  readonly faults: readonly { readonly kind: FaultKind; readonly meanPauseMs: number }[];
+  readonly faultPhaseMs: number;
+  readonly meanUserPauseMs: number;
+}
+
+export interface Outcome {
+  readonly seed: number;
+  readonly violations: readonly Violation[];
+  /** Equal for equal runs. */
+  readonly digest: string;
+  readonly steps: number;
+  readonly simulatedMs: number;
+}
+
+/** More than any run needs; what goes round in circles has to end, too. */
+const stepsMax = 400_000;
+
+export function planOf(seed: number): Plan {
+  const random = new Random(seed, 'plan');
+  const lossy = random.chance(0.3);
+  // A few kinds at a time: with all of them together nothing ever gets far enough to break in an interesting way.
+  const share = random.pick([0, 0.15, 0.3, 0.5]);
+  return {
+    gpus: Array.from({ length: random.between(1, 4) }, () => random.between(1, 4)),
+    conditions: {
+      latencyMs: random.pick([1, 5, 30]),
+      dropChance: lossy ? random.next() * 0.1 : 0,
+      repeatChance: lossy ? random.next() * 0.1 : 0,
+      reorderChance: lossy ? random.next() * 0.2 : 0,
+    },
+    lossy,
+    faults: faultKinds
+      .filter(() => random.chance(share))
+      .map((kind) => ({ kind, meanPauseMs: random.pick([3_000, 10_000, 20_000]) })),
+    faultPhaseMs: random.between(8_000, 30_000),
+    meanUserPauseMs: random.pick([400, 1_000, 2_500]),
+  };
+}
+
+/** @param print gets every line of the story */
+export async function simulate(seed: number, print: ((line: string) => void) | null = null): Promise<Outcome> {
+  const plan = planOf(seed);
+  const verdict: Verdict = new Verdict(() => world.timeline.nowMs);
+  const world: World = new World({
+    ...{ seed, print, gpus: plan.gpus, conditions: plan.conditions },
+    onAssertion: (what) => verdict.require(false, 'assertion', () => what),
+  });
+  const executions = new ExecutionCheck(verdict);
+  const gangs = new GangCheck(verdict, executions);
+  const log = new LogCheck(verdict);
+  const clients = new ClientCheck(verdict, log);
+  world.history.listen((fact, nowMs) => {
+    executions.see(fact, nowMs);
+    gangs.see(fact, nowMs);
+    log.see(fact);
+    clients.see(fact);
+  });
+  const { timeline, history, network, life } = world;
+  const client = new Client({ network, timeline, random: world.random('client'), life, history });
+  const workload = new Workload(client, world.random('workload'), plan);
+
+  const restoreTimers = replaceTimers(timeline);
+  try {
+    world.print(() => JSON.stringify(plan));
+    history.add({ kind: 'phase', phase: 'faults' });
+    network.lossy = plan.lossy;
+    world.startCoordinator();
+    for (const site of world.sites) world.boot(site);
+    client.watch();
+    workload.begin(timeline, life, plan.meanUserPauseMs, plan.faultPhaseMs);
+    beginFaults(world, world.random('faults'), plan.faults, plan.faultPhaseMs);
+    while (timeline.steps < stepsMax && (await timeline.step(plan.faultPhaseMs)));
+
+    history.add({ kind: 'phase', phase: 'quiet' });
+    healAll(world);
+    let settled = false;
+    timeline.at(0, life, () => {
+      checkSettled({ world, client, workload, executions, log, verdict })
+        .catch((error: unknown) => verdict.require(false, 'crash', () => String(error)))
+        .finally(() => {
+          settled = true;
+        });
+    });
+    while (!settled && timeline.steps < stepsMax && (await timeline.step(Number.POSITIVE_INFINITY)));
+    verdict.require(settled, 'liveness', () => `no rest after ${timeline.steps} steps`);
+    history.add({ kind: 'phase', phase: 'settled' });
+  } finally {
+    restoreTimers();
+  }
+  for (const violation of verdict.violations) world.print(() => `VIOLATION ${JSON.stringify(violation)}`);
+  const { violations } = verdict;
+  return { seed, violations, digest: history.digest(), steps: timeline.steps, simulatedMs: timeline.nowMs };
+}

@@ -1,0 +1,63 @@
+/** The coordinator's disk: what was committed outlives it, and a commit under way when it dies is there or is not. */
+import { type Memory, MemoryStore } from '@muster/coordinator/store/memory/memoryStore';
+import { type Batch, StoreError } from '@muster/coordinator/store/store';
+import type { History } from './history.ts';
+import type { Random } from './random.ts';
+import type { Life, Timeline } from './timeline.ts';
+
+/** What the next commits meet. */
+export interface StoreFaults {
+  /** No space for this many more commits. */
+  fullCommits: number;
+  /** The next commit fails, and whether it was written nobody knows. */
+  ioError: boolean;
+  slowUntilMs: number;
+}
+
+export interface SimulatedStoreParts {
+  readonly memory: Memory;
+  readonly coordinator: Life;
+  /** The disk's own. */
+  readonly world: Life;
+  readonly timeline: Timeline;
+  readonly random: Random;
+  readonly history: History;
+  readonly faults: StoreFaults;
+}
+
+export class SimulatedStore extends MemoryStore {
+  private readonly parts: SimulatedStoreParts;
+
+  constructor(parts: SimulatedStoreParts) {
+    super(parts.memory);
+    this.parts = parts;
+  }
+
+  override commit(batch: Batch): Promise<void> {
+    const { coordinator, world, timeline, random, faults } = this.parts;
+    const isSlow = timeline.nowMs < faults.slowUntilMs;
+    const writeMs = random.between(1, isSlow ? 800 : 8);
+    // Written when the process dies, or the disk fails, in the middle of it.
+    const isWrittenAnyway = random.chance(0.5);
+    return new Promise((resolve, reject) => {
+      const answer = (how: () => void) => timeline.at(random.between(0, 2), coordinator, how);
+      timeline.at(writeMs, world, () => {
+        const isFull = faults.fullCommits > 0;
+        if (isFull) faults.fullCommits -= 1;
+        const breaks = faults.ioError || !coordinator.alive;
+        faults.ioError = false;
+        if (isFull) answer(() => reject(new StoreError('full', 'database or disk is full')));
+        else if (!breaks) this.persist(batch).then(() => answer(resolve), reject);
+        else {
+          if (isWrittenAnyway) void this.persist(batch).catch(() => {});
+          answer(() => reject(new StoreError('io', 'disk I/O error')));
+        }
+      });
+    });
+  }
+
+  private async persist(batch: Batch): Promise<void> {
+    await super.commit(batch);
+    if (batch.events.length > 0) this.parts.history.add({ kind: 'committed', events: batch.events });
+  }
+}

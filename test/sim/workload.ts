@@ -1,0 +1,152 @@
+/** What users do: submit single jobs, gangs and arrays, stop some, requeue some, and try again when nobody answers. */
+import type { JobId } from '@muster/common/ids';
+import type { JobSpecFile } from '@muster/common/spec/types';
+import { CallError, type Client } from './client.ts';
+import type { Program } from './machine.ts';
+import type { Random } from './random.ts';
+import type { Life, Timeline } from './timeline.ts';
+
+/** One submit, whatever became of it. */
+export interface Submission {
+  readonly name: string;
+  readonly requestId: string;
+  readonly file: JobSpecFile;
+  readonly program: Program;
+  readonly nodes: number;
+  readonly gpus: number;
+}
+
+export interface ClusterSize {
+  /** GPUs of each machine. */
+  readonly gpus: readonly number[];
+}
+
+export class Workload {
+  /** By the name of their jobs. */
+  readonly submissions = new Map<string, Submission>();
+  /** Answered to a client: these must exist for ever. */
+  readonly acknowledged = new Set<JobId>();
+  readonly stopSent = new Set<JobId>();
+  readonly requeueSent = new Set<JobId>();
+  private readonly client: Client;
+  private readonly random: Random;
+  private readonly cluster: ClusterSize;
+  private requests = 0;
+
+  constructor(client: Client, random: Random, cluster: ClusterSize) {
+    this.client = client;
+    this.random = random;
+    this.cluster = cluster;
+  }
+
+  /** Users come and go until `untilMs`. */
+  begin(timeline: Timeline, life: Life, meanPauseMs: number, untilMs: number): void {
+    const act = () => {
+      if (timeline.nowMs >= untilMs) return;
+      void this.actOnce();
+      timeline.at(this.random.waitMs(meanPauseMs), life, act);
+    };
+    timeline.at(this.random.waitMs(meanPauseMs), life, act);
+  }
+
+  private async actOnce(): Promise<void> {
+    const { random } = this;
+    const known = [...this.acknowledged];
+    const what = random.next();
+    if (what < 0.7 || known.length === 0) await this.submit();
+    else if (what < 0.88) await this.stop(random.pick(known));
+    else await this.requeue(random.pick(known));
+  }
+
+  private async submit(): Promise<void> {
+    const { random } = this;
+    const submission = this.compose();
+    const arraySize = submission.nodes === 1 && random.chance(0.15) ? random.between(2, 6) : 0;
+    this.submissions.set(submission.name, submission);
+    const { requestId, file } = submission;
+    const submitOnce = async () => {
+      const jobIds = await this.client.submit(requestId, file, arraySize);
+      for (const id of jobIds) this.acknowledged.add(id);
+    };
+    // Impatient: the same request twice at once.
+    if (random.chance(0.1)) void this.persistently(submitOnce);
+    await this.persistently(submitOnce);
+  }
+
+  async stop(jobId: JobId): Promise<void> {
+    this.stopSent.add(jobId);
+    await this.persistently(() => this.client.stop(jobId));
+  }
+
+  private async requeue(jobId: JobId): Promise<void> {
+    this.requeueSent.add(jobId);
+    const requestId = this.nextRequestId();
+    await this.persistently(async () => {
+      const answer = await this.client.call<{ jobId: JobId }>('RequeueJob', { jobId, requestId });
+      this.acknowledged.add(answer.jobId);
+    });
+  }
+
+  /** Repeats what was not answered; some users give up. */
+  private async persistently(attempt: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        await attempt();
+        return;
+      } catch (error) {
+        if (!(error instanceof CallError)) throw error;
+        if (!error.isUnanswered || this.random.chance(0.1)) return;
+      }
+      await this.client.pause(this.random.between(50, 1_500));
+    }
+  }
+
+  private nextRequestId(): string {
+    this.requests += 1;
+    return `request-${this.requests}`;
+  }
+
+  private compose(): Submission {
+    const { random, cluster } = this;
+    const requestId = this.nextRequestId();
+    const machines = cluster.gpus.length;
+    const nodes = random.chance(0.6) ? 1 : random.between(1, machines + (random.chance(0.1) ? 1 : 0));
+    const mostGpus = Math.max(...cluster.gpus);
+    const gpus = random.chance(0.15) ? 0 : random.between(1, mostGpus + (random.chance(0.05) ? 1 : 0));
+    const program = this.composeProgram(nodes);
+    const isEndless = program.runMs === null;
+    const known = [...this.acknowledged];
+    const name = `job-${requestId.slice(8)}`;
+    const file: JobSpecFile = {
+      name,
+      command: ['simulate', JSON.stringify(program)],
+      resources: { nodes, gpus },
+      priority: random.pick([0, 50, 50, 50, 100]),
+      stop_grace: `${random.pick([0, 200, 1_000, 3_000])}ms`,
+      retry: {
+        max_attempts: random.between(1, 4),
+        backoff: { initial: '200ms', max: '2s' },
+        on: random.chance(0.7) ? ['exit_code', 'node_lost', 'unknown', 'time_limit'] : ['node_lost'],
+      },
+      ...(random.chance(0.15) && { image: 'simulated:1' }),
+      ...((isEndless ? random.chance(0.5) : random.chance(0.1)) && {
+        max_runtime: `${random.between(1_000, 4_000)}ms`,
+      }),
+      ...(random.chance(0.08) && known.length > 0 && { after: [random.pick(known)] }),
+    };
+    return { name, requestId, file, program, nodes, gpus };
+  }
+
+  private composeProgram(nodes: number): Program {
+    const { random } = this;
+    return {
+      runMs: random.chance(0.06) ? null : random.between(1, random.pick([50, 2_000, 2_000, 8_000])),
+      exitCode: random.chance(0.25) ? random.pick([1, 1, 137]) : 0,
+      failingRank: random.chance(0.7) ? random.between(0, nodes - 1) : null,
+      succeedsFromAttempt: random.between(1, 5),
+      onStop: random.pick(['exit', 'save', 'ignore']),
+      outputBytes: random.chance(0.7) ? random.between(1, 10_000) : 0,
+      startError: random.chance(0.04) ? random.pick(['command_not_found', 'image_pull']) : null,
+    };
+  }
+}
