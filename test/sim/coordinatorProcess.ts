@@ -17,7 +17,7 @@ import { nodeCalls } from '@muster/coordinator/rpc/nodes';
 import { streamCalls } from '@muster/coordinator/rpc/streams';
 import { ClusterState, Draft } from '@muster/coordinator/state';
 import type { Store } from '@muster/coordinator/store/store';
-import { endSilentSessions } from '@muster/coordinator/tasks/silentNodes';
+import { noticeSilentNodes } from '@muster/coordinator/tasks/silentNodes';
 import { TimeLimits } from '@muster/coordinator/tasks/timeLimits';
 import { WaitTimes } from '@muster/coordinator/waitTimes';
 import type { Random } from './random.ts';
@@ -81,7 +81,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   const hub = agentHubCalls({ ...shared, heartbeatIntervalMs, leaseMs: 6_000 });
 
   setInterval(() => {
-    const work = [...endSilentSessions(agents, loop), ...timeLimits.run(state, loop)];
+    const work = [...noticeSilentNodes(agents, loop), ...timeLimits.run(state, loop)];
     Promise.all(work).catch(() => {});
   }, Math.min(1_000, heartbeatIntervalMs));
   loop.wake();

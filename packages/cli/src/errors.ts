@@ -61,7 +61,7 @@ function hintsFor(error: MusterError, programName: string): readonly string[] {
     return [`Start one on this machine with: ${programName} up`];
   }
   const hint: Partial<Record<ErrorCode, string>> = {
-    unauthenticated: 'The token is not one of this coordinator: check MUSTER_TOKEN, --token-file or --data.',
+    unauthenticated: 'Check MUSTER_TOKEN, --token-file or --data.',
     deadline_exceeded: 'The coordinator is there but busy or stuck; its log says more.',
     internal: "The coordinator's log says more.",
   };

@@ -23,7 +23,7 @@ import { streamCalls } from './rpc/streams.ts';
 import { ClusterState, Draft } from './state.ts';
 import { openSqliteStore } from './store/sqlite/sqliteStore.ts';
 import { emptyBatch, type Store, StoreError } from './store/store.ts';
-import { endSilentSessions } from './tasks/silentNodes.ts';
+import { noticeSilentNodes } from './tasks/silentNodes.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
 import { WaitTimes } from './waitTimes.ts';
 
@@ -54,6 +54,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     const tokenFile = await ensureAdminToken(options.dataDir, state, store, random, clock.wallMs());
 
     const agents = new AgentRegistry(clock, options.heartbeatIntervalMs);
+    for (const node of state.nodes.keys()) agents.expect(node);
     const logs = new LogStore(join(options.dataDir, 'logs'));
     releases.push(() => logs.close());
     const reserve = new DiskReserve(options.dataDir, options.reserveBytes, log);
@@ -126,7 +127,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     const timer = setInterval(
       () => {
         reserve.restoreBallast();
-        const work = [...endSilentSessions(agents, loop), ...timeLimits.run(state, loop)];
+        const work = [...noticeSilentNodes(agents, loop), ...timeLimits.run(state, loop)];
         Promise.all(work).catch((error: unknown) =>
           log.warn({ error: messageOf(error) }, 'a periodic task failed'),
         );

@@ -106,6 +106,12 @@ export class Draft {
     return this.credentials.get(secretHash) ?? this.base.credentials.get(secretHash);
   }
 
+  /** A node of this name has a credential. */
+  hasAgent(nodeName: string): boolean {
+    const credentials = [...this.base.credentials.values(), ...this.credentials.values()];
+    return credentials.some((each) => each.kind === 'agent' && each.subject === nodeName);
+  }
+
   nextSubmitSeq(): number {
     this.submitSeq += 1;
     return this.submitSeq;

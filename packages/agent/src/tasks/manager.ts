@@ -364,10 +364,16 @@ export class TaskManager {
       );
   }
 
+  /** A full disk must not hide what happens to a task: after a restart the drivers tell what could not be noted. */
   private setPhase(entry: TaskEntry, phase: Phase): void {
     entry.phase = phase;
     if (entry.assignment === null) return;
-    this.parts.records.update(entry.task, this.parts.bootId, phase);
+    try {
+      this.parts.records.update(entry.task, this.parts.bootId, phase);
+    } catch (error) {
+      const fields = { task: taskKey(entry.task), phase: phase.kind, error: messageOf(error) };
+      this.parts.log.error(fields, 'the state of a task could not be written down');
+    }
   }
 
   private setEnded(entry: TaskEntry, exit: TaskEnd): void {

@@ -197,7 +197,7 @@ test('a wrong token is refused with a hint', async () => {
   const coordinator = await fakeCoordinator(accepted);
   const call = newCall(coordinator.address, { environment: { token: 'wrong' } });
   expect(await runCli(['submit', '--', 'true'], call.context)).toBe(exitCodes.refused);
-  expect(call.stderr()).toContain('check MUSTER_TOKEN');
+  expect(call.stderr()).toContain('Check MUSTER_TOKEN');
 });
 
 test('a repeated request says so', async () => {

@@ -25,13 +25,15 @@ complete -F _muster muster
 
 const zsh = `#compdef muster
 _muster() {
-  local line
+  local line value description
   local -a candidates
   while IFS= read -r line; do
     if [[ $line == :files ]]; then
       _files
     else
-      candidates+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
+      value="\${line%%$'\\t'*}" description="\${line#*$'\\t'}"
+      [[ $value == $line ]] && description=""
+      candidates+=("\${value//:/\\\\:}\${description:+:$description}")
     fi
   done < <("\${words[1]}" __complete ":\${(@)^words[2,CURRENT]}" 2>/dev/null)
   (( \${#candidates} )) && _describe muster candidates

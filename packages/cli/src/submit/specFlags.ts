@@ -48,7 +48,7 @@ export function withSpecFlags(command: Command): Command {
     .option('--memory <size>', 'memory on each node, such as 64G')
     .option('--shm <size>', 'size of /dev/shm in the container, such as 16G')
     .option('--priority <0..100>', 'higher starts first; default 50')
-    .option('--preemptible', 'jobs of higher priority may send it back to the queue')
+    .option('--preemptible', 'kept with the job; this version never preempts')
     .option('--max-runtime <duration>', 'longest time one attempt may run, such as 24h')
     .option('--stop-grace <duration>', 'time from SIGTERM to SIGKILL; default 60s')
     .option('--max-attempts <count>', 'attempts in all; default 1: no retry')

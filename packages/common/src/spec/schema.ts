@@ -143,7 +143,9 @@ const checkpointShape = {
     .describe(
       'Directory the job saves to, as the job sees it. Left out: a process gets one that its node keeps for the job, a container none.',
     ),
-  keep_last: wholeNumber(1, 1000).optional().describe('How many checkpoints to keep. Left out: all.'),
+  keep_last: wholeNumber(1, 1000)
+    .optional()
+    .describe('How many checkpoints to keep. Left out: all. Kept with the job; this version deletes none.'),
 };
 
 const commandForm = 'a list such as [torchrun, train.py], or text for the shell';
@@ -199,7 +201,9 @@ const jobShape = {
   preemptible: z
     .boolean({ error: 'true or false' })
     .optional()
-    .describe('Whether a job of higher priority may send this one back to the queue.')
+    .describe(
+      'Whether a job of higher priority may send this one back to the queue. Kept with the job; this version never preempts.',
+    )
     .meta({ default: defaults.preemptible }),
   max_runtime: duration(secondMs, 365 * dayMs)
     .optional()

@@ -10,10 +10,17 @@ import { currentAttempt } from '../model.ts';
 import type { Committed } from '../state.ts';
 import type { AgentSession } from './session.ts';
 
+interface Presence {
+  session: AgentSession | null;
+  /** Monotonic; for a node that we have not heard since our start, that start. */
+  lastHeardMs: number;
+  heard: boolean;
+  /** Its silence has been noticed and acted upon. */
+  silent: boolean;
+}
+
 export class AgentRegistry {
-  private readonly sessions = new Map<NodeName, AgentSession>();
-  /** Monotonic; kept after the connection is gone, to say for how long a node has been silent. */
-  private readonly lastHeardMs = new Map<NodeName, number>();
+  private readonly nodes = new Map<NodeName, Presence>();
   private readonly clock: Clock;
   private readonly heartbeatIntervalMs: number;
 
@@ -22,13 +29,19 @@ export class AgentRegistry {
     this.heartbeatIntervalMs = heartbeatIntervalMs;
   }
 
+  /** A node of an earlier coordinator: it gets the usual time to dial in before it counts as silent. */
+  expect(node: NodeName): void {
+    const lastHeardMs = this.clock.monotonicMs();
+    this.nodes.set(node, { session: null, lastHeardMs, heard: false, silent: false });
+  }
+
   /**
    * A newer connection of the same agent takes over: the old stream may be dead without us knowing yet.
    * @throws {MusterError} `already_exists` when another machine answers under this name right now
    */
   admit(node: NodeName, instanceId: string, bootId: string): void {
-    const present = this.sessions.get(node);
-    if (present === undefined || present.instanceId === instanceId || !this.isOnline(node)) return;
+    const present = this.nodes.get(node)?.session ?? null;
+    if (present === null || present.instanceId === instanceId || !this.isOnline(node)) return;
     throw new MusterError(
       'already_exists',
       `a node named ${node} is connected already (boot id ${present.bootId}, yours ${bootId}): give this agent a name ` +
@@ -37,61 +50,77 @@ export class AgentRegistry {
   }
 
   add(session: AgentSession): void {
-    this.sessions.get(session.node)?.end();
-    this.sessions.set(session.node, session);
-    this.heard(session);
+    this.nodes.get(session.node)?.session?.end();
+    const lastHeardMs = this.clock.monotonicMs();
+    this.nodes.set(session.node, { session, lastHeardMs, heard: true, silent: false });
   }
 
+  /** @returns false when a newer connection had taken over already */
   remove(session: AgentSession): boolean {
-    if (this.sessions.get(session.node) !== session) return false;
-    this.sessions.delete(session.node);
+    const presence = this.nodes.get(session.node);
+    if (presence?.session !== session) return false;
+    presence.session = null;
     return true;
   }
 
   heard(session: AgentSession): void {
-    session.lastHeardMs = this.clock.monotonicMs();
-    this.lastHeardMs.set(session.node, session.lastHeardMs);
+    const presence = this.nodes.get(session.node);
+    if (presence?.session === session) presence.lastHeardMs = this.clock.monotonicMs();
   }
 
   isCurrent(session: AgentSession): boolean {
-    return this.sessions.get(session.node) === session;
+    return this.nodes.get(session.node)?.session === session;
   }
 
+  /** Connected and heard of lately: may get new work. */
   isOnline(node: NodeName): boolean {
-    const session = this.sessions.get(node);
-    return isOnline(session?.lastHeardMs ?? null, this.clock.monotonicMs(), this.heartbeatIntervalMs);
+    const presence = this.nodes.get(node);
+    const lastHeardMs = presence === undefined || presence.session === null ? null : presence.lastHeardMs;
+    return isOnline(lastHeardMs, this.clock.monotonicMs(), this.heartbeatIntervalMs);
   }
 
   online(): ReadonlySet<NodeName> {
-    return new Set([...this.sessions.keys()].filter((node) => this.isOnline(node)));
+    return new Set([...this.nodes.keys()].filter((node) => this.isOnline(node)));
   }
 
-  /** Sessions that have a connection and no heartbeat in time. */
-  silent(): readonly AgentSession[] {
-    return [...this.sessions.values()].filter((session) => !this.isOnline(session.node));
+  /**
+   * Nodes that have fallen silent since the last call, with or without a connection; each is named once per silence.
+   * Their connections are ended.
+   */
+  takeNewlySilent(): readonly NodeName[] {
+    const nowMs = this.clock.monotonicMs();
+    const fallen = [...this.nodes].filter(
+      ([, presence]) => !presence.silent && !isOnline(presence.lastHeardMs, nowMs, this.heartbeatIntervalMs),
+    );
+    for (const [, presence] of fallen) {
+      presence.silent = true;
+      presence.session?.end();
+      presence.session = null;
+    }
+    return fallen.map(([node]) => node);
   }
 
   /** Milliseconds since a node was last heard; null when not since our start. */
   silentForMs(node: NodeName): number | null {
-    const heardMs = this.lastHeardMs.get(node);
-    return heardMs === undefined ? null : Math.max(0, Math.round(this.clock.monotonicMs() - heardMs));
+    const presence = this.nodes.get(node);
+    if (presence === undefined || !presence.heard) return null;
+    return Math.max(0, Math.round(this.clock.monotonicMs() - presence.lastHeardMs));
   }
 
   /** Tells the agents concerned what a commit changed for them. */
   sync(committed: Committed): void {
     for (const job of committed.jobs) {
       const attempt = currentAttempt(job);
-      if (attempt === null) {
-        for (const session of this.sessions.values()) session.syncJob(job);
-      } else {
-        for (const node of new Set(attempt.tasks.map((task) => task.node)))
-          this.sessions.get(node)?.syncJob(job);
-      }
+      // An attempt that is over is known to whoever was told of it; a current one names its nodes.
+      const nodes = attempt === null ? this.nodes.keys() : new Set(attempt.tasks.map((task) => task.node));
+      for (const node of nodes) this.nodes.get(node)?.session?.syncJob(job);
     }
   }
 
   endAll(): void {
-    for (const session of this.sessions.values()) session.end();
-    this.sessions.clear();
+    for (const presence of this.nodes.values()) {
+      presence.session?.end();
+      presence.session = null;
+    }
   }
 }

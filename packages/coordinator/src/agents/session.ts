@@ -24,21 +24,14 @@ export class AgentSession {
   readonly node: NodeName;
   readonly instanceId: string;
   readonly bootId: string;
-  /** Monotonic milliseconds of the last message. */
-  lastHeardMs: number;
   private readonly stream: AgentStream;
   private readonly said = new Map<TaskKey, Desired['kind']>();
 
-  constructor(
-    identity: { node: NodeName; instanceId: string; bootId: string },
-    stream: AgentStream,
-    nowMs: number,
-  ) {
+  constructor(identity: { node: NodeName; instanceId: string; bootId: string }, stream: AgentStream) {
     this.node = identity.node;
     this.instanceId = identity.instanceId;
     this.bootId = identity.bootId;
     this.stream = stream;
-    this.lastHeardMs = nowMs;
   }
 
   /** First message: the whole desired set, and for what the agent has beside it, what to do. */

@@ -88,6 +88,12 @@ async function join(
         `this join token was used already; make another: muster token create ${nodeName}`,
       );
     }
+    if (draft.hasAgent(nodeName)) {
+      throw new MusterError(
+        'already_exists',
+        `a node named ${nodeName} has joined already; choose another name: muster token create NAME`,
+      );
+    }
     draft.putCredential({ ...token, usedFor: credentialHash });
     draft.putCredential({
       id: `agent:${nodeName}`,
@@ -105,6 +111,8 @@ async function join(
 function serveSession(parts: AgentHubParts, call: SessionCall): void {
   const caller = callerOf(call);
   const node = caller.kind === 'agent' ? caller.node : null;
+  /** Messages may follow Hello before its commit is done; they wait for it, in order. */
+  let opening: Promise<AgentSession> | null = null;
   let session: AgentSession | null = null;
   const refuse = (error: MusterError) => call.destroy(toServiceError(error) as Error);
   if (node === null) {
@@ -113,10 +121,15 @@ function serveSession(parts: AgentHubParts, call: SessionCall): void {
   }
 
   call.on('data', (message: AgentMessage__Output) => {
+    if (message.hello != null) {
+      opening = beginSession(parts, call, node, message.hello).then((opened) => {
+        session = opened;
+        return opened;
+      });
+    }
     const handled = (async () => {
-      if (message.hello != null) session = await beginSession(parts, call, node, message.hello);
-      else if (session === null) throw new MusterError('invalid', 'a session begins with Hello');
-      else await onMessage(parts, session, message);
+      if (opening === null) throw new MusterError('invalid', 'a session begins with Hello');
+      await onMessage(parts, await opening, message);
     })();
     handled.catch((error: unknown) => {
       const known = error instanceof MusterError ? error : new MusterError('internal', messageOf(error));
@@ -159,7 +172,7 @@ async function beginSession(
     write: (message: CoordinatorMessage) => void call.write(message),
     end: () => call.end(),
   };
-  const session = new AgentSession({ node, instanceId, bootId }, stream, parts.monotonicMs());
+  const session = new AgentSession({ node, instanceId, bootId }, stream);
   const { jobs } = parts.state;
   session.welcome(
     { heartbeatIntervalMs: parts.heartbeatIntervalMs, leaseMs: parts.leaseMs, term: 1 },

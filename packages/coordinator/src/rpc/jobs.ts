@@ -10,7 +10,7 @@ import { isTerminal } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/codec';
 import type { AgentRegistry } from '../agents/registry.ts';
-import { applyJobEvent, sameIntent, submit } from '../commands/jobs.ts';
+import { applyJobEvent, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
@@ -46,6 +46,8 @@ type JobCalls = Pick<
 
 export function jobCalls(parts: JobCallParts): JobCalls {
   const { state, store, loop } = parts;
+  /** By request id. The same submit sent again while the first is being stored finds it here, not in the store yet. */
+  const underway = new Map<string, ReturnType<typeof findOrSubmit>>();
 
   function view({ job, attempts }: JobRecord): JobView {
     return jobView(job, attempts, loop.reasons.get(job.id));
@@ -66,8 +68,16 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       .update(`${encodeJobSpec(spec)}\n${arraySize}\n${requeuedFrom ?? ''}`)
       .digest('hex');
     const command = { spec, requestId, digest, arraySize, requeuedFrom };
-    const earlier = await store.readRequest(requestId);
-    if (earlier !== null) return { record: sameIntent(earlier, command), repeated: true };
+    const first = underway.get(requestId);
+    const submitting = first ?? findOrSubmit(command).finally(() => underway.delete(requestId));
+    underway.set(requestId, submitting);
+    const { record, repeated } = await submitting;
+    return { record: sameIntent(record, command), repeated: repeated || first !== undefined };
+  }
+
+  async function findOrSubmit(command: SubmitCommand) {
+    const earlier = await store.readRequest(command.requestId);
+    if (earlier !== null) return { record: earlier, repeated: true };
     parts.reserve.requireSpace(parts.monotonicMs());
     const record = await loop.run((draft, nowMs) => submit(draft, command, parts.random, nowMs));
     return { record, repeated: false };

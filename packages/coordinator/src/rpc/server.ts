@@ -1,8 +1,5 @@
 /** The gRPC server: services, interceptor, limits, and an end that lets calls finish. */
-import {
-  Server,
-  ServerCredentials,
-} from '@grpc/grpc-js';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { MusterError } from '@muster/common/errors';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';

@@ -3,10 +3,6 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import { nodeSilent } from '../commands/nodes.ts';
 import type { Loop } from '../loop.ts';
 
-export function endSilentSessions(agents: AgentRegistry, loop: Loop): readonly Promise<void>[] {
-  return agents.silent().map((session) => {
-    agents.remove(session);
-    session.end();
-    return loop.run((draft, nowMs) => nodeSilent(draft, session.node, nowMs));
-  });
+export function noticeSilentNodes(agents: AgentRegistry, loop: Loop): readonly Promise<void>[] {
+  return agents.takeNewlySilent().map((node) => loop.run((draft, nowMs) => nodeSilent(draft, node, nowMs)));
 }

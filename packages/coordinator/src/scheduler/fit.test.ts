@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { aCluster, type Cluster } from './clusterFixture.ts';
+
+describe('a job that can never start says what would help', () => {
+  const cases: readonly (readonly [situation: string, cluster: Cluster, message: string, remedy: string])[] =
+    [
+      [
+        'no nodes at all',
+        aCluster().job(),
+        'the cluster has no nodes yet',
+        'add one: `muster token create NAME` here, `muster agent` there',
+      ],
+      [
+        'too few nodes',
+        aCluster().node().job({ nodes: 2 }),
+        'the cluster has 1 node, and it needs 2 at once',
+        'ask for fewer nodes (resources.nodes), or add nodes',
+      ],
+      [
+        'too many GPUs per node',
+        aCluster().node({ gpus: 8 }).node({ gpus: 4 }).job({ gpus: 16 }),
+        '0 of 2 nodes have 16 GPUs, even when empty, and it needs 1',
+        'ask for at most 8 GPUs per node (resources.gpus), or add nodes',
+      ],
+      [
+        'too many GPUs on as many nodes',
+        aCluster().node({ gpus: 8 }).node({ gpus: 1 }).job({ nodes: 2, gpus: 8 }),
+        '1 of 2 nodes have 8 GPUs, even when empty, and it needs 2',
+        'ask for at most 1 GPU per node (resources.gpus), or add nodes',
+      ],
+      [
+        'GPUs where there are none',
+        aCluster().node().job({ gpus: 1 }),
+        '0 of 1 nodes have 1 GPU, even when empty, and it needs 1',
+        'add nodes with GPUs, or ask for none (resources.gpus)',
+      ],
+      [
+        'GPUs of a kind that is not there',
+        aCluster()
+          .node({ gpus: 8 })
+          .job({ gpus: 2, gpu_type: ['B200', 'B300'], gpu_memory_mb: 100_000 }),
+        '0 of 1 nodes have 2 B200/B300 GPUs of 100000 MB, even when empty, and it needs 1',
+        'ask for GPUs that the nodes have (resources.gpu_type, resources.gpu_memory_mb), or add nodes',
+      ],
+      [
+        'too many GPUs of a kind',
+        aCluster()
+          .node({ gpus: 2 })
+          .job({ gpus: 4, gpu_type: ['H100'] }),
+        '0 of 1 nodes have 4 H100 GPUs, even when empty, and it needs 1',
+        'ask for at most 2 GPUs of that kind per node (resources.gpus), or add nodes',
+      ],
+      [
+        'too many CPUs',
+        aCluster().node({ cpus: 8 }).job({ cpus: 8.5 }),
+        '0 of 1 nodes have 8.5 CPUs, even when empty, and it needs 1',
+        'ask for at most 8 CPUs per node (resources.cpus), or add nodes',
+      ],
+      [
+        'too much memory',
+        aCluster().node({ memoryMb: 1_000 }).job({ memory_mb: 2_000 }),
+        '0 of 1 nodes have 1 CPU, 2000 MB of memory, even when empty, and it needs 1',
+        'ask for at most 1000 MB of memory per node (resources.memory_mb), or add nodes',
+      ],
+      [
+        'each of it on another node',
+        aCluster().node({ gpus: 8, cpus: 4 }).node({ cpus: 64 }).job({ gpus: 8, cpus: 32 }),
+        '0 of 2 nodes have 8 GPUs, 32 CPUs, even when empty, and it needs 1',
+        'no node has all of it together: ask for less per node or fewer nodes, or add nodes',
+      ],
+      [
+        'containers where only processes run',
+        aCluster()
+          .node({ drivers: ['process'] })
+          .job({ image: 'train:1' }),
+        '0 of 1 nodes can run containers, and it needs 1',
+        'install Docker on the nodes, or leave out `image`',
+      ],
+      [
+        'processes where only containers run',
+        aCluster()
+          .node({ drivers: ['docker'] })
+          .job(),
+        '0 of 1 nodes can run processes, and it needs 1',
+        'name an `image` to run in containers',
+      ],
+    ];
+
+  it.each(cases)('%s', (_situation, cluster, message, remedy) => {
+    expect(cluster.plan().reasonOf(1)).toMatchObject({ message, remedy });
+  });
+
+  it('even while nodes that could are only away', () => {
+    const reason = aCluster()
+      .node({ gpus: 8, online: false })
+      .node({ gpus: 4 })
+      .job({ gpus: 8 })
+      .plan()
+      .reasonOf(1);
+
+    expect(reason?.kind).toBe('no_nodes');
+  });
+});
+
+describe('a job that could start later says what is missing', () => {
+  it.each([
+    ['no_gpus_free', { gpus: 2, freeGpus: 1 }, { gpus: 2 }, '0 of 1 nodes have 2 GPUs free'],
+    ['no_cpus_free', { cpus: 4, freeCpus: 3.5 }, { cpus: 4 }, '0 of 1 nodes have 4 CPUs free'],
+    [
+      'no_memory_free',
+      { memoryMb: 8, freeMemoryMb: 7 },
+      { memory_mb: 8 },
+      '0 of 1 nodes have 1 CPU, 8 MB of memory free',
+    ],
+  ] as const)('%s', (kind, node, job, message) => {
+    expect(aCluster().node(node).job(job).plan().reasonOf(1)).toEqual({ kind, message, remedy: null });
+  });
+});

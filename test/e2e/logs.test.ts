@@ -1,0 +1,234 @@
+/** Output: every byte of every rank, in order, from the first to the last, whatever happens to Muster meanwhile. */
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { LogPiece } from '@muster/common/views';
+import type { LogRequest } from '@muster/common/wire/client';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { waitFor } from '../support/services.ts';
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await startCluster({ nodes: 2 });
+});
+
+const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
+
+/** Writes lines of different lengths for some seconds, to stdout and stderr in turn, each in one write. */
+function talker(lines: number, linesPerBeat: number): readonly string[] {
+  const program = `
+    const { writeSync } = require('node:fs');
+    let line = 0;
+    const beat = setInterval(() => {
+      for (let i = 0; i < ${linesPerBeat}; i += 1, line += 1) {
+        if (line === ${lines}) return clearInterval(beat);
+        writeSync(1 + (line % 2), 'line ' + line + ' ' + 'x'.repeat(line % 97) + '\\n');
+      }
+    }, 5);`;
+  return [process.execPath, '-e', program];
+}
+
+function saidBy(lines: number): string {
+  return Array.from({ length: lines }, (_, line) => `line ${line} ${'x'.repeat(line % 97)}\n`).join('');
+}
+
+/** Equal, without a failure that prints megabytes. */
+function expectSameText(seen: string, expected: string): void {
+  if (seen === expected) return;
+  const at = [...expected].findIndex((character, index) => seen[index] !== character);
+  const around = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 60), at + 60));
+  expect.fail(`${seen.length} of ${expected.length} characters; differs at ${at}: ${around(seen)}, not ${around(expected)}`);
+}
+
+/** What a client sees of one rank; checks that pieces join without gap or overlap. */
+async function read(request: LogRequest, onPiece: (piece: LogPiece) => Promise<void> = async () => {}): Promise<string> {
+  const client = cluster.newClient();
+  const pieces: Uint8Array[] = [];
+  let end: number | null = null;
+  let complete = 0;
+  for await (const piece of client.readLogs(request)) {
+    if (end !== null) expect(piece.offset).toBe(end);
+    end = piece.offset + piece.data.length;
+    pieces.push(piece.data);
+    if (piece.complete) complete += 1;
+    await onPiece(piece);
+  }
+  client.close();
+  if (request.follow === true) expect(complete).toBe(1);
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+describe('all output is there', () => {
+  test('of jobs that die at once', async () => {
+    const { jobIds } = await cluster.submitArray({ command: 'echo first; echo $MUSTER_ARRAY_INDEX >&2; kill -KILL $$' }, 20);
+    for (const [index, id] of jobIds.entries()) {
+      await cluster.untilEnded(id);
+      expect(await cluster.output(id)).toBe(`first\n${index}\n`);
+    }
+  });
+
+  test('with stdout and stderr in the order they were written, and without a last newline', async () => {
+    const script = 'i=0; while [ $i -lt 500 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done; printf end';
+    const job = await cluster.run({ command: script });
+    const expected = Array.from({ length: 500 }, (_, i) => `out ${i}\nerr ${i}\n`).join('');
+    expectSameText(await cluster.output(job.id), `${expected}end`);
+  });
+
+  test('with bytes that are no text', async () => {
+    const job = await cluster.run({ command: `printf '\\000\\377\\376\\r\\n\\033[31m'` });
+    const pieces: number[] = [];
+    for await (const { data } of cluster.api.readLogs({ jobId: job.id, follow: true })) pieces.push(...data);
+    expect(pieces).toEqual([0, 255, 254, 13, 10, 27, 91, 51, 49, 109]);
+  });
+
+  test('over an agent that is killed again and again in the middle', async () => {
+    const jobId = await cluster.submit({ command: [...talker(20_000, 20)] });
+    await cluster.untilOutput(jobId, 'line 1000 ');
+    const node = (await cluster.until(jobId, 'running')).attempts[0]?.tasks[0]?.node;
+    const agent = cluster.agents.find(({ options }) => options.title === node) ?? cluster.agent(0);
+    const pids = cluster.processesOf(jobId);
+    expect(pids).toHaveLength(1);
+    for (let round = 0; round < 3; round += 1) {
+      await agent.restart();
+      await delay(200 + 300 * round);
+    }
+    expect(cluster.processesOf(jobId)).toEqual(pids);
+    expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded', attempts: [{ number: 1 }] });
+    expectSameText(await read({ jobId, follow: true }), saidBy(20_000));
+  });
+
+  test('of a job that ended while its agent was away', async () => {
+    const jobId = await cluster.submit({ command: [...talker(4_000, 20)] });
+    await cluster.untilOutput(jobId, 'line 100 ');
+    await Promise.all(cluster.agents.map((agent) => agent.kill()));
+    await waitFor('the job is gone', () => cluster.processesOf(jobId), { until: (pids) => pids.length === 0 });
+    await Promise.all(cluster.agents.map((agent) => agent.start()));
+    expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded' });
+    expectSameText(await read({ jobId, follow: true }), saidBy(4_000));
+  });
+
+  test('over a coordinator that is away for three seconds in the middle', async () => {
+    const jobId = await cluster.submit({ command: [...talker(20_000, 20)] });
+    await cluster.untilOutput(jobId, 'line 1000 ');
+    const pids = cluster.processesOf(jobId);
+    await cluster.coordinator.kill();
+    await delay(3_000);
+    await cluster.coordinator.start();
+    expect(cluster.processesOf(jobId)).toEqual(pids);
+    expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded', attempts: [{ number: 1 }] });
+    expectSameText(await read({ jobId, follow: true }), saidBy(20_000));
+  });
+});
+
+describe('reading', () => {
+  test('live, by several clients at once, each as fast as it can', async () => {
+    const jobId = await cluster.submit({ command: [...talker(10_000, 20)] });
+    await cluster.untilOutput(jobId, 'line 100 ');
+    const slow = read({ jobId, follow: true }, () => delay(20));
+    const fast = Promise.all([read({ jobId, follow: true }), read({ jobId, follow: true })]);
+    const leaving = cluster.untilOutput(jobId, 'line 500 ');
+    await leaving;
+    const late = read({ jobId, follow: true });
+    for (const seen of [...(await fast), await slow, await late]) expectSameText(seen, saidBy(10_000));
+  });
+
+  test('of a job that has not begun waits for it, and ends with it', async () => {
+    const gate = await cluster.submit({ command: `echo ready; ${idle}` });
+    await cluster.untilOutput(gate, 'ready\n');
+    const jobId = await cluster.submit({ command: 'echo at last', after: [gate] });
+    expect(await read({ jobId })).toBe('');
+    const following = read({ jobId, follow: true });
+    await cluster.api.stopJobs([gate]);
+    await cluster.untilEnded(gate);
+    await cluster.api.stopJobs([jobId]);
+    expect(await following.catch((error: unknown) => error)).toBe('');
+  });
+
+  test('only the last lines, and on from there', async () => {
+    const jobId = await cluster.submit({ command: `seq 1 1000; echo ready; ${idle}` });
+    await cluster.untilOutput(jobId, 'ready\n');
+    expect(await read({ jobId, tailLines: 3 })).toBe('999\n1000\nready\n');
+    expect(await read({ jobId, tailLines: 5_000 })).toMatch(/^1\n2\n/);
+    const following = read({ jobId, follow: true, tailLines: 1 });
+    await cluster.api.stopJobs([jobId]);
+    expect(await following).toBe('ready\n');
+  });
+
+  test('of one rank, or of all', async () => {
+    const job = await cluster.run({ command: 'seq -f "rank $NODE_RANK line %g" 1 100', resources: { nodes: 2 } });
+    const expected = (rank: number) => Array.from({ length: 100 }, (_, i) => `rank ${rank} line ${i + 1}\n`).join('');
+    const seen = ['', ''];
+    for await (const piece of cluster.api.readLogs({ jobId: job.id, follow: true })) {
+      seen[piece.nodeRank] += Buffer.from(piece.data).toString('utf8');
+    }
+    expect(seen).toEqual([expected(0), expected(1)]);
+    expect(await read({ jobId: job.id, nodeRank: 1 })).toBe(expected(1));
+    const tooHigh = read({ jobId: job.id, nodeRank: 2 });
+    await expect(tooHigh).rejects.toMatchObject({ code: 'invalid', message: `rank 2: ${job.id} has ranks 0 to 1` });
+    const tooLate = read({ jobId: job.id, attempt: 2 });
+    await expect(tooLate).rejects.toMatchObject({ code: 'not_found', message: `attempt 2: ${job.id} has had 1 to 1` });
+  });
+
+  test('of a job that has been requeued follows into its next attempt', async () => {
+    const script = `echo attempt $MUSTER_ATTEMPT; [ $MUSTER_ATTEMPT = 2 ] || ${idle}`;
+    const jobId = await cluster.submit({ command: script });
+    await cluster.untilOutput(jobId, 'attempt 1\n');
+    const seen: string[] = [];
+    const following = (async () => {
+      for await (const { attempt, data } of cluster.api.readLogs({ jobId, follow: true })) {
+        if (data.length > 0) seen.push(`${attempt}: ${Buffer.from(data).toString('utf8')}`);
+      }
+    })();
+    await cluster.api.requeueJob(jobId, 'unused');
+    await following;
+    expect(seen).toEqual(['1: attempt 1\n', '2: attempt 2\n']);
+  });
+});
+
+test('100 MB from one task arrive whole, and cost neither memory nor heartbeats', async () => {
+  const lastLine = 12_345_678;
+  const daemons = [cluster.coordinator, ...cluster.agents];
+  const before = daemons.map((daemon) => daemon.residentMb);
+  const grownMb = daemons.map(() => 0);
+  const { lastEventSeq } = await cluster.api.getCluster();
+  let silentForMsMax = 0;
+  const watching = new AbortController();
+  const watch = (async () => {
+    while (!watching.signal.aborted) {
+      for (const [index, daemon] of daemons.entries()) {
+        grownMb[index] = Math.max(grownMb[index] ?? 0, daemon.residentMb - (before[index] ?? 0));
+      }
+      const silentForMs = (await cluster.api.listNodes()).map((node) => node.silentForMs ?? Number.POSITIVE_INFINITY);
+      silentForMsMax = Math.max(silentForMsMax, ...silentForMs);
+      await delay(100);
+    }
+  })();
+
+  const jobId = await cluster.submit({ command: ['seq', '1', String(lastLine)] });
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const { data } of cluster.api.readLogs({ jobId, follow: true })) {
+    hash.update(data);
+    bytes += data.length;
+  }
+  watching.abort();
+  await watch;
+
+  const expected = createHash('sha256');
+  let expectedBytes = 0;
+  for (let line = 1; line <= lastLine; line += 50_000) {
+    const last = Math.min(line + 49_999, lastLine);
+    const text = Array.from({ length: last - line + 1 }, (_, index) => `${line + index}\n`).join('');
+    expected.update(text);
+    expectedBytes += text.length;
+  }
+  expect(bytes).toBe(expectedBytes);
+  expect(bytes).toBeGreaterThan(100_000_000);
+  expect(hash.digest('hex')).toBe(expected.digest('hex'));
+  expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded' });
+  for (const grown of grownMb) expect(grown).toBeLessThan(80);
+  // Three seconds without a heartbeat make a node silent.
+  expect(silentForMsMax).toBeLessThan(3_000);
+  const events = (await cluster.events()).filter(({ seq }) => seq > lastEventSeq).map(({ kind }) => kind);
+  expect(events).not.toContain('node.silent');
+});
