@@ -41,8 +41,12 @@ export class Client {
     const { requestSerialize, requestDeserialize, responseSerialize, responseDeserialize } = musterService[name];
     const wire = requestDeserialize(requestSerialize(request as never));
     return new Promise<Response>((resolve, reject) => {
+      let isOver = false;
       const fail = (message: string, delayMs: number) =>
-        timeline.at(delayMs, life, () => reject(new CallError(message, true)));
+        timeline.at(delayMs, life, () => {
+          if (!isOver) reject(new CallError(message, true));
+          isOver = true;
+        });
       const { coordinator } = network;
       if (coordinator === null) {
         fail('connection refused', network.latencyMs());
@@ -53,6 +57,7 @@ export class Client {
       timeline.at(network.latencyMs(), coordinator.life, () => {
         coordinator.unary(name, wire, (error, response) => {
           timeline.at(network.latencyMs(), life, () => {
+            isOver = true;
             if (error === null) resolve(responseDeserialize(responseSerialize(response as never)) as Response);
             else reject(refusal(error));
           });

@@ -140,11 +140,21 @@ export class Connection {
     this.post('down', 'error', unavailable('the coordinator is gone'));
   }
 
+  /** A partition is over: what was held back arrives first, one after the other. */
   flush(): void {
-    for (const direction of ['up', 'down'] as const) {
-      if (this.network.isBlocked(this.machine, direction)) continue;
-      for (const parcel of this.held[direction].splice(0)) this.send(direction, parcel, true);
-    }
+    this.drain('up', this.network.latencyMs());
+    this.drain('down', this.network.latencyMs());
+  }
+
+  private drain(direction: Direction, delayMs: number): void {
+    const receiver = direction === 'up' ? this.receivingCoordinator() : this.agent;
+    if (this.held[direction].length === 0 || receiver === null) return;
+    this.network.timeline.at(delayMs, receiver, () => {
+      if (this.network.isBlocked(this.machine, direction)) return;
+      const parcel = this.held[direction].shift();
+      if (parcel !== undefined) this.deliver(direction, parcel);
+      this.drain(direction, 0);
+    });
   }
 
   private agentGone(): void {
@@ -196,10 +206,15 @@ export class Connection {
       return;
     }
     timeline.at(atMs - timeline.nowMs, receiver, () => {
-      if (this.network.isBlocked(this.machine, direction)) this.held[direction].push(parcel);
-      else if (direction === 'up') this.deliverToCoordinator(parcel);
-      else this.deliverToAgent(parcel);
+      const mustWait = this.held[direction].length > 0 || this.network.isBlocked(this.machine, direction);
+      if (mustWait) this.held[direction].push(parcel);
+      else this.deliver(direction, parcel);
     });
+  }
+
+  private deliver(direction: Direction, parcel: Parcel): void {
+    if (direction === 'up') this.deliverToCoordinator(parcel);
+    else this.deliverToAgent(parcel);
   }
 
   /** The coordinator this connection was made to; a new one knows nothing of it. */
@@ -249,7 +264,7 @@ export class Connection {
         this.post('down', 'data', agentHubService.Session.responseSerialize(message)),
       end: () => this.closeFromCoordinator({ event: 'end', value: undefined }),
       destroy: (error: Error) => {
-        this.closeFromCoordinator({ event: 'error', value: error });
+        this.closeFromCoordinator({ event: 'error', value: Object.assign(new Error(error.message), error) });
         coordinatorEnd.emit('error', error);
       },
     });

@@ -35,22 +35,28 @@ export class SimulatedStore extends MemoryStore {
 
   override commit(batch: Batch): Promise<void> {
     const { coordinator, world, timeline, random, faults } = this.parts;
-    const isSlow = timeline.nowMs < faults.slowUntilMs;
-    const writeMs = random.between(1, isSlow ? 800 : 8);
-    // Written when the process dies, or the disk fails, in the middle of it.
+    const writeMs = random.between(1, timeline.nowMs < faults.slowUntilMs ? 800 : 8);
+    // Written when its process dies, or the disk fails, in the middle of it.
     const isWrittenAnyway = random.chance(0.5);
+    let isUnderway = true;
+    coordinator.onEnd(() => {
+      if (isUnderway && isWrittenAnyway) void this.persist(batch).catch(() => {});
+    });
     return new Promise((resolve, reject) => {
       const answer = (how: () => void) => timeline.at(random.between(0, 2), coordinator, how);
+      const refuse = (error: StoreError) => answer(() => reject(error));
       timeline.at(writeMs, world, () => {
-        const isFull = faults.fullCommits > 0;
-        if (isFull) faults.fullCommits -= 1;
-        const breaks = faults.ioError || !coordinator.alive;
-        faults.ioError = false;
-        if (isFull) answer(() => reject(new StoreError('full', 'database or disk is full')));
-        else if (!breaks) this.persist(batch).then(() => answer(resolve), reject);
-        else {
+        isUnderway = false;
+        if (!coordinator.alive) return;
+        if (faults.fullCommits > 0) {
+          faults.fullCommits -= 1;
+          refuse(new StoreError('full', 'database or disk is full'));
+        } else if (faults.ioError) {
+          faults.ioError = false;
           if (isWrittenAnyway) void this.persist(batch).catch(() => {});
-          answer(() => reject(new StoreError('io', 'disk I/O error')));
+          refuse(new StoreError('io', 'disk I/O error'));
+        } else {
+          this.persist(batch).then(() => answer(resolve), refuse);
         }
       });
     });

@@ -45,7 +45,7 @@ export async function obtainCredential(
     );
   }
   if (stored?.joined === true) return stored.credential;
-  if (joinToken === null) {
+  if (stored === null && joinToken === null) {
     throw new MusterError(
       'unauthenticated',
       `node ${nodeName} has not joined yet: make a token with \`muster token create ${nodeName}\` and start the agent ` +
@@ -53,8 +53,17 @@ export async function obtainCredential(
     );
   }
   const credential = stored?.credential ?? `muster_agent_${randomBytes(32).toString('base64url')}`;
+  // An earlier join may have been taken without its answer having arrived: then this credential is good already, and
+  // if it is not, the session will be refused with the reason.
+  if (joinToken === null) return credential;
   file.write({ nodeName, credential, joined: false });
-  await requestJoin(joinToken, credential);
+  try {
+    await requestJoin(joinToken, credential);
+  } catch (error) {
+    const mayHaveJoined = stored !== null && error instanceof MusterError && error.code === 'already_exists';
+    if (!mayHaveJoined) throw error;
+    return credential;
+  }
   file.write({ nodeName, credential, joined: true });
   return credential;
 }

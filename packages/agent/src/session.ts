@@ -24,6 +24,8 @@ type Stream = ClientDuplexStream<AgentMessage, CoordinatorMessage__Output>;
 
 /** Answers missed before the connection is given up: a dead peer may take minutes to show otherwise. */
 const missedAnswers = 3;
+/** For the coordinator to record a Hello; the same holds for a peer that died before it could answer one. */
+const welcomeTimeoutMs = 15_000;
 const reconnect = { initialMs: 100, maxMs: 5_000 };
 
 export interface SessionParts {
@@ -98,6 +100,8 @@ export class AgentSession {
         observed: parts.manager.reports().map(taskReportToWire),
       },
     });
+    const giveUp = () => this.lost(new Error(`no Welcome within ${welcomeTimeoutMs} ms`));
+    this.heartbeat = setTimeout(giveUp, welcomeTimeoutMs);
   }
 
   private lost(error: unknown): void {

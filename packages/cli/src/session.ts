@@ -56,8 +56,9 @@ export async function withSession<T>(
         lastHeardMs = context.clock.monotonicMs();
       };
       for (;;) {
+        const used = api;
         try {
-          return await operation(api, alive);
+          return await operation(used, alive);
         } catch (error) {
           failures += 1;
           const waitMs = backoffMs(backoff, failures);
@@ -66,8 +67,10 @@ export async function withSession<T>(
           if (away === null || waitMs > patienceLeftMs) throw away ?? error;
           onAway?.(away);
           await sleep(waitMs, undefined, abort === undefined ? {} : { signal: abort });
-          // A fresh client: the old one would keep to its own, longer, delays before it dials again.
-          api.close();
+          // A fresh client: the old one would keep to its own, longer, delays before it dials again. Another operation
+          // of this session may have replaced it already.
+          if (api !== used) continue;
+          used.close();
           api = connectMuster(endpoint);
         }
       }

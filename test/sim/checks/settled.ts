@@ -20,6 +20,7 @@ import type { Verdict } from './verdict.ts';
 const patienceMs = 300_000;
 /** Two heartbeats and the clean-up after the last end. */
 const cleanUpMs = 40_000;
+const lookEveryMs = 2_000;
 
 export interface SettledParts {
   readonly world: World;
@@ -35,12 +36,12 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
   const startMs = world.timeline.nowMs;
   let jobs: readonly JobView[] = [];
   for (;;) {
-    await client.pause(500);
+    await client.pause(lookEveryMs);
     jobs = await listJobs(client);
-    await Promise.all(jobs.filter((job) => isEndless(parts, job)).map((job) => workload.stop(job.id as JobId)));
-    if (jobs.every((job) => isTerminal(job.state) || job.state === 'queued')) {
-      if (jobs.every((job) => isTerminal(job.state) || waitsTruly(parts, jobs, job))) break;
-    }
+    const endless = jobs.filter((job) => isEndless(parts, job));
+    await Promise.all(endless.map((job) => workload.stop(job.id as JobId)));
+    const hasSettled = jobs.every((job) => isTerminal(job.state) || waitsTruly(parts, jobs, job));
+    if (hasSettled && endless.length === 0) break;
     if (world.timeline.nowMs - startMs > patienceMs) break;
   }
   for (const job of jobs) {
@@ -114,7 +115,12 @@ async function checkLeftovers({ world, client, executions, verdict }: SettledPar
   while (leftovers().length > 0 && world.timeline.nowMs < deadlineMs) await client.pause(500);
   for (const leftover of leftovers()) verdict.require(false, 'liveness', () => leftover);
 
-  for (const node of await listNodes(client)) {
+  let nodes = await listNodes(client);
+  while (nodes.some((node) => node.state !== 'online') && world.timeline.nowMs < deadlineMs) {
+    await client.pause(500);
+    nodes = await listNodes(client);
+  }
+  for (const node of nodes) {
     verdict.require(node.state === 'online', 'liveness', () => `${node.name} is ${node.state}`);
     verdict.require(node.gpuUses.length === 0, 'G3', () => `${node.name} has GPUs in use: ${JSON.stringify(node.gpuUses)}`);
   }

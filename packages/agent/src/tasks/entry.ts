@@ -25,6 +25,8 @@ export type Order =
 export interface TaskEntry {
   readonly task: TaskRef;
   assignment: Assignment | null;
+  /** The driver that knew of it, for a task without a record. */
+  foundBy: 'process' | 'docker' | null;
   order: Order | null;
   phase: Phase | null;
   port: HeldPort | null;
@@ -43,6 +45,7 @@ export function newEntry(task: TaskRef): TaskEntry {
   return {
     task,
     assignment: null,
+    foundBy: null,
     order: null,
     phase: null,
     port: null,

@@ -93,7 +93,10 @@ test('events -f goes on after a restart of the coordinator and misses nothing', 
     for (let seq = request.sinceSeq + 1; seq <= last; seq += 1) yield wire.event(anEvent(seq));
     yield* silentStream(null, aborted);
   }
-  const first = await fakeCoordinator({ WatchEvents: (request, aborted) => upTo(3, request, aborted) });
+  const first = await fakeCoordinator({
+    GetCluster: () => ({}),
+    WatchEvents: (request, aborted) => upTo(3, request, aborted),
+  });
   const call = newCall(first.address);
   const running = runCli(['events', '-f', '-o', 'json'], call.context);
   await eventually('three events', () => call.stdout().split('\n').length === 4);

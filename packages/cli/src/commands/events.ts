@@ -20,7 +20,6 @@ interface EventsFlags extends ConnectionFlags, OutputFlags {
 
 /** A watch may be left running for days; only its user knows when it is over. */
 const followPatienceMs = Number.POSITIVE_INFINITY;
-const readPatienceMs = 5_000;
 /** A coordinator that shuts down ends the stream without an error. */
 const reopenDelayMs = 500;
 
@@ -48,6 +47,8 @@ function showEvents(context: Context, flags: EventsFlags): Promise<ExitCode> {
   const follow = flags.follow === true;
   const colours = coloursFor(io.stdout, environment);
   return withSession(context, flags, async (session) => {
+    // A watch outlasts the coordinator, but has to find one to begin with.
+    if (follow) await session.api.getCluster();
     const stop = abortOnStopRequest(io);
     const progress = startProgress(io.stderr, clock);
     let lastSeq = flags.since ?? 0;
@@ -72,7 +73,7 @@ function showEvents(context: Context, flags: EventsFlags): Promise<ExitCode> {
             }
           },
           {
-            patienceMs: follow ? followPatienceMs : readPatienceMs,
+            patienceMs: follow ? followPatienceMs : 0,
             onAway: ({ message }) => progress.show(`${message}; trying again`),
             abort: stop.signal,
           },

@@ -7,9 +7,8 @@ import { abortOnStopRequest } from '../io.ts';
 import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
 import { nameOf, specOf, statusText } from '../jobs/summary.ts';
 import { unlessAborted } from '../jobs/wait.ts';
-import { jsonPrinter, type LogPrinter, prefixPrinter, rawPrinter } from '../logs/printer.ts';
+import { jsonPrinter, type LogPrinter, textPrinter } from '../logs/printer.ts';
 import { readLogs } from '../logs/read.ts';
-import { coloursFor } from '../output/colours.ts';
 import { startProgress } from '../output/progress.ts';
 import { withSession } from '../session.ts';
 
@@ -89,10 +88,7 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
   });
 }
 
-function printerFor(job: JobView, flags: LogsFlags, { io, environment, clock }: Context): LogPrinter {
-  if (flags.output === 'json') return jsonPrinter(io.stdout, clock);
-  const oneRank = flags.rank !== undefined || specOf(job).resources.nodes === 1;
-  return oneRank
-    ? rawPrinter(io.stdout)
-    : prefixPrinter(io.stdout, coloursFor(io.stdout, environment), clock);
+function printerFor(job: JobView, flags: LogsFlags, context: Context): LogPrinter {
+  if (flags.output === 'json') return jsonPrinter(context.io.stdout, context.clock);
+  return textPrinter(flags.rank !== undefined || specOf(job).resources.nodes === 1, context);
 }

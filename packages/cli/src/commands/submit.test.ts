@@ -127,6 +127,7 @@ test.each([
   [['submit', 'python', 'train.py', '--lr', '3'], 'Try: muster submit -- python train.py --lr 3'],
   [['submit', 'job.yaml', '--wait'], 'Try: muster submit -f job.yaml --wait'],
   [['submit', '--follow', '--array', '3', '--', 'true'], '--follow shows one job'],
+  [['submit', '--follow', '-o', 'json', '--', 'true'], '--follow shows the output'],
   [['submit', '--dry-run', '--wait', '--', 'true'], '--dry-run submits nothing'],
   [['submit', '--request-id', 'two words', '--', 'true'], '--request-id takes'],
   [['submit', '--array', '0', '--', 'true'], '--array takes a whole number from 1 to 100000; got "0"'],

@@ -101,6 +101,9 @@ function refuseContradictions(flags: SubmitFlags, commandLine: readonly string[]
   if (flags.follow === true && flags.array !== undefined) {
     throw usageError('--follow shows one job; with --array, use --wait');
   }
+  if (flags.follow === true && flags.output === 'json') {
+    throw usageError('--follow shows the output of the job; with -o json, use --wait');
+  }
   if (flags.dryRun === true && (flags.wait === true || flags.follow === true)) {
     throw usageError('--dry-run submits nothing, so there is nothing to wait for');
   }

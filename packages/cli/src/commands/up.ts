@@ -177,7 +177,7 @@ async function waitUntilOnline(
 /** A coordinator that does not answer keeps nobody from stopping it. */
 async function activeJobs({ api }: Session) {
   const unknown = sleep(goodbyeWithinMs, null);
-  const asked = api.listJobs({ states: ['starting', 'running', 'stopping'] }).then(
+  const asked = api.listJobs({ states: ['starting', 'running', 'stopping'], limit: 1_000 }).then(
     ({ jobs }) => jobs,
     () => null,
   );

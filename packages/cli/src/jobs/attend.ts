@@ -4,7 +4,7 @@ import type { JobView } from '@muster/common/views';
 import type { Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { abortOnStopRequest } from '../io.ts';
-import { prefixPrinter, rawPrinter } from '../logs/printer.ts';
+import { textPrinter } from '../logs/printer.ts';
 import { readLogs } from '../logs/read.ts';
 import { coloursFor } from '../output/colours.ts';
 import { type Progress, startProgress } from '../output/progress.ts';
@@ -34,14 +34,10 @@ export function waitAndReport(context: Context, session: Session, jobId: string)
 
 /** Shows the output as it comes, in the end the result. */
 export function followAndReport(context: Context, session: Session, jobId: string): Promise<Attendance> {
-  const { io, environment, clock } = context;
   return attend(context, async (progress, abort) => {
     const job = await session.api.getJob(jobId);
     progress.show(statusText(job));
-    const printer =
-      specOf(job).resources.nodes > 1
-        ? prefixPrinter(io.stdout, coloursFor(io.stdout, environment), clock)
-        : rawPrinter(io.stdout);
+    const printer = textPrinter(specOf(job).resources.nodes === 1, context);
     let printing = false;
     const result = unlessAborted(abort, () =>
       waitForJob(session, jobId, {

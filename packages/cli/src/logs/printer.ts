@@ -1,8 +1,9 @@
 /** The ways to show the pieces of a log: as the bytes they are, with rank prefixes, or as JSON lines. */
 import type { Clock } from '@muster/common/clock';
 import type { LogPiece } from '@muster/common/views';
+import type { Context } from '../context.ts';
 import type { Output } from '../io.ts';
-import type { Colours, Style } from '../output/colours.ts';
+import { type Colours, coloursFor, type Style } from '../output/colours.ts';
 import { createLineAssembler, type LineAssembler } from './lines.ts';
 
 export interface LogPrinter {
@@ -13,7 +14,7 @@ export interface LogPrinter {
 }
 
 /** One rank: its output to the byte, as if it ran in this terminal. */
-export function rawPrinter(output: Output): LogPrinter {
+function rawPrinter(output: Output): LogPrinter {
   return {
     print: (piece) => (piece.data.length === 0 ? Promise.resolve() : output.write(piece.data)),
     finish: () => Promise.resolve(),
@@ -21,7 +22,7 @@ export function rawPrinter(output: Output): LogPrinter {
 }
 
 /** Several ranks: whole lines, each after `[rank] `. */
-export function prefixPrinter(output: Output, colours: Colours, clock: Clock): LogPrinter {
+function prefixPrinter(output: Output, colours: Colours, clock: Clock): LogPrinter {
   const lineEnd = Buffer.from('\n');
   const prefixes = new Map<number, Buffer>();
   const prefixOf = (rank: number) => {
@@ -30,6 +31,12 @@ export function prefixPrinter(output: Output, colours: Colours, clock: Clock): L
     return known;
   };
   return linePrinter(output, clock, ({ nodeRank }, line) => [prefixOf(nodeRank), line, lineEnd]);
+}
+
+/** For people: one rank as it is, several with prefixes. */
+export function textPrinter(oneRank: boolean, { io, environment, clock }: Context): LogPrinter {
+  const { stdout } = io;
+  return oneRank ? rawPrinter(stdout) : prefixPrinter(stdout, coloursFor(stdout, environment), clock);
 }
 
 /** One JSON object a line: attempt, nodeRank, line. Bytes that are no UTF-8 become U+FFFD. */

@@ -1,6 +1,7 @@
 /** The processes of `muster up`: what to start for each, and with which credentials. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { MusterError } from '@muster/common/errors';
 import type { MusterApi } from '@muster/common/wire/client';
 import type { Environment } from '../environment.ts';
 import type { ChildPlan } from './child.ts';
@@ -56,15 +57,24 @@ export function agentPlan(
       const cpus = options.cpus === null ? [] : ['--cpus', String(options.cpus)];
       const flags = ['agent', '--data', agentDir, '--name', name, '--coordinator', address, ...gpus, ...cpus];
       // In the environment, because arguments are visible to every user of the machine.
-      const token = hasJoined(agentDir)
-        ? {}
-        : { MUSTER_JOIN_TOKEN: (await api().createJoinToken(name)).token };
+      const joinToken = hasJoined(agentDir) ? null : await newJoinToken(api(), name);
+      const token = joinToken === null ? {} : { MUSTER_JOIN_TOKEN: joinToken };
       return {
         argv: [...environment.programCommand, ...flags],
         variables: { ...environment.variables, ...token },
       };
     },
   };
+}
+
+/** @returns null when the node has joined already, without its agent having heard so: it tries its credential */
+async function newJoinToken(api: Pick<MusterApi, 'createJoinToken'>, name: string): Promise<string | null> {
+  try {
+    return (await api.createJoinToken(name)).token;
+  } catch (error) {
+    if (error instanceof MusterError && error.code === 'already_exists') return null;
+    throw error;
+  }
 }
 
 /** Whether the agent has traded a join token for a credential of its own. */

@@ -48,9 +48,12 @@ function encodeProblems(problems: readonly SpecProblemView[]): Buffer {
   });
 }
 
-/** The remote error in our words. Unknown statuses become `internal`; cancellation by ourselves does not come here. */
+/**
+ * The remote error in our words. Unknown statuses become `internal`. CANCELLED is what streams get when a coordinator
+ * shuts down; our own cancellations never come here.
+ */
 export function fromServiceError(error: ServiceError): MusterError {
-  const code = codeOf.get(error.code) ?? 'internal';
+  const code = error.code === status.CANCELLED ? 'unavailable' : (codeOf.get(error.code) ?? 'internal');
   const [bytes] = error.metadata?.get(problemsKey) ?? [];
   const decoded = Buffer.isBuffer(bytes) ? (decodeSpecProblems(bytes) as SpecProblems__Output) : null;
   const problems = (decoded?.problems ?? []).map((problem) => ({

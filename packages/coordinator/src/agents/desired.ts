@@ -1,5 +1,6 @@
 /** What a node should do about one task, from the job's state alone: the whole of the agents' protocol in a function. */
 import { type TaskRef, taskKey } from '@muster/common/ids';
+import type { TaskStateKind } from '@muster/common/states';
 import { currentAttempt, isReleased, type Job, type Task } from '../model.ts';
 
 export type Desired =
@@ -19,6 +20,32 @@ export function desiredOf(job: Job, attemptNumber: number, task: Task | undefine
     return { kind: 'stop', graceMs: job.spec.stopGraceMs, signal: 'SIGTERM' };
   const { master } = attempt;
   return { kind: 'release', addr: master?.addr ?? '127.0.0.1', port: master?.port ?? 0 };
+}
+
+/**
+ * Does an agent's account of a task show that it has heard what we want?
+ * @param recorded state of the task as we have it
+ * @param observed state of the task as its agent sees it; undefined: the agent does not know it
+ */
+export function isHeard(
+  desired: Desired,
+  recorded: TaskStateKind,
+  observed: TaskStateKind | undefined,
+): boolean {
+  switch (desired.kind) {
+    case 'assign':
+      return recorded !== 'assigned';
+    case 'release':
+      return observed === 'running' || observed === 'ended';
+    case 'stop':
+      return observed === 'ended';
+    case 'forget':
+      return observed === undefined;
+    default: {
+      const never: never = desired;
+      return never;
+    }
+  }
 }
 
 /** The tasks of a job's current attempt, with their names. */

@@ -10,10 +10,11 @@ import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/Coordinato
 import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
 import type { JobId, NodeName, TaskKey, TaskRef } from '@muster/common/ids';
 import { parseTaskKey, taskKey } from '@muster/common/ids';
+import type { TaskReport } from '@muster/common/views';
 import { taskRefToWire } from '@muster/common/wire/codec';
 import { currentAttempt, type Job, type Task } from '../model.ts';
 import { specText } from '../specText.ts';
-import { type Desired, desiredOf } from './desired.ts';
+import { type Desired, desiredOf, isHeard } from './desired.ts';
 
 export interface AgentStream {
   write(message: CoordinatorMessage): void;
@@ -118,6 +119,24 @@ export class AgentSession {
     const task = currentAttempt(job)?.tasks[ref.nodeRank];
     if (task?.state === 'ended' && !this.said.has(taskKey(ref))) return;
     this.sync(ref, job);
+  }
+
+  /**
+   * Says again what the agent, by its own account, has not heard. A stream does not lose a message in its middle, but
+   * an agent that waits for ever because one was lost would look healthy. What crosses with the heartbeat is said
+   * twice, and that harms nothing.
+   */
+  remind(reports: readonly TaskReport[], findJob: (id: JobId) => Job | undefined): void {
+    const observed = new Map(reports.map(({ task, state }) => [taskKey(task), state]));
+    for (const key of this.said.keys()) {
+      const ref = parseTaskKey(key);
+      const job = ref === null ? undefined : findJob(ref.jobId);
+      const task = ref === null ? undefined : currentAttempt(job)?.tasks[ref.nodeRank];
+      if (ref === null || job === undefined || task === undefined) continue;
+      const desired = desiredOf(job, ref.attempt, task);
+      if (desired.kind === 'forget' || isHeard(desired, task.state, observed.get(key))) continue;
+      this.stream.write({ assign: assignment(job, ref, task, desired) });
+    }
   }
 
   acknowledge(seq: number, verdicts: readonly TaskVerdict[]): void {

@@ -135,8 +135,11 @@ const handlers: Handlers = {
   claim(job, event) {
     const attempt = fencedAttempt(job, event.attempt);
     const task = attempt?.tasks[event.nodeRank];
-    if (job.state.kind !== 'starting' || attempt === null || task?.state !== 'assigned')
-      return unchanged(job);
+    if (job.state.kind !== 'starting' || attempt === null || isReleased(attempt)) return unchanged(job);
+    // Rank 0 claims again when its agent was restarted, and holds another port now than the one it had announced.
+    const holdsAnotherPort = event.nodeRank === 0 && event.master?.port !== attempt.master?.port;
+    const isNews = task?.state === 'assigned' || (task?.state === 'claimed' && holdsAnotherPort);
+    if (!isNews) return unchanged(job);
     const tasks = replaceTask(attempt.tasks, { ...task, state: 'claimed' });
     const master = event.nodeRank === 0 ? event.master : attempt.master;
     const everyTaskClaimed = tasks.every((each) => each.state === 'claimed');

@@ -18,7 +18,6 @@ import {
   taskRefToWire,
   taskReportFromWire,
 } from '@muster/common/wire/codec';
-import { toServiceError } from '@muster/common/wire/status';
 import { desiredOf } from '../agents/desired.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
@@ -32,7 +31,7 @@ import { currentAttempt } from '../model.ts';
 import type { ClusterState } from '../state.ts';
 import type { Store } from '../store/store.ts';
 import type { TimeLimits } from '../tasks/timeLimits.ts';
-import { unary } from './calls.ts';
+import { endWithError, unary } from './calls.ts';
 
 /** Session messages that this coordinator and its agents understand each other in. */
 const protocolVersion = 1;
@@ -114,7 +113,7 @@ function serveSession(parts: AgentHubParts, call: SessionCall): void {
   /** Messages may follow Hello before its commit is done; they wait for it, in order. */
   let opening: Promise<AgentSession> | null = null;
   let session: AgentSession | null = null;
-  const refuse = (error: MusterError) => call.destroy(toServiceError(error) as Error);
+  const refuse = (error: MusterError) => endWithError(call, error);
   if (node === null) {
     refuse(new MusterError('permission_denied', 'only agents have sessions'));
     return;
@@ -252,6 +251,7 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
     }
   });
   session.acknowledge(heartbeat.seq, verdicts);
+  session.remind(reports, (id) => parts.state.jobs.get(id));
   for (const each of reports) parts.timeLimits.note(each);
   // Reports are sent when they happen; those in heartbeats repair what was lost on the way.
   const news = reports.filter(({ task, state }) => {
@@ -299,7 +299,7 @@ function serveUpload(parts: AgentHubParts, call: ServerDuplexStream<LogUpload__O
       (error: unknown) => {
         parts.log.error({ node, error: messageOf(error) }, 'output could not be stored');
         const busy = new MusterError('resource_exhausted', `output could not be stored: ${messageOf(error)}`);
-        call.destroy(toServiceError(busy) as Error);
+        endWithError(call, busy);
       },
     );
   });

@@ -30,8 +30,13 @@ export function serverStream<Request, Response>(
       }
       call.end();
     };
-    pump().catch((error: unknown) => call.destroy(toServiceError(asMusterError(error)) as Error));
+    pump().catch((error: unknown) => endWithError(call, asMusterError(error)));
   };
+}
+
+/** Ends a stream with the error's status. `destroy(error)` would tear it down before gRPC could send that. */
+export function endWithError(call: NodeJS.EventEmitter, error: MusterError): void {
+  call.emit('error', toServiceError(error));
 }
 
 /** Resolves when the stream takes more, or is over. */

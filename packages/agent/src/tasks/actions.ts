@@ -1,0 +1,222 @@
+/**
+ * What can be done about one task of this node, through its driver and its record. Each may come twice: what is true
+ * afterwards is in the entry, on disk, and in the driver.
+ */
+import { messageOf } from '@muster/common/errors';
+import { type TaskRef, taskKey } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { Cause, TaskEnd, TaskReport } from '@muster/common/views';
+import type { Driver, StopOptions, TaskExit, TaskLocation } from '../drivers/driver.ts';
+import { DriverError } from '../drivers/errors.ts';
+import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
+import type { HeldPort } from '../hooks/masterPort.ts';
+import { nothingRan, type TaskEntry } from './entry.ts';
+import { buildLaunch, type NodeFacts } from './launch.ts';
+import type { Phase, TaskRecords } from './records.ts';
+
+export interface ManagerParts {
+  readonly records: Pick<TaskRecords, keyof TaskRecords>;
+  readonly drivers: { readonly process: Driver; readonly docker: Driver };
+  readonly node: NodeFacts;
+  readonly checkpoints: CheckpointDirs;
+  readonly nodeName: string;
+  readonly bootId: string;
+  /** The address that rank 0 on this node is reached at. */
+  readonly address: string;
+  readonly wallMs: () => number;
+  /** CLOCK_BOOTTIME. */
+  readonly boottimeMs: () => number;
+  /** A free port of this node, kept until it is released. */
+  readonly holdPort: () => Promise<HeldPort>;
+  readonly log: Logger;
+  /** Say something to the coordinator; dropped while there is no connection, because the next Hello says it all. */
+  readonly send: (
+    message:
+      | { readonly kind: 'claim'; readonly task: TaskRef; readonly addr: string; readonly port: number }
+      | { readonly kind: 'report'; readonly report: TaskReport },
+  ) => void;
+  /** A task's output may be followed from here on, and ends at `size` once that is known. */
+  readonly onOutput: (task: TaskRef, path: string, size: number | null) => void;
+  readonly onRemoved: (task: TaskRef) => void;
+}
+
+export class TaskActions {
+  private readonly parts: ManagerParts;
+  /** Aborts when the agent closes; tasks run on. */
+  private readonly closing: AbortSignal;
+  /** A task has ended by itself. */
+  private readonly onEnded: (entry: TaskEntry) => void;
+
+  constructor(parts: ManagerParts, closing: AbortSignal, onEnded: (entry: TaskEntry) => void) {
+    this.parts = parts;
+    this.closing = closing;
+    this.onEnded = onEnded;
+  }
+
+  /** Writes the intent, and holds the rendezvous port on rank 0. */
+  async prepare(entry: TaskEntry): Promise<void> {
+    const { assignment } = entry;
+    if (assignment === null)
+      throw new Error('the coordinator asked to prepare a task without saying which job');
+    if (entry.task.nodeRank === 0) entry.port ??= await this.parts.holdPort();
+    if (entry.phase === null) {
+      const phase = { kind: 'prepared' } as const;
+      await this.parts.records.create({ version: 1, assignment, bootId: this.parts.bootId, phase });
+      entry.phase = phase;
+    }
+  }
+
+  async start(entry: TaskEntry): Promise<void> {
+    const { order, assignment } = entry;
+    if (order?.kind !== 'run' || assignment === null) return;
+    const { jobId } = entry.task;
+    const spec = decodeJobSpec(assignment.specJson);
+    await this.parts.checkpoints.prepare(jobId, spec);
+    const checkpointDir = this.parts.checkpoints.pathFor(jobId, spec);
+    // Held until now; the task's own listener takes the port over.
+    await this.freePort(entry);
+    try {
+      await this.driverOf(entry).start(
+        buildLaunch(this.parts.node, this.location(entry), assignment, checkpointDir, order),
+      );
+    } catch (error) {
+      if (!(error instanceof DriverError)) throw error;
+      const cause = {
+        kind: error.causeKind as Cause['kind'],
+        message: error.message,
+        nodeRank: entry.task.nodeRank,
+      };
+      const startError = { ...cause, node: this.parts.nodeName };
+      this.setEnded(entry, { ...nothingRan, startError, logBytes: this.output(entry).size });
+      return;
+    }
+    this.setPhase(entry, {
+      kind: 'started',
+      startedAtMs: this.parts.wallMs(),
+      startedBoottimeMs: this.parts.boottimeMs(),
+    });
+    this.parts.onOutput(entry.task, this.output(entry).path, null);
+    this.watch(entry);
+  }
+
+  /** Signal, grace, kill; done when nothing of the task is left. */
+  async stop(entry: TaskEntry, options: StopOptions): Promise<void> {
+    const exit = await this.driverOf(entry).stop(this.location(entry), options);
+    this.setEnded(entry, this.endOf(entry, exit));
+  }
+
+  /** Ends a task that was never started. */
+  async discard(entry: TaskEntry): Promise<void> {
+    await this.freePort(entry);
+    this.setEnded(entry, nothingRan);
+  }
+
+  /** The coordinator released this task and there is no record of it here: the drivers say what is true. */
+  async examine(entry: TaskEntry): Promise<void> {
+    if (entry.assignment === null) {
+      this.setEnded(entry, nothingRan);
+      return;
+    }
+    await this.parts.records.create({
+      version: 1,
+      assignment: entry.assignment,
+      bootId: this.parts.bootId,
+      phase: { kind: 'prepared' },
+    });
+    const observed = await this.driverOf(entry).recover(this.location(entry));
+    if (observed.kind === 'absent') this.setEnded(entry, { ...nothingRan, statusLost: true });
+    else await this.recover(entry, this.parts.bootId);
+  }
+
+  /** The drivers know: running, ended while we were away, or never started. */
+  async recover(entry: TaskEntry, recordedBootId: string): Promise<void> {
+    const observed = await this.driverOf(entry).recover(this.location(entry));
+    if (observed.kind === 'running') {
+      const sameBoot = recordedBootId === this.parts.bootId;
+      if (entry.phase?.kind !== 'started' || !sameBoot) {
+        const startedAtMs = observed.startedAtMs ?? this.parts.wallMs();
+        this.setPhase(entry, { kind: 'started', startedAtMs, startedBoottimeMs: this.parts.boottimeMs() });
+      }
+      this.watch(entry);
+    } else if (observed.kind === 'exited') {
+      this.setEnded(entry, this.endOf(entry, observed.exit));
+    } else if (entry.phase?.kind === 'started') {
+      this.setEnded(entry, { ...nothingRan, statusLost: true, logBytes: this.output(entry).size });
+    }
+  }
+
+  async remove(entry: TaskEntry): Promise<void> {
+    await this.freePort(entry);
+    await this.driverOf(entry).remove(this.location(entry));
+    if (entry.assignment !== null) {
+      await this.parts.checkpoints.cleanUp(entry.task.jobId, decodeJobSpec(entry.assignment.specJson));
+    }
+    await this.parts.records.remove(entry.task);
+    this.parts.onRemoved(entry.task);
+  }
+
+  /** Waits for the end of a task beside whatever else happens to it. */
+  watch(entry: TaskEntry): void {
+    this.driverOf(entry)
+      .wait(this.location(entry), this.closing)
+      .then(
+        (exit) => {
+          if (entry.phase?.kind === 'started') this.setEnded(entry, this.endOf(entry, exit));
+          this.onEnded(entry);
+        },
+        (error: unknown) => {
+          if (this.closing.aborted || entry.phase?.kind !== 'started') return;
+          this.parts.log.warn(
+            { task: taskKey(entry.task), error: messageOf(error) },
+            'lost sight of a task; looking again',
+          );
+          setTimeout(() => this.watch(entry), 1_000).unref();
+        },
+      );
+  }
+
+  /** A full disk must not hide what happens to a task: after a restart the drivers tell what could not be noted. */
+  private setPhase(entry: TaskEntry, phase: Phase): void {
+    entry.phase = phase;
+    if (entry.assignment === null) return;
+    try {
+      this.parts.records.update(entry.task, this.parts.bootId, phase);
+    } catch (error) {
+      const fields = { task: taskKey(entry.task), phase: phase.kind, error: messageOf(error) };
+      this.parts.log.error(fields, 'the state of a task could not be written down');
+    }
+  }
+
+  private setEnded(entry: TaskEntry, exit: TaskEnd): void {
+    if (entry.phase?.kind === 'ended') return;
+    this.setPhase(entry, { kind: 'ended', exit });
+    // Nothing was written, so there is nothing to upload.
+    if (exit.logBytes === 0) entry.uploaded = true;
+    else this.parts.onOutput(entry.task, this.output(entry).path, exit.logBytes);
+  }
+
+  private async freePort(entry: TaskEntry): Promise<void> {
+    await entry.port?.release();
+    entry.port = null;
+  }
+
+  private driverOf(entry: TaskEntry): Driver {
+    if (entry.assignment === null) return this.parts.drivers[entry.foundBy ?? 'process'];
+    const { image } = decodeJobSpec(entry.assignment.specJson);
+    return image === null ? this.parts.drivers.process : this.parts.drivers.docker;
+  }
+
+  private location(entry: TaskEntry): TaskLocation {
+    return { key: taskKey(entry.task), directory: this.parts.records.directory(entry.task) };
+  }
+
+  output(entry: TaskEntry): { readonly path: string; readonly size: number } {
+    const { records } = this.parts;
+    return { path: records.outputPath(entry.task), size: records.outputSize(entry.task) };
+  }
+
+  private endOf(entry: TaskEntry, exit: TaskExit): TaskEnd {
+    return { ...exit, startError: null, logBytes: this.output(entry).size };
+  }
+}
