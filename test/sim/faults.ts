@@ -42,7 +42,8 @@ export const faults = {
     return forMs;
   }),
   reboot: onSite((world, random, site) => {
-    const forMs = random.between(500, 12_000);
+    // Longer than a message can be on its way: what the machine sent before does not arrive after it is back.
+    const forMs = random.between(2_000, 12_000);
     world.powerOff(site);
     after(world, forMs, () => world.boot(site));
     return forMs;
@@ -55,12 +56,12 @@ export const faults = {
   }),
   pauseCoordinator: onCoordinator((world, random) => {
     const forMs = someTimeMs(random);
-    if (world.coordinator !== null) world.coordinator.pausedUntilMs = world.timeline.nowMs + forMs;
+    world.coordinator?.pauseUntil(world.timeline.nowMs + forMs);
     return forMs;
   }),
   pauseAgent: onSite((world, random, site) => {
     const forMs = someTimeMs(random);
-    if (site.agent !== null) site.agent.pausedUntilMs = world.timeline.nowMs + forMs;
+    site.agent?.pauseUntil(world.timeline.nowMs + forMs);
     return forMs;
   }),
   partition: partition(['up', 'down']),
@@ -123,14 +124,12 @@ export function beginFaults(
 export function healAll(world: World): void {
   world.network.lossy = false;
   Object.assign(world.storeFaults, { fullCommits: 0, ioError: false, slowUntilMs: 0 });
-  if (world.coordinator !== null) world.coordinator.pausedUntilMs = 0;
   world.startCoordinator();
   for (const site of world.sites) {
     const { machine, guards } = site;
     world.network.unblock(machine);
     machine.disk.fullUntilMs = 0;
     for (const guard of Object.values(guards)) guard.awayUntilMs = 0;
-    if (site.agent !== null) site.agent.pausedUntilMs = 0;
     world.boot(site);
     world.startAgent(site);
   }

@@ -54,7 +54,7 @@ export class Machine {
   readonly disk: Disk;
   /** What the guards of both drivers know, by task key. */
   readonly processes = new Map<string, SimulatedProcess>();
-  private readonly ports = new Map<number, { readonly agent: Life; released: boolean }>();
+  private readonly ports = new Map<number, { released: boolean }>();
   /** From boot to power-off. */
   power: Life;
   boots = 0;
@@ -104,11 +104,10 @@ export class Machine {
     this.history.add({ kind: 'process', name: this.name, what: 'power off' });
   }
 
-  /** Held until it is released or its agent dies. */
-  holdPort(agent: Life): HeldPort {
+  holdPort(): HeldPort {
     this.nextPort += 1;
     const port = this.nextPort;
-    const held = { agent, released: false };
+    const held = { released: false };
     this.ports.set(port, held);
     return {
       port,
@@ -120,8 +119,7 @@ export class Machine {
 
   /** Whether nobody else can have got the port before the task that starts now. */
   private wasHeld(port: number): boolean {
-    const held = this.ports.get(port);
-    return held !== undefined && held.agent.alive && held.released;
+    return this.ports.get(port)?.released === true;
   }
 
   start(launch: TaskLaunch, driver: Driver['name']): void {

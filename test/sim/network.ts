@@ -165,6 +165,7 @@ export class Connection {
 
   private forget(): void {
     this.agentEnd.closed = true;
+    this.held.up.length = 0;
     this.network.connections.delete(this);
   }
 

@@ -11,8 +11,7 @@
 export class Life {
   readonly name: string;
   private living = true;
-  /** Stopped by SIGSTOP or by its hypervisor: what is due comes late. */
-  pausedUntilMs = 0;
+  private resumesAtMs = 0;
   private readonly atEnd: (() => void)[] = [];
 
   constructor(name: string) {
@@ -21,6 +20,15 @@ export class Life {
 
   get alive(): boolean {
     return this.living;
+  }
+
+  get pausedUntilMs(): number {
+    return this.resumesAtMs;
+  }
+
+  /** Stopped by SIGSTOP or by its hypervisor: what is due until then comes late. */
+  pauseUntil(atMs: number): void {
+    this.resumesAtMs = Math.max(this.resumesAtMs, atMs);
   }
 
   onEnd(action: () => void): void {

@@ -28,6 +28,8 @@ export class Workload {
   readonly acknowledged = new Set<JobId>();
   readonly stopSent = new Set<JobId>();
   readonly requeueSent = new Set<JobId>();
+  /** Calls that somebody still waits for, or will repeat. */
+  callsUnderway = 0;
   private readonly client: Client;
   private readonly random: Random;
   private readonly cluster: ClusterSize;
@@ -89,15 +91,18 @@ export class Workload {
 
   /** Repeats what was not answered; some users give up. */
   private async persistently(attempt: () => Promise<void>): Promise<void> {
-    for (;;) {
-      try {
-        await attempt();
-        return;
-      } catch (error) {
-        if (!(error instanceof CallError)) throw error;
-        if (!error.isUnanswered || this.random.chance(0.1)) return;
-      }
-      await this.client.pause(this.random.between(50, 1_500));
+    this.callsUnderway += 1;
+    while (await this.mustRepeat(attempt)) await this.client.pause(this.random.between(50, 1_500));
+    this.callsUnderway -= 1;
+  }
+
+  private async mustRepeat(attempt: () => Promise<void>): Promise<boolean> {
+    try {
+      await attempt();
+      return false;
+    } catch (error) {
+      if (!(error instanceof CallError)) throw error;
+      return error.isUnanswered && !this.random.chance(0.1);
     }
   }
 

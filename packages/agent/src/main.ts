@@ -62,6 +62,9 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     // A connection of its own for each lane: a full log window must not hold back heartbeats.
     return new Hub(options.coordinator, credentials.createInsecure(), {
       'grpc.use_local_subchannel_pool': 1,
+      // Our own backoff decides when to dial; gRPC's, which grows to two minutes, would refuse to for that long.
+      'grpc.initial_reconnect_backoff_ms': 100,
+      'grpc.max_reconnect_backoff_ms': 500,
     });
   };
   const control = newClient();

@@ -16,6 +16,8 @@ export type Desired =
 export type Local =
   /** Intent is on disk; nothing runs. `claimable`: the port is held and the claim may be sent. */
   | { readonly kind: 'prepared'; readonly claimable: boolean }
+  /** Prepared, and a driver that was to start it did not answer: it may be running. */
+  | { readonly kind: 'uncertain' }
   | { readonly kind: 'running' }
   /** Ended; `uploaded`: the coordinator has all of its output. */
   | { readonly kind: 'ended'; readonly exit: TaskEnd; readonly uploaded: boolean };
@@ -31,7 +33,7 @@ export type Action =
   | 'kill'
   /** Nothing was started: say so. */
   | 'discard'
-  /** Should be running and there is no record: find out what is true and report it. */
+  /** There is no record, or no answer of the driver: find out what is true before anything else. */
   | 'examine'
   | 'report'
   /** Delete what is left of it. */
@@ -39,6 +41,7 @@ export type Action =
   | 'nothing';
 
 export function reconcile(desired: Desired | undefined, local: Local | undefined): Action {
+  if (desired !== undefined && local?.kind === 'uncertain') return 'examine';
   switch (desired?.kind) {
     case undefined:
       return 'nothing';

@@ -26,7 +26,8 @@ type Stream = ClientDuplexStream<AgentMessage, CoordinatorMessage__Output>;
 const missedAnswers = 3;
 /** For the coordinator to record a Hello; the same holds for a peer that died before it could answer one. */
 const welcomeTimeoutMs = 15_000;
-const reconnect = { initialMs: 100, maxMs: 5_000 };
+/** Short at most: a coordinator that is back should not be waited for, and a thousand agents dialling a second do no harm. */
+const reconnect = { initialMs: 100, maxMs: 1_000 };
 
 export interface SessionParts {
   readonly openStream: () => Stream;

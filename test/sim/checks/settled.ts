@@ -41,7 +41,7 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
     const endless = jobs.filter((job) => isEndless(parts, job));
     await Promise.all(endless.map((job) => workload.stop(job.id as JobId)));
     const hasSettled = jobs.every((job) => isTerminal(job.state) || waitsTruly(parts, jobs, job));
-    if (hasSettled && endless.length === 0) break;
+    if (hasSettled && endless.length === 0 && workload.callsUnderway === 0) break;
     if (world.timeline.nowMs - startMs > patienceMs) break;
   }
   for (const job of jobs) {
@@ -64,7 +64,7 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
 function isEndless({ workload }: SettledParts, job: JobView): boolean {
   const submission = workload.submissions.get(job.name);
   const runsForEver = submission?.program.runMs === null && submission.file.max_runtime === undefined;
-  return runsForEver && !isTerminal(job.state) && !workload.stopSent.has(job.id as JobId);
+  return runsForEver && !isTerminal(job.state);
 }
 
 /** What nothing but a user can change. */

@@ -112,7 +112,7 @@ export class LogUploader {
 
   private retryDelayMs(): number {
     if (this.failures === 0) return lookIntervalMs;
-    return withJitter(backoffMs({ initialMs: 200, maxMs: 5_000 }, this.failures), this.parts.chance());
+    return withJitter(backoffMs({ initialMs: 200, maxMs: 1_000 }, this.failures), this.parts.chance());
   }
 
   private async pump(): Promise<void> {

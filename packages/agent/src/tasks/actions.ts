@@ -76,12 +76,14 @@ export class TaskActions {
     const checkpointDir = this.parts.checkpoints.pathFor(jobId, spec);
     // Held until now; the task's own listener takes the port over.
     await this.freePort(entry);
+    const launch = buildLaunch(this.parts.node, this.location(entry), assignment, checkpointDir, order);
+    entry.uncertain = true;
     try {
-      await this.driverOf(entry).start(
-        buildLaunch(this.parts.node, this.location(entry), assignment, checkpointDir, order),
-      );
+      await this.driverOf(entry).start(launch);
+      entry.uncertain = false;
     } catch (error) {
       if (!(error instanceof DriverError)) throw error;
+      entry.uncertain = false;
       const cause = {
         kind: error.causeKind as Cause['kind'],
         message: error.message,
@@ -112,8 +114,12 @@ export class TaskActions {
     this.setEnded(entry, nothingRan);
   }
 
-  /** The coordinator released this task and there is no record of it here: the drivers say what is true. */
+  /** There is no record of a task that was released, or no answer to its start: the drivers say what is true. */
   async examine(entry: TaskEntry): Promise<void> {
+    if (entry.phase !== null) {
+      await this.recover(entry, this.parts.bootId);
+      return;
+    }
     if (entry.assignment === null) {
       this.setEnded(entry, nothingRan);
       return;
@@ -132,12 +138,14 @@ export class TaskActions {
   /** The drivers know: running, ended while we were away, or never started. */
   async recover(entry: TaskEntry, recordedBootId: string): Promise<void> {
     const observed = await this.driverOf(entry).recover(this.location(entry));
+    entry.uncertain = false;
     if (observed.kind === 'running') {
       const sameBoot = recordedBootId === this.parts.bootId;
       if (entry.phase?.kind !== 'started' || !sameBoot) {
         const startedAtMs = observed.startedAtMs ?? this.parts.wallMs();
         this.setPhase(entry, { kind: 'started', startedAtMs, startedBoottimeMs: this.parts.boottimeMs() });
       }
+      this.parts.onOutput(entry.task, this.output(entry).path, null);
       this.watch(entry);
     } else if (observed.kind === 'exited') {
       this.setEnded(entry, this.endOf(entry, observed.exit));

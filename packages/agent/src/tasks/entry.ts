@@ -30,6 +30,8 @@ export interface TaskEntry {
   order: Order | null;
   phase: Phase | null;
   port: HeldPort | null;
+  /** A driver was asked to start it, or to tell what became of it, and has not answered. */
+  uncertain: boolean;
   /** The claim of this preparation has been sent on the present connection. */
   claimed: boolean;
   uploaded: boolean;
@@ -49,6 +51,7 @@ export function newEntry(task: TaskRef): TaskEntry {
     order: null,
     phase: null,
     port: null,
+    uncertain: false,
     claimed: false,
     uploaded: false,
     busy: false,
@@ -79,6 +82,7 @@ export function localOf(entry: TaskEntry): Local | undefined {
     case undefined:
       return undefined;
     case 'prepared':
+      if (entry.uncertain) return { kind: 'uncertain' };
       return { kind: 'prepared', claimable: task.nodeRank !== 0 || entry.port !== null };
     case 'started':
       return { kind: 'running' };

@@ -46,6 +46,7 @@ export class TaskManager {
         { task: taskKey(entry.task), error: messageOf(error) },
         'a task cannot be seen yet',
       );
+      entry.uncertain = true;
       if (entry.phase?.kind === 'started') this.actions.watch(entry);
     }
   }

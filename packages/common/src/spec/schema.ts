@@ -22,8 +22,16 @@ const memoryMbMax = 64 * 1024 * 1024;
 
 const labelPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const absolutePathPattern = /^\/\P{Cc}{0,4095}$/u;
-const imagePattern =
-  /^(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\d{1,5})?\/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@sha256:[a-f0-9]{64})?$/;
+/** `[registry[:port]/]path[:tag][@digest]`, as Docker reads it (distribution/reference grammar). */
+const imageParts = {
+  registry: '(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\\d{1,5})?/)?',
+  component: '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*',
+  tag: '(?::\\w[\\w.-]{0,127})?',
+  digest: '(?:@sha256:[a-f0-9]{64})?',
+};
+const imagePattern = new RegExp(
+  `^${imageParts.registry}${imageParts.component}(?:/${imageParts.component})*${imageParts.tag}${imageParts.digest}$`,
+);
 
 function wholeNumber(min: number, max: number) {
   const error = `a whole number from ${min} to ${max}`;

@@ -2,10 +2,6 @@ import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@muster/common/log';
 import { afterEach, describe, expect, it } from 'vitest';
-import { freePort, startNats, tempDir, waitFor } from '../../../../test/support/services.ts';
-import { openSqliteStore } from '../store/sqlite/sqliteStore.ts';
-import { cloudEventOf } from './cloudEvents.ts';
-import { type NatsRelay, startNatsRelay } from './natsRelay.ts';
 import {
   clusterId,
   EventLog,
@@ -14,7 +10,11 @@ import {
   readStream,
   streamName,
   withStreams,
-} from './natsRelayFixture.ts';
+} from '../../../../test/support/natsRelay.ts';
+import { freePort, startNats, tempDir, waitFor } from '../../../../test/support/services.ts';
+import { openSqliteStore } from '../store/sqlite/sqliteStore.ts';
+import { cloudEventOf } from './cloudEvents.ts';
+import { type NatsRelay, startNatsRelay } from './natsRelay.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {

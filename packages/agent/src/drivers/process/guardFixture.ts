@@ -155,7 +155,7 @@ export function useGuards(): (options?: GuardFixtureOptions) => GuardFixture {
   const fixtures: GuardFixture[] = [];
   afterEach(async () => {
     for (const fixture of fixtures.splice(0)) await fixture.cleanup();
-    for (const pid of strangers.splice(0)) process.kill(-pid, 'SIGKILL');
+    for (const pid of strangers.splice(0)) killGroup(pid);
   });
   return (options) => {
     const fixture = new GuardFixture(options);
@@ -166,9 +166,9 @@ export function useGuards(): (options?: GuardFixtureOptions) => GuardFixture {
 
 const strangers: number[] = [];
 
-/** A process of its own session that no guard started; ended after the test. */
-export function aStranger(env: Record<string, string>): number {
-  const { pid } = spawn('/bin/sh', ['-c', IDLE], {
+/** A process in a session of its own that no guard started; its group is ended after the test. */
+export function aStranger(env: Record<string, string>, script = IDLE): number {
+  const { pid } = spawn('/bin/sh', ['-c', script], {
     env: { PATH: '/usr/bin:/bin', ...env },
     stdio: 'ignore',
     detached: true,
@@ -176,6 +176,14 @@ export function aStranger(env: Record<string, string>): number {
   if (pid === undefined) throw new Error('no shell');
   strangers.push(pid);
   return pid;
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** Puts a record where an earlier guard would have left one. */

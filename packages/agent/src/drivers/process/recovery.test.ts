@@ -5,7 +5,13 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { isRunning, readStat, taskMarker } from '../../guard/processes.ts';
+import {
+  allProcesses,
+  isRunning,
+  type ProcessIdentity,
+  readStat,
+  taskMarker,
+} from '../../guard/processes.ts';
 import { guardSocketPath } from '../../guard/protocol.ts';
 import type { TaskExit, TaskLocation } from '../driver.ts';
 import {
@@ -114,6 +120,15 @@ describe('records of an earlier guard', () => {
     },
   );
 
+  it('do not make it kill a stranger in a session whose number was the pid of a task', async () => {
+    const guard = aGuard({ containment: 'session' });
+    const task = await guard.task(['true']);
+    const { leader, member } = await anOrphanedSession();
+    await writeRecord(task, { pid: leader, startTicks: 1 });
+    expect(await guard.driver().wait(task, never())).toMatchObject(LOST);
+    expect(isRunning(member)).toBe(true);
+  });
+
   it('of another boot mean the task is dead, whoever has its pid and start time now', async () => {
     const guard = aGuard();
     const task = await guard.task(['true']);
@@ -171,4 +186,13 @@ describe('an agent that is killed', () => {
 async function announce(guard: GuardFixture, task: TaskLocation): Promise<void> {
   await mkdir(join(guard.runtimeDir, 'tasks'), { recursive: true });
   await symlink(task.directory, join(guard.runtimeDir, 'tasks', task.key));
+}
+
+/** A session whose leader has ended; its number stays taken for as long as a member lives. */
+async function anOrphanedSession(): Promise<{ leader: number; member: ProcessIdentity }> {
+  const leader = aStranger({}, `sleep 1000 & exit`);
+  await processGone(leader);
+  const member = [...allProcesses()].find((process) => process.session === leader && process.pid !== leader);
+  if (member === undefined) throw new Error(`session ${leader} has no member`);
+  return { leader, member };
 }

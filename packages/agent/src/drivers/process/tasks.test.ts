@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readStat } from '../../guard/processes.ts';
+import { isRunning, readStat } from '../../guard/processes.ts';
 import type { TaskLaunch } from '../driver.ts';
 import {
   canContain,
@@ -42,6 +42,23 @@ describe('a task', () => {
     expect(outputOf(task)).toContain('saved\n');
   });
 
+  it('without a control group does not leave a child behind that cleared its environment', async () => {
+    const guard = aGuard({ containment: 'session' });
+    const driver = guard.driver();
+    const task = await guard.script(
+      `trap 'exit 0' USR1; (trap '' USR1; exec env -i /bin/sleep 1000) & echo $!; ${IDLE}`,
+    );
+    await driver.start(task);
+    await outputContains(task, '\n');
+    const child = Number(outputOf(task));
+    await eventually('the child to have cleared its environment', () => !processesOf(task).includes(child));
+    const stat = readStat(child);
+    await driver.signal(task, 'SIGUSR1');
+    expect(await driver.wait(task, never())).toMatchObject({ exitCode: 0 });
+    expect(stat).not.toBeNull();
+    expect(stat !== null && isRunning(stat)).toBe(false);
+  });
+
   it('that is being stopped is not given more time by a second, more patient stop', async () => {
     const guard = aGuard();
     const driver = guard.driver();
@@ -55,6 +72,7 @@ describe('a task', () => {
     stops.push(driver.stop(task, { signal: 'SIGINT', graceMs: 3_600_000 }));
     await outputContains(task, 'hurry\n');
     stops.push(driver.stop(task, { signal: 'SIGINT', graceMs: 500 }));
+    stops.push(driver.stop(task, { signal: 'SIGINT', graceMs: 3_600_000 }));
     for (const exit of await Promise.all(stops)) expect(exit).toMatchObject({ signal: 'SIGKILL' });
     expect(outputOf(task).match(/told/g)).toHaveLength(1);
   });

@@ -1,11 +1,11 @@
 /** Both ends of the NATS relay: a log to append to, and what has arrived in the stream. */
 import type { Logger } from '@muster/common/log';
+import { Bell } from '@muster/coordinator/events/bell';
+import type { StoredEvent } from '@muster/coordinator/model';
+import { emptyBatch, type Store } from '@muster/coordinator/store/store';
 import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { type NatsServer, waitFor } from '../../../../test/support/services.ts';
-import type { StoredEvent } from '../model.ts';
-import { emptyBatch, type Store } from '../store/store.ts';
-import { Bell } from './bell.ts';
+import { type NatsServer, waitFor } from './services.ts';
 
 export const clusterId = 'c0ffee';
 export const streamName = `MUSTER_${clusterId}`;
