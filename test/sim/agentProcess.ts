@@ -43,7 +43,7 @@ export function startAgent(parts: AgentParts): void {
     address,
     wallMs: clock.wallMs,
     boottimeMs: clock.monotonicMs,
-    holdPort: async () => machine.holdPort(),
+    holdPort: async () => machine.holdPort(life),
     log,
     send: (message) => {
       if (message.kind === 'report') session.send({ report: taskReportToWire(message.report) });

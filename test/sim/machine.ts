@@ -54,7 +54,7 @@ export class Machine {
   readonly disk: Disk;
   /** What the guards of both drivers know, by task key. */
   readonly processes = new Map<string, SimulatedProcess>();
-  private readonly ports = new Map<number, { released: boolean }>();
+  private readonly ports = new Map<number, { readonly agent: Life; released: boolean }>();
   /** From boot to power-off. */
   power: Life;
   boots = 0;
@@ -104,10 +104,11 @@ export class Machine {
     this.history.add({ kind: 'process', name: this.name, what: 'power off' });
   }
 
-  holdPort(): HeldPort {
+  /** Held until it is released or its agent dies. */
+  holdPort(agent: Life): HeldPort {
     this.nextPort += 1;
     const port = this.nextPort;
-    const held = { released: false };
+    const held = { agent, released: false };
     this.ports.set(port, held);
     return {
       port,
@@ -117,9 +118,10 @@ export class Machine {
     };
   }
 
-  /** Whether nobody else can have got the port before the task that starts now. */
+  /** Whether the port was held here for a task, and is free for it to listen on. */
   private wasHeld(port: number): boolean {
-    return this.ports.get(port)?.released === true;
+    const held = this.ports.get(port);
+    return held !== undefined && (held.released || !held.agent.alive);
   }
 
   start(launch: TaskLaunch, driver: Driver['name']): void {

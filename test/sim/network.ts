@@ -196,7 +196,7 @@ export class Connection {
 
   private send(direction: Direction, parcel: Parcel, inOrder: boolean): void {
     const { timeline } = this.network;
-    let atMs = timeline.nowMs + this.network.latencyMs() + (inOrder ? 0 : this.network.random.between(0, 1_000));
+    let atMs = timeline.nowMs + this.network.latencyMs() + (inOrder ? 0 : this.network.random.between(0, 3_000));
     if (inOrder) {
       atMs = Math.max(atMs, this.lastArrivalMs[direction]);
       this.lastArrivalMs[direction] = atMs;

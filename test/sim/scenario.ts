@@ -72,7 +72,7 @@ export async function simulate(seed: number, print: ((line: string) => void) | n
   const log = new LogCheck(verdict);
   const clients = new ClientCheck(verdict, log);
   world.history.listen((fact, nowMs) => {
-    executions.see(fact, nowMs);
+    executions.see(fact);
     gangs.see(fact, nowMs);
     log.see(fact);
     clients.see(fact);

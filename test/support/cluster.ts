@@ -16,7 +16,7 @@ import type { EventView, JobView } from '@muster/common/views';
 import { connectMuster, type MusterApi } from '@muster/common/wire/client';
 import { afterAll, afterEach, beforeEach } from 'vitest';
 import { commandOf, processesNaming } from '../../scripts/processes.mjs';
-import { type CommandResult, Daemon, runMuster } from './daemon.ts';
+import { type CommandResult, Daemon, type DaemonOptions, runMuster } from './daemon.ts';
 import { dockerAnswers, dockerSocketPath, tempDir, waitFor } from './services.ts';
 
 export interface ClusterOptions {
@@ -26,8 +26,8 @@ export interface ClusterOptions {
   readonly gpus?: number;
   /** Offered per node, whatever the machine has. Default 8. */
   readonly cpus?: number;
-  /** Default: a temporary folder. */
-  readonly dataDir?: string;
+  /** Gives the coordinator's data directory a disk of its own, of this size; it is gone when the coordinator ends. */
+  readonly coordinatorDiskMb?: number;
   /** More flags of `muster coordinator`. */
   readonly coordinatorFlags?: readonly string[];
   /** Lines of daemon logs that this file provokes; every other complaint about an own mistake fails it. */
@@ -64,34 +64,33 @@ afterAll(async () => {
 });
 
 export class Cluster {
-  readonly dataDir: string;
   /** Agents keep theirs here, one folder each. */
   readonly agentsDir: string;
   readonly coordinator: Daemon;
   readonly agents: Daemon[] = [];
+  /** A folder for what belongs to this cluster; gone at the end. */
+  readonly workDir: string;
   private readonly options: ClusterOptions;
-  private readonly workDir: string;
+  /** As the coordinator sees it. */
+  private readonly ownDataDir: string;
   private readonly environment: NodeJS.ProcessEnv;
   private readonly logMarks = new Map<Daemon, number>();
-  private client: { readonly api: MusterApi; readonly pid: number } | null = null;
+  private client: { readonly api: MusterApi; readonly timesServed: number } | null = null;
 
   constructor(options: ClusterOptions, port: number) {
     this.options = options;
     this.workDir = tempDir('cluster').path;
-    this.dataDir = options.dataDir ?? join(this.workDir, 'data');
+    this.ownDataDir = join(this.workDir, 'data');
     this.agentsDir = join(this.workDir, 'agents');
     mkdirSync(this.agentsDir);
+    if (options.coordinatorDiskMb !== undefined) mkdirSync(this.ownDataDir);
     // Nothing of whoever runs the tests: neither another Muster of theirs nor their settings may decide a test.
     this.environment = { PATH: process.env.PATH, HOME: this.workDir, TMPDIR: process.env.TMPDIR };
     const flags = ['--listen', `127.0.0.1:${port}`, '--heartbeat', heartbeat, '--lease', lease];
-    this.coordinator = this.daemon('coordinator', () => [
-      'coordinator',
-      '--data',
-      this.dataDir,
-      ...flags,
-      ...(options.coordinatorFlags ?? []),
-    ]);
-    for (let index = 0; index < (options.nodes ?? 1); index += 1) this.agents.push(this.newAgent(`node-${index + 1}`));
+    const args = ['coordinator', '--data', this.ownDataDir, ...flags, ...(options.coordinatorFlags ?? [])];
+    const wrapper = options.coordinatorDiskMb === undefined ? [] : withOwnDisk(this.ownDataDir, options.coordinatorDiskMb);
+    this.coordinator = this.daemon('coordinator', { args: () => args, wrapper });
+    for (let index = 0; index < (options.nodes ?? 1); index += 1) this.addAgent(`node-${index + 1}`);
   }
 
   async start(): Promise<void> {
@@ -100,27 +99,27 @@ export class Cluster {
     await this.untilOnline();
   }
 
-  private daemon(title: string, args: () => readonly string[], env: () => Promise<NodeJS.ProcessEnv> = async () => ({})) {
-    const logPath = join(this.workDir, `${title}.log`);
-    return new Daemon({ title, args, env: async () => ({ ...this.environment, ...(await env()) }), logPath });
+  private daemon(title: string, options: Partial<DaemonOptions> & Pick<DaemonOptions, 'args'>): Daemon {
+    const env = async () => ({ ...this.environment, ...(await options.env?.()) });
+    return new Daemon({ title, ...options, env, logPath: join(this.workDir, `${title}.log`) });
   }
 
-  /** An agent of this cluster that has not been started. */
-  newAgent(name: string, { folder = name, joinToken }: { folder?: string; joinToken?: string } = {}): Daemon {
+  /** One more agent, not started yet. */
+  addAgent(name: string, joinToken: string | null = null): Daemon {
     const { gpus = 2, cpus = 8 } = this.options;
-    const dataDir = join(this.agentsDir, folder);
-    let token = joinToken ?? null;
-    return this.daemon(
-      folder,
-      () => {
-        const place = ['--data', dataDir, '--name', name, '--coordinator', this.address];
+    let token = joinToken;
+    const agent = this.daemon(name, {
+      args: () => {
+        const place = ['--data', join(this.agentsDir, name), '--name', name, '--coordinator', this.address];
         return ['agent', ...place, '--gpus', String(gpus), '--cpus', String(cpus)];
       },
-      async () => {
+      env: async () => {
         token ??= (await this.api.createJoinToken(name)).token;
         return { MUSTER_JOIN_TOKEN: token };
       },
-    );
+    });
+    this.agents.push(agent);
+    return agent;
   }
 
   agent(index: number): Daemon {
@@ -135,16 +134,23 @@ export class Cluster {
     return this.coordinator.address;
   }
 
+  /** As this test sees it. */
+  get dataDir(): string {
+    return this.options.coordinatorDiskMb === undefined
+      ? this.ownDataDir
+      : join(`/proc/${this.coordinator.pid}/root`, this.ownDataDir);
+  }
+
   get adminToken(): string {
     return readFileSync(join(this.dataDir, 'admin.token'), 'utf8').trim();
   }
 
-  /** A client as admin. After a restart of the coordinator a new one, which does not wait before it dials. */
+  /** A client as admin. Once the coordinator serves again a new one, which does not wait before it dials. */
   get api(): MusterApi {
-    const pid = this.coordinator.isRunning ? this.coordinator.pid : 0;
-    if (this.client?.pid !== pid) {
+    const { timesServed } = this.coordinator;
+    if (this.client?.timesServed !== timesServed) {
       this.client?.api.close();
-      this.client = { api: this.newClient(), pid };
+      this.client = { api: this.newClient(), timesServed };
     }
     return this.client.api;
   }
@@ -153,9 +159,12 @@ export class Cluster {
     return connectMuster({ address: this.address, token });
   }
 
-  /** Runs a `muster` command against this cluster. */
-  muster(args: readonly string[], options: { stdin?: string; env?: NodeJS.ProcessEnv; cwd?: string } = {}): Promise<CommandResult> {
-    const env = { ...this.environment, MUSTER_DATA: this.dataDir, ...options.env };
+  /** Runs a `muster` command, which finds this cluster unless it is told otherwise. */
+  muster(
+    args: readonly string[],
+    options: { stdin?: string; env?: NodeJS.ProcessEnv; cwd?: string; uid?: number } = {},
+  ): Promise<CommandResult> {
+    const env = { ...this.environment, MUSTER_DATA: this.ownDataDir, ...options.env };
     return runMuster(args, { cwd: this.workDir, ...options, env });
   }
 
@@ -255,7 +264,7 @@ export class Cluster {
 
   /** Live processes of a job's tasks, by their marker. */
   processesOf(jobId: string): readonly number[] {
-    return processesNaming(join(this.agentsDir)).filter((pid) => taskOf(pid)?.startsWith(`${jobId}.`) === true);
+    return processesNaming(this.agentsDir).filter((pid) => taskOf(pid)?.startsWith(`${jobId}.`) === true);
   }
 
   // ---- Nodes
@@ -360,6 +369,13 @@ export class Cluster {
       .filter((line) => expectedComplaints?.test(line) !== true)
       .map((line) => `${daemon.options.title} said: ${line}`);
   }
+}
+
+/** A file system in memory, in a mount namespace of the process: nobody else sees it, nobody has to take it away. */
+function withOwnDisk(path: string, sizeMb: number): readonly string[] {
+  const script = `mount -t tmpfs -o size=${sizeMb}m,mode=700 tmpfs ${path} && exec "$@"`;
+  const asRoot = process.getuid?.() === 0 ? [] : ['--map-root-user'];
+  return ['unshare', '--mount', ...asRoot, 'sh', '-c', script, 'sh'];
 }
 
 async function stopCleanly(daemon: Daemon): Promise<void> {

@@ -22,7 +22,9 @@ export interface DaemonOptions {
   readonly title: string;
   /** Asked before every start. */
   readonly args: () => readonly string[];
-  readonly env: () => Promise<NodeJS.ProcessEnv> | NodeJS.ProcessEnv;
+  readonly env: () => Promise<NodeJS.ProcessEnv>;
+  /** argv in front of the command's own, of a program that becomes what follows it. */
+  readonly wrapper?: readonly string[];
   /** Everything it says goes here, appended. */
   readonly logPath: string;
 }
@@ -35,6 +37,8 @@ export interface DaemonEnd {
 export class Daemon {
   /** What it serves on, as it said at its last start; null: nothing. */
   address: string | null = null;
+  /** How often it has begun to serve. */
+  timesServed = 0;
   /** Ends that no test asked for. */
   readonly unexpectedEnds: string[] = [];
   readonly options: DaemonOptions;
@@ -59,9 +63,10 @@ export class Daemon {
   /** Resolves when it serves. @throws {Error} with what it said, when it ends before that */
   async start(): Promise<void> {
     if (this.#child !== null) throw new Error(`${this.options.title} runs already`);
-    const { title, args, env, logPath } = this.options;
+    const { title, args, env, wrapper = [], logPath } = this.options;
+    const [program = musterProgram, ...rest] = [...wrapper, musterProgram, ...args()];
     const log = openSync(logPath, 'a');
-    const child = spawn(musterProgram, [...args()], {
+    const child = spawn(program, rest, {
       cwd: repositoryDir,
       env: await env(),
       // The channel tells when it serves, as it tells `muster up`; it also ends the daemon should the tests be killed.
@@ -90,6 +95,7 @@ export class Daemon {
       throw new Error(`${title} did not start: ${JSON.stringify(first)}\n${this.log.slice(-4_000)}`);
     }
     this.address = first.address;
+    this.timesServed += 1;
   }
 
   /** Ends it the hard way and waits until it is gone. */
@@ -156,15 +162,23 @@ export interface CommandResult {
 /** Runs one `muster` command to its end. */
 export function runMuster(
   args: readonly string[],
-  options: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string; readonly stdin?: string; readonly timeoutMs?: number },
+  options: {
+    readonly env: NodeJS.ProcessEnv;
+    readonly cwd: string;
+    readonly stdin?: string;
+    /** Run as another user, which only root may ask for. */
+    readonly uid?: number;
+  },
 ): Promise<CommandResult> {
+  const { env, cwd, uid } = options;
   return new Promise((resolve, reject) => {
     const child = spawn(musterProgram, [...args], {
-      cwd: options.cwd ?? repositoryDir,
-      env: options.env ?? {},
+      cwd,
+      env,
       stdio: ['pipe', 'pipe', 'pipe'],
-      timeout: options.timeoutMs ?? 60_000,
+      timeout: endTimeoutMs,
       killSignal: 'SIGKILL',
+      ...(uid === undefined ? {} : { uid }),
     });
     let stdout = '';
     let stderr = '';

@@ -21,9 +21,24 @@ export interface CredentialFile {
 export function credentialFile(dataDir: string): CredentialFile {
   const path = join(dataDir, 'credential');
   return {
-    read: () => (existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as StoredCredential) : null),
+    read: () => (existsSync(path) ? parseCredential(path, readFileSync(path, 'utf8')) : null),
     write: (stored) => writeFileDurably(path, `${JSON.stringify(stored)}\n`, 0o600),
   };
+}
+
+function parseCredential(path: string, text: string): StoredCredential {
+  try {
+    const { nodeName, credential, joined } = JSON.parse(text) as Partial<StoredCredential>;
+    if (typeof nodeName === 'string' && typeof credential === 'string') {
+      return { nodeName, credential, joined: joined === true };
+    }
+  } catch {
+    // Said below: the reason of a parser helps nobody.
+  }
+  throw new MusterError(
+    'failed_precondition',
+    `${path} does not hold a credential: restore it from a backup, or delete it and join again under another node name`,
+  );
 }
 
 /**
@@ -60,10 +75,13 @@ export async function obtainCredential(
   try {
     await requestJoin(joinToken, credential);
   } catch (error) {
-    const mayHaveJoined = stored !== null && error instanceof MusterError && error.code === 'already_exists';
+    const mayHaveJoined = stored !== null && error instanceof MusterError && spent.has(error.code);
     if (!mayHaveJoined) throw error;
     return credential;
   }
   file.write({ nodeName, credential, joined: true });
   return credential;
 }
+
+/** The token was used, perhaps by us; or it has expired since. */
+const spent: ReadonlySet<string> = new Set(['already_exists', 'unauthenticated']);

@@ -1,6 +1,6 @@
 /** Wiring of the agent, and nothing else: opens the parts in order, closes them in reverse. */
-import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { createHash, randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { Client, credentials, makeClientConstructor } from '@grpc/grpc-js';
@@ -30,6 +30,8 @@ import { TaskManager } from './tasks/manager.ts';
 import { TaskRecords } from './tasks/records.ts';
 
 const joinTimeoutMs = 10_000;
+/** A node with many tasks is welcomed with all of their specs in one message. */
+const messageBytesMax = 64 * 1024 * 1024;
 
 export interface RunningAgent {
   /** Rejects when the coordinator refuses this agent for good; resolves after `close`. */
@@ -43,6 +45,31 @@ export interface RunningAgent {
  * @throws {MusterError} with one sentence for the user: name, data directory, credential
  */
 export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
+  const opened: Close[] = [];
+  const closeAll = async () => {
+    for (const close of opened.splice(0).reverse()) await close();
+  };
+  try {
+    const closed = Promise.withResolvers<void>();
+    // Whoever runs the agent may look at it a moment after the coordinator's refusal.
+    closed.promise.catch(() => {});
+    await openAgent(options, opened, closed.reject);
+    const close = () => closeAll().then(closed.resolve);
+    return { closed: closed.promise, close };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+type Close = () => void | Promise<void>;
+
+/** @param opened takes what is to be closed again, in the order of opening */
+async function openAgent(
+  options: AgentOptions,
+  opened: Close[],
+  onRefused: (error: MusterError) => void,
+): Promise<void> {
   const log = createLogger(`agent ${options.name}`, options.logLevel);
   const { wallMs, monotonicMs } = systemClock;
   if (!isNodeName(options.name)) {
@@ -53,6 +80,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   }
   prepareDataDir(options.dataDir);
   const lock = await lockDataDir(options.dataDir);
+  opened.push(() => void lock.close());
   const instanceId = readInstanceId(options.dataDir);
 
   const newClient = () => {
@@ -60,12 +88,18 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       ...args: ConstructorParameters<typeof Client>
     ) => AgentHubClient;
     // A connection of its own for each lane: a full log window must not hold back heartbeats.
-    return new Hub(options.coordinator, credentials.createInsecure(), {
+    const client = new Hub(options.coordinator, credentials.createInsecure(), {
       'grpc.use_local_subchannel_pool': 1,
       // Our own backoff decides when to dial; gRPC's, which grows to two minutes, would refuse to for that long.
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 500,
+      'grpc.max_receive_message_length': messageBytesMax,
+      // A coordinator whose machine lost its power says nothing: without this an upload would wait for it for ever.
+      'grpc.keepalive_time_ms': 20_000,
+      'grpc.keepalive_timeout_ms': 10_000,
     });
+    opened.push(() => client.close());
+    return client;
   };
   const control = newClient();
   const bulk = newClient();
@@ -74,16 +108,14 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     options.name,
     options.joinToken,
     (joinToken, fresh) => requestJoin(control, options.name, joinToken, fresh),
-  ).catch((error: unknown) => {
-    lock.close();
-    throw error;
-  });
+  );
   const metadata = bearer(credential);
 
   const gpus = await probeGpus(options.gpus, options.name, options.nvidiaSmiPath).catch((error: unknown) => {
     log.error({ error: messageOf(error) }, 'the GPUs cannot be listed; this node offers none');
     return [];
   });
+  const bootId = readBootId();
   const drivers = {
     process: createProcessDriver({
       guardCommand: options.guardCommand,
@@ -93,12 +125,11 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     docker: createDockerDriver({
       socketPath: options.dockerSocket,
       agentId: instanceId,
-      bootId: readBootId(),
+      bootId,
       log,
     }),
   };
   const records = new TaskRecords(join(options.dataDir, 'tasks'));
-  const bootId = readBootId();
   const inventory = async () =>
     buildInventory(
       options,
@@ -107,13 +138,6 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     );
   const { addresses } = buildInventory(options, gpus, []);
   const address = addresses[0] ?? '127.0.0.1';
-
-  let refuse: (error: MusterError) => void = () => {};
-  let finish: () => void = () => {};
-  const closed = new Promise<void>((resolve, reject) => {
-    finish = resolve;
-    refuse = reject;
-  });
 
   const uploader = new LogUploader({
     openStream: () => bulk.UploadLogs(metadata),
@@ -158,25 +182,17 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     monotonicMs,
     chance: Math.random,
     log,
-    onRefused: (error) => refuse(error),
+    onRefused,
   });
 
+  opened.push(
+    () => uploader.close(),
+    () => manager.close(),
+    () => session.close(),
+  );
   await manager.recover();
   session.start();
   log.info({ node: options.name, gpus: gpus.length, coordinator: options.coordinator }, 'agent started');
-
-  return {
-    closed,
-    async close() {
-      session.close();
-      uploader.close();
-      await manager.close();
-      control.close();
-      bulk.close();
-      lock.close();
-      finish();
-    },
-  };
 }
 
 function requestJoin(
@@ -208,16 +224,23 @@ function prepareDataDir(dataDir: string): void {
   }
 }
 
-/** One agent per data directory: an abstract socket is freed by the kernel whenever and however its holder ends. */
+/**
+ * One agent per data directory: an abstract socket is freed by the kernel whenever and however its holder ends. Its name
+ * is a digest, because names of sockets are short and paths are not.
+ */
 function lockDataDir(dataDir: string): Promise<Server> {
+  const digest = createHash('sha256').update(realpathSync(dataDir)).digest('hex');
   return new Promise((resolve, reject) => {
-    const server = createServer();
+    const server = createServer((socket) => socket.destroy());
     server.unref();
-    server.once('error', (error) => {
-      const message = `another agent is using ${dataDir}; stop it, or use another --data`;
+    server.on('error', (error) => {
+      const isTaken = 'code' in error && error.code === 'EADDRINUSE';
+      const message = isTaken
+        ? `another agent is using ${dataDir}; stop it, or use another --data`
+        : `the data directory ${dataDir} cannot be locked: ${error.message}`;
       reject(new MusterError('failed_precondition', message, { cause: error }));
     });
-    server.listen(`\0muster-agent:${dataDir}`, () => resolve(server));
+    server.listen(`\0muster-agent:${digest}`, () => resolve(server));
   });
 }
 

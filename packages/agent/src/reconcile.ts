@@ -57,9 +57,8 @@ export function reconcile(desired: Desired | undefined, local: Local | undefined
       if (local.kind === 'prepared') return 'discard';
       return local.kind === 'running' ? 'stop' : 'report';
     case 'forget':
-      if (local === undefined) return 'nothing';
-      if (local.kind === 'running') return 'kill';
-      return local.kind === 'ended' && !local.uploaded ? 'nothing' : 'remove';
+      if (local?.kind === 'running') return 'kill';
+      return local?.kind === 'ended' && !local.uploaded ? 'nothing' : 'remove';
     default: {
       const never: never = desired;
       return never;

@@ -3,7 +3,7 @@
  * breaks. Messages become orders for the task manager; nothing is decided here.
  */
 import type { ClientDuplexStream } from '@grpc/grpc-js';
-import { MusterError, messageOf } from '@muster/common/errors';
+import { type MusterError, messageOf } from '@muster/common/errors';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Assign__Output } from '@muster/common/gen/muster/v1/Assign';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
@@ -130,7 +130,7 @@ export class AgentSession {
   private onMessage(message: CoordinatorMessage__Output): void {
     const { manager } = this.parts;
     if (message.welcome != null) this.onWelcome(message.welcome);
-    if (message.assign != null) this.order(message.assign.task, orderOf(message.assign));
+    if (message.assign != null) this.assign(message.assign);
     if (message.release != null) {
       const { task, masterAddr, masterPort } = message.release;
       this.order(task, { kind: 'run', assignment: null, addr: masterAddr, port: masterPort });
@@ -141,6 +141,11 @@ export class AgentSession {
     }
     if (message.forget != null) this.order(message.forget.task, { kind: 'forget' });
     if (message.heartbeatAck != null) this.onHeartbeatAck(message.heartbeatAck, manager);
+  }
+
+  private assign(assign: Assign__Output): void {
+    const task = taskRefFromWire(assign.task);
+    if (task !== null) this.parts.manager.setOrder(task, orderOf(assign, task));
   }
 
   private order(wire: Parameters<typeof taskRefFromWire>[0], order: Order): void {
@@ -155,7 +160,7 @@ export class AgentSession {
     const orders = new Map<TaskKey, { task: TaskRef; order: Order }>();
     for (const assign of welcome.desired) {
       const task = taskRefFromWire(assign.task);
-      if (task !== null) orders.set(taskKey(task), { task, order: orderOf(assign) });
+      if (task !== null) orders.set(taskKey(task), { task, order: orderOf(assign, task) });
     }
     this.parts.manager.setDesired(orders);
     this.startHeartbeat(welcome.heartbeatIntervalMs);
@@ -166,7 +171,7 @@ export class AgentSession {
     for (const { task: wire, verdict } of ack.verdicts) {
       const task = taskRefFromWire(wire);
       if (task === null) continue;
-      // Orders carry what is needed to follow them; these two need nothing but their name.
+      // What is to be started or stopped comes as an order of its own, with what is needed to do it.
       if (verdict === 'VERDICT_FORGET') manager.setOrder(task, { kind: 'forget' });
     }
   }
@@ -218,9 +223,7 @@ function assignmentOf(assign: Assign__Output, task: TaskRef): Assignment {
   };
 }
 
-function orderOf(assign: Assign__Output): Order {
-  const task = taskRefFromWire(assign.task);
-  if (task === null) throw new MusterError('internal', 'the coordinator assigned a task without a name');
+function orderOf(assign: Assign__Output, task: TaskRef): Order {
   const assignment = assignmentOf(assign, task);
   const { release, stop } = assign;
   if (stop !== null) return { kind: 'stop', assignment, graceMs: stop.graceMs, signal: stop.signal };

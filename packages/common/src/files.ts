@@ -1,5 +1,5 @@
 /** Writing files so that a crash leaves either the old or the new content, never a part. */
-import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Temporary file, fsync, rename, fsync of the directory: there after a power cut, whole or not at all. */
@@ -7,7 +7,8 @@ export function writeFileDurably(path: string, content: string, mode: number): v
   const temporary = `${path}.tmp`;
   const file = openSync(temporary, 'w', mode);
   try {
-    writeSync(file, content);
+    // Not writeSync: that may write a part, and says so only in its return value.
+    writeFileSync(file, content);
     fsyncSync(file);
   } finally {
     closeSync(file);
@@ -21,7 +22,7 @@ export function writeFileAtomically(path: string, content: string, mode: number)
   const temporary = `${path}.tmp`;
   const file = openSync(temporary, 'w', mode);
   try {
-    writeSync(file, content);
+    writeFileSync(file, content);
   } finally {
     closeSync(file);
   }

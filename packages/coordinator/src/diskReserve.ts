@@ -2,9 +2,9 @@
  * Space kept free on the data directory's disk. Below the reserve new work is refused, while the ends of running jobs
  * are still recorded; when even that space is gone, a ballast file is dropped to make room for them.
  */
-import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MusterError } from '@muster/common/errors';
+import { MusterError, messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 
 const ballastBytes = 16 * 1024 * 1024;
@@ -23,16 +23,22 @@ export class DiskReserve {
     this.log = log;
   }
 
-  /** Makes the ballast, again after it was dropped, once there is room for it and the reserve. */
+  /** Makes the ballast, again after it was dropped, once there is room for it and the reserve. Never throws. */
   restoreBallast(): void {
-    if (existsSync(this.ballastPath()) || this.measure() < this.reserveBytes + ballastBytes) return;
-    // Written, not truncated: a file with a hole would hold no space.
-    writeFileSync(this.ballastPath(), Buffer.alloc(ballastBytes), { mode: 0o600 });
+    try {
+      // Less than all of it is what a crash or a full disk left of an earlier try.
+      if (this.ballastHeld() === ballastBytes || this.measure() < this.reserveBytes + ballastBytes) return;
+      // Written, not truncated: a file with a hole would hold no space.
+      writeFileSync(this.ballastPath(), Buffer.alloc(ballastBytes), { mode: 0o600 });
+    } catch (error) {
+      // Without it there is less to fall back on, and nothing else is wrong.
+      this.log.warn({ error: messageOf(error) }, 'the ballast file could not be written');
+    }
   }
 
   /** @returns false when there was none left to drop */
   dropBallast(): boolean {
-    if (!existsSync(this.ballastPath())) return false;
+    if (this.ballastHeld() === 0) return false;
     rmSync(this.ballastPath());
     this.log.error(
       { freedBytes: ballastBytes },
@@ -54,8 +60,12 @@ export class DiskReserve {
     throw new MusterError(
       'resource_exhausted',
       `the disk of ${this.dataDir} has ${this.freeBytes} bytes free and ${this.reserveBytes} are kept in reserve: ` +
-        `free at least ${this.reserveBytes - this.freeBytes} bytes and submit again; no restart is needed`,
+        `free at least ${this.reserveBytes - this.freeBytes} bytes; no restart is needed`,
     );
+  }
+
+  private ballastHeld(): number {
+    return statSync(this.ballastPath(), { throwIfNoEntry: false })?.size ?? 0;
   }
 
   private measure(): number {

@@ -77,14 +77,14 @@ export class Loop {
     this.scheduled = true;
     const begin = () => {
       this.scheduled = false;
-      this.turning = this.turning.then(() => this.turn()).catch((error: unknown) => void this.fail(error));
+      this.turning = this.turning.then(() => this.turn());
     };
     const waitMs = this.notBeforeMs - this.parts.clock.monotonicMs();
     if (waitMs > 0) setTimeout(begin, waitMs);
     else setImmediate(begin);
   }
 
-  /** Refuses new commands and waits for those under way. */
+  /** Refuses new commands and those that wait, and lets the turn under way finish. */
   async stop(): Promise<void> {
     this.stopped ??= new MusterError('unavailable', 'the coordinator is shutting down; try again');
     if (this.wakeTimer !== null) clearTimeout(this.wakeTimer);
@@ -99,49 +99,62 @@ export class Loop {
     // 1. What has queued since the last turn.
     const commands = this.queue;
     this.queue = [];
+    try {
+      // 2. Commands change the draft; one that is refused changes nothing and hinders no other.
+      const draft = new Draft(state);
+      const nowMs = clock.wallMs();
+      const answers = commands.map((command) => this.attempt(command, draft, nowMs));
 
-    // 2. Commands change the draft; one that is refused changes nothing and hinders no other.
-    const draft = new Draft(state);
-    const nowMs = clock.wallMs();
-    const answers = commands.map((command) => this.attempt(command, draft, nowMs));
+      // 3. Plan on the result, and 4. put the decisions into the same draft.
+      const monotonicMs = clock.monotonicMs();
+      this.schedule(draft, nowMs, monotonicMs);
 
-    // 3. Plan on the result, and 4. put the decisions into the same draft.
-    const monotonicMs = clock.monotonicMs();
-    const decisions = plan(buildView(draft, this.parts.onlineNodes(), waitTimes, monotonicMs), monotonicMs);
-    this.carryOut(decisions, draft, nowMs);
+      // 5. Commit. A failure is final: who waits hears so, and the process ends.
+      if (!draft.isEmpty()) await this.commit(draft);
+      const committed = draft.apply();
+      const doneMs = clock.monotonicMs();
+      this.notBeforeMs = doneMs + Math.min(coalesceMsMax, doneMs - monotonicMs);
 
-    // 5. Commit. A failure is final: who waits hears so, and the process ends.
-    const failure = draft.isEmpty() ? null : await this.commit(draft);
-    if (failure !== null) {
+      // 6. Answer, publish, talk to agents.
+      for (const job of committed.jobs) waitTimes.follow(job, monotonicMs);
+      for (const answer of answers) answer();
+      if (committed.events.length > 0 || committed.jobs.length > 0) this.parts.onCommitted(committed);
+      this.wakeForBackoff(monotonicMs);
+    } catch (error) {
+      const failure = this.fail(error);
       for (const command of commands) command.reject(failure);
-      return;
     }
-    const committed = draft.apply();
-    const doneMs = clock.monotonicMs();
-    this.notBeforeMs = doneMs + Math.min(coalesceMsMax, doneMs - monotonicMs);
-
-    // 6. Answer, publish, talk to agents.
-    for (const job of committed.jobs) waitTimes.follow(job, monotonicMs);
-    for (const answer of answers) answer();
-    if (committed.events.length > 0 || committed.jobs.length > 0) this.parts.onCommitted(committed);
-    this.wakeForBackoff(monotonicMs);
   }
 
   /** Runs one command and returns how to answer it once the commit is done. */
   private attempt(command: Queued, draft: Draft, nowMs: number): () => void {
     try {
-      const value = command.run(draft, nowMs) as never;
+      const value = draft.attempt(() => command.run(draft, nowMs)) as never;
       return () => command.resolve(value);
     } catch (error) {
-      if (error instanceof InvariantViolation) {
-        this.parts.log.error({ guarantee: error.guarantee }, error.message);
-      }
+      if (error instanceof InvariantViolation) this.logViolation(error);
       return () => command.reject(error);
     }
   }
 
-  private carryOut(decisions: readonly Decision[], draft: Draft, nowMs: number): void {
+  /**
+   * A pass that fails starts nothing and hinders nothing: what running jobs report must still be recorded, and after a
+   * restart the same state would only fail again.
+   */
+  private schedule(draft: Draft, nowMs: number, monotonicMs: number): void {
     this.reasons.clear();
+    try {
+      draft.attempt(() => {
+        const view = buildView(draft, this.parts.onlineNodes(), this.parts.waitTimes, monotonicMs);
+        this.carryOut(plan(view, monotonicMs), draft, nowMs);
+      });
+    } catch (error) {
+      if (error instanceof InvariantViolation) this.logViolation(error);
+      else this.parts.log.error({ error: messageOf(error) }, 'a scheduling pass failed: nothing was started');
+    }
+  }
+
+  private carryOut(decisions: readonly Decision[], draft: Draft, nowMs: number): void {
     for (const decision of decisions) {
       switch (decision.kind) {
         case 'start':
@@ -160,35 +173,26 @@ export class Loop {
     }
   }
 
-  /** @returns what to tell callers when nothing may be acknowledged any more */
-  private async commit(draft: Draft): Promise<MusterError | null> {
+  private logViolation(error: InvariantViolation): void {
+    this.parts.log.error({ guarantee: error.guarantee }, error.message);
+  }
+
+  private async commit(draft: Draft): Promise<void> {
     const batch = draft.toBatch();
     try {
       await this.parts.store.commit(batch);
-      return null;
     } catch (error) {
-      if (!(error instanceof StoreError) || error.kind !== 'full' || !this.parts.freeBallast())
-        return this.fail(error);
-    }
-    // A full disk wrote nothing at all, so this is the one failure that may be tried again.
-    try {
+      if (!(error instanceof StoreError) || error.kind !== 'full' || !this.parts.freeBallast()) throw error;
+      // A full disk wrote nothing at all, so this is the one failure that may be tried again.
       await this.parts.store.commit(batch);
-      return null;
-    } catch (error) {
-      return this.fail(error);
     }
   }
 
   private fail(error: unknown): MusterError {
     const fatal =
       error instanceof StoreError ? error : new StoreError('io', messageOf(error), { cause: error });
-    const answer = new MusterError(
-      'unavailable',
-      'the coordinator lost its store and is restarting; try again',
-      {
-        cause: fatal,
-      },
-    );
+    const message = 'the coordinator lost its store and is restarting; try again';
+    const answer = new MusterError('unavailable', message, { cause: fatal });
     this.stopped = answer;
     for (const each of this.queue.splice(0)) each.reject(answer);
     this.parts.onFatal(fatal);
@@ -199,6 +203,7 @@ export class Loop {
   private wakeForBackoff(monotonicMs: number): void {
     if (this.wakeTimer !== null) clearTimeout(this.wakeTimer);
     this.wakeTimer = null;
+    if (this.stopped !== null) return;
     const nextMs = this.parts.waitTimes.nextAfter(monotonicMs);
     if (nextMs !== null) this.wakeTimer = setTimeout(() => this.wake(), Math.max(1, nextMs - monotonicMs));
   }

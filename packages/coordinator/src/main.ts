@@ -73,7 +73,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       onlineNodes: () => agents.online(),
       onCommitted: (change) => {
         agents.sync(change);
-        committed.ring();
+        committed.ring(change.events.map((event) => event.subject));
       },
       freeBallast: () => reserve.dropBallast(),
       onFatal: (error) => {
@@ -151,6 +151,8 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
 }
 
 function prepareDataDir(dataDir: string): void {
+  // Whatever is written here from now on, SQLite's files included, is the owner's alone.
+  process.umask(0o077);
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     accessSync(dataDir, constants.W_OK | constants.X_OK);

@@ -38,6 +38,8 @@ export class ClusterState {
 export interface Committed {
   /** As they are now, ended ones included. */
   readonly jobs: readonly Job[];
+  /** Every attempt that began, changed or ended; several of one job when it went through the queue in between. */
+  readonly attempts: Batch['attempts'];
   readonly events: readonly StoredEvent[];
 }
 
@@ -48,16 +50,43 @@ export class Draft {
   private readonly attempts = new Map<string, { readonly jobId: JobId; readonly attempt: Attempt }>();
   private readonly nodes = new Map<NodeName, Node>();
   private readonly credentials = new Map<string, Credential>();
-  private readonly requests: SubmitRequestRecord[] = [];
+  private readonly requests = new Map<string, SubmitRequestRecord>();
   private readonly events: StoredEvent[] = [];
   private readonly subjectSeqs = new Map<string, number>();
   private submitSeq: number;
   private eventSeq: number;
+  /** What takes the command under way back, newest last. */
+  private undoes: (() => void)[] = [];
 
   constructor(base: ClusterState) {
     this.base = base;
     this.submitSeq = base.lastSubmitSeq;
     this.eventSeq = base.lastEventSeq;
+  }
+
+  /**
+   * Runs a command. One that throws leaves the draft as it found it, however far it had come: half of a refused
+   * command must not be committed with those that share its batch.
+   */
+  attempt<T>(command: () => T): T {
+    const { submitSeq, eventSeq } = this;
+    const eventCount = this.events.length;
+    this.undoes = [];
+    try {
+      return command();
+    } catch (error) {
+      for (const undo of this.undoes.reverse()) undo();
+      this.submitSeq = submitSeq;
+      this.eventSeq = eventSeq;
+      this.events.length = eventCount;
+      throw error;
+    }
+  }
+
+  private set<K, V>(map: Map<K, V>, key: K, value: V): void {
+    const before = map.get(key);
+    this.undoes.push(() => void (before === undefined ? map.delete(key) : map.set(key, before)));
+    map.set(key, value);
   }
 
   /** A job that has not ended, as the draft sees it. */
@@ -119,34 +148,35 @@ export class Draft {
 
   addJob(job: Job): void {
     assertInvariant(!this.exists(job.id), 'G1', `the id ${job.id} is in use already`);
-    this.jobs.set(job.id, job);
+    this.set(this.jobs, job.id, job);
     this.newJobIds.add(job.id);
+    this.undoes.push(() => void this.newJobIds.delete(job.id));
   }
 
   putJob(job: Job): void {
     assertInvariant(this.job(job.id) !== undefined, 'G1', `${job.id} has ended or never existed`);
-    this.jobs.set(job.id, job);
+    this.set(this.jobs, job.id, job);
   }
 
   putAttempt(jobId: JobId, attempt: Attempt): void {
-    this.attempts.set(`${jobId}.${attempt.number}`, { jobId, attempt });
+    this.set(this.attempts, `${jobId}.${attempt.number}`, { jobId, attempt });
   }
 
   putNode(node: Node): void {
-    this.nodes.set(node.name, node);
+    this.set(this.nodes, node.name, node);
   }
 
   putCredential(credential: Credential): void {
-    this.credentials.set(credential.secretHash, credential);
+    this.set(this.credentials, credential.secretHash, credential);
   }
 
   putRequest(request: SubmitRequestRecord): void {
-    this.requests.push(request);
+    this.set(this.requests, request.requestId, request);
   }
 
   /** A submit of this very batch; committed ones are in the store. */
   request(requestId: string): SubmitRequestRecord | undefined {
-    return this.requests.find((request) => request.requestId === requestId);
+    return this.requests.get(requestId);
   }
 
   /** @param timeMs wall clock, for display */
@@ -154,7 +184,7 @@ export class Draft {
     this.eventSeq += 1;
     const subjectSeq =
       (this.subjectSeqs.get(event.subject) ?? this.base.subjectSeqs.get(event.subject) ?? 0) + 1;
-    this.subjectSeqs.set(event.subject, subjectSeq);
+    this.set(this.subjectSeqs, event.subject, subjectSeq);
     this.events.push({
       ...event,
       seq: this.eventSeq,
@@ -166,8 +196,7 @@ export class Draft {
 
   isEmpty(): boolean {
     return (
-      this.jobs.size + this.nodes.size + this.credentials.size + this.requests.length + this.events.length ===
-      0
+      this.jobs.size + this.nodes.size + this.credentials.size + this.requests.size + this.events.length === 0
     );
   }
 
@@ -178,7 +207,7 @@ export class Draft {
       jobs: changed.filter((job) => !this.newJobIds.has(job.id)),
       attempts: [...this.attempts.values()],
       nodes: [...this.nodes.values()],
-      requests: this.requests,
+      requests: [...this.requests.values()],
       credentials: [...this.credentials.values()],
       events: this.events,
     };
@@ -202,6 +231,10 @@ export class Draft {
     for (const job of this.jobs.values()) if (isTerminal(job.state.kind)) base.subjectSeqs.delete(job.id);
     base.lastSubmitSeq = this.submitSeq;
     base.lastEventSeq = this.eventSeq;
-    return { jobs: [...this.jobs.values()], events: this.events };
+    return {
+      jobs: [...this.jobs.values()],
+      attempts: [...this.attempts.values()],
+      events: this.events,
+    };
   }
 }

@@ -21,26 +21,24 @@ export class ExecutionCheck {
   private readonly newestStarted = new Map<JobId, number>();
   private readonly prepared = new Set<TaskKey>();
   private readonly claimed = new Set<TaskKey>();
-  /** `<job>.<attempt>` of attempts that were released, and when. */
-  private readonly releasedAtMs = new Map<string, number>();
+  /** `<job>.<attempt>` of attempts whose release was committed. */
+  private readonly released = new Set<string>();
   private readonly recordedEnds = new Set<TaskKey>();
   private readonly allocated = new Map<TaskKey, AllocatedTask>();
   /** Which task each GPU is allocated to. */
   private readonly holders = new Map<string, TaskKey>();
-  private readonly agentStartedAtMs = new Map<string, number>();
   private readonly verdict: Verdict;
 
   constructor(verdict: Verdict) {
     this.verdict = verdict;
   }
 
-  see(fact: Fact, nowMs: number): void {
+  see(fact: Fact): void {
     if (fact.kind === 'prepared') this.prepared.add(taskKey(fact.task));
     else if (fact.kind === 'claimed') this.claimed.add(taskKey(fact.task));
     else if (fact.kind === 'started') this.onStarted(fact);
     else if (fact.kind === 'ended') this.onEnded(fact);
-    else if (fact.kind === 'committed') for (const event of fact.events) this.onEvent(event, nowMs);
-    else if (fact.kind === 'process' && fact.what === 'started') this.agentStartedAtMs.set(fact.name, nowMs);
+    else if (fact.kind === 'committed') for (const event of fact.events) this.onEvent(event);
   }
 
   private onStarted(start: ProcessStarted): void {
@@ -63,14 +61,11 @@ export class ExecutionCheck {
       must(this.prepared.has(member), 'G3', `was started before ${member} was prepared`);
       must(this.claimed.has(member), 'G3', `was started before ${member} had claimed`);
     }
-    const releasedAtMs = this.releasedAtMs.get(attemptKey(task));
-    must(releasedAtMs !== undefined, 'G3', 'was started before its release was committed');
+    must(this.released.has(attemptKey(task)), 'G3', 'was started before its release was committed');
     const allocation = this.allocated.get(key);
     must(allocation?.node === machine, 'G3', `was allocated to ${allocation?.node}`);
     must(allocation?.gpuUuids.join() === gpuUuids.join(), 'G3', `was allocated ${allocation?.gpuUuids.join()}`);
-    // An agent that died after the release cannot hold on to the port it had announced.
-    const agentRestarted = (this.agentStartedAtMs.get(`agent of ${machine}`) ?? 0) > (releasedAtMs ?? 0);
-    must(start.portWasHeld !== false || agentRestarted, 'G3', 'was told a port that nobody had held for it');
+    must(start.portWasHeld !== false, 'G3', 'was told a port that nobody had held for it');
 
     this.started.add(key);
     this.newestStarted.set(task.jobId, Math.max(task.attempt, this.newestStarted.get(task.jobId) ?? 0));
@@ -83,7 +78,7 @@ export class ExecutionCheck {
     this.exits.set(key, end);
   }
 
-  private onEvent({ kind, subject, data }: StoredEvent, nowMs: number): void {
+  private onEvent({ kind, subject, data }: StoredEvent): void {
     const jobId = subject as JobId;
     const attempt = Number(data['attempt']);
     const ref = (nodeRank: number): TaskRef => ({ jobId, attempt, nodeRank });
@@ -92,7 +87,7 @@ export class ExecutionCheck {
         for (const [nodeRank, task] of (data['tasks'] as AllocatedTask[]).entries()) this.allocate(ref(nodeRank), task);
         break;
       case 'attempt.claimed':
-        this.releasedAtMs.set(attemptKey(ref(0)), nowMs);
+        this.released.add(attemptKey(ref(0)));
         break;
       case 'task.ended':
         this.onRecordedEnd(ref(Number(data['nodeRank'])), data['exit'] as TaskEnd);

@@ -37,11 +37,12 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
   let jobs: readonly JobView[] = [];
   for (;;) {
     await client.pause(lookEveryMs);
+    const usersAreDone = workload.callsUnderway === 0;
     jobs = await listJobs(client);
     const endless = jobs.filter((job) => isEndless(parts, job));
     await Promise.all(endless.map((job) => workload.stop(job.id as JobId)));
     const hasSettled = jobs.every((job) => isTerminal(job.state) || waitsTruly(parts, jobs, job));
-    if (hasSettled && endless.length === 0 && workload.callsUnderway === 0) break;
+    if (hasSettled && endless.length === 0 && usersAreDone) break;
     if (world.timeline.nowMs - startMs > patienceMs) break;
   }
   for (const job of jobs) {

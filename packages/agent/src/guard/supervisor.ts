@@ -151,6 +151,7 @@ export class Supervisor {
     }
     const record = this.#newRecord(location, identify(child));
     const task = new Task(location, record, this.#context);
+    // Known limit: Node reports a death by a real-time signal (34 to 64) as exit code 0, and nothing else tells them apart.
     child.once('exit', (exitCode, signal) => {
       const finishedAtMs = this.#context.clock.wallMs();
       task.mainEnded({ exitCode, signal, finishedAtMs, statusLost: false });
@@ -209,7 +210,15 @@ export class Supervisor {
 
   #checkWatched(): void {
     for (const task of this.#watched) {
-      task.checkMain();
+      try {
+        task.checkMain();
+      } catch (error) {
+        // /proc could not be read (too many open files?): not seen is not ended, the next look may see it.
+        this.#context.log.error(
+          { task: task.location.key, error },
+          'cannot look for the main process of a task',
+        );
+      }
       task.settle();
       if (!task.isSettled) continue;
       this.#watched.delete(task);

@@ -80,9 +80,10 @@ export class Task implements KnownTask {
   #stopping: Stopping | null = null;
   #graceTimer: NodeJS.Timeout | null = null;
   #killing: Promise<void> | null = null;
-  /** What could not be done at the end and is tried again: a full disk gets space, a group gets empty. */
+  /** What could not be done at the end is tried again: a full disk gets space, a group gets empty. */
   #endRecorded = false;
   #groupReleased = false;
+  #saidUnrecorded = false;
 
   /** @param record with a main process, unless the guard that started it was killed before noting one */
   constructor(location: TaskLocation, record: ProcessRecord, context: GuardContext) {
@@ -142,10 +143,10 @@ export class Task implements KnownTask {
     } catch (error) {
       // A directory that is gone needs no record; the end is still answered from memory.
       this.#endRecorded = (error as NodeJS.ErrnoException).code === 'ENOENT';
-      this.#context.log.error(
-        { task: this.location.key, error },
-        'the end of a task could not be written down',
-      );
+      if (this.#saidUnrecorded) return;
+      this.#saidUnrecorded = true;
+      const fields = { task: this.location.key, error };
+      this.#context.log.error(fields, 'the end of a task cannot be written down, trying again');
     }
   }
 
@@ -163,15 +164,19 @@ export class Task implements KnownTask {
   }
 
   /**
-   * Asked again it keeps the earlier deadline, and does not send the same signal twice: to many programs a second SIGTERM means "never mind saving".
+   * Asked again it keeps the earlier deadline, and does not send the same signal twice: to many programs a second
+   * SIGTERM means "never mind saving".
    */
   stop({ signal, graceMs }: StopOptions): void {
     if (this.isEnded) return;
-    const deadlineMs = this.#context.clock.monotonicMs() + graceMs;
     const before = this.#stopping;
+    const deadlineMs = this.#context.clock.monotonicMs() + graceMs;
     this.#stopping = { signal, deadlineMs: Math.min(deadlineMs, before?.deadlineMs ?? Infinity) };
+    if (before === null || deadlineMs < before.deadlineMs) this.#killAfter(graceMs);
     if (before?.signal !== signal) this.signal(signal);
-    if (before !== null && before.deadlineMs <= deadlineMs) return;
+  }
+
+  #killAfter(graceMs: number): void {
     if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
     this.#graceTimer = setTimeout(() => void this.#killUntilGone(), Math.min(graceMs, TIMER_MS_MAX));
   }

@@ -15,7 +15,8 @@ export function holdPort(): Promise<HeldPort> {
   return new Promise((resolve, reject) => {
     // Whoever connects before the launch is a stray; without this it would sit in the backlog.
     const server: Server = createServer((socket) => socket.destroy());
-    server.once('error', reject);
+    // For as long as it listens: a connection that cannot be accepted is an error too, and nobody's business.
+    server.on('error', reject);
     server.listen({ port: 0, host: '0.0.0.0', exclusive: true }, () => {
       const address = server.address();
       if (address === null || typeof address === 'string') {

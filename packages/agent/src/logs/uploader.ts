@@ -3,8 +3,7 @@
  * cannot delay heartbeats. Files are read from where the coordinator left off, a piece per task and round; nothing is
  * buffered beyond the piece in hand, so 100 MB of output cost time and no memory.
  */
-
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { messageOf } from '@muster/common/errors';
 import type { LogUpload } from '@muster/common/gen/muster/v1/LogUpload';
@@ -13,12 +12,15 @@ import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/codec';
+import { closeOutput, openOutput, readOutput, sizeOf } from './outputFile.ts';
 
 const pieceBytes = 128 * 1024;
 /** How often the files of running tasks are looked at. */
 const lookIntervalMs = 100;
 /** Sent and not yet acknowledged, per task: a window that keeps a fast link busy. */
 const windowBytes = 1024 * 1024;
+/** Short at most: what a coordinator lacks when it comes back, its users are waiting for. */
+const reconnect = { initialMs: 200, maxMs: 1_000 };
 
 type UploadStream = ClientDuplexStream<LogUpload, LogUploadAck__Output>;
 
@@ -30,9 +32,13 @@ interface Output {
   file: FileHandle | null;
   sentOffset: number;
   ackedOffset: number;
+  /** Where each piece ends that was sent on this connection and not yet acknowledged, oldest first. */
+  unacknowledged: number[];
   /** The end of the output has been sent on this connection. */
   completeSent: boolean;
   complete: boolean;
+  /** Reading failed, and that has been said. */
+  unreadable: boolean;
 }
 
 export interface UploaderParts {
@@ -51,6 +57,8 @@ export class LogUploader {
   private failures = 0;
   private closed = false;
   private pumping = false;
+  /** Something has changed since the pump last began a round. */
+  private changed = false;
   private timer: NodeJS.Timeout | null = null;
 
   constructor(parts: UploaderParts) {
@@ -61,40 +69,28 @@ export class LogUploader {
   follow(task: TaskRef, path: string, size: number | null): void {
     const key = taskKey(task);
     const output = this.outputs.get(key);
-    if (output === undefined) {
-      const fresh = {
-        task,
-        path,
-        size,
-        file: null,
-        sentOffset: 0,
-        ackedOffset: 0,
-        completeSent: false,
-        complete: false,
-      };
-      this.outputs.set(key, fresh);
-    } else if (size !== null) {
-      output.size = size;
-    }
+    if (output === undefined) this.outputs.set(key, newOutput(task, path, size));
+    else if (size !== null) output.size = size;
     this.look();
   }
 
   forget(task: TaskRef): void {
     const output = this.outputs.get(taskKey(task));
     this.outputs.delete(taskKey(task));
-    void output?.file?.close();
+    closeOutput(output?.file ?? null);
   }
 
   close(): void {
     this.closed = true;
     if (this.timer !== null) clearTimeout(this.timer);
     this.stream?.cancel();
-    for (const output of this.outputs.values()) void output.file?.close();
+    for (const output of this.outputs.values()) closeOutput(output.file);
     this.outputs.clear();
   }
 
   /** Sends whatever there is, then looks again for as long as some task may still write. */
   private look(): void {
+    this.changed = true;
     if (this.closed || this.pumping) return;
     this.pumping = true;
     if (this.timer !== null) clearTimeout(this.timer);
@@ -104,60 +100,103 @@ export class LogUploader {
       .finally(() => {
         this.pumping = false;
         const unfinished = [...this.outputs.values()].some((output) => !output.complete);
-        if (unfinished && !this.closed && this.timer === null) {
-          this.timer = setTimeout(() => this.look(), this.retryDelayMs());
-        }
+        if (unfinished && !this.closed) this.timer = setTimeout(() => this.look(), this.retryDelayMs());
       });
   }
 
   private retryDelayMs(): number {
     if (this.failures === 0) return lookIntervalMs;
-    return withJitter(backoffMs({ initialMs: 200, maxMs: 1_000 }, this.failures), this.parts.chance());
+    return withJitter(backoffMs(reconnect, this.failures), this.parts.chance());
   }
 
+  /** Every task in turn, a piece each, until there is nothing to send or no room for it. */
   private async pump(): Promise<void> {
-    for (let progressed = true; progressed && !this.closed; ) {
-      progressed = false;
+    while (this.changed && !this.closed) {
+      this.changed = false;
       for (const output of this.outputs.values()) {
-        if (await this.sendPiece(output)) progressed = true;
+        if (isWaiting(output)) continue;
+        if (await this.sendPiece(output)) this.changed = true;
       }
     }
   }
 
   /** @returns whether anything was sent */
   private async sendPiece(output: Output): Promise<boolean> {
-    if (output.complete || output.completeSent || output.sentOffset - output.ackedOffset >= windowBytes)
-      return false;
-    output.file ??= await open(output.path, 'r').catch(() => null);
-    if (output.file === null) return false;
+    if (!(await this.hasNews(output))) return false;
     const stream = this.connect();
-    const buffer = Buffer.allocUnsafe(pieceBytes);
-    const { bytesRead } = await output.file.read(buffer, 0, pieceBytes, output.sentOffset);
-    if (this.stream !== stream) return false;
-    const end = output.sentOffset + bytesRead;
-    const complete = output.size !== null && end >= output.size;
-    if (bytesRead === 0 && !complete) return false;
-    const piece = {
-      task: taskRefToWire(output.task),
-      offset: output.sentOffset,
-      data: buffer.subarray(0, bytesRead),
-      complete,
-    };
+    const offset = output.sentOffset;
+    const data = await this.read(output, offset);
+    // The coordinator may have told us meanwhile to go on from elsewhere; these bytes belong to where they were read.
+    const isCurrent = this.stream === stream && this.isFollowed(output) && output.sentOffset === offset;
+    if (data === null || !isCurrent) return false;
+    const end = offset + data.length;
+    // Without data it is shorter than when the task ended: what was cut off cannot be sent any more.
+    const complete = output.size !== null && (end >= output.size || data.length === 0);
+    if (data.length === 0 && !complete) return false;
+    if (complete && end < (output.size ?? 0)) {
+      const fields = { task: taskKey(output.task), bytes: output.size, sent: end };
+      this.parts.log.warn(fields, 'the rest of the output of a task was removed before it could be uploaded');
+    }
     output.sentOffset = end;
     output.completeSent = complete;
-    if (!stream.write(piece)) await this.drained(stream);
+    output.unacknowledged.push(end);
+    if (!stream.write({ task: taskRefToWire(output.task), offset, data, complete })) {
+      await this.drained(stream);
+    }
     return true;
+  }
+
+  /** Whether there are bytes to send, or the end of them. */
+  private async hasNews(output: Output): Promise<boolean> {
+    try {
+      output.file ??= await this.open(output);
+      if (!this.isFollowed(output)) return false;
+      if (output.size !== null) return true;
+      return output.file !== null && sizeOf(output.file) > output.sentOffset;
+    } catch (error) {
+      return this.cannotRead(output, error);
+    }
+  }
+
+  private async open(output: Output): Promise<FileHandle | null> {
+    const file = await openOutput(output.path);
+    if (this.isFollowed(output)) return file;
+    closeOutput(file);
+    return null;
+  }
+
+  /** @returns null when it cannot be read now */
+  private async read(output: Output, offset: number): Promise<Buffer | null> {
+    if (output.file === null) return Buffer.alloc(0);
+    try {
+      return await readOutput(output.file, offset, pieceBytes);
+    } catch (error) {
+      this.cannotRead(output, error);
+      return null;
+    }
+  }
+
+  /** One unreadable file must not hold up the others: it is tried again with every look. */
+  private cannotRead(output: Output, error: unknown): false {
+    if (!output.unreadable && this.isFollowed(output)) {
+      const fields = { task: taskKey(output.task), path: output.path, error: messageOf(error) };
+      this.parts.log.error(fields, 'the output of a task cannot be read');
+      output.unreadable = true;
+    }
+    return false;
+  }
+
+  private isFollowed(output: Output): boolean {
+    return this.outputs.get(taskKey(output.task)) === output;
   }
 
   private connect(): UploadStream {
     if (this.stream !== null) return this.stream;
     const stream = this.parts.openStream();
     this.stream = stream;
-    for (const output of this.outputs.values()) {
-      output.sentOffset = output.ackedOffset;
-      output.completeSent = false;
-    }
-    stream.on('data', (ack: LogUploadAck__Output) => this.acknowledged(ack));
+    stream.on('data', (ack: LogUploadAck__Output) => {
+      if (this.stream === stream) this.acknowledged(ack);
+    });
     stream.on('error', (error: Error) => {
       if (this.stream === stream) this.disconnected(error);
     });
@@ -167,24 +206,37 @@ export class LogUploader {
     return stream;
   }
 
+  /** There is one acknowledgement for each piece, in order. */
   private acknowledged(ack: LogUploadAck__Output): void {
     this.failures = 0;
     const task = taskRefFromWire(ack.task);
     const output = task === null ? undefined : this.outputs.get(taskKey(task));
-    if (task === null || output === undefined) return;
-    output.ackedOffset = ack.nextOffset;
-    // The coordinator has more than we sent on this connection, or lost some: its word counts.
-    if (ack.nextOffset > output.sentOffset) output.sentOffset = ack.nextOffset;
+    if (output === undefined) return;
+    const { nextOffset } = ack;
+    const end = output.unacknowledged.shift() ?? 0;
+    output.ackedOffset = nextOffset;
     if (ack.complete) {
-      output.complete = true;
-      void output.file?.close();
-      output.file = null;
-      this.parts.onComplete(task);
-    } else if (output.completeSent && output.size !== null && ack.nextOffset >= output.size) {
-      // Everything arrived and was not synced: ask once more.
+      this.finish(output);
+    } else if (nextOffset > output.sentOffset) {
+      // It had more than we sent: we were restarted.
+      output.sentOffset = nextOffset;
+    } else if (nextOffset < end) {
+      // It lacks what came before this piece: it was restarted and has lost some. What is under way is lost on it too.
+      output.sentOffset = nextOffset;
+      output.completeSent = false;
+      output.unacknowledged.fill(0);
+    } else if (output.unacknowledged.length === 0) {
+      // It has everything and has not said that it is safe: ask once more.
       output.completeSent = false;
     }
     this.look();
+  }
+
+  private finish(output: Output): void {
+    output.complete = true;
+    closeOutput(output.file);
+    output.file = null;
+    this.parts.onComplete(output.task);
   }
 
   private disconnected(error: unknown): void {
@@ -197,6 +249,11 @@ export class LogUploader {
     }
     const { stream } = this;
     this.stream = null;
+    for (const output of this.outputs.values()) {
+      output.sentOffset = output.ackedOffset;
+      output.unacknowledged = [];
+      output.completeSent = false;
+    }
     stream?.cancel();
   }
 
@@ -209,4 +266,25 @@ export class LogUploader {
       for (const event of ['drain', 'error', 'close', 'end']) stream.once(event, done);
     });
   }
+}
+
+function newOutput(task: TaskRef, path: string, size: number | null): Output {
+  return {
+    task,
+    path,
+    size,
+    file: null,
+    sentOffset: 0,
+    ackedOffset: 0,
+    unacknowledged: [],
+    completeSent: false,
+    complete: false,
+    unreadable: false,
+  };
+}
+
+/** For the coordinator, or for nothing any more. */
+function isWaiting(output: Output): boolean {
+  const isWindowFull = output.sentOffset - output.ackedOffset >= windowBytes;
+  return output.complete || output.completeSent || isWindowFull;
 }

@@ -32,21 +32,25 @@ function simulatedGpus(count: number, nodeName: string): readonly Gpu[] {
  *     GPU-5d0c1b2a-..., NVIDIA H100 80GB HBM3, 81559
  *     GPU-6e1f2c3b-..., NVIDIA H100 80GB HBM3, [N/A]
  *
- * Sizes are MiB. A cell that is no number (`[N/A]`, `[GPU is lost]`) is unknown, never 0.
+ * Sizes are MiB. A cell that is no number (`[N/A]`, `[Unknown Error]`) is unknown, never 0. A GPU that is lost, that
+ * has to be reset, or that does not tell its UUID is not offered; its neighbours are.
  * @throws {Error} for a line of another shape: nvidia-smi prints its failures as plain text on stdout
  */
 export function parseGpuList(output: string): readonly Gpu[] {
   const lines = output.split('\n').filter((line) => line.trim() !== '');
   if (lines.length === 1 && lines[0]?.startsWith('No devices were found') === true) return [];
-  return lines.map((line) => {
-    const cells = line.split(', ');
-    const [uuid, model, memory] = cells;
-    if (cells.length !== 3 || uuid === undefined || model === undefined || !/^(GPU|MIG)-/.test(uuid)) {
+  return lines.flatMap((line) => {
+    const cells = line.trim().split(', ');
+    const [uuid = '', model = '', memory = ''] = cells;
+    if (cells.length !== 3 || !/^(GPU-|MIG-|\[)/.test(uuid)) {
       throw new Error(`nvidia-smi: ${line.trim().slice(0, 200)}`);
     }
-    return { uuid, model, memoryMb: /^\d+$/.test(memory ?? '') ? Number(memory) : null, simulated: false };
+    if (uuid.startsWith('[') || cells.some((cell) => unusable.has(cell))) return [];
+    return [{ uuid, model, memoryMb: /^\d+$/.test(memory) ? Number(memory) : null, simulated: false }];
   });
 }
+
+const unusable: ReadonlySet<string> = new Set(['[GPU is lost]', '[GPU requires reset]']);
 
 function listWithNvidiaSmi(path: string): Promise<string | null> {
   const query = ['--query-gpu=uuid,name,memory.total', '--format=csv,noheader,nounits'];

@@ -7,7 +7,7 @@ import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { Cause, TaskEnd, TaskReport } from '@muster/common/views';
-import type { Driver, StopOptions, TaskExit, TaskLocation } from '../drivers/driver.ts';
+import type { Driver, StopOptions, TaskExit, TaskLocation, TaskObservation } from '../drivers/driver.ts';
 import { DriverError } from '../drivers/errors.ts';
 import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
 import type { HeldPort } from '../hooks/masterPort.ts';
@@ -38,8 +38,11 @@ export interface ManagerParts {
   ) => void;
   /** A task's output may be followed from here on, and ends at `size` once that is known. */
   readonly onOutput: (task: TaskRef, path: string, size: number | null) => void;
+  /** Nothing more is to be read of a task's output. */
   readonly onRemoved: (task: TaskRef) => void;
 }
+
+const lookAgainMs = 1_000;
 
 export class TaskActions {
   private readonly parts: ManagerParts;
@@ -60,6 +63,8 @@ export class TaskActions {
     if (assignment === null)
       throw new Error('the coordinator asked to prepare a task without saying which job');
     if (entry.task.nodeRank === 0) entry.port ??= await this.parts.holdPort();
+    if (this.closing.aborted) await this.freePort(entry);
+    this.closing.throwIfAborted();
     if (entry.phase === null) {
       const phase = { kind: 'prepared' } as const;
       await this.parts.records.create({ version: 1, assignment, bootId: this.parts.bootId, phase });
@@ -82,7 +87,8 @@ export class TaskActions {
       await this.driverOf(entry).start(launch);
       entry.uncertain = false;
     } catch (error) {
-      if (!(error instanceof DriverError)) throw error;
+      // A driver that is being closed may give up a start; that is no end of the task.
+      if (!(error instanceof DriverError) || this.closing.aborted) throw error;
       entry.uncertain = false;
       const cause = {
         kind: error.causeKind as Cause['kind'],
@@ -93,13 +99,8 @@ export class TaskActions {
       this.setEnded(entry, { ...nothingRan, startError, logBytes: this.output(entry).size });
       return;
     }
-    this.setPhase(entry, {
-      kind: 'started',
-      startedAtMs: this.parts.wallMs(),
-      startedBoottimeMs: this.parts.boottimeMs(),
-    });
-    this.parts.onOutput(entry.task, this.output(entry).path, null);
-    this.watch(entry);
+    this.setPhase(entry, { kind: 'started', ...this.now() });
+    this.follow(entry);
   }
 
   /** Signal, grace, kill; done when nothing of the task is left. */
@@ -124,29 +125,31 @@ export class TaskActions {
       this.setEnded(entry, nothingRan);
       return;
     }
-    await this.parts.records.create({
-      version: 1,
-      assignment: entry.assignment,
-      bootId: this.parts.bootId,
-      phase: { kind: 'prepared' },
-    });
+    // On disk it counts as started before anybody has answered: the next agent must not start it, should we die here.
+    const phase = { kind: 'started', ...this.now() } as const;
+    const { bootId } = this.parts;
+    await this.parts.records.create({ version: 1, assignment: entry.assignment, bootId, phase });
     const observed = await this.driverOf(entry).recover(this.location(entry));
-    if (observed.kind === 'absent') this.setEnded(entry, { ...nothingRan, statusLost: true });
-    else await this.recover(entry, this.parts.bootId);
+    entry.phase = phase;
+    this.accept(entry, observed, bootId);
   }
 
   /** The drivers know: running, ended while we were away, or never started. */
   async recover(entry: TaskEntry, recordedBootId: string): Promise<void> {
     const observed = await this.driverOf(entry).recover(this.location(entry));
     entry.uncertain = false;
+    this.accept(entry, observed, recordedBootId);
+  }
+
+  private accept(entry: TaskEntry, observed: TaskObservation, recordedBootId: string): void {
     if (observed.kind === 'running') {
       const sameBoot = recordedBootId === this.parts.bootId;
       if (entry.phase?.kind !== 'started' || !sameBoot) {
-        const startedAtMs = observed.startedAtMs ?? this.parts.wallMs();
-        this.setPhase(entry, { kind: 'started', startedAtMs, startedBoottimeMs: this.parts.boottimeMs() });
+        const now = this.now();
+        const startedAtMs = observed.startedAtMs ?? now.startedAtMs;
+        this.setPhase(entry, { kind: 'started', ...now, startedAtMs });
       }
-      this.parts.onOutput(entry.task, this.output(entry).path, null);
-      this.watch(entry);
+      this.follow(entry);
     } else if (observed.kind === 'exited') {
       this.setEnded(entry, this.endOf(entry, observed.exit));
     } else if (entry.phase?.kind === 'started') {
@@ -164,24 +167,25 @@ export class TaskActions {
     this.parts.onRemoved(entry.task);
   }
 
-  /** Waits for the end of a task beside whatever else happens to it. */
-  watch(entry: TaskEntry): void {
-    this.driverOf(entry)
-      .wait(this.location(entry), this.closing)
-      .then(
-        (exit) => {
-          if (entry.phase?.kind === 'started') this.setEnded(entry, this.endOf(entry, exit));
-          this.onEnded(entry);
-        },
-        (error: unknown) => {
-          if (this.closing.aborted || entry.phase?.kind !== 'started') return;
-          this.parts.log.warn(
-            { task: taskKey(entry.task), error: messageOf(error) },
-            'lost sight of a task; looking again',
-          );
-          setTimeout(() => this.watch(entry), 1_000).unref();
-        },
-      );
+  /** Sends a task's output and waits for its end, beside whatever else happens to it. */
+  follow(entry: TaskEntry): void {
+    this.parts.onOutput(entry.task, this.output(entry).path, null);
+    void this.watch(entry);
+  }
+
+  private async watch(entry: TaskEntry): Promise<void> {
+    try {
+      const exit = await this.driverOf(entry).wait(this.location(entry), this.closing);
+      if (entry.phase?.kind === 'started') this.setEnded(entry, this.endOf(entry, exit));
+      this.onEnded(entry);
+    } catch (error) {
+      if (this.closing.aborted || entry.phase?.kind !== 'started') return;
+      const fields = { task: taskKey(entry.task), error: messageOf(error) };
+      this.parts.log.warn(fields, 'lost sight of a task; looking again');
+      setTimeout(() => {
+        if (entry.phase?.kind === 'started') void this.watch(entry);
+      }, lookAgainMs).unref();
+    }
   }
 
   /** A full disk must not hide what happens to a task: after a restart the drivers tell what could not be noted. */
@@ -199,9 +203,18 @@ export class TaskActions {
   private setEnded(entry: TaskEntry, exit: TaskEnd): void {
     if (entry.phase?.kind === 'ended') return;
     this.setPhase(entry, { kind: 'ended', exit });
-    // Nothing was written, so there is nothing to upload.
-    if (exit.logBytes === 0) entry.uploaded = true;
-    else this.parts.onOutput(entry.task, this.output(entry).path, exit.logBytes);
+    this.handOverOutput(entry);
+  }
+
+  /** The output of a task that has ended: what is there is all there will be. */
+  handOverOutput(entry: TaskEntry): void {
+    const { path, size } = this.output(entry);
+    if (size > 0) {
+      this.parts.onOutput(entry.task, path, size);
+    } else {
+      entry.uploaded = true;
+      this.parts.onRemoved(entry.task);
+    }
   }
 
   private async freePort(entry: TaskEntry): Promise<void> {
@@ -219,7 +232,12 @@ export class TaskActions {
     return { key: taskKey(entry.task), directory: this.parts.records.directory(entry.task) };
   }
 
-  output(entry: TaskEntry): { readonly path: string; readonly size: number } {
+  /** Of a start, on both clocks. */
+  private now(): { readonly startedAtMs: number; readonly startedBoottimeMs: number } {
+    return { startedAtMs: this.parts.wallMs(), startedBoottimeMs: this.parts.boottimeMs() };
+  }
+
+  private output(entry: TaskEntry): { readonly path: string; readonly size: number } {
     const { records } = this.parts;
     return { path: records.outputPath(entry.task), size: records.outputSize(entry.task) };
   }

@@ -41,6 +41,8 @@ export interface TaskEntry {
   /** The report that was sent last, so that looking again does not repeat it. */
   reported: string | null;
   failures: number;
+  /** Ends the pause after a failure. */
+  wake: (() => void) | null;
 }
 
 export function newEntry(task: TaskRef): TaskEntry {
@@ -58,6 +60,7 @@ export function newEntry(task: TaskRef): TaskEntry {
     again: false,
     reported: null,
     failures: 0,
+    wake: null,
   };
 }
 

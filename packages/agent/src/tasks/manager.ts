@@ -12,9 +12,14 @@ import { type Action, reconcile } from '../reconcile.ts';
 import { type ManagerParts, TaskActions } from './actions.ts';
 import { desiredOf, localOf, newEntry, type Order, reportOf, type TaskEntry } from './entry.ts';
 
+/** Far more than can be on their way on one connection. */
+const forgottenMax = 10_000;
+
 export class TaskManager {
   private readonly parts: ManagerParts;
   private readonly entries = new Map<TaskKey, TaskEntry>();
+  /** A late or repeated order about one of these would start it a second time. The newest are enough. */
+  private readonly forgotten = new Set<TaskKey>();
   private readonly closing = new AbortController();
   private readonly actions: TaskActions;
 
@@ -29,10 +34,8 @@ export class TaskManager {
       const entry = this.entry(record.assignment.task);
       entry.assignment = record.assignment;
       entry.phase = record.phase;
-      if (record.phase.kind !== 'ended') await this.recoverOrWatch(entry, record.bootId);
-      const { path, size } = this.actions.output(entry);
-      if (entry.phase?.kind !== 'prepared')
-        this.parts.onOutput(entry.task, path, entry.phase?.kind === 'ended' ? size : null);
+      if (record.phase.kind === 'ended') this.actions.handOverOutput(entry);
+      else await this.recoverOrWatch(entry, record.bootId);
     }
     for (const driver of Object.values(this.parts.drivers)) await this.adoptStrangers(driver);
   }
@@ -47,7 +50,7 @@ export class TaskManager {
         'a task cannot be seen yet',
       );
       entry.uncertain = true;
-      if (entry.phase?.kind === 'started') this.actions.watch(entry);
+      if (entry.phase?.kind === 'started') this.actions.follow(entry);
     }
   }
 
@@ -90,19 +93,27 @@ export class TaskManager {
 
   /** Everything the coordinator wants at the time of connecting; tasks it does not name are left as they are. */
   setDesired(orders: ReadonlyMap<TaskKey, { readonly task: TaskRef; readonly order: Order }>): void {
-    for (const entry of this.entries.values()) {
-      if (!orders.has(taskKey(entry.task))) entry.order = null;
+    for (const entry of [...this.entries.values()]) {
+      if (orders.has(taskKey(entry.task))) continue;
+      // Not prepared yet, so not in our Hello: nobody will ever say that it is to be forgotten.
+      if (entry.phase === null) this.setOrder(entry.task, { kind: 'forget' });
+      else entry.order = null;
     }
     for (const { task, order } of orders.values()) this.setOrder(task, order);
   }
 
   setOrder(task: TaskRef, order: Order): void {
-    if (order.kind === 'forget' && !this.entries.has(taskKey(task))) return;
+    const key = taskKey(task);
+    if (order.kind === 'forget') this.noteForgotten(key);
+    else if (this.forgotten.has(key)) return;
+    if (order.kind === 'forget' && !this.entries.has(key)) return;
     const entry = this.entry(task);
     if ('assignment' in order && order.assignment !== null) entry.assignment ??= order.assignment;
     // Asked again: the claim has not arrived.
     if (order.kind === 'prepare') entry.claimed = false;
+    const isNews = entry.order?.kind !== order.kind;
     entry.order = order;
+    if (isNews) entry.wake?.();
     this.converge(entry);
   }
 
@@ -116,16 +127,26 @@ export class TaskManager {
 
   /** Everything this agent knows, for Hello and heartbeats. */
   reports(): readonly TaskReport[] {
+    const boottimeNowMs = this.parts.boottimeMs();
     return [...this.entries.values()]
-      .map((entry) => reportOf(entry, this.parts.boottimeMs()))
+      .map((entry) => reportOf(entry, boottimeNowMs))
       .filter((report) => report !== null);
   }
 
   /** Stops looking. Tasks run on. */
   async close(): Promise<void> {
     this.closing.abort(new Error('the agent is closing'));
-    for (const entry of this.entries.values()) await entry.port?.release();
+    for (const entry of this.entries.values()) {
+      entry.wake?.();
+      await entry.port?.release();
+    }
     for (const driver of Object.values(this.parts.drivers)) await driver.close();
+  }
+
+  private noteForgotten(key: TaskKey): void {
+    this.forgotten.add(key);
+    const [oldest] = this.forgotten;
+    if (oldest !== undefined && this.forgotten.size > forgottenMax) this.forgotten.delete(oldest);
   }
 
   private entry(task: TaskRef): TaskEntry {
@@ -168,14 +189,21 @@ export class TaskManager {
       );
   }
 
-  /** Something of the node failed, not of the task: try again, ever less often, for as long as it is wanted. */
+  /** Something of the node failed, not of the task: try again, ever less often, until something else is wanted. */
   private async afterFailure(entry: TaskEntry, action: Action, error: unknown): Promise<boolean> {
     if (this.closing.signal.aborted) return false;
     entry.failures += 1;
     const waitMs = backoffMs({ initialMs: 100, maxMs: 10_000 }, entry.failures);
     const task = taskKey(entry.task);
     this.parts.log.warn({ task, action, error: messageOf(error), retryInMs: waitMs }, 'an action failed');
-    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(() => entry.wake?.(), waitMs);
+      entry.wake = () => {
+        clearTimeout(timer);
+        entry.wake = null;
+        resolve();
+      };
+    });
     return true;
   }
 

@@ -11,9 +11,11 @@ import {
   closeSync,
   fsync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeSync,
@@ -21,6 +23,7 @@ import {
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { MusterError, messageOf } from '@muster/common/errors';
 import { parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskEnd } from '@muster/common/views';
 
@@ -89,33 +92,48 @@ export class TaskRecords {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const file = openSync(this.path(task), 'w', 0o600);
     try {
-      writeSync(file, `${JSON.stringify(record)}\n`);
+      writeSync(file, JSON.stringify(record));
       await Promise.all([sync(file), syncDirectory(directory), syncDirectory(this.root)]);
     } finally {
       closeSync(file);
     }
   }
 
-  /** Later phases need no sync: after a power cut the boot id has changed and every process is dead anyway. */
+  /**
+   * Later phases need no sync: after a power cut the boot id has changed and every process is dead anyway. Each begins
+   * a line of its own, so that one that a full disk cut short does not spoil the next.
+   */
   update(task: TaskRef, bootId: string, phase: Phase): void {
-    appendFileSync(this.path(task), `${JSON.stringify({ bootId, phase })}\n`);
+    appendFileSync(this.path(task), `\n${JSON.stringify({ bootId, phase })}`);
   }
 
-  /** Deletes what is left of a task. What the task itself left there can be large, so it goes in the background. */
+  /** The record goes first: half of a task's output must not pass for all of it after a crash. */
   async remove(task: TaskRef): Promise<void> {
+    rmSync(this.path(task), { force: true });
     await rm(this.directory(task), { recursive: true, force: true });
   }
 
-  /** All records. A directory without a readable one was being made, or being removed, when the agent died. */
+  /**
+   * All records. A directory without one was being made, or being removed, when the agent died.
+   * @throws {MusterError} for a record that is there and cannot be read: its task may be running
+   */
   load(): readonly TaskRecord[] {
-    return readdirSync(this.root)
-      .filter((name) => parseTaskKey(name) !== null)
-      .flatMap((name) => {
-        const record = readRecord(join(this.root, name, recordName));
-        if (record !== null) return [record];
-        rmSync(join(this.root, name), { recursive: true, force: true });
-        return [];
-      });
+    const records: TaskRecord[] = [];
+    for (const name of readdirSync(this.root)) {
+      if (name.startsWith(asidePrefix)) deleteInBackground(join(this.root, name));
+      if (parseTaskKey(name) === null) continue;
+      const record = readRecord(join(this.root, name, recordName));
+      if (record === null) this.setAside(name);
+      else records.push(record);
+    }
+    return records;
+  }
+
+  /** What a task left can take long to delete, and its name may be needed again at once. */
+  private setAside(name: string): void {
+    const aside = mkdtempSync(join(this.root, asidePrefix));
+    renameSync(join(this.root, name), join(aside, name));
+    deleteInBackground(aside);
   }
 
   private path(task: TaskRef): string {
@@ -124,19 +142,36 @@ export class TaskRecords {
 }
 
 const recordName = 'task.jsonl';
+const asidePrefix = '.removed-';
 
-/** The intent with its newest phase; a last line that a crash cut short does not count. */
+/** The intent with its newest phase; a line that was cut short does not count. null: there is no whole intent. */
 function readRecord(path: string): TaskRecord | null {
-  let record: TaskRecord | null = null;
+  const [intent, ...phases] = readLines(path).map(parseLine);
+  if (intent?.assignment === undefined) return null;
+  return phases.reduce<TaskRecord>((record, phase) => ({ ...record, ...phase }), intent as TaskRecord);
+}
+
+function readLines(path: string): readonly string[] {
   try {
-    for (const line of readFileSync(path, 'utf8').split('\n')) {
-      const part = JSON.parse(line) as Partial<TaskRecord>;
-      record = { ...record, ...part } as TaskRecord;
-    }
-  } catch {
-    // No file, or the end of what was written whole.
+    return readFileSync(path, 'utf8').split('\n');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    const message = `the record ${path} cannot be read (${messageOf(error)}); make it readable and start the agent again`;
+    throw new MusterError('failed_precondition', message, { cause: error });
   }
-  return record;
+}
+
+function parseLine(line: string): Partial<TaskRecord> | null {
+  try {
+    return JSON.parse(line) as Partial<TaskRecord>;
+  } catch {
+    return null;
+  }
+}
+
+/** What is left after a failure or a crash is deleted at the next start. */
+function deleteInBackground(path: string): void {
+  rm(path, { recursive: true, force: true }).catch(() => {});
 }
 
 const sync = promisify(fsync);

@@ -148,13 +148,15 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     decode: (wired: Wired) => Out,
     abort: AbortSignal | undefined,
   ): AsyncGenerator<Out> {
+    const isAborted = () => abort?.aborted === true;
+    if (isAborted()) return;
     const source = open();
     const cancel = () => source.cancel();
     abort?.addEventListener('abort', cancel, { once: true });
     try {
       for await (const wired of source) yield decode(wired);
     } catch (error) {
-      if (abort?.aborted !== true) throw describe(error as ServiceError, options.address);
+      if (!isAborted()) throw describe(error as ServiceError, options.address);
     } finally {
       abort?.removeEventListener('abort', cancel);
       source.cancel();

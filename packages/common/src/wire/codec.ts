@@ -137,8 +137,10 @@ export function inventoryToWire(inventory: NodeInventory): WireInventory {
 }
 
 export function inventoryFromWire(wire: NodeInventory__Output | null): NodeInventory {
+  // A UUID is one GPU, however often it is reported: counted twice, it would be given away twice.
+  const gpus = new Map((wire?.gpus ?? []).map((gpu) => [gpu.uuid, gpu]));
   return {
-    gpus: (wire?.gpus ?? []).map((gpu) => ({
+    gpus: Array.from(gpus.values(), (gpu) => ({
       uuid: gpu.uuid,
       model: gpu.model,
       memoryMb: gpu.memoryMb || null,

@@ -23,19 +23,27 @@ const codeOf = new Map<status, ErrorCode>(
 const problemsKey = 'muster-problems-bin';
 /** Metadata is limited to 8 KB on common proxies; a spec with more problems than fit says so in its message. */
 const problemBytesMax = 6_000;
+/** The same limit holds for the message, which may quote what the client sent and is percent-encoded on its way. */
+const detailCharactersMax = 1_000;
 
 export function toServiceError(error: MusterError): Partial<ServiceError> {
   const metadata = new Metadata();
   if (error.problems.length > 0) {
     let problems = error.problems;
     let bytes = encodeProblems(problems);
-    while (bytes.length > problemBytesMax && problems.length > 1) {
-      problems = problems.slice(0, Math.ceil(problems.length / 2));
+    while (bytes.length > problemBytesMax) {
+      problems = problems.slice(0, Math.floor(problems.length / 2));
       bytes = encodeProblems(problems);
     }
     metadata.set(problemsKey, bytes);
   }
-  return { code: statusOf[error.code], details: error.message, metadata };
+  return { code: statusOf[error.code], details: shortened(error.message), metadata };
+}
+
+/** Half of a surrogate pair, cut off here or escaped in a client's JSON, would make the encoding of the status throw. */
+function shortened(text: string): string {
+  const short = text.length <= detailCharactersMax ? text : `${text.slice(0, detailCharactersMax)} …`;
+  return short.toWellFormed();
 }
 
 function encodeProblems(problems: readonly SpecProblemView[]): Buffer {

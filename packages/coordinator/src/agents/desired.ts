@@ -1,5 +1,5 @@
 /** What a node should do about one task, from the job's state alone: the whole of the agents' protocol in a function. */
-import { type TaskRef, taskKey } from '@muster/common/ids';
+import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { TaskStateKind } from '@muster/common/states';
 import { currentAttempt, isReleased, type Job, type Task } from '../model.ts';
 
@@ -11,9 +11,18 @@ export type Desired =
   /** Its end is recorded, or it was never released: drop it. */
   | { readonly kind: 'forget' };
 
-export function desiredOf(job: Job, attemptNumber: number, task: Task | undefined): Desired {
+/** The task of that name, if it is of the job's current attempt and this node's: nobody has a say in another's (G6). */
+export function heldTask(job: Job | undefined, ref: TaskRef, node: NodeName): Task | undefined {
   const attempt = currentAttempt(job);
-  if (attempt?.number !== attemptNumber || task === undefined || task.state === 'ended')
+  const task = attempt?.number === ref.attempt ? attempt.tasks[ref.nodeRank] : undefined;
+  return task?.node === node ? task : undefined;
+}
+
+/** @param job as it is now; undefined: it has ended, or never was */
+export function desiredOf(job: Job | undefined, ref: TaskRef, node: NodeName): Desired {
+  const attempt = currentAttempt(job);
+  const task = heldTask(job, ref, node);
+  if (job === undefined || attempt === null || task === undefined || task.state === 'ended')
     return { kind: 'forget' };
   if (!isReleased(attempt)) return { kind: 'assign' };
   if (job.state.kind === 'stopping')
@@ -45,16 +54,5 @@ export function isHeard(
       const never: never = desired;
       return never;
     }
-  }
-}
-
-/** The tasks of a job's current attempt, with their names. */
-export function* tasksOf(
-  job: Job,
-): Iterable<{ readonly ref: TaskRef; readonly key: string; readonly task: Task }> {
-  const attempt = currentAttempt(job);
-  for (const task of attempt?.tasks ?? []) {
-    const ref = { jobId: job.id, attempt: job.lastAttempt, nodeRank: task.nodeRank };
-    yield { ref, key: taskKey(ref), task };
   }
 }

@@ -6,7 +6,6 @@ import type { Clock } from '@muster/common/clock';
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import { isOnline } from '../lifecycle/liveness.ts';
-import { currentAttempt } from '../model.ts';
 import type { Committed } from '../state.ts';
 import type { AgentSession } from './session.ts';
 
@@ -36,12 +35,17 @@ export class AgentRegistry {
   }
 
   /**
-   * A newer connection of the same agent takes over: the old stream may be dead without us knowing yet.
+   * A newer connection of the same agent takes over: the old stream may be dead without us knowing yet. From here on the
+   * node has been heard, so that its silence is not noticed while its return is being stored.
    * @throws {MusterError} `already_exists` when another machine answers under this name right now
    */
   admit(node: NodeName, instanceId: string, bootId: string): void {
     const present = this.nodes.get(node)?.session ?? null;
-    if (present === null || present.instanceId === instanceId || !this.isOnline(node)) return;
+    if (present === null || present.instanceId === instanceId || !this.isOnline(node)) {
+      const lastHeardMs = this.clock.monotonicMs();
+      this.nodes.set(node, { session: present, lastHeardMs, heard: true, silent: false });
+      return;
+    }
     throw new MusterError(
       'already_exists',
       `a node named ${node} is connected already (boot id ${present.bootId}, yours ${bootId}): give this agent a name ` +
@@ -109,11 +113,12 @@ export class AgentRegistry {
 
   /** Tells the agents concerned what a commit changed for them. */
   sync(committed: Committed): void {
-    for (const job of committed.jobs) {
-      const attempt = currentAttempt(job);
-      // An attempt that is over is known to whoever was told of it; a current one names its nodes.
-      const nodes = attempt === null ? this.nodes.keys() : new Set(attempt.tasks.map((task) => task.node));
-      for (const node of nodes) this.nodes.get(node)?.session?.syncJob(job);
+    const jobs = new Map(committed.jobs.map((job) => [job.id, job]));
+    for (const { jobId, attempt } of committed.attempts) {
+      for (const { node, nodeRank } of attempt.tasks) {
+        const ref = { jobId, attempt: attempt.number, nodeRank };
+        this.nodes.get(node)?.session?.syncChanged(ref, jobs.get(jobId));
+      }
     }
   }
 

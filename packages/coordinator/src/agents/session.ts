@@ -1,5 +1,5 @@
 /**
- * One connected agent: what it was last told about each task, and when it was last heard.
+ * One connected agent, and what it was last told about each task.
  *
  * `sync` compares what should be with what was said and says the difference, so that telling an agent something twice,
  * or never because the stream broke, needs no thought anywhere else: a new connection starts from nothing said.
@@ -14,7 +14,7 @@ import type { TaskReport } from '@muster/common/views';
 import { taskRefToWire } from '@muster/common/wire/codec';
 import { currentAttempt, type Job, type Task } from '../model.ts';
 import { specText } from '../specText.ts';
-import { type Desired, desiredOf, isHeard } from './desired.ts';
+import { type Desired, desiredOf, heldTask, isHeard } from './desired.ts';
 
 export interface AgentStream {
   write(message: CoordinatorMessage): void;
@@ -48,7 +48,7 @@ export class AgentSession {
       for (const task of currentAttempt(job)?.tasks ?? []) {
         if (task.node !== this.node) continue;
         const ref = { jobId: job.id, attempt: job.lastAttempt, nodeRank: task.nodeRank };
-        const wanted = desiredOf(job, ref.attempt, task);
+        const wanted = desiredOf(job, ref, this.node);
         if (wanted.kind === 'forget') continue;
         this.said.set(taskKey(ref), wanted.kind);
         desired.push(assignment(job, ref, task, wanted));
@@ -72,8 +72,8 @@ export class AgentSession {
   /** Tells the agent what it should do about a task, unless that was what it was told last. */
   sync(ref: TaskRef, job: Job | undefined): void {
     const key = taskKey(ref);
-    const task = job === undefined ? undefined : currentAttempt(job)?.tasks[ref.nodeRank];
-    const desired: Desired = job === undefined ? { kind: 'forget' } : desiredOf(job, ref.attempt, task);
+    const task = heldTask(job, ref, this.node);
+    const desired = desiredOf(job, ref, this.node);
     if (this.said.get(key) === desired.kind) return;
     const wire = taskRefToWire(ref);
     switch (desired.kind) {
@@ -99,26 +99,9 @@ export class AgentSession {
     else this.said.set(key, desired.kind);
   }
 
-  /** After a change of a job: its current attempt's tasks here, and whatever of it this agent was told before. */
-  syncJob(job: Job): void {
-    const attempt = currentAttempt(job);
-    for (const task of attempt?.tasks ?? []) {
-      if (task.node === this.node)
-        this.syncKnown({ jobId: job.id, attempt: job.lastAttempt, nodeRank: task.nodeRank }, job);
-    }
-    if (attempt === null) {
-      for (const key of this.said.keys()) {
-        const ref = key.startsWith(job.id) ? parseTaskKey(key) : null;
-        if (ref !== null) this.sync(ref, job);
-      }
-    }
-  }
-
-  /** A task that ended without this agent having been told of it needs no word. */
-  private syncKnown(ref: TaskRef, job: Job): void {
-    const task = currentAttempt(job)?.tasks[ref.nodeRank];
-    if (task?.state === 'ended' && !this.said.has(taskKey(ref))) return;
-    this.sync(ref, job);
+  /** After a change of a task. One that ended without this agent having been told of it needs no word. */
+  syncChanged(ref: TaskRef, job: Job | undefined): void {
+    if (this.said.has(taskKey(ref)) || desiredOf(job, ref, this.node).kind !== 'forget') this.sync(ref, job);
   }
 
   /**
@@ -131,9 +114,9 @@ export class AgentSession {
     for (const key of this.said.keys()) {
       const ref = parseTaskKey(key);
       const job = ref === null ? undefined : findJob(ref.jobId);
-      const task = ref === null ? undefined : currentAttempt(job)?.tasks[ref.nodeRank];
+      const task = ref === null ? undefined : heldTask(job, ref, this.node);
       if (ref === null || job === undefined || task === undefined) continue;
-      const desired = desiredOf(job, ref.attempt, task);
+      const desired = desiredOf(job, ref, this.node);
       if (desired.kind === 'forget' || isHeard(desired, task.state, observed.get(key))) continue;
       this.stream.write({ assign: assignment(job, ref, task, desired) });
     }

@@ -90,6 +90,24 @@ export function sameIntent(
   );
 }
 
+/**
+ * Stops the job's attempt and puts it back into the queue; one that waits there already stays.
+ * @returns false when it has ended
+ * @throws {MusterError} `failed_precondition` while it ends for good
+ */
+export function requeue(draft: Draft, jobId: JobId, nowMs: number): boolean {
+  const job = draft.job(jobId);
+  if (job === undefined) return false;
+  if (job.state.kind === 'stopping' && job.state.outcome.next !== 'queued') {
+    throw new MusterError(
+      'failed_precondition',
+      `${jobId} is stopping (${job.state.outcome.cause.message}); requeue it once it has ended`,
+    );
+  }
+  applyJobEvent(draft, jobId, { kind: 'requeue' }, nowMs);
+  return true;
+}
+
 /** Something happened to a job. For a job that has ended, nothing does. */
 export function applyJobEvent(draft: Draft, jobId: JobId, event: JobEvent, nowMs: number): void {
   const job = draft.job(jobId);

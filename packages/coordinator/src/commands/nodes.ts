@@ -24,7 +24,9 @@ export function hello(draft: Draft, command: HelloCommand, nowMs: number): void 
   }
   draft.emit({ kind: 'node.online', subject: node.name, data: { bootId: node.bootId } }, nowMs);
   report(draft, command.name, observed, nowMs);
-  if (before !== undefined && before.bootId !== command.bootId) endTasksOfEarlierBoot(draft, command, nowMs);
+  // The boot of another machine that goes by this name proves nothing about what the first one runs.
+  const isRebooted = before?.instanceId === command.instanceId && before.bootId !== command.bootId;
+  if (isRebooted) endTasksOfEarlierBoot(draft, command, nowMs);
 }
 
 /**

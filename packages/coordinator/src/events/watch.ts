@@ -22,7 +22,7 @@ export async function* watchEvents(
 ): AsyncGenerator<StoredEvent> {
   let position = options.sinceSeq;
   while (!abort.aborted) {
-    const rung = bell.next(abort);
+    const rung = bell.next(abort, options.subject);
     const events = await store.readEvents(position, pageSize, options.subject);
     for (const event of events) {
       yield event;

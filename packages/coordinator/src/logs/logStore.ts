@@ -5,15 +5,24 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { TaskRef } from '@muster/common/ids';
-import { taskKey } from '@muster/common/ids';
+import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+
+/** A file being written; its size is kept here, so that appending needs no look at the disk. */
+interface Target {
+  readonly task: TaskRef;
+  readonly file: FileHandle;
+  size: number;
+}
+
+/** Output whose end never comes, because its node is gone, must not hold a descriptor for ever. */
+const openFilesMax = 512;
 
 export class LogStore {
   private readonly directory: string;
-  /** Files being written; their sizes are kept here, so that appending needs no look at the disk. */
-  private readonly open = new Map<string, { readonly file: FileHandle; size: number }>();
-  private readonly listeners = new Map<string, Set<() => void>>();
-  private readonly queues = new Map<string, Promise<unknown>>();
+  /** Least recently written first. */
+  private readonly open = new Map<TaskKey, Target>();
+  private readonly listeners = new Map<TaskKey, Set<() => void>>();
+  private readonly queues = new Map<TaskKey, Promise<unknown>>();
 
   /** @param directory absolute; made when first needed */
   constructor(directory: string) {
@@ -33,9 +42,9 @@ export class LogStore {
       const target = await this.target(task);
       const skip = target.size - offset;
       if (skip < 0 || skip >= data.length) return target.size;
-      const fresh = data.subarray(skip);
-      await target.file.writev([fresh], target.size);
-      target.size += fresh.length;
+      // A disk that fills up takes a part and says so; only what it took has arrived.
+      const { bytesWritten } = await target.file.write(data, skip, data.length - skip, target.size);
+      target.size += bytesWritten;
       for (const listener of this.listeners.get(taskKey(task)) ?? []) listener();
       return target.size;
     });
@@ -44,15 +53,25 @@ export class LogStore {
   /**
    * The agent says that the output ends at `size`.
    * @returns whether all of it is here and synced to disk, so that the agent may delete its copy
+   * @throws what the sync met; what was written is then dropped, and has to be sent again from the beginning
    */
   complete(task: TaskRef, size: number): Promise<boolean> {
     return this.inOrder(task, async () => {
       if (size === 0) return true;
       const target = await this.target(task);
       if (target.size < size) return false;
-      await target.file.datasync();
-      await target.file.close();
-      this.open.delete(taskKey(task));
+      try {
+        await target.file.datasync();
+      } catch (error) {
+        // The kernel reports a failed sync once and then takes the lost pages for clean: asked again, it would lie.
+        await target.file.truncate(0).catch(() => {});
+        throw error;
+      } finally {
+        await this.release(target);
+      }
+      // A new file is on disk only when its names are, too.
+      await syncDirectory(dirname(this.path(task)));
+      await syncDirectory(this.directory);
       return true;
     });
   }
@@ -63,18 +82,20 @@ export class LogStore {
     if (target !== undefined) return target.size;
     try {
       return (await stat(this.path(task))).size;
-    } catch {
-      return 0;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+      throw error;
     }
   }
 
   /** Bytes from `offset`, at most `limit`; empty at the end. */
   async read(task: TaskRef, offset: number, limit: number): Promise<Uint8Array> {
-    if (offset >= (await this.size(task))) return new Uint8Array(0);
+    const length = Math.min(limit, (await this.size(task)) - offset);
+    if (length <= 0) return new Uint8Array(0);
     const file = await open(this.path(task), 'r');
     try {
-      const buffer = Buffer.allocUnsafe(limit);
-      const { bytesRead } = await file.read(buffer, 0, limit, offset);
+      const buffer = Buffer.allocUnsafe(length);
+      const { bytesRead } = await file.read(buffer, 0, length, offset);
       return buffer.subarray(0, bytesRead);
     } finally {
       await file.close();
@@ -118,16 +139,30 @@ export class LogStore {
     this.open.clear();
   }
 
-  private async target(task: TaskRef): Promise<{ readonly file: FileHandle; size: number }> {
+  private async target(task: TaskRef): Promise<Target> {
     const key = taskKey(task);
     const present = this.open.get(key);
-    if (present !== undefined) return present;
+    if (present !== undefined) {
+      this.open.delete(key);
+      this.open.set(key, present);
+      return present;
+    }
     const path = this.path(task);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
-    const target = { file, size: (await file.stat()).size };
+    const target = { task, file, size: (await file.stat()).size };
     this.open.set(key, target);
+    const [oldest] = this.open.values();
+    if (oldest !== undefined && this.open.size > openFilesMax)
+      void this.inOrder(oldest.task, () => this.release(oldest)).catch(() => {});
     return target;
+  }
+
+  private async release(target: Target): Promise<void> {
+    const key = taskKey(target.task);
+    if (this.open.get(key) !== target) return;
+    this.open.delete(key);
+    await target.file.close();
   }
 
   /** One thing at a time per task: two connections of one agent may overlap while the older one dies. */
@@ -144,6 +179,15 @@ export class LogStore {
       if (this.queues.get(key) === settled) this.queues.delete(key);
     });
     return result;
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
   }
 }
 

@@ -40,7 +40,8 @@ export async function* readLogs(
   abort: AbortSignal,
 ): AsyncGenerator<LogPiece> {
   const ranks = new Map<string, Rank>();
-  let current = options.attempt;
+  /** At the first look: where the output begins, and what `tailLines` is about; later attempts are shown whole. */
+  let newest: number | null = null;
   for (;;) {
     if (abort.aborted) return;
     // Waiting has to begin before looking, or a change in between would be slept through.
@@ -51,20 +52,17 @@ export async function* readLogs(
       const changed = options.follow ? parts.changed(options.jobId, waiter.signal) : Promise.resolve();
       const record = await parts.readJob(options.jobId);
       if (record === null) return;
-      current ??= record.job.lastAttempt === 0 ? null : record.job.lastAttempt;
-      const attempt = record.attempts.find((each) => each.number === current);
-      const progressed =
-        attempt === undefined ? false : yield* readAttempt(parts, options, attempt, ranks, abort);
-      if (progressed) continue;
-      const done = attempt?.state === 'ended' && allComplete(attempt, options, ranks, current);
-      const later =
-        options.attempt === null ? record.attempts.find((each) => each.number > (current ?? 0)) : undefined;
-      if (done && later !== undefined) {
-        current = later.number;
-        continue;
+      newest ??= record.job.lastAttempt;
+      const attempts = attemptsShown(record.attempts, options, newest);
+      let progressed = false;
+      for (const attempt of attempts) {
+        const tailLines = attempt.number <= newest ? options.tailLines : null;
+        if (yield* readAttempt(parts, { ...options, tailLines }, attempt, ranks, abort)) progressed = true;
       }
-      const nothingMoreToCome = isTerminal(record.job.state.kind) || options.attempt !== null;
-      if (!options.follow || (nothingMoreToCome && (done || attempt === undefined))) return;
+      if (progressed) continue;
+      const noneToCome = isTerminal(record.job.state.kind) || options.attempt !== null;
+      const allRead = attempts.every((each) => each.state === 'ended' && allComplete(each, options, ranks));
+      if (!options.follow || (noneToCome && allRead)) return;
       const stopWatching = [...ranks.values()].map((rank) => parts.logs.watch(rank.task, stopWaiting));
       try {
         if (!(await anyUnread(parts.logs, ranks))) await changed;
@@ -76,6 +74,19 @@ export async function* readLogs(
       abort.removeEventListener('abort', stopWaiting);
     }
   }
+}
+
+/**
+ * A follower reads all attempts from the newest at its first look on: the last output of an attempt may arrive while the
+ * next one runs, or never, and must neither be dropped nor waited for.
+ */
+function attemptsShown(
+  attempts: readonly Attempt[],
+  options: ReadLogsOptions,
+  newest: number,
+): readonly Attempt[] {
+  if (options.attempt !== null) return attempts.filter(({ number }) => number === options.attempt);
+  return attempts.filter(({ number }) => number === newest || (options.follow && number > newest));
 }
 
 /** Yields what has arrived, a piece per rank and round. @returns whether there was any */
@@ -131,18 +142,13 @@ async function rankOf(
   return rank;
 }
 
-function allComplete(
-  attempt: Attempt,
-  options: ReadLogsOptions,
-  ranks: Map<string, Rank>,
-  number: number | null,
-): boolean {
+function allComplete(attempt: Attempt, options: ReadLogsOptions, ranks: ReadonlyMap<string, Rank>): boolean {
   return attempt.tasks
     .filter((task) => options.nodeRank === null || task.nodeRank === options.nodeRank)
-    .every((task) => ranks.get(`${number}.${task.nodeRank}`)?.complete === true);
+    .every((task) => ranks.get(`${attempt.number}.${task.nodeRank}`)?.complete === true);
 }
 
-async function anyUnread(logs: LogStore, ranks: Map<string, Rank>): Promise<boolean> {
+async function anyUnread(logs: LogStore, ranks: ReadonlyMap<string, Rank>): Promise<boolean> {
   for (const rank of ranks.values()) {
     if (!rank.complete && (await logs.size(rank.task)) > rank.offset) return true;
   }

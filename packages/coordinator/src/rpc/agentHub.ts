@@ -1,15 +1,13 @@
-/** The agents' side of the coordinator: join, session, log upload. Decodes, hands to commands, encodes. */
-import type { Metadata, ServerDuplexStream } from '@grpc/grpc-js';
+/** The agents' side of the coordinator. Decodes, hands to commands, encodes. */
+import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { MusterError, messageOf } from '@muster/common/errors';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
 import type { AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { Heartbeat__Output } from '@muster/common/gen/muster/v1/Heartbeat';
 import type { Hello__Output } from '@muster/common/gen/muster/v1/Hello';
-import type { LogUpload__Output } from '@muster/common/gen/muster/v1/LogUpload';
-import type { LogUploadAck } from '@muster/common/gen/muster/v1/LogUploadAck';
 import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
-import type { NodeName, TaskRef } from '@muster/common/ids';
+import type { NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TaskReport } from '@muster/common/views';
 import {
@@ -18,34 +16,30 @@ import {
   taskRefToWire,
   taskReportFromWire,
 } from '@muster/common/wire/codec';
-import { desiredOf } from '../agents/desired.ts';
+import { desiredOf, heldTask } from '../agents/desired.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
 import { callerOf } from '../auth/interceptor.ts';
-import { hashToken } from '../auth/tokens.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
 import { hello, report } from '../commands/nodes.ts';
-import type { LogStore } from '../logs/logStore.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
 import type { ClusterState } from '../state.ts';
-import type { Store } from '../store/store.ts';
 import type { TimeLimits } from '../tasks/timeLimits.ts';
 import { endWithError, unary } from './calls.ts';
+import { type JoinParts, join } from './join.ts';
+import { type LogUploadParts, serveUpload } from './logUploads.ts';
 
 /** Session messages that this coordinator and its agents understand each other in. */
 const protocolVersion = 1;
 
-export interface AgentHubParts {
+export interface AgentHubParts extends JoinParts, LogUploadParts {
   readonly state: ClusterState;
   readonly loop: Loop;
   readonly agents: AgentRegistry;
-  readonly logs: LogStore;
   readonly log: Logger;
   readonly heartbeatIntervalMs: number;
   readonly leaseMs: number;
-  readonly monotonicMs: () => number;
-  readonly store: Store;
   readonly timeLimits: TimeLimits;
 }
 
@@ -53,58 +47,10 @@ type SessionCall = ServerDuplexStream<AgentMessage__Output, CoordinatorMessage>;
 
 export function agentHubCalls(parts: AgentHubParts): AgentHubHandlers {
   return {
-    Join: unary((request, metadata) =>
-      join(parts, request.nodeName, request.credential, request.joinToken, metadata),
-    ),
+    Join: unary((request, metadata) => join(parts, request, metadata)),
     Session: (call) => serveSession(parts, call),
     UploadLogs: (call) => serveUpload(parts, call),
   };
-}
-
-/** Trades the join token for the credential that the agent has made. Repeating it with the same credential is fine. */
-async function join(
-  parts: AgentHubParts,
-  nodeName: string,
-  credential: string,
-  joinToken: string,
-  metadata: Metadata,
-): Promise<{ clusterId: string }> {
-  const caller = callerOf({ metadata });
-  if (caller.kind !== 'join' || caller.node !== nodeName) {
-    throw new MusterError('permission_denied', `this join token is not for a node named "${nodeName}"`);
-  }
-  if (!/^muster_agent_[\w-]{43,128}$/.test(credential)) {
-    throw new MusterError('invalid', 'the credential is too short; agents make 32 random bytes');
-  }
-  const credentialHash = hashToken(credential);
-  await parts.loop.run((draft, nowMs) => {
-    const token = draft.credential(hashToken(joinToken));
-    if (token === undefined) throw new MusterError('unauthenticated', 'the join token is unknown');
-    if (token.usedFor === credentialHash) return;
-    if (token.usedFor !== null) {
-      throw new MusterError(
-        'already_exists',
-        `this join token was used already; make another: muster token create ${nodeName}`,
-      );
-    }
-    if (draft.hasAgent(nodeName)) {
-      throw new MusterError(
-        'already_exists',
-        `a node named ${nodeName} has joined already; choose another name: muster token create NAME`,
-      );
-    }
-    draft.putCredential({ ...token, usedFor: credentialHash });
-    draft.putCredential({
-      id: `agent:${nodeName}`,
-      kind: 'agent',
-      subject: nodeName,
-      secretHash: credentialHash,
-      createdAtMs: nowMs,
-      expiresAtMs: null,
-      usedFor: null,
-    });
-  });
-  return { clusterId: parts.state.clusterId };
 }
 
 function serveSession(parts: AgentHubParts, call: SessionCall): void {
@@ -113,6 +59,7 @@ function serveSession(parts: AgentHubParts, call: SessionCall): void {
   /** Messages may follow Hello before its commit is done; they wait for it, in order. */
   let opening: Promise<AgentSession> | null = null;
   let session: AgentSession | null = null;
+  let isClosed = false;
   const refuse = (error: MusterError) => endWithError(call, error);
   if (node === null) {
     refuse(new MusterError('permission_denied', 'only agents have sessions'));
@@ -120,9 +67,12 @@ function serveSession(parts: AgentHubParts, call: SessionCall): void {
   }
 
   call.on('data', (message: AgentMessage__Output) => {
-    if (message.hello != null) {
+    // Said twice, as any message may be, it opens nothing anew.
+    if (message.hello != null && opening === null) {
       opening = beginSession(parts, call, node, message.hello).then((opened) => {
         session = opened;
+        // It broke while the commit was under way: kept, it would pass for connected until it counts as silent.
+        if (isClosed) closed();
         return opened;
       });
     }
@@ -137,6 +87,7 @@ function serveSession(parts: AgentHubParts, call: SessionCall): void {
     });
   });
   const closed = () => {
+    isClosed = true;
     if (session !== null && parts.agents.remove(session)) parts.log.info({ node }, 'agent disconnected');
   };
   call.on('end', () => {
@@ -201,8 +152,7 @@ async function onMessage(
     if (task === null) return;
     const master = masterPort === 0 ? null : { addr: masterAddr, port: masterPort };
     const job = await parts.loop.run((draft, nowMs) => {
-      const owner = currentAttempt(draft.job(task.jobId))?.tasks[task.nodeRank]?.node;
-      if (owner === session.node) {
+      if (heldTask(draft.job(task.jobId), task, session.node) !== undefined) {
         const { attempt, nodeRank } = task;
         applyJobEvent(draft, task.jobId, { kind: 'claim', attempt, nodeRank, master }, nowMs);
       }
@@ -235,7 +185,7 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
       const known = parts.state.outcomes.has(task.jobId);
       return { task: wire, verdict: known ? 'VERDICT_FORGET' : 'VERDICT_UNKNOWN' };
     }
-    const desired = desiredOf(job, task.attempt, currentAttempt(job)?.tasks[task.nodeRank]);
+    const desired = desiredOf(job, task, session.node);
     switch (desired.kind) {
       case 'assign':
       case 'release':
@@ -252,15 +202,14 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
   });
   session.acknowledge(heartbeat.seq, verdicts);
   session.remind(reports, (id) => parts.state.jobs.get(id));
-  for (const each of reports) parts.timeLimits.note(each);
   // Reports are sent when they happen; those in heartbeats repair what was lost on the way.
-  const news = reports.filter(({ task, state }) => {
-    const job = parts.state.jobs.get(task.jobId);
-    const known = currentAttempt(job)?.tasks[task.nodeRank];
-    return (
-      job?.lastAttempt === task.attempt && known !== undefined && known.state !== state && state !== 'claimed'
-    );
-  });
+  const news: TaskReport[] = [];
+  for (const each of reports) {
+    const recorded = heldTask(parts.state.jobs.get(each.task.jobId), each.task, session.node)?.state;
+    if (recorded === undefined || recorded === 'ended') continue;
+    parts.timeLimits.note(each);
+    if (each.state === 'ended' || (each.state === 'running' && recorded !== 'running')) news.push(each);
+  }
   if (news.length > 0) {
     takeReports(parts, session, news).catch((error: unknown) => {
       parts.log.warn(
@@ -269,50 +218,4 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
       );
     });
   }
-}
-
-/** Output of a node's tasks. Only from the node that holds the task, and only while its attempt may still write (G6). */
-function serveUpload(parts: AgentHubParts, call: ServerDuplexStream<LogUpload__Output, LogUploadAck>): void {
-  const caller = callerOf(call);
-  const node = caller.kind === 'agent' ? caller.node : null;
-  const take = async (upload: LogUpload__Output) => {
-    const task = taskRefFromWire(upload.task);
-    if (task === null) return;
-    if (!(await mayUpload(parts, node, task))) {
-      // Dropped, and acknowledged as complete, so that the agent lets go of it.
-      call.write({
-        task: taskRefToWire(task),
-        nextOffset: upload.offset + upload.data.length,
-        complete: true,
-      });
-      return;
-    }
-    const nextOffset = await parts.logs.append(task, upload.offset, upload.data);
-    const end = upload.offset + upload.data.length;
-    const complete = upload.complete && nextOffset >= end && (await parts.logs.complete(task, end));
-    call.write({ task: taskRefToWire(task), nextOffset, complete });
-  };
-  call.on('data', (upload: LogUpload__Output) => {
-    call.pause();
-    take(upload).then(
-      () => call.resume(),
-      (error: unknown) => {
-        parts.log.error({ node, error: messageOf(error) }, 'output could not be stored');
-        const busy = new MusterError('resource_exhausted', `output could not be stored: ${messageOf(error)}`);
-        endWithError(call, busy);
-      },
-    );
-  });
-  call.on('end', () => call.end());
-  call.on('error', () => {});
-}
-
-async function mayUpload(parts: AgentHubParts, node: NodeName | null, task: TaskRef): Promise<boolean> {
-  if (node === null) return false;
-  const current = currentAttempt(parts.state.jobs.get(task.jobId));
-  if (current?.number === task.attempt) return current.tasks[task.nodeRank]?.node === node;
-  // The last output of a task usually arrives after its end.
-  const record = await parts.store.readJob(task.jobId);
-  const attempt = record?.attempts.find((each) => each.number === task.attempt);
-  return attempt?.tasks[task.nodeRank]?.node === node;
 }

@@ -6,11 +6,11 @@ import { isArrayId, isJobId, type JobId, type RandomBytes } from '@muster/common
 import { specBytesMax, validateJobSpec } from '@muster/common/spec/index';
 import { encodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
-import { isTerminal } from '@muster/common/states';
+import type { JobStateKind } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/codec';
 import type { AgentRegistry } from '../agents/registry.ts';
-import { applyJobEvent, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
+import { applyJobEvent, requeue, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
@@ -25,6 +25,8 @@ import { jobView } from './views.ts';
 const arraySizeMax = 100_000;
 const listLimitMax = 1_000;
 const stopIdsMax = 1_000;
+/** It is stored with every job that it stops, of which one call may name a hundred thousand. */
+const reasonLengthMax = 1_000;
 const prefixLengthMin = 6;
 
 export interface JobCallParts {
@@ -106,7 +108,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     ListJobs: unary(async (request) => {
       const limit = request.limit === 0 ? 100 : Math.min(request.limit, listLimitMax);
       const records = await store.listJobs({
-        states: request.states.map((each) => jobStateWire.fromWire(each)),
+        states: request.states.map(knownState),
         arrayId: request.arrayId || null,
         name: request.name || null,
         limit: limit + 1,
@@ -122,7 +124,14 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       if (request.ids.length > stopIdsMax) {
         throw new MusterError('invalid', `${request.ids.length} ids; at most ${stopIdsMax} in one call`);
       }
-      const ids = (await Promise.all(request.ids.map((text) => resolveJobIds(parts, text)))).flat();
+      if (request.reason.length > reasonLengthMax) {
+        throw new MusterError(
+          'invalid',
+          `the reason has ${request.reason.length} characters; at most ${reasonLengthMax}`,
+        );
+      }
+      const named = await Promise.all(request.ids.map((text) => resolveJobIds(parts, text)));
+      const ids = [...new Set(named.flat())];
       const event = { kind: 'stop', reason: request.reason } as const;
       await loop.run((draft, nowMs) => {
         for (const id of ids) applyJobEvent(draft, id, event, nowMs);
@@ -133,13 +142,13 @@ export function jobCalls(parts: JobCallParts): JobCalls {
 
     RequeueJob: unary(async (request) => {
       const { job } = await read(request.jobId);
-      if (isTerminal(job.state.kind)) {
-        // An ended job never changes; its spec runs again as a job of its own.
-        const { record } = await submitOnce(job.spec, request.requestId, 0, job.id);
-        return { jobId: record.jobIds[0] ?? '', newJob: true };
-      }
-      await loop.run((draft, nowMs) => applyJobEvent(draft, job.id, { kind: 'requeue' }, nowMs));
-      return { jobId: job.id, newJob: false };
+      // What was read may have ended since, so the command has the last word.
+      const isActive = state.jobs.has(job.id);
+      if (isActive && (await loop.run((draft, nowMs) => requeue(draft, job.id, nowMs))))
+        return { jobId: job.id, newJob: false };
+      // An ended job never changes; its spec runs again as a job of its own.
+      const { record } = await submitOnce(job.spec, request.requestId, 0, job.id);
+      return { jobId: record.jobIds[0] ?? '', newJob: true };
     }),
 
     ExplainJob: unary(async (request) => {
@@ -179,11 +188,16 @@ function decodeSpec(text: string): JobSpec {
   const more = result.problems.length > 1 ? ` (and ${result.problems.length - 1} more)` : '';
   throw new MusterError(
     'invalid',
-    `the spec is wrong: ${first?.path ?? ''}: ${first?.message ?? ''}${more}`,
-    {
-      problems: result.problems,
-    },
+    `the spec is wrong: ${first?.path ? `${first.path}: ` : ''}${first?.message ?? ''}${more}`,
+    { problems: result.problems },
   );
+}
+
+/** A state this version does not know would be listed as another one. */
+function knownState(wire: string): JobStateKind {
+  const state = jobStateWire.fromWire(wire);
+  if (jobStateWire.toWire(state) === wire) return state;
+  throw new MusterError('invalid', `states: there is no job state ${wire}`);
 }
 
 /** A job id, or the beginning of exactly one. */
@@ -195,7 +209,10 @@ export async function resolveJobId(
     if (parts.state.jobs.has(text) || parts.state.outcomes.has(text)) return text;
     throw unknownJob(text);
   }
-  if (!text.startsWith('job_') || text.length < prefixLengthMin) throw unknownJob(text);
+  if (!text.startsWith('job_')) throw unknownJob(text);
+  if (text.length < prefixLengthMin) {
+    throw new MusterError('invalid', `${text}: give at least ${prefixLengthMin} characters of a job id`);
+  }
   const [found, another] = await parts.store.findJobIds(text, 2);
   if (found === undefined) throw unknownJob(text);
   if (another !== undefined) {
@@ -212,11 +229,10 @@ async function resolveJobIds(
   text: string,
 ): Promise<readonly JobId[]> {
   if (!isArrayId(text)) return [await resolveJobId(parts, text)];
-  const states = ['queued', 'starting', 'running', 'stopping'] as const;
-  const query = { states, arrayId: text, name: null, limit: arraySizeMax, beforeSubmitSeq: null };
-  const records = await parts.store.listJobs(query);
-  if (records.length > 0) return records.map(({ job }) => job.id);
-  const ended = await parts.store.listJobs({ ...query, states: [], limit: 1 });
+  const active = [...parts.state.jobs.values()].filter((job) => job.array?.id === text);
+  if (active.length > 0) return active.map((job) => job.id);
+  const query = { states: [], arrayId: text, name: null, limit: 1, beforeSubmitSeq: null };
+  const ended = await parts.store.listJobs(query);
   if (ended.length === 0)
     throw new MusterError('not_found', `there is no array ${text}; \`muster jobs --all\` lists jobs`);
   return [];

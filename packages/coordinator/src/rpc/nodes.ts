@@ -10,7 +10,7 @@ import type { Loop } from '../loop.ts';
 import type { Node } from '../model.ts';
 import type { ClusterState } from '../state.ts';
 import { unary } from './calls.ts';
-import { nodeView } from './views.ts';
+import { heldTasksByNode, nodeView } from './views.ts';
 
 export interface NodeCallParts {
   readonly state: ClusterState;
@@ -23,23 +23,28 @@ type NodeCalls = Pick<MusterHandlers, 'ListNodes' | 'GetNode' | 'CreateJoinToken
 
 export function nodeCalls(parts: NodeCallParts): NodeCalls {
   const { state, loop, agents } = parts;
-  const view = (node: Node) =>
-    nodeToWire(
-      nodeView(node, state.jobs.values(), agents.isOnline(node.name), agents.silentForMs(node.name)),
-    );
+  const view = (nodes: readonly Node[]) => {
+    const held = heldTasksByNode(state.jobs.values());
+    return nodes.map((node) => {
+      const { name } = node;
+      const tasks = held.get(name) ?? [];
+      return nodeToWire(nodeView(node, tasks, agents.isOnline(name), agents.silentForMs(name)));
+    });
+  };
 
   return {
     ListNodes: unary(async () => {
       const nodes = [...state.nodes.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-      return { nodes: nodes.map(view) };
+      return { nodes: view(nodes) };
     }),
 
     GetNode: unary(async (request) => {
       const node = isNodeName(request.name) ? state.nodes.get(request.name) : undefined;
-      if (node === undefined) {
+      const [answer] = node === undefined ? [] : view([node]);
+      if (answer === undefined) {
         throw new MusterError('not_found', `there is no node ${request.name}; \`muster nodes\` lists them`);
       }
-      return view(node);
+      return answer;
     }),
 
     CreateJoinToken: unary(async (request) => {

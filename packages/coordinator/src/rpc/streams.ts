@@ -17,7 +17,7 @@ export interface StreamCallParts {
   readonly state: ClusterState;
   readonly store: Store;
   readonly logs: LogStore;
-  /** Rings after every commit. */
+  /** Rings after every commit, with the subjects of its events. */
   readonly committed: Bell;
 }
 
@@ -46,7 +46,7 @@ export function streamCalls(parts: StreamCallParts): Pick<MusterHandlers, 'ReadL
         {
           logs: parts.logs,
           readJob: (id: JobId) => store.readJob(id),
-          changed: (_id: JobId, signal: AbortSignal) => committed.next(signal),
+          changed: (id: JobId, signal: AbortSignal) => committed.next(signal, id),
         },
         options,
         abort,

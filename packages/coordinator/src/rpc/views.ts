@@ -72,18 +72,31 @@ function attemptView(attempt: Attempt): AttemptView {
   };
 }
 
+export interface HeldTask {
+  readonly job: Job;
+  readonly task: Task;
+}
+
+/** What holds something of each node. One look at every job, so that a list of nodes does not take one per node. */
+export function heldTasksByNode(activeJobs: Iterable<Job>): ReadonlyMap<string, readonly HeldTask[]> {
+  const held = new Map<string, HeldTask[]>();
+  for (const job of activeJobs) {
+    for (const task of currentAttempt(job)?.tasks ?? []) {
+      if (task.state === 'ended') continue;
+      const tasks = held.get(task.node);
+      if (tasks === undefined) held.set(task.node, [{ job, task }]);
+      else tasks.push({ job, task });
+    }
+  }
+  return held;
+}
+
 export function nodeView(
   node: Node,
-  activeJobs: Iterable<Job>,
+  tasks: readonly HeldTask[],
   online: boolean,
   silentForMs: number | null,
 ): NodeView {
-  const tasks: { readonly job: Job; readonly task: Task }[] = [];
-  for (const job of activeJobs) {
-    for (const task of currentAttempt(job)?.tasks ?? []) {
-      if (task.node === node.name && task.state !== 'ended') tasks.push({ job, task });
-    }
-  }
   return {
     name: node.name,
     state: online ? 'online' : 'silent',

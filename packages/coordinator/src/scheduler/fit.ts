@@ -27,6 +27,8 @@ export function taskDemand(resources: JobResources): TaskDemand {
 }
 
 export function acceptableGpus(gpus: readonly Gpu[], resources: JobResources): readonly Gpu[] {
+  // Most jobs take any GPU, and a pass asks this for every node and job.
+  if (resources.gpuType.length === 0 && resources.gpuMemoryMb === null) return gpus;
   return gpus.filter(
     (gpu) =>
       (resources.gpuType.length === 0 ||

@@ -7,7 +7,7 @@
  * get its turn, and keeps the rest of the cluster busy.
  */
 import type { JobId, NodeName } from '@muster/common/ids';
-import type { JobResources } from '@muster/common/spec/types';
+import type { JobResources, JobSpec } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
 import { acceptableGpus, fit, fitsEmpty, taskDemand } from './fit.ts';
 import { nearestToFreeFirst, queueOrder } from './order.ts';
@@ -46,7 +46,7 @@ export function plan(view: ClusterView, nowMs: number): readonly Decision[] {
     }
     const { resources, image } = job.spec;
     const driver = image === null ? 'process' : 'docker';
-    const demandKey = JSON.stringify([driver, resources]);
+    const demandKey = demandKeyOf(job.spec);
     const refusal = refusals.get(demandKey);
     if (refusal !== undefined) {
       decisions.push({ kind: 'wait', jobId: job.id, reason: refusal });
@@ -73,6 +73,19 @@ export function plan(view: ClusterView, nowMs: number): readonly Decision[] {
     }
   }
   return decisions;
+}
+
+/** Specs never change, and each is asked for in every pass that its job waits: ten thousand times the same text. */
+const demandKeys = new WeakMap<JobSpec, string>();
+
+/** Equal for jobs that the same nodes would do for. */
+function demandKeyOf(spec: JobSpec): string {
+  let key = demandKeys.get(spec);
+  if (key === undefined) {
+    key = JSON.stringify([spec.image === null ? 'process' : 'docker', spec.resources]);
+    demandKeys.set(spec, key);
+  }
+  return key;
 }
 
 /** Backoff and dependencies: reasons that more capacity would not change. */

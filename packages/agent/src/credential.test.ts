@@ -1,0 +1,105 @@
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ErrorCode, MusterError } from '@muster/common/errors';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type CredentialFile, credentialFile, obtainCredential } from './credential.ts';
+
+let directory: string;
+let file: CredentialFile;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'credential-'));
+  file = credentialFile(directory);
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+/** A coordinator that takes one join, and refuses others for `refusal`. */
+function aCoordinator(refusal: ErrorCode | null = null) {
+  const asked: string[] = [];
+  const join = async (_token: string, credential: string) => {
+    asked.push(credential);
+    if (refusal !== null) throw new MusterError(refusal, 'no');
+  };
+  return { asked, join };
+}
+
+const lost = () => Promise.reject(new MusterError('unavailable', 'the answer was lost'));
+const neverAsked = () => Promise.reject(new Error('nobody was to be asked'));
+
+test('the first start trades the token for a credential made here, stored before it is sent', async () => {
+  let storedWhenAsked: unknown;
+  const credential = await obtainCredential(file, 'a', 'token', async () => {
+    storedWhenAsked = file.read();
+  });
+  expect(credential).toMatch(/^muster_agent_[\w-]{43}$/);
+  expect(storedWhenAsked).toEqual({ nodeName: 'a', credential, joined: false });
+  expect(file.read()).toEqual({ nodeName: 'a', credential, joined: true });
+  expect((await stat(join(directory, 'credential'))).mode & 0o777).toBe(0o600);
+});
+
+test('later starts ask nobody, with a token or without', async () => {
+  const credential = await obtainCredential(file, 'a', 'token', aCoordinator().join);
+  expect(await obtainCredential(file, 'a', null, neverAsked)).toBe(credential);
+  expect(await obtainCredential(file, 'a', 'token', neverAsked)).toBe(credential);
+});
+
+test('two nodes never make the same credential', async () => {
+  const [a, b] = [aCoordinator(), aCoordinator()];
+  await obtainCredential(file, 'a', 'token', a.join);
+  await rm(join(directory, 'credential'));
+  await obtainCredential(file, 'a', 'token', b.join);
+  expect(a.asked).not.toEqual(b.asked);
+});
+
+test('without a credential and a token it says how to join', async () => {
+  await expect(obtainCredential(file, 'a', null, neverAsked)).rejects.toMatchObject({
+    code: 'unauthenticated',
+    message: expect.stringContaining('muster token create a'),
+  });
+});
+
+test('a data directory of another node is refused', async () => {
+  await obtainCredential(file, 'a', 'token', aCoordinator().join);
+  await expect(obtainCredential(file, 'b', 'token', neverAsked)).rejects.toMatchObject({
+    code: 'failed_precondition',
+    message: expect.stringContaining('--name a'),
+  });
+});
+
+test('a refused join is an error, and the next token is tried with the same credential', async () => {
+  const refusing = aCoordinator('unauthenticated');
+  await expect(obtainCredential(file, 'a', 'wrong', refusing.join)).rejects.toMatchObject({
+    code: 'unauthenticated',
+  });
+  const accepting = aCoordinator();
+  await obtainCredential(file, 'a', 'right', accepting.join);
+  expect(accepting.asked).toEqual(refusing.asked);
+  expect(file.read()?.joined).toBe(true);
+});
+
+test.each([
+  'already_exists',
+  'unauthenticated',
+] as const)('when the answer to a join was lost, its credential is used once the token is %s', async (refusal) => {
+  await expect(obtainCredential(file, 'a', 'token', lost)).rejects.toThrow('the answer was lost');
+  const { asked, join: requestJoin } = aCoordinator(refusal);
+  expect([await obtainCredential(file, 'a', 'token', requestJoin)]).toEqual(asked);
+});
+
+test('when the answer to a join was lost, its credential is used without a token too', async () => {
+  await expect(obtainCredential(file, 'a', 'token', lost)).rejects.toThrow('the answer was lost');
+  expect(await obtainCredential(file, 'a', null, neverAsked)).toBe(file.read()?.credential);
+});
+
+test('a coordinator that cannot be reached is an error, however often it was tried', async () => {
+  await expect(obtainCredential(file, 'a', 'token', lost)).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(obtainCredential(file, 'a', 'token', lost)).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+test.each(['', '{"nodeName":"a","cred', '[]', '{"nodeName":"a"}'])('%j is no credential', async (content) => {
+  await writeFile(join(directory, 'credential'), content);
+  await expect(obtainCredential(file, 'a', 'token', neverAsked)).rejects.toMatchObject({
+    code: 'failed_precondition',
+    message: expect.stringContaining(join(directory, 'credential')),
+  });
+});

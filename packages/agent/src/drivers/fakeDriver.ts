@@ -1,0 +1,173 @@
+/**
+ * A driver without processes, for tests of what stands above the seam. A job turns its knobs through its environment:
+ *
+ *     FAKE_START_ERROR   cause kind that `start` fails with; nothing runs then
+ *     FAKE_OUTPUT        what the task writes as soon as it runs
+ *     FAKE_EXIT_CODE     ends at once with it; without it the task runs until a test, or a stop, ends it
+ *
+ * It outlives the agents of a test, as a guard does: give the same one to the next agent.
+ */
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type {
+  Driver,
+  StopOptions,
+  TaskExit,
+  TaskKey,
+  TaskLaunch,
+  TaskLocation,
+  TaskObservation,
+} from './driver.ts';
+import { DriverError } from './errors.ts';
+
+type Method = 'start' | 'recover' | 'wait' | 'signal' | 'stop' | 'remove' | 'list';
+
+interface FakeTask {
+  readonly startedAtMs: number;
+  exit: TaskExit | null;
+  readonly ended: PromiseWithResolvers<TaskExit>;
+}
+
+/** What a task without a status ended with. */
+export const statusLost: TaskExit = {
+  exitCode: null,
+  signal: null,
+  oomKilled: false,
+  finishedAtMs: null,
+  statusLost: true,
+};
+
+export function exited(exitCode: number): TaskExit {
+  return { ...statusLost, exitCode, finishedAtMs: 2_000, statusLost: false };
+}
+
+function killedBy(signal: string): TaskExit {
+  return { ...statusLost, signal, finishedAtMs: 2_000, statusLost: false };
+}
+
+export class FakeDriver implements Driver {
+  readonly name: 'process' | 'docker';
+  /** Everything that was asked, in order: `start job_….1.0`, `stop job_….1.0 SIGTERM 5000`. */
+  readonly calls: string[] = [];
+  /** What came into being, in order; a key that is here twice ran twice. */
+  readonly launches: TaskLaunch[] = [];
+  private readonly tasks = new Map<TaskKey, FakeTask>();
+  private readonly errors = new Map<Method, { readonly error: Error; readonly when: 'before' | 'after' }>();
+  private readonly gates = new Map<Method, PromiseWithResolvers<void>>();
+
+  constructor(name: 'process' | 'docker' = 'process') {
+    this.name = name;
+  }
+
+  /** Every call of `method` fails: before it has an effect, or after, with only its answer lost. */
+  fail(method: Method, when: 'before' | 'after', error = new Error(`the fake ${this.name} is away`)): void {
+    this.errors.set(method, { error, when });
+  }
+
+  /** Ends what `fail` began. */
+  mend(method: Method): void {
+    this.errors.delete(method);
+  }
+
+  /** Calls of `method` wait, before they have an effect, until the returned function is called. */
+  hold(method: Method): () => void {
+    const gate = Promise.withResolvers<void>();
+    this.gates.set(method, gate);
+    return () => {
+      this.gates.delete(method);
+      gate.resolve();
+    };
+  }
+
+  isRunning(key: TaskKey): boolean {
+    return this.tasks.get(key)?.exit === null;
+  }
+
+  /** The task ends by itself. */
+  end(key: TaskKey, exit: TaskExit): void {
+    const task = this.tasks.get(key);
+    if (task === undefined || task.exit !== null) throw new Error(`no task ${key} runs`);
+    task.exit = exit;
+    task.ended.resolve(exit);
+  }
+
+  /** As after a power cut: nothing runs, and nobody knows of anything. */
+  loseAll(): void {
+    this.tasks.clear();
+  }
+
+  /** A task that came into being without an agent that could tell. */
+  runStranger(key: TaskKey): void {
+    this.tasks.set(key, { startedAtMs: 1_000, exit: null, ended: Promise.withResolvers() });
+  }
+
+  start(launch: TaskLaunch): Promise<void> {
+    return this.asked('start', launch.key, () => {
+      const { FAKE_START_ERROR: startError, FAKE_OUTPUT: output, FAKE_EXIT_CODE: exitCode } = launch.env;
+      if (this.tasks.has(launch.key)) return;
+      if (startError !== undefined) throw new DriverError(startError, 'it could not be started');
+      this.launches.push(launch);
+      this.runStranger(launch.key);
+      if (output !== undefined) appendFileSync(join(launch.directory, 'output.log'), output);
+      if (exitCode !== undefined) this.end(launch.key, exited(Number(exitCode)));
+    });
+  }
+
+  recover({ key }: TaskLocation): Promise<TaskObservation> {
+    return this.asked('recover', key, () => {
+      const task = this.tasks.get(key);
+      if (task === undefined) return { kind: 'absent' };
+      if (task.exit !== null) return { kind: 'exited', exit: task.exit };
+      return { kind: 'running', pid: 1, startedAtMs: task.startedAtMs };
+    });
+  }
+
+  async wait({ key }: TaskLocation, abort: AbortSignal): Promise<TaskExit> {
+    const ended = await this.asked('wait', key, () => this.tasks.get(key)?.ended ?? null);
+    if (ended === null) return statusLost;
+    abort.throwIfAborted();
+    const aborted = Promise.withResolvers<never>();
+    const onAbort = () => aborted.reject(abort.reason);
+    abort.addEventListener('abort', onAbort, { once: true });
+    return Promise.race([ended.promise, aborted.promise]).finally(() => {
+      abort.removeEventListener('abort', onAbort);
+    });
+  }
+
+  async signal({ key }: TaskLocation, signal: string): Promise<void> {
+    await this.asked('signal', `${key} ${signal}`, () => {});
+  }
+
+  stop({ key }: TaskLocation, { signal, graceMs }: StopOptions): Promise<TaskExit> {
+    return this.asked('stop', `${key} ${signal} ${graceMs}`, () => {
+      const task = this.tasks.get(key);
+      if (task?.exit === null) this.end(key, killedBy(signal));
+      return task?.exit ?? statusLost;
+    });
+  }
+
+  remove({ key }: TaskLocation): Promise<void> {
+    return this.asked('remove', key, () => {
+      if (this.isRunning(key)) throw new Error(`task ${key} still runs`);
+      this.tasks.delete(key);
+    });
+  }
+
+  list(): Promise<readonly TaskKey[]> {
+    return this.asked('list', '', () => [...this.tasks.keys()]);
+  }
+
+  async close(): Promise<void> {
+    // The same one serves the next agent of the test.
+  }
+
+  private async asked<T>(method: Method, what: string, act: () => T): Promise<T> {
+    this.calls.push(`${method} ${what}`.trim());
+    await this.gates.get(method)?.promise;
+    const failure = this.errors.get(method);
+    if (failure?.when === 'before') throw failure.error;
+    const answer = act();
+    if (failure !== undefined) throw failure.error;
+    return answer;
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * The file that a task writes its output to. The task can reach it too, so it may be cut, removed or replaced by
+ * anything at any time, and none of that may hold up the output of other tasks.
+ */
+import { constants, fstatSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+
+/** Without NONBLOCK, opening a named pipe put in the file's place would occupy a thread for ever. */
+const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** @returns null when there is no such file, or something else in its place */
+export async function openOutput(path: string): Promise<FileHandle | null> {
+  try {
+    const file = await open(path, flags);
+    if (fstatSync(file.fd).isFile()) return file;
+    await file.close();
+    return null;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && gone.has(error.code)) return null;
+    throw error;
+  }
+}
+
+const gone: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
+
+/** Bytes in the file now. A system call and no thread: this is asked of every running task, many times a second. */
+export function sizeOf(file: FileHandle): number {
+  return fstatSync(file.fd).size;
+}
+
+/** What is there from `offset`, at most `limit` bytes; empty at the end. */
+export async function readOutput(file: FileHandle, offset: number, limit: number): Promise<Buffer> {
+  const length = Math.min(limit, sizeOf(file) - offset);
+  if (length <= 0) return Buffer.alloc(0);
+  const buffer = Buffer.allocUnsafe(length);
+  const { bytesRead } = await file.read(buffer, 0, length, offset);
+  return buffer.subarray(0, bytesRead);
+}
+
+/** It was only read: nothing is lost if the system cannot close it. */
+export function closeOutput(file: FileHandle | null): void {
+  file?.close().catch(() => {});
+}

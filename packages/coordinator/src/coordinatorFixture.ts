@@ -1,0 +1,130 @@
+/**
+ * A coordinator without a disk: its real loop, handlers and gRPC server on a store in memory, wired as main.ts does.
+ * Time stands still until a test moves it.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, credentials, Metadata } from '@grpc/grpc-js';
+import type { Clock } from '@muster/common/clock';
+import type { RandomBytes } from '@muster/common/ids';
+import { silentLogger } from '@muster/common/log';
+import { connectMuster } from '@muster/common/wire/client';
+import { AgentRegistry } from './agents/registry.ts';
+import { hashToken, newToken } from './auth/tokens.ts';
+import { DiskReserve } from './diskReserve.ts';
+import { Bell } from './events/bell.ts';
+import { LogStore } from './logs/logStore.ts';
+import { Loop } from './loop.ts';
+import { someMs } from './modelFixture.ts';
+import { buildView } from './planning.ts';
+import { agentHubCalls } from './rpc/agentHub.ts';
+import { jobCalls } from './rpc/jobs.ts';
+import { nodeCalls } from './rpc/nodes.ts';
+import { startServer } from './rpc/server.ts';
+import { streamCalls } from './rpc/streams.ts';
+import { ClusterState, Draft } from './state.ts';
+import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
+import type { Credential, Store } from './store/store.ts';
+import { TimeLimits } from './tasks/timeLimits.ts';
+import { WaitTimes } from './waitTimes.ts';
+
+export const heartbeatIntervalMs = 1_000;
+
+/** Stands still until moved. */
+export class TestClock implements Clock {
+  nowMs = 1_000;
+  readonly wallMs = () => someMs + this.nowMs;
+  readonly monotonicMs = () => this.nowMs;
+}
+
+/** Different bytes at each call, the same in each run. */
+export function countingBytes(): RandomBytes {
+  let count = 0;
+  return (size) => {
+    count += 1;
+    return Uint8Array.from({ length: size }, (_, index) => (index === 0 ? count : index * 7 + (count >> 8)));
+  };
+}
+
+export type TestCoordinator = Awaited<ReturnType<typeof startTestCoordinator>>;
+
+export async function startTestCoordinator(
+  options: { reserveBytes?: number; memory?: Memory; store?: (memory: Memory) => Store } = {},
+) {
+  const clock = new TestClock();
+  const random = countingBytes();
+  const memory = options.memory ?? new Memory('test');
+  const adminToken = newToken('admin', random);
+  addCredential(memory, { id: 'admin', kind: 'admin', subject: 'admin', secretHash: hashToken(adminToken) });
+  const store = options.store?.(memory) ?? new MemoryStore(memory);
+  const state = new ClusterState(await store.load());
+  const directory = mkdtempSync(join(tmpdir(), 'muster-coordinator-'));
+  const agents = new AgentRegistry(clock, heartbeatIntervalMs);
+  const logs = new LogStore(join(directory, 'logs'));
+  const waitTimes = new WaitTimes();
+  const committed = new Bell();
+  const timeLimits = new TimeLimits(clock.monotonicMs);
+  const fatal: Error[] = [];
+  const loop = new Loop({
+    state,
+    store,
+    clock,
+    log: silentLogger,
+    waitTimes,
+    onlineNodes: () => agents.online(),
+    onCommitted: (change) => {
+      agents.sync(change);
+      committed.ring(change.events.map((event) => event.subject));
+    },
+    freeBallast: () => false,
+    onFatal: (error) => fatal.push(error),
+  });
+  const reserve = new DiskReserve(directory, options.reserveBytes ?? 0, silentLogger);
+  const shared = { state, store, loop, agents, logs, reserve, random, committed, timeLimits, ...clock };
+  const nodeViews = () => buildView(new Draft(state), agents.online(), waitTimes, clock.monotonicMs()).nodes;
+  const server = await startServer(
+    '127.0.0.1:0',
+    { findCredential: (hash) => state.credentials.get(hash), wallMs: clock.wallMs },
+    {
+      muster: { ...jobCalls({ ...shared, nodeViews }), ...streamCalls(shared), ...nodeCalls(shared) },
+      agentHub: agentHubCalls({ ...shared, log: silentLogger, heartbeatIntervalMs, leaseMs: 6_000 }),
+    },
+  );
+  const api = connectMuster({ address: server.address, token: adminToken });
+  const clients: Client[] = [];
+  return {
+    ...{ address: server.address, adminToken, api, clock, memory, state, loop, agents, logs, fatal, timeLimits },
+    /** A bare connection, for what the typed client would not send. */
+    client(): Client {
+      const client = new Client(server.address, credentials.createInsecure());
+      clients.push(client);
+      return client;
+    },
+    async close() {
+      api.close();
+      for (const client of clients) client.close();
+      agents.endAll();
+      await server.close();
+      await loop.stop();
+      await logs.close();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+export function addCredential(
+  memory: Memory,
+  fields: Pick<Credential, 'id' | 'kind' | 'subject' | 'secretHash'> & Partial<Credential>,
+): void {
+  const credential = { createdAtMs: someMs, expiresAtMs: null, usedFor: null, ...fields };
+  memory.credentials.set(credential.id, credential);
+}
+
+/** @param headers beside the token */
+export function withToken(token: string, headers: Readonly<Record<string, string>> = {}): Metadata {
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${token}`);
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+  return metadata;
+}

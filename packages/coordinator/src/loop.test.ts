@@ -1,0 +1,236 @@
+import { InvariantViolation, MusterError } from '@muster/common/errors';
+import type { JobId } from '@muster/common/ids';
+import { type Logger, silentLogger } from '@muster/common/log';
+import { afterEach, expect, test, vi } from 'vitest';
+import { applyJobEvent, submit } from './commands/jobs.ts';
+import { countingBytes, TestClock } from './coordinatorFixture.ts';
+import { type Command, Loop, type LoopParts } from './loop.ts';
+import { aNode, anInventory, aSpec, nodeNameOf, someGpus } from './modelFixture.ts';
+import { ClusterState, type Committed } from './state.ts';
+import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
+import { type Batch, StoreError } from './store/store.ts';
+import { WaitTimes } from './waitTimes.ts';
+
+/** Each commit takes the next of `failures` first. */
+class FailingStore extends MemoryStore {
+  readonly failures: unknown[] = [];
+  readonly batches: Batch[] = [];
+  /** Resolved at once unless a test holds commits back. */
+  held: Promise<void> = Promise.resolve();
+
+  override async commit(batch: Batch): Promise<void> {
+    await this.held;
+    if (this.failures.length > 0) throw this.failures.shift();
+    this.batches.push(batch);
+    await super.commit(batch);
+  }
+}
+
+const loops: Loop[] = [];
+afterEach(async () => {
+  for (const loop of loops.splice(0)) await loop.stop();
+});
+
+async function aLoop(parts: Partial<LoopParts> = {}, memory = new Memory('test')) {
+  const store = new FailingStore(memory);
+  const state = new ClusterState(await store.load());
+  const commits: Committed[] = [];
+  const fatal: StoreError[] = [];
+  const loop = new Loop({
+    state,
+    store,
+    clock: new TestClock(),
+    log: silentLogger,
+    waitTimes: new WaitTimes(),
+    onlineNodes: () => new Set(state.nodes.keys()),
+    onCommitted: (committed) => commits.push(committed),
+    freeBallast: () => false,
+    onFatal: (error) => fatal.push(error),
+    ...parts,
+  });
+  loops.push(loop);
+  return { loop, store, state, commits, fatal };
+}
+
+const random = countingBytes();
+
+function submitting(requestId: string, file: Parameters<typeof aSpec>[0] = {}): Command<JobId> {
+  const command = { spec: aSpec(file), requestId, digest: 'd', arraySize: 0, requeuedFrom: null };
+  return (draft, nowMs) => {
+    const [jobId] = submit(draft, command, random, nowMs).jobIds;
+    if (jobId === undefined) throw new Error('submitted nothing');
+    return jobId;
+  };
+}
+
+const refused = new MusterError('invalid', 'refused');
+
+test('commands that queue together share a commit, and each gets its own answer', async () => {
+  const { loop, store, state } = await aLoop();
+  const [first, second] = await Promise.all([loop.run(submitting('a')), loop.run(submitting('b'))]);
+  expect(store.batches).toHaveLength(1);
+  expect([...state.jobs.keys()]).toEqual([first, second]);
+});
+
+test('a command that throws midway leaves nothing in the commit it would have shared', async () => {
+  const { loop, store, state } = await aLoop();
+  const before = loop.run(submitting('before'));
+  const thrown = loop.run((draft, nowMs) => {
+    submitting('half')(draft, nowMs);
+    draft.putNode(aNode('half'));
+    draft.putCredential({
+      id: 'half',
+      kind: 'join',
+      subject: 'half',
+      secretHash: 'half',
+      createdAtMs: 0,
+      expiresAtMs: null,
+      usedFor: null,
+    });
+    const [job] = draft.activeJobs();
+    if (job !== undefined) applyJobEvent(draft, job.id, { kind: 'stop', reason: '' }, nowMs);
+    throw refused;
+  });
+  const after = loop.run(submitting('after'));
+  await expect(thrown).rejects.toBe(refused);
+  const ids = [await before, await after];
+
+  const [batch] = store.batches;
+  expect(batch?.newJobs.map(({ id, submitSeq, state: { kind } }) => [id, submitSeq, kind])).toEqual([
+    [ids[0], 1, 'queued'],
+    [ids[1], 2, 'queued'],
+  ]);
+  expect(batch?.events.map((event) => [event.seq, event.subject, event.subjectSeq])).toEqual([
+    [1, ids[0], 1],
+    [2, ids[1], 1],
+  ]);
+  expect(batch).toMatchObject({ jobs: [], attempts: [], nodes: [], credentials: [] });
+  expect(batch?.requests.map((request) => request.requestId)).toEqual(['before', 'after']);
+  expect([...state.jobs.keys()]).toEqual(ids);
+});
+
+test('a failed commit fails every command of its turn, what queued behind it, and all that follow', async () => {
+  const { loop, store, state, commits, fatal } = await aLoop();
+  store.failures.push(new StoreError('io', 'disk I/O error'));
+  const answers = await Promise.allSettled([
+    loop.run(submitting('a')),
+    loop.run(() => 'no change'),
+    loop.run(() => {
+      throw refused;
+    }),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  expect(fatal.map((error) => error.kind)).toEqual(['io']);
+  await expect(loop.run(submitting('b'))).rejects.toMatchObject({ code: 'unavailable' });
+  expect(state.jobs.size).toBe(0);
+  expect(commits).toEqual([]);
+});
+
+test('a full disk drops the ballast and commits after all', async () => {
+  const freeBallast = vi.fn(() => true);
+  const { loop, store, fatal } = await aLoop({ freeBallast });
+  store.failures.push(new StoreError('full', 'database or disk is full'));
+  await loop.run(submitting('a'));
+  expect(freeBallast).toHaveBeenCalledTimes(1);
+  expect(store.batches).toHaveLength(1);
+  expect(fatal).toEqual([]);
+});
+
+test.each([
+  ['without ballast', () => false],
+  [
+    'when the ballast cannot be dropped',
+    () => {
+      throw new Error('EROFS');
+    },
+  ],
+])('a full disk %s is final, and every caller hears so', async (_, freeBallast) => {
+  const { loop, store, fatal } = await aLoop({ freeBallast });
+  store.failures.push(new StoreError('full', 'database or disk is full'));
+  await expect(loop.run(submitting('a'))).rejects.toMatchObject({ code: 'unavailable' });
+  expect(fatal).toHaveLength(1);
+});
+
+test('a scheduling pass that breaks an invariant starts nothing and hinders no command', async () => {
+  const errors: string[] = [];
+  const log: Logger = { ...silentLogger, error: (_fields, message) => errors.push(message) };
+  const memory = new Memory('test');
+  const gpus = [...someGpus('a', 1), ...someGpus('a', 1)];
+  memory.nodes.set('node-1', aNode('node-1', { inventory: anInventory({ gpus }) }));
+  const { loop, state, fatal } = await aLoop({ log }, memory);
+  await loop.run(submitting('a', { resources: { gpus: 2 } }));
+  const second = await loop.run(submitting('b'));
+  expect(state.jobs.get(second)?.state.kind).toBe('queued');
+  expect(errors).toEqual([expect.stringContaining('GPU-a-0 on node-1 is allocated twice')]);
+  expect(fatal).toEqual([]);
+});
+
+test('a broken invariant in a command is logged with its name and refused', async () => {
+  const logged: object[] = [];
+  const { loop } = await aLoop({ log: { ...silentLogger, error: (fields) => logged.push(fields) } });
+  const violation = new InvariantViolation('G2', 'two attempts');
+  const run = loop.run(() => {
+    throw violation;
+  });
+  await expect(run).rejects.toBe(violation);
+  expect(logged).toEqual([{ guarantee: 'G2' }]);
+});
+
+test('what is submitted starts in the same commit when there is room, and carries a reason when there is none', async () => {
+  const memory = new Memory('test');
+  memory.nodes.set('node-1', aNode('node-1'));
+  const { loop, store, state } = await aLoop({}, memory);
+  const started = await loop.run(submitting('a', { resources: { gpus: 2 } }));
+  expect(store.batches.map((batch) => batch.events.map((event) => event.kind))).toEqual([
+    ['job.submitted', 'attempt.allocated'],
+  ]);
+  const waiting = await loop.run(submitting('b', { resources: { gpus: 1 } }));
+  expect(state.jobs.get(started)?.state.kind).toBe('starting');
+  expect(loop.reasons.get(waiting)?.kind).toBe('no_gpus_free');
+});
+
+test('stop lets the turn under way finish, and refuses what waits and what comes', async () => {
+  const { loop, store, state } = await aLoop();
+  let letGo = () => {};
+  store.held = new Promise((resolve) => {
+    letGo = resolve;
+  });
+  const underWay = loop.run(submitting('a'));
+  await vi.waitFor(() => expect(loop.run).toBeDefined());
+  await new Promise((resolve) => setImmediate(resolve));
+  const waiting = loop.run(submitting('b'));
+  const stopped = loop.stop();
+  await expect(loop.run(submitting('c'))).rejects.toMatchObject({ code: 'unavailable' });
+  letGo();
+  await stopped;
+  await expect(waiting).rejects.toMatchObject({ code: 'unavailable' });
+  expect([...state.jobs.keys()]).toEqual([await underWay]);
+});
+
+test('a stopped loop leaves no timer that would keep the process alive', async () => {
+  const { loop, store } = await aLoop();
+  let letGo = () => {};
+  store.held = new Promise((resolve) => {
+    letGo = resolve;
+  });
+  // It waits for nodes, so the turn ends with a timer for its reservation.
+  const submitted = loop.run(submitting('a'));
+  await new Promise((resolve) => setImmediate(resolve));
+  const stopped = loop.stop();
+  letGo();
+  await Promise.all([submitted, stopped]);
+  expect(process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout')).toEqual([]);
+});
+
+test('a job that was requeued while its nodes are free names both attempts in one commit', async () => {
+  const memory = new Memory('test');
+  memory.nodes.set('node-1', aNode('node-1'));
+  const { loop, commits } = await aLoop({}, memory);
+  const jobId = await loop.run(submitting('a', { resources: { gpus: 2 } }));
+  await loop.run((draft, nowMs) => applyJobEvent(draft, jobId, { kind: 'requeue' }, nowMs));
+  expect(commits.at(-1)?.attempts.map(({ attempt }) => [attempt.number, attempt.state])).toEqual([
+    [1, 'ended'],
+    [2, 'allocated'],
+  ]);
+  expect(commits.at(-1)?.attempts[0]?.attempt.tasks[0]?.node).toBe(nodeNameOf('node-1'));
+});

@@ -1,0 +1,78 @@
+/** Receives the output of tasks from their nodes. */
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { MusterError, messageOf } from '@muster/common/errors';
+import type { LogUpload__Output } from '@muster/common/gen/muster/v1/LogUpload';
+import type { LogUploadAck } from '@muster/common/gen/muster/v1/LogUploadAck';
+import type { NodeName, TaskRef } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/codec';
+import { callerOf } from '../auth/interceptor.ts';
+import type { DiskReserve } from '../diskReserve.ts';
+import type { LogStore } from '../logs/logStore.ts';
+import { currentAttempt } from '../model.ts';
+import type { ClusterState } from '../state.ts';
+import type { Store } from '../store/store.ts';
+import { endWithError } from './calls.ts';
+
+export interface LogUploadParts {
+  readonly state: ClusterState;
+  readonly store: Pick<Store, 'readJob'>;
+  readonly logs: LogStore;
+  readonly reserve: DiskReserve;
+  readonly log: Logger;
+  readonly monotonicMs: () => number;
+}
+
+/** Output of a node's tasks. Only from the node that holds the task, and only while its attempt may still write (G6). */
+export function serveUpload(
+  parts: LogUploadParts,
+  call: ServerDuplexStream<LogUpload__Output, LogUploadAck>,
+): void {
+  const caller = callerOf(call);
+  const node = caller.kind === 'agent' ? caller.node : null;
+  const take = async (upload: LogUpload__Output) => {
+    const task = taskRefFromWire(upload.task);
+    if (task === null) return;
+    if (!(await mayUpload(parts, node, task))) {
+      // Dropped, and acknowledged as complete, so that the agent lets go of it.
+      call.write({
+        task: taskRefToWire(task),
+        nextOffset: upload.offset + upload.data.length,
+        complete: true,
+      });
+      return;
+    }
+    parts.reserve.requireSpace(parts.monotonicMs());
+    const nextOffset = await parts.logs.append(task, upload.offset, upload.data);
+    const end = upload.offset + upload.data.length;
+    const complete = upload.complete && nextOffset >= end && (await parts.logs.complete(task, end));
+    call.write({ task: taskRefToWire(task), nextOffset, complete });
+  };
+  call.on('data', (upload: LogUpload__Output) => {
+    call.pause();
+    take(upload).then(
+      () => call.resume(),
+      (error: unknown) => {
+        if (error instanceof MusterError) {
+          endWithError(call, error);
+          return;
+        }
+        const message = `output could not be stored: ${messageOf(error)}`;
+        parts.log.error({ node }, message);
+        endWithError(call, new MusterError('resource_exhausted', message, { cause: error }));
+      },
+    );
+  });
+  call.on('end', () => call.end());
+  call.on('error', () => {});
+}
+
+async function mayUpload(parts: LogUploadParts, node: NodeName | null, task: TaskRef): Promise<boolean> {
+  if (node === null) return false;
+  const current = currentAttempt(parts.state.jobs.get(task.jobId));
+  if (current?.number === task.attempt) return current.tasks[task.nodeRank]?.node === node;
+  // The last output of a task usually arrives after its end.
+  const record = await parts.store.readJob(task.jobId);
+  const attempt = record?.attempts.find((each) => each.number === task.attempt);
+  return attempt?.tasks[task.nodeRank]?.node === node;
+}

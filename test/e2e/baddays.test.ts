@@ -1,0 +1,270 @@
+/** Bad input and bad days: a clear error that names the thing and the remedy, a non-zero exit, nothing lost, no stack trace. */
+import {
+  chmodSync,
+  closeSync,
+  cpSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import type { CommandResult } from '../support/daemon.ts';
+import { freePort, tempDir, waitFor } from '../support/services.ts';
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await startCluster({ nodes: 1 });
+});
+
+const usage = 2;
+const refused = 3;
+
+/** What a user sees when a command refuses: sentences with these words, and nothing of our insides. */
+function expectRefusal({ exitCode, stdout, stderr }: CommandResult, code: number, ...words: readonly (string | RegExp)[]): void {
+  expect(exitCode, stderr).toBe(code);
+  for (const word of words) expect(stderr).toMatch(word);
+  expect(stdout).toBe('');
+  expect(stderr).not.toMatch(/^\s+at .+:\d+/m);
+  expect(stderr).not.toMatch(/\bundefined\b|\[object |is a bug/);
+  expect(stderr.length).toBeLessThan(2_000);
+}
+
+describe('a job that nobody knows', () => {
+  test.each(['job', 'logs', 'stop', 'requeue', 'explain'])('muster %s says so', async (command) => {
+    const result = await cluster.muster([command, 'job_000000000000']);
+    expectRefusal(result, refused, 'there is no job job_000000000000', 'muster jobs');
+  });
+
+  test('by name or as latest says so too', async () => {
+    expectRefusal(await cluster.muster(['logs', 'never-submitted']), refused, 'never-submitted', 'muster jobs');
+  });
+
+  test('and a node that nobody knows', async () => {
+    expectRefusal(await cluster.muster(['node', 'nowhere']), refused, 'there is no node nowhere', 'muster nodes');
+  });
+});
+
+describe('a coordinator', () => {
+  test('that does not run is named, with the command that starts one', async () => {
+    const address = `127.0.0.1:${await freePort()}`;
+    const result = await cluster.muster(['jobs', '--addr', address], { env: { MUSTER_TOKEN: 'x' } });
+    expectRefusal(result, refused, `no coordinator answers at ${address}`, 'muster up');
+  });
+
+  test('that was never started is missed by its data directory', async () => {
+    const { path } = tempDir('empty');
+    expectRefusal(await cluster.muster(['jobs', '--data', path]), refused, path, 'muster up');
+  });
+
+  test('refuses a token that it does not know', async () => {
+    const result = await cluster.muster(['jobs', '--addr', cluster.address], { env: { MUSTER_TOKEN: 'made-up' } });
+    expectRefusal(result, refused, 'token');
+  });
+
+  test('does not take a port that is in use', async () => {
+    const result = await cluster.muster(['coordinator', '--data', join(cluster.workDir, 'other'), '--listen', cluster.address]);
+    expectRefusal(result, refused, `${cluster.address} is in use`, '--listen');
+  });
+
+  test('is not the second one of its data directory', async () => {
+    const result = await cluster.muster(['coordinator', '--data', cluster.dataDir, '--listen', '127.0.0.1:0']);
+    expectRefusal(result, refused, 'another coordinator is using', cluster.dataDir);
+    expect(await cluster.run({ command: 'true' })).toMatchObject({ state: 'succeeded' });
+  });
+
+  test.each(['coordinator', 'agent'])('(or %s) without permission names the directory and the remedy', async (command) => {
+    const parent = tempDir('locked').path;
+    const data = join(parent, 'data');
+    mkdirSync(data);
+    chmodSync(data, 0o500);
+    chmodSync(parent, 0o755);
+    const flags = command === 'agent' ? ['--name', 'n', '--coordinator', cluster.address] : ['--listen', '127.0.0.1:0'];
+    // Permissions do not hold root back.
+    const nobody = process.getuid?.() === 0 ? { uid: 65_534 } : {};
+    const result = await cluster.muster([command, '--data', join(data, 'inner'), ...flags], { cwd: '/', ...nobody });
+    expectRefusal(result, refused, data, /permission|EACCES/i);
+    chmodSync(data, 0o700);
+  });
+});
+
+describe('a data directory', () => {
+  let copy = '';
+  beforeAll(async () => {
+    await cluster.run({ command: 'true' });
+    await cluster.coordinator.stop();
+    copy = join(cluster.workDir, 'copy');
+    cpSync(cluster.dataDir, copy, { recursive: true });
+    await cluster.coordinator.start();
+    await cluster.untilOnline();
+  });
+
+  const startOn = (data: string) => cluster.muster(['coordinator', '--data', data, '--listen', '127.0.0.1:0']);
+
+  function damaged(name: string, damage: (directory: string) => void): string {
+    const directory = join(cluster.workDir, name);
+    cpSync(copy, directory, { recursive: true });
+    damage(directory);
+    return directory;
+  }
+
+  test('of a newer version is left alone', async () => {
+    const directory = damaged('newer', (path) => {
+      const database = new DatabaseSync(join(path, 'muster.db'));
+      database.exec('pragma user_version = 999');
+      database.close();
+    });
+    expectRefusal(await startOn(directory), refused, join(directory, 'muster.db'), 'newer', /[Uu]pgrade/);
+  });
+
+  test('that lost its database is not taken for a new one', async () => {
+    const directory = damaged('lost', (path) => rmSync(join(path, 'muster.db')));
+    expectRefusal(await startOn(directory), refused, join(directory, 'muster.db'), 'is gone', 'backup');
+  });
+
+  test('with the database of another cluster is refused', async () => {
+    const directory = damaged('swapped', (path) => writeFileSync(join(path, 'cluster.json'), '{"clusterId":"000000000000"}\n'));
+    expectRefusal(await startOn(directory), refused, '000000000000');
+  });
+
+  test.each<[what: string, content: string | Buffer]>([
+    ['text', 'this is not a database\n'.repeat(1_000)],
+    ['zeros', Buffer.alloc(100_000)],
+  ])('with a database full of %s is refused', async (what, content) => {
+    const directory = damaged(`full-of-${what}`, (path) => writeFileSync(join(path, 'muster.db'), content));
+    expectRefusal(await startOn(directory), refused, join(directory, 'muster.db'), 'damaged', 'backup');
+  });
+
+  test('that is a file is refused', async () => {
+    const directory = join(cluster.workDir, 'file');
+    writeFileSync(directory, '');
+    expectRefusal(await startOn(directory), refused, directory);
+  });
+
+  test('that lost its admin token gets another one', async () => {
+    const before = cluster.adminToken;
+    renameSync(join(cluster.dataDir, 'admin.token'), join(cluster.workDir, 'old.token'));
+    await cluster.coordinator.stop();
+    await cluster.coordinator.start();
+    expect(cluster.adminToken).not.toBe(before);
+    await cluster.untilOnline();
+    const result = await cluster.muster(['jobs', '--addr', cluster.address], { env: { MUSTER_TOKEN: before } });
+    expectRefusal(result, refused, 'token');
+  });
+});
+
+describe('a spec', () => {
+  const submit = (file: string, content: string) => {
+    const path = join(cluster.workDir, file);
+    writeFileSync(path, content);
+    return cluster.muster(['submit', '-f', path]);
+  };
+
+  test('that is no YAML is refused with the line', async () => {
+    const result = await submit('broken.yaml', 'name: x\ncommand: [echo, "hi]\nresources: {gpus: 1}\n');
+    expectRefusal(result, usage, 'broken.yaml', /\b[234]\b/);
+  });
+
+  test('with several mistakes names all of them, with line and suggestion', async () => {
+    const result = await submit('wrong.yaml', 'comand: echo\nresources:\n  gpu: 2\npriority: high\nmax_runtime: 24 hours\n');
+    expectRefusal(result, usage, 'comand', 'command', 'resources.gpu', 'gpus', 'priority', 'max_runtime', '24h');
+    for (const line of [1, 3, 4, 5]) expect(result.stderr).toContain(`wrong.yaml:${line}`);
+    expect((await cluster.api.listJobs({ name: 'echo' })).jobs).toEqual([]);
+  });
+
+  test('of 50 MB is refused, from a file, from a pipe and by the coordinator, which goes on', async () => {
+    const huge = JSON.stringify({ command: 'true', env: { X: 'x'.repeat(50 * 1024 * 1024) } });
+    expectRefusal(await submit('huge.json', huge), usage, 'huge.json', '256');
+    expectRefusal(await cluster.muster(['submit', '-f', '-'], { stdin: huge }), usage, 'standard input', '256');
+    const sent = cluster.api.submit({ specJson: huge, requestId: 'huge' });
+    await expect(sent).rejects.toMatchObject({ code: expect.stringMatching(/resource_exhausted|invalid|unavailable/) });
+    const large = JSON.stringify({ command: 'true', env: { X: 'x'.repeat(300 * 1024) } });
+    const alsoSent = cluster.api.submit({ specJson: large, requestId: 'large' });
+    await expect(alsoSent).rejects.toMatchObject({ code: 'invalid', message: expect.stringContaining('at most') });
+    expect(await cluster.run({ command: 'true' })).toMatchObject({ state: 'succeeded' });
+  });
+
+  test('in a file that does not exist is refused', async () => {
+    expectRefusal(await cluster.muster(['submit', '-f', 'nowhere.yaml']), usage, 'nowhere.yaml');
+  });
+
+  test('with a command but without the two dashes is refused with the right spelling', async () => {
+    expectRefusal(await cluster.muster(['submit', 'echo', 'hi']), usage, 'submit -- echo hi');
+  });
+});
+
+describe('a full disk', () => {
+  const megabyte = 1024 * 1024;
+  const reserveMb = 32;
+  let small: Cluster;
+  beforeAll(async () => {
+    small = await startCluster({
+      coordinatorDiskMb: 96,
+      coordinatorFlags: ['--reserve-mb', String(reserveMb)],
+      expectedComplaints: /ballast file was dropped|output could not be stored/,
+    });
+  });
+
+  const freeBytes = () => {
+    const { bavail, bsize } = statfsSync(small.dataDir);
+    return bavail * bsize;
+  };
+
+  /** Writes a file that takes all there is left. */
+  function fillDisk(path: string): void {
+    const file = openSync(path, 'w');
+    const page = Buffer.alloc(4096);
+    expect(() => {
+      for (;;) writeSync(file, page);
+    }).toThrow('ENOSPC');
+    closeSync(file);
+  }
+
+  test('refuses new jobs with the bytes needed, records the ends of old ones, and mends without a restart', async () => {
+    const gate = tempDir('gate').path;
+    const until = (name: string) => `while [ ! -e ${join(gate, name)} ]; do sleep 0.05; done`;
+    const script = (name: string) => `echo ready; ${until(name)}; seq 1 300000`;
+    const ids = [await small.submit({ command: script('low') }), await small.submit({ command: script('none') })];
+    for (const id of ids) await small.untilOutput(id, 'ready\n');
+    const [whenLow = '', whenNone = ''] = ids;
+    const filler = join(small.dataDir, 'filler');
+
+    // 1. Below the reserve: no new jobs, and their ends are recorded.
+    writeFileSync(filler, Buffer.alloc(freeBytes() - 16 * megabyte));
+    const refusal = await waitFor('a submit is refused', () => small.submit({ command: 'true' }).catch((error: unknown) => error), {
+      until: (seen) => seen instanceof Error,
+    });
+    expect(refusal).toMatchObject({
+      code: 'resource_exhausted',
+      message: expect.stringMatching(/\d+ bytes free and 33554432 are kept in reserve: free at least \d+ bytes/),
+    });
+    writeFileSync(join(gate, 'low'), '');
+    expect(await small.untilEnded(whenLow)).toMatchObject({ state: 'succeeded' });
+
+    // 2. No space at all: still.
+    fillDisk(join(small.dataDir, 'more'));
+    expect(freeBytes()).toBe(0);
+    writeFileSync(join(gate, 'none'), '');
+    expect(await small.untilEnded(whenNone)).toMatchObject({ state: 'succeeded' });
+
+    // 3. Space again: everything goes on, and the output that had to wait arrives.
+    const { pid } = small.coordinator;
+    rmSync(join(small.dataDir, 'more'));
+    rmSync(filler);
+    const later = await waitFor('a submit is accepted again', () => small.submit({ command: 'echo at last' }));
+    expect(await small.untilEnded(later)).toMatchObject({ state: 'succeeded' });
+    const expected = `ready\n${Array.from({ length: 300_000 }, (_, index) => `${index + 1}\n`).join('')}`;
+    for (const id of ids) expect((await small.output(id)) === expected, id).toBe(true);
+    expect(small.coordinator.pid).toBe(pid);
+    await waitFor('the ballast is back', () => statSync(join(small.dataDir, 'ballast')).size, {
+      until: (size) => size === 16 * megabyte,
+    });
+  });
+});

@@ -1,0 +1,205 @@
+/** The event log: a gap-free record of everything that happened, for whoever watches, and its copy on NATS JetStream. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { EventView } from '@muster/common/views';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { readStream, withStreams } from '../support/natsRelay.ts';
+import { startNats, tempDir, waitFor } from '../support/services.ts';
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await startCluster({ nodes: 2 });
+});
+
+const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
+
+const seqs = (events: readonly EventView[]) => events.map(({ seq }) => seq);
+const kinds = (events: readonly EventView[]) => events.map(({ kind }) => kind);
+
+/** A client that watches all the time, going on after the last event it saw whenever its stream breaks. */
+function watchFrom(sinceSeq: number) {
+  const seen: EventView[] = [];
+  const leaving = new AbortController();
+  const watching = (async () => {
+    while (!leaving.signal.aborted) {
+      const request = { sinceSeq: seen.at(-1)?.seq ?? sinceSeq, follow: true };
+      try {
+        for await (const event of cluster.api.watchEvents(request, leaving.signal)) seen.push(event);
+      } catch {
+        await delay(20);
+      }
+    }
+  })();
+  return {
+    seen,
+    /** Waits until it has seen as much as there is. */
+    async catchUp(): Promise<readonly EventView[]> {
+      const { lastEventSeq } = await cluster.api.getCluster();
+      await waitFor(`event ${lastEventSeq} is seen`, () => seen.at(-1)?.seq ?? 0, { until: (seq) => seq >= lastEventSeq });
+      leaving.abort();
+      await watching;
+      return seen;
+    },
+  };
+}
+
+describe('the events of a job', () => {
+  test('tell its life in order', async () => {
+    const job = await cluster.run({ name: 'life', command: 'true', resources: { nodes: 2, gpus: 1 } });
+    const events = await cluster.events(job.id);
+    expect(kinds(events)).toEqual([
+      'job.submitted',
+      'attempt.allocated',
+      'attempt.claimed',
+      'attempt.running',
+      'task.ended',
+      'task.ended',
+      'attempt.ended',
+      'job.succeeded',
+    ]);
+    expect(events.map(({ subjectSeq }) => subjectSeq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  test('are CloudEvents 1.0', async () => {
+    const { id: clusterId } = await cluster.api.getCluster();
+    const job = await cluster.run({ name: 'shape', command: 'exit 6', labels: { secret: 'no' } });
+    const events = await cluster.events(job.id);
+    for (const event of events) {
+      expect(event.cloudEvent).toEqual({
+        specversion: '1.0',
+        id: event.id,
+        source: `/muster/${clusterId}`,
+        type: `muster.${event.kind}`,
+        subject: job.id,
+        time: new Date(event.timeMs).toISOString(),
+        datacontenttype: 'application/json',
+        sequence: String(event.seq),
+        subjectsequence: String(event.subjectSeq),
+        data: expect.objectContaining({ name: 'shape' }),
+      });
+    }
+    const failed = events.find(({ kind }) => kind === 'job.failed');
+    expect(failed?.cloudEvent).toMatchObject({ data: { cause: { kind: 'exit_code', nodeRank: 0 } } });
+  });
+});
+
+describe('a watch', () => {
+  test('from any event on shows all that came after it, and no other', async () => {
+    await cluster.submitArray({ command: 'true' }, 10).then(({ jobIds }) => Promise.all(jobIds.map((id) => cluster.untilEnded(id))));
+    const all = await cluster.events();
+    expect(seqs(all)).toEqual(all.map((_, index) => index + 1));
+    for (const sinceSeq of [0, 1, Math.floor(all.length / 2), all.length - 1, all.length]) {
+      const seen: EventView[] = [];
+      for await (const event of cluster.api.watchEvents({ sinceSeq })) seen.push(event);
+      expect(seen).toEqual(all.slice(sinceSeq));
+    }
+  });
+
+  test('live shows events as they come, once each', async () => {
+    const { lastEventSeq } = await cluster.api.getCluster();
+    const watch = watchFrom(lastEventSeq);
+    const job = await cluster.run({ command: 'true' });
+    const seen = await watch.catchUp();
+    expect(seqs(seen)).toEqual(seen.map((_, index) => lastEventSeq + 1 + index));
+    expect(kinds(seen.filter(({ subject }) => subject === job.id)).at(-1)).toBe('job.succeeded');
+  });
+
+  test('of only what is new begins now', async () => {
+    const leaving = new AbortController();
+    const watching = (async () => {
+      for await (const event of cluster.api.watchEvents({ sinceSeq: -1, follow: true }, leaving.signal)) return event;
+      return null;
+    })();
+    // Events go on until the watch has begun; the first it shows is one of these, not an old one.
+    const { lastEventSeq } = await cluster.api.getCluster();
+    let first: EventView | null = null;
+    void watching.then((event) => {
+      first = event;
+    });
+    while (first === null) await cluster.run({ command: 'true' });
+    leaving.abort();
+    expect((await watching)?.seq).toBeGreaterThan(lastEventSeq);
+  });
+
+  test('misses nothing over restarts of the coordinator', async () => {
+    const { lastEventSeq } = await cluster.api.getCluster();
+    const watch = watchFrom(lastEventSeq);
+    for (let round = 0; round < 3; round += 1) {
+      await cluster.submitArray({ command: 'sleep 0.1' }, 10);
+      await cluster.coordinator.restart();
+    }
+    await waitFor('all jobs have ended', () => cluster.api.getCluster(), {
+      timeoutMs: 30_000,
+      until: ({ jobsActive, jobsQueued }) => jobsActive + jobsQueued === 0,
+    });
+    const seen = await watch.catchUp();
+    expect(seqs(seen)).toEqual(seen.map((_, index) => lastEventSeq + 1 + index));
+    expect(kinds(seen).filter((kind) => kind === 'job.succeeded')).toHaveLength(30);
+  });
+
+  test('on the command line goes on after --since, one CloudEvent a line', async () => {
+    const all = await cluster.events();
+    const since = all.length - 5;
+    const { exitCode, stdout } = await cluster.muster(['events', '--since', String(since), '-o', 'json']);
+    expect(exitCode).toBe(0);
+    const lines = stdout.trim().split('\n').map((line) => JSON.parse(line) as unknown);
+    expect(lines).toEqual(all.slice(since).map(({ cloudEvent }) => cloudEvent));
+  });
+});
+
+test('a node that is lost and found again says so, and what runs on it goes on', async () => {
+  const jobId = await cluster.submit({ command: `echo ready; ${idle}` });
+  await cluster.untilOutput(jobId, 'ready\n');
+  const node = (await cluster.until(jobId, 'running')).attempts[0]?.tasks[0]?.node ?? '';
+  const agent = cluster.agents.find(({ options }) => options.title === node) ?? cluster.agent(0);
+  await agent.kill();
+  await waitFor(`${node} is called silent`, async () => kinds(await cluster.events(node)).at(-1), {
+    until: (kind) => kind === 'node.silent',
+  });
+  expect(await cluster.api.getNode(node)).toMatchObject({ state: 'silent' });
+  expect(await cluster.api.getJob(jobId)).toMatchObject({ state: 'running' });
+  const { details } = await cluster.api.explainJob(jobId);
+  expect(details.join('\n')).toContain(`node ${node} does not answer`);
+  await agent.start();
+  await cluster.untilOnline();
+  expect(kinds(await cluster.events(node)).at(-1)).toBe('node.online');
+  expect(await cluster.api.getJob(jobId)).toMatchObject({ state: 'running', attempts: [{ number: 1 }] });
+  await cluster.api.stopJobs([jobId]);
+  await cluster.untilEnded(jobId);
+});
+
+test('on NATS everything arrives, in order and once, though NATS and the coordinator are killed in between', async () => {
+  const nats = await startNats({ storeDir: tempDir('nats').path });
+  const published = await startCluster({ nodes: 1, coordinatorFlags: ['--nats', nats.url] });
+  const { id: clusterId } = await published.api.getCluster();
+  for (let round = 0; round < 3; round += 1) {
+    await published.submitArray({ command: 'true' }, 20);
+    await nats.kill('SIGKILL');
+    await published.submitArray({ command: 'true' }, 20);
+    await published.coordinator.restart();
+    await nats.restart();
+    await published.submitArray({ command: 'true' }, 20);
+    await published.coordinator.restart();
+  }
+  await waitFor('all jobs have ended', () => published.api.getCluster(), {
+    timeoutMs: 30_000,
+    until: ({ jobsActive, jobsQueued }) => jobsActive + jobsQueued === 0,
+  });
+  const events = await published.events();
+  const stream = `MUSTER_${clusterId}`;
+  const messages = await withStreams(nats, async (manager) => {
+    await waitFor('NATS has everything', () => manager.streams.info(stream), {
+      timeoutMs: 30_000,
+      until: ({ state }) => state.messages >= events.length,
+    });
+    return readStream(manager, stream);
+  });
+  expect(messages.map(({ id }) => id)).toEqual(events.map(({ id }) => id));
+  expect(messages.map(({ body }) => body)).toEqual(events.map(({ cloudEvent }) => cloudEvent));
+  expect(messages.map(({ subject }) => subject)).toEqual(
+    events.map(({ kind, subject }) => {
+      const [thing, what] = kind.split('.');
+      return `muster.${clusterId}.${thing}.${subject}.${what}`;
+    }),
+  );
+});

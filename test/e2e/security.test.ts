@@ -1,0 +1,248 @@
+/** Closed from the first start: who may call what, and what is on disk, on every interface there is. */
+import { randomBytes } from 'node:crypto';
+import { cpSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { agentHubService, musterService } from '@muster/common/wire/service';
+import { listedPaths } from '@muster/coordinator/auth/policy';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { bearerOf, callMethod, FakeAgent, nextMessage } from '../support/rawCalls.ts';
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await startCluster({ nodes: 2 });
+});
+
+const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
+
+function agentToken(name: string): string {
+  const { credential } = JSON.parse(readFileSync(join(cluster.agentsDir, name, 'credential'), 'utf8')) as { credential: string };
+  return credential;
+}
+
+const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+// ---- Methods and credentials
+
+const adminPaths = Object.values(musterService).map(({ path }) => path);
+const agentPaths = Object.values(agentHubService).map(({ path }) => path);
+const joinPath = agentHubService.Join.path;
+const openPaths = [
+  ...['Check', 'Watch', 'List'].map((method) => `/grpc.health.v1.Health/${method}`),
+  ...['v1', 'v1alpha'].map((version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`),
+];
+const allPaths = [...adminPaths, ...agentPaths, ...openPaths];
+
+test('the methods tried here are all there are', () => {
+  expect(adminPaths.length).toBeGreaterThan(10);
+  expect(agentPaths).toHaveLength(3);
+  expect(allPaths.toSorted()).toEqual(listedPaths().toSorted());
+});
+
+describe('a call to any method', () => {
+  const credentials: Readonly<Record<string, () => Promise<Readonly<Record<string, string>>>>> = {
+    'no token': async () => ({}),
+    'a wrong token': async () => bearerOf(`muster_admin_${randomBytes(32).toString('base64url')}`),
+    'an empty token': async () => bearerOf(''),
+    'another scheme': async () => ({ authorization: `Basic ${cluster.adminToken}` }),
+    'no token, and an identity of its own making': async () => ({ 'muster-identity': '{"kind":"admin"}' }),
+    'the token in the wrong place': async () => ({ 'muster-token': cluster.adminToken }),
+  };
+
+  test.each(Object.entries(credentials))('with %s is UNAUTHENTICATED', async (_what, headers) => {
+    const given = await headers();
+    const answers = allPaths.map(async (path) => `${path} ${await callMethod(cluster.address, path, given)}`);
+    for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^\S+ UNAUTHENTICATED: /);
+  });
+
+  const roles: Readonly<Record<string, { headers: () => Promise<Readonly<Record<string, string>>>; may: readonly string[] }>> = {
+    'the admin token': { headers: async () => bearerOf(cluster.adminToken), may: [...adminPaths, ...openPaths] },
+    "an agent's token": {
+      headers: async () => bearerOf(agentToken('node-1')),
+      may: [...agentPaths.filter((path) => path !== joinPath), ...openPaths],
+    },
+    "an agent's token, and the identity of an admin": {
+      headers: async () => ({ ...bearerOf(agentToken('node-1')), 'muster-identity': '{"kind":"admin"}' }),
+      may: [...agentPaths.filter((path) => path !== joinPath), ...openPaths],
+    },
+    'a join token': {
+      headers: async () => bearerOf((await cluster.api.createJoinToken('not-there-yet')).token),
+      may: [joinPath],
+    },
+  };
+
+  test.each(Object.entries(roles))('with %s is allowed where its role is, and PERMISSION_DENIED elsewhere', async (_what, role) => {
+    const headers = await role.headers();
+    const answers = allPaths.map(async (path) => ({ path, answer: await callMethod(cluster.address, path, headers) }));
+    for (const { path, answer } of await Promise.all(answers)) {
+      const refusal = /^PERMISSION_DENIED: this token \(\w+\) may not call |^UNAUTHENTICATED/;
+      if (role.may.includes(path)) expect(answer, path).not.toMatch(refusal);
+      else expect(answer, path).toMatch(/^PERMISSION_DENIED: this token/);
+    }
+  });
+
+  test('that does not exist is refused too', async () => {
+    const path = '/muster.v1.Muster/NoSuchMethod';
+    expect(await callMethod(cluster.address, path, {})).not.toBe('OK');
+    expect(await callMethod(cluster.address, path, bearerOf(cluster.adminToken))).toMatch(/^UNIMPLEMENTED/);
+  });
+});
+
+// ---- Disk and network
+
+test('secrets on disk are for their owner alone', async () => {
+  const files = [join(cluster.dataDir, 'admin.token'), join(cluster.agentsDir, 'node-1', 'credential')];
+  for (const path of files) expect(mode(path), path).toBe('600');
+  for (const path of [cluster.dataDir, join(cluster.agentsDir, 'node-1')]) expect(mode(path), path).toBe('700');
+  const database = readFileSync(join(cluster.dataDir, 'muster.db'), 'latin1');
+  for (const secret of [cluster.adminToken, agentToken('node-1')]) {
+    expect(database).not.toContain(secret);
+    for (const daemon of [cluster.coordinator, ...cluster.agents]) expect(daemon.log).not.toContain(secret);
+  }
+});
+
+test.each(['0.0.0.0:0', '[::]:0', '192.0.2.1:7070', 'example.com:7070'])('a coordinator refuses to listen on %s', async (listen) => {
+  const data = join(cluster.workDir, 'public');
+  const { exitCode, stderr } = await cluster.muster(['coordinator', '--data', data, '--listen', listen]);
+  expect(exitCode).not.toBe(0);
+  expect(stderr).toContain('refusing to listen on');
+  expect(stderr).toContain('127.0.0.1');
+});
+
+test('a token is never sent to an address that is not on this machine', async () => {
+  const { exitCode, stderr } = await cluster.muster(['jobs', '--addr', '192.0.2.1:7070'], { env: { MUSTER_TOKEN: 'x' } });
+  expect(exitCode).not.toBe(0);
+  expect(stderr).toContain('will not send a token to 192.0.2.1:7070');
+});
+
+// ---- Joining
+
+describe('a join token', () => {
+  const join_ = async (name: string, folder: string, token: string) => {
+    const place = ['--data', join(cluster.agentsDir, folder), '--name', name, '--coordinator', cluster.address];
+    return cluster.muster(['agent', ...place, '--gpus', '0'], { env: { MUSTER_JOIN_TOKEN: token } });
+  };
+
+  test('lets one agent in, once', async () => {
+    const { token } = await cluster.api.createJoinToken('guest');
+    const guest = cluster.addAgent('guest', token);
+    await guest.start();
+    await cluster.untilOnline([guest]);
+    const { exitCode, stderr } = await join_('guest', 'second-guest', token);
+    expect(exitCode).not.toBe(0);
+    expect(stderr).toContain('this join token was used already');
+  });
+
+  test('is bound to its name', async () => {
+    const { token } = await cluster.api.createJoinToken('alice');
+    const { exitCode, stderr } = await join_('mallory', 'mallory', token);
+    expect(exitCode).not.toBe(0);
+    expect(stderr).toContain('this join token is not for a node named "mallory"');
+    await expect(cluster.api.getNode('mallory')).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('is not given out for a name that is taken', async () => {
+    await expect(cluster.api.createJoinToken('node-1')).rejects.toMatchObject({ code: 'already_exists' });
+  });
+
+  test('expires', async () => {
+    const { token, expiresAtMs } = await cluster.api.createJoinToken('late');
+    expect(expiresAtMs - Date.now()).toBeLessThanOrEqual(15 * 60_000);
+    await cluster.coordinator.stop();
+    const database = new DatabaseSync(join(cluster.dataDir, 'muster.db'));
+    const { changes } = database.prepare(`update credentials set expires_at_ms = ? where subject = 'late'`).run(Date.now() - 1);
+    database.close();
+    expect(changes).toBe(1);
+    await cluster.coordinator.start();
+    const { exitCode, stderr } = await join_('late', 'late', token);
+    expect(exitCode).not.toBe(0);
+    expect(stderr).toContain('expired');
+    await cluster.untilOnline();
+  });
+
+  test('is needed', async () => {
+    const { exitCode, stderr } = await join_('nobody', 'nobody', '');
+    expect(exitCode).not.toBe(0);
+    expect(stderr).toContain('muster token create nobody');
+  });
+});
+
+test('a second agent with the name and credential of the first is refused, and the first goes on', async () => {
+  const jobId = await cluster.submit({ command: `echo ready; ${idle}` });
+  await cluster.untilOutput(jobId, 'ready\n');
+  const copy = join(cluster.agentsDir, 'copy-of-node-1');
+  mkdirSync(copy, { mode: 0o700 });
+  cpSync(join(cluster.agentsDir, 'node-1', 'credential'), join(copy, 'credential'));
+  const place = ['--data', copy, '--name', 'node-1', '--coordinator', cluster.address];
+  const { exitCode, stderr } = await cluster.muster(['agent', ...place, '--gpus', '0']);
+  expect(exitCode).not.toBe(0);
+  expect(stderr).toContain('a node named node-1 is connected already');
+  expect(await cluster.api.getNode('node-1')).toMatchObject({ state: 'online', inventory: { gpus: { length: 2 } } });
+  expect(await cluster.api.getJob(jobId)).toMatchObject({ state: 'running' });
+  await cluster.api.stopJobs([jobId]);
+  await cluster.untilEnded(jobId);
+  rmSync(copy, { recursive: true });
+});
+
+test('two agents cannot share a data directory', async () => {
+  const place = ['--data', join(cluster.agentsDir, 'node-1'), '--name', 'node-1', '--coordinator', cluster.address];
+  const { exitCode, stderr } = await cluster.muster(['agent', ...place]);
+  expect(exitCode).not.toBe(0);
+  expect(stderr).toContain('another agent is using');
+});
+
+// ---- A node that was taken over
+
+describe("an agent's credential gives no power over the tasks of another node", () => {
+  let intruder: FakeAgent;
+  beforeAll(async () => {
+    const credential = `muster_agent_${randomBytes(32).toString('base64url')}`;
+    const { token } = await cluster.api.createJoinToken('intruder');
+    const joining = new FakeAgent(cluster.address, token);
+    await joining.join({ joinToken: token, nodeName: 'intruder', credential });
+    joining.close();
+    intruder = new FakeAgent(cluster.address, credential);
+    return () => intruder.close();
+  });
+
+  const exit = { exitCode: 0, signal: '', oomKilled: false, finishedAtMs: 1, statusLost: false, logBytes: 0 };
+
+  test('to claim, to report their end, or to learn of them', async () => {
+    const jobId = await cluster.submit({ command: `echo ready; ${idle}` });
+    await cluster.untilOutput(jobId, 'ready\n');
+    const before = await cluster.until(jobId, 'running');
+    const waiting = await cluster.submit({ command: 'echo mine', resources: { gpus: 64 } });
+    const ended = { task: { jobId, attempt: 1, nodeRank: 0 }, state: 'TASK_STATE_ENDED', exit } as const;
+
+    const session = intruder.session();
+    session.write({ hello: { protocolVersion: 1, instanceId: 'i', bootId: 'b', inventory: { cpus: 0, drivers: [] }, observed: [ended] } });
+    const { welcome } = await nextMessage(session);
+    expect(welcome).toMatchObject({ nodeName: 'intruder', desired: [] });
+    session.write({ report: ended });
+    session.write({ claim: { task: { jobId: waiting, attempt: 1, nodeRank: 0 }, masterAddr: '192.0.2.1', masterPort: 1 } });
+    const answered = nextMessage(session);
+    session.write({ heartbeat: { seq: 1, sentBoottimeMs: 1, observed: [ended] } });
+    await answered;
+    session.end();
+    expect(await cluster.api.getJob(jobId)).toEqual(before);
+    expect(await cluster.api.getJob(waiting)).toMatchObject({ state: 'queued', attempts: [] });
+    await cluster.api.stopJobs([jobId, waiting]);
+    await cluster.untilEnded(jobId);
+  });
+
+  test('to write into their output', async () => {
+    const jobId = await cluster.submit({ command: `echo mine; ${idle}` });
+    await cluster.untilOutput(jobId, 'mine\n');
+    const upload = intruder.uploadLogs();
+    for (const offset of [0, 5]) {
+      const answered = nextMessage(upload);
+      upload.write({ task: { jobId, attempt: 1, nodeRank: 0 }, offset, data: Buffer.from('forged\n'), complete: offset > 0 });
+      await answered;
+    }
+    upload.end();
+    await cluster.api.stopJobs([jobId]);
+    await cluster.untilEnded(jobId);
+    expect(await cluster.output(jobId)).toBe('mine\n');
+  });
+});

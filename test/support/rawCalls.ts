@@ -1,0 +1,76 @@
+/** Calls that no client of ours would make: any method with any token, and an agent's side of a session by hand. */
+import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
+import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
+import type { LogUpload } from '@muster/common/gen/muster/v1/LogUpload';
+import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploadAck';
+import { agentHubService } from '@muster/common/wire/service';
+
+/** Bounds calls that would go on for ever, such as a watch. */
+const callTimeoutMs = 1_000;
+
+export function metadataWith(entries: Readonly<Record<string, string>>): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(entries)) metadata.set(name, value);
+  return metadata;
+}
+
+export function bearerOf(token: string): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${token}` };
+}
+
+/** Sends an empty request to a method. @returns the status it was answered with, such as `OK` or `NOT_FOUND: there is no …` */
+export function callMethod(address: string, path: string, headers: Readonly<Record<string, string>>): Promise<string> {
+  const client = new Client(address, credentials.createInsecure());
+  const same = (bytes: Buffer) => bytes;
+  const deadline = Date.now() + callTimeoutMs;
+  return new Promise((resolve) => {
+    const metadata = metadataWith(headers);
+    client.makeUnaryRequest(path, same, same, Buffer.alloc(0), metadata, { deadline }, (error: ServiceError | null) => {
+      client.close();
+      resolve(error === null ? 'OK' : `${status[error.code]}: ${error.details}`);
+    });
+  });
+}
+
+/** An agent without the agent: says what the test tells it to say. */
+export class FakeAgent {
+  private readonly client: Client;
+  private readonly headers: Readonly<Record<string, string>>;
+
+  constructor(address: string, token: string) {
+    this.client = new Client(address, credentials.createInsecure());
+    this.headers = bearerOf(token);
+  }
+
+  join(request: { joinToken: string; nodeName: string; credential: string }): Promise<void> {
+    const { path, requestSerialize } = agentHubService.Join;
+    return new Promise((resolve, reject) => {
+      const done = (error: ServiceError | null) => (error === null ? resolve() : reject(error));
+      const serialize = requestSerialize as (value: object) => Buffer;
+      this.client.makeUnaryRequest(path, serialize, (bytes) => bytes, request, metadataWith(this.headers), done);
+    });
+  }
+
+  session(): ClientDuplexStream<AgentMessage, CoordinatorMessage__Output> {
+    const { path, requestSerialize, responseDeserialize } = agentHubService.Session;
+    return this.client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadataWith(this.headers));
+  }
+
+  uploadLogs(): ClientDuplexStream<LogUpload, LogUploadAck__Output> {
+    const { path, requestSerialize, responseDeserialize } = agentHubService.UploadLogs;
+    return this.client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadataWith(this.headers));
+  }
+
+  close(): void {
+    this.client.close();
+  }
+}
+
+/** The next message of a stream. @throws {ServiceError} when it is refused instead */
+export function nextMessage<T>(stream: ClientDuplexStream<never, T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    stream.once('data', resolve);
+    stream.once('error', reject);
+  });
+}
