@@ -18,6 +18,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import type { CommandResult } from '../support/daemon.ts';
 import { freePort, tempDir, waitFor } from '../support/services.ts';
+import { expectSameText } from '../support/text.ts';
 
 let cluster: Cluster;
 beforeAll(async () => {
@@ -261,7 +262,7 @@ describe('a full disk', () => {
     const later = await waitFor('a submit is accepted again', () => small.submit({ command: 'echo at last' }));
     expect(await small.untilEnded(later)).toMatchObject({ state: 'succeeded' });
     const expected = `ready\n${Array.from({ length: 300_000 }, (_, index) => `${index + 1}\n`).join('')}`;
-    for (const id of ids) expect((await small.output(id)) === expected, id).toBe(true);
+    for (const id of ids) expectSameText(await small.output(id), expected);
     expect(small.coordinator.pid).toBe(pid);
     await waitFor('the ballast is back', () => statSync(join(small.dataDir, 'ballast')).size, {
       until: (size) => size === 16 * megabyte,

@@ -6,6 +6,7 @@ import type { LogRequest } from '@muster/common/wire/client';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { waitFor } from '../support/services.ts';
+import { expectSameText } from '../support/text.ts';
 
 let cluster: Cluster;
 beforeAll(async () => {
@@ -30,14 +31,6 @@ function talker(lines: number, linesPerBeat: number): readonly string[] {
 
 function saidBy(lines: number): string {
   return Array.from({ length: lines }, (_, line) => `line ${line} ${'x'.repeat(line % 97)}\n`).join('');
-}
-
-/** Equal, without a failure that prints megabytes. */
-function expectSameText(seen: string, expected: string): void {
-  if (seen === expected) return;
-  const at = [...expected].findIndex((character, index) => seen[index] !== character);
-  const around = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 60), at + 60));
-  expect.fail(`${seen.length} of ${expected.length} characters; differs at ${at}: ${around(seen)}, not ${around(expected)}`);
 }
 
 /** What a client sees of one rank; checks that pieces join without gap or overlap. */

@@ -5,6 +5,7 @@
  * could take them back, and a power cut ends every process they speak of (the boot id tells).
  */
 import {
+  existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -82,7 +83,8 @@ export class TaskLinks {
 
   constructor(runtimeDir: string) {
     this.#directory = join(runtimeDir, 'tasks');
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+    // Not `recursive`: a runtime directory that was removed must not come back.
+    if (!existsSync(this.#directory)) mkdirSync(this.#directory, { mode: 0o700 });
   }
 
   add(task: TaskLocation): void {

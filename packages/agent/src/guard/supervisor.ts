@@ -38,7 +38,7 @@ export class Supervisor {
     this.#containment = containment;
     this.#links = links;
     this.#context = context;
-    for (const location of links.all()) this.#find(location);
+    for (const location of links.all()) this.#adoptOrSay(location);
   }
 
   /** Idempotent by key. @throws {DriverError} and nothing of the task is left behind */
@@ -124,6 +124,18 @@ export class Supervisor {
     return task;
   }
 
+  /** One task whose files cannot be read must not keep the guard from all the others. */
+  #adoptOrSay(location: TaskLocation): void {
+    try {
+      this.#adopt(location);
+    } catch (error) {
+      this.#context.log.error(
+        { task: location.key, error },
+        'a task of an earlier guard cannot be taken over',
+      );
+    }
+  }
+
   #announced(location: TaskLocation): ProcessRecord | null {
     return this.#links.has(location) ? this.#newRecord(location, null) : null;
   }
@@ -151,7 +163,7 @@ export class Supervisor {
     }
     const record = this.#newRecord(location, identify(child));
     const task = new Task(location, record, this.#context);
-    // Known limit: Node reports a death by a real-time signal (34 to 64) as exit code 0, and nothing else tells them apart.
+    // Known limit: Node reports a death by a real-time signal (34 to 64) as exit code 0, and nothing tells them apart.
     child.once('exit', (exitCode, signal) => {
       const finishedAtMs = this.#context.clock.wallMs();
       task.mainEnded({ exitCode, signal, finishedAtMs, statusLost: false });

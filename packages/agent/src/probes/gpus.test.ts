@@ -17,7 +17,7 @@ describe('the list of nvidia-smi', () => {
     expect(parseGpuList('GPU-5d0c1b2a, NVIDIA H100 80GB HBM3, 81559\r\n')).toEqual([h100]);
   });
 
-  test.each(['[N/A]', '[Not Supported]', '[Unknown Error]', ''])('memory "%s" is unknown, not 0', (cell) => {
+  test.each(['[N/A]', '[Not Supported]', '[Unknown Error]'])('memory "%s" is unknown, not 0', (cell) => {
     expect(parseGpuList(`GPU-5d0c1b2a, NVIDIA H100 80GB HBM3, ${cell}`)).toEqual([
       { ...h100, memoryMb: null },
     ]);
@@ -37,8 +37,8 @@ describe('the list of nvidia-smi', () => {
   });
 
   test.each([
-    'Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 570.124',
-    'Unable to determine the device handle for GPU 0000:02:00.0: GPU is lost.  Reboot the system to recover this GPU',
+    'Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 535.54',
+    'Unable to determine the device handle for GPU 0000:C1:00.0: GPU is lost.  Reboot the system to recover this GPU',
     'Field "nosuch" is not a valid field to query.',
     'GPU-5d0c1b2a, NVIDIA H100 80GB HBM3',
   ])('"%s" is an error that says so', (text) => {

@@ -7,7 +7,7 @@ const admin: readonly Role[] = ['admin'];
 const agent: readonly Role[] = ['agent'];
 const anyone: readonly Role[] = ['admin', 'agent'];
 
-const rolesByPath: Readonly<Record<string, readonly Role[]>> = {
+const rolesByPath: ReadonlyMap<string, readonly Role[]> = new Map(Object.entries({
   '/muster.v1.Muster/Submit': admin,
   '/muster.v1.Muster/GetJob': admin,
   '/muster.v1.Muster/ListJobs': admin,
@@ -28,13 +28,13 @@ const rolesByPath: Readonly<Record<string, readonly Role[]>> = {
   '/grpc.health.v1.Health/List': anyone,
   '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo': anyone,
   '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo': anyone,
-};
+}));
 
 export function mayCall(identity: Identity, path: string): boolean {
-  return rolesByPath[path]?.includes(identity.kind) ?? false;
+  return rolesByPath.get(path)?.includes(identity.kind) ?? false;
 }
 
 /** Every method that anyone may call; a test compares it with what the server serves. */
 export function listedPaths(): readonly string[] {
-  return Object.keys(rolesByPath);
+  return [...rolesByPath.keys()];
 }

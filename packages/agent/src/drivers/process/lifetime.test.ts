@@ -8,6 +8,7 @@ import { silentLogger } from '@muster/common/log';
 import { describe, expect, it } from 'vitest';
 import { EXIT_ALREADY_GUARDED, guardSocketPath, writeLine } from '../../guard/protocol.ts';
 import { createProcessDriver } from './driver.ts';
+import { GuardConnection } from './guardConnection.ts';
 import { cgroupOf, eventually, IDLE, never, outputContains, processGone, useGuards } from './guardFixture.ts';
 
 const aGuard = useGuards();
@@ -111,6 +112,22 @@ describe('a guard that cannot be had', () => {
       name: 'GuardUnavailable',
       message: expect.stringMatching(/it ended with status 9; its log is .*guard\.log/),
     });
+  });
+
+  it('is not waited for without end when it accepts and then says nothing', async () => {
+    const guard = aGuard();
+    await mkdir(guard.runtimeDir);
+    const path = guardSocketPath(guard.runtimeDir);
+    const mute = createServer((socket) => socket.on('error', () => {}).resume());
+    await new Promise<void>((resolve) => mute.listen(path, resolve));
+    try {
+      await expect(GuardConnection.open(path, 100)).rejects.toMatchObject({
+        name: 'ConnectionLost',
+        cause: new Error('no greeting within 100 ms'),
+      });
+    } finally {
+      await new Promise((resolve) => mute.close(resolve));
+    }
   });
 
   it('names the version of a guard that speaks another protocol', async () => {

@@ -1,0 +1,237 @@
+import { taskKey } from '@muster/common/ids';
+import { describe, expect, test } from 'vitest';
+import { exited } from '../drivers/fakeDriver.ts';
+import type { Order } from './entry.ts';
+import { aKey, aTask, eventually, forget, prepare, run, stop, TestAgent, TestNode } from './managerFixture.ts';
+
+describe('one task', () => {
+  test('is prepared, claimed, released, run, reported and forgotten', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    agent.order(prepare());
+    await agent.says('claim 10.0.0.7:4000');
+    expect(node.hasRecord()).toBe(true);
+    expect(node.process.launches).toEqual([]);
+
+    agent.order(run);
+    await agent.says('running');
+    expect(node.process.launches).toMatchObject([
+      { key: aKey, command: ['train'], env: { PATH: '/bin', MASTER_ADDR: '10.0.0.1', MASTER_PORT: '4000' } },
+    ]);
+
+    node.write('all of it\n');
+    node.process.end(aKey, exited(3));
+    await agent.says('ended 3');
+    expect(agent.outputs.get(aKey)).toBe(10);
+
+    agent.order(forget);
+    expect(node.hasRecord()).toBe(true);
+    agent.manager.setUploaded(aTask);
+    await eventually(() => expect(node.hasRecord()).toBe(false));
+    expect(agent.knows()).toEqual([]);
+    expect(agent.outputs.size).toBe(0);
+    expect(node.heldPorts.size).toBe(0);
+    expect(agent.said).toEqual(['claim 10.0.0.7:4000', 'running', 'ended 3']);
+    expect(agent.warnings).toEqual([]);
+  });
+
+  test('of another rank than 0 holds no port', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    const task = { ...aTask, nodeRank: 1 };
+    agent.order(prepare({}, task), task);
+    await agent.says('claim 10.0.0.7:0');
+    expect(node.heldPorts.size).toBe(0);
+  });
+
+  test('with an image runs in the container engine', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    await agent.bringToRunning({ image: 'pytorch' });
+    expect(node.docker.launches).toMatchObject([{ key: aKey, image: 'pytorch' }]);
+    expect(node.process.launches).toEqual([]);
+  });
+
+  test('that writes nothing has nothing to upload, and is forgotten without a word about it', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    await agent.bringToRunning();
+    node.process.end(aKey, exited(0));
+    await agent.says('ended 0');
+    expect(agent.outputs.size).toBe(0);
+    agent.order(forget);
+    await eventually(() => expect(node.hasRecord()).toBe(false));
+  });
+
+  test('that cannot be started is reported with the cause, and not tried again', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    agent.order(prepare({ env: { FAKE_START_ERROR: 'command_not_found' } }));
+    await agent.says('claim 10.0.0.7:4000');
+    agent.order(run);
+    await agent.says('ended command_not_found');
+    expect(agent.reports.at(-1)?.exit?.startError).toEqual({
+      kind: 'command_not_found',
+      message: 'it could not be started',
+      node: 'a',
+      nodeRank: 0,
+    });
+    expect(node.process.calls.filter((call) => call.startsWith('start'))).toHaveLength(1);
+  });
+});
+
+/** What has happened before the order comes. */
+const situations = {
+  nothing: async () => {},
+  prepared: async (agent: TestAgent) => {
+    agent.order(prepare());
+    await agent.says('claim 10.0.0.7:4000');
+  },
+  running: async (agent: TestAgent) => {
+    await agent.bringToRunning({ env: { FAKE_OUTPUT: 'hello\n' } });
+  },
+  ended: async (agent: TestAgent, node: TestNode) => {
+    await situations.running(agent);
+    node.process.end(aKey, exited(3));
+    await agent.says('ended 3');
+  },
+} as const;
+
+const released: Order = { ...run, assignment: prepare().assignment };
+const orders = { prepare: prepare(), run: released, stop, forget } as const;
+
+/** Before, the order, and what is said at the end of it (nothing: the last word stands). */
+const paths: readonly [keyof typeof situations, keyof typeof orders, string | null, readonly string[]][] = [
+  ['nothing', 'prepare', 'claim 10.0.0.7:4000', ['claimed']],
+  ['nothing', 'run', 'ended lost', ['ended lost']],
+  ['nothing', 'stop', 'ended nothing ran', ['ended nothing ran']],
+  ['nothing', 'forget', null, []],
+  ['prepared', 'prepare', 'claim 10.0.0.7:4000', ['claimed']],
+  ['prepared', 'run', 'running', ['running']],
+  ['prepared', 'stop', 'ended nothing ran', ['ended nothing ran']],
+  ['prepared', 'forget', null, []],
+  ['running', 'prepare', 'running', ['running']],
+  ['running', 'run', 'running', ['running']],
+  ['running', 'stop', 'ended SIGTERM', ['ended SIGTERM']],
+  ['running', 'forget', null, ['ended SIGKILL']],
+  ['ended', 'prepare', 'ended 3', ['ended 3']],
+  ['ended', 'run', 'ended 3', ['ended 3']],
+  ['ended', 'stop', 'ended 3', ['ended 3']],
+  ['ended', 'forget', null, ['ended 3']],
+];
+
+test.each(paths)('%s, then %s', async (before, order, words, known) => {
+  const node = new TestNode();
+  const agent = await node.agent();
+  await situations[before](agent, node);
+  // A new connection: what was said may not have arrived.
+  agent.manager.connected();
+  agent.said.length = 0;
+
+  agent.order(orders[order]);
+  if (words !== null) await agent.says(words);
+  await eventually(() => expect(agent.knows()).toEqual(known));
+  expect(agent.said).toEqual(words === null ? [] : [words]);
+  expect(node.process.launches.length).toBeLessThanOrEqual(1);
+
+  agent.manager.setUploaded(aTask);
+  agent.order(forget);
+  await eventually(() => expect(agent.knows()).toEqual([]));
+  await eventually(() => expect(node.hasRecord()).toBe(false));
+  expect(node.process.isRunning(aKey)).toBe(false);
+  expect(node.heldPorts.size).toBe(0);
+});
+
+describe('an order that comes while another is followed', () => {
+  test('a stop during the start ends the task once it runs', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    await situations.prepared(agent);
+    const letStart = node.process.hold('start');
+    agent.order(run);
+    await eventually(() => expect(node.process.calls).toContain(`start ${aKey}`));
+    agent.order(stop);
+    letStart();
+    await agent.says('ended SIGTERM');
+    expect(node.process.launches).toHaveLength(1);
+  });
+
+  test('a word to forget during the stop waits for it, and keeps the output until it is uploaded', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    await situations.running(agent);
+    const letStop = node.process.hold('stop');
+    agent.order(stop);
+    agent.order(forget);
+    letStop();
+    await eventually(() => expect(agent.knows()).toEqual(['ended SIGTERM']));
+    expect(node.hasRecord()).toBe(true);
+    agent.manager.setUploaded(aTask);
+    await eventually(() => expect(node.hasRecord()).toBe(false));
+  });
+
+  test('a late order about a task that is being removed does not bring it back', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    await situations.prepared(agent);
+    const letRemove = node.process.hold('remove');
+    agent.order(forget);
+    agent.order(released);
+    letRemove();
+    await eventually(() => expect(node.hasRecord()).toBe(false));
+    agent.order(released);
+    expect(agent.knows()).toEqual([]);
+    expect(node.process.launches).toEqual([]);
+  });
+
+  test('the end of a task during its stop is reported once', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    await situations.running(agent);
+    const letStop = node.process.hold('stop');
+    agent.order(stop);
+    node.process.end(aKey, exited(0));
+    letStop();
+    await agent.says('ended 0');
+    expect(agent.said.filter((words) => words.startsWith('ended'))).toHaveLength(1);
+  });
+});
+
+describe('a new connection', () => {
+  test('is told again what was said on the last one, when the coordinator asks for it', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    await situations.prepared(agent);
+    agent.order(run);
+    await agent.says('running');
+    agent.said.length = 0;
+    agent.manager.connected();
+    agent.manager.setDesired(new Map([[aKey, { task: aTask, order: released }]]));
+    await agent.says('running');
+  });
+
+  test('leaves alone what the coordinator does not name', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    await situations.running(agent);
+    agent.manager.connected();
+    agent.manager.setDesired(new Map());
+    node.process.end(aKey, exited(0));
+    await eventually(() => expect(agent.knows()).toEqual(['ended 0']));
+    expect(node.hasRecord()).toBe(true);
+  });
+});
+
+test('a thousand tasks are reported with one look at the clock', async () => {
+  const node = new TestNode();
+  let looks = 0;
+  const agent = await node.agent({ boottimeMs: () => looks++ });
+  for (let attempt = 1; attempt <= 1_000; attempt++) {
+    const task = { ...aTask, attempt, nodeRank: 1 };
+    agent.order(prepare({}, task), task);
+  }
+  await eventually(() => expect(agent.knows()).toHaveLength(1_000));
+  looks = 0;
+  expect(new Set(agent.manager.reports().map(({ task }) => taskKey(task))).size).toBe(1_000);
+  expect(looks).toBe(1);
+});

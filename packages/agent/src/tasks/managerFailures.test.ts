@@ -1,0 +1,215 @@
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { DriverError } from '../drivers/errors.ts';
+import { exited } from '../drivers/fakeDriver.ts';
+import { aKey, anAssignment, eventually, forget, prepare, run, stop, TestNode } from './managerFixture.ts';
+import { TaskRecords } from './records.ts';
+
+/** Records on a disk that is full until `isFull` is set to false. */
+class FullDisk extends TaskRecords {
+  isFull = true;
+
+  override create(...record: Parameters<TaskRecords['create']>): Promise<void> {
+    return this.isFull ? Promise.reject(new Error('ENOSPC: no space left on device')) : super.create(...record);
+  }
+
+  override update(...update: Parameters<TaskRecords['update']>): void {
+    if (this.isFull) throw new Error('ENOSPC: no space left on device');
+    super.update(...update);
+  }
+}
+
+describe('a driver that does not answer', () => {
+  test('before it started the task is asked again, and starts it once', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    node.process.fail('start', 'before');
+    agent.order(prepare());
+    await agent.says('claim 10.0.0.7:4000');
+    agent.order(run);
+    await eventually(() => expect(agent.warnings).toHaveLength(1));
+    node.process.mend('start');
+    await agent.says('running');
+    expect(node.process.launches).toHaveLength(1);
+  });
+
+  test('after it started the task is asked what became of it before anything else', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    node.process.fail('start', 'after');
+    agent.order(prepare());
+    await agent.says('claim 10.0.0.7:4000');
+    agent.order(run);
+    await agent.says('running');
+    expect(node.process.calls.filter((call) => call.startsWith('start'))).toHaveLength(1);
+    node.process.end(aKey, exited(4));
+    await agent.says('ended 4');
+  });
+
+  test('about a start is asked before a stop is believed to be done', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    node.process.fail('start', 'after');
+    node.process.fail('recover', 'before');
+    agent.order(prepare());
+    await agent.says('claim 10.0.0.7:4000');
+    agent.order(run);
+    await eventually(() => expect(agent.warnings.length).toBeGreaterThan(0));
+    agent.order(stop);
+    expect(agent.said).toEqual(['claim 10.0.0.7:4000']);
+    node.process.mend('recover');
+    await agent.says('ended SIGTERM');
+    expect(node.process.isRunning(aKey)).toBe(false);
+  });
+
+  test.each(['stop', 'remove'] as const)('to a %s is asked until it has done it', async (method) => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    await agent.bringToRunning();
+    node.process.fail(method, 'before', new DriverError('unknown', 'the engine is away'));
+    agent.order(stop);
+    agent.order(forget);
+    await eventually(() => expect(agent.warnings.length).toBeGreaterThan(0));
+    expect(node.hasRecord()).toBe(true);
+    node.process.mend(method);
+    await eventually(() => expect(node.hasRecord()).toBe(false));
+  });
+
+  test('to a wait is asked again, and the end is not missed', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    node.process.fail('wait', 'before');
+    await agent.bringToRunning();
+    node.process.end(aKey, exited(7));
+    await eventually(() => expect(agent.warnings).toHaveLength(1));
+    node.process.mend('wait');
+    await agent.says('ended 7');
+  });
+
+  test('does not hold up what is wanted next: a new order ends the pause', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const node = new TestNode();
+    const agent = await node.agent({ holdPort: () => Promise.reject(new Error('no free port')) });
+    agent.order(prepare());
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(agent.warnings.at(-1)).toMatch('"retryInMs":10000');
+    agent.order(forget);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(node.process.calls).toContain(`remove ${aKey}`);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('a full disk', () => {
+  test('delays the preparation until there is room', async () => {
+    const node = new TestNode();
+    const records = new FullDisk(join(node.root, 'tasks'));
+    const agent = await node.agent({ records });
+    agent.order(prepare());
+    await eventually(() => expect(agent.warnings.at(-1)).toMatch('ENOSPC'));
+    expect(agent.said).toEqual([]);
+    records.isFull = false;
+    await agent.says('claim 10.0.0.7:4000');
+    expect(node.heldPorts.size).toBe(1);
+  });
+
+  test.each(['word', 'connection'] as const)('leaves no port held for a task that a %s gives up', async (by) => {
+    const node = new TestNode();
+    const agent = await node.agent({ records: new FullDisk(join(node.root, 'tasks')) });
+    agent.order(prepare());
+    await eventually(() => expect(agent.warnings.at(-1)).toMatch('ENOSPC'));
+    expect(node.heldPorts.size).toBe(1);
+    if (by === 'word') agent.order(forget);
+    else agent.manager.setDesired(new Map());
+    await eventually(() => expect(node.heldPorts.size).toBe(0));
+    expect(agent.knows()).toEqual([]);
+  });
+
+  test('hides neither the start nor the end of a task, nor does the next agent miss them', async () => {
+    const node = new TestNode();
+    const records = new FullDisk(join(node.root, 'tasks'));
+    records.isFull = false;
+    const agent = await node.agent({ records });
+    agent.order(prepare());
+    await agent.says('claim 10.0.0.7:4000');
+    records.isFull = true;
+    agent.order(run);
+    await agent.says('running');
+    node.process.end(aKey, exited(3));
+    await agent.says('ended 3');
+
+    const next = await node.restart(agent);
+    expect(next.knows()).toEqual(['ended 3']);
+    expect(node.process.launches).toHaveLength(1);
+  });
+});
+
+describe('a task without a record', () => {
+  test('that runs is adopted, reported and stopped when the coordinator says so', async () => {
+    const node = new TestNode();
+    node.process.runStranger(aKey);
+    const agent = await node.agent();
+    expect(agent.knows()).toEqual(['running']);
+    agent.order(stop);
+    await agent.says('ended SIGTERM');
+    agent.order(forget);
+    await eventually(() => expect(agent.knows()).toEqual([]));
+    expect(node.process.launches).toEqual([]);
+  });
+
+  test('that has ended is cleaned up', async () => {
+    const node = new TestNode();
+    node.docker.runStranger(aKey);
+    node.docker.end(aKey, exited(0));
+    const agent = await node.agent();
+    expect(agent.knows()).toEqual([]);
+    expect(node.docker.calls).toContain(`remove ${aKey}`);
+  });
+
+  test('that is released is not started: it may have run', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    node.process.fail('recover', 'before');
+    agent.order({ ...run, assignment: anAssignment() });
+    await eventually(() => expect(agent.warnings.length).toBeGreaterThan(0));
+
+    // Nor is it by an agent that finds what this one had written down until then.
+    node.process.mend('recover');
+    const next = await node.restart(agent);
+    next.order({ ...run, assignment: anAssignment() });
+    await next.says('ended lost');
+    expect(node.process.launches).toEqual([]);
+  });
+
+  test('that is released and runs after all is adopted', async () => {
+    const node = new TestNode();
+    node.process.fail('list', 'before');
+    const agent = await node.agent();
+    node.process.runStranger(aKey);
+    agent.order({ ...run, assignment: anAssignment() });
+    await agent.says('running');
+    node.process.end(aKey, exited(5));
+    await agent.says('ended 5');
+    expect(node.process.launches).toEqual([]);
+  });
+});
+
+test('a task is not reported as prepared while nobody can tell whether it runs', async () => {
+  const node = new TestNode();
+  const agent = await node.agent();
+  agent.order(prepare({ image: 'pytorch' }));
+  await agent.says('claim 10.0.0.7:4000');
+  node.docker.fail('start', 'after');
+  node.docker.fail('recover', 'before');
+  agent.order(run);
+  await eventually(() => expect(agent.warnings.length).toBeGreaterThan(0));
+
+  const next = await node.restart(agent);
+  next.order(prepare({ image: 'pytorch' }));
+  await eventually(() => expect(next.warnings.length).toBeGreaterThan(1));
+  expect(next.said).toEqual([]);
+  node.docker.mend('recover');
+  await next.says('running');
+  expect(node.docker.launches).toHaveLength(1);
+});

@@ -1,0 +1,120 @@
+import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
+import { expect, test } from 'vitest';
+import { heartbeatIntervalMs, TestClock } from '../coordinatorFixture.ts';
+import { aJob, anAttempt, anExit, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
+import { AgentRegistry } from './registry.ts';
+import { AgentSession } from './session.ts';
+
+const node = nodeNameOf('node-1');
+const silenceMs = 3 * heartbeatIntervalMs + 1;
+
+function aRegistry() {
+  const clock = new TestClock();
+  return { clock, registry: new AgentRegistry(clock, heartbeatIntervalMs) };
+}
+
+function aSession(name = 'node-1', instanceId = 'a') {
+  const told: string[] = [];
+  const stream = {
+    write: (message: CoordinatorMessage) => void told.push(Object.keys(message).join()),
+    end: () => void told.push('end'),
+  };
+  return { session: new AgentSession({ node: nodeNameOf(name), instanceId, bootId: 'boot' }, stream), told };
+}
+
+test('the newest connection of an agent takes over and the older one is ended', () => {
+  const { registry } = aRegistry();
+  const [older, newer] = [aSession(), aSession()];
+  registry.add(older.session);
+  registry.admit(node, 'a', 'boot');
+  registry.add(newer.session);
+  expect(older.told).toEqual(['end']);
+  expect(registry.isCurrent(older.session)).toBe(false);
+  expect(registry.remove(older.session), 'its end is not the end of the newer one').toBe(false);
+  expect(registry.isOnline(node)).toBe(true);
+  expect(registry.remove(newer.session)).toBe(true);
+  expect(registry.isOnline(node)).toBe(false);
+});
+
+test('another machine under the same name is refused while the first one answers, and let in when it does not', () => {
+  const { registry, clock } = aRegistry();
+  registry.add(aSession().session);
+  expect(() => registry.admit(node, 'b', 'boot-b')).toThrow(/node-1 is connected already.*token of its own/);
+  clock.nowMs += silenceMs;
+  registry.admit(node, 'b', 'boot-b');
+});
+
+test('silence is named once, ends the connection, and is named again after a return', () => {
+  const { registry, clock } = aRegistry();
+  const first = aSession();
+  registry.add(first.session);
+  clock.nowMs += silenceMs - 1;
+  expect(registry.takeNewlySilent()).toEqual([]);
+  clock.nowMs += 1;
+  expect(registry.takeNewlySilent()).toEqual([node]);
+  expect(first.told).toEqual(['end']);
+  clock.nowMs += silenceMs;
+  expect(registry.takeNewlySilent()).toEqual([]);
+  registry.add(aSession().session);
+  clock.nowMs += silenceMs;
+  expect(registry.takeNewlySilent()).toEqual([node]);
+});
+
+test('a heartbeat keeps a node online', () => {
+  const { registry, clock } = aRegistry();
+  const { session } = aSession();
+  registry.add(session);
+  clock.nowMs += silenceMs - 1;
+  registry.heard(session);
+  clock.nowMs += silenceMs - 1;
+  expect(registry.takeNewlySilent()).toEqual([]);
+  expect([...registry.online()]).toEqual([node]);
+  expect(registry.silentForMs(node)).toBe(silenceMs - 1);
+});
+
+test('a node of an earlier coordinator gets the usual time to dial in, offline and of unknown silence', () => {
+  const { registry, clock } = aRegistry();
+  registry.expect(node);
+  expect(registry.isOnline(node)).toBe(false);
+  expect(registry.silentForMs(node)).toBeNull();
+  clock.nowMs += silenceMs - 1;
+  expect(registry.takeNewlySilent()).toEqual([]);
+  clock.nowMs += 1;
+  expect(registry.takeNewlySilent()).toEqual([node]);
+});
+
+test('the silence of a node is not noticed while its return is being stored', () => {
+  const { registry, clock } = aRegistry();
+  registry.expect(node);
+  clock.nowMs += silenceMs;
+  registry.admit(node, 'a', 'boot');
+  expect(registry.takeNewlySilent()).toEqual([]);
+  // It never came in after all.
+  clock.nowMs += silenceMs;
+  expect(registry.takeNewlySilent()).toEqual([node]);
+});
+
+test('a commit is told to the nodes it concerns only, the end of an attempt before the next one', () => {
+  const { registry } = aRegistry();
+  const [first, second, third] = [aSession('node-1'), aSession('node-2'), aSession('node-3')];
+  for (const { session } of [first, second, third]) registry.add(session);
+  const tasks = [aTask(0, { node: nodeNameOf('node-1') }), aTask(1, { node: nodeNameOf('node-2') })];
+  const attempt = anAttempt(1, { tasks });
+  const starting = aJob(1, { lastAttempt: 1, state: { kind: 'starting', attempt } });
+  registry.sync({ jobs: [starting], attempts: [{ jobId: jobIdOf(1), attempt }], events: [] });
+  expect([first.told, second.told, third.told]).toEqual([['assign'], ['assign'], []]);
+
+  const over = anAttempt(1, {
+    state: 'ended',
+    tasks: tasks.map((task) => ({ ...task, state: 'ended', exit: anExit() }) as const),
+  });
+  const next = anAttempt(2, { tasks: [aTask(0, { node: nodeNameOf('node-2') })] });
+  registry.sync({
+    jobs: [aJob(1, { lastAttempt: 2, state: { kind: 'starting', attempt: next } })],
+    attempts: [over, next].map((each) => ({ jobId: jobIdOf(1), attempt: each })),
+    events: [],
+  });
+  expect(first.told).toEqual(['assign', 'forget']);
+  expect(second.told).toEqual(['assign', 'forget', 'assign']);
+  expect(third.told).toEqual([]);
+});

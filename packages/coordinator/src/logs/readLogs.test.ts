@@ -1,0 +1,180 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Bell } from '../events/bell.ts';
+import type { Attempt, Job, JobState } from '../model.ts';
+import { aJob, anAttempt, anExit, aTask, jobIdOf, someMs } from '../modelFixture.ts';
+import { LogStore } from './logStore.ts';
+import { type ReadLogsOptions, readLogs } from './readLogs.ts';
+
+let directory: string;
+let logs: LogStore;
+let job: Job;
+let attempts: readonly Attempt[];
+let bell: Bell;
+const abort = { controller: new AbortController() };
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-logs-'));
+  logs = new LogStore(directory);
+  bell = new Bell();
+  abort.controller = new AbortController();
+  become({ kind: 'queued', backoffMs: 0, lastCause: null }, []);
+});
+afterEach(async () => {
+  abort.controller.abort();
+  await logs.close();
+  rmSync(directory, { recursive: true });
+});
+
+/** The job changes, and whoever watches it hears so. */
+function become(state: JobState, history: readonly Attempt[]): void {
+  job = aJob(1, { state, lastAttempt: history.length });
+  attempts = history;
+  bell.ring([job.id]);
+}
+
+function running(number: number, ranks = 1): Attempt {
+  const tasks = Array.from({ length: ranks }, (_, rank) => aTask(rank, { state: 'running' }));
+  return anAttempt(number, { state: 'running', tasks });
+}
+
+/** @param sizes of each rank's output */
+function ended(number: number, ...sizes: number[]): Attempt {
+  const tasks = sizes.map((logBytes, rank) => aTask(rank, { state: 'ended', exit: anExit({ logBytes }) }));
+  return anAttempt(number, { state: 'ended', tasks, endedAtMs: someMs });
+}
+
+function write(attempt: number, nodeRank: number, offset: number, text: string): Promise<number> {
+  return logs.append({ jobId: jobIdOf(1), attempt, nodeRank }, offset, Buffer.from(text));
+}
+
+/** What a reader is shown, as `attempt.rank: text`; `.` where a rank is complete. */
+function reading(options: Partial<ReadLogsOptions> = {}) {
+  const shown: string[] = [];
+  const parts = {
+    logs,
+    readJob: async () => ({ job, attempts }),
+    changed: (_: string, signal: AbortSignal) => bell.next(signal, job.id),
+  };
+  const all = { jobId: job.id, attempt: null, nodeRank: null, follow: false, tailLines: null, ...options };
+  const done = (async () => {
+    for await (const piece of readLogs(parts, all, abort.controller.signal)) {
+      const text = piece.complete ? '.' : Buffer.from(piece.data).toString();
+      shown.push(`${piece.attempt}.${piece.nodeRank}: ${text}`);
+    }
+    return shown;
+  })();
+  return { shown, done };
+}
+
+const succeeded: JobState = { kind: 'succeeded', endedAtMs: someMs };
+
+test('an ended job is shown whole, each rank to its end', async () => {
+  await write(1, 0, 0, 'a');
+  await write(1, 1, 0, 'bb');
+  become(succeeded, [ended(1, 1, 2)]);
+  expect(await reading().done).toEqual(['1.0: a', '1.1: bb', '1.0: .', '1.1: .']);
+  expect(await reading({ nodeRank: 1 }).done).toEqual(['1.1: bb', '1.1: .']);
+});
+
+test('without following, what is there is shown and nothing is waited for', async () => {
+  expect(await reading().done).toEqual([]);
+  await write(1, 0, 0, 'a');
+  become({ kind: 'running', attempt: running(1) }, [running(1)]);
+  expect(await reading().done).toEqual(['1.0: a']);
+  become({ kind: 'running', attempt: running(2) }, [ended(1, 1), running(2)]);
+  expect(await reading().done, 'the newest attempt only').toEqual([]);
+  expect(await reading({ attempt: 1 }).done).toEqual(['1.0: a', '1.0: .']);
+});
+
+test('a task without output is complete at its end', async () => {
+  become(succeeded, [ended(1, 0)]);
+  expect(await reading({ follow: true }).done).toEqual(['1.0: .']);
+});
+
+test('a follower of a queued job sees its first attempt from the first byte, tail or not', async () => {
+  const { shown, done } = reading({ follow: true, tailLines: 1 });
+  await write(1, 0, 0, 'one\ntwo\n');
+  become({ kind: 'running', attempt: running(1) }, [running(1)]);
+  await vi.waitFor(() => expect(shown).toEqual(['1.0: one\ntwo\n']));
+  await write(1, 0, 8, 'three\n');
+  await vi.waitFor(() => expect(shown.at(-1)).toBe('1.0: three\n'));
+  become(succeeded, [ended(1, 14)]);
+  expect((await done).at(-1)).toBe('1.0: .');
+});
+
+test('a follower of a queued job that is cancelled is let go', async () => {
+  const { done } = reading({ follow: true });
+  const cause = { kind: 'cancelled', message: 'stopped', nodeRank: null, node: null } as const;
+  become({ kind: 'cancelled', endedAtMs: someMs, cause }, []);
+  expect(await done).toEqual([]);
+});
+
+test('attempts that came and went before the first look at them are shown as well', async () => {
+  const { done } = reading({ follow: true });
+  await write(1, 0, 0, 'a');
+  await write(2, 0, 0, 'b');
+  become(succeeded, [ended(1, 1), ended(2, 1)]);
+  expect(await done).toEqual(['1.0: a', '1.0: .', '2.0: b', '2.0: .']);
+});
+
+test('the end of a job is waited for until its last output has arrived', async () => {
+  become(succeeded, [ended(1, 3)]);
+  const { shown, done } = reading({ follow: true });
+  await write(1, 0, 0, 'ab');
+  await vi.waitFor(() => expect(shown).toEqual(['1.0: ab']));
+  await write(1, 0, 2, 'c');
+  expect(await done).toEqual(['1.0: ab', '1.0: c', '1.0: .']);
+});
+
+test('an attempt whose output does not arrive does not hide the next one, and is not lost when it does', async () => {
+  become({ kind: 'running', attempt: running(1) }, [running(1)]);
+  const { shown, done } = reading({ follow: true });
+  await write(2, 0, 0, 'second');
+  become({ kind: 'running', attempt: running(2) }, [ended(1, 5), running(2)]);
+  await vi.waitFor(() => expect(shown).toEqual(['2.0: second']));
+  await write(1, 0, 0, 'first');
+  await vi.waitFor(() => expect(shown.slice(1)).toEqual(['1.0: first', '1.0: .']));
+  become(succeeded, [ended(1, 5), ended(2, 6)]);
+  expect((await done).at(-1)).toBe('2.0: .');
+});
+
+test('the tail is of what was there at first', async () => {
+  await write(1, 0, 0, 'one\ntwo\n');
+  become({ kind: 'running', attempt: running(1) }, [running(1)]);
+  const { shown, done } = reading({ follow: true, tailLines: 1 });
+  await vi.waitFor(() => expect(shown).toEqual(['1.0: two\n']));
+  await write(2, 0, 0, 'three\nfour\n');
+  become(succeeded, [ended(1, 8), ended(2, 11)]);
+  expect(await done).toEqual(['1.0: two\n', '1.0: .', '2.0: three\nfour\n', '2.0: .']);
+});
+
+test('following one attempt ends with it, while the job goes on', async () => {
+  await write(1, 0, 0, 'a');
+  become({ kind: 'running', attempt: running(2) }, [ended(1, 1), running(2)]);
+  expect(await reading({ attempt: 1, follow: true }).done).toEqual(['1.0: a', '1.0: .']);
+  expect(await reading({ attempt: 7, follow: true }).done).toEqual([]);
+});
+
+test('a reader that goes away is let go, wherever it waits', async () => {
+  become({ kind: 'running', attempt: running(1) }, [running(1)]);
+  const { done } = reading({ follow: true });
+  await new Promise((resolve) => setImmediate(resolve));
+  abort.controller.abort();
+  expect(await done).toEqual([]);
+});
+
+test('no append is slept through, whenever it comes', async () => {
+  become({ kind: 'running', attempt: running(1) }, [running(1)]);
+  const { shown, done } = reading({ follow: true });
+  for (let count = 0; count < 200; count += 1) {
+    await write(1, 0, count, 'x');
+    if (count % 3 === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (count % 20 === 0)
+      await vi.waitFor(() => expect(shown.map((each) => each.slice(5)).join('')).toHaveLength(count + 1));
+  }
+  become(succeeded, [ended(1, 200)]);
+  expect((await done).map((each) => each.slice(5)).join('')).toBe(`${'x'.repeat(200)}.`);
+});

@@ -1,0 +1,272 @@
+import type { Client, ServiceError } from '@grpc/grpc-js';
+import { MusterError } from '@muster/common/errors';
+import { musterService } from '@muster/common/wire/service';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
+import { aNode, anExit } from '../modelFixture.ts';
+import { report } from '../commands/nodes.ts';
+import { applyJobEvent } from '../commands/jobs.ts';
+import type { JobId } from '@muster/common/ids';
+import { Memory } from '../store/memory/memoryStore.ts';
+
+let coordinator: TestCoordinator;
+beforeEach(async () => {
+  coordinator = await startTestCoordinator();
+});
+afterEach(() => coordinator.close());
+
+const specJson = JSON.stringify({ name: 'train', command: ['true'] });
+
+async function submitOne(requestId: string, spec = specJson): Promise<JobId> {
+  const { jobIds } = await coordinator.api.submit({ specJson: spec, requestId });
+  return jobIds[0] as JobId;
+}
+
+/** Gives a queued job an attempt with one task that runs on node-1. */
+async function start(jobId: JobId): Promise<void> {
+  await coordinator.loop.run((draft, nowMs) => {
+    if (draft.node(aNode('node-1').name) === undefined) draft.putNode(aNode('node-1'));
+    const placement = { node: aNode('node-1').name, gpuUuids: [], cpus: 0, memoryMb: 0 };
+    applyJobEvent(draft, jobId, { kind: 'allocate', tasks: [placement] }, nowMs);
+    const master = { addr: '127.0.0.1', port: 1 };
+    const attempt = draft.job(jobId)?.lastAttempt ?? 0;
+    applyJobEvent(draft, jobId, { kind: 'claim', attempt, nodeRank: 0, master }, nowMs);
+    applyJobEvent(draft, jobId, { kind: 'taskRunning', attempt, nodeRank: 0 }, nowMs);
+  });
+}
+
+async function finish(jobId: JobId, attempt = 1): Promise<void> {
+  const task = { jobId, attempt, nodeRank: 0 };
+  const ended = { task, state: 'ended', exit: anExit(), startedAtMs: null, runningForMs: null } as const;
+  await coordinator.loop.run((draft, nowMs) => report(draft, aNode('node-1').name, [ended], nowMs));
+}
+
+/** A call as no client of ours would send it. */
+function rawCall(name: 'ListJobs' | 'Submit' | 'GetJob', request: object): Promise<ServiceError | object> {
+  const client: Client = coordinator.client();
+  const { path, requestSerialize, responseDeserialize } = musterService[name];
+  const metadata = withToken(coordinator.adminToken);
+  return new Promise((resolve) => {
+    const deadline = { deadline: Date.now() + 5_000 };
+    client.makeUnaryRequest(
+      path,
+      requestSerialize as (value: object) => Buffer,
+      responseDeserialize as (bytes: Buffer) => object,
+      request,
+      metadata,
+      deadline,
+      (error, answer) => resolve(error ?? answer ?? {}),
+    );
+  });
+}
+
+test('the same submit gives the same job, at the same moment and later', async () => {
+  const request = { specJson, requestId: 'r1' };
+  const [first, second] = await Promise.all([coordinator.api.submit(request), coordinator.api.submit(request)]);
+  expect(second.jobIds).toEqual(first.jobIds);
+  expect([first.repeatedRequest, second.repeatedRequest].toSorted()).toEqual([false, true]);
+  expect(await coordinator.api.submit(request)).toMatchObject({ jobIds: first.jobIds, repeatedRequest: true });
+  expect(coordinator.state.jobs.size).toBe(1);
+});
+
+test('a request id that was used for another spec or size is refused, at the same moment and later', async () => {
+  const other = JSON.stringify({ name: 'other', command: ['true'] });
+  const results = await Promise.allSettled([submitOne('r1'), submitOne('r1', other)]);
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+  await expect(submitOne('r1', other)).rejects.toMatchObject({ code: 'already_exists' });
+  const array = coordinator.api.submit({ specJson, requestId: 'r1', arraySize: 1 });
+  await expect(array).rejects.toThrow(/request id r1 was used for another spec/);
+});
+
+test('an array is N jobs in order, listed and stopped by its id', async () => {
+  const { jobIds, arrayId } = await coordinator.api.submit({ specJson, requestId: 'r1', arraySize: 3 });
+  const { jobs } = await coordinator.api.listJobs({ arrayId: arrayId ?? '' });
+  expect(jobs.map(({ id, array }) => [id, array?.index, array?.size])).toEqual(
+    jobIds.map((id, index) => [id, index, 3]).reverse(),
+  );
+  const stopped = await coordinator.api.stopJobs([arrayId ?? '', jobIds[0] ?? '']);
+  expect(stopped.map((job) => job.state)).toEqual(['cancelled', 'cancelled', 'cancelled']);
+  expect(await coordinator.api.stopJobs([arrayId ?? ''])).toEqual([]);
+});
+
+test.each<[string, { specJson?: string; requestId?: string; arraySize?: number }, RegExp]>([
+  ['is too large', { specJson: `{"name":"${'x'.repeat(256 * 1024)}"}` }, /the spec has 262155 bytes; at most 262144/],
+  ['is not JSON', { specJson: '{' }, /spec_json is not JSON/],
+  ['is wrong', { specJson: '{"name":"a"}' }, /^the spec is wrong: .+/],
+  ['is no mapping', { specJson: '7' }, /^the spec is wrong: [^:]/],
+  ['is a flood', { arraySize: 100_001 }, /array: 100001 jobs; at most 100000/],
+  ['has no request id', { requestId: '' }, /request_id must be 1 to 128/],
+  ['has a request id with a space', { requestId: 'a b' }, /request_id must be 1 to 128/],
+  ['has a long request id', { requestId: 'x'.repeat(129) }, /request_id must be 1 to 128/],
+])('a submit that %s is refused', async (_, fields, message) => {
+  const submit = coordinator.api.submit({ specJson, requestId: 'r1', ...fields });
+  await expect(submit).rejects.toMatchObject({ code: 'invalid', message: expect.stringMatching(message) });
+  expect(coordinator.state.jobs.size).toBe(0);
+});
+
+test.each([
+  ['a long key', { ['k'.repeat(100_000)]: 1 }],
+  ['half a character', { '\ud800': 1, name: '\ud800' }],
+])('a spec with %s gets an answer that fits', async (_, wrong) => {
+  const submit = submitOne('r1', JSON.stringify({ command: ['true'], ...wrong }));
+  await expect(submit).rejects.toMatchObject({ code: 'invalid' });
+  expect(await submitOne('r2'), 'and the coordinator goes on').toMatch(/^job_/);
+});
+
+test('a job comes after jobs that exist, those of its own batch included', async () => {
+  const after = (id: string) => JSON.stringify({ name: 'next', command: ['true'], after: [id] });
+  const first = await submitOne('r1');
+  const second = await submitOne('r2', after(first));
+  expect((await coordinator.api.getJob(second)).pending?.kind).toBe('dependency');
+  await expect(submitOne('r3', after('job_zzzzzzzzzzzz'))).rejects.toThrow(/after: there is no job job_zzzzzzzzzzzz/);
+});
+
+test('a disk below its reserve refuses submits and says how much is missing, and repeats what was accepted', async () => {
+  const request = { specJson, requestId: 'r1' };
+  const accepted = await coordinator.api.submit(request);
+  const full = await startTestCoordinator({ reserveBytes: 2 ** 60, memory: coordinator.memory });
+  try {
+    expect((await full.api.submit(request)).jobIds).toEqual(accepted.jobIds);
+    const refused = full.api.submit({ ...request, requestId: 'r2' });
+    await expect(refused).rejects.toMatchObject({ code: 'resource_exhausted' });
+    await expect(refused).rejects.toThrow(/free at least \d+ bytes/);
+    expect(await full.api.stopJobs(accepted.jobIds), 'what exists still changes').toMatchObject([
+      { state: 'cancelled' },
+    ]);
+  } finally {
+    await full.close();
+  }
+});
+
+test('a job is named by its id or by the beginning that only it has', async () => {
+  const [first, second] = [await submitOne('r1'), await submitOne('r2')];
+  let shared = 0;
+  while (first[shared] === second[shared]) shared += 1;
+  const { api } = coordinator;
+  expect((await api.getJob(first.slice(0, Math.max(6, shared + 1)))).id).toBe(first);
+  for (const [text, code, message] of [
+    ['job_', 'invalid', /give at least 6 characters/],
+    ['job_zz', 'not_found', /there is no job job_zz; `muster jobs --all`/],
+    [`${first}0`, 'not_found', /there is no job/],
+    ['node-1', 'not_found', /there is no job node-1/],
+    ['', 'not_found', /there is no job/],
+    ['job_%%', 'not_found', /there is no job/],
+    ['x'.repeat(1_000_000), 'not_found', /there is no job x+ …$/],
+  ] as const)
+    await expect(api.getJob(text)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  if (shared >= 6) {
+    await expect(api.getJob(first.slice(0, shared))).rejects.toThrow(/is the beginning of several jobs/);
+  }
+});
+
+test('jobs are listed newest first, in pages without gap or repeat, and by state', async () => {
+  const ids: string[] = [];
+  for (let count = 0; count < 7; count += 1) ids.unshift(await submitOne(`r${count}`));
+  const { api } = coordinator;
+  await api.stopJobs([ids[3] ?? '']);
+  const seen: string[] = [];
+  let beforeSubmitSeq = 0;
+  for (let more = true; more; ) {
+    const page = await api.listJobs({ limit: 3, beforeSubmitSeq });
+    seen.push(...page.jobs.map((job) => job.id));
+    beforeSubmitSeq = page.jobs.at(-1)?.submitSeq ?? 0;
+    more = page.more;
+  }
+  expect(seen).toEqual(ids);
+  expect((await api.listJobs({ states: ['cancelled'] })).jobs.map((job) => job.id)).toEqual([ids[3]]);
+  expect((await api.listJobs({ states: ['queued'], limit: 6 })).more).toBe(false);
+  expect(await rawCall('ListJobs', { states: ['JOB_STATE_UNSPECIFIED'] })).toMatchObject({
+    details: 'states: there is no job state JOB_STATE_UNSPECIFIED',
+  });
+});
+
+test('a reason for a stop is stored with each job, so it is bounded', async () => {
+  const id = await submitOne('r1');
+  await expect(coordinator.api.stopJobs([id], 'x'.repeat(1_001))).rejects.toThrow(/the reason has 1001 characters/);
+  const [job] = await coordinator.api.stopJobs([id], 'wrong data');
+  expect(job?.cause?.message).toBe('wrong data');
+  await expect(coordinator.api.stopJobs(Array(1_001).fill(id))).rejects.toThrow(/1001 ids; at most 1000/);
+});
+
+test('a running job is requeued as itself, an ended one as a new job, once per request', async () => {
+  const { api } = coordinator;
+  const id = await submitOne('r1');
+  await start(id);
+  expect(await api.requeueJob(id, 'q1')).toEqual({ jobId: id, newJob: false });
+  expect((await api.getJob(id)).state).toBe('stopping');
+  await finish(id);
+  await start(id);
+  await finish(id, 2);
+  expect((await api.getJob(id)).state).toBe('succeeded');
+  const again = await api.requeueJob(id, 'q2');
+  expect(again.newJob).toBe(true);
+  expect(await api.requeueJob(id, 'q2')).toEqual(again);
+  expect(await api.getJob(again.jobId)).toMatchObject({ requeuedFrom: id, state: 'queued' });
+});
+
+test('a job that ends while its requeue waits for its turn becomes a new job', async () => {
+  const id = await submitOne('r1');
+  await start(id);
+  const [, requeued] = await Promise.all([finish(id), coordinator.api.requeueJob(id, 'q1')]);
+  const job = await coordinator.api.getJob(requeued.jobId);
+  expect(requeued.newJob).toBe(job.requeuedFrom === id);
+  expect(job.state).not.toBe('succeeded');
+});
+
+test('a job that is being stopped for good is not requeued', async () => {
+  const id = await submitOne('r1');
+  await start(id);
+  await coordinator.api.stopJobs([id], 'enough');
+  await expect(coordinator.api.requeueJob(id, 'q1')).rejects.toThrow(
+    `${id} is stopping (enough); requeue it once it has ended`,
+  );
+});
+
+test('an explanation of a waiting job counts what comes before it', async () => {
+  await submitOne('r1');
+  await submitOne('r2', JSON.stringify({ name: 'urgent', command: ['true'], priority: 100 }));
+  const id = await submitOne('r3');
+  const { summary, details } = await coordinator.api.explainJob(id);
+  expect(summary).toContain('the cluster has no nodes yet');
+  expect(details).toContain('2 queued jobs come before it');
+});
+
+test('a dry run stores nothing and says why it would wait', async () => {
+  const answer = await coordinator.api.submit({ specJson, requestId: '', dryRun: true });
+  expect(answer).toMatchObject({ jobIds: [], wouldWait: { kind: 'no_nodes' } });
+  expect(coordinator.state.jobs.size).toBe(0);
+  expect(coordinator.memory.requests.size).toBe(0);
+});
+
+test('jobs that have ended are still there after a restart', async () => {
+  const id = await submitOne('r1');
+  await coordinator.api.stopJobs([id]);
+  const restarted = await startTestCoordinator({ memory: coordinator.memory });
+  try {
+    expect(await restarted.api.getJob(id.slice(0, 12))).toMatchObject({ id, state: 'cancelled' });
+    await expect(restarted.api.getJob('job_zzzzzzzzzzzz')).rejects.toBeInstanceOf(MusterError);
+  } finally {
+    await restarted.close();
+  }
+});
+
+test('nodes are listed by name, each with what its own tasks hold', async () => {
+  const memory = new Memory('test');
+  for (const name of ['node-2', 'node-1']) memory.nodes.set(name, aNode(name));
+  const other = await startTestCoordinator({ memory });
+  try {
+    const { jobIds } = await other.api.submit({ specJson, requestId: 'r1' });
+    const placement = { node: aNode('node-2').name, gpuUuids: ['GPU-node-2-0'], cpus: 2, memoryMb: 5 };
+    await other.loop.run((draft, nowMs) =>
+      applyJobEvent(draft, jobIds[0] as JobId, { kind: 'allocate', tasks: [placement] }, nowMs),
+    );
+    expect(await other.api.listNodes()).toMatchObject([
+      { name: 'node-1', state: 'silent', gpuUses: [], cpusUsed: 0, memoryUsedMb: 0 },
+      { name: 'node-2', gpuUses: [{ uuid: 'GPU-node-2-0', jobId: jobIds[0] }], cpusUsed: 2, memoryUsedMb: 5 },
+    ]);
+    expect((await other.api.getNode('node-2')).cpusUsed).toBe(2);
+    await expect(other.api.getNode('Node 3')).rejects.toThrow(/there is no node Node 3; `muster nodes`/);
+  } finally {
+    await other.close();
+  }
+});
