@@ -1,6 +1,8 @@
 /** The only reader of environment variables and of where this program lies. Everything else gets the result. */
+
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import { guardCommand } from '@muster/agent/guard/command';
 
 export interface Environment {
   readonly workingDir: string;
@@ -47,7 +49,7 @@ export function readEnvironment(variables: Variables, scriptPath: string, workin
     debug: (variables['MUSTER_DEBUG'] || '0') !== '0',
     programName: variables['npm_command'] === 'exec' ? 'npx muster' : 'muster',
     programCommand: [process.execPath, scriptPath],
-    guardCommand: [process.execPath, guardPath()],
+    guardCommand: guardCommand(process.execPath, guardPath()),
     variables: Object.fromEntries(
       Object.entries(shared).filter((entry): entry is [string, string] => entry[1] !== undefined),
     ),

@@ -1,4 +1,5 @@
 /** Commands from agents: plain functions on a draft. */
+import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import type { NodeInventory, TaskReport } from '@muster/common/views';
 import { currentAttempt, isReleased } from '../model.ts';
@@ -14,19 +15,36 @@ export interface HelloCommand {
   readonly observed: readonly TaskReport[];
 }
 
-/** An agent (re)connected with its whole truth. */
+/**
+ * An agent (re)connected with its whole truth.
+ * @throws {MusterError} `already_exists` for another machine by the name of one that may be running tasks: its boot
+ *   would prove nothing about them
+ */
 export function hello(draft: Draft, command: HelloCommand, nowMs: number): void {
   const { observed, ...node } = command;
   const before = draft.node(command.name);
+  if (before !== undefined && before.instanceId !== node.instanceId && holdsTasks(draft, node.name)) {
+    throw new MusterError(
+      'already_exists',
+      `the machine that joined as ${node.name} has tasks that have not ended, and this is another one: give this agent ` +
+        'a name and a join token of its own',
+    );
+  }
   draft.putNode({ ...node, joinedAtMs: before?.joinedAtMs ?? nowMs });
   if (before === undefined) {
     draft.emit({ kind: 'node.joined', subject: node.name, data: { inventory: node.inventory } }, nowMs);
   }
   draft.emit({ kind: 'node.online', subject: node.name, data: { bootId: node.bootId } }, nowMs);
   report(draft, command.name, observed, nowMs);
-  // The boot of another machine that goes by this name proves nothing about what the first one runs.
-  const isRebooted = before?.instanceId === command.instanceId && before.bootId !== command.bootId;
-  if (isRebooted) endTasksOfEarlierBoot(draft, command, nowMs);
+  if (before !== undefined && before.bootId !== command.bootId) endTasksOfEarlierBoot(draft, command, nowMs);
+}
+
+function holdsTasks(draft: Draft, node: NodeName): boolean {
+  for (const job of draft.activeJobs()) {
+    const tasks = currentAttempt(job)?.tasks ?? [];
+    if (tasks.some((task) => task.node === node && task.state !== 'ended')) return true;
+  }
+  return false;
 }
 
 /**

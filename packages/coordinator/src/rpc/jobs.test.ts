@@ -7,7 +7,7 @@ import { aNode, anExit } from '../modelFixture.ts';
 import { report } from '../commands/nodes.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
 import type { JobId } from '@muster/common/ids';
-import { Memory } from '../store/memory/memoryStore.ts';
+import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 
 let coordinator: TestCoordinator;
 beforeEach(async () => {
@@ -204,13 +204,26 @@ test('a running job is requeued as itself, an ended one as a new job, once per r
   expect(await api.getJob(again.jobId)).toMatchObject({ requeuedFrom: id, state: 'queued' });
 });
 
-test('a job that ends while its requeue waits for its turn becomes a new job', async () => {
+test('a job that ends between being looked at and being requeued becomes a new job', async () => {
+  let afterRead = () => {};
+  class WatchedStore extends MemoryStore {
+    override async readJob(id: JobId) {
+      const record = await super.readJob(id);
+      afterRead();
+      return record;
+    }
+  }
+  await coordinator.close();
+  coordinator = await startTestCoordinator({ store: (memory) => new WatchedStore(memory) });
   const id = await submitOne('r1');
   await start(id);
-  const [, requeued] = await Promise.all([finish(id), coordinator.api.requeueJob(id, 'q1')]);
-  const job = await coordinator.api.getJob(requeued.jobId);
-  expect(requeued.newJob).toBe(job.requeuedFrom === id);
-  expect(job.state).not.toBe('succeeded');
+  afterRead = () => {
+    afterRead = () => {};
+    void finish(id);
+  };
+  const { jobId, newJob } = await coordinator.api.requeueJob(id, 'q1');
+  expect(newJob).toBe(true);
+  expect(await coordinator.api.getJob(jobId)).toMatchObject({ requeuedFrom: id, state: 'queued' });
 });
 
 test('a job that is being stopped for good is not requeued', async () => {

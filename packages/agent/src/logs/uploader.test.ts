@@ -1,0 +1,347 @@
+import { appendFileSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import type { LogUpload__Output } from '@muster/common/gen/muster/v1/LogUpload';
+import type { LogUploadAck } from '@muster/common/gen/muster/v1/LogUploadAck';
+import { type TaskRef, taskKey } from '@muster/common/ids';
+import { silentLogger } from '@muster/common/log';
+import { taskRefFromWire } from '@muster/common/wire/codec';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { TestHub } from '../hubFixture.ts';
+import { aTask, eventually } from '../tasks/managerFixture.ts';
+import { LogUploader } from './uploader.ts';
+
+type UploadCall = ServerDuplexStream<LogUpload__Output, LogUploadAck>;
+
+/** The coordinator's store of output: takes what follows what it has, skips what it has, refuses a gap. */
+class StoredLogs {
+  readonly hub: TestHub;
+  readonly pieces: LogUpload__Output[] = [];
+  readonly completed = new Set<string>();
+  /** Acknowledgements are kept back while this is set. */
+  holdAcks = false;
+  private readonly heldAcks: (() => void)[] = [];
+  private readonly contents = new Map<string, Buffer>();
+
+  constructor(hub: TestHub) {
+    this.hub = hub;
+    hub.onUpload = (upload, call) => this.take(upload, call);
+  }
+
+  of(task: TaskRef): Buffer {
+    return this.contents.get(taskKey(task)) ?? Buffer.alloc(0);
+  }
+
+  /** As after a power cut: only the first `size` bytes are there. */
+  cut(task: TaskRef, size: number): void {
+    this.contents.set(taskKey(task), this.of(task).subarray(0, size));
+  }
+
+  put(task: TaskRef, content: Buffer): void {
+    this.contents.set(taskKey(task), content);
+  }
+
+  take(upload: LogUpload__Output, call: UploadCall): void {
+    this.pieces.push(upload);
+    this.acknowledge(this.store(upload), call);
+  }
+
+  store({ task: wireTask, offset, data, complete }: LogUpload__Output): LogUploadAck {
+    const task = taskRefFromWire(wireTask);
+    if (task === null) throw new Error('a piece without a task');
+    const content = this.of(task);
+    if (offset <= content.length) {
+      this.put(task, Buffer.concat([content, data.subarray(content.length - offset)]));
+    }
+    const nextOffset = this.of(task).length;
+    const isComplete = complete && nextOffset >= offset + data.length;
+    if (isComplete) this.completed.add(taskKey(task));
+    return { task: wireTask, nextOffset, complete: isComplete };
+  }
+
+  acknowledge(ack: LogUploadAck, call: UploadCall): void {
+    if (this.holdAcks) this.heldAcks.push(() => call.write(ack));
+    else call.write(ack);
+  }
+
+  releaseAcks(): void {
+    this.holdAcks = false;
+    for (const write of this.heldAcks.splice(0)) write();
+  }
+}
+
+interface Uploading {
+  readonly uploader: LogUploader;
+  readonly logs: StoredLogs;
+  /** Tasks whose output may be deleted, in order. */
+  readonly complete: string[];
+  readonly said: string[];
+  readonly directory: string;
+  /** A file with this content; each has a path of its own. */
+  file(content: Buffer | string): string;
+}
+
+async function uploading(): Promise<Uploading> {
+  const hub = await TestHub.start();
+  const client = hub.client();
+  const directory = mkdtempSync(join(tmpdir(), 'upload-'));
+  const complete: string[] = [];
+  const said: string[] = [];
+  const uploader = new LogUploader({
+    openStream: () => client.UploadLogs(),
+    log: {
+      ...silentLogger,
+      warn: (_fields, message) => said.push(message),
+      error: (_fields, message) => said.push(message),
+    },
+    chance: () => 0,
+    onComplete: (task) => complete.push(taskKey(task)),
+  });
+  onTestFinished(() => {
+    uploader.close();
+    rmSync(directory, { recursive: true });
+  });
+  let files = 0;
+  const file = (content: Buffer | string) => {
+    files += 1;
+    const path = join(directory, `output-${files}.log`);
+    writeFileSync(path, content);
+    return path;
+  };
+  return { uploader, logs: new StoredLogs(hub), complete, said, directory, file };
+}
+
+/** Bytes that are different everywhere, so that any of them out of place shows. */
+function bytes(count: number): Buffer {
+  const content = Buffer.alloc(count);
+  for (let offset = 0; offset + 4 <= count; offset += 4) content.writeUInt32LE(offset * 7, offset);
+  return content;
+}
+
+const key = taskKey(aTask);
+const other: TaskRef = { ...aTask, nodeRank: 1 };
+
+function expectSame(actual: Buffer, expected: Buffer): void {
+  expect(actual.length).toBe(expected.length);
+  expect(actual.equals(expected)).toBe(true);
+}
+
+describe('the output of one task', () => {
+  test('arrives whole, while it grows and to its end', async () => {
+    const { uploader, logs, complete, file } = await uploading();
+    const path = file('');
+    uploader.follow(aTask, path, null);
+    const content = bytes(1_000_000);
+    for (let start = 0; start < content.length; start += 100_000) {
+      appendFileSync(path, content.subarray(start, start + 100_000));
+      await eventually(() => expect(logs.of(aTask).length).toBe(start + 100_000));
+    }
+    expect(complete).toEqual([]);
+    uploader.follow(aTask, path, content.length);
+    await eventually(() => expect(complete).toEqual([key]));
+    expectSame(logs.of(aTask), content);
+  });
+
+  test('may begin before its file is there', async () => {
+    const { uploader, logs, directory } = await uploading();
+    const path = join(directory, 'later.log');
+    uploader.follow(aTask, path, null);
+    writeFileSync(path, 'hello');
+    await eventually(() => expect(logs.of(aTask).toString()).toBe('hello'));
+  });
+
+  test('is complete only once the coordinator says so', async () => {
+    const { uploader, logs, complete, file } = await uploading();
+    logs.holdAcks = true;
+    uploader.follow(aTask, file('all'), 3);
+    await eventually(() => expect(logs.completed.has(key)).toBe(true));
+    expect(complete).toEqual([]);
+    logs.releaseAcks();
+    await eventually(() => expect(complete).toEqual([key]));
+  });
+
+  test('is asked about again when all of it arrived and was not safe yet', async () => {
+    const { uploader, logs, complete, file } = await uploading();
+    let isFirst = true;
+    logs.hub.onUpload = (upload, call) => {
+      const ack = logs.store(upload);
+      call.write({ ...ack, complete: !isFirst });
+      isFirst = false;
+    };
+    uploader.follow(aTask, file('all'), 3);
+    await eventually(() => expect(complete).toEqual([key]));
+    expect(logs.of(aTask).toString()).toBe('all');
+  });
+
+  test('goes on from what the coordinator has, when the agent was restarted', async () => {
+    const { uploader, logs, complete, file } = await uploading();
+    const content = bytes(8_000_000);
+    logs.put(aTask, content.subarray(0, 7_000_001));
+    uploader.follow(aTask, file(content), content.length);
+    await eventually(() => expect(complete).toEqual([key]));
+    expectSame(logs.of(aTask), content);
+    const sent = logs.pieces.reduce((sum, { data }) => sum + data.length, 0);
+    expect(sent).toBeLessThan(3_000_000);
+  });
+
+  test.each([0, 100_000, 1_500_000, 2_999_999])('is sent again from byte %i when the coordinator has lost the rest', async (left) => {
+    const { uploader, logs, complete, file } = await uploading();
+    const content = bytes(3_000_000);
+    const path = file(content);
+    uploader.follow(aTask, path, null);
+    await eventually(() => expect(logs.of(aTask).length).toBe(content.length));
+    logs.hub.crash();
+    logs.cut(aTask, left);
+    await logs.hub.serve();
+    uploader.follow(aTask, path, content.length);
+    await eventually(() => expect(complete).toEqual([key]));
+    expectSame(logs.of(aTask), content);
+  });
+
+  test('is not sent without end to a coordinator that acknowledges nothing', async () => {
+    const { uploader, logs, complete, file } = await uploading();
+    logs.holdAcks = true;
+    const content = bytes(6_000_000);
+    uploader.follow(aTask, file(content), content.length);
+    await eventually(() => expect(logs.of(aTask).length).toBe(1024 * 1024));
+    // What somebody else has to say still gets through, and shows that nothing else came before it.
+    uploader.follow(other, file('small'), 5);
+    await eventually(() => expect(logs.of(other).toString()).toBe('small'));
+    expect(logs.of(aTask).length).toBe(1024 * 1024);
+    logs.releaseAcks();
+    await eventually(() => expect(complete).toHaveLength(2));
+    expectSame(logs.of(aTask), content);
+  });
+});
+
+describe('a connection that breaks', () => {
+  const content = bytes(700_000);
+  const pieceCount = 6;
+
+  describe.each(['before', 'after'] as const)('%s a piece is stored', (when) => {
+    test.each(Array.from({ length: pieceCount }, (_, index) => index + 1))('the %ith: nothing is lost or doubled', async (number) => {
+      const { uploader, logs, complete, file } = await uploading();
+      logs.hub.onUpload = (upload, call) => {
+        const isLast = logs.pieces.length + 1 === number;
+        if (!isLast) {
+          logs.take(upload, call);
+          return;
+        }
+        if (when === 'after') logs.store(upload);
+        logs.pieces.push(upload);
+        call.emit('error', { code: 14, details: 'gone' });
+        logs.hub.onUpload = (next, nextCall) => nextCall !== call && logs.take(next, nextCall);
+      };
+      uploader.follow(aTask, file(content), content.length);
+      await eventually(() => expect(complete).toEqual([key]));
+      expectSame(logs.of(aTask), content);
+    });
+  });
+
+  test('while only the last word is missing is dialled again', async () => {
+    const { uploader, logs, complete, file } = await uploading();
+    logs.holdAcks = true;
+    uploader.follow(aTask, file('all'), 3);
+    await eventually(() => expect(logs.completed.has(key)).toBe(true));
+    logs.hub.crash();
+    logs.holdAcks = false;
+    await logs.hub.serve();
+    await eventually(() => expect(complete).toEqual([key]));
+    expect(logs.of(aTask).toString()).toBe('all');
+  });
+
+  test('is said once, however long it takes', async () => {
+    const { uploader, logs, complete, said, file } = await uploading();
+    logs.hub.crash();
+    let tries = 0;
+    uploader.follow(aTask, file('all'), 3);
+    await eventually(() => expect(said).toHaveLength(1));
+    await logs.hub.serve();
+    logs.hub.onUpload = (upload, call) => {
+      tries += 1;
+      if (tries < 3) call.emit('error', { code: 14, details: 'not yet' });
+      else logs.take(upload, call);
+    };
+    await eventually(() => expect(complete).toEqual([key]));
+    expect(said).toEqual(['output cannot be uploaded now; it stays here until it can']);
+  });
+});
+
+describe('tasks beside each other', () => {
+  test('a small output does not wait for a large one', async () => {
+    const { uploader, logs, complete, file } = await uploading();
+    const large = file('');
+    truncateSync(large, 100_000_000);
+    uploader.follow(aTask, large, 100_000_000);
+    await eventually(() => expect(logs.pieces.length).toBeGreaterThan(0));
+    uploader.follow(other, file('small'), 5);
+    await eventually(() => expect(complete).toContain(taskKey(other)));
+    expect(logs.of(aTask).length).toBeLessThan(50_000_000);
+    uploader.forget(aTask);
+  });
+
+  test('one that cannot be read does not hold up the others', async () => {
+    const { uploader, logs, complete, said, file, directory } = await uploading();
+    // No name of a file is that long: an error of the system for every user, root included.
+    uploader.follow(aTask, join(directory, 'x'.repeat(300)), 5);
+    const content = bytes(500_000);
+    uploader.follow(other, file(content), content.length);
+    await eventually(() => expect(complete).toEqual([taskKey(other)]));
+    expectSame(logs.of(other), content);
+    expect(said).toEqual(['the output of a task cannot be read']);
+  });
+
+  test('one that is forgotten while it is sent ends there', async () => {
+    const { uploader, logs, complete, file } = await uploading();
+    const content = bytes(5_000_000);
+    uploader.follow(aTask, file(content), content.length);
+    uploader.follow(other, file(content), content.length);
+    uploader.forget(aTask);
+    await eventually(() => expect(complete).toEqual([taskKey(other)]));
+    expectSame(logs.of(other), content);
+  });
+});
+
+describe('a file that the task has meddled with', () => {
+  test('is complete where it was cut', async () => {
+    const { uploader, logs, complete, said, file } = await uploading();
+    uploader.follow(aTask, file('all'), 5_000);
+    await eventually(() => expect(complete).toEqual([key]));
+    expect(logs.of(aTask).toString()).toBe('all');
+    expect(said).toEqual(['the rest of the output of a task was removed before it could be uploaded']);
+  });
+
+  test('is complete without it when it was removed', async () => {
+    const { uploader, complete, directory } = await uploading();
+    uploader.follow(aTask, join(directory, 'nowhere'), 5_000);
+    await eventually(() => expect(complete).toEqual([key]));
+  });
+
+  test('is read to its end when it is removed while it is read', async () => {
+    const { uploader, logs, complete, file } = await uploading();
+    const content = bytes(3_000_000);
+    const path = file(content);
+    logs.holdAcks = true;
+    uploader.follow(aTask, path, null);
+    await eventually(() => expect(logs.of(aTask).length).toBeGreaterThan(0));
+    rmSync(path);
+    uploader.follow(aTask, path, content.length);
+    logs.releaseAcks();
+    await eventually(() => expect(complete).toEqual([key]));
+    expectSame(logs.of(aTask), content);
+  });
+
+  test('is not read through a link, and a named pipe in its place blocks nobody', async () => {
+    const { uploader, logs, complete, file, directory } = await uploading();
+    const link = join(directory, 'link');
+    symlinkSync(file('of somebody else'), link);
+    const pipe = join(directory, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    uploader.follow(aTask, link, 16);
+    uploader.follow(other, pipe, 16);
+    await eventually(() => expect([...complete].sort()).toEqual([key, taskKey(other)]));
+    expect(logs.of(aTask).length + logs.of(other).length).toBe(0);
+  });
+});

@@ -1,0 +1,278 @@
+import { EventEmitter } from 'node:events';
+import { status } from '@grpc/grpc-js';
+import type { MusterError } from '@muster/common/errors';
+import { silentLogger } from '@muster/common/log';
+import { musterVersion } from '@muster/common/version';
+import { taskRefToWire, taskReportToWire } from '@muster/common/wire/codec';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { exited } from './drivers/fakeDriver.ts';
+import { type HubSession, TestHub } from './hubFixture.ts';
+import { AgentSession, type SessionParts } from './session.ts';
+import { aKey, anAssignment, aTask, eventually, type TestAgent, TestNode } from './tasks/managerFixture.ts';
+
+const wireTask = taskRefToWire(aTask);
+const assign = { task: wireTask, specJson: anAssignment().specJson, nodeCount: 1 };
+const release = { task: wireTask, masterAddr: '10.0.0.1', masterPort: 4_000 };
+
+const inventory = {
+  gpus: [{ uuid: 'GPU-1', model: 'H100', memoryMb: null, simulated: false }],
+  cpus: 8,
+  memoryMb: 1_024,
+  addresses: ['10.0.0.7'],
+  labels: { rack: 'r1' },
+  drivers: ['process'],
+};
+
+interface Dialling {
+  readonly node: TestNode;
+  readonly agent: TestAgent;
+  readonly session: AgentSession;
+  readonly refusals: MusterError[];
+}
+
+/** A task manager and its session, wired as in the agent, dialling `openStream`. */
+async function dial(openStream: SessionParts['openStream'], node = new TestNode()): Promise<Dialling> {
+  const refusals: MusterError[] = [];
+  const agent = await node.agent({
+    send: (message) => {
+      if (message.kind === 'report') session.send({ report: taskReportToWire(message.report) });
+      else session.send({ claim: { task: wireTask, masterAddr: message.addr, masterPort: message.port } });
+    },
+  });
+  const session: AgentSession = new AgentSession({
+    openStream,
+    manager: agent.manager,
+    instanceId: 'instance-1',
+    bootId: 'boot-1',
+    inventory: async () => inventory,
+    boottimeMs: () => 777,
+    monotonicMs: () => 0,
+    chance: () => 0,
+    log: silentLogger,
+    onRefused: (error) => refusals.push(error),
+  });
+  onTestFinished(() => session.close());
+  session.start();
+  return { node, agent, session, refusals };
+}
+
+async function connected(): Promise<Dialling & { readonly hub: TestHub; readonly first: HubSession }> {
+  const hub = await TestHub.start();
+  const client = hub.client();
+  const dialling = await dial(() => client.Session());
+  return { ...dialling, hub, first: await hub.session(1) };
+}
+
+/** Brings the task to running, through the protocol. */
+async function running({ node, first }: Awaited<ReturnType<typeof connected>>): Promise<void> {
+  await first.gets('hello');
+  first.welcome({ desired: [assign] });
+  expect(await first.gets('claim')).toEqual({
+    task: wireTask,
+    masterAddr: '10.0.0.7',
+    masterPort: 4_000,
+  });
+  expect(node.process.launches).toEqual([]);
+  first.send({ release });
+  expect(await first.gets('report')).toMatchObject({ task: wireTask, state: 'TASK_STATE_RUNNING' });
+}
+
+test('Hello comes first and says everything', async () => {
+  const { first } = await connected();
+  await first.gets('hello');
+  expect(first.received).toMatchObject([
+    {
+      hello: {
+        protocolVersion: 1,
+        agentVersion: musterVersion,
+        instanceId: 'instance-1',
+        bootId: 'boot-1',
+        inventory: { ...inventory, gpus: [{ uuid: 'GPU-1', model: 'H100', memoryMb: 0, simulated: false }] },
+        observed: [],
+      },
+    },
+  ]);
+});
+
+test('a task goes its way through the messages', async () => {
+  const all = await connected();
+  await running(all);
+  const { node, first, agent } = all;
+  first.send({ stop: { task: wireTask, graceMs: 1_500, signal: 'SIGTERM' } });
+  await eventually(() => expect(agent.knows()).toEqual(['ended SIGTERM']));
+  expect(node.process.calls).toContain(`stop ${aKey} SIGTERM 1500`);
+  expect(await first.gets('report')).toMatchObject({ state: 'TASK_STATE_ENDED', exit: { signal: 'SIGTERM' } });
+  first.send({ forget: { task: wireTask } });
+  await eventually(() => expect(agent.knows()).toEqual([]));
+});
+
+test('Welcome carries orders of every kind', async () => {
+  const { first, agent, node } = await connected();
+  await first.gets('hello');
+  first.welcome({ desired: [{ ...assign, stop: { task: wireTask, graceMs: 1, signal: 'SIGTERM' } }] });
+  await eventually(() => expect(agent.knows()).toEqual(['ended lost']));
+  expect(node.process.launches).toEqual([]);
+});
+
+test('messages about tasks of an unknown form are ignored, and the session goes on', async () => {
+  const { first } = await connected();
+  await first.gets('hello');
+  const strange = { ...assign, task: { jobId: 'task-of-tomorrow', attempt: 1, nodeRank: 0 } };
+  first.welcome({ desired: [strange, { ...assign, task: null }] });
+  first.send({ assign: strange });
+  first.send({ assign: { ...assign, task: null } });
+  first.send({ release: { ...release, task: null } });
+  first.send({ stop: { task: null } });
+  first.send({ forget: {} });
+  first.send({ heartbeatAck: { seq: 1, verdicts: [{ task: null, verdict: 'VERDICT_FORGET' }] } });
+  first.send({ assign });
+  await first.gets('claim');
+});
+
+describe('a connection that breaks', () => {
+  test('is dialled again, and everything is said again', async () => {
+    const all = await connected();
+    await running(all);
+    all.first.end();
+    const second = await all.hub.session(2);
+    expect(await second.gets('hello')).toMatchObject({
+      observed: [{ task: wireTask, state: 'TASK_STATE_RUNNING', startedAtMs: 1_000_000 }],
+    });
+    second.welcome({ desired: [{ ...assign, release }] });
+    await second.gets('report');
+    all.node.process.end(aKey, exited(3));
+    await eventually(() => expect(second.received.at(-1)?.report?.exit?.exitCode).toBe(3));
+    expect(all.node.process.launches).toHaveLength(1);
+  });
+
+  test('by a coordinator that is away for a while: what ended meanwhile is delivered', async () => {
+    const all = await connected();
+    await running(all);
+    all.hub.crash();
+    all.node.process.end(aKey, exited(9));
+    await eventually(() => expect(all.agent.knows()).toEqual(['ended 9']));
+    await all.hub.serve();
+    const second = await all.hub.session(2);
+    expect(await second.gets('hello')).toMatchObject({
+      observed: [{ state: 'TASK_STATE_ENDED', exit: { exitCode: 9 } }],
+    });
+  });
+
+  test.each([status.UNAVAILABLE, status.INTERNAL, status.RESOURCE_EXHAUSTED, status.DEADLINE_EXCEEDED])(
+    'with status %i is dialled again',
+    async (code) => {
+      const { hub, first, refusals } = await connected();
+      await first.gets('hello');
+      first.refuse(code);
+      await hub.session(2);
+      expect(refusals).toEqual([]);
+    },
+  );
+
+  test('is not dialled again after close', async () => {
+    const { hub, first, session } = await connected();
+    await first.gets('hello');
+    first.end();
+    session.close();
+    hub.sessions.length = 0;
+    const other = hub.client().Session();
+    other.on('error', () => {});
+    // The next to connect is somebody else: had the agent dialled, it would have been sooner.
+    await hub.session(1);
+    expect(hub.sessions).toHaveLength(1);
+    other.cancel();
+  });
+});
+
+test.each([
+  [status.UNAUTHENTICATED, 'unauthenticated'],
+  [status.PERMISSION_DENIED, 'permission_denied'],
+  [status.ALREADY_EXISTS, 'already_exists'],
+  [status.FAILED_PRECONDITION, 'failed_precondition'],
+] as const)('a refusal with status %i is final', async (code, word) => {
+  const { first, refusals, hub } = await connected();
+  await first.gets('hello');
+  first.refuse(code);
+  await eventually(() => expect(refusals).toMatchObject([{ code: word, message: 'you may not' }]));
+  expect(hub.sessions).toHaveLength(1);
+});
+
+describe('heartbeats', () => {
+  test('are numbered, carry the clock and all tasks, and go on while they are answered', async () => {
+    const all = await connected();
+    await running(all);
+    const { first, hub } = all;
+    first.welcome({ heartbeatIntervalMs: 10, desired: [{ ...assign, release }] });
+    for (let seq = 1; seq <= 8; seq++) {
+      await eventually(() => expect(first.received.at(-1)?.heartbeat?.seq).toBe(seq));
+      first.send({ heartbeatAck: { seq } });
+    }
+    expect(await first.gets('heartbeat')).toMatchObject({
+      sentBoottimeMs: 777,
+      observed: [{ task: wireTask, state: 'TASK_STATE_RUNNING' }],
+    });
+    expect(hub.sessions).toHaveLength(1);
+  });
+
+  test('that three times in a row are not answered end the connection', async () => {
+    const { first, hub } = await connected();
+    await first.gets('hello');
+    first.welcome({ heartbeatIntervalMs: 10 });
+    const second = await hub.session(2);
+    await second.gets('hello');
+    expect(first.received.filter(({ heartbeat }) => heartbeat != null)).toHaveLength(3);
+  });
+
+  test('bring the word to forget a task', async () => {
+    const all = await connected();
+    await running(all);
+    const verdicts = [{ task: wireTask, verdict: 'VERDICT_FORGET' }] as const;
+    all.first.send({ heartbeatAck: { seq: 1, verdicts: [...verdicts] } });
+    await eventually(() => expect(all.agent.knows()).toEqual([]));
+    expect(all.node.process.isRunning(aKey)).toBe(false);
+  });
+});
+
+/** A stream that says and hears only what a test makes it. */
+class FakeStream extends EventEmitter {
+  readonly written: unknown[] = [];
+  write(message: unknown): boolean {
+    this.written.push(message);
+    return true;
+  }
+  cancel(): void {}
+  end(): void {}
+}
+
+test('what an old connection still says is ignored', async () => {
+  const streams: FakeStream[] = [];
+  const { agent } = await dial(() => {
+    streams.push(new FakeStream());
+    return streams.at(-1) as unknown as ReturnType<SessionParts['openStream']>;
+  });
+  await eventually(() => expect(streams).toHaveLength(1));
+  streams[0]?.emit('end');
+  await eventually(() => expect(streams).toHaveLength(2));
+  streams[0]?.emit('data', { assign });
+  streams[0]?.emit('error', new Error('too late'));
+  streams[1]?.emit('data', { heartbeatAck: { seq: 1, verdicts: [] } });
+  expect(agent.knows()).toEqual([]);
+  expect(streams[1]?.written).toHaveLength(1);
+  expect(streams).toHaveLength(2);
+});
+
+test('a coordinator that takes the call and never answers is given up', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let calls = 0;
+  const { session } = await dial(() => {
+    calls += 1;
+    return new FakeStream() as unknown as ReturnType<SessionParts['openStream']>;
+  });
+  await vi.advanceTimersByTimeAsync(14_000);
+  expect(calls).toBe(1);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(calls).toBe(2);
+  session.close();
+  expect(vi.getTimerCount()).toBe(0);
+});

@@ -1,0 +1,39 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { writeFileAtomically, writeFileDurably } from './files.ts';
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-files-'));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+test.each([
+  ['writeFileDurably', writeFileDurably],
+  ['writeFileAtomically', writeFileAtomically],
+])('%s replaces a file and leaves nothing beside it', (_, write) => {
+  const path = join(directory, 'file');
+  write(path, 'old', 0o600);
+  write(path, 'new', 0o600);
+  expect(readFileSync(path, 'utf8')).toBe('new');
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(readdirSync(directory)).toEqual(['file']);
+});
+
+test.each(['writeFileDurably', 'writeFileAtomically'])('%s leaves the old file when only a part can be written', (name) => {
+  const path = join(directory, 'file');
+  writeFileAtomically(path, 'old', 0o600);
+  const script = `
+    import { ${name} } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, 'files.ts')).href)};
+    process.on('SIGXFSZ', () => {});
+    ${name}(${JSON.stringify(path)}, 'x'.repeat(3_000), 0o600);`;
+  // The limit of one block of 1,024 bytes stands for a disk that fills up in the middle of a write.
+  const shell = 'ulimit -f 1; exec "$0" --input-type=module -e "$1"';
+  const { status, stderr } = spawnSync('bash', ['-c', shell, process.execPath, script], { encoding: 'utf8' });
+  expect([status, stderr]).toEqual([1, expect.stringContaining('EFBIG')]);
+  expect(readFileSync(path, 'utf8')).toBe('old');
+});

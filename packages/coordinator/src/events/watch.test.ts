@@ -1,0 +1,138 @@
+import type { JobId } from '@muster/common/ids';
+import { afterEach, expect, test, vi } from 'vitest';
+import type { StoredEvent } from '../model.ts';
+import { jobIdOf, someMs } from '../modelFixture.ts';
+import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
+import type { Store } from '../store/store.ts';
+import { anEvent } from '../store/storeFixture.ts';
+import { Bell } from './bell.ts';
+import { cloudEventOf } from './cloudEvents.ts';
+import { type WatchOptions, watchEvents } from './watch.ts';
+
+const abort = { controller: new AbortController() };
+afterEach(() => {
+  abort.controller.abort();
+  abort.controller = new AbortController();
+});
+
+/** A log of events, and what a watch of it has yielded. */
+class Log {
+  private readonly memory = new Memory('test');
+  readonly bell = new Bell();
+  /** Events are committed at this moment of a read: before what it returns was looked up, or after. */
+  beforeRead = () => {};
+  afterRead = () => {};
+
+  add(subject: JobId | string = jobIdOf(1)): void {
+    const seq = this.memory.events.size + 1;
+    this.memory.events.set(seq, anEvent(seq, subject, seq));
+    this.bell.ring([subject]);
+  }
+
+  events(options: Partial<WatchOptions> = {}): AsyncGenerator<StoredEvent> {
+    const store = new MemoryStore(this.memory);
+    const readEvents: Store['readEvents'] = async (since, limit, subject) => {
+      this.beforeRead();
+      const events = await store.readEvents(since, limit, subject);
+      this.afterRead();
+      return events;
+    };
+    const all = { sinceSeq: 0, follow: true, subject: null, ...options };
+    return watchEvents({ readEvents }, this.bell, all, abort.controller.signal);
+  }
+
+  watch(options: Partial<WatchOptions> = {}) {
+    const seqs: number[] = [];
+    const done = (async () => {
+      for await (const event of this.events(options)) seqs.push(event.seq);
+      return seqs;
+    })();
+    return { seqs, done };
+  }
+}
+
+test('what is stored is read in order from a position on, over pages of every length', async () => {
+  for (const count of [0, 1, 500, 501, 1_000]) {
+    const log = new Log();
+    for (let index = 0; index < count; index += 1) log.add();
+    const all = Array.from({ length: count }, (_, index) => index + 1);
+    expect(await log.watch({ follow: false }).done).toEqual(all);
+    expect(await log.watch({ follow: false, sinceSeq: 499 }).done).toEqual(all.slice(499));
+  }
+});
+
+test('an event is not slept through, whether it comes before, during or after a look', async () => {
+  const log = new Log();
+  let left = 50;
+  const sometimes = (remainder: number) => () => {
+    if (left > 0 && left % 2 === remainder) {
+      left -= 1;
+      log.add();
+    }
+  };
+  log.beforeRead = sometimes(0);
+  log.afterRead = sometimes(1);
+  const { seqs } = log.watch();
+  await vi.waitFor(() => expect(seqs).toHaveLength(50));
+  log.add();
+  await vi.waitFor(() => expect(seqs).toEqual(Array.from({ length: 51 }, (_, index) => index + 1)));
+});
+
+test('a watch of one subject shows its events only, and others do not even wake it', async () => {
+  const log = new Log();
+  log.add('node-1');
+  const { seqs } = log.watch({ subject: 'node-1' });
+  await vi.waitFor(() => expect(seqs).toEqual([1]));
+  const read = vi.fn();
+  log.beforeRead = read;
+  log.add('node-2');
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(read).not.toHaveBeenCalled();
+  log.add('node-1');
+  await vi.waitFor(() => expect(seqs).toEqual([1, 3]));
+});
+
+test('a slow reader makes nobody read ahead for it', async () => {
+  const log = new Log();
+  for (let index = 0; index < 1_200; index += 1) log.add();
+  const read = vi.fn();
+  log.beforeRead = read;
+  const events = log.events();
+  for (let count = 0; count < 500; count += 1) await events.next();
+  expect(read).toHaveBeenCalledTimes(1);
+});
+
+test('a watch ends when its reader goes away', async () => {
+  const { done } = new Log().watch();
+  await new Promise((resolve) => setImmediate(resolve));
+  abort.controller.abort();
+  expect(await done).toEqual([]);
+});
+
+test('a bell wakes those who wait for its subject or for any, once', async () => {
+  const bell = new Bell();
+  const { signal } = abort.controller;
+  const woken: string[] = [];
+  for (const subject of [null, 'a', 'b']) void bell.next(signal, subject).then(() => woken.push(subject ?? 'any'));
+  bell.ring(['a', 'a', 'c']);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(woken).toEqual(['any', 'a']);
+  bell.ring();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(woken).toEqual(['any', 'a', 'b']);
+});
+
+test('an event as a CloudEvent', () => {
+  expect(cloudEventOf('c1', anEvent(7, 'job_1', 3))).toEqual({
+    specversion: '1.0',
+    id: 'cluster-7',
+    source: '/muster/c1',
+    type: 'muster.job.submitted',
+    subject: 'job_1',
+    time: new Date(someMs + 7).toISOString(),
+    datacontenttype: 'application/json',
+    sequence: '7',
+    subjectsequence: '3',
+    data: { seq: 7 },
+  });
+});

@@ -1,0 +1,255 @@
+import type { Client, ServiceError } from '@grpc/grpc-js';
+import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
+import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
+import type { LogUpload } from '@muster/common/gen/muster/v1/LogUpload';
+import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploadAck';
+import type { JobId } from '@muster/common/ids';
+import { fromServiceError } from '@muster/common/wire/status';
+import { agentHubService } from '@muster/common/wire/service';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
+import { nodeNameOf } from '../modelFixture.ts';
+
+let coordinator: TestCoordinator;
+let client: Client;
+beforeEach(async () => {
+  coordinator = await startTestCoordinator();
+  client = coordinator.client();
+});
+afterEach(() => coordinator.close());
+
+const credentialOf = (name: string) => `muster_agent_${name.padEnd(43, 'x')}`;
+
+function join(request: { nodeName: string; credential: string; joinToken: string }, bearer = request.joinToken) {
+  const { path, requestSerialize, responseDeserialize } = agentHubService.Join;
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, withToken(bearer), (error, answer) =>
+      error === null ? resolve(answer) : reject(fromServiceError(error)),
+    );
+  });
+}
+
+/** A node that has joined. @returns its token */
+async function joined(nodeName: string): Promise<string> {
+  const { token } = await coordinator.api.createJoinToken(nodeName);
+  const credential = credentialOf(nodeName);
+  await join({ nodeName, credential, joinToken: token });
+  return credential;
+}
+
+/** Both ends' words of one session. */
+function openSession(token: string) {
+  const { path, requestSerialize, responseDeserialize } = agentHubService.Session;
+  const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, withToken(token));
+  const told: CoordinatorMessage__Output[] = [];
+  const errors: ServiceError[] = [];
+  call.on('data', (message: CoordinatorMessage__Output) => told.push(message));
+  call.on('error', (error: ServiceError) => errors.push(error));
+  return { told, errors, say: (message: AgentMessage) => void call.write(message), cancel: () => call.cancel() };
+}
+
+const inventory = {
+  gpus: [{ uuid: 'GPU-a', model: 'H100', memoryMb: 80_000, simulated: true }],
+  ...{ cpus: 8, memoryMb: 1_000, addresses: ['127.0.0.1'], labels: {}, drivers: ['process'] },
+};
+const hello = (fields: object = {}): AgentMessage => ({
+  hello: { protocolVersion: 1, agentVersion: '1', instanceId: 'i', bootId: 'b', inventory, observed: [], ...fields },
+});
+
+async function connected(nodeName = 'node-1') {
+  const token = await joined(nodeName);
+  const session = openSession(token);
+  session.say(hello());
+  await vi.waitFor(() => expect(session.told).toHaveLength(1));
+  return { token, ...session };
+}
+
+async function submitted(spec: object = {}): Promise<JobId> {
+  const specJson = JSON.stringify({ name: 'train', command: ['true'], ...spec });
+  const { jobIds } = await coordinator.api.submit({ specJson, requestId: `r${coordinator.state.lastSubmitSeq}` });
+  return jobIds[0] as JobId;
+}
+
+test('a join token is traded once, and the same trade may be repeated', async () => {
+  const { token } = await coordinator.api.createJoinToken('node-1');
+  const trade = { nodeName: 'node-1', credential: credentialOf('a'), joinToken: token };
+  expect(await join(trade)).toEqual({ clusterId: 'test' });
+  expect(await join(trade)).toEqual({ clusterId: 'test' });
+  await expect(join({ ...trade, credential: credentialOf('b') })).rejects.toThrow(/was used already/);
+  await expect(coordinator.api.createJoinToken('node-1')).rejects.toThrow(/has joined already/);
+});
+
+test('a token is good for its own node, and only join tokens are traded', async () => {
+  const { token } = await coordinator.api.createJoinToken('node-1');
+  const { token: other } = await coordinator.api.createJoinToken('node-2');
+  const trade = { nodeName: 'node-1', credential: credentialOf('a'), joinToken: token };
+  await expect(join({ ...trade, nodeName: 'node-2' })).rejects.toMatchObject({ code: 'permission_denied' });
+  for (const joinToken of [other, coordinator.adminToken, 'guess'])
+    await expect(join({ ...trade, joinToken }, token)).rejects.toMatchObject({ code: 'unauthenticated' });
+  await expect(join({ ...trade, credential: 'short' })).rejects.toMatchObject({ code: 'invalid' });
+  expect([...coordinator.state.credentials.values()].map((each) => each.usedFor)).toEqual([null, null, null]);
+});
+
+test('a credential that another node has is refused, and the coordinator goes on', async () => {
+  const credential = await joined('node-1');
+  const { token } = await coordinator.api.createJoinToken('node-2');
+  const copied = join({ nodeName: 'node-2', credential, joinToken: token });
+  await expect(copied).rejects.toThrow(/belongs to another node: each agent needs a data directory of its own/);
+  expect(coordinator.fatal).toEqual([]);
+  expect((await coordinator.api.getCluster()).id).toBe('test');
+});
+
+test('a session of another protocol, or that does not begin with Hello, is refused with its reason', async () => {
+  const token = await joined('node-1');
+  const newer = openSession(token);
+  newer.say(hello({ protocolVersion: 9 }));
+  await vi.waitFor(() => expect(newer.errors[0]?.details).toMatch(/speaks protocol 9 and this coordinator 1/));
+  const rude = openSession(token);
+  rude.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [] } });
+  await vi.waitFor(() => expect(rude.errors[0]?.details).toBe('a session begins with Hello'));
+});
+
+test('a Hello that is said twice opens one session', async () => {
+  const { told, say, errors } = await connected();
+  say(hello());
+  say({ heartbeat: { seq: 7, sentBoottimeMs: 0, observed: [] } });
+  await vi.waitFor(() => expect(told.at(-1)?.heartbeatAck?.seq).toBe(7));
+  expect(told).toHaveLength(2);
+  expect(errors).toEqual([]);
+});
+
+test('a connection that breaks while its Hello is being stored does not pass for connected', async () => {
+  const token = await joined('node-1');
+  const session = openSession(token);
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const run = coordinator.loop.run.bind(coordinator.loop);
+  const spy = vi.spyOn(coordinator.loop, 'run').mockImplementation((command) => held.then(() => run(command)));
+  session.say(hello());
+  await vi.waitFor(() => expect(spy).toHaveBeenCalled());
+  session.cancel();
+  // The end of the stream has reached the coordinator once a later call on the same connection is answered.
+  await vi.waitFor(() => expect(session.errors).toHaveLength(1));
+  await coordinator.api.getCluster();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  letGo();
+  await vi.waitFor(async () => expect((await coordinator.api.listNodes())[0]?.name).toBe('node-1'));
+  expect(coordinator.agents.isOnline(nodeNameOf('node-1'))).toBe(false);
+});
+
+test('a job goes from assignment over claim and release to its recorded end', async () => {
+  const { told, say } = await connected();
+  const jobId = await submitted({ resources: { gpus: 1 } });
+  const task = { jobId, attempt: 1, nodeRank: 0 };
+  await vi.waitFor(() => expect(told.at(-1)?.assign).toMatchObject({ task, gpuUuids: ['GPU-a'], release: null }));
+  say({ claim: { task, masterAddr: '127.0.0.1', masterPort: 29_500 } });
+  await vi.waitFor(() => expect(told.at(-1)?.release).toMatchObject({ task, masterPort: 29_500 }));
+  say({ report: { task, state: 'TASK_STATE_RUNNING' } });
+  say({ report: { task, state: 'TASK_STATE_ENDED', exit: { exitCode: 0 } } });
+  await vi.waitFor(() => expect(told.at(-1)?.forget).toEqual({ task }));
+  expect((await coordinator.api.getJob(jobId)).state).toBe('succeeded');
+  say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [{ task, state: 'TASK_STATE_ENDED' }] } });
+  await vi.waitFor(() => expect(told.at(-1)?.heartbeatAck?.verdicts).toEqual([{ task, verdict: 'VERDICT_FORGET' }]));
+});
+
+test('what a node says of tasks that are not its own changes nothing', async () => {
+  const owner = await connected('node-1');
+  const jobId = await submitted({ resources: { gpus: 1 }, max_runtime: '1s' });
+  await vi.waitFor(() => expect(owner.told.at(-1)?.assign).toBeTruthy());
+  const stranger = await connected('node-2');
+  const task = { jobId, attempt: 1, nodeRank: 0 };
+  const unknown = { ...task, jobId: 'job_zzzzzzzzzzzz' };
+  stranger.say({ claim: { task, masterAddr: '10.6.6.6', masterPort: 666 } });
+  stranger.say({ report: { task, state: 'TASK_STATE_ENDED', exit: { exitCode: 0 } } });
+  const observed = [task, unknown].map((each) => ({
+    ...{ task: each, state: 'TASK_STATE_RUNNING', runningForMs: 1_000_000 },
+  })) as NonNullable<AgentMessage['heartbeat']>['observed'];
+  stranger.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
+  await vi.waitFor(() => expect(stranger.told.at(-1)?.heartbeatAck).toBeTruthy());
+  expect(stranger.told.at(-1)?.heartbeatAck?.verdicts).toEqual([
+    { task, verdict: 'VERDICT_FORGET' },
+    { task: unknown, verdict: 'VERDICT_UNKNOWN' },
+  ]);
+  expect(stranger.told.filter((message) => message.assign ?? message.release)).toEqual([]);
+  await Promise.all(coordinator.timeLimits.run(coordinator.state, coordinator.loop));
+  expect((await coordinator.api.getJob(jobId)).attempts).toMatchObject([{ state: 'allocated', masterAddr: null }]);
+});
+
+test('a GPU that is reported twice is one GPU', async () => {
+  const token = await joined('node-1');
+  const session = openSession(token);
+  const [gpu] = inventory.gpus;
+  session.say(hello({ inventory: { ...inventory, gpus: [gpu, gpu] } }));
+  await vi.waitFor(() => expect(session.told).toHaveLength(1));
+  const jobId = await submitted({ resources: { gpus: 2 } });
+  expect((await coordinator.api.getJob(jobId)).pending?.kind).toBe('never_fits');
+});
+
+test('a reboot ends what ran on the node; the boot of another machine by its name does not', async () => {
+  const first = await connected();
+  const jobId = await submitted({ resources: { gpus: 1 } });
+  const task = { jobId, attempt: 1, nodeRank: 0 };
+  await vi.waitFor(() => expect(first.told.at(-1)?.assign).toBeTruthy());
+  first.say({ claim: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
+  first.say({ report: { task, state: 'TASK_STATE_RUNNING' } });
+  await vi.waitFor(() => expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running'));
+  first.cancel();
+  await vi.waitFor(() => expect(coordinator.agents.isOnline(nodeNameOf('node-1'))).toBe(false));
+  const copy = openSession(first.token);
+  copy.say(hello({ instanceId: 'copy', bootId: 'other' }));
+  await vi.waitFor(() => expect(copy.errors[0]?.details).toMatch(/has tasks that have not ended.*name.*of its own/));
+  expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running');
+  const rebooted = openSession(first.token);
+  rebooted.say(hello({ bootId: 'second' }));
+  await vi.waitFor(() => expect(rebooted.told).not.toHaveLength(0));
+  const { attempts } = await coordinator.api.getJob(jobId);
+  expect(attempts[0]).toMatchObject({ state: 'ended', cause: { kind: 'node_lost' } });
+});
+
+/** Output of a task, as its agent sends it. @returns the answers, and how the stream ended */
+function uploading(token: string) {
+  const { path, requestSerialize, responseDeserialize } = agentHubService.UploadLogs;
+  const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, withToken(token));
+  const acks: LogUploadAck__Output[] = [];
+  const errors: ServiceError[] = [];
+  call.on('data', (ack: LogUploadAck__Output) => acks.push(ack));
+  call.on('error', (error: ServiceError) => errors.push(error));
+  return { acks, errors, send: (upload: LogUpload) => void call.write(upload) };
+}
+
+test('output is taken from the node that holds the task; from others it is dropped', async () => {
+  const owner = await connected('node-1');
+  const jobId = await submitted({ resources: { gpus: 1 } });
+  await vi.waitFor(() => expect(owner.told.at(-1)?.assign).toBeTruthy());
+  const stranger = await connected('node-2');
+  const task = { jobId, attempt: 1, nodeRank: 0 };
+  const [mine, theirs] = [uploading(owner.token), uploading(stranger.token)];
+  mine.send({ task, offset: 0, data: Buffer.from('hello'), complete: false });
+  mine.send({ task, offset: 5, data: Buffer.from('!'), complete: true });
+  theirs.send({ task, offset: 6, data: Buffer.from('forged'), complete: true });
+  await vi.waitFor(() => expect([mine.acks.length, theirs.acks.length]).toEqual([2, 1]));
+  expect(mine.acks).toMatchObject([
+    { nextOffset: 5, complete: false },
+    { nextOffset: 6, complete: true },
+  ]);
+  expect(Buffer.from(await coordinator.logs.read(task, 0, 100)).toString()).toBe('hello!');
+});
+
+test('below the reserve no output is taken', async () => {
+  const owner = await connected('node-1');
+  const jobId = await submitted({ resources: { gpus: 1 } });
+  await vi.waitFor(() => expect(owner.told.at(-1)?.assign).toBeTruthy());
+  const full = await startTestCoordinator({ reserveBytes: 2 ** 60, memory: coordinator.memory });
+  try {
+    client = full.client();
+    const upload = uploading(owner.token);
+    const task = { jobId, attempt: 1, nodeRank: 0 };
+    upload.send({ task, offset: 0, data: Buffer.from('hello'), complete: false });
+    await vi.waitFor(() => expect(upload.errors[0]?.details).toMatch(/free at least \d+ bytes/));
+    expect(await full.logs.size(task)).toBe(0);
+  } finally {
+    await full.close();
+  }
+});
