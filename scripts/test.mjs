@@ -1,7 +1,7 @@
 // `npm test`: installs and starts what the tests need, then runs the checks and every test. Arguments go to vitest and
 // leave the checks out: `npm test -- test/e2e/submit.test.ts`, `npm test -- --project unit -t 'gang'`.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -46,6 +46,8 @@ void exitWith(async () => {
 async function runTests(args, interrupted) {
   // A short name: unix sockets below it must fit into 107 characters.
   const folder = mkdtempSync(join(tmpdir(), 'mt-'));
+  // Some tests act as another user, who has to get to what they made for it below.
+  chmodSync(folder, 0o711);
   const reportPath = join(folder, 'report.json');
   try {
     const code = await runVitest([...args, `--outputFile.json=${reportPath}`], folder, interrupted);

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
-import type { CommandResult } from '../support/daemon.ts';
+import type { CommandResult } from '../support/command.ts';
 import { freePort, tempDir, waitFor } from '../support/services.ts';
 import { expectSameText } from '../support/text.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { JobView } from '@muster/common/views';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
-import { repositoryDir } from '../support/daemon.ts';
+import { repositoryDir } from '../support/command.ts';
 import { pythonWithTorch, tempDir } from '../support/services.ts';
 
 /** Importing torch takes seconds, and several ranks share the processors of a small machine. */

@@ -116,6 +116,19 @@ describe('all output is there', () => {
     expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded', attempts: [{ number: 1 }] });
     expectSameText(await read({ jobId, follow: true }), saidBy(20_000));
   });
+
+  test('of a flood, in the middle of which coordinator and agent are killed', async () => {
+    const jobId = await cluster.submit({ command: ['seq', '1', '4000000'] });
+    const node = (await cluster.until(jobId, 'running')).attempts[0]?.tasks[0]?.node;
+    const agent = cluster.agents.find(({ options }) => options.title === node) ?? cluster.agent(0);
+    for (const [daemon, bytes] of [[cluster.coordinator, 2_000_000], [agent, 6_000_000], [cluster.coordinator, 10_000_000]] as const) {
+      for await (const { offset } of cluster.api.readLogs({ jobId, follow: true })) if (offset > bytes) break;
+      await daemon.restart();
+    }
+    const expected = Array.from({ length: 4_000_000 }, (_, index) => `${index + 1}\n`).join('');
+    expectSameText(await read({ jobId, follow: true }), expected);
+    expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded' });
+  });
 });
 
 describe('reading', () => {

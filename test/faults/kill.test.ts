@@ -72,12 +72,13 @@ describe('kill -9', () => {
       await delay(chance.integer(0, 1_000));
       await killAndRestart(scene, cluster.coordinator);
     }
+    await load.stop();
+    await load.expectJobsAreRequests();
     const ended = await load.settle();
     expect(ended.length).toBeGreaterThan(100);
     for (const job of ended) expectEndAsScripted(scene, job);
     for (const job of ended) await expectOutputOnce(scene, job);
     await load.expectLongJobsUntouched();
-    await load.expectJobsAreRequests();
     await load.expectHistoryAgrees();
     await expectEventsWithoutGap(scene);
   });
@@ -89,6 +90,7 @@ describe('kill -9', () => {
       await delay(chance.integer(0, 600));
       await killAndRestart(scene, cluster.agent(chance.integer(0, 1)));
     }
+    await load.stop();
     const ended = await load.settle();
     expect(ended.length).toBeGreaterThan(100);
     for (const job of ended) expectEndAsScripted(scene, job);
@@ -106,6 +108,7 @@ describe('kill -9', () => {
       const pid = await waitFor('the guard runs', () => cluster.guardPid(agent));
       process.kill(pid ?? 0, 'SIGKILL');
     }
+    await load.stop();
     const ended = await load.settle();
     const unseen = ended.filter(({ cause }) => cause?.kind === 'unknown');
     for (const job of unseen) {
@@ -127,11 +130,12 @@ describe('kill -9', () => {
       await Promise.all(daemons.map((daemon) => daemon.kill()));
       await Promise.all(daemons.map((daemon) => daemon.start()));
     }
+    await load.stop();
+    await load.expectJobsAreRequests();
     const ended = await load.settle();
     for (const job of ended) expectEndAsScripted(scene, job);
     for (const job of ended) await expectOutputOnce(scene, job);
     await load.expectLongJobsUntouched();
-    await load.expectJobsAreRequests();
     await load.expectHistoryAgrees();
     await expectEventsWithoutGap(scene);
   });

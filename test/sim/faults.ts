@@ -43,7 +43,6 @@ export const faults = {
   }),
   reboot: onSite((world, random, site) => {
     if (!site.machine.power.alive) return 0;
-    // Longer than a message can be on its way: what the machine sent before does not arrive after it is back.
     const forMs = random.between(5_000, 15_000);
     world.powerOff(site);
     after(world, forMs, () => world.boot(site));

@@ -102,6 +102,8 @@ export class Connection {
   readonly agentEnd: End & { write(message: AgentMessage): boolean; cancel(): void; end(): void };
   private readonly network: Network;
   private readonly agent: Life;
+  /** Of the agent's machine, from boot to power-off. */
+  private readonly power: Life;
   private readonly coordinatorEnd = new End();
   private coordinator: Life | null = null;
   private readonly lastArrivalMs = { up: 0, down: 0 };
@@ -111,13 +113,14 @@ export class Connection {
     this.network = network;
     this.machine = machine;
     this.agent = agent;
+    this.power = machine.power;
     this.agentEnd = Object.assign(new End(), {
       write: (message: AgentMessage) => this.post('up', 'data', agentHubService.Session.requestSerialize(message)),
       cancel: () => this.agentGone(),
       end: () => this.agentGone(),
     });
     // Killed, its kernel still tells the other side; without power, nobody does.
-    agent.onEnd(() => (machine.power.alive ? this.agentGone() : this.forget()));
+    agent.onEnd(() => (this.power.alive ? this.agentGone() : this.forget()));
     network.timeline.at(connectTimeoutMs, agent, () => {
       if (this.coordinator === null) this.fail(unavailable('no connection established'), 0);
     });
@@ -208,8 +211,9 @@ export class Connection {
     }
     timeline.at(atMs - timeline.nowMs, receiver, () => {
       const mustWait = this.held[direction].length > 0 || this.network.isBlocked(this.machine, direction);
-      if (mustWait) this.held[direction].push(parcel);
-      else this.deliver(direction, parcel);
+      if (!mustWait) this.deliver(direction, parcel);
+      // Nobody is left to send again what a partition swallowed.
+      else if (this.power.alive) this.held[direction].push(parcel);
     });
   }
 

@@ -14,10 +14,15 @@ import { Life, Timeline } from './timeline.ts';
 
 export const heartbeatIntervalMs = 1_000;
 
+/** From power cut to the next start of the agent, at least. */
+const bootMs = 5_000;
+
 export interface Site {
   readonly machine: Machine;
   readonly guards: { readonly process: Guard; readonly docker: Guard };
   agent: Life | null;
+  /** When the power was cut last. */
+  offAtMs: number;
 }
 
 export interface WorldParts {
@@ -60,7 +65,7 @@ export class World {
       const random = this.random(name);
       const machine = new Machine(name, gpuCount, this.timeline, random, this.history);
       const guard = () => new Guard(machine, this.timeline, random);
-      return { machine, guards: { process: guard(), docker: guard() }, agent: null };
+      return { machine, guards: { process: guard(), docker: guard() }, agent: null, offAtMs: Number.NEGATIVE_INFINITY };
     });
     this.history.listen((fact) => this.print(() => JSON.stringify(fact)));
   }
@@ -148,12 +153,19 @@ export class World {
 
   boot(site: Site): void {
     if (site.machine.power.alive) return;
+    // No machine is back before what it sent last has arrived.
+    const waitMs = site.offAtMs + bootMs - this.timeline.nowMs;
+    if (waitMs > 0) {
+      this.timeline.at(waitMs, this.life, () => this.boot(site));
+      return;
+    }
     site.machine.boot();
     this.startAgent(site);
   }
 
   powerOff(site: Site): void {
     if (!site.machine.power.alive) return;
+    site.offAtMs = this.timeline.nowMs;
     site.machine.powerOff();
     this.endAgent(site);
   }

@@ -16,7 +16,8 @@ import type { EventView, JobView } from '@muster/common/views';
 import { connectMuster, type MusterApi } from '@muster/common/wire/client';
 import { afterAll, afterEach, beforeEach } from 'vitest';
 import { commandOf, processesNaming } from '../../scripts/processes.mjs';
-import { type CommandResult, Daemon, type DaemonOptions, runMuster } from './daemon.ts';
+import { type CommandOptions, type CommandResult, MusterCommand } from './command.ts';
+import { Daemon, type DaemonOptions } from './daemon.ts';
 import { dockerAnswers, dockerSocketPath, tempDir, waitFor } from './services.ts';
 
 export interface ClusterOptions {
@@ -159,13 +160,15 @@ export class Cluster {
     return connectMuster({ address: this.address, token });
   }
 
-  /** Runs a `muster` command, which finds this cluster unless it is told otherwise. */
-  muster(
-    args: readonly string[],
-    options: { stdin?: string; env?: NodeJS.ProcessEnv; cwd?: string; uid?: number } = {},
-  ): Promise<CommandResult> {
+  /** Starts a `muster` command, which finds this cluster unless it is told otherwise. */
+  startMuster(args: readonly string[], options: Partial<CommandOptions> = {}): MusterCommand {
     const env = { ...this.environment, MUSTER_DATA: this.ownDataDir, ...options.env };
-    return runMuster(args, { cwd: this.workDir, ...options, env });
+    return new MusterCommand(args, { cwd: this.workDir, ...options, env });
+  }
+
+  /** Runs one to its end. */
+  muster(args: readonly string[], options: Partial<CommandOptions> = {}): Promise<CommandResult> {
+    return this.startMuster(args, options).ended;
   }
 
   // ---- Jobs

@@ -4,14 +4,8 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { musterProgram, repositoryDir } from './command.ts';
 import { waitFor } from './services.ts';
-
-export const repositoryDir: string = fileURLToPath(new URL('../../', import.meta.url));
-
-/** The built command; vitest builds it anew before the first test that needs it. */
-const musterProgram = join(repositoryDir, 'packages/cli/bin/muster');
 
 /** Far longer than any start here takes, also when everything else wants the processors. */
 const startTimeoutMs = 30_000;
@@ -150,43 +144,4 @@ export class Daemon {
     await waitFor(`${title} ends`, () => this.#child === null, { timeoutMs: endTimeoutMs });
     return this.#end;
   }
-}
-
-export interface CommandResult {
-  readonly exitCode: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs one `muster` command to its end. */
-export function runMuster(
-  args: readonly string[],
-  options: {
-    readonly env: NodeJS.ProcessEnv;
-    readonly cwd: string;
-    readonly stdin?: string;
-    /** Run as another user, which only root may ask for. */
-    readonly uid?: number;
-  },
-): Promise<CommandResult> {
-  const { env, cwd, uid } = options;
-  return new Promise((resolve, reject) => {
-    const child = spawn(musterProgram, [...args], {
-      cwd,
-      env,
-      stdio: ['pipe', 'pipe', 'pipe'],
-      timeout: endTimeoutMs,
-      killSignal: 'SIGKILL',
-      ...(uid === undefined ? {} : { uid }),
-    });
-    let stdout = '';
-    let stderr = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-    child.stdin.on('error', () => {});
-    child.stdin.end(options.stdin ?? '');
-    child.on('error', reject);
-    child.on('close', (exitCode, signal) => resolve({ exitCode, signal, stdout, stderr }));
-  });
 }

@@ -61,10 +61,14 @@ export class Load {
     for (let client = 0; client < clients; client += 1) this.working.push(this.keepSubmitting());
   }
 
-  /** Stops submitting and waits until every short job has ended. */
-  async settle(): Promise<readonly JobView[]> {
+  /** Stops submitting; every submit has been acknowledged by then. */
+  async stop(): Promise<void> {
     this.ending.abort();
     await Promise.all(this.working);
+  }
+
+  /** Waits until every short job has ended. */
+  async settle(): Promise<readonly JobView[]> {
     const ids = this.acknowledged.flatMap(({ jobIds }) => jobIds).filter((id) => !this.longJobIds.includes(id));
     const unfinished = new Set(ids);
     await waitFor(

@@ -16,11 +16,11 @@ afterEach(() => rm(directory, { recursive: true }));
 /** A coordinator that takes one join, and refuses others for `refusal`. */
 function aCoordinator(refusal: ErrorCode | null = null) {
   const asked: string[] = [];
-  const join = async (_token: string, credential: string) => {
+  const requestJoin = async (_token: string, credential: string) => {
     asked.push(credential);
     if (refusal !== null) throw new MusterError(refusal, 'no');
   };
-  return { asked, join };
+  return { asked, requestJoin };
 }
 
 const lost = () => Promise.reject(new MusterError('unavailable', 'the answer was lost'));
@@ -38,16 +38,16 @@ test('the first start trades the token for a credential made here, stored before
 });
 
 test('later starts ask nobody, with a token or without', async () => {
-  const credential = await obtainCredential(file, 'a', 'token', aCoordinator().join);
+  const credential = await obtainCredential(file, 'a', 'token', aCoordinator().requestJoin);
   expect(await obtainCredential(file, 'a', null, neverAsked)).toBe(credential);
   expect(await obtainCredential(file, 'a', 'token', neverAsked)).toBe(credential);
 });
 
 test('two nodes never make the same credential', async () => {
   const [a, b] = [aCoordinator(), aCoordinator()];
-  await obtainCredential(file, 'a', 'token', a.join);
+  await obtainCredential(file, 'a', 'token', a.requestJoin);
   await rm(join(directory, 'credential'));
-  await obtainCredential(file, 'a', 'token', b.join);
+  await obtainCredential(file, 'a', 'token', b.requestJoin);
   expect(a.asked).not.toEqual(b.asked);
 });
 
@@ -59,7 +59,7 @@ test('without a credential and a token it says how to join', async () => {
 });
 
 test('a data directory of another node is refused', async () => {
-  await obtainCredential(file, 'a', 'token', aCoordinator().join);
+  await obtainCredential(file, 'a', 'token', aCoordinator().requestJoin);
   await expect(obtainCredential(file, 'b', 'token', neverAsked)).rejects.toMatchObject({
     code: 'failed_precondition',
     message: expect.stringContaining('--name a'),
@@ -68,23 +68,23 @@ test('a data directory of another node is refused', async () => {
 
 test('a refused join is an error, and the next token is tried with the same credential', async () => {
   const refusing = aCoordinator('unauthenticated');
-  await expect(obtainCredential(file, 'a', 'wrong', refusing.join)).rejects.toMatchObject({
+  await expect(obtainCredential(file, 'a', 'wrong', refusing.requestJoin)).rejects.toMatchObject({
     code: 'unauthenticated',
   });
   const accepting = aCoordinator();
-  await obtainCredential(file, 'a', 'right', accepting.join);
+  await obtainCredential(file, 'a', 'right', accepting.requestJoin);
   expect(accepting.asked).toEqual(refusing.asked);
   expect(file.read()?.joined).toBe(true);
 });
 
-test.each([
-  'already_exists',
-  'unauthenticated',
-] as const)('when the answer to a join was lost, its credential is used once the token is %s', async (refusal) => {
-  await expect(obtainCredential(file, 'a', 'token', lost)).rejects.toThrow('the answer was lost');
-  const { asked, join: requestJoin } = aCoordinator(refusal);
-  expect([await obtainCredential(file, 'a', 'token', requestJoin)]).toEqual(asked);
-});
+test.each(['already_exists', 'unauthenticated'] as const)(
+  'when the answer to a join was lost, its credential is used once the token is %s',
+  async (refusal) => {
+    await expect(obtainCredential(file, 'a', 'token', lost)).rejects.toThrow('the answer was lost');
+    const { asked, requestJoin } = aCoordinator(refusal);
+    expect([await obtainCredential(file, 'a', 'token', requestJoin)]).toEqual(asked);
+  },
+);
 
 test('when the answer to a join was lost, its credential is used without a token too', async () => {
   await expect(obtainCredential(file, 'a', 'token', lost)).rejects.toThrow('the answer was lost');

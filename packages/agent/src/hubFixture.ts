@@ -1,6 +1,7 @@
 /** The coordinator's side of the agents' protocol, for tests: a real gRPC server that does what it is told. */
-import { Client, credentials, makeClientConstructor, Server, ServerCredentials, status } from '@grpc/grpc-js';
+
 import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { Client, credentials, makeClientConstructor, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
 import type { AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';

@@ -101,7 +101,10 @@ test('a task goes its way through the messages', async () => {
   first.send({ stop: { task: wireTask, graceMs: 1_500, signal: 'SIGTERM' } });
   await eventually(() => expect(agent.knows()).toEqual(['ended SIGTERM']));
   expect(node.process.calls).toContain(`stop ${aKey} SIGTERM 1500`);
-  expect(await first.gets('report')).toMatchObject({ state: 'TASK_STATE_ENDED', exit: { signal: 'SIGTERM' } });
+  expect(await first.gets('report')).toMatchObject({
+    state: 'TASK_STATE_ENDED',
+    exit: { signal: 'SIGTERM' },
+  });
   first.send({ forget: { task: wireTask } });
   await eventually(() => expect(agent.knows()).toEqual([]));
 });

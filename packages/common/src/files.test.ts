@@ -24,16 +24,21 @@ test.each([
   expect(readdirSync(directory)).toEqual(['file']);
 });
 
-test.each(['writeFileDurably', 'writeFileAtomically'])('%s leaves the old file when only a part can be written', (name) => {
-  const path = join(directory, 'file');
-  writeFileAtomically(path, 'old', 0o600);
-  const script = `
+test.each(['writeFileDurably', 'writeFileAtomically'])(
+  '%s leaves the old file when only a part can be written',
+  (name) => {
+    const path = join(directory, 'file');
+    writeFileAtomically(path, 'old', 0o600);
+    const script = `
     import { ${name} } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, 'files.ts')).href)};
     process.on('SIGXFSZ', () => {});
     ${name}(${JSON.stringify(path)}, 'x'.repeat(3_000), 0o600);`;
-  // The limit of one block of 1,024 bytes stands for a disk that fills up in the middle of a write.
-  const shell = 'ulimit -f 1; exec "$0" --input-type=module -e "$1"';
-  const { status, stderr } = spawnSync('bash', ['-c', shell, process.execPath, script], { encoding: 'utf8' });
-  expect([status, stderr]).toEqual([1, expect.stringContaining('EFBIG')]);
-  expect(readFileSync(path, 'utf8')).toBe('old');
-});
+    // The limit of one block of 1,024 bytes stands for a disk that fills up in the middle of a write.
+    const shell = 'ulimit -f 1; exec "$0" --input-type=module -e "$1"';
+    const { status, stderr } = spawnSync('bash', ['-c', shell, process.execPath, script], {
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).toEqual([1, expect.stringContaining('EFBIG')]);
+    expect(readFileSync(path, 'utf8')).toBe('old');
+  },
+);

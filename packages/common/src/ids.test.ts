@@ -1,23 +1,31 @@
 import { expect, test } from 'vitest';
 import { isArrayId, isJobId, isNodeName, newArrayId, newJobId, parseTaskKey, taskKey } from './ids.ts';
 
-const bytes = (first: number) => (size: number) => Uint8Array.from({ length: size }, (_, index) => first + index);
+const bytes = (first: number) => (size: number) =>
+  Uint8Array.from({ length: size }, (_, index) => first + index);
 
 test('ids are made of the bytes they are given, in letters that nobody confuses', () => {
   expect(newJobId(bytes(0))).toBe('job_0123456789ab');
-  expect(newArrayId(bytes(20))).toBe('arr_mnpqrstvwxyz'.replace('mn', 'mn'));
+  expect(newArrayId(bytes(20))).toBe('arr_mnpqrstvwxyz');
   for (let first = 0; first < 256; first += 1) {
     expect(isJobId(newJobId(bytes(first)))).toBe(true);
     expect(isArrayId(newArrayId(bytes(first)))).toBe(true);
   }
 });
 
-test.each(['', 'job_', 'job_0123456789a', 'job_0123456789abc', 'job_0123456789ai', 'JOB_0123456789ab', ' job_0123456789ab', 'job_0123456789ab\n', 'arr_0123456789ab'])(
-  '%j is no job id',
-  (text) => {
-    expect(isJobId(text)).toBe(false);
-  },
-);
+test.each([
+  '',
+  'job_',
+  'job_0123456789a',
+  'job_0123456789abc',
+  'job_0123456789ai',
+  'JOB_0123456789ab',
+  ' job_0123456789ab',
+  'job_0123456789ab\n',
+  'arr_0123456789ab',
+])('%j is no job id', (text) => {
+  expect(isJobId(text)).toBe(false);
+});
 
 test.each([
   ['node-1', true],
@@ -39,6 +47,6 @@ test('the key of a task names it, and nothing else does', () => {
   const task = { jobId: newJobId(bytes(0)), attempt: 12, nodeRank: 0 };
   expect(taskKey(task)).toBe('job_0123456789ab.12.0');
   expect(parseTaskKey(taskKey(task))).toEqual(task);
-  for (const text of ['', 'job_0123456789ab', '.1.0', '.0.0', '.01.0', '.1.00', '.1.-1', '.1.0.0', '.1.0\n'])
-    expect(parseTaskKey(text.startsWith('.') ? `job_0123456789ab${text}` : text)).toBeNull();
+  for (const rest of ['', '.0.0', '.01.0', '.1.00', '.1.-1', '.1', '.1.0.0', '.1.0\n', '.1e3.0'])
+    expect(parseTaskKey(`job_0123456789ab${rest}`)).toBeNull();
 });

@@ -34,8 +34,14 @@ export const heartbeatIntervalMs = 1_000;
 /** Stands still until moved. */
 export class TestClock implements Clock {
   nowMs = 1_000;
-  readonly wallMs = () => someMs + this.nowMs;
-  readonly monotonicMs = () => this.nowMs;
+
+  wallMs(): number {
+    return someMs + this.nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.nowMs;
+  }
 }
 
 /** Different bytes at each call, the same in each run. */
@@ -64,7 +70,9 @@ export async function startTestCoordinator(
   const logs = new LogStore(join(directory, 'logs'));
   const waitTimes = new WaitTimes();
   const committed = new Bell();
-  const timeLimits = new TimeLimits(clock.monotonicMs);
+  const wallMs = () => clock.wallMs();
+  const monotonicMs = () => clock.monotonicMs();
+  const timeLimits = new TimeLimits(monotonicMs);
   const fatal: Error[] = [];
   const loop = new Loop({
     state,
@@ -81,11 +89,12 @@ export async function startTestCoordinator(
     onFatal: (error) => fatal.push(error),
   });
   const reserve = new DiskReserve(directory, options.reserveBytes ?? 0, silentLogger);
-  const shared = { state, store, loop, agents, logs, reserve, random, committed, timeLimits, ...clock };
-  const nodeViews = () => buildView(new Draft(state), agents.online(), waitTimes, clock.monotonicMs()).nodes;
+  const now = { wallMs, monotonicMs };
+  const shared = { state, store, loop, agents, logs, reserve, random, committed, timeLimits, ...now };
+  const nodeViews = () => buildView(new Draft(state), agents.online(), waitTimes, monotonicMs()).nodes;
   const server = await startServer(
     '127.0.0.1:0',
-    { findCredential: (hash) => state.credentials.get(hash), wallMs: clock.wallMs },
+    { findCredential: (hash) => state.credentials.get(hash), wallMs },
     {
       muster: { ...jobCalls({ ...shared, nodeViews }), ...streamCalls(shared), ...nodeCalls(shared) },
       agentHub: agentHubCalls({ ...shared, log: silentLogger, heartbeatIntervalMs, leaseMs: 6_000 }),
@@ -94,7 +103,16 @@ export async function startTestCoordinator(
   const api = connectMuster({ address: server.address, token: adminToken });
   const clients: Client[] = [];
   return {
-    ...{ address: server.address, adminToken, api, clock, memory, state, loop, agents, logs, fatal, timeLimits },
+    adminToken,
+    api,
+    clock,
+    memory,
+    state,
+    loop,
+    agents,
+    logs,
+    fatal,
+    timeLimits,
     /** A bare connection, for what the typed client would not send. */
     client(): Client {
       const client = new Client(server.address, credentials.createInsecure());

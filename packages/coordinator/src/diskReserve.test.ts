@@ -55,7 +55,9 @@ test('a ballast that cannot be written is said, and stops nobody', () => {
 
 test('below the reserve new work is refused with the bytes to free', () => {
   expect(() => aReserve(tooMuch).requireSpace(0)).toThrow(
-    new RegExp(`^the disk of ${directory} has \\d+ bytes free and ${tooMuch} are kept in reserve: free at least \\d+ bytes`),
+    new RegExp(
+      `^the disk of ${directory} has \\d+ bytes free and ${tooMuch} are kept in reserve: free at least \\d+ bytes`,
+    ),
   );
   aReserve(1).requireSpace(0);
 });

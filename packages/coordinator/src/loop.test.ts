@@ -127,7 +127,7 @@ test('a failed commit fails every command of its turn, what queued behind it, an
 });
 
 test('a full disk drops the ballast and commits after all', async () => {
-  const freeBallast = vi.fn(() => true);
+  const freeBallast = vi.fn<() => boolean>(() => true);
   const { loop, store, fatal } = await aLoop({ freeBallast });
   store.failures.push(new StoreError('full', 'database or disk is full'));
   await loop.run(submitting('a'));

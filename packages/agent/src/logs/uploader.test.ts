@@ -1,5 +1,5 @@
-import { appendFileSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
+import { appendFileSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ServerDuplexStream } from '@grpc/grpc-js';
@@ -186,19 +186,22 @@ describe('the output of one task', () => {
     expect(sent).toBeLessThan(3_000_000);
   });
 
-  test.each([0, 100_000, 1_500_000, 2_999_999])('is sent again from byte %i when the coordinator has lost the rest', async (left) => {
-    const { uploader, logs, complete, file } = await uploading();
-    const content = bytes(3_000_000);
-    const path = file(content);
-    uploader.follow(aTask, path, null);
-    await eventually(() => expect(logs.of(aTask).length).toBe(content.length));
-    logs.hub.crash();
-    logs.cut(aTask, left);
-    await logs.hub.serve();
-    uploader.follow(aTask, path, content.length);
-    await eventually(() => expect(complete).toEqual([key]));
-    expectSame(logs.of(aTask), content);
-  });
+  test.each([0, 100_000, 1_500_000, 2_999_999])(
+    'is sent again from byte %i when the coordinator has lost the rest',
+    async (left) => {
+      const { uploader, logs, complete, file } = await uploading();
+      const content = bytes(3_000_000);
+      const path = file(content);
+      uploader.follow(aTask, path, null);
+      await eventually(() => expect(logs.of(aTask).length).toBe(content.length));
+      logs.hub.crash();
+      logs.cut(aTask, left);
+      await logs.hub.serve();
+      uploader.follow(aTask, path, content.length);
+      await eventually(() => expect(complete).toEqual([key]));
+      expectSame(logs.of(aTask), content);
+    },
+  );
 
   test('is not sent without end to a coordinator that acknowledges nothing', async () => {
     const { uploader, logs, complete, file } = await uploading();
@@ -221,23 +224,26 @@ describe('a connection that breaks', () => {
   const pieceCount = 6;
 
   describe.each(['before', 'after'] as const)('%s a piece is stored', (when) => {
-    test.each(Array.from({ length: pieceCount }, (_, index) => index + 1))('the %ith: nothing is lost or doubled', async (number) => {
-      const { uploader, logs, complete, file } = await uploading();
-      logs.hub.onUpload = (upload, call) => {
-        const isLast = logs.pieces.length + 1 === number;
-        if (!isLast) {
-          logs.take(upload, call);
-          return;
-        }
-        if (when === 'after') logs.store(upload);
-        logs.pieces.push(upload);
-        call.emit('error', { code: 14, details: 'gone' });
-        logs.hub.onUpload = (next, nextCall) => nextCall !== call && logs.take(next, nextCall);
-      };
-      uploader.follow(aTask, file(content), content.length);
-      await eventually(() => expect(complete).toEqual([key]));
-      expectSame(logs.of(aTask), content);
-    });
+    test.each(Array.from({ length: pieceCount }, (_, index) => index + 1))(
+      'the %ith: nothing is lost or doubled',
+      async (number) => {
+        const { uploader, logs, complete, file } = await uploading();
+        logs.hub.onUpload = (upload, call) => {
+          const isLast = logs.pieces.length + 1 === number;
+          if (!isLast) {
+            logs.take(upload, call);
+            return;
+          }
+          if (when === 'after') logs.store(upload);
+          logs.pieces.push(upload);
+          call.emit('error', { code: 14, details: 'gone' });
+          logs.hub.onUpload = (next, nextCall) => nextCall !== call && logs.take(next, nextCall);
+        };
+        uploader.follow(aTask, file(content), content.length);
+        await eventually(() => expect(complete).toEqual([key]));
+        expectSame(logs.of(aTask), content);
+      },
+    );
   });
 
   test('while only the last word is missing is dialled again', async () => {

@@ -122,7 +122,7 @@ export class TaskActions {
       return;
     }
     if (entry.assignment === null) {
-      this.setEnded(entry, nothingRan);
+      this.setEnded(entry, { ...nothingRan, statusLost: true });
       return;
     }
     // On disk it counts as started before anybody has answered: the next agent must not start it, should we die here.

@@ -2,7 +2,17 @@ import { taskKey } from '@muster/common/ids';
 import { describe, expect, test } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
 import type { Order } from './entry.ts';
-import { aKey, aTask, eventually, forget, prepare, run, stop, TestAgent, TestNode } from './managerFixture.ts';
+import {
+  aKey,
+  aTask,
+  eventually,
+  forget,
+  prepare,
+  run,
+  stop,
+  TestAgent,
+  TestNode,
+} from './managerFixture.ts';
 
 describe('one task', () => {
   test('is prepared, claimed, released, run, reported and forgotten', async () => {

@@ -93,10 +93,10 @@ export class TaskManager {
 
   /** Everything the coordinator wants at the time of connecting; tasks it does not name are left as they are. */
   setDesired(orders: ReadonlyMap<TaskKey, { readonly task: TaskRef; readonly order: Order }>): void {
-    for (const entry of [...this.entries.values()]) {
+    for (const entry of this.entries.values()) {
       if (orders.has(taskKey(entry.task))) continue;
       // Not prepared yet, so not in our Hello: nobody will ever say that it is to be forgotten.
-      if (entry.phase === null) this.setOrder(entry.task, { kind: 'forget' });
+      if (entry.phase === null) this.follow(entry, { kind: 'forget' });
       else entry.order = null;
     }
     for (const { task, order } of orders.values()) this.setOrder(task, order);
@@ -107,7 +107,10 @@ export class TaskManager {
     if (order.kind === 'forget') this.noteForgotten(key);
     else if (this.forgotten.has(key)) return;
     if (order.kind === 'forget' && !this.entries.has(key)) return;
-    const entry = this.entry(task);
+    this.follow(this.entry(task), order);
+  }
+
+  private follow(entry: TaskEntry, order: Order): void {
     if ('assignment' in order && order.assignment !== null) entry.assignment ??= order.assignment;
     // Asked again: the claim has not arrived.
     if (order.kind === 'prepare') entry.claimed = false;
@@ -141,6 +144,16 @@ export class TaskManager {
       await entry.port?.release();
     }
     for (const driver of Object.values(this.parts.drivers)) await driver.close();
+  }
+
+  /** Wanted again while it was being removed: what is left of it can be of no use to the new order. */
+  private startOver(removed: TaskEntry): void {
+    const { task, order, assignment } = removed;
+    removed.order = null;
+    if (order === null || order.kind === 'forget') return;
+    const fresh = this.entry(task);
+    fresh.assignment = assignment;
+    this.setOrder(task, order);
   }
 
   private noteForgotten(key: TaskKey): void {
@@ -248,6 +261,7 @@ export class TaskManager {
       case 'remove':
         await this.actions.remove(entry);
         this.entries.delete(taskKey(entry.task));
+        this.startOver(entry);
         return false;
       case 'nothing':
         return false;

@@ -10,7 +10,9 @@ class FullDisk extends TaskRecords {
   isFull = true;
 
   override create(...record: Parameters<TaskRecords['create']>): Promise<void> {
-    return this.isFull ? Promise.reject(new Error('ENOSPC: no space left on device')) : super.create(...record);
+    return this.isFull
+      ? Promise.reject(new Error('ENOSPC: no space left on device'))
+      : super.create(...record);
   }
 
   override update(...update: Parameters<TaskRecords['update']>): void {
@@ -114,17 +116,20 @@ describe('a full disk', () => {
     expect(node.heldPorts.size).toBe(1);
   });
 
-  test.each(['word', 'connection'] as const)('leaves no port held for a task that a %s gives up', async (by) => {
-    const node = new TestNode();
-    const agent = await node.agent({ records: new FullDisk(join(node.root, 'tasks')) });
-    agent.order(prepare());
-    await eventually(() => expect(agent.warnings.at(-1)).toMatch('ENOSPC'));
-    expect(node.heldPorts.size).toBe(1);
-    if (by === 'word') agent.order(forget);
-    else agent.manager.setDesired(new Map());
-    await eventually(() => expect(node.heldPorts.size).toBe(0));
-    expect(agent.knows()).toEqual([]);
-  });
+  test.each(['word', 'connection'] as const)(
+    'leaves no port held for a task that a %s gives up',
+    async (by) => {
+      const node = new TestNode();
+      const agent = await node.agent({ records: new FullDisk(join(node.root, 'tasks')) });
+      agent.order(prepare());
+      await eventually(() => expect(agent.warnings.at(-1)).toMatch('ENOSPC'));
+      expect(node.heldPorts.size).toBe(1);
+      if (by === 'word') agent.order(forget);
+      else agent.manager.setDesired(new Map());
+      await eventually(() => expect(node.heldPorts.size).toBe(0));
+      expect(agent.knows()).toEqual([]);
+    },
+  );
 
   test('hides neither the start nor the end of a task, nor does the next agent miss them', async () => {
     const node = new TestNode();

@@ -142,7 +142,8 @@ export class TestAgent {
 
 export function inWords({ state, exit }: TaskReport): string {
   if (exit === null) return state;
-  const how = exit.startError?.kind ?? exit.signal ?? exit.exitCode ?? (exit.statusLost ? 'lost' : 'nothing ran');
+  const how =
+    exit.startError?.kind ?? exit.signal ?? exit.exitCode ?? (exit.statusLost ? 'lost' : 'nothing ran');
   return `ended ${how}`;
 }
 

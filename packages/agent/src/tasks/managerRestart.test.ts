@@ -4,7 +4,17 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { DriverError } from '../drivers/errors.ts';
 import { exited } from '../drivers/fakeDriver.ts';
-import { aKey, anAssignment, aTask, eventually, forget, prepare, run, stop, TestNode } from './managerFixture.ts';
+import {
+  aKey,
+  anAssignment,
+  aTask,
+  eventually,
+  forget,
+  prepare,
+  run,
+  stop,
+  TestNode,
+} from './managerFixture.ts';
 
 const released = { ...run, assignment: anAssignment() };
 

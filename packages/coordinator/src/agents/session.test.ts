@@ -64,7 +64,13 @@ function aSession() {
 
 function welcomed(jobs: readonly Job[], observed: readonly TaskRef[] = [], existed = true) {
   const { session, messages, told } = aSession();
-  session.welcome(settings, jobs, observed, (id) => jobs.find((job) => job.id === id), () => existed);
+  session.welcome(
+    settings,
+    jobs,
+    observed,
+    (id) => jobs.find((job) => job.id === id),
+    () => existed,
+  );
   return { session, messages, told };
 }
 
@@ -98,15 +104,22 @@ test('a stop says how: signal, grace and the task', () => {
 
 test.each([
   ['not released', allocated, { release: null, stop: null }],
-  ['running', running, { release: { task: ref(), masterAddr: master.addr, masterPort: master.port }, stop: null }],
+  [
+    'running',
+    running,
+    { release: { task: ref(), masterAddr: master.addr, masterPort: master.port }, stop: null },
+  ],
   ['stopping', stopping, { release: null, stop: { signal: 'SIGTERM' } }],
-])('a welcome carries a task that is %s with all that was said of it, and it is not said again', (_, job, wanted) => {
-  const { session, messages, told } = welcomed([job], [ref()]);
-  expect(messages[0]?.welcome?.desired).toMatchObject([{ task: ref(), nodeCount: 1, ...wanted }]);
-  expect(told()).toEqual(['welcome']);
-  session.syncChanged(ref(), job);
-  expect(told()).toEqual([]);
-});
+])(
+  'a welcome carries a task that is %s with all that was said of it, and it is not said again',
+  (_, job, wanted) => {
+    const { session, messages, told } = welcomed([job], [ref()]);
+    expect(messages[0]?.welcome?.desired).toMatchObject([{ task: ref(), nodeCount: 1, ...wanted }]);
+    expect(told()).toEqual(['welcome']);
+    session.syncChanged(ref(), job);
+    expect(told()).toEqual([]);
+  },
+);
 
 test.each([
   ['ended', [], true, ['welcome', 'forget']],

@@ -2,7 +2,12 @@ import { type Client, Metadata, type ServiceError, status } from '@grpc/grpc-js'
 import { agentHubService, musterService } from '@muster/common/wire/service';
 import { service as healthService } from 'grpc-health-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addCredential, startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
+import {
+  addCredential,
+  startTestCoordinator,
+  type TestCoordinator,
+  withToken,
+} from '../coordinatorFixture.ts';
 import { someMs } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import { listedPaths, mayCall } from './policy.ts';
@@ -20,7 +25,13 @@ beforeAll(async () => {
   const subject = 'node-1';
   addCredential(memory, { id: 'agent:node-1', kind: 'agent', subject, secretHash: hashToken(agentToken) });
   const expiresAtMs = someMs + 60_000;
-  addCredential(memory, { id: 'join:1', kind: 'join', subject, secretHash: hashToken(joinToken), expiresAtMs });
+  addCredential(memory, {
+    id: 'join:1',
+    kind: 'join',
+    subject,
+    secretHash: hashToken(joinToken),
+    expiresAtMs,
+  });
   const old = { id: 'join:2', kind: 'join', subject, secretHash: hashToken(oldJoinToken) } as const;
   addCredential(memory, { ...old, expiresAtMs: someMs });
   coordinator = await startTestCoordinator({ memory });
@@ -39,7 +50,7 @@ const servedPaths = [
 ];
 
 /** How a call of any shape ends, with nothing sent but a message. */
-function statusOf(path: string, metadata: Metadata, message = Buffer.alloc(0)): Promise<status> {
+function statusOf(path: string, metadata: Metadata, message: Buffer = Buffer.alloc(0)): Promise<status> {
   const identity = (bytes: Buffer) => bytes;
   return new Promise((resolve) => {
     const call = client.makeBidiStreamRequest(path, identity, identity, metadata, {
@@ -81,7 +92,8 @@ test.each(servedPaths)('%s lets in the kinds of token that the policy names, and
     const identity = { kind, node: 'node-1' } as Parameters<typeof mayCall>[0];
     const refused = (await statusOf(path, withToken(token))) === status.PERMISSION_DENIED;
     // Join answers an empty request with the same status from its handler.
-    if (!(path.endsWith('/Join') && kind === 'join')) expect([kind, refused]).toEqual([kind, !mayCall(identity, path)]);
+    if (!(path.endsWith('/Join') && kind === 'join'))
+      expect([kind, refused]).toEqual([kind, !mayCall(identity, path)]);
   }
 });
 
@@ -104,5 +116,7 @@ test('a join token of one node, with a forged identity of another, joins neither
 });
 
 test('a method that does not exist is not found, whoever asks', async () => {
-  expect(await statusOf('/muster.v1.Muster/Other', withToken(coordinator.adminToken))).toBe(status.UNIMPLEMENTED);
+  expect(await statusOf('/muster.v1.Muster/Other', withToken(coordinator.adminToken))).toBe(
+    status.UNIMPLEMENTED,
+  );
 });

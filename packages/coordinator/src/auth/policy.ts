@@ -7,28 +7,30 @@ const admin: readonly Role[] = ['admin'];
 const agent: readonly Role[] = ['agent'];
 const anyone: readonly Role[] = ['admin', 'agent'];
 
-const rolesByPath: ReadonlyMap<string, readonly Role[]> = new Map(Object.entries({
-  '/muster.v1.Muster/Submit': admin,
-  '/muster.v1.Muster/GetJob': admin,
-  '/muster.v1.Muster/ListJobs': admin,
-  '/muster.v1.Muster/StopJobs': admin,
-  '/muster.v1.Muster/RequeueJob': admin,
-  '/muster.v1.Muster/ExplainJob': admin,
-  '/muster.v1.Muster/ReadLogs': admin,
-  '/muster.v1.Muster/WatchEvents': admin,
-  '/muster.v1.Muster/ListNodes': admin,
-  '/muster.v1.Muster/GetNode': admin,
-  '/muster.v1.Muster/CreateJoinToken': admin,
-  '/muster.v1.Muster/GetCluster': admin,
-  '/muster.v1.AgentHub/Join': ['join'],
-  '/muster.v1.AgentHub/Session': agent,
-  '/muster.v1.AgentHub/UploadLogs': agent,
-  '/grpc.health.v1.Health/Check': anyone,
-  '/grpc.health.v1.Health/Watch': anyone,
-  '/grpc.health.v1.Health/List': anyone,
-  '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo': anyone,
-  '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo': anyone,
-}));
+const rolesByPath: ReadonlyMap<string, readonly Role[]> = new Map(
+  Object.entries({
+    '/muster.v1.Muster/Submit': admin,
+    '/muster.v1.Muster/GetJob': admin,
+    '/muster.v1.Muster/ListJobs': admin,
+    '/muster.v1.Muster/StopJobs': admin,
+    '/muster.v1.Muster/RequeueJob': admin,
+    '/muster.v1.Muster/ExplainJob': admin,
+    '/muster.v1.Muster/ReadLogs': admin,
+    '/muster.v1.Muster/WatchEvents': admin,
+    '/muster.v1.Muster/ListNodes': admin,
+    '/muster.v1.Muster/GetNode': admin,
+    '/muster.v1.Muster/CreateJoinToken': admin,
+    '/muster.v1.Muster/GetCluster': admin,
+    '/muster.v1.AgentHub/Join': ['join'],
+    '/muster.v1.AgentHub/Session': agent,
+    '/muster.v1.AgentHub/UploadLogs': agent,
+    '/grpc.health.v1.Health/Check': anyone,
+    '/grpc.health.v1.Health/Watch': anyone,
+    '/grpc.health.v1.Health/List': anyone,
+    '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo': anyone,
+    '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo': anyone,
+  }),
+);
 
 export function mayCall(identity: Identity, path: string): boolean {
   return rolesByPath.get(path)?.includes(identity.kind) ?? false;

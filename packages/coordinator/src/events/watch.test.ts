@@ -83,7 +83,7 @@ test('a watch of one subject shows its events only, and others do not even wake 
   log.add('node-1');
   const { seqs } = log.watch({ subject: 'node-1' });
   await vi.waitFor(() => expect(seqs).toEqual([1]));
-  const read = vi.fn();
+  const read = vi.fn<() => void>();
   log.beforeRead = read;
   log.add('node-2');
   await new Promise((resolve) => setImmediate(resolve));
@@ -95,7 +95,7 @@ test('a watch of one subject shows its events only, and others do not even wake 
 test('a slow reader makes nobody read ahead for it', async () => {
   const log = new Log();
   for (let index = 0; index < 1_200; index += 1) log.add();
-  const read = vi.fn();
+  const read = vi.fn<() => void>();
   log.beforeRead = read;
   const events = log.events();
   for (let count = 0; count < 500; count += 1) await events.next();
@@ -113,7 +113,8 @@ test('a bell wakes those who wait for its subject or for any, once', async () =>
   const bell = new Bell();
   const { signal } = abort.controller;
   const woken: string[] = [];
-  for (const subject of [null, 'a', 'b']) void bell.next(signal, subject).then(() => woken.push(subject ?? 'any'));
+  for (const subject of [null, 'a', 'b'])
+    void bell.next(signal, subject).then(() => woken.push(subject ?? 'any'));
   bell.ring(['a', 'a', 'c']);
   await new Promise((resolve) => setImmediate(resolve));
   expect(woken).toEqual(['any', 'a']);

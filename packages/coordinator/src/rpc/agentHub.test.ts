@@ -4,8 +4,8 @@ import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/Co
 import type { LogUpload } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploadAck';
 import type { JobId } from '@muster/common/ids';
-import { fromServiceError } from '@muster/common/wire/status';
 import { agentHubService } from '@muster/common/wire/service';
+import { fromServiceError } from '@muster/common/wire/status';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
 import { nodeNameOf } from '../modelFixture.ts';
@@ -20,11 +20,19 @@ afterEach(() => coordinator.close());
 
 const credentialOf = (name: string) => `muster_agent_${name.padEnd(43, 'x')}`;
 
-function join(request: { nodeName: string; credential: string; joinToken: string }, bearer = request.joinToken) {
+function join(
+  request: { nodeName: string; credential: string; joinToken: string },
+  bearer = request.joinToken,
+) {
   const { path, requestSerialize, responseDeserialize } = agentHubService.Join;
   return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, withToken(bearer), (error, answer) =>
-      error === null ? resolve(answer) : reject(fromServiceError(error)),
+    client.makeUnaryRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      request,
+      withToken(bearer),
+      (error, answer) => (error === null ? resolve(answer) : reject(fromServiceError(error))),
     );
   });
 }
@@ -45,15 +53,32 @@ function openSession(token: string) {
   const errors: ServiceError[] = [];
   call.on('data', (message: CoordinatorMessage__Output) => told.push(message));
   call.on('error', (error: ServiceError) => errors.push(error));
-  return { told, errors, say: (message: AgentMessage) => void call.write(message), cancel: () => call.cancel() };
+  return {
+    told,
+    errors,
+    say: (message: AgentMessage) => void call.write(message),
+    cancel: () => call.cancel(),
+  };
 }
 
 const inventory = {
   gpus: [{ uuid: 'GPU-a', model: 'H100', memoryMb: 80_000, simulated: true }],
-  ...{ cpus: 8, memoryMb: 1_000, addresses: ['127.0.0.1'], labels: {}, drivers: ['process'] },
+  cpus: 8,
+  memoryMb: 1_000,
+  addresses: ['127.0.0.1'],
+  labels: {},
+  drivers: ['process'],
 };
 const hello = (fields: object = {}): AgentMessage => ({
-  hello: { protocolVersion: 1, agentVersion: '1', instanceId: 'i', bootId: 'b', inventory, observed: [], ...fields },
+  hello: {
+    protocolVersion: 1,
+    agentVersion: '1',
+    instanceId: 'i',
+    bootId: 'b',
+    inventory,
+    observed: [],
+    ...fields,
+  },
 });
 
 async function connected(nodeName = 'node-1') {
@@ -66,7 +91,10 @@ async function connected(nodeName = 'node-1') {
 
 async function submitted(spec: object = {}): Promise<JobId> {
   const specJson = JSON.stringify({ name: 'train', command: ['true'], ...spec });
-  const { jobIds } = await coordinator.api.submit({ specJson, requestId: `r${coordinator.state.lastSubmitSeq}` });
+  const { jobIds } = await coordinator.api.submit({
+    specJson,
+    requestId: `r${coordinator.state.lastSubmitSeq}`,
+  });
   return jobIds[0] as JobId;
 }
 
@@ -94,7 +122,9 @@ test('a credential that another node has is refused, and the coordinator goes on
   const credential = await joined('node-1');
   const { token } = await coordinator.api.createJoinToken('node-2');
   const copied = join({ nodeName: 'node-2', credential, joinToken: token });
-  await expect(copied).rejects.toThrow(/belongs to another node: each agent needs a data directory of its own/);
+  await expect(copied).rejects.toThrow(
+    /belongs to another node: each agent needs a data directory of its own/,
+  );
   expect(coordinator.fatal).toEqual([]);
   expect((await coordinator.api.getCluster()).id).toBe('test');
 });
@@ -103,7 +133,9 @@ test('a session of another protocol, or that does not begin with Hello, is refus
   const token = await joined('node-1');
   const newer = openSession(token);
   newer.say(hello({ protocolVersion: 9 }));
-  await vi.waitFor(() => expect(newer.errors[0]?.details).toMatch(/speaks protocol 9 and this coordinator 1/));
+  await vi.waitFor(() =>
+    expect(newer.errors[0]?.details).toMatch(/speaks protocol 9 and this coordinator 1/),
+  );
   const rude = openSession(token);
   rude.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [] } });
   await vi.waitFor(() => expect(rude.errors[0]?.details).toBe('a session begins with Hello'));
@@ -126,7 +158,9 @@ test('a connection that breaks while its Hello is being stored does not pass for
     letGo = resolve;
   });
   const run = coordinator.loop.run.bind(coordinator.loop);
-  const spy = vi.spyOn(coordinator.loop, 'run').mockImplementation((command) => held.then(() => run(command)));
+  const spy = vi
+    .spyOn(coordinator.loop, 'run')
+    .mockImplementation((command) => held.then(() => run(command)));
   session.say(hello());
   await vi.waitFor(() => expect(spy).toHaveBeenCalled());
   session.cancel();
@@ -143,7 +177,9 @@ test('a job goes from assignment over claim and release to its recorded end', as
   const { told, say } = await connected();
   const jobId = await submitted({ resources: { gpus: 1 } });
   const task = { jobId, attempt: 1, nodeRank: 0 };
-  await vi.waitFor(() => expect(told.at(-1)?.assign).toMatchObject({ task, gpuUuids: ['GPU-a'], release: null }));
+  await vi.waitFor(() =>
+    expect(told.at(-1)?.assign).toMatchObject({ task, gpuUuids: ['GPU-a'], release: null }),
+  );
   say({ claim: { task, masterAddr: '127.0.0.1', masterPort: 29_500 } });
   await vi.waitFor(() => expect(told.at(-1)?.release).toMatchObject({ task, masterPort: 29_500 }));
   say({ report: { task, state: 'TASK_STATE_RUNNING' } });
@@ -151,7 +187,9 @@ test('a job goes from assignment over claim and release to its recorded end', as
   await vi.waitFor(() => expect(told.at(-1)?.forget).toEqual({ task }));
   expect((await coordinator.api.getJob(jobId)).state).toBe('succeeded');
   say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [{ task, state: 'TASK_STATE_ENDED' }] } });
-  await vi.waitFor(() => expect(told.at(-1)?.heartbeatAck?.verdicts).toEqual([{ task, verdict: 'VERDICT_FORGET' }]));
+  await vi.waitFor(() =>
+    expect(told.at(-1)?.heartbeatAck?.verdicts).toEqual([{ task, verdict: 'VERDICT_FORGET' }]),
+  );
 });
 
 test('what a node says of tasks that are not its own changes nothing', async () => {
@@ -163,9 +201,9 @@ test('what a node says of tasks that are not its own changes nothing', async () 
   const unknown = { ...task, jobId: 'job_zzzzzzzzzzzz' };
   stranger.say({ claim: { task, masterAddr: '10.6.6.6', masterPort: 666 } });
   stranger.say({ report: { task, state: 'TASK_STATE_ENDED', exit: { exitCode: 0 } } });
-  const observed = [task, unknown].map((each) => ({
-    ...{ task: each, state: 'TASK_STATE_RUNNING', runningForMs: 1_000_000 },
-  })) as NonNullable<AgentMessage['heartbeat']>['observed'];
+  const observed = [task, unknown].map(
+    (each) => ({ task: each, state: 'TASK_STATE_RUNNING', runningForMs: 1_000_000 }) as const,
+  );
   stranger.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
   await vi.waitFor(() => expect(stranger.told.at(-1)?.heartbeatAck).toBeTruthy());
   expect(stranger.told.at(-1)?.heartbeatAck?.verdicts).toEqual([
@@ -174,7 +212,9 @@ test('what a node says of tasks that are not its own changes nothing', async () 
   ]);
   expect(stranger.told.filter((message) => message.assign ?? message.release)).toEqual([]);
   await Promise.all(coordinator.timeLimits.run(coordinator.state, coordinator.loop));
-  expect((await coordinator.api.getJob(jobId)).attempts).toMatchObject([{ state: 'allocated', masterAddr: null }]);
+  expect((await coordinator.api.getJob(jobId)).attempts).toMatchObject([
+    { state: 'allocated', masterAddr: null },
+  ]);
 });
 
 test('a GPU that is reported twice is one GPU', async () => {
@@ -199,7 +239,9 @@ test('a reboot ends what ran on the node; the boot of another machine by its nam
   await vi.waitFor(() => expect(coordinator.agents.isOnline(nodeNameOf('node-1'))).toBe(false));
   const copy = openSession(first.token);
   copy.say(hello({ instanceId: 'copy', bootId: 'other' }));
-  await vi.waitFor(() => expect(copy.errors[0]?.details).toMatch(/has tasks that have not ended.*name.*of its own/));
+  await vi.waitFor(() =>
+    expect(copy.errors[0]?.details).toMatch(/has tasks that have not ended.*name.*of its own/),
+  );
   expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running');
   const rebooted = openSession(first.token);
   rebooted.say(hello({ bootId: 'second' }));

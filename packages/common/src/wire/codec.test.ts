@@ -1,0 +1,194 @@
+import { expect, test } from 'vitest';
+import type { JobId } from '../ids.ts';
+import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
+import type { EventView, JobView, NodeView, TaskEnd, TaskReport } from '../views.ts';
+import {
+  eventFromWire,
+  eventToWire,
+  jobFromWire,
+  jobStateWire,
+  jobToWire,
+  nodeFromWire,
+  nodeToWire,
+  taskRefFromWire,
+  taskReportFromWire,
+  taskReportToWire,
+} from './codec.ts';
+import { agentHubService, musterService } from './service.ts';
+
+interface Answered<Message, Read> {
+  responseSerialize(value: Message): Buffer;
+  responseDeserialize(bytes: Buffer): Read;
+}
+
+/** What the other side reads: through bytes, as on the wire. */
+function sent<Message, Read>(method: Answered<Message, Read>, value: Message): Read {
+  return method.responseDeserialize(method.responseSerialize(value));
+}
+
+const cause = { kind: 'exit_code', message: 'rank 0 on node-1 exited', nodeRank: 0, node: 'node-1' } as const;
+const end: TaskEnd = {
+  exitCode: 0,
+  signal: 'SIGKILL',
+  oomKilled: true,
+  finishedAtMs: 1_700_000_000_123,
+  statusLost: true,
+  startError: { ...cause, nodeRank: null, node: null },
+  logBytes: 2 ** 40,
+};
+const noEnd: TaskEnd = {
+  exitCode: null,
+  signal: null,
+  oomKilled: false,
+  finishedAtMs: null,
+  statusLost: false,
+  startError: null,
+  logBytes: 0,
+};
+const attempt = {
+  number: 3,
+  state: 'ended',
+  tasks: [
+    { nodeRank: 0, node: 'node-1', gpuUuids: ['GPU-a', 'GPU-b'], state: 'ended', exit: end },
+    { nodeRank: 1, node: 'node-2', gpuUuids: [], state: 'ended', exit: noEnd },
+    { nodeRank: 2, node: 'node-3', gpuUuids: [], state: 'assigned', exit: null },
+  ],
+  cause,
+  allocatedAtMs: 1,
+  runningAtMs: 2,
+  endedAtMs: 3,
+  masterAddr: '10.0.0.1',
+  masterPort: 29_500,
+} as const;
+const fullJob: JobView = {
+  id: 'job_1',
+  name: 'train',
+  project: 'default',
+  state: 'queued',
+  spec: { name: 'train', env: { A: '1' } },
+  submittedAtMs: 1_700_000_000_000,
+  endedAtMs: 1_700_000_000_001,
+  pending: { kind: 'reserved', message: 'kept', remedy: 'wait' },
+  cause,
+  attempts: [attempt],
+  array: { id: 'arr_1', index: 0, size: 8 },
+  requeuedFrom: 'job_0',
+  submitSeq: 2 ** 40,
+};
+const bareJob: JobView = {
+  ...fullJob,
+  endedAtMs: null,
+  pending: null,
+  cause: null,
+  attempts: [
+    { ...attempt, cause: null, runningAtMs: null, endedAtMs: null, masterAddr: null, masterPort: null },
+  ],
+  array: null,
+  requeuedFrom: null,
+};
+
+test.each([
+  ['everything', fullJob],
+  ['nothing that may be absent', bareJob],
+])('a job with %s is the same on the other side', (_, job) => {
+  expect(jobFromWire(sent(musterService.GetJob, jobToWire(job)))).toEqual(job);
+});
+
+test('every state has its own name on the wire', () => {
+  for (const state of jobStates) {
+    const { state: read } = jobFromWire(sent(musterService.GetJob, jobToWire({ ...bareJob, state })));
+    expect(read).toBe(state);
+  }
+  for (const state of attemptStates) {
+    const job = { ...bareJob, attempts: [{ ...attempt, state }] };
+    expect(jobFromWire(sent(musterService.GetJob, jobToWire(job))).attempts[0]?.state).toBe(state);
+  }
+});
+
+test('a value that a newer peer sends becomes what claims least', () => {
+  expect(jobStateWire.fromWire('JOB_STATE_TELEPORTED')).toBe('queued');
+  const wire = jobToWire({ ...fullJob, cause: { ...cause, kind: 'unknown' } });
+  const newer = {
+    ...wire,
+    cause: { kind: 'gremlins', message: 'm' },
+    pending: { kind: 'mood', message: 'm' },
+  };
+  const read = jobFromWire(sent(musterService.GetJob, newer));
+  expect([read.cause?.kind, read.pending?.kind]).toEqual(['unknown', 'scheduling']);
+});
+
+const node: NodeView = {
+  name: 'node-1',
+  state: 'online',
+  inventory: {
+    gpus: [
+      { uuid: 'GPU-a', model: 'H100', memoryMb: 81_559, simulated: false },
+      { uuid: 'GPU-b', model: 'H100', memoryMb: null, simulated: true },
+    ],
+    cpus: 64,
+    memoryMb: 262_144,
+    addresses: ['10.0.0.1'],
+    labels: { rack: 'r1' },
+    drivers: ['process'],
+  },
+  agentVersion: '1',
+  joinedAtMs: 5,
+  silentForMs: 0,
+  gpuUses: [{ uuid: 'GPU-a', jobId: 'job_1', attempt: 2 }],
+  cpusUsed: 0.5,
+  memoryUsedMb: 7,
+};
+
+test('a node is the same on the other side; heard just now is not never heard', () => {
+  for (const state of nodeStates) {
+    expect(nodeFromWire(sent(musterService.GetNode, nodeToWire({ ...node, state })))).toEqual({
+      ...node,
+      state,
+    });
+  }
+  const unheard = { ...node, silentForMs: null };
+  expect(nodeFromWire(sent(musterService.GetNode, nodeToWire(unheard)))).toEqual(unheard);
+});
+
+test('a GPU that a node reports twice is one GPU', () => {
+  const [gpu] = node.inventory.gpus;
+  const twice = { ...node, inventory: { ...node.inventory, gpus: gpu === undefined ? [] : [gpu, gpu] } };
+  expect(nodeFromWire(sent(musterService.GetNode, nodeToWire(twice))).inventory.gpus).toEqual([gpu]);
+});
+
+test('an event is the same on the other side', () => {
+  const event: EventView = {
+    seq: 2 ** 40,
+    id: 'c-1',
+    kind: 'job.submitted',
+    subject: 'job_1',
+    subjectSeq: 1,
+    timeMs: 3,
+    cloudEvent: { data: { nested: [1, null] } },
+  };
+  expect(eventFromWire(sent(musterService.WatchEvents, eventToWire(event)))).toEqual(event);
+});
+
+const task = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
+const report: TaskReport = { task, state: 'ended', exit: end, startedAtMs: 1, runningForMs: 2 };
+
+function reported(value: TaskReport): TaskReport | null {
+  const { requestSerialize, requestDeserialize } = agentHubService.Session;
+  const { report: wire } = requestDeserialize(requestSerialize({ report: taskReportToWire(value) }));
+  return wire == null ? null : taskReportFromWire(wire);
+}
+
+test('a report is the same on the other side, in every state', () => {
+  expect(reported(report)).toEqual(report);
+  for (const state of taskStates) {
+    const bare = { task, state, exit: null, startedAtMs: null, runningForMs: null };
+    expect(reported(bare)).toEqual(bare);
+  }
+});
+
+test('a reference to no task is ignored', () => {
+  expect(taskRefFromWire(null)).toBeNull();
+  expect(taskRefFromWire({ ...task, jobId: '../../etc' })).toBeNull();
+  expect(taskRefFromWire({ ...task, attempt: 0 })).toBeNull();
+  expect(taskRefFromWire(task)).toEqual(task);
+});

@@ -1,0 +1,78 @@
+/** `muster` commands as users run them: the built program, as a process of its own. */
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { waitFor } from './services.ts';
+
+export const repositoryDir: string = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Vitest builds what it starts anew before the first test that needs it. */
+export const musterProgram: string = join(repositoryDir, 'packages/cli/bin/muster');
+
+/** Far longer than any command here takes; a hang must end some time. */
+const commandTimeoutMs = 60_000;
+
+export interface CommandOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  readonly stdin?: string;
+  /** Run as another user, which only root may ask for. */
+  readonly uid?: number;
+}
+
+export interface CommandResult {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export class MusterCommand {
+  stdout = '';
+  stderr = '';
+  readonly ended: Promise<CommandResult>;
+  private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+
+  constructor(args: readonly string[], { env, cwd, stdin = '', uid }: CommandOptions) {
+    const asUser = uid === undefined ? {} : { uid };
+    const child = spawn(musterProgram, [...args], {
+      cwd,
+      env,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      timeout: commandTimeoutMs,
+      killSignal: 'SIGKILL',
+      ...asUser,
+    });
+    this.child = child;
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text;
+    });
+    // A command that refuses early does not read all it is given.
+    child.stdin.on('error', () => {});
+    child.stdin.end(stdin);
+    this.ended = new Promise((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', (exitCode, signal) => {
+        const { stdout, stderr } = this;
+        resolve({ exitCode, signal, stdout, stderr });
+      });
+    });
+  }
+
+  /** What a terminal does at Ctrl-C, or a supervisor at its end. */
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** Waits until it has printed `text` on stdout or stderr. */
+  async untilSaid(text: string): Promise<void> {
+    await waitFor(`"${text}" is printed`, () => this.stdout.includes(text) || this.stderr.includes(text) || this, {
+      timeoutMs: commandTimeoutMs,
+      until: (seen) => seen === true,
+    });
+  }
+}
