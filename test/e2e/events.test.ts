@@ -160,9 +160,14 @@ test('a node that is lost and found again says so, and what runs on it goes on',
   expect(await cluster.api.getJob(jobId)).toMatchObject({ state: 'running' });
   const { details } = await cluster.api.explainJob(jobId);
   expect(details.join('\n')).toContain(`node ${node} does not answer`);
+  const both = await cluster.submit({ command: 'true', resources: { nodes: 2 } });
+  await waitFor('a job for both nodes waits', () => cluster.api.getJob(both), {
+    until: ({ pending }) => pending?.kind === 'no_nodes',
+  });
   await agent.start();
   await cluster.untilOnline();
   expect(kinds(await cluster.events(node)).at(-1)).toBe('node.online');
+  expect(await cluster.untilEnded(both)).toMatchObject({ state: 'succeeded' });
   expect(await cluster.api.getJob(jobId)).toMatchObject({ state: 'running', attempts: [{ number: 1 }] });
   await cluster.api.stopJobs([jobId]);
   await cluster.untilEnded(jobId);

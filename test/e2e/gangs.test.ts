@@ -163,3 +163,21 @@ test('a gang that does not fit as a whole does not begin', async () => {
   await cluster.api.stopJobs([alone]);
   expect(await cluster.untilEnded(gang)).toMatchObject({ state: 'succeeded' });
 });
+
+test('a gang that a node holds back goes back into the queue, and starts when the node is there again', async () => {
+  const absent = cluster.agent(1);
+  absent.pause();
+  let jobId = '';
+  try {
+    const retry = { backoff: { initial: '100ms', max: '100ms' } };
+    jobId = await cluster.submit({ command: 'true', resources: { nodes: 2 }, retry });
+    await cluster.until(jobId, 'starting');
+    const back = await cluster.untilJob(jobId, 'is back', ({ state }) => state === 'queued');
+    expect(back).toMatchObject({ cause: { kind: 'node_lost', node: 'node-2' }, attempts: [{ state: 'ended' }] });
+  } finally {
+    absent.resume();
+  }
+  const job = await cluster.untilEnded(jobId);
+  expect(job).toMatchObject({ state: 'succeeded' });
+  expect(job.attempts.map(({ cause }) => cause?.kind)).toEqual(['node_lost', undefined]);
+});

@@ -52,8 +52,8 @@ describe('a call to any method', () => {
 
   test.each(Object.entries(credentials))('with %s is UNAUTHENTICATED', async (_what, headers) => {
     const given = await headers();
-    const answers = allPaths.map(async (path) => `${path} ${await callMethod(cluster.address, path, given)}`);
-    for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^\S+ UNAUTHENTICATED: /);
+    const answers = allPaths.map(async (path) => ({ path, ...(await callMethod(cluster.address, path, given)) }));
+    for (const { path, status } of await Promise.all(answers)) expect(status, path).toMatch(/^UNAUTHENTICATED: /);
   });
 
   const roles: Readonly<Record<string, { headers: () => Promise<Readonly<Record<string, string>>>; may: readonly string[] }>> = {
@@ -74,18 +74,40 @@ describe('a call to any method', () => {
 
   test.each(Object.entries(roles))('with %s is allowed where its role is, and PERMISSION_DENIED elsewhere', async (_what, role) => {
     const headers = await role.headers();
-    const answers = allPaths.map(async (path) => ({ path, answer: await callMethod(cluster.address, path, headers) }));
-    for (const { path, answer } of await Promise.all(answers)) {
+    const answers = allPaths.map(async (path) => ({ path, ...(await callMethod(cluster.address, path, headers)) }));
+    for (const { path, status } of await Promise.all(answers)) {
       const refusal = /^PERMISSION_DENIED: this token \(\w+\) may not call |^UNAUTHENTICATED/;
-      if (role.may.includes(path)) expect(answer, path).not.toMatch(refusal);
-      else expect(answer, path).toMatch(/^PERMISSION_DENIED: this token/);
+      if (role.may.includes(path)) expect(status, path).not.toMatch(refusal);
+      else expect(status, path).toMatch(/^PERMISSION_DENIED: this token/);
     }
   });
 
   test('that does not exist is refused too', async () => {
     const path = '/muster.v1.Muster/NoSuchMethod';
-    expect(await callMethod(cluster.address, path, {})).not.toBe('OK');
-    expect(await callMethod(cluster.address, path, bearerOf(cluster.adminToken))).toMatch(/^UNIMPLEMENTED/);
+    expect((await callMethod(cluster.address, path, {})).status).not.toBe('OK');
+    expect((await callMethod(cluster.address, path, bearerOf(cluster.adminToken))).status).toMatch(/^UNIMPLEMENTED/);
+  });
+});
+
+describe('the services that every gRPC tool knows', () => {
+  test('health says SERVING, for all and for each', async () => {
+    for (const service of ['', 'muster.v1.Muster', 'muster.v1.AgentHub']) {
+      const request = Buffer.concat([Buffer.from([0x0a, service.length]), Buffer.from(service)]);
+      const answer = await callMethod(cluster.address, '/grpc.health.v1.Health/Check', bearerOf(cluster.adminToken), request);
+      expect(answer).toEqual({ status: 'OK', message: Buffer.from([0x08, 0x01]) });
+    }
+  });
+
+  test('reflection lists the services and describes their methods', async () => {
+    const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+    const ask = async (field: number, text: string) => {
+      const request = Buffer.concat([Buffer.from([(field << 3) | 2, text.length]), Buffer.from(text)]);
+      return (await callMethod(cluster.address, path, bearerOf(cluster.adminToken), request)).message?.toString('latin1');
+    };
+    const services = await ask(7, '*');
+    for (const name of ['muster.v1.Muster', 'muster.v1.AgentHub']) expect(services).toContain(name);
+    const file = await ask(4, 'muster.v1.Muster');
+    for (const method of Object.keys(musterService)) expect(file).toContain(method);
   });
 });
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JobView, NodeView } from '@muster/common/views';
 import { afterAll, expect, test } from 'vitest';
-import { commandOf, killAllNaming, processesNaming } from '../../scripts/processes.mjs';
+import { commandOf, endAllNaming, processesNaming } from '../../scripts/processes.mjs';
 import { type CommandResult, MusterCommand } from '../support/command.ts';
 import { freePort, tempDir, waitFor } from '../support/services.ts';
 
@@ -14,7 +14,7 @@ const env = { PATH: process.env.PATH, HOME: home, TMPDIR: process.env.TMPDIR };
 const start = (...args: readonly string[]) => new MusterCommand(args, { env, cwd: home });
 const muster = (...args: readonly string[]): Promise<CommandResult> => start(...args).ended;
 
-afterAll(() => killAllNaming(home));
+afterAll(() => endAllNaming(home, 2_000));
 
 /** Processes of ours whose command line has all these words. */
 function processesWith(...words: readonly string[]): readonly number[] {

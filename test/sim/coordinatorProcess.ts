@@ -51,6 +51,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   const { store, clock, log, heartbeatIntervalMs, life } = parts;
   const state = new ClusterState(await store.load());
   const agents = new AgentRegistry(clock, heartbeatIntervalMs);
+  for (const node of state.nodes.keys()) agents.expect(node);
   const waitTimes = new WaitTimes();
   for (const job of state.jobs.values()) waitTimes.follow(job, clock.monotonicMs());
   const timeLimits = new TimeLimits(clock.monotonicMs);
@@ -64,7 +65,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     onlineNodes: () => agents.online(),
     onCommitted: (change) => {
       agents.sync(change);
-      committed.ring();
+      committed.ring(change.events.map((event) => event.subject));
     },
     freeBallast: parts.hasBallast,
     onFatal: parts.onFatal,

@@ -120,6 +120,13 @@ export function beginFaults(
   }
 }
 
+/** This machine is gone for good. */
+export function lose(world: World, site: Site): void {
+  site.lost = true;
+  world.powerOff(site);
+  world.history.add({ kind: 'fault', what: 'lost', where: site.machine.name, forMs: Number.MAX_SAFE_INTEGER });
+}
+
 /** Nothing is in the way any more. */
 export function healAll(world: World): void {
   world.network.lossy = false;

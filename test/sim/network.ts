@@ -119,6 +119,8 @@ export class Connection {
       cancel: () => this.agentGone(),
       end: () => this.agentGone(),
     });
+    // Without power, nobody sends again what a partition swallowed.
+    this.power.onEnd(() => void this.held.up.splice(0));
     // Killed, its kernel still tells the other side; without power, nobody does.
     agent.onEnd(() => (this.power.alive ? this.agentGone() : this.forget()));
     network.timeline.at(connectTimeoutMs, agent, () => {
@@ -168,7 +170,6 @@ export class Connection {
 
   private forget(): void {
     this.agentEnd.closed = true;
-    this.held.up.length = 0;
     this.network.connections.delete(this);
   }
 
@@ -212,7 +213,6 @@ export class Connection {
     timeline.at(atMs - timeline.nowMs, receiver, () => {
       const mustWait = this.held[direction].length > 0 || this.network.isBlocked(this.machine, direction);
       if (!mustWait) this.deliver(direction, parcel);
-      // Nobody is left to send again what a partition swallowed.
       else if (this.power.alive) this.held[direction].push(parcel);
     });
   }

@@ -9,7 +9,7 @@ import { LogCheck } from './checks/log.ts';
 import { checkSettled } from './checks/settled.ts';
 import { Verdict, type Violation } from './checks/verdict.ts';
 import { Client } from './client.ts';
-import { beginFaults, type FaultKind, faultKinds, healAll } from './faults.ts';
+import { beginFaults, type FaultKind, faultKinds, healAll, lose } from './faults.ts';
 import type { NetworkConditions } from './network.ts';
 import { Random } from './random.ts';
 import { replaceTimers } from './timeline.ts';
@@ -23,6 +23,8 @@ export interface Plan {
   readonly faults: readonly { readonly kind: FaultKind; readonly meanPauseMs: number }[];
   readonly faultPhaseMs: number;
   readonly meanUserPauseMs: number;
+  /** The first machine does not come back after the faults. */
+  readonly losesMachine: boolean;
 }
 
 export interface Outcome {
@@ -42,8 +44,9 @@ export function planOf(seed: number): Plan {
   const lossy = random.chance(0.3);
   // A few kinds at a time: with all of them together nothing ever gets far enough to break in an interesting way.
   const share = random.pick([0, 0.15, 0.3, 0.5]);
+  const gpus = Array.from({ length: random.between(1, 4) }, () => random.between(1, 4));
   return {
-    gpus: Array.from({ length: random.between(1, 4) }, () => random.between(1, 4)),
+    gpus,
     conditions: {
       latencyMs: random.pick([1, 5, 30]),
       dropChance: lossy ? random.next() * 0.1 : 0,
@@ -56,6 +59,7 @@ export function planOf(seed: number): Plan {
       .map((kind) => ({ kind, meanPauseMs: random.pick([3_000, 10_000, 20_000]) })),
     faultPhaseMs: random.between(8_000, 30_000),
     meanUserPauseMs: random.pick([400, 1_000, 2_500]),
+    losesMachine: gpus.length > 1 && random.chance(0.2),
   };
 }
 
@@ -82,6 +86,7 @@ export async function simulate(seed: number, print: ((line: string) => void) | n
   const workload = new Workload(client, world.random('workload'), plan);
 
   const restoreTimers = replaceTimers(timeline);
+  const unhandled = collectUnhandled();
   try {
     world.print(() => JSON.stringify(plan));
     history.add({ kind: 'phase', phase: 'faults' });
@@ -94,6 +99,8 @@ export async function simulate(seed: number, print: ((line: string) => void) | n
     while (timeline.steps < stepsMax && (await timeline.step(plan.faultPhaseMs)));
 
     history.add({ kind: 'phase', phase: 'quiet' });
+    const [first] = world.sites;
+    if (plan.losesMachine && first !== undefined) lose(world, first);
     healAll(world);
     let settled = false;
     timeline.at(0, life, () => {
@@ -108,8 +115,21 @@ export async function simulate(seed: number, print: ((line: string) => void) | n
     history.add({ kind: 'phase', phase: 'settled' });
   } finally {
     restoreTimers();
+    for (const error of await unhandled()) verdict.require(false, 'crash', () => `unhandled: ${String(error)}`);
   }
   for (const violation of verdict.violations) world.print(() => `VIOLATION ${JSON.stringify(violation)}`);
   const { violations } = verdict;
   return { seed, violations, digest: history.digest(), steps: timeline.steps, simulatedMs: timeline.nowMs };
+}
+
+/** Where nobody handles a rejection, Node ends the process: a crash of the agent or coordinator that caused it. */
+function collectUnhandled(): () => Promise<readonly unknown[]> {
+  const found: unknown[] = [];
+  const note = (reason: unknown) => void found.push(reason);
+  process.on('unhandledRejection', note);
+  return async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', note);
+    return found;
+  };
 }

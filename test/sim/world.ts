@@ -23,6 +23,8 @@ export interface Site {
   agent: Life | null;
   /** When the power was cut last. */
   offAtMs: number;
+  /** It never comes back. */
+  lost: boolean;
 }
 
 export interface WorldParts {
@@ -65,7 +67,7 @@ export class World {
       const random = this.random(name);
       const machine = new Machine(name, gpuCount, this.timeline, random, this.history);
       const guard = () => new Guard(machine, this.timeline, random);
-      return { machine, guards: { process: guard(), docker: guard() }, agent: null, offAtMs: Number.NEGATIVE_INFINITY };
+      return { machine, guards: { process: guard(), docker: guard() }, agent: null, offAtMs: Number.NEGATIVE_INFINITY, lost: false };
     });
     this.history.listen((fact) => this.print(() => JSON.stringify(fact)));
   }
@@ -152,7 +154,7 @@ export class World {
   }
 
   boot(site: Site): void {
-    if (site.machine.power.alive) return;
+    if (site.machine.power.alive || site.lost) return;
     // No machine is back before what it sent last has arrived.
     const waitMs = site.offAtMs + bootMs - this.timeline.nowMs;
     if (waitMs > 0) {

@@ -9,7 +9,7 @@ import { agentHubService } from '@muster/common/wire/service';
 /** Bounds calls that would go on for ever, such as a watch. */
 const callTimeoutMs = 1_000;
 
-export function metadataWith(entries: Readonly<Record<string, string>>): Metadata {
+function metadataWith(entries: Readonly<Record<string, string>>): Metadata {
   const metadata = new Metadata();
   for (const [name, value] of Object.entries(entries)) metadata.set(name, value);
   return metadata;
@@ -19,17 +19,29 @@ export function bearerOf(token: string): Readonly<Record<string, string>> {
   return { authorization: `Bearer ${token}` };
 }
 
-/** Sends an empty request to a method. @returns the status it was answered with, such as `OK` or `NOT_FOUND: there is no …` */
-export function callMethod(address: string, path: string, headers: Readonly<Record<string, string>>): Promise<string> {
+export interface Answer {
+  /** `OK`, or such as `NOT_FOUND: there is no …`. */
+  readonly status: string;
+  /** The message, encoded; null when there was none. */
+  readonly message: Buffer | null;
+}
+
+/** Sends one encoded request, the empty one by default, to any method. */
+export function callMethod(
+  address: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  request: Buffer = Buffer.alloc(0),
+): Promise<Answer> {
   const client = new Client(address, credentials.createInsecure());
   const same = (bytes: Buffer) => bytes;
   const deadline = Date.now() + callTimeoutMs;
   return new Promise((resolve) => {
-    const metadata = metadataWith(headers);
-    client.makeUnaryRequest(path, same, same, Buffer.alloc(0), metadata, { deadline }, (error: ServiceError | null) => {
+    const answered = (error: ServiceError | null, message: Buffer | undefined) => {
       client.close();
-      resolve(error === null ? 'OK' : `${status[error.code]}: ${error.details}`);
-    });
+      resolve({ status: error === null ? 'OK' : `${status[error.code]}: ${error.details}`, message: message ?? null });
+    };
+    client.makeUnaryRequest(path, same, same, request, metadataWith(headers), { deadline }, answered);
   });
 }
 

@@ -101,10 +101,8 @@ test('a task goes its way through the messages', async () => {
   first.send({ stop: { task: wireTask, graceMs: 1_500, signal: 'SIGTERM' } });
   await eventually(() => expect(agent.knows()).toEqual(['ended SIGTERM']));
   expect(node.process.calls).toContain(`stop ${aKey} SIGTERM 1500`);
-  expect(await first.gets('report')).toMatchObject({
-    state: 'TASK_STATE_ENDED',
-    exit: { signal: 'SIGTERM' },
-  });
+  const ended = { state: 'TASK_STATE_ENDED', exit: { signal: 'SIGTERM' } };
+  await eventually(() => expect(first.received.at(-1)?.report).toMatchObject(ended));
   first.send({ forget: { task: wireTask } });
   await eventually(() => expect(agent.knows()).toEqual([]));
 });

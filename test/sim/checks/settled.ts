@@ -8,6 +8,7 @@ import type { Job__Output } from '@muster/common/gen/muster/v1/Job';
 import type { Node__Output } from '@muster/common/gen/muster/v1/Node';
 import { isTerminal } from '@muster/common/states';
 import { jobFromWire, nodeFromWire } from '@muster/common/wire/codec';
+import { reserveAfterMs } from '@muster/coordinator/scheduler/plan';
 import { CallError, type Client } from '../client.ts';
 import type { Program } from '../machine.ts';
 import type { Workload } from '../workload.ts';
@@ -39,14 +40,13 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
     await client.pause(lookEveryMs);
     const usersAreDone = workload.callsUnderway === 0;
     jobs = await listJobs(client);
-    const endless = jobs.filter((job) => isEndless(parts, job));
-    await Promise.all(endless.map((job) => workload.stop(job.id as JobId)));
-    const hasSettled = jobs.every((job) => isTerminal(job.state) || waitsTruly(parts, jobs, job));
-    if (hasSettled && endless.length === 0 && usersAreDone) break;
+    const hopeless = jobs.filter((job) => needsStop(parts, job));
+    await Promise.all(hopeless.map((job) => workload.stop(job.id as JobId)));
+    if (jobs.every((job) => isAtRest(parts, jobs, job)) && hopeless.length === 0 && usersAreDone) break;
     if (world.timeline.nowMs - startMs > patienceMs) break;
   }
   for (const job of jobs) {
-    const isDone = isTerminal(job.state) || waitsTruly(parts, jobs, job);
+    const isDone = isAtRest(parts, jobs, job);
     verdict.require(isDone, 'liveness', () => `${job.id} (${job.name}) is ${job.state} for ever: ${why(job)}`);
     checkEnd(parts, job);
   }
@@ -58,33 +58,47 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
   }
   if (verdict.violations.length > 0) return;
   await checkLeftovers(parts);
+  // Nodes may be reserved for a job that waits long, but not for one that cannot run on what is left.
+  if (jobs.some((job) => job.state === 'queued')) await client.pause(reserveAfterMs + lookEveryMs);
   if (verdict.violations.length === 0) await checkWholeClusterFree(parts);
 }
 
-/** Would run until somebody stops it. */
-function isEndless({ workload }: SettledParts, job: JobView): boolean {
+/** Runs until somebody stops it, or waits for a machine that does not come back. */
+function needsStop({ workload, world }: SettledParts, job: JobView): boolean {
+  if (isTerminal(job.state) || job.state === 'stopping') return false;
   const submission = workload.submissions.get(job.name);
   const runsForEver = submission?.program.runMs === null && submission.file.max_runtime === undefined;
-  return runsForEver && !isTerminal(job.state);
+  return runsForEver || holdsLostMachine(world, job);
 }
 
-/** What nothing but a user can change. */
-function waitsTruly({ workload, world }: SettledParts, jobs: readonly JobView[], job: JobView): boolean {
+/** Its tasks there may be running, as far as anybody can know: silent is not dead. */
+function holdsLostMachine(world: World, job: JobView): boolean {
+  const attempt = job.attempts.at(-1);
+  if (isTerminal(job.state) || job.state === 'queued' || attempt?.state === 'allocated') return false;
+  return world.sites.some(({ machine, lost }) => lost && attempt?.tasks.some((task) => task.node === machine.name));
+}
+
+/** It has ended, or waits for what nothing but a user, or a machine that is lost, can change. */
+function isAtRest(parts: SettledParts, jobs: readonly JobView[], job: JobView): boolean {
+  const { workload, world } = parts;
+  if (isTerminal(job.state)) return true;
+  if (job.state === 'stopping' && holdsLostMachine(world, job)) return true;
   const submission = workload.submissions.get(job.name);
   if (job.state !== 'queued' || submission === undefined) return false;
-  if (job.pending?.kind === 'never_fits') {
-    const large = world.sites.filter(({ machine }) => machine.gpus.length >= submission.gpus);
-    return large.length < submission.nodes;
+  const large = world.sites.filter(({ machine }) => machine.gpus.length >= submission.gpus);
+  switch (job.pending?.kind) {
+    case 'never_fits':
+      return large.length < submission.nodes;
+    case 'no_nodes':
+      return large.filter((site) => !site.lost).length < submission.nodes;
+    case 'dependency':
+    case 'dependency_failed': {
+      const dependency = jobs.find((each) => submission.file.after?.includes(each.id));
+      return dependency !== undefined && dependency.state !== 'succeeded' && isAtRest(parts, jobs, dependency);
+    }
+    default:
+      return false;
   }
-  if (job.pending?.kind === 'dependency_failed' || job.pending?.kind === 'dependency') {
-    const dependency = jobs.find((each) => submission.file.after?.includes(each.id));
-    return dependency !== undefined && dependency.state !== 'succeeded' && !isMoving(dependency);
-  }
-  return false;
-}
-
-function isMoving(job: JobView): boolean {
-  return !isTerminal(job.state) && job.state !== 'queued';
 }
 
 /** An end is as the job's program, its machines and its users made it. */
@@ -105,9 +119,10 @@ function checkEnd({ executions, workload, world, verdict }: SettledParts, job: J
 }
 
 async function checkLeftovers({ world, client, executions, verdict }: SettledParts): Promise<void> {
+  const standing = world.sites.filter((site) => !site.lost);
   const leftovers = () => [
     ...[...executions.running.keys()].map((key) => `${key} still runs`),
-    ...world.sites.flatMap(({ machine }) => [
+    ...standing.flatMap(({ machine }) => [
       ...[...machine.disk.records.keys()].map((key) => `${machine.name} keeps a record of ${key}`),
       ...[...machine.processes.keys()].map((key) => `the guard of ${machine.name} keeps ${key}`),
     ]),
@@ -116,10 +131,14 @@ async function checkLeftovers({ world, client, executions, verdict }: SettledPar
   while (leftovers().length > 0 && world.timeline.nowMs < deadlineMs) await client.pause(500);
   for (const leftover of leftovers()) verdict.require(false, 'liveness', () => leftover);
 
-  let nodes = await listNodes(client);
+  const listStanding = async () => {
+    const nodes = await listNodes(client);
+    return nodes.filter((node) => standing.some(({ machine }) => machine.name === node.name));
+  };
+  let nodes = await listStanding();
   while (nodes.some((node) => node.state !== 'online') && world.timeline.nowMs < deadlineMs) {
     await client.pause(500);
-    nodes = await listNodes(client);
+    nodes = await listStanding();
   }
   for (const node of nodes) {
     verdict.require(node.state === 'online', 'liveness', () => `${node.name} is ${node.state}`);
@@ -127,14 +146,15 @@ async function checkLeftovers({ world, client, executions, verdict }: SettledPar
   }
 }
 
-/** One gang over all machines with as many GPUs as each has can only run when nothing is held back anywhere. */
+/** One gang over all machines that are left with as many GPUs as each has can only run when nothing is held back anywhere. */
 async function checkWholeClusterFree({ world, client, workload, verdict }: SettledParts): Promise<void> {
-  const gpus = Math.min(...world.sites.map(({ machine }) => machine.gpus.length));
+  const standing = world.sites.filter((site) => !site.lost);
+  const gpus = Math.min(...standing.map(({ machine }) => machine.gpus.length));
   const program: Program = {
     ...{ runMs: 100, exitCode: 0, failingRank: null, succeedsFromAttempt: 1 },
     ...{ onStop: 'exit', outputBytes: 10, startError: null },
   };
-  const resources = { nodes: world.sites.length, gpus };
+  const resources = { nodes: standing.length, gpus };
   const file = { name: 'whole-cluster', command: ['simulate', JSON.stringify(program)], resources };
   workload.submissions.set(file.name, { ...{ name: file.name, requestId: 'whole', file, program }, ...resources });
   const [id] = await client.submit('whole', file, 0);

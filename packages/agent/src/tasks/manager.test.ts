@@ -114,7 +114,7 @@ const orders = { prepare: prepare(), run: released, stop, forget } as const;
 const paths: readonly [keyof typeof situations, keyof typeof orders, string | null, readonly string[]][] = [
   ['nothing', 'prepare', 'claim 10.0.0.7:4000', ['claimed']],
   ['nothing', 'run', 'ended lost', ['ended lost']],
-  ['nothing', 'stop', 'ended nothing ran', ['ended nothing ran']],
+  ['nothing', 'stop', 'ended lost', ['ended lost']],
   ['nothing', 'forget', null, []],
   ['prepared', 'prepare', 'claim 10.0.0.7:4000', ['claimed']],
   ['prepared', 'run', 'running', ['running']],

@@ -8,8 +8,8 @@ import { type AuthParts, authInterceptor } from '../auth/interceptor.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
 
-/** For calls under way to finish at shutdown; streams are resumable and end at once. */
-const drainMs = 2_000;
+/** For calls under way to finish at shutdown. Streams can be taken up again, so they are not waited for longer. */
+const drainMs = 500;
 
 /** Below the agents' own limit of 1 MB per message, with room for a spec of 256 KiB and for log chunks. */
 const requestBytesMax = 4 * 1024 * 1024;
