@@ -176,6 +176,8 @@ class DockerDriver implements Driver {
         }
       }
     } catch (error) {
+      // No answer is no verdict: the container may run, and the agent finds out once there is an engine to ask.
+      if (error instanceof EngineError && error.status === null) throw error;
       throw explainStart(error, launch);
     }
   }

@@ -67,12 +67,6 @@ describe('explainStart', () => {
     expect(error.message).toContain(message);
   });
 
-  it('adds nothing to the words about an engine that is away', () => {
-    expect(explainStart(new EngineError(null, 'no container engine: …'), launch).message).toBe(
-      'no container engine: …',
-    );
-  });
-
   it('passes on what is explained already', () => {
     const error = new DriverError('image_pull', 'cannot pull');
     expect(explainStart(error, launch)).toBe(error);

@@ -25,7 +25,6 @@ function explanation(error: unknown, launch: TaskLaunch): Explanation {
   const unknown = (message: string): Explanation => ({ causeKind: 'unknown', message });
   if (!(error instanceof EngineError))
     return unknown(`cannot prepare the task in ${launch.directory}: ${words}`);
-  if (error.status === null) return unknown(words);
 
   const missingSource = /bind source path does not exist: (.*)/.exec(words)?.[1];
   if (missingSource?.startsWith(`${launch.directory}/`) === true) {
