@@ -29,7 +29,11 @@ const usage = 2;
 const refused = 3;
 
 /** What a user sees when a command refuses: sentences with these words, and nothing of our insides. */
-function expectRefusal({ exitCode, stdout, stderr }: CommandResult, code: number, ...words: readonly (string | RegExp)[]): void {
+function expectRefusal(
+  { exitCode, stdout, stderr }: CommandResult,
+  code: number,
+  ...words: readonly (string | RegExp)[]
+): void {
   expect(exitCode, stderr).toBe(code);
   for (const word of words) expect(stderr).toMatch(word);
   expect(stdout).toBe('');
@@ -45,11 +49,21 @@ describe('a job that nobody knows', () => {
   });
 
   test('by name or as latest says so too', async () => {
-    expectRefusal(await cluster.muster(['logs', 'never-submitted']), refused, 'never-submitted', 'muster jobs');
+    expectRefusal(
+      await cluster.muster(['logs', 'never-submitted']),
+      refused,
+      'never-submitted',
+      'muster jobs',
+    );
   });
 
   test('and a node that nobody knows', async () => {
-    expectRefusal(await cluster.muster(['node', 'nowhere']), refused, 'there is no node nowhere', 'muster nodes');
+    expectRefusal(
+      await cluster.muster(['node', 'nowhere']),
+      refused,
+      'there is no node nowhere',
+      'muster nodes',
+    );
   });
 });
 
@@ -66,34 +80,55 @@ describe('a coordinator', () => {
   });
 
   test('refuses a token that it does not know', async () => {
-    const result = await cluster.muster(['jobs', '--addr', cluster.address], { env: { MUSTER_TOKEN: 'made-up' } });
+    const result = await cluster.muster(['jobs', '--addr', cluster.address], {
+      env: { MUSTER_TOKEN: 'made-up' },
+    });
     expectRefusal(result, refused, 'token');
   });
 
   test('does not take a port that is in use', async () => {
-    const result = await cluster.muster(['coordinator', '--data', join(cluster.workDir, 'other'), '--listen', cluster.address]);
+    const result = await cluster.muster([
+      'coordinator',
+      '--data',
+      join(cluster.workDir, 'other'),
+      '--listen',
+      cluster.address,
+    ]);
     expectRefusal(result, refused, `${cluster.address} is in use`, '--listen');
   });
 
   test('is not the second one of its data directory', async () => {
-    const result = await cluster.muster(['coordinator', '--data', cluster.dataDir, '--listen', '127.0.0.1:0']);
+    const result = await cluster.muster([
+      'coordinator',
+      '--data',
+      cluster.dataDir,
+      '--listen',
+      '127.0.0.1:0',
+    ]);
     expectRefusal(result, refused, 'another coordinator is using', cluster.dataDir);
     expect(await cluster.run({ command: 'true' })).toMatchObject({ state: 'succeeded' });
   });
 
-  test.each(['coordinator', 'agent'])('(or %s) without permission names the directory and the remedy', async (command) => {
-    const parent = tempDir('locked').path;
-    const data = join(parent, 'data');
-    mkdirSync(data);
-    chmodSync(data, 0o500);
-    chmodSync(parent, 0o755);
-    const flags = command === 'agent' ? ['--name', 'n', '--coordinator', cluster.address] : ['--listen', '127.0.0.1:0'];
-    // Permissions do not hold root back.
-    const nobody = process.getuid?.() === 0 ? { uid: 65_534 } : {};
-    const result = await cluster.muster([command, '--data', join(data, 'inner'), ...flags], { cwd: '/', ...nobody });
-    expectRefusal(result, refused, data, /permission|EACCES/i);
-    chmodSync(data, 0o700);
-  });
+  test.each(['coordinator', 'agent'])(
+    '(or %s) without permission names the directory and the remedy',
+    async (command) => {
+      const parent = tempDir('locked').path;
+      const data = join(parent, 'data');
+      mkdirSync(data);
+      chmodSync(data, 0o500);
+      chmodSync(parent, 0o755);
+      const flags =
+        command === 'agent' ? ['--name', 'n', '--coordinator', cluster.address] : ['--listen', '127.0.0.1:0'];
+      // Permissions do not hold root back.
+      const nobody = process.getuid?.() === 0 ? { uid: 65_534 } : {};
+      const result = await cluster.muster([command, '--data', join(data, 'inner'), ...flags], {
+        cwd: '/',
+        ...nobody,
+      });
+      expectRefusal(result, refused, data, /permission|EACCES/i);
+      chmodSync(data, 0o700);
+    },
+  );
 });
 
 describe('a data directory', () => {
@@ -107,7 +142,8 @@ describe('a data directory', () => {
     await cluster.untilOnline();
   });
 
-  const startOn = (data: string) => cluster.muster(['coordinator', '--data', data, '--listen', '127.0.0.1:0']);
+  const startOn = (data: string) =>
+    cluster.muster(['coordinator', '--data', data, '--listen', '127.0.0.1:0']);
 
   function damaged(name: string, damage: (directory: string) => void): string {
     const directory = join(cluster.workDir, name);
@@ -131,7 +167,9 @@ describe('a data directory', () => {
   });
 
   test('with the database of another cluster is refused', async () => {
-    const directory = damaged('swapped', (path) => writeFileSync(join(path, 'cluster.json'), '{"clusterId":"000000000000"}\n'));
+    const directory = damaged('swapped', (path) =>
+      writeFileSync(join(path, 'cluster.json'), '{"clusterId":"000000000000"}\n'),
+    );
     expectRefusal(await startOn(directory), refused, '000000000000');
   });
 
@@ -156,7 +194,9 @@ describe('a data directory', () => {
     await cluster.coordinator.start();
     expect(cluster.adminToken).not.toBe(before);
     await cluster.untilOnline();
-    const result = await cluster.muster(['jobs', '--addr', cluster.address], { env: { MUSTER_TOKEN: before } });
+    const result = await cluster.muster(['jobs', '--addr', cluster.address], {
+      env: { MUSTER_TOKEN: before },
+    });
     expectRefusal(result, refused, 'token');
   });
 });
@@ -174,8 +214,21 @@ describe('a spec', () => {
   });
 
   test('with several mistakes names all of them, with line and suggestion', async () => {
-    const result = await submit('wrong.yaml', 'comand: echo\nresources:\n  gpu: 2\npriority: high\nmax_runtime: 24 hours\n');
-    expectRefusal(result, usage, 'comand', 'command', 'resources.gpu', 'gpus', 'priority', 'max_runtime', '24h');
+    const result = await submit(
+      'wrong.yaml',
+      'comand: echo\nresources:\n  gpu: 2\npriority: high\nmax_runtime: 24 hours\n',
+    );
+    expectRefusal(
+      result,
+      usage,
+      'comand',
+      'command',
+      'resources.gpu',
+      'gpus',
+      'priority',
+      'max_runtime',
+      '24h',
+    );
     for (const line of [1, 3, 4, 5]) expect(result.stderr).toContain(`wrong.yaml:${line}`);
     expect((await cluster.api.listJobs({ name: 'echo' })).jobs).toEqual([]);
   });
@@ -183,12 +236,22 @@ describe('a spec', () => {
   test('of 50 MB is refused, from a file, from a pipe and by the coordinator, which goes on', async () => {
     const huge = JSON.stringify({ command: 'true', env: { X: 'x'.repeat(50 * 1024 * 1024) } });
     expectRefusal(await submit('huge.json', huge), usage, 'huge.json', '256');
-    expectRefusal(await cluster.muster(['submit', '-f', '-'], { stdin: huge }), usage, 'standard input', '256');
+    expectRefusal(
+      await cluster.muster(['submit', '-f', '-'], { stdin: huge }),
+      usage,
+      'standard input',
+      '256',
+    );
     const sent = cluster.api.submit({ specJson: huge, requestId: 'huge' });
-    await expect(sent).rejects.toMatchObject({ code: expect.stringMatching(/resource_exhausted|invalid|unavailable/) });
+    await expect(sent).rejects.toMatchObject({
+      code: expect.stringMatching(/resource_exhausted|invalid|unavailable/),
+    });
     const large = JSON.stringify({ command: 'true', env: { X: 'x'.repeat(300 * 1024) } });
     const alsoSent = cluster.api.submit({ specJson: large, requestId: 'large' });
-    await expect(alsoSent).rejects.toMatchObject({ code: 'invalid', message: expect.stringContaining('at most') });
+    await expect(alsoSent).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringContaining('at most'),
+    });
     expect(await cluster.run({ command: 'true' })).toMatchObject({ state: 'succeeded' });
   });
 
@@ -232,19 +295,28 @@ describe('a full disk', () => {
     const gate = tempDir('gate').path;
     const until = (name: string) => `while [ ! -e ${join(gate, name)} ]; do sleep 0.05; done`;
     const script = (name: string) => `echo ready; ${until(name)}; seq 1 300000`;
-    const ids = [await small.submit({ command: script('low') }), await small.submit({ command: script('none') })];
+    const ids = [
+      await small.submit({ command: script('low') }),
+      await small.submit({ command: script('none') }),
+    ];
     for (const id of ids) await small.untilOutput(id, 'ready\n');
     const [whenLow = '', whenNone = ''] = ids;
     const filler = join(small.dataDir, 'filler');
 
     // 1. Below the reserve: no new jobs, and their ends are recorded.
     writeFileSync(filler, Buffer.alloc(freeBytes() - 16 * megabyte));
-    const refusal = await waitFor('a submit is refused', () => small.submit({ command: 'true' }).catch((error: unknown) => error), {
-      until: (seen) => seen instanceof Error,
-    });
+    const refusal = await waitFor(
+      'a submit is refused',
+      () => small.submit({ command: 'true' }).catch((error: unknown) => error),
+      {
+        until: (seen) => seen instanceof Error,
+      },
+    );
     expect(refusal).toMatchObject({
       code: 'resource_exhausted',
-      message: expect.stringMatching(/\d+ bytes free and 33554432 are kept in reserve: free at least \d+ bytes/),
+      message: expect.stringMatching(
+        /\d+ bytes free and 33554432 are kept in reserve: free at least \d+ bytes/,
+      ),
     });
     writeFileSync(join(gate, 'low'), '');
     expect(await small.untilEnded(whenLow)).toMatchObject({ state: 'succeeded' });
@@ -259,7 +331,9 @@ describe('a full disk', () => {
     const { pid } = small.coordinator;
     rmSync(join(small.dataDir, 'more'));
     rmSync(filler);
-    const later = await waitFor('a submit is accepted again', () => small.submit({ command: 'echo at last' }));
+    const later = await waitFor('a submit is accepted again', () =>
+      small.submit({ command: 'echo at last' }),
+    );
     expect(await small.untilEnded(later)).toMatchObject({ state: 'succeeded' });
     const expected = `ready\n${Array.from({ length: 300_000 }, (_, index) => `${index + 1}\n`).join('')}`;
     for (const id of ids) expectSameText(await small.output(id), expected);

@@ -20,7 +20,15 @@ async function json<T>(...args: readonly string[]): Promise<T> {
 
 describe('muster submit', () => {
   test('prints the id of the job and nothing else', async () => {
-    const { exitCode, stdout, stderr } = await cluster.muster(['submit', '--name', 'quiet', '--', 'sh', '-c', 'exit 3']);
+    const { exitCode, stdout, stderr } = await cluster.muster([
+      'submit',
+      '--name',
+      'quiet',
+      '--',
+      'sh',
+      '-c',
+      'exit 3',
+    ]);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toMatch(/^job_\w{12}\n$/);
     expect(await cluster.untilEnded(stdout.trim())).toMatchObject({ name: 'quiet', state: 'failed' });
@@ -33,21 +41,46 @@ describe('muster submit', () => {
     expect(bad.exitCode).toBe(1);
     expect(bad.stderr).toMatch(/rank 0 on node-\d exited with code 3/);
     expect(bad.stderr).toMatch(/muster explain job_\w{12}/);
-    const array = await cluster.muster(['submit', '--wait', '--array', '3', '--', 'sh', '-c', 'exit $MUSTER_ARRAY_INDEX']);
+    const array = await cluster.muster([
+      'submit',
+      '--wait',
+      '--array',
+      '3',
+      '--',
+      'sh',
+      '-c',
+      'exit $MUSTER_ARRAY_INDEX',
+    ]);
     expect(array.exitCode).toBe(1);
     expect(array.stdout).toMatch(/^arr_\w{12}\n$/);
     expect(array.stderr).toMatch(/2 of 3 jobs/);
   });
 
   test('--follow shows the output to the byte, on stdout alone', async () => {
-    const { exitCode, stdout } = await cluster.muster(['submit', '--follow', '--', 'printf', 'one\\n\\ttwo %s', 'three']);
+    const { exitCode, stdout } = await cluster.muster([
+      'submit',
+      '--follow',
+      '--',
+      'printf',
+      'one\\n\\ttwo %s',
+      'three',
+    ]);
     expect(exitCode).toBe(0);
     expect(stdout).toBe('one\n\ttwo three');
   });
 
   test('--follow of a gang puts the rank before every line', async () => {
     const script = 'for i in 1 2 3; do echo line $i; done; printf unfinished';
-    const { exitCode, stdout } = await cluster.muster(['submit', '--follow', '--nodes', '2', '--', 'sh', '-c', script]);
+    const { exitCode, stdout } = await cluster.muster([
+      'submit',
+      '--follow',
+      '--nodes',
+      '2',
+      '--',
+      'sh',
+      '-c',
+      script,
+    ]);
     expect(exitCode).toBe(0);
     const lines = ['line 1', 'line 2', 'line 3', 'unfinished'];
     for (const rank of [0, 1]) {
@@ -72,7 +105,11 @@ describe('muster submit', () => {
 });
 
 describe('Ctrl-C', () => {
-  test.each([['submit', '--follow'], ['submit', '--wait'], ['logs', '-f']])('on muster %s %s leaves the job running', async (...how) => {
+  test.each([
+    ['submit', '--follow'],
+    ['submit', '--wait'],
+    ['logs', '-f'],
+  ])('on muster %s %s leaves the job running', async (...how) => {
     const script = `echo ready; ${idle}`;
     const jobId = how[0] === 'logs' ? await cluster.submit({ command: script }) : null;
     const args = jobId === null ? [...how, '--name', 'watched', '--', 'sh', '-c', script] : [...how, jobId];
@@ -98,19 +135,38 @@ describe('for programs', () => {
     expect(jobs).toEqual([job]);
     expect(await json<ExplainView>('explain', job.id)).toEqual(await cluster.api.explainJob(job.id));
     const nodes = await json<{ nodes: readonly NodeView[] }>('nodes');
-    expect(nodes.nodes.map(({ name, state }) => `${name} ${state}`)).toEqual(['node-1 online', 'node-2 online']);
-    expect(await json<NodeView>('node', 'node-1')).toMatchObject({ name: 'node-1', inventory: { gpus: { length: 2 } } });
+    expect(nodes.nodes.map(({ name, state }) => `${name} ${state}`)).toEqual([
+      'node-1 online',
+      'node-2 online',
+    ]);
+    expect(await json<NodeView>('node', 'node-1')).toMatchObject({
+      name: 'node-1',
+      inventory: { gpus: { length: 2 } },
+    });
   });
 
   test('the tables hold no colours, and every command says what there is', async () => {
-    const jobId = await cluster.submit({ name: 'table', command: `echo ready; ${idle}`, resources: { gpus: 1 } });
+    const jobId = await cluster.submit({
+      name: 'table',
+      command: `echo ready; ${idle}`,
+      resources: { gpus: 1 },
+    });
     await cluster.untilOutput(jobId, 'ready\n');
     for (const [args, words] of [
       [['jobs'], [jobId, 'table', 'running']],
-      [['job', jobId], [jobId, 'table', 'running', 'node-']],
+      [
+        ['job', jobId],
+        [jobId, 'table', 'running', 'node-'],
+      ],
       [['nodes'], ['node-1', 'node-2', 'online']],
-      [['explain', jobId], [jobId, 'running']],
-      [['events', '--subject', jobId], ['job.submitted', 'attempt.running']],
+      [
+        ['explain', jobId],
+        [jobId, 'running'],
+      ],
+      [
+        ['events', '--subject', jobId],
+        ['job.submitted', 'attempt.running'],
+      ],
       [['logs', jobId], ['ready']],
       [['logs', '--tail', '1', jobId], ['ready']],
     ] as const) {
@@ -121,7 +177,10 @@ describe('for programs', () => {
     }
     const stopped = await cluster.muster(['stop', '--reason', 'seen enough', jobId]);
     expect(stopped.stdout).toMatch(/table is (stopping|cancelled)/);
-    expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'cancelled', cause: { message: 'seen enough' } });
+    expect(await cluster.untilEnded(jobId)).toMatchObject({
+      state: 'cancelled',
+      cause: { message: 'seen enough' },
+    });
   });
 
   test('requeue and token print one word', async () => {

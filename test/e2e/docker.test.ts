@@ -23,7 +23,9 @@ function inContainer(command: Spec['command'], more: Spec = {}): Spec {
 /** The container's id and the pid of its main process, both of which a restart would change. */
 function containerOf(jobId: string): string {
   const name = `muster-${jobId}-1-0`;
-  return execFileSync('docker', ['inspect', '-f', '{{.Id}} {{.State.Pid}} {{.State.Status}}', name], { encoding: 'utf8' }).trim();
+  return execFileSync('docker', ['inspect', '-f', '{{.Id}} {{.State.Pid}} {{.State.Status}}', name], {
+    encoding: 'utf8',
+  }).trim();
 }
 
 describe('a job with an image', () => {
@@ -63,13 +65,18 @@ describe('a job with an image', () => {
     expect(failed.cause).toMatchObject({ kind: 'exit_code', message: 'rank 0 on node-1 exited with code 3' });
 
     const polite = await cluster.submit(inContainer(`trap 'echo saved; exit 0' TERM; echo ready; ${idle}`));
-    const deaf = await cluster.submit(inContainer(`trap 'echo heard' TERM; echo ready; ${idle}`, { stop_grace: '500ms' }));
+    const deaf = await cluster.submit(
+      inContainer(`trap 'echo heard' TERM; echo ready; ${idle}`, { stop_grace: '500ms' }),
+    );
     for (const id of [polite, deaf]) await cluster.untilOutput(id, 'ready\n');
     await cluster.api.stopJobs([polite, deaf]);
     const [saved, killed] = [await cluster.untilEnded(polite), await cluster.untilEnded(deaf)];
     expect(saved).toMatchObject({ state: 'cancelled', attempts: [{ tasks: [{ exit: { exitCode: 0 } }] }] });
     expect(await cluster.output(polite)).toBe('ready\nsaved\n');
-    expect(killed).toMatchObject({ state: 'cancelled', attempts: [{ tasks: [{ exit: { signal: 'SIGKILL' } }] }] });
+    expect(killed).toMatchObject({
+      state: 'cancelled',
+      attempts: [{ tasks: [{ exit: { signal: 'SIGKILL' } }] }],
+    });
     expect(await cluster.output(deaf)).toBe('ready\nheard\n');
   });
 
@@ -94,7 +101,8 @@ describe('a job with an image', () => {
 
   test('runs on while its agent is killed, and is found again: running, or ended meanwhile', async () => {
     const gate = tempDir('gate').path;
-    const script = (end: string) => `echo before; while [ ! -e /gate/${end} ]; do sleep 0.05; done; echo after; exit 5`;
+    const script = (end: string) =>
+      `echo before; while [ ! -e /gate/${end} ]; do sleep 0.05; done; echo after; exit 5`;
     const volumes = [`${gate}:/gate`];
     const [later, meanwhile] = [
       await cluster.submit(inContainer(script('later'), { volumes })),
@@ -110,7 +118,10 @@ describe('a job with an image', () => {
     expect(containerOf(later)).toBe(running);
     writeFileSync(join(gate, 'later'), '');
     for (const job of [ended, await cluster.untilEnded(later)]) {
-      expect(job).toMatchObject({ state: 'failed', attempts: [{ number: 1, tasks: [{ exit: { exitCode: 5 } }] }] });
+      expect(job).toMatchObject({
+        state: 'failed',
+        attempts: [{ number: 1, tasks: [{ exit: { exitCode: 5 } }] }],
+      });
       expect(await cluster.output(job.id)).toBe('before\nafter\n');
     }
   });

@@ -35,7 +35,9 @@ function watchFrom(sinceSeq: number) {
     /** Waits until it has seen as much as there is. */
     async catchUp(): Promise<readonly EventView[]> {
       const { lastEventSeq } = await cluster.api.getCluster();
-      await waitFor(`event ${lastEventSeq} is seen`, () => seen.at(-1)?.seq ?? 0, { until: (seq) => seq >= lastEventSeq });
+      await waitFor(`event ${lastEventSeq} is seen`, () => seen.at(-1)?.seq ?? 0, {
+        until: (seq) => seq >= lastEventSeq,
+      });
       leaving.abort();
       await watching;
       return seen;
@@ -85,7 +87,9 @@ describe('the events of a job', () => {
 
 describe('a watch', () => {
   test('from any event on shows all that came after it, and no other', async () => {
-    await cluster.submitArray({ command: 'true' }, 10).then(({ jobIds }) => Promise.all(jobIds.map((id) => cluster.untilEnded(id))));
+    await cluster
+      .submitArray({ command: 'true' }, 10)
+      .then(({ jobIds }) => Promise.all(jobIds.map((id) => cluster.untilEnded(id))));
     const all = await cluster.events();
     expect(seqs(all)).toEqual(all.map((_, index) => index + 1));
     for (const sinceSeq of [0, 1, Math.floor(all.length / 2), all.length - 1, all.length]) {
@@ -105,20 +109,18 @@ describe('a watch', () => {
   });
 
   test('of only what is new begins now', async () => {
-    const leaving = new AbortController();
-    const watching = (async () => {
-      for await (const event of cluster.api.watchEvents({ sinceSeq: -1, follow: true }, leaving.signal)) return event;
-      return null;
-    })();
-    // Events go on until the watch has begun; the first it shows is one of these, not an old one.
     const { lastEventSeq } = await cluster.api.getCluster();
-    let first: EventView | null = null;
-    void watching.then((event) => {
-      first = event;
-    });
-    while (first === null) await cluster.run({ command: 'true' });
+    const leaving = new AbortController();
+    const seen: EventView[] = [];
+    const watching = (async () => {
+      const request = { sinceSeq: -1, follow: true };
+      for await (const event of cluster.api.watchEvents(request, leaving.signal)) seen.push(event);
+    })();
+    // A watch does not say when it has begun: events go on until it shows one.
+    while (seen.length === 0) await cluster.run({ command: 'true' });
     leaving.abort();
-    expect((await watching)?.seq).toBeGreaterThan(lastEventSeq);
+    await watching;
+    expect(seen[0]?.seq).toBeGreaterThan(lastEventSeq);
   });
 
   test('misses nothing over restarts of the coordinator', async () => {
@@ -142,7 +144,10 @@ describe('a watch', () => {
     const since = all.length - 5;
     const { exitCode, stdout } = await cluster.muster(['events', '--since', String(since), '-o', 'json']);
     expect(exitCode).toBe(0);
-    const lines = stdout.trim().split('\n').map((line) => JSON.parse(line) as unknown);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as unknown);
     expect(lines).toEqual(all.slice(since).map(({ cloudEvent }) => cloudEvent));
   });
 });

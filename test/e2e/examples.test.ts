@@ -16,7 +16,11 @@ beforeAll(async () => {
 });
 
 /** @returns the id of the job of an example, with another command line */
-async function submitExample(name: string, flags: readonly string[], command: readonly string[]): Promise<string> {
+async function submitExample(
+  name: string,
+  flags: readonly string[],
+  command: readonly string[],
+): Promise<string> {
   const args = ['submit', '-f', `examples/${name}.yaml`, ...flags, '--', ...command];
   const { exitCode, stdout, stderr } = await cluster.muster(args, { cwd: repositoryDir });
   expect(exitCode, stderr).toBe(0);
@@ -35,7 +39,9 @@ function digest(output: string): string | undefined {
 function checkpointsOf(job: JobView): readonly string[] {
   const node = job.attempts.at(-1)?.tasks[0]?.node ?? '';
   const directory = join(cluster.agentsDir, node, 'checkpoints', job.id);
-  return readdirSync(directory).sort().map((name) => join(directory, name));
+  return readdirSync(directory)
+    .sort()
+    .map((name) => join(directory, name));
 }
 
 describe('quickstart.yaml', () => {
@@ -50,11 +56,16 @@ describe('quickstart.yaml', () => {
     expect(job).toMatchObject({ name: 'quickstart', state: 'succeeded' });
     const output = await cluster.output(jobId);
     for (const line of output.trim().split('\n')) expect(followed.stdout).toContain(line);
-    expect(output).toContain(`world size 4, peers met at 127.0.0.1:${job.attempts[0]?.masterPort}, starting fresh at step 0\n`);
+    expect(output).toContain(
+      `world size 4, peers met at 127.0.0.1:${job.attempts[0]?.masterPort}, starting fresh at step 0\n`,
+    );
     const seen = losses(output);
     expect(seen.length).toBeGreaterThan(5);
     expect(seen.at(-1)).toBeLessThan((seen[0] ?? 0) / 2);
-    expect(checkpointsOf(job).map((path) => path.slice(-16))).toEqual(['step-000050.json', 'step-000100.json']);
+    expect(checkpointsOf(job).map((path) => path.slice(-16))).toEqual([
+      'step-000050.json',
+      'step-000100.json',
+    ]);
   });
 
   test('stopped in the middle it saves, and goes on from there to the very bits of an undisturbed run', async () => {
@@ -69,10 +80,16 @@ describe('quickstart.yaml', () => {
     const [checkpoint = ''] = checkpointsOf(job);
     expect(await cluster.output(stopped)).toContain(`saving checkpoint to ${checkpoint}\n`);
 
-    const resumed = await submitExample('quickstart', ['--env', `MUSTER_RESUME_FROM=${checkpoint}`], train(...flags));
+    const resumed = await submitExample(
+      'quickstart',
+      ['--env', `MUSTER_RESUME_FROM=${checkpoint}`],
+      train(...flags),
+    );
     expect((await cluster.untilEnded(resumed)).state).toBe('succeeded');
     const output = await cluster.output(resumed);
-    expect(output).toContain(`resuming from ${checkpoint} at step ${Number(/step-(\d+)/.exec(checkpoint)?.[1])}\n`);
+    expect(output).toContain(
+      `resuming from ${checkpoint} at step ${Number(/step-(\d+)/.exec(checkpoint)?.[1])}\n`,
+    );
     expect(digest(output)).toMatch(/^sha256:/);
     expect(digest(output)).toBe(digest(await cluster.output(undisturbed)));
   });
@@ -93,7 +110,9 @@ describe('quickstart.yaml', () => {
     const job = await cluster.untilEnded(stdout.trim());
     expect(job.state).toBe('succeeded');
     expect(job.attempts.map(({ cause }) => cause?.kind)).toEqual(['exit_code', undefined]);
-    expect(await cluster.output(job.id, { attempt: 1, rank: 1 })).toContain('[rank3]: failing at step 20, as --fail-at-step asks');
+    expect(await cluster.output(job.id, { attempt: 1, rank: 1 })).toContain(
+      '[rank3]: failing at step 20, as --fail-at-step asks',
+    );
   });
 });
 
@@ -108,11 +127,17 @@ describe('torchrun.yaml', { timeout: 2 * torchTimeoutMs }, () => {
   ];
 
   test('trains under torchrun without any flags of its own', async () => {
-    const jobId = await submitExample('torchrun', ['--gpus', '1'], await torchrun('--steps=40', '--save-every=20'));
+    const jobId = await submitExample(
+      'torchrun',
+      ['--gpus', '1'],
+      await torchrun('--steps=40', '--save-every=20'),
+    );
     const job = await cluster.untilEnded(jobId, { timeoutMs: torchTimeoutMs });
     const output = await cluster.output(jobId);
     expect(job.state, output).toBe('succeeded');
-    expect(output).toContain(`world size 2, peers met at 127.0.0.1:${job.attempts[0]?.masterPort}, starting fresh at step 0\n`);
+    expect(output).toContain(
+      `world size 2, peers met at 127.0.0.1:${job.attempts[0]?.masterPort}, starting fresh at step 0\n`,
+    );
     expect(await cluster.output(jobId, { rank: 1 })).toContain('rank 1/2 on node 1 ready\n');
     const seen = losses(output);
     expect(seen.at(-1)).toBeLessThan(seen[0] ?? 0);

@@ -33,14 +33,26 @@ const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 describe('the environment of every rank', () => {
   test('says where it is, where the others are and what it may use', async () => {
     const spec = { name: 'contract', command: printEnvironment, env: { MINE: 'kept', NCCL_DEBUG: 'INFO' } };
-    const jobId = await cluster.submit({ ...spec, resources: { nodes: 2, gpus: 2 }, checkpoint: { dir: '/tmp/here' } });
+    const jobId = await cluster.submit({
+      ...spec,
+      resources: { nodes: 2, gpus: 2 },
+      checkpoint: { dir: '/tmp/here' },
+    });
     const job = await cluster.untilEnded(jobId);
     expect(job.state).toBe('succeeded');
     const attempt = job.attempts[0];
     const port = String(attempt?.masterPort);
     for (const rank of [0, 1]) {
-      const place = { NNODES: '2', NODE_RANK: String(rank), NPROC_PER_NODE: '2', MASTER_ADDR: '127.0.0.1', MASTER_PORT: port };
-      const forTorchrun = Object.fromEntries(Object.entries(place).map(([name, value]) => [`PET_${name}`, value]));
+      const place = {
+        NNODES: '2',
+        NODE_RANK: String(rank),
+        NPROC_PER_NODE: '2',
+        MASTER_ADDR: '127.0.0.1',
+        MASTER_PORT: port,
+      };
+      const forTorchrun = Object.fromEntries(
+        Object.entries(place).map(([name, value]) => [`PET_${name}`, value]),
+      );
       const gpus = attempt?.tasks[rank]?.gpuUuids.join(',');
       const environment = await environmentOf(jobId, rank);
       expect(environment).toMatchObject({
@@ -67,7 +79,12 @@ describe('the environment of every rank', () => {
   });
 
   test('yields to what the user set', async () => {
-    const env = { MASTER_PORT: '29500', WORLD_SIZE: '77', PATH: '/usr/bin', MUSTER_RESUME_FROM: '/old/step-1' };
+    const env = {
+      MASTER_PORT: '29500',
+      WORLD_SIZE: '77',
+      PATH: '/usr/bin',
+      MUSTER_RESUME_FROM: '/old/step-1',
+    };
     const job = await cluster.run({ command: printEnvironment, env });
     expect(await environmentOf(job.id, 0)).toMatchObject(env);
   });
@@ -75,7 +92,11 @@ describe('the environment of every rank', () => {
   test('hides every GPU from a job that asked for none', async () => {
     const job = await cluster.run({ command: printEnvironment });
     const environment = await environmentOf(job.id, 0);
-    expect(environment).toMatchObject({ CUDA_VISIBLE_DEVICES: '', NVIDIA_VISIBLE_DEVICES: 'void', WORLD_SIZE: '1' });
+    expect(environment).toMatchObject({
+      CUDA_VISIBLE_DEVICES: '',
+      NVIDIA_VISIBLE_DEVICES: 'void',
+      WORLD_SIZE: '1',
+    });
   });
 
   test('leads the ranks to each other', async () => {
@@ -94,7 +115,12 @@ test('jobs that run at the same time share neither GPUs nor meeting points', asy
   expect(new Set(jobs.map((job) => job.attempts[0]?.masterPort)).size).toBe(2);
   const uses = (await cluster.api.listNodes()).flatMap(({ gpuUses }) => gpuUses);
   expect(uses.map(({ uuid, jobId }) => `${uuid} ${jobId}`).sort()).toEqual(
-    jobs.flatMap((job) => job.attempts[0]?.tasks.flatMap((task) => task.gpuUuids.map((uuid) => `${uuid} ${job.id}`)) ?? []).sort(),
+    jobs
+      .flatMap(
+        (job) =>
+          job.attempts[0]?.tasks.flatMap((task) => task.gpuUuids.map((uuid) => `${uuid} ${job.id}`)) ?? [],
+      )
+      .sort(),
   );
   const third = await cluster.submit(spec);
   await waitFor('the third says why it waits', () => cluster.api.getJob(third), {
@@ -108,7 +134,11 @@ describe('when one rank ends badly', () => {
   test('the others are stopped, with their grace, and all their processes are gone', async () => {
     const script = `if [ $NODE_RANK = 1 ]; then sleep 0.3; exit 7; fi
       trap 'echo saved' TERM; setsid sh -c 'trap "" TERM; exec sleep 1000' & echo ready; ${idle}`;
-    const jobId = await cluster.submit({ command: script, resources: { nodes: 2, gpus: 2 }, stop_grace: '700ms' });
+    const jobId = await cluster.submit({
+      command: script,
+      resources: { nodes: 2, gpus: 2 },
+      stop_grace: '700ms',
+    });
     const job = await cluster.untilEnded(jobId);
     const [first, second] = job.attempts[0]?.tasks ?? [];
     expect(job).toMatchObject({
@@ -136,7 +166,11 @@ describe('when one rank ends badly', () => {
 
   test('and one cannot even be started, none goes on', async () => {
     const where = `test -e ${cluster.dataDir}/nowhere`;
-    const job = await cluster.run({ command: ['sh', '-c', `${where}; ${idle}`], resources: { nodes: 2 }, workdir: '/none' });
+    const job = await cluster.run({
+      command: ['sh', '-c', `${where}; ${idle}`],
+      resources: { nodes: 2 },
+      workdir: '/none',
+    });
     expect(job).toMatchObject({ state: 'failed', cause: { kind: 'command_not_found' } });
     expect(cluster.processesOf(job.id)).toEqual([]);
   });
@@ -169,11 +203,14 @@ test('a gang that a node holds back goes back into the queue, and starts when th
   absent.pause();
   let jobId = '';
   try {
-    const retry = { backoff: { initial: '100ms', max: '100ms' } };
+    const retry = { max_attempts: 1, backoff: { initial: '100ms', max: '100ms' } };
     jobId = await cluster.submit({ command: 'true', resources: { nodes: 2 }, retry });
     await cluster.until(jobId, 'starting');
     const back = await cluster.untilJob(jobId, 'is back', ({ state }) => state === 'queued');
-    expect(back).toMatchObject({ cause: { kind: 'node_lost', node: 'node-2' }, attempts: [{ state: 'ended' }] });
+    expect(back).toMatchObject({
+      cause: { kind: 'node_lost', node: 'node-2' },
+      attempts: [{ state: 'ended' }],
+    });
   } finally {
     absent.resume();
   }

@@ -24,7 +24,10 @@ describe('a job that ends by itself', () => {
     const [attempt] = job.attempts;
     expect(job.attempts).toHaveLength(1);
     expect(attempt).toMatchObject({ number: 1, state: 'ended', cause: null });
-    expect(attempt?.tasks[0]).toMatchObject({ state: 'ended', exit: { exitCode: 0, signal: null, logBytes: 18 } });
+    expect(attempt?.tasks[0]).toMatchObject({
+      state: 'ended',
+      exit: { exitCode: 0, signal: null, logBytes: 18 },
+    });
     expect(await cluster.output(job.id)).toBe('out\nerr\nout again\n');
   });
 
@@ -38,7 +41,12 @@ describe('a job that ends by itself', () => {
   test('fails with its exit code, and the cause names rank and node', async () => {
     const job = await cluster.run({ command: 'echo trouble; exit 3' });
     const [task] = job.attempts[0]?.tasks ?? [];
-    const cause = { kind: 'exit_code', message: `rank 0 on ${task?.node} exited with code 3`, nodeRank: 0, node: task?.node };
+    const cause = {
+      kind: 'exit_code',
+      message: `rank 0 on ${task?.node} exited with code 3`,
+      nodeRank: 0,
+      node: task?.node,
+    };
     expect(job).toMatchObject({ state: 'failed', cause });
     expect(job.attempts[0]?.cause).toEqual(cause);
     expect(task?.exit).toMatchObject({ exitCode: 3, signal: null, statusLost: false });
@@ -109,7 +117,10 @@ describe('stop', () => {
   test('of a running job sends SIGTERM and lets it save', async () => {
     const jobId = await running({ command: `trap 'echo saved; exit 0' TERM; ${endless}` });
     const [stopping] = await cluster.api.stopJobs([jobId]);
-    expect(stopping).toMatchObject({ state: 'stopping', cause: { kind: 'cancelled', message: 'stopped by its user' } });
+    expect(stopping).toMatchObject({
+      state: 'stopping',
+      cause: { kind: 'cancelled', message: 'stopped by its user' },
+    });
     const job = await cluster.untilEnded(jobId);
     expect(job).toMatchObject({ state: 'cancelled', cause: { kind: 'cancelled' } });
     expect(job.attempts[0]?.tasks[0]?.exit).toMatchObject({ exitCode: 0, signal: null });
@@ -142,15 +153,21 @@ describe('stop', () => {
     await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
     expect(await cluster.api.getJob(jobIds[0] ?? '')).toMatchObject({ state: 'queued' });
     const stopped = await cluster.api.stopJobs([arrayId]);
-    expect(stopped.map(({ id, state }) => `${id} ${state}`).sort()).toEqual(jobIds.map((id) => `${id} cancelled`).sort());
+    expect(stopped.map(({ id, state }) => `${id} ${state}`).sort()).toEqual(
+      jobIds.map((id) => `${id} cancelled`).sort(),
+    );
     const alone = await cluster.submit({ command: 'true', resources: { gpus: 64 } });
-    expect(await cluster.api.stopJobs([alone.slice(0, -1)])).toMatchObject([{ id: alone, state: 'cancelled' }]);
+    expect(await cluster.api.stopJobs([alone.slice(0, -1)])).toMatchObject([
+      { id: alone, state: 'cancelled' },
+    ]);
   });
 });
 
 describe('requeue', () => {
   test('of a running job stops it and runs it again as its next attempt', async () => {
-    const jobId = await running({ command: `echo attempt $MUSTER_ATTEMPT; [ $MUSTER_ATTEMPT = 2 ] && exit 0; ${endless}` });
+    const jobId = await running({
+      command: `echo attempt $MUSTER_ATTEMPT; [ $MUSTER_ATTEMPT = 2 ] && exit 0; ${endless}`,
+    });
     expect(await cluster.api.requeueJob(jobId, 'unused')).toEqual({ jobId, newJob: false });
     const job = await cluster.untilEnded(jobId);
     expect(job).toMatchObject({ state: 'succeeded', requeuedFrom: null });
@@ -168,7 +185,12 @@ describe('requeue', () => {
     expect(answer).toMatchObject({ newJob: true });
     expect(answer.jobId).not.toBe(first.id);
     const second = await cluster.untilEnded(answer.jobId);
-    expect(second).toMatchObject({ name: 'again', state: 'failed', requeuedFrom: first.id, spec: first.spec });
+    expect(second).toMatchObject({
+      name: 'again',
+      state: 'failed',
+      requeuedFrom: first.id,
+      spec: first.spec,
+    });
     expect(await cluster.api.getJob(first.id)).toEqual(first);
     expect(await cluster.api.requeueJob(first.id, `requeue-${first.id}`)).toEqual(answer);
   });
@@ -178,7 +200,10 @@ describe('a retry policy', () => {
   const retry = { max_attempts: 3, backoff: { initial: '100ms', max: '200ms' }, on: ['exit_code'] } as const;
 
   test('runs the job again until it succeeds', async () => {
-    const job = await cluster.run({ command: '[ $MUSTER_ATTEMPT = 3 ]', retry: { ...retry, on: [...retry.on] } });
+    const job = await cluster.run({
+      command: '[ $MUSTER_ATTEMPT = 3 ]',
+      retry: { ...retry, on: [...retry.on] },
+    });
     expect(job).toMatchObject({ state: 'succeeded', cause: null });
     expect(job.attempts.map(({ number, cause }) => [number, cause?.kind])).toEqual([
       [1, 'exit_code'],
@@ -186,11 +211,16 @@ describe('a retry policy', () => {
       [3, undefined],
     ]);
     const queued = (await cluster.events(job.id)).filter(({ kind }) => kind === 'job.queued');
-    expect(queued.map(({ cloudEvent }) => (cloudEvent['data'] as { backoffMs: number }).backoffMs)).toEqual([100, 200]);
+    expect(queued.map(({ cloudEvent }) => (cloudEvent['data'] as { backoffMs: number }).backoffMs)).toEqual([
+      100, 200,
+    ]);
   });
 
   test('ends when its attempts are used up', async () => {
-    const job = await cluster.run({ command: 'exit 9', retry: { ...retry, max_attempts: 2, on: ['exit_code'] } });
+    const job = await cluster.run({
+      command: 'exit 9',
+      retry: { ...retry, max_attempts: 2, on: ['exit_code'] },
+    });
     expect(job).toMatchObject({ state: 'failed', cause: { kind: 'exit_code' } });
     expect(job.attempts).toHaveLength(2);
   });
@@ -202,7 +232,10 @@ describe('a retry policy', () => {
 
   test('makes the job wait in between, and says so', async () => {
     const backoff = { initial: '10m', max: '10m' };
-    const jobId = await cluster.submit({ command: 'exit 5', retry: { max_attempts: 2, backoff, on: ['exit_code'] } });
+    const jobId = await cluster.submit({
+      command: 'exit 5',
+      retry: { max_attempts: 2, backoff, on: ['exit_code'] },
+    });
     const waiting = await cluster.untilJob(jobId, 'waits', (job) => job.pending?.kind === 'backoff');
     expect(waiting).toMatchObject({ state: 'queued', cause: { kind: 'exit_code' } });
     const [stopped] = await cluster.api.stopJobs([jobId]);
@@ -212,8 +245,16 @@ describe('a retry policy', () => {
 
 describe('max_runtime', () => {
   test('ends a job that runs longer, with SIGTERM first', async () => {
-    const job = await cluster.run({ command: `trap 'echo saved; exit 0' TERM; ${endless}`, max_runtime: '1s' });
-    const cause = { kind: 'time_limit', message: 'ran for its max_runtime of 1 s', nodeRank: null, node: null };
+    const job = await cluster.run({
+      command: `trap 'echo saved; exit 0' TERM; ${endless}`,
+      max_runtime: '1s',
+    });
+    const cause = {
+      kind: 'time_limit',
+      message: 'ran for its max_runtime of 1 s',
+      nodeRank: null,
+      node: null,
+    };
     expect(job).toMatchObject({ state: 'failed', cause });
     expect(await cluster.output(job.id)).toBe('ready\nsaved\n');
   });

@@ -34,7 +34,10 @@ function saidBy(lines: number): string {
 }
 
 /** What a client sees of one rank; checks that pieces join without gap or overlap. */
-async function read(request: LogRequest, onPiece: (piece: LogPiece) => Promise<void> = async () => {}): Promise<string> {
+async function read(
+  request: LogRequest,
+  onPiece: (piece: LogPiece) => Promise<void> = async () => {},
+): Promise<string> {
   const client = cluster.newClient();
   const pieces: Uint8Array[] = [];
   let end: number | null = null;
@@ -59,7 +62,10 @@ async function collect(pieces: AsyncIterable<LogPiece>): Promise<readonly LogPie
 
 describe('all output is there', () => {
   test('of jobs that die at once', async () => {
-    const { jobIds } = await cluster.submitArray({ command: 'echo first; echo $MUSTER_ARRAY_INDEX >&2; kill -KILL $$' }, 20);
+    const { jobIds } = await cluster.submitArray(
+      { command: 'echo first; echo $MUSTER_ARRAY_INDEX >&2; kill -KILL $$' },
+      20,
+    );
     for (const [index, id] of jobIds.entries()) {
       await cluster.untilEnded(id);
       expect(await cluster.output(id)).toBe(`first\n${index}\n`);
@@ -99,7 +105,9 @@ describe('all output is there', () => {
     const jobId = await cluster.submit({ command: [...talker(4_000, 20)] });
     await cluster.untilOutput(jobId, 'line 100 ');
     await Promise.all(cluster.agents.map((agent) => agent.kill()));
-    await waitFor('the job is gone', () => cluster.processesOf(jobId), { until: (pids) => pids.length === 0 });
+    await waitFor('the job is gone', () => cluster.processesOf(jobId), {
+      until: (pids) => pids.length === 0,
+    });
     await Promise.all(cluster.agents.map((agent) => agent.start()));
     expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded' });
     expectSameText(await read({ jobId, follow: true }), saidBy(4_000));
@@ -121,7 +129,11 @@ describe('all output is there', () => {
     const jobId = await cluster.submit({ command: ['seq', '1', '4000000'] });
     const node = (await cluster.until(jobId, 'running')).attempts[0]?.tasks[0]?.node;
     const agent = cluster.agents.find(({ options }) => options.title === node) ?? cluster.agent(0);
-    for (const [daemon, bytes] of [[cluster.coordinator, 2_000_000], [agent, 6_000_000], [cluster.coordinator, 10_000_000]] as const) {
+    for (const [daemon, bytes] of [
+      [cluster.coordinator, 2_000_000],
+      [agent, 6_000_000],
+      [cluster.coordinator, 10_000_000],
+    ] as const) {
       for await (const { offset } of cluster.api.readLogs({ jobId, follow: true })) if (offset > bytes) break;
       await daemon.restart();
     }
@@ -166,8 +178,12 @@ describe('reading', () => {
   });
 
   test('of one rank, or of all', async () => {
-    const job = await cluster.run({ command: 'seq -f "rank $NODE_RANK line %g" 1 100', resources: { nodes: 2 } });
-    const expected = (rank: number) => Array.from({ length: 100 }, (_, i) => `rank ${rank} line ${i + 1}\n`).join('');
+    const job = await cluster.run({
+      command: 'seq -f "rank $NODE_RANK line %g" 1 100',
+      resources: { nodes: 2 },
+    });
+    const expected = (rank: number) =>
+      Array.from({ length: 100 }, (_, i) => `rank ${rank} line ${i + 1}\n`).join('');
     const seen = ['', ''];
     for await (const piece of cluster.api.readLogs({ jobId: job.id, follow: true })) {
       seen[piece.nodeRank] += Buffer.from(piece.data).toString('utf8');
@@ -175,9 +191,15 @@ describe('reading', () => {
     expect(seen).toEqual([expected(0), expected(1)]);
     expect(await read({ jobId: job.id, nodeRank: 1 })).toBe(expected(1));
     const tooHigh = read({ jobId: job.id, nodeRank: 2 });
-    await expect(tooHigh).rejects.toMatchObject({ code: 'invalid', message: `rank 2: ${job.id} has ranks 0 to 1` });
+    await expect(tooHigh).rejects.toMatchObject({
+      code: 'invalid',
+      message: `rank 2: ${job.id} has ranks 0 to 1`,
+    });
     const tooLate = read({ jobId: job.id, attempt: 2 });
-    await expect(tooLate).rejects.toMatchObject({ code: 'not_found', message: `attempt 2: ${job.id} has had 1 to 1` });
+    await expect(tooLate).rejects.toMatchObject({
+      code: 'not_found',
+      message: `attempt 2: ${job.id} has had 1 to 1`,
+    });
   });
 
   test('of a job that has been requeued follows into its next attempt', async () => {
@@ -209,7 +231,9 @@ test('100 MB from one task arrive whole, and cost neither memory nor heartbeats'
       for (const [index, daemon] of daemons.entries()) {
         grownMb[index] = Math.max(grownMb[index] ?? 0, daemon.residentMb - (before[index] ?? 0));
       }
-      const silentForMs = (await cluster.api.listNodes()).map((node) => node.silentForMs ?? Number.POSITIVE_INFINITY);
+      const silentForMs = (await cluster.api.listNodes()).map(
+        (node) => node.silentForMs ?? Number.POSITIVE_INFINITY,
+      );
       silentForMsMax = Math.max(silentForMsMax, ...silentForMs);
       await delay(100);
     }

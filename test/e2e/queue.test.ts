@@ -13,7 +13,9 @@ beforeAll(async () => {
 });
 
 /** A job that holds what it asked for until it is told to end. */
-async function blocker(resources: Spec['resources']): Promise<{ readonly id: string; release(): Promise<void> }> {
+async function blocker(
+  resources: Spec['resources'],
+): Promise<{ readonly id: string; release(): Promise<void> }> {
   const gate = join(tempDir('gate').path, 'open');
   const command = `while [ ! -e ${gate} ]; do sleep 0.05; done`;
   const id = await cluster.submit({ command, resources });
@@ -46,14 +48,18 @@ describe('the order of the queue', () => {
     expect(explanation.details).toContain('3 queued jobs come before it');
     await all.release();
     for (const id of ids) await cluster.untilEnded(id);
-    const allocated = (await cluster.events()).filter(({ kind }) => kind === 'attempt.allocated').map(({ subject }) => subject);
+    const allocated = (await cluster.events())
+      .filter(({ kind }) => kind === 'attempt.allocated')
+      .map(({ subject }) => subject);
     expect(allocated.slice(-4)).toEqual([1, 3, 2, 0].map((index) => ids[index]));
   });
 
   test('lets a small job by when a large one cannot start yet', async () => {
     const half = await blocker({ gpus: 1 });
     const large = await cluster.submit({ command: 'true', resources: { gpus: 2 } });
-    expect(await cluster.run({ command: 'true', resources: { gpus: 1 } })).toMatchObject({ state: 'succeeded' });
+    expect(await cluster.run({ command: 'true', resources: { gpus: 1 } })).toMatchObject({
+      state: 'succeeded',
+    });
     expect(await cluster.api.getJob(large)).toMatchObject({ state: 'queued' });
     await half.release();
     await cluster.untilEnded(large);
@@ -119,13 +125,19 @@ describe('a job that comes after others', () => {
 
   test('is refused when one of them does not exist', async () => {
     const submitted = cluster.submit({ command: 'true', after: ['job_000000000000'] });
-    await expect(submitted).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('job_000000000000') });
+    await expect(submitted).rejects.toMatchObject({
+      code: 'not_found',
+      message: expect.stringContaining('job_000000000000'),
+    });
   });
 });
 
 describe('an array', () => {
   test('of 50 is 50 jobs that differ in their index', async () => {
-    const { arrayId, jobIds } = await cluster.submitArray({ command: 'echo $MUSTER_ARRAY_INDEX of $MUSTER_ARRAY_SIZE' }, 50);
+    const { arrayId, jobIds } = await cluster.submitArray(
+      { command: 'echo $MUSTER_ARRAY_INDEX of $MUSTER_ARRAY_SIZE' },
+      50,
+    );
     expect(new Set(jobIds).size).toBe(50);
     for (const [index, id] of jobIds.entries()) {
       const job = await cluster.untilEnded(id);
@@ -140,7 +152,8 @@ describe('an array', () => {
 describe('a submit', () => {
   const request = (spec: Spec) => ({ specJson: JSON.stringify(spec), requestId: randomUUID() });
   /** The cluster when nothing is going on any more: from here on every change is that of the test. */
-  const atRest = () => waitFor('nothing runs', () => cluster.api.getCluster(), { until: ({ jobsActive }) => jobsActive === 0 });
+  const atRest = () =>
+    waitFor('nothing runs', () => cluster.api.getCluster(), { until: ({ jobsActive }) => jobsActive === 0 });
 
   test('that is repeated gives the same job, also when all come at once', async () => {
     const same = request({ command: 'echo once' });
@@ -161,7 +174,9 @@ describe('a submit', () => {
     const other = cluster.api.submit({ requestId, specJson: JSON.stringify({ command: 'false' }) });
     const message = `request id ${requestId} was used for another spec (${jobIds[0]}); choose a new one`;
     await expect(other).rejects.toMatchObject({ code: 'already_exists', message });
-    await expect(cluster.api.submit({ requestId, specJson, arraySize: 2 })).rejects.toMatchObject({ code: 'already_exists' });
+    await expect(cluster.api.submit({ requestId, specJson, arraySize: 2 })).rejects.toMatchObject({
+      code: 'already_exists',
+    });
   });
 
   test('that is wrong names every mistake and stores nothing', async () => {
@@ -183,7 +198,10 @@ describe('a submit', () => {
     const before = await atRest();
     const fits = await cluster.api.submit({ ...request({ command: 'true' }), dryRun: true });
     expect(fits).toMatchObject({ jobIds: [], arrayId: null, wouldWait: null });
-    const waits = await cluster.api.submit({ ...request({ command: 'true', resources: { gpus: 9 } }), dryRun: true });
+    const waits = await cluster.api.submit({
+      ...request({ command: 'true', resources: { gpus: 9 } }),
+      dryRun: true,
+    });
     expect(waits).toMatchObject({ jobIds: [], wouldWait: { kind: 'never_fits' } });
     expect(await cluster.api.getCluster()).toEqual(before);
   });

@@ -17,7 +17,9 @@ beforeAll(async () => {
 const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 
 function agentToken(name: string): string {
-  const { credential } = JSON.parse(readFileSync(join(cluster.agentsDir, name, 'credential'), 'utf8')) as { credential: string };
+  const { credential } = JSON.parse(readFileSync(join(cluster.agentsDir, name, 'credential'), 'utf8')) as {
+    credential: string;
+  };
   return credential;
 }
 
@@ -52,12 +54,21 @@ describe('a call to any method', () => {
 
   test.each(Object.entries(credentials))('with %s is UNAUTHENTICATED', async (_what, headers) => {
     const given = await headers();
-    const answers = allPaths.map(async (path) => ({ path, ...(await callMethod(cluster.address, path, given)) }));
-    for (const { path, status } of await Promise.all(answers)) expect(status, path).toMatch(/^UNAUTHENTICATED: /);
+    const answers = allPaths.map(async (path) => ({
+      path,
+      ...(await callMethod(cluster.address, path, given)),
+    }));
+    for (const { path, status } of await Promise.all(answers))
+      expect(status, path).toMatch(/^UNAUTHENTICATED: /);
   });
 
-  const roles: Readonly<Record<string, { headers: () => Promise<Readonly<Record<string, string>>>; may: readonly string[] }>> = {
-    'the admin token': { headers: async () => bearerOf(cluster.adminToken), may: [...adminPaths, ...openPaths] },
+  const roles: Readonly<
+    Record<string, { headers: () => Promise<Readonly<Record<string, string>>>; may: readonly string[] }>
+  > = {
+    'the admin token': {
+      headers: async () => bearerOf(cluster.adminToken),
+      may: [...adminPaths, ...openPaths],
+    },
     "an agent's token": {
       headers: async () => bearerOf(agentToken('node-1')),
       may: [...agentPaths.filter((path) => path !== joinPath), ...openPaths],
@@ -72,20 +83,28 @@ describe('a call to any method', () => {
     },
   };
 
-  test.each(Object.entries(roles))('with %s is allowed where its role is, and PERMISSION_DENIED elsewhere', async (_what, role) => {
-    const headers = await role.headers();
-    const answers = allPaths.map(async (path) => ({ path, ...(await callMethod(cluster.address, path, headers)) }));
-    for (const { path, status } of await Promise.all(answers)) {
-      const refusal = /^PERMISSION_DENIED: this token \(\w+\) may not call |^UNAUTHENTICATED/;
-      if (role.may.includes(path)) expect(status, path).not.toMatch(refusal);
-      else expect(status, path).toMatch(/^PERMISSION_DENIED: this token/);
-    }
-  });
+  test.each(Object.entries(roles))(
+    'with %s is allowed where its role is, and PERMISSION_DENIED elsewhere',
+    async (_what, role) => {
+      const headers = await role.headers();
+      const answers = allPaths.map(async (path) => ({
+        path,
+        ...(await callMethod(cluster.address, path, headers)),
+      }));
+      for (const { path, status } of await Promise.all(answers)) {
+        const refusal = /^PERMISSION_DENIED: this token \(\w+\) may not call |^UNAUTHENTICATED/;
+        if (role.may.includes(path)) expect(status, path).not.toMatch(refusal);
+        else expect(status, path).toMatch(/^PERMISSION_DENIED: this token/);
+      }
+    },
+  );
 
   test('that does not exist is refused too', async () => {
     const path = '/muster.v1.Muster/NoSuchMethod';
     expect((await callMethod(cluster.address, path, {})).status).not.toBe('OK');
-    expect((await callMethod(cluster.address, path, bearerOf(cluster.adminToken))).status).toMatch(/^UNIMPLEMENTED/);
+    expect((await callMethod(cluster.address, path, bearerOf(cluster.adminToken))).status).toMatch(
+      /^UNIMPLEMENTED/,
+    );
   });
 });
 
@@ -93,7 +112,12 @@ describe('the services that every gRPC tool knows', () => {
   test('health says SERVING, for all and for each', async () => {
     for (const service of ['', 'muster.v1.Muster', 'muster.v1.AgentHub']) {
       const request = Buffer.concat([Buffer.from([0x0a, service.length]), Buffer.from(service)]);
-      const answer = await callMethod(cluster.address, '/grpc.health.v1.Health/Check', bearerOf(cluster.adminToken), request);
+      const answer = await callMethod(
+        cluster.address,
+        '/grpc.health.v1.Health/Check',
+        bearerOf(cluster.adminToken),
+        request,
+      );
       expect(answer).toEqual({ status: 'OK', message: Buffer.from([0x08, 0x01]) });
     }
   });
@@ -102,7 +126,9 @@ describe('the services that every gRPC tool knows', () => {
     const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
     const ask = async (field: number, text: string) => {
       const request = Buffer.concat([Buffer.from([(field << 3) | 2, text.length]), Buffer.from(text)]);
-      return (await callMethod(cluster.address, path, bearerOf(cluster.adminToken), request)).message?.toString('latin1');
+      return (
+        await callMethod(cluster.address, path, bearerOf(cluster.adminToken), request)
+      ).message?.toString('latin1');
     };
     const services = await ask(7, '*');
     for (const name of ['muster.v1.Muster', 'muster.v1.AgentHub']) expect(services).toContain(name);
@@ -116,7 +142,8 @@ describe('the services that every gRPC tool knows', () => {
 test('secrets on disk are for their owner alone', async () => {
   const files = [join(cluster.dataDir, 'admin.token'), join(cluster.agentsDir, 'node-1', 'credential')];
   for (const path of files) expect(mode(path), path).toBe('600');
-  for (const path of [cluster.dataDir, join(cluster.agentsDir, 'node-1')]) expect(mode(path), path).toBe('700');
+  for (const path of [cluster.dataDir, join(cluster.agentsDir, 'node-1')])
+    expect(mode(path), path).toBe('700');
   const database = readFileSync(join(cluster.dataDir, 'muster.db'), 'latin1');
   for (const secret of [cluster.adminToken, agentToken('node-1')]) {
     expect(database).not.toContain(secret);
@@ -124,16 +151,21 @@ test('secrets on disk are for their owner alone', async () => {
   }
 });
 
-test.each(['0.0.0.0:0', '[::]:0', '192.0.2.1:7070', 'example.com:7070'])('a coordinator refuses to listen on %s', async (listen) => {
-  const data = join(cluster.workDir, 'public');
-  const { exitCode, stderr } = await cluster.muster(['coordinator', '--data', data, '--listen', listen]);
-  expect(exitCode).not.toBe(0);
-  expect(stderr).toContain('refusing to listen on');
-  expect(stderr).toContain('127.0.0.1');
-});
+test.each(['0.0.0.0:0', '[::]:0', '192.0.2.1:7070', 'example.com:7070'])(
+  'a coordinator refuses to listen on %s',
+  async (listen) => {
+    const data = join(cluster.workDir, 'public');
+    const { exitCode, stderr } = await cluster.muster(['coordinator', '--data', data, '--listen', listen]);
+    expect(exitCode).not.toBe(0);
+    expect(stderr).toContain('refusing to listen on');
+    expect(stderr).toContain('127.0.0.1');
+  },
+);
 
 test('a token is never sent to an address that is not on this machine', async () => {
-  const { exitCode, stderr } = await cluster.muster(['jobs', '--addr', '192.0.2.1:7070'], { env: { MUSTER_TOKEN: 'x' } });
+  const { exitCode, stderr } = await cluster.muster(['jobs', '--addr', '192.0.2.1:7070'], {
+    env: { MUSTER_TOKEN: 'x' },
+  });
   expect(exitCode).not.toBe(0);
   expect(stderr).toContain('will not send a token to 192.0.2.1:7070');
 });
@@ -142,7 +174,14 @@ test('a token is never sent to an address that is not on this machine', async ()
 
 describe('a join token', () => {
   const join_ = async (name: string, folder: string, token: string) => {
-    const place = ['--data', join(cluster.agentsDir, folder), '--name', name, '--coordinator', cluster.address];
+    const place = [
+      '--data',
+      join(cluster.agentsDir, folder),
+      '--name',
+      name,
+      '--coordinator',
+      cluster.address,
+    ];
     return cluster.muster(['agent', ...place, '--gpus', '0'], { env: { MUSTER_JOIN_TOKEN: token } });
   };
 
@@ -173,7 +212,9 @@ describe('a join token', () => {
     expect(expiresAtMs - Date.now()).toBeLessThanOrEqual(15 * 60_000);
     await cluster.coordinator.stop();
     const database = new DatabaseSync(join(cluster.dataDir, 'muster.db'));
-    const { changes } = database.prepare(`update credentials set expires_at_ms = ? where subject = 'late'`).run(Date.now() - 1);
+    const { changes } = database
+      .prepare(`update credentials set expires_at_ms = ? where subject = 'late'`)
+      .run(Date.now() - 1);
     database.close();
     expect(changes).toBe(1);
     await cluster.coordinator.start();
@@ -200,7 +241,10 @@ test('a second agent with the name and credential of the first is refused, and t
   const { exitCode, stderr } = await cluster.muster(['agent', ...place, '--gpus', '0']);
   expect(exitCode).not.toBe(0);
   expect(stderr).toContain('a node named node-1 is connected already');
-  expect(await cluster.api.getNode('node-1')).toMatchObject({ state: 'online', inventory: { gpus: { length: 2 } } });
+  expect(await cluster.api.getNode('node-1')).toMatchObject({
+    state: 'online',
+    inventory: { gpus: { length: 2 } },
+  });
   expect(await cluster.api.getJob(jobId)).toMatchObject({ state: 'running' });
   await cluster.api.stopJobs([jobId]);
   await cluster.untilEnded(jobId);
@@ -208,7 +252,14 @@ test('a second agent with the name and credential of the first is refused, and t
 });
 
 test('two agents cannot share a data directory', async () => {
-  const place = ['--data', join(cluster.agentsDir, 'node-1'), '--name', 'node-1', '--coordinator', cluster.address];
+  const place = [
+    '--data',
+    join(cluster.agentsDir, 'node-1'),
+    '--name',
+    'node-1',
+    '--coordinator',
+    cluster.address,
+  ];
   const { exitCode, stderr } = await cluster.muster(['agent', ...place]);
   expect(exitCode).not.toBe(0);
   expect(stderr).toContain('another agent is using');
@@ -238,11 +289,21 @@ describe("an agent's credential gives no power over the tasks of another node", 
     const ended = { task: { jobId, attempt: 1, nodeRank: 0 }, state: 'TASK_STATE_ENDED', exit } as const;
 
     const session = intruder.session();
-    session.write({ hello: { protocolVersion: 1, instanceId: 'i', bootId: 'b', inventory: { cpus: 0, drivers: [] }, observed: [ended] } });
+    session.write({
+      hello: {
+        protocolVersion: 1,
+        instanceId: 'i',
+        bootId: 'b',
+        inventory: { cpus: 0, drivers: [] },
+        observed: [ended],
+      },
+    });
     const { welcome } = await nextMessage(session);
     expect(welcome).toMatchObject({ nodeName: 'intruder', desired: [] });
     session.write({ report: ended });
-    session.write({ claim: { task: { jobId: waiting, attempt: 1, nodeRank: 0 }, masterAddr: '192.0.2.1', masterPort: 1 } });
+    session.write({
+      claim: { task: { jobId: waiting, attempt: 1, nodeRank: 0 }, masterAddr: '192.0.2.1', masterPort: 1 },
+    });
     const answered = nextMessage(session);
     session.write({ heartbeat: { seq: 1, sentBoottimeMs: 1, observed: [ended] } });
     await answered;
@@ -259,7 +320,12 @@ describe("an agent's credential gives no power over the tasks of another node", 
     const upload = intruder.uploadLogs();
     for (const offset of [0, 5]) {
       const answered = nextMessage(upload);
-      upload.write({ task: { jobId, attempt: 1, nodeRank: 0 }, offset, data: Buffer.from('forged\n'), complete: offset > 0 });
+      upload.write({
+        task: { jobId, attempt: 1, nodeRank: 0 },
+        offset,
+        data: Buffer.from('forged\n'),
+        complete: offset > 0,
+      });
       await answered;
     }
     upload.end();

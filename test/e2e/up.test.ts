@@ -43,7 +43,18 @@ test('two nodes from one command; jobs and their output outlive it', async () =>
   expect(first.stdout).toContain('2 nodes, 4 simulated GPUs');
 
   // 1. Other calls need no address and no token.
-  const hello = await muster('submit', '--follow', '--nodes', '2', '--gpus', '2', '--', 'sh', '-c', 'echo hello $NODE_RANK');
+  const hello = await muster(
+    'submit',
+    '--follow',
+    '--nodes',
+    '2',
+    '--gpus',
+    '2',
+    '--',
+    'sh',
+    '-c',
+    'echo hello $NODE_RANK',
+  );
   expect(hello.exitCode, hello.stderr).toBe(0);
   expect(hello.stdout.split('\n').toSorted()).toEqual(['', '[0] hello 0', '[1] hello 1']);
 
@@ -60,7 +71,10 @@ test('two nodes from one command; jobs and their output outlive it', async () =>
   const gate = join(home, 'gate');
   const script = `echo ready $$; while [ ! -e ${gate} ]; do sleep 0.1; done; echo done $$`;
   const jobId = (await muster('submit', '--', 'sh', '-c', script)).stdout.trim();
-  await waitFor('the job runs', () => muster('logs', jobId), { intervalMs: 100, until: ({ stdout }) => stdout.includes('ready') });
+  await waitFor('the job runs', () => muster('logs', jobId), {
+    intervalMs: 100,
+    until: ({ stdout }) => stdout.includes('ready'),
+  });
   const task = processesWith(gate);
   const killed = [...processesWith('coordinator', dataDir), ...processesWith('agent', 'node-1', dataDir)];
   expect(killed.length).toBeGreaterThanOrEqual(2);
@@ -83,7 +97,10 @@ test('two nodes from one command; jobs and their output outlive it', async () =>
 
   const second = start('up', ...flags);
   await second.untilSaid('Muster is up');
-  expect(await readJson<JobView>('job', jobId)).toMatchObject({ state: 'running', attempts: [{ number: 1 }] });
+  expect(await readJson<JobView>('job', jobId)).toMatchObject({
+    state: 'running',
+    attempts: [{ number: 1 }],
+  });
   writeFileSync(gate, '');
   const followed = await muster('logs', '-f', jobId);
   expect(followed.stdout).toMatch(/^ready (\d+)\ndone \1\n$/);

@@ -41,7 +41,9 @@ async function killAndRestart({ chance }: Scene, daemon: Daemon): Promise<void> 
 function expectEndAsScripted({ load }: Scene, job: JobView): void {
   const code = Number(load.specOf(job.id).labels?.['code']);
   const ran = job.attempts.filter((attempt) => attempt.tasks.some(({ exit }) => exit?.exitCode != null));
-  expect(job, job.id).toMatchObject(code === 0 ? { state: 'succeeded' } : { state: 'failed', cause: { kind: 'exit_code' } });
+  expect(job, job.id).toMatchObject(
+    code === 0 ? { state: 'succeeded' } : { state: 'failed', cause: { kind: 'exit_code' } },
+  );
   expect(ran.length, job.id).toBe(code === 0 ? 1 : (load.specOf(job.id).retry?.max_attempts ?? 1));
 }
 
@@ -99,7 +101,9 @@ describe('kill -9', () => {
     await load.expectHistoryAgrees();
   });
 
-  test('of guards, 6 times: tasks run on, and an end that nobody saw is called unknown', { timeout: 5 * minutes }, async () => {
+  test('of guards, 6 times: tasks run on, and an end that nobody saw is called unknown', {
+    timeout: 5 * minutes,
+  }, async () => {
     const scene = await underLoad();
     const { cluster, chance, load } = scene;
     for (let round = 0; round < 6; round += 1) {
@@ -117,7 +121,10 @@ describe('kill -9', () => {
     }
     for (const job of ended) if (!unseen.includes(job)) expectEndAsScripted(scene, job);
     // The guards that started them are gone, and with them the only parent to whom the kernel tells an exit code.
-    await load.expectLongJobsUntouched({ state: 'failed', cause: expect.objectContaining({ kind: 'unknown' }) });
+    await load.expectLongJobsUntouched({
+      state: 'failed',
+      cause: expect.objectContaining({ kind: 'unknown' }),
+    });
     await load.expectHistoryAgrees();
   });
 

@@ -1,11 +1,12 @@
 /** One run of an agent: the real session and task manager, on a simulated node. */
-import type { Clock } from '@muster/common/clock';
-import type { MusterError } from '@muster/common/errors';
-import type { Logger } from '@muster/common/log';
-import { taskKey, type TaskRef } from '@muster/common/ids';
-import { taskRefToWire, taskReportToWire } from '@muster/common/wire/codec';
+
 import { AgentSession, type SessionParts } from '@muster/agent/session';
 import { TaskManager } from '@muster/agent/tasks/manager';
+import type { Clock } from '@muster/common/clock';
+import type { MusterError } from '@muster/common/errors';
+import { type TaskRef, taskKey } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import { taskRefToWire, taskReportToWire } from '@muster/common/wire/codec';
 import { type Guard, SimulatedDriver } from './driver.ts';
 import type { Machine } from './machine.ts';
 import type { Network } from './network.ts';

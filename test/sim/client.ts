@@ -38,8 +38,9 @@ export class Client {
   /** @throws {CallError} */
   call<Response>(name: UnaryName, request: object): Promise<Response> {
     const { network, timeline, life } = this.parts;
-    const { requestSerialize, requestDeserialize, responseSerialize, responseDeserialize } = musterService[name];
-    const wire = requestDeserialize(requestSerialize(request as never));
+    const { requestSerialize, requestDeserialize, responseSerialize, responseDeserialize } =
+      musterService[name];
+    const wire = requestDeserialize(requestSerialize(request));
     return new Promise<Response>((resolve, reject) => {
       let isOver = false;
       const fail = (message: string, delayMs: number) =>
@@ -58,7 +59,8 @@ export class Client {
         coordinator.unary(name, wire, (error, response) => {
           timeline.at(network.latencyMs(), life, () => {
             isOver = true;
-            if (error === null) resolve(responseDeserialize(responseSerialize(response as never)) as Response);
+            if (error === null)
+              resolve(responseDeserialize(responseSerialize(response as never)) as Response);
             else reject(refusal(error));
           });
         });

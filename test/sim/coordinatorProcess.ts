@@ -81,10 +81,13 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   const muster = { ...jobCalls({ ...shared, nodeViews }), ...nodeCalls(shared), ...streamCalls(shared) };
   const hub = agentHubCalls({ ...shared, heartbeatIntervalMs, leaseMs: 6_000 });
 
-  setInterval(() => {
-    const work = [...noticeSilentNodes(agents, loop), ...timeLimits.run(state, loop)];
-    Promise.all(work).catch(() => {});
-  }, Math.min(1_000, heartbeatIntervalMs));
+  setInterval(
+    () => {
+      const work = [...noticeSilentNodes(agents, loop), ...timeLimits.run(state, loop)];
+      Promise.all(work).catch(() => {});
+    },
+    Math.min(1_000, heartbeatIntervalMs),
+  );
   loop.wake();
 
   return {

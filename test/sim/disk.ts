@@ -2,8 +2,9 @@
  * A node's disk with the agent's task records. It outlives agents; a power cut takes back what was not synced. An agent
  * that dies in the middle of a change leaves it done or not done.
  */
-import { type TaskRef, taskKey } from '@muster/common/ids';
+
 import type { Phase, TaskRecord, TaskRecords } from '@muster/agent/tasks/records';
+import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { History } from './history.ts';
 import type { Random } from './random.ts';
 import type { Life, Timeline } from './timeline.ts';
@@ -72,7 +73,9 @@ export class Disk {
   powerCut(): void {
     const safeBeforeMs = this.timeline.nowMs - writtenOutAfterMs;
     for (const { phases } of this.records.values()) {
-      const kept = phases.findLastIndex((each) => each.writtenAtMs <= safeBeforeMs || this.random.chance(0.3));
+      const kept = phases.findLastIndex(
+        (each) => each.writtenAtMs <= safeBeforeMs || this.random.chance(0.3),
+      );
       phases.length = kept + 1;
     }
   }
@@ -92,7 +95,7 @@ export class Disk {
           apply();
           resolve();
         } catch (error) {
-          reject(error as Error);
+          reject(error);
         }
       });
     });

@@ -81,7 +81,8 @@ export class SimulatedDriver implements Driver {
   start(launch: TaskLaunch): Promise<void> {
     return this.guard.request(this.agent, (answer) => {
       const { startError } = JSON.parse(launch.command[1] ?? '{}') as Program;
-      if (startError !== null) throw new DriverError(startError, `the simulated program has no start: ${startError}`);
+      if (startError !== null)
+        throw new DriverError(startError, `the simulated program has no start: ${startError}`);
       if (!this.machine.processes.has(launch.key)) this.machine.start(launch, this.name);
       answer();
     });

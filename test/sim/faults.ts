@@ -7,7 +7,8 @@ export type FaultKind = keyof typeof faults;
 /** @returns for how long, to say so in the history */
 type Fault = (world: World, random: Random) => { readonly where: string; readonly forMs: number };
 
-const after = (world: World, delayMs: number, heal: () => void) => void world.timeline.at(delayMs, world.life, heal);
+const after = (world: World, delayMs: number, heal: () => void) =>
+  void world.timeline.at(delayMs, world.life, heal);
 
 function onSite(act: (world: World, random: Random, site: Site) => number): Fault {
   return (world, random) => {
@@ -68,7 +69,8 @@ export const faults = {
   muteAgent: partition(['up']),
   deafAgent: partition(['down']),
   cutConnections: onSite((world, _random, { machine }) => {
-    for (const connection of [...world.network.connections]) if (connection.machine === machine) connection.cut();
+    for (const connection of [...world.network.connections])
+      if (connection.machine === machine) connection.cut();
     return 0;
   }),
   guardAway: onSite((_world, random, { guards }) => {
@@ -124,7 +126,12 @@ export function beginFaults(
 export function lose(world: World, site: Site): void {
   site.lost = true;
   world.powerOff(site);
-  world.history.add({ kind: 'fault', what: 'lost', where: site.machine.name, forMs: Number.MAX_SAFE_INTEGER });
+  world.history.add({
+    kind: 'fault',
+    what: 'lost',
+    where: site.machine.name,
+    forMs: Number.MAX_SAFE_INTEGER,
+  });
 }
 
 /** Nothing is in the way any more. */

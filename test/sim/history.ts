@@ -20,7 +20,10 @@ export type Fact =
   /** A transaction reached the disk, acknowledged or not. */
   | { readonly kind: 'committed'; readonly events: readonly StoredEvent[] }
   /** A watching client got an event. */
-  | { readonly kind: 'watched'; readonly event: { readonly seq: number; readonly id: string; readonly text: string } }
+  | {
+      readonly kind: 'watched';
+      readonly event: { readonly seq: number; readonly id: string; readonly text: string };
+    }
   | SubmitAnswered
   | { readonly kind: 'stopAnswered'; readonly jobId: JobId };
 

@@ -2,10 +2,11 @@
  * A machine with GPUs on which tasks run. Processes live here, in the hands of a guard: they outlive agents and end with
  * the machine. What the guard knows of ended ones is mostly kept over a reboot.
  */
-import { type NodeName, parseTaskKey, type TaskRef } from '@muster/common/ids';
-import type { Gpu } from '@muster/common/views';
+
 import type { Driver, StopOptions, TaskExit, TaskLaunch } from '@muster/agent/drivers/driver';
 import type { HeldPort } from '@muster/agent/hooks/masterPort';
+import { type NodeName, parseTaskKey, type TaskRef } from '@muster/common/ids';
+import type { Gpu } from '@muster/common/views';
 import { Disk } from './disk.ts';
 import type { History } from './history.ts';
 import type { Random } from './random.ts';
@@ -16,9 +17,10 @@ export interface Program {
   /** How long it runs; null: until it is stopped. */
   readonly runMs: number | null;
   readonly exitCode: number;
-  /** The rank that `exitCode` is of; the others of the gang exit with 0. null: every rank. */
+  /** The rank that ends early with `exitCode`; the others of the gang exit with 0. null: every rank does. */
   readonly failingRank: number | null;
-  /** From this attempt on every exit code is 0. */
+  readonly failsAfterMs: number;
+  /** From this attempt on no rank fails. */
   readonly succeedsFromAttempt: number;
   readonly onStop: 'exit' | 'save' | 'ignore';
   readonly outputBytes: number;
@@ -144,15 +146,21 @@ export class Machine {
     };
     this.processes.set(launch.key, process);
     this.disk.outputSizes.set(launch.key, program.outputBytes);
-    if (program.runMs === null) return;
-    this.timeline.at(program.runMs, this.power, () => this.exit(process, exitCodeOf(program, task), null, 'itself'));
+    const fails = isFailing(program, task);
+    const endsAfterMs = fails ? program.failsAfterMs : program.runMs;
+    if (endsAfterMs === null) return;
+    const exitCode = fails ? program.exitCode : 0;
+    this.timeline.at(endsAfterMs, this.power, () => this.exit(process, exitCode, null, 'itself'));
   }
 
   /** Signal, grace, SIGKILL. Asked again it keeps the earlier deadline and does not repeat the signal. */
   stop(process: SimulatedProcess, { signal, graceMs }: StopOptions): void {
     if (process.state.kind !== 'running') return;
     const before = process.state.stopping;
-    const deadlineMs = Math.min(this.timeline.nowMs + graceMs, before?.deadlineMs ?? Number.POSITIVE_INFINITY);
+    const deadlineMs = Math.min(
+      this.timeline.nowMs + graceMs,
+      before?.deadlineMs ?? Number.POSITIVE_INFINITY,
+    );
     process.state.stopping = { signal, deadlineMs };
     if (before?.signal !== signal && signal !== 'SIGKILL') this.signal(process, signal);
     if (before !== null && before.deadlineMs <= deadlineMs) return;
@@ -165,7 +173,9 @@ export class Machine {
     const { onStop } = process.program;
     if (onStop === 'ignore') return;
     if (onStop === 'exit') {
-      this.timeline.at(this.random.between(1, 30), this.power, () => this.exit(process, null, signal, 'stop'));
+      this.timeline.at(this.random.between(1, 30), this.power, () =>
+        this.exit(process, null, signal, 'stop'),
+      );
     } else {
       this.timeline.at(this.random.between(50, 900), this.power, () => this.exit(process, 0, null, 'stop'));
     }
@@ -191,7 +201,7 @@ export class Machine {
   }
 }
 
-function exitCodeOf(program: Program, task: TaskRef): number {
-  if (task.attempt >= program.succeedsFromAttempt) return 0;
-  return program.failingRank === null || program.failingRank === task.nodeRank ? program.exitCode : 0;
+function isFailing({ exitCode, failingRank, succeedsFromAttempt }: Program, task: TaskRef): boolean {
+  if (exitCode === 0 || task.attempt >= succeedsFromAttempt) return false;
+  return failingRank === null || failingRank === task.nodeRank;
 }

@@ -1,14 +1,5 @@
-/**
- * The network between agents and the coordinator. A connection carries messages in both directions, in order, until it
- * breaks; then each end finds out in its own time, or, when a machine died, not at all. Partitions hold messages back in
- * one direction or both. A lossy network also loses, repeats and reorders messages inside a connection: more than TCP
- * would do, and the protocol claims to bear it.
- */
-import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import type { AgentMessage, AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMessage';
-import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
-import { taskRefFromWire } from '@muster/common/wire/codec';
-import { agentHubService } from '@muster/common/wire/service';
+/** The network between agents and the coordinator: who can reach whom now, how fast, and how well. */
+import { Connection } from './connection.ts';
 import type { CoordinatorProcess } from './coordinatorProcess.ts';
 import type { History } from './history.ts';
 import type { Machine } from './machine.ts';
@@ -23,14 +14,12 @@ export interface NetworkConditions {
   readonly reorderChance: number;
 }
 
-type Direction = 'up' | 'down';
-type Listener = (value: unknown) => void;
-
-/** Connecting into a partition is given up after this long. */
-const connectTimeoutMs = 20_000;
+/** To the coordinator, or from it. */
+export type Direction = 'up' | 'down';
 
 export class Network {
   coordinator: CoordinatorProcess | null = null;
+  /** Messages get lost, repeated and reordered inside of connections. */
   lossy = false;
   readonly connections = new Set<Connection>();
   private readonly blocked = { up: new Set<Machine>(), down: new Set<Machine>() };
@@ -62,7 +51,7 @@ export class Network {
   }
 
   /** @returns the agent's end, as a gRPC client stream would look to it */
-  connect(machine: Machine, agent: Life): AgentEnd {
+  connect(machine: Machine, agent: Life): Connection['agentEnd'] {
     const connection = new Connection(this, machine, agent);
     this.connections.add(connection);
     return connection.agentEnd;
@@ -70,237 +59,8 @@ export class Network {
 
   latencyMs(): number {
     const { latencyMs } = this.conditions;
-    return this.random.chance(0.02) ? this.random.between(latencyMs, latencyMs * 40) : this.random.between(0, latencyMs);
+    return this.random.chance(0.02)
+      ? this.random.between(latencyMs, latencyMs * 40)
+      : this.random.between(0, latencyMs);
   }
-}
-
-/** One end of a connection: what its owner listens for and may still say. */
-class End {
-  private readonly listeners = new Map<string, Listener[]>();
-  /** Told by the network, or by its owner, that this is over. */
-  closed = false;
-
-  on(event: string, listener: Listener): this {
-    this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);
-    return this;
-  }
-
-  emit(event: string, value?: unknown): void {
-    for (const listener of this.listeners.get(event) ?? []) listener(value);
-  }
-}
-
-export type AgentEnd = Connection['agentEnd'];
-
-interface Parcel {
-  readonly event: 'open' | 'data' | 'end' | 'error' | 'cancelled';
-  readonly value: unknown;
-}
-
-export class Connection {
-  readonly machine: Machine;
-  readonly agentEnd: End & { write(message: AgentMessage): boolean; cancel(): void; end(): void };
-  private readonly network: Network;
-  private readonly agent: Life;
-  /** Of the agent's machine, from boot to power-off. */
-  private readonly power: Life;
-  private readonly coordinatorEnd = new End();
-  private coordinator: Life | null = null;
-  private readonly lastArrivalMs = { up: 0, down: 0 };
-  private readonly held: Record<Direction, Parcel[]> = { up: [], down: [] };
-
-  constructor(network: Network, machine: Machine, agent: Life) {
-    this.network = network;
-    this.machine = machine;
-    this.agent = agent;
-    this.power = machine.power;
-    this.agentEnd = Object.assign(new End(), {
-      write: (message: AgentMessage) => this.post('up', 'data', agentHubService.Session.requestSerialize(message)),
-      cancel: () => this.agentGone(),
-      end: () => this.agentGone(),
-    });
-    // Without power, nobody sends again what a partition swallowed.
-    this.power.onEnd(() => void this.held.up.splice(0));
-    // Killed, its kernel still tells the other side; without power, nobody does.
-    agent.onEnd(() => (this.power.alive ? this.agentGone() : this.forget()));
-    network.timeline.at(connectTimeoutMs, agent, () => {
-      if (this.coordinator === null) this.fail(unavailable('no connection established'), 0);
-    });
-    this.send('up', { event: 'open', value: undefined }, true);
-  }
-
-  /** Reset in the middle: what is on its way arrives or does not, and each end learns of it in its own time. */
-  cut(): void {
-    const { random } = this.network;
-    this.fail(unavailable('connection reset'), random.chance(0.7) ? 0 : random.between(100, 8_000));
-    this.tellCoordinator('cancelled', random.chance(0.7) ? 0 : random.between(100, 8_000));
-  }
-
-  coordinatorDied(): void {
-    if (this.coordinator === null) {
-      this.fail(unavailable('connection refused'), this.network.latencyMs());
-      return;
-    }
-    this.coordinatorEnd.closed = true;
-    this.post('down', 'error', unavailable('the coordinator is gone'));
-  }
-
-  /** A partition is over: what was held back arrives first, one after the other. */
-  flush(): void {
-    this.drain('up', this.network.latencyMs());
-    this.drain('down', this.network.latencyMs());
-  }
-
-  private drain(direction: Direction, delayMs: number): void {
-    const receiver = direction === 'up' ? this.receivingCoordinator() : this.agent;
-    if (this.held[direction].length === 0 || receiver === null) return;
-    this.network.timeline.at(delayMs, receiver, () => {
-      if (this.network.isBlocked(this.machine, direction)) return;
-      const parcel = this.held[direction].shift();
-      if (parcel !== undefined) this.deliver(direction, parcel);
-      this.drain(direction, 0);
-    });
-  }
-
-  private agentGone(): void {
-    if (this.agentEnd.closed) return;
-    this.agentEnd.closed = true;
-    this.post('up', 'cancelled', undefined);
-  }
-
-  private forget(): void {
-    this.agentEnd.closed = true;
-    this.network.connections.delete(this);
-  }
-
-  private fail(error: Error, delayMs: number): void {
-    this.network.timeline.at(delayMs, this.agent, () => this.deliverToAgent({ event: 'error', value: error }));
-  }
-
-  private tellCoordinator(event: 'cancelled', delayMs: number): void {
-    const { coordinator } = this;
-    if (coordinator === null) return;
-    this.network.timeline.at(delayMs, coordinator, () => this.deliverToCoordinator({ event, value: undefined }));
-  }
-
-  private post(direction: Direction, event: Parcel['event'], value: unknown): boolean {
-    const { network } = this;
-    const sender = direction === 'up' ? this.agentEnd : this.coordinatorEnd;
-    if (event === 'data' && sender.closed) return false;
-    const { dropChance, repeatChance, reorderChance } = network.conditions;
-    const parcel = { event, value };
-    if (event !== 'data' || !network.lossy) {
-      this.send(direction, parcel, true);
-      return true;
-    }
-    if (!network.random.chance(dropChance)) this.send(direction, parcel, !network.random.chance(reorderChance));
-    if (network.random.chance(repeatChance)) this.send(direction, parcel, false);
-    return true;
-  }
-
-  private send(direction: Direction, parcel: Parcel, inOrder: boolean): void {
-    const { timeline } = this.network;
-    let atMs = timeline.nowMs + this.network.latencyMs() + (inOrder ? 0 : this.network.random.between(0, 3_000));
-    if (inOrder) {
-      atMs = Math.max(atMs, this.lastArrivalMs[direction]);
-      this.lastArrivalMs[direction] = atMs;
-    }
-    const receiver = direction === 'up' ? this.receivingCoordinator() : this.agent;
-    if (receiver === null) {
-      this.fail(unavailable('nobody listens'), atMs - timeline.nowMs);
-      return;
-    }
-    timeline.at(atMs - timeline.nowMs, receiver, () => {
-      const mustWait = this.held[direction].length > 0 || this.network.isBlocked(this.machine, direction);
-      if (!mustWait) this.deliver(direction, parcel);
-      else if (this.power.alive) this.held[direction].push(parcel);
-    });
-  }
-
-  private deliver(direction: Direction, parcel: Parcel): void {
-    if (direction === 'up') this.deliverToCoordinator(parcel);
-    else this.deliverToAgent(parcel);
-  }
-
-  /** The coordinator this connection was made to; a new one knows nothing of it. */
-  private receivingCoordinator(): Life | null {
-    return this.coordinator ?? this.network.coordinator?.life ?? null;
-  }
-
-  private deliverToAgent({ event, value }: Parcel): void {
-    const { agentEnd } = this;
-    if (agentEnd.closed) return;
-    this.network.trace(() => `${this.machine.name} ◄ ${event} ${describe(event, 'down', value)}`);
-    if (event === 'data') {
-      agentEnd.emit('data', agentHubService.Session.responseDeserialize(value as Buffer));
-      return;
-    }
-    this.forget();
-    agentEnd.emit(event, value);
-  }
-
-  private deliverToCoordinator({ event, value }: Parcel): void {
-    const { coordinatorEnd } = this;
-    if (coordinatorEnd.closed) return;
-    if (event === 'open') {
-      this.accept();
-      return;
-    }
-    this.network.trace(() => `${this.machine.name} ► ${event} ${describe(event, 'up', value)}`);
-    if (event === 'data') {
-      const message = agentHubService.Session.requestDeserialize(value as Buffer);
-      this.noteClaim(message as AgentMessage__Output);
-      coordinatorEnd.emit('data', message);
-      return;
-    }
-    coordinatorEnd.closed = true;
-    this.network.connections.delete(this);
-    coordinatorEnd.emit(event, value);
-  }
-
-  private accept(): void {
-    const { coordinator } = this.network;
-    if (coordinator === null) return;
-    this.coordinator = coordinator.life;
-    const { coordinatorEnd } = this;
-    const call = Object.assign(coordinatorEnd, {
-      metadata: identityOf(this.machine),
-      write: (message: CoordinatorMessage) =>
-        this.post('down', 'data', agentHubService.Session.responseSerialize(message)),
-      end: () => this.closeFromCoordinator({ event: 'end', value: undefined }),
-      destroy: (error: Error) => {
-        this.closeFromCoordinator({ event: 'error', value: Object.assign(new Error(error.message), error) });
-        coordinatorEnd.emit('error', error);
-      },
-    });
-    coordinator.openSession(call);
-  }
-
-  private closeFromCoordinator({ event, value }: Parcel): void {
-    if (this.coordinatorEnd.closed) return;
-    this.coordinatorEnd.closed = true;
-    this.post('down', event, value);
-  }
-
-  private noteClaim(message: AgentMessage__Output): void {
-    const task = message.claim == null ? null : taskRefFromWire(message.claim.task);
-    if (task !== null) this.network.history.add({ kind: 'claimed', machine: this.machine.name, task });
-  }
-}
-
-/** As the interceptor leaves it when the credential was right. */
-function identityOf(machine: Machine): Metadata {
-  const metadata = new Metadata();
-  metadata.set('muster-identity', JSON.stringify({ kind: 'agent', node: machine.name }));
-  return metadata;
-}
-
-function unavailable(details: string): ServiceError {
-  return Object.assign(new Error(details), { code: status.UNAVAILABLE, details, metadata: new Metadata() });
-}
-
-function describe(event: string, direction: Direction, value: unknown): string {
-  if (event !== 'data') return value instanceof Error ? value.message : '';
-  const { requestDeserialize, responseDeserialize } = agentHubService.Session;
-  return JSON.stringify((direction === 'up' ? requestDeserialize : responseDeserialize)(value as Buffer));
 }

@@ -1,8 +1,14 @@
 /**
- * Runs seeds: `node test/sim/run.ts --seeds 20000 --from 1`. Replays one with its whole story: `--seed N --trace`.
+ * Runs the simulation outside of the tests:
+ *
+ *   node test/sim/run.ts --seeds 20000 --from 1     many seeds; prints the failing ones
+ *   node test/sim/run.ts --seed 4711 --trace        one seed with its whole story
+ *   node test/sim/run.ts --without fencing-token    until the check of a removed rule speaks up
  */
 import { parseArgs } from 'node:util';
-import { simulate } from './scenario.ts';
+import type { Violation } from './checks/verdict.ts';
+import { isMutantName, mutants } from './mutants.ts';
+import { removeRule } from './removeRule.ts';
 
 const { values } = parseArgs({
   options: {
@@ -10,20 +16,43 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
     trace: { type: 'boolean', default: false },
+    without: { type: 'string' },
   },
 });
-const first = Number(values.seed ?? values.from);
-const count = values.seed === undefined ? Number(values.seeds) : 1;
-let failed = 0;
+const firstSeed = Number(values.seed ?? values.from);
+const seedCount = values.seed === undefined ? Number(values.seeds) : 1;
+const awaited = withoutRule(values.without);
+// Only now: what is loaded from here on is the product without the rule.
+const { simulate } = await import('./scenario.ts');
+
+const say = (line: string) => void process.stdout.write(`${line}\n`);
 const startMs = performance.now();
-let steps = 0, sim=0;
-for (let seed = first; seed < first + count; seed += 1) {
-  const outcome = await simulate(seed, values.trace ? (line) => process.stdout.write(`${line}\n`) : null);
-  steps += outcome.steps; sim+=outcome.simulatedMs;
-  if (outcome.violations.length > 0) {
+let failed = 0;
+let ran = 0;
+for (let seed = firstSeed; seed < firstSeed + seedCount; seed += 1) {
+  const { violations, digest } = await simulate(seed, values.trace ? say : null);
+  ran += 1;
+  if (violations.length > 0) {
     failed += 1;
-    process.stdout.write(`seed ${seed}: ${outcome.violations.map((v) => `${v.guarantee}: ${v.what}`).slice(0, 3).join('\n   ')}\n`);
+    for (const { guarantee, what, atMs } of violations.slice(0, 3)) {
+      say(`seed ${seed}, at ${(atMs / 1000).toFixed(3)} s: ${guarantee}: ${what}`);
+    }
+    if (awaited === null) say(`  replay: node test/sim/run.ts --seed ${seed} --trace`);
+  } else if (values.seed !== undefined) {
+    say(`seed ${seed}: no violation, digest ${digest}`);
   }
+  if (awaited !== null && violations.some(({ guarantee }) => awaited.includes(guarantee))) break;
 }
-const tookMs = performance.now() - startMs;
-process.stdout.write(`${count} seeds, ${failed} failed, ${(tookMs / count).toFixed(1)} ms, ${(steps / count).toFixed(0)} steps, ${(sim/count/1000).toFixed(0)} s each\n`);
+const seconds = (performance.now() - startMs) / 1000;
+say(`${ran} seeds in ${seconds.toFixed(1)} s, ${failed} with violations`);
+process.exitCode = failed > 0 ? 1 : 0;
+
+/** @returns the guarantees to wait for; null when every rule is in */
+function withoutRule(name: string | undefined): readonly Violation['guarantee'][] | null {
+  if (name === undefined) return null;
+  if (!isMutantName(name)) {
+    throw new Error(`no rule is named ${name}; there are: ${Object.keys(mutants).join(', ')}`);
+  }
+  removeRule(name);
+  return mutants[name].breaks;
+}

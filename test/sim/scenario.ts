@@ -39,12 +39,15 @@ export interface Outcome {
 /** More than any run needs; what goes round in circles has to end, too. */
 const stepsMax = 400_000;
 
-export function planOf(seed: number): Plan {
+function planOf(seed: number): Plan {
   const random = new Random(seed, 'plan');
   const lossy = random.chance(0.3);
   // A few kinds at a time: with all of them together nothing ever gets far enough to break in an interesting way.
   const share = random.pick([0, 0.15, 0.3, 0.5]);
-  const gpus = Array.from({ length: random.between(1, 4) }, () => random.between(1, 4));
+  const usualGpus = random.between(1, 4);
+  const gpus = Array.from({ length: random.pick([1, 2, 3, 3, 4]) }, () => {
+    return random.chance(0.7) ? usualGpus : random.between(1, 4);
+  });
   return {
     gpus,
     conditions: {
@@ -64,7 +67,10 @@ export function planOf(seed: number): Plan {
 }
 
 /** @param print gets every line of the story */
-export async function simulate(seed: number, print: ((line: string) => void) | null = null): Promise<Outcome> {
+export async function simulate(
+  seed: number,
+  print: ((line: string) => void) | null = null,
+): Promise<Outcome> {
   const plan = planOf(seed);
   const verdict: Verdict = new Verdict(() => world.timeline.nowMs);
   const world: World = new World({
@@ -102,20 +108,27 @@ export async function simulate(seed: number, print: ((line: string) => void) | n
     const [first] = world.sites;
     if (plan.losesMachine && first !== undefined) lose(world, first);
     healAll(world);
-    let settled = false;
+    const quietSinceMs = timeline.nowMs;
+    const look = () => {
+      gangs.look(timeline.nowMs, quietSinceMs);
+      timeline.at(1_000, life, look);
+    };
+    look();
+    const phase = { isOver: false };
     timeline.at(0, life, () => {
-      checkSettled({ world, client, workload, executions, log, verdict })
+      checkSettled({ world, client, workload, executions, log, clients, verdict })
         .catch((error: unknown) => verdict.require(false, 'crash', () => String(error)))
         .finally(() => {
-          settled = true;
+          phase.isOver = true;
         });
     });
-    while (!settled && timeline.steps < stepsMax && (await timeline.step(Number.POSITIVE_INFINITY)));
-    verdict.require(settled, 'liveness', () => `no rest after ${timeline.steps} steps`);
+    while (!phase.isOver && timeline.steps < stepsMax && (await timeline.step(Number.POSITIVE_INFINITY)));
+    verdict.require(phase.isOver, 'liveness', () => `no rest after ${timeline.steps} steps`);
     history.add({ kind: 'phase', phase: 'settled' });
   } finally {
     restoreTimers();
-    for (const error of await unhandled()) verdict.require(false, 'crash', () => `unhandled: ${String(error)}`);
+    for (const error of await unhandled())
+      verdict.require(false, 'crash', () => `unhandled: ${String(error)}`);
   }
   for (const violation of verdict.violations) world.print(() => `VIOLATION ${JSON.stringify(violation)}`);
   const { violations } = verdict;

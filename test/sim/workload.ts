@@ -115,9 +115,11 @@ export class Workload {
     const { random, cluster } = this;
     const requestId = this.nextRequestId();
     const machines = cluster.gpus.length;
-    const nodes = random.chance(0.6) ? 1 : random.between(1, machines + (random.chance(0.1) ? 1 : 0));
-    const mostGpus = Math.max(...cluster.gpus);
-    const gpus = random.chance(0.15) ? 0 : random.between(1, mostGpus + (random.chance(0.05) ? 1 : 0));
+    const isGang = machines > 1 && random.chance(0.45);
+    // Now and then one that asks for more than there is.
+    const nodes = isGang ? random.between(2, machines + (random.chance(0.05) ? 1 : 0)) : 1;
+    const gpusMax = isGang ? Math.min(...cluster.gpus) : Math.max(...cluster.gpus);
+    const gpus = random.chance(0.15) ? 0 : random.between(1, gpusMax + (random.chance(0.05) ? 1 : 0));
     const program = this.composeProgram(nodes);
     const isEndless = program.runMs === null;
     const known = [...this.acknowledged];
@@ -144,9 +146,13 @@ export class Workload {
 
   private composeProgram(nodes: number): Program {
     const { random } = this;
+    const exitCode = random.chance(0.25) ? random.pick([1, 1, 137]) : 0;
+    // When one rank of a gang is gone, the others often wait for it in a collective for ever.
+    const isEndless = random.chance(exitCode !== 0 && nodes > 1 ? 0.4 : 0.06);
     return {
-      runMs: random.chance(0.06) ? null : random.between(1, random.pick([50, 2_000, 2_000, 8_000])),
-      exitCode: random.chance(0.25) ? random.pick([1, 1, 137]) : 0,
+      runMs: isEndless ? null : random.between(1, random.pick([50, 2_000, 2_000, 8_000])),
+      exitCode,
+      failsAfterMs: random.between(1, 3_000),
       failingRank: random.chance(0.7) ? random.between(0, nodes - 1) : null,
       succeedsFromAttempt: random.between(1, 5),
       onStop: random.pick(['exit', 'save', 'ignore']),

@@ -12,7 +12,7 @@ import { Random } from './random.ts';
 import { SimulatedStore, type StoreFaults } from './store.ts';
 import { Life, Timeline } from './timeline.ts';
 
-export const heartbeatIntervalMs = 1_000;
+const heartbeatIntervalMs = 1_000;
 
 /** From power cut to the next start of the agent, at least. */
 const bootMs = 5_000;
@@ -67,7 +67,13 @@ export class World {
       const random = this.random(name);
       const machine = new Machine(name, gpuCount, this.timeline, random, this.history);
       const guard = () => new Guard(machine, this.timeline, random);
-      return { machine, guards: { process: guard(), docker: guard() }, agent: null, offAtMs: Number.NEGATIVE_INFINITY, lost: false };
+      return {
+        machine,
+        guards: { process: guard(), docker: guard() },
+        agent: null,
+        offAtMs: Number.NEGATIVE_INFINITY,
+        lost: false,
+      };
     });
     this.history.listen((fact) => this.print(() => JSON.stringify(fact)));
   }
@@ -89,7 +95,15 @@ export class World {
     this.coordinator = life;
     this.history.add({ kind: 'process', name, what: 'started' });
     const { timeline, history, memory, storeFaults: faults } = this;
-    const store = new SimulatedStore({ memory, coordinator: life, world: this.life, timeline, random, history, faults });
+    const store = new SimulatedStore({
+      memory,
+      coordinator: life,
+      world: this.life,
+      timeline,
+      random,
+      history,
+      faults,
+    });
     const fatal = (error: Error) => {
       this.history.add({ kind: 'process', name, what: `gives up: ${error.message}` });
       if ('kind' in error && error.kind === 'conflict') this.parts.onAssertion(error.message);

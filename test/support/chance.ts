@@ -7,7 +7,9 @@ export interface Chance {
 }
 
 /** @param seed default: MUSTER_TEST_SEED, or another one for each run */
-export function seededChance(seed: number = Number(process.env.MUSTER_TEST_SEED ?? Date.now() % 1_000_000)): Chance {
+export function seededChance(
+  seed: number = Number(process.env.MUSTER_TEST_SEED ?? Date.now() % 1_000_000),
+): Chance {
   let state = seed;
   /** Uniform in [0, 1): mulberry32. */
   const next = () => {

@@ -89,7 +89,8 @@ export class Cluster {
     this.environment = { PATH: process.env.PATH, HOME: this.workDir, TMPDIR: process.env.TMPDIR };
     const flags = ['--listen', `127.0.0.1:${port}`, '--heartbeat', heartbeat, '--lease', lease];
     const args = ['coordinator', '--data', this.ownDataDir, ...flags, ...(options.coordinatorFlags ?? [])];
-    const wrapper = options.coordinatorDiskMb === undefined ? [] : withOwnDisk(this.ownDataDir, options.coordinatorDiskMb);
+    const wrapper =
+      options.coordinatorDiskMb === undefined ? [] : withOwnDisk(this.ownDataDir, options.coordinatorDiskMb);
     this.coordinator = this.daemon('coordinator', { args: () => args, wrapper });
     for (let index = 0; index < (options.nodes ?? 1); index += 1) this.addAgent(`node-${index + 1}`);
   }
@@ -179,9 +180,12 @@ export class Cluster {
     return jobId;
   }
 
-  async submitArray(spec: Spec, arraySize: number): Promise<{ readonly arrayId: string; readonly jobIds: readonly string[] }> {
-    const request = { specJson: JSON.stringify(spec), requestId: randomUUID(), arraySize };
-    const { arrayId, jobIds } = await this.api.submit(request);
+  async submitArray(
+    spec: Spec,
+    arraySize: number,
+  ): Promise<{ readonly arrayId: string; readonly jobIds: readonly string[] }> {
+    const array = { specJson: JSON.stringify(spec), requestId: randomUUID(), arraySize };
+    const { arrayId, jobIds } = await this.api.submit(array);
     if (arrayId === null) throw new Error('the submit of an array was answered without its id');
     return { arrayId, jobIds };
   }
@@ -237,13 +241,17 @@ export class Cluster {
   }
 
   /** The whole output of one rank, once it is complete. */
-  async output(jobId: string, { rank = 0, attempt }: { rank?: number; attempt?: number } = {}): Promise<string> {
+  async output(
+    jobId: string,
+    { rank = 0, attempt }: { rank?: number; attempt?: number } = {},
+  ): Promise<string> {
     const pieces: Uint8Array[] = [];
     const wanted = { jobId, nodeRank: rank, follow: true, ...(attempt === undefined ? {} : { attempt }) };
     const deadline = AbortSignal.timeout(stateTimeoutMs);
     for await (const piece of this.api.readLogs(wanted, deadline)) pieces.push(piece.data);
     const text = Buffer.concat(pieces).toString('utf8');
-    if (deadline.aborted) throw new Error(`the output of ${jobId} was not complete within ${stateTimeoutMs} ms:\n${text}`);
+    if (deadline.aborted)
+      throw new Error(`the output of ${jobId} was not complete within ${stateTimeoutMs} ms:\n${text}`);
     return text;
   }
 
@@ -296,7 +304,10 @@ export class Cluster {
 
   logsSinceMark(): string {
     return this.daemons
-      .map((daemon) => `--- ${daemon.options.title}\n${daemon.log.slice(this.logMarks.get(daemon) ?? 0).slice(-20_000)}`)
+      .map(
+        (daemon) =>
+          `--- ${daemon.options.title}\n${daemon.log.slice(this.logMarks.get(daemon) ?? 0).slice(-20_000)}`,
+      )
       .join('');
   }
 
@@ -329,8 +340,15 @@ export class Cluster {
     if (!this.coordinator.isRunning) await this.coordinator.start();
     for (const agent of this.agents) if (!agent.isRunning) await agent.start();
     await this.untilOnline();
-    const { jobs } = await this.api.listJobs({ states: ['queued', 'starting', 'running', 'stopping'], limit: 1000 });
-    if (jobs.length > 0) await this.api.stopJobs(jobs.map(({ id }) => id), 'the test is over');
+    const { jobs } = await this.api.listJobs({
+      states: ['queued', 'starting', 'running', 'stopping'],
+      limit: 1000,
+    });
+    if (jobs.length > 0)
+      await this.api.stopJobs(
+        jobs.map(({ id }) => id),
+        'the test is over',
+      );
     await waitFor('all jobs have ended', async () => (await this.api.getCluster()).jobsActive, {
       timeoutMs: stateTimeoutMs,
       until: (active) => active === 0,
@@ -339,7 +357,8 @@ export class Cluster {
 
   /** The coordinator has recorded every end and has all output, so the agents have let go of everything. */
   private async untilNodesAreEmpty(): Promise<void> {
-    const tasksLeft = () => this.agents.flatMap(({ options }) => readdirSync(join(this.agentsDir, options.title, 'tasks')));
+    const tasksLeft = () =>
+      this.agents.flatMap(({ options }) => readdirSync(join(this.agentsDir, options.title, 'tasks')));
     await waitFor('the agents have let go of all tasks', tasksLeft, { until: (left) => left.length === 0 });
   }
 
@@ -385,7 +404,8 @@ async function stopCleanly(daemon: Daemon): Promise<void> {
   if (!daemon.isRunning) return;
   const { title } = daemon.options;
   const { exitCode, signal } = await daemon.stop();
-  if (exitCode !== 0) throw new Error(`${title} was asked to stop and ended with ${signal ?? `code ${exitCode}`}`);
+  if (exitCode !== 0)
+    throw new Error(`${title} was asked to stop and ended with ${signal ?? `code ${exitCode}`}`);
 }
 
 /** A coordinator that is being restarted: the next try may find it. */
@@ -410,11 +430,16 @@ function taskOf(pid: number): string | null {
 function containersOf(agentInstance: string): Promise<readonly string[]> {
   const filters = encodeURIComponent(JSON.stringify({ label: [`muster.agent=${agentInstance}`] }));
   return new Promise((resolve, reject) => {
-    const query = request({ socketPath: dockerSocketPath, path: `/containers/json?all=1&filters=${filters}` }, (answer) => {
-      let text = '';
-      answer.setEncoding('utf8').on('data', (part: string) => (text += part));
-      answer.on('end', () => resolve((JSON.parse(text) as { Names: string[] }[]).flatMap(({ Names }) => Names)));
-    });
+    const query = request(
+      { socketPath: dockerSocketPath, path: `/containers/json?all=1&filters=${filters}` },
+      (answer) => {
+        let text = '';
+        answer.setEncoding('utf8').on('data', (part: string) => (text += part));
+        answer.on('end', () =>
+          resolve((JSON.parse(text) as { Names: string[] }[]).flatMap(({ Names }) => Names)),
+        );
+      },
+    );
     query.on('error', reject).end();
   });
 }
@@ -425,7 +450,9 @@ function containersOf(agentInstance: string): Promise<readonly string[]> {
  * range on which nobody listens can even be given this very port and so meet itself.)
  */
 async function portOutsideTheEphemeralRange(): Promise<number> {
-  const [lowest = 32_768] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split('\t').map(Number);
+  const [lowest = 32_768] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8')
+    .split('\t')
+    .map(Number);
   return waitFor('a free port', async () => {
     const port = 1_024 + Math.floor(Math.random() * (lowest - 1_024));
     const server = createServer();

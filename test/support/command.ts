@@ -70,9 +70,13 @@ export class MusterCommand {
 
   /** Waits until it has printed `text` on stdout or stderr. */
   async untilSaid(text: string): Promise<void> {
-    await waitFor(`"${text}" is printed`, () => this.stdout.includes(text) || this.stderr.includes(text) || this, {
-      timeoutMs: commandTimeoutMs,
-      until: (seen) => seen === true,
-    });
+    await waitFor(
+      `"${text}" is printed`,
+      () => this.stdout.includes(text) || this.stderr.includes(text) || this,
+      {
+        timeoutMs: commandTimeoutMs,
+        until: (seen) => seen === true,
+      },
+    );
   }
 }

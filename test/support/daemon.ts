@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { musterProgram, repositoryDir } from './command.ts';
 import { waitFor } from './services.ts';
 
@@ -56,40 +57,56 @@ export class Daemon {
 
   /** Resolves when it serves. @throws {Error} with what it said, when it ends before that */
   async start(): Promise<void> {
+    const { serving } = await this.#launch();
+    const timeout = AbortSignal.timeout(startTimeoutMs);
+    const tooLate = new Promise<'late'>((resolve) =>
+      timeout.addEventListener('abort', () => resolve('late')),
+    );
+    const first = await Promise.race([serving.then((address) => ({ address })), this.#end, tooLate]);
+    if (first === 'late' || !('address' in first)) {
+      const said = this.log.slice(-4_000);
+      throw new Error(`${this.options.title} did not start: ${JSON.stringify(first)}\n${said}`);
+    }
+    this.address = first.address;
+    this.timesServed += 1;
+  }
+
+  /** Starts it and kills it after a while, whatever it is doing by then. */
+  async startBriefly(lifeMs: number): Promise<void> {
+    await this.#launch();
+    await delay(lifeMs);
+    await this.kill();
+  }
+
+  /** `serving` resolves with its address once it serves, and never where it does not come that far. */
+  async #launch(): Promise<{ readonly serving: Promise<string | null> }> {
     if (this.#child !== null) throw new Error(`${this.options.title} runs already`);
-    const { title, args, env, wrapper = [], logPath } = this.options;
+    const { title, args, wrapper = [], logPath } = this.options;
     const [program = musterProgram, ...rest] = [...wrapper, musterProgram, ...args()];
+    const env = await this.options.env();
     const log = openSync(logPath, 'a');
-    const child = spawn(program, rest, {
-      cwd: repositoryDir,
-      env: await env(),
-      // The channel tells when it serves, as it tells `muster up`; it also ends the daemon should the tests be killed.
-      stdio: ['ignore', log, log, 'ipc'],
-    });
+    // The channel tells when it serves, as it tells `muster up`; it also ends the daemon should the tests be killed.
+    const child = spawn(program, rest, { cwd: repositoryDir, env, stdio: ['ignore', log, log, 'ipc'] });
     closeSync(log);
     this.#child = child;
     this.#endIsExpected = false;
+    this.#end = new Promise((resolve) => {
+      const ended = (exitCode: number | null, signal: NodeJS.Signals | null) => {
+        this.#child = null;
+        if (!this.#endIsExpected) {
+          this.unexpectedEnds.push(`${title} ended with ${signal ?? `code ${exitCode}`}`);
+        }
+        resolve({ exitCode, signal });
+      };
+      child.on('error', () => ended(null, null));
+      child.on('exit', ended);
+    });
     const serving = new Promise<string | null>((resolve) => {
       child.on('message', (message: { kind: string; address?: string | null }) => {
         if (message.kind === 'serving') resolve(message.address ?? null);
       });
     });
-    this.#end = new Promise((resolve) => {
-      child.on('error', () => resolve({ exitCode: null, signal: null }));
-      child.on('exit', (exitCode, signal) => {
-        this.#child = null;
-        if (!this.#endIsExpected) this.unexpectedEnds.push(`${title} ended with ${signal ?? `code ${exitCode}`}`);
-        resolve({ exitCode, signal });
-      });
-    });
-    const timeout = AbortSignal.timeout(startTimeoutMs);
-    const tooLate = new Promise<'late'>((resolve) => timeout.addEventListener('abort', () => resolve('late')));
-    const first = await Promise.race([serving.then((address) => ({ address })), this.#end, tooLate]);
-    if (first === 'late' || !('address' in first)) {
-      throw new Error(`${title} did not start: ${JSON.stringify(first)}\n${this.log.slice(-4_000)}`);
-    }
-    this.address = first.address;
-    this.timesServed += 1;
+    return { serving };
   }
 
   /** Ends it the hard way and waits until it is gone. */

@@ -83,13 +83,17 @@ describe('a history', () => {
         'end job_a 2 0 101 12.00 0',
       ],
       jobs: [aJob('job_a', [1, 0])],
-      found: ['rank 0 of attempt 2 of job_a started at 10.5, while rank 0 of attempt 1 of job_a lived until 11'],
+      found: [
+        'rank 0 of attempt 2 of job_a started at 10.5, while rank 0 of attempt 1 of job_a lived until 11',
+      ],
     },
     {
       what: 'an attempt that begins after the next one',
       history: ['start job_a 2 0 101 10.00 -', 'start job_a 1 0 100 10.50 -'],
       jobs: [aJob('job_a', [null, null])],
-      found: ['rank 0 of attempt 2 of job_a started at 10, while rank 0 of attempt 1 of job_a lived until 10.5'],
+      found: [
+        'rank 0 of attempt 2 of job_a started at 10, while rank 0 of attempt 1 of job_a lived until 10.5',
+      ],
     },
     {
       what: 'an exit code that nobody had',
@@ -126,7 +130,11 @@ describe('a history', () => {
   });
 
   test('that no task can have written is an error', () => {
-    expect(() => parseHistory('end job_a 1 0 100 10.00 0\n')).toThrow('no task can have written: end job_a 1 0 100 10.00 0');
-    expect(() => parseHistory('start job_a 1 0 100 10.00 -\nend job_a 1 0 999 10.00 0\n')).toThrow('end job_a 1 0 999');
+    expect(() => parseHistory('end job_a 1 0 100 10.00 0\n')).toThrow(
+      'no task can have written: end job_a 1 0 100 10.00 0',
+    );
+    expect(() => parseHistory('start job_a 1 0 100 10.00 -\nend job_a 1 0 999 10.00 0\n')).toThrow(
+      'end job_a 1 0 999',
+    );
   });
 });

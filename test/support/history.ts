@@ -42,7 +42,9 @@ export function parseHistory(text: string): readonly Run[] {
       runs.push({ ...place, startedAt: Number(now), end: null });
       continue;
     }
-    const index = runs.findIndex((run) => run.end === null && isSameTask(run, place) && run.pid === place.pid);
+    const index = runs.findIndex(
+      (run) => run.end === null && isSameTask(run, place) && run.pid === place.pid,
+    );
     const run = runs[index];
     if (sign !== 'end' || run === undefined) throw new Error(`no task can have written: ${line}`);
     runs[index] = { ...run, end: { at: Number(now), exitCode: Number(exitCode) } };
@@ -56,7 +58,12 @@ export function parseHistory(text: string): readonly Run[] {
  */
 export function contradictions(runs: readonly Run[], jobs: readonly JobView[]): readonly string[] {
   return [
-    ...jobs.flatMap((job) => contradictionsOfJob(job, runs.filter((run) => run.jobId === job.id))),
+    ...jobs.flatMap((job) =>
+      contradictionsOfJob(
+        job,
+        runs.filter((run) => run.jobId === job.id),
+      ),
+    ),
     ...runs
       .filter((run) => !jobs.some((job) => job.id === run.jobId))
       .map((run) => `${run.jobId} ran, and there is no such job`),
@@ -87,7 +94,9 @@ function contradictionsOfJob(job: JobView, runs: readonly Run[]): readonly strin
     const lastSign = earlier.end?.at ?? earlier.startedAt;
     for (const later of runs) {
       if (later.attempt <= earlier.attempt || later.startedAt >= lastSign) continue;
-      found.push(`${nameOf(later)} started at ${later.startedAt}, while ${nameOf(earlier)} lived until ${lastSign}`);
+      found.push(
+        `${nameOf(later)} started at ${later.startedAt}, while ${nameOf(earlier)} lived until ${lastSign}`,
+      );
     }
   }
   return found;

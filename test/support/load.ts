@@ -52,11 +52,17 @@ export class Load {
     const wait = `while [ ! -e ${this.gatePath} ]; do sleep 0.2; done`;
     const long = await Promise.all(
       Array.from({ length: longJobs }, () =>
-        this.submit({ name: 'long', command: withSignsOfLife(this.historyPath, wait), resources: { gpus: 1 } }),
+        this.submit({
+          name: 'long',
+          command: withSignsOfLife(this.historyPath, wait),
+          resources: { gpus: 1 },
+        }),
       ),
     );
     this.longJobIds = long.flatMap(({ jobIds }) => jobIds);
-    await waitFor('the long jobs run', () => this.runsOfLongJobs().length, { until: (count) => count === longJobs });
+    await waitFor('the long jobs run', () => this.runsOfLongJobs().length, {
+      until: (count) => count === longJobs,
+    });
     this.longPids = this.runsOfLongJobs();
     for (let client = 0; client < clients; client += 1) this.working.push(this.keepSubmitting());
   }
@@ -69,7 +75,9 @@ export class Load {
 
   /** Waits until every short job has ended. */
   async settle(): Promise<readonly JobView[]> {
-    const ids = this.acknowledged.flatMap(({ jobIds }) => jobIds).filter((id) => !this.longJobIds.includes(id));
+    const ids = this.acknowledged
+      .flatMap(({ jobIds }) => jobIds)
+      .filter((id) => !this.longJobIds.includes(id));
     const unfinished = new Set(ids);
     await waitFor(
       'every short job has ended',
@@ -92,7 +100,10 @@ export class Load {
    */
   async expectLongJobsUntouched(end: Partial<JobView> = { state: 'succeeded' }): Promise<void> {
     for (const id of this.longJobIds) {
-      expect(await this.cluster.api.getJob(id)).toMatchObject({ state: 'running', attempts: [{ number: 1 }] });
+      expect(await this.cluster.api.getJob(id)).toMatchObject({
+        state: 'running',
+        attempts: [{ number: 1 }],
+      });
     }
     expect(this.runsOfLongJobs()).toEqual(this.longPids);
     const alive = this.longJobIds.flatMap((id) => this.cluster.processesOf(id)).map(String);
@@ -109,14 +120,21 @@ export class Load {
     expect(new Set(ids).size).toBe(ids.length);
     const stored: string[] = [];
     for (let beforeSubmitSeq: number | undefined; ; ) {
-      const page = await this.cluster.api.listJobs({ limit: 1000, ...(beforeSubmitSeq === undefined ? {} : { beforeSubmitSeq }) });
+      const page = await this.cluster.api.listJobs({
+        limit: 1000,
+        ...(beforeSubmitSeq === undefined ? {} : { beforeSubmitSeq }),
+      });
       stored.push(...page.jobs.map(({ id }) => id));
       if (!page.more) break;
       beforeSubmitSeq = page.jobs.at(-1)?.submitSeq;
     }
     expect(stored.toSorted()).toEqual(ids.toSorted());
     for (const { requestId, spec, jobIds } of this.acknowledged.slice(0, 50)) {
-      const again = await this.cluster.api.submit({ specJson: JSON.stringify(spec), requestId, ...arrayOf(jobIds) });
+      const again = await this.cluster.api.submit({
+        specJson: JSON.stringify(spec),
+        requestId,
+        ...arrayOf(jobIds),
+      });
       expect(again).toMatchObject({ jobIds, repeatedRequest: true });
     }
   }
@@ -166,7 +184,11 @@ export class Load {
       labels: { code, label },
       resources: { nodes: chance.pick([1, 1, 1, 2]), cpus: 0.1 },
       stop_grace: '1s',
-      retry: { max_attempts: chance.pick([1, 1, 2]), backoff: { initial: '50ms', max: '200ms' }, on: ['exit_code'] },
+      retry: {
+        max_attempts: chance.pick([1, 1, 2]),
+        backoff: { initial: '50ms', max: '200ms' },
+        on: ['exit_code'],
+      },
     };
   }
 

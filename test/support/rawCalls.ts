@@ -1,5 +1,12 @@
 /** Calls that no client of ours would make: any method with any token, and an agent's side of a session by hand. */
-import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import {
+  Client,
+  type ClientDuplexStream,
+  credentials,
+  Metadata,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { LogUpload } from '@muster/common/gen/muster/v1/LogUpload';
@@ -39,7 +46,10 @@ export function callMethod(
   return new Promise((resolve) => {
     const answered = (error: ServiceError | null, message: Buffer | undefined) => {
       client.close();
-      resolve({ status: error === null ? 'OK' : `${status[error.code]}: ${error.details}`, message: message ?? null });
+      resolve({
+        status: error === null ? 'OK' : `${status[error.code]}: ${error.details}`,
+        message: message ?? null,
+      });
     };
     client.makeUnaryRequest(path, same, same, request, metadataWith(headers), { deadline }, answered);
   });
@@ -60,18 +70,35 @@ export class FakeAgent {
     return new Promise((resolve, reject) => {
       const done = (error: ServiceError | null) => (error === null ? resolve() : reject(error));
       const serialize = requestSerialize as (value: object) => Buffer;
-      this.client.makeUnaryRequest(path, serialize, (bytes) => bytes, request, metadataWith(this.headers), done);
+      this.client.makeUnaryRequest(
+        path,
+        serialize,
+        (bytes) => bytes,
+        request,
+        metadataWith(this.headers),
+        done,
+      );
     });
   }
 
   session(): ClientDuplexStream<AgentMessage, CoordinatorMessage__Output> {
     const { path, requestSerialize, responseDeserialize } = agentHubService.Session;
-    return this.client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadataWith(this.headers));
+    return this.client.makeBidiStreamRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      metadataWith(this.headers),
+    );
   }
 
   uploadLogs(): ClientDuplexStream<LogUpload, LogUploadAck__Output> {
     const { path, requestSerialize, responseDeserialize } = agentHubService.UploadLogs;
-    return this.client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadataWith(this.headers));
+    return this.client.makeBidiStreamRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      metadataWith(this.headers),
+    );
   }
 
   close(): void {

@@ -6,5 +6,7 @@ export function expectSameText(seen: string, expected: string): void {
   let at = 0;
   while (at < expected.length && seen[at] === expected[at]) at += 1;
   const around = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 60), at + 60));
-  expect.fail(`${seen.length} of ${expected.length} characters; differs at ${at}: ${around(seen)}, not ${around(expected)}`);
+  expect.fail(
+    `${seen.length} of ${expected.length} characters; differs at ${at}: ${around(seen)}, not ${around(expected)}`,
+  );
 }

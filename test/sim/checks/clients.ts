@@ -8,7 +8,7 @@ export class ClientCheck {
   /** By job id. */
   private readonly requests = new Map<string, string>();
   private readonly committed = new Set<string>();
-  private watchedSeq = 0;
+  watchedSeq = 0;
   private readonly log: LogCheck;
   private readonly verdict: Verdict;
 
@@ -28,22 +28,42 @@ export class ClientCheck {
   private onSubmitAnswered({ requestId, jobIds }: SubmitAnswered): void {
     const answer = jobIds.join();
     const before = this.answers.get(requestId) ?? answer;
-    this.verdict.require(before === answer, 'G1', () => `${requestId} was answered ${before} and then ${answer}`);
+    this.verdict.require(
+      before === answer,
+      'G1',
+      () => `${requestId} was answered ${before} and then ${answer}`,
+    );
     this.answers.set(requestId, answer);
     for (const id of jobIds) {
       const owner = this.requests.get(id) ?? requestId;
-      this.verdict.require(owner === requestId, 'G1', () => `${requestId} got ${id}, which is a job of ${owner}`);
-      this.verdict.require(this.committed.has(id), 'G1', () => `${requestId} was told ${id}, which was not committed`);
+      this.verdict.require(
+        owner === requestId,
+        'G1',
+        () => `${requestId} got ${id}, which is a job of ${owner}`,
+      );
+      this.verdict.require(
+        this.committed.has(id),
+        'G1',
+        () => `${requestId} was told ${id}, which was not committed`,
+      );
       this.requests.set(id, requestId);
     }
   }
 
   private onWatched({ seq, id, text }: Extract<Fact, { kind: 'watched' }>['event']): void {
-    this.verdict.require(seq === this.watchedSeq + 1, 'G5', () => `a watch got ${seq} after ${this.watchedSeq}`);
+    this.verdict.require(
+      seq === this.watchedSeq + 1,
+      'G5',
+      () => `a watch got ${seq} after ${this.watchedSeq}`,
+    );
     this.watchedSeq = seq;
     const stored = this.log.events[seq - 1];
     const { data } = JSON.parse(text) as { data: unknown };
     const isSame = stored?.id === id && JSON.stringify(stored.data) === JSON.stringify(data);
-    this.verdict.require(isSame, 'G5', () => `a watch got ${text} as event ${seq}, which is ${JSON.stringify(stored)}`);
+    this.verdict.require(
+      isSame,
+      'G5',
+      () => `a watch got ${text} as event ${seq}, which is ${JSON.stringify(stored)}`,
+    );
   }
 }

@@ -49,7 +49,11 @@ export class ExecutionCheck {
 
     must(!this.started.has(key), 'G2', 'was started twice');
     must(!this.recordedEnds.has(key), 'G2', 'was started after its end was recorded');
-    must(task.attempt >= (this.newestStarted.get(task.jobId) ?? 0), 'G2', 'was started after a newer attempt');
+    must(
+      task.attempt >= (this.newestStarted.get(task.jobId) ?? 0),
+      'G2',
+      'was started after a newer attempt',
+    );
     for (const other of this.running.values()) {
       const isSameJob = other.task.jobId === task.jobId;
       must(!isSameJob || other.task.attempt === task.attempt, 'G2', `runs beside ${taskKey(other.task)}`);
@@ -64,7 +68,11 @@ export class ExecutionCheck {
     must(this.released.has(attemptKey(task)), 'G3', 'was started before its release was committed');
     const allocation = this.allocated.get(key);
     must(allocation?.node === machine, 'G3', `was allocated to ${allocation?.node}`);
-    must(allocation?.gpuUuids.join() === gpuUuids.join(), 'G3', `was allocated ${allocation?.gpuUuids.join()}`);
+    must(
+      allocation?.gpuUuids.join() === gpuUuids.join(),
+      'G3',
+      `was allocated ${allocation?.gpuUuids.join()}`,
+    );
     must(start.portWasHeld !== false, 'G3', 'was told a port that nobody had held for it');
 
     this.started.add(key);
@@ -84,7 +92,8 @@ export class ExecutionCheck {
     const ref = (nodeRank: number): TaskRef => ({ jobId, attempt, nodeRank });
     switch (kind) {
       case 'attempt.allocated':
-        for (const [nodeRank, task] of (data['tasks'] as AllocatedTask[]).entries()) this.allocate(ref(nodeRank), task);
+        for (const [nodeRank, task] of (data['tasks'] as AllocatedTask[]).entries())
+          this.allocate(ref(nodeRank), task);
         break;
       case 'attempt.claimed':
         this.released.add(attemptKey(ref(0)));
@@ -93,7 +102,8 @@ export class ExecutionCheck {
         this.onRecordedEnd(ref(Number(data['nodeRank'])), data['exit'] as TaskEnd);
         break;
       case 'attempt.ended':
-        for (const nodeRank of (data['tasks'] as AllocatedTask[]).keys()) this.free(ref(nodeRank), 'its attempt ended');
+        for (const nodeRank of (data['tasks'] as AllocatedTask[]).keys())
+          this.free(ref(nodeRank), 'its attempt ended');
         break;
       case 'job.succeeded':
         this.requireSuccess(jobId);
@@ -107,7 +117,11 @@ export class ExecutionCheck {
     this.allocated.set(key, allocation);
     for (const uuid of allocation.gpuUuids) {
       const holder = this.holders.get(uuid);
-      this.verdict.require(holder === undefined, 'G3', () => `${uuid} was given to ${key} and is held by ${holder}`);
+      this.verdict.require(
+        holder === undefined,
+        'G3',
+        () => `${uuid} was given to ${key} and is held by ${holder}`,
+      );
       this.holders.set(uuid, key);
     }
   }
@@ -137,7 +151,11 @@ export class ExecutionCheck {
     for (const key of this.allocated.keys()) {
       if (!key.startsWith(`${jobId}.${attempt}.`)) continue;
       const exit = this.exits.get(key);
-      this.verdict.require(exit?.exitCode === 0, 'G7', () => `${jobId} succeeded, and ${key} ended ${JSON.stringify(exit)}`);
+      this.verdict.require(
+        exit?.exitCode === 0,
+        'G7',
+        () => `${jobId} succeeded, and ${key} ended ${JSON.stringify(exit)}`,
+      );
     }
     this.verdict.require(attempt > 0, 'G7', () => `${jobId} succeeded, and nothing of it was ever started`);
   }

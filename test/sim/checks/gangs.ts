@@ -1,5 +1,5 @@
 /** G3: when one task of a gang ends badly, the others stop within 10 s; timed while nothing is in the way. */
-import { taskKey } from '@muster/common/ids';
+import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { Fact } from '../history.ts';
 import type { ExecutionCheck } from './executions.ts';
 import type { Verdict } from './verdict.ts';
@@ -11,9 +11,8 @@ const graceMs = 3_500;
 const reconnectMs = 30_000;
 
 export class GangCheck {
-  /** `<job>.<attempt>` of gangs that lost a member badly, and when the others must be gone. */
+  /** By gang that lost a member badly: when the others must be gone. */
   private readonly deadlines = new Map<string, number>();
-  private quietSinceMs: number | null = null;
   private readonly executions: ExecutionCheck;
   private readonly verdict: Verdict;
 
@@ -23,17 +22,22 @@ export class GangCheck {
   }
 
   see(fact: Fact, nowMs: number): void {
-    if (fact.kind === 'phase' && fact.phase === 'quiet') this.quietSinceMs = nowMs;
-    if (fact.kind === 'ended' && fact.by !== 'stop' && fact.exitCode !== 0) {
-      const gang = `${fact.task.jobId}.${fact.task.attempt}`;
-      if (!this.deadlines.has(gang)) this.deadlines.set(gang, nowMs + stopWithinMs + graceMs);
-    }
-    if (this.quietSinceMs === null || nowMs < this.quietSinceMs + reconnectMs) return;
+    if (fact.kind !== 'ended' || fact.by === 'stop' || fact.exitCode === 0) return;
+    const gang = gangOf(fact.task);
+    if (!this.deadlines.has(gang)) this.deadlines.set(gang, nowMs + stopWithinMs + graceMs);
+  }
+
+  /** To be called now and then in the quiet phase. */
+  look(nowMs: number, quietSinceMs: number): void {
+    if (nowMs < quietSinceMs + reconnectMs) return;
     for (const { task } of this.executions.running.values()) {
-      const deadlineMs = this.deadlines.get(`${task.jobId}.${task.attempt}`);
-      const isLate = deadlineMs !== undefined && nowMs > Math.max(deadlineMs, this.quietSinceMs + reconnectMs);
-      this.verdict.require(!isLate, 'G3', () => `${taskKey(task)} still runs long after another of its gang ended badly`);
+      const deadlineMs = this.deadlines.get(gangOf(task)) ?? Number.POSITIVE_INFINITY;
+      const what = () => `${taskKey(task)} still runs long after another of its gang ended badly`;
+      this.verdict.require(nowMs <= deadlineMs, 'G3', what);
     }
   }
 }
 
+function gangOf({ jobId, attempt }: TaskRef): string {
+  return `${jobId}.${attempt}`;
+}

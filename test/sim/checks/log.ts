@@ -19,6 +19,8 @@ const ends = new Set(['job.succeeded', 'job.failed', 'job.cancelled']);
 export class LogCheck {
   private lastSeq = 0;
   readonly events: StoredEvent[] = [];
+  /** Nodes that the coordinator has ever seen. */
+  readonly joined = new Set<string>();
   private readonly ids = new Set<string>();
   private readonly stories = new Map<string, Story>();
   /** Jobs with an answered stop. */
@@ -54,6 +56,7 @@ export class LogCheck {
     story.lastSeq = subjectSeq;
     this.events.push(event);
 
+    if (kind === 'node.joined') this.joined.add(subject);
     if (!kind.startsWith('node.')) this.onJobEvent(kind, data, story, must, subject);
   }
 

@@ -2,17 +2,19 @@
  * The liveness phase: with nothing in the way, every job comes to an end or says truly why it waits, nothing is left on
  * any node, and the whole cluster can be had again.
  */
-import type { JobId } from '@muster/common/ids';
-import type { JobView, NodeView } from '@muster/common/views';
+
 import type { Job__Output } from '@muster/common/gen/muster/v1/Job';
 import type { Node__Output } from '@muster/common/gen/muster/v1/Node';
+import type { JobId } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
+import type { JobView, NodeView } from '@muster/common/views';
 import { jobFromWire, nodeFromWire } from '@muster/common/wire/codec';
 import { reserveAfterMs } from '@muster/coordinator/scheduler/plan';
 import { CallError, type Client } from '../client.ts';
 import type { Program } from '../machine.ts';
 import type { Workload } from '../workload.ts';
 import type { World } from '../world.ts';
+import type { ClientCheck } from './clients.ts';
 import type { ExecutionCheck } from './executions.ts';
 import type { LogCheck } from './log.ts';
 import type { Verdict } from './verdict.ts';
@@ -29,6 +31,7 @@ export interface SettledParts {
   readonly workload: Workload;
   readonly executions: ExecutionCheck;
   readonly log: LogCheck;
+  readonly clients: ClientCheck;
   readonly verdict: Verdict;
 }
 
@@ -47,14 +50,22 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
   }
   for (const job of jobs) {
     const isDone = isAtRest(parts, jobs, job);
-    verdict.require(isDone, 'liveness', () => `${job.id} (${job.name}) is ${job.state} for ever: ${why(job)}`);
+    verdict.require(
+      isDone,
+      'liveness',
+      () => `${job.id} (${job.name}) is ${job.state} for ever: ${why(job)}`,
+    );
     checkEnd(parts, job);
   }
   for (const id of workload.acknowledged) {
     const job = jobs.find((each) => each.id === id);
     verdict.require(job !== undefined, 'G1', () => `${id} was answered to a client and is gone`);
     const end = job === undefined || !isTerminal(job.state) ? null : `job.${job.state}`;
-    verdict.require(log.endOf(id) === end, 'G6', () => `${id} is ${job?.state}, and its log ends with ${log.endOf(id)}`);
+    verdict.require(
+      log.endOf(id) === end,
+      'G6',
+      () => `${id} is ${job?.state}, and its log ends with ${log.endOf(id)}`,
+    );
   }
   if (verdict.violations.length > 0) return;
   await checkLeftovers(parts);
@@ -75,7 +86,9 @@ function needsStop({ workload, world }: SettledParts, job: JobView): boolean {
 function holdsLostMachine(world: World, job: JobView): boolean {
   const attempt = job.attempts.at(-1);
   if (isTerminal(job.state) || job.state === 'queued' || attempt?.state === 'allocated') return false;
-  return world.sites.some(({ machine, lost }) => lost && attempt?.tasks.some((task) => task.node === machine.name));
+  return world.sites.some(
+    ({ machine, lost }) => lost && attempt?.tasks.some((task) => task.node === machine.name),
+  );
 }
 
 /** It has ended, or waits for what nothing but a user, or a machine that is lost, can change. */
@@ -88,13 +101,15 @@ function isAtRest(parts: SettledParts, jobs: readonly JobView[], job: JobView): 
   const large = world.sites.filter(({ machine }) => machine.gpus.length >= submission.gpus);
   switch (job.pending?.kind) {
     case 'never_fits':
-      return large.length < submission.nodes;
+      return large.filter(({ machine }) => parts.log.joined.has(machine.name)).length < submission.nodes;
     case 'no_nodes':
       return large.filter((site) => !site.lost).length < submission.nodes;
     case 'dependency':
     case 'dependency_failed': {
       const dependency = jobs.find((each) => submission.file.after?.includes(each.id));
-      return dependency !== undefined && dependency.state !== 'succeeded' && isAtRest(parts, jobs, dependency);
+      return (
+        dependency !== undefined && dependency.state !== 'succeeded' && isAtRest(parts, jobs, dependency)
+      );
     }
     default:
       return false;
@@ -107,6 +122,7 @@ function checkEnd({ executions, workload, world, verdict }: SettledParts, job: J
   if (submission === undefined || job.cause === null || job.state === 'queued') return;
   const exits = [...executions.exits.values()].filter(({ task }) => task.jobId === job.id);
   const reasons: Readonly<Record<string, () => boolean>> = {
+    preempted: () => workload.requeueSent.has(job.id as JobId),
     cancelled: () => workload.stopSent.has(job.id as JobId),
     exit_code: () => exits.some((exit) => exit.by === 'itself' && exit.exitCode !== 0),
     time_limit: () => submission.file.max_runtime !== undefined,
@@ -118,7 +134,14 @@ function checkEnd({ executions, workload, world, verdict }: SettledParts, job: J
   verdict.require(isTrue, 'G7', () => `${job.id} (${job.name}) ${job.state} for no reason: ${why(job)}`);
 }
 
-async function checkLeftovers({ world, client, executions, verdict }: SettledParts): Promise<void> {
+async function checkLeftovers({
+  world,
+  client,
+  clients,
+  executions,
+  log,
+  verdict,
+}: SettledParts): Promise<void> {
   const standing = world.sites.filter((site) => !site.lost);
   const leftovers = () => [
     ...[...executions.running.keys()].map((key) => `${key} still runs`),
@@ -135,6 +158,11 @@ async function checkLeftovers({ world, client, executions, verdict }: SettledPar
     const nodes = await listNodes(client);
     return nodes.filter((node) => standing.some(({ machine }) => machine.name === node.name));
   };
+  while (clients.watchedSeq < log.events.length && world.timeline.nowMs < deadlineMs) await client.pause(500);
+  const { watchedSeq } = clients;
+  const missing = () => `a watch got ${watchedSeq} of ${log.events.length} events`;
+  verdict.require(watchedSeq === log.events.length, 'G5', missing);
+
   let nodes = await listStanding();
   while (nodes.some((node) => node.state !== 'online') && world.timeline.nowMs < deadlineMs) {
     await client.pause(500);
@@ -142,7 +170,11 @@ async function checkLeftovers({ world, client, executions, verdict }: SettledPar
   }
   for (const node of nodes) {
     verdict.require(node.state === 'online', 'liveness', () => `${node.name} is ${node.state}`);
-    verdict.require(node.gpuUses.length === 0, 'G3', () => `${node.name} has GPUs in use: ${JSON.stringify(node.gpuUses)}`);
+    verdict.require(
+      node.gpuUses.length === 0,
+      'G3',
+      () => `${node.name} has GPUs in use: ${JSON.stringify(node.gpuUses)}`,
+    );
   }
 }
 
@@ -151,12 +183,15 @@ async function checkWholeClusterFree({ world, client, workload, verdict }: Settl
   const standing = world.sites.filter((site) => !site.lost);
   const gpus = Math.min(...standing.map(({ machine }) => machine.gpus.length));
   const program: Program = {
-    ...{ runMs: 100, exitCode: 0, failingRank: null, succeedsFromAttempt: 1 },
+    ...{ runMs: 100, exitCode: 0, failingRank: null, failsAfterMs: 0, succeedsFromAttempt: 1 },
     ...{ onStop: 'exit', outputBytes: 10, startError: null },
   };
   const resources = { nodes: standing.length, gpus };
   const file = { name: 'whole-cluster', command: ['simulate', JSON.stringify(program)], resources };
-  workload.submissions.set(file.name, { ...{ name: file.name, requestId: 'whole', file, program }, ...resources });
+  workload.submissions.set(file.name, {
+    ...{ name: file.name, requestId: 'whole', file, program },
+    ...resources,
+  });
   const [id] = await client.submit('whole', file, 0);
   const deadlineMs = world.timeline.nowMs + cleanUpMs;
   let job: JobView | undefined;
@@ -164,12 +199,18 @@ async function checkWholeClusterFree({ world, client, workload, verdict }: Settl
     await client.pause(250);
     job = (await listJobs(client)).find((each) => each.id === id);
   } while (job?.state !== 'succeeded' && world.timeline.nowMs < deadlineMs);
-  verdict.require(job?.state === 'succeeded', 'liveness', () => `a job over the whole cluster is ${job?.state}`);
+  verdict.require(
+    job?.state === 'succeeded',
+    'liveness',
+    () => `a job over the whole cluster is ${job?.state}`,
+  );
 }
 
 async function listJobs(client: Client): Promise<readonly JobView[]> {
   const request = { states: [], arrayId: '', name: '', limit: 1_000, beforeSubmitSeq: 0 };
-  const { jobs } = await persistently(client, () => client.call<{ jobs: Job__Output[] }>('ListJobs', request));
+  const { jobs } = await persistently(client, () =>
+    client.call<{ jobs: Job__Output[] }>('ListJobs', request),
+  );
   return jobs.map(jobFromWire);
 }
 

@@ -6,8 +6,8 @@ export interface Violation {
   readonly atMs: number;
 }
 
-/** One broken rule can show a thousand times; the first few say it all. */
-const violationsMax = 20;
+/** Of each guarantee. One broken rule can show a thousand times; the first few say it all. */
+const violationsMax = 5;
 
 export class Verdict {
   readonly violations: Violation[] = [];
@@ -18,7 +18,9 @@ export class Verdict {
   }
 
   require(holds: boolean, guarantee: string, what: () => string): void {
-    if (holds || this.violations.length >= violationsMax) return;
+    if (holds) return;
+    const alike = this.violations.filter((violation) => violation.guarantee === guarantee);
+    if (alike.length >= violationsMax) return;
     this.violations.push({ guarantee, what: what(), atMs: this.nowMs() });
   }
 }

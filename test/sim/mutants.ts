@@ -1,0 +1,291 @@
+/**
+ * The product with one of its rules taken out. A check counts only after it has failed on such a build: each entry names
+ * the rule, the edits that remove it, and the guarantee whose check must then speak up.
+ */
+
+/** Made to the text of a file as it is loaded, so that all else is the very code that ships. */
+export interface Edit {
+  /** Relative to the repository. */
+  readonly file: string;
+  /** Occurs exactly once; white space does not count. */
+  readonly find: string;
+  readonly replace: string;
+}
+
+interface Mutant {
+  readonly rule: string;
+  /** Guarantees whose checks see it; any one of them will do. */
+  readonly breaks: readonly string[];
+  readonly edits: readonly Edit[];
+}
+
+const edit = (file: string, find: string, replace: string): Edit => ({ file, find, replace });
+const coordinator = 'packages/coordinator/src';
+const agent = 'packages/agent/src';
+
+export const mutants = {
+  'release-after-every-claim': {
+    rule: 'An attempt is released once every task of it has claimed.',
+    breaks: ['G3'],
+    edits: [
+      edit(
+        `${coordinator}/lifecycle/transition.ts`,
+        "const everyTaskClaimed = tasks.every((each) => each.state === 'claimed');",
+        'const everyTaskClaimed = true;',
+      ),
+    ],
+  },
+  'start-only-when-released': {
+    rule: 'An agent starts a task when it is released, not when it is assigned.',
+    breaks: ['G3'],
+    edits: [
+      edit(`${agent}/reconcile.ts`, "return local.claimable ? 'claim' : 'prepare';", "return 'start';"),
+      edit(
+        `${agent}/tasks/actions.ts`,
+        "const { order, assignment } = entry; if (order?.kind !== 'run' || assignment === null) return;",
+        "const { assignment } = entry; const order = { addr: '127.0.0.1', port: 1 }; if (assignment === null) return;",
+      ),
+    ],
+  },
+  'fencing-token': {
+    rule: 'A report about an attempt that is not current changes nothing.',
+    breaks: ['G7'],
+    edits: [
+      edit(
+        `${coordinator}/lifecycle/transition.ts`,
+        'return attempt?.number === attemptNumber ? attempt : null;',
+        'return attempt;',
+      ),
+    ],
+  },
+  'ended-is-ended': {
+    rule: 'A job that has ended never changes.',
+    breaks: ['G6'],
+    edits: [
+      edit(`${coordinator}/store/memory/memoryStore.ts`, '!isTerminal(known.state.kind) &&', ''),
+      edit(`${coordinator}/state.ts`, 'base.jobs.delete(job.id);', 'base.jobs.set(job.id, job);'),
+      edit(`${coordinator}/state.ts`, 'base.subjectSeqs.delete(job.id);', ';'),
+      edit(
+        `${coordinator}/lifecycle/transition.ts`,
+        'if (isTerminal(job.state.kind)) return unchanged(job);',
+        '',
+      ),
+    ],
+  },
+  'attempt-numbers-grow': {
+    rule: 'Every attempt has a higher number than the one before.',
+    breaks: ['G6'],
+    edits: [
+      edit(
+        `${coordinator}/lifecycle/transition.ts`,
+        'number: job.lastAttempt + 1,',
+        'number: Math.max(1, job.lastAttempt),',
+      ),
+      edit(
+        `${coordinator}/store/memory/memoryStore.ts`,
+        "|| known?.get(attempt.number)?.state === 'ended'",
+        '',
+      ),
+    ],
+  },
+  'commit-before-answer': {
+    rule: 'A submit is answered, and agents are told, after the commit.',
+    breaks: ['G1'],
+    edits: [
+      edit(
+        `${coordinator}/loop.ts`,
+        'if (!draft.isEmpty()) await this.commit(draft);',
+        'if (!draft.isEmpty()) void this.commit(draft).catch(() => {});',
+      ),
+    ],
+  },
+  'commits-survive': {
+    rule: 'What the store has acknowledged is there after a crash.',
+    breaks: ['G1', 'G5'],
+    edits: [
+      edit(
+        'test/sim/store.ts',
+        'this.persist(batch).then(() => answer(resolve), refuse);',
+        `
+          const maps = Object.values(this.parts.memory).filter((each) => each instanceof Map);
+          const before = maps.map((map) => [...map]);
+          if (this.loseLast === undefined) coordinator.onEnd(() => this.loseLast());
+          this.loseLast = () => maps.forEach((map, index) => {
+            map.clear();
+            for (const [key, value] of before[index]) map.set(key, value);
+          });
+          this.persist(batch).then(() => answer(resolve), refuse);`,
+      ),
+    ],
+  },
+  'one-request-one-submit': {
+    rule: 'A submit that is sent again is the same submit.',
+    breaks: ['G1', 'assertion'],
+    edits: [
+      edit(
+        `${coordinator}/rpc/jobs.ts`,
+        'if (earlier !== null) return { record: earlier, repeated: true };',
+        '',
+      ),
+    ],
+  },
+  'silent-is-not-dead': {
+    rule: 'Only its node, or proof of death, ends a task that was released.',
+    breaks: ['G2', 'G7'],
+    edits: [
+      edit(
+        `${coordinator}/commands/nodes.ts`,
+        'if (attempt === null || rank < 0 || isReleased(attempt)) continue;',
+        'if (attempt === null || rank < 0) continue;',
+      ),
+      edit(
+        `${coordinator}/commands/nodes.ts`,
+        "{ kind: 'startFailed', attempt: attempt.number, cause }",
+        "{ kind: 'taskLost', attempt: attempt.number, nodeRank: rank, message }",
+      ),
+    ],
+  },
+  'reboot-is-proof-of-death': {
+    rule: 'Tasks of an earlier boot of their node have ended.',
+    breaks: ['liveness', 'G2'],
+    edits: [
+      edit(
+        `${coordinator}/commands/nodes.ts`,
+        'if (before !== undefined && before.bootId !== command.bootId) endTasksOfEarlierBoot(draft, command, nowMs);',
+        '',
+      ),
+    ],
+  },
+  'gpus-are-held-to-the-end': {
+    rule: 'A task keeps its GPUs until it has ended.',
+    breaks: ['G3'],
+    edits: [
+      edit(
+        `${coordinator}/planning.ts`,
+        "if (task.state === 'ended') continue;",
+        "if (task.state === 'ended' || job.state.kind === 'stopping') continue;",
+      ),
+    ],
+  },
+  'a-gang-stops-together': {
+    rule: 'When one task ends badly, the others of its gang are stopped.',
+    breaks: ['G3'],
+    edits: [edit(`${coordinator}/agents/desired.ts`, "if (job.state.kind === 'stopping')", 'if (false)')],
+  },
+  'events-are-numbered-on': {
+    rule: 'Events of a subject are numbered without gap or repeat, across batches and restarts.',
+    breaks: ['G5', 'assertion'],
+    edits: [
+      edit(
+        `${coordinator}/state.ts`,
+        '(this.subjectSeqs.get(event.subject) ?? this.base.subjectSeqs.get(event.subject) ?? 0) + 1;',
+        '(this.subjectSeqs.get(event.subject) ?? 0) + 1;',
+      ),
+    ],
+  },
+  'a-watch-reads-on': {
+    rule: 'A watch goes on after the last event that was seen.',
+    breaks: ['G5'],
+    edits: [
+      edit(
+        `${coordinator}/events/watch.ts`,
+        'let position = options.sinceSeq;',
+        'let position = options.sinceSeq + 1;',
+      ),
+    ],
+  },
+  'an-unanswered-start-is-examined': {
+    rule: 'When a driver did not answer, the agent finds out whether the task runs before it says anything of it.',
+    breaks: ['G2', 'G7'],
+    edits: [edit(`${agent}/tasks/entry.ts`, "if (entry.uncertain) return { kind: 'uncertain' };", '')],
+  },
+  'a-late-order-starts-nothing': {
+    rule: 'An order about a task that was to be forgotten comes late, or twice, and is dropped.',
+    breaks: ['G2', 'G7', 'liveness'],
+    edits: [edit(`${agent}/tasks/manager.ts`, 'else if (this.forgotten.has(key)) return;', '')],
+  },
+  'a-full-disk-hides-nothing': {
+    rule: 'An agent follows a task whose record it cannot write.',
+    breaks: ['crash', 'liveness'],
+    edits: [
+      edit(
+        `${agent}/tasks/actions.ts`,
+        "this.parts.log.error(fields, 'the state of a task could not be written down');",
+        'throw error;',
+      ),
+    ],
+  },
+  'submits-at-once-are-one': {
+    rule: 'A submit that is sent again while the first is being stored finds it.',
+    breaks: ['assertion'],
+    edits: [
+      edit(
+        `${coordinator}/rpc/jobs.ts`,
+        'const first = underway.get(requestId);',
+        'const first = underway.get("none");',
+      ),
+    ],
+  },
+  'reservations-need-nodes': {
+    rule: 'No node is kept for a job that cannot run on the nodes there are.',
+    breaks: ['liveness'],
+    edits: [
+      edit(
+        `${coordinator}/scheduler/plan.ts`,
+        'return candidates.length < resources.nodes ?',
+        'return false ?',
+      ),
+    ],
+  },
+  'a-silent-node-holds-nobody-back': {
+    rule: 'An attempt that was not released does not wait for a node that is gone.',
+    breaks: ['liveness'],
+    edits: [edit(`${coordinator}/tasks/silentNodes.ts`, 'nodeSilent(draft, node, nowMs)', 'void nowMs')],
+  },
+  'an-agent-finds-its-tasks': {
+    rule: 'A restarted agent knows the tasks of the one before.',
+    breaks: ['G7', 'liveness'],
+    edits: [
+      edit(
+        `${agent}/tasks/manager.ts`,
+        'for (const record of this.parts.records.load()) {',
+        'for (const record of this.parts.records.load().slice(0, 0)) {',
+      ),
+    ],
+  },
+  'what-is-forgotten-is-removed': {
+    rule: 'An agent deletes what is left of a task when it is told to forget it.',
+    breaks: ['liveness'],
+    edits: [
+      edit(
+        `${agent}/reconcile.ts`,
+        "return local?.kind === 'ended' && !local.uploaded ? 'nothing' : 'remove';",
+        "return 'nothing';",
+      ),
+    ],
+  },
+  'what-was-lost-is-said-again': {
+    rule: 'A heartbeat shows what an agent has not heard, and it is told again.',
+    breaks: ['liveness'],
+    edits: [
+      edit(
+        `${coordinator}/rpc/agentHub.ts`,
+        'session.remind(reports, (id) => parts.state.jobs.get(id));',
+        '',
+      ),
+    ],
+  },
+  'a-hello-is-answered-in-time': {
+    rule: 'An agent that gets no Welcome dials again.',
+    breaks: ['liveness'],
+    edits: [
+      edit(`${agent}/session.ts`, 'this.heartbeat = setTimeout(giveUp, welcomeTimeoutMs);', 'void giveUp;'),
+    ],
+  },
+} satisfies Record<string, Mutant>;
+
+export type MutantName = keyof typeof mutants;
+
+export function isMutantName(text: string): text is MutantName {
+  return text in mutants;
+}

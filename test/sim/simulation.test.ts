@@ -1,0 +1,49 @@
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { capture } from '../../scripts/processes.mjs';
+import { isMutantName, mutants } from './mutants.ts';
+import { simulate } from './scenario.ts';
+
+const seedCount = 1_000;
+/** Many times what it takes on an idle machine. */
+const timeout = 240_000;
+
+/** In a process of its own: two at a time use both cores, and a rule can only be removed before anything is loaded. */
+function run(...args: readonly string[]): Promise<{ code: number; output: string }> {
+  return capture(process.execPath, [fileURLToPath(new URL('run.ts', import.meta.url)), ...args]);
+}
+
+test('no seed breaks a guarantee', { timeout }, async () => {
+  const half = seedCount / 2;
+  const runs = await Promise.all(
+    [1, 1 + half].map((from) => run('--from', String(from), '--seeds', String(half))),
+  );
+  for (const { code, output } of runs) expect(code, output).toBe(0);
+});
+
+test('a run is a function of its seed, bit for bit', { timeout }, async () => {
+  const tell = async (seed: number) => {
+    const story: string[] = [];
+    const { digest } = await simulate(seed, (line) => story.push(line));
+    return { story, digest };
+  };
+  for (const seed of [3, 11, 42]) {
+    const first = await tell(seed);
+    const second = await tell(seed);
+    expect(second.story).toEqual(first.story);
+    expect(second.digest).toBe(first.digest);
+    const { output } = await run('--seed', String(seed));
+    expect(output).toContain(`seed ${seed}: no violation, digest ${first.digest}`);
+    expect((await tell(seed + 1)).digest).not.toBe(first.digest);
+  }
+});
+
+test.each(Object.keys(mutants).filter(isMutantName))(
+  'without its rule, a check fails: %s',
+  { timeout },
+  async (name) => {
+    const { code, output } = await run('--without', name, '--seeds', '400');
+    expect(output).toMatch(new RegExp(`^seed \\d+, at .* s: (?:${mutants[name].breaks.join('|')}): `, 'm'));
+    expect(code).toBe(1);
+  },
+);
