@@ -136,7 +136,7 @@ async function startDocker() {
   );
   const stop = async () => {
     if (!(await endChild(daemon, 30_000))) killContainerd(folder);
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    await removeEngineFolder(folder);
   };
   try {
     await waitFor('the Docker engine answers', () => hasEnded(daemon) || dockerAnswers(), {
@@ -152,6 +152,33 @@ async function startDocker() {
     );
   }
   return stop;
+}
+
+/**
+ * An engine that has just ended can leave file systems of its containers mounted: taken off first, or their mount points
+ * are busy. What cannot be removed even so is said, and changes nothing about how the tests went.
+ * @param {string} folder
+ */
+async function removeEngineFolder(folder) {
+  for (const path of mountPointsUnder(folder).reverse()) await capture('umount', ['--lazy', path]);
+  try {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  } catch (error) {
+    console.error(
+      `${folder} could not be removed: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
+/**
+ * @param {string} folder
+ * @returns {string[]} in the order of mounting
+ */
+function mountPointsUnder(folder) {
+  return readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((path) => path.startsWith(`${folder}/`));
 }
 
 /**

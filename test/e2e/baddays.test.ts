@@ -5,6 +5,7 @@ import {
   cpSync,
   mkdirSync,
   openSync,
+  readdirSync,
   renameSync,
   rmSync,
   statfsSync,
@@ -264,8 +265,24 @@ describe('a spec', () => {
   });
 });
 
-describe('a full disk', () => {
-  const megabyte = 1024 * 1024;
+const megabyte = 1024 * 1024;
+
+function freeBytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory);
+  return bavail * bsize;
+}
+
+/** Writes a file that takes all there is left. */
+function fillDisk(path: string): void {
+  const file = openSync(path, 'w');
+  const page = Buffer.alloc(4096);
+  expect(() => {
+    for (;;) writeSync(file, page);
+  }).toThrow('ENOSPC');
+  closeSync(file);
+}
+
+describe("a full disk of the coordinator's", () => {
   const reserveMb = 32;
   let small: Cluster;
   beforeAll(async () => {
@@ -275,21 +292,6 @@ describe('a full disk', () => {
       expectedComplaints: /ballast file was dropped|output could not be stored/,
     });
   });
-
-  const freeBytes = () => {
-    const { bavail, bsize } = statfsSync(small.dataDir);
-    return bavail * bsize;
-  };
-
-  /** Writes a file that takes all there is left. */
-  function fillDisk(path: string): void {
-    const file = openSync(path, 'w');
-    const page = Buffer.alloc(4096);
-    expect(() => {
-      for (;;) writeSync(file, page);
-    }).toThrow('ENOSPC');
-    closeSync(file);
-  }
 
   test('refuses new jobs with the bytes needed, records the ends of old ones, and mends without a restart', async () => {
     const gate = tempDir('gate').path;
@@ -304,7 +306,7 @@ describe('a full disk', () => {
     const filler = join(small.dataDir, 'filler');
 
     // 1. Below the reserve: no new jobs, and their ends are recorded.
-    writeFileSync(filler, Buffer.alloc(freeBytes() - 16 * megabyte));
+    writeFileSync(filler, Buffer.alloc(freeBytes(small.dataDir) - 16 * megabyte));
     const refusal = await waitFor(
       'a submit is refused',
       () => small.submit({ command: 'true' }).catch((error: unknown) => error),
@@ -323,7 +325,7 @@ describe('a full disk', () => {
 
     // 2. No space at all: still.
     fillDisk(join(small.dataDir, 'more'));
-    expect(freeBytes()).toBe(0);
+    expect(freeBytes(small.dataDir)).toBe(0);
     writeFileSync(join(gate, 'none'), '');
     expect(await small.untilEnded(whenNone)).toMatchObject({ state: 'succeeded' });
 
@@ -341,5 +343,54 @@ describe('a full disk', () => {
     await waitFor('the ballast is back', () => statSync(join(small.dataDir, 'ballast')).size, {
       until: (size) => size === 16 * megabyte,
     });
+  });
+});
+
+describe("a full disk of an agent's", () => {
+  let small: Cluster;
+  beforeAll(async () => {
+    small = await startCluster({ agentDiskMb: 16 });
+  });
+
+  test('ends the job that filled it, and no other', async () => {
+    const steady = await small.submit({
+      command: 'echo ready; while [ ! -e done ]; do sleep 0.1; done',
+      workdir: '/',
+    });
+    await small.untilOutput(steady, 'ready\n');
+    const greedy = await small.run({ command: 'exec head -c 40000000 /dev/zero' });
+    expect(greedy).toMatchObject({
+      state: 'failed',
+      cause: { kind: 'exit_code', message: 'rank 0 on node-1 exited with code 1' },
+    });
+    const bytes = greedy.attempts[0]?.tasks[0]?.exit?.logBytes ?? 0;
+    expect(bytes).toBeGreaterThan(4 * megabyte);
+    expect((await small.output(greedy.id)).length).toBe(bytes);
+    expect(await small.api.getJob(steady)).toMatchObject({ state: 'running', attempts: [{ number: 1 }] });
+    expect(await small.run({ command: 'echo room again' })).toMatchObject({ state: 'succeeded' });
+    await small.api.stopJobs([steady]);
+    expect(await small.untilEnded(steady)).toMatchObject({ state: 'cancelled' });
+  });
+
+  test('holds back new jobs until there is space, and records the ends of old ones', async () => {
+    const gate = join(tempDir('gate').path, 'open');
+    const old = await small.submit({
+      command: `echo ready; while [ ! -e ${gate} ]; do sleep 0.1; done; exit 3`,
+    });
+    await small.untilOutput(old, 'ready\n');
+    const directory = small.agentDataDir(small.agent(0));
+    const fillers = ['filler', 'more'].map((name) => join(directory, name));
+    fillDisk(fillers[0] ?? '');
+    writeFileSync(gate, '');
+    expect(await small.untilEnded(old)).toMatchObject({ state: 'failed', cause: { kind: 'exit_code' } });
+    const tasks = () => readdirSync(join(directory, 'tasks'));
+    await waitFor('the old job is gone', tasks, { until: ({ length }) => length === 0 });
+    fillDisk(fillers[1] ?? '');
+    const fresh = await small.submit({ command: 'echo at last' });
+    await waitFor('the agent cannot prepare it', () => small.agent(0).log.includes('ENOSPC'));
+    expect(await small.api.getJob(fresh)).toMatchObject({ state: 'starting' });
+    for (const filler of fillers) rmSync(filler);
+    expect(await small.untilEnded(fresh)).toMatchObject({ state: 'succeeded' });
+    expect(await small.output(fresh)).toBe('at last\n');
   });
 });

@@ -1,4 +1,6 @@
 /** The event log: a gap-free record of everything that happened, for whoever watches, and its copy on NATS JetStream. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventView } from '@muster/common/views';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -47,7 +49,12 @@ function watchFrom(sinceSeq: number) {
 
 describe('the events of a job', () => {
   test('tell its life in order', async () => {
-    const job = await cluster.run({ name: 'life', command: 'true', resources: { nodes: 2, gpus: 1 } });
+    const gate = join(tempDir('gate').path, 'open');
+    const command = `while [ ! -e ${gate} ]; do sleep 0.05; done`;
+    const jobId = await cluster.submit({ name: 'life', command, resources: { nodes: 2, gpus: 1 } });
+    await cluster.until(jobId, 'running');
+    writeFileSync(gate, '');
+    const job = await cluster.untilEnded(jobId);
     const events = await cluster.events(job.id);
     expect(kinds(events)).toEqual([
       'job.submitted',

@@ -1,5 +1,9 @@
 /** A user of the API, outside of everything that is tested: calls that get lost, and a watch that goes on after a break. */
+
+import type { Job__Output } from '@muster/common/gen/muster/v1/Job';
 import type { JobId } from '@muster/common/ids';
+import type { JobView } from '@muster/common/views';
+import { jobFromWire } from '@muster/common/wire/codec';
 import { musterService } from '@muster/common/wire/service';
 import type { UnaryName } from './coordinatorProcess.ts';
 import type { History } from './history.ts';
@@ -85,6 +89,31 @@ export class Client {
   async stop(jobId: JobId): Promise<void> {
     await this.call('StopJobs', { ids: [jobId], reason: '' });
     this.parts.history.add({ kind: 'stopAnswered', jobId });
+  }
+
+  /** @throws {CallError} */
+  async listJobs(): Promise<readonly JobView[]> {
+    const askedAtMs = this.parts.timeline.nowMs;
+    const request = { states: [], arrayId: '', name: '', limit: 1_000, beforeSubmitSeq: 0 };
+    const answer = await this.call<{ jobs: Job__Output[] }>('ListJobs', request);
+    const jobs = answer.jobs.map(jobFromWire);
+    const brief = jobs.map(({ id, state, attempts }) => ({
+      id,
+      state,
+      attempt: attempts.at(-1)?.number ?? 0,
+    }));
+    this.parts.history.add({ kind: 'listed', askedAtMs, jobs: brief });
+    return jobs;
+  }
+
+  /** Looks at all jobs now and then, for good. */
+  poll(): void {
+    const { timeline, random, life } = this.parts;
+    const look = () => {
+      this.listJobs().catch(() => {});
+      timeline.at(random.waitMs(4_000), life, look);
+    };
+    timeline.at(random.waitMs(4_000), life, look);
   }
 
   /** Watches all events for good: after a break it asks for what comes after the last one it saw. */

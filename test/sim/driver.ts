@@ -30,6 +30,14 @@ export class Guard {
     for (const fail of [...this.unanswered]) fail(new Error('the guard has gone away'));
   }
 
+  /** The agent waits, and whoever wants to stop the task waits with it. */
+  fetchImage(agent: Life, image: string | null): Promise<void> {
+    if (image === null || this.random.chance(0.6)) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.timeline.at(this.random.between(1, imagePullMsMax), agent, resolve);
+    });
+  }
+
   /** @param act has its effect on the machine and calls `answer` once it is done, now or later */
   request<T>(agent: Life, act: (answer: (value: T) => void) => void): Promise<T> {
     const { timeline, random, machine, unanswered } = this;
@@ -65,6 +73,9 @@ export class Guard {
   }
 }
 
+/** Most are there already. */
+const imagePullMsMax = 6_000;
+
 export class SimulatedDriver implements Driver {
   readonly name: Driver['name'];
   private readonly machine: Machine;
@@ -78,7 +89,8 @@ export class SimulatedDriver implements Driver {
     this.agent = agent;
   }
 
-  start(launch: TaskLaunch): Promise<void> {
+  async start(launch: TaskLaunch): Promise<void> {
+    await this.guard.fetchImage(this.agent, launch.image);
     return this.guard.request(this.agent, (answer) => {
       const { startError } = JSON.parse(launch.command[1] ?? '{}') as Program;
       if (startError !== null)

@@ -25,6 +25,7 @@ export type Fact =
       readonly event: { readonly seq: number; readonly id: string; readonly text: string };
     }
   | SubmitAnswered
+  | JobsListed
   | { readonly kind: 'stopAnswered'; readonly jobId: JobId };
 
 export interface ProcessStarted {
@@ -52,11 +53,17 @@ export interface SubmitAnswered {
   readonly jobIds: readonly JobId[];
 }
 
+/** A client asked for all jobs, and this is what it was told. */
+export interface JobsListed {
+  readonly kind: 'listed';
+  readonly askedAtMs: number;
+  readonly jobs: readonly { readonly id: string; readonly state: string; readonly attempt: number }[];
+}
+
 export class History {
   private readonly hash = createHash('sha256');
   private readonly listeners: ((fact: Fact, nowMs: number) => void)[] = [];
   private readonly nowMs: () => number;
-  facts = 0;
 
   constructor(nowMs: () => number) {
     this.nowMs = nowMs;
@@ -64,7 +71,6 @@ export class History {
 
   add(fact: Fact): void {
     const nowMs = this.nowMs();
-    this.facts += 1;
     this.hash.update(`${nowMs} ${JSON.stringify(fact)}\n`);
     for (const listener of this.listeners) listener(fact, nowMs);
   }

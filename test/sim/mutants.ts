@@ -21,7 +21,11 @@ interface Mutant {
 
 const edit = (file: string, find: string, replace: string): Edit => ({ file, find, replace });
 const coordinator = 'packages/coordinator/src';
+const transition = `${coordinator}/lifecycle/transition.ts`;
+const state = `${coordinator}/state.ts`;
+const nodes = `${coordinator}/commands/nodes.ts`;
 const agent = 'packages/agent/src';
+const manager = `${agent}/tasks/manager.ts`;
 
 export const mutants = {
   'release-after-every-claim': {
@@ -29,7 +33,7 @@ export const mutants = {
     breaks: ['G3'],
     edits: [
       edit(
-        `${coordinator}/lifecycle/transition.ts`,
+        transition,
         "const everyTaskClaimed = tasks.every((each) => each.state === 'claimed');",
         'const everyTaskClaimed = true;',
       ),
@@ -51,11 +55,7 @@ export const mutants = {
     rule: 'A report about an attempt that is not current changes nothing.',
     breaks: ['G7'],
     edits: [
-      edit(
-        `${coordinator}/lifecycle/transition.ts`,
-        'return attempt?.number === attemptNumber ? attempt : null;',
-        'return attempt;',
-      ),
+      edit(transition, 'return attempt?.number === attemptNumber ? attempt : null;', 'return attempt;'),
     ],
   },
   'ended-is-ended': {
@@ -63,24 +63,16 @@ export const mutants = {
     breaks: ['G6'],
     edits: [
       edit(`${coordinator}/store/memory/memoryStore.ts`, '!isTerminal(known.state.kind) &&', ''),
-      edit(`${coordinator}/state.ts`, 'base.jobs.delete(job.id);', 'base.jobs.set(job.id, job);'),
-      edit(`${coordinator}/state.ts`, 'base.subjectSeqs.delete(job.id);', ';'),
-      edit(
-        `${coordinator}/lifecycle/transition.ts`,
-        'if (isTerminal(job.state.kind)) return unchanged(job);',
-        '',
-      ),
+      edit(state, 'base.jobs.delete(job.id);', 'base.jobs.set(job.id, job);'),
+      edit(state, 'base.subjectSeqs.delete(job.id);', ';'),
+      edit(transition, 'if (isTerminal(job.state.kind)) return unchanged(job);', ''),
     ],
   },
   'attempt-numbers-grow': {
     rule: 'Every attempt has a higher number than the one before.',
     breaks: ['G6'],
     edits: [
-      edit(
-        `${coordinator}/lifecycle/transition.ts`,
-        'number: job.lastAttempt + 1,',
-        'number: Math.max(1, job.lastAttempt),',
-      ),
+      edit(transition, 'number: job.lastAttempt + 1,', 'number: Math.max(1, job.lastAttempt),'),
       edit(
         `${coordinator}/store/memory/memoryStore.ts`,
         "|| known?.get(attempt.number)?.state === 'ended'",
@@ -134,12 +126,12 @@ export const mutants = {
     breaks: ['G2', 'G7'],
     edits: [
       edit(
-        `${coordinator}/commands/nodes.ts`,
+        nodes,
         'if (attempt === null || rank < 0 || isReleased(attempt)) continue;',
         'if (attempt === null || rank < 0) continue;',
       ),
       edit(
-        `${coordinator}/commands/nodes.ts`,
+        nodes,
         "{ kind: 'startFailed', attempt: attempt.number, cause }",
         "{ kind: 'taskLost', attempt: attempt.number, nodeRank: rank, message }",
       ),
@@ -150,7 +142,7 @@ export const mutants = {
     breaks: ['liveness', 'G2'],
     edits: [
       edit(
-        `${coordinator}/commands/nodes.ts`,
+        nodes,
         'if (before !== undefined && before.bootId !== command.bootId) endTasksOfEarlierBoot(draft, command, nowMs);',
         '',
       ),
@@ -177,7 +169,7 @@ export const mutants = {
     breaks: ['G5', 'assertion'],
     edits: [
       edit(
-        `${coordinator}/state.ts`,
+        state,
         '(this.subjectSeqs.get(event.subject) ?? this.base.subjectSeqs.get(event.subject) ?? 0) + 1;',
         '(this.subjectSeqs.get(event.subject) ?? 0) + 1;',
       ),
@@ -202,7 +194,7 @@ export const mutants = {
   'a-late-order-starts-nothing': {
     rule: 'An order about a task that was to be forgotten comes late, or twice, and is dropped.',
     breaks: ['G2', 'G7', 'liveness'],
-    edits: [edit(`${agent}/tasks/manager.ts`, 'else if (this.forgotten.has(key)) return;', '')],
+    edits: [edit(manager, 'else if (this.forgotten.has(key)) return;', '')],
   },
   'a-full-disk-hides-nothing': {
     rule: 'An agent follows a task whose record it cannot write.',
@@ -242,12 +234,23 @@ export const mutants = {
     breaks: ['liveness'],
     edits: [edit(`${coordinator}/tasks/silentNodes.ts`, 'nodeSilent(draft, node, nowMs)', 'void nowMs')],
   },
+  'time-limits-are-kept': {
+    rule: 'An attempt ends when it has run for its limit.',
+    breaks: ['liveness'],
+    edits: [
+      edit(
+        `${coordinator}/tasks/timeLimits.ts`,
+        'maxRuntimeMs === null || runningForMs < maxRuntimeMs',
+        'true',
+      ),
+    ],
+  },
   'an-agent-finds-its-tasks': {
     rule: 'A restarted agent knows the tasks of the one before.',
     breaks: ['G7', 'liveness'],
     edits: [
       edit(
-        `${agent}/tasks/manager.ts`,
+        manager,
         'for (const record of this.parts.records.load()) {',
         'for (const record of this.parts.records.load().slice(0, 0)) {',
       ),

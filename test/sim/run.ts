@@ -19,8 +19,8 @@ const { values } = parseArgs({
     without: { type: 'string' },
   },
 });
-const firstSeed = Number(values.seed ?? values.from);
-const seedCount = values.seed === undefined ? Number(values.seeds) : 1;
+const firstSeed = wholeNumber(values.seed ?? values.from);
+const seedCount = values.seed === undefined ? wholeNumber(values.seeds) : 1;
 const awaited = withoutRule(values.without);
 // Only now: what is loaded from here on is the product without the rule.
 const { simulate } = await import('./scenario.ts');
@@ -34,7 +34,9 @@ for (let seed = firstSeed; seed < firstSeed + seedCount; seed += 1) {
   ran += 1;
   if (violations.length > 0) {
     failed += 1;
-    for (const { guarantee, what, atMs } of violations.slice(0, 3)) {
+    const shown =
+      awaited === null ? violations : violations.filter(({ guarantee }) => awaited.includes(guarantee));
+    for (const { guarantee, what, atMs } of shown.slice(0, 3)) {
       say(`seed ${seed}, at ${(atMs / 1000).toFixed(3)} s: ${guarantee}: ${what}`);
     }
     if (awaited === null) say(`  replay: node test/sim/run.ts --seed ${seed} --trace`);
@@ -46,6 +48,11 @@ for (let seed = firstSeed; seed < firstSeed + seedCount; seed += 1) {
 const seconds = (performance.now() - startMs) / 1000;
 say(`${ran} seeds in ${seconds.toFixed(1)} s, ${failed} with violations`);
 process.exitCode = failed > 0 ? 1 : 0;
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new Error(`"${text}" is not a whole number`);
+  return Number(text);
+}
 
 /** @returns the guarantees to wait for; null when every rule is in */
 function withoutRule(name: string | undefined): readonly Violation['guarantee'][] | null {

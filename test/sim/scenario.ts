@@ -6,7 +6,7 @@ import { ClientCheck } from './checks/clients.ts';
 import { ExecutionCheck } from './checks/executions.ts';
 import { GangCheck } from './checks/gangs.ts';
 import { LogCheck } from './checks/log.ts';
-import { checkSettled } from './checks/settled.ts';
+import { checkSettled, type SettledParts } from './checks/settled.ts';
 import { Verdict, type Violation } from './checks/verdict.ts';
 import { Client } from './client.ts';
 import { beginFaults, type FaultKind, faultKinds, healAll, lose } from './faults.ts';
@@ -16,7 +16,7 @@ import { replaceTimers } from './timeline.ts';
 import { Workload } from './workload.ts';
 import { World } from './world.ts';
 
-export interface Plan {
+interface Plan {
   readonly gpus: readonly number[];
   readonly conditions: NetworkConditions;
   readonly lossy: boolean;
@@ -28,12 +28,9 @@ export interface Plan {
 }
 
 export interface Outcome {
-  readonly seed: number;
   readonly violations: readonly Violation[];
   /** Equal for equal runs. */
   readonly digest: string;
-  readonly steps: number;
-  readonly simulatedMs: number;
 }
 
 /** More than any run needs; what goes round in circles has to end, too. */
@@ -77,17 +74,8 @@ export async function simulate(
     ...{ seed, print, gpus: plan.gpus, conditions: plan.conditions },
     onAssertion: (what) => verdict.require(false, 'assertion', () => what),
   });
-  const executions = new ExecutionCheck(verdict);
-  const gangs = new GangCheck(verdict, executions);
-  const log = new LogCheck(verdict);
-  const clients = new ClientCheck(verdict, log);
-  world.history.listen((fact, nowMs) => {
-    executions.see(fact);
-    gangs.see(fact, nowMs);
-    log.see(fact);
-    clients.see(fact);
-  });
   const { timeline, history, network, life } = world;
+  const checks = watchHistory(world, verdict);
   const client = new Client({ network, timeline, random: world.random('client'), life, history });
   const workload = new Workload(client, world.random('workload'), plan);
 
@@ -95,44 +83,68 @@ export async function simulate(
   const unhandled = collectUnhandled();
   try {
     world.print(() => JSON.stringify(plan));
-    history.add({ kind: 'phase', phase: 'faults' });
-    network.lossy = plan.lossy;
-    world.startCoordinator();
-    for (const site of world.sites) world.boot(site);
-    client.watch();
-    workload.begin(timeline, life, plan.meanUserPauseMs, plan.faultPhaseMs);
-    beginFaults(world, world.random('faults'), plan.faults, plan.faultPhaseMs);
-    while (timeline.steps < stepsMax && (await timeline.step(plan.faultPhaseMs)));
-
-    history.add({ kind: 'phase', phase: 'quiet' });
-    const [first] = world.sites;
-    if (plan.losesMachine && first !== undefined) lose(world, first);
-    healAll(world);
-    const quietSinceMs = timeline.nowMs;
-    const look = () => {
-      gangs.look(timeline.nowMs, quietSinceMs);
-      timeline.at(1_000, life, look);
-    };
-    look();
-    const phase = { isOver: false };
-    timeline.at(0, life, () => {
-      checkSettled({ world, client, workload, executions, log, clients, verdict })
-        .catch((error: unknown) => verdict.require(false, 'crash', () => String(error)))
-        .finally(() => {
-          phase.isOver = true;
-        });
-    });
-    while (!phase.isOver && timeline.steps < stepsMax && (await timeline.step(Number.POSITIVE_INFINITY)));
-    verdict.require(phase.isOver, 'liveness', () => `no rest after ${timeline.steps} steps`);
-    history.add({ kind: 'phase', phase: 'settled' });
+    await runFaultPhase(world, plan, client, workload);
+    await runQuietPhase(plan, { world, client, workload, verdict, ...checks }, checks.gangs);
   } finally {
     restoreTimers();
     for (const error of await unhandled())
       verdict.require(false, 'crash', () => `unhandled: ${String(error)}`);
   }
   for (const violation of verdict.violations) world.print(() => `VIOLATION ${JSON.stringify(violation)}`);
-  const { violations } = verdict;
-  return { seed, violations, digest: history.digest(), steps: timeline.steps, simulatedMs: timeline.nowMs };
+  return { violations: verdict.violations, digest: history.digest() };
+}
+
+function watchHistory({ history }: World, verdict: Verdict) {
+  const executions = new ExecutionCheck(verdict);
+  const gangs = new GangCheck(verdict, executions);
+  const log = new LogCheck(verdict);
+  const clients = new ClientCheck(verdict, log);
+  history.listen((fact, nowMs) => {
+    executions.see(fact);
+    gangs.see(fact, nowMs);
+    log.see(fact);
+    clients.see(fact, nowMs);
+  });
+  return { executions, gangs, log, clients };
+}
+
+async function runFaultPhase(world: World, plan: Plan, client: Client, workload: Workload): Promise<void> {
+  const { timeline, history, network, life } = world;
+  history.add({ kind: 'phase', phase: 'faults' });
+  network.lossy = plan.lossy;
+  world.startCoordinator();
+  for (const site of world.sites) world.boot(site);
+  client.watch();
+  client.poll();
+  workload.begin(timeline, life, plan.meanUserPauseMs, plan.faultPhaseMs);
+  beginFaults(world, world.random('faults'), plan.faults, plan.faultPhaseMs);
+  while (timeline.steps < stepsMax && (await timeline.step(plan.faultPhaseMs)));
+}
+
+async function runQuietPhase(plan: Plan, parts: SettledParts, gangs: GangCheck): Promise<void> {
+  const { world, verdict } = parts;
+  const { timeline, history, life } = world;
+  history.add({ kind: 'phase', phase: 'quiet' });
+  const [first] = world.sites;
+  if (plan.losesMachine && first !== undefined) lose(world, first);
+  healAll(world);
+  const quietSinceMs = timeline.nowMs;
+  const look = () => {
+    gangs.look(timeline.nowMs, quietSinceMs);
+    timeline.at(1_000, life, look);
+  };
+  look();
+  const phase = { isOver: false };
+  timeline.at(0, life, () => {
+    checkSettled(parts)
+      .catch((error: unknown) => verdict.require(false, 'crash', () => String(error)))
+      .finally(() => {
+        phase.isOver = true;
+      });
+  });
+  while (!phase.isOver && timeline.steps < stepsMax && (await timeline.step(Number.POSITIVE_INFINITY)));
+  verdict.require(phase.isOver, 'liveness', () => `no rest after ${timeline.steps} steps`);
+  history.add({ kind: 'phase', phase: 'settled' });
 }
 
 /** Where nobody handles a rejection, Node ends the process: a crash of the agent or coordinator that caused it. */

@@ -42,7 +42,7 @@ test.each(Object.keys(mutants).filter(isMutantName))(
   'without its rule, a check fails: %s',
   { timeout },
   async (name) => {
-    const { code, output } = await run('--without', name, '--seeds', '400');
+    const { code, output } = await run('--without', name, '--seeds', '2000');
     expect(output).toMatch(new RegExp(`^seed \\d+, at .* s: (?:${mutants[name].breaks.join('|')}): `, 'm'));
     expect(code).toBe(1);
   },

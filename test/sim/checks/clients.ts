@@ -1,5 +1,9 @@
-/** What clients were told: G1 (an answered submit is kept, an id is one job's for ever) and G5 (a watch misses nothing). */
-import type { Fact, SubmitAnswered } from '../history.ts';
+/**
+ * What clients were told: G1 (an answered submit is kept, an id is one job's for ever), G5 (a watch misses nothing) and
+ * G6 (a job that was seen to have ended stays so, and attempts are counted up).
+ */
+import { isTerminal, type JobStateKind } from '@muster/common/states';
+import type { Fact, JobsListed, SubmitAnswered } from '../history.ts';
 import type { LogCheck } from './log.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -8,6 +12,10 @@ export class ClientCheck {
   /** By job id. */
   private readonly requests = new Map<string, string>();
   private readonly committed = new Set<string>();
+  private readonly answeredAtMs = new Map<string, number>();
+  /** Jobs as they were listed last. */
+  private readonly seen = new Map<string, JobsListed['jobs'][number]>();
+  private seenAtMs = 0;
   watchedSeq = 0;
   private readonly log: LogCheck;
   private readonly verdict: Verdict;
@@ -17,15 +25,16 @@ export class ClientCheck {
     this.log = log;
   }
 
-  see(fact: Fact): void {
-    if (fact.kind === 'submitAnswered') this.onSubmitAnswered(fact);
+  see(fact: Fact, nowMs: number): void {
+    if (fact.kind === 'submitAnswered') this.onSubmitAnswered(fact, nowMs);
+    else if (fact.kind === 'listed') this.onListed(fact, nowMs);
     else if (fact.kind === 'watched') this.onWatched(fact.event);
     else if (fact.kind === 'committed') {
       for (const { kind, subject } of fact.events) if (kind === 'job.submitted') this.committed.add(subject);
     }
   }
 
-  private onSubmitAnswered({ requestId, jobIds }: SubmitAnswered): void {
+  private onSubmitAnswered({ requestId, jobIds }: SubmitAnswered, nowMs: number): void {
     const answer = jobIds.join();
     const before = this.answers.get(requestId) ?? answer;
     this.verdict.require(
@@ -47,6 +56,35 @@ export class ClientCheck {
         () => `${requestId} was told ${id}, which was not committed`,
       );
       this.requests.set(id, requestId);
+      if (!this.answeredAtMs.has(id)) this.answeredAtMs.set(id, nowMs);
+    }
+  }
+
+  private onListed({ askedAtMs, jobs }: JobsListed, nowMs: number): void {
+    const listed = new Set(jobs.map(({ id }) => id));
+    for (const [id, answeredAtMs] of this.answeredAtMs) {
+      const isMissing = answeredAtMs < askedAtMs && !listed.has(id);
+      this.verdict.require(
+        !isMissing,
+        'G1',
+        () => `${id} was answered to a client, and a list does not have it`,
+      );
+    }
+    // Answers may overtake each other; what was asked after an answer came cannot be older than that.
+    if (askedAtMs < this.seenAtMs) return;
+    this.seenAtMs = nowMs;
+    for (const job of jobs) {
+      const before = this.seen.get(job.id);
+      this.seen.set(job.id, job);
+      if (before === undefined) continue;
+      const hasChanged = isTerminal(before.state as JobStateKind) && job.state !== before.state;
+      this.verdict.require(!hasChanged, 'G6', () => `${job.id} was ${before.state} and is ${job.state}`);
+      const fell = job.attempt < before.attempt;
+      this.verdict.require(
+        !fell,
+        'G6',
+        () => `${job.id} was at attempt ${before.attempt} and is at ${job.attempt}`,
+      );
     }
   }
 

@@ -25,6 +25,7 @@ export class ExecutionCheck {
   private readonly released = new Set<string>();
   private readonly recordedEnds = new Set<TaskKey>();
   private readonly allocated = new Map<TaskKey, AllocatedTask>();
+  private readonly newestAllocated = new Map<JobId, number>();
   /** Which task each GPU is allocated to. */
   private readonly holders = new Map<string, TaskKey>();
   private readonly verdict: Verdict;
@@ -115,6 +116,7 @@ export class ExecutionCheck {
   private allocate(task: TaskRef, allocation: AllocatedTask): void {
     const key = taskKey(task);
     this.allocated.set(key, allocation);
+    this.newestAllocated.set(task.jobId, task.attempt);
     for (const uuid of allocation.gpuUuids) {
       const holder = this.holders.get(uuid);
       this.verdict.require(
@@ -147,7 +149,7 @@ export class ExecutionCheck {
   }
 
   private requireSuccess(jobId: JobId): void {
-    const attempt = this.newestStarted.get(jobId) ?? 0;
+    const attempt = this.newestAllocated.get(jobId);
     for (const key of this.allocated.keys()) {
       if (!key.startsWith(`${jobId}.${attempt}.`)) continue;
       const exit = this.exits.get(key);
@@ -157,7 +159,7 @@ export class ExecutionCheck {
         () => `${jobId} succeeded, and ${key} ended ${JSON.stringify(exit)}`,
       );
     }
-    this.verdict.require(attempt > 0, 'G7', () => `${jobId} succeeded, and nothing of it was ever started`);
+    this.verdict.require(attempt !== undefined, 'G7', () => `${jobId} succeeded without an attempt`);
   }
 }
 

@@ -3,17 +3,17 @@
  * any node, and the whole cluster can be had again.
  */
 
-import type { Job__Output } from '@muster/common/gen/muster/v1/Job';
 import type { Node__Output } from '@muster/common/gen/muster/v1/Node';
 import type { JobId } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import type { JobView, NodeView } from '@muster/common/views';
-import { jobFromWire, nodeFromWire } from '@muster/common/wire/codec';
+import { nodeFromWire } from '@muster/common/wire/codec';
 import { reserveAfterMs } from '@muster/coordinator/scheduler/plan';
 import { CallError, type Client } from '../client.ts';
 import type { Program } from '../machine.ts';
 import type { Workload } from '../workload.ts';
 import type { World } from '../world.ts';
+import { checkCauses } from './causes.ts';
 import type { ClientCheck } from './clients.ts';
 import type { ExecutionCheck } from './executions.ts';
 import type { LogCheck } from './log.ts';
@@ -42,7 +42,7 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
   for (;;) {
     await client.pause(lookEveryMs);
     const usersAreDone = workload.callsUnderway === 0;
-    jobs = await listJobs(client);
+    jobs = await persistently(client, () => client.listJobs());
     const hopeless = jobs.filter((job) => needsStop(parts, job));
     await Promise.all(hopeless.map((job) => workload.stop(job.id as JobId)));
     if (jobs.every((job) => isAtRest(parts, jobs, job)) && hopeless.length === 0 && usersAreDone) break;
@@ -55,8 +55,8 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
       'liveness',
       () => `${job.id} (${job.name}) is ${job.state} for ever: ${why(job)}`,
     );
-    checkEnd(parts, job);
   }
+  checkCauses(parts);
   for (const id of workload.acknowledged) {
     const job = jobs.find((each) => each.id === id);
     verdict.require(job !== undefined, 'G1', () => `${id} was answered to a client and is gone`);
@@ -114,24 +114,6 @@ function isAtRest(parts: SettledParts, jobs: readonly JobView[], job: JobView): 
     default:
       return false;
   }
-}
-
-/** An end is as the job's program, its machines and its users made it. */
-function checkEnd({ executions, workload, world, verdict }: SettledParts, job: JobView): void {
-  const submission = workload.submissions.get(job.name);
-  if (submission === undefined || job.cause === null || job.state === 'queued') return;
-  const exits = [...executions.exits.values()].filter(({ task }) => task.jobId === job.id);
-  const reasons: Readonly<Record<string, () => boolean>> = {
-    preempted: () => workload.requeueSent.has(job.id as JobId),
-    cancelled: () => workload.stopSent.has(job.id as JobId),
-    exit_code: () => exits.some((exit) => exit.by === 'itself' && exit.exitCode !== 0),
-    time_limit: () => submission.file.max_runtime !== undefined,
-    node_lost: () => world.sites.some(({ machine }) => machine.boots > 1),
-    unknown: () => world.sites.some(({ machine }) => machine.boots > 1),
-    [submission.program.startError ?? 'none']: () => true,
-  };
-  const isTrue = reasons[job.cause.kind]?.() ?? false;
-  verdict.require(isTrue, 'G7', () => `${job.id} (${job.name}) ${job.state} for no reason: ${why(job)}`);
 }
 
 async function checkLeftovers({
@@ -197,21 +179,13 @@ async function checkWholeClusterFree({ world, client, workload, verdict }: Settl
   let job: JobView | undefined;
   do {
     await client.pause(250);
-    job = (await listJobs(client)).find((each) => each.id === id);
+    job = (await persistently(client, () => client.listJobs())).find((each) => each.id === id);
   } while (job?.state !== 'succeeded' && world.timeline.nowMs < deadlineMs);
   verdict.require(
     job?.state === 'succeeded',
     'liveness',
     () => `a job over the whole cluster is ${job?.state}`,
   );
-}
-
-async function listJobs(client: Client): Promise<readonly JobView[]> {
-  const request = { states: [], arrayId: '', name: '', limit: 1_000, beforeSubmitSeq: 0 };
-  const { jobs } = await persistently(client, () =>
-    client.call<{ jobs: Job__Output[] }>('ListJobs', request),
-  );
-  return jobs.map(jobFromWire);
 }
 
 async function listNodes(client: Client): Promise<readonly NodeView[]> {

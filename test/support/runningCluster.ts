@@ -1,0 +1,317 @@
+/**
+ * A whole Muster on this machine, of real processes: one coordinator, N agents with simulated GPUs, their guards. Each can
+ * be killed and started again by the test. Tests get one from `startCluster`, which also sees to its end.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import type { JobSpecFile } from '@muster/common/spec/types';
+import { isTerminal, type JobStateKind } from '@muster/common/states';
+import type { EventView, JobView } from '@muster/common/views';
+import { connectMuster, type MusterApi } from '@muster/common/wire/client';
+import { commandOf, processesNaming } from '../../scripts/processes.mjs';
+import { type CommandOptions, type CommandResult, MusterCommand } from './command.ts';
+import { Daemon, type DaemonOptions } from './daemon.ts';
+import { asSeenBy, withOwnDisk } from './places.ts';
+import { tempDir, waitFor } from './services.ts';
+
+export interface ClusterOptions {
+  /** Default 1. */
+  readonly nodes?: number;
+  /** Simulated, per node. Default 2. */
+  readonly gpus?: number;
+  /** Offered per node, whatever the machine has. Default 8. */
+  readonly cpus?: number;
+  /** Gives the coordinator's data directory a disk of its own, of this size; it is gone when the coordinator ends. */
+  readonly coordinatorDiskMb?: number;
+  /** The same for each agent's. */
+  readonly agentDiskMb?: number;
+  /** More flags of `muster coordinator`. */
+  readonly coordinatorFlags?: readonly string[];
+  /** Lines of daemon logs that this file provokes; every other complaint about an own mistake fails it. */
+  readonly expectedComplaints?: RegExp;
+}
+
+export type Spec = JobSpecFile;
+
+/** Far longer than what is waited for ever takes, so that only a hang is called one. */
+export const stateTimeoutMs = 30_000;
+const heartbeat = '1s';
+const lease = '6s';
+
+export class Cluster {
+  /** Agents keep theirs here, one folder each. */
+  readonly agentsDir: string;
+  readonly coordinator: Daemon;
+  readonly agents: Daemon[] = [];
+  /** A folder for what belongs to this cluster; gone at the end. */
+  readonly workDir: string;
+  readonly options: ClusterOptions;
+  /** As the coordinator sees it. */
+  private readonly ownDataDir: string;
+  private readonly environment: NodeJS.ProcessEnv;
+  private readonly logMarks = new Map<Daemon, number>();
+  private client: { readonly api: MusterApi; readonly timesServed: number } | null = null;
+
+  constructor(options: ClusterOptions, port: number) {
+    this.options = options;
+    this.workDir = tempDir('cluster').path;
+    this.ownDataDir = join(this.workDir, 'data');
+    this.agentsDir = join(this.workDir, 'agents');
+    mkdirSync(this.agentsDir);
+    // Nothing of whoever runs the tests: neither another Muster of theirs nor their settings may decide a test.
+    this.environment = { PATH: process.env.PATH, HOME: this.workDir, TMPDIR: process.env.TMPDIR };
+    const flags = ['--listen', `127.0.0.1:${port}`, '--heartbeat', heartbeat, '--lease', lease];
+    const args = ['coordinator', '--data', this.ownDataDir, ...flags, ...(options.coordinatorFlags ?? [])];
+    const wrapper = withOwnDisk(this.ownDataDir, options.coordinatorDiskMb);
+    this.coordinator = this.daemon('coordinator', { args: () => args, wrapper });
+    for (let index = 0; index < (options.nodes ?? 1); index += 1) this.addAgent(`node-${index + 1}`);
+  }
+
+  async start(): Promise<void> {
+    await this.coordinator.start();
+    await Promise.all(this.agents.map((agent) => agent.start()));
+    await this.untilOnline();
+  }
+
+  private daemon(title: string, options: Partial<DaemonOptions> & Pick<DaemonOptions, 'args'>): Daemon {
+    const env = async () => ({ ...this.environment, ...(await options.env?.()) });
+    return new Daemon({ title, ...options, env, logPath: join(this.workDir, `${title}.log`) });
+  }
+
+  /** One more agent, not started yet. */
+  addAgent(name: string, joinToken: string | null = null): Daemon {
+    const { gpus = 2, cpus = 8, agentDiskMb } = this.options;
+    const dataDir = join(this.agentsDir, name);
+    let token = joinToken;
+    const agent = this.daemon(name, {
+      args: () => {
+        const place = ['--data', dataDir, '--name', name, '--coordinator', this.address];
+        return ['agent', ...place, '--gpus', String(gpus), '--cpus', String(cpus)];
+      },
+      wrapper: withOwnDisk(dataDir, agentDiskMb),
+      env: async () => {
+        token ??= (await this.api.createJoinToken(name)).token;
+        return { MUSTER_JOIN_TOKEN: token };
+      },
+    });
+    this.agents.push(agent);
+    return agent;
+  }
+
+  agent(index: number): Daemon {
+    const agent = this.agents[index];
+    if (agent === undefined) throw new Error(`this cluster has no agent ${index}`);
+    return agent;
+  }
+
+  /** `host:port`; the same after a restart of the coordinator. */
+  get address(): string {
+    if (this.coordinator.address === null) throw new Error('the coordinator has never served');
+    return this.coordinator.address;
+  }
+
+  /** Of the coordinator, as this test sees it. */
+  get dataDir(): string {
+    const { coordinatorDiskMb } = this.options;
+    return coordinatorDiskMb === undefined ? this.ownDataDir : asSeenBy(this.coordinator, this.ownDataDir);
+  }
+
+  /** Of an agent, as this test sees it. */
+  agentDataDir(agent: Daemon): string {
+    const path = join(this.agentsDir, agent.options.title);
+    return this.options.agentDiskMb === undefined ? path : asSeenBy(agent, path);
+  }
+
+  get adminToken(): string {
+    return readFileSync(join(this.dataDir, 'admin.token'), 'utf8').trim();
+  }
+
+  /** A client as admin. Once the coordinator serves again a new one, which does not wait before it dials. */
+  get api(): MusterApi {
+    const { timesServed } = this.coordinator;
+    if (this.client?.timesServed !== timesServed) {
+      this.client?.api.close();
+      this.client = { api: this.newClient(), timesServed };
+    }
+    return this.client.api;
+  }
+
+  newClient(token: string = this.adminToken): MusterApi {
+    return connectMuster({ address: this.address, token });
+  }
+
+  /** Starts a `muster` command, which finds this cluster unless it is told otherwise. */
+  startMuster(args: readonly string[], options: Partial<CommandOptions> = {}): MusterCommand {
+    const env = { ...this.environment, MUSTER_DATA: this.ownDataDir, ...options.env };
+    return new MusterCommand(args, { cwd: this.workDir, ...options, env });
+  }
+
+  /** Runs one to its end. */
+  muster(args: readonly string[], options: Partial<CommandOptions> = {}): Promise<CommandResult> {
+    return this.startMuster(args, options).ended;
+  }
+
+  // ---- Jobs
+
+  async submit(spec: Spec, requestId: string = randomUUID()): Promise<string> {
+    const [jobId] = (await this.api.submit({ specJson: JSON.stringify(spec), requestId })).jobIds;
+    if (jobId === undefined) throw new Error('the submit was answered without a job id');
+    return jobId;
+  }
+
+  async submitArray(
+    spec: Spec,
+    arraySize: number,
+  ): Promise<{ readonly arrayId: string; readonly jobIds: readonly string[] }> {
+    const array = { specJson: JSON.stringify(spec), requestId: randomUUID(), arraySize };
+    const { arrayId, jobIds } = await this.api.submit(array);
+    if (arrayId === null) throw new Error('the submit of an array was answered without its id');
+    return { arrayId, jobIds };
+  }
+
+  /** Submits a job and waits for its end. */
+  async run(spec: Spec, options: { timeoutMs?: number } = {}): Promise<JobView> {
+    return this.untilEnded(await this.submit(spec), options);
+  }
+
+  async untilEnded(jobId: string, options: { timeoutMs?: number } = {}): Promise<JobView> {
+    return this.untilJob(jobId, 'has ended', (job) => isTerminal(job.state), options);
+  }
+
+  /** Waits for a state. A job that has ended in another one fails the test at once. */
+  async until(jobId: string, state: JobStateKind, options: { timeoutMs?: number } = {}): Promise<JobView> {
+    const job = await this.untilJob(
+      jobId,
+      `is ${state}`,
+      (seen) => seen.state === state || isTerminal(seen.state),
+      options,
+    );
+    if (job.state === state) return job;
+    throw new Error(`${jobId} was to be ${state} and is ${show(job)}`);
+  }
+
+  /**
+   * Waits until `reached` says so of the job, looking again at each of its events; over restarts of the coordinator too.
+   * @throws {Error} after the deadline, with the job as it was seen last
+   */
+  async untilJob(
+    jobId: string,
+    what: string,
+    reached: (job: JobView) => boolean,
+    { timeoutMs = stateTimeoutMs }: { timeoutMs?: number } = {},
+  ): Promise<JobView> {
+    const deadline = AbortSignal.timeout(timeoutMs);
+    let last: unknown = 'nothing';
+    while (!deadline.aborted) {
+      const { api } = this;
+      try {
+        for await (const _event of api.watchEvents({ subject: jobId, follow: true }, deadline)) {
+          const job = await api.getJob(jobId);
+          last = job;
+          if (reached(job)) return job;
+        }
+      } catch (error) {
+        if (this.coordinator.isRunning && !isAway(error)) throw error;
+        last = error;
+        await delay(50);
+      }
+    }
+    throw new Error(`${jobId} ${what}: not within ${timeoutMs} ms; last seen: ${show(last)}`);
+  }
+
+  /** The whole output of one rank, once it is complete. */
+  async output(
+    jobId: string,
+    { rank = 0, attempt }: { rank?: number; attempt?: number } = {},
+  ): Promise<string> {
+    const pieces: Uint8Array[] = [];
+    const wanted = { jobId, nodeRank: rank, follow: true, ...(attempt === undefined ? {} : { attempt }) };
+    const deadline = AbortSignal.timeout(stateTimeoutMs);
+    for await (const piece of this.api.readLogs(wanted, deadline)) pieces.push(piece.data);
+    const text = Buffer.concat(pieces).toString('utf8');
+    if (deadline.aborted)
+      throw new Error(`the output of ${jobId} was not complete within ${stateTimeoutMs} ms:\n${text}`);
+    return text;
+  }
+
+  /** Waits until a rank of a running job has printed `text`, and returns what it has printed by then. */
+  async untilOutput(jobId: string, text: string, rank = 0, timeoutMs = stateTimeoutMs): Promise<string> {
+    const deadline = AbortSignal.timeout(timeoutMs);
+    let seen = '';
+    for await (const piece of this.api.readLogs({ jobId, nodeRank: rank, follow: true }, deadline)) {
+      seen += Buffer.from(piece.data).toString('utf8');
+      if (seen.includes(text)) return seen;
+    }
+    throw new Error(`rank ${rank} of ${jobId} has not printed ${JSON.stringify(text)}, but:\n${seen}`);
+  }
+
+  /** All events so far. */
+  async events(subject = ''): Promise<readonly EventView[]> {
+    const events: EventView[] = [];
+    for await (const event of this.api.watchEvents({ sinceSeq: 0, subject })) events.push(event);
+    return events;
+  }
+
+  /** Live processes of a job's tasks, by their marker. */
+  processesOf(jobId: string): readonly number[] {
+    return processesNaming(this.agentsDir).filter((pid) => taskOf(pid)?.startsWith(`${jobId}.`) === true);
+  }
+
+  // ---- Nodes
+
+  async untilOnline(agents: readonly Daemon[] = this.agents): Promise<void> {
+    const names = agents.map(({ options }) => options.title);
+    await waitFor(
+      `${names.join(', ')} online`,
+      async () => (await this.api.listNodes()).map(({ name, state }) => `${name} ${state}`),
+      { timeoutMs: stateTimeoutMs, until: (seen) => names.every((name) => seen.includes(`${name} online`)) },
+    );
+  }
+
+  /** Pid of the guard of an agent; null: it has none now. */
+  guardPid(agent: Daemon): number | null {
+    const runtimeDir = join(this.agentsDir, agent.options.title, 'run');
+    const isGuard = (pid: number) => commandOf(pid).includes('guard') && commandOf(pid).endsWith(runtimeDir);
+    return processesNaming(runtimeDir).find(isGuard) ?? null;
+  }
+
+  // ---- What its processes say
+
+  markLogs(): void {
+    for (const daemon of this.daemons) this.logMarks.set(daemon, daemon.log.length);
+  }
+
+  logsSinceMark(): string {
+    return this.daemons
+      .map(
+        (daemon) =>
+          `--- ${daemon.options.title}\n${daemon.log.slice(this.logMarks.get(daemon) ?? 0).slice(-20_000)}`,
+      )
+      .join('');
+  }
+
+  get daemons(): readonly Daemon[] {
+    return [this.coordinator, ...this.agents];
+  }
+}
+
+/** A coordinator that is being restarted: the next try may find it. */
+function isAway(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'unavailable';
+}
+
+function show(value: unknown): string {
+  return value instanceof Error ? value.message : inspect(value, { depth: 8, breakLength: 110 });
+}
+
+/** The key of the task that a process belongs to. */
+function taskOf(pid: number): string | null {
+  try {
+    return /(?:^|\0)MUSTER_TASK=([^\0]*)/.exec(readFileSync(`/proc/${pid}/environ`, 'utf8'))?.[1] ?? null;
+  } catch {
+    return null;
+  }
+}
