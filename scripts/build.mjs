@@ -1,5 +1,5 @@
 // Bundles the `muster` command into dist/: one file to start, with parts that load only when a command needs them, and
-// the guard as a program of its own. Started from a bundle, a command is ready in a fraction of the time that reading
+// the guard and the reader of NVML as programs of their own. Started from a bundle, a command is ready in a fraction of the time that reading
 // hundreds of source files takes. `--force` builds even when nothing has changed.
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -12,6 +12,7 @@ import { exitWith, Stop, secondsSince } from './terminal.mjs';
  * @typedef {object} Sources
  * @property {string} cliEntry
  * @property {string} guardEntry
+ * @property {string} nvmlReaderEntry
  * @property {string} outDir
  * @typedef {{ path: string, contents: string | Uint8Array }} OutputFile
  */
@@ -20,6 +21,7 @@ import { exitWith, Stop, secondsSince } from './terminal.mjs';
 const standard = {
   cliEntry: join(root, 'packages/cli/src/main.ts'),
   guardEntry: join(root, 'packages/agent/src/guard/main.ts'),
+  nvmlReaderEntry: join(root, 'packages/agent/src/gpus/nvml/main.ts'),
   outDir: join(root, 'dist'),
 };
 
@@ -48,7 +50,7 @@ export async function build(options = {}) {
   const sources = { ...standard, ...options };
   const startedAtMs = Date.now();
   if (!options.force && (await isCurrent(sources.outDir))) return false;
-  await requireEntries([sources.cliEntry, sources.guardEntry]);
+  await requireEntries([sources.cliEntry, sources.guardEntry, sources.nvmlReaderEntry]);
   const { build: bundle, formatMessages } = await import('esbuild');
 
   /** @type {import('esbuild').BuildOptions} */
@@ -79,6 +81,13 @@ export async function build(options = {}) {
       plugins: [lazyPackages, bundledProtos(sources.outDir, assets)],
     }),
     bundle({ ...common, ...kept, entryPoints: { guard: sources.guardEntry } }),
+    // A native library lies beside koffi's code, which has to stay where npm put it.
+    bundle({
+      ...common,
+      ...kept,
+      entryPoints: { 'nvml-reader': sources.nvmlReaderEntry },
+      external: ['koffi'],
+    }),
   ]).catch(async (error) => {
     const messages = await formatMessages(error.errors ?? [], {
       kind: 'error',

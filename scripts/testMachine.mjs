@@ -4,11 +4,13 @@ import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  cCompiler,
   dockerAnswers,
   dockerSocketPath,
   findProgram,
   MissingServiceError,
   natsServerProgram,
+  prometheusPrograms,
   pythonWithTorch,
   staticBusybox,
   waitFor,
@@ -37,6 +39,12 @@ const needs = [
     what: 'a statically linked busybox',
     packages: ['busybox-static'],
     isMissing: () => throwsMissing(staticBusybox),
+  },
+  { what: 'a C compiler', packages: ['gcc', 'libc6-dev'], isMissing: () => throwsMissing(cCompiler) },
+  {
+    what: 'Prometheus, with promtool',
+    packages: ['prometheus'],
+    isMissing: () => throwsMissing(prometheusPrograms),
   },
 ];
 

@@ -8,7 +8,7 @@ const mayRead: Readonly<Record<string, string>> = {
   'packages/coordinator/src/main.ts': 'wires real random bytes into tokens and ids',
   'packages/agent/src/main.ts': 'wires real chance and ids into reconnects and tasks',
   'packages/agent/src/credential.ts': 'makes the secret by which the coordinator knows this agent',
-  'packages/agent/src/probes/gpus.ts': 'hands its PATH on to nvidia-smi',
+  'packages/agent/src/doctor.ts': 'looks at the machine with the PATH of whoever asks',
   'packages/cli/src/main.ts': 'wires the real clock, ids and environment into the commands',
 };
 

@@ -4,14 +4,21 @@ import { AgentSession, type SessionParts } from '@muster/agent/session';
 import { TaskManager } from '@muster/agent/tasks/manager';
 import type { Clock } from '@muster/common/clock';
 import type { MusterError } from '@muster/common/errors';
+import { emptyInventory } from '@muster/common/hardware';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { taskRefToWire, taskReportToWire } from '@muster/common/wire/codec';
+import { taskReportToWire } from '@muster/common/wire/codec';
+import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { type Guard, SimulatedDriver } from './driver.ts';
 import type { Machine } from './machine.ts';
 import type { Network } from './network.ts';
 import type { Random } from './random.ts';
 import type { Life, Timeline } from './timeline.ts';
+
+/** Of the machine's health. */
+const lookEveryMs = 10_000;
+/** From a change to the word of it. */
+const noticeMsMax = 1_000;
 
 export interface AgentParts {
   readonly life: Life;
@@ -37,7 +44,7 @@ export function startAgent(parts: AgentParts): void {
       process: new SimulatedDriver('process', machine, guards.process, life),
       docker: new SimulatedDriver('docker', machine, guards.docker, life),
     },
-    node: { gpus: machine.gpus, networkInterface: null, hasInfiniband: false, baseEnvironment: {} },
+    node: { gpusAreSimulated: true, networkInterface: null, hasInfiniband: false, baseEnvironment: {} },
     checkpoints: { pathFor: () => null, prepare: async () => {}, cleanUp: async () => {} },
     nodeName: machine.name,
     bootId: machine.bootId,
@@ -56,6 +63,7 @@ export function startAgent(parts: AgentParts): void {
     onOutput: (task, _path, size) => {
       if (size !== null) upload(task);
     },
+    gpuUsage: () => null,
     onRemoved: (task) => void machine.disk.outputSizes.delete(taskKey(task)),
   });
   const session: AgentSession = new AgentSession({
@@ -63,14 +71,18 @@ export function startAgent(parts: AgentParts): void {
     manager,
     instanceId: `instance-of-${machine.name}`,
     bootId: machine.bootId,
-    inventory: async () => ({
-      gpus: machine.gpus,
-      cpus: 64,
-      memoryMb: 262_144,
-      addresses: [address],
-      labels: {},
-      drivers: ['process', 'docker'],
+    status: async () => ({
+      inventory: {
+        ...emptyInventory,
+        gpus: machine.health.gpus,
+        cpus: 64,
+        memoryMb: 262_144,
+        addresses: [address],
+        drivers: ['process', 'docker'],
+      },
+      conditions: machine.health.conditions,
     }),
+    onClearCondition: (kind, gpuUuid) => machine.health.clearByHand({ kind, gpuUuid }),
     boottimeMs: clock.monotonicMs,
     monotonicMs: clock.monotonicMs,
     chance: () => random.next(),
@@ -85,6 +97,18 @@ export function startAgent(parts: AgentParts): void {
       else manager.setUploaded(task);
     });
   }
+
+  /** Looked at now and then; said again even when nothing but the time has changed. */
+  function look(): void {
+    timeline.at(lookEveryMs, life, () => {
+      machine.health.seeAgain(clock.wallMs());
+      void session.sendStatus();
+      look();
+    });
+  }
+  machine.health.onChange = () =>
+    void timeline.at(random.between(1, noticeMsMax), life, () => void session.sendStatus());
+  look();
 
   manager.recover().then(
     () => session.start(),

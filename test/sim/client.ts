@@ -1,9 +1,12 @@
 /** A user of the API, outside of everything that is tested: calls that get lost, and a watch that goes on after a break. */
 
+import type { Condition } from '@muster/common/conditions';
 import type { Job__Output } from '@muster/common/gen/muster/v1/Job';
+import type { Node__Output } from '@muster/common/gen/muster/v1/Node';
 import type { JobId } from '@muster/common/ids';
 import type { JobView } from '@muster/common/views';
 import { jobFromWire } from '@muster/common/wire/codec';
+import { nodeFromWire } from '@muster/common/wire/nodeCodec';
 import { musterService } from '@muster/common/wire/service';
 import type { UnaryName } from './coordinatorProcess.ts';
 import type { History } from './history.ts';
@@ -89,6 +92,14 @@ export class Client {
   async stop(jobId: JobId): Promise<void> {
     await this.call('StopJobs', { ids: [jobId], reason: '' });
     this.parts.history.add({ kind: 'stopAnswered', jobId });
+  }
+
+  /** @throws {CallError} */
+  async clearCondition(node: string, { kind, gpuUuid }: Pick<Condition, 'kind' | 'gpuUuid'>): Promise<void> {
+    const request = { node, kind, gpuUuid: gpuUuid ?? '' };
+    const { conditions } = nodeFromWire(await this.call<Node__Output>('ClearCondition', request));
+    const holds = conditions.some((each) => each.kind === kind && each.gpuUuid === gpuUuid);
+    this.parts.history.add({ kind: 'clearAnswered', node, condition: kind, gpuUuid, holds });
   }
 
   /** @throws {CallError} */

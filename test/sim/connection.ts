@@ -7,8 +7,8 @@
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import type { AgentMessage, AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
-import { taskRefFromWire } from '@muster/common/wire/codec';
 import { agentHubService } from '@muster/common/wire/service';
+import { taskRefFromWire } from '@muster/common/wire/taskRef';
 import type { Machine } from './machine.ts';
 import type { Direction, Network } from './network.ts';
 import type { Life } from './timeline.ts';

@@ -19,6 +19,8 @@ import { ClusterState, Draft } from '@muster/coordinator/state';
 import type { Store } from '@muster/coordinator/store/store';
 import { noticeSilentNodes } from '@muster/coordinator/tasks/silentNodes';
 import { TimeLimits } from '@muster/coordinator/tasks/timeLimits';
+import type { PageRequests } from '@muster/coordinator/telemetry/pageRequests';
+import type { TelemetryStore } from '@muster/coordinator/telemetry/telemetryStore';
 import { WaitTimes } from '@muster/coordinator/waitTimes';
 import type { Random } from './random.ts';
 import type { Life } from './timeline.ts';
@@ -36,7 +38,14 @@ export interface CoordinatorParts {
 }
 
 type Calls = ReturnType<typeof jobCalls> & ReturnType<typeof nodeCalls> & ReturnType<typeof streamCalls>;
-export type UnaryName = 'Submit' | 'GetJob' | 'ListJobs' | 'StopJobs' | 'RequeueJob' | 'ListNodes';
+export type UnaryName =
+  | 'Submit'
+  | 'GetJob'
+  | 'ListJobs'
+  | 'StopJobs'
+  | 'RequeueJob'
+  | 'ListNodes'
+  | 'ClearCondition';
 
 export interface CoordinatorProcess {
   readonly life: Life;
@@ -72,9 +81,11 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   });
   const shared = {
     ...{ state, store, loop, agents, log, committed, timeLimits, ...clock },
-    // Output and free space have tests of their own; nothing here uses more of them than this.
+    // Output, readings and free space have tests of their own; nothing here uses more of them than this.
     logs: {} as LogStore,
     reserve: { requireSpace() {} } as unknown as DiskReserve,
+    telemetry: {} as TelemetryStore,
+    pages: {} as PageRequests,
     random: (size: number) => parts.random.bytes(size),
   };
   const nodeViews = () => buildView(new Draft(state), agents.online(), waitTimes, clock.monotonicMs()).nodes;

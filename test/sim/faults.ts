@@ -83,6 +83,36 @@ export const faults = {
     machine.disk.fullUntilMs = world.timeline.nowMs + forMs;
     return forMs;
   }),
+  sickGpu: onSite((world, random, { machine }) => {
+    const forMs = someTimeMs(random);
+    const { uuid: gpuUuid } = random.pick(machine.gpus);
+    const action = random.chance(0.8) ? 'drain_gpu' : 'note';
+    const clears = random.chance(0.3) ? 'by_hand' : 'when_gone';
+    const condition = {
+      kind: random.pick(['xid_48', 'ecc_uncorrectable']),
+      gpuUuid,
+      action,
+      clears,
+    } as const;
+    machine.health.raise(condition);
+    after(world, forMs, () => machine.health.recover(condition));
+    return forMs;
+  }),
+  sickNode: onSite((world, random, { machine }) => {
+    const forMs = someTimeMs(random);
+    const clears = random.chance(0.3) ? 'by_hand' : 'when_gone';
+    const condition = { kind: 'disk_read_only', gpuUuid: null, action: 'drain_node', clears } as const;
+    machine.health.raise(condition);
+    after(world, forMs, () => machine.health.recover(condition));
+    return forMs;
+  }),
+  vanishingGpu: onSite((world, random, { machine }) => {
+    const forMs = someTimeMs(random);
+    const { uuid } = random.pick(machine.gpus);
+    machine.health.setMissing(uuid, true);
+    after(world, forMs, () => machine.health.setMissing(uuid, false));
+    return forMs;
+  }),
   slowStore: onCoordinator((world, random) => {
     const forMs = someTimeMs(random);
     world.storeFaults.slowUntilMs = world.timeline.nowMs + forMs;
@@ -143,6 +173,7 @@ export function healAll(world: World): void {
     const { machine, guards } = site;
     world.network.unblock(machine);
     machine.disk.fullUntilMs = 0;
+    machine.health.heal();
     for (const guard of Object.values(guards)) guard.awayUntilMs = 0;
     world.boot(site);
     world.startAgent(site);

@@ -26,7 +26,28 @@ export type Fact =
     }
   | SubmitAnswered
   | JobsListed
-  | { readonly kind: 'stopAnswered'; readonly jobId: JobId };
+  | { readonly kind: 'stopAnswered'; readonly jobId: JobId }
+  | ConditionFact
+  | ClearAnswered;
+
+/** Something is wrong with a machine, or well again. */
+export interface ConditionFact {
+  readonly kind: 'condition';
+  readonly machine: string;
+  readonly what: 'raised' | 'cleared';
+  readonly condition: string;
+  readonly gpuUuid: string | null;
+}
+
+/** A client was told that a condition is cleared. */
+export interface ClearAnswered {
+  readonly kind: 'clearAnswered';
+  readonly node: string;
+  readonly condition: string;
+  readonly gpuUuid: string | null;
+  /** By the node in the same answer. */
+  readonly holds: boolean;
+}
 
 export interface ProcessStarted {
   readonly kind: 'started';

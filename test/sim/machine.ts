@@ -5,9 +5,10 @@
 
 import type { Driver, StopOptions, TaskExit, TaskLaunch } from '@muster/agent/drivers/driver';
 import type { HeldPort } from '@muster/agent/hooks/masterPort';
+import { bareGpu, type Gpu } from '@muster/common/hardware';
 import { type NodeName, parseTaskKey, type TaskRef } from '@muster/common/ids';
-import type { Gpu } from '@muster/common/views';
 import { Disk } from './disk.ts';
+import { Health } from './health.ts';
 import type { History } from './history.ts';
 import type { Random } from './random.ts';
 import { Life, type Timeline } from './timeline.ts';
@@ -53,6 +54,7 @@ export interface SimulatedProcess {
 export class Machine {
   readonly name: NodeName;
   readonly gpus: readonly Gpu[];
+  readonly health: Health;
   readonly disk: Disk;
   /** What the guards of both drivers know, by task key. */
   readonly processes = new Map<string, SimulatedProcess>();
@@ -68,11 +70,13 @@ export class Machine {
   constructor(name: string, gpuCount: number, timeline: Timeline, random: Random, history: History) {
     this.name = name as NodeName;
     this.gpus = Array.from({ length: gpuCount }, (_, index) => ({
-      uuid: `GPU-${name}-${index}`,
+      ...bareGpu(`GPU-${name}-${index}`),
+      index,
       model: 'NVIDIA H100 80GB HBM3',
       memoryMb: 81_559,
       simulated: true,
     }));
+    this.health = new Health(name, this.gpus, history);
     this.disk = new Disk(name, timeline, random, history);
     this.timeline = timeline;
     this.random = random;

@@ -229,6 +229,49 @@ export const mutants = {
       ),
     ],
   },
+  'drained-gpus-get-no-work': {
+    rule: 'A GPU that a condition drains is given to nobody.',
+    breaks: ['drains'],
+    edits: [edit(`${coordinator}/planning.ts`, '&& !drained.gpuUuids.has(uuid)', '')],
+  },
+  'drained-nodes-get-no-work': {
+    rule: 'A node that a condition drains is given nothing.',
+    breaks: ['drains'],
+    edits: [edit(`${coordinator}/scheduler/fit.ts`, 'if (drained.node) return false;', '')],
+  },
+  'what-a-node-says-of-itself-is-heard': {
+    rule: 'A status is taken as it comes, not only with the next Hello.',
+    breaks: ['liveness'],
+    edits: [
+      edit(
+        `${coordinator}/rpc/agentHub.ts`,
+        'if (message.status != null) await takeStatus(parts, session, message.status);',
+        '',
+      ),
+    ],
+  },
+  'the-end-of-a-condition-is-an-event': {
+    rule: 'What follows the events knows which conditions hold.',
+    breaks: ['G5'],
+    edits: [
+      edit(
+        `${coordinator}/commands/conditions.ts`,
+        'before.filter((each) => !holding.has(conditionKey(each)))',
+        'before.slice(before.length)',
+      ),
+    ],
+  },
+  'cleared-is-what-the-node-says': {
+    rule: 'A clear is answered when the node is without the condition.',
+    breaks: ['G7'],
+    edits: [
+      edit(
+        `${coordinator}/rpc/nodes.ts`,
+        'if (condition === undefined || waiting.signal.aborted) return condition;',
+        'return undefined;',
+      ),
+    ],
+  },
   'a-silent-node-holds-nobody-back': {
     rule: 'An attempt that was not released does not wait for a node that is gone.',
     breaks: ['liveness'],

@@ -3,6 +3,7 @@
  * checked, is followed by a quiet one, in which everything has to come to an end.
  */
 import { ClientCheck } from './checks/clients.ts';
+import { DrainCheck } from './checks/drains.ts';
 import { ExecutionCheck } from './checks/executions.ts';
 import { GangCheck } from './checks/gangs.ts';
 import { LogCheck } from './checks/log.ts';
@@ -11,6 +12,7 @@ import { Verdict, type Violation } from './checks/verdict.ts';
 import { Client } from './client.ts';
 import { beginFaults, type FaultKind, faultKinds, healAll, lose } from './faults.ts';
 import type { NetworkConditions } from './network.ts';
+import { operate } from './operator.ts';
 import { Random } from './random.ts';
 import { replaceTimers } from './timeline.ts';
 import { Workload } from './workload.ts';
@@ -99,11 +101,13 @@ function watchHistory({ history }: World, verdict: Verdict) {
   const gangs = new GangCheck(verdict, executions);
   const log = new LogCheck(verdict);
   const clients = new ClientCheck(verdict, log);
+  const drains = new DrainCheck(verdict);
   history.listen((fact, nowMs) => {
     executions.see(fact);
     gangs.see(fact, nowMs);
     log.see(fact);
     clients.see(fact, nowMs);
+    drains.see(fact);
   });
   return { executions, gangs, log, clients };
 }
@@ -116,6 +120,7 @@ async function runFaultPhase(world: World, plan: Plan, client: Client, workload:
   for (const site of world.sites) world.boot(site);
   client.watch();
   client.poll();
+  void operate(client, world.random('operator'));
   workload.begin(timeline, life, plan.meanUserPauseMs, plan.faultPhaseMs);
   beginFaults(world, world.random('faults'), plan.faults, plan.faultPhaseMs);
   while (timeline.steps < stepsMax && (await timeline.step(plan.faultPhaseMs)));

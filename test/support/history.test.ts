@@ -10,6 +10,7 @@ const exited = (exitCode: number | null): TaskEnd => ({
   statusLost: false,
   startError: null,
   logBytes: 0,
+  gpuUsage: null,
 });
 
 /** A job of which each attempt had one task, with the exit codes given. */
@@ -34,6 +35,7 @@ function aJob(id: string, exitCodes: readonly (number | null)[]): JobView {
       endedAtMs: 0,
       masterAddr: null,
       masterPort: null,
+      gpuUsage: null,
     })),
     array: null,
     requeuedFrom: null,

@@ -30,6 +30,8 @@ export interface ClusterOptions {
   readonly agentDiskMb?: number;
   /** More flags of `muster coordinator`. */
   readonly coordinatorFlags?: readonly string[];
+  /** More flags of `muster agent`. With `--gpu-source` among them the GPUs are not simulated. */
+  readonly agentFlags?: (name: string) => readonly string[];
   /** Lines of daemon logs that this file provokes; every other complaint about an own mistake fails it. */
   readonly expectedComplaints?: RegExp;
 }
@@ -63,7 +65,7 @@ export class Cluster {
     mkdirSync(this.agentsDir);
     // Nothing of whoever runs the tests: neither another Muster of theirs nor their settings may decide a test.
     this.environment = { PATH: process.env.PATH, HOME: this.workDir, TMPDIR: process.env.TMPDIR };
-    const flags = ['--listen', `127.0.0.1:${port}`, '--heartbeat', heartbeat, '--lease', lease];
+    const flags = ['--listen', `127.0.0.1:${port}`, '--http', '127.0.0.1:0', '--heartbeat', heartbeat, '--lease', lease];
     const args = ['coordinator', '--data', this.ownDataDir, ...flags, ...(options.coordinatorFlags ?? [])];
     const wrapper = withOwnDisk(this.ownDataDir, options.coordinatorDiskMb);
     this.coordinator = this.daemon('coordinator', { args: () => args, wrapper });
@@ -83,13 +85,15 @@ export class Cluster {
 
   /** One more agent, not started yet. */
   addAgent(name: string, joinToken: string | null = null): Daemon {
-    const { gpus = 2, cpus = 8, agentDiskMb } = this.options;
+    const { gpus = 2, cpus = 8, agentDiskMb, agentFlags } = this.options;
     const dataDir = join(this.agentsDir, name);
     let token = joinToken;
     const agent = this.daemon(name, {
       args: () => {
         const place = ['--data', dataDir, '--name', name, '--coordinator', this.address];
-        return ['agent', ...place, '--gpus', String(gpus), '--cpus', String(cpus)];
+        const flags = agentFlags?.(name) ?? [];
+        const hardware = flags.includes('--gpu-source') ? [] : ['--gpus', String(gpus)];
+        return ['agent', ...place, ...hardware, '--cpus', String(cpus), '--metrics', 'off', ...flags];
       },
       wrapper: withOwnDisk(dataDir, agentDiskMb),
       env: async () => {

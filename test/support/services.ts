@@ -3,7 +3,7 @@
  * closed after the test file that opened it, in reverse order, also when the test failed half-way.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { accessSync, constants, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -169,6 +169,26 @@ export function staticBusybox(): string {
     );
   }
   return program;
+}
+
+/** @throws {MissingServiceError} */
+export function cCompiler(): string {
+  const program = findProgram('gcc');
+  // The compiler alone finds no headers: those of the C library are a package of their own.
+  if (program === null || !existsSync('/usr/include/stdlib.h')) {
+    throw new MissingServiceError(`no C compiler here (Debian packages gcc libc6-dev; ${installWith})`);
+  }
+  return program;
+}
+
+/** @throws {MissingServiceError} */
+export function prometheusPrograms(): { readonly prometheus: string; readonly promtool: string } {
+  const prometheus = findProgram('prometheus');
+  const promtool = findProgram('promtool');
+  if (prometheus === null || promtool === null) {
+    throw new MissingServiceError(`no Prometheus here (Debian package prometheus; ${installWith})`);
+  }
+  return { prometheus, promtool };
 }
 
 /** Of a 64-bit ELF file: it names no dynamic loader (no program header of type PT_INTERP). */

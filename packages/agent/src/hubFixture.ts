@@ -7,10 +7,13 @@ import type { AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMes
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { LogUpload__Output } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck } from '@muster/common/gen/muster/v1/LogUploadAck';
+import type { TelemetryRequest } from '@muster/common/gen/muster/v1/TelemetryRequest';
+import type { TelemetryUpload__Output } from '@muster/common/gen/muster/v1/TelemetryUpload';
 import { agentHubService } from '@muster/common/wire/service';
 import { expect, onTestFinished } from 'vitest';
 import { eventually } from './tasks/managerFixture.ts';
 
+type TelemetryCall = ServerDuplexStream<TelemetryUpload__Output, TelemetryRequest>;
 type UploadCall = ServerDuplexStream<LogUpload__Output, LogUploadAck>;
 
 /** One connection of an agent, as the coordinator sees it. */
@@ -42,7 +45,7 @@ export class HubSession {
   }
 
   /** Waits for a message of this kind. */
-  async gets<K extends 'hello' | 'heartbeat' | 'claim' | 'report'>(
+  async gets<K extends 'hello' | 'heartbeat' | 'claim' | 'report' | 'status'>(
     kind: K,
   ): Promise<NonNullable<AgentMessage__Output[K]>> {
     const find = () => this.received.findLast((message) => message[kind] != null)?.[kind];
@@ -55,6 +58,10 @@ export class TestHub {
   readonly sessions: HubSession[] = [];
   /** Uploads go here; by default nothing answers them. */
   onUpload: (upload: LogUpload__Output, call: UploadCall) => void = () => {};
+  /** Telemetry as it came, on every stream. */
+  readonly telemetry: TelemetryUpload__Output[] = [];
+  /** The streams of telemetry, oldest first. */
+  readonly telemetryCalls: TelemetryCall[] = [];
   private server: Server | null = null;
   private port = 0;
 
@@ -72,6 +79,12 @@ export class TestHub {
       Join: (_call: unknown, answer: (error: null, value: object) => void) => answer(null, {}),
       Session: (call: ServerDuplexStream<AgentMessage__Output, CoordinatorMessage>) => {
         this.sessions.push(new HubSession(call));
+      },
+      UploadTelemetry: (call: TelemetryCall) => {
+        this.telemetryCalls.push(call);
+        call.on('data', (upload: TelemetryUpload__Output) => this.telemetry.push(upload));
+        call.on('error', () => {});
+        call.on('end', () => call.end());
       },
       UploadLogs: (call: UploadCall) => {
         call.on('data', (upload: LogUpload__Output) => this.onUpload(upload, call));

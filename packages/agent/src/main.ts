@@ -1,6 +1,6 @@
 /** Wiring of the agent, and nothing else: opens the parts in order, closes them in reverse. */
 import { createHash, randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { Client, credentials, makeClientConstructor } from '@grpc/grpc-js';
@@ -11,20 +11,21 @@ import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
 import { isNodeName, type TaskRef } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
 import { bearer } from '@muster/common/wire/client';
-import { taskRefToWire, taskReportToWire } from '@muster/common/wire/codec';
+import { taskReportToWire } from '@muster/common/wire/codec';
 import { agentHubService } from '@muster/common/wire/service';
 import { fromServiceError } from '@muster/common/wire/status';
+import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { credentialFile, obtainCredential } from './credential.ts';
 import { createDockerDriver } from './drivers/docker/dockerDriver.ts';
 import { createProcessDriver } from './drivers/process/driver.ts';
 import { checkpointDirs } from './hooks/checkpointDir.ts';
 import { holdPort } from './hooks/masterPort.ts';
+import { networkInterfaceFor, nodeAddresses } from './host/addresses.ts';
+import { HostInventory } from './host/inventory.ts';
 import { LogUploader } from './logs/uploader.ts';
+import { NodeWatch } from './nodeWatch.ts';
 import type { AgentOptions } from './options.ts';
 import { boottimeMs, readBootId } from './probes/boot.ts';
-import { engineAnswers } from './probes/engine.ts';
-import { probeGpus } from './probes/gpus.ts';
-import { buildInventory } from './probes/inventory.ts';
 import { AgentSession } from './session.ts';
 import { TaskManager } from './tasks/manager.ts';
 import { TaskRecords } from './tasks/records.ts';
@@ -103,6 +104,7 @@ async function openAgent(
   };
   const control = newClient();
   const bulk = newClient();
+  const telemetry = newClient();
   const credential = await obtainCredential(
     credentialFile(options.dataDir),
     options.name,
@@ -111,10 +113,6 @@ async function openAgent(
   );
   const metadata = bearer(credential);
 
-  const gpus = await probeGpus(options.gpus, options.name, options.nvidiaSmiPath).catch((error: unknown) => {
-    log.error({ error: messageOf(error) }, 'the GPUs cannot be listed; this node offers none');
-    return [];
-  });
   const bootId = readBootId();
   const drivers = {
     process: createProcessDriver({
@@ -130,14 +128,8 @@ async function openAgent(
     }),
   };
   const records = new TaskRecords(join(options.dataDir, 'tasks'));
-  const inventory = async () =>
-    buildInventory(
-      options,
-      gpus,
-      (await engineAnswers(options.dockerSocket)) ? ['process', 'docker'] : ['process'],
-    );
-  const { addresses } = buildInventory(options, gpus, []);
-  const address = addresses[0] ?? '127.0.0.1';
+  const { nics, rdmaDevices } = await new HostInventory().read();
+  const [address = '127.0.0.1'] = nodeAddresses(nics, rdmaDevices, options.coordinator);
 
   const uploader = new LogUploader({
     openStream: () => bulk.UploadLogs(metadata),
@@ -149,9 +141,9 @@ async function openAgent(
     records,
     drivers,
     node: {
-      gpus,
-      networkInterface: address === '127.0.0.1' ? 'lo' : null,
-      hasInfiniband: hasInfiniband(),
+      gpusAreSimulated: options.gpus.kind === 'simulated',
+      networkInterface: networkInterfaceFor(address, nics),
+      hasInfiniband: rdmaDevices.some(({ linkLayer }) => linkLayer === 'InfiniBand'),
       baseEnvironment: loginEnvironment(),
     },
     checkpoints: checkpointDirs(join(options.dataDir, 'checkpoints')),
@@ -170,14 +162,40 @@ async function openAgent(
       }
     },
     onOutput: (task: TaskRef, path: string, size: number | null) => uploader.follow(task, path, size),
-    onRemoved: (task: TaskRef) => uploader.forget(task),
+    gpuUsage: (task: TaskRef) => watch.usageOf(task),
+    onRemoved: (task: TaskRef) => {
+      uploader.forget(task);
+      watch.forget(task);
+    },
+  });
+  const watch: NodeWatch = new NodeWatch({
+    options,
+    log,
+    clock: systemClock,
+    bootId,
+    boottimeMs,
+    searchPath: process.env['PATH'] ?? '/usr/bin:/bin',
+    chance: Math.random,
+    running: () => manager.running(),
+    reports: () => manager.reports(),
+    usageFileOf: (task) => join(records.directory(task), 'usage.json'),
+    openTelemetryStream: () => telemetry.UploadTelemetry(metadata),
+    connection: () => ({ connected: session.isConnected, heartbeatAgeMs: session.heartbeatAgeMs() }),
+    onStatusChange: () => {
+      session.sendStatus().catch((error: unknown) => {
+        log.warn({ error: messageOf(error) }, 'the status of the node could not be said');
+      });
+    },
   });
   const session: AgentSession = new AgentSession({
     openStream: () => control.Session(metadata),
     manager,
     instanceId,
     bootId,
-    inventory,
+    status: () => watch.status(),
+    onClockSkew: (skewMs) => watch.clockSkew(skewMs),
+    onClearCondition: (kind, gpuUuid) => watch.clearCondition(kind, gpuUuid),
+    wallMs,
     boottimeMs,
     monotonicMs,
     chance: Math.random,
@@ -188,11 +206,13 @@ async function openAgent(
   opened.push(
     () => uploader.close(),
     () => manager.close(),
+    () => watch.close(),
     () => session.close(),
   );
   await manager.recover();
+  await watch.start();
   session.start();
-  log.info({ node: options.name, gpus: gpus.length, coordinator: options.coordinator }, 'agent started');
+  log.info({ node: options.name, coordinator: options.coordinator }, 'agent started');
 }
 
 function requestJoin(
@@ -248,14 +268,6 @@ function readInstanceId(dataDir: string): string {
   const path = join(dataDir, 'instance');
   if (!existsSync(path)) writeFileDurably(path, `${randomUUID()}\n`, 0o600);
   return readFileSync(path, 'utf8').trim();
-}
-
-function hasInfiniband(): boolean {
-  try {
-    return readdirSync('/sys/class/infiniband').length > 0;
-  } catch {
-    return false;
-  }
 }
 
 /** What a bare process needs to find programs and its home; nothing else of the agent's environment is a job's business. */

@@ -12,15 +12,36 @@ export interface AgentOptions {
   /** CPUs to offer; null: all of the machine's. */
   readonly cpus: number | null;
   readonly labels: Readonly<Record<string, string>>;
+  /** Where GPU facts come from; `auto`: NVML where its library is, else nvidia-smi. */
+  readonly gpuSource: 'auto' | 'nvml' | 'nvidia-smi';
+  /** Profiling values (SM, tensor, DRAM, NVLink, PCIe activity); `auto`: the first that answers. */
+  readonly profilingSource: 'auto' | 'dcgm-exporter' | 'dcgmi' | 'gpm' | 'off';
   readonly nvidiaSmiPath: string;
+  /** Name or path of NVML's library. */
+  readonly nvmlLibrary: string;
+  readonly dcgmExporterUrl: string;
+  readonly dcgmiPath: string;
+  /** Between readings of the GPUs; null: what suits the source. */
+  readonly sampleIntervalMs: number | null;
+  /** `host:port` of the Prometheus page, loopback only; null: none. The coordinator can fetch it either way. */
+  readonly metricsListen: string | null;
+  /** Label that holds the node's name on GPU series: dcgm-exporter's releases differ. */
+  readonly hostnameLabel: 'Hostname' | 'hostname';
+  /** Where a dcgm-exporter looks for its job mapping files; null: none are written. */
+  readonly hpcJobDir: string | null;
+  /** A file that changes rows of the table of conditions; null: the table as it comes. */
+  readonly conditionTable: string | null;
+  readonly kernelLog: string;
   readonly dockerSocket: string;
   /** argv that starts a guard; its options follow. */
   readonly guardCommand: readonly string[];
+  /** argv that starts the reader of NVML (`nvml-reader.mjs` beside the bundle, `gpus/nvml/main.ts` in the source tree); its options follow. */
+  readonly nvmlReaderCommand: readonly string[];
   readonly logLevel: string;
 }
 
 export type GpuOption =
-  /** What nvidia-smi lists; none when there is no driver. */
+  /** What the driver lists; none when there is no driver. */
   | { readonly kind: 'detect' }
   /** For trying Muster out; labelled as simulated everywhere. */
   | { readonly kind: 'simulated'; readonly count: number };
@@ -29,7 +50,18 @@ export const agentDefaults = {
   gpus: { kind: 'detect' },
   cpus: null,
   labels: {},
+  gpuSource: 'auto',
+  profilingSource: 'auto',
   nvidiaSmiPath: 'nvidia-smi',
+  nvmlLibrary: 'libnvidia-ml.so.1',
+  dcgmExporterUrl: 'http://127.0.0.1:9400/metrics',
+  dcgmiPath: 'dcgmi',
+  sampleIntervalMs: null,
+  metricsListen: '127.0.0.1:9410',
+  hostnameLabel: 'Hostname',
+  hpcJobDir: null,
+  conditionTable: null,
+  kernelLog: '/dev/kmsg',
   dockerSocket: '/var/run/docker.sock',
   logLevel: 'info',
 } as const satisfies Partial<AgentOptions>;

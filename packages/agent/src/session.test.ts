@@ -1,9 +1,12 @@
 import { EventEmitter } from 'node:events';
 import { status } from '@grpc/grpc-js';
+import type { Condition } from '@muster/common/conditions';
 import type { MusterError } from '@muster/common/errors';
+import { bareGpu, emptyInventory, type NodeInventory } from '@muster/common/hardware';
 import { silentLogger } from '@muster/common/log';
 import { musterVersion } from '@muster/common/version';
-import { taskRefToWire, taskReportToWire } from '@muster/common/wire/codec';
+import { taskReportToWire } from '@muster/common/wire/codec';
+import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { exited } from './drivers/fakeDriver.ts';
 import { type HubSession, TestHub } from './hubFixture.ts';
@@ -14,8 +17,9 @@ const wireTask = taskRefToWire(aTask);
 const assign = { task: wireTask, specJson: anAssignment().specJson, nodeCount: 1 };
 const release = { task: wireTask, masterAddr: '10.0.0.1', masterPort: 4_000 };
 
-const inventory = {
-  gpus: [{ uuid: 'GPU-1', model: 'H100', memoryMb: null, simulated: false }],
+const inventory: NodeInventory = {
+  ...emptyInventory,
+  gpus: [{ ...bareGpu('GPU-1'), model: 'H100' }],
   cpus: 8,
   memoryMb: 1_024,
   addresses: ['10.0.0.7'],
@@ -23,16 +27,34 @@ const inventory = {
   drivers: ['process'],
 };
 
+const conditions: readonly Condition[] = [
+  {
+    ...{ kind: 'xid_79', gpuUuid: 'GPU-1', severity: 'critical', action: 'drain_node', clears: 'by_reboot' },
+    ...{
+      message: 'GPU 0 fell off the bus',
+      evidence: 'Xid 79',
+      sinceMs: 5,
+      lastSeenAtMs: 6,
+      count: 1,
+      task: null,
+    },
+  },
+];
+
 interface Dialling {
   readonly node: TestNode;
   readonly agent: TestAgent;
   readonly session: AgentSession;
   readonly refusals: MusterError[];
+  readonly skews: readonly number[];
+  readonly cleared: readonly { readonly kind: string; readonly gpuUuid: string | null }[];
 }
 
 /** A task manager and its session, wired as in the agent, dialling `openStream`. */
 async function dial(openStream: SessionParts['openStream'], node = new TestNode()): Promise<Dialling> {
   const refusals: MusterError[] = [];
+  const skews: number[] = [];
+  const cleared: { kind: string; gpuUuid: string | null }[] = [];
   const agent = await node.agent({
     send: (message) => {
       if (message.kind === 'report') session.send({ report: taskReportToWire(message.report) });
@@ -44,7 +66,10 @@ async function dial(openStream: SessionParts['openStream'], node = new TestNode(
     manager: agent.manager,
     instanceId: 'instance-1',
     bootId: 'boot-1',
-    inventory: async () => inventory,
+    status: async () => ({ inventory, conditions }),
+    wallMs: () => 1_000_000,
+    onClockSkew: (skewMs) => skews.push(skewMs),
+    onClearCondition: (kind, gpuUuid) => cleared.push({ kind, gpuUuid }),
     boottimeMs: () => 777,
     monotonicMs: () => 0,
     chance: () => 0,
@@ -53,7 +78,7 @@ async function dial(openStream: SessionParts['openStream'], node = new TestNode(
   });
   onTestFinished(() => session.close());
   session.start();
-  return { node, agent, session, refusals };
+  return { node, agent, session, refusals, cleared, skews };
 }
 
 async function connected(): Promise<Dialling & { readonly hub: TestHub; readonly first: HubSession }> {
@@ -87,7 +112,8 @@ test('Hello comes first and says everything', async () => {
         agentVersion: musterVersion,
         instanceId: 'instance-1',
         bootId: 'boot-1',
-        inventory: { ...inventory, gpus: [{ uuid: 'GPU-1', model: 'H100', memoryMb: 0, simulated: false }] },
+        inventory: { cpus: 8, gpus: [{ uuid: 'GPU-1', model: 'H100', memoryMb: 0, simulated: false }] },
+        conditions: [{ kind: 'xid_79', gpuUuid: 'GPU-1', action: 'drain_node', task: null }],
         observed: [],
       },
     },
@@ -276,4 +302,33 @@ test('a coordinator that takes the call and never answers is given up', async ()
   expect(calls).toBe(2);
   session.close();
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test('a change of the node is said whole, and a condition can be ended by a person', async () => {
+  const { first, session, cleared } = await connected();
+  await first.gets('hello');
+  await session.sendStatus();
+  expect(await first.gets('status')).toMatchObject({
+    inventory: { cpus: 8 },
+    conditions: [{ kind: 'xid_79' }],
+  });
+  first.send({ clearCondition: { kind: 'disk_full' } });
+  first.send({ clearCondition: { kind: 'xid_79', gpuUuid: 'GPU-1' } });
+  await eventually(() =>
+    expect(cleared).toEqual([
+      { kind: 'disk_full', gpuUuid: null },
+      { kind: 'xid_79', gpuUuid: 'GPU-1' },
+    ]),
+  );
+});
+
+test('the distance of the clocks is told, of answers to the newest heartbeat only', async () => {
+  const { first, skews } = await connected();
+  await first.gets('hello');
+  first.welcome();
+  const { seq } = await first.gets('heartbeat');
+  first.send({ heartbeatAck: { seq: seq - 1, wallMs: 5 } });
+  first.send({ heartbeatAck: { seq } });
+  first.send({ heartbeatAck: { seq, wallMs: 997_000 } });
+  await eventually(() => expect(skews).toEqual([3_000]));
 });

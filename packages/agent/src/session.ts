@@ -3,19 +3,23 @@
  * breaks. Messages become orders for the task manager; nothing is decided here.
  */
 import type { ClientDuplexStream } from '@grpc/grpc-js';
+import type { Condition } from '@muster/common/conditions';
 import { type MusterError, messageOf } from '@muster/common/errors';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Assign__Output } from '@muster/common/gen/muster/v1/Assign';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { HeartbeatAck__Output } from '@muster/common/gen/muster/v1/HeartbeatAck';
+import type { NodeStatus as WireNodeStatus } from '@muster/common/gen/muster/v1/NodeStatus';
 import type { Welcome__Output } from '@muster/common/gen/muster/v1/Welcome';
+import type { NodeInventory } from '@muster/common/hardware';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import { musterVersion } from '@muster/common/version';
-import type { NodeInventory } from '@muster/common/views';
-import { inventoryToWire, taskRefFromWire, taskReportToWire } from '@muster/common/wire/codec';
+import { taskReportToWire } from '@muster/common/wire/codec';
+import { conditionToWire, inventoryToWire } from '@muster/common/wire/nodeCodec';
 import { fromServiceError } from '@muster/common/wire/status';
+import { taskRefFromWire } from '@muster/common/wire/taskRef';
 import type { Order } from './tasks/entry.ts';
 import type { TaskManager } from './tasks/manager.ts';
 import type { Assignment } from './tasks/records.ts';
@@ -29,12 +33,24 @@ const welcomeTimeoutMs = 15_000;
 /** Short at most: a coordinator that is back should not be waited for, and a thousand agents dialling a second do no harm. */
 const reconnect = { initialMs: 100, maxMs: 1_000 };
 
+/** What the coordinator schedules by, whole. */
+export interface NodeStatus {
+  readonly inventory: NodeInventory;
+  readonly conditions: readonly Condition[];
+}
+
 export interface SessionParts {
   readonly openStream: () => Stream;
   readonly manager: TaskManager;
   readonly instanceId: string;
   readonly bootId: string;
-  readonly inventory: () => Promise<NodeInventory>;
+  /** The node as it is now. */
+  readonly status: () => Promise<NodeStatus>;
+  /** How far this node's wall clock is ahead of the coordinator's. */
+  readonly onClockSkew: (skewMs: number) => void;
+  readonly wallMs: () => number;
+  /** A person says that a condition is dealt with. */
+  readonly onClearCondition: (kind: string, gpuUuid: string | null) => void;
   readonly boottimeMs: () => number;
   readonly monotonicMs: () => number;
   /** Uniform in [0, 1). */
@@ -52,6 +68,9 @@ export class AgentSession {
   private failures = 0;
   private heartbeatSeq = 0;
   private answeredSeq = 0;
+  /** Monotonic moments of the last heartbeat sent and of the last one answered. */
+  private sentAtMs = 0;
+  private answeredAtMs: number | null = null;
   private closed = false;
 
   constructor(parts: SessionParts) {
@@ -67,6 +86,22 @@ export class AgentSession {
     this.stream?.write(message);
   }
 
+  /** Since the coordinator last answered a heartbeat; null: it never has. */
+  heartbeatAgeMs(): number | null {
+    return this.answeredAtMs === null ? null : this.parts.monotonicMs() - this.answeredAtMs;
+  }
+
+  get isConnected(): boolean {
+    return this.stream !== null;
+  }
+
+  /** The node has changed. While there is no connection nothing is said: the next Hello says it all. */
+  async sendStatus(): Promise<void> {
+    if (this.stream === null) return;
+    const status = await this.parts.status();
+    this.send({ status: statusToWire(status) });
+  }
+
   close(): void {
     this.closed = true;
     this.stopHeartbeat();
@@ -77,7 +112,7 @@ export class AgentSession {
 
   private async dial(): Promise<void> {
     const { parts } = this;
-    const inventory = await parts.inventory();
+    const status = await parts.status();
     if (this.closed) return;
     const stream = parts.openStream();
     this.stream = stream;
@@ -97,7 +132,7 @@ export class AgentSession {
         agentVersion: musterVersion,
         instanceId: parts.instanceId,
         bootId: parts.bootId,
-        inventory: inventoryToWire(inventory),
+        ...statusToWire(status),
         observed: parts.manager.reports().map(taskReportToWire),
       },
     });
@@ -140,6 +175,10 @@ export class AgentSession {
       this.order(task, { kind: 'stop', assignment: null, graceMs, signal });
     }
     if (message.forget != null) this.order(message.forget.task, { kind: 'forget' });
+    if (message.clearCondition != null) {
+      const { kind, gpuUuid } = message.clearCondition;
+      this.parts.onClearCondition(kind, gpuUuid || null);
+    }
     if (message.heartbeatAck != null) this.onHeartbeatAck(message.heartbeatAck, manager);
   }
 
@@ -167,6 +206,13 @@ export class AgentSession {
   }
 
   private onHeartbeatAck(ack: HeartbeatAck__Output, manager: TaskManager): void {
+    const nowMs = this.parts.monotonicMs();
+    this.answeredAtMs = nowMs;
+    if (ack.wallMs !== 0 && ack.seq === this.heartbeatSeq) {
+      // The coordinator looked at its clock somewhere in between; half-way is off by half of that at most.
+      const wayMs = (nowMs - this.sentAtMs) / 2;
+      this.parts.onClockSkew(Math.round(this.parts.wallMs() - wayMs - ack.wallMs));
+    }
     this.answeredSeq = Math.max(this.answeredSeq, ack.seq);
     for (const { task: wire, verdict } of ack.verdicts) {
       const task = taskRefFromWire(wire);
@@ -186,6 +232,7 @@ export class AgentSession {
         return;
       }
       this.heartbeatSeq += 1;
+      this.sentAtMs = this.parts.monotonicMs();
       this.send({
         heartbeat: {
           seq: this.heartbeatSeq,
@@ -203,6 +250,10 @@ export class AgentSession {
     if (this.heartbeat !== null) clearTimeout(this.heartbeat);
     this.heartbeat = null;
   }
+}
+
+function statusToWire({ inventory, conditions }: NodeStatus): WireNodeStatus {
+  return { inventory: inventoryToWire(inventory), conditions: conditions.map(conditionToWire) };
 }
 
 /** Dialling again would not help. */

@@ -37,13 +37,23 @@ export function withConnection(command: Command): Command {
 
 /** @throws {CliError} that says what is missing or unreadable, and the remedy */
 export function resolveEndpoint(flags: ConnectionFlags, environment: Environment): Endpoint {
+  const endpoint = findEndpoint(flags, environment);
+  if (endpoint === null) throw noCoordinatorKnown(environment);
+  return endpoint;
+}
+
+/**
+ * @returns null when nothing names a coordinator
+ * @throws {CliError} as `resolveEndpoint` does
+ */
+export function findEndpoint(flags: ConnectionFlags, environment: Environment): Endpoint | null {
   const address = flags.addr ?? environment.address;
   const givenToken = tokenFromFlags(flags, environment);
   if (address !== null && givenToken !== null) return checkedEndpoint(address, givenToken);
 
   const known = knownCoordinator(flags, environment);
   if (address === null) {
-    if (known === null) throw noCoordinatorKnown(environment);
+    if (known === null) return null;
     return checkedEndpoint(known.address, givenToken ?? readToken(known.tokenPath));
   }
   // The token of one coordinator is a secret to every other.
@@ -161,12 +171,13 @@ export function checkedAddress(address: string): string {
   });
 }
 
-function hostOf(address: string): string | null {
+/** @returns null for text that is not `host:port` */
+export function hostOf(address: string, { portMin = 1 } = {}): string | null {
   const match = /^(?:\[([0-9a-fA-F:]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(address);
   const [, ipv6, name, port] = match ?? [];
-  return Number(port) >= 1 && Number(port) <= 65_535 ? (ipv6 ?? name ?? null) : null;
+  return Number(port) >= portMin && Number(port) <= 65_535 ? (ipv6 ?? name ?? null) : null;
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }

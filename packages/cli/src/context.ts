@@ -23,4 +23,24 @@ export interface CommandModule {
   /** Adds arguments, flags and help texts. */
   define(command: Command): void;
   run(context: Context, ...argumentsAndFlags: never[]): Promise<ExitCode>;
+  /** Words that make another command of it, such as `clear` in `muster node clear`. They win over its arguments. */
+  readonly subcommands?: readonly Subcommand[];
+}
+
+export interface Subcommand extends CommandModule {
+  readonly name: string;
+  readonly summary: string;
+}
+
+/** Defines the command and those below it. `onDefined` sees each once it has its arguments and flags. */
+export function defineCommand(
+  command: Command,
+  module: CommandModule,
+  onDefined: (command: Command, module: CommandModule) => void = () => {},
+): void {
+  module.define(command);
+  onDefined(command, module);
+  for (const below of module.subcommands ?? []) {
+    defineCommand(command.command(below.name).description(below.summary), below, onDefined);
+  }
 }

@@ -1,11 +1,12 @@
 /** The only reader of environment variables and of where this program lies. Everything else gets the result. */
 
-import { homedir } from 'node:os';
+import { homedir, hostname } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { guardCommand } from '@muster/agent/guard/command';
 
 export interface Environment {
   readonly workingDir: string;
+  readonly hostname: string;
   /** MUSTER_ADDR: `host:port` of the coordinator. */
   readonly address: string | null;
   /** MUSTER_TOKEN. */
@@ -19,6 +20,8 @@ export interface Environment {
   /** Written by `muster up`, so that later calls find its coordinator. */
   readonly lastUpPath: string;
   readonly colour: 'always' | 'never' | 'auto';
+  /** The terminal shows more than ASCII, as the locale says. */
+  readonly unicode: boolean;
   /** MUSTER_DEBUG: show stack traces. */
   readonly debug: boolean;
   /** How this program was called, for hints that can be typed as they are. */
@@ -27,6 +30,8 @@ export interface Environment {
   readonly programCommand: readonly string[];
   /** argv that starts a guard; its options follow. */
   readonly guardCommand: readonly string[];
+  /** argv that starts the reader of NVML; its options follow. */
+  readonly nvmlReaderCommand: readonly string[];
   /** The variables themselves, for child processes and `--env NAME`; without the tokens, which are for us alone. */
   readonly variables: Readonly<Record<string, string>>;
 }
@@ -39,6 +44,7 @@ export function readEnvironment(variables: Variables, scriptPath: string, workin
   const { MUSTER_TOKEN: _token, MUSTER_JOIN_TOKEN: _joinToken, ...shared } = variables;
   return Object.freeze({
     workingDir,
+    hostname: hostname(),
     address: variables['MUSTER_ADDR'] || null,
     token: variables['MUSTER_TOKEN'] || null,
     dataDir: variables['MUSTER_DATA'] || null,
@@ -46,10 +52,12 @@ export function readEnvironment(variables: Variables, scriptPath: string, workin
     defaultDataDir: join(baseDir(variables['XDG_DATA_HOME'], home, '.local/share'), 'muster'),
     lastUpPath: join(baseDir(variables['XDG_STATE_HOME'], home, '.local/state'), 'muster', 'last-up.json'),
     colour: colourChoice(variables),
+    unicode: /utf-?8/i.test(variables['LC_ALL'] || variables['LC_CTYPE'] || variables['LANG'] || ''),
     debug: (variables['MUSTER_DEBUG'] || '0') !== '0',
     programName: variables['npm_command'] === 'exec' ? 'npx muster' : 'muster',
     programCommand: [process.execPath, scriptPath],
-    guardCommand: guardCommand(process.execPath, guardPath()),
+    guardCommand: guardCommand(process.execPath, besideBundle('guard.mjs', 'guard/main.ts')),
+    nvmlReaderCommand: [process.execPath, besideBundle('nvml-reader.mjs', 'gpus/nvml/main.ts')],
     variables: Object.fromEntries(
       Object.entries(shared).filter((entry): entry is [string, string] => entry[1] !== undefined),
     ),
@@ -69,9 +77,9 @@ function colourChoice(variables: Variables): Environment['colour'] {
   return variables['TERM'] === 'dumb' ? 'never' : 'auto';
 }
 
-/** The build puts the guard beside the bundle; in the source tree it is the agent's. */
-function guardPath(): string {
+/** The build puts the agent's other programs beside the bundle; in the source tree they are the agent's. */
+function besideBundle(bundled: string, source: string): string {
   return import.meta.filename.endsWith('.ts')
-    ? join(import.meta.dirname, '../../agent/src/guard/main.ts')
-    : join(import.meta.dirname, 'guard.mjs');
+    ? join(import.meta.dirname, '../../agent/src', source)
+    : join(import.meta.dirname, bundled);
 }

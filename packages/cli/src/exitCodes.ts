@@ -5,6 +5,8 @@ export const exitCodes = {
   jobFailed: 1,
   /** A daemon ended for a reason nobody foresaw; it shares its number with the above, as nobody waits for a job there. */
   daemonFailed: 1,
+  /** `muster doctor` found something that needs mending. */
+  problemFound: 1,
   /** Wrong flags, arguments or job spec: the same call fails again. */
   usage: 2,
   /** No coordinator answers, or it refused. */

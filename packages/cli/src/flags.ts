@@ -1,6 +1,8 @@
 /** Flag values from text, with errors that name the flag and what it takes. */
 import { parseDurationMs } from '@muster/common/spec/duration';
+import { parseSizeMb, sizeForm } from '@muster/common/spec/size';
 import type { Command } from 'commander';
+import { hostOf, isLoopback } from './connection.ts';
 import { usageError } from './errors.ts';
 
 /** Commander hands over the typed text and the value so far. */
@@ -22,6 +24,40 @@ export function durationMs(flag: string, minMs: number, maxMs: number): FlagPars
       `${flag} takes a duration from ${minMs / 1000}s to ${maxMs / 1000}s, such as 30s; got "${typed}"`,
     );
   };
+}
+
+/** @returns bytes */
+export function sizeBytes(flag: string, minMb: number, maxMb: number): FlagParser<number> {
+  return (typed) => {
+    const megabytes = parseSizeMb(typed);
+    if (megabytes !== null && megabytes >= minMb && megabytes <= maxMb) return megabytes * 1024 * 1024;
+    throw usageError(`${flag} takes ${sizeForm}, from ${minMb}M to ${maxMb}M; got "${typed}"`);
+  };
+}
+
+/**
+ * Where to serve a page of metrics, or `off`; not null, of which commander makes an empty text. Only loopback addresses, as
+ * nobody is asked for a password there.
+ * @param example what the error suggests
+ */
+export function pageAddress(flag: string, example: string): FlagParser<string> {
+  return (typed) => {
+    if (typed === 'off') return typed;
+    const host = hostOf(typed, { portMin: 0 });
+    if (host === null)
+      throw usageError(`${flag} takes HOST:PORT, such as ${example}, or off; got "${typed}"`);
+    if (isLoopback(host)) return typed;
+    throw usageError(
+      `${flag} serves on this machine only, such as ${example}; ${host} is open to others`,
+      'A proxy with a password, or an SSH tunnel, leads there from other machines.',
+    );
+  };
+}
+
+/** @param typed what `pageAddress` let pass @returns null: no page */
+export function pageListen(typed: string | undefined, usual: string): string | null {
+  const chosen = typed ?? usual;
+  return chosen === 'off' ? null : chosen;
 }
 
 /** For flags that may be given more than once. */

@@ -17,6 +17,10 @@ export interface Output {
   readonly isTerminal: boolean;
   /** Width of the terminal; null when it is none. */
   columns(): number | null;
+  /** Height of the terminal; null when it is none. */
+  rows(): number | null;
+  /** @returns takes the listener away again */
+  onResize(listener: () => void): () => void;
   /**
    * Resolves once the reader has taken the data, so that a slow reader slows the writer down instead of filling memory.
    * @throws {OutputClosedError} when the reader is gone, as with `| head`
@@ -26,6 +30,12 @@ export interface Output {
 
 export interface Input {
   readonly isTerminal: boolean;
+  /**
+   * Hands over keys as they are typed, unechoed and without waiting for Enter; Ctrl-C then is a key (`\x03`) and no stop
+   * request. Only for a terminal.
+   * @returns gives the keyboard back
+   */
+  onKey(listener: (key: string) => void): () => void;
   /** Everything up to the end of input; null once there are more than `bytesMax` bytes. */
   readAll(bytesMax: number): Promise<Buffer | null>;
 }

@@ -11,6 +11,8 @@ import { exitCodes } from './exitCodes.ts';
 import { aJob, fakeToken, logPiece, silentStream, wire } from './testing/fakeCoordinator.ts';
 import { fakeCoordinator, temporaryDir } from './testing/testContext.ts';
 
+/** Those who run a real coordinator want no page: the usual port may be somebody's. */
+const noPage = ['--http', 'off', '--log-level', 'silent'];
 const mainPath = join(import.meta.dirname, 'main.ts');
 
 interface Muster {
@@ -56,7 +58,7 @@ test.each([
     /^muster: the data directory \/dev\/null\/x /,
   ],
   [
-    ['coordinator', '--data', 'd', '--listen', '0.0.0.0:0', '--log-level', 'silent'],
+    ['coordinator', '--data', 'd', '--listen', '0.0.0.0:0', ...noPage],
     exitCodes.usage,
     /^muster: refusing to listen on 0\.0\.0\.0/,
   ],
@@ -64,6 +66,16 @@ test.each([
     ['coordinator', '--data', 'd', '--heartbeat', '5s', '--lease', '6s'],
     exitCodes.usage,
     /^muster: --lease has to be at least twice/,
+  ],
+  [
+    ['coordinator', '--data', 'd', '--http', '0.0.0.0:7071'],
+    exitCodes.usage,
+    /^muster: --http serves on this machine only, such as 127\.0\.0\.1:7071; 0\.0\.0\.0 is open to others\n/,
+  ],
+  [
+    ['coordinator', '--data', 'd', '--telemetry-memory', 'much'],
+    exitCodes.usage,
+    /^muster: --telemetry-memory takes a size such as "64G" or "512M"/,
   ],
   [
     ['agent', '--data', 'd', '--name', 'A b', '--coordinator', '127.0.0.1:1'],
@@ -95,7 +107,7 @@ test('a coordinator on a taken port names it', async () => {
   });
   const { port } = taken.address() as { port: number };
   const muster = startMuster(
-    ['coordinator', '--data', temporaryDir(), '--listen', `127.0.0.1:${port}`, '--log-level', 'silent'],
+    ['coordinator', '--data', temporaryDir(), '--listen', `127.0.0.1:${port}`, ...noPage],
     null,
   );
   expect(await muster.ended).toBe(exitCodes.refused);
@@ -103,7 +115,7 @@ test('a coordinator on a taken port names it', async () => {
 });
 
 test('a daemon says when it serves, and ends with its supervisor', async () => {
-  const argv = ['coordinator', '--data', temporaryDir(), '--listen', '127.0.0.1:0', '--log-level', 'silent'];
+  const argv = ['coordinator', '--data', temporaryDir(), '--listen', '127.0.0.1:0', ...noPage];
   const muster = startMuster(argv, null, true);
   const [message] = await once(muster.child, 'message');
   expect(message).toEqual({ kind: 'serving', address: expect.stringMatching(/^127\.0\.0\.1:\d+$/) });

@@ -21,6 +21,11 @@ function outputOf(stream: NodeJS.WriteStream): Output {
   return {
     isTerminal: stream.isTTY === true,
     columns: () => (stream.isTTY === true ? stream.columns || 80 : null),
+    rows: () => (stream.isTTY === true ? stream.rows || 24 : null),
+    onResize(listener) {
+      stream.on('resize', listener);
+      return () => stream.off('resize', listener);
+    },
     write: (data) =>
       new Promise((resolve, reject) => {
         stream.write(data, (error) => {
@@ -38,6 +43,13 @@ function closedReader(error: NodeJS.ErrnoException): boolean {
 const stdin: Input = {
   get isTerminal() {
     return process.stdin.isTTY === true;
+  },
+  onKey(listener) {
+    const onData = (data: Buffer) => listener(data.toString('latin1'));
+    process.stdin.setRawMode(true).on('data', onData).resume();
+    return () => {
+      process.stdin.off('data', onData).pause().setRawMode(false);
+    };
   },
   async readAll(bytesMax) {
     const chunks: Buffer[] = [];

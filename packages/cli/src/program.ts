@@ -2,7 +2,7 @@
 import { musterVersion } from '@muster/common/version';
 import { Command, CommanderError } from 'commander';
 import { commandTable } from './commandTable.ts';
-import type { Context } from './context.ts';
+import { type Context, defineCommand } from './context.ts';
 import { reportFailure, usageError } from './errors.ts';
 import { type ExitCode, exitCodes } from './exitCodes.ts';
 import { OutputClosedError } from './io.ts';
@@ -41,10 +41,12 @@ async function dispatch(argv: readonly string[], context: Context): Promise<Exit
     const sub = program.command(name).description(summary).helpGroup(group);
     if (name !== chosen?.name) continue;
     const { command } = await chosen.load();
-    command.define(sub);
-    sub.action(async () => {
-      const rest = [...sub.processedArgs, sub.opts(), commandLine] as never[];
-      exitCode = await command.run(context, ...rest);
+    defineCommand(sub, command, (called, module) => {
+      called.action(async () => {
+        // Flags may stand before the word of a subcommand too, and are then its parent's.
+        const rest = [...called.processedArgs, called.optsWithGlobals(), commandLine] as never[];
+        exitCode = await module.run(context, ...rest);
+      });
     });
   }
   try {

@@ -2,9 +2,12 @@
  * What the API shows of the cluster: the messages of proto/muster/v1/types.proto in domain words. `wire/` maps them.
  * `-o json` prints these. Absent is null; times are epoch milliseconds.
  */
+import type { Condition } from './conditions.ts';
+import type { NodeInventory } from './hardware.ts';
 import type { TaskRef } from './ids.ts';
 import type { CauseKind } from './spec/causes.ts';
 import type { AttemptStateKind, JobStateKind, NodeStateKind, TaskStateKind } from './states.ts';
+import type { GpuUsage } from './telemetry.ts';
 
 /** Why something ended. */
 export interface Cause {
@@ -27,6 +30,8 @@ export interface TaskEnd {
   readonly startError: Cause | null;
   /** Bytes of output in all. */
   readonly logBytes: number;
+  /** null: no GPUs, or nothing of them was read. */
+  readonly gpuUsage: GpuUsage | null;
 }
 
 export interface TaskView {
@@ -47,12 +52,15 @@ export interface AttemptView {
   readonly endedAtMs: number | null;
   readonly masterAddr: string | null;
   readonly masterPort: number | null;
+  /** Of the tasks that have ended. */
+  readonly gpuUsage: GpuUsage | null;
 }
 
 export const pendingKinds = [
   'scheduling',
   'no_nodes',
   'never_fits',
+  'drained',
   'no_gpus_free',
   'no_cpus_free',
   'no_memory_free',
@@ -88,27 +96,6 @@ export interface JobView {
   readonly submitSeq: number;
 }
 
-export interface Gpu {
-  readonly uuid: string;
-  readonly model: string;
-  /** MiB; null: unknown. */
-  readonly memoryMb: number | null;
-  readonly simulated: boolean;
-}
-
-/** What a node has, as its agent reports it. */
-export interface NodeInventory {
-  readonly gpus: readonly Gpu[];
-  /** Logical CPUs. */
-  readonly cpus: number;
-  readonly memoryMb: number;
-  /** Addresses other nodes may reach this one at, best first. */
-  readonly addresses: readonly string[];
-  readonly labels: Readonly<Record<string, string>>;
-  /** Ways to run a task here: `process`, `docker`. */
-  readonly drivers: readonly string[];
-}
-
 export interface NodeView {
   readonly name: string;
   readonly state: NodeStateKind;
@@ -120,6 +107,12 @@ export interface NodeView {
   readonly gpuUses: readonly { readonly uuid: string; readonly jobId: string; readonly attempt: number }[];
   readonly cpusUsed: number;
   readonly memoryUsedMb: number;
+  /** What is not as it should be. */
+  readonly conditions: readonly Condition[];
+  /** The conditions keep new work from the whole node. */
+  readonly drained: boolean;
+  /** The same for these GPUs. */
+  readonly drainedGpuUuids: readonly string[];
 }
 
 export interface EventView {

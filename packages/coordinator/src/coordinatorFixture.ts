@@ -14,8 +14,10 @@ import { AgentRegistry } from './agents/registry.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
 import { DiskReserve } from './diskReserve.ts';
 import { Bell } from './events/bell.ts';
+import { startHttpServer } from './http/httpServer.ts';
 import { LogStore } from './logs/logStore.ts';
 import { Loop } from './loop.ts';
+import { CoordinatorMetrics } from './metrics/coordinatorMetrics.ts';
 import { someMs } from './modelFixture.ts';
 import { buildView } from './planning.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
@@ -23,10 +25,13 @@ import { jobCalls } from './rpc/jobs.ts';
 import { nodeCalls } from './rpc/nodes.ts';
 import { startServer } from './rpc/server.ts';
 import { streamCalls } from './rpc/streams.ts';
+import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
 import type { Credential, Store } from './store/store.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
+import { PageRequests } from './telemetry/pageRequests.ts';
+import { TelemetryStore } from './telemetry/telemetryStore.ts';
 import { WaitTimes } from './waitTimes.ts';
 
 export const heartbeatIntervalMs = 1_000;
@@ -56,7 +61,13 @@ export function countingBytes(): RandomBytes {
 export type TestCoordinator = Awaited<ReturnType<typeof startTestCoordinator>>;
 
 export async function startTestCoordinator(
-  options: { reserveBytes?: number; memory?: Memory; store?: (memory: Memory) => Store } = {},
+  options: {
+    reserveBytes?: number;
+    memory?: Memory;
+    store?: (memory: Memory) => Store;
+    telemetryBytes?: number;
+    pageTimeoutMs?: number;
+  } = {},
 ) {
   const clock = new TestClock();
   const random = countingBytes();
@@ -73,6 +84,9 @@ export async function startTestCoordinator(
   const wallMs = () => clock.wallMs();
   const monotonicMs = () => clock.monotonicMs();
   const timeLimits = new TimeLimits(monotonicMs);
+  const telemetry = new TelemetryStore({ state, clock, bytesMax: options.telemetryBytes ?? 2 ** 20 });
+  const pages = new PageRequests();
+  const metrics = new CoordinatorMetrics({ state, clock, waitTimes, agents, telemetry, pages });
   const fatal: Error[] = [];
   const loop = new Loop({
     state,
@@ -84,22 +98,47 @@ export async function startTestCoordinator(
     onCommitted: (change) => {
       agents.sync(change);
       committed.ring(change.events.map((event) => event.subject));
+      metrics.committed(change);
     },
     freeBallast: () => false,
     onFatal: (error) => fatal.push(error),
   });
   const reserve = new DiskReserve(directory, options.reserveBytes ?? 0, silentLogger);
   const now = { wallMs, monotonicMs };
-  const shared = { state, store, loop, agents, logs, reserve, random, committed, timeLimits, ...now };
+  const shared = {
+    state,
+    store,
+    loop,
+    agents,
+    logs,
+    reserve,
+    random,
+    committed,
+    timeLimits,
+    telemetry,
+    pages,
+    ...now,
+  };
   const nodeViews = () => buildView(new Draft(state), agents.online(), waitTimes, monotonicMs()).nodes;
   const server = await startServer(
     '127.0.0.1:0',
     { findCredential: (hash) => state.credentials.get(hash), wallMs },
     {
-      muster: { ...jobCalls({ ...shared, nodeViews }), ...streamCalls(shared), ...nodeCalls(shared) },
+      muster: {
+        ...jobCalls({ ...shared, nodeViews }),
+        ...streamCalls(shared),
+        ...nodeCalls(shared),
+        ...telemetryCalls(shared),
+      },
       agentHub: agentHubCalls({ ...shared, log: silentLogger, heartbeatIntervalMs, leaseMs: 6_000 }),
     },
   );
+  const http = await startHttpServer('127.0.0.1:0', {
+    ownPage: () => metrics.page(),
+    nodePage: (node) => pages.requestPage(node, options.pageTimeoutMs),
+    nodes: () => [...state.nodes.keys()].sort(),
+    log: silentLogger,
+  });
   const api = connectMuster({ address: server.address, token: adminToken });
   const clients: Client[] = [];
   return {
@@ -113,6 +152,10 @@ export async function startTestCoordinator(
     logs,
     fatal,
     timeLimits,
+    telemetry,
+    pages,
+    /** `http://host:port` of its Prometheus pages. */
+    httpUrl: `http://${http.address}`,
     /** A bare connection, for what the typed client would not send. */
     client(): Client {
       const client = new Client(server.address, credentials.createInsecure());
@@ -123,6 +166,7 @@ export async function startTestCoordinator(
       api.close();
       for (const client of clients) client.close();
       agents.endAll();
+      await http.close();
       await server.close();
       await loop.stop();
       await logs.close();

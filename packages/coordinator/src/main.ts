@@ -11,8 +11,11 @@ import { AgentRegistry } from './agents/registry.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
 import { DiskReserve } from './diskReserve.ts';
 import { Bell } from './events/bell.ts';
+import type { RunningHttpServer } from './http/httpServer.ts';
 import { LogStore } from './logs/logStore.ts';
 import { Loop } from './loop.ts';
+import type { CoordinatorMetrics } from './metrics/coordinatorMetrics.ts';
+import { timedStore } from './metrics/timedStore.ts';
 import type { CoordinatorOptions } from './options.ts';
 import { buildView } from './planning.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
@@ -20,16 +23,21 @@ import { jobCalls } from './rpc/jobs.ts';
 import { nodeCalls } from './rpc/nodes.ts';
 import { startServer } from './rpc/server.ts';
 import { streamCalls } from './rpc/streams.ts';
+import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
 import { openSqliteStore } from './store/sqlite/sqliteStore.ts';
 import { emptyBatch, type Store, StoreError } from './store/store.ts';
 import { noticeSilentNodes } from './tasks/silentNodes.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
+import { PageRequests } from './telemetry/pageRequests.ts';
+import { TelemetryStore } from './telemetry/telemetryStore.ts';
 import { WaitTimes } from './waitTimes.ts';
 
 export interface RunningCoordinator {
   /** `host:port` it serves on. */
   readonly address: string;
+  /** `host:port` of its Prometheus page; null: none. */
+  readonly httpAddress: string | null;
   close(): Promise<void>;
 }
 
@@ -48,8 +56,10 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
 
   try {
     prepareDataDir(options.dataDir);
-    const store = openStore(options.dataDir, random);
-    releases.push(() => store.close());
+    const openedStore = openStore(options.dataDir, random);
+    releases.push(() => openedStore.close());
+    let metrics: CoordinatorMetrics | null = null;
+    const store = timedStore(openedStore, clock.monotonicMs, (ms) => metrics?.commitTook(ms));
     const state = new ClusterState(await store.load());
     const tokenFile = await ensureAdminToken(options.dataDir, state, store, random, clock.wallMs());
 
@@ -63,6 +73,8 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     for (const job of state.jobs.values()) waitTimes.follow(job, clock.monotonicMs());
     const timeLimits = new TimeLimits(clock.monotonicMs);
     const committed = new Bell();
+    const telemetry = new TelemetryStore({ state, clock, bytesMax: options.telemetryBytes });
+    const pages = new PageRequests();
 
     const loop = new Loop({
       state,
@@ -74,6 +86,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       onCommitted: (change) => {
         agents.sync(change);
         committed.ring(change.events.map((event) => event.subject));
+        metrics?.committed(change);
       },
       freeBallast: () => reserve.dropBallast(),
       onFatal: (error) => {
@@ -98,6 +111,8 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       random,
       committed,
       timeLimits,
+      telemetry,
+      pages,
       ...clock,
     };
     const nodeViews = () =>
@@ -106,7 +121,12 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       options.listen,
       { findCredential: (hash) => state.credentials.get(hash), wallMs: clock.wallMs },
       {
-        muster: { ...jobCalls({ ...shared, nodeViews }), ...streamCalls(shared), ...nodeCalls(shared) },
+        muster: {
+          ...jobCalls({ ...shared, nodeViews }),
+          ...streamCalls(shared),
+          ...nodeCalls(shared),
+          ...telemetryCalls(shared),
+        },
         agentHub: agentHubCalls({
           ...shared,
           heartbeatIntervalMs: options.heartbeatIntervalMs,
@@ -116,6 +136,22 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     );
     releases.push(() => server.close());
     releases.push(() => agents.endAll());
+
+    let http: RunningHttpServer | null = null;
+    if (options.httpListen !== null) {
+      // Loaded only where they are used: the metrics library costs memory too.
+      const { CoordinatorMetrics } = await import('./metrics/coordinatorMetrics.ts');
+      const { startHttpServer } = await import('./http/httpServer.ts');
+      const own = new CoordinatorMetrics({ ...shared, clock, waitTimes });
+      metrics = own;
+      http = await startHttpServer(options.httpListen, {
+        ownPage: () => own.page(),
+        nodePage: (node) => pages.requestPage(node),
+        nodes: () => [...state.nodes.keys()].sort(),
+        log,
+      });
+      releases.push(() => http?.close());
+    }
 
     if (options.natsUrl !== null) {
       // Loaded only where it is used: the client costs memory that a lab without NATS need not pay.
@@ -127,6 +163,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     const timer = setInterval(
       () => {
         reserve.restoreBallast();
+        telemetry.sweep();
         const work = [...noticeSilentNodes(agents, loop), ...timeLimits.run(state, loop)];
         Promise.all(work).catch((error: unknown) =>
           log.warn({ error: messageOf(error) }, 'a periodic task failed'),
@@ -136,14 +173,15 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     );
     releases.push(() => clearInterval(timer));
 
-    const connection = { addr: server.address, tokenFile };
+    const httpAddress = http?.address ?? null;
+    const connection = { addr: server.address, tokenFile, http: httpAddress };
     writeFileDurably(join(options.dataDir, 'connection.json'), `${JSON.stringify(connection)}\n`, 0o600);
     loop.wake();
     log.info(
-      { address: server.address, cluster: state.clusterId, jobs: state.jobs.size },
+      { address: server.address, http: httpAddress, cluster: state.clusterId, jobs: state.jobs.size },
       'coordinator serves',
     );
-    return { address: server.address, close: release };
+    return { address: server.address, httpAddress, close: release };
   } catch (error) {
     await release();
     throw asUserError(error);

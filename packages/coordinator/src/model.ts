@@ -2,10 +2,13 @@
  * What the coordinator remembers. Values are immutable: a change is a new value, so a batch that could not be
  * committed is dropped without a trace. A state carries exactly the data that exists in it.
  */
+
+import type { Condition } from '@muster/common/conditions';
+import type { NodeInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { AttemptStateKind, TaskStateKind } from '@muster/common/states';
-import type { Cause, NodeInventory, TaskEnd } from '@muster/common/views';
+import type { Cause, TaskEnd } from '@muster/common/views';
 
 export interface Job {
   readonly id: JobId;
@@ -94,6 +97,8 @@ export interface Node {
   readonly bootId: string;
   readonly agentVersion: string;
   readonly inventory: NodeInventory;
+  /** Critical ones first. */
+  readonly conditions: readonly Condition[];
   readonly joinedAtMs: number;
 }
 

@@ -1,8 +1,12 @@
 /** Values for tests. Everything has a default, so every field that a test sets matters to it. */
+
+import type { Condition } from '@muster/common/conditions';
+import { bareGpu, emptyInventory, type Gpu, type NodeInventory } from '@muster/common/hardware';
 import type { JobId, NodeName } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec, JobSpecFile } from '@muster/common/spec/types';
-import type { Gpu, NodeInventory, TaskEnd } from '@muster/common/views';
+import type { GpuUsage } from '@muster/common/telemetry';
+import type { TaskEnd } from '@muster/common/views';
 import type { Attempt, Job, Node, Task } from './model.ts';
 
 /** A moment in 2023; tests add to it. */
@@ -75,6 +79,7 @@ export function anExit(fields: Partial<TaskEnd> = {}): TaskEnd {
     statusLost: false,
     startError: null,
     logBytes: 0,
+    gpuUsage: null,
     ...fields,
   };
 }
@@ -82,7 +87,7 @@ export function anExit(fields: Partial<TaskEnd> = {}): TaskEnd {
 /** @param prefix makes the UUIDs of one node differ from another's */
 export function someGpus(prefix: string, count: number, fields: Partial<Gpu> = {}): readonly Gpu[] {
   return Array.from({ length: count }, (_, index) => ({
-    uuid: `GPU-${prefix}-${index}`,
+    ...bareGpu(`GPU-${prefix}-${index}`),
     model: 'NVIDIA H100 80GB HBM3',
     memoryMb: 81_559,
     simulated: true,
@@ -92,7 +97,7 @@ export function someGpus(prefix: string, count: number, fields: Partial<Gpu> = {
 
 export function anInventory(fields: Partial<NodeInventory> = {}): NodeInventory {
   return {
-    gpus: [],
+    ...emptyInventory,
     cpus: 64,
     memoryMb: 262_144,
     addresses: ['127.0.0.1'],
@@ -109,7 +114,42 @@ export function aNode(name: string, fields: Partial<Node> = {}): Node {
     bootId: `boot-of-${name}`,
     agentVersion: '0.1.0',
     inventory: anInventory({ gpus: someGpus(name, 2) }),
+    conditions: [],
     joinedAtMs: someMs,
+    ...fields,
+  };
+}
+
+/** On the node as a whole, and nothing but to be known. */
+export function aCondition(kind: string, fields: Partial<Condition> = {}): Condition {
+  return {
+    kind,
+    gpuUuid: null,
+    severity: 'warning',
+    action: 'note',
+    message: `${kind} was seen`,
+    evidence: `evidence of ${kind}`,
+    sinceMs: someMs,
+    lastSeenAtMs: someMs,
+    count: 1,
+    clears: 'when_gone',
+    task: null,
+    ...fields,
+  };
+}
+
+/** What one GPU did in a minute of work. */
+export function aGpuUsage(fields: Partial<GpuUsage> = {}): GpuUsage {
+  return {
+    gpus: 1,
+    observedGpuSeconds: 60,
+    utilizationMean: 80,
+    utilizationPeak: 100,
+    memoryPeakMb: 40_000,
+    energyKwh: 0.01,
+    idleGpuSeconds: 2,
+    smActiveMean: null,
+    tensorActiveMean: null,
     ...fields,
   };
 }

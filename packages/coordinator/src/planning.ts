@@ -1,8 +1,16 @@
 /** The planner's view of a draft: capacity less what allocations hold, and the queue. */
+import { drainedBy } from '@muster/common/conditions';
 import { assertInvariant } from '@muster/common/errors';
 import type { JobId, NodeName } from '@muster/common/ids';
-import { currentAttempt, type Job } from './model.ts';
-import type { ClusterView, DependencyState, NodeView, QueuedJob } from './scheduler/view.ts';
+import { currentAttempt, type Job, type Node } from './model.ts';
+import {
+  type ClusterView,
+  type DependencyState,
+  type DrainedView,
+  type NodeView,
+  notDrained,
+  type QueuedJob,
+} from './scheduler/view.ts';
 import type { Draft } from './state.ts';
 import type { WaitTimes } from './waitTimes.ts';
 
@@ -73,13 +81,29 @@ function nodeViews(
 ): readonly NodeView[] {
   return [...draft.nodesByName()].map((node) => {
     const use = uses.get(node.name);
+    const { inventory } = node;
+    const drained = drainedView(node);
+    const isFree = (uuid: string) => use?.gpuUuids.has(uuid) !== true && !drained.gpuUuids.has(uuid);
     return {
       name: node.name,
       online: onlineNodes.has(node.name),
-      inventory: node.inventory,
-      freeGpus: node.inventory.gpus.filter((gpu) => use?.gpuUuids.has(gpu.uuid) !== true),
-      freeCpus: node.inventory.cpus - (use?.cpus ?? 0),
-      freeMemoryMb: node.inventory.memoryMb - (use?.memoryMb ?? 0),
+      inventory,
+      drained,
+      freeGpus: inventory.gpus.filter((gpu) => isFree(gpu.uuid)),
+      freeCpus: inventory.cpus - (use?.cpus ?? 0),
+      freeMemoryMb: inventory.memoryMb - (use?.memoryMb ?? 0),
     };
   });
+}
+
+function drainedView({ conditions, inventory }: Node): DrainedView {
+  // Of almost every node, in every pass.
+  if (conditions.length === 0) return notDrained;
+  const { node, gpuUuids } = drainedBy(conditions, inventory);
+  if (!node && gpuUuids.size === 0) return notDrained;
+  const responsible = conditions.filter((condition) => {
+    const alone = drainedBy([condition], inventory);
+    return node ? alone.node : alone.gpuUuids.size > 0;
+  });
+  return { node, gpuUuids, kinds: [...new Set(responsible.map(({ kind }) => kind))] };
 }

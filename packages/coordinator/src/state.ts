@@ -49,6 +49,8 @@ export class Draft {
   private readonly newJobIds = new Set<JobId>();
   private readonly attempts = new Map<string, { readonly jobId: JobId; readonly attempt: Attempt }>();
   private readonly nodes = new Map<NodeName, Node>();
+  /** Of these, the ones that are to be stored. */
+  private readonly nodesToStore = new Map<NodeName, true>();
   private readonly credentials = new Map<string, Credential>();
   private readonly requests = new Map<string, SubmitRequestRecord>();
   private readonly events: StoredEvent[] = [];
@@ -163,6 +165,12 @@ export class Draft {
   }
 
   putNode(node: Node): void {
+    this.noteNode(node);
+    this.set(this.nodesToStore, node.name, true);
+  }
+
+  /** What is not worth a commit of its own, such as when something was seen last: stored with the next change. */
+  noteNode(node: Node): void {
     this.set(this.nodes, node.name, node);
   }
 
@@ -194,10 +202,10 @@ export class Draft {
     });
   }
 
+  /** Nothing is to be stored. */
   isEmpty(): boolean {
-    return (
-      this.jobs.size + this.nodes.size + this.credentials.size + this.requests.size + this.events.length === 0
-    );
+    const { jobs, nodesToStore, credentials, requests, events } = this;
+    return jobs.size + nodesToStore.size + credentials.size + requests.size + events.length === 0;
   }
 
   toBatch(): Batch {
@@ -206,7 +214,7 @@ export class Draft {
       newJobs: changed.filter((job) => this.newJobIds.has(job.id)),
       jobs: changed.filter((job) => !this.newJobIds.has(job.id)),
       attempts: [...this.attempts.values()],
-      nodes: [...this.nodes.values()],
+      nodes: [...this.nodes.values()].filter((node) => this.nodesToStore.has(node.name)),
       requests: [...this.requests.values()],
       credentials: [...this.credentials.values()],
       events: this.events,

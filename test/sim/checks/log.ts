@@ -57,7 +57,7 @@ export class LogCheck {
     this.events.push(event);
 
     if (kind === 'node.joined') this.joined.add(subject);
-    if (!kind.startsWith('node.')) this.onJobEvent(kind, data, story, must, subject);
+    if (subject.startsWith('job_')) this.onJobEvent(kind, data, story, must, subject);
   }
 
   private onJobEvent(

@@ -7,12 +7,12 @@ import type { Node__Output } from '@muster/common/gen/muster/v1/Node';
 import type { JobId } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import type { JobView, NodeView } from '@muster/common/views';
-import { nodeFromWire } from '@muster/common/wire/codec';
+import { nodeFromWire } from '@muster/common/wire/nodeCodec';
 import { reserveAfterMs } from '@muster/coordinator/scheduler/plan';
 import { CallError, type Client } from '../client.ts';
 import type { Program } from '../machine.ts';
 import type { Workload } from '../workload.ts';
-import type { World } from '../world.ts';
+import type { Site, World } from '../world.ts';
 import { checkCauses } from './causes.ts';
 import type { ClientCheck } from './clients.ts';
 import type { ExecutionCheck } from './executions.ts';
@@ -101,7 +101,7 @@ function isAtRest(parts: SettledParts, jobs: readonly JobView[], job: JobView): 
   const large = world.sites.filter(({ machine }) => machine.gpus.length >= submission.gpus);
   switch (job.pending?.kind) {
     case 'never_fits':
-      return large.filter(({ machine }) => parts.log.joined.has(machine.name)).length < submission.nodes;
+      return large.filter((site) => isKnownWhole(parts, site)).length < submission.nodes;
     case 'no_nodes':
       return large.filter((site) => !site.lost).length < submission.nodes;
     case 'dependency':
@@ -114,6 +114,11 @@ function isAtRest(parts: SettledParts, jobs: readonly JobView[], job: JobView): 
     default:
       return false;
   }
+}
+
+/** The coordinator knows of all its GPUs; of a machine that is gone for good, it may have heard of fewer last. */
+function isKnownWhole({ log }: SettledParts, { machine, lost }: Site): boolean {
+  return log.joined.has(machine.name) && !(lost && machine.health.everIncomplete);
 }
 
 async function checkLeftovers({
@@ -146,12 +151,16 @@ async function checkLeftovers({
   verdict.require(watchedSeq === log.events.length, 'G5', missing);
 
   let nodes = await listStanding();
-  while (nodes.some((node) => node.state !== 'online') && world.timeline.nowMs < deadlineMs) {
+  const isWell = (node: NodeView) => node.state === 'online' && node.conditions.length === 0;
+  // A job that waits for a lost machine may have been given an attempt by the last words of that machine.
+  const isFree = (node: NodeView) => isWell(node) && node.gpuUses.length === 0;
+  while (!nodes.every(isFree) && world.timeline.nowMs < deadlineMs) {
     await client.pause(500);
     nodes = await listStanding();
   }
   for (const node of nodes) {
-    verdict.require(node.state === 'online', 'liveness', () => `${node.name} is ${node.state}`);
+    const { name, state, conditions } = node;
+    verdict.require(isWell(node), 'liveness', () => `${name} is ${state}: ${JSON.stringify(conditions)}`);
     verdict.require(
       node.gpuUses.length === 0,
       'G3',

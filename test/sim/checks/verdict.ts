@@ -1,6 +1,6 @@
 /** What the checks found. */
 export interface Violation {
-  /** `G1` … `G10` of the guarantees, or `liveness`. */
+  /** `G1` … `G10` of the guarantees, `drains`, or `liveness`. */
   readonly guarantee: string;
   readonly what: string;
   readonly atMs: number;

@@ -6,6 +6,7 @@ import { messageOf } from '@muster/common/errors';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { GpuUsage } from '@muster/common/telemetry';
 import type { Cause, TaskEnd, TaskReport } from '@muster/common/views';
 import type { Driver, StopOptions, TaskExit, TaskLocation, TaskObservation } from '../drivers/driver.ts';
 import { DriverError } from '../drivers/errors.ts';
@@ -38,6 +39,8 @@ export interface ManagerParts {
   ) => void;
   /** A task's output may be followed from here on, and ends at `size` once that is known. */
   readonly onOutput: (task: TaskRef, path: string, size: number | null) => void;
+  /** What is known of the task's GPUs by now. */
+  readonly gpuUsage: (task: TaskRef) => GpuUsage | null;
   /** Nothing more is to be read of a task's output. */
   readonly onRemoved: (task: TaskRef) => void;
 }
@@ -153,7 +156,9 @@ export class TaskActions {
     } else if (observed.kind === 'exited') {
       this.setEnded(entry, this.endOf(entry, observed.exit));
     } else if (entry.phase?.kind === 'started') {
-      this.setEnded(entry, { ...nothingRan, statusLost: true, logBytes: this.output(entry).size });
+      const gpuUsage = this.parts.gpuUsage(entry.task);
+      const logBytes = this.output(entry).size;
+      this.setEnded(entry, { ...nothingRan, statusLost: true, logBytes, gpuUsage });
     }
   }
 
@@ -243,6 +248,7 @@ export class TaskActions {
   }
 
   private endOf(entry: TaskEntry, exit: TaskExit): TaskEnd {
-    return { ...exit, startError: null, logBytes: this.output(entry).size };
+    const gpuUsage = this.parts.gpuUsage(entry.task);
+    return { ...exit, startError: null, logBytes: this.output(entry).size, gpuUsage };
   }
 }

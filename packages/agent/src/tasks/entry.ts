@@ -73,6 +73,7 @@ export const nothingRan: TaskEnd = {
   statusLost: false,
   startError: null,
   logBytes: 0,
+  gpuUsage: null,
 };
 
 export function desiredOf(order: Order | null): Desired | undefined {

@@ -1,13 +1,12 @@
 /** From an assignment to a launch: everything a driver needs, chosen here and nowhere else. */
 import { decodeJobSpec } from '@muster/common/spec/serialize';
-import type { Gpu } from '@muster/common/views';
 import type { GpuDevice, TaskLaunch, TaskLocation } from '../drivers/driver.ts';
 import { taskEnvironment } from '../hooks/environment.ts';
 import type { Assignment } from './records.ts';
 
 /** What is the same for every task of this node. */
 export interface NodeFacts {
-  readonly gpus: readonly Gpu[];
+  readonly gpusAreSimulated: boolean;
   readonly networkInterface: string | null;
   readonly hasInfiniband: boolean;
   /** PATH, HOME and the like for bare processes. */
@@ -24,7 +23,7 @@ export function buildLaunch(
   const spec = decodeJobSpec(assignment.specJson);
   const gpus: GpuDevice[] = assignment.gpuUuids.map((uuid) => ({
     uuid,
-    simulated: node.gpus.find((gpu) => gpu.uuid === uuid)?.simulated ?? false,
+    simulated: node.gpusAreSimulated,
   }));
   return {
     ...location,

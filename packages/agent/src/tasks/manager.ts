@@ -136,6 +136,13 @@ export class TaskManager {
       .filter((report) => report !== null);
   }
 
+  /** Tasks that run, with the GPUs they were given. */
+  running(): readonly { readonly task: TaskRef; readonly gpuUuids: readonly string[] }[] {
+    return [...this.entries.values()]
+      .filter(({ phase }) => phase?.kind === 'started')
+      .map(({ task, assignment }) => ({ task, gpuUuids: assignment?.gpuUuids ?? [] }));
+  }
+
   /** Stops looking. Tasks run on. */
   async close(): Promise<void> {
     this.closing.abort(new Error('the agent is closing'));

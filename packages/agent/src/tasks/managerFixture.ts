@@ -97,7 +97,12 @@ export class TestAgent {
     this.manager = new TaskManager({
       records: new TaskRecords(join(node.root, 'tasks')),
       drivers: { process: node.process, docker: node.docker },
-      node: { gpus: [], networkInterface: null, hasInfiniband: false, baseEnvironment: { PATH: '/bin' } },
+      node: {
+        gpusAreSimulated: false,
+        networkInterface: null,
+        hasInfiniband: false,
+        baseEnvironment: { PATH: '/bin' },
+      },
       checkpoints: checkpointDirs(join(node.root, 'checkpoints')),
       nodeName: 'a',
       bootId: 'boot-1',
@@ -111,6 +116,7 @@ export class TestAgent {
         else this.reports.push(message.report);
         if (message.kind === 'report') this.said.push(inWords(message.report));
       },
+      gpuUsage: () => null,
       onOutput: (task, _path, size) => void this.outputs.set(taskKey(task), size),
       onRemoved: (task) => void this.outputs.delete(taskKey(task)),
       ...parts,

@@ -148,7 +148,14 @@ const asidePrefix = '.removed-';
 function readRecord(path: string): TaskRecord | null {
   const [intent, ...phases] = readLines(path).map(parseLine);
   if (intent?.assignment === undefined) return null;
-  return phases.reduce<TaskRecord>((record, phase) => ({ ...record, ...phase }), intent as TaskRecord);
+  const record = phases.reduce<TaskRecord>((sofar, phase) => ({ ...sofar, ...phase }), intent as TaskRecord);
+  const { phase } = record;
+  if (phase.kind !== 'ended') return record;
+  // Written by an agent that did not measure yet.
+  return {
+    ...record,
+    phase: { kind: 'ended', exit: { ...phase.exit, gpuUsage: phase.exit.gpuUsage ?? null } },
+  };
 }
 
 function readLines(path: string): readonly string[] {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { type AgentOptions, agentDefaults as defaults } from '@muster/agent/options';
 import { isNodeName } from '@muster/common/ids';
+import { type ProbeFlags, probeOptions, withProbeFlags } from '../agentFlags.ts';
 import { checkedAddress, readToken } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { runDaemon } from '../daemon.ts';
@@ -8,16 +9,13 @@ import { usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { collect, wholeNumber, withLogLevel } from '../flags.ts';
 
-interface AgentFlags {
+interface AgentFlags extends ProbeFlags {
   readonly data: string;
   readonly name: string;
   readonly coordinator: string;
   readonly joinTokenFile?: string;
-  readonly gpus?: number;
   readonly cpus?: number;
   readonly label?: readonly string[];
-  readonly nvidiaSmi?: string;
-  readonly dockerSocket?: string;
   readonly logLevel?: string;
 }
 
@@ -31,16 +29,9 @@ export const command: CommandModule = {
         '--join-token-file <file>',
         'file with a join token, needed once (or MUSTER_JOIN_TOKEN holds the token)',
       )
-      .option(
-        '--gpus <count>',
-        'simulate this many GPUs; default: what nvidia-smi lists',
-        wholeNumber('--gpus', 0, 64),
-      )
       .option('--cpus <count>', 'CPUs to offer; default: all', wholeNumber('--cpus', 1, 4_096))
-      .option('--label <name=value>', 'label of this node; may be repeated', collect)
-      .option('--nvidia-smi <path>', `default: ${defaults.nvidiaSmiPath} on PATH`)
-      .option('--docker-socket <path>', `default: ${defaults.dockerSocket}`);
-    withLogLevel(sub);
+      .option('--label <name=value>', 'label of this node; may be repeated', collect);
+    withProbeFlags(withLogLevel(sub));
   },
   run: runAgentCommand,
 };
@@ -61,6 +52,7 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
     );
   }
   return {
+    ...probeOptions(flags, workingDir),
     dataDir: resolve(workingDir, flags.data),
     name: flags.name,
     coordinator: checkedAddress(flags.coordinator),
@@ -68,12 +60,10 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
       flags.joinTokenFile === undefined
         ? environment.joinToken
         : readToken(resolve(workingDir, flags.joinTokenFile)),
-    gpus: flags.gpus === undefined ? defaults.gpus : { kind: 'simulated', count: flags.gpus },
     cpus: flags.cpus ?? defaults.cpus,
     labels: Object.fromEntries((flags.label ?? []).map(labelPair)),
-    nvidiaSmiPath: flags.nvidiaSmi ?? defaults.nvidiaSmiPath,
-    dockerSocket: flags.dockerSocket ?? defaults.dockerSocket,
     guardCommand: environment.guardCommand,
+    nvmlReaderCommand: environment.nvmlReaderCommand,
     logLevel: flags.logLevel ?? defaults.logLevel,
   };
 }

@@ -1,46 +1,8 @@
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
-import { aNode, anEvent, silentStream, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
+import { anEvent, silentStream, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
 import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
-
-const gpu = (index: number) => ({ uuid: `GPU-${index}`, model: 'H100', memoryMb: 81_920, simulated: false });
-const busy = aNode({
-  inventory: { ...aNode().inventory, gpus: [gpu(0), gpu(1)], labels: { rack: 'r1' } },
-  gpuUses: [{ uuid: 'GPU-0', jobId: 'job_aaaaaaaaaaaa', attempt: 1 }],
-  cpusUsed: 4,
-  memoryUsedMb: 1_024,
-});
-const simulated = aNode({
-  name: 'node-2',
-  state: 'silent',
-  silentForMs: 90_000,
-  inventory: { ...aNode().inventory, gpus: [{ uuid: 'S-0', model: '', memoryMb: null, simulated: true }] },
-});
-
-test('nodes shows what is used of what there is, and simulated GPUs as such', async () => {
-  const { stdout } = await run(['nodes'], { ListNodes: () => ({ nodes: [busy, simulated].map(wire.node) }) });
-  expect(stdout).toBe(
-    [
-      'NAME    STATE                  GPUS           CPUS        MEMORY  JOBS',
-      'node-1  online                 1/2 H100        4/8  1 GiB/64 GiB  job_aaaaaaaaaaaa',
-      'node-2  silent for 1 min 30 s  0/1 simulated   0/8      0/64 GiB',
-      '',
-    ].join('\n'),
-  );
-});
-
-test('no nodes is no error', async () => {
-  const { exitCode, stderr } = await run(['nodes'], { ListNodes: () => ({ nodes: [] }) });
-  expect(exitCode).toBe(exitCodes.ok);
-  expect(stderr).toContain('token create');
-});
-
-test('node shows its GPUs and who has them', async () => {
-  const { stdout } = await run(['node', 'node-1'], { GetNode: () => wire.node(busy) });
-  expect(stdout).toContain('Labels     rack=r1\n');
-  expect(stdout).toContain('GPU-0  H100   80 GiB  job_aaaaaaaaaaaa\nGPU-1  H100   80 GiB  free\n');
-});
 
 test('token create prints the token alone on stdout', async () => {
   const expiresAtMs = submittedAtMs + 60_000 + 15 * 60_000;

@@ -4,11 +4,21 @@ import type { CommandModule, Context } from '../context.ts';
 import { runDaemon } from '../daemon.ts';
 import { usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
-import { durationMs, natsUrl, wholeNumber, withLogLevel } from '../flags.ts';
+import {
+  durationMs,
+  natsUrl,
+  pageAddress,
+  pageListen,
+  sizeBytes,
+  wholeNumber,
+  withLogLevel,
+} from '../flags.ts';
 
 interface CoordinatorFlags {
   readonly data: string;
   readonly listen?: string;
+  readonly http?: string;
+  readonly telemetryMemory?: number;
   readonly nats?: string;
   readonly reserveMb?: number;
   readonly heartbeat?: number;
@@ -24,6 +34,16 @@ export const command: CommandModule = {
     sub
       .requiredOption('--data <dir>', 'holds everything it remembers; one coordinator per directory')
       .option('--listen <host:port>', `loopback address to serve on; default ${defaults.listen}`)
+      .option(
+        '--http <host:port>',
+        `loopback address of the pages for Prometheus, or off; default ${defaults.httpListen}`,
+        pageAddress('--http', defaults.httpListen),
+      )
+      .option(
+        '--telemetry-memory <size>',
+        `memory for what GPUs did in the last hours; default ${defaults.telemetryBytes / mebibyte}M`,
+        sizeBytes('--telemetry-memory', 1, 1024 * 1024),
+      )
       .option(
         '--nats <url>',
         'publish events on this NATS JetStream too, such as nats://127.0.0.1:4222',
@@ -70,6 +90,8 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
   return {
     dataDir: resolve(workingDir, flags.data),
     listen: flags.listen ?? defaults.listen,
+    httpListen: pageListen(flags.http, defaults.httpListen),
+    telemetryBytes: flags.telemetryMemory ?? defaults.telemetryBytes,
     natsUrl: flags.nats ?? defaults.natsUrl,
     reserveBytes: flags.reserveMb === undefined ? defaults.reserveBytes : flags.reserveMb * mebibyte,
     heartbeatIntervalMs,

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
-import { aJob, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
+import { aJob, anAttempt, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
 import { run } from '../testing/testContext.ts';
 
 const running = aJob({
@@ -15,20 +15,15 @@ const running = aJob({
     resources: { nodes: 2, gpus: 4, gpu_type: ['H100'] },
   },
   attempts: [
-    {
-      number: 1,
-      state: 'running',
+    anAttempt({
       tasks: [
         { nodeRank: 0, node: 'node-1', gpuUuids: ['GPU-a'], state: 'running', exit: null },
         { nodeRank: 1, node: 'node-2', gpuUuids: ['GPU-b'], state: 'running', exit: null },
       ],
-      cause: null,
-      allocatedAtMs: submittedAtMs,
       runningAtMs: submittedAtMs + 10_000,
-      endedAtMs: null,
       masterAddr: '127.0.0.1',
       masterPort: 5000,
-    },
+    }),
   ],
 });
 const waiting = aJob({

@@ -1,28 +1,11 @@
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
-import {
-  type Answers,
-  aJob,
-  logPiece,
-  silentStream,
-  submittedAtMs,
-  wire,
-} from '../testing/fakeCoordinator.ts';
+import { type Answers, aJob, anAttempt, logPiece, silentStream, wire } from '../testing/fakeCoordinator.ts';
 import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 
 const jobId = 'job_0123456789ab';
-const attempt = {
-  number: 1,
-  state: 'running',
-  tasks: [],
-  cause: null,
-  allocatedAtMs: submittedAtMs,
-  runningAtMs: submittedAtMs,
-  endedAtMs: null,
-  masterAddr: null,
-  masterPort: null,
-} as const;
+const attempt = anAttempt();
 
 function aRunningJob(nodes: number, state: 'running' | 'succeeded' = 'running') {
   const spec = { name: 'train', command: ['true'], resources: { nodes, gpus: 0 } };

@@ -2,10 +2,11 @@ import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
-import { formatNode } from '../nodes/nodeText.ts';
+import { formatNode } from '../nodes/nodeDetail.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
 import { withSession } from '../session.ts';
+import { nodeClear } from './nodeClear.ts';
 
 type NodeFlags = ConnectionFlags & OutputFlags;
 
@@ -13,8 +14,11 @@ export const command: CommandModule = {
   define(sub) {
     sub.argument('<node>', 'its name');
     withConnection(withOutput(sub));
+    // `clear` reads as it is typed; the price is that one odd name.
+    sub.addHelpText('after', '\nA node that is called "clear" is shown by `muster nodes -o json`.');
   },
   run: showNode,
+  subcommands: [nodeClear],
 };
 
 async function showNode(context: Context, name: string, flags: NodeFlags): Promise<ExitCode> {
@@ -24,7 +28,12 @@ async function showNode(context: Context, name: string, flags: NodeFlags): Promi
     await writeJson(io.stdout, node);
     return exitCodes.ok;
   }
-  const colours = coloursFor(io.stdout, environment);
-  await io.stdout.write(formatNode(node, { width: io.stdout.columns(), colours, nowMs: clock.wallMs() }));
+  const text = formatNode(node, {
+    width: io.stdout.columns(),
+    colours: coloursFor(io.stdout, environment),
+    nowMs: clock.wallMs(),
+    programName: environment.programName,
+  });
+  await io.stdout.write(text);
   return exitCodes.ok;
 }

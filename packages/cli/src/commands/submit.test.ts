@@ -9,6 +9,7 @@ import { runCli } from '../program.ts';
 import {
   type Answers,
   aJob,
+  anAttempt,
   anEvent,
   logPiece,
   silentStream,
@@ -239,15 +240,6 @@ test('--array prints the id of the array, and all ids as JSON', async () => {
 
 // ---- Waiting
 
-const ran = {
-  number: 1,
-  tasks: [],
-  allocatedAtMs: submittedAtMs,
-  runningAtMs: submittedAtMs,
-  masterAddr: null,
-  masterPort: null,
-};
-
 function jobIn(state: JobStateKind): JobView {
   const endedAtMs = submittedAtMs + 5_000;
   const cause = {
@@ -258,10 +250,10 @@ function jobIn(state: JobStateKind): JobView {
   } as const;
   switch (state) {
     case 'succeeded':
-      return aJob({ state, endedAtMs, attempts: [{ ...ran, state: 'ended', endedAtMs, cause: null }] });
+      return aJob({ state, endedAtMs, attempts: [anAttempt({ state: 'ended', endedAtMs })] });
     case 'failed':
     case 'cancelled':
-      return aJob({ state, endedAtMs, cause, attempts: [{ ...ran, state: 'ended', endedAtMs, cause }] });
+      return aJob({ state, endedAtMs, cause, attempts: [anAttempt({ state: 'ended', endedAtMs, cause })] });
     default:
       return aJob({ state });
   }

@@ -61,6 +61,30 @@ test('up starts everything, says what next, and stops in order', async () => {
   ]);
 });
 
+/** What a daemon was given behind this flag. */
+function given(flag: string, path: string): string {
+  const flags: readonly string[] = JSON.parse(readFileSync(path, 'utf8'));
+  return flags[flags.indexOf(flag) + 1] ?? '';
+}
+
+test('a single agent has a page for Prometheus, several have none of their own', async () => {
+  const alone = temporaryDir();
+  const up = startUp(alone);
+  await isUp(up);
+  expect(given('--metrics', join(alone, 'agents/node-1/flags'))).toMatch(/^127\.0\.0\.1:[1-9]\d*$/);
+  expect(up.stdout()).toContain(
+    `For Prometheus: http://${given('--http', join(alone, 'coordinator.flags'))}/metrics\n`,
+  );
+  expect(up.stderr()).toBe('');
+
+  const several = temporaryDir();
+  const off = startUp(several, '--nodes', '2', '--http', 'off');
+  await isUp(off);
+  expect(given('--metrics', join(several, 'agents/node-2/flags'))).toBe('off');
+  expect(given('--http', join(several, 'coordinator.flags'))).toBe('off');
+  expect(off.stdout()).not.toContain('Prometheus');
+});
+
 test('jobs that run are named when it stops', async () => {
   const dataDir = temporaryDir();
   writeFileSync(join(dataDir, 'busy'), '');

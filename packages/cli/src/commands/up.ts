@@ -1,19 +1,22 @@
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { agentDefaults } from '@muster/agent/options';
 import { messageOf } from '@muster/common/errors';
 import type { NodeView } from '@muster/common/views';
+import { coordinatorDefaults } from '@muster/coordinator/options';
 import type { CommandModule, Context } from '../context.ts';
 import { whenAborted } from '../daemon.ts';
 import { CliError, fileErrorReason } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { natsUrl, wholeNumber } from '../flags.ts';
+import { natsUrl, pageAddress, pageListen, wholeNumber } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { startProgress } from '../output/progress.ts';
 import { printable } from '../output/text.ts';
 import { type Session, withSession } from '../session.ts';
 import { type SupervisedChild, superviseChild } from '../supervisor/child.ts';
 import { agentPlan, coordinatorPlan, nodeNames, type UpOptions } from '../supervisor/cluster.ts';
+import { addressOfPage, freeAddress } from '../supervisor/freeAddress.ts';
 import { rememberLastUp } from '../supervisor/lastUp.ts';
 import { lockForUp } from '../supervisor/upLock.ts';
 import { goodbyeText, welcomeText } from '../supervisor/upText.ts';
@@ -25,6 +28,7 @@ interface UpFlags {
   readonly data?: string;
   readonly port: number;
   readonly nats?: string;
+  readonly http?: string;
 }
 
 /** For nodes to come online; a node that needs longer is reported and comes when it comes. */
@@ -59,6 +63,11 @@ export const command: CommandModule = {
         '--nats <url>',
         'publish events on this NATS JetStream too, such as nats://127.0.0.1:4222',
         natsUrl,
+      )
+      .option(
+        '--http <host:port>',
+        `its pages for Prometheus, or off; default ${coordinatorDefaults.httpListen}, or a free port where that is taken`,
+        pageAddress('--http', coordinatorDefaults.httpListen),
       );
     sub.addHelpText(
       'after',
@@ -70,9 +79,9 @@ export const command: CommandModule = {
 
 async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
   const { io, environment } = context;
-  const options = upOptions(flags, context);
-  prepareDataDir(options.dataDir);
-  const unlock = lockForUp(options.dataDir);
+  const dataDir = dataDirOf(flags, context);
+  prepareDataDir(dataDir);
+  const unlock = lockForUp(dataDir);
   const stop = abortOnStopRequest(io);
   const children: SupervisedChild[] = [];
   const progress = startProgress(io.stderr, context.clock);
@@ -88,15 +97,16 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
   try {
     // 1. The coordinator.
     progress.show('starting the coordinator');
+    const options = await upOptions(flags, dataDir, say);
     let listen = options.listen;
     const coordinator = start(coordinatorPlan(options, environment, () => listen));
     const address = await unlessStopped(coordinator.serving, stop.signal);
     if (address === null) return exitCodes.ok;
     listen = address;
-    const unnoted = rememberLastUp(options.dataDir, environment);
-    if (unnoted !== null) say(`${unnoted}; other calls need --data ${options.dataDir}`);
+    const unnoted = rememberLastUp(dataDir, environment);
+    if (unnoted !== null) say(`${unnoted}; other calls need --data ${dataDir}`);
 
-    const credentials = { addr: address, tokenFile: join(options.dataDir, 'admin.token') };
+    const credentials = { addr: address, tokenFile: join(dataDir, 'admin.token') };
     return await withSession(context, credentials, async (session) => {
       // 2. The agents, all at once.
       const names = nodeNames(options);
@@ -110,7 +120,8 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
       if (stop.signal.aborted) return exitCodes.ok;
 
       // 3. Until Ctrl-C.
-      await io.stdout.write(welcomeText({ nodes, names, address, dataDir: options.dataDir, context }));
+      const { httpListen } = options;
+      await io.stdout.write(welcomeText({ nodes, names, address, httpListen, dataDir, context }));
       await whenAborted(stop.signal);
       const active = await activeJobs(session);
       say(goodbyeText(active, environment.programName));
@@ -127,16 +138,34 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
   }
 }
 
-function upOptions(flags: UpFlags, { environment }: Context): UpOptions {
+function dataDirOf(flags: UpFlags, { environment }: Context): string {
   const named = flags.data ?? environment.dataDir;
+  return named === null ? environment.defaultDataDir : resolve(environment.workingDir, named);
+}
+
+async function upOptions(
+  flags: UpFlags,
+  dataDir: string,
+  say: (sentence: string) => void,
+): Promise<UpOptions> {
+  const pageAt = (usual: string, whose: string) =>
+    addressOfPage(usual, { anyPort: flags.port === 0, whose, say });
+  /** Port 0 as a port that stays when the coordinator is started again. */
+  const chosen = async (address: string | null) => (address?.endsWith(':0') ? freeAddress(address) : address);
   return {
-    dataDir: named === null ? environment.defaultDataDir : resolve(environment.workingDir, named),
+    dataDir,
     nodeCount: flags.nodes,
     // Several nodes cannot each have the same real GPUs.
     gpus: flags.gpus ?? (flags.nodes > 1 ? 0 : null),
     cpus: flags.cpus ?? null,
     listen: `127.0.0.1:${flags.port}`,
     natsUrl: flags.nats ?? null,
+    httpListen:
+      flags.http === undefined
+        ? await pageAt(coordinatorDefaults.httpListen, 'the coordinator')
+        : await chosen(pageListen(flags.http, coordinatorDefaults.httpListen)),
+    // Several agents cannot share an address; Prometheus finds all of them through the coordinator.
+    metricsListen: flags.nodes > 1 ? null : await pageAt(agentDefaults.metricsListen, 'node-1'),
   };
 }
 

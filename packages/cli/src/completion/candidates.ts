@@ -1,5 +1,6 @@
 /** What could stand where the cursor is. */
 import { isTerminal, jobStates } from '@muster/common/states';
+import { jobMetrics } from '@muster/common/telemetry';
 import type { Argument, Command, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { printable } from '../output/text.ts';
@@ -32,8 +33,14 @@ export async function candidatesFor(
       .filter((option) => option.long !== undefined && option.long !== null && !option.hidden)
       .map((option) => ({ value: option.long ?? '', description: option.description }));
   }
-  const argument = argumentAt(command, before);
-  return argument === undefined ? [] : valuesFor(argument.name(), argument, command, context);
+  const operands = before.filter((word, index) => isOperand(command, word, before[index - 1]));
+  const argument = argumentAt(command, operands.length);
+  if (argument === undefined) return [];
+  const below = operands.length === 0 ? command.commands : [];
+  return [
+    ...below.map((each) => ({ value: each.name(), description: each.description() })),
+    ...(await valuesFor(argument.name(), argument, command, context, operands)),
+  ];
 }
 
 const files: readonly Candidate[] = [{ value: filesMarker, description: '' }];
@@ -53,13 +60,14 @@ function placeholderOf(option: Option): string {
   return /<([^>]+)>/.exec(option.flags)?.[1] ?? '';
 }
 
+/** Neither a flag nor the value of one. */
+function isOperand(command: Command, word: string, previousWord: string | undefined): boolean {
+  const previous = optionAt(command, previousWord);
+  return !word.startsWith('-') && !(previous !== undefined && takesValue(previous));
+}
+
 /** The positional argument that comes next. */
-function argumentAt(command: Command, before: readonly string[]): Argument | undefined {
-  const isOperand = (word: string, index: number) => {
-    const previous = optionAt(command, before[index - 1]);
-    return !word.startsWith('-') && !(previous !== undefined && takesValue(previous));
-  };
-  const position = before.filter(isOperand).length;
+function argumentAt(command: Command, position: number): Argument | undefined {
   const last = command.registeredArguments.at(-1);
   return command.registeredArguments[position] ?? (last?.variadic === true ? last : undefined);
 }
@@ -69,11 +77,13 @@ async function valuesFor(
   { argChoices }: { readonly argChoices?: readonly string[] },
   command: Command,
   context: Context,
+  operands: readonly string[] = [],
 ): Promise<readonly Candidate[]> {
   if (argChoices !== undefined) return argChoices.map((value) => ({ value, description: '' }));
   switch (placeholder) {
     case 'file':
     case 'dir':
+    case 'path':
       return files;
     case 'state':
       return jobStates.map((value) => ({ value, description: '' }));
@@ -82,6 +92,10 @@ async function valuesFor(
       return fromCluster(() => jobCandidates(context, command.name() === 'stop'));
     case 'node':
       return fromCluster(() => nodeCandidates(context));
+    case 'condition':
+      return fromCluster(() => conditionCandidates(context, operands[0] ?? ''));
+    case 'metric':
+      return Object.entries(jobMetrics).map(([value, { unit }]) => ({ value, description: unit }));
     default:
       return [];
   }
@@ -105,5 +119,13 @@ function nodeCandidates(context: Context): Promise<readonly Candidate[]> {
   return withSession(context, {}, async ({ api }) => {
     const nodes = await api.listNodes();
     return nodes.map(({ name, state }) => ({ value: name, description: state }));
+  });
+}
+
+function conditionCandidates(context: Context, node: string): Promise<readonly Candidate[]> {
+  return withSession(context, {}, async ({ api }) => {
+    const { conditions } = await api.getNode(node);
+    const messages = new Map(conditions.map(({ kind, message }) => [kind, message]));
+    return Array.from(messages, ([value, message]) => ({ value, description: printable(message) }));
   });
 }

@@ -1,7 +1,7 @@
 /** `muster __complete`, which the completion scripts call at every press of Tab. */
 import { Command } from 'commander';
 import type { CommandEntry } from '../commandTable.ts';
-import type { Context } from '../context.ts';
+import { type Context, defineCommand } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type Candidate, candidatesFor, filesMarker } from './candidates.ts';
 
@@ -30,6 +30,9 @@ async function candidatesAt(
   const entry = table.find(({ name }) => name === words[0]);
   if (entry === undefined) return [];
   const command = new Command(entry.name);
-  (await entry.load()).command.define(command);
-  return candidatesFor(command, words.slice(1), context);
+  defineCommand(command, (await entry.load()).command);
+  const below = command.commands.find((each) => each.name() === words[1]);
+  return below === undefined || words.length <= 2
+    ? candidatesFor(command, words.slice(1), context)
+    : candidatesFor(below, words.slice(2), context);
 }

@@ -3,7 +3,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runCli } from '../program.ts';
-import { aJob, aNode, wire } from '../testing/fakeCoordinator.ts';
+import { aCondition, aJob, aNode, wire } from '../testing/fakeCoordinator.ts';
 import { newCall, run, temporaryDir } from '../testing/testContext.ts';
 
 const answers = {
@@ -12,6 +12,7 @@ const answers = {
     more: false,
   }),
   ListNodes: () => ({ nodes: [wire.node(aNode())] }),
+  GetNode: () => wire.node(aNode({ conditions: [aCondition(), aCondition({ gpuUuid: 'GPU-1' })] })),
 };
 
 /** @param words up to the cursor; the last one is being typed */
@@ -30,6 +31,9 @@ test('commands, flags and fixed values complete', async () => {
   expect(await candidates('jobs', '-o', '')).toEqual(['table', 'json']);
   expect(await candidates('completion', '')).toEqual(['bash', 'zsh', 'fish']);
   expect(await candidates('nothing', '')).toEqual([]);
+  expect(await candidates('metrics', 'job_0123456789ab', 'gpu_p')).toEqual(['gpu_power_watts\twatts']);
+  expect(await candidates('agent', '--gpu-source', 'nv')).toEqual(['nvml', 'nvidia-smi']);
+  expect(await candidates('doctor', '--nvidia-smi', '')).toEqual([':files']);
 });
 
 test('ids come from the cluster', async () => {
@@ -37,7 +41,17 @@ test('ids come from the cluster', async () => {
   expect(await candidates('logs', '-f', '')).toEqual(jobs);
   expect(await candidates('logs', '--rank', '1', 'job_0')).toEqual([jobs[1]]);
   expect(await candidates('stop', 'job_aaaaaaaaaaaa', '')).toEqual(jobs);
-  expect(await candidates('node', '')).toEqual(['node-1\tonline']);
+  expect(await candidates('node', '')).toEqual([
+    'clear\tend a condition by hand, once what it says is mended',
+    'node-1\tonline',
+  ]);
+  expect(await candidates('node', 'clear', '')).toEqual(['node-1\tonline']);
+  expect(await candidates('node', 'clear', 'node-1', 'xid')).toEqual([
+    'xid_79\tGPU 0 has fallen off the bus.',
+  ]);
+  expect(await candidates('node', 'clear', '--g')).toEqual([
+    '--gpu\ton this GPU, number or UUID; needed where several have the condition',
+  ]);
   expect(await candidates('token', 'create', '')).toEqual(['node-1\tonline']);
   expect(await candidates('job', 'job_x', '')).toEqual([]);
 });

@@ -8,6 +8,7 @@ import { type Column, formatTable } from '../output/table.ts';
 import { count, printable, shellText } from '../output/text.ts';
 import { agoText, bytesText, clockText, durationText, memoryText } from '../output/times.ts';
 import { endText, nameOf, needsText, specOf } from './summary.ts';
+import { usageText } from './usageText.ts';
 
 export interface DetailOptions {
   readonly width: number | null;
@@ -92,7 +93,9 @@ function formatAttempt(attempt: AttemptView, options: DetailOptions): string {
   const { colours } = options;
   const heading = `${colours.bold(`Attempt ${attempt.number}`)}  ${attemptText(attempt, options.nowMs)}\n`;
   const why = attempt.cause === null ? '' : `${printable(attempt.cause.message)} (${attempt.cause.kind})\n`;
-  return `${heading}${why}${formatTable(attempt.tasks, taskColumns, options)}`;
+  const usage = attempt.gpuUsage === null ? '' : usageText(attempt.gpuUsage);
+  const gpus = usage === '' ? '' : `${colours.dim('GPUs')}  ${usage}\n`;
+  return `${heading}${why}${gpus}${formatTable(attempt.tasks, taskColumns, options)}`;
 }
 
 function attemptText({ state, runningAtMs, endedAtMs, allocatedAtMs }: AttemptView, nowMs: number): string {

@@ -27,7 +27,9 @@ export function formatTable<Row>(
     return { column, cells, width: Math.max(...[column.header, ...cells].map(textWidth)) };
   });
   const fitted = width === null ? measured : fitColumns(measured, width);
-  const header = fitted.map(({ column, width: size }) => pad(column.header, size, column.align));
+  const header = fitted.map(({ column, width: size }) =>
+    pad(fitText(column.header, size), size, column.align),
+  );
   const lines = [
     colours.dim(joinCells(header)),
     ...rows.map((row, index) =>

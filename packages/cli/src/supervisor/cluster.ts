@@ -16,6 +16,10 @@ export interface UpOptions {
   readonly cpus: number | null;
   readonly listen: string;
   readonly natsUrl: string | null;
+  /** `host:port` of the coordinator's pages for Prometheus; null: none. */
+  readonly httpListen: string | null;
+  /** The same of the agents; null: none. */
+  readonly metricsListen: string | null;
 }
 
 export function nodeNames({ nodeCount }: UpOptions): readonly string[] {
@@ -33,7 +37,8 @@ export function coordinatorPlan(
     logPath: join(options.dataDir, 'coordinator.log'),
     async prepare() {
       const nats = options.natsUrl === null ? [] : ['--nats', options.natsUrl];
-      const flags = ['coordinator', '--data', options.dataDir, '--listen', listen(), ...nats];
+      const http = ['--http', options.httpListen ?? 'off'];
+      const flags = ['coordinator', '--data', options.dataDir, '--listen', listen(), ...http, ...nats];
       return { argv: [...environment.programCommand, ...flags], variables: environment.variables };
     },
   };
@@ -55,7 +60,9 @@ export function agentPlan(
       mkdirSync(agentDir, { recursive: true, mode: 0o700 });
       const gpus = options.gpus === null ? [] : ['--gpus', String(options.gpus)];
       const cpus = options.cpus === null ? [] : ['--cpus', String(options.cpus)];
-      const flags = ['agent', '--data', agentDir, '--name', name, '--coordinator', address, ...gpus, ...cpus];
+      const place = ['--data', agentDir, '--name', name, '--coordinator', address];
+      const metrics = ['--metrics', options.metricsListen ?? 'off'];
+      const flags = ['agent', ...place, ...gpus, ...cpus, ...metrics];
       // In the environment, because arguments are visible to every user of the machine.
       const joinToken = hasJoined(agentDir) ? null : await newJoinToken(api(), name);
       const token = joinToken === null ? {} : { MUSTER_JOIN_TOKEN: joinToken };

@@ -11,11 +11,13 @@ export interface Welcome {
   /** The nodes of this call. */
   readonly names: readonly string[];
   readonly address: string;
+  /** `host:port`; null: no page for Prometheus. */
+  readonly httpListen: string | null;
   readonly dataDir: string;
   readonly context: Context;
 }
 
-export function welcomeText({ nodes, names, address, dataDir, context }: Welcome): string {
+export function welcomeText({ nodes, names, address, httpListen, dataDir, context }: Welcome): string {
   const { environment, io } = context;
   const { bold, dim, yellow } = coloursFor(io.stdout, environment);
   const isOurs = ({ name }: NodeView) => names.includes(name);
@@ -26,6 +28,7 @@ export function welcomeText({ nodes, names, address, dataDir, context }: Welcome
     ['nodes', 'what there is to run on'],
     ['submit --follow -- echo hello', 'run something and watch it'],
     ['jobs', 'what runs, waits and has ended'],
+    ['top', 'what the GPUs do right now'],
   ] as const;
   const widest = Math.max(...examples.map(([words]) => words.length));
   const lines = [
@@ -37,6 +40,7 @@ export function welcomeText({ nodes, names, address, dataDir, context }: Welcome
     '',
     ...examples.map(([words, what]) => `  ${environment.programName} ${words.padEnd(widest)}  ${dim(what)}`),
     '',
+    ...(httpListen === null ? [] : [dim(`For Prometheus: http://${httpListen}/metrics`)]),
     dim(`Data and logs are in ${dataDir}. Ctrl-C stops Muster; jobs go on.`),
   ];
   return `${lines.join('\n')}\n`;

@@ -10,11 +10,16 @@ import {
   type sendUnaryData,
   status,
 } from '@grpc/grpc-js';
+import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
-import type { EventView, JobView, LogPiece, NodeView } from '@muster/common/views';
-import { eventToWire, jobToWire, nodeToWire } from '@muster/common/wire/codec';
+import { bareGpu, emptyInventory, type Gpu } from '@muster/common/hardware';
+import type { GpuReading, HostReading } from '@muster/common/telemetry';
+import type { AttemptView, EventView, JobView, LogPiece, NodeView } from '@muster/common/views';
+import { eventToWire, jobToWire } from '@muster/common/wire/codec';
+import { nodeToWire } from '@muster/common/wire/nodeCodec';
 import { musterService } from '@muster/common/wire/service';
 import { toServiceError } from '@muster/common/wire/status';
+import { metricsToWire, nodeTelemetryToWire } from '@muster/common/wire/telemetryCodec';
 
 export const fakeToken = 'muster_admin_token_of_a_test';
 
@@ -144,11 +149,10 @@ export function aNode(given: Partial<NodeView> = {}): NodeView {
     name: 'node-1',
     state: 'online',
     inventory: {
-      gpus: [],
+      ...emptyInventory,
       cpus: 8,
       memoryMb: 65_536,
       addresses: ['127.0.0.1'],
-      labels: {},
       drivers: ['process'],
     },
     agentVersion: '0.1.0',
@@ -157,6 +161,79 @@ export function aNode(given: Partial<NodeView> = {}): NodeView {
     gpuUses: [],
     cpusUsed: 0,
     memoryUsedMb: 0,
+    conditions: [],
+    drained: false,
+    drainedGpuUuids: [],
+    ...given,
+  };
+}
+
+/** `GPU-0`, `GPU-1` … */
+export function aGpu(index: number, given: Partial<Gpu> = {}): Gpu {
+  return { ...bareGpu(`GPU-${index}`), index, model: 'NVIDIA H100', memoryMb: 81_920, ...given };
+}
+
+export function aCondition(given: Partial<Condition> = {}): Condition {
+  return {
+    kind: 'xid_79',
+    gpuUuid: 'GPU-0',
+    severity: 'critical',
+    action: 'drain_gpu',
+    message: 'GPU 0 has fallen off the bus.',
+    evidence: 'NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.',
+    sinceMs: submittedAtMs,
+    lastSeenAtMs: submittedAtMs,
+    count: 1,
+    clears: 'by_hand',
+    task: null,
+    ...given,
+  };
+}
+
+/** Of GPU-0; nothing was read but what is given. */
+export function aReading(given: Partial<GpuReading> = {}): GpuReading {
+  return {
+    gpuUuid: 'GPU-0',
+    atMs: submittedAtMs + 50_000,
+    intervalMs: 10_000,
+    task: null,
+    utilization: null,
+    memoryUsedMb: null,
+    powerWatts: null,
+    energyJoules: null,
+    smActive: null,
+    tensorActive: null,
+    dramActive: null,
+    temperature: null,
+    ...given,
+  };
+}
+
+export function aHostReading(given: Partial<HostReading> = {}): HostReading {
+  return {
+    atMs: submittedAtMs + 50_000,
+    intervalMs: 10_000,
+    cpuUtilization: null,
+    memoryUsedMb: null,
+    load1: null,
+    networkReceiveBytes: null,
+    networkTransmitBytes: null,
+    ...given,
+  };
+}
+
+export function anAttempt(given: Partial<AttemptView> = {}): AttemptView {
+  return {
+    number: 1,
+    state: 'running',
+    tasks: [],
+    cause: null,
+    allocatedAtMs: submittedAtMs,
+    runningAtMs: submittedAtMs,
+    endedAtMs: null,
+    masterAddr: null,
+    masterPort: null,
+    gpuUsage: null,
     ...given,
   };
 }
@@ -180,4 +257,10 @@ export function logPiece(data: string | Uint8Array, given: Partial<LogPiece> = {
   return { attempt: 1, nodeRank: 0, offset: 0, data: Buffer.from(data), complete: false, ...given };
 }
 
-export const wire = { job: jobToWire, node: nodeToWire, event: eventToWire };
+export const wire = {
+  job: jobToWire,
+  node: nodeToWire,
+  event: eventToWire,
+  telemetry: nodeTelemetryToWire,
+  metrics: metricsToWire,
+};

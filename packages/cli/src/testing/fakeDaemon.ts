@@ -62,12 +62,14 @@ if (role === 'coordinator' && existsSync(join(dataDir, 'refuse'))) {
     join(dataDir, 'connection.json'),
     JSON.stringify({ addr: address, tokenFile: 'admin.token' }),
   );
+  writeFileSync(join(dataDir, 'coordinator.flags'), JSON.stringify(flags));
   note(`serves${flags.includes('--nats') ? ` with ${flag('--nats')}` : ''}`);
   process.send?.({ kind: 'serving', address });
 } else {
   mkdirSync(dataDir, { recursive: true });
   const token = process.env['MUSTER_JOIN_TOKEN'];
   if (token !== undefined) writeFileSync(join(dataDir, 'credential'), JSON.stringify({ joined: true }));
+  writeFileSync(join(dataDir, 'flags'), JSON.stringify(flags));
   writeFileSync(join(dataDir, 'online'), String(process.pid));
   note(
     `started with ${token ?? 'its credential'}, ${flags.includes('--gpus') ? flag('--gpus') : 'detected'} GPUs`,

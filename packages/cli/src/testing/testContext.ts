@@ -21,6 +21,8 @@ export interface TestOptions {
   readonly environment?: Partial<Environment>;
   /** Terminal of this width; null or left out: none. */
   readonly columns?: number | null;
+  /** Height of that terminal. */
+  readonly rows?: number;
   readonly stdin?: string;
   readonly nowMs?: number;
 }
@@ -33,6 +35,10 @@ export interface TestCall {
   stderr(): string;
   stdoutBytes(): Buffer;
   pressCtrlC(): void;
+  /** Types a key; nobody hears it unless the command listens to keys. */
+  press(key: string): void;
+  resize(columns: number, rows: number): void;
+  readonly keyListeners: ReadonlySet<unknown>;
 }
 
 /** Variables of a fresh home directory, with one known coordinator. */
@@ -45,11 +51,21 @@ export function newCall(address: string | null, options: TestOptions = {}): Test
   const out: Buffer[] = [];
   const err: Buffer[] = [];
   const listeners = new Set<() => void>();
+  const keyListeners = new Set<(key: string) => void>();
+  const terminal: FakeTerminal = {
+    columns: options.columns ?? null,
+    rows: options.rows ?? 24,
+    resizeListeners: new Set(),
+  };
   const io: Io = {
-    stdout: outputInto(out, options.columns ?? null),
-    stderr: outputInto(err, options.columns ?? null),
+    stdout: outputInto(out, terminal),
+    stderr: outputInto(err, terminal),
     stdin: {
-      isTerminal: false,
+      isTerminal: terminal.columns !== null && options.stdin === undefined,
+      onKey(listener) {
+        keyListeners.add(listener);
+        return () => keyListeners.delete(listener);
+      },
       async readAll(bytesMax) {
         const bytes = Buffer.from(options.stdin ?? '');
         return bytes.length > bytesMax ? null : bytes;
@@ -79,13 +95,30 @@ export function newCall(address: string | null, options: TestOptions = {}): Test
     stderr: () => stripVTControlCharacters(Buffer.concat(err).toString()),
     stdoutBytes: () => Buffer.concat(out),
     pressCtrlC: () => listeners.forEach((listener) => listener()),
+    press: (key) => keyListeners.forEach((listener) => listener(key)),
+    resize(columns, rows) {
+      Object.assign(terminal, { columns, rows });
+      for (const listener of terminal.resizeListeners) listener();
+    },
+    keyListeners,
   };
 }
 
-function outputInto(chunks: Buffer[], columns: number | null): Output {
+interface FakeTerminal {
+  columns: number | null;
+  rows: number;
+  readonly resizeListeners: Set<() => void>;
+}
+
+function outputInto(chunks: Buffer[], terminal: FakeTerminal): Output {
   return {
-    isTerminal: columns !== null,
-    columns: () => columns,
+    isTerminal: terminal.columns !== null,
+    columns: () => terminal.columns,
+    rows: () => (terminal.columns === null ? null : terminal.rows),
+    onResize(listener) {
+      terminal.resizeListeners.add(listener);
+      return () => terminal.resizeListeners.delete(listener);
+    },
     async write(data) {
       chunks.push(Buffer.from(data));
     },

@@ -7,22 +7,36 @@ import type { Assign as _muster_v1_Assign, Assign__Output as _muster_v1_Assign__
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
 import type { Claim as _muster_v1_Claim, Claim__Output as _muster_v1_Claim__Output } from './muster/v1/Claim.ts';
+import type { ClearCondition as _muster_v1_ClearCondition, ClearCondition__Output as _muster_v1_ClearCondition__Output } from './muster/v1/ClearCondition.ts';
+import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from './muster/v1/Condition.ts';
 import type { CoordinatorMessage as _muster_v1_CoordinatorMessage, CoordinatorMessage__Output as _muster_v1_CoordinatorMessage__Output } from './muster/v1/CoordinatorMessage.ts';
+import type { DeviceLink as _muster_v1_DeviceLink, DeviceLink__Output as _muster_v1_DeviceLink__Output } from './muster/v1/DeviceLink.ts';
 import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from './muster/v1/Event.ts';
+import type { FileSystem as _muster_v1_FileSystem, FileSystem__Output as _muster_v1_FileSystem__Output } from './muster/v1/FileSystem.ts';
 import type { Forget as _muster_v1_Forget, Forget__Output as _muster_v1_Forget__Output } from './muster/v1/Forget.ts';
 import type { Gpu as _muster_v1_Gpu, Gpu__Output as _muster_v1_Gpu__Output } from './muster/v1/Gpu.ts';
+import type { GpuDriver as _muster_v1_GpuDriver, GpuDriver__Output as _muster_v1_GpuDriver__Output } from './muster/v1/GpuDriver.ts';
+import type { GpuReading as _muster_v1_GpuReading, GpuReading__Output as _muster_v1_GpuReading__Output } from './muster/v1/GpuReading.ts';
+import type { GpuUsage as _muster_v1_GpuUsage, GpuUsage__Output as _muster_v1_GpuUsage__Output } from './muster/v1/GpuUsage.ts';
 import type { GpuUse as _muster_v1_GpuUse, GpuUse__Output as _muster_v1_GpuUse__Output } from './muster/v1/GpuUse.ts';
 import type { Heartbeat as _muster_v1_Heartbeat, Heartbeat__Output as _muster_v1_Heartbeat__Output } from './muster/v1/Heartbeat.ts';
 import type { HeartbeatAck as _muster_v1_HeartbeatAck, HeartbeatAck__Output as _muster_v1_HeartbeatAck__Output } from './muster/v1/HeartbeatAck.ts';
 import type { Hello as _muster_v1_Hello, Hello__Output as _muster_v1_Hello__Output } from './muster/v1/Hello.ts';
+import type { HostFacts as _muster_v1_HostFacts, HostFacts__Output as _muster_v1_HostFacts__Output } from './muster/v1/HostFacts.ts';
+import type { HostReading as _muster_v1_HostReading, HostReading__Output as _muster_v1_HostReading__Output } from './muster/v1/HostReading.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
 import type { JoinRequest as _muster_v1_JoinRequest, JoinRequest__Output as _muster_v1_JoinRequest__Output } from './muster/v1/JoinRequest.ts';
 import type { JoinResponse as _muster_v1_JoinResponse, JoinResponse__Output as _muster_v1_JoinResponse__Output } from './muster/v1/JoinResponse.ts';
 import type { LogUpload as _muster_v1_LogUpload, LogUpload__Output as _muster_v1_LogUpload__Output } from './muster/v1/LogUpload.ts';
 import type { LogUploadAck as _muster_v1_LogUploadAck, LogUploadAck__Output as _muster_v1_LogUploadAck__Output } from './muster/v1/LogUploadAck.ts';
+import type { MetricsPage as _muster_v1_MetricsPage, MetricsPage__Output as _muster_v1_MetricsPage__Output } from './muster/v1/MetricsPage.ts';
+import type { MigInstance as _muster_v1_MigInstance, MigInstance__Output as _muster_v1_MigInstance__Output } from './muster/v1/MigInstance.ts';
+import type { Nic as _muster_v1_Nic, Nic__Output as _muster_v1_Nic__Output } from './muster/v1/Nic.ts';
 import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from './muster/v1/Node.ts';
 import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from './muster/v1/NodeInventory.ts';
+import type { NodeStatus as _muster_v1_NodeStatus, NodeStatus__Output as _muster_v1_NodeStatus__Output } from './muster/v1/NodeStatus.ts';
 import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from './muster/v1/PendingReason.ts';
+import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster_v1_RdmaDevice__Output } from './muster/v1/RdmaDevice.ts';
 import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from './muster/v1/Release.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from './muster/v1/Stop.ts';
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
@@ -30,6 +44,8 @@ import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_Ta
 import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from './muster/v1/TaskRef.ts';
 import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from './muster/v1/TaskReport.ts';
 import type { TaskVerdict as _muster_v1_TaskVerdict, TaskVerdict__Output as _muster_v1_TaskVerdict__Output } from './muster/v1/TaskVerdict.ts';
+import type { TelemetryRequest as _muster_v1_TelemetryRequest, TelemetryRequest__Output as _muster_v1_TelemetryRequest__Output } from './muster/v1/TelemetryRequest.ts';
+import type { TelemetryUpload as _muster_v1_TelemetryUpload, TelemetryUpload__Output as _muster_v1_TelemetryUpload__Output } from './muster/v1/TelemetryUpload.ts';
 import type { Welcome as _muster_v1_Welcome, Welcome__Output as _muster_v1_Welcome__Output } from './muster/v1/Welcome.ts';
 
 type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> = {
@@ -46,24 +62,38 @@ export interface ProtoGrpcType {
       AttemptState: EnumTypeDefinition
       Cause: MessageTypeDefinition<_muster_v1_Cause, _muster_v1_Cause__Output>
       Claim: MessageTypeDefinition<_muster_v1_Claim, _muster_v1_Claim__Output>
+      ClearCondition: MessageTypeDefinition<_muster_v1_ClearCondition, _muster_v1_ClearCondition__Output>
+      Condition: MessageTypeDefinition<_muster_v1_Condition, _muster_v1_Condition__Output>
       CoordinatorMessage: MessageTypeDefinition<_muster_v1_CoordinatorMessage, _muster_v1_CoordinatorMessage__Output>
+      DeviceLink: MessageTypeDefinition<_muster_v1_DeviceLink, _muster_v1_DeviceLink__Output>
       Event: MessageTypeDefinition<_muster_v1_Event, _muster_v1_Event__Output>
+      FileSystem: MessageTypeDefinition<_muster_v1_FileSystem, _muster_v1_FileSystem__Output>
       Forget: MessageTypeDefinition<_muster_v1_Forget, _muster_v1_Forget__Output>
       Gpu: MessageTypeDefinition<_muster_v1_Gpu, _muster_v1_Gpu__Output>
+      GpuDriver: MessageTypeDefinition<_muster_v1_GpuDriver, _muster_v1_GpuDriver__Output>
+      GpuReading: MessageTypeDefinition<_muster_v1_GpuReading, _muster_v1_GpuReading__Output>
+      GpuUsage: MessageTypeDefinition<_muster_v1_GpuUsage, _muster_v1_GpuUsage__Output>
       GpuUse: MessageTypeDefinition<_muster_v1_GpuUse, _muster_v1_GpuUse__Output>
       Heartbeat: MessageTypeDefinition<_muster_v1_Heartbeat, _muster_v1_Heartbeat__Output>
       HeartbeatAck: MessageTypeDefinition<_muster_v1_HeartbeatAck, _muster_v1_HeartbeatAck__Output>
       Hello: MessageTypeDefinition<_muster_v1_Hello, _muster_v1_Hello__Output>
+      HostFacts: MessageTypeDefinition<_muster_v1_HostFacts, _muster_v1_HostFacts__Output>
+      HostReading: MessageTypeDefinition<_muster_v1_HostReading, _muster_v1_HostReading__Output>
       Job: MessageTypeDefinition<_muster_v1_Job, _muster_v1_Job__Output>
       JobState: EnumTypeDefinition
       JoinRequest: MessageTypeDefinition<_muster_v1_JoinRequest, _muster_v1_JoinRequest__Output>
       JoinResponse: MessageTypeDefinition<_muster_v1_JoinResponse, _muster_v1_JoinResponse__Output>
       LogUpload: MessageTypeDefinition<_muster_v1_LogUpload, _muster_v1_LogUpload__Output>
       LogUploadAck: MessageTypeDefinition<_muster_v1_LogUploadAck, _muster_v1_LogUploadAck__Output>
+      MetricsPage: MessageTypeDefinition<_muster_v1_MetricsPage, _muster_v1_MetricsPage__Output>
+      MigInstance: MessageTypeDefinition<_muster_v1_MigInstance, _muster_v1_MigInstance__Output>
+      Nic: MessageTypeDefinition<_muster_v1_Nic, _muster_v1_Nic__Output>
       Node: MessageTypeDefinition<_muster_v1_Node, _muster_v1_Node__Output>
       NodeInventory: MessageTypeDefinition<_muster_v1_NodeInventory, _muster_v1_NodeInventory__Output>
       NodeState: EnumTypeDefinition
+      NodeStatus: MessageTypeDefinition<_muster_v1_NodeStatus, _muster_v1_NodeStatus__Output>
       PendingReason: MessageTypeDefinition<_muster_v1_PendingReason, _muster_v1_PendingReason__Output>
+      RdmaDevice: MessageTypeDefinition<_muster_v1_RdmaDevice, _muster_v1_RdmaDevice__Output>
       Release: MessageTypeDefinition<_muster_v1_Release, _muster_v1_Release__Output>
       Stop: MessageTypeDefinition<_muster_v1_Stop, _muster_v1_Stop__Output>
       Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>
@@ -72,6 +102,8 @@ export interface ProtoGrpcType {
       TaskReport: MessageTypeDefinition<_muster_v1_TaskReport, _muster_v1_TaskReport__Output>
       TaskState: EnumTypeDefinition
       TaskVerdict: MessageTypeDefinition<_muster_v1_TaskVerdict, _muster_v1_TaskVerdict__Output>
+      TelemetryRequest: MessageTypeDefinition<_muster_v1_TelemetryRequest, _muster_v1_TelemetryRequest__Output>
+      TelemetryUpload: MessageTypeDefinition<_muster_v1_TelemetryUpload, _muster_v1_TelemetryUpload__Output>
       Welcome: MessageTypeDefinition<_muster_v1_Welcome, _muster_v1_Welcome__Output>
     }
   }

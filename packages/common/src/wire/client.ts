@@ -8,6 +8,7 @@ import type { MusterDefinition } from '../gen/muster/v1/Muster.ts';
 import type { ReadLogsRequest } from '../gen/muster/v1/ReadLogsRequest.ts';
 import type { WatchEventsRequest } from '../gen/muster/v1/WatchEventsRequest.ts';
 import type { JobStateKind } from '../states.ts';
+import type { JobMetricName, MetricsView, NodeTelemetry } from '../telemetry.ts';
 import type {
   ClusterView,
   EventView,
@@ -17,16 +18,11 @@ import type {
   NodeView,
   PendingReason,
 } from '../views.ts';
-import {
-  clusterFromWire,
-  eventFromWire,
-  jobFromWire,
-  jobStateWire,
-  nodeFromWire,
-  pendingFromWire,
-} from './codec.ts';
+import { clusterFromWire, eventFromWire, jobFromWire, jobStateWire, pendingFromWire } from './codec.ts';
+import { nodeFromWire } from './nodeCodec.ts';
 import { musterService } from './service.ts';
 import { fromServiceError } from './status.ts';
+import { metricsFromWire, nodeTelemetryFromWire } from './telemetryCodec.ts';
 
 /** For calls that answer at once; a coordinator that needs longer is in trouble and the user should hear of it. */
 const callTimeoutMs = 10_000;
@@ -63,6 +59,22 @@ export interface LogRequest {
   readonly tailLines?: number;
 }
 
+export interface MetricsQuery {
+  readonly jobId: string;
+  readonly name: JobMetricName;
+  /** Only readings of the last so many milliseconds; default: all that are kept. */
+  readonly sinceMs?: number;
+  /** Default: every attempt. */
+  readonly attempt?: number;
+}
+
+export interface ConditionRef {
+  readonly node: string;
+  readonly kind: string;
+  /** null: the node as a whole. */
+  readonly gpuUuid: string | null;
+}
+
 /** Every method throws MusterError. Streams end when their AbortSignal fires. */
 export interface MusterApi {
   submit(request: {
@@ -83,8 +95,13 @@ export interface MusterApi {
   ): AsyncIterable<EventView>;
   listNodes(): Promise<readonly NodeView[]>;
   getNode(name: string): Promise<NodeView>;
+  /** Ends a condition by hand; resolves with the node once it no longer has it. */
+  clearCondition(condition: ConditionRef): Promise<NodeView>;
   createJoinToken(nodeName: string): Promise<{ token: string; expiresAtMs: number }>;
   getCluster(): Promise<ClusterView>;
+  queryMetrics(query: MetricsQuery): Promise<MetricsView>;
+  /** The newest readings; without a name, of every node. */
+  listTelemetry(node?: string): Promise<readonly NodeTelemetry[]>;
   close(): void;
 }
 
@@ -210,8 +227,13 @@ export function connectMuster(options: ConnectOptions): MusterApi {
       stream<Event__Output, EventView>(() => openStream(watchEvents, request), eventFromWire, abort),
     listNodes: async () => (await call('ListNodes', {})).nodes.map(nodeFromWire),
     getNode: async (name) => nodeFromWire(await call('GetNode', { name })),
+    clearCondition: async ({ gpuUuid, ...place }) =>
+      nodeFromWire(await call('ClearCondition', { ...place, gpuUuid: gpuUuid ?? '' })),
     createJoinToken: (nodeName) => call('CreateJoinToken', { nodeName }),
     getCluster: async () => clusterFromWire(await call('GetCluster', {})),
+    queryMetrics: async (query) => metricsFromWire(await call('QueryMetrics', query)),
+    listTelemetry: async (node = '') =>
+      (await call('ListTelemetry', { node })).nodes.map(nodeTelemetryFromWire),
     close: () => client.close(),
   };
 }

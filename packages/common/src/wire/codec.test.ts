@@ -1,30 +1,19 @@
 import { expect, test } from 'vitest';
 import type { JobId } from '../ids.ts';
-import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
-import type { EventView, JobView, NodeView, TaskEnd, TaskReport } from '../views.ts';
+import { attemptStates, jobStates, taskStates } from '../states.ts';
+import type { EventView, JobView, TaskEnd, TaskReport } from '../views.ts';
 import {
   eventFromWire,
   eventToWire,
   jobFromWire,
   jobStateWire,
   jobToWire,
-  nodeFromWire,
-  nodeToWire,
-  taskRefFromWire,
   taskReportFromWire,
   taskReportToWire,
 } from './codec.ts';
 import { agentHubService, musterService } from './service.ts';
-
-interface Answered<Message, Read> {
-  responseSerialize(value: Message): Buffer;
-  responseDeserialize(bytes: Buffer): Read;
-}
-
-/** What the other side reads: through bytes, as on the wire. */
-function sent<Message, Read>(method: Answered<Message, Read>, value: Message): Read {
-  return method.responseDeserialize(method.responseSerialize(value));
-}
+import { taskRefFromWire } from './taskRef.ts';
+import { sent } from './wireFixture.ts';
 
 const cause = { kind: 'exit_code', message: 'rank 0 on node-1 exited', nodeRank: 0, node: 'node-1' } as const;
 const end: TaskEnd = {
@@ -35,6 +24,17 @@ const end: TaskEnd = {
   statusLost: true,
   startError: { ...cause, nodeRank: null, node: null },
   logBytes: 2 ** 40,
+  gpuUsage: {
+    gpus: 2,
+    observedGpuSeconds: 0.5,
+    utilizationMean: 0,
+    utilizationPeak: 100,
+    memoryPeakMb: 81_559,
+    energyKwh: 0.25,
+    idleGpuSeconds: null,
+    smActiveMean: null,
+    tensorActiveMean: 0.125,
+  },
 };
 const noEnd: TaskEnd = {
   exitCode: null,
@@ -44,6 +44,7 @@ const noEnd: TaskEnd = {
   statusLost: false,
   startError: null,
   logBytes: 0,
+  gpuUsage: null,
 };
 const attempt = {
   number: 3,
@@ -59,6 +60,7 @@ const attempt = {
   endedAtMs: 3,
   masterAddr: '10.0.0.1',
   masterPort: 29_500,
+  gpuUsage: end.gpuUsage,
 } as const;
 const fullJob: JobView = {
   id: 'job_1',
@@ -81,7 +83,10 @@ const bareJob: JobView = {
   pending: null,
   cause: null,
   attempts: [
-    { ...attempt, cause: null, runningAtMs: null, endedAtMs: null, masterAddr: null, masterPort: null },
+    {
+      ...{ ...attempt, cause: null, runningAtMs: null, endedAtMs: null },
+      ...{ masterAddr: null, masterPort: null, gpuUsage: null },
+    },
   ],
   array: null,
   requeuedFrom: null,
@@ -115,45 +120,6 @@ test('a value that a newer peer sends becomes what claims least', () => {
   };
   const read = jobFromWire(sent(musterService.GetJob, newer));
   expect([read.cause?.kind, read.pending?.kind]).toEqual(['unknown', 'scheduling']);
-});
-
-const node: NodeView = {
-  name: 'node-1',
-  state: 'online',
-  inventory: {
-    gpus: [
-      { uuid: 'GPU-a', model: 'H100', memoryMb: 81_559, simulated: false },
-      { uuid: 'GPU-b', model: 'H100', memoryMb: null, simulated: true },
-    ],
-    cpus: 64,
-    memoryMb: 262_144,
-    addresses: ['10.0.0.1'],
-    labels: { rack: 'r1' },
-    drivers: ['process'],
-  },
-  agentVersion: '1',
-  joinedAtMs: 5,
-  silentForMs: 0,
-  gpuUses: [{ uuid: 'GPU-a', jobId: 'job_1', attempt: 2 }],
-  cpusUsed: 0.5,
-  memoryUsedMb: 7,
-};
-
-test('a node is the same on the other side; heard just now is not never heard', () => {
-  for (const state of nodeStates) {
-    expect(nodeFromWire(sent(musterService.GetNode, nodeToWire({ ...node, state })))).toEqual({
-      ...node,
-      state,
-    });
-  }
-  const unheard = { ...node, silentForMs: null };
-  expect(nodeFromWire(sent(musterService.GetNode, nodeToWire(unheard)))).toEqual(unheard);
-});
-
-test('a GPU that a node reports twice is one GPU', () => {
-  const [gpu] = node.inventory.gpus;
-  const twice = { ...node, inventory: { ...node.inventory, gpus: gpu === undefined ? [] : [gpu, gpu] } };
-  expect(nodeFromWire(sent(musterService.GetNode, nodeToWire(twice))).inventory.gpus).toEqual([gpu]);
 });
 
 test('an event is the same on the other side', () => {

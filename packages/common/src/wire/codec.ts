@@ -16,6 +16,7 @@ import type { PendingReason__Output, PendingReason as WirePending } from '../gen
 import type { TaskExit__Output, TaskExit as WireTaskExit } from '../gen/muster/v1/TaskExit.ts';
 import type { TaskRef__Output, TaskRef as WireTaskRef } from '../gen/muster/v1/TaskRef.ts';
 import type { TaskReport__Output, TaskReport as WireTaskReport } from '../gen/muster/v1/TaskReport.ts';
+import type { NodeInventory } from '../hardware.ts';
 import { isJobId, type TaskRef } from '../ids.ts';
 import { causeKinds } from '../spec/causes.ts';
 import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
@@ -25,41 +26,19 @@ import {
   type ClusterView,
   type EventView,
   type JobView,
-  type NodeInventory,
   type NodeView,
   type PendingReason,
   pendingKinds,
   type TaskEnd,
   type TaskReport,
 } from '../views.ts';
-
-/** `'running'` → `'TASK_STATE_RUNNING'`, and back. Unknown values on reading become the fallback. */
-function enumMapping<K extends string, P extends string>(prefix: P, kinds: readonly K[], fallback: K) {
-  const toKind = new Map<string, K>(kinds.map((kind) => [`${prefix}${kind.toUpperCase()}`, kind]));
-  return {
-    toWire: (kind: K) => `${prefix}${kind.toUpperCase()}` as `${P}${Uppercase<K>}`,
-    fromWire: (name: string): K => toKind.get(name) ?? fallback,
-  };
-}
+import { enumMapping, known } from './enums.ts';
+import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
+import { gpuUsageFromWire, gpuUsageToWire } from './telemetryCodec.ts';
 
 export const jobStateWire = enumMapping('JOB_STATE_', jobStates, 'queued');
 const attemptStateWire = enumMapping('ATTEMPT_STATE_', attemptStates, 'allocated');
 const taskStateWire = enumMapping('TASK_STATE_', taskStates, 'assigned');
-const nodeStateWire = enumMapping('NODE_STATE_', nodeStates, 'silent');
-
-function known<K extends string>(kinds: readonly K[], text: string, fallback: K): K {
-  return kinds.find((kind) => kind === text) ?? fallback;
-}
-
-/** @returns null when the reference is missing or malformed; the message is then ignored. */
-export function taskRefFromWire(wire: TaskRef__Output | null): TaskRef | null {
-  if (wire === null || !isJobId(wire.jobId) || wire.attempt < 1) return null;
-  return { jobId: wire.jobId, attempt: wire.attempt, nodeRank: wire.nodeRank };
-}
-
-export function taskRefToWire(task: TaskRef): WireTaskRef {
-  return { jobId: task.jobId, attempt: task.attempt, nodeRank: task.nodeRank };
-}
 
 export function causeToWire(cause: Cause): WireCause {
   return {
@@ -88,6 +67,7 @@ export function taskEndToWire(end: TaskEnd): WireTaskExit {
     statusLost: end.statusLost,
     startError: end.startError === null ? null : causeToWire(end.startError),
     logBytes: end.logBytes,
+    gpuUsage: gpuUsageToWire(end.gpuUsage),
   };
 }
 
@@ -100,6 +80,7 @@ export function taskEndFromWire(wire: TaskExit__Output): TaskEnd {
     statusLost: wire.statusLost,
     startError: wire.startError === null ? null : causeFromWire(wire.startError),
     logBytes: wire.logBytes,
+    gpuUsage: gpuUsageFromWire(wire.gpuUsage),
   };
 }
 
@@ -125,35 +106,6 @@ export function taskReportFromWire(wire: TaskReport__Output): TaskReport | null 
   };
 }
 
-export function inventoryToWire(inventory: NodeInventory): WireInventory {
-  return {
-    gpus: inventory.gpus.map((gpu) => ({ ...gpu, memoryMb: gpu.memoryMb ?? 0 })),
-    cpus: inventory.cpus,
-    memoryMb: inventory.memoryMb,
-    addresses: [...inventory.addresses],
-    labels: { ...inventory.labels },
-    drivers: [...inventory.drivers],
-  };
-}
-
-export function inventoryFromWire(wire: NodeInventory__Output | null): NodeInventory {
-  // A UUID is one GPU, however often it is reported: counted twice, it would be given away twice.
-  const gpus = new Map((wire?.gpus ?? []).map((gpu) => [gpu.uuid, gpu]));
-  return {
-    gpus: Array.from(gpus.values(), (gpu) => ({
-      uuid: gpu.uuid,
-      model: gpu.model,
-      memoryMb: gpu.memoryMb || null,
-      simulated: gpu.simulated,
-    })),
-    cpus: wire?.cpus ?? 0,
-    memoryMb: wire?.memoryMb ?? 0,
-    addresses: wire?.addresses ?? [],
-    labels: wire?.labels ?? {},
-    drivers: wire?.drivers ?? [],
-  };
-}
-
 function attemptToWire(attempt: AttemptView): Attempt {
   return {
     number: attempt.number,
@@ -171,6 +123,7 @@ function attemptToWire(attempt: AttemptView): Attempt {
     endedAtMs: attempt.endedAtMs ?? 0,
     masterAddr: attempt.masterAddr ?? '',
     masterPort: attempt.masterPort ?? 0,
+    gpuUsage: gpuUsageToWire(attempt.gpuUsage),
   };
 }
 
@@ -191,6 +144,7 @@ function attemptFromWire(wire: Attempt__Output): AttemptView {
     endedAtMs: wire.endedAtMs || null,
     masterAddr: wire.masterAddr || null,
     masterPort: wire.masterPort || null,
+    gpuUsage: gpuUsageFromWire(wire.gpuUsage),
   };
 }
 
@@ -241,34 +195,6 @@ export function jobFromWire(wire: Job__Output): JobView {
     array: wire.arrayId === '' ? null : { id: wire.arrayId, index: wire.arrayIndex, size: wire.arraySize },
     requeuedFrom: wire.requeuedFrom || null,
     submitSeq: wire.submitSeq,
-  };
-}
-
-export function nodeToWire(node: NodeView): WireNode {
-  return {
-    name: node.name,
-    state: nodeStateWire.toWire(node.state),
-    inventory: inventoryToWire(node.inventory),
-    agentVersion: node.agentVersion,
-    joinedAtMs: node.joinedAtMs,
-    ...(node.silentForMs === null ? {} : { silentForMs: node.silentForMs }),
-    gpuUses: node.gpuUses.map((use) => ({ ...use })),
-    cpusUsed: node.cpusUsed,
-    memoryUsedMb: node.memoryUsedMb,
-  };
-}
-
-export function nodeFromWire(wire: Node__Output): NodeView {
-  return {
-    name: wire.name,
-    state: nodeStateWire.fromWire(wire.state),
-    inventory: inventoryFromWire(wire.inventory),
-    agentVersion: wire.agentVersion,
-    joinedAtMs: wire.joinedAtMs,
-    silentForMs: wire.silentForMs ?? null,
-    gpuUses: wire.gpuUses,
-    cpusUsed: wire.cpusUsed,
-    memoryUsedMb: wire.memoryUsedMb,
   };
 }
 

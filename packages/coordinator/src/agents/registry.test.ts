@@ -36,6 +36,33 @@ test('the newest connection of an agent takes over and the older one is ended', 
   expect(registry.isOnline(node)).toBe(false);
 });
 
+test('from the Hello on, the newer connection has the word; another machine that is let in takes it later', () => {
+  const { registry, clock } = aRegistry();
+  const { session } = aSession();
+  registry.add(session);
+  expect(registry.isCurrent(session)).toBe(true);
+  registry.admit(node, 'a', 'boot');
+  expect(registry.isCurrent(session)).toBe(false);
+  expect(registry.isOnline(node), 'while its Hello is being stored').toBe(true);
+  const { session: other } = aSession('node-2');
+  registry.add(other);
+  clock.nowMs += silenceMs;
+  registry.admit(nodeNameOf('node-2'), 'b', 'boot-b');
+  expect(registry.isCurrent(other)).toBe(true);
+});
+
+test('only a node that answers is told that a condition is dealt with', () => {
+  const { registry, clock } = aRegistry();
+  const { session, told } = aSession();
+  registry.add(session);
+  const place = { kind: 'xid_79', gpuUuid: null };
+  expect(registry.clearCondition(node, place)).toBe(true);
+  clock.nowMs += silenceMs;
+  expect(registry.clearCondition(node, place)).toBe(false);
+  expect(registry.clearCondition(nodeNameOf('node-9'), place)).toBe(false);
+  expect(told).toEqual(['clearCondition']);
+});
+
 test('another machine under the same name is refused while the first one answers, and let in when it does not', () => {
   const { registry, clock } = aRegistry();
   registry.add(aSession().session);

@@ -3,6 +3,7 @@
  * whole truth.
  */
 import type { Clock } from '@muster/common/clock';
+import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import { isOnline } from '../lifecycle/liveness.ts';
@@ -41,6 +42,7 @@ export class AgentRegistry {
    */
   admit(node: NodeName, instanceId: string, bootId: string): void {
     const present = this.nodes.get(node)?.session ?? null;
+    if (present?.instanceId === instanceId) present.superseded = true;
     if (present === null || present.instanceId === instanceId || !this.isOnline(node)) {
       const lastHeardMs = this.clock.monotonicMs();
       this.nodes.set(node, { session: present, lastHeardMs, heard: true, silent: false });
@@ -72,8 +74,16 @@ export class AgentRegistry {
     if (presence?.session === session) presence.lastHeardMs = this.clock.monotonicMs();
   }
 
+  /** The newest word of its node comes from here. Not so once the agent has said Hello on another connection. */
   isCurrent(session: AgentSession): boolean {
-    return this.nodes.get(session.node)?.session === session;
+    return this.nodes.get(session.node)?.session === session && !session.superseded;
+  }
+
+  /** @returns false when the node does not answer: only its agent can say that a condition is over */
+  clearCondition(node: NodeName, condition: Pick<Condition, 'kind' | 'gpuUuid'>): boolean {
+    if (!this.isOnline(node)) return false;
+    this.nodes.get(node)?.session?.clearCondition(condition);
+    return true;
   }
 
   /** Connected and heard of lately: may get new work. */

@@ -5,13 +5,14 @@
  * or never because the stream broke, needs no thought anywhere else: a new connection starts from nothing said.
  */
 
+import type { Condition } from '@muster/common/conditions';
 import type { Assign } from '@muster/common/gen/muster/v1/Assign';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
 import type { JobId, NodeName, TaskKey, TaskRef } from '@muster/common/ids';
 import { parseTaskKey, taskKey } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
-import { taskRefToWire } from '@muster/common/wire/codec';
+import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { currentAttempt, type Job, type Task } from '../model.ts';
 import { specText } from '../specText.ts';
 import { type Desired, desiredOf, heldTask, isHeard } from './desired.ts';
@@ -25,6 +26,8 @@ export class AgentSession {
   readonly node: NodeName;
   readonly instanceId: string;
   readonly bootId: string;
+  /** Its agent has begun to talk on a newer connection. */
+  superseded = false;
   private readonly stream: AgentStream;
   private readonly said = new Map<TaskKey, Desired['kind']>();
 
@@ -124,6 +127,11 @@ export class AgentSession {
 
   acknowledge(seq: number, verdicts: readonly TaskVerdict[]): void {
     this.stream.write({ heartbeatAck: { seq, verdicts: [...verdicts] } });
+  }
+
+  /** A person says that it is dealt with. */
+  clearCondition({ kind, gpuUuid }: Pick<Condition, 'kind' | 'gpuUuid'>): void {
+    this.stream.write({ clearCondition: { kind, gpuUuid: gpuUuid ?? '' } });
   }
 
   end(): void {

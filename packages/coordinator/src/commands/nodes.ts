@@ -1,9 +1,14 @@
 /** Commands from agents: plain functions on a draft. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
+import type { NodeInventory } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
-import type { NodeInventory, TaskReport } from '@muster/common/views';
-import { currentAttempt, isReleased } from '../model.ts';
+import type { TaskReport } from '@muster/common/views';
+import { currentAttempt, isReleased, type Node } from '../model.ts';
 import type { Draft } from '../state.ts';
+import { acceptConditions, conditionEvents } from './conditions.ts';
+import { inventoryChanges } from './inventoryChanges.ts';
 import { applyJobEvent } from './jobs.ts';
 
 export interface HelloCommand {
@@ -12,6 +17,8 @@ export interface HelloCommand {
   readonly bootId: string;
   readonly agentVersion: string;
   readonly inventory: NodeInventory;
+  /** Every one that holds. */
+  readonly conditions: readonly Condition[];
   readonly observed: readonly TaskReport[];
 }
 
@@ -30,13 +37,49 @@ export function hello(draft: Draft, command: HelloCommand, nowMs: number): void 
         'a name and a join token of its own',
     );
   }
-  draft.putNode({ ...node, joinedAtMs: before?.joinedAtMs ?? nowMs });
+  const conditions = acceptConditions(command.conditions);
+  const after: Node = { ...node, conditions, joinedAtMs: before?.joinedAtMs ?? nowMs };
+  draft.putNode(after);
   if (before === undefined) {
     draft.emit({ kind: 'node.joined', subject: node.name, data: { inventory: node.inventory } }, nowMs);
   }
   draft.emit({ kind: 'node.online', subject: node.name, data: { bootId: node.bootId } }, nowMs);
+  emitStatusEvents(draft, before ?? { ...after, conditions: [] }, after, nowMs);
   report(draft, command.name, observed, nowMs);
   if (before !== undefined && before.bootId !== command.bootId) endTasksOfEarlierBoot(draft, command, nowMs);
+}
+
+export interface StatusCommand {
+  readonly name: NodeName;
+  /** null: as it was. */
+  readonly inventory: NodeInventory | null;
+  /** Every one that holds. */
+  readonly conditions: readonly Condition[];
+}
+
+/**
+ * The whole node as it is now. Equal to what is known, it changes nothing; that a condition was seen once more is kept in
+ * mind, and stored with the next change. What runs on a GPU that has vanished keeps it.
+ */
+export function nodeStatus(draft: Draft, command: StatusCommand, nowMs: number): void {
+  const before = draft.node(command.name);
+  if (before === undefined) return;
+  const conditions = acceptConditions(command.conditions);
+  const after: Node = { ...before, inventory: command.inventory ?? before.inventory, conditions };
+  if (emitStatusEvents(draft, before, after, nowMs)) draft.putNode(after);
+  else if (!isDeepStrictEqual(before.conditions, conditions)) draft.noteNode({ ...before, conditions });
+}
+
+/** @returns false when there was nothing to say */
+function emitStatusEvents(draft: Draft, before: Node, after: Node, nowMs: number): boolean {
+  const changes = inventoryChanges(before.inventory, after.inventory);
+  const { gpus } = after.inventory;
+  const events = [
+    ...(changes.length === 0 ? [] : [{ kind: 'node.changed', subject: after.name, data: { changes, gpus } }]),
+    ...conditionEvents(after.name, before.conditions, after.conditions),
+  ];
+  for (const event of events) draft.emit(event, nowMs);
+  return events.length > 0;
 }
 
 function holdsTasks(draft: Draft, node: NodeName): boolean {

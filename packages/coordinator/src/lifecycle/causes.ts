@@ -11,6 +11,7 @@ export const neverStartedEnd: TaskEnd = {
   statusLost: false,
   startError: null,
   logBytes: 0,
+  gpuUsage: null,
 };
 
 export function endedWell(exit: TaskEnd): boolean {

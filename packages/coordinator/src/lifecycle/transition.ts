@@ -34,6 +34,7 @@ import {
   type Task,
 } from '../model.ts';
 import { neverStartedEnd } from './causes.ts';
+import { gpuUsageOf } from './gpuUsage.ts';
 import { outcomeOfEnd, outcomeOfFailure, retryAfterFailedStart } from './outcomes.ts';
 
 /** What can happen to a job. `attempt` is the fencing token of whoever reports. */
@@ -184,6 +185,7 @@ const handlers: Handlers = {
       statusLost: true,
       startError: { kind: 'node_lost', message: event.message, nodeRank: event.nodeRank, node: task.node },
       logBytes: 0,
+      gpuUsage: null,
     };
     return afterTaskChange(job, attempt, { ...task, state: 'ended', exit }, nowMs);
   },
@@ -353,7 +355,7 @@ function followedBy(events: readonly NewEvent[], next: Transition): Transition {
 }
 
 function endedData(attempt: Attempt): Readonly<Record<string, unknown>> {
-  return { cause: attempt.cause, tasks: attempt.tasks };
+  return { cause: attempt.cause, tasks: attempt.tasks, gpuUsage: gpuUsageOf(attempt) };
 }
 
 function jobEvent(job: Job, kind: string, data: Readonly<Record<string, unknown>>): NewEvent {

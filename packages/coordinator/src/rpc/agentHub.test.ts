@@ -1,14 +1,14 @@
 import type { Client, ServiceError } from '@grpc/grpc-js';
-import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
-import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { LogUpload } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploadAck';
 import type { JobId } from '@muster/common/ids';
 import { agentHubService } from '@muster/common/wire/service';
-import { fromServiceError } from '@muster/common/wire/status';
+import { gpuUsageToWire } from '@muster/common/wire/telemetryCodec';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
-import { nodeNameOf } from '../modelFixture.ts';
+import { aGpuUsage, nodeNameOf } from '../modelFixture.ts';
+import * as agentFixture from './agentFixture.ts';
+import { credentialOf, helloMessage, inventory } from './agentFixture.ts';
 
 let coordinator: TestCoordinator;
 let client: Client;
@@ -18,76 +18,11 @@ beforeEach(async () => {
 });
 afterEach(() => coordinator.close());
 
-const credentialOf = (name: string) => `muster_agent_${name.padEnd(43, 'x')}`;
-
-function join(
-  request: { nodeName: string; credential: string; joinToken: string },
-  bearer = request.joinToken,
-) {
-  const { path, requestSerialize, responseDeserialize } = agentHubService.Join;
-  return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(
-      path,
-      requestSerialize,
-      responseDeserialize,
-      request,
-      withToken(bearer),
-      (error, answer) => (error === null ? resolve(answer) : reject(fromServiceError(error))),
-    );
-  });
-}
-
-/** A node that has joined. @returns its token */
-async function joined(nodeName: string): Promise<string> {
-  const { token } = await coordinator.api.createJoinToken(nodeName);
-  const credential = credentialOf(nodeName);
-  await join({ nodeName, credential, joinToken: token });
-  return credential;
-}
-
-/** Both ends' words of one session. */
-function openSession(token: string) {
-  const { path, requestSerialize, responseDeserialize } = agentHubService.Session;
-  const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, withToken(token));
-  const told: CoordinatorMessage__Output[] = [];
-  const errors: ServiceError[] = [];
-  call.on('data', (message: CoordinatorMessage__Output) => told.push(message));
-  call.on('error', (error: ServiceError) => errors.push(error));
-  return {
-    told,
-    errors,
-    say: (message: AgentMessage) => void call.write(message),
-    cancel: () => call.cancel(),
-  };
-}
-
-const inventory = {
-  gpus: [{ uuid: 'GPU-a', model: 'H100', memoryMb: 80_000, simulated: true }],
-  cpus: 8,
-  memoryMb: 1_000,
-  addresses: ['127.0.0.1'],
-  labels: {},
-  drivers: ['process'],
-};
-const hello = (fields: object = {}): AgentMessage => ({
-  hello: {
-    protocolVersion: 1,
-    agentVersion: '1',
-    instanceId: 'i',
-    bootId: 'b',
-    inventory,
-    observed: [],
-    ...fields,
-  },
-});
-
-async function connected(nodeName = 'node-1') {
-  const token = await joined(nodeName);
-  const session = openSession(token);
-  session.say(hello());
-  await vi.waitFor(() => expect(session.told).toHaveLength(1));
-  return { token, ...session };
-}
+const join = (trade: agentFixture.Trade, bearer = trade.joinToken) =>
+  agentFixture.join(client, trade, bearer);
+const joined = (nodeName: string) => agentFixture.joined(coordinator, client, nodeName);
+const openSession = (token: string) => agentFixture.openSession(client, token);
+const connected = (nodeName = 'node-1') => agentFixture.connected(coordinator, client, nodeName);
 
 async function submitted(spec: object = {}): Promise<JobId> {
   const specJson = JSON.stringify({ name: 'train', command: ['true'], ...spec });
@@ -132,7 +67,7 @@ test('a credential that another node has is refused, and the coordinator goes on
 test('a session of another protocol, or that does not begin with Hello, is refused with its reason', async () => {
   const token = await joined('node-1');
   const newer = openSession(token);
-  newer.say(hello({ protocolVersion: 9 }));
+  newer.say(helloMessage({ protocolVersion: 9 }));
   await vi.waitFor(() =>
     expect(newer.errors[0]?.details).toMatch(/speaks protocol 9 and this coordinator 1/),
   );
@@ -143,7 +78,7 @@ test('a session of another protocol, or that does not begin with Hello, is refus
 
 test('a Hello that is said twice opens one session', async () => {
   const { told, say, errors } = await connected();
-  say(hello());
+  say(helloMessage());
   say({ heartbeat: { seq: 7, sentBoottimeMs: 0, observed: [] } });
   await vi.waitFor(() => expect(told.at(-1)?.heartbeatAck?.seq).toBe(7));
   expect(told).toHaveLength(2);
@@ -161,7 +96,7 @@ test('a connection that breaks while its Hello is being stored does not pass for
   const spy = vi
     .spyOn(coordinator.loop, 'run')
     .mockImplementation((command) => held.then(() => run(command)));
-  session.say(hello());
+  session.say(helloMessage());
   await vi.waitFor(() => expect(spy).toHaveBeenCalled());
   session.cancel();
   // The end of the stream has reached the coordinator once a later call on the same connection is answered.
@@ -178,14 +113,19 @@ test('a job goes from assignment over claim and release to its recorded end', as
   const jobId = await submitted({ resources: { gpus: 1 } });
   const task = { jobId, attempt: 1, nodeRank: 0 };
   await vi.waitFor(() =>
-    expect(told.at(-1)?.assign).toMatchObject({ task, gpuUuids: ['GPU-a'], release: null }),
+    expect(told.at(-1)?.assign).toMatchObject({ task, gpuUuids: ['GPU-a-0'], release: null }),
   );
   say({ claim: { task, masterAddr: '127.0.0.1', masterPort: 29_500 } });
   await vi.waitFor(() => expect(told.at(-1)?.release).toMatchObject({ task, masterPort: 29_500 }));
   say({ report: { task, state: 'TASK_STATE_RUNNING' } });
-  say({ report: { task, state: 'TASK_STATE_ENDED', exit: { exitCode: 0 } } });
+  const gpuUsage = aGpuUsage();
+  say({
+    report: { task, state: 'TASK_STATE_ENDED', exit: { exitCode: 0, gpuUsage: gpuUsageToWire(gpuUsage) } },
+  });
   await vi.waitFor(() => expect(told.at(-1)?.forget).toEqual({ task }));
-  expect((await coordinator.api.getJob(jobId)).state).toBe('succeeded');
+  const job = await coordinator.api.getJob(jobId);
+  expect(job.state).toBe('succeeded');
+  expect(job.attempts).toMatchObject([{ gpuUsage, tasks: [{ exit: { gpuUsage } }] }]);
   say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [{ task, state: 'TASK_STATE_ENDED' }] } });
   await vi.waitFor(() =>
     expect(told.at(-1)?.heartbeatAck?.verdicts).toEqual([{ task, verdict: 'VERDICT_FORGET' }]),
@@ -220,8 +160,8 @@ test('what a node says of tasks that are not its own changes nothing', async () 
 test('a GPU that is reported twice is one GPU', async () => {
   const token = await joined('node-1');
   const session = openSession(token);
-  const [gpu] = inventory.gpus;
-  session.say(hello({ inventory: { ...inventory, gpus: [gpu, gpu] } }));
+  const [gpu] = inventory.gpus ?? [];
+  session.say(helloMessage({ inventory: { ...inventory, gpus: gpu === undefined ? [] : [gpu, gpu] } }));
   await vi.waitFor(() => expect(session.told).toHaveLength(1));
   const jobId = await submitted({ resources: { gpus: 2 } });
   expect((await coordinator.api.getJob(jobId)).pending?.kind).toBe('never_fits');
@@ -238,13 +178,13 @@ test('a reboot ends what ran on the node; the boot of another machine by its nam
   first.cancel();
   await vi.waitFor(() => expect(coordinator.agents.isOnline(nodeNameOf('node-1'))).toBe(false));
   const copy = openSession(first.token);
-  copy.say(hello({ instanceId: 'copy', bootId: 'other' }));
+  copy.say(helloMessage({ instanceId: 'copy', bootId: 'other' }));
   await vi.waitFor(() =>
     expect(copy.errors[0]?.details).toMatch(/has tasks that have not ended.*name.*of its own/),
   );
   expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running');
   const rebooted = openSession(first.token);
-  rebooted.say(hello({ bootId: 'second' }));
+  rebooted.say(helloMessage({ bootId: 'second' }));
   await vi.waitFor(() => expect(rebooted.told).not.toHaveLength(0));
   const { attempts } = await coordinator.api.getJob(jobId);
   expect(attempts[0]).toMatchObject({ state: 'ended', cause: { kind: 'node_lost' } });

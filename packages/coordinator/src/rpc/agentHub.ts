@@ -6,22 +6,20 @@ import type { AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMes
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { Heartbeat__Output } from '@muster/common/gen/muster/v1/Heartbeat';
 import type { Hello__Output } from '@muster/common/gen/muster/v1/Hello';
+import type { NodeStatus__Output } from '@muster/common/gen/muster/v1/NodeStatus';
 import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
 import type { NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TaskReport } from '@muster/common/views';
-import {
-  inventoryFromWire,
-  taskRefFromWire,
-  taskRefToWire,
-  taskReportFromWire,
-} from '@muster/common/wire/codec';
+import { taskReportFromWire } from '@muster/common/wire/codec';
+import { conditionFromWire, inventoryFromWire } from '@muster/common/wire/nodeCodec';
+import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
 import { desiredOf, heldTask } from '../agents/desired.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
-import { hello, report } from '../commands/nodes.ts';
+import { hello, nodeStatus, report } from '../commands/nodes.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
 import type { ClusterState } from '../state.ts';
@@ -29,11 +27,12 @@ import type { TimeLimits } from '../tasks/timeLimits.ts';
 import { endWithError, unary } from './calls.ts';
 import { type JoinParts, join } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
+import { serveTelemetry, type TelemetryUploadParts } from './telemetryUploads.ts';
 
 /** Session messages that this coordinator and its agents understand each other in. */
 const protocolVersion = 1;
 
-export interface AgentHubParts extends JoinParts, LogUploadParts {
+export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploadParts {
   readonly state: ClusterState;
   readonly loop: Loop;
   readonly agents: AgentRegistry;
@@ -50,6 +49,7 @@ export function agentHubCalls(parts: AgentHubParts): AgentHubHandlers {
     Join: unary((request, metadata) => join(parts, request, metadata)),
     Session: (call) => serveSession(parts, call),
     UploadLogs: (call) => serveUpload(parts, call),
+    UploadTelemetry: (call) => serveTelemetry(parts, call),
   };
 }
 
@@ -115,9 +115,9 @@ async function beginSession(
   const observed = wire.observed.map(taskReportFromWire).filter((each) => each !== null);
   const { instanceId, bootId, agentVersion } = wire;
   const inventory = inventoryFromWire(wire.inventory);
-  await parts.loop.run((draft, nowMs) =>
-    hello(draft, { name: node, instanceId, bootId, agentVersion, inventory, observed }, nowMs),
-  );
+  const conditions = wire.conditions.map(conditionFromWire);
+  const command = { name: node, instanceId, bootId, agentVersion, inventory, conditions, observed };
+  await parts.loop.run((draft, nowMs) => hello(draft, command, nowMs));
   const stream = {
     write: (message: CoordinatorMessage) => void call.write(message),
     end: () => call.end(),
@@ -165,6 +165,21 @@ async function onMessage(
     const known = taskReportFromWire(message.report);
     if (known !== null) await takeReports(parts, session, [known]);
   }
+  if (message.status != null) await takeStatus(parts, session, message.status);
+}
+
+async function takeStatus(
+  parts: AgentHubParts,
+  session: AgentSession,
+  status: NodeStatus__Output,
+): Promise<void> {
+  const inventory = status.inventory === null ? null : inventoryFromWire(status.inventory);
+  const conditions = status.conditions.map(conditionFromWire);
+  const command = { name: session.node, inventory, conditions };
+  await parts.loop.run((draft, nowMs) => {
+    // It waited for its turn, and a newer Hello may have come first: what was true before that is not news.
+    if (parts.agents.isCurrent(session)) nodeStatus(draft, command, nowMs);
+  });
 }
 
 async function takeReports(

@@ -5,7 +5,7 @@ import type { LogUpload__Output } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck } from '@muster/common/gen/muster/v1/LogUploadAck';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/codec';
+import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
 import { callerOf } from '../auth/interceptor.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import type { LogStore } from '../logs/logStore.ts';

@@ -1,11 +1,13 @@
 /** The API's calls about nodes and the cluster. */
+import { type Condition, conditionKey } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
-import { isNodeName, type RandomBytes } from '@muster/common/ids';
+import { isNodeName, type NodeName, type RandomBytes } from '@muster/common/ids';
 import { musterVersion } from '@muster/common/version';
-import { nodeToWire } from '@muster/common/wire/codec';
+import { nodeToWire } from '@muster/common/wire/nodeCodec';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { hashToken, joinTokenLifetimeMs, newToken } from '../auth/tokens.ts';
+import type { Bell } from '../events/bell.ts';
 import type { Loop } from '../loop.ts';
 import type { Node } from '../model.ts';
 import type { ClusterState } from '../state.ts';
@@ -17,34 +19,46 @@ export interface NodeCallParts {
   readonly loop: Loop;
   readonly agents: AgentRegistry;
   readonly random: RandomBytes;
+  /** Rings after every commit, with the subjects of its events. */
+  readonly committed: Bell;
+  /** How long a node has to be without a condition that was cleared; left out: 8 s. */
+  readonly clearWaitMs?: number;
 }
 
-type NodeCalls = Pick<MusterHandlers, 'ListNodes' | 'GetNode' | 'CreateJoinToken' | 'GetCluster'>;
+/** For the agent to look whether a condition still holds, and say so. Below the 10 s that our clients wait for an answer. */
+const usualClearWaitMs = 8_000;
+
+type NodeCalls = Pick<
+  MusterHandlers,
+  'ListNodes' | 'GetNode' | 'ClearCondition' | 'CreateJoinToken' | 'GetCluster'
+>;
 
 export function nodeCalls(parts: NodeCallParts): NodeCalls {
   const { state, loop, agents } = parts;
-  const view = (nodes: readonly Node[]) => {
-    const held = heldTasksByNode(state.jobs.values());
-    return nodes.map((node) => {
-      const { name } = node;
-      const tasks = held.get(name) ?? [];
-      return nodeToWire(nodeView(node, tasks, agents.isOnline(name), agents.silentForMs(name)));
-    });
+  const view = (node: Node, held = heldTasksByNode(state.jobs.values())) => {
+    const { name } = node;
+    const tasks = held.get(name) ?? [];
+    return nodeToWire(nodeView(node, tasks, agents.isOnline(name), agents.silentForMs(name)));
+  };
+  const nodeNamed = (name: string) => {
+    const node = isNodeName(name) ? state.nodes.get(name) : undefined;
+    if (node !== undefined) return node;
+    throw new MusterError('not_found', `there is no node ${name}; \`muster nodes\` lists them`);
   };
 
   return {
     ListNodes: unary(async () => {
       const nodes = [...state.nodes.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-      return { nodes: view(nodes) };
+      const held = heldTasksByNode(state.jobs.values());
+      return { nodes: nodes.map((node) => view(node, held)) };
     }),
 
-    GetNode: unary(async (request) => {
-      const node = isNodeName(request.name) ? state.nodes.get(request.name) : undefined;
-      const [answer] = node === undefined ? [] : view([node]);
-      if (answer === undefined) {
-        throw new MusterError('not_found', `there is no node ${request.name}; \`muster nodes\` lists them`);
-      }
-      return answer;
+    GetNode: unary(async (request) => view(nodeNamed(request.name))),
+
+    ClearCondition: unary(async (request) => {
+      const { name } = nodeNamed(request.node);
+      await clearCondition(parts, name, { kind: request.kind, gpuUuid: request.gpuUuid || null });
+      return view(nodeNamed(name));
     }),
 
     CreateJoinToken: unary(async (request) => {
@@ -95,4 +109,51 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
       };
     }),
   };
+}
+
+type ConditionPlace = Pick<Condition, 'kind' | 'gpuUuid'>;
+
+/**
+ * Hands a person's word to the node's agent and waits for the node to be without the condition.
+ * @throws {MusterError} `not_found` when it has none such; `failed_precondition` when it does not answer, or still has it
+ */
+async function clearCondition(parts: NodeCallParts, node: NodeName, place: ConditionPlace): Promise<void> {
+  const { kind, gpuUuid } = place;
+  const what = gpuUuid === null ? kind : `${kind} of ${gpuUuid}`;
+  if (conditionOf(parts.state, node, place) === undefined) {
+    const message = `${node} has no condition ${what}; \`muster node ${node}\` lists those it has`;
+    throw new MusterError('not_found', message);
+  }
+  const silent = `${node} does not answer, and only its agent can clear ${what}; try again once it is online`;
+  if (!parts.agents.clearCondition(node, place)) throw new MusterError('failed_precondition', silent);
+  const left = await conditionAfterWait(parts, node, place);
+  if (left === undefined) return;
+  if (!parts.agents.isOnline(node)) throw new MusterError('failed_precondition', silent);
+  throw new MusterError('failed_precondition', `${what} on ${node} still holds: ${left.message}`);
+}
+
+function conditionOf(state: ClusterState, node: NodeName, place: ConditionPlace): Condition | undefined {
+  const conditions = state.nodes.get(node)?.conditions ?? [];
+  return conditions.find((each) => conditionKey(each) === conditionKey(place));
+}
+
+/** @returns undefined as soon as it is gone */
+async function conditionAfterWait(
+  { state, committed, clearWaitMs = usualClearWaitMs }: NodeCallParts,
+  node: NodeName,
+  place: ConditionPlace,
+): Promise<Condition | undefined> {
+  const waiting = new AbortController();
+  const timer = setTimeout(() => waiting.abort(), clearWaitMs);
+  try {
+    for (;;) {
+      const changed = committed.next(waiting.signal, node);
+      const condition = conditionOf(state, node, place);
+      if (condition === undefined || waiting.signal.aborted) return condition;
+      await changed;
+    }
+  } finally {
+    clearTimeout(timer);
+    waiting.abort();
+  }
 }

@@ -1,6 +1,8 @@
 /** What the coordinator remembers, as the API shows it. */
+import { drainedBy } from '@muster/common/conditions';
 import { jobSpecToFile } from '@muster/common/spec/serialize';
 import type { AttemptView, Cause, JobView, NodeView, PendingReason } from '@muster/common/views';
+import { gpuUsageOf } from '../lifecycle/gpuUsage.ts';
 import type { Attempt, Job, Node, Task } from '../model.ts';
 import { currentAttempt } from '../model.ts';
 
@@ -69,6 +71,7 @@ function attemptView(attempt: Attempt): AttemptView {
     endedAtMs: attempt.endedAtMs,
     masterAddr: attempt.master?.addr ?? null,
     masterPort: attempt.master?.port ?? null,
+    gpuUsage: gpuUsageOf(attempt),
   };
 }
 
@@ -97,10 +100,12 @@ export function nodeView(
   online: boolean,
   silentForMs: number | null,
 ): NodeView {
+  const { conditions, inventory } = node;
+  const drained = drainedBy(conditions, inventory);
   return {
     name: node.name,
     state: online ? 'online' : 'silent',
-    inventory: node.inventory,
+    inventory,
     agentVersion: node.agentVersion,
     joinedAtMs: node.joinedAtMs,
     silentForMs,
@@ -109,5 +114,8 @@ export function nodeView(
     ),
     cpusUsed: tasks.reduce((sum, { task }) => sum + task.cpus, 0),
     memoryUsedMb: tasks.reduce((sum, { task }) => sum + task.memoryMb, 0),
+    conditions,
+    drained: drained.node,
+    drainedGpuUuids: [...drained.gpuUuids],
   };
 }

@@ -1,12 +1,14 @@
 /** `aCluster().node({ gpus: 8 }).job({ gpus: 4 }).plan()`: situations for the planner, and what is true of every plan. */
+
+import type { Gpu } from '@muster/common/hardware';
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { JobSpecFile } from '@muster/common/spec/types';
-import type { Gpu, PendingReason } from '@muster/common/views';
+import type { PendingReason } from '@muster/common/views';
 import { expect } from 'vitest';
 import { anInventory, aSpec, jobIdOf, nodeNameOf, someGpus } from '../modelFixture.ts';
 import { acceptableGpus, taskDemand } from './fit.ts';
 import { type Decision, type PlannedTask, plan } from './plan.ts';
-import type { ClusterView, DependencyState, NodeView, QueuedJob } from './view.ts';
+import type { ClusterView, DependencyState, DrainedView, NodeView, QueuedJob } from './view.ts';
 
 /** The planner's clock in all situations. */
 export const nowMs = 1_000_000;
@@ -15,6 +17,10 @@ export interface NodeOptions {
   readonly gpus?: number;
   /** All of its GPUs when left out. */
   readonly freeGpus?: number;
+  /** The first so many, which would be chosen first: not free, whatever `freeGpus` says. */
+  readonly drainedGpus?: number;
+  /** As a whole. */
+  readonly drained?: boolean;
   readonly gpu?: Partial<Gpu>;
   readonly cpus?: number;
   readonly freeCpus?: number;
@@ -52,11 +58,18 @@ export class Cluster {
       name,
       online: options.online ?? true,
       inventory,
-      freeGpus: gpus.slice(0, options.freeGpus ?? gpus.length),
+      drained: this.drainedView(options, gpus),
+      freeGpus: gpus.slice(options.drainedGpus ?? 0).slice(0, options.freeGpus ?? gpus.length),
       freeCpus: options.freeCpus ?? inventory.cpus,
       freeMemoryMb: options.freeMemoryMb ?? inventory.memoryMb,
     });
     return this;
+  }
+
+  private drainedView({ drained = false, drainedGpus = 0 }: NodeOptions, gpus: readonly Gpu[]): DrainedView {
+    const gpuUuids = new Set(gpus.slice(0, drainedGpus).map(({ uuid }) => uuid));
+    const kinds = drained ? ['disk_read_only'] : gpuUuids.size > 0 ? ['xid_79'] : [];
+    return { node: drained, gpuUuids, kinds };
   }
 
   job(options: JobOptions = {}): this {
@@ -204,8 +217,10 @@ class NodeLedger {
   take(job: QueuedJob, task: PlannedTask, driver: string): void {
     const { node } = this;
     expect(node.online, `${node.name} is online`).toBe(true);
+    expect(node.drained.node, `${node.name} is drained`).toBe(false);
     expect(node.inventory.drivers, `${node.name} can run ${job.id}`).toContain(driver);
     for (const uuid of task.gpuUuids) {
+      expect(node.drained.gpuUuids, `${uuid} of ${node.name} is drained`).not.toContain(uuid);
       const gpu = this.freeGpus.get(uuid);
       expect(gpu, `${uuid} of ${node.name} is free, and given once`).toBeDefined();
       if (gpu !== undefined)

@@ -40,6 +40,7 @@ function anAttemptView(number: number, fields: Partial<AttemptView> = {}): Attem
     endedAtMs: null,
     masterAddr: null,
     masterPort: null,
+    gpuUsage: null,
     ...fields,
   };
 }

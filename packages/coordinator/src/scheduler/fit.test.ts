@@ -102,6 +102,68 @@ describe('a job that can never start says what would help', () => {
   });
 });
 
+describe('a job that waits for what conditions keep away', () => {
+  const cases: readonly (readonly [string, Cluster, kind: string, message: string, node: string])[] = [
+    [
+      'its GPUs',
+      aCluster().node({ gpus: 8, drainedGpus: 2 }).job({ gpus: 7 }),
+      'drained',
+      '0 of the 1 nodes it needs can take it; 2 of 8 GPUs of node-1 are drained (xid_79)',
+      'node-1',
+    ],
+    [
+      'the one GPU there is',
+      aCluster().node({ gpus: 1, drainedGpus: 1 }).job({ gpus: 1 }),
+      'drained',
+      '0 of the 1 nodes it needs can take it; 1 of 1 GPU of node-1 is drained (xid_79)',
+      'node-1',
+    ],
+    [
+      'whole nodes, of which the first few are named',
+      aCluster()
+        .node()
+        .node({ drained: true })
+        .node({ drained: true })
+        .node({ drained: true })
+        .node({ drained: true })
+        .job({ nodes: 2 }),
+      'drained',
+      '1 of the 2 nodes it needs can take it; node-2 is drained (disk_read_only); node-3 is drained (disk_read_only); ' +
+        'node-4 is drained (disk_read_only); and 1 node more',
+      'node-2',
+    ],
+    [
+      'GPUs, while others are in use',
+      aCluster()
+        .node({ gpus: 4, freeGpus: 1 })
+        .node({ gpus: 8, drainedGpus: 2, freeGpus: 3 })
+        .job({ gpus: 4 }),
+      'no_gpus_free',
+      '0 of 1 nodes have 4 GPUs free; 2 of 8 GPUs of node-2 are drained (xid_79)',
+      'node-2',
+    ],
+    [
+      'a node, while another has no room',
+      aCluster().node({ cpus: 4, freeCpus: 1 }).node({ cpus: 4, drained: true }).job({ cpus: 4 }),
+      'no_cpus_free',
+      '0 of 1 nodes have 4 CPUs free; node-2 is drained (disk_read_only)',
+      'node-2',
+    ],
+  ];
+
+  it.each(cases)('%s', (_situation, cluster, kind, message, node) => {
+    const remedy = `see \`muster node ${node}\``;
+    expect(cluster.plan().reasonOf(1)).toEqual({ kind, message, remedy });
+  });
+
+  it('hears nothing of conditions that are not in its way', () => {
+    const cluster = aCluster()
+      .node({ gpus: 8, drainedGpus: 2, cpus: 4, freeCpus: 1 })
+      .job({ gpus: 6, cpus: 4 });
+    expect(cluster.plan().reasonOf(1)?.message).toBe('0 of 1 nodes have 6 GPUs, 4 CPUs free');
+  });
+});
+
 describe('a job that could start later says what is missing', () => {
   it.each([
     ['no_gpus_free', { gpus: 2, freeGpus: 1 }, { gpus: 2 }, '0 of 1 nodes have 2 GPUs free'],

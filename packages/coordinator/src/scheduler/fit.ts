@@ -2,9 +2,11 @@
  * Does a job fit, and if not, why? The planner and `muster explain` ask the same function, so that the reason shown is
  * the reason.
  */
+
+import type { Gpu } from '@muster/common/hardware';
 import type { JobResources } from '@muster/common/spec/types';
-import type { Gpu, PendingReason } from '@muster/common/views';
-import { gpuOrder, placementOrder } from './order.ts';
+import type { PendingReason } from '@muster/common/views';
+import { byName, gpuOrder, placementOrder } from './order.ts';
 import type { NodeView } from './view.ts';
 
 /** What one task of a job takes from a node. */
@@ -37,6 +39,9 @@ export function acceptableGpus(gpus: readonly Gpu[], resources: JobResources): r
   );
 }
 
+/** More than a person wants to read in a sentence, of nodes and of kinds. */
+const drainsNamedMax = 3;
+
 export interface Fit {
   readonly node: NodeView;
   readonly gpus: readonly Gpu[];
@@ -62,7 +67,8 @@ export function fit(
     return { kind: 'waits', reason: neverFits(nodes, couldEver.length, resources, demand, driver) };
   }
   const online = couldEver.filter((node) => node.online);
-  const withGpus = online.filter((node) => acceptableGpus(node.freeGpus, resources).length >= demand.gpus);
+  const undrained = online.filter((node) => isLeftByDrains(node, resources, demand));
+  const withGpus = undrained.filter((node) => hasFreeGpus(node, resources, demand));
   const withCpus = withGpus.filter((node) => hasCpus(node.freeCpus, demand));
   const withMemory = withCpus.filter((node) => node.freeMemoryMb >= demand.memoryMb);
   const usable = withMemory.filter((node) => !reserved.has(node.name));
@@ -87,16 +93,39 @@ export function fit(
       'see `muster nodes`',
     );
   }
+  // What conditions keep away is part of the answer wherever it might have done.
+  const isDrainedAway = (node: NodeView) =>
+    !isLeftByDrains(node, resources, demand) || !hasFreeGpus(node, resources, demand);
+  const drains = online.filter((node) => node.drained.kinds.length > 0 && isDrainedAway(node)).sort(byName);
+  if (undrained.length < wanted) {
+    return waitsBehind(drains, 'drained', `${undrained.length} of the ${wanted} nodes it needs can take it`);
+  }
   if (withGpus.length < wanted) {
-    return waits('no_gpus_free', `${withGpus.length} of ${wanted} nodes have ${each} free`, null);
+    return waitsBehind(drains, 'no_gpus_free', `${withGpus.length} of ${wanted} nodes have ${each} free`);
   }
   if (withCpus.length < wanted) {
-    return waits('no_cpus_free', `${withCpus.length} of ${wanted} nodes have ${each} free`, null);
+    return waitsBehind(drains, 'no_cpus_free', `${withCpus.length} of ${wanted} nodes have ${each} free`);
   }
   if (withMemory.length < wanted) {
-    return waits('no_memory_free', `${withMemory.length} of ${wanted} nodes have ${each} free`, null);
+    return waitsBehind(drains, 'no_memory_free', `${withMemory.length} of ${wanted} nodes have ${each} free`);
   }
   return waits('reserved', 'nodes that are free are being kept for a job that has waited longer', null);
+}
+
+/** Would one task of the job fit if nothing else ran on the node, with what conditions leave of it? */
+export function isLeftByDrains(
+  { drained, inventory }: NodeView,
+  resources: JobResources,
+  demand: TaskDemand,
+): boolean {
+  if (drained.node) return false;
+  if (drained.gpuUuids.size === 0) return true;
+  const gpus = inventory.gpus.filter((gpu) => !drained.gpuUuids.has(gpu.uuid));
+  return acceptableGpus(gpus, resources).length >= demand.gpus;
+}
+
+function hasFreeGpus(node: NodeView, resources: JobResources, demand: TaskDemand): boolean {
+  return acceptableGpus(node.freeGpus, resources).length >= demand.gpus;
 }
 
 /** CPUs come in fractions, and ten times 0.7 adds up to a hair more than 7: that must not cost a place. */
@@ -185,6 +214,24 @@ function remedyFor(nodes: readonly NodeView[], resources: JobResources, demand: 
     return `ask for at most ${memoryMb} MB of memory per node (resources.memory_mb), or add nodes`;
   }
   return 'no node has all of it together: ask for less per node or fewer nodes, or add nodes';
+}
+
+/** @param drains nodes that might have done, but for their conditions */
+function waitsBehind(drains: readonly NodeView[], kind: PendingReason['kind'], message: string): FitResult {
+  const [first] = drains;
+  if (first === undefined) return waits(kind, message, null);
+  const named = drains.slice(0, drainsNamedMax).map(describeDrain);
+  if (drains.length > named.length) named.push(`and ${countOf(drains.length - named.length, 'node')} more`);
+  return waits(kind, `${message}; ${named.join('; ')}`, `see \`muster node ${first.name}\``);
+}
+
+/** `2 of 8 GPUs of node-3 are drained (xid_79)` */
+function describeDrain({ name, drained, inventory }: NodeView): string {
+  const { node, gpuUuids, kinds } = drained;
+  const gpus = `${gpuUuids.size} of ${countOf(inventory.gpus.length, 'GPU')} of ${name}`;
+  const what = node ? `${name} is` : `${gpus} ${gpuUuids.size === 1 ? 'is' : 'are'}`;
+  const more = kinds.length > drainsNamedMax ? ', …' : '';
+  return `${what} drained (${kinds.slice(0, drainsNamedMax).join(', ')}${more})`;
 }
 
 function describeDemand(resources: JobResources, demand: TaskDemand): string {

@@ -1,6 +1,7 @@
 /** Who comes first. Every ordering ends in a key without ties, so that equal input gives equal plans. */
+
+import type { Gpu } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
-import type { Gpu } from '@muster/common/views';
 import type { NodeView, QueuedJob } from './view.ts';
 
 type Comparator<T> = (a: T, b: T) => number;
@@ -23,7 +24,7 @@ export const queueOrder = firstNonZero(higherPriorityFirst, earlierSubmitFirst);
 
 const fewerFreeGpusFirst: Comparator<NodeView> = (a, b) => a.freeGpus.length - b.freeGpus.length;
 const moreFreeCpusFirst: Comparator<NodeView> = (a, b) => b.freeCpus - a.freeCpus;
-const byName: Comparator<{ readonly name: string }> = (a, b) =>
+export const byName: Comparator<{ readonly name: string }> = (a, b) =>
   a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 
 /** Best fit by GPUs keeps whole nodes free for gangs; among equals the least loaded node, then the name. */

@@ -96,6 +96,17 @@ describe('placement', () => {
     expect(plan.nodesOf(1)).toEqual(['node-2']);
   });
 
+  it('gives nothing to a node that is drained', () => {
+    expect(aCluster().node({ drained: true }).node().job().plan().nodesOf(1)).toEqual(['node-2']);
+  });
+
+  it('gives out what is left of a node of which GPUs are drained', () => {
+    const plan = aCluster().node({ gpus: 4, drainedGpus: 2 }).job({ gpus: 2 }).job({ gpus: 1 }).job().plan();
+
+    expect(plan.tasksOf(1)?.[0]?.gpuUuids).toEqual(['GPU-node-1-2', 'GPU-node-1-3']);
+    expect(plan.started).toEqual([1, 3]);
+  });
+
   it('gives nothing to a node that does not answer', () => {
     const plan = aCluster().node({ online: false }).job().plan();
 
@@ -281,6 +292,33 @@ describe('a reservation', () => {
   });
 });
 
+describe('a drained node', () => {
+  const long = reserveAfterMs;
+
+  it('is not reserved: kept idle, it would not become whole', () => {
+    const plan = aCluster()
+      .node({ gpus: 8, drainedGpus: 1 })
+      .node({ gpus: 8 })
+      .job({ nodes: 2, gpus: 8, waitedMs: long })
+      .job({ gpus: 7 })
+      .plan();
+
+    expect(plan.reasonOf(1)?.kind).toBe('drained');
+    expect(plan.reserved).toEqual([]);
+    expect(plan.nodesOf(2)).toEqual(['node-1']);
+  });
+
+  it('is passed over for one that is further from being free', () => {
+    const plan = aCluster()
+      .node({ gpus: 8, drained: true })
+      .node({ gpus: 8, freeGpus: 0 })
+      .job({ gpus: 8, waitedMs: long })
+      .plan();
+
+    expect(plan.reserved).toEqual([{ job: 1, nodes: ['node-2'] }]);
+  });
+});
+
 describe('any plan', () => {
   it('gives out only what is free, and nothing twice', () => {
     const random = seededRandom(20_240_304);
@@ -308,6 +346,8 @@ function anyNode(upTo: UpTo, sometimes: Sometimes): NodeOptions {
   return {
     gpus,
     freeGpus: upTo(gpus),
+    drainedGpus: sometimes(upTo(gpus), 0),
+    drained: sometimes(true, false),
     gpu: { model: sometimes('NVIDIA A100', 'NVIDIA H100'), memoryMb: sometimes<number | null>(null, 81_559) },
     cpus,
     freeCpus: cpus * (1 - upTo(10) / 10),

@@ -9,7 +9,7 @@
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { JobResources, JobSpec } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
-import { acceptableGpus, fit, fitsEmpty, taskDemand } from './fit.ts';
+import { acceptableGpus, fit, fitsEmpty, isLeftByDrains, taskDemand } from './fit.ts';
 import { nearestToFreeFirst, queueOrder } from './order.ts';
 import type { ClusterView, NodeView, QueuedJob } from './view.ts';
 
@@ -107,8 +107,8 @@ function reasonBeforeResources(job: QueuedJob, nowMs: number): PendingReason | n
 }
 
 /**
- * The nodes that lack least of what the job needs, GPUs first. None, if too few of them are online: keeping some idle
- * would not help the job before the others are back.
+ * The nodes that lack least of what the job needs, GPUs first. None, if too few of them are online and not drained:
+ * keeping some idle would not help the job before the others are back.
  */
 function nodesToReserve(
   nodes: readonly NodeView[],
@@ -119,6 +119,7 @@ function nodesToReserve(
   const lacking = (wanted: number, free: number) => Math.max(0, wanted - free);
   const candidates = nodes
     .filter((node) => node.online && fitsEmpty(node, resources, demand, driver))
+    .filter((node) => isLeftByDrains(node, resources, demand))
     .map((node) => ({
       name: node.name,
       gpus: lacking(demand.gpus, acceptableGpus(node.freeGpus, resources).length),

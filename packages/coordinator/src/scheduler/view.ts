@@ -1,17 +1,31 @@
 /** What the planner sees: plain data, built anew for each pass. It accepts no hint about what changed. */
+
+import type { Drained } from '@muster/common/conditions';
+import type { Gpu, NodeInventory } from '@muster/common/hardware';
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
-import type { Gpu, NodeInventory } from '@muster/common/views';
 
 export interface NodeView {
   readonly name: NodeName;
   /** Only online nodes get new work; the others count when asking whether a job could ever run. */
   readonly online: boolean;
   readonly inventory: NodeInventory;
+  readonly drained: DrainedView;
+  /** Held by no task, and not drained. */
   readonly freeGpus: readonly Gpu[];
   readonly freeCpus: number;
   readonly freeMemoryMb: number;
 }
+
+/**
+ * What conditions keep from new work. It counts when asking whether a job could ever run: it may come back.
+ */
+export interface DrainedView extends Drained {
+  /** Of the conditions that do it: to the node when that is drained, else to its GPUs. */
+  readonly kinds: readonly string[];
+}
+
+export const notDrained: DrainedView = { node: false, gpuUuids: new Set(), kinds: [] };
 
 export interface QueuedJob {
   readonly id: JobId;

@@ -1,15 +1,18 @@
 /** What every store must do. Each implementation runs this suite in its own test file. */
+import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Job } from '../model.ts';
+import type { Job, Node } from '../model.ts';
 import { aJob, aNode, anAttempt, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
 import { type Batch, emptyBatch, type JobQuery, type Store, type SubmitRequestRecord } from './store.ts';
 import {
   aCredential,
   anEvent,
   attemptsOf,
+  earlierNodeBody,
   endedAttempt,
   everyState,
+  nodeWithEverything,
   started,
   withEverything,
 } from './storeFixture.ts';
@@ -106,12 +109,26 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       });
 
       it('nodes, the newest word of each', async () => {
-        await commit({ nodes: [aNode('node-2'), aNode('node-1')] });
+        await commit({ nodes: [aNode('node-2'), aNode('node-1', nodeWithEverything)] });
         await commit({ nodes: [aNode('node-2', { bootId: 'another boot' })] });
 
         const { nodes } = await (await opened.reopen()).load();
 
-        expect(nodes).toEqual([aNode('node-1'), aNode('node-2', { bootId: 'another boot' })]);
+        expect(nodes).toEqual([
+          aNode('node-1', nodeWithEverything),
+          aNode('node-2', { bootId: 'another boot' }),
+        ]);
+      });
+
+      it('nodes of which an earlier version knew less: the rest is unknown', async () => {
+        const earlier = JSON.parse(earlierNodeBody) as Node;
+        await commit({ nodes: [earlier] });
+
+        const [node] = (await (await opened.reopen()).load()).nodes;
+
+        const gpus = earlier.inventory.gpus.map((gpu) => ({ ...bareGpu(gpu.uuid), ...gpu }));
+        const inventory = { ...emptyInventory, ...earlier.inventory, gpus };
+        expect(node).toEqual({ ...earlier, inventory, conditions: [] });
       });
 
       it('submit requests', async () => {

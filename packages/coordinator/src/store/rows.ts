@@ -2,6 +2,7 @@
  * Values ↔ columns. What queries need are columns; the rest is JSON text, to which later versions only add.
  * The attempt of an active job is stored once, in `attempts`; the job's state names its number.
  */
+import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { Attempt, Job, JobState, Node, StoredEvent } from '../model.ts';
@@ -88,8 +89,14 @@ export function attemptToRow(jobId: JobId, attempt: Attempt): AttemptRow {
   return { job_id: jobId, number: attempt.number, state: attempt.state, body: JSON.stringify(attempt) };
 }
 
+/** Earlier versions did not know what became of the GPUs. */
 export function attemptFromRow(row: AttemptRow): Attempt {
-  return JSON.parse(row.body) as Attempt;
+  const attempt = JSON.parse(row.body) as Attempt;
+  const tasks = attempt.tasks.map((task) => ({
+    ...task,
+    exit: task.exit === null ? null : { ...task.exit, gpuUsage: task.exit.gpuUsage ?? null },
+  }));
+  return { ...attempt, tasks };
 }
 
 export interface NodeRow {
@@ -101,8 +108,16 @@ export function nodeToRow(node: Node): NodeRow {
   return { name: node.name, body: JSON.stringify(node) };
 }
 
+/** Earlier versions knew less of hardware, and no conditions: what they did not write is unknown. */
 export function nodeFromRow(row: NodeRow): Node {
-  return { ...(JSON.parse(row.body) as Node), name: row.name as NodeName };
+  const { inventory, conditions, ...node } = JSON.parse(row.body) as Omit<Node, 'conditions'> & Partial<Node>;
+  const gpus = inventory.gpus.map((gpu) => ({ ...bareGpu(gpu.uuid), ...gpu }));
+  return {
+    ...node,
+    name: row.name as NodeName,
+    inventory: { ...emptyInventory, ...inventory, gpus },
+    conditions: conditions ?? [],
+  };
 }
 
 export interface EventRow {

@@ -1,7 +1,19 @@
 /** What the contract suite stores: one of everything, with every field set to something. */
+import { bareGpu } from '@muster/common/hardware';
 import type { ArrayId, JobId } from '@muster/common/ids';
-import type { Job, JobState, StoredEvent } from '../model.ts';
-import { anAttempt, anExit, aSpec, aTask, jobIdOf, someMs } from '../modelFixture.ts';
+import type { Job, JobState, Node, StoredEvent } from '../model.ts';
+import {
+  aCondition,
+  aGpuUsage,
+  anAttempt,
+  anExit,
+  anInventory,
+  aSpec,
+  aTask,
+  jobIdOf,
+  someGpus,
+  someMs,
+} from '../modelFixture.ts';
 import type { Batch, Credential } from './store.ts';
 
 const someCause = { kind: 'node_lost', message: 'node-1 is gone', nodeRank: 0, node: 'node-1' } as const;
@@ -10,7 +22,10 @@ const runningAttempt = anAttempt(2, {
   state: 'running',
   tasks: [
     aTask(0, { state: 'running', gpuUuids: ['GPU-a', 'GPU-b'], cpus: 1.5, memoryMb: 1_024 }),
-    aTask(1, { state: 'ended', exit: anExit({ signal: 'SIGKILL', exitCode: null, startError: someCause }) }),
+    aTask(1, {
+      state: 'ended',
+      exit: anExit({ signal: 'SIGKILL', exitCode: null, startError: someCause, gpuUsage: aGpuUsage() }),
+    }),
   ],
   runningAtMs: someMs,
   master: { addr: '127.0.0.1', port: 29_500 },
@@ -48,6 +63,24 @@ export const withEverything: Partial<Job> = {
   requeuedFrom: jobIdOf(78),
   failures: 1,
   failedStarts: 2,
+};
+
+const [someGpu = bareGpu('GPU-a')] = someGpus('a', 1);
+
+export const nodeWithEverything: Partial<Node> = {
+  conditions: [
+    aCondition('xid_79', { gpuUuid: 'GPU-a', task: { jobId: jobIdOf(1), attempt: 1, nodeRank: 0 } }),
+  ],
+  inventory: anInventory({
+    gpus: [
+      {
+        ...someGpu,
+        mig: { parentUuid: 'GPU-a', profile: '1g.10gb', gpuInstanceId: 7, computeInstanceId: 0 },
+      },
+    ],
+    gpuDriver: { source: 'nvml', profilingSource: 'gpm', driverVersion: '580.1', cudaVersion: '13.0' },
+    links: [{ from: 'GPU-a', to: 'mlx5_0', kind: 'PIX' }],
+  }),
 };
 
 /** The attempt that an active job's state holds, as a batch stores it. */
@@ -88,3 +121,20 @@ export function anEvent(seq: number, subject: string, subjectSeq: number): Store
     data: { seq },
   };
 }
+
+/** Of a node, as it was stored before nodes had conditions, and inventories more than what is scheduled. */
+export const earlierNodeBody = JSON.stringify({
+  name: 'node-1',
+  instanceId: 'instance',
+  bootId: 'boot',
+  agentVersion: '0.1.0',
+  inventory: {
+    gpus: [{ uuid: 'GPU-a', model: 'NVIDIA H100 80GB HBM3', memoryMb: 81_559, simulated: false }],
+    cpus: 64,
+    memoryMb: 262_144,
+    addresses: ['10.0.0.1'],
+    labels: { rack: 'r1' },
+    drivers: ['process'],
+  },
+  joinedAtMs: 1_700_000_000_000,
+});

@@ -6,6 +6,7 @@
 import type { JobId } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
 import { type Attempt, currentAttempt, type Job, type Node, type StoredEvent } from '../../model.ts';
+import { nodeFromRow, nodeToRow } from '../rows.ts';
 import {
   type Batch,
   type Credential,
@@ -52,7 +53,8 @@ export class MemoryStore implements Store {
       clusterId,
       activeJobs,
       outcomes: new Map(jobs.flatMap((job) => outcomeOf(job))),
-      nodes: sortedBy([...nodes.values()], (node) => node.name),
+      // As from a disk, where an earlier version may have written them.
+      nodes: sortedBy([...nodes.values()], (node) => node.name).map((node) => nodeFromRow(nodeToRow(node))),
       credentials: sortedBy([...credentials.values()], (credential) => credential.id),
       lastSubmitSeq: Math.max(0, ...jobsBySubmitSeq.keys()),
       lastEventSeq: [...events.keys()].at(-1) ?? 0,

@@ -8,6 +8,8 @@ import type { JoinRequest as _muster_v1_JoinRequest, JoinRequest__Output as _mus
 import type { JoinResponse as _muster_v1_JoinResponse, JoinResponse__Output as _muster_v1_JoinResponse__Output } from '../../muster/v1/JoinResponse.ts';
 import type { LogUpload as _muster_v1_LogUpload, LogUpload__Output as _muster_v1_LogUpload__Output } from '../../muster/v1/LogUpload.ts';
 import type { LogUploadAck as _muster_v1_LogUploadAck, LogUploadAck__Output as _muster_v1_LogUploadAck__Output } from '../../muster/v1/LogUploadAck.ts';
+import type { TelemetryRequest as _muster_v1_TelemetryRequest, TelemetryRequest__Output as _muster_v1_TelemetryRequest__Output } from '../../muster/v1/TelemetryRequest.ts';
+import type { TelemetryUpload as _muster_v1_TelemetryUpload, TelemetryUpload__Output as _muster_v1_TelemetryUpload__Output } from '../../muster/v1/TelemetryUpload.ts';
 
 export interface AgentHubClient extends grpc.Client {
   Join(argument: _muster_v1_JoinRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_JoinResponse__Output>): grpc.ClientUnaryCall;
@@ -29,6 +31,11 @@ export interface AgentHubClient extends grpc.Client {
   uploadLogs(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_LogUpload, _muster_v1_LogUploadAck__Output>;
   uploadLogs(options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_LogUpload, _muster_v1_LogUploadAck__Output>;
   
+  UploadTelemetry(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_TelemetryUpload, _muster_v1_TelemetryRequest__Output>;
+  UploadTelemetry(options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_TelemetryUpload, _muster_v1_TelemetryRequest__Output>;
+  uploadTelemetry(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_TelemetryUpload, _muster_v1_TelemetryRequest__Output>;
+  uploadTelemetry(options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_TelemetryUpload, _muster_v1_TelemetryRequest__Output>;
+  
 }
 
 export interface AgentHubHandlers extends grpc.UntypedServiceImplementation {
@@ -38,10 +45,13 @@ export interface AgentHubHandlers extends grpc.UntypedServiceImplementation {
   
   UploadLogs: grpc.handleBidiStreamingCall<_muster_v1_LogUpload__Output, _muster_v1_LogUploadAck>;
   
+  UploadTelemetry: grpc.handleBidiStreamingCall<_muster_v1_TelemetryUpload__Output, _muster_v1_TelemetryRequest>;
+  
 }
 
 export interface AgentHubDefinition extends grpc.ServiceDefinition {
   Join: MethodDefinition<_muster_v1_JoinRequest, _muster_v1_JoinResponse, _muster_v1_JoinRequest__Output, _muster_v1_JoinResponse__Output>
   Session: MethodDefinition<_muster_v1_AgentMessage, _muster_v1_CoordinatorMessage, _muster_v1_AgentMessage__Output, _muster_v1_CoordinatorMessage__Output>
   UploadLogs: MethodDefinition<_muster_v1_LogUpload, _muster_v1_LogUploadAck, _muster_v1_LogUpload__Output, _muster_v1_LogUploadAck__Output>
+  UploadTelemetry: MethodDefinition<_muster_v1_TelemetryUpload, _muster_v1_TelemetryRequest, _muster_v1_TelemetryUpload__Output, _muster_v1_TelemetryRequest__Output>
 }

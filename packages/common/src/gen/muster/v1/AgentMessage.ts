@@ -4,13 +4,15 @@ import type { Hello as _muster_v1_Hello, Hello__Output as _muster_v1_Hello__Outp
 import type { Heartbeat as _muster_v1_Heartbeat, Heartbeat__Output as _muster_v1_Heartbeat__Output } from '../../muster/v1/Heartbeat.ts';
 import type { Claim as _muster_v1_Claim, Claim__Output as _muster_v1_Claim__Output } from '../../muster/v1/Claim.ts';
 import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from '../../muster/v1/TaskReport.ts';
+import type { NodeStatus as _muster_v1_NodeStatus, NodeStatus__Output as _muster_v1_NodeStatus__Output } from '../../muster/v1/NodeStatus.ts';
 
 export interface AgentMessage {
   'hello'?: (_muster_v1_Hello | null);
   'heartbeat'?: (_muster_v1_Heartbeat | null);
   'claim'?: (_muster_v1_Claim | null);
   'report'?: (_muster_v1_TaskReport | null);
-  'body'?: "hello"|"heartbeat"|"claim"|"report";
+  'status'?: (_muster_v1_NodeStatus | null);
+  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status";
 }
 
 export interface AgentMessage__Output {
@@ -18,5 +20,6 @@ export interface AgentMessage__Output {
   'heartbeat'?: (_muster_v1_Heartbeat__Output | null);
   'claim'?: (_muster_v1_Claim__Output | null);
   'report'?: (_muster_v1_TaskReport__Output | null);
-  'body'?: "hello"|"heartbeat"|"claim"|"report";
+  'status'?: (_muster_v1_NodeStatus__Output | null);
+  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status";
 }

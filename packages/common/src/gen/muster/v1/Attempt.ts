@@ -3,6 +3,7 @@
 import type { AttemptState as _muster_v1_AttemptState, AttemptState__Output as _muster_v1_AttemptState__Output } from '../../muster/v1/AttemptState.ts';
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from '../../muster/v1/Task.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from '../../muster/v1/Cause.ts';
+import type { GpuUsage as _muster_v1_GpuUsage, GpuUsage__Output as _muster_v1_GpuUsage__Output } from '../../muster/v1/GpuUsage.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Attempt {
@@ -15,6 +16,7 @@ export interface Attempt {
   'endedAtMs'?: (number | string | Long);
   'masterAddr'?: (string);
   'masterPort'?: (number);
+  'gpuUsage'?: (_muster_v1_GpuUsage | null);
 }
 
 export interface Attempt__Output {
@@ -27,4 +29,5 @@ export interface Attempt__Output {
   'endedAtMs': (number);
   'masterAddr': (string);
   'masterPort': (number);
+  'gpuUsage': (_muster_v1_GpuUsage__Output | null);
 }

@@ -6,6 +6,7 @@ import type { Assign as _muster_v1_Assign, Assign__Output as _muster_v1_Assign__
 import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from '../../muster/v1/Release.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from '../../muster/v1/Stop.ts';
 import type { Forget as _muster_v1_Forget, Forget__Output as _muster_v1_Forget__Output } from '../../muster/v1/Forget.ts';
+import type { ClearCondition as _muster_v1_ClearCondition, ClearCondition__Output as _muster_v1_ClearCondition__Output } from '../../muster/v1/ClearCondition.ts';
 
 export interface CoordinatorMessage {
   'welcome'?: (_muster_v1_Welcome | null);
@@ -14,7 +15,8 @@ export interface CoordinatorMessage {
   'release'?: (_muster_v1_Release | null);
   'stop'?: (_muster_v1_Stop | null);
   'forget'?: (_muster_v1_Forget | null);
-  'body'?: "welcome"|"heartbeatAck"|"assign"|"release"|"stop"|"forget";
+  'clearCondition'?: (_muster_v1_ClearCondition | null);
+  'body'?: "welcome"|"heartbeatAck"|"assign"|"release"|"stop"|"forget"|"clearCondition";
 }
 
 export interface CoordinatorMessage__Output {
@@ -24,5 +26,6 @@ export interface CoordinatorMessage__Output {
   'release'?: (_muster_v1_Release__Output | null);
   'stop'?: (_muster_v1_Stop__Output | null);
   'forget'?: (_muster_v1_Forget__Output | null);
-  'body'?: "welcome"|"heartbeatAck"|"assign"|"release"|"stop"|"forget";
+  'clearCondition'?: (_muster_v1_ClearCondition__Output | null);
+  'body'?: "welcome"|"heartbeatAck"|"assign"|"release"|"stop"|"forget"|"clearCondition";
 }

@@ -1,5 +1,6 @@
 // Original file: proto/muster/v1/types.proto
 
+import type { MigInstance as _muster_v1_MigInstance, MigInstance__Output as _muster_v1_MigInstance__Output } from '../../muster/v1/MigInstance.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Gpu {
@@ -7,6 +8,14 @@ export interface Gpu {
   'model'?: (string);
   'memoryMb'?: (number | string | Long);
   'simulated'?: (boolean);
+  'index'?: (number);
+  'pciBusId'?: (string);
+  'numaNode'?: (number);
+  'cpuAffinity'?: (string);
+  'mig'?: (_muster_v1_MigInstance | null);
+  'serial'?: (string);
+  '_index'?: "index";
+  '_numaNode'?: "numaNode";
 }
 
 export interface Gpu__Output {
@@ -14,4 +23,12 @@ export interface Gpu__Output {
   'model': (string);
   'memoryMb': (number);
   'simulated': (boolean);
+  'index'?: (number);
+  'pciBusId': (string);
+  'numaNode'?: (number);
+  'cpuAffinity': (string);
+  'mig': (_muster_v1_MigInstance__Output | null);
+  'serial': (string);
+  '_index'?: "index";
+  '_numaNode'?: "numaNode";
 }

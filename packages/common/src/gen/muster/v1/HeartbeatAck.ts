@@ -6,9 +6,11 @@ import type { Long } from '@grpc/proto-loader';
 export interface HeartbeatAck {
   'seq'?: (number | string | Long);
   'verdicts'?: (_muster_v1_TaskVerdict)[];
+  'wallMs'?: (number | string | Long);
 }
 
 export interface HeartbeatAck__Output {
   'seq': (number);
   'verdicts': (_muster_v1_TaskVerdict__Output)[];
+  'wallMs': (number);
 }

@@ -2,6 +2,7 @@
 
 import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from '../../muster/v1/NodeInventory.ts';
 import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from '../../muster/v1/TaskReport.ts';
+import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from '../../muster/v1/Condition.ts';
 
 export interface Hello {
   'protocolVersion'?: (number);
@@ -10,6 +11,7 @@ export interface Hello {
   'bootId'?: (string);
   'inventory'?: (_muster_v1_NodeInventory | null);
   'observed'?: (_muster_v1_TaskReport)[];
+  'conditions'?: (_muster_v1_Condition)[];
 }
 
 export interface Hello__Output {
@@ -19,4 +21,5 @@ export interface Hello__Output {
   'bootId': (string);
   'inventory': (_muster_v1_NodeInventory__Output | null);
   'observed': (_muster_v1_TaskReport__Output)[];
+  'conditions': (_muster_v1_Condition__Output)[];
 }

@@ -2,6 +2,7 @@
 
 import type * as grpc from '@grpc/grpc-js'
 import type { MethodDefinition } from '@grpc/proto-loader'
+import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearConditionRequest__Output as _muster_v1_ClearConditionRequest__Output } from '../../muster/v1/ClearConditionRequest.ts';
 import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from '../../muster/v1/Cluster.ts';
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from '../../muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from '../../muster/v1/CreateJoinTokenResponse.ts';
@@ -16,8 +17,12 @@ import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Ou
 import type { ListJobsResponse as _muster_v1_ListJobsResponse, ListJobsResponse__Output as _muster_v1_ListJobsResponse__Output } from '../../muster/v1/ListJobsResponse.ts';
 import type { ListNodesRequest as _muster_v1_ListNodesRequest, ListNodesRequest__Output as _muster_v1_ListNodesRequest__Output } from '../../muster/v1/ListNodesRequest.ts';
 import type { ListNodesResponse as _muster_v1_ListNodesResponse, ListNodesResponse__Output as _muster_v1_ListNodesResponse__Output } from '../../muster/v1/ListNodesResponse.ts';
+import type { ListTelemetryRequest as _muster_v1_ListTelemetryRequest, ListTelemetryRequest__Output as _muster_v1_ListTelemetryRequest__Output } from '../../muster/v1/ListTelemetryRequest.ts';
+import type { ListTelemetryResponse as _muster_v1_ListTelemetryResponse, ListTelemetryResponse__Output as _muster_v1_ListTelemetryResponse__Output } from '../../muster/v1/ListTelemetryResponse.ts';
 import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_LogPiece__Output } from '../../muster/v1/LogPiece.ts';
 import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from '../../muster/v1/Node.ts';
+import type { QueryMetricsRequest as _muster_v1_QueryMetricsRequest, QueryMetricsRequest__Output as _muster_v1_QueryMetricsRequest__Output } from '../../muster/v1/QueryMetricsRequest.ts';
+import type { QueryMetricsResponse as _muster_v1_QueryMetricsResponse, QueryMetricsResponse__Output as _muster_v1_QueryMetricsResponse__Output } from '../../muster/v1/QueryMetricsResponse.ts';
 import type { ReadLogsRequest as _muster_v1_ReadLogsRequest, ReadLogsRequest__Output as _muster_v1_ReadLogsRequest__Output } from '../../muster/v1/ReadLogsRequest.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from '../../muster/v1/RequeueJobRequest.ts';
 import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from '../../muster/v1/RequeueJobResponse.ts';
@@ -28,6 +33,15 @@ import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Outpu
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from '../../muster/v1/WatchEventsRequest.ts';
 
 export interface MusterClient extends grpc.Client {
+  ClearCondition(argument: _muster_v1_ClearConditionRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  ClearCondition(argument: _muster_v1_ClearConditionRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  ClearCondition(argument: _muster_v1_ClearConditionRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  ClearCondition(argument: _muster_v1_ClearConditionRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  clearCondition(argument: _muster_v1_ClearConditionRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  clearCondition(argument: _muster_v1_ClearConditionRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  clearCondition(argument: _muster_v1_ClearConditionRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  clearCondition(argument: _muster_v1_ClearConditionRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  
   CreateJoinToken(argument: _muster_v1_CreateJoinTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
   CreateJoinToken(argument: _muster_v1_CreateJoinTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
   CreateJoinToken(argument: _muster_v1_CreateJoinTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
@@ -91,6 +105,24 @@ export interface MusterClient extends grpc.Client {
   listNodes(argument: _muster_v1_ListNodesRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
   listNodes(argument: _muster_v1_ListNodesRequest, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
   
+  ListTelemetry(argument: _muster_v1_ListTelemetryRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
+  ListTelemetry(argument: _muster_v1_ListTelemetryRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
+  ListTelemetry(argument: _muster_v1_ListTelemetryRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
+  ListTelemetry(argument: _muster_v1_ListTelemetryRequest, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
+  listTelemetry(argument: _muster_v1_ListTelemetryRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
+  listTelemetry(argument: _muster_v1_ListTelemetryRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
+  listTelemetry(argument: _muster_v1_ListTelemetryRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
+  listTelemetry(argument: _muster_v1_ListTelemetryRequest, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
+  
+  QueryMetrics(argument: _muster_v1_QueryMetricsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
+  QueryMetrics(argument: _muster_v1_QueryMetricsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
+  QueryMetrics(argument: _muster_v1_QueryMetricsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
+  QueryMetrics(argument: _muster_v1_QueryMetricsRequest, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
+  queryMetrics(argument: _muster_v1_QueryMetricsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
+  queryMetrics(argument: _muster_v1_QueryMetricsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
+  queryMetrics(argument: _muster_v1_QueryMetricsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
+  queryMetrics(argument: _muster_v1_QueryMetricsRequest, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
+  
   ReadLogs(argument: _muster_v1_ReadLogsRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_LogPiece__Output>;
   ReadLogs(argument: _muster_v1_ReadLogsRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_LogPiece__Output>;
   readLogs(argument: _muster_v1_ReadLogsRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_LogPiece__Output>;
@@ -131,6 +163,8 @@ export interface MusterClient extends grpc.Client {
 }
 
 export interface MusterHandlers extends grpc.UntypedServiceImplementation {
+  ClearCondition: grpc.handleUnaryCall<_muster_v1_ClearConditionRequest__Output, _muster_v1_Node>;
+  
   CreateJoinToken: grpc.handleUnaryCall<_muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse>;
   
   ExplainJob: grpc.handleUnaryCall<_muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse>;
@@ -145,6 +179,10 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   ListNodes: grpc.handleUnaryCall<_muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse>;
   
+  ListTelemetry: grpc.handleUnaryCall<_muster_v1_ListTelemetryRequest__Output, _muster_v1_ListTelemetryResponse>;
+  
+  QueryMetrics: grpc.handleUnaryCall<_muster_v1_QueryMetricsRequest__Output, _muster_v1_QueryMetricsResponse>;
+  
   ReadLogs: grpc.handleServerStreamingCall<_muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece>;
   
   RequeueJob: grpc.handleUnaryCall<_muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse>;
@@ -158,6 +196,7 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
 }
 
 export interface MusterDefinition extends grpc.ServiceDefinition {
+  ClearCondition: MethodDefinition<_muster_v1_ClearConditionRequest, _muster_v1_Node, _muster_v1_ClearConditionRequest__Output, _muster_v1_Node__Output>
   CreateJoinToken: MethodDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse__Output>
   ExplainJob: MethodDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobResponse, _muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse__Output>
   GetCluster: MethodDefinition<_muster_v1_GetClusterRequest, _muster_v1_Cluster, _muster_v1_GetClusterRequest__Output, _muster_v1_Cluster__Output>
@@ -165,6 +204,8 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   GetNode: MethodDefinition<_muster_v1_GetNodeRequest, _muster_v1_Node, _muster_v1_GetNodeRequest__Output, _muster_v1_Node__Output>
   ListJobs: MethodDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsResponse, _muster_v1_ListJobsRequest__Output, _muster_v1_ListJobsResponse__Output>
   ListNodes: MethodDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesResponse, _muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse__Output>
+  ListTelemetry: MethodDefinition<_muster_v1_ListTelemetryRequest, _muster_v1_ListTelemetryResponse, _muster_v1_ListTelemetryRequest__Output, _muster_v1_ListTelemetryResponse__Output>
+  QueryMetrics: MethodDefinition<_muster_v1_QueryMetricsRequest, _muster_v1_QueryMetricsResponse, _muster_v1_QueryMetricsRequest__Output, _muster_v1_QueryMetricsResponse__Output>
   ReadLogs: MethodDefinition<_muster_v1_ReadLogsRequest, _muster_v1_LogPiece, _muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece__Output>
   RequeueJob: MethodDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobResponse, _muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse__Output>
   StopJobs: MethodDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsResponse, _muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse__Output>

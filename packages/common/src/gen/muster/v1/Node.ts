@@ -3,6 +3,7 @@
 import type { NodeState as _muster_v1_NodeState, NodeState__Output as _muster_v1_NodeState__Output } from '../../muster/v1/NodeState.ts';
 import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from '../../muster/v1/NodeInventory.ts';
 import type { GpuUse as _muster_v1_GpuUse, GpuUse__Output as _muster_v1_GpuUse__Output } from '../../muster/v1/GpuUse.ts';
+import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from '../../muster/v1/Condition.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Node {
@@ -15,6 +16,9 @@ export interface Node {
   'gpuUses'?: (_muster_v1_GpuUse)[];
   'cpusUsed'?: (number | string);
   'memoryUsedMb'?: (number | string | Long);
+  'conditions'?: (_muster_v1_Condition)[];
+  'drained'?: (boolean);
+  'drainedGpuUuids'?: (string)[];
   '_silentForMs'?: "silentForMs";
 }
 
@@ -28,5 +32,8 @@ export interface Node__Output {
   'gpuUses': (_muster_v1_GpuUse__Output)[];
   'cpusUsed': (number);
   'memoryUsedMb': (number);
+  'conditions': (_muster_v1_Condition__Output)[];
+  'drained': (boolean);
+  'drainedGpuUuids': (string)[];
   '_silentForMs'?: "silentForMs";
 }

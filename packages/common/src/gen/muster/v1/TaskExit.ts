@@ -1,6 +1,7 @@
 // Original file: proto/muster/v1/types.proto
 
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from '../../muster/v1/Cause.ts';
+import type { GpuUsage as _muster_v1_GpuUsage, GpuUsage__Output as _muster_v1_GpuUsage__Output } from '../../muster/v1/GpuUsage.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface TaskExit {
@@ -11,6 +12,7 @@ export interface TaskExit {
   'statusLost'?: (boolean);
   'startError'?: (_muster_v1_Cause | null);
   'logBytes'?: (number | string | Long);
+  'gpuUsage'?: (_muster_v1_GpuUsage | null);
   '_exitCode'?: "exitCode";
 }
 
@@ -22,5 +24,6 @@ export interface TaskExit__Output {
   'statusLost': (boolean);
   'startError': (_muster_v1_Cause__Output | null);
   'logBytes': (number);
+  'gpuUsage': (_muster_v1_GpuUsage__Output | null);
   '_exitCode'?: "exitCode";
 }

@@ -1,0 +1,293 @@
+/** Looks at this machine as an agent would, and says what it sees: every source, the one it would use, and what is missing. */
+import { accessSync, constants, existsSync } from 'node:fs';
+import { systemClock } from '@muster/common/clock';
+import { messageOf } from '@muster/common/errors';
+import { silentLogger } from '@muster/common/log';
+import type { DoctorCheck, DoctorReport } from './doctorReport.ts';
+import { withDeadline } from './gpus/deadline.ts';
+import {
+  type GpuActivity,
+  type GpuListing,
+  type GpuProblem,
+  type GpuSample,
+  type GpuSource,
+  type ProfilingSource,
+} from './gpus/gpuSource.ts';
+import {
+  dmonSource,
+  exporterSource,
+  findProgram,
+  nvidiaSmiSource,
+  nvmlSource,
+  type OpenedSources,
+  openSources,
+  type SourceParts,
+} from './gpus/openSources.ts';
+import { FileSystemProbe, systemCalls } from './health/fileSystems.ts';
+import { loadConditionTable } from './health/loadTable.ts';
+import { HostInventory } from './host/inventory.ts';
+import type { AgentOptions } from './options.ts';
+import { engineAnswers } from './probes/engine.ts';
+
+/** Of each source. A driver that initialises its cards anew takes seconds. */
+const deadlineMs = 20_000;
+const closeMs = 2_000;
+
+export async function examineNode(options: AgentOptions): Promise<DoctorReport> {
+  let listing: GpuListing | null = null;
+  const parts: SourceParts = {
+    log: silentLogger,
+    clock: systemClock,
+    searchPath: process.env['PATH'] ?? '/usr/bin:/bin',
+    busyGpus: () => new Set(),
+    listedGpus: () => listing?.gpus ?? [],
+  };
+  const chosen = await openSources(options, parts);
+  const gpus = await examineSource(chosen.source, true, (listed) => {
+    listing = listed;
+  });
+  const others = await examineOtherSources(options, parts, chosen);
+  const profiling = await examineProfiling(options, parts, chosen);
+  await withDeadline(Promise.all([chosen.source.close(), chosen.profiling?.close()]), closeMs);
+  return {
+    checks: [
+      ...gpus,
+      ...others,
+      ...profiling,
+      await examineDocker(options),
+      examineKernelLog(options.kernelLog),
+      await examineTable(options.conditionTable),
+      ...(await examineDisk(options.dataDir)),
+      ...(await examineNetwork()),
+    ],
+  };
+}
+
+/** @param onListing takes the devices, for sources that need to know them */
+async function examineSource(
+  source: GpuSource,
+  chosen: boolean,
+  onListing: (listing: GpuListing) => void = () => {},
+): Promise<readonly DoctorCheck[]> {
+  const about = { area: 'GPU source', name: source.name, chosen } as const;
+  if (source.name === 'none') {
+    const message = 'neither NVML nor nvidia-smi is here; this node offers no GPUs';
+    const remedy = 'For a node with GPUs: install the NVIDIA driver.';
+    return [{ ...about, state: 'absent', message, evidence: null, remedy }];
+  }
+  try {
+    const listing = await withDeadline(source.list(), deadlineMs);
+    if (listing === 'late') return [hung(about)];
+    onListing(listing);
+    const sampling = await withDeadline(source.sample(), deadlineMs);
+    if (sampling === 'late') return [hung(about)];
+    const message = `${summaryOf(listing)}${source.name === 'simulated' ? '; not real hardware' : ''}`;
+    const evidence = missingValues(sampling.samples);
+    const problems = dedupe([...listing.problems, ...sampling.problems]);
+    const state = problems.length > 0 ? 'warning' : 'ok';
+    return [
+      { ...about, state, message, evidence, remedy: null },
+      ...problems.map((each) => problemCheck(about, each)),
+    ];
+  } catch (error) {
+    const remedy = 'The agent uses the next source; `--gpu-source` forces one.';
+    return [{ ...about, state: 'absent', message: messageOf(error), evidence: null, remedy }];
+  }
+}
+
+function hung(about: Pick<DoctorCheck, 'area' | 'name' | 'chosen'>): DoctorCheck {
+  return {
+    ...about,
+    state: 'problem',
+    message: `no answer within ${deadlineMs / 1000} s`,
+    evidence: null,
+    remedy: 'Look at the kernel log; a driver that hangs needs a reboot of the node.',
+  };
+}
+
+function summaryOf({ gpus, driverVersion, cudaVersion, links }: GpuListing): string {
+  const models = [...new Set(gpus.map(({ model }) => model))].join(', ');
+  const what =
+    gpus.length === 0 ? 'no GPUs' : `${gpus.length} ${gpus.length === 1 ? 'GPU' : 'GPUs'} (${models})`;
+  const driver = driverVersion === null ? [] : [`driver ${driverVersion}`];
+  const cuda = cudaVersion === null ? [] : [`CUDA ${cudaVersion}`];
+  const linked = links.length === 0 ? [] : [`${links.length} links`];
+  return [what, ...driver, ...cuda, ...linked].join(', ');
+}
+
+/** Which values no GPU tells; that is no fault, but who looks for them should know. */
+function missingValues(samples: readonly GpuSample[]): string | null {
+  const [first] = samples;
+  if (first === undefined) return null;
+  const missing = (Object.keys(first) as (keyof GpuSample)[]).filter((field) =>
+    samples.every((sample) => sample[field] === null),
+  );
+  return missing.length === 0 ? null : `not told by any GPU: ${missing.join(', ')}`;
+}
+
+function dedupe(problems: readonly GpuProblem[]): readonly GpuProblem[] {
+  return [
+    ...new Map(problems.map((each) => [`${each.kind} ${each.gpuUuid} ${each.pciBusId}`, each])).values(),
+  ];
+}
+
+function problemCheck(
+  about: Pick<DoctorCheck, 'area' | 'name' | 'chosen'>,
+  { message, evidence }: GpuProblem,
+): DoctorCheck {
+  return { ...about, state: 'problem', message, evidence, remedy: null };
+}
+
+async function examineOtherSources(
+  options: AgentOptions,
+  parts: SourceParts,
+  { source: { name: chosen } }: OpenedSources,
+): Promise<readonly DoctorCheck[]> {
+  if (chosen === 'simulated') return [];
+  const checks: DoctorCheck[] = [];
+  if (chosen !== 'nvml') {
+    const nvml = nvmlSource(options, parts, true);
+    checks.push(...(await examineSource(nvml, false)));
+    await withDeadline(nvml.close(), closeMs);
+  }
+  if (chosen !== 'nvidia-smi') {
+    const about = { area: 'GPU source', name: 'nvidia-smi', chosen: false } as const;
+    if (findProgram(options.nvidiaSmiPath, parts.searchPath) === null) {
+      const message = `${options.nvidiaSmiPath} is not here`;
+      checks.push({ ...about, state: 'absent', message, evidence: null, remedy: null });
+    } else {
+      const smi = nvidiaSmiSource(options, parts);
+      checks.push(...(await examineSource(smi, false)));
+      await withDeadline(smi.close(), closeMs);
+    }
+  }
+  return checks;
+}
+
+async function examineProfiling(
+  options: AgentOptions,
+  parts: SourceParts,
+  chosen: OpenedSources,
+): Promise<readonly DoctorCheck[]> {
+  if (chosen.source.name === 'simulated') return [];
+  const candidates: ProfilingSource[] = [];
+  const open = chosen.profiling;
+  candidates.push(open?.name === 'dcgm-exporter' ? open : exporterSource(options, parts));
+  const hasDcgmi = findProgram(options.dcgmiPath, parts.searchPath) !== null;
+  if (hasDcgmi) candidates.push(open?.name === 'dcgmi' ? open : dmonSource(options, parts));
+  const checks: DoctorCheck[] = [];
+  for (const candidate of candidates) {
+    checks.push(await examineProfilingSource(candidate, candidate === open));
+    if (candidate !== open) await withDeadline(candidate.close(), closeMs);
+  }
+  if (!hasDcgmi) {
+    const message = `${options.dcgmiPath} is not here`;
+    checks.push({ ...absent, area: 'profiling', name: 'dcgmi', message });
+  }
+  const hasGpm = chosen.profilingName() === 'gpm';
+  const message = hasGpm
+    ? 'SM, tensor and DRAM activity come from NVML itself'
+    : 'not used: the GPUs are older than Hopper, NVML is not used, or another source is';
+  checks.push({
+    ...absent,
+    state: hasGpm ? 'ok' : 'absent',
+    chosen: hasGpm,
+    area: 'profiling',
+    name: 'gpm',
+    message,
+  });
+  return checks;
+}
+
+const absent = { state: 'absent', chosen: false, evidence: null, remedy: null } as const;
+
+async function examineProfilingSource(source: ProfilingSource, chosen: boolean): Promise<DoctorCheck> {
+  const about = { area: 'profiling', name: source.name, chosen } as const;
+  try {
+    const activities = await withDeadline(source.sample(), deadlineMs);
+    if (activities === 'late') return hung(about);
+    const known = new Set([...activities.values()].flatMap(knownValues));
+    const message = `${activities.size} GPUs: ${[...known].join(', ') || 'no values'}`;
+    return { ...about, state: known.size === 0 ? 'warning' : 'ok', message, evidence: null, remedy: null };
+  } catch (error) {
+    return { ...about, state: 'absent', message: messageOf(error), evidence: null, remedy: null };
+  }
+}
+
+function knownValues(activity: GpuActivity): readonly string[] {
+  return Object.entries(activity).flatMap(([name, value]) => (value === null ? [] : [name]));
+}
+
+async function examineDocker({ dockerSocket }: AgentOptions): Promise<DoctorCheck> {
+  const about = { area: 'containers', name: 'Docker', chosen: false, evidence: null } as const;
+  if (await engineAnswers(dockerSocket)) {
+    return { ...about, state: 'ok', message: `the engine answers at ${dockerSocket}`, remedy: null };
+  }
+  const state = existsSync(dockerSocket) ? 'warning' : 'absent';
+  const message = `no engine answers at ${dockerSocket}; jobs with an image do not run here`;
+  return { ...about, state, message, remedy: 'Start Docker, and let the user of the agent use its socket.' };
+}
+
+function examineKernelLog(path: string): DoctorCheck {
+  const about = { area: 'health', name: path, chosen: false } as const;
+  try {
+    accessSync(path, constants.R_OK);
+    return { ...about, state: 'ok', message: 'Xids are read from it', evidence: null, remedy: null };
+  } catch (error) {
+    const message =
+      'it cannot be read: Xids of GPUs that fell off the bus, and those of NVSwitches, go unnoticed';
+    const remedy = 'Run the agent as root, or give it CAP_SYSLOG.';
+    return { ...about, state: 'warning', message, evidence: messageOf(error), remedy };
+  }
+}
+
+async function examineTable(path: string | null): Promise<DoctorCheck> {
+  const about = { area: 'health', name: path ?? 'table of conditions', chosen: false } as const;
+  try {
+    await loadConditionTable(path);
+    const message = path === null ? 'as it comes' : 'the table of conditions is valid';
+    return { ...about, state: 'ok', message, evidence: null, remedy: null };
+  } catch (error) {
+    return { ...about, state: 'problem', message: messageOf(error), evidence: null, remedy: null };
+  }
+}
+
+async function examineDisk(dataDir: string): Promise<readonly DoctorCheck[]> {
+  const probe = new FileSystemProbe({ dataDir, paths: [], deadlineMs, calls: systemCalls });
+  const facts = await probe.probe();
+  return facts.map((fact) => ({
+    ...{ area: 'health', name: fact.path, chosen: false, remedy: null },
+    state: fact.readOnly === true ? 'problem' : 'ok',
+    message: fact.readOnly === true ? 'its file system is read-only' : 'its file system can be written to',
+    evidence: null,
+  }));
+}
+
+async function examineNetwork(): Promise<readonly DoctorCheck[]> {
+  const { nics, rdmaDevices } = await new HostInventory().read();
+  const up = nics.filter(({ state, isVirtual }) => state !== 'down' && !isVirtual);
+  const names = up.map(({ name, speedMbps }) =>
+    speedMbps === null ? name : `${name} (${speedMbps / 1000} Gbit/s)`,
+  );
+  const about = { area: 'network', chosen: false, evidence: null, remedy: null } as const;
+  const idle = rdmaDevices.filter(({ state }) => state !== 'ACTIVE');
+  return [
+    {
+      ...about,
+      name: 'interfaces',
+      state: up.length === 0 ? 'warning' : 'ok',
+      message: names.length === 0 ? 'no hardware interface is up' : names.join(', '),
+    },
+    ...(rdmaDevices.length === 0
+      ? []
+      : [
+          {
+            ...about,
+            name: 'RDMA',
+            state: idle.length === 0 ? ('ok' as const) : ('warning' as const),
+            message: `${rdmaDevices.length - idle.length} of ${rdmaDevices.length} ports are active`,
+            evidence: idle.length === 0 ? null : idle.map(({ name, state }) => `${name} ${state}`).join(', '),
+          },
+        ]),
+  ];
+}

@@ -1,0 +1,130 @@
+/** From what the XML, `-L` and `topo -m` say to the devices that tasks can be given. */
+import type { Gpu } from '@muster/common/hardware';
+import type { GpuProblem } from '../gpuSource.ts';
+import type { ListedCard } from './list.ts';
+import type { CardAffinity } from './topo.ts';
+import { problemsOfCard, type XmlCard, type XmlMigDevice } from './xml.ts';
+
+/** A card of the document that can be used, with what other outputs add. */
+export interface FoundCard {
+  readonly card: XmlCard;
+  readonly uuid: string;
+  /** The driver's number of it; null: not known. */
+  readonly index: number | null;
+}
+
+export interface FoundCards {
+  readonly found: readonly FoundCard[];
+  readonly problems: readonly GpuProblem[];
+}
+
+/** Leaves out lost cards, and those that cannot be told apart. */
+export function usableCards(
+  cards: readonly { readonly card: XmlCard; readonly index: number | null }[],
+): FoundCards {
+  const found: FoundCard[] = [];
+  const problems: GpuProblem[] = [];
+  for (const { card, index } of cards) {
+    const ofCard = problemsOfCard(card);
+    problems.push(...ofCard);
+    if (ofCard.some(({ kind }) => kind === 'lost')) continue;
+    const { uuid } = card;
+    if (uuid === null || found.some((other) => other.uuid === uuid)) {
+      problems.push(unidentified(card, uuid === null ? 'no UUID' : `UUID ${uuid} a second time`));
+      continue;
+    }
+    found.push({ card, uuid, index });
+  }
+  return { found, problems };
+}
+
+function unidentified(card: XmlCard, evidence: string): GpuProblem {
+  return {
+    kind: 'unreadable',
+    gpuUuid: null,
+    pciBusId: card.pciBusId,
+    message: `The GPU at ${card.pciBusId ?? 'an unknown address'} has no UUID of its own and cannot be given to tasks; update the NVIDIA driver of this node.`,
+    evidence,
+  };
+}
+
+/** Whether `-L` has to be asked: it alone names the profiles of MIG instances, and numbers cards when one is missing. */
+export function needsList(cards: readonly FoundCard[]): boolean {
+  return cards.some(({ card, index }) => index === null || (card.migEnabled && card.migDevices.length > 0));
+}
+
+export function withListedIndexes(
+  cards: readonly FoundCard[],
+  list: readonly ListedCard[],
+): readonly FoundCard[] {
+  return cards.map((each) => ({
+    ...each,
+    index: each.index ?? list.find(({ uuid }) => uuid === each.uuid)?.index ?? null,
+  }));
+}
+
+export interface Devices {
+  /** The card itself, or its instances when it is in MIG mode. */
+  readonly gpus: readonly Gpu[];
+  readonly problems: readonly GpuProblem[];
+}
+
+export function devicesOf(
+  found: FoundCard,
+  list: readonly ListedCard[],
+  affinities: ReadonlyMap<number, CardAffinity>,
+): Devices {
+  const { card, uuid, index } = found;
+  const affinity = index === null ? undefined : affinities.get(index);
+  const whole: Gpu = {
+    uuid,
+    model: card.model,
+    memoryMb: card.memoryMb,
+    simulated: false,
+    index,
+    pciBusId: card.pciBusId,
+    numaNode: affinity?.numaNode ?? null,
+    cpuAffinity: affinity?.cpuAffinity ?? null,
+    serial: card.serial,
+    mig: null,
+  };
+  if (!card.migEnabled) return { gpus: [whole], problems: [] };
+
+  const gpus: Gpu[] = [];
+  const nameless: XmlMigDevice[] = [];
+  for (const device of card.migDevices) {
+    const name = migName(uuid, device, list);
+    if (name === null || gpus.some((gpu) => gpu.uuid === name.uuid)) {
+      nameless.push(device);
+      continue;
+    }
+    const { gpuInstanceId, computeInstanceId, memoryMb } = device;
+    const mig = { parentUuid: uuid, profile: name.profile, gpuInstanceId, computeInstanceId };
+    gpus.push({ ...whole, uuid: name.uuid, memoryMb, mig });
+  }
+  return { gpus, problems: nameless.map((device) => namelessInstance(found, device)) };
+}
+
+/** null: neither the XML nor `-L` names the instance. */
+export function migName(
+  cardUuid: string,
+  device: XmlMigDevice,
+  list: readonly ListedCard[],
+): { readonly uuid: string; readonly profile: string } | null {
+  const listed = list
+    .find(({ uuid }) => uuid === cardUuid)
+    ?.migDevices.find(({ index }) => index === device.index);
+  const uuid = device.uuid ?? listed?.uuid;
+  if (uuid === undefined || listed === undefined) return null;
+  return { uuid, profile: listed.profile };
+}
+
+function namelessInstance({ card, uuid }: FoundCard, device: XmlMigDevice): GpuProblem {
+  return {
+    kind: 'unreadable',
+    gpuUuid: uuid,
+    pciBusId: card.pciBusId,
+    message: `Instance ${device.index} of the GPU at ${card.pciBusId ?? uuid} is not listed by nvidia-smi -L and cannot be given to tasks; compare \`nvidia-smi -L\` with \`nvidia-smi mig -lci\` on this node.`,
+    evidence: `GPU instance ${device.gpuInstanceId}, compute instance ${device.computeInstanceId}`,
+  };
+}

@@ -1,0 +1,218 @@
+/** Reads samples: one call for all cards, then one for each card that the first did not tell about. */
+import { cardUuid } from '@muster/common/hardware';
+import type { GpuProblem, GpuProcess, GpuSample, GpuSampling } from '../gpuSource.ts';
+import {
+  fieldsToQuery,
+  parseCsv,
+  problemsOfRow,
+  processesByCard,
+  processFields,
+  sampleOfRow,
+  uuidOfRow,
+} from './csv.ts';
+import { cardProblem, type Failure, unknownFieldIn } from './errors.ts';
+import type { FoundCard } from './inventory.ts';
+import type { Inventory } from './lister.ts';
+import type { NvidiaSmi, Reply } from './nvidiaSmi.ts';
+import { parseSmiXml, problemsOfCard } from './xml.ts';
+import { sampleOfCard, sampleOfMigDevice, withoutGuestZeros } from './xmlSample.ts';
+
+export interface SamplerOptions {
+  readonly smi: NvidiaSmi;
+  readonly deadlineMs: number;
+  /** Monotonic. */
+  readonly nowMs: () => number;
+}
+
+/**
+ * The processes cost a second start of the program, which without persistence mode initialises every card: so only
+ * where the first took less than this.
+ */
+const CHEAP_START_MS = 250;
+
+const csvFormat = '--format=csv,noheader,nounits';
+
+/** What one call told. */
+interface Reading {
+  /** By UUID of the card. */
+  readonly cards: ReadonlyMap<string, CardReading>;
+  /** What was printed beside or in place of cards. */
+  readonly failure: Failure | null;
+}
+
+interface CardReading {
+  readonly samples: readonly GpuSample[];
+  readonly problems: readonly GpuProblem[];
+}
+
+export class Sampler {
+  readonly #smi: NvidiaSmi;
+  readonly #deadlineMs: number;
+  readonly #nowMs: () => number;
+  /** That this nvidia-smi knows; null: not asked yet. */
+  #fields: readonly string[] | null = null;
+
+  constructor({ smi, deadlineMs, nowMs }: SamplerOptions) {
+    this.#smi = smi;
+    this.#deadlineMs = deadlineMs;
+    this.#nowMs = nowMs;
+  }
+
+  async sample(inventory: Inventory): Promise<GpuSampling> {
+    const { cards } = inventory;
+    if (cards.length === 0) return { samples: [], problems: [] };
+    const hasMig = cards.some(({ card }) => card.migEnabled);
+    const read = hasMig
+      ? (uuids: readonly string[]) => this.#readXml(inventory, uuids)
+      : (uuids: readonly string[]) => this.#readCsv(cards, uuids);
+
+    const beforeMs = this.#nowMs();
+    const joint = await read(inventory.hasDeadCard ? cards.map(({ uuid }) => uuid) : []);
+    const startMs = this.#nowMs() - beforeMs;
+
+    const readings = new Map(joint.cards);
+    const problems: GpuProblem[] = [];
+    const missing = cards.filter(({ uuid }) => !readings.has(uuid));
+    if (joint.failure?.scope === 'driver') {
+      problems.push(joint.failure.problem);
+    } else if (joint.failure?.scope === 'no_devices') {
+      const { evidence } = joint.failure.problem;
+      problems.push(...missing.map((card) => lostCard(card, evidence)));
+    } else {
+      if (joint.failure !== null && missing.length === 0) problems.push(joint.failure.problem);
+      problems.push(...(await this.#askOneByOne(missing, read, readings)));
+    }
+    problems.push(...[...readings.values()].flatMap((reading) => reading.problems));
+
+    const samples = cards.flatMap(({ uuid }) => readings.get(uuid)?.samples ?? []);
+    const isAnswering = samples.length > 0 && !problems.some(({ kind }) => kind === 'hung');
+    if (hasMig || !isAnswering || startMs > CHEAP_START_MS) return { samples, problems };
+    return { samples: withProcesses(samples, await this.#readProcesses()), problems };
+  }
+
+  /** Fills in the readings of the cards that answer; stops where the driver hangs, since nothing is started behind it. */
+  async #askOneByOne(
+    cards: readonly FoundCard[],
+    read: (uuids: readonly string[]) => Promise<Reading>,
+    readings: Map<string, CardReading>,
+  ): Promise<readonly GpuProblem[]> {
+    const problems: GpuProblem[] = [];
+    for (const found of cards) {
+      const { cards: answered, failure } = await read([found.uuid]);
+      const reading = answered.get(found.uuid);
+      if (reading !== undefined) {
+        readings.set(found.uuid, reading);
+      } else if (failure === null || failure.scope === 'no_devices') {
+        problems.push(lostCard(found, failure?.problem.evidence ?? 'nvidia-smi printed nothing about it'));
+      } else {
+        problems.push({ ...failure.problem, gpuUuid: found.uuid, pciBusId: found.card.pciBusId });
+        if (failure.problem.kind === 'hung') break;
+      }
+    }
+    return problems;
+  }
+
+  /** @param uuids of the cards to ask for; empty: all at once */
+  async #readCsv(cards: readonly FoundCard[], uuids: readonly string[]): Promise<Reading> {
+    const fields = await this.#knownFields();
+    if ('scope' in fields) return { cards: new Map(), failure: fields };
+    const { reply, fields: queried } = await this.#query(fields, selection(uuids));
+    if (reply.kind === 'no_answer') return { cards: new Map(), failure: this.#smi.failureOf(reply) };
+
+    const { rows, refused } = parseCsv(reply.text, queried);
+    const readings = new Map<string, CardReading>();
+    for (const row of rows) {
+      const found = cards.find(({ uuid }) => uuid === uuidOfRow(row));
+      if (found === undefined) continue;
+      const sample = sampleOfRow(row, found.uuid);
+      readings.set(
+        found.uuid,
+        readingOf(
+          [found.card.isVgpuGuest ? withoutGuestZeros(sample) : sample],
+          problemsOfRow(row, found.uuid),
+        ),
+      );
+    }
+    const isAnswer = rows.length > 0 && refused.length === 0;
+    return { cards: readings, failure: isAnswer ? null : this.#smi.failureOf(reply) };
+  }
+
+  /** Leaves out fields that the program does not know after all: it was replaced since it was asked. */
+  async #query(
+    fields: readonly string[],
+    selected: readonly string[],
+  ): Promise<{ readonly reply: Reply; readonly fields: readonly string[] }> {
+    const reply = await this.#smi.ask(
+      [`--query-gpu=${fields.join(',')}`, csvFormat, ...selected],
+      this.#deadlineMs,
+    );
+    const unknown = reply.kind === 'printed' ? unknownFieldIn(reply.text) : null;
+    const rest = fields.filter((field) => field !== unknown);
+    if (rest.length === fields.length || rest.length === 0) return { reply, fields };
+    this.#fields = rest;
+    return this.#query(rest, selected);
+  }
+
+  async #knownFields(): Promise<readonly string[] | Failure> {
+    if (this.#fields !== null) return this.#fields;
+    const reply = await this.#smi.ask(['--help-query-gpu'], this.#deadlineMs);
+    const fields = reply.kind === 'printed' ? fieldsToQuery(reply.text) : [];
+    // Without it no row could be told whose it is.
+    if (!fields.some((field) => field === 'uuid' || field === 'gpu_uuid')) return this.#smi.failureOf(reply);
+    this.#fields = fields;
+    return fields;
+  }
+
+  async #readXml({ cards, listing }: Inventory, uuids: readonly string[]): Promise<Reading> {
+    const reply = await this.#smi.ask(['-q', '-x', ...selection(uuids)], this.#deadlineMs);
+    const log = reply.kind === 'printed' ? parseSmiXml(reply.text) : null;
+    if (log === null) return { cards: new Map(), failure: this.#smi.failureOf(reply) };
+    const readings = new Map<string, CardReading>();
+    for (const card of log.cards) {
+      if (!cards.some(({ uuid }) => uuid === card.uuid)) continue;
+      const samples = listing.gpus
+        .filter((gpu) => cardUuid(gpu) === card.uuid)
+        .flatMap(({ uuid, mig }) => {
+          if (mig === null) return [sampleOfCard(card, uuid)];
+          const device = card.migDevices.find(
+            ({ gpuInstanceId, computeInstanceId }) =>
+              gpuInstanceId === mig.gpuInstanceId && computeInstanceId === mig.computeInstanceId,
+          );
+          return device === undefined ? [] : [sampleOfMigDevice(card, device, uuid)];
+        });
+      readings.set(card.uuid ?? '', readingOf(samples, problemsOfCard(card)));
+    }
+    return { cards: readings, failure: null };
+  }
+
+  /** By UUID of the card; null: this driver does not tell. */
+  async #readProcesses(): Promise<ReadonlyMap<string, readonly GpuProcess[]> | null> {
+    const reply = await this.#smi.ask(
+      [`--query-compute-apps=${processFields.join(',')}`, csvFormat],
+      this.#deadlineMs,
+    );
+    if (reply.kind === 'no_answer' || reply.status !== 0) return null;
+    return processesByCard(reply.text);
+  }
+}
+
+/** What a lost card still prints is what was cached before. */
+function readingOf(samples: readonly GpuSample[], problems: readonly GpuProblem[]): CardReading {
+  return { samples: problems.some(({ kind }) => kind === 'lost') ? [] : samples, problems };
+}
+
+function withProcesses(
+  samples: readonly GpuSample[],
+  processes: ReadonlyMap<string, readonly GpuProcess[]> | null,
+): readonly GpuSample[] {
+  if (processes === null) return samples;
+  return samples.map((sample) => ({ ...sample, processes: processes.get(sample.uuid) ?? [] }));
+}
+
+function selection(uuids: readonly string[]): readonly string[] {
+  return uuids.length === 0 ? [] : ['-i', uuids.join(',')];
+}
+
+function lostCard({ uuid, card }: FoundCard, evidence: string): GpuProblem {
+  return cardProblem('lost', { uuid, pciBusId: card.pciBusId }, evidence);
+}

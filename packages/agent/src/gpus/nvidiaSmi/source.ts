@@ -1,0 +1,83 @@
+/**
+ * GPU facts from nvidia-smi, for nodes whose NVML the agent cannot load. An inventory is `-q -x` with `topo -m`; a
+ * sample is one `--query-gpu`, or `-q -x` where a card is in MIG mode, since the CSV knows nothing of instances.
+ *
+ * One dead card can make the whole program fail. The cards that a call did not tell about are then asked one by one,
+ * which singles the dead one out.
+ */
+import type { GpuListing, GpuProblem, GpuSampling, GpuSource } from '../gpuSource.ts';
+import { emptyInventory, type Inventory, readInventory } from './lister.ts';
+import { NvidiaSmi } from './nvidiaSmi.ts';
+import { Program } from './program.ts';
+import { Sampler } from './sampler.ts';
+
+export interface NvidiaSmiOptions {
+  /** A path, or a name that is looked up in the PATH of `environment`. */
+  readonly path: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Of one call for samples. */
+  readonly deadlineMs: number;
+  /** Of one call for the inventory, which can take 6 s on a node with many cards. */
+  readonly inventoryDeadlineMs: number;
+  /** Monotonic; tells a start that is cheap from one that is not. */
+  readonly nowMs: () => number;
+  /** Of one answer; more than that is no answer. */
+  readonly outputBytesMax?: number;
+  /** Ends a process group; see {@link Program}. */
+  readonly killGroup?: (pid: number) => void;
+}
+
+/** The document of 16 cards with a thousand processes has 1 MiB. */
+const OUTPUT_BYTES_MAX = 4 * 1024 * 1024;
+/** Cards that were ever seen; a program that invents new ones must not fill the memory. */
+const REMEMBERED_CARDS_MAX = 256;
+
+export function createNvidiaSmiSource(options: NvidiaSmiOptions): GpuSource {
+  const { path, environment, killGroup, outputBytesMax = OUTPUT_BYTES_MAX } = options;
+  const smi = new NvidiaSmi(
+    new Program({ path, environment, outputBytesMax, ...(killGroup === undefined ? {} : { killGroup }) }),
+  );
+  return new NvidiaSmiSource(smi, options);
+}
+
+class NvidiaSmiSource implements GpuSource {
+  readonly name = 'nvidia-smi';
+  readonly onXid = null;
+  readonly #smi: NvidiaSmi;
+  readonly #inventoryDeadlineMs: number;
+  readonly #sampler: Sampler;
+  #inventory: Inventory = emptyInventory;
+  /** By PCI id: a dead card tells where it is, but not who. */
+  readonly #uuids = new Map<string, string>();
+
+  constructor(smi: NvidiaSmi, { deadlineMs, inventoryDeadlineMs, nowMs }: NvidiaSmiOptions) {
+    this.#smi = smi;
+    this.#inventoryDeadlineMs = inventoryDeadlineMs;
+    this.#sampler = new Sampler({ smi, deadlineMs, nowMs });
+  }
+
+  async list(): Promise<GpuListing> {
+    this.#inventory = await readInventory(this.#smi, this.#inventoryDeadlineMs, this.#inventory);
+    for (const { uuid, card } of this.#inventory.cards) {
+      if (card.pciBusId === null || this.#uuids.size >= REMEMBERED_CARDS_MAX) continue;
+      this.#uuids.set(card.pciBusId, uuid);
+    }
+    const { listing } = this.#inventory;
+    return { ...listing, problems: listing.problems.map((problem) => this.#withUuid(problem)) };
+  }
+
+  async sample(): Promise<GpuSampling> {
+    const { samples, problems } = await this.#sampler.sample(this.#inventory);
+    return { samples, problems: problems.map((problem) => this.#withUuid(problem)) };
+  }
+
+  close(): Promise<void> {
+    return this.#smi.close();
+  }
+
+  #withUuid(problem: GpuProblem): GpuProblem {
+    const { gpuUuid, pciBusId } = problem;
+    if (gpuUuid !== null || pciBusId === null) return problem;
+    return { ...problem, gpuUuid: this.#uuids.get(pciBusId) ?? null };
+  }
+}

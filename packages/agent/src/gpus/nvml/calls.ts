@@ -1,0 +1,72 @@
+/** Calls about one card at a time: what is absent becomes null, what went wrong is remembered. */
+import type { NvmlFunction } from './functions.ts';
+import type { CallArgument, NvmlLibrary } from './library.ts';
+import { endsReading, type Failure, graver, problemKindOf, SUCCESS } from './returnCodes.ts';
+import { readPointer, readString, readU32, readU64 } from './structs.ts';
+
+export class Calls {
+  readonly library: NvmlLibrary;
+  /** Where single values are put; every call overwrites what the one before it left there. */
+  readonly out = Buffer.alloc(128);
+  #failure: Failure | null = null;
+  #isOver = false;
+
+  constructor(library: NvmlLibrary) {
+    this.library = library;
+  }
+
+  /** From here on, calls are about this card. */
+  begin(cardIndex: number): void {
+    this.library.setCard(cardIndex);
+    this.#failure = null;
+    this.#isOver = false;
+  }
+
+  /** The gravest since `begin`. */
+  get failure(): Failure | null {
+    return this.#failure;
+  }
+
+  /** Nothing more is to be had from this card; further calls do not reach the library. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** @returns the return code; one that means trouble is remembered. null: not called, because the card is gone */
+  code(name: NvmlFunction, ...args: readonly CallArgument[]): number | null {
+    if (this.#isOver) return null;
+    const code = this.library.call(name, ...args);
+    const kind = problemKindOf(code);
+    if (kind !== null) {
+      this.#failure = graver(this.#failure, { kind, code, call: name });
+      this.#isOver = endsReading(kind);
+    }
+    return code;
+  }
+
+  /** Whether it succeeded. */
+  run(name: NvmlFunction, ...args: readonly CallArgument[]): boolean {
+    return this.code(name, ...args) === SUCCESS;
+  }
+
+  /** For functions whose last parameter is where the value goes; so are the following. */
+  u32(name: NvmlFunction, ...args: readonly CallArgument[]): number | null {
+    return this.run(name, ...args, this.out) ? readU32(this.out, 0) : null;
+  }
+
+  u64(name: NvmlFunction, ...args: readonly CallArgument[]): number | null {
+    return this.run(name, ...args, this.out) ? readU64(this.out, 0) : null;
+  }
+
+  pointer(name: NvmlFunction, ...args: readonly CallArgument[]): number | null {
+    if (!this.run(name, ...args, this.out)) return null;
+    const pointer = readPointer(this.out, 0);
+    return pointer === 0 ? null : pointer;
+  }
+
+  /** @returns null for an empty one */
+  string(name: NvmlFunction, handle: number, size: number): string | null {
+    if (!this.run(name, handle, this.out, size)) return null;
+    return readString(this.out, 0, size) || null;
+  }
+}

@@ -1,0 +1,175 @@
+/** The reader as its parent sees it: a process that answers, hangs or is gone. */
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { closeSync, openSync, readSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '@muster/common/errors';
+import type { XidEvent } from '../gpuSource.ts';
+import { functionNames, type NvmlFunction } from './functions.ts';
+import { LineSplitter, type NvmlListing, type NvmlSampling, type ReaderMessage } from './protocol.ts';
+import { NONE, tracePage } from './trace.ts';
+
+export interface ReaderOptions {
+  /** argv of the reader; name of the library and flags follow. */
+  readonly command: readonly string[];
+  readonly library: string;
+  readonly gpm: boolean;
+  readonly onXid: (event: XidEvent) => void;
+  /** Functions that this library does not have. */
+  readonly onOpened: (missing: readonly string[]) => void;
+}
+
+/** Where a reader hangs, or crashed. */
+export interface Standing {
+  readonly cardIndex: number;
+  readonly call: NvmlFunction;
+}
+
+/** Why a reader is gone. */
+export interface ReaderEnd {
+  /** The library cannot be loaded: it says so itself. */
+  readonly unavailable: string | null;
+  /** `signal SIGSEGV: what it printed last` */
+  readonly description: string;
+}
+
+/** The last of what it prints goes into messages. */
+const complaintLengthMax = 500;
+/** A grandchild (the driver's own helper) may keep the pipes open after the reader's end. */
+const lastWordsMs = 500;
+
+type Answer = Extract<ReaderMessage, { id: number }>;
+
+export class ReaderProcess {
+  /** Resolves when the process is really gone; one that hangs in the kernel survives SIGKILL. */
+  readonly gone: Promise<ReaderEnd>;
+  readonly #options: ReaderOptions;
+  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  #lastId = 0;
+  #waiting: { readonly id: number; readonly resolve: (answer: Answer) => void } | null = null;
+  #unavailable: string | null = null;
+  #complaint = '';
+  #traceFd: number | null = null;
+  #lastStanding: Standing | null = null;
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+    const [program = '', ...args] = [...options.command, options.library, ...(options.gpm ? ['--gpm'] : [])];
+    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#child = child;
+    // Its end is noticed by itself; the last write to it may fail.
+    child.stdin.on('error', () => {});
+    const lines = new LineSplitter();
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      try {
+        for (const line of lines.push(part)) this.#hear(JSON.parse(line) as ReaderMessage);
+      } catch (error) {
+        this.#complaint = `it said what is no message: ${messageOf(error)}`;
+        this.kill();
+      }
+    });
+    child.stderr.setEncoding('utf8').on('data', (part: string) => {
+      this.#complaint = (this.#complaint + part).slice(-complaintLengthMax);
+    });
+    this.gone = new Promise((resolve) => {
+      const isClosed = new Promise((closed) => child.once('close', closed));
+      child.once('error', (error) => resolve({ unavailable: null, description: error.message }));
+      child.once('exit', async (exitCode, signal) => {
+        await Promise.race([isClosed, delay(lastWordsMs)]);
+        this.#keepStanding();
+        const how = signal === null ? `exit status ${exitCode}` : `signal ${signal}`;
+        resolve({
+          unavailable: this.#unavailable,
+          description: [how, ...this.#complaint.trim().split('\n').slice(-1)].filter(Boolean).join(': '),
+        });
+      });
+    });
+  }
+
+  get pid(): number | null {
+    return this.#child.pid ?? null;
+  }
+
+  /** One at a time. Never resolves when the reader hangs or ends: that is for the caller to notice. */
+  list(avoid: readonly number[]): Promise<NvmlListing> {
+    return this.#ask('list', avoid).then((answer) => {
+      if (answer.kind !== 'listed') throw new Error('the reader of NVML gave samples for a listing');
+      return answer.listing;
+    });
+  }
+
+  sample(avoid: readonly number[]): Promise<NvmlSampling> {
+    return this.#ask('sample', avoid).then((answer) => {
+      if (answer.kind !== 'sampled') throw new Error('the reader of NVML gave a listing for samples');
+      return answer.sampling;
+    });
+  }
+
+  #ask(kind: 'list' | 'sample', avoid: readonly number[]): Promise<Answer> {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    return new Promise((resolve) => {
+      this.#waiting = { id, resolve };
+      this.#child.stdin.write(`${JSON.stringify({ id, kind, avoid })}\n`);
+    });
+  }
+
+  #hear(message: ReaderMessage): void {
+    switch (message.kind) {
+      case 'started':
+        this.#traceFd = this.#openTrace(message.traceFd);
+        return;
+      case 'opened':
+        this.#options.onOpened(message.missing);
+        return;
+      case 'unavailable':
+        this.#unavailable = message.reason;
+        return;
+      case 'xid':
+        this.#options.onXid(message.event);
+        return;
+      case 'listed':
+      case 'sampled':
+        if (this.#waiting?.id !== message.id) return;
+        this.#waiting.resolve(message);
+        this.#waiting = null;
+        return;
+      default:
+        message satisfies never;
+    }
+  }
+
+  /** Opened while the reader lives: the page is still there when it has crashed. */
+  #openTrace(fd: number | null): number | null {
+    if (fd === null) return null;
+    try {
+      return openSync(`/proc/${this.#child.pid}/fd/${fd}`, 'r');
+    } catch {
+      return null;
+    }
+  }
+
+  /** @returns null: in no call about a card, or it cannot be told. Of one that is gone: where it ended */
+  get standing(): Standing | null {
+    return this.#traceFd === null ? this.#lastStanding : readTrace(this.#traceFd);
+  }
+
+  #keepStanding(): void {
+    if (this.#traceFd === null) return;
+    this.#lastStanding = readTrace(this.#traceFd);
+    closeSync(this.#traceFd);
+    this.#traceFd = null;
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+}
+
+function readTrace(fd: number): Standing | null {
+  const page = new Int32Array(tracePage.bytes / 4).fill(NONE);
+  readSync(fd, page, 0, tracePage.bytes, 0);
+  const cardIndex = page[tracePage.card] ?? NONE;
+  const call = functionNames[page[tracePage.call] ?? NONE];
+  return cardIndex < 0 || call === undefined ? null : { cardIndex, call };
+}

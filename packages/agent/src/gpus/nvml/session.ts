@@ -1,0 +1,140 @@
+/** The reader's view of the driver: opened once, listed now and then, sampled again and again. */
+import type { GpuProblem, GpuSample, XidEvent } from '../gpuSource.ts';
+import { Calls } from './calls.ts';
+import { CardMeter } from './cardMeter.ts';
+import { type Enumeration, enumerateCards } from './enumerate.ts';
+import { XidWatch } from './events.ts';
+import type { NvmlLibrary } from './library.ts';
+import type { NvmlListing, NvmlSampling } from './protocol.ts';
+import { ProcessReader } from './readValues.ts';
+import { isOfNode, problemOf } from './returnCodes.ts';
+import { gpmMetrics, readString, versionSize } from './structs.ts';
+import { readLinks, readNvLinks } from './topology.ts';
+
+export interface SessionOptions {
+  readonly library: NvmlLibrary;
+  /** Whether to measure activity with GPM where a card can. */
+  readonly gpm: boolean;
+  readonly monotonicMs: () => number;
+  readonly processExists: (pid: number) => boolean;
+  readonly onXid: (event: XidEvent) => void;
+}
+
+/** The dear values of a card are read at each tenth sample; the cards take turns, so that no sample is dear. */
+const slowEvery = 10;
+/** An unknown error may pass; this many samples in a row are told. */
+const unexplainedMax = 3;
+
+export class NvmlSession {
+  readonly #options: SessionOptions;
+  readonly #calls: Calls;
+  readonly #processes: ProcessReader;
+  readonly #gpmQuery = Buffer.alloc(gpmMetrics.size);
+  readonly #xids: XidWatch;
+  #isOpen = false;
+  #meters: readonly CardMeter[] = [];
+  #samplesTaken = 0;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    this.#calls = new Calls(options.library);
+    this.#processes = new ProcessReader(options.processExists);
+    this.#xids = new XidWatch(options.library, options.onXid);
+  }
+
+  /** Also opens the driver, and the cards for the samples that follow. */
+  list(avoid: ReadonlySet<number>): NvmlListing {
+    const calls = this.#calls;
+    const opened = this.#open(avoid);
+    const { driverProblem } = opened;
+    if (driverProblem !== null) return { ...nothing, driverProblem };
+    const { cards } = opened;
+    const nvLinks = readNvLinks(calls, cards);
+    const links = readLinks(calls, cards, nvLinks);
+    this.#meters = cards.map(
+      (card, index) =>
+        new CardMeter(calls, card, {
+          gpm: this.#options.gpm,
+          gpmQuery: this.#gpmQuery,
+          processes: this.#processes,
+          links: (nvLinks[index] ?? []).map(({ number }) => number),
+        }),
+    );
+    this.#xids.watch(calls, cards);
+    calls.begin(-1);
+    const hasVersion = calls.run('nvmlSystemGetDriverVersion', calls.out, versionSize);
+    const driverVersion = hasVersion ? readString(calls.out, 0, versionSize) || null : null;
+    return {
+      gpus: cards.flatMap(({ devices }) => devices.map(({ gpu }) => gpu)),
+      driverVersion,
+      cudaVersion: cudaVersionOf(calls.u32('nvmlSystemGetCudaDriverVersion_v2')),
+      links,
+      cards: cards.map(({ index, uuid, pciBusId }) => ({ index, uuid, pciBusId })),
+      closedCards: opened.closedCards,
+      hasGpm: this.#meters.some(({ hasGpm }) => hasGpm),
+      driverProblem: null,
+    };
+  }
+
+  /** Of the cards last listed. */
+  sample(avoid: ReadonlySet<number>): NvmlSampling {
+    const calls = this.#calls;
+    const samples: GpuSample[] = [];
+    const problems: GpuProblem[] = [];
+    for (const [position, meter] of this.#meters.entries()) {
+      if (avoid.has(meter.card.index)) continue;
+      calls.begin(meter.card.index);
+      const isTurn = this.#samplesTaken % slowEvery === position % slowEvery;
+      const read = meter.read(calls, this.#options.monotonicMs(), isTurn);
+      const problem = this.#problemOf(meter);
+      if (problem !== null) problems.push(problem);
+      if (problem !== null && isOfNode(problem.kind))
+        return { samples: [], problems, driverProblem: problem };
+      // Half a sample of a card that went away meanwhile would pass for a whole one.
+      if (!calls.isOver) samples.push(...read);
+    }
+    this.#samplesTaken += 1;
+    return { samples, problems, driverProblem: null };
+  }
+
+  #problemOf(meter: CardMeter): GpuProblem | null {
+    const { failure } = this.#calls;
+    if (failure?.kind !== 'unknown_error') {
+      meter.unexplainedFailures = 0;
+      return failure === null ? null : problemOf(failure, meter.card);
+    }
+    meter.unexplainedFailures += 1;
+    return meter.unexplainedFailures < unexplainedMax ? null : problemOf(failure, meter.card);
+  }
+
+  #open(avoid: ReadonlySet<number>): Enumeration {
+    const calls = this.#calls;
+    if (!this.#isOpen) {
+      calls.begin(-1);
+      this.#isOpen = calls.run('nvmlInit_v2');
+      if (!this.#isOpen) {
+        const failure = calls.failure ?? { kind: 'unknown_error', code: -1, call: 'nvmlInit_v2' };
+        return { cards: [], closedCards: [], driverProblem: problemOf(failure, null) };
+      }
+    }
+    return enumerateCards(calls, avoid);
+  }
+}
+
+const nothing: NvmlListing = {
+  gpus: [],
+  driverVersion: null,
+  cudaVersion: null,
+  links: [],
+  cards: [],
+  closedCards: [],
+  hasGpm: false,
+  driverProblem: null,
+};
+
+/** 13010 is 13.1. */
+function cudaVersionOf(value: number | null): string | null {
+  return value === null || value === 0
+    ? null
+    : `${Math.floor(value / 1000)}.${Math.floor((value % 1000) / 10)}`;
+}

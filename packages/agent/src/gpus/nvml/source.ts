@@ -1,0 +1,394 @@
+/**
+ * NVML as a source of GPU facts. The library lives in a process of its own, the reader, which this file starts, asks,
+ * gives up on and replaces:
+ *
+ *     none ──start──> answering ──deadline or crash──> leaving ──really gone──> none
+ *
+ * A reader that does not answer is killed, and no other is started before it is gone: one that hangs in the kernel stays,
+ * and a second one would only hang beside it. The card it stood at is left alone for a while, so that the next reader
+ * can serve the other ones.
+ */
+import type { Clock } from '@muster/common/clock';
+import { cardUuid, type DeviceLink } from '@muster/common/hardware';
+import type { Logger } from '@muster/common/log';
+import { backoffMs } from '@muster/common/retry';
+import { withDeadline } from '../deadline.ts';
+import type { GpuListing, GpuProblem, GpuSampling, GpuSource, XidEvent } from '../gpuSource.ts';
+import { KnownCards } from './knownCards.ts';
+import type { NvmlListing } from './protocol.ts';
+import { type ReaderEnd, type ReaderOptions, ReaderProcess } from './readerProcess.ts';
+import { cardTitle } from './returnCodes.ts';
+import { Suspects } from './suspects.ts';
+
+export interface NvmlDeadlines {
+  /** Opening the driver and listing: seconds per card where nothing keeps the cards initialised. */
+  readonly listMs: number;
+  readonly sampleMs: number;
+  /** Before a card at which a reader hung or crashed is read again; doubles each time, up to the maximum. */
+  readonly avoidMs: number;
+  readonly avoidMaxMs: number;
+  /** Before a reader is started again that ended for no reason of one card; likewise. */
+  readonly restartMs: number;
+  readonly restartMaxMs: number;
+  /**
+   * Age of a reader from which on a listing starts over with a new one while a card is missing: a driver that is open
+   * does not notice its return.
+   */
+  readonly refreshMs: number;
+}
+
+export const nvmlDeadlines: NvmlDeadlines = {
+  listMs: 60_000,
+  sampleMs: 3_000,
+  avoidMs: 60_000,
+  avoidMaxMs: 30 * 60_000,
+  restartMs: 1_000,
+  restartMaxMs: 60_000,
+  refreshMs: 60_000,
+};
+
+export interface NvmlSourceOptions {
+  /** Name or path. */
+  readonly library: string;
+  /** argv that starts the reader; see `nvmlReaderCommand`. */
+  readonly command: readonly string[];
+  /** Whether to measure activity with GPM where a card can (Hopper and newer). */
+  readonly gpm: boolean;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly deadlines?: Partial<NvmlDeadlines>;
+}
+
+export interface NvmlSource extends GpuSource {
+  /** Known after the first listing. */
+  readonly profilingSource: 'gpm' | null;
+  /** Process id of the reader, for those who watch its memory; null: none runs. */
+  readonly readerPid: number | null;
+}
+
+/** What the source needs of a reader. */
+export type Reader = Pick<ReaderProcess, 'pid' | 'gone' | 'standing' | 'list' | 'sample' | 'kill'>;
+
+export function createNvmlSource(
+  options: NvmlSourceOptions,
+  startReader: (options: ReaderOptions) => Reader = (each) => new ReaderProcess(each),
+): NvmlSource {
+  return new Source(options, startReader);
+}
+
+/** How long a killed reader is waited for before the caller gets its answer. */
+const killMs = 1_000;
+/** How many cards one listing may find hanging. */
+const listAttemptsMax = 4;
+
+const emptyListing: GpuListing = {
+  gpus: [],
+  driverVersion: null,
+  cudaVersion: null,
+  links: [],
+  problems: [],
+};
+
+class Source implements NvmlSource {
+  readonly name = 'nvml';
+  readonly #options: NvmlSourceOptions;
+  readonly #deadlines: NvmlDeadlines;
+  readonly #start: (options: ReaderOptions) => Reader;
+  readonly #xidListeners: ((event: XidEvent) => void)[] = [];
+  #isClosed = false;
+  #lastTurn: Promise<unknown> = Promise.resolve();
+
+  #reader: Reader | null = null;
+  #readerStartedAtMs = 0;
+  /** This reader has opened the cards. */
+  #isListed = false;
+  /** The reader was killed and is not gone yet. */
+  #isLeaving = false;
+
+  /** In a row, since something was read. */
+  #failures = 0;
+  #restartAtMs = 0;
+  /** Why the last reader ended, for callers that come before the next one is started. */
+  #lastFailure: GpuProblem | Error | null = null;
+
+  readonly #suspects: Suspects;
+  readonly #known = new KnownCards();
+  /** Of cards that are not there or cannot be opened, as of the last listing. */
+  #absent: readonly GpuProblem[] = [];
+  #hasLostCards = false;
+  #hasGpm = false;
+  #listing: GpuListing = emptyListing;
+
+  constructor(options: NvmlSourceOptions, start: (options: ReaderOptions) => Reader) {
+    this.#options = options;
+    this.#deadlines = { ...nvmlDeadlines, ...options.deadlines };
+    this.#start = start;
+    const { avoidMs, avoidMaxMs } = this.#deadlines;
+    this.#suspects = new Suspects(options.clock, { initialMs: avoidMs, maxMs: avoidMaxMs });
+  }
+
+  get profilingSource(): 'gpm' | null {
+    return this.#hasGpm ? 'gpm' : null;
+  }
+
+  get readerPid(): number | null {
+    return this.#reader?.pid ?? null;
+  }
+
+  readonly onXid = (listener: (event: XidEvent) => void): void => {
+    this.#xidListeners.push(listener);
+  };
+
+  list(): Promise<GpuListing> {
+    return this.#inTurn(() => this.#list());
+  }
+
+  sample(): Promise<GpuSampling> {
+    return this.#inTurn(() => this.#sample());
+  }
+
+  /** A reader does one thing at a time, and must not be taken to hang for what it was asked before. */
+  #inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const result = this.#lastTurn.then(run);
+    this.#lastTurn = result.catch(() => {});
+    return result;
+  }
+
+  async #list(): Promise<GpuListing> {
+    if (this.#needsNewReader()) await this.#endReader();
+    // A card that stops the reader is avoided by the next one, which may stop at another card.
+    for (let attempt = 1; ; attempt += 1) {
+      const failure = await this.#listOnce();
+      if (failure === null) return this.#listing;
+      const canGoOn = failure.gpuUuid !== null && this.#reader === null && attempt < listAttemptsMax;
+      if (!canGoOn) return { ...this.#listing, problems: this.#problems([failure]) };
+    }
+  }
+
+  async #sample(): Promise<GpuSampling> {
+    // A new reader knows no cards yet.
+    if (this.#reader === null || !this.#isListed) {
+      const failure = await this.#listOnce();
+      if (failure !== null) return { samples: [], problems: this.#problems([failure]) };
+    }
+    const { avoided } = this.#suspects;
+    const sampling = await this.#ask((reader) => reader.sample(avoided), this.#deadlines.sampleMs);
+    if (isProblem(sampling)) return { samples: [], problems: this.#problems([sampling]) };
+    const { samples, problems, driverProblem } = sampling;
+    if (driverProblem !== null) {
+      await this.#driverFailed(driverProblem);
+      return { samples: [], problems: this.#problems([driverProblem]) };
+    }
+    this.#succeeded(avoided);
+    this.#hasLostCards = problems.some(({ kind }) => kind === 'lost' || kind === 'reset_required');
+    return { samples, problems: this.#problems(problems) };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const reader = this.#reader;
+    reader?.kill();
+    await reader?.gone;
+  }
+
+  /** @returns what kept it from listing; null: `#listing` is new */
+  async #listOnce(): Promise<GpuProblem | null> {
+    const { avoided } = this.#suspects;
+    const listing = await this.#ask((reader) => reader.list(avoided), this.#deadlines.listMs);
+    if (isProblem(listing)) return listing;
+    if (listing.driverProblem !== null) {
+      await this.#driverFailed(listing.driverProblem);
+      return listing.driverProblem;
+    }
+    this.#isListed = true;
+    this.#hasGpm = listing.hasGpm;
+    this.#absent = this.#known.update(listing, avoided);
+    this.#listing = this.#withAvoided(listing, avoided);
+    return null;
+  }
+
+  /** Cards that are avoided are still listed, as they were: nothing says that they are gone. */
+  #withAvoided(listing: NvmlListing, avoided: readonly number[]): GpuListing {
+    const { gpus, links, driverVersion, cudaVersion } = listing;
+    const hidden = new Set(avoided.map((index) => this.#known.at(index).uuid));
+    const touches = ({ from, to }: DeviceLink) => hidden.has(from) || hidden.has(to);
+    const kept = this.#listing.gpus.filter((gpu) => hidden.has(cardUuid(gpu)));
+    return {
+      gpus: [...gpus, ...kept].sort((a, b) => (a.index ?? 0) - (b.index ?? 0)),
+      links: [...links, ...this.#listing.links.filter(touches)],
+      driverVersion,
+      cudaVersion,
+      problems: this.#problems([]),
+    };
+  }
+
+  /** With all that is known beside what was just found; of several words on one card, the newest. */
+  #problems(found: readonly GpuProblem[]): readonly GpuProblem[] {
+    const all = [...found, ...this.#suspects.problems, ...this.#absent];
+    const keyOf = ({ gpuUuid, pciBusId, message }: GpuProblem) => gpuUuid ?? pciBusId ?? message;
+    return all.filter((problem, index) => all.findIndex((each) => keyOf(each) === keyOf(problem)) === index);
+  }
+
+  // ---- The reader's life
+
+  /** @returns the answer, or what went wrong; then the reader has been killed or is gone */
+  async #ask<T extends object>(
+    question: (reader: Reader) => Promise<T>,
+    deadlineMs: number,
+  ): Promise<T | GpuProblem> {
+    const reader = this.#reader ?? this.#startReader();
+    if (reader === null) return this.#noReader();
+    if (this.#isLeaving) return this.#stuck(reader);
+    const outcome = await withDeadline(
+      Promise.race([
+        question(reader).then((answer) => ({ kind: 'answer', answer }) as const),
+        reader.gone.then((end) => ({ kind: 'gone', end }) as const),
+      ]),
+      deadlineMs,
+    );
+    if (outcome === 'late') return this.#hung(reader, deadlineMs);
+    return outcome.kind === 'answer' ? outcome.answer : this.#crashed(reader, outcome.end);
+  }
+
+  /** @returns null: it is not time yet. @throws {Error} after `close` */
+  #startReader(): Reader | null {
+    if (this.#isClosed) throw new Error('the NVML source of this agent is closed');
+    const { clock, command, library, gpm, log } = this.#options;
+    if (clock.monotonicMs() < this.#restartAtMs) return null;
+    const reader = this.#start({
+      command,
+      library,
+      gpm,
+      onXid: (event) => {
+        for (const listener of this.#xidListeners) listener(event);
+      },
+      onOpened: (missing) => {
+        if (missing.length > 0)
+          log.info({ library, missing }, 'NVML lacks functions; their values are absent');
+      },
+    });
+    this.#reader = reader;
+    this.#readerStartedAtMs = clock.monotonicMs();
+    this.#isListed = false;
+    this.#isLeaving = false;
+    void reader.gone.then(() => {
+      if (this.#reader === reader) this.#reader = null;
+    });
+    return reader;
+  }
+
+  /** @throws {Error} when the library cannot be loaded */
+  #noReader(): GpuProblem {
+    if (this.#lastFailure instanceof Error) throw this.#lastFailure;
+    return (
+      this.#lastFailure ?? nodeProblem('unknown_error', 'the reader of NVML has ended and starts again soon')
+    );
+  }
+
+  #stuck(reader: Reader): GpuProblem {
+    return nodeProblem(
+      'hung',
+      `the reader of NVML (pid ${reader.pid}) hangs in the driver and cannot be ended: drain the node and reboot it`,
+      'alive after SIGKILL',
+    );
+  }
+
+  async #hung(reader: Reader, deadlineMs: number): Promise<GpuProblem> {
+    const { standing } = reader;
+    const within = `within ${deadlineMs} ms`;
+    const problem =
+      standing === null
+        ? nodeProblem(
+            'hung',
+            'the NVIDIA driver of this node does not answer: drain the node and reboot it',
+            `no answer from the NVML reader ${within}`,
+          )
+        : this.#suspect(
+            standing.cardIndex,
+            'hung',
+            'does not answer: drain it, and reboot the node if it stays so',
+            `no answer from ${standing.call} ${within}`,
+          );
+    this.#failed(problem, standing === null);
+    await this.#endReader();
+    return problem;
+  }
+
+  /** @throws {Error} when the library cannot be loaded */
+  #crashed({ standing }: Reader, { unavailable, description }: ReaderEnd): GpuProblem {
+    if (unavailable !== null) {
+      const failure = new Error(`${this.#options.library} cannot be loaded on this node: ${unavailable}`);
+      this.#failed(failure, true);
+      throw failure;
+    }
+    const evidence = `the NVML reader ended with ${description}`;
+    const problem =
+      standing === null
+        ? nodeProblem(
+            'unknown_error',
+            'the reader of NVML ended on this node: look at the version of the driver and at the kernel log',
+            evidence,
+          )
+        : this.#suspect(
+            standing.cardIndex,
+            'unknown_error',
+            "makes the driver's library crash: drain it and look at the kernel log",
+            `${evidence}, in ${standing.call}`,
+          );
+    this.#failed(problem, standing === null);
+    return problem;
+  }
+
+  /** Only a new process can load a library of another version, or start over with a driver that came back. */
+  async #driverFailed(problem: GpuProblem): Promise<void> {
+    this.#failed(problem, true);
+    await this.#endReader();
+  }
+
+  #suspect(index: number, kind: 'hung' | 'unknown_error', what: string, evidence: string): GpuProblem {
+    const card = this.#known.at(index);
+    const message = `${cardTitle(card)} ${what}`;
+    const problem: GpuProblem = { kind, gpuUuid: card.uuid, pciBusId: card.pciBusId, message, evidence };
+    this.#suspects.add(index, problem);
+    return problem;
+  }
+
+  /** @param backsOff false: the next reader avoids what stopped this one, and may start at once */
+  #failed(failure: GpuProblem | Error, backsOff: boolean): void {
+    const { clock, log } = this.#options;
+    const { restartMs, restartMaxMs } = this.#deadlines;
+    this.#failures += 1;
+    this.#lastFailure = failure;
+    const pauseMs = backsOff ? backoffMs({ initialMs: restartMs, maxMs: restartMaxMs }, this.#failures) : 0;
+    this.#restartAtMs = clock.monotonicMs() + pauseMs;
+    log.warn({ evidence: 'evidence' in failure ? failure.evidence : undefined, pauseMs }, failure.message);
+  }
+
+  #succeeded(avoided: readonly number[]): void {
+    this.#failures = 0;
+    this.#lastFailure = null;
+    this.#suspects.clearAllBut(avoided);
+  }
+
+  #needsNewReader(): boolean {
+    const ageMs = this.#options.clock.monotonicMs() - this.#readerStartedAtMs;
+    const lacksCards = this.#hasLostCards || this.#absent.length > 0;
+    return this.#reader !== null && !this.#isLeaving && lacksCards && ageMs >= this.#deadlines.refreshMs;
+  }
+
+  async #endReader(): Promise<void> {
+    const reader = this.#reader;
+    if (reader === null) return;
+    reader.kill();
+    this.#isLeaving = true;
+    await withDeadline(reader.gone, killMs);
+  }
+}
+
+function isProblem(outcome: object): outcome is GpuProblem {
+  return 'evidence' in outcome;
+}
+
+function nodeProblem(kind: GpuProblem['kind'], message: string, evidence = ''): GpuProblem {
+  return { kind, gpuUuid: null, pciBusId: null, message, evidence };
+}

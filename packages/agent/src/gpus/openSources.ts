@@ -1,0 +1,184 @@
+/** Which sources this node's GPUs are read from: what the options force, else the best that answers here. */
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { Clock } from '@muster/common/clock';
+import type { Gpu, ProfilingSourceName } from '@muster/common/hardware';
+import type { Logger } from '@muster/common/log';
+import type { AgentOptions } from '../options.ts';
+import { createDmonSource } from './dcgm/dmonSource.ts';
+import { createDcgmExporterSource } from './dcgm/exporterSource.ts';
+import { withDeadline } from './deadline.ts';
+import type { GpuSource, ProfilingSource } from './gpuSource.ts';
+import { createNvidiaSmiSource } from './nvidiaSmi/source.ts';
+import { createNvmlSource, type NvmlSource } from './nvml/source.ts';
+import { createSimulatedSource } from './simulated.ts';
+
+export type SourceOptions = Pick<
+  AgentOptions,
+  | 'name'
+  | 'gpus'
+  | 'gpuSource'
+  | 'profilingSource'
+  | 'nvidiaSmiPath'
+  | 'nvmlLibrary'
+  | 'nvmlReaderCommand'
+  | 'dcgmExporterUrl'
+  | 'dcgmiPath'
+>;
+
+export interface SourceParts {
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** PATH: where nvidia-smi and dcgmi are looked for. */
+  readonly searchPath: string;
+  /** UUIDs of the GPUs that tasks hold now. */
+  readonly busyGpus: () => ReadonlySet<string>;
+  /** As last listed. */
+  readonly listedGpus: () => readonly Gpu[];
+}
+
+export interface OpenedSources {
+  readonly source: GpuSource;
+  /** Beside the source; null: the source has its own, or nobody tells. */
+  readonly profiling: ProfilingSource | null;
+  /** Who measures activity, as far as that is known by now. */
+  readonly profilingName: () => ProfilingSourceName | null;
+}
+
+/** A driver that takes longer than this to say that it is there is there, and has a problem. */
+const firstAnswerMs = 10_000;
+/** Of one call of nvidia-smi; without persistence mode each start initialises every card anew. */
+const sampleDeadlineMs = 10_000;
+const inventoryDeadlineMs = 30_000;
+
+export async function openSources(options: SourceOptions, parts: SourceParts): Promise<OpenedSources> {
+  if (options.gpus.kind === 'simulated') {
+    const source = simulated(options.name, options.gpus.count, parts);
+    return { source, profiling: null, profilingName: () => null };
+  }
+  const profiling = await openProfiling(options, parts);
+  if (profiling !== null) {
+    const source = await openDetected(options, parts, false);
+    return { source, profiling, profilingName: () => profiling.name };
+  }
+  const source = await openDetected(options, parts, true);
+  const own = 'profilingSource' in source ? source : null;
+  return { source, profiling, profilingName: () => own?.profilingSource ?? null };
+}
+
+function simulated(nodeName: string, count: number, { clock, busyGpus }: SourceParts): GpuSource {
+  return createSimulatedSource({ nodeName, count, nowMs: () => clock.monotonicMs(), holders: busyGpus });
+}
+
+async function openDetected(
+  options: SourceOptions,
+  parts: SourceParts,
+  mayUseGpm: boolean,
+): Promise<GpuSource | NvmlSource> {
+  const { gpuSource } = options;
+  if (gpuSource !== 'nvidia-smi') {
+    const nvml = nvmlSource(options, parts, mayUseGpm);
+    if (gpuSource === 'nvml' || (await isThere(nvml))) return nvml;
+    await nvml.close();
+  }
+  const isInstalled = findProgram(options.nvidiaSmiPath, parts.searchPath) !== null;
+  return gpuSource === 'nvidia-smi' || isInstalled ? nvidiaSmiSource(options, parts) : noGpus;
+}
+
+export function nvmlSource(options: SourceOptions, { log, clock }: SourceParts, mayUseGpm: boolean) {
+  return createNvmlSource({
+    library: options.nvmlLibrary,
+    command: options.nvmlReaderCommand,
+    gpm: mayUseGpm && (options.profilingSource === 'auto' || options.profilingSource === 'gpm'),
+    log,
+    clock,
+  });
+}
+
+export function nvidiaSmiSource(options: SourceOptions, { clock, searchPath }: SourceParts): GpuSource {
+  return createNvidiaSmiSource({
+    path: options.nvidiaSmiPath,
+    environment: { PATH: searchPath },
+    deadlineMs: sampleDeadlineMs,
+    inventoryDeadlineMs,
+    nowMs: () => clock.monotonicMs(),
+  });
+}
+
+/** The library loads, whatever the driver behind it then says. */
+async function isThere(source: GpuSource): Promise<boolean> {
+  try {
+    await withDeadline(source.list(), firstAnswerMs);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function openProfiling(options: SourceOptions, parts: SourceParts): Promise<ProfilingSource | null> {
+  switch (options.profilingSource) {
+    case 'off':
+    case 'gpm':
+      return null;
+    case 'dcgm-exporter':
+      return exporterSource(options, parts);
+    case 'dcgmi':
+      return dmonSource(options, parts);
+    case 'auto': {
+      const exporter = exporterSource(options, parts);
+      if (await answers(exporter)) return exporter;
+      await exporter.close();
+      if (findProgram(options.dcgmiPath, parts.searchPath) === null) return null;
+      const dmon = dmonSource(options, parts);
+      if (await answers(dmon)) return dmon;
+      await dmon.close();
+      return null;
+    }
+    default: {
+      const never: never = options.profilingSource;
+      return never;
+    }
+  }
+}
+
+export function exporterSource(options: SourceOptions, { listedGpus }: SourceParts): ProfilingSource {
+  return createDcgmExporterSource({ url: options.dcgmExporterUrl, devices: listedGpus });
+}
+
+export function dmonSource(options: SourceOptions, { clock, searchPath }: SourceParts): ProfilingSource {
+  return createDmonSource({ dcgmiPath: options.dcgmiPath, searchPath, clock });
+}
+
+async function answers(source: ProfilingSource): Promise<boolean> {
+  try {
+    return (await withDeadline(source.sample(), firstAnswerMs)) !== 'late';
+  } catch {
+    return false;
+  }
+}
+
+/** @param name a path, or a name to be looked up @returns null: it is not here */
+export function findProgram(name: string, searchPath: string): string | null {
+  const candidates = name.includes('/')
+    ? [name]
+    : searchPath.split(delimiter).map((folder) => join(folder, name));
+  return candidates.find(isExecutable) ?? null;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A node without GPUs. */
+const noGpus: GpuSource = {
+  name: 'none',
+  onXid: null,
+  list: async () => ({ gpus: [], driverVersion: null, cudaVersion: null, links: [], problems: [] }),
+  sample: async () => ({ samples: [], problems: [] }),
+  close: async () => {},
+};

@@ -1,0 +1,161 @@
+/**
+ * GPUs that are not there, for trying Muster out: labelled as simulated in the inventory, and with them every sample.
+ * A sample is a function of the time, the number of the GPU and whether a task holds it; only the energy adds up.
+ */
+import type { Gpu } from '@muster/common/hardware';
+import { emptySample, type GpuActivity, type GpuSample, type GpuSource } from './gpuSource.ts';
+
+export interface SimulatedOptions {
+  readonly nodeName: string;
+  readonly count: number;
+  /** Milliseconds on a clock that does not go back. */
+  readonly nowMs: () => number;
+  /** UUIDs of the GPUs that tasks hold now; these are busy. Left out: none. */
+  readonly holders?: () => ReadonlySet<string>;
+}
+
+const MEMORY_MB = 81_920;
+const RESERVED_MB = 512;
+const POWER_LIMIT_WATTS = 700;
+/** Training goes in steps: how long the simulated ones take. */
+const STEP_MS = 30_000;
+const PCIE_BYTES_PER_SECOND = 4e9;
+const NVLINK_BYTES_PER_SECOND = 120e9;
+
+export function createSimulatedSource({ nodeName, count, nowMs, holders }: SimulatedOptions): GpuSource {
+  const gpus = Array.from({ length: count }, (_, index) => simulatedGpu(nodeName, index));
+  const meters = gpus.map(() => new EnergyMeter(nowMs()));
+  return {
+    name: 'simulated',
+    onXid: null,
+    list: async () => ({ gpus, driverVersion: null, cudaVersion: null, links: [], problems: [] }),
+    sample: async () => {
+      const now = nowMs();
+      const held = holders?.() ?? new Set<string>();
+      const samples = gpus.map(({ uuid }, index) => {
+        const sample = held.has(uuid) ? busySample(uuid, index, now) : idleSample(uuid, index);
+        return { ...sample, energyMillijoules: meters[index]?.add(sample.powerWatts ?? 0, now) ?? null };
+      });
+      return { samples, problems: [] };
+    },
+    close: async () => {},
+  };
+}
+
+/** The name is as unmistakable as the flag: it also shows in the environment of tasks and in their logs. */
+export function simulatedGpu(nodeName: string, index: number): Gpu {
+  return {
+    uuid: `GPU-SIMULATED-${nodeName}-${index}`,
+    model: 'Simulated GPU',
+    memoryMb: MEMORY_MB,
+    simulated: true,
+    index,
+    pciBusId: null,
+    numaNode: null,
+    cpuAffinity: null,
+    serial: null,
+    mig: null,
+  };
+}
+
+function idleSample(uuid: string, index: number): GpuSample {
+  return {
+    ...healthySample(uuid),
+    utilization: 0,
+    memoryUtilization: 0,
+    ...memory(0),
+    temperature: 30 + (index % 4),
+    memoryTemperature: 36 + (index % 4),
+    powerWatts: 70 + (index % 8),
+    smClockMhz: 345,
+    memoryClockMhz: 2619,
+    // Idle.
+    clockEventReasons: 0x1,
+    activity: activity(0),
+  };
+}
+
+/** Between 0 and 1 load swings with the steps; neighbours are a little out of step. */
+function busySample(uuid: string, index: number, nowMs: number): GpuSample {
+  const phase = (2 * Math.PI * nowMs) / STEP_MS + index / 4;
+  const load = 0.93 + 0.05 * Math.sin(phase);
+  return {
+    ...healthySample(uuid),
+    utilization: Math.round(100 * load),
+    memoryUtilization: Math.round(60 * load),
+    ...memory(Math.round(61_000 + 500 * (index % 8))),
+    temperature: Math.round(52 + 10 * load + (index % 4)),
+    memoryTemperature: Math.round(60 + 12 * load + (index % 4)),
+    powerWatts: Math.round(6200 * load) / 10,
+    smClockMhz: 1980,
+    memoryClockMhz: 2619,
+    clockEventReasons: 0,
+    activity: activity(load),
+  };
+}
+
+function healthySample(uuid: string): GpuSample {
+  return {
+    ...emptySample(uuid),
+    encoderUtilization: 0,
+    decoderUtilization: 0,
+    powerLimitWatts: POWER_LIMIT_WATTS,
+    pcieReplays: 0,
+    nvlinkErrors: { replay: 0, recovery: 0, crc: 0 },
+    ecc: {
+      correctedVolatile: 0,
+      uncorrectedVolatile: 0,
+      correctedAggregate: 0,
+      uncorrectedAggregate: 0,
+      sramThresholdExceeded: false,
+    },
+    rows: { correctable: 0, uncorrectable: 0, pending: false, failed: false },
+    recoveryAction: 0,
+  };
+}
+
+function memory(
+  usedMb: number,
+): Pick<GpuSample, 'memoryTotalMb' | 'memoryUsedMb' | 'memoryFreeMb' | 'memoryReservedMb'> {
+  return {
+    memoryTotalMb: MEMORY_MB,
+    memoryUsedMb: usedMb,
+    memoryFreeMb: MEMORY_MB - RESERVED_MB - usedMb,
+    memoryReservedMb: RESERVED_MB,
+  };
+}
+
+/** In the proportions of training a transformer in mixed precision. */
+function activity(load: number): GpuActivity {
+  return {
+    graphicsActive: load,
+    smActive: 0.9 * load,
+    smOccupancy: 0.35 * load,
+    tensorActive: 0.45 * load,
+    dramActive: 0.4 * load,
+    fp64Active: 0,
+    fp32Active: 0.12 * load,
+    fp16Active: 0.05 * load,
+    pcieTxBytes: PCIE_BYTES_PER_SECOND * load,
+    pcieRxBytes: PCIE_BYTES_PER_SECOND * load,
+    nvlinkTxBytes: NVLINK_BYTES_PER_SECOND * load,
+    nvlinkRxBytes: NVLINK_BYTES_PER_SECOND * load,
+  };
+}
+
+/** Adds up what is drawn between readings, since the source was made. */
+class EnergyMeter {
+  #lastMs: number;
+  #millijoules = 0;
+
+  constructor(startMs: number) {
+    this.#lastMs = startMs;
+  }
+
+  add(watts: number, nowMs: number): number {
+    // A watt for a millisecond is a millijoule. A counter never runs backwards, whatever the clock does.
+    this.#millijoules += Math.max(0, Math.round(watts * (nowMs - this.#lastMs)));
+    this.#lastMs = nowMs;
+    return this.#millijoules;
+  }
+}

@@ -1,0 +1,84 @@
+/** What the file systems of the agent and of the jobs say. Pure. */
+
+import type { HealthThresholds } from './conditionTable.ts';
+import { see, well } from './entries.ts';
+import type { Context } from './faults.ts';
+import type { FileSystemFact } from './fileSystems.ts';
+import type { LevelKind } from './levelRows.ts';
+import type { Draft } from './state.ts';
+
+const mbBytes = 1024 * 1024;
+
+/** What one check says of one file system; null: well. undefined: it was not read. */
+type Finding = string | null | undefined;
+
+export function applyFileSystems(draft: Draft, context: Context, facts: readonly FileSystemFact[]): void {
+  const { thresholds } = context.table;
+  const agent = facts.filter(({ isDataDir }) => isDataDir);
+  const others = facts.filter(({ isDataDir }) => !isDataDir);
+  const wasWritable = draft.writablePaths;
+  judge(draft, context, 'disk_full', agent, (fact) => fullness(fact, thresholds));
+  judge(draft, context, 'mount_full', others, (fact) => fullness(fact, thresholds));
+  judge(draft, context, 'disk_read_only', agent, readOnly);
+  // Data sets are often mounted read-only on purpose: only one that was not is worth a word.
+  judge(draft, context, 'mount_read_only', others, (fact) =>
+    wasWritable.has(fact.path) ? readOnly(fact) : null,
+  );
+  judge(draft, context, 'disk_unreachable', agent, ({ failure }) => failure);
+  judge(draft, context, 'mount_unreachable', others, ({ failure }) => failure);
+  const writable = facts.flatMap(({ path, readOnly: isReadOnly }) => (isReadOnly === false ? [path] : []));
+  const paths = new Set(facts.map(({ path }) => path));
+  // A path that is watched no more is forgotten.
+  draft.writablePaths = new Set([...wasWritable, ...writable].filter((path) => paths.has(path)));
+}
+
+function judge(
+  draft: Draft,
+  context: Context,
+  kind: LevelKind,
+  facts: readonly FileSystemFact[],
+  check: (fact: FileSystemFact) => Finding,
+): void {
+  const findings = facts.map((fact) => ({ path: fact.path, finding: check(fact) }));
+  const bad = findings.filter(({ finding }) => typeof finding === 'string');
+  if (bad.length === 0) {
+    const allRead = findings.every(({ finding }) => finding === null);
+    if (allRead) well(draft, kind, null, context.now.uptimeMs);
+    return;
+  }
+  const lines = bad.map(({ path, finding }) => `${path}: ${finding}`);
+  see(draft, context.table, {
+    kind,
+    gpuUuid: null,
+    pciBusId: null,
+    number: null,
+    detail: lines.join('; '),
+    evidence: lines.join('; '),
+    task: null,
+    announced: false,
+    at: context.now,
+  });
+}
+
+function fullness({ space }: FileSystemFact, thresholds: HealthThresholds): Finding {
+  if (space === null) return undefined;
+  const { sizeBytes, availableBytes, inodes, inodesFree } = space;
+  const wanted = Math.min(thresholds.diskFreeMb * mbBytes, (sizeBytes * thresholds.diskFreePercent) / 100);
+  if (sizeBytes > 0 && availableBytes < wanted) {
+    return `${mb(availableBytes)} MB of ${mb(sizeBytes)} MB are free`;
+  }
+  // File systems that make inodes as they need them say 0.
+  if (inodes > 0 && inodesFree < (inodes * thresholds.inodesFreePercent) / 100) {
+    return `${inodesFree} of ${inodes} inodes are free`;
+  }
+  return null;
+}
+
+function readOnly(fact: FileSystemFact): Finding {
+  if (fact.readOnly === null) return undefined;
+  return fact.readOnly ? 'mounted read-only' : null;
+}
+
+function mb(bytes: number): number {
+  return Math.floor(bytes / mbBytes);
+}

@@ -1,0 +1,162 @@
+import { execFileSync } from 'node:child_process';
+import {
+  accessSync,
+  appendFileSync,
+  closeSync,
+  constants,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLogger } from '@muster/common/log';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { KernelLog } from './kernelLog.ts';
+import type { KernelRecord } from './kernelRecord.ts';
+
+let directory: string;
+let seen: { text: string; history: boolean }[];
+let warnings: string[];
+const opened: KernelLog[] = [];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-kernel-log-'));
+  seen = [];
+  warnings = [];
+});
+
+afterEach(() => {
+  for (const log of opened.splice(0)) log.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function open(path: string): KernelLog {
+  const log = new KernelLog({
+    path,
+    onRecord: (record: KernelRecord, history) => seen.push({ text: record.text, history }),
+    log: { ...silentLogger, warn: (_, message) => warnings.push(message) },
+  });
+  opened.push(log);
+  log.open();
+  return log;
+}
+
+const line = (sequence: number, text: string) => `4,${sequence},1000,-;${text}\n`;
+
+async function until(condition: () => boolean): Promise<void> {
+  await vi.waitFor(() => expect(condition()).toBe(true), { timeout: 10_000, interval: 20 });
+}
+
+test('what was there before is history, what comes later is not', async () => {
+  const path = join(directory, 'log');
+  writeFileSync(path, `${line(1, 'old')} SUBSYSTEM=pci\n${line(2, 'older')}`);
+  open(path);
+  expect(seen).toEqual([
+    { text: 'old', history: true },
+    { text: 'older', history: true },
+  ]);
+  appendFileSync(path, line(3, 'new').slice(0, 8));
+  appendFileSync(path, line(3, 'new').slice(8));
+  await until(() => seen.length === 3);
+  expect(seen[2]).toEqual({ text: 'new', history: false });
+});
+
+test('a flood is read in pieces, and all of it', async () => {
+  const path = join(directory, 'log');
+  writeFileSync(path, Array.from({ length: 3_000 }, (_, index) => line(index, `r${index}`)).join(''));
+  open(path);
+  expect(seen.length).toBeLessThan(2_000);
+  await until(() => seen.length === 3_000);
+  expect(seen.at(-1)?.text).toBe('r2999');
+});
+
+test('a line without end is dropped, and the next is read', async () => {
+  const path = join(directory, 'log');
+  writeFileSync(path, `4,1,0,-;${'x'.repeat(200_000)}\n${line(2, 'next')}`);
+  open(path);
+  await until(() => seen.some(({ text }) => text === 'next'));
+});
+
+test('a pipe without a writer blocks nothing, and is read once there is one', async () => {
+  const path = join(directory, 'pipe');
+  execFileSync('mkfifo', [path]);
+  open(path);
+  const writer = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+  writeSync(writer, line(1, 'through the pipe'));
+  await until(() => seen.length === 1);
+  closeSync(writer);
+});
+
+test('a kernel log that is not there is said once, with the remedy', () => {
+  const log = open(join(directory, 'absent'));
+  expect(log.state).toMatchObject({ kind: 'unavailable' });
+  expect(warnings).toEqual([
+    `there is no kernel log at ${directory}/absent: Xids are seen only where NVML announces them, SXids not at all; ` +
+      `make ${directory}/absent visible to the agent`,
+  ]);
+});
+
+test('what cannot be read is given up', () => {
+  expect(open(directory).state).toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringContaining('cannot be read (EISDIR'),
+  });
+  expect(warnings).toHaveLength(1);
+});
+
+test('nothing is told after closing', async () => {
+  const path = join(directory, 'log');
+  writeFileSync(path, '');
+  const log = open(path);
+  log.close();
+  appendFileSync(path, line(1, 'too late'));
+  expect(log.state).toEqual({ kind: 'closed' });
+  expect(seen).toEqual([]);
+});
+
+const real = '/dev/kmsg';
+const isReadable = () => {
+  try {
+    accessSync(real, constants.R_OK);
+    closeSync(openSync(real, constants.O_RDONLY | constants.O_NONBLOCK));
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+test.runIf(isReadable())('the log of this kernel is read to its end', async () => {
+  const sequences: number[] = [];
+  const history: boolean[] = [];
+  const log = new KernelLog({
+    path: real,
+    onRecord: (record, isHistory) => {
+      sequences.push(record.sequence);
+      history.push(isHistory);
+    },
+    log: silentLogger,
+  });
+  opened.push(log);
+  log.open();
+  await until(() => sequences.length > 0);
+  expect(log.state.kind).toBe('reading');
+  expect(history[0]).toBe(true);
+  expect(sequences).toEqual([...sequences].sort((a, b) => a - b));
+});
+
+test('the process ends although the log is open for reading', () => {
+  const path = join(directory, 'pipe');
+  execFileSync('mkfifo', [path]);
+  const module = join(import.meta.dirname, 'kernelLog.ts');
+  const script = `
+    import { KernelLog } from ${JSON.stringify(module)};
+    const log = new KernelLog({ path: ${JSON.stringify(path)}, onRecord() {}, log: console });
+    log.open();
+    log.close();
+    console.log('closed');`;
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000 });
+  expect(output.toString()).toContain('closed');
+});

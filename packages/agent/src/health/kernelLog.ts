@@ -1,0 +1,169 @@
+/**
+ * Reads the kernel log for as long as the agent runs. The file is opened without blocking and read on a timer: a read
+ * that waits would occupy a thread of the pool for ever and keep the process from ending.
+ *
+ * Each read of /dev/kmsg returns one record. A plain file or a pipe in its place (a test, a log that was forwarded) is
+ * read as lines and followed as it grows.
+ */
+import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { messageOf } from '@muster/common/errors';
+import type { Logger } from '@muster/common/log';
+import { type KernelRecord, parseKernelRecord } from './kernelRecord.ts';
+
+const idleIntervalMs = 1_000;
+/** While there is more to read. With the bound below: 10,000 records a second, at a few per cent of a core. */
+const busyIntervalMs = 50;
+/** Of one tick, which holds up everything else that the agent does. */
+const recordsPerTickMax = 500;
+/** /dev/kmsg refuses a buffer that is smaller than the record, 8 KiB at most. */
+const bufferBytes = 16 * 1024;
+
+export interface KernelLogParts {
+  readonly path: string;
+  /** @param history it was there before the log was opened */
+  readonly onRecord: (record: KernelRecord, history: boolean) => void;
+  readonly log: Logger;
+}
+
+export type KernelLogState =
+  | { readonly kind: 'closed' }
+  /** `overruns`: how often records were overwritten before they could be read. */
+  | { readonly kind: 'reading'; readonly overruns: number }
+  /** One sentence, with the remedy. */
+  | { readonly kind: 'unavailable'; readonly message: string };
+
+export class KernelLog {
+  private readonly parts: KernelLogParts;
+  private readonly buffer = Buffer.alloc(bufferBytes);
+  private current: KernelLogState = { kind: 'closed' };
+  private file: number | null = null;
+  private timer: NodeJS.Timeout | null = null;
+  private partialLine = '';
+  private history = true;
+
+  constructor(parts: KernelLogParts) {
+    this.parts = parts;
+  }
+
+  get state(): KernelLogState {
+    return this.current;
+  }
+
+  /** Never throws: a kernel log that cannot be read is said once, and the agent goes on without it. */
+  open(): void {
+    try {
+      this.file = openSync(this.parts.path, constants.O_RDONLY | constants.O_NONBLOCK);
+      this.current = { kind: 'reading', overruns: 0 };
+    } catch (error) {
+      this.giveUp(error);
+      return;
+    }
+    this.tick();
+  }
+
+  close(): void {
+    this.release();
+    this.current = { kind: 'closed' };
+  }
+
+  private tick(): void {
+    try {
+      const more = this.readSome();
+      if (this.file === null) return;
+      this.timer = setTimeout(() => this.tick(), more ? busyIntervalMs : idleIntervalMs);
+    } catch (error) {
+      this.giveUp(error);
+    }
+  }
+
+  /** @returns whether the bound of a tick ended it, and not the end of the log */
+  private readSome(): boolean {
+    let records = 0;
+    for (let reads = 0; reads < recordsPerTickMax && records < recordsPerTickMax; reads += 1) {
+      // A listener may have closed the log.
+      if (this.file === null) return false;
+      const text = this.readOnce(this.file);
+      if (text === null) {
+        this.history = false;
+        return false;
+      }
+      records += this.take(text);
+    }
+    return true;
+  }
+
+  /** @returns null: nothing to read for now; empty: a record was lost */
+  private readOnce(file: number): string | null {
+    try {
+      const size = readSync(file, this.buffer, 0, bufferBytes, null);
+      return size === 0 ? null : this.buffer.toString('utf8', 0, size);
+    } catch (error) {
+      switch (codeOf(error)) {
+        case 'EAGAIN':
+          return null;
+        case 'EPIPE':
+          // The ring was overwritten under the reader; the next read continues at its oldest record.
+          this.noteOverrun();
+          return '';
+        case 'EINVAL':
+          // A record larger than the buffer: passed over by the kernel.
+          return '';
+        default:
+          throw error;
+      }
+    }
+  }
+
+  /** @returns how many lines there were */
+  private take(text: string): number {
+    const lines = (this.partialLine + text).split('\n');
+    const last = lines.pop() ?? '';
+    this.partialLine = last.length > bufferBytes ? '' : last;
+    for (const line of lines) {
+      const record = parseKernelRecord(line);
+      if (record !== null) this.parts.onRecord(record, this.history);
+    }
+    return lines.length;
+  }
+
+  private noteOverrun(): void {
+    if (this.current.kind !== 'reading') return;
+    const overruns = this.current.overruns + 1;
+    this.current = { kind: 'reading', overruns };
+    // Said once: whoever floods the log would flood ours too.
+    if (overruns > 1) return;
+    const { log, path } = this.parts;
+    log.warn({ path }, 'the kernel log was overwritten before it could be read; Xids may have been missed');
+  }
+
+  private giveUp(error: unknown): void {
+    this.release();
+    const message = refusal(this.parts.path, error);
+    this.current = { kind: 'unavailable', message };
+    this.parts.log.warn({ path: this.parts.path, err: messageOf(error) }, message);
+  }
+
+  private release(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    if (this.file !== null) closeSync(this.file);
+    this.file = null;
+  }
+}
+
+function refusal(path: string, error: unknown): string {
+  const consequence = 'Xids are seen only where NVML announces them, SXids not at all';
+  switch (codeOf(error)) {
+    case 'ENOENT':
+      return `there is no kernel log at ${path}: ${consequence}; make ${path} visible to the agent`;
+    case 'EPERM':
+    case 'EACCES':
+      return `the agent may not read the kernel log ${path}: ${consequence}; run it as root or with CAP_SYSLOG`;
+    default:
+      return `the kernel log ${path} cannot be read (${messageOf(error)}): ${consequence}; see what is at ${path}`;
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : null;
+}

@@ -1,0 +1,81 @@
+/** Puts the parts of the node's health together and lets them run. */
+import type { Logger } from '@muster/common/log';
+import { ConditionStore } from './conditionStore.ts';
+import { FileSystemProbe, systemCalls } from './fileSystems.ts';
+import { KernelLog, type KernelLogState } from './kernelLog.ts';
+import { loadConditionTable } from './loadTable.ts';
+import { HealthMonitor } from './monitor.ts';
+import type { Moment } from './state.ts';
+
+const tickIntervalMs = 1_000;
+const fileSystemIntervalMs = 30_000;
+const fileSystemDeadlineMs = 10_000;
+
+export interface HealthParts {
+  /** Absolute, exists. */
+  readonly dataDir: string;
+  readonly kernelLog: string;
+  /** A file that changes the table of conditions; null: as it comes. */
+  readonly conditionTable: string | null;
+  /** Further paths whose file systems are watched, absolute. */
+  readonly paths: readonly string[];
+  readonly bootId: string;
+  readonly now: () => Moment;
+  readonly log: Logger;
+}
+
+export interface Health {
+  readonly monitor: HealthMonitor;
+  kernelLogState(): KernelLogState;
+  close(): void;
+}
+
+/** @throws {MusterError} for a table of conditions that is not valid */
+export async function startHealth(parts: HealthParts): Promise<Health> {
+  const { dataDir, paths, log, bootId, now } = parts;
+  const table = await loadConditionTable(parts.conditionTable);
+  const monitor = new HealthMonitor({ table, store: new ConditionStore(dataDir, log), bootId, now, log });
+  const kernelLog = new KernelLog({
+    path: parts.kernelLog,
+    onRecord: (record, history) => monitor.kernelRecord(record, history),
+    log,
+  });
+  const probe = new FileSystemProbe({
+    dataDir,
+    paths,
+    deadlineMs: fileSystemDeadlineMs,
+    calls: systemCalls,
+  });
+  let closed = false;
+  let probing = false;
+  const probeFileSystems = () => {
+    if (probing) return;
+    probing = true;
+    probe
+      .probe()
+      .then((facts) => {
+        if (!closed) monitor.fileSystems(facts);
+      })
+      .finally(() => {
+        probing = false;
+      })
+      .catch((error: unknown) => log.error({ err: error }, 'the file systems could not be looked at'));
+  };
+
+  kernelLog.open();
+  probeFileSystems();
+  const timers = [
+    setInterval(() => monitor.tick(), tickIntervalMs),
+    setInterval(probeFileSystems, fileSystemIntervalMs),
+  ];
+  return {
+    monitor,
+    kernelLogState: () => kernelLog.state,
+    close: () => {
+      closed = true;
+      for (const timer of timers) clearInterval(timer);
+      kernelLog.close();
+      monitor.close();
+    },
+  };
+}

@@ -1,0 +1,91 @@
+import type { Nic, RdmaDevice } from '@muster/common/hardware';
+import { expect, test } from 'vitest';
+import { networkInterfaceFor, nodeAddresses } from './addresses.ts';
+
+const coordinator = '198.51.100.1:7070';
+
+function nic(name: string, addresses: readonly string[], more: Partial<Nic> = {}): Nic {
+  const common = {
+    state: 'up',
+    speedMbps: 10_000,
+    pciBusId: null,
+    numaNode: null,
+    isVirtual: false,
+  } as const;
+  return { name, addresses, ...common, ...more };
+}
+
+function rdma(nicName: string, state = 'ACTIVE'): RdmaDevice {
+  const common = { port: 1, linkLayer: 'InfiniBand', rateGbps: 400, pciBusId: null, numaNode: null };
+  return { name: `rdma_${nicName}`, nic: nicName, state, ...common };
+}
+
+test('RDMA first, then the fastest, then those whose speed nobody tells', () => {
+  const nics = [
+    nic('eth0', ['10.0.0.1'], { speedMbps: null }),
+    nic('eth1', ['10.0.1.1'], { speedMbps: 1_000 }),
+    nic('eth2', ['10.0.2.1'], { speedMbps: 100_000 }),
+    nic('ib0', ['10.0.3.1'], { speedMbps: 56_000 }),
+  ];
+  const order = ['10.0.3.1', '10.0.2.1', '10.0.1.1', '10.0.0.1'];
+  expect(nodeAddresses(nics, [rdma('ib0')], coordinator)).toEqual(order);
+});
+
+test('an RDMA device without a link makes nothing better', () => {
+  const nics = [nic('eth2', ['10.0.2.1']), nic('ib0', ['10.0.3.1'], { speedMbps: 100 })];
+  expect(nodeAddresses(nics, [rdma('ib0', 'INIT')], coordinator)).toEqual(['10.0.2.1', '10.0.3.1']);
+});
+
+test('IPv4 before IPv6, whatever the interface; no link-local ones', () => {
+  const nics = [
+    nic('eth1', ['2001:db8::1', '169.254.7.7', 'fe80::1'], { speedMbps: 100_000 }),
+    nic('eth0', ['192.0.2.1', 'fd00::1', 'febf::1']),
+  ];
+  expect(nodeAddresses(nics, [], coordinator)).toEqual(['192.0.2.1', '2001:db8::1', 'fd00::1']);
+});
+
+test('interfaces that are down and networks of containers lead nowhere; a VPN is the last way', () => {
+  const nics = [
+    nic('docker0', ['172.17.0.1'], { isVirtual: true }),
+    nic('br-1a2b3c', ['172.18.0.1'], { isVirtual: true }),
+    nic('flannel.1', ['10.244.0.0'], { isVirtual: true }),
+    nic('virbr0', ['192.168.122.1'], { isVirtual: true }),
+    nic('tailscale0', ['100.64.0.7'], { isVirtual: true, state: 'unknown', speedMbps: null }),
+    nic('wg-lab', ['10.8.0.2'], { isVirtual: true, state: 'unknown', speedMbps: null }),
+    nic('tunl0', ['10.244.1.0'], { isVirtual: true }),
+    nic('eth1', ['10.0.1.1'], { state: 'down' }),
+    nic('br0', ['10.0.0.1'], { speedMbps: null }),
+  ];
+  expect(nodeAddresses(nics, [], coordinator)).toEqual(['10.0.0.1', '100.64.0.7', '10.8.0.2']);
+});
+
+test('equals are in the order of their numbers', () => {
+  const nics = [
+    nic('eth10', ['10.0.10.1']),
+    nic('eth2', ['10.0.2.1', '10.0.2.2']),
+    nic('eth2.5', ['10.0.2.1']),
+  ];
+  expect(nodeAddresses(nics, [], coordinator)).toEqual(['10.0.2.1', '10.0.2.2', '10.0.10.1']);
+});
+
+test.each(['127.0.0.1:7070', '127.3.2.1:1', 'localhost:7070', 'localhost', '[::1]:7070'])(
+  'with the coordinator at %s every node is this machine',
+  (address) => {
+    expect(nodeAddresses([nic('eth0', ['10.0.0.1'])], [], address)).toEqual(['127.0.0.1']);
+  },
+);
+
+test.each(['localhost.example.org:7070', '12.7.0.1:7070', '[2001:db8::1]:7070'])(
+  'a coordinator at %s is elsewhere',
+  (address) => {
+    expect(nodeAddresses([nic('eth0', ['10.0.0.1'])], [], address)).toEqual(['10.0.0.1']);
+  },
+);
+
+test('the interface of an address', () => {
+  const nics = [nic('eth0', ['10.0.0.1', '2001:db8::1']), nic('eth1', ['10.0.1.1'])];
+  expect(networkInterfaceFor('10.0.1.1', nics)).toBe('eth1');
+  expect(networkInterfaceFor('2001:db8::1', nics)).toBe('eth0');
+  expect(networkInterfaceFor('127.0.0.1', nics)).toBe('lo');
+  expect(networkInterfaceFor('10.0.9.9', nics)).toBeNull();
+});

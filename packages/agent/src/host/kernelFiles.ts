@@ -1,0 +1,91 @@
+/**
+ * Reads what the kernel shows under /proc and /sys. What is not there, as in many containers, is null or empty: the
+ * callers leave the value out, and none of them fails for it.
+ *
+ * All paths are below a root that is `/` outside of tests.
+ */
+import { closeSync, openSync, readdirSync, readSync, realpathSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+
+/** More than the longest of these files on a machine with hundreds of interfaces and mounts; the rest is cut off. */
+const bytesMax = 256 * 1024;
+const buffer = Buffer.allocUnsafe(bytesMax);
+
+/**
+ * For files that the kernel answers from memory. Reading one takes some 10 µs; through the thread pool it would be 150.
+ * @returns whole lines only; null: it cannot be read
+ */
+export function readKernelFile(path: string): string | null {
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, 'r');
+  } catch {
+    return null;
+  }
+  try {
+    let length = 0;
+    while (length < bytesMax) {
+      const read = readSync(descriptor, buffer, length, bytesMax - length, null);
+      if (read === 0) break;
+      length += read;
+    }
+    const text = buffer.toString('utf8', 0, length);
+    return length < bytesMax ? text : text.slice(0, text.lastIndexOf('\n') + 1);
+  } catch {
+    return null;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * For attributes behind which the kernel asks the device or waits for a lock that a driver can hold for a minute. The
+ * event loop must not be what waits.
+ * @returns trimmed; null: it cannot be read
+ */
+export async function askDevice(path: string): Promise<string | null> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch {
+    return null;
+  }
+}
+
+/** @returns sorted, empty when there is no such folder */
+export function namesIn(path: string): readonly string[] {
+  try {
+    return readdirSync(path).sort();
+  } catch {
+    return [];
+  }
+}
+
+/** @returns the path behind all links; null: there is none */
+export function realPath(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/** More CPUs than any kernel is built for. */
+const numbersMax = 65_536;
+
+/** @param list as in `0-31,64-95` @returns the numbers in order; null: it is no such list */
+export function parseNumberList(list: string): readonly number[] | null {
+  const numbers: number[] = [];
+  for (const part of list.trim().split(',')) {
+    const [, first, last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(part) ?? [];
+    if (first === undefined) return null;
+    if (numbers.length + Number(last) - Number(first) >= numbersMax) return null;
+    for (let number = Number(first); number <= Number(last); number += 1) numbers.push(number);
+  }
+  return numbers;
+}
+
+/** @returns null: the kernel knows of no NUMA node, which it writes as -1 */
+export function readNumaNode(deviceFolder: string): number | null {
+  const text = readKernelFile(`${deviceFolder}/numa_node`)?.trim() ?? '';
+  return /^\d{1,5}$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,113 @@
+/** The agent on its own Prometheus page: is it well, is it heard, does it see its GPUs. */
+import type { Condition } from '@muster/common/conditions';
+import type { GpuDriver } from '@muster/common/hardware';
+import type { GpuObservation } from '../gpus/observation.ts';
+import type { GpuReads } from './gpuReads.ts';
+import type { Family, Labels, Row } from './textFormat.ts';
+
+export interface AgentFigures {
+  readonly version: string;
+  /** Wall clock. */
+  readonly startedAtMs: number;
+  /** Of this process, user and system. */
+  readonly cpuSeconds: number;
+  readonly residentBytes: number;
+  /** By state; a state without tasks is there with 0, so that its series does not come and go. */
+  readonly tasks: ReadonlyMap<string, number>;
+  readonly connected: boolean;
+  /** Since the coordinator last answered a heartbeat; null: it never has. */
+  readonly heartbeatAgeSeconds: number | null;
+  /** Output of tasks that is on disk and not yet with the coordinator. */
+  readonly logBacklogBytes: number | null;
+  readonly gpuReads: GpuReads;
+  readonly conditions: readonly Condition[];
+}
+
+const conditionsMax = 256;
+
+export function agentFamilies(agent: AgentFigures, observation: GpuObservation): readonly Family[] {
+  return [
+    gauge('build_info', 'Version of the agent, always 1.', [one([['version', agent.version]])]),
+    gauge('connected', 'Whether the agent is connected with its coordinator.', [
+      { labels: [], value: Number(agent.connected) },
+    ]),
+    gauge(
+      'heartbeat_age_seconds',
+      'Time since the coordinator last answered a heartbeat.',
+      row(agent.heartbeatAgeSeconds),
+    ),
+    gauge(
+      'tasks',
+      'Tasks on this node by state.',
+      Array.from(agent.tasks, ([state, value]) => ({ labels: [['state', state]] as const, value })),
+    ),
+    gauge(
+      'log_upload_backlog_bytes',
+      'Output of tasks that the coordinator does not have yet.',
+      row(agent.logBacklogBytes),
+    ),
+    gauge('gpu_source_info', 'Where GPU values come from, always 1.', sources(observation.gpuDriver)),
+    gauge(
+      'gpu_read_timestamp_seconds',
+      'Time of the last reading of the GPUs, whose values this page shows.',
+      row(observation.atMs === 0 ? null : observation.atMs / 1000),
+    ),
+    ...agent.gpuReads.families(),
+    gauge(
+      'conditions',
+      'What is not as it should be on this node, always 1.',
+      agent.conditions.slice(0, conditionsMax).map(({ kind, gpuUuid, severity, action }) =>
+        one([
+          ['kind', kind],
+          ['gpu', gpuUuid ?? ''],
+          ['severity', severity],
+          ['action', action],
+        ]),
+      ),
+    ),
+    // Names that every client library gives to these, so that common dashboards find them.
+    {
+      name: 'process_cpu_seconds_total',
+      type: 'counter',
+      help: 'CPU time of the agent, user and system.',
+      rows: row(agent.cpuSeconds),
+    },
+    {
+      name: 'process_resident_memory_bytes',
+      type: 'gauge',
+      help: 'Memory of the agent.',
+      rows: row(agent.residentBytes),
+    },
+    {
+      name: 'process_start_time_seconds',
+      type: 'gauge',
+      help: 'When the agent was started.',
+      rows: row(agent.startedAtMs / 1000),
+    },
+  ];
+}
+
+function sources({ source, profilingSource }: GpuDriver): readonly Row[] {
+  const used = (name: string, use: string): readonly Row[] => [
+    one([
+      ['source', name],
+      ['use', use],
+    ]),
+  ];
+  return [
+    ...used(source, 'samples'),
+    ...(profilingSource === null ? [] : used(profilingSource, 'profiling')),
+  ];
+}
+
+function gauge(name: string, help: string, rows: readonly Row[]): Family {
+  return { name: `muster_agent_${name}`, type: 'gauge', help, rows };
+}
+
+function row(value: number | null): readonly Row[] {
+  return value === null ? [] : [{ labels: [], value }];
+}
+
+function one(labels: Labels): Row {
+  return { labels, value: 1 };
+}

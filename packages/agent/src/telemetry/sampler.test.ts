@@ -1,0 +1,154 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { bareGpu } from '@muster/common/hardware';
+import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
+import { silentLogger } from '@muster/common/log';
+import type { GpuReading, HostReading } from '@muster/common/telemetry';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { emptySample, type GpuListing, type GpuProblem, type GpuSampling } from '../gpus/gpuSource.ts';
+import type { GpuObservation } from '../gpus/observation.ts';
+import { Sampler } from './sampler.ts';
+import { UsageMeter } from './usageMeter.ts';
+
+const task: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
+const lost: GpuProblem = {
+  ...{ kind: 'lost', gpuUuid: 'GPU-1', pciBusId: '00000000:1b:00.0' },
+  ...{ message: 'GPU 0 is lost', evidence: 'GPU is lost' },
+};
+const host: HostReading = {
+  ...{ atMs: 1, intervalMs: 10_000, cpuUtilization: 5, memoryUsedMb: 10, load1: 1 },
+  ...{ networkReceiveBytes: null, networkTransmitBytes: null },
+};
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
+  return () => vi.useRealTimers();
+});
+
+/** A node with one GPU, whose driver does what the test says. */
+function aNode() {
+  const root = mkdtempSync(join(tmpdir(), 'sampler-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  mkdirSync(join(root, taskKey(task)));
+  const driver = {
+    listings: 0,
+    list: async (): Promise<GpuListing> => ({
+      ...{ gpus: [bareGpu('GPU-1')], driverVersion: '580.1', cudaVersion: '13.0', links: [], problems: [] },
+    }),
+    sample: async (): Promise<GpuSampling> => ({
+      samples: [{ ...emptySample('GPU-1'), utilization: 50, powerWatts: 100 }],
+      problems: [],
+    }),
+  };
+  const observations: GpuObservation[] = [];
+  const sent: { gpus: readonly GpuReading[]; host: HostReading | null }[] = [];
+  const holders = new Map<string, TaskRef>();
+  const meter = new UsageMeter({
+    fileOf: (of) => join(root, taskKey(of), 'usage.json'),
+    onError: (_task, error) => expect.unreachable(String(error)),
+  });
+  const sampler = new Sampler({
+    gpus: {
+      list: () => {
+        driver.listings += 1;
+        return driver.list();
+      },
+      sample: () => driver.sample(),
+    },
+    sourceName: 'nvml',
+    profilingSource: () => null,
+    onRead: () => {},
+    intervalMs: 1_000,
+    listIntervalMs: 60_000,
+    holders: () => holders,
+    readHost: async () => host,
+    meter,
+    wallMs: () => Date.now(),
+    monotonicMs: () => performance.now(),
+    log: silentLogger,
+    onObservation: (observation) => observations.push(observation),
+    onReadings: (gpus, hostReading) => sent.push({ gpus, host: hostReading }),
+  });
+  onTestFinished(() => sampler.close());
+  return { driver, sampler, observations, sent, holders, meter };
+}
+
+test('the first observation is there when it has started', async () => {
+  const { sampler, observations } = aNode();
+  expect(sampler.observation()).toMatchObject({ gpus: [], atMs: 0 });
+  await sampler.start();
+  expect(observations).toMatchObject([
+    { gpuDriver: { source: 'nvml', driverVersion: '580.1', cudaVersion: '13.0' }, problems: [] },
+  ]);
+  expect(observations[0]?.samples.get('GPU-1')).toMatchObject({ utilization: 50, temperature: null });
+});
+
+test('readings come every ten seconds, with the task that holds the GPU, and its usage grows', async () => {
+  const { sampler, sent, holders, meter } = aNode();
+  holders.set('GPU-1', task);
+  await sampler.start();
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(sent).toMatchObject([
+    { gpus: [{ task, utilization: 50, intervalMs: 10_000 }], host },
+    { gpus: [{ task, energyJoules: 1_000 }] },
+  ]);
+  expect(meter.usageOf(task)).toMatchObject({ observedGpuSeconds: 20, utilizationPeak: 50 });
+});
+
+test('a reading ends with the task', async () => {
+  const { sampler, sent, holders } = aNode();
+  holders.set('GPU-1', task);
+  await sampler.start();
+  await vi.advanceTimersByTimeAsync(4_000);
+  holders.delete('GPU-1');
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect(sent[0]?.gpus).toMatchObject([
+    { task, intervalMs: 4_000 },
+    { task: null, intervalMs: 6_000 },
+  ]);
+});
+
+test('a GPU that fails is asked after at once, and its values are not repeated', async () => {
+  const { sampler, driver, observations } = aNode();
+  await sampler.start();
+  expect(driver.listings).toBe(1);
+  driver.sample = async () => ({ samples: [], problems: [lost] });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(observations.at(-1)).toMatchObject({ problems: [lost] });
+  expect(observations.at(-1)?.samples.size).toBe(0);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(driver.listings).toBe(2);
+});
+
+test('a source that fails as a whole is a problem, and heals', async () => {
+  const { sampler, driver, observations } = aNode();
+  const { list, sample } = driver;
+  driver.list = () => Promise.reject(new Error('no driver'));
+  driver.sample = () => Promise.reject(new Error('no driver'));
+  await sampler.start();
+  expect(observations.at(-1)?.problems).toMatchObject([
+    { kind: 'unreadable', message: 'no driver' },
+    { kind: 'unreadable' },
+  ]);
+  Object.assign(driver, { list, sample });
+  await vi.advanceTimersByTimeAsync(61_000);
+  expect(observations.at(-1)).toMatchObject({ gpus: [{ uuid: 'GPU-1' }], problems: [] });
+});
+
+test('what was listed stays listed while the driver does not answer', async () => {
+  const { sampler, driver, observations } = aNode();
+  await sampler.start();
+  driver.list = () => Promise.reject(new Error('timed out'));
+  driver.sample = async () => ({ samples: [], problems: [lost] });
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(observations.at(-1)).toMatchObject({ gpus: [{ uuid: 'GPU-1' }] });
+});
+
+test('after its end nothing is read', async () => {
+  const { sampler, observations } = aNode();
+  await sampler.start();
+  sampler.close();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(observations).toHaveLength(1);
+});

@@ -1,0 +1,191 @@
+/**
+ * Looks at the GPUs and the host at a steady pace, and hands on what it saw: the newest observation to the Prometheus page
+ * and to whoever judges the node's health, readings of ten seconds to the coordinator, totals to the usage of each task.
+ *
+ * Everything it calls answers within a deadline, so nothing here can wait for a driver that hangs; and nobody waits for
+ * the sampler.
+ */
+import { messageOf } from '@muster/common/errors';
+import type { Gpu, GpuDriver, GpuSourceName, ProfilingSourceName } from '@muster/common/hardware';
+import type { TaskRef } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import { type GpuReading, type HostReading, readingIntervalMs } from '@muster/common/telemetry';
+import type { GpuListing, GpuProblem, GpuSample, GpuSampling } from '../gpus/gpuSource.ts';
+import type { GpuObservation } from '../gpus/observation.ts';
+import { Intervals } from './intervals.ts';
+import type { UsageMeter } from './usageMeter.ts';
+
+/** Both answer within a deadline of their own. */
+export interface GpuReadings {
+  list(): Promise<GpuListing>;
+  sample(): Promise<GpuSampling>;
+}
+
+export interface SamplerParts {
+  readonly gpus: GpuReadings;
+  readonly sourceName: GpuSourceName;
+  /** Some are known only once the GPUs were listed. */
+  readonly profilingSource: () => ProfilingSourceName | null;
+  /** Between two samples. */
+  readonly intervalMs: number;
+  /** Between two listings. What goes wrong asks for one at once. */
+  readonly listIntervalMs: number;
+  /** Which task holds each GPU, by UUID. */
+  readonly holders: () => ReadonlyMap<string, TaskRef>;
+  /** The host since it was asked last. */
+  readonly readHost: () => Promise<HostReading | null>;
+  readonly meter: UsageMeter;
+  readonly wallMs: () => number;
+  readonly monotonicMs: () => number;
+  readonly log: Logger;
+  /** A reading of the GPUs has come to an end, well or not. */
+  readonly onRead: (seconds: number, problems: readonly GpuProblem[]) => void;
+  readonly onObservation: (observation: GpuObservation) => void;
+  readonly onReadings: (gpus: readonly GpuReading[], host: HostReading | null) => void;
+}
+
+const noListing: GpuListing = { gpus: [], driverVersion: null, cudaVersion: null, links: [], problems: [] };
+
+export class Sampler {
+  private readonly parts: SamplerParts;
+  private readonly intervals = new Intervals();
+  private listing: GpuListing = noListing;
+  private samples: ReadonlyMap<string, GpuSample> = new Map();
+  private problems: readonly GpuProblem[] = [];
+  private listedMs = Number.NEGATIVE_INFINITY;
+  private listedProblems = '';
+  private closedMs: number;
+  private sampledAtMs = 0;
+  private timer: NodeJS.Timeout | null = null;
+  private isClosed = false;
+  /** Readings of tasks that gave their GPU away within the interval. */
+  private readonly handedOver: GpuReading[] = [];
+  private lastError = '';
+
+  constructor(parts: SamplerParts) {
+    this.parts = parts;
+    this.closedMs = parts.monotonicMs();
+  }
+
+  /** Lists and reads once, then goes on by itself. Resolves within the deadlines of the source. */
+  async start(): Promise<void> {
+    await this.list();
+    await this.tick();
+  }
+
+  close(): void {
+    this.isClosed = true;
+    if (this.timer !== null) clearTimeout(this.timer);
+  }
+
+  observation(): GpuObservation {
+    const { driverVersion, cudaVersion, gpus } = this.listing;
+    const gpuDriver: GpuDriver = {
+      source: this.parts.sourceName,
+      profilingSource: this.parts.profilingSource(),
+      driverVersion,
+      cudaVersion,
+    };
+    return {
+      gpus,
+      gpuDriver,
+      samples: this.samples,
+      problems: [...this.listing.problems, ...this.problems],
+      holders: this.parts.holders(),
+      atMs: this.sampledAtMs,
+    };
+  }
+
+  /** As last listed. */
+  get lastListing(): GpuListing {
+    return this.listing;
+  }
+
+  private async tick(): Promise<void> {
+    if (this.isClosed) return;
+    const startedMs = this.parts.monotonicMs();
+    try {
+      if (startedMs - this.listedMs >= this.parts.listIntervalMs || this.hasNewProblems()) await this.list();
+      await this.sample();
+      await this.closeInterval();
+      this.lastError = '';
+    } catch (error) {
+      this.complain(error);
+    }
+    if (this.isClosed) return;
+    const spentMs = this.parts.monotonicMs() - startedMs;
+    this.timer = setTimeout(() => void this.tick(), Math.max(0, this.parts.intervalMs - spentMs));
+  }
+
+  /** A GPU that fails to answer may be gone, and one that answers again may be back. */
+  private hasNewProblems(): boolean {
+    return problemsText(this.problems) !== this.listedProblems;
+  }
+
+  private async list(): Promise<void> {
+    this.listedMs = this.parts.monotonicMs();
+    this.listedProblems = problemsText(this.problems);
+    try {
+      this.listing = await this.parts.gpus.list();
+    } catch (error) {
+      // What was listed before is still the best guess of what the node has; that it does not answer is a problem.
+      this.listing = { ...this.listing, problems: [unreadable(error)] };
+      this.complain(error);
+    }
+  }
+
+  private async sample(): Promise<void> {
+    let sampling: GpuSampling;
+    const startedMs = this.parts.monotonicMs();
+    try {
+      sampling = await this.parts.gpus.sample();
+    } catch (error) {
+      sampling = { samples: [], problems: [unreadable(error)] };
+      this.complain(error);
+    }
+    const monotonicMs = this.parts.monotonicMs();
+    const wallMs = this.parts.wallMs();
+    this.parts.onRead((monotonicMs - startedMs) / 1000, sampling.problems);
+    this.samples = new Map(sampling.samples.map((each) => [each.uuid, each]));
+    this.problems = sampling.problems;
+    this.sampledAtMs = wallMs;
+    const holders = this.parts.holders();
+    for (const each of sampling.samples) {
+      const task = holders.get(each.uuid) ?? null;
+      const ended = this.intervals.add(each, task, monotonicMs, wallMs);
+      if (ended !== null) this.handedOver.push(ended);
+      if (task !== null) this.parts.meter.add(task, each, monotonicMs);
+    }
+    this.parts.onObservation(this.observation());
+  }
+
+  private async closeInterval(): Promise<void> {
+    const nowMs = this.parts.monotonicMs();
+    if (nowMs - this.closedMs < readingIntervalMs - this.parts.intervalMs / 2) return;
+    this.closedMs = nowMs;
+    const readings = [...this.handedOver.splice(0), ...this.intervals.close(this.parts.wallMs())];
+    for (const reading of readings) this.parts.meter.addReading(reading);
+    this.parts.meter.save([...new Set(this.parts.holders().values())]);
+    this.parts.onReadings(readings, await this.parts.readHost());
+  }
+
+  /** Once for each new reason, not once a second. */
+  private complain(error: unknown): void {
+    const text = messageOf(error);
+    if (text === this.lastError) return;
+    this.lastError = text;
+    this.parts.log.warn({ error: text }, 'the GPUs could not be read');
+  }
+}
+
+function problemsText(problems: readonly GpuProblem[]): string {
+  return problems
+    .map(({ kind, gpuUuid, pciBusId }) => `${kind}/${gpuUuid}/${pciBusId}`)
+    .sort()
+    .join(' ');
+}
+
+function unreadable(error: unknown): GpuProblem {
+  const message = messageOf(error);
+  return { kind: 'unreadable', gpuUuid: null, pciBusId: null, message, evidence: message };
+}

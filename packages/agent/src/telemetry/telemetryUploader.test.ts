@@ -1,0 +1,83 @@
+import { silentLogger } from '@muster/common/log';
+import type { GpuReading } from '@muster/common/telemetry';
+import { expect, onTestFinished, test } from 'vitest';
+import { TestHub } from '../hubFixture.ts';
+import { eventually } from '../tasks/managerFixture.ts';
+import { TelemetryUploader } from './telemetryUploader.ts';
+
+function aReading(atMs: number): GpuReading {
+  return {
+    ...{ gpuUuid: 'GPU-1', atMs, intervalMs: 10_000, task: null, utilization: 0, memoryUsedMb: null },
+    ...{ powerWatts: null, energyJoules: null, smActive: null, tensorActive: null, dramActive: null },
+    temperature: null,
+  };
+}
+
+async function anUploader(page: () => Promise<string> = async () => 'up 1\n') {
+  const hub = await TestHub.start();
+  const client = hub.client();
+  const uploader = new TelemetryUploader({
+    openStream: () => client.UploadTelemetry(),
+    page,
+    log: silentLogger,
+    chance: () => 0,
+  });
+  onTestFinished(() => uploader.close());
+  uploader.start();
+  return { hub, uploader };
+}
+
+const times = (hub: TestHub) => hub.telemetry.flatMap(({ gpus }) => gpus.map(({ atMs }) => atMs));
+
+test('readings arrive, and what was not read is absent there', async () => {
+  const { hub, uploader } = await anUploader();
+  uploader.send([aReading(1)], null);
+  await eventually(() => expect(times(hub)).toEqual([1]));
+  expect(hub.telemetry[0]?.gpus[0]?.utilization).toBe(0);
+  expect(hub.telemetry[0]?.gpus[0]).not.toHaveProperty('powerWatts');
+});
+
+test('nothing is sent when there is nothing to say', async () => {
+  const { hub, uploader } = await anUploader();
+  uploader.send([], null);
+  uploader.send([aReading(2)], null);
+  await eventually(() => expect(times(hub)).toEqual([2]));
+  expect(hub.telemetry).toHaveLength(1);
+});
+
+test('a coordinator that comes back gets what was measured meanwhile, but not of a whole night', async () => {
+  const { hub, uploader } = await anUploader();
+  uploader.send([aReading(1)], null);
+  await eventually(() => expect(times(hub)).toEqual([1]));
+  hub.crash();
+  await eventually(() => expect(hub.telemetryCalls[0]?.cancelled).toBe(true));
+  for (let at = 100; at < 200; at += 1) uploader.send([aReading(at)], null);
+  await hub.serve();
+  await eventually(() => expect(times(hub).at(-1)).toBe(199));
+  expect(times(hub).length).toBeGreaterThan(50);
+  expect(times(hub).length).toBeLessThanOrEqual(62);
+});
+
+test('the page is sent when it is asked for', async () => {
+  const { hub } = await anUploader();
+  await eventually(() => expect(hub.telemetryCalls).toHaveLength(1));
+  hub.telemetryCalls[0]?.write({ pageId: 7 });
+  await eventually(() =>
+    expect(hub.telemetry.map(({ page }) => page)).toEqual([{ pageId: 7, text: 'up 1\n' }]),
+  );
+});
+
+test('a page that is too large is not sent in part', async () => {
+  const { hub } = await anUploader(async () => 'x'.repeat(5 * 1024 * 1024));
+  await eventually(() => expect(hub.telemetryCalls).toHaveLength(1));
+  hub.telemetryCalls[0]?.write({ pageId: 8 });
+  await eventually(() => expect(hub.telemetry.map(({ page }) => page)).toEqual([{ pageId: 8, text: '' }]));
+});
+
+test('a page that cannot be made ends nothing', async () => {
+  const { hub, uploader } = await anUploader(() => Promise.reject(new Error('no figures')));
+  await eventually(() => expect(hub.telemetryCalls).toHaveLength(1));
+  hub.telemetryCalls[0]?.write({ pageId: 9 });
+  uploader.send([aReading(5)], null);
+  await eventually(() => expect(times(hub)).toEqual([5]));
+});

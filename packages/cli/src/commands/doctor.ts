@@ -1,0 +1,104 @@
+import { resolve } from 'node:path';
+import type { DoctorCheck, DoctorReport } from '@muster/agent/doctorReport';
+import { type AgentOptions, agentDefaults } from '@muster/agent/options';
+import { messageOf } from '@muster/common/errors';
+import { isNodeName } from '@muster/common/ids';
+import { toLabel } from '@muster/common/spec/suggest';
+import { type ProbeFlags, probeOptions, withProbeFlags } from '../agentFlags.ts';
+import { type ConnectionFlags, lastDataDir, withConnection } from '../connection.ts';
+import type { CommandModule, Context } from '../context.ts';
+import { examineCoordinator } from '../doctor/coordinatorChecks.ts';
+import { formatDoctor } from '../doctor/doctorText.ts';
+import type { Environment } from '../environment.ts';
+import { usageError } from '../errors.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { type OutputFlags, withOutput } from '../flags.ts';
+import { coloursFor } from '../output/colours.ts';
+import { writeJson } from '../output/json.ts';
+
+export interface DoctorFlags extends ConnectionFlags, OutputFlags, ProbeFlags {
+  readonly name?: string;
+  readonly agentData?: string;
+}
+
+export type ExamineNode = (options: AgentOptions) => Promise<DoctorReport>;
+
+export const command: CommandModule = {
+  define(sub) {
+    sub
+      .option('--name <node>', 'name of this node; default: as the coordinator knows this host')
+      .option('--agent-data <dir>', "the agent's data directory; default: that of the last `muster up`");
+    withConnection(withProbeFlags(withOutput(sub)));
+    sub.addHelpText(
+      'after',
+      '\nLooks with the flags of `muster agent`, and needs no coordinator. Exit code 1: something has to be mended.',
+    );
+  },
+  run: (context: Context, flags: DoctorFlags) =>
+    examine(context, flags, async (options) => (await import('@muster/agent/doctor')).examineNode(options)),
+};
+
+/** @param examineNode looks at this machine as an agent with these options would */
+export async function examine(
+  context: Context,
+  flags: DoctorFlags,
+  examineNode: ExamineNode,
+): Promise<ExitCode> {
+  const { io, environment } = context;
+  if (flags.name !== undefined && !isNodeName(flags.name))
+    throw usageError(`"${flags.name}" is no node name`);
+  const options = agentOptions(flags, context);
+  const [machine, coordinator] = await Promise.all([
+    examineNode(options).then(({ checks }) => checks, examinationFailed),
+    examineCoordinator(context, flags, flags.name ?? null),
+  ]);
+  const checks = [...machine, ...coordinator];
+  if (flags.output === 'json') {
+    await writeJson(io.stdout, { checks } satisfies DoctorReport);
+  } else {
+    const colours = coloursFor(io.stdout, environment);
+    await io.stdout.write(formatDoctor(checks, { colours, unicode: environment.unicode }));
+  }
+  return checks.some(({ state }) => state === 'problem') ? exitCodes.problemFound : exitCodes.ok;
+}
+
+/** A doctor who faints is the finding. */
+function examinationFailed(error: unknown): readonly DoctorCheck[] {
+  return [
+    {
+      area: 'this machine',
+      name: 'examination',
+      state: 'problem',
+      chosen: false,
+      message: `it broke off: ${messageOf(error)}`,
+      evidence: null,
+      remedy: null,
+    },
+  ];
+}
+
+/** What an agent here would be started with, as far as anybody has said. */
+function agentOptions(flags: DoctorFlags, { environment }: Context): AgentOptions {
+  const { workingDir, hostname, guardCommand, nvmlReaderCommand } = environment;
+  return {
+    ...probeOptions(flags, workingDir),
+    dataDir: flags.agentData === undefined ? usualDataDir(environment) : resolve(workingDir, flags.agentData),
+    name: flags.name ?? (toLabel(hostname) || 'node'),
+    coordinator: flags.addr ?? environment.address ?? '',
+    joinToken: null,
+    cpus: agentDefaults.cpus,
+    labels: agentDefaults.labels,
+    guardCommand,
+    nvmlReaderCommand,
+    logLevel: 'silent',
+  };
+}
+
+function usualDataDir(environment: Environment): string {
+  try {
+    return lastDataDir(environment);
+  } catch {
+    // The note of the last `muster up` is damaged: the search for the coordinator stumbles over it too, and says so.
+    return environment.defaultDataDir;
+  }
+}

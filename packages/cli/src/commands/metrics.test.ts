@@ -1,0 +1,147 @@
+import type { GpuUsage } from '@muster/common/telemetry';
+import { expect, test } from 'vitest';
+import { exitCodes } from '../exitCodes.ts';
+import { aJob, anAttempt, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
+import { run } from '../testing/testContext.ts';
+
+const job = aJob({
+  state: 'running',
+  spec: { name: 'train', command: ['true'], resources: { nodes: 1, gpus: 1 } },
+  attempts: [anAttempt()],
+});
+const series = {
+  attempt: 1,
+  nodeRank: 0,
+  node: 'node-1',
+  gpuUuid: 'GPU-0',
+  points: [
+    { atMs: submittedAtMs, value: 0 },
+    { atMs: submittedAtMs + 10_000, value: null },
+    { atMs: submittedAtMs + 20_000, value: 100 },
+  ],
+};
+const utilization = { unit: 'percent', series: [series] };
+const noSeries = { unit: 'percent', series: [] };
+const answers = {
+  GetJob: () => wire.job(job),
+  QueryMetrics: ({ name }: { readonly name: string }) =>
+    wire.metrics(name === 'gpu_utilization' ? utilization : noSeries),
+};
+const utf8 = { environment: { unicode: true } };
+
+test('a metric is shown per GPU, in numbers and as a chart', async () => {
+  const { stdout, requests } = await run(
+    ['metrics', job.id, 'gpu_utilization', '--since', '30m', '--attempt', '1'],
+    answers,
+    utf8,
+  );
+  expect(stdout).toBe(
+    [
+      'train  job_0123456789ab  gpu_utilization',
+      '',
+      'RANK  NODE    GPU     LAST  MIN  MEAN    MAX  30 s, 0 to 100 %',
+      '   0  node-1  GPU-0  100 %  0 %  50 %  100 %  ▁ █',
+      '',
+    ].join('\n'),
+  );
+  expect(requests.at(-1)).toMatchObject({
+    request: { jobId: job.id, name: 'gpu_utilization', sinceMs: 1_800_000, attempt: 1 },
+  });
+});
+
+test('without a name there is a line of each, and what was not read is no 0', async () => {
+  const { stdout } = await run(['metrics', job.id], answers);
+  expect(stdout).toBe(
+    [
+      'train  job_0123456789ab',
+      '',
+      'METRIC              MEAN   PEAK   LAST',
+      'gpu_utilization     50 %  100 %  100 %',
+      ...[
+        'gpu_memory_used_mb',
+        'gpu_power_watts',
+        'gpu_energy_joules',
+        'gpu_temperature',
+        'sm_active',
+        'tensor_active',
+        'dram_active',
+      ].map((name) => `${name.padEnd(18)}     -      -      -`),
+      '',
+    ].join('\n'),
+  );
+});
+
+test('-o json prints what the API gave, under its name where there are several', async () => {
+  const one = await run(['metrics', job.id, 'gpu_utilization', '-o', 'json'], answers);
+  expect(JSON.parse(one.stdout)).toEqual(utilization);
+  const all = await run(['metrics', job.id, '-o', 'json'], answers);
+  expect(JSON.parse(all.stdout)).toMatchObject({ gpu_utilization: utilization, sm_active: noSeries });
+});
+
+test('an unknown metric is refused with what was meant and the list', async () => {
+  const { exitCode, stderr, requests } = await run(['metrics', job.id, 'gpu-utilisation'], answers);
+  expect({ exitCode, requests }).toEqual({ exitCode: exitCodes.usage, requests: [] });
+  expect(stderr).toMatch(
+    /^muster: there is no metric "gpu-utilisation"\nDid you mean gpu_utilization\?\nMetrics: gpu_utilization, .*dram_active\n$/,
+  );
+});
+
+test.each([
+  [[], aJob({ ...job, spec: { command: ['true'], resources: { nodes: 1, gpus: 0 } } }), 'it has no GPUs.'],
+  [[], aJob({ ...job, state: 'queued', attempts: [] }), 'it has not run yet.'],
+  [['--attempt', '2'], job, 'it has no attempt 2.'],
+  [['--since', '5m'], job, 'in the last 5 min.'],
+  [[], job, 'yet.'],
+  [[], aJob({ ...job, state: 'succeeded' }), 'are kept any more; `muster job job_0123456789ab` shows'],
+])('no readings with %j are explained', async (flags, shown, why) => {
+  const { exitCode, stdout, stderr } = await run(['metrics', job.id, ...flags], {
+    GetJob: () => wire.job(shown),
+    QueryMetrics: () => wire.metrics(noSeries),
+  });
+  expect({ exitCode, stdout }).toEqual({ exitCode: exitCodes.ok, stdout: '' });
+  expect(stderr).toContain('No readings of train');
+  expect(stderr).toContain(why);
+});
+
+// ---- What is noted with an attempt when it ends
+
+const usage: GpuUsage = {
+  gpus: 8,
+  observedGpuSeconds: 28_800,
+  utilizationMean: 92.4,
+  utilizationPeak: 100,
+  memoryPeakMb: 72_704,
+  energyKwh: 3.2114,
+  idleGpuSeconds: 300,
+  smActiveMean: 0.61,
+  tensorActiveMean: 0.44,
+};
+const nothingRead: GpuUsage = {
+  gpus: 1,
+  observedGpuSeconds: 0,
+  utilizationMean: null,
+  utilizationPeak: null,
+  memoryPeakMb: null,
+  energyKwh: null,
+  idleGpuSeconds: null,
+  smActiveMean: null,
+  tensorActiveMean: null,
+};
+
+test.each([
+  [
+    usage,
+    'GPUs  92 % busy, 100 % at most; SM 61 %, tensor 44 %; 71 GiB memory at most; 3.21 kWh; idle 5 min of 8 h GPU time\n',
+  ],
+  [{ ...nothingRead, energyKwh: 0.00125 }, 'GPUs  1.25 Wh\n'],
+])('job shows what its GPUs did', async (gpuUsage, line) => {
+  const ended = aJob({ ...job, state: 'succeeded', attempts: [anAttempt({ state: 'ended', gpuUsage })] });
+  const { stdout } = await run(['job', job.id], { GetJob: () => wire.job(ended) });
+  expect(stdout).toContain(line);
+});
+
+test('job says nothing of GPUs of which nothing was read', async () => {
+  const ended = aJob({ ...job, attempts: [anAttempt({ state: 'ended', gpuUsage: nothingRead })] });
+  const { stdout } = await run(['job', job.id], { GetJob: () => wire.job(ended) });
+  expect(stdout).not.toContain('GPUs  ');
+});

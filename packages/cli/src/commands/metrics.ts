@@ -1,0 +1,116 @@
+import { closest } from '@muster/common/spec/suggest';
+import { isTerminal } from '@muster/common/states';
+import { isJobMetricName, type JobMetricName, jobMetrics, type MetricsView } from '@muster/common/telemetry';
+import type { JobView } from '@muster/common/views';
+import type { MusterApi } from '@muster/common/wire/client';
+import { type ConnectionFlags, withConnection } from '../connection.ts';
+import type { CommandModule, Context } from '../context.ts';
+import { usageError } from '../errors.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { durationMs, type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
+import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { nameOf, specOf } from '../jobs/summary.ts';
+import { formatAllMetrics, formatMetric } from '../metrics/metricsText.ts';
+import { coloursFor } from '../output/colours.ts';
+import { writeJson } from '../output/json.ts';
+import { printable } from '../output/text.ts';
+import { durationText } from '../output/times.ts';
+import { withSession } from '../session.ts';
+
+interface MetricsFlags extends ConnectionFlags, OutputFlags {
+  readonly since?: number;
+  readonly attempt?: number;
+}
+
+const names = Object.keys(jobMetrics).filter(isJobMetricName);
+const dayMs = 24 * 60 * 60 * 1_000;
+
+export const command: CommandModule = {
+  define(sub) {
+    sub
+      .argument('<job>', jobReferenceHelp)
+      .argument('[metric]', 'which one; without it, a line of each')
+      .option(
+        '--since <duration>',
+        'only the last so long, such as 30m; default: all that is kept, a few hours',
+        durationMs('--since', 1_000, 365 * dayMs),
+      )
+      .option(
+        '--attempt <number>',
+        'only this attempt; default: every one',
+        wholeNumber('--attempt', 1, 1_000_000),
+      );
+    withConnection(withOutput(sub));
+    sub.addHelpText('after', `\nMetrics: ${names.join(', ')}`);
+  },
+  run: showMetrics,
+};
+
+async function showMetrics(
+  context: Context,
+  reference: string,
+  typedName: string | undefined,
+  flags: MetricsFlags,
+): Promise<ExitCode> {
+  const { io, environment } = context;
+  const name = typedName === undefined ? null : metricNamed(typedName);
+  const { job, views } = await withSession(context, flags, async ({ api }) => {
+    const found = await api.getJob(await resolveJob(api, reference, context));
+    return { job: found, views: await query(api, found.id, name === null ? names : [name], flags) };
+  });
+  const only = name === null ? null : (views.get(name) ?? null);
+  if (flags.output === 'json') {
+    await writeJson(io.stdout, only ?? Object.fromEntries(views));
+    return exitCodes.ok;
+  }
+  const isEmpty = [...views.values()].every(({ series }) =>
+    series.every(({ points }) => points.length === 0),
+  );
+  if (isEmpty) {
+    await io.stderr.write(`${printable(noReadingsText(job, flags, environment.programName))}\n`);
+    return exitCodes.ok;
+  }
+  const colours = coloursFor(io.stdout, environment);
+  const options = { width: io.stdout.columns(), colours, unicode: environment.unicode };
+  const title = `${colours.bold(nameOf(job))}  ${job.id}${name === null ? '' : `  ${name}`}\n\n`;
+  const body = only === null ? formatAllMetrics(views, options) : formatMetric(only, options);
+  await io.stdout.write(title + body);
+  return exitCodes.ok;
+}
+
+function metricNamed(typed: string): JobMetricName {
+  if (isJobMetricName(typed)) return typed;
+  const meant = closest(typed, names);
+  throw usageError(
+    `there is no metric "${typed}"`,
+    ...(meant === null ? [] : [`Did you mean ${meant}?`]),
+    `Metrics: ${names.join(', ')}`,
+  );
+}
+
+async function query(
+  api: MusterApi,
+  jobId: string,
+  wanted: readonly JobMetricName[],
+  { since, attempt }: MetricsFlags,
+): Promise<ReadonlyMap<JobMetricName, MetricsView>> {
+  const range = {
+    ...(since === undefined ? {} : { sinceMs: since }),
+    ...(attempt === undefined ? {} : { attempt }),
+  };
+  const views = await Promise.all(wanted.map((name) => api.queryMetrics({ jobId, name, ...range })));
+  return new Map(wanted.flatMap((name, index) => (views[index] === undefined ? [] : [[name, views[index]]])));
+}
+
+function noReadingsText(job: JobView, { since, attempt }: MetricsFlags, programName: string): string {
+  const of = `No readings of ${nameOf(job)}`;
+  if (specOf(job).resources.gpus === 0) return `${of}: it has no GPUs.`;
+  if (job.attempts.length === 0) return `${of}: it has not run yet.`;
+  if (attempt !== undefined && !job.attempts.some(({ number }) => number === attempt)) {
+    return `${of}: it has no attempt ${attempt}.`;
+  }
+  if (isTerminal(job.state)) {
+    return `${of} are kept any more; \`${programName} job ${job.id}\` shows what was noted at its end.`;
+  }
+  return since === undefined ? `${of} yet.` : `${of} in the last ${durationText(since)}.`;
+}

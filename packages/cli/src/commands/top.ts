@@ -1,0 +1,75 @@
+import type { MusterApi } from '@muster/common/wire/client';
+import { type ConnectionFlags, withConnection } from '../connection.ts';
+import type { CommandModule, Context } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { durationMs, type OutputFlags, withOutput } from '../flags.ts';
+import { coloursFor } from '../output/colours.ts';
+import { writeJson } from '../output/json.ts';
+import { withSession } from '../session.ts';
+import { everyMs, watchTop } from '../top/topLoop.ts';
+import { formatTop, type TopSnapshot } from '../top/topText.ts';
+
+interface TopFlags extends ConnectionFlags, OutputFlags {
+  readonly once?: boolean;
+  readonly refresh?: number;
+}
+
+const refreshDefaultMs = 2_000;
+const hourMs = 60 * 60_000;
+/** More jobs than that are not at work at once on anything that is looked at line by line. */
+const jobsMax = 1_000;
+
+export const command: CommandModule = {
+  define(sub) {
+    sub
+      .argument('[node]', 'only this one')
+      .option('--once', 'print once and end, as without a terminal')
+      .option('--refresh <duration>', 'how often to look; default 2s', durationMs('--refresh', 500, hourMs));
+    withConnection(withOutput(sub));
+    sub.addHelpText(
+      'after',
+      '\nReadings are means over 10 seconds. `-` was not read; what is older than 30 seconds is marked.',
+    );
+  },
+  run: top,
+};
+
+function top(context: Context, node: string | undefined, flags: TopFlags): Promise<ExitCode> {
+  const { io, environment, clock } = context;
+  return withSession(context, flags, async (session) => {
+    const first = await readSnapshot(session.api, node);
+    if (flags.output === 'json') {
+      await writeJson(io.stdout, first);
+      return exitCodes.ok;
+    }
+    if (flags.once === true || !io.stdout.isTerminal) {
+      const { summary, headings, lines } = formatTop(first, {
+        width: io.stdout.columns(),
+        colours: coloursFor(io.stdout, environment),
+        unicode: environment.unicode,
+        nowMs: clock.wallMs(),
+      });
+      await io.stdout.write([summary, ...headings, ...lines, ''].join('\n'));
+      return exitCodes.ok;
+    }
+    await watchTop(context, first, {
+      look: (onAway, abort) =>
+        session.retrying((api) => readSnapshot(api, node), {
+          patienceMs: Number.POSITIVE_INFINITY,
+          onAway: ({ message }) => onAway(message),
+          abort,
+        }),
+      wait: everyMs(flags.refresh ?? refreshDefaultMs),
+    });
+    return exitCodes.ok;
+  });
+}
+
+async function readSnapshot(api: MusterApi, node: string | undefined): Promise<TopSnapshot> {
+  const [nodes, telemetry, { jobs }] = await Promise.all([
+    node === undefined ? api.listNodes() : api.getNode(node).then((found) => [found]),
+    api.listTelemetry(node),
+    api.listJobs({ states: ['starting', 'running', 'stopping'], limit: jobsMax }),
+  ]);
+  return { nodes, telemetry, jobs };
+}

@@ -1,0 +1,120 @@
+/** What the GPUs of a job did, for a person. Pure. */
+import {
+  type JobMetricName,
+  jobMetrics,
+  type MetricSeries,
+  type MetricsView,
+  readingIntervalMs,
+} from '@muster/common/telemetry';
+import { type Colours, makeColours } from '../output/colours.ts';
+import { sparkline } from '../output/sparkline.ts';
+import { type Column, formatTable } from '../output/table.ts';
+import { textWidth } from '../output/text.ts';
+import { durationText } from '../output/times.ts';
+import { valueText } from '../output/units.ts';
+import { bucketMeans, summarize, summarizeAll, timeSpan } from './summary.ts';
+
+export interface MetricsOptions {
+  readonly width: number | null;
+  readonly colours: Colours;
+  readonly unicode: boolean;
+}
+
+/** Wider charts say no more, narrower ones nothing. */
+const chartColumnsMax = 60;
+const chartColumnsMin = 8;
+
+/** Enough of a UUID to tell GPUs apart on sight. */
+const shortUuidLength = 12;
+
+/** A line per GPU: its values in numbers and as a chart. */
+export function formatMetric({ unit, series }: MetricsView, options: MetricsOptions): string {
+  const { width } = options;
+  const inOrder = series.toSorted(
+    (a, b) =>
+      a.attempt - b.attempt ||
+      a.nodeRank - b.nodeRank ||
+      (a.node < b.node ? -1 : a.node > b.node ? 1 : a.gpuUuid < b.gpuUuid ? -1 : 1),
+  );
+  const numbers = numberColumns(inOrder, unit);
+  const plain = formatTable(inOrder, numbers, { width, colours: makeColours(false) });
+  const taken = Math.max(...plain.split('\n').map(textWidth));
+  const chartColumns = Math.min(chartColumnsMax, (width ?? 120) - taken - 2);
+  const chart =
+    chartColumns < chartColumnsMin ? [] : chartColumn(inOrder, unit, chartColumns, options.unicode);
+  return formatTable(inOrder, [...numbers, ...chart], options);
+}
+
+function numberColumns(series: readonly MetricSeries[], unit: string): readonly Column<MetricSeries>[] {
+  const attempts = new Set(series.map(({ attempt }) => attempt));
+  const gpuText = shortUuids(series.map(({ gpuUuid }) => gpuUuid));
+  const summaries = new Map(series.map((each) => [each, summarize(each.points)]));
+  const number = (header: string, key: 'last' | 'min' | 'mean' | 'max'): Column<MetricSeries> => ({
+    header,
+    cell: (each) => valueText(summaries.get(each)?.[key] ?? null, unit),
+    align: 'right',
+  });
+  return [
+    ...(attempts.size > 1
+      ? [{ header: 'ATTEMPT', cell: (each: MetricSeries) => String(each.attempt), align: 'right' } as const]
+      : []),
+    { header: 'RANK', cell: (each) => String(each.nodeRank), align: 'right' },
+    { header: 'NODE', cell: (each) => each.node, narrow: { cutTo: 12 } },
+    { header: 'GPU', cell: (each) => gpuText(each.gpuUuid), narrow: { cutTo: shortUuidLength } },
+    number('LAST', 'last'),
+    number('MIN', 'min'),
+    number('MEAN', 'mean'),
+    number('MAX', 'max'),
+  ];
+}
+
+/** Beginnings of UUIDs where these are enough to tell them apart. */
+function shortUuids(uuids: readonly string[]): (uuid: string) => string {
+  const shorten = (uuid: string) => uuid.slice(0, shortUuidLength);
+  const whole = new Set(uuids);
+  const enough = new Set(Array.from(whole, shorten)).size === whole.size;
+  return enough ? shorten : (uuid) => uuid;
+}
+
+/** All on one scale and one stretch of time, so that they can be compared. */
+function chartColumn(
+  series: readonly MetricSeries[],
+  unit: string,
+  columns: number,
+  unicode: boolean,
+): readonly Column<MetricSeries>[] {
+  const span = timeSpan(series);
+  if (span === null) return [];
+  const spanMs = span.toMs - span.fromMs;
+  const buckets = Math.min(columns, Math.floor(spanMs / readingIntervalMs) + 1);
+  const top = scaleTop(series, unit);
+  const header = `${durationText(spanMs + readingIntervalMs)}, 0 to ${valueText(top, unit)}`;
+  const cell = ({ points }: MetricSeries) => sparkline(bucketMeans(points, span, buckets), top, unicode);
+  return [{ header, cell, style: () => 'cyan', narrow: { cutTo: chartColumnsMin } }];
+}
+
+function scaleTop(series: readonly MetricSeries[], unit: string): number {
+  if (unit === 'percent') return 100;
+  return unit === 'ratio' ? 1 : (summarizeAll(series).max ?? 0);
+}
+
+/** A line per metric, over all GPUs. */
+export function formatAllMetrics(
+  views: ReadonlyMap<JobMetricName, MetricsView>,
+  options: MetricsOptions,
+): string {
+  type Row = readonly [JobMetricName, ReturnType<typeof summarizeAll>];
+  const rows = Array.from(views, ([name, { series }]): Row => [name, summarizeAll(series)]);
+  const number = (header: string, key: 'mean' | 'max' | 'last'): Column<Row> => ({
+    header,
+    cell: ([name, summary]) => valueText(summary[key], jobMetrics[name].unit),
+    align: 'right',
+  });
+  const columns: readonly Column<Row>[] = [
+    { header: 'METRIC', cell: ([name]) => name },
+    number('MEAN', 'mean'),
+    number('PEAK', 'max'),
+    number('LAST', 'last'),
+  ];
+  return formatTable(rows, columns, options);
+}

@@ -1,0 +1,75 @@
+/** Time series of a job in numbers. Pure. */
+import type { MetricPoint, MetricSeries } from '@muster/common/telemetry';
+
+export interface SeriesSummary {
+  readonly min: number | null;
+  readonly mean: number | null;
+  readonly max: number | null;
+  /** The newest value that was read. */
+  readonly last: number | null;
+}
+
+/** Over what was read; all null when nothing was. */
+export function summarize(points: readonly MetricPoint[]): SeriesSummary {
+  const values = valuesOf(points);
+  return {
+    min: extreme(values, Math.min),
+    mean: meanOf(values),
+    max: extreme(values, Math.max),
+    last: values.at(-1) ?? null,
+  };
+}
+
+/** Over all GPUs: mean and peak of every value, and the mean of what each GPU did last. */
+export function summarizeAll(series: readonly MetricSeries[]): Omit<SeriesSummary, 'min'> {
+  const parts = series.map(({ points }) => summarize(points));
+  return {
+    mean: meanOf(series.flatMap(({ points }) => valuesOf(points))),
+    max: extreme(known(parts.map(({ max }) => max)), Math.max),
+    last: meanOf(known(parts.map(({ last }) => last))),
+  };
+}
+
+function valuesOf(points: readonly MetricPoint[]): readonly number[] {
+  return known(points.map(({ value }) => value));
+}
+
+function known(values: readonly (number | null)[]): readonly number[] {
+  return values.filter((value) => value !== null);
+}
+
+function extreme(values: readonly number[], pick: (a: number, b: number) => number): number | null {
+  return values.length === 0 ? null : values.reduce((a, b) => pick(a, b));
+}
+
+function meanOf(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** @returns first and last time of any reading; null when there is none */
+export function timeSpan(series: readonly MetricSeries[]): { fromMs: number; toMs: number } | null {
+  const times = series.flatMap(({ points }) => points.map(({ atMs }) => atMs));
+  if (times.length === 0) return null;
+  return times.reduce(
+    ({ fromMs, toMs }, atMs) => ({ fromMs: Math.min(fromMs, atMs), toMs: Math.max(toMs, atMs) }),
+    { fromMs: Number.POSITIVE_INFINITY, toMs: Number.NEGATIVE_INFINITY },
+  );
+}
+
+/**
+ * The means of equal stretches of time. All series get the same span, so that what stands below each other happened at the
+ * same time; a stretch in which nothing was read is null.
+ */
+export function bucketMeans(
+  points: readonly MetricPoint[],
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+  buckets: number,
+): readonly (number | null)[] {
+  const collected = Array.from({ length: buckets }, () => [] as number[]);
+  const bucketMs = (toMs - fromMs) / buckets;
+  for (const { atMs, value } of points) {
+    const index = bucketMs <= 0 ? 0 : Math.min(buckets - 1, Math.floor((atMs - fromMs) / bucketMs));
+    if (value !== null) collected[index]?.push(value);
+  }
+  return collected.map(meanOf);
+}

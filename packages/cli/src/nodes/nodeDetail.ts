@@ -1,0 +1,146 @@
+/** Everything about one node, for a person. Pure. */
+import type { GpuDriver, HostFacts, NodeInventory } from '@muster/common/hardware';
+import type { NodeView } from '@muster/common/views';
+import { type Field, formatFields } from '../output/fields.ts';
+import { count } from '../output/text.ts';
+import { agoText, bytesText } from '../output/times.ts';
+import { formatConditions } from './conditionText.ts';
+import { formatGpus } from './gpuTable.ts';
+import { memoryUse, type NodeOptions, stateText, usedOf } from './nodeText.ts';
+import { formatTopology } from './topology.ts';
+
+export interface NodeDetailOptions extends NodeOptions {
+  readonly nowMs: number;
+  readonly programName: string;
+}
+
+/** Disks, interfaces and the like that are listed; a container host has hundreds, and `-o json` has all. */
+const listedMax = 16;
+
+export function formatNode(node: NodeView, options: NodeDetailOptions): string {
+  const { colours } = options;
+  const blocks = [
+    `${colours.bold(node.name)}\n`,
+    formatFields(nodeFields(node, options), colours),
+    formatConditions(node, options),
+    formatGpus(node, options),
+    formatTopology(node.inventory, options),
+  ];
+  return blocks.filter((block) => block !== '').join('\n');
+}
+
+function nodeFields(node: NodeView, { nowMs }: NodeDetailOptions): readonly Field[] {
+  const { inventory } = node;
+  const { host, gpuDriver } = inventory;
+  return [
+    ['State', stateText(node)],
+    ['Joined', agoText(node.joinedAtMs, nowMs)],
+    ['Agent', node.agentVersion],
+    ['Host', host === null || host.hostname === node.name ? null : host.hostname],
+    ['Addresses', inventory.addresses.join(' ')],
+    ['OS', host?.os ?? null],
+    ['Kernel', host?.kernel ?? null],
+    ['CPU', host === null ? null : cpuText(host)],
+    ['CPUs', `${usedOf(node.cpusUsed, inventory.cpus, String)} used`],
+    ['Memory', `${memoryUse(node)} used`],
+    ['GPU source', sourceTexts[gpuDriver.source]],
+    ['Driver', driverText(gpuDriver)],
+    ['Activity', gpuDriver.profilingSource === null ? null : activityTexts[gpuDriver.profilingSource]],
+    ['Network', networkText(inventory)],
+    ['RDMA', rdmaText(inventory)],
+    ['Disks', host === null ? null : disksText(host)],
+    ['Runs', inventory.drivers.join(', ')],
+    [
+      'Labels',
+      Object.entries(inventory.labels)
+        .map(([name, value]) => `${name}=${value}`)
+        .join(' '),
+    ],
+  ];
+}
+
+/** `2 × AMD EPYC 9654, 192 cores, 384 threads, 2 NUMA nodes`. */
+function cpuText({ cpuModel, sockets, cores, threads, numaNodes }: HostFacts): string {
+  return [
+    sockets > 1 ? `${sockets} × ${cpuModel}` : cpuModel,
+    cores > 0 ? count(cores, 'core') : '',
+    threads > 0 ? count(threads, 'thread') : '',
+    numaNodes > 1 ? `${numaNodes} NUMA nodes` : '',
+  ]
+    .filter((part) => part !== '')
+    .join(', ');
+}
+
+const sourceTexts = {
+  nvml: 'NVML',
+  'nvidia-smi': 'nvidia-smi',
+  simulated: 'simulated: there is no such hardware, only its names',
+  none: null,
+} as const;
+
+const activityTexts = {
+  'dcgm-exporter': 'SM and tensor activity from dcgm-exporter',
+  dcgmi: 'SM and tensor activity from dcgmi',
+  gpm: "SM and tensor activity from NVML's GPM",
+} as const;
+
+function driverText({ driverVersion, cudaVersion }: GpuDriver): string | null {
+  const parts = [driverVersion, cudaVersion === null ? null : `CUDA ${cudaVersion}`];
+  return parts.filter((part) => part !== null).join(', ') || null;
+}
+
+/** Hardware by name; what is virtual is counted. */
+function networkText({ nics }: NodeInventory): string {
+  const hardware = nics.filter(({ isVirtual }) => !isVirtual);
+  const lines = hardware.map(({ name, state, speedMbps, addresses, numaNode }) =>
+    columns(
+      name,
+      state,
+      speedMbps === null ? '' : speedText(speedMbps),
+      addresses.join(' '),
+      numaText(numaNode),
+    ),
+  );
+  const virtual = nics.length - hardware.length;
+  return listed(lines, virtual === 0 ? [] : [`and ${virtual} virtual`]);
+}
+
+/** `400 Gbit/s`, `100 Mbit/s`. */
+function speedText(speedMbps: number): string {
+  return speedMbps < 1_000 ? `${speedMbps} Mbit/s` : `${speedMbps / 1_000} Gbit/s`;
+}
+
+function rdmaText({ rdmaDevices }: NodeInventory): string {
+  const lines = rdmaDevices.map(({ name, port, linkLayer, state, rateGbps, nic, numaNode }) =>
+    columns(
+      `${name}:${port}`,
+      linkLayer,
+      state,
+      rateGbps === null ? '' : `${rateGbps} Gbit/s`,
+      nic ?? '',
+      numaText(numaNode),
+    ),
+  );
+  return listed(lines);
+}
+
+function disksText({ fileSystems }: HostFacts): string {
+  const lines = fileSystems.map(({ mountPoint, device, type, sizeBytes }) =>
+    columns(mountPoint, type, bytesText(sizeBytes), device),
+  );
+  return listed(lines);
+}
+
+function numaText(numaNode: number | null): string {
+  return numaNode === null ? '' : `NUMA ${numaNode}`;
+}
+
+function columns(...parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').join('  ');
+}
+
+function listed(lines: readonly string[], closing: readonly string[] = []): string {
+  const more = lines.length - listedMax;
+  const cut = more > 0 ? [`and ${more} more`] : [];
+  return [...lines.slice(0, listedMax), ...cut, ...closing].join('\n');
+}

@@ -1,0 +1,61 @@
+/** The whole terminal, for a picture that changes in place. What was on it before is there again afterwards. */
+import type { Output } from '../io.ts';
+
+export interface Screen {
+  /** Paints the picture as it is now; calls that come faster than the terminal takes them are one. */
+  refresh(): void;
+  /** Rejects when the terminal takes nothing any more. */
+  readonly broken: Promise<never>;
+  close(): Promise<void>;
+}
+
+/** Another page to paint on, no cursor, and no wrapping: a long line is cut by the terminal and moves no other. */
+const enter = '\x1b[?1049h\x1b[?25l\x1b[?7l';
+const leave = '\x1b[?7h\x1b[?25h\x1b[?1049l';
+const home = '\x1b[H';
+const clearLine = '\x1b[K';
+const clearBelow = '\x1b[J';
+
+/** @param picture the lines for a terminal of this size; what is too much for it is cut off */
+export function openScreen(
+  output: Output,
+  picture: (size: { readonly columns: number; readonly rows: number }) => readonly string[],
+): Screen {
+  const broken = Promise.withResolvers<never>();
+  // Whoever closes the screen first does not ask for it any more.
+  broken.promise.catch(() => {});
+  let stale = false;
+  let painting: Promise<void> | null = null;
+  let isFirst = true;
+
+  async function paintUntilCurrent(): Promise<void> {
+    while (stale) {
+      stale = false;
+      const rows = output.rows() ?? 24;
+      const lines = picture({ columns: output.columns() ?? 80, rows }).slice(0, rows);
+      const start = isFirst ? enter + home : home;
+      isFirst = false;
+      await output.write(`${start}${lines.map((line) => line + clearLine).join('\r\n')}${clearBelow}`);
+    }
+  }
+
+  const refresh = () => {
+    stale = true;
+    painting ??= paintUntilCurrent()
+      .catch(broken.reject)
+      .finally(() => {
+        painting = null;
+      });
+  };
+  const stopFollowing = output.onResize(refresh);
+  return {
+    refresh,
+    broken: broken.promise,
+    async close() {
+      stopFollowing();
+      stale = false;
+      await painting;
+      if (!isFirst) await output.write(leave).catch(() => {});
+    },
+  };
+}

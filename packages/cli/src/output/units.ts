@@ -1,0 +1,32 @@
+/** Values of metrics for people. Pure. */
+import { bytesText, memoryText } from './times.ts';
+
+/** What was not read: never a 0. */
+export const absent = '-';
+
+const decimals: Readonly<Record<string, number>> = { percent: 0, watts: 0, celsius: 0, ratio: 2 };
+const symbols: Readonly<Record<string, string>> = { percent: '%', watts: 'W', celsius: '°C' };
+
+/** `92 %`, `612 W`, `71 GiB`, `0.44`, `4.2 kJ`; `-` for null. */
+export function valueText(value: number | null, unit: string): string {
+  if (value === null) return absent;
+  if (unit === 'MiB') return memoryText(value);
+  if (unit === 'joules') return energyText(value);
+  const symbol = symbols[unit];
+  return `${value.toFixed(decimals[unit] ?? 1)}${symbol === undefined ? '' : ` ${symbol}`}`;
+}
+
+function energyText(joules: number): string {
+  if (joules < 10_000) return `${joules.toFixed(0)} J`;
+  return joules < 10_000_000 ? `${(joules / 1_000).toFixed(0)} kJ` : `${(joules / 1_000_000).toFixed(0)} MJ`;
+}
+
+/** @param ratio 0 to 1 */
+export function ratioText(ratio: number | null): string {
+  return ratio === null ? absent : `${(100 * ratio).toFixed(0)} %`;
+}
+
+/** `300 KiB/s`. */
+export function rateText(bytesPerSecond: number | null): string {
+  return bytesPerSecond === null ? absent : `${bytesText(Math.round(bytesPerSecond))}/s`;
+}

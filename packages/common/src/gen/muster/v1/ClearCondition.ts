@@ -1,0 +1,12 @@
+// Original file: proto/muster/v1/agent.proto
+
+
+export interface ClearCondition {
+  'kind'?: (string);
+  'gpuUuid'?: (string);
+}
+
+export interface ClearCondition__Output {
+  'kind': (string);
+  'gpuUuid': (string);
+}

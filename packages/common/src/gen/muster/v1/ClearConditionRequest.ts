@@ -1,0 +1,14 @@
+// Original file: proto/muster/v1/muster.proto
+
+
+export interface ClearConditionRequest {
+  'node'?: (string);
+  'kind'?: (string);
+  'gpuUuid'?: (string);
+}
+
+export interface ClearConditionRequest__Output {
+  'node': (string);
+  'kind': (string);
+  'gpuUuid': (string);
+}

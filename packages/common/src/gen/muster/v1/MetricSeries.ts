@@ -1,0 +1,19 @@
+// Original file: proto/muster/v1/muster.proto
+
+import type { MetricPoint as _muster_v1_MetricPoint, MetricPoint__Output as _muster_v1_MetricPoint__Output } from '../../muster/v1/MetricPoint.ts';
+
+export interface MetricSeries {
+  'attempt'?: (number);
+  'nodeRank'?: (number);
+  'node'?: (string);
+  'gpuUuid'?: (string);
+  'points'?: (_muster_v1_MetricPoint)[];
+}
+
+export interface MetricSeries__Output {
+  'attempt': (number);
+  'nodeRank': (number);
+  'node': (string);
+  'gpuUuid': (string);
+  'points': (_muster_v1_MetricPoint__Output)[];
+}

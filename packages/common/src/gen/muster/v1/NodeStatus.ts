@@ -1,0 +1,14 @@
+// Original file: proto/muster/v1/agent.proto
+
+import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from '../../muster/v1/NodeInventory.ts';
+import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from '../../muster/v1/Condition.ts';
+
+export interface NodeStatus {
+  'inventory'?: (_muster_v1_NodeInventory | null);
+  'conditions'?: (_muster_v1_Condition)[];
+}
+
+export interface NodeStatus__Output {
+  'inventory': (_muster_v1_NodeInventory__Output | null);
+  'conditions': (_muster_v1_Condition__Output)[];
+}

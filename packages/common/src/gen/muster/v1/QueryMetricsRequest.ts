@@ -1,0 +1,17 @@
+// Original file: proto/muster/v1/muster.proto
+
+import type { Long } from '@grpc/proto-loader';
+
+export interface QueryMetricsRequest {
+  'jobId'?: (string);
+  'name'?: (string);
+  'sinceMs'?: (number | string | Long);
+  'attempt'?: (number);
+}
+
+export interface QueryMetricsRequest__Output {
+  'jobId': (string);
+  'name': (string);
+  'sinceMs': (number);
+  'attempt': (number);
+}

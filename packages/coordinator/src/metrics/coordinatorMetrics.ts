@@ -1,0 +1,213 @@
+/**
+ * The coordinator's Prometheus page. Values are read when somebody asks; only what happens in between is counted. No
+ * series is named by anything that grows without end: jobs appear while they hold a node, and at most a thousand.
+ */
+import type { Clock } from '@muster/common/clock';
+import { isTerminal, jobStates, nodeStates } from '@muster/common/states';
+import { musterVersion } from '@muster/common/version';
+import type { NodeView } from '@muster/common/views';
+import { Counter, Histogram, Registry } from 'prom-client';
+import type { AgentRegistry } from '../agents/registry.ts';
+import { currentAttempt } from '../model.ts';
+import { heldTasksByNode, nodeView } from '../rpc/views.ts';
+import type { ClusterState, Committed } from '../state.ts';
+import type { PageRequests } from '../telemetry/pageRequests.ts';
+import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
+import type { WaitTimes } from '../waitTimes.ts';
+import { countBy, countGpus } from './counts.ts';
+import { addProcessMetrics } from './processMetrics.ts';
+import { addCounter, addGauge } from './register.ts';
+
+const jobInfoMax = 1_000;
+/** Kinds of conditions come from agents' configuration. */
+const conditionLabelsMax = 200;
+
+export interface MetricsParts {
+  readonly state: ClusterState;
+  readonly clock: Clock;
+  readonly waitTimes: WaitTimes;
+  readonly telemetry: TelemetryStore;
+  readonly pages: PageRequests;
+  readonly agents: AgentRegistry;
+}
+
+export class CoordinatorMetrics {
+  private readonly registry = new Registry();
+  private readonly events: Counter<'kind'>;
+  private readonly queueWait: Histogram;
+  private readonly commits: Histogram;
+  private readonly readNodes: () => void;
+
+  constructor(parts: MetricsParts) {
+    const registers = [this.registry];
+    this.events = new Counter({
+      name: 'muster_events_total',
+      help: 'Events committed since the coordinator started, by kind.',
+      labelNames: ['kind'],
+      registers,
+    });
+    this.queueWait = new Histogram({
+      name: 'muster_queue_wait_seconds',
+      help: 'Time from the submission of a job to its first allocation.',
+      buckets: [0.1, 1, 10, 60, 300, 1_800, 7_200, 28_800, 86_400],
+      registers,
+    });
+    this.commits = new Histogram({
+      name: 'muster_commit_seconds',
+      help: 'Time that a commit to the store took.',
+      buckets: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2],
+      registers,
+    });
+    addGauge(this.registry, {
+      name: 'muster_build_info',
+      help: 'Constantly 1, with the version of the coordinator.',
+      labelNames: ['version'],
+      read: () => [[{ version: musterVersion }, 1]],
+    });
+    addJobMetrics(this.registry, parts);
+    this.readNodes = addNodeMetrics(this.registry, parts);
+    addTelemetryMetrics(this.registry, parts);
+    addProcessMetrics(this.registry, parts.clock.wallMs() - process.uptime() * 1_000);
+  }
+
+  /** The page in Prometheus' text format. */
+  page(): Promise<string> {
+    this.readNodes();
+    return this.registry.metrics();
+  }
+
+  /** To be told of every commit. */
+  committed({ events, jobs }: Pick<Committed, 'events' | 'jobs'>): void {
+    for (const { kind, subject, data, timeMs } of events) {
+      this.events.inc({ kind });
+      if (kind !== 'attempt.allocated' || data['attempt'] !== 1) continue;
+      const job = jobs.find(({ id }) => id === subject);
+      if (job !== undefined) this.queueWait.observe(Math.max(0, timeMs - job.submittedAtMs) / 1_000);
+    }
+  }
+
+  commitTook(ms: number): void {
+    this.commits.observe(ms / 1_000);
+  }
+}
+
+function addJobMetrics(registry: Registry, { state, clock, waitTimes }: MetricsParts): void {
+  addGauge(registry, {
+    name: 'muster_jobs',
+    help: 'Jobs that have not ended, by state.',
+    labelNames: ['state'],
+    read: () => {
+      const counts = countBy(state.jobs.values(), (job) => job.state.kind);
+      const states = jobStates.filter((each) => !isTerminal(each));
+      return states.map((each) => [{ state: each }, counts.get(each) ?? 0]);
+    },
+  });
+  addGauge(registry, {
+    name: 'muster_job_info',
+    help: `Constantly 1 for each job that holds nodes, at most ${jobInfoMax} of them.`,
+    labelNames: ['muster_job', 'name', 'project', 'attempt'],
+    read: () =>
+      [...state.jobs.values()]
+        .flatMap((job) => {
+          const attempt = currentAttempt(job)?.number;
+          const { name, project } = job.spec;
+          return attempt === undefined ? [] : [[{ muster_job: job.id, name, project, attempt }, 1] as const];
+        })
+        .slice(0, jobInfoMax),
+  });
+  addGauge(registry, {
+    name: 'muster_queue_oldest_wait_seconds',
+    help: 'How long the job that has waited longest has been in the queue, 0 when none is.',
+    read: () => {
+      const nowMs = clock.monotonicMs();
+      let oldestMs = nowMs;
+      for (const job of state.jobs.values())
+        if (job.state.kind === 'queued') oldestMs = Math.min(oldestMs, waitTimes.of(job, nowMs).sinceMs);
+      return (nowMs - oldestMs) / 1_000;
+    },
+  });
+}
+
+/** @returns looks at the nodes, once for all of their metrics; to be called before each page */
+function addNodeMetrics(registry: Registry, parts: MetricsParts): () => void {
+  let nodes: readonly NodeView[] = [];
+  addGauge(registry, {
+    name: 'muster_nodes',
+    help: 'Nodes by state.',
+    labelNames: ['state'],
+    read: () => {
+      const counts = countBy(nodes, (node) => node.state);
+      return nodeStates.map((state) => [{ state }, counts.get(state) ?? 0]);
+    },
+  });
+  addGauge(registry, {
+    name: 'muster_gpus',
+    help: 'GPUs by what they can be used for; silent are those of silent nodes that nothing holds.',
+    labelNames: ['state'],
+    read: () => [...countGpus(nodes)].map(([state, count]) => [{ state }, count]),
+  });
+  addGauge(registry, {
+    name: 'muster_conditions',
+    help: 'Conditions of nodes and GPUs that hold now.',
+    labelNames: ['kind', 'severity', 'action'],
+    read: () => {
+      const held = nodes.flatMap((node) => node.conditions);
+      const byLabels = countBy(held, ({ kind, severity, action }) => `${kind} ${severity} ${action}`);
+      return [...byLabels].slice(0, conditionLabelsMax).map(([labels, count]) => {
+        const [kind = '', severity = '', action = ''] = labels.split(' ');
+        return [{ kind, severity, action }, count];
+      });
+    },
+  });
+  return () => {
+    nodes = shownNodes(parts);
+  };
+}
+
+/** As the API shows them. */
+function shownNodes({ state, agents }: MetricsParts): readonly NodeView[] {
+  const held = heldTasksByNode(state.jobs.values());
+  return [...state.nodes.values()].map((node) => {
+    const { name } = node;
+    return nodeView(node, held.get(name) ?? [], agents.isOnline(name), agents.silentForMs(name));
+  });
+}
+
+function addTelemetryMetrics(registry: Registry, { telemetry, pages }: MetricsParts): void {
+  addCounter(registry, {
+    name: 'muster_telemetry_readings_total',
+    help: 'Readings of GPUs that were taken.',
+    read: () => telemetry.taken,
+  });
+  addCounter(registry, {
+    name: 'muster_telemetry_dropped_readings_total',
+    help: 'Readings of GPUs that were not taken, by why.',
+    labelNames: ['reason'],
+    read: () => Object.entries(telemetry.dropped).map(([reason, count]) => [{ reason }, count]),
+  });
+  addCounter(registry, {
+    name: 'muster_telemetry_evicted_readings_total',
+    help: 'Readings of jobs that were dropped before their time for want of room.',
+    read: () => telemetry.usage.evicted,
+  });
+  addGauge(registry, {
+    name: 'muster_telemetry_streams',
+    help: 'Agents that send telemetry.',
+    read: () => pages.connected,
+  });
+  addGauge(registry, {
+    name: 'muster_telemetry_series',
+    help: 'GPUs of tasks of which readings are kept.',
+    read: () => telemetry.usage.series,
+  });
+  addGauge(registry, {
+    name: 'muster_telemetry_bytes',
+    help: 'Memory that the readings of jobs take.',
+    read: () => telemetry.usage.bytes,
+  });
+  addGauge(registry, {
+    name: 'muster_telemetry_budget_bytes',
+    help: 'Memory that the readings of jobs may take.',
+    read: () => telemetry.usage.bytesMax,
+  });
+}

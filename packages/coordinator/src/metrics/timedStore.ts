@@ -1,0 +1,22 @@
+/** A store whose commits are timed. Everything waits for them, so they are the first thing to look at. */
+import type { Store } from '../store/store.ts';
+
+/** @param onCommit told how long each successful commit took, milliseconds */
+export function timedStore(store: Store, monotonicMs: () => number, onCommit: (ms: number) => void): Store {
+  return {
+    load: () => store.load(),
+    commit: async (batch) => {
+      const startedMs = monotonicMs();
+      await store.commit(batch);
+      onCommit(monotonicMs() - startedMs);
+    },
+    readJob: (id) => store.readJob(id),
+    listJobs: (query) => store.listJobs(query),
+    findJobIds: (prefix, limit) => store.findJobIds(prefix, limit),
+    readRequest: (requestId) => store.readRequest(requestId),
+    readEvents: (sinceSeq, limit, subject) => store.readEvents(sinceSeq, limit, subject),
+    readMeta: (name) => store.readMeta(name),
+    writeMeta: (name, value) => store.writeMeta(name, value),
+    close: () => store.close(),
+  };
+}

@@ -1,0 +1,79 @@
+/** An agent's end of the protocol, for tests: it says and hears what a test wants. */
+import type { Client, ServiceError } from '@grpc/grpc-js';
+import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
+import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
+import { inventoryToWire } from '@muster/common/wire/nodeCodec';
+import { agentHubService } from '@muster/common/wire/service';
+import { fromServiceError } from '@muster/common/wire/status';
+import { expect, vi } from 'vitest';
+import { type TestCoordinator, withToken } from '../coordinatorFixture.ts';
+import { anInventory, someGpus } from '../modelFixture.ts';
+
+export interface Trade {
+  readonly nodeName: string;
+  readonly credential: string;
+  readonly joinToken: string;
+}
+
+export const credentialOf = (name: string) => `muster_agent_${name.padEnd(43, 'x')}`;
+
+/** @param bearer what it shows as its own */
+export function join(client: Client, request: Trade, bearer = request.joinToken): Promise<unknown> {
+  const { path, requestSerialize, responseDeserialize } = agentHubService.Join;
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      request,
+      withToken(bearer),
+      (error, answer) => (error === null ? resolve(answer) : reject(fromServiceError(error))),
+    );
+  });
+}
+
+/** A node that has joined. @returns its token */
+export async function joined({ api }: TestCoordinator, client: Client, nodeName: string): Promise<string> {
+  const { token } = await api.createJoinToken(nodeName);
+  const credential = credentialOf(nodeName);
+  await join(client, { nodeName, credential, joinToken: token });
+  return credential;
+}
+
+/** Both ends' words of one session. */
+export function openSession(client: Client, token: string) {
+  const { path, requestSerialize, responseDeserialize } = agentHubService.Session;
+  const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, withToken(token));
+  const told: CoordinatorMessage__Output[] = [];
+  const errors: ServiceError[] = [];
+  call.on('data', (message: CoordinatorMessage__Output) => told.push(message));
+  call.on('error', (error: ServiceError) => errors.push(error));
+  return {
+    told,
+    errors,
+    say: (message: AgentMessage) => void call.write(message),
+    cancel: () => call.cancel(),
+  };
+}
+
+/** Of one GPU, `GPU-a-0`. */
+export const inventory = inventoryToWire(anInventory({ gpus: someGpus('a', 1), cpus: 8, memoryMb: 1_000 }));
+
+export function helloMessage(fields: object = {}): AgentMessage {
+  const identity = { protocolVersion: 1, agentVersion: '1', instanceId: 'i', bootId: 'b' };
+  return { hello: { ...identity, inventory, observed: [], ...fields } };
+}
+
+/** A node with a session that was welcomed. */
+export async function connected(
+  coordinator: TestCoordinator,
+  client: Client,
+  nodeName: string,
+  fields: object = {},
+) {
+  const token = await joined(coordinator, client, nodeName);
+  const session = openSession(client, token);
+  session.say(helloMessage(fields));
+  await vi.waitFor(() => expect(session.told).toHaveLength(1));
+  return { token, ...session };
+}

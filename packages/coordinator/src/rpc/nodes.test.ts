@@ -1,0 +1,206 @@
+import type { Client, ServiceError } from '@grpc/grpc-js';
+import type { Condition } from '@muster/common/conditions';
+import type { MusterError } from '@muster/common/errors';
+import type { ClearConditionRequest__Output } from '@muster/common/gen/muster/v1/ClearConditionRequest';
+import { conditionToWire } from '@muster/common/wire/nodeCodec';
+import { fromServiceError } from '@muster/common/wire/status';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { countingBytes, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { Bell } from '../events/bell.ts';
+import { aCondition, nodeNameOf } from '../modelFixture.ts';
+import { connected, helloMessage, inventory, openSession } from './agentFixture.ts';
+import { nodeCalls } from './nodes.ts';
+
+let coordinator: TestCoordinator;
+let client: Client;
+beforeEach(async () => {
+  coordinator = await startTestCoordinator();
+  client = coordinator.client();
+});
+afterEach(() => coordinator.close());
+
+const name = nodeNameOf('node-1');
+const sick = aCondition('xid_48', {
+  gpuUuid: 'GPU-a-0',
+  severity: 'critical',
+  action: 'drain_gpu',
+  clears: 'by_hand',
+});
+const wire = (conditions: readonly Condition[]) => conditions.map(conditionToWire);
+
+/** Kinds of all events about the node. */
+function eventsOfNode(): readonly string[] {
+  const events = [...coordinator.memory.events.values()];
+  return events.filter(({ subject }) => subject === name).map(({ kind }) => kind);
+}
+
+async function connectedWith(...conditions: readonly Condition[]) {
+  return connected(coordinator, client, name, { conditions: wire(conditions) });
+}
+
+async function pendingReason(spec: object) {
+  const specJson = JSON.stringify({ name: 'train', command: ['true'], ...spec });
+  const { jobIds } = await coordinator.api.submit({
+    specJson,
+    requestId: `r${coordinator.state.lastSubmitSeq}`,
+  });
+  return (await coordinator.api.getJob(jobIds[0] ?? '')).pending;
+}
+
+describe('a node', () => {
+  test('shows its conditions, critical ones first, and what they keep from new work', async () => {
+    const skew = aCondition('clock_skew');
+    await connectedWith(skew, sick);
+    expect(await coordinator.api.getNode(name)).toMatchObject({
+      conditions: [sick, skew],
+      drained: false,
+      drainedGpuUuids: ['GPU-a-0'],
+    });
+    expect(await pendingReason({ resources: { gpus: 1 } })).toEqual({
+      kind: 'drained',
+      message: '0 of the 1 nodes it needs can take it; 1 of 1 GPU of node-1 is drained (xid_48)',
+      remedy: 'see `muster node node-1`',
+    });
+    expect(await pendingReason({})).toBeNull();
+  });
+
+  test('is as its last status says, and what waited for it starts', async () => {
+    const { say, told } = await connectedWith(aCondition('disk_full', { action: 'drain_node' }));
+    expect(await pendingReason({ resources: { gpus: 1 } })).toMatchObject({ kind: 'drained' });
+    expect((await coordinator.api.getNode(name)).drained).toBe(true);
+    say({ status: { inventory, conditions: [] } });
+    await vi.waitFor(() => expect(told.at(-1)?.assign?.gpuUuids).toEqual(['GPU-a-0']));
+    expect(eventsOfNode()).toEqual([
+      ...['node.joined', 'node.online', 'condition.raised', 'condition.cleared'],
+    ]);
+  });
+
+  test('that says the same again, by status or by Hello, is no event', async () => {
+    const { token, say, cancel } = await connectedWith(sick);
+    say({ status: { inventory, conditions: wire([{ ...sick, count: 9 }]) } });
+    await vi.waitFor(() => expect(coordinator.state.nodes.get(name)?.conditions[0]?.count).toBe(9));
+    expect(coordinator.memory.nodes.get(name)?.conditions[0]?.count).toBe(1);
+    cancel();
+    const again = openSession(client, token);
+    again.say(helloMessage({ conditions: wire([{ ...sick, count: 10 }]) }));
+    await vi.waitFor(() => expect(again.told).toHaveLength(1));
+    expect(eventsOfNode()).toEqual(['node.joined', 'node.online', 'condition.raised', 'node.online']);
+    expect(coordinator.memory.nodes.get(name)?.conditions[0]?.count).toBe(10);
+  });
+
+  test('keeps what runs on a GPU that vanishes, and gives it to nobody else', async () => {
+    const { say, told } = await connectedWith();
+    expect(await pendingReason({ resources: { gpus: 1 } })).toBeNull();
+    await vi.waitFor(() => expect(told.at(-1)?.assign).toBeTruthy());
+    say({ status: { inventory: { ...inventory, gpus: [] }, conditions: [] } });
+    await vi.waitFor(() => expect(eventsOfNode().at(-1)).toBe('node.changed'));
+    expect(await coordinator.api.getNode(name)).toMatchObject({
+      inventory: { gpus: [] },
+      gpuUses: [{ uuid: 'GPU-a-0', attempt: 1 }],
+    });
+    say({ status: { inventory, conditions: [] } });
+    await vi.waitFor(() => expect(coordinator.state.nodes.get(name)?.inventory.gpus).toHaveLength(1));
+    expect(await pendingReason({ resources: { gpus: 1 } })).toMatchObject({ kind: 'no_gpus_free' });
+  });
+
+  test('whose status does not speak of its hardware has what it had', async () => {
+    const { say } = await connectedWith(sick);
+    say({ status: { conditions: [] } });
+    await vi.waitFor(() => expect(eventsOfNode().at(-1)).toBe('condition.cleared'));
+    expect((await coordinator.api.getNode(name)).inventory.gpus).toHaveLength(1);
+  });
+
+  test('is not what an older connection says late, once its agent has said Hello on another', async () => {
+    const older = await connectedWith(sick);
+    const run = coordinator.loop.run.bind(coordinator.loop);
+    const held: (() => void)[] = [];
+    const spy = vi.spyOn(coordinator.loop, 'run').mockImplementation((command) => {
+      return new Promise<void>((resolve) => void held.push(resolve)).then(() => run(command));
+    });
+    const newer = openSession(client, older.token);
+    newer.say(helloMessage({ conditions: [] }));
+    await vi.waitFor(() => expect(held).toHaveLength(1));
+    const isHeard = vi.spyOn(coordinator.agents, 'isCurrent');
+    older.say({ status: { inventory, conditions: wire([sick]) } });
+    await vi.waitFor(() => expect(isHeard).toHaveBeenCalled());
+    spy.mockRestore();
+    for (const letGo of held) letGo();
+    await vi.waitFor(() => expect(newer.told).toHaveLength(1));
+    expect((await coordinator.api.getNode(name)).conditions).toEqual([]);
+  });
+});
+
+describe('clearing a condition', () => {
+  const place = { node: name, kind: sick.kind, gpuUuid: sick.gpuUuid };
+
+  test('is said to the agent, and answered with the node once that is without it', async () => {
+    const { say, told } = await connectedWith(sick, aCondition('xid_48'));
+    let isAnswered = false;
+    const cleared = coordinator.api.clearCondition(place).finally(() => {
+      isAnswered = true;
+    });
+    await vi.waitFor(() => {
+      expect(told.at(-1)?.clearCondition).toEqual({ kind: 'xid_48', gpuUuid: 'GPU-a-0' });
+    });
+    // Something else of the node changes first.
+    say({ status: { inventory, conditions: wire([sick]) } });
+    await vi.waitFor(() => expect(eventsOfNode().at(-1)).toBe('condition.cleared'));
+    expect(isAnswered).toBe(false);
+    say({ status: { inventory, conditions: [] } });
+    expect(await cleared).toMatchObject({ name, conditions: [], drainedGpuUuids: [] });
+  });
+
+  test.each([
+    ['an unknown node', { ...place, node: 'node-9' }, /there is no node node-9; `muster nodes` lists them/],
+    ['no node', { ...place, node: '../etc' }, /there is no node/],
+    [
+      'the same on another place',
+      { ...place, gpuUuid: null },
+      /node-1 has no condition xid_48; `muster node node-1` lists those it has/,
+    ],
+    ['another on that GPU', { ...place, kind: 'xid_79' }, /node-1 has no condition xid_79 of GPU-a-0/],
+  ])('of %s is refused', async (_, request, message) => {
+    await connectedWith(sick);
+    const refused = coordinator.api.clearCondition(request);
+    await expect(refused).rejects.toMatchObject({
+      code: 'not_found',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test('of a silent node is refused: only its agent can', async () => {
+    const { cancel } = await connectedWith(sick);
+    cancel();
+    await vi.waitFor(() => expect(coordinator.agents.isOnline(name)).toBe(false));
+    await expect(coordinator.api.clearCondition(place)).rejects.toMatchObject({
+      code: 'failed_precondition',
+      message:
+        'node-1 does not answer, and only its agent can clear xid_48 of GPU-a-0; try again once it is online',
+    });
+  });
+
+  test.each([
+    ['holds still', false, /^xid_48 of GPU-a-0 on node-1 still holds: xid_48 was seen$/],
+    ['is of a node that has fallen silent meanwhile', true, /^node-1 does not answer/],
+  ])('that %s: after a while the answer says so', async (_, falls, message) => {
+    const { cancel } = await connectedWith(sick);
+    const { state, loop, agents } = coordinator;
+    const parts = { state, loop, agents, random: countingBytes(), committed: new Bell(), clearWaitMs: 500 };
+    const refused = refusalOf(nodeCalls(parts).ClearCondition, { ...place, gpuUuid: sick.gpuUuid ?? '' });
+    if (falls) cancel();
+    const { code, message: words } = await refused;
+    expect(code).toBe('failed_precondition');
+    expect(words).toMatch(message);
+  });
+});
+
+/** Calls a handler without a network. */
+function refusalOf(
+  handler: ReturnType<typeof nodeCalls>['ClearCondition'],
+  request: ClearConditionRequest__Output,
+): Promise<MusterError> {
+  return new Promise((resolve) => {
+    const call = { request } as Parameters<typeof handler>[0];
+    handler(call, (error) => resolve(fromServiceError(error as ServiceError)));
+  });
+}

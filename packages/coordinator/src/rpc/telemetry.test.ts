@@ -1,0 +1,172 @@
+import type { ServiceError } from '@grpc/grpc-js';
+import type { TelemetryRequest__Output } from '@muster/common/gen/muster/v1/TelemetryRequest';
+import type { TelemetryUpload } from '@muster/common/gen/muster/v1/TelemetryUpload';
+import { agentHubService } from '@muster/common/wire/service';
+import { gpuReadingToWire } from '@muster/common/wire/telemetryCodec';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { hashToken } from '../auth/tokens.ts';
+import {
+  addCredential,
+  startTestCoordinator,
+  type TestCoordinator,
+  withToken,
+} from '../coordinatorFixture.ts';
+import { aNode, nodeNameOf } from '../modelFixture.ts';
+import { Memory } from '../store/memory/memoryStore.ts';
+import { aReading, runningJobId, storeRunningJob } from '../telemetry/telemetryFixture.ts';
+
+let coordinator: TestCoordinator;
+beforeEach(async () => {
+  const memory = new Memory('test');
+  for (const name of ['node-1', 'node-2']) {
+    memory.nodes.set(name, aNode(name));
+    const secretHash = hashToken(tokenOf(name));
+    addCredential(memory, { id: `agent:${name}`, kind: 'agent', subject: name, secretHash });
+  }
+  storeRunningJob(memory);
+  coordinator = await startTestCoordinator({ memory, pageTimeoutMs: 200 });
+});
+afterEach(() => coordinator.close());
+
+const tokenOf = (name: string) => `muster_agent_${name}`;
+
+/** The telemetry stream of an agent. */
+function openTelemetry(name: string) {
+  const { path, requestSerialize, responseDeserialize } = agentHubService.UploadTelemetry;
+  const metadata = withToken(tokenOf(name));
+  const call = coordinator
+    .client()
+    .makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadata);
+  const asked: number[] = [];
+  const errors: ServiceError[] = [];
+  call.on('data', (request: TelemetryRequest__Output) => asked.push(request.pageId));
+  call.on('error', (error: ServiceError) => errors.push(error));
+  return {
+    asked,
+    errors,
+    cancel: () => call.cancel(),
+    send: (upload: TelemetryUpload) => void call.write(upload),
+  };
+}
+
+const now = () => coordinator.clock.wallMs();
+const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
+const uploadOf = (...readings: Parameters<typeof aReading>): TelemetryUpload => ({
+  gpus: readings.map((fields) => gpuReadingToWire(aReading({ atMs: now(), ...fields }))),
+});
+const reads = (path: string) => fetch(`${coordinator.httpUrl}${path}`);
+
+test('what a node uploads can be asked for by job, by the beginning of its id, and by node', async () => {
+  const { send } = openTelemetry('node-1');
+  send(uploadOf({ task, utilization: 88, smActive: null }));
+  await vi.waitFor(() => expect(coordinator.telemetry.taken).toBe(1));
+  const series = { attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid: 'GPU-node-1-0' };
+  expect(await coordinator.api.queryMetrics({ jobId: runningJobId, name: 'gpu_utilization' })).toEqual({
+    unit: 'percent',
+    series: [{ ...series, points: [{ atMs: now(), value: 88 }] }],
+  });
+  const prefix = runningJobId.slice(0, 8);
+  expect(await coordinator.api.queryMetrics({ jobId: prefix, name: 'sm_active', sinceMs: 60_000 })).toEqual({
+    unit: 'ratio',
+    series: [{ ...series, points: [{ atMs: now(), value: null }] }],
+  });
+  const nodes = await coordinator.api.listTelemetry();
+  expect(nodes.map(({ node, gpus }) => [node, gpus.map(({ utilization }) => utilization)])).toEqual([
+    ['node-1', [88]],
+    ['node-2', []],
+  ]);
+  expect(await coordinator.api.listTelemetry('node-2')).toEqual([{ node: 'node-2', host: null, gpus: [] }]);
+});
+
+test('a question that cannot be answered says why', async () => {
+  const ask = (query: object) =>
+    coordinator.api.queryMetrics({ jobId: runningJobId, name: 'gpu_utilization', ...query });
+  expect(await ask({})).toEqual({ unit: 'percent', series: [] });
+  await expect(ask({ name: 'gpu_utilisation' as 'gpu_utilization' })).rejects.toMatchObject({
+    code: 'invalid',
+    message: expect.stringMatching(
+      /did you mean gpu_utilization\? The metrics are gpu_utilization, .*dram_active/,
+    ),
+  });
+  await expect(ask({ name: 'x' as 'sm_active' })).rejects.toThrow(/there is no metric "x"; The metrics are/);
+  await expect(ask({ jobId: 'job_zzzzzzzzzzzz' })).rejects.toMatchObject({ code: 'not_found' });
+  await expect(ask({ sinceMs: -1 })).rejects.toMatchObject({ code: 'invalid' });
+  await expect(coordinator.api.listTelemetry('node-9')).rejects.toMatchObject({ code: 'not_found' });
+});
+
+test('nothing that an agent says ends its stream', async () => {
+  const { send, errors } = openTelemetry('node-1');
+  send({});
+  send({ gpus: [{}], host: {}, page: {} });
+  send({ gpus: [{ gpuUuid: 'x'.repeat(100_000), atMs: -5, utilization: Number.NaN }] });
+  send({
+    gpus: [{ ...uploadOf({}).gpus?.[0], task: { jobId: '../..', attempt: 0 }, utilization: Number.NaN }],
+  });
+  send({ page: { pageId: 99, text: 'nobody asked' } });
+  send({ gpus: Array.from({ length: 5_000 }, () => ({ gpuUuid: 'GPU-nowhere' })) });
+  coordinator.clock.nowMs += 10_000;
+  send(uploadOf({ utilization: 7 }));
+  await vi.waitFor(async () =>
+    expect((await coordinator.api.listTelemetry('node-1'))[0]?.gpus).toMatchObject([{ utilization: 7 }]),
+  );
+  expect(errors).toEqual([]);
+});
+
+test('a node that sends too much is left waiting, and heard again afterwards', async () => {
+  const { send, errors } = openTelemetry('node-1');
+  for (let index = 0; index < 200; index += 1)
+    send(uploadOf({ task, atMs: now() + index, utilization: index % 100 }));
+  await vi.waitFor(() => expect(coordinator.telemetry.dropped.too_fast).toBeGreaterThan(0));
+  expect(coordinator.telemetry.taken).toBeLessThan(100);
+  coordinator.clock.nowMs += 600_000;
+  await vi.waitFor(() => expect(coordinator.telemetry.taken).toBeGreaterThan(100), 5_000);
+  expect(errors).toEqual([]);
+});
+
+test('only agents send telemetry', async () => {
+  const { path, requestSerialize, responseDeserialize } = agentHubService.UploadTelemetry;
+  const call = coordinator
+    .client()
+    .makeBidiStreamRequest(path, requestSerialize, responseDeserialize, withToken(coordinator.adminToken));
+  const refused = new Promise<ServiceError>((resolve) => call.once('error', resolve));
+  call.write({});
+  expect((await refused).details).toMatch(/may not call/);
+});
+
+test("a node's page is fetched over its stream", async () => {
+  const agent = openTelemetry('node-1');
+  await vi.waitFor(() => expect(coordinator.pages.connected).toBe(1));
+  const both = [reads('/nodes/node-1/metrics'), reads('/nodes/node-1/metrics')];
+  await vi.waitFor(() => expect(agent.asked).toHaveLength(1));
+  agent.send({ page: { pageId: agent.asked[0] ?? 0, text: 'up 1\n' } });
+  for (const answer of await Promise.all(both)) {
+    expect(answer.headers.get('content-type')).toContain('version=0.0.4');
+    expect([answer.status, await answer.text()]).toEqual([200, 'up 1\n']);
+  }
+});
+
+test('a node that cannot be asked or does not answer is down, and the page says why', async () => {
+  const away = await reads('/nodes/node-2/metrics');
+  expect([away.status, await away.text()]).toEqual([503, expect.stringMatching(/node-2 is not connected/)]);
+  const silent = openTelemetry('node-1');
+  await vi.waitFor(() => expect(coordinator.pages.connected).toBe(1));
+  const late = await reads('/nodes/node-1/metrics');
+  expect([late.status, await late.text()]).toEqual([504, expect.stringMatching(/node-1 did not send/)]);
+  const cut = reads('/nodes/node-1/metrics');
+  await vi.waitFor(() => expect(silent.asked).toHaveLength(2));
+  silent.cancel();
+  expect((await cut).status).toBe(503);
+});
+
+test('an agent that connects anew is asked on its new stream, and its old one is history', async () => {
+  const older = openTelemetry('node-1');
+  await vi.waitFor(() => expect(coordinator.pages.connected).toBe(1));
+  const page = reads('/nodes/node-1/metrics');
+  await vi.waitFor(() => expect(older.asked).toHaveLength(1));
+  const newer = openTelemetry('node-1');
+  await vi.waitFor(() => expect(newer.asked).toEqual(older.asked));
+  older.send({ page: { pageId: 1, text: 'old' }, ...uploadOf({ task }) });
+  newer.send({ page: { pageId: 1, text: 'new' } });
+  expect(await (await page).text()).toBe('new');
+  expect(coordinator.telemetry.newest(nodeNameOf('node-1')).gpus).toEqual([]);
+});

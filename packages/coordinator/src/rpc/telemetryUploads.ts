@@ -1,0 +1,96 @@
+/** Receives the readings of nodes, and asks them for their Prometheus pages. */
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { MusterError } from '@muster/common/errors';
+import type { TelemetryRequest } from '@muster/common/gen/muster/v1/TelemetryRequest';
+import type { TelemetryUpload__Output } from '@muster/common/gen/muster/v1/TelemetryUpload';
+import type { Logger } from '@muster/common/log';
+import { gpuReadingFromWire, hostReadingFromWire } from '@muster/common/wire/telemetryCodec';
+import { callerOf } from '../auth/interceptor.ts';
+import type { PageRequests, PageStream } from '../telemetry/pageRequests.ts';
+import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
+import { endWithError } from './calls.ts';
+
+/** A node has an upload every 10 s. What came together while it was cut off may come at once. */
+const uploadsPerSecond = 1;
+const uploadsAtOnce = 60;
+/** How long a node that sends more is not listened to. */
+const pauseMs = 1_000;
+/** Far more devices than any machine has. */
+const readingsPerUploadMax = 1_024;
+
+export interface TelemetryUploadParts {
+  readonly telemetry: TelemetryStore;
+  readonly pages: PageRequests;
+  readonly log: Logger;
+  readonly monotonicMs: () => number;
+}
+
+/**
+ * One stream per agent. Nothing that it says ends it: readings that make no sense are dropped and counted, and one that
+ * says too much is left waiting, so that a flood costs nobody else a heartbeat.
+ */
+export function serveTelemetry(
+  parts: TelemetryUploadParts,
+  call: ServerDuplexStream<TelemetryUpload__Output, TelemetryRequest>,
+): void {
+  const caller = callerOf(call);
+  if (caller.kind !== 'agent') {
+    endWithError(call, new MusterError('permission_denied', 'only agents send telemetry'));
+    return;
+  }
+  const { node } = caller;
+  const { telemetry, pages } = parts;
+  const stream: PageStream = { ask: (pageId) => void call.write({ pageId }) };
+  const allowance = new Allowance(parts.monotonicMs());
+  let pause: NodeJS.Timeout | null = null;
+  pages.add(node, stream);
+
+  call.on('data', ({ gpus, host, page }: TelemetryUpload__Output) => {
+    const isAnswer = page !== null && pages.answer(node, stream, page.pageId, page.text);
+    if (isAnswer && gpus.length === 0 && host === null) return;
+    if (!allowance.take(parts.monotonicMs())) {
+      telemetry.dropped.too_fast += gpus.length;
+      if (pause !== null) return;
+      parts.log.debug({ node }, 'a node sends telemetry too fast and is not listened to for a moment');
+      call.pause();
+      pause = setTimeout(() => {
+        pause = null;
+        call.resume();
+      }, pauseMs);
+      return;
+    }
+    // Of an older connection: what still trickles in there is history.
+    if (!pages.isCurrent(node, stream)) return;
+    for (const wire of gpus.slice(0, readingsPerUploadMax)) telemetry.addGpu(node, gpuReadingFromWire(wire));
+    if (host !== null) telemetry.addHost(node, hostReadingFromWire(host));
+  });
+  const closed = () => {
+    if (pause !== null) clearTimeout(pause);
+    pages.remove(node, stream);
+  };
+  call.on('end', () => {
+    closed();
+    call.end();
+  });
+  call.on('cancelled', closed);
+  call.on('error', closed);
+}
+
+/** So many at once, and so many a second. */
+class Allowance {
+  private left = uploadsAtOnce;
+  private countedAtMs: number;
+
+  constructor(nowMs: number) {
+    this.countedAtMs = nowMs;
+  }
+
+  take(nowMs: number): boolean {
+    const earned = ((nowMs - this.countedAtMs) / 1_000) * uploadsPerSecond;
+    this.left = Math.min(uploadsAtOnce, this.left + earned);
+    this.countedAtMs = nowMs;
+    if (this.left < 1) return false;
+    this.left -= 1;
+    return true;
+  }
+}

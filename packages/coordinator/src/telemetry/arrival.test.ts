@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { someMs } from '../modelFixture.ts';
+import { isNews, latenessMsMax, staleMsMax, takenAtMs } from './arrival.ts';
+
+test.each([
+  { what: 'at once', nodeMs: someMs, at: 5_000 },
+  { what: 'late', nodeMs: someMs - 3_000, at: 2_000 },
+  { what: 'as late as is believed', nodeMs: someMs - latenessMsMax, at: 5_000 - latenessMsMax },
+  { what: 'by a clock that is behind', nodeMs: someMs - latenessMsMax - 1, at: 5_000 },
+  { what: 'by a clock that is ahead', nodeMs: someMs + 1, at: 5_000 },
+  { what: 'by a clock of 1970', nodeMs: 0, at: 5_000 },
+  { what: 'by a clock beyond numbers', nodeMs: Number.MAX_VALUE, at: 5_000 },
+])('a reading that came $what was taken at $at', ({ nodeMs, at }) => {
+  expect(takenAtMs(nodeMs, someMs, 5_000)).toBe(at);
+});
+
+test('what was heard before is no news; a clock that was set back does not silence a node', () => {
+  expect(isNews(someMs, null)).toBe(true);
+  expect(isNews(someMs + 1, someMs)).toBe(true);
+  expect(isNews(someMs, someMs)).toBe(false);
+  expect(isNews(someMs - staleMsMax, someMs)).toBe(false);
+  expect(isNews(someMs - staleMsMax - 1, someMs)).toBe(true);
+});

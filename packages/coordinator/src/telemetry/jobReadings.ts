@@ -1,0 +1,225 @@
+/**
+ * What the GPUs of jobs did in the last hours, by job, attempt, rank and GPU. All of it lies in one budget of bytes: when
+ * that is used up, jobs that ended a while ago go first, then the oldest readings of all. Times here are monotonic.
+ */
+import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
+import type { GpuReading, MetricPoint, MetricSeries } from '@muster/common/telemetry';
+import {
+  type Chunk,
+  ChunkMemory,
+  chunkBytes,
+  chunkSpanMsMax,
+  type MetricField,
+  readingsPerChunk,
+} from './chunks.ts';
+
+/** Readings older than this are dropped. */
+export const readingAgeMsMax = 6 * 3_600_000;
+
+/** When room is needed, what ended longer ago than this goes before anything of a job that runs. */
+export const endedKeepMs = 3_600_000;
+
+/** Names, map entries and lists of a series, as measured (bench/telemetry.ts). */
+export const seriesBytes = 600;
+
+/** One GPU of one rank of one attempt. */
+interface Series {
+  readonly jobId: JobId;
+  readonly key: string;
+  readonly attempt: number;
+  readonly nodeRank: number;
+  readonly node: NodeName;
+  readonly gpuUuid: string;
+  /** Oldest first. */
+  readonly chunks: SeriesChunk[];
+}
+
+interface SeriesChunk extends Chunk {
+  readonly series: Series;
+  /** Neighbours in the order in which all chunks began. A list, because chunks also leave from its middle. */
+  older: SeriesChunk | null;
+  newer: SeriesChunk | null;
+}
+
+export interface MetricQuery {
+  readonly jobId: JobId;
+  readonly field: MetricField;
+  /** Only readings of the last so many milliseconds. */
+  readonly sinceMs: number;
+  /** null: every attempt. */
+  readonly attempt: number | null;
+}
+
+export class JobReadings {
+  private readonly bytesMax: number;
+  private readonly memory = new ChunkMemory();
+  private readonly jobs = new Map<JobId, Map<string, Series>>();
+  /** When each job was first seen to have ended, longest ago first. */
+  private readonly endedAtMs = new Map<JobId, number>();
+  private oldest: SeriesChunk | null = null;
+  private newest: SeriesChunk | null = null;
+  private chunkCount = 0;
+  private seriesCount = 0;
+  /** Dropped before their time, for want of room. */
+  evictedReadings = 0;
+
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax;
+  }
+
+  get bytes(): number {
+    return this.chunkCount * chunkBytes + this.seriesCount * seriesBytes;
+  }
+
+  get series(): number {
+    return this.seriesCount;
+  }
+
+  /**
+   * @param task the one that holds the GPU on this node
+   * @param endMs end of the reading's interval; moved behind the series' last one where it is not
+   */
+  append(task: TaskRef, node: NodeName, reading: GpuReading, endMs: number, nowMs: number): void {
+    const existing = this.find(task, reading.gpuUuid)?.chunks.at(-1);
+    const moment = existing === undefined ? endMs : Math.max(endMs, existing.endMs + 1);
+    const hasRoom =
+      existing !== undefined &&
+      existing.count < readingsPerChunk &&
+      moment - existing.beganMs <= chunkSpanMsMax;
+    const chunk = hasRoom ? existing : this.openChunk(task, node, reading.gpuUuid, moment, nowMs);
+    this.memory.append(chunk, moment, reading);
+  }
+
+  /** By attempt, rank and GPU, each oldest first. */
+  query({ jobId, field, sinceMs, attempt }: MetricQuery, nowMs: number, wallMs: number): MetricSeries[] {
+    const fromMs = nowMs - Math.min(sinceMs, readingAgeMsMax);
+    const wallOffsetMs = wallMs - nowMs;
+    return [...(this.jobs.get(jobId)?.values() ?? [])]
+      .filter((series) => attempt === null || series.attempt === attempt)
+      .sort(bySeries)
+      .map(({ chunks, ...series }) => ({
+        attempt: series.attempt,
+        nodeRank: series.nodeRank,
+        node: series.node,
+        gpuUuid: series.gpuUuid,
+        points: chunks.flatMap((chunk) => this.pointsOf(chunk, field, fromMs, wallOffsetMs)),
+      }))
+      .filter(({ points }) => points.length > 0);
+  }
+
+  /** At most as many points as a query without a limit on time would answer. */
+  countReadings(jobId: JobId, sinceMs: number, attempt: number | null, nowMs: number): number {
+    const fromMs = nowMs - sinceMs;
+    let count = 0;
+    for (const series of this.jobs.get(jobId)?.values() ?? []) {
+      if (attempt !== null && series.attempt !== attempt) continue;
+      for (const chunk of series.chunks) if (chunk.endMs >= fromMs) count += chunk.count;
+    }
+    return count;
+  }
+
+  /** Drops what is too old and notes which jobs have ended. To be called every minute or so. */
+  sweep(nowMs: number, isActive: (jobId: JobId) => boolean): void {
+    const fromMs = nowMs - readingAgeMsMax;
+    // A chunk that began long ago may still be the open one of a GPU that is seldom heard.
+    for (let chunk = this.oldest; chunk !== null && chunk.beganMs < fromMs; ) {
+      const { newer } = chunk;
+      if (chunk.endMs < fromMs) this.drop(chunk);
+      chunk = newer;
+    }
+    for (const jobId of this.jobs.keys())
+      if (!this.endedAtMs.has(jobId) && !isActive(jobId)) this.endedAtMs.set(jobId, nowMs);
+  }
+
+  private find(task: TaskRef, gpuUuid: string): Series | undefined {
+    return this.jobs.get(task.jobId)?.get(seriesKey(task, gpuUuid));
+  }
+
+  private openChunk(
+    task: TaskRef,
+    node: NodeName,
+    gpuUuid: string,
+    beganMs: number,
+    nowMs: number,
+  ): SeriesChunk {
+    this.makeRoom(chunkBytes + seriesBytes, nowMs);
+    // Looked up only now: making room may have dropped it.
+    const series = this.find(task, gpuUuid) ?? this.addSeries(task, node, gpuUuid);
+    const opened = this.memory.open(beganMs);
+    const chunk: SeriesChunk = { ...opened, series, older: this.newest, newer: null };
+    if (this.newest === null) this.oldest = chunk;
+    else this.newest.newer = chunk;
+    this.newest = chunk;
+    series.chunks.push(chunk);
+    this.chunkCount += 1;
+    return chunk;
+  }
+
+  private addSeries(task: TaskRef, node: NodeName, gpuUuid: string): Series {
+    const { jobId, attempt, nodeRank } = task;
+    const key = seriesKey(task, gpuUuid);
+    const series = { jobId, key, attempt, nodeRank, node, gpuUuid, chunks: [] };
+    const ofJob = this.jobs.get(jobId);
+    if (ofJob === undefined) this.jobs.set(jobId, new Map([[key, series]]));
+    else ofJob.set(key, series);
+    this.seriesCount += 1;
+    return series;
+  }
+
+  private makeRoom(neededBytes: number, nowMs: number): void {
+    while (this.oldest !== null && this.bytes + neededBytes > this.bytesMax) {
+      const victim = this.longEnded(nowMs) ?? this.oldest;
+      this.evictedReadings += victim.count;
+      this.drop(victim);
+    }
+  }
+
+  /** The oldest chunk of the job that ended longest ago, when that was long enough ago. */
+  private longEnded(nowMs: number): SeriesChunk | null {
+    const [first] = this.endedAtMs;
+    if (first === undefined || nowMs - first[1] < endedKeepMs) return null;
+    const [series] = this.jobs.get(first[0])?.values() ?? [];
+    return series?.chunks[0] ?? null;
+  }
+
+  private drop(chunk: SeriesChunk): void {
+    const { series, older, newer } = chunk;
+    if (older === null) this.oldest = newer;
+    else older.newer = newer;
+    if (newer === null) this.newest = older;
+    else newer.older = older;
+    this.memory.release(chunk);
+    this.chunkCount -= 1;
+    // Of one series the oldest goes first, but for a reading that was moved in time.
+    series.chunks.splice(series.chunks.indexOf(chunk), 1);
+    if (series.chunks.length > 0) return;
+    this.seriesCount -= 1;
+    const ofJob = this.jobs.get(series.jobId);
+    ofJob?.delete(series.key);
+    if (ofJob?.size !== 0) return;
+    this.jobs.delete(series.jobId);
+    this.endedAtMs.delete(series.jobId);
+  }
+
+  private pointsOf(chunk: Chunk, field: MetricField, fromMs: number, wallOffsetMs: number): MetricPoint[] {
+    if (chunk.endMs < fromMs) return [];
+    const points: MetricPoint[] = [];
+    for (let index = 0; index < chunk.count; index += 1) {
+      const endMs = this.memory.endMsAt(chunk, index);
+      if (endMs < fromMs) continue;
+      points.push({
+        atMs: Math.round(endMs + wallOffsetMs),
+        value: this.memory.valueAt(chunk, field, index),
+      });
+    }
+    return points;
+  }
+}
+
+function seriesKey({ attempt, nodeRank }: TaskRef, gpuUuid: string): string {
+  return `${attempt}.${nodeRank}.${gpuUuid}`;
+}
+
+function bySeries(a: Series, b: Series): number {
+  return a.attempt - b.attempt || a.nodeRank - b.nodeRank || (a.gpuUuid < b.gpuUuid ? -1 : 1);
+}

@@ -1,0 +1,166 @@
+/**
+ * What nodes tell of their GPUs and of themselves: the newest of each, and what the GPUs of jobs did in the last hours.
+ * In memory only: Prometheus keeps the long history, and a coordinator that was restarted begins anew.
+ */
+import type { Clock } from '@muster/common/clock';
+import type { NodeInventory } from '@muster/common/hardware';
+import type { JobId, NodeName } from '@muster/common/ids';
+import type { GpuReading, HostReading, MetricSeries, NodeTelemetry } from '@muster/common/telemetry';
+import { heldTask } from '../agents/desired.ts';
+import type { ClusterState } from '../state.ts';
+import { isNews, takenAtMs } from './arrival.ts';
+import { JobReadings, type MetricQuery } from './jobReadings.ts';
+
+const sweepIntervalMs = 60_000;
+
+export type DropReason =
+  /** Said before, or older than what was said before. */
+  | 'stale'
+  /** Names a task that the coordinator did not give this GPU. */
+  | 'foreign_task'
+  /** Of a GPU that is not in the node's inventory. */
+  | 'unknown_gpu'
+  /** The node sends more than it may. */
+  | 'too_fast';
+
+export interface TelemetryStoreParts {
+  readonly state: Pick<ClusterState, 'jobs' | 'nodes'>;
+  readonly clock: Clock;
+  /** For the readings of jobs, all of them together. */
+  readonly bytesMax: number;
+}
+
+interface Taken<Reading> {
+  readonly reading: Reading;
+  /** Monotonic. */
+  readonly takenMs: number;
+}
+
+interface NodeReadings {
+  host: Taken<HostReading> | null;
+  /** By UUID; only GPUs of the inventory, so that a node cannot fill our memory with names. */
+  readonly gpus: Map<string, Taken<GpuReading>>;
+}
+
+export class TelemetryStore {
+  private readonly parts: TelemetryStoreParts;
+  private readonly jobReadings: JobReadings;
+  private readonly nodes = new Map<NodeName, NodeReadings>();
+  /** UUIDs by inventory, which is a new object whenever it changes. */
+  private readonly uuids = new WeakMap<NodeInventory, ReadonlySet<string>>();
+  private sweptAtMs = 0;
+  /** Readings of GPUs that were taken. */
+  taken = 0;
+  /** Readings that were not, by why. */
+  readonly dropped: Record<DropReason, number> = { stale: 0, foreign_task: 0, unknown_gpu: 0, too_fast: 0 };
+
+  constructor(parts: TelemetryStoreParts) {
+    this.parts = parts;
+    this.jobReadings = new JobReadings(parts.bytesMax);
+  }
+
+  /** What of the budget is in use, and by how many series. */
+  get usage(): {
+    readonly bytes: number;
+    readonly bytesMax: number;
+    readonly series: number;
+    readonly evicted: number;
+  } {
+    const { bytes, series, evictedReadings } = this.jobReadings;
+    return { bytes, bytesMax: this.parts.bytesMax, series, evicted: evictedReadings };
+  }
+
+  addGpu(node: NodeName, said: GpuReading): void {
+    const { state, clock } = this.parts;
+    const inventory = state.nodes.get(node)?.inventory;
+    if (inventory === undefined || !this.uuidsOf(inventory).has(said.gpuUuid)) {
+      this.dropped.unknown_gpu += 1;
+      return;
+    }
+    const { gpus } = this.readingsOf(node);
+    if (!isNews(said.atMs, gpus.get(said.gpuUuid)?.reading.atMs ?? null)) {
+      this.dropped.stale += 1;
+      return;
+    }
+    const { task } = said;
+    const held = task === null ? undefined : heldTask(state.jobs.get(task.jobId), task, node);
+    const isForeign = task !== null && held?.gpuUuids.includes(said.gpuUuid) !== true;
+    const nowMs = clock.monotonicMs();
+    const takenMs = takenAtMs(said.atMs, clock.wallMs(), nowMs);
+    // What the GPU does is the node's to tell, for whom it does it is not.
+    gpus.set(said.gpuUuid, { reading: isForeign ? { ...said, task: null } : said, takenMs });
+    if (isForeign) {
+      this.dropped.foreign_task += 1;
+      return;
+    }
+    this.taken += 1;
+    if (task !== null) this.jobReadings.append(task, node, said, takenMs, nowMs);
+  }
+
+  addHost(node: NodeName, said: HostReading): void {
+    const { state, clock } = this.parts;
+    if (!state.nodes.has(node)) return;
+    const readings = this.readingsOf(node);
+    if (!isNews(said.atMs, readings.host?.reading.atMs ?? null)) return;
+    const takenMs = takenAtMs(said.atMs, clock.wallMs(), clock.monotonicMs());
+    readings.host = { reading: said, takenMs };
+  }
+
+  query(query: MetricQuery): readonly MetricSeries[] {
+    const { clock } = this.parts;
+    return this.jobReadings.query(query, clock.monotonicMs(), clock.wallMs());
+  }
+
+  /** @returns how many points a query would answer, or a few more */
+  countPoints({ jobId, sinceMs, attempt }: MetricQuery): number {
+    return this.jobReadings.countReadings(jobId, sinceMs, attempt, this.parts.clock.monotonicMs());
+  }
+
+  /** In the order of the inventory. GPUs of which nothing was heard are left out. Times are by our clock. */
+  newest(node: NodeName): NodeTelemetry {
+    const { state, clock } = this.parts;
+    const readings = this.nodes.get(node);
+    const wallOffsetMs = clock.wallMs() - clock.monotonicMs();
+    const shown = <Reading>({ reading, takenMs }: Taken<Reading>) => ({
+      ...reading,
+      atMs: Math.round(takenMs + wallOffsetMs),
+    });
+    const gpus = (state.nodes.get(node)?.inventory.gpus ?? []).flatMap(({ uuid }) => {
+      const taken = readings?.gpus.get(uuid);
+      return taken === undefined ? [] : [shown(taken)];
+    });
+    return { node, host: readings?.host == null ? null : shown(readings.host), gpus };
+  }
+
+  /** Lets go of what is too old and of what is no more. May be called at any time; once a minute it does something. */
+  sweep(): void {
+    const { state, clock } = this.parts;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - this.sweptAtMs < sweepIntervalMs) return;
+    this.sweptAtMs = nowMs;
+    this.jobReadings.sweep(nowMs, (jobId: JobId) => state.jobs.has(jobId));
+    for (const [name, { gpus }] of this.nodes) {
+      const inventory = state.nodes.get(name)?.inventory;
+      const known = inventory === undefined ? new Set<string>() : this.uuidsOf(inventory);
+      for (const uuid of gpus.keys()) if (!known.has(uuid)) gpus.delete(uuid);
+    }
+  }
+
+  private readingsOf(node: NodeName): NodeReadings {
+    let readings = this.nodes.get(node);
+    if (readings === undefined) {
+      readings = { host: null, gpus: new Map() };
+      this.nodes.set(node, readings);
+    }
+    return readings;
+  }
+
+  private uuidsOf(inventory: NodeInventory): ReadonlySet<string> {
+    let uuids = this.uuids.get(inventory);
+    if (uuids === undefined) {
+      uuids = new Set(inventory.gpus.map(({ uuid }) => uuid));
+      this.uuids.set(inventory, uuids);
+    }
+    return uuids;
+  }
+}

@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import {
+  complaintsAboutConfig,
+  complaintsOfPromtool,
+  type Prometheus,
+  startPrometheus,
+} from '../support/prometheus.ts';
+import { waitFor } from '../support/services.ts';
+
+/** Prometheus looks every second; how long agents take to their first reading is not what is tested. */
+const patience = { timeoutMs: 60_000, intervalMs: 250 } as const;
+
+let cluster: Cluster;
+let httpUrl: string;
+let prometheus: Prometheus;
+beforeAll(async () => {
+  cluster = await startCluster({ nodes: 2, gpus: 2, coordinatorFlags: ['--http', '127.0.0.1:0'] });
+  const connection = readFileSync(join(cluster.dataDir, 'connection.json'), 'utf8');
+  httpUrl = `http://${(JSON.parse(connection) as { http: string }).http}`;
+  prometheus = await startPrometheus(`${httpUrl}/sd`, join(cluster.workDir, 'prometheus'));
+});
+afterAll(() => prometheus?.stop());
+
+const seriesOf = (promQl: string, count: number) =>
+  waitFor(promQl, () => prometheus.query(promQl), { ...patience, until: (found) => found.length === count });
+
+async function page(path: string): Promise<string> {
+  const answer = await fetch(`${httpUrl}${path}`);
+  const text = await answer.text();
+  expect(answer.status, text).toBe(200);
+  return text;
+}
+
+test('Prometheus finds the coordinator and both agents, and none is down', async () => {
+  expect(await complaintsAboutConfig(prometheus.configPath)).toBe('');
+  const [, , address = ''] = httpUrl.split('/');
+  await waitFor('all targets are up', () => prometheus.targets(), {
+    ...patience,
+    until: (seen) => isDeepStrictEqual(seen, { [address]: 'up', 'node-1': 'up', 'node-2': 'up' }),
+  });
+  expect(await seriesOf('muster_nodes{state="online"}', 1)).toMatchObject([{ value: 2 }]);
+});
+
+test('a query per job answers with the GPUs that the job holds, on every node', async () => {
+  const resources = { nodes: 2, gpus: 1 };
+  const [ours, other] = [
+    await cluster.submit({ name: 'ours', command: 'sleep 600', resources }),
+    await cluster.submit({ name: 'other', command: 'sleep 600', resources }),
+  ];
+  const job = await cluster.until(ours, 'running');
+  await cluster.until(other, 'running');
+  const held = job.attempts[0]?.tasks.flatMap(({ node, gpuUuids }) =>
+    gpuUuids.map((uuid) => `${node} ${uuid}`),
+  );
+  const found = await seriesOf(`DCGM_FI_DEV_GPU_UTIL{muster_job="${ours}"}`, 2);
+  expect(found.map(({ metric }) => `${metric['instance']} ${metric['UUID']}`).sort()).toEqual(held?.sort());
+  for (const { value } of found) expect(value).toBeGreaterThanOrEqual(0);
+  expect(
+    await seriesOf(`sum by (muster_job) (DCGM_FI_DEV_FB_USED{muster_job=~"${ours}|${other}"})`, 2),
+  ).toHaveLength(2);
+  const named = await seriesOf(
+    `DCGM_FI_DEV_GPU_UTIL * on (muster_job) group_left (name) muster_job_info{name="ours"}`,
+    2,
+  );
+  expect(named.map(({ metric }) => metric['name'])).toEqual(['ours', 'ours']);
+  expect(await prometheus.query('muster_queue_wait_seconds_count')).toMatchObject([{ value: 2 }]);
+});
+
+test('every page is as Prometheus would have it', async () => {
+  for (const path of ['/metrics', '/nodes/node-1/metrics', '/nodes/node-2/metrics'])
+    expect(await complaintsOfPromtool(await page(path)), path).toBe('');
+});
+
+test('an agent that is away is down, its page says why, and it comes back', async () => {
+  const agent = cluster.agent(1);
+  await agent.kill();
+  const down = { ...patience, until: (found: readonly unknown[]) => found.length === 1 };
+  await waitFor('node-2 is down', () => prometheus.query('up{instance="node-2"} == 0'), down);
+  const answer = await fetch(`${httpUrl}/nodes/node-2/metrics`);
+  expect([answer.status, await answer.text()]).toEqual([
+    503,
+    expect.stringContaining('node-2 is not connected'),
+  ]);
+  await agent.start();
+  await waitFor('node-2 is up', () => prometheus.query('up{instance="node-2"} == 1'), down);
+});

@@ -1,0 +1,72 @@
+/** The check of conditions on made-up histories: what no removed rule brings about alone is shown to be seen as well. */
+import type { StoredEvent } from '@muster/coordinator/model';
+import { expect, test } from 'vitest';
+import type { Fact } from '../history.ts';
+import { DrainCheck } from './drains.ts';
+import { Verdict } from './verdict.ts';
+
+function judge(facts: readonly Fact[]): readonly string[] {
+  const verdict = new Verdict(() => 0);
+  const drains = new DrainCheck(verdict);
+  for (const fact of facts) drains.see(fact);
+  return verdict.violations.map(({ guarantee, what }) => `${guarantee}: ${what}`);
+}
+
+function committed(...events: readonly Pick<StoredEvent, 'kind' | 'data'>[]): Fact {
+  const full = events.map((event, index) => {
+    const subject = event.kind.startsWith('attempt.') ? 'job_1' : 'node-1';
+    return { ...event, subject, seq: index + 1, id: `c-${index}`, subjectSeq: index + 1, timeMs: 0 };
+  });
+  return { kind: 'committed', events: full };
+}
+
+const gpus = ['GPU-1', 'GPU-2'].map((uuid) => ({ uuid }));
+const joined = { kind: 'node.joined', data: { inventory: { gpus } } };
+const said = (kind: string, action = 'drain_gpu', gpuUuid: string | null = 'GPU-1') => {
+  return { kind: `condition.${kind}`, data: { kind: 'xid_48', gpuUuid, action } };
+};
+const allocated = (...gpuUuids: readonly string[]) => {
+  return { kind: 'attempt.allocated', data: { attempt: 1, tasks: [{ node: 'node-1', gpuUuids }] } };
+};
+const truth = (gpuUuid: string | null = 'GPU-1'): Fact => {
+  return { kind: 'condition', machine: 'node-1', what: 'raised', condition: 'xid_48', gpuUuid };
+};
+
+test('a condition that comes and goes, with work beside it and after it, is no violation', () => {
+  const story = committed(
+    ...[joined, said('raised'), allocated('GPU-2'), allocated(), said('changed', 'note'), allocated('GPU-1')],
+    ...[said('changed'), said('cleared'), allocated('GPU-1')],
+  );
+  expect(judge([truth(), story])).toEqual([]);
+});
+
+test.each<[string, string, readonly Fact[]]>([
+  ['drains', 'GPU-1, which is drained', [truth(), committed(joined, said('raised'), allocated('GPU-1'))]],
+  [
+    'drains',
+    'GPU-1, which is drained',
+    [truth(), committed(joined, said('raised', 'note'), said('changed'), allocated('GPU-1'))],
+  ],
+  [
+    'drains',
+    'node-1, which is drained',
+    [truth(null), committed(joined, said('raised', 'drain_node', null), allocated())],
+  ],
+  ['drains', 'GPU-3, which node-1 does not have now', [committed(joined, allocated('GPU-3'))]],
+  [
+    'drains',
+    'GPU-2, which node-1 does not have now',
+    [committed(joined, { kind: 'node.changed', data: { gpus: gpus.slice(0, 1) } }, allocated('GPU-2'))],
+  ],
+  ['G7', 'which never was', [committed(joined, said('raised'))]],
+  ['G5', 'does not follow', [truth(), committed(joined, said('raised'), said('raised'))]],
+  ['G5', 'does not follow', [truth(), committed(joined, said('cleared'))]],
+  ['G5', 'does not follow', [truth(), committed(joined, said('changed'))]],
+  [
+    'G7',
+    'was answered as cleared, and holds',
+    [{ kind: 'clearAnswered', node: 'node-1', condition: 'xid_48', gpuUuid: null, holds: true }],
+  ],
+])('%s: %s', (guarantee, words, facts) => {
+  expect(judge(facts)).toContainEqual(expect.stringMatching(new RegExp(`^${guarantee}: .*${words}`)));
+});

@@ -1,0 +1,85 @@
+/**
+ * Conditions and what follows from them, by the event log: each one raised was true of its machine (G7), is raised before
+ * it changes or clears, and while it drains a GPU or a node nothing new is started there. Nor is anything on a GPU that
+ * is not there.
+ */
+import type { Condition } from '@muster/common/conditions';
+import type { Gpu, NodeInventory } from '@muster/common/hardware';
+import type { StoredEvent } from '@muster/coordinator/model';
+import type { Fact } from '../history.ts';
+import type { Verdict } from './verdict.ts';
+
+type Said = Pick<Condition, 'kind' | 'gpuUuid' | 'action'>;
+
+interface KnownNode {
+  readonly conditions: Map<string, Said>;
+  gpuUuids: ReadonlySet<string>;
+}
+
+export class DrainCheck {
+  /** `<machine> <condition> <GPU>` of all that was ever wrong. */
+  private readonly truths = new Set<string>();
+  /** As the log tells it. */
+  private readonly nodes = new Map<string, KnownNode>();
+  private readonly verdict: Verdict;
+
+  constructor(verdict: Verdict) {
+    this.verdict = verdict;
+  }
+
+  see(fact: Fact): void {
+    if (fact.kind === 'condition' && fact.what === 'raised') {
+      this.truths.add(`${fact.machine} ${fact.condition} ${fact.gpuUuid}`);
+    } else if (fact.kind === 'clearAnswered') {
+      const { node, condition, gpuUuid, holds } = fact;
+      const what = () => `${condition} of ${gpuUuid} on ${node} was answered as cleared, and holds`;
+      this.verdict.require(!holds, 'G7', what);
+    } else if (fact.kind === 'committed') {
+      for (const event of fact.events) this.onEvent(event);
+    }
+  }
+
+  private onEvent({ kind, subject, data, seq }: StoredEvent): void {
+    const known = this.nodes.get(subject);
+    if (kind === 'node.joined') {
+      const { gpus } = data['inventory'] as NodeInventory;
+      this.nodes.set(subject, { conditions: new Map(), gpuUuids: uuidsOf(gpus) });
+    } else if (kind === 'node.changed' && known !== undefined) {
+      known.gpuUuids = uuidsOf(data['gpus'] as readonly Gpu[]);
+    } else if (kind.startsWith('condition.')) {
+      this.onCondition(kind, subject, data as unknown as Said, seq);
+    } else if (kind === 'attempt.allocated') {
+      for (const task of data['tasks'] as { node: string; gpuUuids: readonly string[] }[]) {
+        this.onAllocated(subject, task.node, task.gpuUuids);
+      }
+    }
+  }
+
+  private onCondition(kind: string, node: string, said: Said, seq: number): void {
+    const key = `${said.kind} ${said.gpuUuid}`;
+    const conditions = this.nodes.get(node)?.conditions;
+    const what = () => `${kind} (${seq}) of ${node} ${key} does not follow from what was said before`;
+    this.verdict.require(conditions?.has(key) === (kind !== 'condition.raised'), 'G5', what);
+    const isTrue = this.truths.has(`${node} ${key}`);
+    this.verdict.require(isTrue, 'G7', () => `${kind} (${seq}) says ${key} of ${node}, which never was`);
+    if (kind === 'condition.cleared') conditions?.delete(key);
+    else conditions?.set(key, said);
+  }
+
+  private onAllocated(job: string, node: string, gpuUuids: readonly string[]): void {
+    const known = this.nodes.get(node);
+    const said = [...(known?.conditions.values() ?? [])];
+    const must = (holds: boolean, what: string) =>
+      this.verdict.require(holds, 'drains', () => `${job} was given ${what}`);
+    must(!said.some(({ action }) => action === 'drain_node'), `${node}, which is drained`);
+    for (const uuid of gpuUuids) {
+      const isDrained = said.some(({ action, gpuUuid }) => action === 'drain_gpu' && gpuUuid === uuid);
+      must(!isDrained, `${uuid}, which is drained`);
+      must(known?.gpuUuids.has(uuid) === true, `${uuid}, which ${node} does not have now`);
+    }
+  }
+}
+
+function uuidsOf(gpus: readonly Gpu[]): ReadonlySet<string> {
+  return new Set(gpus.map(({ uuid }) => uuid));
+}
