@@ -363,7 +363,7 @@ async function measure(agents: number, seconds: number): Promise<void> {
     report(`telemetry of ${agents} agents, ${gpusPerNode} GPUs each, every 10 s, for ${seconds} s`, {
       uploadsPerSecond: rounded(uploads / seconds),
       cpuPercentOfOneCore: rounded(during.percent),
-      ofThatWithoutTelemetry: rounded(before.percent),
+      cpuPercentWithHeartbeatsOnly: rounded(before.percent),
       rssMib: during.rssMib,
       rssMibBefore: before.rssMib,
       heapMib: during.heapMib,

@@ -67,12 +67,24 @@ test('a query per job answers with the GPUs that the job holds, on every node', 
     2,
   );
   expect(named.map(({ metric }) => metric['name'])).toEqual(['ours', 'ours']);
-  expect(await prometheus.query('muster_queue_wait_seconds_count')).toMatchObject([{ value: 2 }]);
+  await seriesOf('muster_queue_wait_seconds_count == 2', 1);
 });
 
+/**
+ * What promtool has against dcgm-exporter's own names and labels, which an agent's page has to have for dashboards and
+ * alert rules to find them. Everything else it says is ours to mend.
+ */
+const notOurs =
+  /^DCGM_FI_\w+ (?:counter metrics should have "_total" suffix|metric name should not include type 'counter'|label names should be written in 'snake_case' not 'camelCase')$/;
+
 test('every page is as Prometheus would have it', async () => {
-  for (const path of ['/metrics', '/nodes/node-1/metrics', '/nodes/node-2/metrics'])
-    expect(await complaintsOfPromtool(await page(path)), path).toBe('');
+  for (const path of ['/metrics', '/nodes/node-1/metrics', '/nodes/node-2/metrics']) {
+    const complaints = (await complaintsOfPromtool(await page(path))).split('\n');
+    expect(
+      complaints.filter((line) => line !== '' && !notOurs.test(line)),
+      path,
+    ).toEqual([]);
+  }
 });
 
 test('an agent that is away is down, its page says why, and it comes back', async () => {

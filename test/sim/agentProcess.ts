@@ -82,6 +82,8 @@ export function startAgent(parts: AgentParts): void {
       },
       conditions: machine.health.conditions,
     }),
+    onClockSkew: () => {},
+    wallMs: clock.wallMs,
     onClearCondition: (kind, gpuUuid) => machine.health.clearByHand({ kind, gpuUuid }),
     boottimeMs: clock.monotonicMs,
     monotonicMs: clock.monotonicMs,

@@ -111,7 +111,7 @@ function summaryOf({ gpus, driverVersion, cudaVersion, links }: GpuListing): str
     gpus.length === 0 ? 'no GPUs' : `${gpus.length} ${gpus.length === 1 ? 'GPU' : 'GPUs'} (${models})`;
   const driver = driverVersion === null ? [] : [`driver ${driverVersion}`];
   const cuda = cudaVersion === null ? [] : [`CUDA ${cudaVersion}`];
-  const linked = links.length === 0 ? [] : [`${links.length} links`];
+  const linked = links.length === 0 ? [] : [`${links.length} ${links.length === 1 ? 'link' : 'links'}`];
   return [what, ...driver, ...cuda, ...linked].join(', ');
 }
 

@@ -2,6 +2,7 @@
 
 import { homedir, hostname } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import { nvmlReaderCommand } from '@muster/agent/gpus/nvml/command';
 import { guardCommand } from '@muster/agent/guard/command';
 
 export interface Environment {
@@ -57,7 +58,10 @@ export function readEnvironment(variables: Variables, scriptPath: string, workin
     programName: variables['npm_command'] === 'exec' ? 'npx muster' : 'muster',
     programCommand: [process.execPath, scriptPath],
     guardCommand: guardCommand(process.execPath, besideBundle('guard.mjs', 'guard/main.ts')),
-    nvmlReaderCommand: [process.execPath, besideBundle('nvml-reader.mjs', 'gpus/nvml/main.ts')],
+    nvmlReaderCommand: nvmlReaderCommand(
+      process.execPath,
+      besideBundle('nvml-reader.mjs', 'gpus/nvml/main.ts'),
+    ),
     variables: Object.fromEntries(
       Object.entries(shared).filter((entry): entry is [string, string] => entry[1] !== undefined),
     ),

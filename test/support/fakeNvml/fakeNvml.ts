@@ -3,7 +3,17 @@
  * process has it loaded: cards, values, return codes, hangs, crashes, the time that calls take.
  */
 import { execFile } from 'node:child_process';
-import { closeSync, openSync, readSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -112,30 +122,44 @@ export interface FakeNvml {
   close(): void;
 }
 
-/** @param dir of this library alone */
+/** @param dir of this library alone, absolute */
 export async function buildFakeNvml(
   dir: string,
   { cards = 2, without = [] }: FakeNvmlOptions = {},
 ): Promise<FakeNvml> {
   const path = join(dir, 'libnvidia-ml.so.1');
   const statePath = join(dir, 'state');
-  writeFileSync(join(dir, 'layout.h'), layoutHeader());
-  // The definition gets another name, and so the library lacks the one that is looked for.
-  const renamed = without.map((name) => `-D${name}=missing_${name}`);
-  const flags = [
-    '-shared',
-    '-fPIC',
-    '-O1',
-    '-Wall',
-    '-Wextra',
-    '-Werror',
-    `-I${dir}`,
-    `-DSTATE_FILE="${statePath}"`,
-  ];
-  const missing = without.map((name) => `-DFUNCTION_missing_${name}=FUNCTION_${name}`);
-  await promisify(execFile)(cCompiler(), [...flags, ...renamed, ...missing, '-o', path, source]);
+  writeFileSync(path, await compiled(without));
   writeFileSync(statePath, Buffer.alloc(stateBytes));
   return openState(path, statePath, cards);
+}
+
+/** By what they lack: the compiler takes longer than most tests. */
+const libraries = new Map<string, Promise<Buffer>>();
+
+function compiled(without: readonly NvmlFunction[]): Promise<Buffer> {
+  const key = without.join(' ');
+  const library = libraries.get(key) ?? compile(without);
+  libraries.set(key, library);
+  return library;
+}
+
+async function compile(without: readonly NvmlFunction[]): Promise<Buffer> {
+  const dir = mkdtempSync(join(tmpdir(), 'muster-fake-nvml-'));
+  try {
+    writeFileSync(join(dir, 'layout.h'), layoutHeader());
+    // The definition gets another name, and so the library lacks the one that is looked for.
+    const renamed = without.flatMap((name) => [
+      `-D${name}=missing_${name}`,
+      `-DFUNCTION_missing_${name}=FUNCTION_${name}`,
+    ]);
+    const flags = ['-shared', '-fPIC', '-O1', '-Wall', '-Wextra', '-Werror', `-I${dir}`];
+    const path = join(dir, 'library.so');
+    await promisify(execFile)(cCompiler(), [...flags, ...renamed, '-o', path, source, '-ldl']);
+    return readFileSync(path);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
 }
 
 function openState(path: string, statePath: string, cards: number): FakeNvml {

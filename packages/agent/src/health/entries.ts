@@ -39,7 +39,7 @@ export function see(draft: Draft, table: ConditionTable, sighting: Sighting): vo
   const before = draft.entries.get(key) ?? null;
   const { at } = sighting;
   const interrupted = before === null || before.wellSinceMs !== null;
-  const badSinceMs = before === null || (interrupted && !before.raised) ? at.uptimeMs : before.badSinceMs;
+  const badSinceMs = before?.badSinceMs ?? at.uptimeMs;
   const raised =
     (before?.raised ?? false) || sighting.announced || at.uptimeMs - badSinceMs >= row.raiseAfterMs;
   const again = sighting.announced || (interrupted && before?.raised === true) ? 1 : 0;
@@ -109,14 +109,16 @@ export function sweep(draft: Draft, table: ConditionTable, uptimeMs: number): vo
 }
 
 function isOver(entry: Entry, row: ConditionRow, uptimeMs: number): boolean {
+  // It never was a condition: the next time counts from its own beginning.
+  if (!entry.raised && entry.wellSinceMs !== null) return true;
   switch (row.clears) {
     case 'when_gone':
-      return entry.wellSinceMs !== null && uptimeMs - entry.wellSinceMs >= (entry.raised ? row.quietMs : 0);
+      return entry.wellSinceMs !== null && uptimeMs - entry.wellSinceMs >= row.quietMs;
     case 'when_quiet':
       return uptimeMs - entry.seenAtMs >= row.quietMs;
     case 'by_reboot':
     case 'by_hand':
-      return !entry.raised && entry.wellSinceMs !== null;
+      return false;
     default: {
       const never: never = row.clears;
       throw new Error(`unknown end of a condition ${String(never)}`);
@@ -129,9 +131,17 @@ const severityWeight = { info: 0, warning: 1, critical: 2 } as const satisfies R
   number
 >;
 
-/** What keeps work away goes last. */
+const actionWeight = {
+  note: 0,
+  blame_job: 0,
+  reset_when_idle: 0,
+  drain_gpu: 10,
+  drain_node: 20,
+} as const satisfies Record<ConditionAction, number>;
+
+/** What keeps work away weighs most. */
 export function weight({ action, severity }: Condition): number {
-  return (action === 'drain_gpu' || action === 'drain_node' ? 10 : 0) + severityWeight[severity];
+  return actionWeight[action] + severityWeight[severity];
 }
 
 function keyOf({ condition }: Entry): string {

@@ -1,71 +1,22 @@
-/** From what was read to conditions, and to their end. Faults (Xids) have a file of their own. */
+/** From what was read of the GPUs to conditions, and to their end. */
 import type { Condition } from '@muster/common/conditions';
 import { bareGpu } from '@muster/common/hardware';
 import { expect, test } from 'vitest';
 import type { GpuProblem, GpuSample } from '../gpus/gpuSource.ts';
-import type { GpuObservation } from '../gpus/observation.ts';
-import { type ConditionTable, defaultConditionTable } from './conditionTable.ts';
-import { evaluateConditions, type HealthInput, takeUp, visibleConditions } from './evaluate.ts';
-import type { FileSystemFact } from './fileSystems.ts';
+import { defaultConditionTable } from './conditionTable.ts';
 import {
-  anObservation,
   aProblem,
   aSample,
   cardA,
   cardB,
-  gpuA,
   gpuB,
+  HealthNode,
   moment,
-  type ObservationParts,
   pciA,
   taskOfJob,
 } from './healthFixture.ts';
-import { emptyHealthState, type HealthState } from './state.ts';
 
 const minute = 60_000;
-
-/** A node whose readings follow each other in time. */
-class Node {
-  state: HealthState = emptyHealthState('boot-1');
-  uptimeMs = 0;
-  table: ConditionTable = defaultConditionTable;
-  private observation: GpuObservation | null = null;
-
-  after(ms: number): this {
-    this.uptimeMs += ms;
-    return this;
-  }
-
-  reads(parts: ObservationParts = {}): this {
-    this.observation = anObservation(parts);
-    return this.takes({ kind: 'observation' });
-  }
-
-  /** Values of card A; card B is well. */
-  samples(values: Partial<GpuSample>, holders: ObservationParts['holders'] = {}): this {
-    return this.reads({ samples: [aSample(cardA, values), aSample(cardB)], holders });
-  }
-
-  takes(input: HealthInput): this {
-    const context = { table: this.table, observation: this.observation, now: moment(this.uptimeMs) };
-    this.state = evaluateConditions(this.state, input, context);
-    return this;
-  }
-
-  boots(bootId: string): this {
-    this.uptimeMs = 5_000;
-    this.state = takeUp(this.state, bootId, this.table);
-    return this;
-  }
-
-  get conditions(): readonly Condition[] {
-    return visibleConditions(this.state);
-  }
-
-  get kinds(): readonly string[] {
-    return this.conditions.map(({ kind }) => kind);
-  }
-}
 
 const ecc = {
   correctedVolatile: 0,
@@ -154,11 +105,11 @@ test.each<[string, Partial<GpuSample>, Partial<GpuSample>, Partial<Condition>]>(
     { kind: 'gpu_recovery_other', action: 'drain_gpu' },
   ],
 ])('%s', (_, before, then, expected) => {
-  const node = new Node().samples(before);
+  const node = new HealthNode().samples(before);
   expect(node.conditions).toEqual([]);
   node.after(1_000).samples(then, { [cardA]: taskOfJob('a') });
   expect(node.conditions).toMatchObject([
-    { ...expected, gpuUuid: cardA, count: 1, task: taskOfJob('a'), sinceMs: moment(1_000).wallMs },
+    { ...expected, gpuUuid: cardA, count: 1, task: taskOfJob('a'), sinceMs: moment(1_001_000).wallMs },
   ]);
   const [condition] = node.conditions;
   expect(condition?.message).toContain('GPU 0 (0000:1b:00.0)');
@@ -167,25 +118,25 @@ test.each<[string, Partial<GpuSample>, Partial<GpuSample>, Partial<Condition>]>(
 });
 
 test('values that were not read raise nothing and end nothing', () => {
-  const node = new Node().samples({ rows: { ...rows, failed: true } });
+  const node = new HealthNode().samples({ rows: { ...rows, failed: true } });
   node
     .after(1_000)
     .samples({})
     .after(60 * minute)
     .samples({});
   expect(node.kinds).toEqual(['row_remap_failed']);
-  expect(new Node().samples({}).samples({ clockEventReasons: null }).kinds).toEqual([]);
+  expect(new HealthNode().samples({}).samples({ clockEventReasons: null }).kinds).toEqual([]);
 });
 
 test('errors from before the first reading count since the driver was loaded, not of the whole life', () => {
-  expect(new Node().samples({ ecc: { ...ecc, uncorrectedAggregate: 12 } }).kinds).toEqual([]);
-  expect(new Node().samples({ ecc: { ...ecc, uncorrectedVolatile: 1 } }).kinds).toEqual([
+  expect(new HealthNode().samples({ ecc: { ...ecc, uncorrectedAggregate: 12 } }).kinds).toEqual([]);
+  expect(new HealthNode().samples({ ecc: { ...ecc, uncorrectedVolatile: 1 } }).kinds).toEqual([
     'ecc_uncorrectable',
   ]);
 });
 
 test('slow growth is no storm, and a counter that started over is no growth', () => {
-  const node = new Node().samples({ pcieReplays: 0 });
+  const node = new HealthNode().samples({ pcieReplays: 0 });
   for (let replays = 50; replays <= 1_000; replays += 50)
     node.after(10 * minute).samples({ pcieReplays: replays });
   expect(node.kinds).toEqual([]);
@@ -194,8 +145,9 @@ test('slow growth is no storm, and a counter that started over is no growth', ()
 });
 
 test('a storm ends when nothing more was counted for an hour', () => {
-  const node = new Node().samples({ pcieReplays: 0 }).after(1_000).samples({ pcieReplays: 500 });
-  node.after(59 * minute).samples({ pcieReplays: 500 });
+  const node = new HealthNode().samples({ pcieReplays: 0 }).after(1_000).samples({ pcieReplays: 500 });
+  node.after(5 * minute).samples({ pcieReplays: 500 });
+  node.after(54 * minute).samples({ pcieReplays: 500 });
   expect(node.kinds).toEqual(['pcie_replays']);
   node.after(2 * minute).samples({ pcieReplays: 500 });
   expect(node.kinds).toEqual([]);
@@ -208,7 +160,7 @@ test.each([
   [0x80, 'power_brake'],
   [0x8, 'power_brake'],
 ])('clock event reasons 0x%s for ten seconds are %s', (clockEventReasons, kind) => {
-  const node = new Node().samples({ clockEventReasons });
+  const node = new HealthNode().samples({ clockEventReasons });
   expect(node.kinds).toEqual([]);
   node.after(5_000).samples({ clockEventReasons });
   expect(node.kinds).toEqual([]);
@@ -217,12 +169,12 @@ test.each([
 });
 
 test('the power cap and an idle GPU are no condition', () => {
-  const node = new Node().samples({ clockEventReasons: 0x5 }).after(minute);
+  const node = new HealthNode().samples({ clockEventReasons: 0x5 }).after(minute);
   expect(node.samples({ clockEventReasons: 0x5 }).kinds).toEqual([]);
 });
 
 test('what flaps is one condition until it has been well for a while', () => {
-  const node = new Node();
+  const node = new HealthNode();
   for (let second = 0; second < 300; second += 1) {
     // Well for a second every twenty.
     node.after(1_000).samples({ clockEventReasons: second % 20 === 19 ? 0 : 0x40 });
@@ -235,7 +187,7 @@ test('what flaps is one condition until it has been well for a while', () => {
 });
 
 test('a blip is no condition, and leaves nothing behind', () => {
-  const node = new Node();
+  const node = new HealthNode();
   for (let second = 0; second < 60; second += 2) {
     node.after(1_000).samples({ clockEventReasons: 0x40 }).after(1_000).samples({ clockEventReasons: 0 });
   }
@@ -252,7 +204,7 @@ test.each<[GpuProblem['kind'], string, Condition['action']]>([
   ['unreadable', 'gpu_unreadable', 'note'],
   ['no_permission', 'gpu_no_permission', 'note'],
 ])('a card that is %s', (problem, kind, action) => {
-  const node = new Node().reads();
+  const node = new HealthNode().reads();
   node.after(1_000).reads({
     samples: [aSample(cardB)],
     // Some sources know the UUID, some only where the card sits.
@@ -265,14 +217,14 @@ test.each<[GpuProblem['kind'], string, Condition['action']]>([
 
 test('a failure without a reason is one only when it lasts', () => {
   const failing = { samples: [aSample(cardB)], problems: [aProblem('unknown_error', { gpuUuid: cardA })] };
-  const node = new Node().reads().reads(failing);
+  const node = new HealthNode().reads().reads(failing);
   expect(node.kinds).toEqual([]);
   node.after(30_000).reads(failing);
   expect(node.conditions).toMatchObject([{ kind: 'gpu_unknown_error', action: 'drain_gpu' }]);
 });
 
 test('a driver that hangs makes every known card suspect, and leaves the node to work without GPUs', () => {
-  const node = new Node().reads().reads({ gpus: [], problems: [aProblem('hung')] });
+  const node = new HealthNode().reads().reads({ gpus: [], problems: [aProblem('hung')] });
   expect(node.conditions.map(({ kind, action, gpuUuid }) => [kind, action, gpuUuid])).toEqual([
     ['gpu_hung', 'drain_gpu', cardA],
     ['gpu_hung', 'drain_gpu', cardB],
@@ -285,7 +237,7 @@ test.each<[GpuProblem['kind'], string]>([
   ['driver_mismatch', 'driver_mismatch'],
   ['driver_not_loaded', 'driver_not_loaded'],
 ])('%s drains the node until the driver answers', (problem, kind) => {
-  const node = new Node().reads().reads({ gpus: [], problems: [aProblem(problem)] });
+  const node = new HealthNode().reads().reads({ gpus: [], problems: [aProblem(problem)] });
   expect(node.conditions).toMatchObject([{ kind, action: 'drain_node', gpuUuid: null }]);
   // Another failure does not mean that the first is mended.
   node.after(minute).reads({ gpus: [], problems: [aProblem('hung')] });
@@ -297,14 +249,17 @@ test.each<[GpuProblem['kind'], string]>([
 
 test('hostile evidence is cut, and cannot write to a terminal', () => {
   const evidence = `\u001b[31m${'x'.repeat(1_000_000)}`;
-  const node = new Node().reads({ problems: [aProblem('lost', { gpuUuid: cardA, evidence })], samples: [] });
+  const node = new HealthNode().reads({
+    problems: [aProblem('lost', { gpuUuid: cardA, evidence })],
+    samples: [],
+  });
   const [condition] = node.conditions;
   expect(condition?.evidence.length).toBeLessThanOrEqual(1000);
   expect(condition?.evidence).not.toContain('\u001b');
 });
 
 test('a driver that makes GPUs up fills no memory', () => {
-  const node = new Node();
+  const node = new HealthNode();
   for (let round = 0; round < 50; round += 1) {
     const gpus = Array.from({ length: 100 }, (_, index) => bareGpu(`GPU-${round}-${index}`));
     node
@@ -319,7 +274,7 @@ test('a driver that makes GPUs up fills no memory', () => {
 // ---- Cards that are gone
 
 test('a card that is listed no more is missing, and stays known when it comes back', () => {
-  const node = new Node()
+  const node = new HealthNode()
     .reads()
     .after(1_000)
     .reads({ gpus: [gpuB] });
@@ -333,20 +288,23 @@ test('a card that is listed no more is missing, and stays known when it comes ba
 });
 
 test('a card that is named as lost is not missing as well', () => {
-  const node = new Node().reads().reads({ gpus: [gpuB], problems: [aProblem('lost', { pciBusId: pciA })] });
+  const node = new HealthNode()
+    .reads()
+    .reads({ gpus: [gpuB], problems: [aProblem('lost', { pciBusId: pciA })] });
   expect(node.kinds).toEqual(['gpu_lost']);
 });
 
 test('a missing card that was taken out is forgotten', () => {
-  const node = new Node().reads().reads({ gpus: [gpuB] });
+  const node = new HealthNode().reads().reads({ gpus: [gpuB] });
   node.takes({ kind: 'clear', conditionKind: 'gpu_missing', gpuUuid: cardA }).reads({ gpus: [gpuB] });
   expect(node.kinds).toEqual([]);
 });
 
 test('simulated GPUs may come and go, and hide no real ones', () => {
   const simulated = { ...bareGpu('GPU-SIMULATED-n-0'), simulated: true };
-  const node = new Node().reads().reads({ gpus: [simulated], source: 'simulated' });
+  const node = new HealthNode().reads().reads({ gpus: [simulated], source: 'simulated' });
   expect(node.reads({ gpus: [], source: 'simulated' }).kinds).toEqual([]);
+  expect(node.reads().kinds).toEqual([]);
 });
 
 test('a card in MIG mode is there while its instances are, and is judged by the worst of them', () => {
@@ -357,7 +315,7 @@ test('a card in MIG mode is there while its instances are, and is judged by the 
   });
   const gpus = [instance('MIG-1'), instance('MIG-2'), gpuB];
   const samples = [aSample('MIG-1', { rows: { ...rows, failed: true } }), aSample('MIG-2', { rows })];
-  const node = new Node().reads().reads({ gpus, samples, holders: { 'MIG-2': taskOfJob('b') } });
+  const node = new HealthNode().reads().reads({ gpus, samples, holders: { 'MIG-2': taskOfJob('b') } });
   expect(node.conditions).toMatchObject([{ kind: 'row_remap_failed', gpuUuid: cardA, task: taskOfJob('b') }]);
 });
 
@@ -365,7 +323,7 @@ test('a card in MIG mode is there while its instances are, and is judged by the 
 
 test('a reset ends what only a reset ends', () => {
   const broken = { ecc: { ...ecc, uncorrectedVolatile: 1 }, energyMillijoules: 9_000_000 };
-  const node = new Node().samples(broken);
+  const node = new HealthNode().samples(broken);
   node.after(60 * minute).samples({ ...broken, energyMillijoules: 9_900_000 });
   expect(node.kinds).toEqual(['ecc_uncorrectable']);
   node.after(minute).samples({ ecc, energyMillijoules: 1_000 });
@@ -373,87 +331,27 @@ test('a reset ends what only a reset ends', () => {
 });
 
 test('a reboot ends what a reboot ends, and what is read stays until it was read', () => {
-  const node = new Node().samples({
+  const node = new HealthNode().samples({
     ecc: { ...ecc, uncorrectedVolatile: 1 },
     rows: { ...rows, failed: true },
     recoveryAction: 2,
   });
-  expect(node.kinds).toHaveLength(3);
-  node.boots('boot-2');
+  // What keeps the node from work comes first, then what keeps a GPU from it.
+  expect(node.kinds).toEqual(['gpu_recovery_node_reboot', 'row_remap_failed', 'ecc_uncorrectable']);
+  node.starts('boot-2');
   expect(node.kinds).toEqual(['row_remap_failed']);
   node.samples({ rows }).after(minute).samples({ rows });
   expect(node.kinds).toEqual([]);
 });
 
 test('a new table counts for what is already there', () => {
-  const node = new Node().samples({ rows: { ...rows, failed: true } });
+  const node = new HealthNode().samples({ rows: { ...rows, failed: true } });
   const row = defaultConditionTable.rows.get('row_remap_failed');
   if (row === undefined) throw new Error('the table has no such row');
   node.table = {
     ...defaultConditionTable,
     rows: new Map([['row_remap_failed', { ...row, action: 'note', severity: 'info' }]]),
   };
-  node.boots('boot-1');
+  node.starts('boot-1');
   expect(node.conditions).toMatchObject([{ action: 'note', severity: 'info' }]);
-});
-
-// ---- The node itself
-
-test('a clock that is off is a condition until it is right for a minute', () => {
-  const skew = (skewMs: number | null): HealthInput => ({ kind: 'clock_skew', skewMs });
-  const node = new Node().takes(skew(1_999)).takes(skew(null));
-  expect(node.kinds).toEqual([]);
-  node.takes(skew(-4_200));
-  expect(node.conditions).toMatchObject([{ kind: 'clock_skew', gpuUuid: null, action: 'note' }]);
-  expect(node.conditions[0]?.evidence).toContain('4200 ms behind');
-  node.takes(skew(10)).after(minute).takes(skew(null));
-  expect(node.kinds).toEqual([]);
-});
-
-const gb = 1024 ** 3;
-const roomy = { sizeBytes: 1000 * gb, availableBytes: 500 * gb, inodes: 1_000_000, inodesFree: 900_000 };
-
-function aFact(values: Partial<FileSystemFact> = {}): FileSystemFact {
-  return {
-    path: '/var/lib/muster',
-    isDataDir: true,
-    space: roomy,
-    readOnly: false,
-    failure: null,
-    ...values,
-  };
-}
-
-test.each<[string, Partial<FileSystemFact>, string | null]>([
-  ['well', {}, null],
-  ['full', { space: { ...roomy, availableBytes: gb - 1 } }, 'disk_full'],
-  ['small and not full', { space: { ...roomy, sizeBytes: gb, availableBytes: 0.06 * gb } }, null],
-  ['small and full', { space: { ...roomy, sizeBytes: gb, availableBytes: 0.04 * gb } }, 'disk_full'],
-  ['out of inodes', { space: { ...roomy, inodesFree: 9_999 } }, 'disk_full'],
-  ['without inodes to count', { space: { ...roomy, inodes: 0, inodesFree: 0 } }, null],
-  ['read-only', { readOnly: true }, 'disk_read_only'],
-  ['silent', { space: null, readOnly: null, failure: 'no answer within 10 s' }, 'disk_unreachable'],
-  ['not asked', { space: null, readOnly: null, failure: undefined }, null],
-])("the agent's disk: %s", (_, values, kind) => {
-  const node = new Node().takes({ kind: 'file_systems', facts: [aFact(values)] });
-  const expected = kind === null ? [] : [{ kind, action: 'drain_node', gpuUuid: null }];
-  expect(node.conditions).toMatchObject(expected);
-  node.takes({ kind: 'file_systems', facts: [aFact()] }).after(minute);
-  expect(node.takes({ kind: 'tick' }).kinds).toEqual([]);
-});
-
-test('other file systems are noted together, and read-only ones only when they were not before', () => {
-  const data = (values: Partial<FileSystemFact>) => aFact({ path: '/data', isDataDir: false, ...values });
-  const sets = (values: Partial<FileSystemFact>) => aFact({ path: '/sets', isDataDir: false, ...values });
-  const node = new Node().takes({ kind: 'file_systems', facts: [data({}), sets({ readOnly: true })] });
-  expect(node.kinds).toEqual([]);
-  const full = { ...roomy, availableBytes: 0 };
-  node.takes({
-    kind: 'file_systems',
-    facts: [data({ readOnly: true, space: full }), sets({ readOnly: true, space: full })],
-  });
-  expect(node.conditions.map(({ kind, action, evidence }) => [kind, action, evidence])).toEqual([
-    ['mount_full', 'note', '/data: 0 MB of 1024000 MB are free; /sets: 0 MB of 1024000 MB are free'],
-    ['mount_read_only', 'note', '/data: mounted read-only'],
-  ]);
 });

@@ -90,7 +90,8 @@ export class HealthMonitor {
   observe(observation: GpuObservation): void {
     this.observation = observation;
     this.take({ kind: 'observation' });
-    if (observation.atMs > 0) this.takeWaiting();
+    const isListed = observation.gpus.length > 0 || observation.problems.length === 0;
+    if (observation.atMs > 0 && isListed) this.takeWaiting();
   }
 
   xid(event: XidEvent): void {

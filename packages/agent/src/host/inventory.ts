@@ -68,7 +68,7 @@ export class HostInventory {
     return this.#known;
   }
 
-  /** Keeps each part as soon as it is read, so that one that hangs does not hide the others. */
+  /** Keeps each part as soon as it is read: one that hangs hides only what comes after it. */
   async #readAll(): Promise<void> {
     if (this.#known.host === null) this.#keep({ host: await this.#readers.facts({ root: this.#root }) });
     this.#keep({ nics: await this.#readers.nics(this.#root) });

@@ -20,6 +20,7 @@ test.each([
   ['beside it on the same switch', 'pci0000:17/17:01/18:00/19:03/1c:00', 'PIX'],
   ['another part of the same card', 'pci0000:17/17:01/18:00/19:02/1b:01', 'PIX'],
   ['on a switch below the same switch', 'pci0000:17/17:01/18:00/19:04/1d:00/1e:01/1f:00', 'PXB'],
+  ['on a card with a bridge of its own', 'pci0000:17/17:01/18:00/19:04/1d:00/1e:00', 'PXB'],
   ['at another port of the same host bridge', 'pci0000:17/17:05/40:00', 'PHB'],
   ['behind another host bridge of the same node', 'pci0000:3a/3a:01/3b:00', 'NODE'],
 ])('%s: %s is %s', (_, way, kind) => {

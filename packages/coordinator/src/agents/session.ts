@@ -125,8 +125,9 @@ export class AgentSession {
     }
   }
 
-  acknowledge(seq: number, verdicts: readonly TaskVerdict[]): void {
-    this.stream.write({ heartbeatAck: { seq, verdicts: [...verdicts] } });
+  /** @param wallMs for the agent to tell how far its own clock is off */
+  acknowledge(seq: number, verdicts: readonly TaskVerdict[], wallMs: number): void {
+    this.stream.write({ heartbeatAck: { seq, verdicts: [...verdicts], wallMs } });
   }
 
   /** A person says that it is dealt with. */

@@ -80,7 +80,8 @@ test('a Hello that is said twice opens one session', async () => {
   const { told, say, errors } = await connected();
   say(helloMessage());
   say({ heartbeat: { seq: 7, sentBoottimeMs: 0, observed: [] } });
-  await vi.waitFor(() => expect(told.at(-1)?.heartbeatAck?.seq).toBe(7));
+  const wallMs = coordinator.clock.wallMs();
+  await vi.waitFor(() => expect(told.at(-1)?.heartbeatAck).toMatchObject({ seq: 7, wallMs }));
   expect(told).toHaveLength(2);
   expect(errors).toEqual([]);
 });

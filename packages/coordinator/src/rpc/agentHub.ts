@@ -40,6 +40,7 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploa
   readonly heartbeatIntervalMs: number;
   readonly leaseMs: number;
   readonly timeLimits: TimeLimits;
+  readonly wallMs: () => number;
 }
 
 type SessionCall = ServerDuplexStream<AgentMessage__Output, CoordinatorMessage>;
@@ -215,7 +216,7 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
       }
     }
   });
-  session.acknowledge(heartbeat.seq, verdicts);
+  session.acknowledge(heartbeat.seq, verdicts, parts.wallMs());
   session.remind(reports, (id) => parts.state.jobs.get(id));
   // Reports are sent when they happen; those in heartbeats repair what was lost on the way.
   const news: TaskReport[] = [];

@@ -11,7 +11,7 @@ import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
 import { unary } from './calls.ts';
 import { resolveJobId } from './jobs.ts';
 
-/** Some 6 MB and a few hundred milliseconds of work, in which nobody else is served: six hours of 100 GPUs. */
+/** Some 5 MB and half a second of work, in which nobody else is served: six hours of 115 GPUs. */
 const pointsMax = 250_000;
 
 export interface TelemetryCallParts {

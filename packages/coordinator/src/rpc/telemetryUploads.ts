@@ -1,5 +1,5 @@
 /** Receives the readings of nodes, and asks them for their Prometheus pages. */
-import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
 import { MusterError } from '@muster/common/errors';
 import type { TelemetryRequest } from '@muster/common/gen/muster/v1/TelemetryRequest';
 import type { TelemetryUpload__Output } from '@muster/common/gen/muster/v1/TelemetryUpload';
@@ -10,9 +10,9 @@ import type { PageRequests, PageStream } from '../telemetry/pageRequests.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
 import { endWithError } from './calls.ts';
 
-/** A node has an upload every 10 s. What came together while it was cut off may come at once. */
+/** A node has an upload every 10 s. What it kept while it was cut off, ten minutes at most, may come at once. */
 const uploadsPerSecond = 1;
-const uploadsAtOnce = 60;
+const uploadsAtOnce = 120;
 /** How long a node that sends more is not listened to. */
 const pauseMs = 1_000;
 /** Far more devices than any machine has. */
@@ -44,6 +44,8 @@ export function serveTelemetry(
   const allowance = new Allowance(parts.monotonicMs());
   let pause: NodeJS.Timeout | null = null;
   pages.add(node, stream);
+  // Else nothing tells the agent that its stream is accepted: we may have no question for hours.
+  call.sendMetadata(new Metadata());
 
   call.on('data', ({ gpus, host, page }: TelemetryUpload__Output) => {
     const isAnswer = page !== null && pages.answer(node, stream, page.pageId, page.text);

@@ -3,8 +3,8 @@
  * nothing depends on it, and never can it hide what a node says from now on.
  */
 
-/** A reading that was late by more than this was not late: the node's clock is behind. */
-export const latenessMsMax = 10 * 60_000;
+/** Agents keep ten minutes while they are cut off. What seems later than that, and a margin, is of a clock that is behind. */
+export const latenessMsMax = 15 * 60_000;
 
 /** A clock that went back by more than this was set; by less, the message is an old one. */
 export const staleMsMax = 60_000;

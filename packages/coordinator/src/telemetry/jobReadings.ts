@@ -107,7 +107,7 @@ export class JobReadings {
       .filter(({ points }) => points.length > 0);
   }
 
-  /** At most as many points as a query without a limit on time would answer. */
+  /** How many points a query would answer, to a chunk: cheap enough to be asked before it. */
   countReadings(jobId: JobId, sinceMs: number, attempt: number | null, nowMs: number): number {
     const fromMs = nowMs - sinceMs;
     let count = 0;

@@ -147,8 +147,8 @@ test('cells tell what is wrong with the card, with the fields as evidence', () =
 });
 
 test('processes by card; what is no process is left out', () => {
-  const text = `GPU-a, 100, 2048\nGPU-b, 200, [N/A]\nGPU-a, 101, 10\nGPU-a, [Not Found], 5\nGPU-a, 0, 5\nnoise\n`;
-  expect([...processesByCard(text)]).toEqual([
+  const text = `GPU-a, 100, 2048\nGPU-b, 200, [N/A]\nGPU-a, 101, 10\nGPU-a, [Not Found], 5\nGPU-a, 0, 5\n`;
+  expect([...(processesByCard(text) ?? [])]).toEqual([
     [
       'GPU-a',
       [
@@ -158,6 +158,11 @@ test('processes by card; what is no process is left out', () => {
     ],
     ['GPU-b', [{ pid: 200, memoryMb: null }]],
   ]);
+});
+
+test('no processes are one thing, no answer is another', () => {
+  expect(processesByCard('')?.size).toBe(0);
+  expect(processesByCard('[Not Supported]\n')).toBeNull();
 });
 
 describe.runIf(hasCaptures)('captured tables', () => {
@@ -273,7 +278,7 @@ describe.runIf(hasCaptures)('captured tables', () => {
       const cells = line.split(', ');
       return [cells[4], cells[5], cells[7]?.replace(' MiB', '')].join(', ');
     });
-    expect(processesByCard(text.join('\n')).get('GPU-00000000-0000-0000-0000-000000000000')).toEqual([
+    expect(processesByCard(text.join('\n'))?.get('GPU-00000000-0000-0000-0000-000000000000')).toEqual([
       { pid: 11_327, memoryMb: 2566 },
       { pid: 11_328, memoryMb: 1542 },
       { pid: 11_345, memoryMb: 15_690 },

@@ -79,6 +79,11 @@ export function fieldsToQuery(help: string): readonly string[] {
   return Object.values(wantedFields).flatMap((names) => names.find((name) => known.has(name)) ?? []);
 }
 
+/** Without it no row could be told whose it is. */
+export function isUuidField(field: string): boolean {
+  return wantedFields.uuid.some((name) => name === field);
+}
+
 /** @param fields as they were queried, in their order */
 export function parseCsv(text: string, fields: readonly string[]): CsvTable {
   const rows: Row[] = [];
@@ -158,9 +163,14 @@ export function problemsOfRow(row: Row, uuid: string): readonly GpuProblem[] {
 
 export const processFields = ['gpu_uuid', 'pid', 'used_gpu_memory'] as const;
 
-/** Rows of `--query-compute-apps` by the UUID of their card, which is also what stands there for a MIG instance. */
-export function processesByCard(text: string): ReadonlyMap<string, readonly GpuProcess[]> {
-  const processes = parseCsv(text, processFields).rows.flatMap((row) => {
+/**
+ * Rows of `--query-compute-apps` by the UUID of their card, which is also what stands there for a MIG instance. null: the
+ * text is something else, and does not say that there are none.
+ */
+export function processesByCard(text: string): ReadonlyMap<string, readonly GpuProcess[]> | null {
+  const { rows, refused } = parseCsv(text, processFields);
+  if (refused.length > 0) return null;
+  const processes = rows.flatMap((row) => {
     const uuid = readUuid(row.get('gpu_uuid'));
     const pid = readCount(row.get('pid'));
     if (uuid === null || pid === null || pid === 0) return [];

@@ -59,7 +59,8 @@ const driverFailures: readonly {
     pattern: /^Failed to initialize NVML: Unknown Error/im,
     kind: 'no_permission',
     message:
-      'NVML cannot be initialised on this node, mostly because a container lost its right to the GPU devices (after a systemd daemon-reload); restart the container, or else look at the kernel log.',
+      'NVML cannot be initialised on this node, mostly because a container lost its right to the GPU devices ' +
+      '(after a systemd daemon-reload); restart the container, or else look at the kernel log.',
   },
   {
     pattern: /^(?:Failed to initialize NVML|NVIDIA-SMI has failed)/im,

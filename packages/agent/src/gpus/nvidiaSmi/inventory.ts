@@ -43,7 +43,9 @@ function unidentified(card: XmlCard, evidence: string): GpuProblem {
     kind: 'unreadable',
     gpuUuid: null,
     pciBusId: card.pciBusId,
-    message: `The GPU at ${card.pciBusId ?? 'an unknown address'} has no UUID of its own and cannot be given to tasks; update the NVIDIA driver of this node.`,
+    message:
+      `The GPU at ${card.pciBusId ?? 'an unknown address'} has no UUID of its own and cannot be given to tasks; ` +
+      'update the NVIDIA driver of this node.',
     evidence,
   };
 }
@@ -124,7 +126,9 @@ function namelessInstance({ card, uuid }: FoundCard, device: XmlMigDevice): GpuP
     kind: 'unreadable',
     gpuUuid: uuid,
     pciBusId: card.pciBusId,
-    message: `Instance ${device.index} of the GPU at ${card.pciBusId ?? uuid} is not listed by nvidia-smi -L and cannot be given to tasks; compare \`nvidia-smi -L\` with \`nvidia-smi mig -lci\` on this node.`,
+    message:
+      `Instance ${device.index} of the GPU at ${card.pciBusId ?? uuid} is not listed by nvidia-smi -L and cannot be ` +
+      'given to tasks; compare `nvidia-smi -L` with `nvidia-smi mig -lci` on this node.',
     evidence: `GPU instance ${device.gpuInstanceId}, compute instance ${device.computeInstanceId}`,
   };
 }

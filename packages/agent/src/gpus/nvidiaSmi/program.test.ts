@@ -71,7 +71,7 @@ test('after a hang the next run starts, once the killed one is gone', async () =
 
 test('behind a process that cannot be killed nothing is started, and close waits for it', async () => {
   const program = aProgram(
-    `echo start >>"${dir}/starts"; while [ ! -e "${dir}/release" ]; do sleep 0.05; done`,
+    `echo start >>"${dir}/starts"; while [ -d "${dir}" ] && [ ! -e "${dir}/release" ]; do sleep 0.05; done`,
     // What SIGKILL does to a process in uninterruptible sleep.
     { killGroup: () => {} },
   );

@@ -71,8 +71,8 @@ export class Program {
   }
 
   async #run(args: readonly string[], deadlineMs: number): Promise<ProgramOutcome> {
-    if (this.#closed) return { kind: 'not_started', reason: 'the source is closed' };
     await this.#lastGone();
+    if (this.#closed) return { kind: 'not_started', reason: 'its source is closed' };
     if (this.#current !== null) return { kind: 'stuck', pid: this.#current.pid };
     let child: ChildProcess;
     try {

@@ -3,6 +3,7 @@ import { cardUuid } from '@muster/common/hardware';
 import type { GpuProblem, GpuProcess, GpuSample, GpuSampling } from '../gpuSource.ts';
 import {
   fieldsToQuery,
+  isUuidField,
   parseCsv,
   problemsOfRow,
   processesByCard,
@@ -19,7 +20,10 @@ import { sampleOfCard, sampleOfMigDevice, withoutGuestZeros } from './xmlSample.
 
 export interface SamplerOptions {
   readonly smi: NvidiaSmi;
+  /** Of a call for CSV. */
   readonly deadlineMs: number;
+  /** Of a call for XML. */
+  readonly documentDeadlineMs: number;
   /** Monotonic. */
   readonly nowMs: () => number;
 }
@@ -48,13 +52,15 @@ interface CardReading {
 export class Sampler {
   readonly #smi: NvidiaSmi;
   readonly #deadlineMs: number;
+  readonly #documentDeadlineMs: number;
   readonly #nowMs: () => number;
   /** That this nvidia-smi knows; null: not asked yet. */
   #fields: readonly string[] | null = null;
 
-  constructor({ smi, deadlineMs, nowMs }: SamplerOptions) {
+  constructor({ smi, deadlineMs, documentDeadlineMs, nowMs }: SamplerOptions) {
     this.#smi = smi;
     this.#deadlineMs = deadlineMs;
+    this.#documentDeadlineMs = documentDeadlineMs;
     this.#nowMs = nowMs;
   }
 
@@ -114,12 +120,12 @@ export class Sampler {
 
   /** @param uuids of the cards to ask for; empty: all at once */
   async #readCsv(cards: readonly FoundCard[], uuids: readonly string[]): Promise<Reading> {
-    const fields = await this.#knownFields();
-    if ('scope' in fields) return { cards: new Map(), failure: fields };
-    const { reply, fields: queried } = await this.#query(fields, selection(uuids));
+    const query = await this.#query(selection(uuids));
+    if ('scope' in query) return { cards: new Map(), failure: query };
+    const { reply, fields } = query;
     if (reply.kind === 'no_answer') return { cards: new Map(), failure: this.#smi.failureOf(reply) };
 
-    const { rows, refused } = parseCsv(reply.text, queried);
+    const { rows, refused } = parseCsv(reply.text, fields);
     const readings = new Map<string, CardReading>();
     for (const row of rows) {
       const found = cards.find(({ uuid }) => uuid === uuidOfRow(row));
@@ -137,34 +143,38 @@ export class Sampler {
     return { cards: readings, failure: isAnswer ? null : this.#smi.failureOf(reply) };
   }
 
-  /** Leaves out fields that the program does not know after all: it was replaced since it was asked. */
   async #query(
-    fields: readonly string[],
     selected: readonly string[],
-  ): Promise<{ readonly reply: Reply; readonly fields: readonly string[] }> {
-    const reply = await this.#smi.ask(
-      [`--query-gpu=${fields.join(',')}`, csvFormat, ...selected],
-      this.#deadlineMs,
-    );
+  ): Promise<Failure | { readonly reply: Reply; readonly fields: readonly string[] }> {
+    const fields = await this.#knownFields();
+    if ('scope' in fields) return fields;
+    const reply = await this.#askFor(fields, selected);
     const unknown = reply.kind === 'printed' ? unknownFieldIn(reply.text) : null;
-    const rest = fields.filter((field) => field !== unknown);
-    if (rest.length === fields.length || rest.length === 0) return { reply, fields };
-    this.#fields = rest;
-    return this.#query(rest, selected);
+    if (unknown === null || isUuidField(unknown)) return { reply, fields };
+
+    // The program was replaced since it told its fields.
+    this.#fields = null;
+    const renewed = await this.#knownFields();
+    if ('scope' in renewed) return renewed;
+    this.#fields = renewed.filter((field) => field !== unknown);
+    return { reply: await this.#askFor(this.#fields, selected), fields: this.#fields };
+  }
+
+  #askFor(fields: readonly string[], selected: readonly string[]): Promise<Reply> {
+    return this.#smi.ask([`--query-gpu=${fields.join(',')}`, csvFormat, ...selected], this.#deadlineMs);
   }
 
   async #knownFields(): Promise<readonly string[] | Failure> {
     if (this.#fields !== null) return this.#fields;
     const reply = await this.#smi.ask(['--help-query-gpu'], this.#deadlineMs);
     const fields = reply.kind === 'printed' ? fieldsToQuery(reply.text) : [];
-    // Without it no row could be told whose it is.
-    if (!fields.some((field) => field === 'uuid' || field === 'gpu_uuid')) return this.#smi.failureOf(reply);
+    if (!fields.some(isUuidField)) return this.#smi.failureOf(reply);
     this.#fields = fields;
     return fields;
   }
 
   async #readXml({ cards, listing }: Inventory, uuids: readonly string[]): Promise<Reading> {
-    const reply = await this.#smi.ask(['-q', '-x', ...selection(uuids)], this.#deadlineMs);
+    const reply = await this.#smi.ask(['-q', '-x', ...selection(uuids)], this.#documentDeadlineMs);
     const log = reply.kind === 'printed' ? parseSmiXml(reply.text) : null;
     if (log === null) return { cards: new Map(), failure: this.#smi.failureOf(reply) };
     const readings = new Map<string, CardReading>();

@@ -1,61 +1,11 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import {
-  changeFakeNvidiaSmi,
-  type FakeNvidiaSmi,
-  fakeGpu,
-  writeFakeNvidiaSmi,
-} from '../../../../../test/support/fakeNvidiaSmi.ts';
-import { waitFor } from '../../../../../test/support/services.ts';
-import type { GpuSource } from '../gpuSource.ts';
-import { createNvidiaSmiSource, type NvidiaSmiOptions } from './source.ts';
+import { describe, expect, test } from 'vitest';
+import { fakeGpu } from '../../../../../test/support/fakeNvidiaSmi.ts';
+import { useWorkshop } from './testing/sources.ts';
 
-const LONG_MS = 15_000;
-const SHORT_MS = 200;
-
-let dir = '';
-let opened: GpuSource[] = [];
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'muster-nvidia-smi-'));
-  opened = [];
-});
-afterEach(async () => {
-  for (const source of opened) await source.close();
-  rmSync(dir, { recursive: true, force: true });
-});
-
-function aSource(path: string, options: Partial<NvidiaSmiOptions> = {}): GpuSource {
-  const source = createNvidiaSmiSource({
-    path,
-    environment: { PATH: '/usr/bin:/bin' },
-    deadlineMs: LONG_MS,
-    inventoryDeadlineMs: LONG_MS,
-    // Starts are always cheap.
-    nowMs: () => 0,
-    ...options,
-  });
-  opened.push(source);
-  return source;
-}
-
-function aNode(behaviour: Partial<FakeNvidiaSmi> = {}, options: Partial<NvidiaSmiOptions> = {}) {
-  const path = writeFakeNvidiaSmi(dir, behaviour);
-  return {
-    source: aSource(path, options),
-    becomes: (next: Partial<FakeNvidiaSmi>) => changeFakeNvidiaSmi(path, next),
-  };
-}
-
-/** A shell script in the place of nvidia-smi. */
-function aScript(script: string, options: Partial<NvidiaSmiOptions> = {}): GpuSource {
-  const path = join(dir, 'script');
-  writeFileSync(path, `#!/bin/sh\n${script}\n`);
-  chmodSync(path, 0o755);
-  return aSource(path, options);
-}
-
+const workshop = useWorkshop();
+const { aNode, aScript } = workshop;
 const [first, second, third] = [fakeGpu(0), fakeGpu(1), fakeGpu(2)];
 
 describe('a healthy node', () => {
@@ -241,6 +191,53 @@ describe('one card fails', () => {
     expect(problems).toMatchObject([{ kind: 'lost', gpuUuid: null, pciBusId: '00000000:00:00.0' }]);
   });
 
+  /** Three cards of which the first is dead; its calls are written down. */
+  const deadFirst = `echo "$*" >>"$0.calls"
+case "$*" in
+*topo*|*compute*) exit 1 ;;
+--help*) printf '"uuid"\\n"temperature.gpu"\\n' ;;
+'-q -x -i 1') echo '<nvidia_smi_log><gpu><uuid>GPU-b</uuid></gpu></nvidia_smi_log>' ;;
+'-q -x -i 2') echo '<nvidia_smi_log><gpu><uuid>GPU-c</uuid></gpu></nvidia_smi_log>' ;;
+'-q -x -i 3') echo 'No devices were found' ;;
+*'-i GPU-b,GPU-c') [ -e "$0.worse" ] && echo 'Unable to determine the device handle for GPU0000:02:00.0: Unknown Error' || printf 'GPU-b, 40\\nGPU-c, 41\\n' ;;
+*'-i GPU-b') exec sleep 600 ;;
+*) echo 'Unable to determine the device handle for GPU0000:01:00.0: Unknown Error'; exit 255 ;;
+esac`;
+  const sampleCalls = (): readonly string[] =>
+    readFileSync(join(workshop.dir, 'script.calls'), 'utf8')
+      .split('\n')
+      .filter((call) => call.startsWith('--query-gpu'));
+
+  test('once the dead one is known, one call samples the others', async () => {
+    const source = aScript(deadFirst);
+    expect((await source.list()).gpus.map(({ uuid }) => uuid)).toEqual(['GPU-b', 'GPU-c']);
+    const { samples, problems } = await source.sample();
+    expect([samples.map(({ temperature }) => temperature), problems]).toEqual([[40, 41], []]);
+    expect(sampleCalls()).toHaveLength(1);
+  });
+
+  test('one that hangs is named, and no other is asked behind it', async () => {
+    const source = aScript(deadFirst, { deadlineMs: 2000 });
+    await source.list();
+    writeFileSync(join(workshop.dir, 'script.worse'), '');
+    const { samples, problems } = await source.sample();
+    expect(samples).toEqual([]);
+    expect(problems).toMatchObject([{ kind: 'hung', gpuUuid: 'GPU-b' }]);
+    expect(sampleCalls().map((call) => call.split(' ').at(-1))).toEqual(['GPU-b,GPU-c', 'GPU-b']);
+  });
+
+  test('one that is counted and not shown is told, and the numbers of the others are looked up', async () => {
+    const source = aScript(`case "$1" in
+-q) echo '<nvidia_smi_log><attached_gpus>2</attached_gpus><gpu><uuid>GPU-b</uuid></gpu></nvidia_smi_log>' ;;
+-L) printf 'GPU 0: X (UUID: GPU-a)\\nGPU 1: X (UUID: GPU-b)\\n' ;;
+*) exit 1 ;;
+esac`);
+    expect(await source.list()).toMatchObject({
+      gpus: [{ uuid: 'GPU-b', index: 1 }],
+      problems: [{ kind: 'lost', gpuUuid: null, evidence: '2 GPUs attached, 1 described' }],
+    });
+  });
+
   test('one that needs a reset stays listed, with what it still tells', async () => {
     const { source } = aNode({ gpus: [{ ...first, state: 'reset_required' }, second] });
     const { gpus, problems } = await source.list();
@@ -270,124 +267,12 @@ describe('one card fails', () => {
 
   test('a program that names the same dead card whichever is asked for is not asked for ever', async () => {
     const source = aScript(
-      `echo start >>"${dir}/starts"; echo 'Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error'; exit 255`,
+      `echo start >>"${workshop.dir}/starts"; echo 'Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error'; exit 255`,
     );
     expect(await source.list()).toMatchObject({
       gpus: [],
       problems: [{ kind: 'lost', pciBusId: '00000000:3b:00.0' }],
     });
-    expect(readFileSync(join(dir, 'starts'), 'utf8').split('\n').length).toBeLessThan(6);
-  });
-});
-
-describe('the driver fails', () => {
-  test.each([
-    ['Failed to initialize NVML: Driver/library version mismatch', 18, 'driver_mismatch'],
-    ['Failed to initialize NVML: Unknown Error', 255, 'no_permission'],
-    ["NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", 9, 'driver_not_loaded'],
-    ['Something nobody has seen before', 3, 'unknown_error'],
-    ['Something nobody has seen before', 0, 'unreadable'],
-    ['', 0, 'unreadable'],
-  ])('%j, status %i: %s', async (text, status, kind) => {
-    const { source, becomes } = aNode({ failure: { text, status } });
-    expect(await source.list()).toMatchObject({ gpus: [], problems: [{ kind, gpuUuid: null }] });
-
-    becomes({});
-    expect((await source.list()).gpus).toHaveLength(2);
-    becomes({ failure: { text, status } });
-    expect(await source.sample()).toMatchObject({ samples: [], problems: [{ kind, gpuUuid: null }] });
-    // Which cards there are was not said, so what is known of them stays.
-    expect(await source.list()).toMatchObject({ gpus: [{}, {}], problems: [{ kind }] });
-
-    becomes({});
-    expect((await source.sample()).samples).toHaveLength(2);
-  });
-
-  test('it has no card to show any more', async () => {
-    const { source, becomes } = aNode({ gpus: [first, second] });
-    await source.list();
-    becomes({ gpus: [] });
-    const { samples, problems } = await source.sample();
-    expect(samples).toEqual([]);
-    expect(problems.map(({ kind, gpuUuid }) => [kind, gpuUuid])).toEqual([
-      ['lost', first.uuid],
-      ['lost', second.uuid],
-    ]);
-    expect(await source.list()).toMatchObject({ gpus: [], problems: [{ kind: 'lost', gpuUuid: null }] });
-  });
-
-  test('it hangs, and recovers', async () => {
-    const source = aScript(
-      `[ -e "${dir}/hung" ] && exec sleep 600
-[ "$1" = -q ] && echo '<nvidia_smi_log><gpu><uuid>GPU-a</uuid></gpu></nvidia_smi_log>'
-[ "$1" = --help-query-gpu ] && printf '"uuid"\\n"temperature.gpu"\\n'
-case "$1" in --query-gpu=*) echo 'GPU-a, 50' ;; esac
-exit 0`,
-      { deadlineMs: SHORT_MS },
-    );
-    await source.list();
-    writeFileSync(join(dir, 'hung'), '');
-    expect(await source.sample()).toMatchObject({ samples: [], problems: [{ kind: 'hung', gpuUuid: null }] });
-    rmSync(join(dir, 'hung'));
-    // A busy machine may miss such a short deadline for once.
-    await waitFor('a sample', async () => (await source.sample()).samples.length === 1);
-  });
-
-  test('nothing is started behind a program that cannot be killed', async () => {
-    const source = aScript(
-      `echo start >>"${dir}/starts"; while [ ! -e "${dir}/release" ]; do sleep 0.05; done`,
-      { inventoryDeadlineMs: SHORT_MS, killGroup: () => {} },
-    );
-    expect(await source.list()).toMatchObject({ problems: [{ kind: 'hung' }] });
-    expect(await source.list()).toMatchObject({
-      problems: [{ kind: 'hung', evidence: expect.stringContaining('no other is started') }],
-    });
-    expect(readFileSync(join(dir, 'starts'), 'utf8')).toBe('start\n');
-    writeFileSync(join(dir, 'release'), '');
-  });
-});
-
-describe('what is no nvidia-smi', () => {
-  test.each([
-    ['10 MB of zeros', 'head -c 10000000 /dev/zero'],
-    ['10 MB of noise', 'head -c 10000000 /dev/urandom'],
-    ['10 MB of lines that look like rows', 'yes "0, GPU-a, 1, 2, 3" | head -c 10000000'],
-  ])('%s', async (_, command) => {
-    const source = aScript(command);
-    expect(await source.list()).toMatchObject({ gpus: [], problems: [{ kind: 'unreadable' }] });
-  });
-
-  test('garbage in place of samples', async () => {
-    const { source } = aNode();
-    await source.list();
-    writeFileSync(join(dir, 'nvidia-smi'), '#!/bin/sh\nhead -c 10000000 /dev/urandom\n');
-    const { samples, problems } = await source.sample();
-    expect(samples).toEqual([]);
-    expect(problems).toMatchObject([{ kind: 'unreadable', gpuUuid: null }]);
-    expect(problems[0]?.evidence.length).toBeLessThan(500);
-  });
-
-  test('half a document', async () => {
-    const source = aScript(`echo '<?xml version="1.0" ?><nvidia_smi_log><gpu><uuid>GPU-a</uuid>'`);
-    expect(await source.list()).toMatchObject({ gpus: [], problems: [{ kind: 'unreadable' }] });
-  });
-
-  test('a program that is missing fails the source as a whole', async () => {
-    const source = aSource(join(dir, 'nowhere'));
-    await expect(source.list()).rejects.toThrow(
-      /nowhere cannot be run on this node, since there is no such program/,
-    );
-  });
-
-  test('a topology that is not understood costs only the links', async () => {
-    const source =
-      aScript(`[ "$1" = -q ] && echo '<nvidia_smi_log><gpu><uuid>GPU-a</uuid></gpu></nvidia_smi_log>'
-[ "$1" = topo ] && printf '\\tGPU0\\tGPU1\\tCPU Affinity\\nGPU0\\t X \\n\\n'
-exit 0`);
-    expect(await source.list()).toMatchObject({
-      gpus: [{ uuid: 'GPU-a', cpuAffinity: null }],
-      links: [],
-      problems: [{ kind: 'unreadable', gpuUuid: null }],
-    });
+    expect(readFileSync(join(workshop.dir, 'starts'), 'utf8').split('\n').length).toBeLessThan(6);
   });
 });

@@ -15,9 +15,9 @@ export interface NvidiaSmiOptions {
   /** A path, or a name that is looked up in the PATH of `environment`. */
   readonly path: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Of one call for samples. */
+  /** Of one call for samples as CSV. */
   readonly deadlineMs: number;
-  /** Of one call for the inventory, which can take 6 s on a node with many cards. */
+  /** Of one call for XML (inventory, samples of MIG instances), which can take 6 s on a node with many cards. */
   readonly inventoryDeadlineMs: number;
   /** Monotonic; tells a start that is cheap from one that is not. */
   readonly nowMs: () => number;
@@ -53,7 +53,7 @@ class NvidiaSmiSource implements GpuSource {
   constructor(smi: NvidiaSmi, { deadlineMs, inventoryDeadlineMs, nowMs }: NvidiaSmiOptions) {
     this.#smi = smi;
     this.#inventoryDeadlineMs = inventoryDeadlineMs;
-    this.#sampler = new Sampler({ smi, deadlineMs, nowMs });
+    this.#sampler = new Sampler({ smi, deadlineMs, documentDeadlineMs: inventoryDeadlineMs, nowMs });
   }
 
   async list(): Promise<GpuListing> {

@@ -2,12 +2,16 @@
 import type { NvmlFunction } from './functions.ts';
 import type { CallArgument, NvmlLibrary } from './library.ts';
 import { endsReading, type Failure, graver, problemKindOf, SUCCESS } from './returnCodes.ts';
-import { readPointer, readString, readU32, readU64 } from './structs.ts';
+import { readPointer, readString, u32Of, u64Of } from './structs.ts';
 
 export class Calls {
   readonly library: NvmlLibrary;
   /** Where single values are put; every call overwrites what the one before it left there. */
   readonly out = Buffer.alloc(128);
+  /** The same memory: reading an element costs a tenth of a Buffer's method in code that is never compiled. */
+  readonly #words = new Uint32Array(this.out.buffer, this.out.byteOffset, 2);
+  /** For values that nobody asks for. */
+  readonly ignored = Buffer.alloc(8);
   #failure: Failure | null = null;
   #isOver = false;
 
@@ -51,11 +55,11 @@ export class Calls {
 
   /** For functions whose last parameter is where the value goes; so are the following. */
   u32(name: NvmlFunction, ...args: readonly CallArgument[]): number | null {
-    return this.run(name, ...args, this.out) ? readU32(this.out, 0) : null;
+    return this.run(name, ...args, this.out) ? u32Of(this.#words[0]) : null;
   }
 
   u64(name: NvmlFunction, ...args: readonly CallArgument[]): number | null {
-    return this.run(name, ...args, this.out) ? readU64(this.out, 0) : null;
+    return this.run(name, ...args, this.out) ? u64Of(this.#words[1], this.#words[0]) : null;
   }
 
   pointer(name: NvmlFunction, ...args: readonly CallArgument[]): number | null {

@@ -75,7 +75,7 @@ function readCoder(
   handle: number,
 ): number | null {
   // The second value is the length of the window, which nobody asks for.
-  return calls.run(name, handle, calls.out, calls.out.subarray(8)) ? readU32(calls.out, 0) : null;
+  return calls.run(name, handle, calls.out, calls.ignored) ? readU32(calls.out, 0) : null;
 }
 
 function readTemperature(calls: Calls, handle: number): number | null {

@@ -100,8 +100,8 @@ class Source implements NvmlSource {
 
   #reader: Reader | null = null;
   #readerStartedAtMs = 0;
-  /** This reader has opened the cards. */
-  #isListed = false;
+  /** This reader has opened all cards but these; null: none yet. */
+  #listedBut: readonly number[] | null = null;
   /** The reader was killed and is not gone yet. */
   #isLeaving = false;
 
@@ -158,20 +158,22 @@ class Source implements NvmlSource {
     if (this.#needsNewReader()) await this.#endReader();
     // A card that stops the reader is avoided by the next one, which may stop at another card.
     for (let attempt = 1; ; attempt += 1) {
+      const avoidedBefore = this.#suspects.avoided.length;
       const failure = await this.#listOnce();
       if (failure === null) return this.#listing;
-      const canGoOn = failure.gpuUuid !== null && this.#reader === null && attempt < listAttemptsMax;
+      const hasSuspect = this.#suspects.avoided.length > avoidedBefore;
+      const canGoOn = hasSuspect && this.#reader === null && attempt < listAttemptsMax;
       if (!canGoOn) return { ...this.#listing, problems: this.#problems([failure]) };
     }
   }
 
   async #sample(): Promise<GpuSampling> {
-    // A new reader knows no cards yet.
-    if (this.#reader === null || !this.#isListed) {
+    const { avoided } = this.#suspects;
+    // A new reader knows no cards yet, and this one may not know those that have been left alone long enough.
+    if (this.#reader === null || this.#listedBut?.every((index) => avoided.includes(index)) !== true) {
       const failure = await this.#listOnce();
       if (failure !== null) return { samples: [], problems: this.#problems([failure]) };
     }
-    const { avoided } = this.#suspects;
     const sampling = await this.#ask((reader) => reader.sample(avoided), this.#deadlines.sampleMs);
     if (isProblem(sampling)) return { samples: [], problems: this.#problems([sampling]) };
     const { samples, problems, driverProblem } = sampling;
@@ -200,7 +202,7 @@ class Source implements NvmlSource {
       await this.#driverFailed(listing.driverProblem);
       return listing.driverProblem;
     }
-    this.#isListed = true;
+    this.#listedBut = avoided;
     this.#hasGpm = listing.hasGpm;
     this.#absent = this.#known.update(listing, avoided);
     this.#listing = this.#withAvoided(listing, avoided);
@@ -269,7 +271,7 @@ class Source implements NvmlSource {
     });
     this.#reader = reader;
     this.#readerStartedAtMs = clock.monotonicMs();
-    this.#isListed = false;
+    this.#listedBut = null;
     this.#isLeaving = false;
     void reader.gone.then(() => {
       if (this.#reader === reader) this.#reader = null;

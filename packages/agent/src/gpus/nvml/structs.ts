@@ -48,14 +48,20 @@ export const fieldValue = { size: 40, scope: 4, timestamp: 8, valueType: 24, ret
 const allOnes = 0xffffffff;
 
 /** @returns null for a value past 2^53, which nothing counted here reaches: it says "not available" */
+export function u64Of(high = allOnes, low = allOnes): number | null {
+  return high > 0x1fffff ? null : high * 0x100000000 + low;
+}
+
+export function u32Of(value = allOnes): number | null {
+  return value === allOnes ? null : value;
+}
+
 export function readU64(buffer: Buffer, offset: number): number | null {
-  const high = buffer.readUInt32LE(offset + 4);
-  return high > 0x1fffff ? null : high * 0x100000000 + buffer.readUInt32LE(offset);
+  return u64Of(buffer.readUInt32LE(offset + 4), buffer.readUInt32LE(offset));
 }
 
 export function readU32(buffer: Buffer, offset: number): number | null {
-  const value = buffer.readUInt32LE(offset);
-  return value === allOnes ? null : value;
+  return u32Of(buffer.readUInt32LE(offset));
 }
 
 /** A handle: 0 where the library wrote none. */

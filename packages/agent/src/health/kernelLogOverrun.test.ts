@@ -1,0 +1,51 @@
+/** What /dev/kmsg answers when its ring was overwritten: no test can make a real kernel say it without flooding its log. */
+import { silentLogger } from '@muster/common/log';
+import { expect, test, vi } from 'vitest';
+import { KernelLog } from './kernelLog.ts';
+
+/** Answers of read(2), in order; then there is nothing more. */
+const answers = vi.hoisted((): string[] => []);
+
+vi.mock('node:fs', async (original) => ({
+  ...(await original<typeof import('node:fs')>()),
+  openSync: () => 99,
+  closeSync: () => {},
+  readSync: (_: number, buffer: Buffer) => {
+    const answer = answers.shift() ?? 'EAGAIN';
+    if (/^E[A-Z]+$/.test(answer)) throw Object.assign(new Error(answer), { code: answer });
+    return buffer.write(answer);
+  },
+}));
+
+function open(seen: string[], warnings: string[]): KernelLog {
+  const log = new KernelLog({
+    path: '/dev/kmsg',
+    onRecord: ({ text }) => seen.push(text),
+    log: { ...silentLogger, warn: (_, message) => warnings.push(message) },
+  });
+  log.open();
+  return log;
+}
+
+test('records that were overwritten are noted once, and the next ones are read', () => {
+  answers.push('EPIPE', '4,7,1,-;first left\n', 'EINVAL', 'EPIPE', '4,9,1,-;second left\n', 'EAGAIN');
+  const seen: string[] = [];
+  const warnings: string[] = [];
+  const log = open(seen, warnings);
+  expect(seen).toEqual(['first left', 'second left']);
+  expect(log.state).toEqual({ kind: 'reading', overruns: 2 });
+  expect(warnings).toEqual([
+    'the kernel log was overwritten before it could be read; Xids may have been missed',
+  ]);
+  log.close();
+});
+
+test('a log that fails for good is given up and said once', () => {
+  answers.push('4,7,1,-;before\n', 'EIO');
+  const seen: string[] = [];
+  const warnings: string[] = [];
+  const log = open(seen, warnings);
+  expect(seen).toEqual(['before']);
+  expect(log.state).toMatchObject({ kind: 'unavailable' });
+  expect(warnings).toHaveLength(1);
+});

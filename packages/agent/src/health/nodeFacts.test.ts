@@ -1,0 +1,66 @@
+/** Conditions of the node itself: its clock and its file systems. */
+import { expect, test } from 'vitest';
+import type { HealthInput } from './evaluate.ts';
+import type { FileSystemFact } from './fileSystems.ts';
+import { HealthNode } from './healthFixture.ts';
+
+const minute = 60_000;
+
+test('a clock that is off is a condition until it is right for a minute', () => {
+  const skew = (skewMs: number | null): HealthInput => ({ kind: 'clock_skew', skewMs });
+  const node = new HealthNode().takes(skew(1_999)).takes(skew(null));
+  expect(node.kinds).toEqual([]);
+  node.takes(skew(-4_200));
+  expect(node.conditions).toMatchObject([{ kind: 'clock_skew', gpuUuid: null, action: 'note' }]);
+  expect(node.conditions[0]?.evidence).toContain('4200 ms behind');
+  node.takes(skew(10)).after(minute).takes(skew(null));
+  expect(node.kinds).toEqual([]);
+});
+
+const gb = 1024 ** 3;
+const roomy = { sizeBytes: 1000 * gb, availableBytes: 500 * gb, inodes: 1_000_000, inodesFree: 900_000 };
+
+function aFact(values: Partial<FileSystemFact> = {}): FileSystemFact {
+  return {
+    path: '/var/lib/muster',
+    isDataDir: true,
+    space: roomy,
+    readOnly: false,
+    failure: null,
+    ...values,
+  };
+}
+
+test.each<[string, Partial<FileSystemFact>, string | null]>([
+  ['well', {}, null],
+  ['full', { space: { ...roomy, availableBytes: gb - 1 } }, 'disk_full'],
+  ['small and not full', { space: { ...roomy, sizeBytes: gb, availableBytes: 0.06 * gb } }, null],
+  ['small and full', { space: { ...roomy, sizeBytes: gb, availableBytes: 0.04 * gb } }, 'disk_full'],
+  ['out of inodes', { space: { ...roomy, inodesFree: 9_999 } }, 'disk_full'],
+  ['without inodes to count', { space: { ...roomy, inodes: 0, inodesFree: 0 } }, null],
+  ['read-only', { readOnly: true }, 'disk_read_only'],
+  ['silent', { space: null, readOnly: null, failure: 'no answer within 10 s' }, 'disk_unreachable'],
+  ['not asked', { space: null, readOnly: null, failure: undefined }, null],
+])("the agent's disk: %s", (_, values, kind) => {
+  const node = new HealthNode().takes({ kind: 'file_systems', facts: [aFact(values)] });
+  const expected = kind === null ? [] : [{ kind, action: 'drain_node', gpuUuid: null }];
+  expect(node.conditions).toMatchObject(expected);
+  node.takes({ kind: 'file_systems', facts: [aFact()] }).after(minute);
+  expect(node.takes({ kind: 'tick' }).kinds).toEqual([]);
+});
+
+test('other file systems are noted together, and read-only ones only when they were not before', () => {
+  const data = (values: Partial<FileSystemFact>) => aFact({ path: '/data', isDataDir: false, ...values });
+  const sets = (values: Partial<FileSystemFact>) => aFact({ path: '/sets', isDataDir: false, ...values });
+  const node = new HealthNode().takes({ kind: 'file_systems', facts: [data({}), sets({ readOnly: true })] });
+  expect(node.kinds).toEqual([]);
+  const full = { ...roomy, availableBytes: 0 };
+  node.takes({
+    kind: 'file_systems',
+    facts: [data({ readOnly: true, space: full }), sets({ readOnly: true, space: full })],
+  });
+  expect(node.conditions.map(({ kind, action, evidence }) => [kind, action, evidence])).toEqual([
+    ['mount_full', 'note', '/data: 0 MB of 1024000 MB are free; /sets: 0 MB of 1024000 MB are free'],
+    ['mount_read_only', 'note', '/data: mounted read-only'],
+  ]);
+});
