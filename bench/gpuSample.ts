@@ -2,7 +2,7 @@
  * What one sample of 8 GPUs costs: through NVML, whose library is replaced by one that takes as long as the real one, and
  * beside it through a program that is started for each sample, as nvidia-smi is.
  *
- *     node bench/gpuSample.ts [samples]
+ *     node bench/gpuSample.ts [samples] [script of the reader: its bundle, as installed]
  *
  * The time that is spent inside the library is not ours: it is counted there and taken off. Needs gcc. With 300 samples
  * (60 s) the kernel's hundredths of a second are exact to some 30 µs per sample.
@@ -27,7 +27,6 @@ import { quietMachine, report, reportMachine, rounded, summary } from './support
 const gpus = 8;
 const samples = Number(process.argv[2] ?? 300);
 const intervalMs = 200;
-/** Argument 3: another script for the reader, such as its bundle. */
 const readerScript =
   process.argv[3] ?? fileURLToPath(new URL('../packages/agent/src/gpus/nvml/main.ts', import.meta.url));
 
@@ -131,7 +130,7 @@ async function measureSmi(fake: FakeNvml, dir: string, idleMicros: number): Prom
 }
 
 reportMachine();
-report('busy before the start', { percent: 0 });
+report('busy before the start', { percent: await quietMachine() });
 const dir = mkdtempSync(join(tmpdir(), 'muster-bench-'));
 try {
   const fake = await buildFakeNvml(dir, { cards: gpus });

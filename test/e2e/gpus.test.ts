@@ -103,9 +103,9 @@ describe('a node whose GPUs are read with NVML', () => {
     const { summary, details } = await waitFor(
       'the job is explained',
       () => cluster.api.explainJob(waiting),
-      { until: (answer) => `${answer.summary} ${answer.details}`.includes('drained') },
+      { until: (answer) => [answer.summary, ...answer.details].join(' ').includes('drained') },
     );
-    expect(`${summary} ${details}`).toMatch(/drained/);
+    expect([summary, ...details].join(' ')).toMatch(/drained/);
     expect((await cluster.muster(['nodes'])).stdout).toMatch(/xid_48/);
     const cleared = await cluster.muster(['node', 'clear', 'node-1', 'xid_48', '--gpu', '0']);
     expect(cleared.exitCode, cleared.stderr).toBe(0);

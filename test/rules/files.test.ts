@@ -89,7 +89,16 @@ const switchedOff =
   /\b(?:test|it|describe|suite)\.(?:skip|only|todo|skipIf|runIf|fails)\b|\b(?:xit|xtest|xdescribe|fit|fdescribe)\(|\bskip\(\)/g;
 
 /** file => what of the machine decides whether some of its tests can run. */
+const captures =
+  'captures of real drivers lie beside some checkouts only; what they show is tested with own fixtures too';
 const mayDependOnMachine: Readonly<Record<string, string>> = {
+  'packages/agent/src/gpus/dcgm/captures.test.ts': captures,
+  'packages/agent/src/gpus/nvidiaSmi/csv.test.ts': captures,
+  'packages/agent/src/gpus/nvidiaSmi/errors.test.ts': captures,
+  'packages/agent/src/gpus/nvidiaSmi/list.test.ts': captures,
+  'packages/agent/src/gpus/nvidiaSmi/topo.test.ts': captures,
+  'packages/agent/src/gpus/nvidiaSmi/xml.test.ts': captures,
+  'packages/agent/src/metrics/captures.test.ts': captures,
   'packages/agent/src/drivers/process/conformance.test.ts':
     'a kernel offers version 1 or 2 of control groups, not both',
   'packages/agent/src/drivers/process/tasks.test.ts':

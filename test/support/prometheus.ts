@@ -2,16 +2,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findProgram, freePort, MissingServiceError, waitFor } from './services.ts';
-
-const installWith = '`npm test` as root on Debian or Ubuntu installs it';
-
-/** @throws {MissingServiceError} */
-export function prometheusProgram(name: 'prometheus' | 'promtool' = 'prometheus'): string {
-  const program = findProgram(name);
-  if (program !== null) return program;
-  throw new MissingServiceError(`${name} is not on PATH (Debian package prometheus; ${installWith})`);
-}
+import { freePort, prometheusPrograms, waitFor } from './services.ts';
 
 /** @returns what `promtool check metrics` has to say of a page; empty: it is clean */
 export function complaintsOfPromtool(page: string): Promise<string> {
@@ -25,7 +16,7 @@ export function complaintsAboutConfig(path: string): Promise<string> {
 
 function promtool(args: readonly string[], input: string): Promise<string> {
   return new Promise((resolve) => {
-    const child = execFile(prometheusProgram('promtool'), args, (error, stdout, stderr) => {
+    const child = execFile(prometheusPrograms().promtool, args, (error, stdout, stderr) => {
       resolve(error === null ? '' : `${stdout}${stderr}` || error.message);
     });
     // It may have given up on the page before its end.
@@ -61,7 +52,7 @@ export async function startPrometheus(discoveryUrl: string, workDir: string): Pr
   writeFileSync(configPath, configFor(discoveryUrl));
   const address = `127.0.0.1:${await freePort()}`;
   const child = spawn(
-    prometheusProgram(),
+    prometheusPrograms().prometheus,
     [
       `--config.file=${configPath}`,
       `--storage.tsdb.path=${join(workDir, 'data')}`,

@@ -65,7 +65,16 @@ export class Cluster {
     mkdirSync(this.agentsDir);
     // Nothing of whoever runs the tests: neither another Muster of theirs nor their settings may decide a test.
     this.environment = { PATH: process.env.PATH, HOME: this.workDir, TMPDIR: process.env.TMPDIR };
-    const flags = ['--listen', `127.0.0.1:${port}`, '--http', '127.0.0.1:0', '--heartbeat', heartbeat, '--lease', lease];
+    const flags = [
+      '--listen',
+      `127.0.0.1:${port}`,
+      '--http',
+      '127.0.0.1:0',
+      '--heartbeat',
+      heartbeat,
+      '--lease',
+      lease,
+    ];
     const args = ['coordinator', '--data', this.ownDataDir, ...flags, ...(options.coordinatorFlags ?? [])];
     const wrapper = withOwnDisk(this.ownDataDir, options.coordinatorDiskMb);
     this.coordinator = this.daemon('coordinator', { args: () => args, wrapper });

@@ -39,6 +39,7 @@ export async function examineNode(options: AgentOptions): Promise<DoctorReport> 
     log: silentLogger,
     clock: systemClock,
     searchPath: process.env['PATH'] ?? '/usr/bin:/bin',
+    libraryPath: process.env['LD_LIBRARY_PATH'] ?? null,
     busyGpus: () => new Set(),
     listedGpus: () => listing?.gpus ?? [],
   };
@@ -255,12 +256,19 @@ async function examineTable(path: string | null): Promise<DoctorCheck> {
 async function examineDisk(dataDir: string): Promise<readonly DoctorCheck[]> {
   const probe = new FileSystemProbe({ dataDir, paths: [], deadlineMs, calls: systemCalls });
   const facts = await probe.probe();
-  return facts.map((fact) => ({
-    ...{ area: 'health', name: fact.path, chosen: false, remedy: null },
-    state: fact.readOnly === true ? 'problem' : 'ok',
-    message: fact.readOnly === true ? 'its file system is read-only' : 'its file system can be written to',
-    evidence: null,
-  }));
+  return facts.map(({ path, failure, readOnly, space }) => {
+    const about = { area: 'health', name: path, chosen: false, evidence: null } as const;
+    if (typeof failure === 'string') {
+      const remedy = 'See the kernel log, and whoever serves this file system.';
+      return { ...about, state: 'problem', message: failure, remedy };
+    }
+    if (readOnly === true) {
+      const remedy = 'See the kernel log: a disk that fails is often mounted read-only.';
+      return { ...about, state: 'problem', message: 'its file system is read-only', remedy };
+    }
+    const free = space === null ? '' : `, ${Math.floor(space.availableBytes / 1024 ** 3)} GiB free`;
+    return { ...about, state: 'ok', message: `its file system can be written to${free}`, remedy: null };
+  });
 }
 
 async function examineNetwork(): Promise<readonly DoctorCheck[]> {

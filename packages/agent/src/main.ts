@@ -175,6 +175,7 @@ async function openAgent(
     bootId,
     boottimeMs,
     searchPath: process.env['PATH'] ?? '/usr/bin:/bin',
+    libraryPath: process.env['LD_LIBRARY_PATH'] ?? null,
     chance: Math.random,
     running: () => manager.running(),
     reports: () => manager.reports(),

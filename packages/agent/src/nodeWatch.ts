@@ -17,7 +17,7 @@ import { withDeadline } from './gpus/deadline.ts';
 import { GpuReader } from './gpus/gpuReader.ts';
 import type { GpuProblem } from './gpus/gpuSource.ts';
 import type { GpuObservation } from './gpus/observation.ts';
-import { openSources } from './gpus/openSources.ts';
+import { nvidiaSmiReadingMs, openSources } from './gpus/openSources.ts';
 import { type Health, startHealth } from './health/start.ts';
 import { HostMetrics, type HostSample, toReading } from './host/hostMetrics.ts';
 import { HostInventory, sameInventory } from './host/inventory.ts';
@@ -35,8 +35,8 @@ import { UsageMeter } from './telemetry/usageMeter.ts';
 
 /** Of the first listing. A driver that takes longer is met by a node that has no GPUs yet, not by one that is silent. */
 const firstListingMs = 15_000;
-/** What can change without anybody noticing: cables, Docker, a card that was plugged in. */
-const lookAgainMs = 60_000;
+/** What can change without anybody noticing: cables, Docker. */
+const statusIntervalMs = 60_000;
 /** nvidia-smi starts a process for each reading; NVML does not. */
 const sampleIntervalMs = { nvml: 1_000, simulated: 1_000, none: 10_000, 'nvidia-smi': 5_000 } as const;
 /** An inventory by nvidia-smi can take seconds of CPU time. */
@@ -63,6 +63,8 @@ export interface NodeWatchParts {
   readonly boottimeMs: () => number;
   /** PATH. */
   readonly searchPath: string;
+  /** LD_LIBRARY_PATH; null: not set. */
+  readonly libraryPath: string | null;
   readonly chance: () => number;
   /** Tasks that run, with their GPUs. */
   readonly running: () => readonly { readonly task: TaskRef; readonly gpuUuids: readonly string[] }[];
@@ -115,7 +117,7 @@ export class NodeWatch {
 
   /** Resolves when the node has been looked at once, or when its driver has had its time to answer. */
   async start(): Promise<void> {
-    const { options, log, clock, bootId, boottimeMs, searchPath } = this.parts;
+    const { options, log, clock, bootId, boottimeMs, searchPath, libraryPath } = this.parts;
     this.health = await startHealth({
       ...{ dataDir: options.dataDir, kernelLog: options.kernelLog, conditionTable: options.conditionTable },
       ...{ paths: [], bootId, log },
@@ -123,11 +125,14 @@ export class NodeWatch {
     });
     this.health.monitor.onChange(() => this.parts.onStatusChange());
     const { source, profiling, profilingName } = await openSources(options, {
-      ...{ log, clock, searchPath },
+      ...{ log, clock, searchPath, libraryPath },
       busyGpus: () => new Set(this.holders().keys()),
       listedGpus: () => this.sampler?.lastListing.gpus ?? [],
     });
-    const reader = new GpuReader({ source, profiling, clock, log });
+    const reader = new GpuReader({
+      ...{ source, profiling, clock, log },
+      deadlines: source.name === 'nvidia-smi' ? { sampleMs: nvidiaSmiReadingMs } : {},
+    });
     this.reader = reader;
     reader.onXid((event) => this.health?.monitor.xid(event));
     const sampler = new Sampler({
@@ -152,7 +157,8 @@ export class NodeWatch {
       log.warn({ source: source.name }, 'the GPUs have not been listed yet; the node starts without them');
     await this.serve();
     this.uploader.start();
-    this.lookAgain = setInterval(() => void this.tellChange(), lookAgainMs);
+    // Said again though nothing may have changed: what was lost on the way is repaired by the next one.
+    this.lookAgain = setInterval(() => this.parts.onStatusChange(), statusIntervalMs);
     log.info(
       { source: source.name, profiling: profilingName(), gpus: sampler.lastListing.gpus.length },
       'the node is watched',

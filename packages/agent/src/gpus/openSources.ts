@@ -31,6 +31,8 @@ export interface SourceParts {
   readonly clock: Clock;
   /** PATH: where nvidia-smi and dcgmi are looked for. */
   readonly searchPath: string;
+  /** LD_LIBRARY_PATH, by which some hosts find the driver's libraries; null: not set. */
+  readonly libraryPath: string | null;
   /** UUIDs of the GPUs that tasks hold now. */
   readonly busyGpus: () => ReadonlySet<string>;
   /** As last listed. */
@@ -47,6 +49,8 @@ export interface OpenedSources {
 
 /** A driver that takes longer than this to say that it is there is there, and has a problem. */
 const firstAnswerMs = 10_000;
+/** Of all that one reading may ask of nvidia-smi. */
+export const nvidiaSmiReadingMs = 35_000;
 /** Of one call of nvidia-smi; without persistence mode each start initialises every card anew. */
 const sampleDeadlineMs = 10_000;
 const inventoryDeadlineMs = 30_000;
@@ -95,10 +99,11 @@ export function nvmlSource(options: SourceOptions, { log, clock }: SourceParts, 
   });
 }
 
-export function nvidiaSmiSource(options: SourceOptions, { clock, searchPath }: SourceParts): GpuSource {
+export function nvidiaSmiSource(options: SourceOptions, parts: SourceParts): GpuSource {
+  const { clock, searchPath, libraryPath } = parts;
   return createNvidiaSmiSource({
     path: options.nvidiaSmiPath,
-    environment: { PATH: searchPath },
+    environment: { PATH: searchPath, ...(libraryPath === null ? {} : { LD_LIBRARY_PATH: libraryPath }) },
     deadlineMs: sampleDeadlineMs,
     inventoryDeadlineMs,
     nowMs: () => clock.monotonicMs(),

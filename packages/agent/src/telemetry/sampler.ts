@@ -6,7 +6,7 @@
  * the sampler.
  */
 import { messageOf } from '@muster/common/errors';
-import type { Gpu, GpuDriver, GpuSourceName, ProfilingSourceName } from '@muster/common/hardware';
+import type { GpuDriver, GpuSourceName, ProfilingSourceName } from '@muster/common/hardware';
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { type GpuReading, type HostReading, readingIntervalMs } from '@muster/common/telemetry';

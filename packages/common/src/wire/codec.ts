@@ -7,26 +7,17 @@ import type { Cause__Output, Cause as WireCause } from '../gen/muster/v1/Cause.t
 import type { Cluster__Output } from '../gen/muster/v1/Cluster.ts';
 import type { Event__Output, Event as WireEvent } from '../gen/muster/v1/Event.ts';
 import type { Job, Job__Output } from '../gen/muster/v1/Job.ts';
-import type { Node__Output, Node as WireNode } from '../gen/muster/v1/Node.ts';
-import type {
-  NodeInventory__Output,
-  NodeInventory as WireInventory,
-} from '../gen/muster/v1/NodeInventory.ts';
 import type { PendingReason__Output, PendingReason as WirePending } from '../gen/muster/v1/PendingReason.ts';
 import type { TaskExit__Output, TaskExit as WireTaskExit } from '../gen/muster/v1/TaskExit.ts';
-import type { TaskRef__Output, TaskRef as WireTaskRef } from '../gen/muster/v1/TaskRef.ts';
 import type { TaskReport__Output, TaskReport as WireTaskReport } from '../gen/muster/v1/TaskReport.ts';
-import type { NodeInventory } from '../hardware.ts';
-import { isJobId, type TaskRef } from '../ids.ts';
 import { causeKinds } from '../spec/causes.ts';
-import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
+import { attemptStates, jobStates, taskStates } from '../states.ts';
 import {
   type AttemptView,
   type Cause,
   type ClusterView,
   type EventView,
   type JobView,
-  type NodeView,
   type PendingReason,
   pendingKinds,
   type TaskEnd,

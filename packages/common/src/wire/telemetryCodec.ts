@@ -32,7 +32,7 @@ export function gpuUsageFromWire(wire: GpuUsage__Output | null): GpuUsage | null
   if (wire === null) return null;
   return {
     gpus: wire.gpus,
-    observedGpuSeconds: wire.observedGpuSeconds,
+    observedGpuSeconds: orNull(wire.observedGpuSeconds) ?? 0,
     utilizationMean: orNull(wire.utilizationMean),
     utilizationPeak: orNull(wire.utilizationPeak),
     memoryPeakMb: orNull(wire.memoryPeakMb),
@@ -102,7 +102,7 @@ export function metricsToWire({ unit, series }: MetricsView): QueryMetricsRespon
     unit,
     series: series.map(({ points, ...labels }) => ({
       ...labels,
-      points: points.map(({ atMs, value }) => ({ atMs, ...present({ value }) })),
+      points: points.map(({ atMs, value }) => (value === null ? { atMs } : { atMs, value })),
     })),
   };
 }

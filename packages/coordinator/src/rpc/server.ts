@@ -11,8 +11,8 @@ import { addReflection } from './reflection.ts';
 /** For calls under way to finish at shutdown. Streams can be taken up again, so they are not waited for longer. */
 const drainMs = 500;
 
-/** Below the agents' own limit of 1 MB per message, with room for a spec of 256 KiB and for log chunks. */
-const requestBytesMax = 4 * 1024 * 1024;
+/** A Prometheus page of 4 MiB, the largest of what agents send, and its frame. */
+const requestBytesMax = 4 * 1024 * 1024 + 64 * 1024;
 
 export interface ServedCalls {
   readonly muster: MusterHandlers;

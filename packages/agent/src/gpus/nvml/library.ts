@@ -48,7 +48,7 @@ export function openLibrary(nameOrPath: string, trace: Int32Array): NvmlLibrary 
       return new Promise((resolve, reject) => {
         found.run.async(...args, (error: unknown, code: number) => {
           if (error == null) resolve(code);
-          else reject(error);
+          else reject(new Error(`${name} could not be called`, { cause: error }));
         });
       });
     },

@@ -71,19 +71,23 @@ export class ReaderProcess {
     child.stderr.setEncoding('utf8').on('data', (part: string) => {
       this.#complaint = (this.#complaint + part).slice(-complaintLengthMax);
     });
-    this.gone = new Promise((resolve) => {
-      const isClosed = new Promise((closed) => child.once('close', closed));
-      child.once('error', (error) => resolve({ unavailable: null, description: error.message }));
-      child.once('exit', async (exitCode, signal) => {
-        await Promise.race([isClosed, delay(lastWordsMs)]);
-        this.#keepStanding();
-        const how = signal === null ? `exit status ${exitCode}` : `signal ${signal}`;
-        resolve({
-          unavailable: this.#unavailable,
-          description: [how, ...this.#complaint.trim().split('\n').slice(-1)].filter(Boolean).join(': '),
-        });
-      });
+    this.gone = this.#untilGone();
+  }
+
+  async #untilGone(): Promise<ReaderEnd> {
+    const child = this.#child;
+    const isClosed = new Promise((resolve) => child.once('close', resolve));
+    const how = await new Promise<string>((resolve) => {
+      child.once('error', ({ message }) => resolve(message));
+      child.once('exit', (exitCode, signal) =>
+        resolve(signal === null ? `exit status ${exitCode}` : `signal ${signal}`),
+      );
     });
+    await Promise.race([isClosed, delay(lastWordsMs)]);
+    this.#keepStanding();
+    const lastLine = this.#complaint.trim().split('\n').at(-1) ?? '';
+    const description = lastLine === '' ? how : `${how}: ${lastLine}`;
+    return { unavailable: this.#unavailable, description };
   }
 
   get pid(): number | null {

@@ -1,8 +1,8 @@
 /** The real reader on a fake library: what a healthy node gives. */
 import { describe, expect, test } from 'vitest';
+import { nvmlFixture, sampleIn } from '../../../../../test/support/fakeNvml/nvmlFixture.ts';
 import { waitFor } from '../../../../../test/support/services.ts';
 import type { XidEvent } from '../gpuSource.ts';
-import { nvmlFixture, sampleIn } from './nvmlFixture.ts';
 
 describe('listing', () => {
   test('names every card with its place in the machine', async () => {

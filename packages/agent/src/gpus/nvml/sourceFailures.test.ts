@@ -1,8 +1,8 @@
 /** The real reader on a fake library that fails in every way a driver does. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { nvmlFixture } from '../../../../../test/support/fakeNvml/nvmlFixture.ts';
 import { waitFor } from '../../../../../test/support/services.ts';
-import { nvmlFixture } from './nvmlFixture.ts';
 
 const kindsOf = (problems: readonly { readonly kind: string; readonly gpuUuid: string | null }[]) =>
   problems.map(({ kind, gpuUuid }) => ({ kind, gpuUuid }));
@@ -49,7 +49,7 @@ test.for([
 });
 
 test('a driver that is replaced under a running reader is a problem of the node; its GPUs stay listed', async () => {
-  await using node = await nvmlFixture({ deadlines: { restartMs: 1e9, restartMaxMs: 1e9 } });
+  await using node = await nvmlFixture({ deadlines: { restartMs: 1_000, restartMaxMs: 1_000 } });
   const { fake, source } = node;
   await source.list();
   fake.behaveAll(0, 18);
@@ -62,6 +62,11 @@ test('a driver that is replaced under a running reader is a problem of the node;
   const listing = await source.list();
   expect(listing.gpus).toHaveLength(2);
   expect(kindsOf(listing.problems)).toEqual([{ kind: 'driver_mismatch', gpuUuid: null }]);
+
+  fake.behaveAll(0, 'answer');
+  expect((await source.sample()).samples).toEqual([]);
+  node.advanceClock(1_000);
+  expect((await source.sample()).samples).toHaveLength(2);
 });
 
 test('an unknown error is told when it stays, and costs only the value', async () => {
@@ -88,7 +93,7 @@ test('a value that may not be read is null, and the agent is told to be given th
 });
 
 test('a card that hangs is named and left alone; the others are read on', async () => {
-  await using node = await nvmlFixture({ cards: 3, deadlines: { sampleMs: 700, avoidMs: 3_000 } });
+  await using node = await nvmlFixture({ cards: 3, deadlines: { sampleMs: 2_000 } });
   const { fake, source } = node;
   await source.list();
   const stuckPid = source.readerPid;
@@ -96,7 +101,9 @@ test('a card that hangs is named and left alone; the others are read on', async 
   const hung = await source.sample();
   expect(hung.samples).toEqual([]);
   expect(kindsOf(hung.problems)).toEqual([{ kind: 'hung', gpuUuid: fake.uuid(1) }]);
-  expect(hung.problems[0]?.evidence).toBe('no answer from nvmlDeviceGetTotalEnergyConsumption within 700 ms');
+  expect(hung.problems[0]?.evidence).toBe(
+    'no answer from nvmlDeviceGetTotalEnergyConsumption within 2000 ms',
+  );
 
   const next = await source.sample();
   expect(source.readerPid).not.toBe(stuckPid);
@@ -107,16 +114,18 @@ test('a card that hangs is named and left alone; the others are read on', async 
   expect(gpus.map(({ uuid }) => uuid)).toEqual([fake.uuid(0), fake.uuid(1), fake.uuid(2)]);
   expect(links).toHaveLength(3);
 
+  // After a while it is tried again, and then again after a longer one.
+  node.advanceClock(60_000);
+  expect(kindsOf((await source.sample()).problems)).toEqual([{ kind: 'hung', gpuUuid: fake.uuid(1) }]);
   fake.behave('nvmlDeviceGetTotalEnergyConsumption', 1, 'answer');
-  await source.list();
-  const healed = await waitFor('all cards are read again', () => source.sample(), {
-    until: ({ samples, problems }) => samples.length === 3 && problems.length === 0,
-  });
-  expect(healed.samples).toHaveLength(3);
+  expect((await source.sample()).samples).toHaveLength(2);
+  node.advanceClock(60_000);
+  const healed = await source.sample();
+  expect({ count: healed.samples.length, problems: healed.problems }).toEqual({ count: 3, problems: [] });
 });
 
 test('a listing finds the cards that hang and lists the others', async () => {
-  await using node = await nvmlFixture({ cards: 3, deadlines: { listMs: 2_500 } });
+  await using node = await nvmlFixture({ cards: 3, deadlines: { listMs: 6_000 } });
   const { fake, source } = node;
   fake.behave('nvmlDeviceGetUUID', 1, 'hang');
   const { gpus, problems } = await source.list();
@@ -127,7 +136,7 @@ test('a listing finds the cards that hang and lists the others', async () => {
 });
 
 test('a driver that hangs at the start is a problem of the node', async () => {
-  await using node = await nvmlFixture({ deadlines: { listMs: 1_500, restartMs: 1e9, restartMaxMs: 1e9 } });
+  await using node = await nvmlFixture({ deadlines: { listMs: 1_500 } });
   const { fake, source } = node;
   fake.behave('nvmlInit_v2', null, 'hang');
   const { gpus, problems } = await source.list();

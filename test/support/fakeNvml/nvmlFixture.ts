@@ -1,33 +1,34 @@
-/** A real reader process on a fake library, for the tests beside this file. */
+/** A real reader process on a fake library. */
 import { fileURLToPath } from 'node:url';
-import { systemClock } from '@muster/common/clock';
 import { silentLogger } from '@muster/common/log';
+import type { GpuSample, GpuSampling } from '../../../packages/agent/src/gpus/gpuSource.ts';
+import { nvmlReaderCommand } from '../../../packages/agent/src/gpus/nvml/command.ts';
 import {
-  buildFakeNvml,
-  type FakeNvml,
-  type FakeNvmlOptions,
-} from '../../../../../test/support/fakeNvml/fakeNvml.ts';
-import { tempDir } from '../../../../../test/support/services.ts';
-import type { GpuSample, GpuSampling } from '../gpuSource.ts';
-import { nvmlReaderCommand } from './command.ts';
-import { createNvmlSource, type NvmlDeadlines, type NvmlSource } from './source.ts';
+  createNvmlSource,
+  type NvmlDeadlines,
+  type NvmlSource,
+} from '../../../packages/agent/src/gpus/nvml/source.ts';
+import { tempDir } from '../services.ts';
+import { buildFakeNvml, type FakeNvml, type FakeNvmlOptions } from './fakeNvml.ts';
 
-const readerScript = fileURLToPath(new URL('main.ts', import.meta.url));
+const readerScript = fileURLToPath(new URL('../../../packages/agent/src/gpus/nvml/main.ts', import.meta.url));
 
 /** Far longer than anything takes here, also on a busy machine: a deadline that passes is always one of a test. */
 const patient: NvmlDeadlines = {
   listMs: 15_000,
   sampleMs: 15_000,
-  avoidMs: 1e9,
-  avoidMaxMs: 1e9,
-  restartMs: 1,
-  restartMaxMs: 1,
+  avoidMs: 60_000,
+  avoidMaxMs: 60_000,
+  restartMs: 0,
+  restartMaxMs: 0,
   refreshMs: 0,
 };
 
 export interface NvmlFixture extends AsyncDisposable {
   readonly fake: FakeNvml;
   readonly source: NvmlSource;
+  /** Lets the pauses of the source pass; its deadlines are of real time. */
+  advanceClock(ms: number): void;
   /** The only sample of this device; fails where there is none. */
   sampleOf(uuid: string): Promise<GpuSample>;
 }
@@ -42,17 +43,21 @@ export interface NvmlFixtureOptions extends FakeNvmlOptions {
 export async function nvmlFixture(options: NvmlFixtureOptions = {}): Promise<NvmlFixture> {
   const dir = tempDir('nvml');
   const fake = await buildFakeNvml(dir.path, options);
+  let nowMs = 0;
   const source = createNvmlSource({
     library: options.library ?? fake.path,
     command: nvmlReaderCommand(process.execPath, readerScript),
     gpm: options.gpm ?? false,
     log: silentLogger,
-    clock: systemClock,
+    clock: { wallMs: () => nowMs, monotonicMs: () => nowMs },
     deadlines: { ...patient, ...options.deadlines },
   });
   return {
     fake,
     source,
+    advanceClock: (ms) => {
+      nowMs += ms;
+    },
     sampleOf: async (uuid) => sampleIn(await source.sample(), uuid),
     async [Symbol.asyncDispose]() {
       await source.close();
