@@ -77,6 +77,10 @@ async function idleParentMicros(): Promise<number> {
   return user + system;
 }
 
+function callsOf(fake: FakeNvml): number {
+  return functionNames.reduce((sum, name) => sum + fake.callsOf(name), 0);
+}
+
 async function measureNvml(fake: FakeNvml, source: NvmlSource, idleMicros: number): Promise<void> {
   const reader = new GpuReader({ source, profiling: null, clock: systemClock, log: silentLogger });
   const { gpus: listed } = await reader.list();
@@ -85,12 +89,13 @@ async function measureNvml(fake: FakeNvml, source: NvmlSource, idleMicros: numbe
   const pid = source.readerPid;
   if (pid === null) throw new Error('the reader does not run');
 
+  const callsBefore = callsOf(fake);
   const childBefore = cpuMs(pid, 'own');
-  const libraryBefore = fake.spent;
+  const libraryBefore = fake.spentNanoseconds;
   const parentBefore = process.cpuUsage();
   const walls = await paced(() => reader.sample());
   const parent = process.cpuUsage(parentBefore);
-  const libraryMicros = (fake.spent.nanoseconds - libraryBefore.nanoseconds) / 1_000;
+  const libraryMicros = (fake.spentNanoseconds - libraryBefore) / 1_000;
   const childMicros = (cpuMs(pid, 'own') - childBefore) * 1_000 - libraryMicros;
   const parentMicros = parent.user + parent.system - idleMicros;
   report(`one sample of ${gpus} GPUs through NVML`, {
@@ -98,7 +103,7 @@ async function measureNvml(fake: FakeNvml, source: NvmlSource, idleMicros: numbe
     cpuMsOfReader: rounded(childMicros / samples / 1_000),
     cpuMsOfAgent: rounded(parentMicros / samples / 1_000),
     libraryMs: rounded(libraryMicros / samples / 1_000),
-    calls: rounded((fake.spent.calls - libraryBefore.calls) / samples),
+    calls: rounded((callsOf(fake) - callsBefore) / samples),
     wallMs: summary(walls),
     target: 'cpuMs < 1',
   });
@@ -112,11 +117,11 @@ async function measureSmi(fake: FakeNvml, dir: string, idleMicros: number): Prom
   const { stdout } = await take();
   if (stdout.trim().split('\n').length !== gpus) throw new Error(`unexpected output: ${stdout}`);
   const childrenBefore = cpuMs('self', 'ended');
-  const libraryBefore = fake.spent;
+  const libraryBefore = fake.spentNanoseconds;
   const parentBefore = process.cpuUsage();
   const walls = await paced(take);
   const parent = process.cpuUsage(parentBefore);
-  const libraryMicros = (fake.spent.nanoseconds - libraryBefore.nanoseconds) / 1_000;
+  const libraryMicros = (fake.spentNanoseconds - libraryBefore) / 1_000;
   const childMicros = Math.max(0, (cpuMs('self', 'ended') - childrenBefore) * 1_000 - libraryMicros);
   const parentMicros = parent.user + parent.system - idleMicros;
   report(`one sample of ${gpus} GPUs through a spawned program`, {

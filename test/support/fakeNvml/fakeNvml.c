@@ -46,7 +46,7 @@ static int enter(int function, int card) {
     while (now < startedAt + cost) now = cpuNanoseconds();
     state[GLOBAL_libraryNanoseconds] += now - startedAt;
   }
-  state[GLOBAL_calls] += 1;
+  state[CALLS_AT + function] += 1;
   volatile int64_t *behaviour = &state[BEHAVIOURS_AT + (card < 0 ? CARDS_MAX : card) * FUNCTION_COUNT + function];
   if (*behaviour == -2) abort();
   while (*behaviour == -1) usleep(1000);
@@ -449,6 +449,12 @@ int nvmlGpmQueryDeviceSupport(Device *device, uint32_t *support) {
 int nvmlGpmSampleAlloc(GpmSample **sample) {
   ENTER(nvmlGpmSampleAlloc, -1);
   *sample = calloc(1, sizeof **sample);
+  return SUCCESS;
+}
+
+int nvmlGpmSampleFree(GpmSample *sample) {
+  ENTER(nvmlGpmSampleFree, -1);
+  free(sample);
   return SUCCESS;
 }
 

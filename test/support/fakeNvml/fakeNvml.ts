@@ -115,8 +115,9 @@ export interface FakeNvml {
   /** CPU time that each call takes. */
   setCost(name: NvmlFunction, microseconds: number): void;
   announceXid(card: number, xid: number): void;
-  /** How much time was spent in the library so far, and in how many calls. */
-  readonly spent: { readonly nanoseconds: number; readonly calls: number };
+  /** CPU time that calls with a cost have taken so far. */
+  readonly spentNanoseconds: number;
+  callsOf(name: NvmlFunction): number;
   uuid(card: number): string;
   migUuid(card: number, slot: number): string;
   close(): void;
@@ -207,12 +208,10 @@ function openState(path: string, statePath: string, cards: number): FakeNvml {
       set(card, { xid });
       set(card, { xidCount: read(positionOf.value(card, 'xidCount')) + 1 });
     },
-    get spent() {
-      return {
-        nanoseconds: read(positionOf.global('libraryNanoseconds')),
-        calls: read(positionOf.global('calls')),
-      };
+    get spentNanoseconds() {
+      return read(positionOf.global('libraryNanoseconds'));
     },
+    callsOf: (name) => read(positionOf.calls(numberOf(name))),
     uuid: (card) => `GPU-fa4e0000-0000-4000-8000-0000000000${hex(card, 2)}`,
     migUuid: (card, slot) => `MIG-fa4e0000-0000-4000-8000-0000000${hex(card, 2)}${hex(slot, 3)}`,
     close: () => closeSync(file),

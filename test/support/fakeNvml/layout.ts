@@ -9,7 +9,7 @@ export const NOT_SUPPORTED = -(2n ** 63n);
 /** What every call of one function does instead of answering; a positive number is a return code. */
 export const behaviours = { answer: 0, hang: -1, crash: -2 } as const;
 
-export const globals = ['cardCount', 'cudaVersion', 'driverMajor', 'libraryNanoseconds', 'calls'] as const;
+export const globals = ['cardCount', 'cudaVersion', 'driverMajor', 'libraryNanoseconds'] as const;
 
 export const values = [
   'present',
@@ -80,7 +80,8 @@ const costsAt = globals.length;
 const behavioursAt = costsAt + functionCount;
 /** One row more than there are cards: for calls that are about none. */
 const valuesAt = behavioursAt + (cardsMax + 1) * functionCount;
-const wordCount = valuesAt + cardsMax * values.length;
+const callsAt = valuesAt + cardsMax * values.length;
+const wordCount = callsAt + functionCount;
 
 export const stateBytes = wordCount * 8;
 
@@ -88,6 +89,8 @@ export const positionOf = {
   global: (name: GlobalName) => globals.indexOf(name),
   /** Microseconds of CPU time that a call takes. */
   cost: (functionNumber: number) => costsAt + functionNumber,
+  /** Counts the calls of one function. */
+  calls: (functionNumber: number) => callsAt + functionNumber,
   /** @param card null: calls that are about no card */
   behaviour: (functionNumber: number, card: number | null) =>
     behavioursAt + (card ?? cardsMax) * functionCount + functionNumber,
@@ -107,6 +110,7 @@ export function layoutHeader(): string {
     `#define COSTS_AT ${costsAt}`,
     `#define BEHAVIOURS_AT ${behavioursAt}`,
     `#define VALUES_AT ${valuesAt}`,
+    `#define CALLS_AT ${callsAt}`,
     `#define STATE_BYTES ${stateBytes}`,
     '',
   ].join('\n');

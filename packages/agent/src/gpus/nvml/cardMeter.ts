@@ -17,6 +17,7 @@ import {
   readSlowValues,
   type SlowValues,
 } from './readValues.ts';
+import { type Failure, graver } from './returnCodes.ts';
 
 export interface MeterOptions {
   readonly gpm: boolean;
@@ -27,13 +28,30 @@ export interface MeterOptions {
   readonly links: readonly number[];
 }
 
+export interface CardReading {
+  /** One per device; none when the card went away. */
+  readonly samples: readonly GpuSample[];
+  /** The gravest thing that somebody has to know. */
+  readonly failure: Failure | null;
+}
+
+/** An unknown error may pass: only so many readings in a row are told. */
+const unexplainedMax = 3;
+
+class FailureFilter {
+  #unexplained = 0;
+
+  pass(failure: Failure | null): Failure | null {
+    this.#unexplained = failure?.kind === 'unknown_error' ? this.#unexplained + 1 : 0;
+    return this.#unexplained > 0 && this.#unexplained < unexplainedMax ? null : failure;
+  }
+}
+
 const kibibyte = 1024;
 
 export class CardMeter {
   readonly card: Card;
   readonly hasGpm: boolean;
-  /** Samples in a row in which a call failed without saying why. */
-  unexplainedFailures = 0;
   readonly #options: MeterOptions;
   readonly #batch: FieldBatch;
   readonly #gpm = new Map<Device, GpmMeter>();
@@ -45,6 +63,10 @@ export class CardMeter {
     nvlinkRxBytes: new Rate(),
   };
   #slow: SlowValues | null = null;
+  readonly #quickFailures = new FailureFilter();
+  readonly #slowFailures = new FailureFilter();
+  /** Of the last time that the dear values were read; holds until they are read again. */
+  #slowFailure: Failure | null = null;
 
   constructor(calls: Calls, card: Card, options: MeterOptions) {
     this.card = card;
@@ -69,33 +91,57 @@ export class CardMeter {
     }
   }
 
-  /**
-   * @param withSlow reads the dear values anew instead of giving the last ones
-   * @returns one sample per device; what went wrong is in `calls.failure`
-   */
-  read(calls: Calls, nowMs: number, withSlow: boolean): readonly GpuSample[] {
-    const { handle, devices, isMig } = this.card;
-    const { processes, links } = this.#options;
+  /** Whether this meter can go on for a card as it was just found, with all that it remembers. */
+  fits(card: Card, links: readonly number[]): boolean {
+    const keyOf = ({ handle, uuid, devices }: Card) =>
+      [handle, uuid, ...devices.map((device) => `${device.handle} ${device.gpu.uuid}`)].join();
+    return keyOf(card) === keyOf(this.card) && links.join() === this.#options.links.join();
+  }
+
+  close(calls: Calls): void {
+    for (const meter of this.#gpm.values()) meter.close(calls);
+  }
+
+  /** @param isTurn reads the dear values anew instead of giving the last ones */
+  read(calls: Calls, nowMs: number, isTurn: boolean): CardReading {
+    const { handle, devices, isMig, index } = this.card;
+    calls.begin(index);
     this.#batch.read(calls, handle);
     const quick = readQuickValues(calls, handle, this.#batch);
-    if (withSlow || this.#slow === null) {
-      this.#slow = readSlowValues(calls, handle, links);
-      for (const device of devices) this.#processes.set(device, processes.read(calls, device.handle));
-    }
     const buses = this.hasGpm || isMig ? null : this.#readBuses();
-    const slow = this.#slow;
-    return devices.map((device) => {
-      const gpm = this.#gpm.get(device)?.read(calls, nowMs) ?? null;
+    const readings = devices.map((device) => ({
+      device,
+      memory: readMemory(calls, device.handle),
+      activity: this.#gpm.get(device)?.read(calls, nowMs) ?? buses,
+    }));
+    let failure = this.#quickFailures.pass(calls.failure);
+    if ((isTurn || this.#slow === null) && !calls.isOver) {
+      calls.begin(index);
+      this.#readSlow(calls);
+      this.#slowFailure = this.#slowFailures.pass(calls.failure);
+    }
+    if (this.#slowFailure !== null) failure = graver(failure, this.#slowFailure);
+    // Half a sample of a card that went away meanwhile would pass for a whole one.
+    if (calls.isOver) return { samples: [], failure };
+    const samples = readings.map(({ device, memory, activity }) => {
       const sample: GpuSample = {
         ...emptySample(device.gpu.uuid),
         ...quick,
-        ...slow,
-        ...readMemory(calls, device.handle),
-        activity: gpm ?? buses,
+        ...this.#slow,
+        ...memory,
+        activity,
         processes: this.#processes.get(device) ?? null,
       };
       return isMig ? withoutSharedPower(sample) : sample;
     });
+    return { samples, failure };
+  }
+
+  #readSlow(calls: Calls): void {
+    const { handle, devices } = this.card;
+    const { processes, links } = this.#options;
+    this.#slow = readSlowValues(calls, handle, links);
+    for (const device of devices) this.#processes.set(device, processes.read(calls, device.handle));
   }
 
   #readBuses(): GpuActivity | null {

@@ -60,6 +60,7 @@ export const nvmlFunctions = {
   nvmlEventSetWait_v2: [device, out, 'unsigned int'],
   nvmlGpmQueryDeviceSupport: [device, out],
   nvmlGpmSampleAlloc: [out],
+  nvmlGpmSampleFree: [device],
   nvmlGpmSampleGet: [device, device],
   nvmlGpmMigSampleGet: [device, 'unsigned int', device],
   nvmlGpmMetricsGet: [out],

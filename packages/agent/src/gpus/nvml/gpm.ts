@@ -66,6 +66,11 @@ export class GpmMeter {
     return one === null || other === null ? null : new GpmMeter(target, query, [one, other]);
   }
 
+  close(calls: Calls): void {
+    calls.run('nvmlGpmSampleFree', this.#before);
+    calls.run('nvmlGpmSampleFree', this.#now);
+  }
+
   /** @returns what happened since the reading before; null at the first, and when it cannot be told */
   read(calls: Calls, nowMs: number): GpuActivity | null {
     if (this.#beforeAtMs !== null && nowMs - this.#beforeAtMs < apartMsMin) return this.#activity;

@@ -2,14 +2,14 @@
 import type { GpuProblem, GpuSample, XidEvent } from '../gpuSource.ts';
 import { Calls } from './calls.ts';
 import { CardMeter } from './cardMeter.ts';
-import { type Enumeration, enumerateCards } from './enumerate.ts';
+import { type Card, type Enumeration, enumerateCards } from './enumerate.ts';
 import { XidWatch } from './events.ts';
 import type { NvmlLibrary } from './library.ts';
 import type { NvmlListing, NvmlSampling } from './protocol.ts';
 import { ProcessReader } from './readValues.ts';
 import { isOfNode, problemOf } from './returnCodes.ts';
 import { gpmMetrics, readString, versionSize } from './structs.ts';
-import { readLinks, readNvLinks } from './topology.ts';
+import { type NvLink, readLinks, readNvLinks } from './topology.ts';
 
 export interface SessionOptions {
   readonly library: NvmlLibrary;
@@ -22,8 +22,6 @@ export interface SessionOptions {
 
 /** The dear values of a card are read at each tenth sample; the cards take turns, so that no sample is dear. */
 const slowEvery = 10;
-/** An unknown error may pass; this many samples in a row are told. */
-const unexplainedMax = 3;
 
 export class NvmlSession {
   readonly #options: SessionOptions;
@@ -51,15 +49,7 @@ export class NvmlSession {
     const { cards } = opened;
     const nvLinks = readNvLinks(calls, cards);
     const links = readLinks(calls, cards, nvLinks);
-    this.#meters = cards.map(
-      (card, index) =>
-        new CardMeter(calls, card, {
-          gpm: this.#options.gpm,
-          gpmQuery: this.#gpmQuery,
-          processes: this.#processes,
-          links: (nvLinks[index] ?? []).map(({ number }) => number),
-        }),
-    );
+    this.#meters = this.#metersFor(cards, nvLinks);
     this.#xids.watch(calls, cards);
     calls.begin(-1);
     const hasVersion = calls.run('nvmlSystemGetDriverVersion', calls.out, versionSize);
@@ -83,28 +73,35 @@ export class NvmlSession {
     const problems: GpuProblem[] = [];
     for (const [position, meter] of this.#meters.entries()) {
       if (avoid.has(meter.card.index)) continue;
-      calls.begin(meter.card.index);
       const isTurn = this.#samplesTaken % slowEvery === position % slowEvery;
-      const read = meter.read(calls, this.#options.monotonicMs(), isTurn);
-      const problem = this.#problemOf(meter);
-      if (problem !== null) problems.push(problem);
-      if (problem !== null && isOfNode(problem.kind))
-        return { samples: [], problems, driverProblem: problem };
-      // Half a sample of a card that went away meanwhile would pass for a whole one.
-      if (!calls.isOver) samples.push(...read);
+      const reading = meter.read(calls, this.#options.monotonicMs(), isTurn);
+      samples.push(...reading.samples);
+      if (reading.failure === null) continue;
+      const problem = problemOf(reading.failure, meter.card);
+      problems.push(problem);
+      if (isOfNode(problem.kind)) return { samples: [], problems, driverProblem: problem };
     }
     this.#samplesTaken += 1;
     return { samples, problems, driverProblem: null };
   }
 
-  #problemOf(meter: CardMeter): GpuProblem | null {
-    const { failure } = this.#calls;
-    if (failure?.kind !== 'unknown_error') {
-      meter.unexplainedFailures = 0;
-      return failure === null ? null : problemOf(failure, meter.card);
-    }
-    meter.unexplainedFailures += 1;
-    return meter.unexplainedFailures < unexplainedMax ? null : problemOf(failure, meter.card);
+  /** Meters of cards that have not changed go on, with what they remember. */
+  #metersFor(cards: readonly Card[], nvLinks: readonly (readonly NvLink[])[]): readonly CardMeter[] {
+    const calls = this.#calls;
+    const old = new Set(this.#meters);
+    const meters = cards.map((card, position) => {
+      const links = (nvLinks[position] ?? []).map(({ number }) => number);
+      const same = [...old].find((meter) => meter.fits(card, links));
+      if (same !== undefined) old.delete(same);
+      const { gpm } = this.#options;
+      return (
+        same ??
+        new CardMeter(calls, card, { gpm, gpmQuery: this.#gpmQuery, processes: this.#processes, links })
+      );
+    });
+    calls.begin(-1);
+    for (const meter of old) meter.close(calls);
+    return meters;
   }
 
   #open(avoid: ReadonlySet<number>): Enumeration {

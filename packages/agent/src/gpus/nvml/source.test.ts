@@ -238,6 +238,9 @@ describe('sampling', () => {
     expect(activity?.pcieTxBytes).toBe(1_020 * 1024 * 1024);
     expect(activity?.nvlinkRxBytes).toBe(1_060 * 1024 * 1024);
     expect((await node.sampleOf(fake.uuid(1))).activity).toBeNull();
+    // A listing in between changes nothing for a card that stayed as it was.
+    await source.list();
+    expect((await node.sampleOf(fake.uuid(0))).activity?.tensorActive).toBeCloseTo(0.5005);
   });
 
   test('a library without newer functions gives what it can by its older ones', async () => {

@@ -89,7 +89,12 @@ test('a value that may not be read is null, and the agent is told to be given th
   fake.behave('nvmlDeviceGetComputeRunningProcesses_v3', 0, 4);
   const { samples, problems } = await source.sample();
   expect(samples[0]).toMatchObject({ processes: null, temperature: 61 });
-  expect(kindsOf(problems)).toEqual([{ kind: 'no_permission', gpuUuid: fake.uuid(0) }]);
+  const forbidden = [{ kind: 'no_permission', gpuUuid: fake.uuid(0) }];
+  expect(kindsOf(problems)).toEqual(forbidden);
+  // It is not tried again at every sample, and yet it is not over.
+  for (let sample = 2; sample <= 11; sample += 1) {
+    expect(kindsOf((await source.sample()).problems)).toEqual(forbidden);
+  }
 });
 
 test('a card that hangs is named and left alone; the others are read on', async () => {
