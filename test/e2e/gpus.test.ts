@@ -150,6 +150,36 @@ describe('a node whose GPUs are read with NVML', () => {
   }, 60_000);
 });
 
+test('instances of a GPU in MIG mode are devices of their own', async () => {
+  const dir = tempDir('mig').path;
+  const nvml = await buildFakeNvml(dir, { cards: 2 });
+  nvml.setAll({ rowsPending: 0, recoveryAction: null });
+  nvml.set(1, { migMode: 1, migSlots: 0b101 });
+  const source = ['--gpu-source', 'nvml', '--nvml-library', nvml.path, '--kernel-log', '/dev/null'];
+  const cluster = await startCluster({ agentFlags: () => [...source, '--profiling', 'off'] });
+  const listed = await untilNode(
+    cluster,
+    'the GPUs are listed',
+    ({ inventory }) => inventory.gpus.length === 3,
+  );
+  expect(listed.inventory.gpus).toMatchObject([
+    { uuid: nvml.uuid(0), mig: null },
+    { uuid: nvml.migUuid(1, 0), mig: { parentUuid: nvml.uuid(1), profile: '1g.10gb' } },
+    { uuid: nvml.migUuid(1, 2), mig: { parentUuid: nvml.uuid(1) } },
+  ]);
+  const job = await cluster.run({ command: 'echo $CUDA_VISIBLE_DEVICES', resources: { gpus: 3 } });
+  const given = (await cluster.output(job.id)).trim().split(',').sort();
+  expect(given).toEqual([nvml.uuid(0), nvml.migUuid(1, 0), nvml.migUuid(1, 2)].sort());
+  // A fault of the card is a fault of all its instances.
+  nvml.announceXid(1, 95);
+  const drained = await untilNode(
+    cluster,
+    'the card is drained',
+    ({ drainedGpuUuids }) => drainedGpuUuids.length > 0,
+  );
+  expect([...drained.drainedGpuUuids].sort()).toEqual([nvml.migUuid(1, 0), nvml.migUuid(1, 2)].sort());
+});
+
 describe('a node whose GPUs are read with nvidia-smi', () => {
   let program: string;
   let cluster: Cluster;

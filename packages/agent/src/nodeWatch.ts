@@ -4,6 +4,7 @@
  * status and the usage of tasks, and never waits for a driver.
  */
 
+import { existsSync } from 'node:fs';
 import type { Clock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import { emptyInventory } from '@muster/common/hardware';
@@ -37,6 +38,8 @@ import { UsageMeter } from './telemetry/usageMeter.ts';
 const firstListingMs = 15_000;
 /** What can change without anybody noticing: cables, Docker. */
 const statusIntervalMs = 60_000;
+/** Beside the agent's own: what jobs write to without thinking of it. NCCL and data loaders share memory in /dev/shm. */
+const watchedPaths = ['/', '/tmp', '/dev/shm', '/var/lib/docker'];
 /** nvidia-smi starts a process for each reading; NVML does not. */
 const sampleIntervalMs = { nvml: 1_000, simulated: 1_000, none: 10_000, 'nvidia-smi': 5_000 } as const;
 /** An inventory by nvidia-smi can take seconds of CPU time. */
@@ -120,7 +123,7 @@ export class NodeWatch {
     const { options, log, clock, bootId, boottimeMs, searchPath, libraryPath } = this.parts;
     this.health = await startHealth({
       ...{ dataDir: options.dataDir, kernelLog: options.kernelLog, conditionTable: options.conditionTable },
-      ...{ paths: [], bootId, log },
+      ...{ paths: watchedPaths.filter((path) => existsSync(path)), bootId, log },
       now: () => ({ wallMs: clock.wallMs(), uptimeMs: boottimeMs() }),
     });
     this.health.monitor.onChange(() => this.parts.onStatusChange());
