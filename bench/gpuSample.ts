@@ -142,6 +142,7 @@ try {
   for (const name of functionNames) fake.setCost(name, measuredCosts[name] ?? otherCost);
   fake.setAll({ switchLinks: 18, gpmSupported: 1, gpmPercent: 50, gpmMebibytes: 1_000, processCount: 1 });
   fake.setAll({ processPid: process.pid, processMemoryMb: 30_000 });
+  fake.setEventPoll(1_000);
   const idleMicros = await idleParentMicros();
   const source = createNvmlSource({
     library: fake.path,

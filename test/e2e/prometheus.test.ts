@@ -74,8 +74,11 @@ test('a query per job answers with the GPUs that the job holds, on every node', 
  * What promtool has against dcgm-exporter's own names and labels, which an agent's page has to have for dashboards and
  * alert rules to find them. Everything else it says is ours to mend.
  */
-const notOurs =
-  /^DCGM_FI_\w+ (?:counter metrics should have "_total" suffix|metric name should not include type 'counter'|label names should be written in 'snake_case' not 'camelCase')$/;
+const notOurs = new RegExp(
+  '^DCGM_FI_\\w+ (?:counter metrics should have "_total" suffix' +
+    "|metric name should not include type 'counter'" +
+    "|label names should be written in 'snake_case' not 'camelCase')$",
+);
 
 test('every page is as Prometheus would have it', async () => {
   for (const path of ['/metrics', '/nodes/node-1/metrics', '/nodes/node-2/metrics']) {

@@ -115,6 +115,8 @@ export interface FakeNvml {
   /** CPU time that each call takes. */
   setCost(name: NvmlFunction, microseconds: number): void;
   announceXid(card: number, xid: number): void;
+  /** How often a wait for events looks; a real one is woken and costs nothing meanwhile. */
+  setEventPoll(milliseconds: number): void;
   /** CPU time that calls with a cost have taken so far. */
   readonly spentNanoseconds: number;
   callsOf(name: NvmlFunction): number;
@@ -188,6 +190,7 @@ function openState(path: string, statePath: string, cards: number): FakeNvml {
   setGlobal('cardCount', cards);
   setGlobal('cudaVersion', 13_010);
   setGlobal('driverMajor', 590);
+  setGlobal('eventPollMs', 10);
   for (let card = 0; card < cardsMax; card += 1) {
     set(card, { ...healthyCard, numaNode: card < cards / 2 ? 0 : 1 });
   }
@@ -208,6 +211,7 @@ function openState(path: string, statePath: string, cards: number): FakeNvml {
       set(card, { xid });
       set(card, { xidCount: read(positionOf.value(card, 'xidCount')) + 1 });
     },
+    setEventPoll: (milliseconds) => setGlobal('eventPollMs', milliseconds),
     get spentNanoseconds() {
       return read(positionOf.global('libraryNanoseconds'));
     },

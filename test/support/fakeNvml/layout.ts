@@ -9,7 +9,13 @@ export const NOT_SUPPORTED = -(2n ** 63n);
 /** What every call of one function does instead of answering; a positive number is a return code. */
 export const behaviours = { answer: 0, hang: -1, crash: -2 } as const;
 
-export const globals = ['cardCount', 'cudaVersion', 'driverMajor', 'libraryNanoseconds'] as const;
+export const globals = [
+  'cardCount',
+  'cudaVersion',
+  'driverMajor',
+  'libraryNanoseconds',
+  'eventPollMs',
+] as const;
 
 export const values = [
   'present',

@@ -6,6 +6,7 @@
 import type { Gpu } from '@muster/common/hardware';
 import type { JobResources } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
+import { chooseGpus } from './gpuSet.ts';
 import { byName, gpuOrder, placementOrder } from './order.ts';
 import type { NodeView } from './view.ts';
 
@@ -80,7 +81,11 @@ export function fit(
       .sort((a, b) => (a.name < b.name ? -1 : 1))
       .map((node) => ({
         node,
-        gpus: [...acceptableGpus(node.freeGpus, resources)].sort(gpuOrder).slice(0, demand.gpus),
+        gpus: chooseGpus(
+          [...acceptableGpus(node.freeGpus, resources)].sort(gpuOrder),
+          demand.gpus,
+          node.inventory.links,
+        ),
       }));
     return { kind: 'fits', placements };
   }

@@ -13,6 +13,7 @@ import { GpmMeter, supportsGpm } from './gpm.ts';
 import {
   type ProcessReader,
   readMemory,
+  readNvlinkErrors,
   readQuickValues,
   readSlowValues,
   type SlowValues,
@@ -63,6 +64,7 @@ export class CardMeter {
     nvlinkRxBytes: new Rate(),
   };
   #slow: SlowValues | null = null;
+  #slowTurns = 0;
   readonly #quickFailures = new FailureFilter();
   readonly #slowFailures = new FailureFilter();
   /** Of the last time that the dear values were read; holds until they are read again. */
@@ -140,7 +142,10 @@ export class CardMeter {
   #readSlow(calls: Calls): void {
     const { handle, devices } = this.card;
     const { processes, links } = this.#options;
-    this.#slow = readSlowValues(calls, handle, links);
+    const before = this.#slow?.nvlinkErrors ?? null;
+    const nvlinkErrors = readNvlinkErrors(calls, handle, links, before, this.#slowTurns);
+    this.#slowTurns += 1;
+    this.#slow = readSlowValues(calls, handle, nvlinkErrors);
     for (const device of devices) this.#processes.set(device, processes.read(calls, device.handle));
   }
 

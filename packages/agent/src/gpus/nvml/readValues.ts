@@ -132,24 +132,39 @@ export interface SlowValues {
   readonly retiredPages: RetiredPages | null;
 }
 
-/** @param links numbers of the NVLinks in use */
-export function readSlowValues(calls: Calls, handle: number, links: readonly number[]): SlowValues {
+/** @param nvlinkErrors read by `readNvlinkErrors` */
+export function readSlowValues(calls: Calls, handle: number, nvlinkErrors: NvlinkErrors | null): SlowValues {
   const milliwatts = calls.u32('nvmlDeviceGetEnforcedPowerLimit', handle);
   return {
     powerLimitWatts: milliwatts === null ? null : milliwatts / 1000,
     pcieReplays: calls.u32('nvmlDeviceGetPcieReplayCounter', handle),
-    nvlinkErrors: orNull({
-      replay: sumOverLinks(calls, handle, links, linkCounters.replay),
-      recovery: sumOverLinks(calls, handle, links, linkCounters.recovery),
-      crc: sumOverLinks(calls, handle, links, linkCounters.crcFlit),
-    }),
+    nvlinkErrors,
     ecc: readEcc(calls, handle),
     rows: readRows(calls, handle),
     retiredPages: readRetiredPages(calls, handle),
   };
 }
 
-const linkCounters = { replay: 0, recovery: 1, crcFlit: 2 } as const;
+const linkCounters = { replay: 0, recovery: 1, crc: 2 } as const;
+const linkCounterNames = ['replay', 'recovery', 'crc'] as const;
+
+/**
+ * A call per link and counter, of which a card has dozens: one counter at a time, and all of them only at first.
+ * @param links numbers of the NVLinks in use
+ * @param turn counts these readings
+ */
+export function readNvlinkErrors(
+  calls: Calls,
+  handle: number,
+  links: readonly number[],
+  before: NvlinkErrors | null,
+  turn: number,
+): NvlinkErrors | null {
+  const sum = (name: keyof NvlinkErrors) => sumOverLinks(calls, handle, links, linkCounters[name]);
+  if (turn === 0) return orNull({ replay: sum('replay'), recovery: sum('recovery'), crc: sum('crc') });
+  const name = linkCounterNames[turn % linkCounterNames.length];
+  return before === null || name === undefined ? before : { ...before, [name]: sum(name) };
+}
 
 function sumOverLinks(
   calls: Calls,

@@ -186,6 +186,24 @@ describe('sampling', () => {
     expect((await node.sampleOf(fake.uuid(0))).ecc?.correctedAggregate).toBe(6);
   });
 
+  test('errors of the NVLinks are read one counter at a time', async () => {
+    await using node = await nvmlFixture({ cards: 1 });
+    const { fake } = node;
+    fake.set(0, { switchLinks: 2 });
+    await node.source.sample();
+    fake.set(0, { linkReplays: 10, linkRecoveries: 20, linkCrcErrors: 30 });
+    const seen = new Set<string>();
+    for (let sample = 0; sample < 30; sample += 1) {
+      seen.add(JSON.stringify((await node.sampleOf(fake.uuid(0))).nvlinkErrors));
+    }
+    expect([...seen].map((text) => JSON.parse(text) as unknown)).toEqual([
+      { replay: 0, recovery: 2, crc: 4 },
+      { replay: 0, recovery: 40, crc: 4 },
+      { replay: 0, recovery: 40, crc: 60 },
+      { replay: 20, recovery: 40, crc: 60 },
+    ]);
+  });
+
   test('counters of the buses become rates between two samples', async () => {
     await using node = await nvmlFixture();
     const { fake } = node;
