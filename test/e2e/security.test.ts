@@ -38,7 +38,7 @@ const allPaths = [...adminPaths, ...agentPaths, ...openPaths];
 
 test('the methods tried here are all there are', () => {
   expect(adminPaths.length).toBeGreaterThan(10);
-  expect(agentPaths).toHaveLength(3);
+  expect(agentPaths).toHaveLength(4);
   expect(allPaths.toSorted()).toEqual(listedPaths().toSorted());
 });
 
