@@ -4,7 +4,8 @@
  *
  *     node bench/gpuSample.ts [samples] [script of the reader: its bundle, as installed]
  *
- * The time that is spent inside the library is not ours: it is counted there and taken off. Needs gcc. With 300 samples
+ * The time that calls are made to take in the library is not ours and is taken off; it is time of the wall, so another
+ * program that runs meanwhile makes the figures better or worse than they are. Needs gcc. With 300 samples
  * (60 s) the kernel's hundredths of a second are exact to some 30 µs per sample.
  */
 import { execFile } from 'node:child_process';

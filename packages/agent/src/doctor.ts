@@ -1,5 +1,6 @@
 /** Looks at this machine as an agent would, and says what it sees: every source, the one it would use, and what is missing. */
-import { accessSync, constants, existsSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import { silentLogger } from '@muster/common/log';
@@ -91,8 +92,10 @@ async function examineSource(
       ...problems.map((each) => problemCheck(about, each)),
     ];
   } catch (error) {
-    const remedy = 'The agent uses the next source; `--gpu-source` forces one.';
-    return [{ ...about, state: 'absent', message: messageOf(error), evidence: null, remedy }];
+    const message = messageOf(error);
+    if (!chosen) return [{ ...about, state: 'absent', message, evidence: null, remedy: null }];
+    const remedy = 'The agent sees no GPUs: mend this, or leave `--gpu-source` out for it to find another one.';
+    return [{ ...about, state: 'problem', message, evidence: null, remedy }];
   }
 }
 
@@ -232,7 +235,8 @@ async function examineDocker({ dockerSocket }: AgentOptions): Promise<DoctorChec
 function examineKernelLog(path: string): DoctorCheck {
   const about = { area: 'health', name: path, chosen: false } as const;
   try {
-    accessSync(path, constants.R_OK);
+    // Opened, because what forbids it (dmesg_restrict, a container) does not show in the permissions of the file.
+    closeSync(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK));
     return { ...about, state: 'ok', message: 'Xids are read from it', evidence: null, remedy: null };
   } catch (error) {
     const message =
@@ -254,7 +258,12 @@ async function examineTable(path: string | null): Promise<DoctorCheck> {
 }
 
 async function examineDisk(dataDir: string): Promise<readonly DoctorCheck[]> {
-  const probe = new FileSystemProbe({ dataDir, paths: [], deadlineMs, calls: systemCalls });
+  const probe = new FileSystemProbe({
+    dataDir: existingPartOf(dataDir),
+    paths: [],
+    deadlineMs,
+    calls: systemCalls,
+  });
   const facts = await probe.probe();
   return facts.map(({ path, failure, readOnly, space }) => {
     const about = { area: 'health', name: path, chosen: false, evidence: null } as const;
@@ -269,6 +278,11 @@ async function examineDisk(dataDir: string): Promise<readonly DoctorCheck[]> {
     const free = space === null ? '' : `, ${Math.floor(space.availableBytes / 1024 ** 3)} GiB free`;
     return { ...about, state: 'ok', message: `its file system can be written to${free}`, remedy: null };
   });
+}
+
+/** The agent makes its directory when it starts for the first time. */
+function existingPartOf(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : existingPartOf(dirname(path));
 }
 
 async function examineNetwork(): Promise<readonly DoctorCheck[]> {

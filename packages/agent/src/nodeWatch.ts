@@ -23,6 +23,7 @@ import { type Health, startHealth } from './health/start.ts';
 import { HostMetrics, type HostSample, toReading } from './host/hostMetrics.ts';
 import { HostInventory, sameInventory } from './host/inventory.ts';
 import { buildInventory } from './inventory.ts';
+import type { LastXid } from './metrics/gpuPage.ts';
 import { GpuReads } from './metrics/gpuReads.ts';
 import { HpcJobFiles } from './metrics/hpcJobFiles.ts';
 import { type MetricsServer, startMetricsServer } from './metrics/metricsServer.ts';
@@ -34,7 +35,10 @@ import { Sampler } from './telemetry/sampler.ts';
 import { TelemetryUploader, type TelemetryUploaderParts } from './telemetry/telemetryUploader.ts';
 import { UsageMeter } from './telemetry/usageMeter.ts';
 
-/** Of the first listing. A driver that takes longer is met by a node that has no GPUs yet, not by one that is silent. */
+/**
+ * Of finding the sources and the first listing. A driver that takes longer is met by a node that has no GPUs yet, not by
+ * one that is silent.
+ */
 const firstListingMs = 15_000;
 /** What can change without anybody noticing: cables, Docker. */
 const statusIntervalMs = 60_000;
@@ -90,6 +94,7 @@ export class NodeWatch {
   private readonly hpcJobFiles: HpcJobFiles | null;
   private readonly startedAtMs: number;
   private reader: GpuReader | null = null;
+  private announcesXids = false;
   private sampler: Sampler | null = null;
   private health: Health | null = null;
   private server: MetricsServer | null = null;
@@ -120,13 +125,30 @@ export class NodeWatch {
 
   /** Resolves when the node has been looked at once, or when its driver has had its time to answer. */
   async start(): Promise<void> {
-    const { options, log, clock, bootId, boottimeMs, searchPath, libraryPath } = this.parts;
+    const { options, log, clock, bootId, boottimeMs } = this.parts;
     this.health = await startHealth({
       ...{ dataDir: options.dataDir, kernelLog: options.kernelLog, conditionTable: options.conditionTable },
       ...{ paths: watchedPaths.filter((path) => existsSync(path)), bootId, log },
       now: () => ({ wallMs: clock.wallMs(), uptimeMs: boottimeMs() }),
     });
     this.health.monitor.onChange(() => this.parts.onStatusChange());
+    this.hostBefore = this.hostMetrics.sample();
+    const opening = this.openGpus();
+    if ((await withDeadline(opening, firstListingMs)) === 'late') {
+      log.warn({ waitedMs: firstListingMs }, 'the GPUs have not been listed yet; the node starts without them');
+      opening.catch((error: unknown) =>
+        log.error({ error: messageOf(error) }, 'the GPUs of this node are not watched; restart the agent'),
+      );
+    }
+    await this.serve();
+    this.uploader.start();
+    // Said again though nothing may have changed: what was lost on the way is repaired by the next one.
+    this.lookAgain = setInterval(() => this.parts.onStatusChange(), statusIntervalMs);
+  }
+
+  /** Finds the sources, lists and reads once; from there on the sampler goes on by itself. */
+  private async openGpus(): Promise<void> {
+    const { options, log, clock, searchPath, libraryPath } = this.parts;
     const { source, profiling, profilingName } = await openSources(options, {
       ...{ log, clock, searchPath, libraryPath },
       busyGpus: () => new Set(this.holders().keys()),
@@ -136,8 +158,11 @@ export class NodeWatch {
       ...{ source, profiling, clock, log },
       deadlines: source.name === 'nvidia-smi' ? { sampleMs: nvidiaSmiReadingMs } : {},
     });
+    // The agent may have ended while a driver took its time.
+    if (this.isClosed) return void (await withDeadline(reader.close(), closeMs));
     this.reader = reader;
     reader.onXid((event) => this.health?.monitor.xid(event));
+    this.announcesXids = source.onXid !== null;
     const sampler = new Sampler({
       gpus: reader,
       sourceName: source.name,
@@ -155,13 +180,7 @@ export class NodeWatch {
       onReadings: (gpus, host) => this.uploader.send(gpus, host),
     });
     this.sampler = sampler;
-    this.hostBefore = this.hostMetrics.sample();
-    if ((await withDeadline(sampler.start(), firstListingMs)) === 'late')
-      log.warn({ source: source.name }, 'the GPUs have not been listed yet; the node starts without them');
-    await this.serve();
-    this.uploader.start();
-    // Said again though nothing may have changed: what was lost on the way is repaired by the next one.
-    this.lookAgain = setInterval(() => this.parts.onStatusChange(), statusIntervalMs);
+    await sampler.start();
     log.info(
       { source: source.name, profiling: profilingName(), gpus: sampler.lastListing.gpus.length },
       'the node is watched',
@@ -224,7 +243,10 @@ export class NodeWatch {
   private onObservation(observation: GpuObservation): void {
     this.health?.monitor.observe(observation);
     this.hpcJobFiles?.update(observation.gpus, observation.holders);
-    if (this.told !== null && observation.gpus !== this.told.inventory.gpus) void this.tellChange();
+    if (this.told === null || observation.gpus === this.told.inventory.gpus) return;
+    this.tellChange().catch((error: unknown) =>
+      this.parts.log.warn({ error: messageOf(error) }, 'the node could not be looked at'),
+    );
   }
 
   /** Says the status again if the inventory is another than the one that was said. */
@@ -277,14 +299,8 @@ export class NodeWatch {
     const tasks = new Map<string, number>(taskStates.map((state) => [state, 0]));
     for (const { state } of reports()) tasks.set(state, (tasks.get(state) ?? 0) + 1);
     const { user, system } = process.cpuUsage();
-    const lastXids = new Map(
-      Array.from(this.health?.monitor.lastXids() ?? [], ([uuid, xid]) => [
-        uuid,
-        { xid, message: `Xid ${xid}` },
-      ]),
-    );
     return renderPage({
-      gpus: { observation, nodeName: options.name, hostnameLabel: options.hostnameLabel, lastXids },
+      gpus: { observation, nodeName: options.name, hostnameLabel: options.hostnameLabel, lastXids: this.lastXids() },
       host: this.hostBefore,
       agent: {
         version: musterVersion,
@@ -294,10 +310,18 @@ export class NodeWatch {
         tasks,
         connected,
         heartbeatAgeSeconds: heartbeatAgeMs === null ? null : heartbeatAgeMs / 1000,
-        logBacklogBytes: null,
         gpuReads: this.gpuReads,
         conditions: this.health?.monitor.conditions() ?? [],
       },
     });
+  }
+
+  /** By UUID of the card; null: nobody watches, and a card without an Xid cannot be told from one whose Xids go unseen. */
+  private lastXids(): ReadonlyMap<string, LastXid> | null {
+    const { health } = this;
+    const isWatched = this.announcesXids || health?.kernelLogState().kind === 'reading';
+    if (health === null || !isWatched) return null;
+    const known = health.monitor.lastXids();
+    return new Map(Array.from(known, ([uuid, xid]) => [uuid, { xid, message: `Xid ${xid}` }]));
   }
 }

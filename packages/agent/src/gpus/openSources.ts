@@ -49,6 +49,8 @@ export interface OpenedSources {
 
 /** A driver that takes longer than this to say that it is there is there, and has a problem. */
 const firstAnswerMs = 10_000;
+/** Of a source that is not used after all. What hangs in the kernel is never gone, and the others must not wait for it. */
+const closeMs = 2_000;
 /** Of all that one reading may ask of nvidia-smi. */
 export const nvidiaSmiReadingMs = 35_000;
 /** Of one call of nvidia-smi; without persistence mode each start initialises every card anew. */
@@ -83,7 +85,7 @@ async function openDetected(
   if (gpuSource !== 'nvidia-smi') {
     const nvml = nvmlSource(options, parts, mayUseGpm);
     if (gpuSource === 'nvml' || (await isThere(nvml))) return nvml;
-    await nvml.close();
+    await withDeadline(nvml.close(), closeMs);
   }
   const isInstalled = findProgram(options.nvidiaSmiPath, parts.searchPath) !== null;
   return gpuSource === 'nvidia-smi' || isInstalled ? nvidiaSmiSource(options, parts) : noGpus;
@@ -132,11 +134,11 @@ async function openProfiling(options: SourceOptions, parts: SourceParts): Promis
     case 'auto': {
       const exporter = exporterSource(options, parts);
       if (await answers(exporter)) return exporter;
-      await exporter.close();
+      await withDeadline(exporter.close(), closeMs);
       if (findProgram(options.dcgmiPath, parts.searchPath) === null) return null;
       const dmon = dmonSource(options, parts);
       if (await answers(dmon)) return dmon;
-      await dmon.close();
+      await withDeadline(dmon.close(), closeMs);
       return null;
     }
     default: {

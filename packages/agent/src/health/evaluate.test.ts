@@ -300,6 +300,13 @@ test('a missing card that was taken out is forgotten', () => {
   expect(node.kinds).toEqual([]);
 });
 
+test('what else was wrong with a card that was taken out goes with it', () => {
+  const node = new HealthNode().samples({ rows: { ...rows, failed: true } }).reads({ gpus: [gpuB] });
+  expect([...node.kinds].sort()).toEqual(['gpu_missing', 'row_remap_failed']);
+  node.takes({ kind: 'clear', conditionKind: 'gpu_missing', gpuUuid: cardA }).reads({ gpus: [gpuB] });
+  expect(node.kinds).toEqual([]);
+});
+
 test('simulated GPUs may come and go, and hide no real ones', () => {
   const simulated = { ...bareGpu('GPU-SIMULATED-n-0'), simulated: true };
   const node = new HealthNode().reads().reads({ gpus: [simulated], source: 'simulated' });

@@ -3,6 +3,7 @@
  * can be replayed in a test.
  */
 import { type Condition, conditionKey } from '@muster/common/conditions';
+import { cardUuid } from '@muster/common/hardware';
 import type { XidEvent } from '../gpus/gpuSource.ts';
 import { type ConditionTable, rowOf } from './conditionTable.ts';
 import { see, sweep, weight, well } from './entries.ts';
@@ -57,7 +58,7 @@ function apply(draft: Draft, input: HealthInput, context: Context): void {
       applyClockSkew(draft, context, input.skewMs);
       return;
     case 'clear':
-      clear(draft, input.conditionKind, input.gpuUuid);
+      clear(draft, context, input.conditionKind, input.gpuUuid);
       return;
     case 'tick':
       return;
@@ -89,9 +90,16 @@ function applyClockSkew(draft: Draft, { table, now }: Context, skewMs: number | 
 }
 
 /** What is still bad is back with the next reading; a card that was taken out is no longer missed. */
-function clear(draft: Draft, kind: string, gpuUuid: string | null): void {
+function clear(draft: Draft, { observation }: Context, kind: string, gpuUuid: string | null): void {
   draft.entries.delete(conditionKey({ kind, gpuUuid }));
-  if (kind === 'gpu_missing' && gpuUuid !== null) draft.cards.delete(gpuUuid);
+  if (kind === 'gpu_missing' && gpuUuid !== null) {
+    draft.cards.delete(gpuUuid);
+    // Nothing could ever end what else was wrong with a card that is not here any more.
+    const isBack = observation?.gpus.some((gpu) => cardUuid(gpu) === gpuUuid) === true;
+    for (const [key, { condition }] of draft.entries) {
+      if (!isBack && condition.gpuUuid === gpuUuid) draft.entries.delete(key);
+    }
+  }
   if (kind === 'hardware_suspected') {
     draft.programFaults = draft.programFaults.filter((fault) => fault.gpuUuid !== gpuUuid);
     draft.survivedBoots = new Map(

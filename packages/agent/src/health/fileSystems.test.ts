@@ -122,9 +122,15 @@ test('the file systems of this machine', async () => {
     deadlineMs: 10_000,
     calls: systemCalls,
   });
-  const [data, proc, none] = await probe.probe();
+  const [data, proc, ...others] = await probe.probe();
   expect(data).toMatchObject({ readOnly: false, failure: null });
   expect(data?.space?.sizeBytes).toBeGreaterThan(data?.space?.availableBytes ?? Number.POSITIVE_INFINITY);
   expect(proc).toMatchObject({ failure: null, space: { sizeBytes: 0 } });
-  expect(none?.failure).toContain('ENOENT');
+  expect(others).toEqual([]);
+});
+
+test('a further path that goes away is no failure; the data directory is', async () => {
+  const gone = join(directory, 'gone');
+  const probe = new FileSystemProbe({ dataDir: gone, paths: [join(directory, 'too')], deadlineMs: 10_000, calls: systemCalls });
+  expect(await probe.probe()).toMatchObject([{ path: gone, failure: expect.stringContaining('ENOENT') }]);
 });

@@ -37,8 +37,15 @@ export interface FileSystemCalls {
 
 export const systemCalls: FileSystemCalls = {
   space: async (path) => {
-    const { bsize, blocks, bavail, files, ffree } = await statfs(path);
-    return { sizeBytes: blocks * bsize, availableBytes: bavail * bsize, inodes: files, inodesFree: ffree };
+    const { bsize, frsize, blocks, bavail, files, ffree } = await statfs(path);
+    // Blocks are counted in fragments, which are smaller than the size to read by on some network file systems.
+    const blockBytes = frsize > 0 ? frsize : bsize;
+    return {
+      sizeBytes: blocks * blockBytes,
+      availableBytes: bavail * blockBytes,
+      inodes: files,
+      inodesFree: ffree,
+    };
   },
   realPath: (path) => realpath(path),
   mounts: () => readFileSync('/proc/self/mounts', 'utf8'),
@@ -69,16 +76,22 @@ export class FileSystemProbe {
     this.parts = parts;
   }
 
-  /** One fact a path, the data directory first. Takes no longer than the deadline for each. */
+  /**
+   * One fact a path, the data directory first. A further path that is not there has none: Docker may have been removed
+   * since the agent started, and nothing is wrong with that. Takes no longer than the deadline for each.
+   */
   async probe(): Promise<readonly FileSystemFact[]> {
     const { dataDir, paths } = this.parts;
     const facts: FileSystemFact[] = [];
     // One after the other: a thread each would be all the threads there are.
-    for (const path of new Set([dataDir, ...paths])) facts.push(await this.probePath(path));
+    for (const path of new Set([dataDir, ...paths])) {
+      const fact = await this.probePath(path);
+      if (fact !== null) facts.push(fact);
+    }
     return facts;
   }
 
-  private async probePath(path: string): Promise<FileSystemFact> {
+  private async probePath(path: string): Promise<FileSystemFact | null> {
     const place = { path, isDataDir: path === this.parts.dataDir };
     const unread = { ...place, space: null, readOnly: null };
     const hanging = this.asked.get(path);
@@ -90,7 +103,8 @@ export class FileSystemProbe {
       const readOnly = isReadOnly(this.parts.calls.mounts(), answer.realPath);
       return { ...place, space: answer.space, readOnly, failure: null };
     } catch (error) {
-      return { ...unread, failure: messageOf(error) };
+      const isThere = !(error instanceof Error && 'code' in error && error.code === 'ENOENT');
+      return isThere || place.isDataDir ? { ...unread, failure: messageOf(error) } : null;
     }
   }
 

@@ -272,7 +272,8 @@ test('put together: the kernel log and the disk become conditions', async () => 
     dataDir: directory,
     kernelLog,
     conditionTable: null,
-    paths: [join(directory, 'absent')],
+    // Not a folder, so that what is behind it cannot be asked for its space.
+    paths: [join(kernelLog, 'behind')],
     bootId: 'boot-1',
     now: time.now,
     log,

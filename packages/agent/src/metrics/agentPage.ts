@@ -17,8 +17,6 @@ export interface AgentFigures {
   readonly connected: boolean;
   /** Since the coordinator last answered a heartbeat; null: it never has. */
   readonly heartbeatAgeSeconds: number | null;
-  /** Output of tasks that is on disk and not yet with the coordinator. */
-  readonly logBacklogBytes: number | null;
   readonly gpuReads: GpuReads;
   readonly conditions: readonly Condition[];
 }
@@ -40,11 +38,6 @@ export function agentFamilies(agent: AgentFigures, observation: GpuObservation):
       'tasks',
       'Tasks on this node by state.',
       Array.from(agent.tasks, ([state, value]) => ({ labels: [['state', state]] as const, value })),
-    ),
-    gauge(
-      'log_upload_backlog_bytes',
-      'Output of tasks that the coordinator does not have yet.',
-      row(agent.logBacklogBytes),
     ),
     gauge('gpu_source_info', 'Where GPU values come from, always 1.', sources(observation.gpuDriver)),
     gauge(

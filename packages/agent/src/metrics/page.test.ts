@@ -113,7 +113,6 @@ test('the agent tells how it is', () => {
     'muster_agent_heartbeat_age_seconds 1.5',
     'muster_agent_tasks{state="running"} 2',
     'muster_agent_tasks{state="frozen"} 0',
-    'muster_agent_log_upload_backlog_bytes 0',
     'muster_agent_gpu_source_info{source="nvml",use="samples"} 1',
     'muster_agent_gpu_source_info{source="dcgm-exporter",use="profiling"} 1',
     'muster_agent_gpu_read_timestamp_seconds 1700000000.5',
@@ -129,12 +128,11 @@ test('the agent tells how it is', () => {
 test('what the agent cannot know yet is not there', () => {
   const agent = someAgent({
     heartbeatAgeSeconds: null,
-    logBacklogBytes: null,
     conditions: [],
     gpuReads: new GpuReads(),
   });
   const unread = gpuParts(anObservation([], { atMs: 0 }));
-  expect(aPage({ agent, gpus: unread })).not.toMatch(/heartbeat_age|backlog|gpu_read|agent_conditions/);
+  expect(aPage({ agent, gpus: unread })).not.toMatch(/heartbeat_age|gpu_read|agent_conditions/);
 });
 
 test('how long readings took is a histogram', () => {

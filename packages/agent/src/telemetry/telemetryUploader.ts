@@ -34,8 +34,8 @@ export class TelemetryUploader {
   private redial: NodeJS.Timeout | null = null;
   private failures = 0;
   private closed = false;
-  /** The connection takes no more for now. */
-  private isFull = false;
+  /** The coordinator has taken the stream, and the connection has room. What is written earlier is lost with the stream. */
+  private isReady = false;
 
   constructor(parts: TelemetryUploaderParts) {
     this.parts = parts;
@@ -45,22 +45,23 @@ export class TelemetryUploader {
     if (this.closed) return;
     const stream = this.parts.openStream();
     this.stream = stream;
-    this.isFull = false;
+    this.isReady = false;
     stream.on('data', (request: TelemetryRequest__Output) => {
       this.failures = 0;
       void this.answer(stream, request.pageId);
     });
+    const goOn = () => {
+      if (this.stream !== stream) return;
+      this.isReady = true;
+      this.flush();
+    };
     stream.on('metadata', () => {
       this.failures = 0;
-      this.flush();
+      goOn();
     });
-    stream.on('drain', () => {
-      this.isFull = false;
-      this.flush();
-    });
+    stream.on('drain', goOn);
     stream.on('error', (error: Error) => this.lost(stream, error));
     stream.on('end', () => this.lost(stream, new Error('the coordinator ended the stream')));
-    this.flush();
   }
 
   send(gpus: readonly GpuReading[], host: HostReading | null): void {
@@ -81,10 +82,10 @@ export class TelemetryUploader {
   }
 
   private flush(): void {
-    while (this.stream !== null && !this.isFull) {
+    while (this.stream !== null && this.isReady) {
       const next = this.backlog.shift();
       if (next === undefined) return;
-      this.isFull = !this.stream.write(next);
+      this.isReady = this.stream.write(next);
     }
   }
 

@@ -90,6 +90,11 @@ export class JobReadings {
     this.memory.append(chunk, moment, reading);
   }
 
+  /** Has this task of this node told of this GPU before? */
+  knows(task: TaskRef, node: NodeName, gpuUuid: string): boolean {
+    return this.find(task, gpuUuid)?.node === node;
+  }
+
   /** By attempt, rank and GPU, each oldest first. */
   query({ jobId, field, sinceMs, attempt }: MetricQuery, nowMs: number, wallMs: number): MetricSeries[] {
     const fromMs = nowMs - Math.min(sinceMs, readingAgeMsMax);

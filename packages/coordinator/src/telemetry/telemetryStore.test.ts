@@ -62,6 +62,20 @@ test.each([
   expect(telemetry.newest(node).gpus).toMatchObject([{ utilization: 50, task: null }]);
 });
 
+test('what a task did last belongs to it, though it has ended by the time that it is heard', () => {
+  telemetry.addGpu(node, aReading({ atMs: now(), task }));
+  state.jobs.delete(runningJobId);
+  clock.nowMs += 5_000;
+  telemetry.addGpu(node, aReading({ atMs: now(), utilization: 75, task }));
+  expect(valuesOf()).toEqual([[50, 75]]);
+  expect(telemetry.dropped.foreign_task).toBe(0);
+  // Neither another node nor another GPU gets a say in it.
+  telemetry.addGpu(nodeNameOf('node-2'), aReading({ gpuUuid: 'GPU-node-2-0', atMs: now(), task }));
+  telemetry.addGpu(node, aReading({ gpuUuid: 'GPU-node-1-1', atMs: now(), task }));
+  expect(valuesOf()).toEqual([[50, 75]]);
+  expect(telemetry.dropped.foreign_task).toBe(2);
+});
+
 test('GPUs and nodes that nobody knows leave nothing behind', () => {
   for (let index = 0; index < 1_000; index += 1)
     telemetry.addGpu(node, aReading({ gpuUuid: `GPU-${index}`, atMs: now(), task }));

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '@muster/common/clock';
 import type { NodeInventory } from '@muster/common/hardware';
-import type { JobId, NodeName } from '@muster/common/ids';
+import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import type { GpuReading, HostReading, MetricSeries, NodeTelemetry } from '@muster/common/telemetry';
 import { heldTask } from '../agents/desired.ts';
 import type { ClusterState } from '../state.ts';
@@ -16,7 +16,7 @@ const sweepIntervalMs = 60_000;
 export type DropReason =
   /** Said before, or older than what was said before. */
   | 'stale'
-  /** Names a task that the coordinator did not give this GPU. */
+  /** Names a task that the coordinator did not give this GPU, or of which nothing was heard before it ended. */
   | 'foreign_task'
   /** Of a GPU that is not in the node's inventory. */
   | 'unknown_gpu'
@@ -83,8 +83,7 @@ export class TelemetryStore {
       return;
     }
     const { task } = said;
-    const held = task === null ? undefined : heldTask(state.jobs.get(task.jobId), task, node);
-    const isForeign = task !== null && held?.gpuUuids.includes(said.gpuUuid) !== true;
+    const isForeign = task !== null && !this.isHolder(task, node, said.gpuUuid);
     const nowMs = clock.monotonicMs();
     const takenMs = takenAtMs(said.atMs, clock.wallMs(), nowMs);
     // What the GPU does is the node's to tell, for whom it does it is not.
@@ -144,6 +143,15 @@ export class TelemetryStore {
       const known = inventory === undefined ? new Set<string>() : this.uuidsOf(inventory);
       for (const uuid of gpus.keys()) if (!known.has(uuid)) gpus.delete(uuid);
     }
+  }
+
+  /**
+   * Does the task hold this GPU of the node, or did it a while ago? What a task did last comes after its end, and ten
+   * minutes of it after a coordinator that was away: it belongs to the series that began while the task held the GPU.
+   */
+  private isHolder(task: TaskRef, node: NodeName, gpuUuid: string): boolean {
+    const held = heldTask(this.parts.state.jobs.get(task.jobId), task, node);
+    return held?.gpuUuids.includes(gpuUuid) === true || this.jobReadings.knows(task, node, gpuUuid);
   }
 
   private readingsOf(node: NodeName): NodeReadings {

@@ -38,34 +38,42 @@ export class Calls {
 
   /** @returns the return code; one that means trouble is remembered. null: not called, because the card is gone */
   code(name: NvmlFunction, ...args: readonly CallArgument[]): number | null {
+    return this.#call(name, args);
+  }
+
+  /** Whether it succeeded. */
+  run(name: NvmlFunction, ...args: readonly CallArgument[]): boolean {
+    return this.#call(name, args) === SUCCESS;
+  }
+
+  /** For functions whose last parameter is where the value goes; so are the following. */
+  u32(name: NvmlFunction, ...args: CallArgument[]): number | null {
+    args.push(this.out);
+    return this.#call(name, args) === SUCCESS ? u32Of(this.#words[0]) : null;
+  }
+
+  u64(name: NvmlFunction, ...args: CallArgument[]): number | null {
+    args.push(this.out);
+    return this.#call(name, args) === SUCCESS ? u64Of(this.#words[1], this.#words[0]) : null;
+  }
+
+  pointer(name: NvmlFunction, ...args: CallArgument[]): number | null {
+    args.push(this.out);
+    if (this.#call(name, args) !== SUCCESS) return null;
+    const pointer = readPointer(this.out, 0);
+    return pointer === 0 ? null : pointer;
+  }
+
+  #call(name: NvmlFunction, args: readonly CallArgument[]): number | null {
     if (this.#isOver) return null;
-    const code = this.library.call(name, ...args);
+    const code = this.library.call(name, args);
+    if (code === SUCCESS) return code;
     const kind = problemKindOf(code);
     if (kind !== null) {
       this.#failure = graver(this.#failure, { kind, code, call: name });
       this.#isOver = endsReading(kind);
     }
     return code;
-  }
-
-  /** Whether it succeeded. */
-  run(name: NvmlFunction, ...args: readonly CallArgument[]): boolean {
-    return this.code(name, ...args) === SUCCESS;
-  }
-
-  /** For functions whose last parameter is where the value goes; so are the following. */
-  u32(name: NvmlFunction, ...args: readonly CallArgument[]): number | null {
-    return this.run(name, ...args, this.out) ? u32Of(this.#words[0]) : null;
-  }
-
-  u64(name: NvmlFunction, ...args: readonly CallArgument[]): number | null {
-    return this.run(name, ...args, this.out) ? u64Of(this.#words[1], this.#words[0]) : null;
-  }
-
-  pointer(name: NvmlFunction, ...args: readonly CallArgument[]): number | null {
-    if (!this.run(name, ...args, this.out)) return null;
-    const pointer = readPointer(this.out, 0);
-    return pointer === 0 ? null : pointer;
   }
 
   /** @returns null for an empty one */

@@ -12,7 +12,7 @@ export interface NvmlLibrary {
   readonly missing: readonly NvmlFunction[];
   has(name: NvmlFunction): boolean;
   /** @returns the library's return code; `FUNCTION_NOT_FOUND` where it does not have the function */
-  call(name: NvmlFunction, ...args: readonly CallArgument[]): number;
+  call(name: NvmlFunction, args: readonly CallArgument[]): number;
   /** The same on another thread. The buffers must live until it has answered. */
   callAside(name: NvmlFunction, ...args: readonly CallArgument[]): Promise<number>;
   /** Notes which card the next calls are about. */
@@ -36,7 +36,7 @@ export function openLibrary(nameOrPath: string, trace: Int32Array): NvmlLibrary 
   return {
     missing,
     has: (name) => functions.has(name),
-    call(name, ...args) {
+    call(name, args) {
       const found = functions.get(name);
       if (found === undefined) return FUNCTION_NOT_FOUND;
       trace[tracePage.call] = found.number;

@@ -157,7 +157,6 @@ export function someAgent(change: Partial<AgentFigures> = {}): AgentFigures {
     ]),
     connected: true,
     heartbeatAgeSeconds: 1.5,
-    logBacklogBytes: 0,
     gpuReads,
     conditions: [aCondition],
     ...change,
