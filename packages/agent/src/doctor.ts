@@ -94,7 +94,8 @@ async function examineSource(
   } catch (error) {
     const message = messageOf(error);
     if (!chosen) return [{ ...about, state: 'absent', message, evidence: null, remedy: null }];
-    const remedy = 'The agent sees no GPUs: mend this, or leave `--gpu-source` out for it to find another one.';
+    const remedy =
+      'The agent sees no GPUs: mend this, or leave `--gpu-source` out for it to find another one.';
     return [{ ...about, state: 'problem', message, evidence: null, remedy }];
   }
 }

@@ -82,6 +82,8 @@ export interface NodeWatchParts {
   readonly connection: () => { readonly connected: boolean; readonly heartbeatAgeMs: number | null };
   /** The node's status is another than it was when it was last asked for. */
   readonly onStatusChange: () => void;
+  /** How long `start` waits for the GPUs; left out: 15 s. */
+  readonly firstListingMs?: number;
 }
 
 export class NodeWatch {
@@ -110,6 +112,7 @@ export class NodeWatch {
     this.hostMetrics = new HostMetrics({ paths: [options.dataDir], monotonicMs: () => clock.monotonicMs() });
     this.meter = new UsageMeter({
       fileOf: parts.usageFileOf,
+      intervalMs: options.sampleIntervalMs ?? 0,
       onError: (task, error) =>
         log.debug({ task, error: messageOf(error) }, 'the usage of a task could not be kept'),
     });
@@ -133,9 +136,10 @@ export class NodeWatch {
     });
     this.health.monitor.onChange(() => this.parts.onStatusChange());
     this.hostBefore = this.hostMetrics.sample();
+    const { firstListingMs: waitMs = firstListingMs } = this.parts;
     const opening = this.openGpus();
-    if ((await withDeadline(opening, firstListingMs)) === 'late') {
-      log.warn({ waitedMs: firstListingMs }, 'the GPUs have not been listed yet; the node starts without them');
+    if ((await withDeadline(opening, waitMs)) === 'late') {
+      log.warn({ waitMs }, 'the GPUs have not been listed yet; the node starts without them');
       opening.catch((error: unknown) =>
         log.error({ error: messageOf(error) }, 'the GPUs of this node are not watched; restart the agent'),
       );
@@ -300,7 +304,12 @@ export class NodeWatch {
     for (const { state } of reports()) tasks.set(state, (tasks.get(state) ?? 0) + 1);
     const { user, system } = process.cpuUsage();
     return renderPage({
-      gpus: { observation, nodeName: options.name, hostnameLabel: options.hostnameLabel, lastXids: this.lastXids() },
+      gpus: {
+        observation,
+        nodeName: options.name,
+        hostnameLabel: options.hostnameLabel,
+        lastXids: this.lastXids(),
+      },
       host: this.hostBefore,
       agent: {
         version: musterVersion,

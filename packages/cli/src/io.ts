@@ -31,11 +31,11 @@ export interface Output {
 export interface Input {
   readonly isTerminal: boolean;
   /**
-   * Hands over keys as they are typed, unechoed and without waiting for Enter; Ctrl-C then is a key (`\x03`) and no stop
-   * request. Only for a terminal.
+   * Hands over keys as they are typed, several at once where they come fast, unechoed and without waiting for Enter;
+   * Ctrl-C then is a key (`\x03`) and no stop request. Only for a terminal.
    * @returns gives the keyboard back
    */
-  onKey(listener: (key: string) => void): () => void;
+  onKeys(listener: (keys: string) => void): () => void;
   /** Everything up to the end of input; null once there are more than `bytesMax` bytes. */
   readAll(bytesMax: number): Promise<Buffer | null>;
 }

@@ -44,7 +44,7 @@ const stdin: Input = {
   get isTerminal() {
     return process.stdin.isTTY === true;
   },
-  onKey(listener) {
+  onKeys(listener) {
     const onData = (data: Buffer) => listener(data.toString('latin1'));
     process.stdin.setRawMode(true).on('data', onData).resume();
     return () => {

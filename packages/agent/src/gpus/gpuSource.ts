@@ -33,7 +33,9 @@ export interface GpuProblem {
     /** No answer within the deadline. */
     | 'hung'
     /** The output was not understood: garbage, truncated, of an unknown shape. */
-    | 'unreadable';
+    | 'unreadable'
+    /** In MIG mode and not divided yet: the card is there and well, but has nothing that could be scheduled. */
+    | 'no_instances';
   /** UUID of the card; null: unknown, or the node as a whole. */
   readonly gpuUuid: string | null;
   readonly pciBusId: string | null;

@@ -131,6 +131,11 @@ test('the file systems of this machine', async () => {
 
 test('a further path that goes away is no failure; the data directory is', async () => {
   const gone = join(directory, 'gone');
-  const probe = new FileSystemProbe({ dataDir: gone, paths: [join(directory, 'too')], deadlineMs: 10_000, calls: systemCalls });
+  const probe = new FileSystemProbe({
+    dataDir: gone,
+    paths: [join(directory, 'too')],
+    deadlineMs: 10_000,
+    calls: systemCalls,
+  });
   expect(await probe.probe()).toMatchObject([{ path: gone, failure: expect.stringContaining('ENOENT') }]);
 });

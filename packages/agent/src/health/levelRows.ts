@@ -125,6 +125,11 @@ export const levelRows = {
     ...warning,
     message: '{gpu} cannot be watched: what the driver says is not understood ({detail}); run muster doctor',
   },
+  gpu_without_instances: {
+    ...warning,
+    message:
+      '{gpu} is in MIG mode without instances and takes no work; make some with nvidia-smi mig, or turn MIG off',
+  },
   gpu_missing: {
     ...drainGpu,
     message:

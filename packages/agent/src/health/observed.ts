@@ -21,6 +21,7 @@ const problemKinds = {
   unknown_error: 'gpu_unknown_error',
   hung: 'gpu_hung',
   unreadable: 'gpu_unreadable',
+  no_instances: 'gpu_without_instances',
 } as const satisfies Record<GpuProblem['kind'], LevelKind>;
 /** A driver that makes problems up must not cost us time without end. */
 const problemsMax = 256;

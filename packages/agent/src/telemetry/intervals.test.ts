@@ -101,3 +101,12 @@ test('a gap is not counted as if it had been looked at', () => {
   expect(reading).toMatchObject({ intervalMs: 0, energyJoules: null });
   expect(reading?.utilization).toBeCloseTo(50, 5);
 });
+
+test('samples that are wanted far apart stand for the time between them', () => {
+  const intervals = new Intervals(60_000);
+  intervals.add({ ...emptySample('GPU-1'), utilization: 50, powerWatts: 100 }, null, 0, 0);
+  intervals.add({ ...emptySample('GPU-1'), utilization: 50, powerWatts: 100 }, null, 60_000, 60_000);
+  expect(intervals.close(60_000)).toMatchObject([
+    { intervalMs: 60_000, utilization: 50, energyJoules: 6_000 },
+  ]);
+});

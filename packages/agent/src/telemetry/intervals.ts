@@ -3,8 +3,13 @@ import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { GpuReading } from '@muster/common/telemetry';
 import type { GpuSample } from '../gpus/gpuSource.ts';
 
-/** A sample stands for the time since the one before, but not for longer than this: what was not looked at is not known. */
-export const gapMaxMs = 30_000;
+/**
+ * A sample stands for the time since the one before, but not for longer than this: what was not looked at is not known.
+ * @param intervalMs between two samples
+ */
+export function gapMaxMs(intervalMs: number): number {
+  return Math.max(30_000, 3 * intervalMs);
+}
 
 interface Mean {
   sum: number;
@@ -48,8 +53,14 @@ export function energyBetween(before: GpuSample | null, sample: GpuSample, elaps
 }
 
 export class Intervals {
+  private readonly gapMaxMs: number;
   private readonly open = new Map<string, Interval>();
   private readonly newest = new Map<string, GpuSample>();
+
+  /** @param intervalMs between two samples */
+  constructor(intervalMs = 0) {
+    this.gapMaxMs = gapMaxMs(intervalMs);
+  }
 
   /**
    * Takes a sample.
@@ -65,7 +76,7 @@ export class Intervals {
     this.open.set(sample.uuid, interval);
 
     const elapsedMs = monotonicMs - interval.lastMs;
-    const isKnown = elapsedMs <= gapMaxMs;
+    const isKnown = elapsedMs <= this.gapMaxMs;
     interval.lastMs = monotonicMs;
     interval.lastWallMs = wallMs;
     if (!isKnown) interval.sinceMs = monotonicMs;

@@ -152,3 +152,23 @@ test('after its end nothing is read', async () => {
   await vi.advanceTimersByTimeAsync(10_000);
   expect(observations).toHaveLength(1);
 });
+
+test('problems that come and go do not make it list at every sample', async () => {
+  const { sampler, driver } = aNode();
+  await sampler.start();
+  let reads = 0;
+  driver.sample = async () => ({ samples: [], problems: (reads += 1) % 2 === 0 ? [] : [lost] });
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(driver.listings).toBeGreaterThan(2);
+  expect(driver.listings).toBeLessThanOrEqual(5);
+});
+
+test('while a listing hangs, what was read before it is not shown for long', async () => {
+  const { sampler, driver } = aNode();
+  await sampler.start();
+  driver.list = () => new Promise(() => {});
+  await vi.advanceTimersByTimeAsync(62_000);
+  expect(sampler.observation().samples.size).toBe(1);
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect(sampler.observation()).toMatchObject({ gpus: [{ uuid: 'GPU-1' }], samples: new Map() });
+});

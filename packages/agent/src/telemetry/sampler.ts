@@ -44,17 +44,26 @@ export interface SamplerParts {
   readonly onReadings: (gpus: readonly GpuReading[], host: HostReading | null) => void;
 }
 
+/** A driver whose problems come and go must not be listed, for seconds of CPU time, at every sample. */
+const relistMs = 10_000;
+/** A listing of a driver that hangs takes a minute, in which nothing is sampled: what was read before it is history then. */
+const staleMs = 15_000;
+
 const noListing: GpuListing = { gpus: [], driverVersion: null, cudaVersion: null, links: [], problems: [] };
 
 export class Sampler {
   private readonly parts: SamplerParts;
-  private readonly intervals = new Intervals();
+  private readonly intervals: Intervals;
   private listing: GpuListing = noListing;
   private samples: ReadonlyMap<string, GpuSample> = new Map();
   private problems: readonly GpuProblem[] = [];
   private listedMs = Number.NEGATIVE_INFINITY;
   private listedProblems = '';
   private closedMs: number;
+  /** Of a listing for new problems. */
+  private relistedMs = Number.NEGATIVE_INFINITY;
+  /** Monotonic, and by the wall clock. */
+  private sampledMs = Number.NEGATIVE_INFINITY;
   private sampledAtMs = 0;
   private timer: NodeJS.Timeout | null = null;
   private isClosed = false;
@@ -64,6 +73,7 @@ export class Sampler {
 
   constructor(parts: SamplerParts) {
     this.parts = parts;
+    this.intervals = new Intervals(parts.intervalMs);
     this.closedMs = parts.monotonicMs();
   }
 
@@ -89,11 +99,16 @@ export class Sampler {
     return {
       gpus,
       gpuDriver,
-      samples: this.samples,
+      samples: this.isStale() ? new Map() : this.samples,
       problems: [...this.listing.problems, ...this.problems],
       holders: this.parts.holders(),
       atMs: this.sampledAtMs,
     };
+  }
+
+  private isStale(): boolean {
+    const { intervalMs, monotonicMs } = this.parts;
+    return monotonicMs() - this.sampledMs > Math.max(staleMs, 3 * intervalMs);
   }
 
   /** As last listed. */
@@ -105,7 +120,7 @@ export class Sampler {
     if (this.isClosed) return;
     const startedMs = this.parts.monotonicMs();
     try {
-      if (startedMs - this.listedMs >= this.parts.listIntervalMs || this.hasNewProblems()) await this.list();
+      if (this.isListingDue(startedMs)) await this.list();
       await this.sample();
       await this.closeInterval();
       this.lastError = '';
@@ -117,9 +132,13 @@ export class Sampler {
     this.timer = setTimeout(() => void this.tick(), Math.max(0, this.parts.intervalMs - spentMs));
   }
 
-  /** A GPU that fails to answer may be gone, and one that answers again may be back. */
-  private hasNewProblems(): boolean {
-    return problemsText(this.problems) !== this.listedProblems;
+  /** At intervals, and soon when problems changed: a GPU that fails may be gone, and one that answers again may be back. */
+  private isListingDue(nowMs: number): boolean {
+    if (nowMs - this.listedMs >= this.parts.listIntervalMs) return true;
+    if (problemsText(this.problems) === this.listedProblems || nowMs - this.relistedMs < relistMs)
+      return false;
+    this.relistedMs = nowMs;
+    return true;
   }
 
   private async list(): Promise<void> {
@@ -148,6 +167,7 @@ export class Sampler {
     this.parts.onRead((monotonicMs - startedMs) / 1000, sampling.problems);
     this.samples = new Map(sampling.samples.map((each) => [each.uuid, each]));
     this.problems = sampling.problems;
+    this.sampledMs = monotonicMs;
     this.sampledAtMs = wallMs;
     const holders = this.parts.holders();
     for (const each of sampling.samples) {

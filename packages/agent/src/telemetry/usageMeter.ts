@@ -46,14 +46,18 @@ export interface UsageMeterParts {
   /** Where to keep what is known of a task; its folder exists for as long as the task is recorded. */
   readonly fileOf: (task: TaskRef) => string;
   readonly onError: (task: TaskRef, error: unknown) => void;
+  /** Between two samples; left out: seconds. */
+  readonly intervalMs?: number;
 }
 
 export class UsageMeter {
   private readonly parts: UsageMeterParts;
+  private readonly gapMaxMs: number;
   private readonly meters = new Map<TaskKey, Meter>();
 
   constructor(parts: UsageMeterParts) {
     this.parts = parts;
+    this.gapMaxMs = gapMaxMs(parts.intervalMs ?? 0);
   }
 
   /** @param monotonicMs of the sample */
@@ -67,11 +71,11 @@ export class UsageMeter {
 
     const elapsedMs = lastMs === undefined ? 0 : monotonicMs - lastMs;
     const before = { ...sample, energyMillijoules: totals.energyMillijoules };
-    const energy = energyBetween(before, sample, elapsedMs <= gapMaxMs ? elapsedMs : 0);
+    const energy = energyBetween(before, sample, elapsedMs <= this.gapMaxMs ? elapsedMs : 0);
     if (energy !== null) totals.energyJoules = (totals.energyJoules ?? 0) + energy;
     totals.energyMillijoules = sample.energyMillijoules ?? totals.energyMillijoules;
 
-    if (elapsedMs <= 0 || elapsedMs > gapMaxMs) return;
+    if (elapsedMs <= 0 || elapsedMs > this.gapMaxMs) return;
     const seconds = elapsedMs / 1000;
     totals.observedSeconds += seconds;
     addTo(totals.utilization, sample.utilization, seconds);

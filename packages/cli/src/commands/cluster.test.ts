@@ -36,6 +36,23 @@ test('events prints one line each, with the flat part of the data', async () => 
   expect(requests).toMatchObject([{ request: { sinceSeq: 6, subject: 'job_0', follow: false } }]);
 });
 
+test('events says what is wrong with a node and what has changed of it in a line', async () => {
+  const data = [
+    { kind: 'xid_79', gpuUuid: 'GPU-1', task: null, message: 'it fell off the bus', evidence: 'NVRM: Xid' },
+    { changes: ['GPU-1 is gone', 'a', 'b', 'c', 'd'], gpus: [{ uuid: 'GPU-1' }] },
+  ];
+  const WatchEvents = async function* () {
+    for (const [index, each] of data.entries())
+      yield wire.event(anEvent(index + 1, { subject: 'node-1', cloudEvent: { data: each } }));
+  };
+  const { stdout } = await run(['events'], { WatchEvents });
+  expect(stdout.split('\n').map((line) => line.replace(/^.*node-1 +/, ''))).toEqual([
+    'kind=xid_79 gpuUuid=GPU-1 it fell off the bus',
+    'GPU-1 is gone; a; b; 2 more',
+    '',
+  ]);
+});
+
 test('events -o json prints one CloudEvent a line', async () => {
   const events = [anEvent(1), anEvent(2)];
   const WatchEvents = async function* () {

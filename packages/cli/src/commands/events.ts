@@ -100,11 +100,26 @@ function textLine({ seq, kind, subject, timeMs, cloudEvent }: EventView, { dim, 
   return `${when}  ${bold(kind.padEnd(18))}  ${about}\n`;
 }
 
-/** The flat part of an event's data as `name=value`; the rest is for `-o json`. */
+/** Of a list of texts; more are counted. */
+const textsShown = 3;
+
+/**
+ * What of an event's data fits on a line: facts as `name=value`, then its sentences. The rest, such as the log line that a
+ * condition rests on, is for `-o json`.
+ */
 function dataText(data: unknown): string {
   if (typeof data !== 'object' || data === null) return '';
-  return Object.entries(data)
-    .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
-    .map(([name, value]) => `${name}=${String(value)}`)
-    .join(' ');
+  const { message, changes, evidence: _evidence, ...facts } = data as Readonly<Record<string, unknown>>;
+  return [
+    ...Object.entries(facts)
+      .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
+      .map(([name, value]) => `${name}=${String(value)}`),
+    ...(typeof message === 'string' ? [message] : []),
+    ...(Array.isArray(changes) ? [changesText(changes)] : []),
+  ].join(' ');
+}
+
+function changesText(changes: readonly unknown[]): string {
+  const more = changes.length - textsShown;
+  return [...changes.slice(0, textsShown).map(String), ...(more > 0 ? [`${more} more`] : [])].join('; ');
 }

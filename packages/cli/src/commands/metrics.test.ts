@@ -92,7 +92,7 @@ test.each([
   [['--attempt', '2'], job, 'it has no attempt 2.'],
   [['--since', '5m'], job, 'in the last 5 min.'],
   [[], job, 'yet.'],
-  [[], aJob({ ...job, state: 'succeeded' }), 'are kept any more; `muster job job_0123456789ab` shows'],
+  [[], aJob({ ...job, state: 'succeeded' }), 'are kept; `muster job job_0123456789ab` shows'],
 ])('no readings with %j are explained', async (flags, shown, why) => {
   const { exitCode, stdout, stderr } = await run(['metrics', job.id, ...flags], {
     GetJob: () => wire.job(shown),

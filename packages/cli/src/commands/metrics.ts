@@ -41,7 +41,11 @@ export const command: CommandModule = {
         wholeNumber('--attempt', 1, 1_000_000),
       );
     withConnection(withOutput(sub));
-    sub.addHelpText('after', `\nMetrics: ${names.join(', ')}`);
+    sub.addHelpText(
+      'after',
+      `\nMetrics: ${names.join(', ')}\n\n` +
+        'A reading is of 10 seconds: the mean, of memory and temperature the most, of energy what was consumed.',
+    );
   },
   run: showMetrics,
 };
@@ -110,7 +114,7 @@ function noReadingsText(job: JobView, { since, attempt }: MetricsFlags, programN
     return `${of}: it has no attempt ${attempt}.`;
   }
   if (isTerminal(job.state)) {
-    return `${of} are kept any more; \`${programName} job ${job.id}\` shows what was noted at its end.`;
+    return `${of} are kept; \`${programName} job ${job.id}\` shows what was noted at its end.`;
   }
   return since === undefined ? `${of} yet.` : `${of} in the last ${durationText(since)}.`;
 }

@@ -46,7 +46,8 @@ async function clearCondition(
     return exitCodes.ok;
   }
   const left = node.conditions.length === 0 ? 'nothing else is wrong with it' : 'other conditions remain';
-  await io.stdout.write(`${kind} of ${placeText(condition, node)} is cleared; ${left}\n`);
+  const back = condition.clears === 'when_gone' ? '; it comes back if what was read is still so' : '';
+  await io.stdout.write(`${kind} of ${placeText(condition, node)} is cleared${back}; ${left}\n`);
   return exitCodes.ok;
 }
 

@@ -283,15 +283,15 @@ function clearing(node: NodeView) {
 const twice = { ...busy, conditions: [aCondition(), aCondition({ gpuUuid: 'GPU-2' }), diskFull] };
 
 test.each([
-  [['node-1', 'xid_79', '--gpu', '2'], 'GPU-2', 'GPU 2 of node-1'],
-  [['node-1', 'xid_79', '--gpu', 'GPU-0'], 'GPU-0', 'GPU 0 of node-1'],
-  [['node-1', 'disk_full'], '', 'node-1'],
-])('node clear %j ends that one', async (argv, gpuUuid, place) => {
+  [['node-1', 'xid_79', '--gpu', '2'], 'GPU-2', 'GPU 2 of node-1 is cleared'],
+  [['node-1', 'xid_79', '--gpu', 'GPU-0'], 'GPU-0', 'GPU 0 of node-1 is cleared'],
+  [['node-1', 'disk_full'], '', 'node-1 is cleared; it comes back if what was read is still so'],
+])('node clear %j ends that one', async (argv, gpuUuid, done) => {
   const { exitCode, stdout, requests } = await run(['node', 'clear', ...argv], clearing(twice));
   expect(requests.at(-1)).toMatchObject({ request: { node: 'node-1', kind: argv[1], gpuUuid } });
   expect({ exitCode, stdout }).toEqual({
     exitCode: exitCodes.ok,
-    stdout: `${argv[1]} of ${place} is cleared; nothing else is wrong with it\n`,
+    stdout: `${argv[1]} of ${done}; nothing else is wrong with it\n`,
   });
 });
 

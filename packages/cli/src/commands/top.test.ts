@@ -92,6 +92,9 @@ test('the size of the window is followed; what does not fit scrolls', async () =
   await eventually('21 of 30', () => top.plain().includes('lines 1 to 21 of 30'));
   top.press('\x1b[B');
   await eventually('one line down', () => top.plain().includes('lines 2 to 22 of 30'));
+  top.press('jj\x1b[Ak');
+  top.press('jj');
+  await eventually('keys that come at once', () => top.plain().includes('lines 4 to 24 of 30'));
   top.press('\x1b[6~');
   await eventually('not beyond the end', () => top.plain().includes('lines 10 to 30 of 30'));
   top.resize(40, 13);

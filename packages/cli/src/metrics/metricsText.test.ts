@@ -14,8 +14,14 @@ function aSeries(given: Partial<MetricSeries>): MetricSeries {
 const plain = { width: null, colours: makeColours(false), unicode: true } as const;
 
 test('what was not read counts nowhere', () => {
-  expect(summarize(points(null, 10, null, 30, null))).toEqual({ min: 10, mean: 20, max: 30, last: 30 });
-  expect(summarize(points(null))).toEqual({ min: null, mean: null, max: null, last: null });
+  expect(summarize(points(null, 10, null, 30, null))).toEqual({
+    min: 10,
+    mean: 20,
+    max: 30,
+    last: 30,
+    total: 40,
+  });
+  expect(summarize(points(null))).toEqual({ min: null, mean: null, max: null, last: null, total: null });
   const series = [aSeries({ points: points(0, 100) }), aSeries({ points: points(20) }), aSeries({})];
   expect(summarizeAll(series)).toEqual({ mean: 40, max: 100, last: 60 });
 });
@@ -52,6 +58,17 @@ test('several attempts are told apart, and units are those of the metric', () =>
   expect(text.split('\n').slice(1, 3)).toEqual([
     '      1     0  node-1  GPU-0  70 GiB  40 GiB  55 GiB  70 GiB  ▅█',
     '      2     0  node-1  GPU-0  70 GiB  40 GiB  55 GiB  70 GiB  ▅█',
+  ]);
+});
+
+test('energy adds up', () => {
+  const text = formatMetric(
+    { unit: 'joules', series: [aSeries({ points: points(5_000, null, 7_500) })] },
+    plain,
+  );
+  expect(text.split('\n').slice(0, 2)).toEqual([
+    'RANK  NODE    GPU      LAST     MIN    MEAN     MAX  TOTAL  30 s, 0 to 7500 J',
+    '   0  node-1  GPU-0  7500 J  5000 J  6250 J  7500 J  13 kJ  ▆ █',
   ]);
 });
 

@@ -12,7 +12,7 @@ import { type Column, formatTable } from '../output/table.ts';
 import { textWidth } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
 import { valueText } from '../output/units.ts';
-import { bucketMeans, summarize, summarizeAll, timeSpan } from './summary.ts';
+import { bucketMeans, type SeriesSummary, summarize, summarizeAll, timeSpan } from './summary.ts';
 
 export interface MetricsOptions {
   readonly width: number | null;
@@ -49,7 +49,7 @@ function numberColumns(series: readonly MetricSeries[], unit: string): readonly 
   const attempts = new Set(series.map(({ attempt }) => attempt));
   const gpuText = shortUuids(series.map(({ gpuUuid }) => gpuUuid));
   const summaries = new Map(series.map((each) => [each, summarize(each.points)]));
-  const number = (header: string, key: 'last' | 'min' | 'mean' | 'max'): Column<MetricSeries> => ({
+  const number = (header: string, key: keyof SeriesSummary): Column<MetricSeries> => ({
     header,
     cell: (each) => valueText(summaries.get(each)?.[key] ?? null, unit),
     align: 'right',
@@ -65,6 +65,8 @@ function numberColumns(series: readonly MetricSeries[], unit: string): readonly 
     number('MIN', 'min'),
     number('MEAN', 'mean'),
     number('MAX', 'max'),
+    // Energy is what was consumed in an interval: the one metric that adds up.
+    ...(unit === 'joules' ? [number('TOTAL', 'total')] : []),
   ];
 }
 

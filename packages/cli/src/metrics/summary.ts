@@ -7,6 +7,7 @@ export interface SeriesSummary {
   readonly max: number | null;
   /** The newest value that was read. */
   readonly last: number | null;
+  readonly total: number | null;
 }
 
 /** Over what was read; all null when nothing was. */
@@ -17,11 +18,12 @@ export function summarize(points: readonly MetricPoint[]): SeriesSummary {
     mean: meanOf(values),
     max: extreme(values, Math.max),
     last: values.at(-1) ?? null,
+    total: sumOf(values),
   };
 }
 
 /** Over all GPUs: mean and peak of every value, and the mean of what each GPU did last. */
-export function summarizeAll(series: readonly MetricSeries[]): Omit<SeriesSummary, 'min'> {
+export function summarizeAll(series: readonly MetricSeries[]): Pick<SeriesSummary, 'mean' | 'max' | 'last'> {
   const parts = series.map(({ points }) => summarize(points));
   return {
     mean: meanOf(series.flatMap(({ points }) => valuesOf(points))),
@@ -42,8 +44,13 @@ function extreme(values: readonly number[], pick: (a: number, b: number) => numb
   return values.length === 0 ? null : values.reduce((a, b) => pick(a, b));
 }
 
+function sumOf(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0);
+}
+
 function meanOf(values: readonly number[]): number | null {
-  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+  const sum = sumOf(values);
+  return sum === null ? null : sum / values.length;
 }
 
 /** @returns first and last time of any reading; null when there is none */

@@ -62,7 +62,7 @@ export function newCall(address: string | null, options: TestOptions = {}): Test
     stderr: outputInto(err, terminal),
     stdin: {
       isTerminal: terminal.columns !== null && options.stdin === undefined,
-      onKey(listener) {
+      onKeys(listener) {
         keyListeners.add(listener);
         return () => keyListeners.delete(listener);
       },

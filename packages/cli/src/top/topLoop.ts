@@ -30,6 +30,8 @@ interface View {
   scrolled: number;
 }
 
+/** A key is a character, or the escape sequence of a special key. */
+const keyPattern = /\p{Cc}\[[0-9;]*[A-Za-z~]|[^]/gu;
 const quitKeys = new Set(['q', 'Q', '\x03', '\x1b']);
 const scrollKeys: ReadonlyMap<string, (pageLines: number) => number> = new Map([
   ['\x1b[A', () => -1],
@@ -55,12 +57,14 @@ export async function watchTop(context: Context, first: TopSnapshot, source: Top
     view.scrolled = frame.scrolled;
     return frame.lines;
   });
-  const onKey = (key: string) => {
-    if (quitKeys.has(key)) left.abort();
-    view.scrolled += scrollKeys.get(key)?.(pageLines) ?? 0;
+  const onKeys = (typed: string) => {
+    for (const [key] of typed.matchAll(keyPattern)) {
+      if (quitKeys.has(key)) left.abort();
+      view.scrolled += scrollKeys.get(key)?.(pageLines) ?? 0;
+    }
     screen.refresh();
   };
-  const stopKeys = io.stdin.isTerminal ? io.stdin.onKey(onKey) : () => {};
+  const stopKeys = io.stdin.isTerminal ? io.stdin.onKeys(onKeys) : () => {};
 
   async function lookAgain(): Promise<void> {
     const onAway = (message: string) => {

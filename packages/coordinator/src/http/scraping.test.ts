@@ -54,7 +54,10 @@ test('Prometheus scrapes every node through the coordinator and answers a query 
     },
   );
   expect(own).toMatchObject([{ metric: { muster_role: 'coordinator' }, value: 1 }]);
-  const targets = await prometheus.targets();
+  const targets = await waitFor('the silent node was tried', () => prometheus.targets(), {
+    timeoutMs: 30_000,
+    until: (each) => each['node-3'] !== 'unknown',
+  });
   expect(targets['node-3']).toMatch(/^down: .*503/);
   expect(await complaintsAboutConfig(prometheus.configPath)).toBe('');
 });

@@ -58,8 +58,8 @@ describe('a node', () => {
     });
     expect(await pendingReason({ resources: { gpus: 1 } })).toEqual({
       kind: 'drained',
-      message: '0 of the 1 nodes it needs can take it; 1 of 1 GPU of node-1 is drained (xid_48)',
-      remedy: 'see `muster node node-1`',
+      message: 'no node can take it; 1 of 1 GPU of node-1 is drained (xid_48)',
+      remedy: '`muster node node-1` says what is wrong there and what ends it',
     });
     expect(await pendingReason({})).toBeNull();
   });

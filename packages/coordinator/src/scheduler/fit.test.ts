@@ -108,14 +108,14 @@ describe('a job that waits for what conditions keep away', () => {
       'its GPUs',
       aCluster().node({ gpus: 8, drainedGpus: 2 }).job({ gpus: 7 }),
       'drained',
-      '0 of the 1 nodes it needs can take it; 2 of 8 GPUs of node-1 are drained (xid_79)',
+      'no node can take it; 2 of 8 GPUs of node-1 are drained (xid_79)',
       'node-1',
     ],
     [
       'the one GPU there is',
       aCluster().node({ gpus: 1, drainedGpus: 1 }).job({ gpus: 1 }),
       'drained',
-      '0 of the 1 nodes it needs can take it; 1 of 1 GPU of node-1 is drained (xid_79)',
+      'no node can take it; 1 of 1 GPU of node-1 is drained (xid_79)',
       'node-1',
     ],
     [
@@ -152,7 +152,7 @@ describe('a job that waits for what conditions keep away', () => {
   ];
 
   it.each(cases)('%s', (_situation, cluster, kind, message, node) => {
-    const remedy = `see \`muster node ${node}\``;
+    const remedy = `\`muster node ${node}\` says what is wrong there and what ends it`;
     expect(cluster.plan().reasonOf(1)).toEqual({ kind, message, remedy });
   });
 

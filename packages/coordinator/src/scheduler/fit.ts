@@ -92,18 +92,22 @@ export function fit(
   const wanted = resources.nodes;
   const each = describeDemand(resources, demand);
   if (online.length < wanted) {
-    return waits(
-      'no_nodes',
-      `${online.length} of the ${wanted} nodes it needs are online`,
-      'see `muster nodes`',
-    );
+    const message =
+      wanted === 1
+        ? 'no node that could take it is online'
+        : `${online.length} of the ${wanted} nodes it needs are online`;
+    return waits('no_nodes', message, 'bring silent nodes back; `muster nodes` shows which are');
   }
   // What conditions keep away is part of the answer wherever it might have done.
   const isDrainedAway = (node: NodeView) =>
     !isLeftByDrains(node, resources, demand) || !hasFreeGpus(node, resources, demand);
   const drains = online.filter((node) => node.drained.kinds.length > 0 && isDrainedAway(node)).sort(byName);
   if (undrained.length < wanted) {
-    return waitsBehind(drains, 'drained', `${undrained.length} of the ${wanted} nodes it needs can take it`);
+    const message =
+      wanted === 1
+        ? 'no node can take it'
+        : `${undrained.length} of the ${wanted} nodes it needs can take it`;
+    return waitsBehind(drains, 'drained', message);
   }
   if (withGpus.length < wanted) {
     return waitsBehind(drains, 'no_gpus_free', `${withGpus.length} of ${wanted} nodes have ${each} free`);
@@ -227,7 +231,8 @@ function waitsBehind(drains: readonly NodeView[], kind: PendingReason['kind'], m
   if (first === undefined) return waits(kind, message, null);
   const named = drains.slice(0, drainsNamedMax).map(describeDrain);
   if (drains.length > named.length) named.push(`and ${countOf(drains.length - named.length, 'node')} more`);
-  return waits(kind, `${message}; ${named.join('; ')}`, `see \`muster node ${first.name}\``);
+  const remedy = `\`muster node ${first.name}\` says what is wrong there and what ends it`;
+  return waits(kind, `${message}; ${named.join('; ')}`, remedy);
 }
 
 /** `2 of 8 GPUs of node-3 are drained (xid_79)` */

@@ -112,8 +112,8 @@ describe('placement', () => {
 
     expect(plan.reasonOf(1)).toEqual({
       kind: 'no_nodes',
-      message: '0 of the 1 nodes it needs are online',
-      remedy: 'see `muster nodes`',
+      message: 'no node that could take it is online',
+      remedy: 'bring silent nodes back; `muster nodes` shows which are',
     });
   });
 });

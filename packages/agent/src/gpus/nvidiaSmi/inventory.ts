@@ -91,6 +91,7 @@ export function devicesOf(
     mig: null,
   };
   if (!card.migEnabled) return { gpus: [whole], problems: [] };
+  if (card.migDevices.length === 0) return { gpus: [], problems: [undivided(found)] };
 
   const gpus: Gpu[] = [];
   const nameless: XmlMigDevice[] = [];
@@ -119,6 +120,18 @@ export function migName(
   const uuid = device.uuid ?? listed?.uuid;
   if (uuid === undefined || listed === undefined) return null;
   return { uuid, profile: listed.profile };
+}
+
+function undivided({ card, uuid }: FoundCard): GpuProblem {
+  return {
+    kind: 'no_instances',
+    gpuUuid: uuid,
+    pciBusId: card.pciBusId,
+    message:
+      `The GPU at ${card.pciBusId ?? uuid} is in MIG mode and has no instances; make some with ` +
+      '`nvidia-smi mig -cgi`, or turn MIG off.',
+    evidence: 'MIG mode is on, no instance is listed',
+  };
 }
 
 function namelessInstance({ card, uuid }: FoundCard, device: XmlMigDevice): GpuProblem {

@@ -310,3 +310,12 @@ test('Xids come as the driver announces them', async () => {
     { gpuUuid: fake.uuid(0), xid: 31 },
   ]);
 });
+
+test('a card in MIG mode without instances is told of, and is no fault', async () => {
+  await using node = await nvmlFixture({ cards: 2 });
+  node.fake.set(0, { migMode: 1, migSlots: 0 });
+  const { gpus, problems } = await node.source.list();
+  expect(gpus).toMatchObject([{ uuid: node.fake.uuid(1) }]);
+  expect(problems).toMatchObject([{ kind: 'no_instances', gpuUuid: node.fake.uuid(0) }]);
+  expect((await node.source.sample()).problems).toEqual([]);
+});

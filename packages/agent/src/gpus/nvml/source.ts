@@ -220,7 +220,7 @@ class Source implements NvmlSource {
       links: [...links, ...this.#listing.links.filter(touches)],
       driverVersion,
       cudaVersion,
-      problems: this.#problems([]),
+      problems: [...this.#problems([]), ...undivided(listing)],
     };
   }
 
@@ -385,6 +385,20 @@ class Source implements NvmlSource {
     this.#isLeaving = true;
     await withDeadline(reader.gone, killMs);
   }
+}
+
+/** Only a card in MIG mode can be open and have no device. */
+function undivided({ cards, gpus }: NvmlListing): readonly GpuProblem[] {
+  const divided = new Set(gpus.map(cardUuid));
+  return cards
+    .filter(({ uuid }) => uuid !== null && !divided.has(uuid))
+    .map((card) => ({
+      kind: 'no_instances',
+      gpuUuid: card.uuid,
+      pciBusId: card.pciBusId,
+      message: `${cardTitle(card)} is in MIG mode and has no instances: make some with \`nvidia-smi mig -cgi\`, or turn MIG off`,
+      evidence: 'MIG mode is on, no instance is listed',
+    }));
 }
 
 function isProblem(outcome: object): outcome is GpuProblem {
