@@ -8,7 +8,7 @@ import { assertInvariant } from '@muster/common/errors';
 import type { JobId, NodeName } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
 import type { Attempt, Job, NewEvent, Node, StoredEvent } from './model.ts';
-import type { Batch, Credential, Snapshot, SubmitRequestRecord } from './store/store.ts';
+import type { Batch, Credential, RequestRecord, Snapshot } from './store/store.ts';
 
 export class ClusterState {
   readonly clusterId: string;
@@ -52,7 +52,7 @@ export class Draft {
   /** Of these, the ones that are to be stored. */
   private readonly nodesToStore = new Map<NodeName, true>();
   private readonly credentials = new Map<string, Credential>();
-  private readonly requests = new Map<string, SubmitRequestRecord>();
+  private readonly requests = new Map<string, RequestRecord>();
   private readonly events: StoredEvent[] = [];
   private readonly subjectSeqs = new Map<string, number>();
   private submitSeq: number;
@@ -178,12 +178,12 @@ export class Draft {
     this.set(this.credentials, credential.secretHash, credential);
   }
 
-  putRequest(request: SubmitRequestRecord): void {
+  putRequest(request: RequestRecord): void {
     this.set(this.requests, request.requestId, request);
   }
 
-  /** A submit of this very batch; committed ones are in the store. */
-  request(requestId: string): SubmitRequestRecord | undefined {
+  /** A submit or requeue of this very batch; committed ones are in the store. */
+  request(requestId: string): RequestRecord | undefined {
     return this.requests.get(requestId);
   }
 

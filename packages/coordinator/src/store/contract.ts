@@ -4,7 +4,7 @@ import type { ArrayId, JobId } from '@muster/common/ids';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Job, Node } from '../model.ts';
 import { aJob, aNode, anAttempt, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
-import { type Batch, emptyBatch, type JobQuery, type Store, type SubmitRequestRecord } from './store.ts';
+import { type Batch, emptyBatch, type JobQuery, type RequestRecord, type Store } from './store.ts';
 import {
   aCredential,
   anEvent,
@@ -132,7 +132,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       });
 
       it('submit requests', async () => {
-        const request: SubmitRequestRecord = {
+        const request: RequestRecord = {
           requestId: 'request-1',
           digest: 'abc',
           jobIds: [jobIdOf(1), jobIdOf(2)],
@@ -145,6 +145,26 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
         expect(await reopened.readRequest('request-1')).toEqual(request);
         expect(await reopened.readRequest('request-2')).toBeNull();
+      });
+
+      it('a request together with the change of a job that it stands for, or neither', async () => {
+        const job = started(aJob(1), 1);
+        const requeue: RequestRecord = {
+          requestId: 'requeue-1',
+          digest: 'abc',
+          jobIds: [job.id],
+          arrayId: null,
+          createdAtMs: someMs,
+        };
+        await commit({ newJobs: [job], attempts: attemptsOf(job) });
+        await commit({ jobs: [{ ...job, failures: 1 }], requests: [requeue] });
+        const again = commit({ jobs: [{ ...job, failures: 2 }], requests: [requeue] });
+        await expect(again).rejects.toMatchObject({ name: 'StoreError', kind: 'conflict' });
+
+        const reopened = await opened.reopen();
+
+        expect(await reopened.readRequest('requeue-1')).toEqual(requeue);
+        expect((await reopened.readJob(job.id))?.job.failures).toBe(1);
       });
 
       it('credentials, which can be used up and replaced', async () => {
@@ -216,7 +236,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       const cause = { kind: 'cancelled', message: 'stopped', nodeRank: null, node: null } as const;
       const active = started(aJob(1), 2);
       const over = aJob(2, { state: { kind: 'cancelled', endedAtMs: someMs, cause }, lastAttempt: 1 });
-      const request: SubmitRequestRecord = {
+      const request: RequestRecord = {
         requestId: 'request-1',
         digest: 'abc',
         jobIds: [active.id],

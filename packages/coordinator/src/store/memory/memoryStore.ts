@@ -12,10 +12,10 @@ import {
   type Credential,
   type JobQuery,
   type JobRecord,
+  type RequestRecord,
   type Snapshot,
   type Store,
   StoreError,
-  type SubmitRequestRecord,
 } from '../store.ts';
 
 export class Memory {
@@ -25,7 +25,7 @@ export class Memory {
   /** Per job, by attempt number. */
   readonly attempts = new Map<JobId, ReadonlyMap<number, Attempt>>();
   readonly nodes = new Map<string, Node>();
-  readonly requests = new Map<string, SubmitRequestRecord>();
+  readonly requests = new Map<string, RequestRecord>();
   readonly credentials = new Map<string, Credential>();
   /** In order of their sequence numbers, which is the order of their insertion. */
   readonly events = new Map<number, StoredEvent>();
@@ -138,7 +138,7 @@ export class MemoryStore implements Store {
     return sortedBy(ids, (id) => id).slice(0, limit);
   }
 
-  async readRequest(requestId: string): Promise<SubmitRequestRecord | null> {
+  async readRequest(requestId: string): Promise<RequestRecord | null> {
     return this.memory.requests.get(requestId) ?? null;
   }
 
