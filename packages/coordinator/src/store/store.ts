@@ -14,6 +14,8 @@ export interface Batch {
   readonly nodes: readonly Node[];
   readonly requests: readonly RequestRecord[];
   readonly credentials: readonly Credential[];
+  /** Ids of those to delete; one that is not there is no error. */
+  readonly removedCredentials: readonly string[];
   readonly events: readonly StoredEvent[];
 }
 
@@ -24,6 +26,7 @@ export const emptyBatch: Batch = {
   nodes: [],
   requests: [],
   credentials: [],
+  removedCredentials: [],
   events: [],
 };
 

@@ -94,6 +94,7 @@ export class MemoryStore implements Store {
     }
     for (const node of batch.nodes) writer.put(nodes, node.name, node);
     for (const request of batch.requests) writer.insert(requests, request.requestId, request);
+    for (const id of batch.removedCredentials) writer.remove(credentials, id);
     for (const credential of batch.credentials) {
       const { id, secretHash } = credential;
       const isShared = [...credentials.values()].some(
@@ -187,6 +188,13 @@ class Writer {
   insert<K, V>(map: Map<K, V>, key: K, value: V): void {
     if (map.has(key)) throw conflict(String(key));
     this.put(map, key, value);
+  }
+
+  remove<K, V>(map: Map<K, V>, key: K): void {
+    const before = map.get(key);
+    if (before === undefined) return;
+    this.undoes.push(() => map.set(key, before));
+    map.delete(key);
   }
 
   undo(): void {
