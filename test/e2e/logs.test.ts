@@ -1,5 +1,7 @@
 /** Output: every byte of every rank, in order, from the first to the last, whatever happens to Muster meanwhile. */
 import { createHash } from 'node:crypto';
+import { truncateSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LogPiece } from '@muster/common/views';
 import type { LogRequest } from '@muster/common/wire/client';
@@ -216,6 +218,27 @@ describe('reading', () => {
     await following;
     expect(seen).toEqual(['1: attempt 1\n', '2: attempt 2\n']);
   });
+});
+
+test('the end of a job’s output on a node that is silent is not waited for, and what is missing is said', async () => {
+  const job = await cluster.run({ command: 'echo from $NODE_RANK', resources: { nodes: 2 } });
+  expect(await read({ jobId: job.id, nodeRank: 1, follow: true })).toBe('from 1\n');
+  const node = job.attempts[0]?.tasks[1]?.node ?? '';
+  // As if the node had sent no more than this.
+  truncateSync(join(cluster.dataDir, 'logs', job.id, '1.1.log'), 4);
+
+  const online = cluster.startMuster(['logs', '-f', job.id]);
+  await online.untilSaid('[0] from 0\n');
+  const agent = cluster.agents.find(({ options }) => options.title === node) ?? cluster.agent(0);
+  await agent.kill();
+
+  const { exitCode, stdout, stderr } = await online.ended;
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '[0] from 0\n[1] from\n' });
+  expect(stderr).toMatch(
+    new RegExp(`^${node} has not sent the end of rank 1's output \\(3 B\\); it is silent for [\\d.]+ s\\n`),
+  );
+  await agent.start();
+  await cluster.untilOnline([agent]);
 });
 
 test('100 MB from one task arrive whole, and cost neither memory nor heartbeats', async () => {

@@ -172,7 +172,7 @@ describe('a submit', () => {
     const { requestId, specJson } = request({ command: 'true' });
     const { jobIds } = await cluster.api.submit({ requestId, specJson });
     const other = cluster.api.submit({ requestId, specJson: JSON.stringify({ command: 'false' }) });
-    const message = `request id ${requestId} was used for another spec (${jobIds[0]}); choose a new one`;
+    const message = `request id ${requestId} was used for something else (${jobIds[0]}); choose a new one`;
     await expect(other).rejects.toMatchObject({ code: 'already_exists', message });
     await expect(cluster.api.submit({ requestId, specJson, arraySize: 2 })).rejects.toMatchObject({
       code: 'already_exists',

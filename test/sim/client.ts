@@ -94,6 +94,10 @@ export class Client {
     this.parts.history.add({ kind: 'stopAnswered', jobId });
   }
 
+  wantsRequeue(jobId: JobId): void {
+    this.parts.history.add({ kind: 'requeueWanted', jobId });
+  }
+
   /** @throws {CallError} */
   async clearCondition(node: string, { kind, gpuUuid }: Pick<Condition, 'kind' | 'gpuUuid'>): Promise<void> {
     const request = { node, kind, gpuUuid: gpuUuid ?? '' };

@@ -30,11 +30,12 @@ export class Guard {
     for (const fail of [...this.unanswered]) fail(new Error('the guard has gone away'));
   }
 
-  /** The agent waits, and whoever wants to stop the task waits with it. */
-  fetchImage(agent: Life, image: string | null): Promise<void> {
+  /** Whoever wants to stop the task does not wait for it. */
+  fetchImage(agent: Life, image: string | null, abort: AbortSignal | undefined): Promise<void> {
     if (image === null || this.random.chance(0.6)) return Promise.resolve();
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       this.timeline.at(this.random.between(1, imagePullMsMax), agent, resolve);
+      abort?.addEventListener('abort', () => this.timeline.at(0, agent, () => reject(abort.reason)));
     });
   }
 
@@ -89,8 +90,8 @@ export class SimulatedDriver implements Driver {
     this.agent = agent;
   }
 
-  async start(launch: TaskLaunch): Promise<void> {
-    await this.guard.fetchImage(this.agent, launch.image);
+  async start(launch: TaskLaunch, abort?: AbortSignal): Promise<void> {
+    await this.guard.fetchImage(this.agent, launch.image, abort);
     return this.guard.request(this.agent, (answer) => {
       const { startError } = JSON.parse(launch.command[1] ?? '{}') as Program;
       if (startError !== null)

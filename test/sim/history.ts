@@ -27,6 +27,8 @@ export type Fact =
   | SubmitAnswered
   | JobsListed
   | { readonly kind: 'stopAnswered'; readonly jobId: JobId }
+  /** A client wants a job requeued, and will ask until it hears that it was. */
+  | { readonly kind: 'requeueWanted'; readonly jobId: JobId }
   | ConditionFact
   | ClearAnswered;
 

@@ -218,6 +218,17 @@ export const mutants = {
       ),
     ],
   },
+  'a-requeue-is-done-once': {
+    rule: 'A requeue that is sent again stops no attempt after the one it was about.',
+    breaks: ['G1'],
+    edits: [
+      edit(
+        `${coordinator}/commands/jobs.ts`,
+        'const record = { requestId, digest, jobIds: [jobId], arrayId: null, createdAtMs: nowMs }; draft.putRequest(record);',
+        'const record = { requestId, digest, jobIds: [jobId], arrayId: null, createdAtMs: nowMs };',
+      ),
+    ],
+  },
   'reservations-need-nodes': {
     rule: 'No node is kept for a job that cannot run on the nodes there are.',
     breaks: ['liveness'],

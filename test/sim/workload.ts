@@ -83,6 +83,7 @@ export class Workload {
   private async requeue(jobId: JobId): Promise<void> {
     this.requeueSent.add(jobId);
     const requestId = this.nextRequestId();
+    this.client.wantsRequeue(jobId);
     await this.persistently(async () => {
       const answer = await this.client.call<{ jobId: JobId }>('RequeueJob', { jobId, requestId });
       this.acknowledged.add(answer.jobId);

@@ -3,7 +3,7 @@
  * imported once per content and found again by a label.
  */
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -76,13 +76,19 @@ function call(
 export interface ServedImage {
   /** `127.0.0.1:<port>/…`: engines speak plain HTTP with registries on the loopback. */
   readonly image: string;
+  /** Transfers of its layer that have begun and not ended. */
+  readonly openTransfers: () => number;
   /** Ends the registry and deletes what the engine pulled from it. */
   remove(): Promise<void>;
 }
 
-/** An image like the one of {@link ensureTestImage} that no engine has yet: a registry of our own serves it. */
-export async function serveTestImage(): Promise<ServedImage> {
-  const layer = rootArchive(true);
+/**
+ * An image like the one of {@link ensureTestImage} that no engine has yet: a registry of our own serves it.
+ * @param isSlow its layer takes hours
+ */
+export async function serveTestImage({ isSlow = false } = {}): Promise<ServedImage> {
+  // A layer that some engine has already would not be asked for.
+  const layer = isSlow ? Buffer.from(randomUUID().repeat(10_000)) : rootArchive(true);
   const config = Buffer.from(
     JSON.stringify({
       architecture: { x64: 'amd64' }[process.arch as string] ?? process.arch,
@@ -108,16 +114,27 @@ export async function serveTestImage(): Promise<ServedImage> {
     [`/v2/team/trainer/blobs/${digestName(config)}`]: config,
     [`/v2/team/trainer/blobs/${digestName(layer)}`]: layer,
   };
+  let openTransfers = 0;
   const server = createServer((incoming, response) => {
     const file = files[incoming.url ?? ''];
     if (file === undefined) return response.writeHead(404).end('{}');
     response.writeHead(200, { 'content-type': manifestType, 'content-length': file.length });
-    return response.end(incoming.method === 'HEAD' ? undefined : file);
+    if (incoming.method === 'HEAD') return response.end();
+    if (file !== layer) return response.end(file);
+    openTransfers += 1;
+    response.once('close', () => {
+      openTransfers -= 1;
+    });
+    if (!isSlow) return response.end(file);
+    let sent = 0;
+    const trickle = setInterval(() => response.write(file.subarray(sent, ++sent)), 20);
+    return response.once('close', () => clearInterval(trickle));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const image = `127.0.0.1:${(server.address() as AddressInfo).port}/team/trainer:1`;
   return {
     image,
+    openTransfers: () => openTransfers,
     remove: async () => {
       server.closeAllConnections();
       server.close();

@@ -134,6 +134,15 @@ export interface LogPiece {
   readonly data: Uint8Array;
   /** This rank's output is complete. */
   readonly complete: boolean;
+  /** There is more of this rank's output, on a node that does not answer. */
+  readonly missing: MissingOutput | null;
+}
+
+export interface MissingOutput {
+  readonly node: string;
+  readonly bytes: number;
+  /** null: not heard of since the coordinator started. */
+  readonly silentForMs: number | null;
 }
 
 export interface ExplainView {

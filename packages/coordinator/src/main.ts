@@ -27,6 +27,7 @@ import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
 import { openSqliteStore } from './store/sqlite/sqliteStore.ts';
 import { emptyBatch, type Store, StoreError } from './store/store.ts';
+import { removeOldJoinTokens } from './tasks/oldJoinTokens.ts';
 import { noticeSilentNodes } from './tasks/silentNodes.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
@@ -164,7 +165,11 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       () => {
         reserve.restoreBallast();
         telemetry.sweep();
-        const work = [...noticeSilentNodes(agents, loop), ...timeLimits.run(state, loop)];
+        const work = [
+          ...noticeSilentNodes(agents, loop),
+          ...timeLimits.run(state, loop),
+          ...removeOldJoinTokens(state, loop, clock.wallMs()),
+        ];
         Promise.all(work).catch((error: unknown) =>
           log.warn({ error: messageOf(error) }, 'a periodic task failed'),
         );

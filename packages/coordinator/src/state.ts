@@ -8,7 +8,7 @@ import { assertInvariant } from '@muster/common/errors';
 import type { JobId, NodeName } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
 import type { Attempt, Job, NewEvent, Node, StoredEvent } from './model.ts';
-import type { Batch, Credential, Snapshot, SubmitRequestRecord } from './store/store.ts';
+import type { Batch, Credential, RequestRecord, Snapshot } from './store/store.ts';
 
 export class ClusterState {
   readonly clusterId: string;
@@ -51,8 +51,9 @@ export class Draft {
   private readonly nodes = new Map<NodeName, Node>();
   /** Of these, the ones that are to be stored. */
   private readonly nodesToStore = new Map<NodeName, true>();
-  private readonly credentials = new Map<string, Credential>();
-  private readonly requests = new Map<string, SubmitRequestRecord>();
+  /** By secret hash; null: removed. */
+  private readonly credentials = new Map<string, Credential | null>();
+  private readonly requests = new Map<string, RequestRecord>();
   private readonly events: StoredEvent[] = [];
   private readonly subjectSeqs = new Map<string, number>();
   private submitSeq: number;
@@ -134,13 +135,18 @@ export class Draft {
   }
 
   credential(secretHash: string): Credential | undefined {
-    return this.credentials.get(secretHash) ?? this.base.credentials.get(secretHash);
+    const drafted = this.credentials.get(secretHash);
+    return drafted === undefined ? this.base.credentials.get(secretHash) : (drafted ?? undefined);
+  }
+
+  private everyCredential(): readonly Credential[] {
+    const hashes = new Set([...this.base.credentials.keys(), ...this.credentials.keys()]);
+    return [...hashes].map((hash) => this.credential(hash)).filter((each) => each !== undefined);
   }
 
   /** A node of this name has a credential. */
   hasAgent(nodeName: string): boolean {
-    const credentials = [...this.base.credentials.values(), ...this.credentials.values()];
-    return credentials.some((each) => each.kind === 'agent' && each.subject === nodeName);
+    return this.everyCredential().some((each) => each.kind === 'agent' && each.subject === nodeName);
   }
 
   nextSubmitSeq(): number {
@@ -178,12 +184,16 @@ export class Draft {
     this.set(this.credentials, credential.secretHash, credential);
   }
 
-  putRequest(request: SubmitRequestRecord): void {
+  removeCredential({ secretHash }: Credential): void {
+    this.set(this.credentials, secretHash, null);
+  }
+
+  putRequest(request: RequestRecord): void {
     this.set(this.requests, request.requestId, request);
   }
 
-  /** A submit of this very batch; committed ones are in the store. */
-  request(requestId: string): SubmitRequestRecord | undefined {
+  /** A submit or requeue of this very batch; committed ones are in the store. */
+  request(requestId: string): RequestRecord | undefined {
     return this.requests.get(requestId);
   }
 
@@ -216,7 +226,10 @@ export class Draft {
       attempts: [...this.attempts.values()],
       nodes: [...this.nodes.values()].filter((node) => this.nodesToStore.has(node.name)),
       requests: [...this.requests.values()],
-      credentials: [...this.credentials.values()],
+      credentials: [...this.credentials.values()].filter((credential) => credential !== null),
+      removedCredentials: [...this.credentials]
+        .filter(([, credential]) => credential === null)
+        .flatMap(([hash]) => this.base.credentials.get(hash)?.id ?? []),
       events: this.events,
     };
   }
@@ -233,8 +246,10 @@ export class Draft {
       }
     }
     for (const node of this.nodes.values()) base.nodes.set(node.name, node);
-    for (const credential of this.credentials.values())
-      base.credentials.set(credential.secretHash, credential);
+    for (const [hash, credential] of this.credentials) {
+      if (credential === null) base.credentials.delete(hash);
+      else base.credentials.set(hash, credential);
+    }
     for (const [subject, seq] of this.subjectSeqs) base.subjectSeqs.set(subject, seq);
     for (const job of this.jobs.values()) if (isTerminal(job.state.kind)) base.subjectSeqs.delete(job.id);
     base.lastSubmitSeq = this.submitSeq;

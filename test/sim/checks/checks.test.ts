@@ -186,6 +186,10 @@ function answered(requestId: string, ...jobIds: readonly JobId[]): Fact {
   return { kind: 'submitAnswered', requestId, jobIds };
 }
 
+function requeued(seq: number): Fact {
+  return committed(seq, { kind: 'job.stopping', data: { cause: { message: 'requeued by its user' } } });
+}
+
 function listed(state: string, attempt = 1): Fact {
   return { kind: 'listed', askedAtMs: 2, jobs: [{ id: job, state, attempt }] };
 }
@@ -202,6 +206,11 @@ test.each<[string, string, readonly Fact[]]>([
     'G1',
     'a list does not have it',
     [committed(1, submitted), answered('r1', job), { kind: 'listed', askedAtMs: 2, jobs: [] }],
+  ],
+  [
+    'G1',
+    'more often than anybody asked for',
+    [committed(1, submitted), { kind: 'requeueWanted', jobId: job }, requeued(2), requeued(3)],
   ],
   ['G6', 'was failed and is queued', [listed('failed'), listed('queued')]],
   ['G6', 'was at attempt 2 and is at 1', [listed('running', 2), listed('running', 1)]],

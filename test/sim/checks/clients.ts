@@ -1,8 +1,9 @@
 /**
- * What clients were told: G1 (an answered submit is kept, an id is one job's for ever), G5 (a watch misses nothing) and
+ * What clients were told: G1 (an answered submit is kept, an id is one job's for ever, a requeue is done once), G5 (a watch misses nothing) and
  * G6 (a job that was seen to have ended stays so, and attempts are counted up).
  */
 import { isTerminal, type JobStateKind } from '@muster/common/states';
+import type { StoredEvent } from '@muster/coordinator/model';
 import type { Fact, JobsListed, SubmitAnswered } from '../history.ts';
 import type { LogCheck } from './log.ts';
 import type { Verdict } from './verdict.ts';
@@ -13,6 +14,7 @@ export class ClientCheck {
   private readonly requests = new Map<string, string>();
   private readonly committed = new Set<string>();
   private readonly answeredAtMs = new Map<string, number>();
+  private readonly requeues = new Tally();
   /** Jobs as they were listed last. */
   private readonly seen = new Map<string, JobsListed['jobs'][number]>();
   private seenAtMs = 0;
@@ -29,9 +31,23 @@ export class ClientCheck {
     if (fact.kind === 'submitAnswered') this.onSubmitAnswered(fact, nowMs);
     else if (fact.kind === 'listed') this.onListed(fact, nowMs);
     else if (fact.kind === 'watched') this.onWatched(fact.event);
+    else if (fact.kind === 'requeueWanted') this.requeues.add(fact.jobId);
     else if (fact.kind === 'committed') {
-      for (const { kind, subject } of fact.events) if (kind === 'job.submitted') this.committed.add(subject);
+      for (const event of fact.events) {
+        if (event.kind === 'job.submitted') this.committed.add(event.subject);
+        this.onRequeued(event);
+      }
     }
+  }
+
+  /** Of a running job it shows as an end of its attempt, of an ended one as a new job. */
+  private onRequeued({ kind, subject, data }: StoredEvent): void {
+    const { cause, requeuedFrom } = data as { cause?: { message?: string }; requeuedFrom?: string };
+    const isStop = kind === 'job.stopping' && cause?.message === 'requeued by its user';
+    const job = isStop ? subject : kind === 'job.submitted' ? requeuedFrom : undefined;
+    if (job === undefined) return;
+    const isWanted = this.requeues.take(job);
+    this.verdict.require(isWanted, 'G1', () => `${job} was requeued more often than anybody asked for`);
   }
 
   private onSubmitAnswered({ requestId, jobIds }: SubmitAnswered, nowMs: number): void {
@@ -103,5 +119,21 @@ export class ClientCheck {
       'G5',
       () => `a watch got ${text} as event ${seq}, which is ${JSON.stringify(stored)}`,
     );
+  }
+}
+
+/** How often each thing may still be taken. */
+class Tally {
+  private readonly counts = new Map<string, number>();
+
+  add(what: string): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
+  }
+
+  /** @returns false when there was none left */
+  take(what: string): boolean {
+    const count = this.counts.get(what) ?? 0;
+    this.counts.set(what, count - 1);
+    return count > 0;
   }
 }

@@ -212,6 +212,37 @@ export function describeDriver(
       expect(await outputOf(launch)).toBe('started\n');
     });
 
+    it('does not start a task that was given up before', async () => {
+      const launch = await aScript(IDLE);
+      const driver = await openDriver();
+      const reason = new Error('not wanted any more');
+      await expect(driver.start(launch, AbortSignal.abort(reason))).rejects.toBe(reason);
+      expect(await driver.recover(launch)).toEqual({ kind: 'absent' });
+      expect(await driver.list()).not.toContain(launch.key);
+    });
+
+    it('leaves nothing of a start that is given up in the middle, or a task that runs', async () => {
+      const driver = await openDriver();
+      for (const delayMs of [0, 1, 5, 20, 60, 200]) {
+        const launch = await aScript(IDLE);
+        const reason = new Error('not wanted any more');
+        const abort = new AbortController();
+        const timer = setTimeout(() => abort.abort(reason), delayMs);
+        const started = await driver.start(launch, abort.signal).then(
+          () => true,
+          (error: unknown) => {
+            expect(error).toBe(reason);
+            return false;
+          },
+        );
+        clearTimeout(timer);
+        expect(await driver.recover(launch)).toMatchObject({ kind: started ? 'running' : 'absent' });
+        expect((await driver.list()).includes(launch.key)).toBe(started);
+        await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
+        expect(await processesCarrying(marker)).toEqual([]);
+      }
+    });
+
     it('lets a task end by itself within the grace', async () => {
       const launch = await aScript(`trap 'echo saved; exit 7' TERM; echo ready; ${IDLE}`);
       const driver = await openDriver();

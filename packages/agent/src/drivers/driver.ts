@@ -79,9 +79,11 @@ export interface Driver {
   /**
    * Starts the task; resolves when its main process exists. Output goes to `<directory>/output.log`, stdout and stderr
    * in the order they were written. A task that is already there under this key is left alone (start is idempotent).
+   * @param abort gives the start up, a pull of many minutes too. It then rejects with the signal's reason, and nothing
+   *   runs or is left behind. One that comes too late changes nothing: the task runs, and is to be stopped.
    * @throws {DriverError} with the cause to report (`command_not_found`, `image_pull`, …); nothing is left behind.
    */
-  start(launch: TaskLaunch): Promise<void>;
+  start(launch: TaskLaunch, abort?: AbortSignal): Promise<void>;
 
   /** What is known of a task now; the way back after an agent restart. */
   recover(task: TaskLocation): Promise<TaskObservation>;

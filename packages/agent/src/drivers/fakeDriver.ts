@@ -19,6 +19,7 @@ import type {
   TaskObservation,
 } from './driver.ts';
 import { DriverError } from './errors.ts';
+import { untilAborted } from './untilAborted.ts';
 
 type Method = 'start' | 'recover' | 'wait' | 'signal' | 'stop' | 'remove' | 'list';
 
@@ -53,7 +54,10 @@ export class FakeDriver implements Driver {
   readonly launches: TaskLaunch[] = [];
   private readonly tasks = new Map<TaskKey, FakeTask>();
   private readonly errors = new Map<Method, { readonly error: Error; readonly when: 'before' | 'after' }>();
-  private readonly gates = new Map<Method, PromiseWithResolvers<void>>();
+  private readonly gates = new Map<
+    Method,
+    { readonly open: Promise<void>; readonly when: 'before' | 'after' }
+  >();
 
   constructor(name: 'process' | 'docker' = 'process') {
     this.name = name;
@@ -69,13 +73,13 @@ export class FakeDriver implements Driver {
     this.errors.delete(method);
   }
 
-  /** Calls of `method` wait, before they have an effect, until the returned function is called. */
-  hold(method: Method): () => void {
-    const gate = Promise.withResolvers<void>();
-    this.gates.set(method, gate);
+  /** Calls of `method` wait, before they have an effect or with their answer, until the returned function is called. */
+  hold(method: Method, when: 'before' | 'after' = 'before'): () => void {
+    const { promise: open, resolve } = Promise.withResolvers<void>();
+    this.gates.set(method, { open, when });
     return () => {
       this.gates.delete(method);
-      gate.resolve();
+      resolve();
     };
   }
 
@@ -101,8 +105,8 @@ export class FakeDriver implements Driver {
     this.tasks.set(key, { startedAtMs: 1_000, exit: null, ended: Promise.withResolvers() });
   }
 
-  start(launch: TaskLaunch): Promise<void> {
-    return this.asked('start', launch.key, () => {
+  start(launch: TaskLaunch, abort?: AbortSignal): Promise<void> {
+    const act = () => {
       const { FAKE_START_ERROR: startError, FAKE_OUTPUT: output, FAKE_EXIT_CODE: exitCode } = launch.env;
       if (this.tasks.has(launch.key)) return;
       if (startError !== undefined) throw new DriverError(startError, 'it could not be started');
@@ -110,7 +114,8 @@ export class FakeDriver implements Driver {
       this.runStranger(launch.key);
       if (output !== undefined) appendFileSync(join(launch.directory, 'output.log'), output);
       if (exitCode !== undefined) this.end(launch.key, exited(Number(exitCode)));
-    });
+    };
+    return this.asked('start', launch.key, act, abort);
   }
 
   recover({ key }: TaskLocation): Promise<TaskObservation> {
@@ -161,12 +166,16 @@ export class FakeDriver implements Driver {
     // The same one serves the next agent of the test.
   }
 
-  private async asked<T>(method: Method, what: string, act: () => T): Promise<T> {
+  /** @param abort as long as the call has had no effect */
+  private async asked<T>(method: Method, what: string, act: () => T, abort?: AbortSignal): Promise<T> {
     this.calls.push(`${method} ${what}`.trim());
-    await this.gates.get(method)?.promise;
+    const gate = this.gates.get(method);
+    const isHeld = gate?.when === 'before' ? gate.open : Promise.resolve();
+    await (abort === undefined ? isHeld : untilAborted(isHeld, abort));
     const failure = this.errors.get(method);
     if (failure?.when === 'before') throw failure.error;
     const answer = act();
+    if (gate?.when === 'after') await gate.open;
     if (failure !== undefined) throw failure.error;
     return answer;
   }

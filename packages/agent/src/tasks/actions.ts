@@ -75,7 +75,21 @@ export class TaskActions {
     }
   }
 
+  /** Given up when the task is not wanted any more, it is as if nobody had asked for it. */
   async start(entry: TaskEntry): Promise<void> {
+    const starting = new AbortController();
+    entry.starting = starting;
+    try {
+      await this.startUnlessAborted(entry, starting.signal);
+    } catch (error) {
+      if (!starting.signal.aborted || error !== starting.signal.reason) throw error;
+      entry.uncertain = false;
+    } finally {
+      entry.starting = null;
+    }
+  }
+
+  private async startUnlessAborted(entry: TaskEntry, abort: AbortSignal): Promise<void> {
     const { order, assignment } = entry;
     if (order?.kind !== 'run' || assignment === null) return;
     const { jobId } = entry.task;
@@ -84,10 +98,11 @@ export class TaskActions {
     const checkpointDir = this.parts.checkpoints.pathFor(jobId, spec);
     // Held until now; the task's own listener takes the port over.
     await this.freePort(entry);
+    abort.throwIfAborted();
     const launch = buildLaunch(this.parts.node, this.location(entry), assignment, checkpointDir, order);
     entry.uncertain = true;
     try {
-      await this.driverOf(entry).start(launch);
+      await this.driverOf(entry).start(launch, abort);
       entry.uncertain = false;
     } catch (error) {
       // A driver that is being closed may give up a start; that is no end of the task.

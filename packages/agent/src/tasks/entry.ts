@@ -32,6 +32,8 @@ export interface TaskEntry {
   port: HeldPort | null;
   /** A driver was asked to start it, or to tell what became of it, and has not answered. */
   uncertain: boolean;
+  /** Gives up the start that is under way. */
+  starting: AbortController | null;
   /** The claim of this preparation has been sent on the present connection. */
   claimed: boolean;
   uploaded: boolean;
@@ -54,6 +56,7 @@ export function newEntry(task: TaskRef): TaskEntry {
     phase: null,
     port: null,
     uncertain: false,
+    starting: null,
     claimed: false,
     uploaded: false,
     busy: false,

@@ -153,15 +153,35 @@ test.each(paths)('%s, then %s', async (before, order, words, known) => {
 });
 
 describe('an order that comes while another is followed', () => {
-  test('a stop during the start ends the task once it runs', async () => {
+  test.each([
+    ['stop', stop],
+    ['forget', forget],
+  ])('a word to %s during the start gives it up: the task never ran', async (_, order) => {
     const node = new TestNode();
     const agent = await node.agent();
     await situations.prepared(agent);
     const letStart = node.process.hold('start');
     agent.order(run);
     await eventually(() => expect(node.process.calls).toContain(`start ${aKey}`));
-    agent.order(stop);
+    agent.order(order);
+    if (order === stop) await agent.says('ended nothing ran');
+    agent.order(forget);
+    await eventually(() => expect(node.hasRecord()).toBe(false));
     letStart();
+    expect(node.process.launches).toEqual([]);
+    expect(agent.warnings).toEqual([]);
+    expect(agent.knows()).toEqual([]);
+  });
+
+  test('a stop that comes too late for a start ends the task once it runs', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    await situations.prepared(agent);
+    const letAnswer = node.process.hold('start', 'after');
+    agent.order(run);
+    await eventually(() => expect(node.process.launches).toHaveLength(1));
+    agent.order(stop);
+    letAnswer();
     await agent.says('ended SIGTERM');
     expect(node.process.launches).toHaveLength(1);
   });
@@ -188,7 +208,7 @@ describe('an order that comes while another is followed', () => {
     agent.order(forget);
     agent.order(released);
     letRemove();
-    await eventually(() => expect(node.hasRecord()).toBe(false));
+    await eventually(() => expect([node.hasRecord(), agent.knows()]).toEqual([false, []]));
     agent.order(released);
     expect(agent.knows()).toEqual([]);
     expect(node.process.launches).toEqual([]);

@@ -116,6 +116,8 @@ export class TaskManager {
     if (order.kind === 'prepare') entry.claimed = false;
     const isNews = entry.order?.kind !== order.kind;
     entry.order = order;
+    if (order.kind === 'stop' || order.kind === 'forget')
+      entry.starting?.abort(new Error('not wanted any more'));
     if (isNews) entry.wake?.();
     this.converge(entry);
   }

@@ -249,3 +249,18 @@ test('requeue prints the id of the job that will run', async () => {
   expect(stderr).toContain('a new job');
   expect(requests).toMatchObject([{ request: { jobId: failed.id, requestId: 'request-1' } }]);
 });
+
+test('requeue survives a coordinator that is away for a moment, under the same request id', async () => {
+  let calls = 0;
+  const RequeueJob = () => {
+    calls += 1;
+    if (calls === 1) throw new MusterError('unavailable', 'starting');
+    return { jobId: failed.id, newJob: false };
+  };
+  const { exitCode, stdout, requests } = await run(['requeue', failed.id], { RequeueJob });
+  expect({ exitCode, stdout }).toEqual({ exitCode: exitCodes.ok, stdout: `${failed.id}\n` });
+  expect(requests).toMatchObject([
+    { request: { requestId: 'request-1' } },
+    { request: { requestId: 'request-1' } },
+  ]);
+});

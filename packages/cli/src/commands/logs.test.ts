@@ -129,6 +129,26 @@ test('-f is not ended by a stream that ends before the job', async () => {
   expect({ exitCode, stdout, streams }).toEqual({ exitCode: exitCodes.ok, stdout: 'a\nb\n', streams: 2 });
 });
 
+test('-f ends without what a silent node has not sent, and says so', async () => {
+  const missing = (silentForMs: number | null) => ({ node: 'node-2', bytes: 2_048, silentForMs });
+  const answers = (state: 'running' | 'succeeded'): Answers => ({
+    GetJob: () => wire.job(aRunningJob(2, state)),
+    ReadLogs: async function* () {
+      yield logPiece('half a li', { nodeRank: 1 });
+      yield logPiece('', { nodeRank: 1, offset: 9, missing: missing(3 * 3_600_000) });
+      yield logPiece('', { nodeRank: 0, attempt: 2, missing: missing(null) });
+    },
+  });
+  const { exitCode, stdout, stderr } = await run(['logs', '-f', jobId], answers('succeeded'));
+  expect({ exitCode, stdout }).toEqual({ exitCode: exitCodes.ok, stdout: '[1] half a li\n' });
+  expect(stderr).toBe(
+    "node-2 has not sent the end of rank 1's output (2 KiB); it is silent for 3 h\n" +
+      "node-2 has not sent the end of rank 0's output of attempt 2 (2 KiB); it has not been heard of since the coordinator started\n" +
+      `Once the node is back, see the rest with: muster logs ${jobId}\n`,
+  );
+  expect((await run(['logs', jobId], answers('running'))).stderr, 'also without -f').toBe(stderr);
+});
+
 test('-f marks a new attempt on stderr', async () => {
   const { stdout, stderr } = await run(['logs', '-f', jobId], {
     GetJob: () => wire.job(aRunningJob(1, 'succeeded')),

@@ -1,4 +1,4 @@
-import type { JobView } from '@muster/common/views';
+import type { JobView, LogPiece } from '@muster/common/views';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
@@ -7,6 +7,7 @@ import { abortOnStopRequest } from '../io.ts';
 import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
 import { nameOf, specOf, statusText } from '../jobs/summary.ts';
 import { unlessAborted } from '../jobs/wait.ts';
+import { missingText } from '../logs/missing.ts';
 import { jsonPrinter, type LogPrinter, textPrinter } from '../logs/printer.ts';
 import { readLogs } from '../logs/read.ts';
 import { startProgress } from '../output/progress.ts';
@@ -49,6 +50,7 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
     const printer = printerFor(job, flags, context);
     const follow = flags.follow === true;
     let shown: number | null = null;
+    let missing: readonly LogPiece[] | null = null;
     if (follow && job.attempts.length === 0) progress.show(statusText(job));
     try {
       const selection = {
@@ -58,7 +60,7 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
         ...(flags.attempt === undefined ? {} : { attempt: flags.attempt }),
         ...(flags.tail === undefined ? {} : { tailLines: flags.tail }),
       };
-      await unlessAborted(stop.signal, () =>
+      missing = await unlessAborted(stop.signal, () =>
         readLogs(session, selection, {
           printer,
           onPiece({ attempt }) {
@@ -81,6 +83,7 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
       );
       return exitCodes.interrupted;
     }
+    await io.stderr.write(missingText(missing ?? [], job.id, environment.programName));
     if (shown === null && job.attempts.length === 0) {
       await io.stderr.write(`${nameOf(job)} has no output yet. ${statusText(job)}\n`);
     }

@@ -5,7 +5,8 @@ import { type OutputFlags, withOutput } from '../flags.ts';
 import { waitAndReport } from '../jobs/attend.ts';
 import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
 import { writeJson } from '../output/json.ts';
-import { withSession } from '../session.ts';
+import { startProgress } from '../output/progress.ts';
+import { type Session, submitPatienceMs, withSession } from '../session.ts';
 
 interface RequeueFlags extends ConnectionFlags, OutputFlags {
   readonly wait?: boolean;
@@ -28,8 +29,7 @@ function requeueJob(context: Context, reference: string, flags: RequeueFlags): P
   const { io, environment } = context;
   return withSession(context, flags, async (session) => {
     const jobId = await resolveJob(session.api, reference, context);
-    // Not tried again by itself: a running job would be stopped twice.
-    const answer = await session.api.requeueJob(jobId, context.newRequestId());
+    const answer = await send(session, jobId, context);
     if (flags.output === 'json') {
       await writeJson(io.stdout, answer);
     } else {
@@ -42,4 +42,18 @@ function requeueJob(context: Context, reference: string, flags: RequeueFlags): P
     if (flags.output === 'json' && job !== null) await writeJson(io.stdout, job);
     return exitCode;
   });
+}
+
+/** Tried again while the coordinator is away: the request id keeps that from stopping the job twice. */
+async function send(session: Session, jobId: string, { io, clock, newRequestId }: Context) {
+  const requestId = newRequestId();
+  const progress = startProgress(io.stderr, clock);
+  try {
+    return await session.retrying((api) => api.requeueJob(jobId, requestId), {
+      patienceMs: submitPatienceMs,
+      onAway: ({ message }) => progress.show(`${message}; trying again`),
+    });
+  } finally {
+    progress.end();
+  }
 }

@@ -4,6 +4,7 @@ import type { JobView } from '@muster/common/views';
 import type { Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { abortOnStopRequest } from '../io.ts';
+import { missingText } from '../logs/missing.ts';
 import { textPrinter } from '../logs/printer.ts';
 import { readLogs } from '../logs/read.ts';
 import { coloursFor } from '../output/colours.ts';
@@ -63,8 +64,9 @@ export function followAndReport(context: Context, session: Session, jobId: strin
         },
       ),
     );
-    const [last] = await Promise.all([result, output]);
+    const [last, missing] = await Promise.all([result, output]);
     progress.end();
+    await context.io.stderr.write(missingText(missing ?? [], jobId, context.environment.programName));
     return last === null ? detached(context, jobId) : ended(context, last);
   });
 }

@@ -27,22 +27,31 @@ export interface ReadOptions {
   readonly abort: AbortSignal;
 }
 
-/** Resolves when everything selected has been printed: when following, once the attempt (or the job) has ended. */
+/**
+ * Resolves when everything selected has been printed: when following, once the attempt (or the job) has ended.
+ * @returns a piece for each rank of which there is more, on a node that does not answer
+ */
 export async function readLogs(
   session: Session,
   selection: LogSelection,
   options: ReadOptions,
-): Promise<void> {
+): Promise<readonly LogPiece[]> {
   const { printer, onPiece, onAway, abort } = options;
   const positions = new Map<string, number>();
+  const missing: LogPiece[] = [];
   const { follow, tailLines, ...source } = selection;
   await session.retrying(
     async (api, alive) => {
       for (;;) {
         // What was printed before says where to go on; the last lines of a while ago would leave out those since.
+        missing.length = 0;
         const tail = positions.size === 0 && tailLines !== undefined ? { tailLines } : {};
         for await (const piece of api.readLogs({ ...source, ...tail, follow }, abort)) {
           alive();
+          if (piece.missing !== null) {
+            missing.push(piece);
+            continue;
+          }
           const fresh = freshPart(piece, positions);
           if (fresh === null) continue;
           onPiece(fresh);
@@ -55,6 +64,7 @@ export async function readLogs(
     { patienceMs: outagePatienceMs, onAway, abort },
   );
   await printer.finish();
+  return missing;
 }
 
 /** What of a piece has not been printed yet; null when nothing. Remembers it as printed. */

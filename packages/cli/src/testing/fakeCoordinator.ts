@@ -254,7 +254,15 @@ export function anEvent(seq: number, given: Partial<EventView> = {}): EventView 
 }
 
 export function logPiece(data: string | Uint8Array, given: Partial<LogPiece> = {}): LogPiece {
-  return { attempt: 1, nodeRank: 0, offset: 0, data: Buffer.from(data), complete: false, ...given };
+  return {
+    attempt: 1,
+    nodeRank: 0,
+    offset: 0,
+    data: Buffer.from(data),
+    complete: false,
+    missing: null,
+    ...given,
+  };
 }
 
 export const wire = {

@@ -34,6 +34,7 @@ import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_Lo
 import type { MetricPoint as _muster_v1_MetricPoint, MetricPoint__Output as _muster_v1_MetricPoint__Output } from './muster/v1/MetricPoint.ts';
 import type { MetricSeries as _muster_v1_MetricSeries, MetricSeries__Output as _muster_v1_MetricSeries__Output } from './muster/v1/MetricSeries.ts';
 import type { MigInstance as _muster_v1_MigInstance, MigInstance__Output as _muster_v1_MigInstance__Output } from './muster/v1/MigInstance.ts';
+import type { MissingOutput as _muster_v1_MissingOutput, MissingOutput__Output as _muster_v1_MissingOutput__Output } from './muster/v1/MissingOutput.ts';
 import type { MusterClient as _muster_v1_MusterClient, MusterDefinition as _muster_v1_MusterDefinition } from './muster/v1/Muster.ts';
 import type { Nic as _muster_v1_Nic, Nic__Output as _muster_v1_Nic__Output } from './muster/v1/Nic.ts';
 import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from './muster/v1/Node.ts';
@@ -99,6 +100,7 @@ export interface ProtoGrpcType {
       MetricPoint: MessageTypeDefinition<_muster_v1_MetricPoint, _muster_v1_MetricPoint__Output>
       MetricSeries: MessageTypeDefinition<_muster_v1_MetricSeries, _muster_v1_MetricSeries__Output>
       MigInstance: MessageTypeDefinition<_muster_v1_MigInstance, _muster_v1_MigInstance__Output>
+      MissingOutput: MessageTypeDefinition<_muster_v1_MissingOutput, _muster_v1_MissingOutput__Output>
       Muster: SubtypeConstructor<typeof grpc.Client, _muster_v1_MusterClient> & { service: _muster_v1_MusterDefinition }
       Nic: MessageTypeDefinition<_muster_v1_Nic, _muster_v1_Nic__Output>
       Node: MessageTypeDefinition<_muster_v1_Node, _muster_v1_Node__Output>

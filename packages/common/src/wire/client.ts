@@ -18,7 +18,14 @@ import type {
   NodeView,
   PendingReason,
 } from '../views.ts';
-import { clusterFromWire, eventFromWire, jobFromWire, jobStateWire, pendingFromWire } from './codec.ts';
+import {
+  clusterFromWire,
+  eventFromWire,
+  jobFromWire,
+  jobStateWire,
+  logPieceFromWire,
+  pendingFromWire,
+} from './codec.ts';
 import { nodeFromWire } from './nodeCodec.ts';
 import { musterService } from './service.ts';
 import { fromServiceError } from './status.ts';
@@ -218,11 +225,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
       return { ...answer, job: jobFromWire(answer.job) };
     },
     readLogs: (request, abort) =>
-      stream<LogPiece__Output, LogPiece>(
-        () => openStream(readLogs, request),
-        (piece) => piece,
-        abort,
-      ),
+      stream<LogPiece__Output, LogPiece>(() => openStream(readLogs, request), logPieceFromWire, abort),
     watchEvents: (request, abort) =>
       stream<Event__Output, EventView>(() => openStream(watchEvents, request), eventFromWire, abort),
     listNodes: async () => (await call('ListNodes', {})).nodes.map(nodeFromWire),

@@ -1,13 +1,15 @@
 import { expect, test } from 'vitest';
 import type { JobId } from '../ids.ts';
 import { attemptStates, jobStates, taskStates } from '../states.ts';
-import type { EventView, JobView, TaskEnd, TaskReport } from '../views.ts';
+import type { EventView, JobView, LogPiece, TaskEnd, TaskReport } from '../views.ts';
 import {
   eventFromWire,
   eventToWire,
   jobFromWire,
   jobStateWire,
   jobToWire,
+  logPieceFromWire,
+  logPieceToWire,
   taskReportFromWire,
   taskReportToWire,
 } from './codec.ts';
@@ -133,6 +135,22 @@ test('an event is the same on the other side', () => {
     cloudEvent: { data: { nested: [1, null] } },
   };
   expect(eventFromWire(sent(musterService.WatchEvents, eventToWire(event)))).toEqual(event);
+});
+
+test.each([
+  null,
+  { node: 'node-2', bytes: 2 ** 40, silentForMs: 3 },
+  { node: 'node-2', bytes: 1, silentForMs: null },
+])('a piece of output is the same on the other side (missing: %o)', (missing) => {
+  const piece: LogPiece = {
+    attempt: 2,
+    nodeRank: 1,
+    offset: 2 ** 40,
+    data: Buffer.from([0, 255]),
+    complete: false,
+    missing,
+  };
+  expect(logPieceFromWire(sent(musterService.ReadLogs, logPieceToWire(piece)))).toEqual(piece);
 });
 
 const task = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };

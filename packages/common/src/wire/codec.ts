@@ -7,6 +7,7 @@ import type { Cause__Output, Cause as WireCause } from '../gen/muster/v1/Cause.t
 import type { Cluster__Output } from '../gen/muster/v1/Cluster.ts';
 import type { Event__Output, Event as WireEvent } from '../gen/muster/v1/Event.ts';
 import type { Job, Job__Output } from '../gen/muster/v1/Job.ts';
+import type { LogPiece__Output, LogPiece as WireLogPiece } from '../gen/muster/v1/LogPiece.ts';
 import type { PendingReason__Output, PendingReason as WirePending } from '../gen/muster/v1/PendingReason.ts';
 import type { TaskExit__Output, TaskExit as WireTaskExit } from '../gen/muster/v1/TaskExit.ts';
 import type { TaskReport__Output, TaskReport as WireTaskReport } from '../gen/muster/v1/TaskReport.ts';
@@ -18,6 +19,7 @@ import {
   type ClusterView,
   type EventView,
   type JobView,
+  type LogPiece,
   type PendingReason,
   pendingKinds,
   type TaskEnd,
@@ -197,6 +199,25 @@ export function eventToWire(event: EventView): WireEvent {
 export function eventFromWire(wire: Event__Output): EventView {
   const { cloudEventJson, ...rest } = wire;
   return { ...rest, cloudEvent: JSON.parse(cloudEventJson) as Record<string, unknown> };
+}
+
+export function logPieceToWire({ missing, ...piece }: LogPiece): WireLogPiece {
+  if (missing === null) return piece;
+  const { silentForMs, ...rest } = missing;
+  return { ...piece, missing: { ...rest, ...(silentForMs === null ? {} : { silentForMs }) } };
+}
+
+export function logPieceFromWire(wire: LogPiece__Output): LogPiece {
+  const { attempt, nodeRank, offset, data, complete } = wire;
+  const missing =
+    wire.missing === null
+      ? null
+      : {
+          node: wire.missing.node,
+          bytes: wire.missing.bytes,
+          silentForMs: wire.missing.silentForMs ?? null,
+        };
+  return { attempt, nodeRank, offset, data, complete, missing };
 }
 
 export function clusterFromWire(wire: Cluster__Output): ClusterView {

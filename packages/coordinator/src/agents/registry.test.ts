@@ -106,8 +106,12 @@ test('a node of an earlier coordinator gets the usual time to dial in, offline a
   expect(registry.silentForMs(node)).toBeNull();
   clock.nowMs += silenceMs - 1;
   expect(registry.takeNewlySilent()).toEqual([]);
+  expect(registry.isSilent(node)).toBe(false);
   clock.nowMs += 1;
   expect(registry.takeNewlySilent()).toEqual([node]);
+  expect(registry.isSilent(node)).toBe(true);
+  registry.add(aSession().session);
+  expect(registry.isSilent(node)).toBe(false);
 });
 
 test('the silence of a node is not noticed while its return is being stored', () => {

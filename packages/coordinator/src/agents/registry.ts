@@ -114,6 +114,14 @@ export class AgentRegistry {
     return fallen.map(([node]) => node);
   }
 
+  /**
+   * Silent for so long that it was noticed, or gone for good. Unlike `isOnline` it gives a node time to dial in again,
+   * after its own restart and after ours.
+   */
+  isSilent(node: NodeName): boolean {
+    return this.nodes.get(node)?.silent ?? true;
+  }
+
   /** Milliseconds since a node was last heard; null when not since our start. */
   silentForMs(node: NodeName): number | null {
     const presence = this.nodes.get(node);

@@ -5,12 +5,12 @@ import type { JobSpec } from '@muster/common/spec/types';
 import { type JobEvent, transition } from '../lifecycle/transition.ts';
 import { currentAttempt, type Job } from '../model.ts';
 import type { Draft } from '../state.ts';
-import type { SubmitRequestRecord } from '../store/store.ts';
+import type { RequestRecord } from '../store/store.ts';
 
 export interface SubmitCommand {
   readonly spec: JobSpec;
   readonly requestId: string;
-  /** Digest of spec and array size. */
+  /** Digest of spec, array size and the job to requeue. */
   readonly digest: string;
   /** 0: one plain job. */
   readonly arraySize: number;
@@ -26,7 +26,7 @@ export function submit(
   command: SubmitCommand,
   random: RandomBytes,
   nowMs: number,
-): SubmitRequestRecord {
+): RequestRecord {
   const repeated = draft.request(command.requestId);
   if (repeated !== undefined) return sameIntent(repeated, command);
   for (const dependency of command.spec.after) {
@@ -80,24 +80,38 @@ export function submit(
 
 /** @throws {MusterError} `already_exists` when the request id was used for something else */
 export function sameIntent(
-  record: SubmitRequestRecord,
+  record: RequestRecord,
   command: Pick<SubmitCommand, 'digest' | 'requestId'>,
-): SubmitRequestRecord {
+): RequestRecord {
   if (record.digest === command.digest) return record;
   throw new MusterError(
     'already_exists',
-    `request id ${command.requestId} was used for another spec (${record.jobIds[0]}); choose a new one`,
+    `request id ${command.requestId} was used for something else (${record.jobIds[0]}); choose a new one`,
   );
 }
 
+/** `requeuedFrom` is the job; `spec` is its own. */
+type RequeueCommand = SubmitCommand & { readonly requeuedFrom: JobId };
+
 /**
- * Stops the job's attempt and puts it back into the queue; one that waits there already stays.
- * @returns false when it has ended
- * @throws {MusterError} `failed_precondition` while it ends for good
+ * Stops the job's attempt and puts it back into the queue; one that waits there already stays. A job that has ended never
+ * changes: its spec runs again as a job of its own.
+ *
+ * The record is committed with the change. Without it a client that got no answer, and asks again, would stop the attempt
+ * that its first call made room for.
+ * @throws {MusterError} `failed_precondition` while the job ends for good
  */
-export function requeue(draft: Draft, jobId: JobId, nowMs: number): boolean {
+export function requeue(
+  draft: Draft,
+  command: RequeueCommand,
+  random: RandomBytes,
+  nowMs: number,
+): RequestRecord {
+  const { requestId, digest, requeuedFrom: jobId } = command;
+  const repeated = draft.request(requestId);
+  if (repeated !== undefined) return sameIntent(repeated, command);
   const job = draft.job(jobId);
-  if (job === undefined) return false;
+  if (job === undefined) return submit(draft, command, random, nowMs);
   if (job.state.kind === 'stopping' && job.state.outcome.next !== 'queued') {
     throw new MusterError(
       'failed_precondition',
@@ -105,7 +119,9 @@ export function requeue(draft: Draft, jobId: JobId, nowMs: number): boolean {
     );
   }
   applyJobEvent(draft, jobId, { kind: 'requeue' }, nowMs);
-  return true;
+  const record = { requestId, digest, jobIds: [jobId], arrayId: null, createdAtMs: nowMs };
+  draft.putRequest(record);
+  return record;
 }
 
 /** Something happened to a job. For a job that has ended, nothing does. */

@@ -13,12 +13,15 @@ let logs: LogStore;
 let job: Job;
 let attempts: readonly Attempt[];
 let bell: Bell;
+/** How long nodes have been silent, by name. */
+let silent: Map<string, number | null>;
 const abort = { controller: new AbortController() };
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'muster-logs-'));
   logs = new LogStore(directory);
   bell = new Bell();
+  silent = new Map();
   abort.controller = new AbortController();
   become({ kind: 'queued', backoffMs: 0, lastCause: null }, []);
 });
@@ -50,18 +53,34 @@ function write(attempt: number, nodeRank: number, offset: number, text: string):
   return logs.append({ jobId: jobIdOf(1), attempt, nodeRank }, offset, Buffer.from(text));
 }
 
-/** What a reader is shown, as `attempt.rank: text`; `.` where a rank is complete. */
+function fallSilent(node: string, silentForMs: number | null = 4_000): void {
+  silent.set(node, silentForMs);
+  bell.ring([node]);
+}
+
+/** What a reader is shown, as `attempt.rank: text`; `.` where a rank is complete, `?` with what is missing. */
 function reading(options: Partial<ReadLogsOptions> = {}) {
   const shown: string[] = [];
   const parts = {
     logs,
     readJob: async () => ({ job, attempts }),
-    changed: (_: string, signal: AbortSignal) => bell.next(signal, job.id),
+    changed: (subject: string, signal: AbortSignal) => bell.next(signal, subject),
+    silence: (node: string) => {
+      const silentForMs = silent.get(node);
+      return silentForMs === undefined ? null : { silentForMs };
+    },
   };
   const all = { jobId: job.id, attempt: null, nodeRank: null, follow: false, tailLines: null, ...options };
   const done = (async () => {
     for await (const piece of readLogs(parts, all, abort.controller.signal)) {
+      const { missing } = piece;
       const text = piece.complete ? '.' : Buffer.from(piece.data).toString();
+      if (missing !== null) {
+        shown.push(
+          `${piece.attempt}.${piece.nodeRank}? ${missing.bytes} of ${missing.node} (${missing.silentForMs})`,
+        );
+        continue;
+      }
       shown.push(`${piece.attempt}.${piece.nodeRank}: ${text}`);
     }
     return shown;
@@ -127,6 +146,47 @@ test('the end of a job is waited for until its last output has arrived', async (
   await vi.waitFor(() => expect(shown).toEqual(['1.0: ab']));
   await write(1, 0, 2, 'c');
   expect(await done).toEqual(['1.0: ab', '1.0: c', '1.0: .']);
+});
+
+test('what a node owes when the job has ended is not waited for once the node is silent', async () => {
+  await write(1, 0, 0, 'a');
+  await write(1, 1, 0, 'b');
+  become(succeeded, [ended(1, 1, 3)]);
+  const { shown, done } = reading({ follow: true });
+  await vi.waitFor(() => expect(shown).toEqual(['1.0: a', '1.1: b', '1.0: .']));
+  fallSilent('node-1');
+  await write(1, 1, 1, 'c');
+  await vi.waitFor(() => expect(shown.at(-1)).toBe('1.1: c'));
+  fallSilent('node-2');
+  expect((await done).at(-1)).toBe('1.1? 1 of node-2 (4000)');
+  silent.set('node-2', null);
+  expect(await reading({ follow: true }).done, 'silent from the first look').toEqual([
+    '1.0: a',
+    '1.1: bc',
+    '1.0: .',
+    '1.1? 1 of node-2 (null)',
+  ]);
+});
+
+test('a silent node ends no reading of a job that may still run, and what it owes is said at the end', async () => {
+  await write(2, 0, 0, 'b');
+  become({ kind: 'running', attempt: running(2) }, [ended(1, 5), running(2)]);
+  fallSilent('node-1');
+  const { shown, done } = reading({ follow: true });
+  await vi.waitFor(() => expect(shown).toEqual(['2.0: b']));
+  fallSilent('node-1');
+  become(succeeded, [ended(1, 5), ended(2, 1)]);
+  expect(await done).toEqual(['2.0: b', '2.0: .']);
+  expect(await reading({ attempt: 1, follow: true }).done, 'of one attempt, when that has ended').toEqual([
+    '1.0? 5 of node-1 (4000)',
+  ]);
+});
+
+test('without following, what is missing is said as well, while its node is silent', async () => {
+  become(succeeded, [ended(1, 3)]);
+  expect(await reading().done).toEqual([]);
+  fallSilent('node-1');
+  expect(await reading().done).toEqual(['1.0? 3 of node-1 (4000)']);
 });
 
 test('an attempt whose output does not arrive does not hide the next one, and is not lost when it does', async () => {

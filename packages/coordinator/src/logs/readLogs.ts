@@ -1,12 +1,15 @@
 /**
  * `muster logs`: the output of one or all ranks, from the first byte, and on until the job has ended when following.
  * Ranks take turns, a piece each, so that one that writes a lot does not hide the others.
+ *
+ * The last output of a task arrives after its end, and is waited for as long as its node answers. A node that is silent
+ * may never come back, so what it has not sent is named, and the reading ends without it.
  */
 
-import type { JobId, TaskRef } from '@muster/common/ids';
+import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import type { LogPiece } from '@muster/common/views';
-import type { Attempt, Job } from '../model.ts';
+import type { Attempt, Job, Task } from '../model.ts';
 import { type LogStore, readBytes } from './logStore.ts';
 
 export interface ReadLogsOptions {
@@ -24,8 +27,10 @@ export interface ReadLogsParts {
   readonly readJob: (
     id: JobId,
   ) => Promise<{ readonly job: Job; readonly attempts: readonly Attempt[] } | null>;
-  /** Resolves when the job may have changed, or something else woke us; never rejects. */
-  readonly changed: (id: JobId, abort: AbortSignal) => Promise<void>;
+  /** Resolves when a job or node may have changed, or something else woke us; never rejects. */
+  readonly changed: (subject: JobId | NodeName, abort: AbortSignal) => Promise<void>;
+  /** null while the node answers, or is given time to. */
+  readonly silence: (node: NodeName) => { readonly silentForMs: number | null } | null;
 }
 
 interface Rank {
@@ -60,12 +65,21 @@ export async function* readLogs(
         if (yield* readAttempt(parts, { ...options, tailLines }, attempt, ranks, abort)) progressed = true;
       }
       if (progressed) continue;
-      const noneToCome = isTerminal(record.job.state.kind) || options.attempt !== null;
-      const allRead = attempts.every((each) => each.state === 'ended' && allComplete(each, options, ranks));
-      if (!options.follow || (noneToCome && allRead)) return;
+      const owing = attempts.flatMap((attempt) => owingTasks(attempt, options, ranks));
+      // The same as for the job: a node may fall silent while it is being asked about.
+      const silenced = owing.map(({ task }) => parts.changed(task.node, waiter.signal));
+      const missing = owing.flatMap((each) => missingPiece(parts, each));
+      const noneToCome =
+        (isTerminal(record.job.state.kind) || options.attempt !== null) &&
+        attempts.every(({ state }) => state === 'ended');
+      const allRead = missing.length === owing.length && !(await anyUnread(parts.logs, ranks));
+      if (!options.follow || (noneToCome && allRead)) {
+        yield* missing;
+        return;
+      }
       const stopWatching = [...ranks.values()].map((rank) => parts.logs.watch(rank.task, stopWaiting));
       try {
-        if (!(await anyUnread(parts.logs, ranks))) await changed;
+        if (!(await anyUnread(parts.logs, ranks))) await Promise.race([changed, ...silenced]);
       } finally {
         for (const stop of stopWatching) stop();
       }
@@ -112,13 +126,16 @@ async function* readAttempt(
           offset: rank.offset,
           data,
           complete: false,
+          missing: null,
         };
         rank.offset += data.length;
         more = true;
         progressed = true;
       } else if (task.exit !== null && rank.offset >= task.exit.logBytes) {
         rank.complete = true;
-        yield { attempt: attempt.number, nodeRank: task.nodeRank, offset: rank.offset, data, complete: true };
+        const { offset } = rank;
+        const { nodeRank } = task;
+        yield { attempt: attempt.number, nodeRank, offset, data, complete: true, missing: null };
       }
     }
   }
@@ -142,10 +159,36 @@ async function rankOf(
   return rank;
 }
 
-function allComplete(attempt: Attempt, options: ReadLogsOptions, ranks: ReadonlyMap<string, Rank>): boolean {
+/** A task that has ended, and of whose output there is more than was read. */
+interface Owing {
+  readonly attempt: number;
+  readonly task: Task;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+function owingTasks(
+  attempt: Attempt,
+  options: ReadLogsOptions,
+  ranks: ReadonlyMap<string, Rank>,
+): readonly Owing[] {
   return attempt.tasks
     .filter((task) => options.nodeRank === null || task.nodeRank === options.nodeRank)
-    .every((task) => ranks.get(`${attempt.number}.${task.nodeRank}`)?.complete === true);
+    .flatMap((task) => {
+      const rank = ranks.get(`${attempt.number}.${task.nodeRank}`);
+      if (task.exit === null || rank === undefined || rank.complete) return [];
+      const { offset } = rank;
+      return [{ attempt: attempt.number, task, offset, bytes: task.exit.logBytes - offset }];
+    });
+}
+
+/** At most one. */
+function missingPiece(parts: ReadLogsParts, { attempt, task, offset, bytes }: Owing): readonly LogPiece[] {
+  const { node, nodeRank } = task;
+  const silence = parts.silence(node);
+  if (silence === null) return [];
+  const missing = { node, bytes, silentForMs: silence.silentForMs };
+  return [{ attempt, nodeRank, offset, data: new Uint8Array(), complete: false, missing }];
 }
 
 async function anyUnread(logs: LogStore, ranks: ReadonlyMap<string, Rank>): Promise<boolean> {

@@ -81,7 +81,7 @@ test('a request id that was used for another spec or size is refused, at the sam
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
   await expect(submitOne('r1', other)).rejects.toMatchObject({ code: 'already_exists' });
   const array = coordinator.api.submit({ specJson, requestId: 'r1', arraySize: 1 });
-  await expect(array).rejects.toThrow(/request id r1 was used for another spec/);
+  await expect(array).rejects.toThrow(/request id r1 was used for something else/);
 });
 
 test('an array is N jobs in order, listed and stopped by its id', async () => {
@@ -216,6 +216,35 @@ test('a running job is requeued as itself, an ended one as a new job, once per r
   expect(again.newJob).toBe(true);
   expect(await api.requeueJob(id, 'q2')).toEqual(again);
   expect(await api.getJob(again.jobId)).toMatchObject({ requeuedFrom: id, state: 'queued' });
+});
+
+test('a requeue of a running job that is sent again stops nothing a second time, at the same moment and later', async () => {
+  const { api } = coordinator;
+  const id = await submitOne('r1');
+  await start(id);
+  const answer = { jobId: id, newJob: false };
+  expect(await Promise.all([api.requeueJob(id, 'q1'), api.requeueJob(id, 'q1')])).toEqual([answer, answer]);
+  await finish(id);
+  await start(id);
+  expect(await api.requeueJob(id, 'q1')).toEqual(answer);
+  expect((await api.getJob(id)).state, 'its second attempt goes on').not.toBe('stopping');
+  await finish(id, 2);
+  const restarted = await startTestCoordinator({ memory: coordinator.memory });
+  try {
+    expect(await restarted.api.requeueJob(id, 'q1'), 'also by the next coordinator').toEqual(answer);
+    expect((await restarted.api.listJobs()).jobs).toHaveLength(1);
+  } finally {
+    await restarted.close();
+  }
+});
+
+test('a requeue needs a request id of its own', async () => {
+  const { api } = coordinator;
+  const [id, other] = [await submitOne('r1'), await submitOne('r2')];
+  await expect(api.requeueJob(id, '')).rejects.toThrow('request_id must be 1 to 128');
+  await expect(api.requeueJob(id, 'r1')).rejects.toMatchObject({ code: 'already_exists' });
+  await api.requeueJob(id, 'q1');
+  await expect(api.requeueJob(other, 'q1')).rejects.toMatchObject({ code: 'already_exists' });
 });
 
 test('a job that ends between being looked at and being requeued becomes a new job', async () => {

@@ -18,7 +18,7 @@ import { explain } from '../scheduler/explain.ts';
 import { fit } from '../scheduler/fit.ts';
 import type { NodeView } from '../scheduler/view.ts';
 import type { ClusterState } from '../state.ts';
-import type { JobRecord, Store } from '../store/store.ts';
+import type { JobRecord, RequestRecord, Store } from '../store/store.ts';
 import { unary } from './calls.ts';
 import { jobView } from './views.ts';
 
@@ -48,8 +48,8 @@ type JobCalls = Pick<
 
 export function jobCalls(parts: JobCallParts): JobCalls {
   const { state, store, loop } = parts;
-  /** By request id. The same submit sent again while the first is being stored finds it here, not in the store yet. */
-  const underway = new Map<string, ReturnType<typeof findOrSubmit>>();
+  /** By request id. The same request sent again while the first is being stored finds it here, not in the store yet. */
+  const underway = new Map<string, ReturnType<typeof findOrDo>>();
 
   function view({ job, attempts }: JobRecord): JobView {
     return jobView(job, attempts, loop.reasons.get(job.id));
@@ -62,27 +62,28 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     return record;
   }
 
-  async function submitOnce(spec: JobSpec, requestId: string, arraySize: number, requeuedFrom: JobId | null) {
+  /** However often a request is sent, at once or after a restart, it is carried out once. */
+  async function once(command: SubmitCommand, carryOut: () => Promise<RequestRecord>) {
+    const { requestId } = command;
     if (!/^[\x21-\x7e]{1,128}$/.test(requestId)) {
       throw new MusterError('invalid', 'request_id must be 1 to 128 printable characters without spaces');
     }
-    const digest = createHash('sha256')
-      .update(`${encodeJobSpec(spec)}\n${arraySize}\n${requeuedFrom ?? ''}`)
-      .digest('hex');
-    const command = { spec, requestId, digest, arraySize, requeuedFrom };
     const first = underway.get(requestId);
-    const submitting = first ?? findOrSubmit(command).finally(() => underway.delete(requestId));
-    underway.set(requestId, submitting);
-    const { record, repeated } = await submitting;
+    const answering = first ?? findOrDo(requestId, carryOut).finally(() => underway.delete(requestId));
+    underway.set(requestId, answering);
+    const { record, repeated } = await answering;
     return { record: sameIntent(record, command), repeated: repeated || first !== undefined };
   }
 
-  async function findOrSubmit(command: SubmitCommand) {
-    const earlier = await store.readRequest(command.requestId);
+  async function findOrDo(requestId: string, carryOut: () => Promise<RequestRecord>) {
+    const earlier = await store.readRequest(requestId);
     if (earlier !== null) return { record: earlier, repeated: true };
+    return { record: await carryOut(), repeated: false };
+  }
+
+  /** A new job takes space; what ends one must be stored on the last of it. */
+  function requireSpace(): void {
     parts.reserve.requireSpace(parts.monotonicMs());
-    const record = await loop.run((draft, nowMs) => submit(draft, command, parts.random, nowMs));
-    return { record, repeated: false };
   }
 
   return {
@@ -99,7 +100,16 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         const result = fit(nodes, spec.resources, spec.image === null ? 'process' : 'docker', new Set());
         return { wouldWait: result.kind === 'fits' ? null : pendingToWire(result.reason) };
       }
-      const { record, repeated } = await submitOnce(spec, request.requestId, request.arraySize, null);
+      const command = withDigest({
+        spec,
+        requestId: request.requestId,
+        arraySize: request.arraySize,
+        requeuedFrom: null,
+      });
+      const { record, repeated } = await once(command, async () => {
+        requireSpace();
+        return loop.run((draft, nowMs) => submit(draft, command, parts.random, nowMs));
+      });
       return { jobIds: [...record.jobIds], arrayId: record.arrayId ?? '', repeatedRequest: repeated };
     }),
 
@@ -141,14 +151,16 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     }),
 
     RequeueJob: unary(async (request) => {
-      const { job } = await read(request.jobId);
-      // What was read may have ended since, so the command has the last word.
-      const isActive = state.jobs.has(job.id);
-      if (isActive && (await loop.run((draft, nowMs) => requeue(draft, job.id, nowMs))))
-        return { jobId: job.id, newJob: false };
-      // An ended job never changes; its spec runs again as a job of its own.
-      const { record } = await submitOnce(job.spec, request.requestId, 0, job.id);
-      return { jobId: record.jobIds[0] ?? '', newJob: true };
+      const { id, spec } = (await read(request.jobId)).job;
+      const { requestId } = request;
+      // The same while it runs and when it has ended: the second call for one requeue may find another state.
+      const command = withDigest({ spec, requestId, arraySize: 0, requeuedFrom: id });
+      const { record } = await once(command, async () => {
+        if (!state.jobs.has(id)) requireSpace();
+        return loop.run((draft, nowMs) => requeue(draft, command, parts.random, nowMs));
+      });
+      const [jobId = id] = record.jobIds;
+      return { jobId, newJob: jobId !== id };
     }),
 
     ExplainJob: unary(async (request) => {
@@ -167,6 +179,11 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       return { job: jobToWire(job), summary, details: [...details], nextSteps: [...nextSteps] };
     }),
   };
+}
+
+function withDigest<T extends Omit<SubmitCommand, 'digest'>>(request: T): T & { readonly digest: string } {
+  const intent = `${encodeJobSpec(request.spec)}\n${request.arraySize}\n${request.requeuedFrom ?? ''}`;
+  return { ...request, digest: createHash('sha256').update(intent).digest('hex') };
 }
 
 function decodeSpec(text: string): JobSpec {

@@ -2,7 +2,8 @@
 import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import type { JobId } from '@muster/common/ids';
-import { eventToWire } from '@muster/common/wire/codec';
+import { eventToWire, logPieceToWire } from '@muster/common/wire/codec';
+import type { AgentRegistry } from '../agents/registry.ts';
 import type { Bell } from '../events/bell.ts';
 import { eventView } from '../events/cloudEvents.ts';
 import { watchEvents } from '../events/watch.ts';
@@ -17,6 +18,7 @@ export interface StreamCallParts {
   readonly state: ClusterState;
   readonly store: Store;
   readonly logs: LogStore;
+  readonly agents: AgentRegistry;
   /** Rings after every commit, with the subjects of its events. */
   readonly committed: Bell;
 }
@@ -42,15 +44,18 @@ export function streamCalls(parts: StreamCallParts): Pick<MusterHandlers, 'ReadL
         follow: request.follow,
         tailLines: request.tailLines || null,
       };
-      yield* readLogs(
+      const pieces = readLogs(
         {
           logs: parts.logs,
           readJob: (id: JobId) => store.readJob(id),
-          changed: (id: JobId, signal: AbortSignal) => committed.next(signal, id),
+          changed: (subject, signal) => committed.next(signal, subject),
+          silence: (node) =>
+            parts.agents.isSilent(node) ? { silentForMs: parts.agents.silentForMs(node) } : null,
         },
         options,
         abort,
       );
+      for await (const piece of pieces) yield logPieceToWire(piece);
     }),
 
     WatchEvents: serverStream(async function* (request, abort) {

@@ -4,10 +4,11 @@ import type { ArrayId, JobId } from '@muster/common/ids';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Job, Node } from '../model.ts';
 import { aJob, aNode, anAttempt, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
-import { type Batch, emptyBatch, type JobQuery, type Store, type SubmitRequestRecord } from './store.ts';
+import { type Batch, emptyBatch, type JobQuery, type Store } from './store.ts';
 import {
   aCredential,
   anEvent,
+  aRequest,
   attemptsOf,
   earlierNodeBody,
   endedAttempt,
@@ -132,19 +133,27 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       });
 
       it('submit requests', async () => {
-        const request: SubmitRequestRecord = {
-          requestId: 'request-1',
-          digest: 'abc',
-          jobIds: [jobIdOf(1), jobIdOf(2)],
-          arrayId: 'arr_000000000001',
-          createdAtMs: someMs,
-        };
+        const request = aRequest({ jobIds: [jobIdOf(1), jobIdOf(2)], arrayId: 'arr_000000000001' });
         await commit({ requests: [request] });
 
         const reopened = await opened.reopen();
 
         expect(await reopened.readRequest('request-1')).toEqual(request);
         expect(await reopened.readRequest('request-2')).toBeNull();
+      });
+
+      it('a request together with the change of a job that it stands for, or neither', async () => {
+        const job = started(aJob(1), 1);
+        const requeue = aRequest({ requestId: 'requeue-1', jobIds: [job.id] });
+        await commit({ newJobs: [job], attempts: attemptsOf(job) });
+        await commit({ jobs: [{ ...job, failures: 1 }], requests: [requeue] });
+        const again = commit({ jobs: [{ ...job, failures: 2 }], requests: [requeue] });
+        await expect(again).rejects.toMatchObject({ name: 'StoreError', kind: 'conflict' });
+
+        const reopened = await opened.reopen();
+
+        expect(await reopened.readRequest('requeue-1')).toEqual(requeue);
+        expect((await reopened.readJob(job.id))?.job.failures).toBe(1);
       });
 
       it('credentials, which can be used up and replaced', async () => {
@@ -163,6 +172,18 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
             ['join', used],
           ]),
         );
+      });
+
+      it('no credential that was removed, nor its secret', async () => {
+        const [admin, join] = [aCredential('admin'), aCredential('join', { kind: 'join' })];
+        await commit({ credentials: [admin, join] });
+        await commit({ removedCredentials: [join.id, 'unknown'] });
+        const heir = { ...aCredential('heir'), secretHash: join.secretHash };
+        await commit({ credentials: [heir] });
+
+        const { credentials } = await (await opened.reopen()).load();
+
+        expect(credentials).toEqual([admin, heir]);
       });
 
       it('where the numbering of jobs and events goes on', async () => {
@@ -216,19 +237,13 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       const cause = { kind: 'cancelled', message: 'stopped', nodeRank: null, node: null } as const;
       const active = started(aJob(1), 2);
       const over = aJob(2, { state: { kind: 'cancelled', endedAtMs: someMs, cause }, lastAttempt: 1 });
-      const request: SubmitRequestRecord = {
-        requestId: 'request-1',
-        digest: 'abc',
-        jobIds: [active.id],
-        arrayId: null,
-        createdAtMs: someMs,
-      };
+      const request = aRequest({ jobIds: [active.id] });
       beforeEach(() =>
         commit({
           newJobs: [active, over],
           attempts: [...attemptsOf(active), endedAttempt(active.id)],
           requests: [request],
-          credentials: [aCredential('admin')],
+          credentials: [aCredential('admin'), aCredential('old')],
           events: [anEvent(1, active.id, 1)],
         }),
       );
@@ -276,6 +291,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
           nodes: innocent.nodes,
           requests: [...innocent.requests, ...(batch.requests ?? [])],
           credentials: [...innocent.credentials, ...(batch.credentials ?? [])],
+          removedCredentials: ['old'],
           events: [...(batch.events ?? []), ...innocent.events],
         };
 

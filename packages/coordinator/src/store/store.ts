@@ -12,8 +12,10 @@ export interface Batch {
   readonly jobs: readonly Job[];
   readonly attempts: readonly { readonly jobId: JobId; readonly attempt: Attempt }[];
   readonly nodes: readonly Node[];
-  readonly requests: readonly SubmitRequestRecord[];
+  readonly requests: readonly RequestRecord[];
   readonly credentials: readonly Credential[];
+  /** Ids of those to delete; one that is not there is no error. */
+  readonly removedCredentials: readonly string[];
   readonly events: readonly StoredEvent[];
 }
 
@@ -24,14 +26,16 @@ export const emptyBatch: Batch = {
   nodes: [],
   requests: [],
   credentials: [],
+  removedCredentials: [],
   events: [],
 };
 
-/** Remembers a submit, so that repeating it returns the same jobs. */
-export interface SubmitRequestRecord {
+/** Remembers a submit or a requeue, so that repeating it has no second effect and gets the same answer. */
+export interface RequestRecord {
   readonly requestId: string;
-  /** Digest of spec and array size: the same id with another intent is refused. */
+  /** Digest of spec, array size and the job to requeue: the same id with another intent is refused. */
   readonly digest: string;
+  /** The jobs that it made; of a requeue that stopped a running job, that job. */
   readonly jobIds: readonly JobId[];
   readonly arrayId: string | null;
   readonly createdAtMs: number;
@@ -94,7 +98,7 @@ export interface Store {
   listJobs(query: JobQuery): Promise<readonly JobRecord[]>;
   /** Ids of at most `limit` jobs that begin with `prefix`. */
   findJobIds(prefix: string, limit: number): Promise<readonly JobId[]>;
-  readRequest(requestId: string): Promise<SubmitRequestRecord | null>;
+  readRequest(requestId: string): Promise<RequestRecord | null>;
   /** Events with seq > sinceSeq, in order; of one subject when given. */
   readEvents(
     sinceSeq: number,

@@ -14,7 +14,7 @@ import {
   someGpus,
   someMs,
 } from '../modelFixture.ts';
-import type { Batch, Credential } from './store.ts';
+import type { Batch, Credential, RequestRecord } from './store.ts';
 
 const someCause = { kind: 'node_lost', message: 'node-1 is gone', nodeRank: 0, node: 'node-1' } as const;
 
@@ -106,6 +106,17 @@ export function aCredential(id: string, fields: Partial<Credential> = {}): Crede
     createdAtMs: someMs,
     expiresAtMs: null,
     usedFor: null,
+    ...fields,
+  };
+}
+
+export function aRequest(fields: Partial<RequestRecord> = {}): RequestRecord {
+  return {
+    requestId: 'request-1',
+    digest: 'abc',
+    jobIds: [],
+    arrayId: null,
+    createdAtMs: someMs,
     ...fields,
   };
 }

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import type { Logger } from '@muster/common/log';
 import type { TaskLaunch } from '../driver.ts';
 import { DriverError } from '../errors.ts';
+import { untilAborted } from '../untilAborted.ts';
 import {
   argvOf,
   commandPaths,
@@ -41,14 +42,19 @@ export class ContainerStart {
   }
 
   /**
+   * A pull is given up at once. From the creation on, the call under way is waited for: one that got no answer may have
+   * its effect later, and would leave a container behind, or one that runs.
    * @param created the task's container as an earlier start left it, never run; null: there is none
    * @throws {EngineError} 404 or 409 when somebody else deleted or made the container meanwhile
+   * @throws the reason of `abort`
    */
-  async run(launch: TaskLaunch, created: Container | null): Promise<Container> {
-    const image = await this.#image(launch);
-    let container =
-      created ?? (await this.#create(launch, image, await this.#preferredOutput(launch, image)));
+  async run(launch: TaskLaunch, created: Container | null, abort: AbortSignal): Promise<Container> {
+    let container = created;
     try {
+      const image = await untilAborted(this.#image(launch, abort), abort);
+      const output = await untilAborted(this.#preferredOutput(launch, image), abort);
+      container ??= await this.#create(launch, image, output);
+      abort.throwIfAborted();
       const needsShell = container.labels[labels.output] === ('file' satisfies OutputWay);
       if (needsShell && !(await this.#engine.isExecutable(container.id, SHELL))) {
         await this.#engine.removeContainer(container.id);
@@ -56,15 +62,16 @@ export class ContainerStart {
       }
       await this.#checkCommand(launch, image, container);
       checkGpus(launch, container);
+      abort.throwIfAborted();
       await this.#engine.startContainer(container.id);
       return container;
     } catch (error) {
-      await this.#discard(container, error);
+      if (container !== null) await this.#discard(container, error);
       throw error;
     }
   }
 
-  async #image(launch: TaskLaunch): Promise<ImageDetails> {
+  async #image(launch: TaskLaunch, abort: AbortSignal): Promise<ImageDetails> {
     if (launch.image === null) {
       throw new DriverError(
         'unknown',
@@ -79,7 +86,7 @@ export class ContainerStart {
           'Use Docker on nodes with GPUs, or run the job without an image',
       );
     }
-    const image = await ensureImage(this.#engine, launch.image, this.#options.log);
+    const image = await ensureImage(this.#engine, launch.image, this.#options.log, abort);
     if (argvOf(launch, image).length > 0) return image;
     const message = `the image ${launch.image} has no command of its own: name one in the job`;
     throw new DriverError('command_not_found', message);

@@ -24,6 +24,7 @@ import type {
   TaskObservation,
 } from '../driver.ts';
 import { DriverError } from '../errors.ts';
+import { untilAborted } from '../untilAborted.ts';
 import { containerName, type Identity, labels } from './containerSpec.ts';
 import { ContainerStart } from './containerStart.ts';
 import { Engine } from './engine.ts';
@@ -55,6 +56,8 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
 const START_TRIES_MAX = 8;
 const RETRY = { initialMs: 100, maxMs: 5_000 };
 
+const never = new AbortController().signal;
+
 class DockerDriver implements Driver {
   readonly name = 'docker';
   readonly #engine: Engine;
@@ -75,10 +78,10 @@ class DockerDriver implements Driver {
     this.#outputs = new TaskOutputs(this.#engine, log);
   }
 
-  start(launch: TaskLaunch): Promise<void> {
+  start(launch: TaskLaunch, abort: AbortSignal = never): Promise<void> {
     const underWay = this.#starts.get(launch.key);
     if (underWay !== undefined) return underWay;
-    const start = this.#start(launch).finally(() => this.#starts.delete(launch.key));
+    const start = this.#start(launch, abort).finally(() => this.#starts.delete(launch.key));
     this.#starts.set(launch.key, start);
     return start;
   }
@@ -100,7 +103,7 @@ class DockerDriver implements Driver {
         const container = await this.#find(task.key);
         if (container === null || container.phase === 'created') return STATUS_LOST;
         if (container.phase === 'ended') {
-          await abortable(this.#outputs.complete(container, task), signal);
+          await untilAborted(this.#outputs.complete(container, task), signal);
           return exitOf(container, this.#bootId);
         }
         this.#outputs.follow(container, task);
@@ -163,30 +166,32 @@ class DockerDriver implements Driver {
     await this.#outputs.close();
   }
 
-  async #start(launch: TaskLaunch): Promise<void> {
+  async #start(launch: TaskLaunch, abort: AbortSignal): Promise<void> {
     try {
       for (let tries = 1; ; tries++) {
         try {
-          this.#outputs.follow(await this.#startOrAdopt(launch), launch);
+          this.#outputs.follow(await this.#startOrAdopt(launch, abort), launch);
           return;
         } catch (error) {
           const wasOvertaken = error instanceof EngineError && (error.status === 404 || error.status === 409);
           if (!wasOvertaken || tries === START_TRIES_MAX) throw error;
-          await delay(backoffMs(RETRY, tries), undefined, { signal: this.#closing.signal });
+          const pause = delay(backoffMs(RETRY, tries), undefined, { signal: this.#closing.signal });
+          await untilAborted(pause, abort);
         }
       }
     } catch (error) {
+      if (abort.aborted && error === abort.reason) throw error;
       // No answer is no verdict: the container may run, and the agent finds out once there is an engine to ask.
       if (error instanceof EngineError && error.status === null) throw error;
       throw explainStart(error, launch);
     }
   }
 
-  async #startOrAdopt(launch: TaskLaunch): Promise<Container> {
-    const found = await this.#engine.inspectContainer(containerName(launch.key));
+  async #startOrAdopt(launch: TaskLaunch, abort: AbortSignal): Promise<Container> {
+    const found = await untilAborted(this.#engine.inspectContainer(containerName(launch.key)), abort);
     if (found !== null && !this.#isOurs(found, launch.key)) throw nameTaken(launch.key);
     if (found !== null && found.phase !== 'created') return found;
-    return this.#containerStart.run(launch, found);
+    return this.#containerStart.run(launch, found, abort);
   }
 
   /** null also when the name belongs to a container of somebody else. */
@@ -221,17 +226,5 @@ async function explained<T>(act: () => Promise<T>): Promise<T> {
     return await act();
   } catch (error) {
     throw error instanceof EngineError ? new DriverError('unknown', error.message, { cause: error }) : error;
-  }
-}
-
-/** Rejects with the signal's reason as soon as it is aborted; the work goes on. */
-async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
   }
 }

@@ -107,9 +107,9 @@ describe('Engine', () => {
       },
     });
     const steps: string[] = [];
-    await expect(engine.pullImage('trainer:1', (step) => steps.push(step))).rejects.toThrow(
-      'toomanyrequests',
-    );
+    await expect(
+      engine.pullImage('trainer:1', (step) => steps.push(step), new AbortController().signal),
+    ).rejects.toThrow('toomanyrequests');
     expect(steps).toEqual(['a1: Pulling fs layer', 'Downloading']);
   });
 

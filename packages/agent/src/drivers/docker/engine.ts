@@ -68,8 +68,9 @@ export class Engine {
    * Fetches an image and resolves when the engine has it.
    * @param reference with a tag or digest: without one the engine would fetch every tag there is
    * @param onStatus gets the engine's short description of each step
+   * @param abort ends the connection, with which the engine gives the pull up
    */
-  async pullImage(reference: string, onStatus: (status: string) => void): Promise<void> {
+  async pullImage(reference: string, onStatus: (status: string) => void, abort: AbortSignal): Promise<void> {
     const idle = new AbortController();
     const hung = new EngineError(null, `nothing arrived for ${PULL_IDLE_MS / 1000} s`);
     const timer = setTimeout(() => idle.abort(hung), PULL_IDLE_MS);
@@ -79,7 +80,7 @@ export class Engine {
       path: '/images/create',
       query,
       deadlineMs: null,
-      signal: idle.signal,
+      signal: AbortSignal.any([idle.signal, abort]),
     } as const;
     try {
       let rest = '';

@@ -5,13 +5,22 @@ import type { Engine } from './engine.ts';
 import type { ImageDetails } from './engineAnswers.ts';
 import { EngineError } from './engineHttp.ts';
 
-/** @throws {DriverError} `image_pull` with the registry's words */
-export async function ensureImage(engine: Engine, image: string, log: Logger): Promise<ImageDetails> {
+/**
+ * @throws {DriverError} `image_pull` with the registry's words
+ * @throws the reason of `abort`; the engine gives the pull up as well
+ */
+export async function ensureImage(
+  engine: Engine,
+  image: string,
+  log: Logger,
+  abort: AbortSignal,
+): Promise<ImageDetails> {
   const found = await inspect(engine, image);
   if (found !== null) return found;
   log.info({ image }, 'pulling the image');
+  const onStatus = (status: string) => log.debug({ image, status }, 'pulling the image');
   try {
-    await engine.pullImage(withTag(image), (status) => log.debug({ image, status }, 'pulling the image'));
+    await engine.pullImage(withTag(image), onStatus, abort);
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     throw new DriverError(

@@ -15,6 +15,7 @@ import type {
   TaskObservation,
 } from '../driver.ts';
 import { DriverError } from '../errors.ts';
+import { untilAborted } from '../untilAborted.ts';
 import { GuardClient, type GuardClientOptions } from './guardClient.ts';
 import { GuardRefusal } from './guardConnection.ts';
 
@@ -43,7 +44,9 @@ class ProcessDriver implements Driver {
     this.#log = log;
   }
 
-  async start(launch: TaskLaunch): Promise<void> {
+  /** Takes a moment, and there is nothing to wait for that could be given up. */
+  async start(launch: TaskLaunch, abort?: AbortSignal): Promise<void> {
+    abort?.throwIfAborted();
     const { key, directory, command, env, workdir } = launch;
     if (launch.image !== null || command.length === 0) {
       throw new Error(`task ${key} is not one for the process driver: it needs a command and no image`);
@@ -98,12 +101,4 @@ class ProcessDriver implements Driver {
     this.#saidLimits = true;
     this.#log.info({ task: key }, 'CPU and memory limits are counted but not enforced on bare processes');
   }
-}
-
-function untilAborted<T>(promise: Promise<T>, abort: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(abort.reason as Error);
-    abort.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => abort.removeEventListener('abort', onAbort));
-  });
 }

@@ -12,10 +12,10 @@ import {
   type Credential,
   type JobQuery,
   type JobRecord,
+  type RequestRecord,
   type Snapshot,
   type Store,
   StoreError,
-  type SubmitRequestRecord,
 } from '../store.ts';
 
 export class Memory {
@@ -25,7 +25,7 @@ export class Memory {
   /** Per job, by attempt number. */
   readonly attempts = new Map<JobId, ReadonlyMap<number, Attempt>>();
   readonly nodes = new Map<string, Node>();
-  readonly requests = new Map<string, SubmitRequestRecord>();
+  readonly requests = new Map<string, RequestRecord>();
   readonly credentials = new Map<string, Credential>();
   /** In order of their sequence numbers, which is the order of their insertion. */
   readonly events = new Map<number, StoredEvent>();
@@ -94,6 +94,7 @@ export class MemoryStore implements Store {
     }
     for (const node of batch.nodes) writer.put(nodes, node.name, node);
     for (const request of batch.requests) writer.insert(requests, request.requestId, request);
+    for (const id of batch.removedCredentials) writer.remove(credentials, id);
     for (const credential of batch.credentials) {
       const { id, secretHash } = credential;
       const isShared = [...credentials.values()].some(
@@ -138,7 +139,7 @@ export class MemoryStore implements Store {
     return sortedBy(ids, (id) => id).slice(0, limit);
   }
 
-  async readRequest(requestId: string): Promise<SubmitRequestRecord | null> {
+  async readRequest(requestId: string): Promise<RequestRecord | null> {
     return this.memory.requests.get(requestId) ?? null;
   }
 
@@ -187,6 +188,13 @@ class Writer {
   insert<K, V>(map: Map<K, V>, key: K, value: V): void {
     if (map.has(key)) throw conflict(String(key));
     this.put(map, key, value);
+  }
+
+  remove<K, V>(map: Map<K, V>, key: K): void {
+    const before = map.get(key);
+    if (before === undefined) return;
+    this.undoes.push(() => map.set(key, before));
+    map.delete(key);
   }
 
   undo(): void {

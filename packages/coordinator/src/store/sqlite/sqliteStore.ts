@@ -16,6 +16,7 @@ import {
   nodeFromRow,
   nodeToRow,
 } from '../rows.ts';
+import { deleteCredential } from '../statements/deleteCredential.ts';
 import { insertEvent } from '../statements/insertEvent.ts';
 import { insertJob } from '../statements/insertJob.ts';
 import { insertRequest } from '../statements/insertRequest.ts';
@@ -124,6 +125,7 @@ class SqliteStore implements Store {
       this.statement(upsertNode.sql).run(upsertNode.parameters(nodeToRow(node)));
     for (const request of batch.requests)
       this.statement(insertRequest.sql).run(insertRequest.parameters(request));
+    for (const id of batch.removedCredentials) this.statement(deleteCredential.sql).run({ id });
     for (const credential of batch.credentials) {
       this.statement(upsertCredential.sql).run(upsertCredential.parameters(credential));
     }

@@ -1,5 +1,5 @@
 import type { JobId } from '@muster/common/ids';
-import type { SubmitRequestRecord } from '../store.ts';
+import type { RequestRecord } from '../store.ts';
 
 interface RequestRow {
   readonly request_id: string;
@@ -11,7 +11,7 @@ interface RequestRow {
 
 export const selectRequest = {
   sql: /* sql */ `select * from requests where request_id = :request_id`,
-  fromRow: (row: RequestRow): SubmitRequestRecord => ({
+  fromRow: (row: RequestRow): RequestRecord => ({
     requestId: row.request_id,
     digest: row.digest,
     jobIds: JSON.parse(row.job_ids) as JobId[],

@@ -1,5 +1,6 @@
 // Original file: proto/muster/v1/muster.proto
 
+import type { MissingOutput as _muster_v1_MissingOutput, MissingOutput__Output as _muster_v1_MissingOutput__Output } from '../../muster/v1/MissingOutput.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface LogPiece {
@@ -8,6 +9,7 @@ export interface LogPiece {
   'offset'?: (number | string | Long);
   'data'?: (Buffer | Uint8Array | string);
   'complete'?: (boolean);
+  'missing'?: (_muster_v1_MissingOutput | null);
 }
 
 export interface LogPiece__Output {
@@ -16,4 +18,5 @@ export interface LogPiece__Output {
   'offset': (number);
   'data': (Buffer);
   'complete': (boolean);
+  'missing': (_muster_v1_MissingOutput__Output | null);
 }

@@ -1,0 +1,143 @@
+/** A start that is not wanted any more: a stop must not wait for a registry. */
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { silentLogger } from '@muster/common/log';
+import { expect, it, onTestFinished } from 'vitest';
+import { serveTestImage } from '../../../../../test/support/images.ts';
+import { dockerSocket, tempDir, waitFor } from '../../../../../test/support/services.ts';
+import type { TaskLaunch } from '../driver.ts';
+import { containerName, labels } from './containerSpec.ts';
+import { createDockerDriver } from './dockerDriver.ts';
+
+const agentId = randomUUID();
+const reason = new Error('not wanted any more');
+
+function aDriver(socketPath: string) {
+  const driver = createDockerDriver({ socketPath, agentId, bootId: 'boot-1', log: silentLogger });
+  onTestFinished(() => driver.close());
+  return driver;
+}
+
+function aTask(image: string): TaskLaunch {
+  return {
+    key: `a${randomUUID().slice(0, 13)}.1.0`,
+    directory: tempDir('task').path,
+    image,
+    command: ['true'],
+    env: {},
+    workdir: null,
+    gpus: [],
+    cpus: null,
+    memoryMb: null,
+    shmMb: null,
+    volumes: [],
+    user: null,
+  };
+}
+
+interface FakeEngine {
+  readonly socketPath: string;
+  /** `POST /images/create`, in order; without version and query. */
+  readonly asked: readonly string[];
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+const json = (body: object): Answer => {
+  return (_request, response) => void response.writeHead(200).end(JSON.stringify(body));
+};
+
+/** @param answers what is not among them is not found */
+async function anEngine(answers: Readonly<Record<string, Answer>>): Promise<FakeEngine> {
+  const asked: string[] = [];
+  const engine = createServer((request, response) => {
+    const path = (request.url ?? '').replace(/^\/v[\d.]+/, '').replace(/\?.*/, '');
+    const call = `${request.method} ${path}`;
+    asked.push(call);
+    const answer = answers[call];
+    if (answer === undefined) response.writeHead(404).end('{}');
+    else answer(request, response);
+  });
+  const socketPath = join(tempDir('engine').path, 'engine.sock');
+  await new Promise<void>((resolve) => engine.listen(socketPath, resolve));
+  onTestFinished(() => {
+    engine.closeAllConnections();
+    engine.close();
+  });
+  return { socketPath, asked };
+}
+
+const version = json({ Version: '20.10.24', ApiVersion: '1.41', MinAPIVersion: '1.12', Components: [] });
+
+it('gives up a pull that the engine never finishes, and the engine hears of it', async () => {
+  let pulling = false;
+  let isOpen = false;
+  const { socketPath, asked } = await anEngine({
+    'GET /version': version,
+    'POST /images/create': (_request, response) => {
+      isOpen = true;
+      response.on('close', () => {
+        isOpen = false;
+      });
+      response.write('{"status":"Pulling from library/trainer"}\n', () => {
+        pulling = true;
+      });
+    },
+  });
+  const abort = new AbortController();
+  const started = aDriver(socketPath).start(aTask('trainer:1'), abort.signal);
+  await waitFor('the pull', () => pulling);
+  abort.abort(reason);
+
+  await expect(started).rejects.toBe(reason);
+  await waitFor('the connection of the pull is closed', () => !isOpen);
+  expect(asked.filter((call) => call.includes('/containers/create'))).toEqual([]);
+});
+
+it('deletes a container whose creation could not be given up any more, and does not start it', async () => {
+  const launch = aTask('trainer:1');
+  let finishCreation: (() => void) | null = null;
+  const container = {
+    Id: 'c1',
+    Name: `/${containerName(launch.key)}`,
+    State: { Status: 'created', Running: false, Pid: 0, ExitCode: 0, OOMKilled: false },
+    Config: { Labels: { [labels.task]: launch.key, [labels.agent]: agentId } },
+    HostConfig: {},
+  };
+  const { socketPath, asked } = await anEngine({
+    'GET /version': version,
+    'GET /info': json({}),
+    'GET /images/trainer%3A1/json': json({ Config: {} }),
+    'POST /containers/create': (_request, response) => {
+      finishCreation = () => response.writeHead(201).end('{"Id":"c1"}');
+    },
+    'GET /containers/c1/json': json(container),
+    'DELETE /containers/c1': (_request, response) => void response.writeHead(204).end(),
+  });
+  const abort = new AbortController();
+  const started = aDriver(socketPath).start(launch, abort.signal);
+  const finish = await waitFor('the creation', () => finishCreation, { until: (seen) => seen !== null });
+  abort.abort(reason);
+  finish?.();
+
+  await expect(started).rejects.toBe(reason);
+  expect(asked.at(-1)).toBe('DELETE /containers/c1');
+  expect(asked).not.toContain('POST /containers/c1/start');
+});
+
+it('gives up a pull that takes hours, with the real engine', async () => {
+  const served = await serveTestImage({ isSlow: true });
+  onTestFinished(() => served.remove());
+  const launch = aTask(served.image);
+  const driver = aDriver(await dockerSocket());
+  const abort = new AbortController();
+  const started = driver.start(launch, abort.signal);
+  await waitFor('the engine gets a part of the image', () => served.openTransfers() > 0);
+  abort.abort(reason);
+
+  await expect(started).rejects.toBe(reason);
+  await waitFor('the engine has given the pull up', () => served.openTransfers() === 0);
+  expect(await driver.recover(launch)).toEqual({ kind: 'absent' });
+  expect(await driver.list()).toEqual([]);
+}, 30_000);

@@ -1,0 +1,3 @@
+export const deleteCredential = {
+  sql: /* sql */ `delete from credentials where id = :id`,
+};
