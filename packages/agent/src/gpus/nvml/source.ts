@@ -14,38 +14,12 @@ import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
 import { withDeadline } from '../deadline.ts';
 import type { GpuListing, GpuProblem, GpuSampling, GpuSource, XidEvent } from '../gpuSource.ts';
+import { type NvmlDeadlines, nvmlDeadlines } from './deadlines.ts';
 import { KnownCards } from './knownCards.ts';
 import type { NvmlListing } from './protocol.ts';
 import { type ReaderEnd, type ReaderOptions, ReaderProcess } from './readerProcess.ts';
 import { cardTitle } from './returnCodes.ts';
 import { Suspects } from './suspects.ts';
-
-export interface NvmlDeadlines {
-  /** Opening the driver and listing: seconds per card where nothing keeps the cards initialised. */
-  readonly listMs: number;
-  readonly sampleMs: number;
-  /** Before a card at which a reader hung or crashed is read again; doubles each time, up to the maximum. */
-  readonly avoidMs: number;
-  readonly avoidMaxMs: number;
-  /** Before a reader is started again that ended for no reason of one card; likewise. */
-  readonly restartMs: number;
-  readonly restartMaxMs: number;
-  /**
-   * Age of a reader from which on a listing starts over with a new one while a card is missing: a driver that is open
-   * does not notice its return.
-   */
-  readonly refreshMs: number;
-}
-
-export const nvmlDeadlines: NvmlDeadlines = {
-  listMs: 60_000,
-  sampleMs: 3_000,
-  avoidMs: 60_000,
-  avoidMaxMs: 30 * 60_000,
-  restartMs: 1_000,
-  restartMaxMs: 60_000,
-  refreshMs: 60_000,
-};
 
 export interface NvmlSourceOptions {
   /** Name or path. */
