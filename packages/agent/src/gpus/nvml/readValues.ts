@@ -28,8 +28,6 @@ export type QuickValues = Pick<
   GpuSample,
   | 'utilization'
   | 'memoryUtilization'
-  | 'encoderUtilization'
-  | 'decoderUtilization'
   | 'temperature'
   | 'memoryTemperature'
   | 'powerWatts'
@@ -51,8 +49,6 @@ export function readQuickValues(calls: Calls, handle: number, batch: FieldBatch)
   return {
     utilization,
     memoryUtilization,
-    encoderUtilization: percent(readCoder(calls, 'nvmlDeviceGetEncoderUtilization', handle)),
-    decoderUtilization: percent(readCoder(calls, 'nvmlDeviceGetDecoderUtilization', handle)),
     temperature: readTemperature(calls, handle),
     memoryTemperature: degrees(batch.value('memoryTemperature')),
     powerWatts: milliwatts === null ? null : milliwatts / 1000,
@@ -124,6 +120,9 @@ export function readMemory(calls: Calls, handle: number): MemoryValues {
 // ---- Now and then
 
 export interface SlowValues {
+  /** Training has little to encode or decode. */
+  readonly encoderUtilization: number | null;
+  readonly decoderUtilization: number | null;
   readonly powerLimitWatts: number | null;
   readonly pcieReplays: number | null;
   readonly nvlinkErrors: NvlinkErrors | null;
@@ -136,6 +135,8 @@ export interface SlowValues {
 export function readSlowValues(calls: Calls, handle: number, nvlinkErrors: NvlinkErrors | null): SlowValues {
   const milliwatts = calls.u32('nvmlDeviceGetEnforcedPowerLimit', handle);
   return {
+    encoderUtilization: percent(readCoder(calls, 'nvmlDeviceGetEncoderUtilization', handle)),
+    decoderUtilization: percent(readCoder(calls, 'nvmlDeviceGetDecoderUtilization', handle)),
     powerLimitWatts: milliwatts === null ? null : milliwatts / 1000,
     pcieReplays: calls.u32('nvmlDeviceGetPcieReplayCounter', handle),
     nvlinkErrors,
