@@ -1,6 +1,8 @@
 /** The processes of `muster up`: what to start for each, and with which credentials. */
+
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { agentNodeOptions } from '@muster/agent/nodeOptions';
 import { MusterError } from '@muster/common/errors';
 import type { MusterApi } from '@muster/common/wire/client';
 import type { Environment } from '../environment.ts';
@@ -66,9 +68,10 @@ export function agentPlan(
       // In the environment, because arguments are visible to every user of the machine.
       const joinToken = hasJoined(agentDir) ? null : await newJoinToken(api(), name);
       const token = joinToken === null ? {} : { MUSTER_JOIN_TOKEN: joinToken };
+      const nodeOptions = `${environment.variables['NODE_OPTIONS'] ?? ''} ${agentNodeOptions}`.trim();
       return {
         argv: [...environment.programCommand, ...flags],
-        variables: { ...environment.variables, ...token },
+        variables: { ...environment.variables, NODE_OPTIONS: nodeOptions, ...token },
       };
     },
   };
