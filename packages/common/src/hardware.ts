@@ -152,6 +152,13 @@ export function bareGpu(uuid: string): Gpu {
   };
 }
 
+/** UUIDs of simulated GPUs begin with it, so that whoever sees nothing but a UUID knows. */
+export const simulatedUuidPrefix = 'GPU-SIMULATED-';
+
+export function isSimulatedUuid(uuid: string): boolean {
+  return uuid.startsWith(simulatedUuidPrefix);
+}
+
 /** The card that a device is, or is a part of. Conditions and links speak of cards. */
 export function cardUuid(gpu: Gpu): string {
   return gpu.mig?.parentUuid ?? gpu.uuid;

@@ -2,7 +2,7 @@
  * GPUs that are not there, for trying Muster out: labelled as simulated in the inventory, and with them every sample.
  * A sample is a function of the time, the number of the GPU and whether a task holds it; only the energy adds up.
  */
-import type { Gpu } from '@muster/common/hardware';
+import { type Gpu, simulatedUuidPrefix } from '@muster/common/hardware';
 import { emptySample, type GpuActivity, type GpuSample, type GpuSource } from './gpuSource.ts';
 
 export interface SimulatedOptions {
@@ -45,7 +45,7 @@ export function createSimulatedSource({ nodeName, count, nowMs, holders }: Simul
 /** The name is as unmistakable as the flag: it also shows in the environment of tasks and in their logs. */
 export function simulatedGpu(nodeName: string, index: number): Gpu {
   return {
-    uuid: `GPU-SIMULATED-${nodeName}-${index}`,
+    uuid: `${simulatedUuidPrefix}${nodeName}-${index}`,
     model: 'Simulated GPU',
     memoryMb: MEMORY_MB,
     simulated: true,

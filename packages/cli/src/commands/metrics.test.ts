@@ -145,3 +145,22 @@ test('job says nothing of GPUs of which nothing was read', async () => {
   const { stdout } = await run(['job', job.id], { GetJob: () => wire.job(ended) });
   expect(stdout).not.toContain('GPUs  ');
 });
+
+test('what simulated GPUs did is not shown as if it were real', async () => {
+  const gpuUuid = 'GPU-SIMULATED-node-1-0';
+  const task = { nodeRank: 0, node: 'node-1', gpuUuids: [gpuUuid], state: 'ended', exit: null } as const;
+  const simulated = aJob({
+    ...job,
+    state: 'succeeded',
+    attempts: [anAttempt({ state: 'ended', gpuUsage: usage, tasks: [task] })],
+  });
+  const detail = await run(['job', job.id], { GetJob: () => wire.job(simulated) });
+  expect(detail.stdout).toContain('GPUs (simulated)  92 % busy');
+  const points = [{ atMs: 1_000, value: 50 }];
+  const series = [{ attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid, points }];
+  const { stdout } = await run(['metrics', job.id, 'gpu_utilization'], {
+    GetJob: () => wire.job(simulated),
+    QueryMetrics: () => wire.metrics({ unit: 'percent', series }),
+  });
+  expect(stdout.split('\n')[0]).toContain('simulated GPUs');
+});

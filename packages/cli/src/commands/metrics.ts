@@ -1,3 +1,4 @@
+import { isSimulatedUuid } from '@muster/common/hardware';
 import { closest } from '@muster/common/spec/suggest';
 import { isTerminal } from '@muster/common/states';
 import { isJobMetricName, type JobMetricName, jobMetrics, type MetricsView } from '@muster/common/telemetry';
@@ -76,7 +77,11 @@ async function showMetrics(
   }
   const colours = coloursFor(io.stdout, environment);
   const options = { width: io.stdout.columns(), colours, unicode: environment.unicode };
-  const title = `${colours.bold(nameOf(job))}  ${job.id}${name === null ? '' : `  ${name}`}\n\n`;
+  const isSimulated = [...views.values()].some(({ series }) =>
+    series.some(({ gpuUuid }) => isSimulatedUuid(gpuUuid)),
+  );
+  const about = [job.id, ...(name === null ? [] : [name]), ...(isSimulated ? ['simulated GPUs'] : [])];
+  const title = `${colours.bold(nameOf(job))}  ${about.join('  ')}\n\n`;
   const body = only === null ? formatAllMetrics(views, options) : formatMetric(only, options);
   await io.stdout.write(title + body);
   return exitCodes.ok;

@@ -1,4 +1,5 @@
 /** Everything about one job, for a person. Pure. */
+import { isSimulatedUuid } from '@muster/common/hardware';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
 import type { AttemptView, JobView, TaskView } from '@muster/common/views';
@@ -94,7 +95,9 @@ function formatAttempt(attempt: AttemptView, options: DetailOptions): string {
   const heading = `${colours.bold(`Attempt ${attempt.number}`)}  ${attemptText(attempt, options.nowMs)}\n`;
   const why = attempt.cause === null ? '' : `${printable(attempt.cause.message)} (${attempt.cause.kind})\n`;
   const usage = attempt.gpuUsage === null ? '' : usageText(attempt.gpuUsage);
-  const gpus = usage === '' ? '' : `${colours.dim('GPUs')}  ${usage}\n`;
+  const isSimulated = attempt.tasks.some(({ gpuUuids }) => gpuUuids.some(isSimulatedUuid));
+  const what = isSimulated ? 'GPUs (simulated)' : 'GPUs';
+  const gpus = usage === '' ? '' : `${colours.dim(what)}  ${usage}\n`;
   return `${heading}${why}${gpus}${formatTable(attempt.tasks, taskColumns, options)}`;
 }
 

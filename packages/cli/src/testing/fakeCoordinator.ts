@@ -29,7 +29,7 @@ export const fakeToken = 'muster_admin_token_of_a_test';
  */
 type Answer = (request: never, aborted: AbortSignal) => unknown;
 
-/** By method name, such as `GetJob`. What is not given is not implemented. */
+/** By method name, such as `GetJob`. Every other method answers UNIMPLEMENTED. */
 export type Answers = Readonly<Record<string, Answer>>;
 
 export interface FakeCoordinator {
