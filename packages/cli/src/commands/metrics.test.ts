@@ -157,10 +157,10 @@ test('what simulated GPUs did is not shown as if it were real', async () => {
   const detail = await run(['job', job.id], { GetJob: () => wire.job(simulated) });
   expect(detail.stdout).toContain('GPUs (simulated)  92 % busy');
   const points = [{ atMs: 1_000, value: 50 }];
-  const series = [{ attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid, points }];
+  const ofSimulated = [{ attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid, points }];
   const { stdout } = await run(['metrics', job.id, 'gpu_utilization'], {
     GetJob: () => wire.job(simulated),
-    QueryMetrics: () => wire.metrics({ unit: 'percent', series }),
+    QueryMetrics: () => wire.metrics({ unit: 'percent', series: ofSimulated }),
   });
   expect(stdout.split('\n')[0]).toContain('simulated GPUs');
 });
