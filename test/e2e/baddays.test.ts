@@ -120,11 +120,10 @@ describe('a coordinator', () => {
       chmodSync(parent, 0o755);
       const flags =
         command === 'agent' ? ['--name', 'n', '--coordinator', cluster.address] : ['--listen', '127.0.0.1:0'];
-      // Permissions do not hold root back.
-      const nobody = process.getuid?.() === 0 ? { uid: 65_534 } : {};
+      const obeysModes = process.getuid?.() === 0;
       const result = await cluster.muster([command, '--data', join(data, 'inner'), ...flags], {
         cwd: '/',
-        ...nobody,
+        obeysModes,
       });
       expectRefusal(result, refused, data, /permission|EACCES/i);
       chmodSync(data, 0o700);

@@ -17,8 +17,8 @@ export interface CommandOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
   readonly stdin?: string;
-  /** Run as another user, which only root may ask for. */
-  readonly uid?: number;
+  /** Root is held back by the modes of files, as everybody else is. */
+  readonly obeysModes?: boolean;
 }
 
 export interface CommandResult {
@@ -34,15 +34,17 @@ export class MusterCommand {
   readonly ended: Promise<CommandResult>;
   private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
 
-  constructor(args: readonly string[], { env, cwd, stdin = '', uid }: CommandOptions) {
-    const asUser = uid === undefined ? {} : { uid };
-    const child = spawn(musterProgram, [...args], {
+  constructor(args: readonly string[], { env, cwd, stdin = '', obeysModes = false }: CommandOptions) {
+    // Not another user: that one may not be able to reach the programs themselves.
+    const dropped = ['--bounding-set=-dac_override,-dac_read_search', '--inh-caps=-all'];
+    const argv = obeysModes ? ['setpriv', ...dropped, musterProgram, ...args] : [musterProgram, ...args];
+    const [program = '', ...rest] = argv;
+    const child = spawn(program, rest, {
       cwd,
       env,
       stdio: ['pipe', 'pipe', 'pipe'],
       timeout: commandTimeoutMs,
       killSignal: 'SIGKILL',
-      ...asUser,
     });
     this.child = child;
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
