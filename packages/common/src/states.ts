@@ -21,7 +21,8 @@ export function isTerminal(state: JobStateKind): state is TerminalJobState {
 export const attemptStates = ['allocated', 'claimed', 'running', 'ended'] as const;
 export type AttemptStateKind = (typeof attemptStates)[number];
 
-export const taskStates = ['assigned', 'claimed', 'running', 'ended'] as const;
+/** `claimed`: its node is prepared; `ready`: and its paths to the other nodes of the gang are good. */
+export const taskStates = ['assigned', 'claimed', 'running', 'ended', 'ready'] as const;
 export type TaskStateKind = (typeof taskStates)[number];
 
 export const nodeStates = ['online', 'silent'] as const;

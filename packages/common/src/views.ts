@@ -3,6 +3,7 @@
  * `-o json` prints these. Absent is null; times are epoch milliseconds.
  */
 import type { Condition } from './conditions.ts';
+import type { LeftOut, PathBandwidth, TaskFailure } from './gangs.ts';
 import type { NodeInventory } from './hardware.ts';
 import type { TaskRef } from './ids.ts';
 import type { CauseKind } from './spec/causes.ts';
@@ -32,6 +33,8 @@ export interface TaskEnd {
   readonly logBytes: number;
   /** null: no GPUs, or nothing of them was read. */
   readonly gpuUsage: GpuUsage | null;
+  /** Of a bad end: what the node can tell of the first thing that went wrong there. null: nothing, or the end was good. */
+  readonly failure: TaskFailure | null;
 }
 
 export interface TaskView {
@@ -40,6 +43,12 @@ export interface TaskView {
   readonly gpuUuids: readonly string[];
   readonly state: TaskStateKind;
   readonly exit: TaskEnd | null;
+  /** Its lease has run out on its node: it is there and runs no instruction. */
+  readonly frozen: boolean;
+  /** What its node is busy with before it claims. */
+  readonly doing: string | null;
+  /** Where the other nodes of the gang reach it. null: not chosen yet. */
+  readonly address: string | null;
 }
 
 export interface AttemptView {
@@ -68,6 +77,8 @@ export const pendingKinds = [
   'dependency',
   'dependency_failed',
   'backoff',
+  'paused',
+  'topology',
 ] as const;
 export type PendingKind = (typeof pendingKinds)[number];
 
@@ -94,6 +105,8 @@ export interface JobView {
   readonly array: { readonly id: string; readonly index: number; readonly size: number } | null;
   readonly requeuedFrom: string | null;
   readonly submitSeq: number;
+  /** Nodes that its next attempt does without, as long as others could take it. */
+  readonly leftOut: readonly LeftOut[];
 }
 
 export interface NodeView {
@@ -113,6 +126,12 @@ export interface NodeView {
   readonly drained: boolean;
   /** The same for these GPUs. */
   readonly drainedGpuUuids: readonly string[];
+  /**
+   * Of a silent node with tasks: until all of them are fenced for certain and may run elsewhere; 0: now. null: it
+   * answers, or has no tasks, or they are never fenced.
+   */
+  readonly fencedInMs: number | null;
+  readonly bandwidths: readonly PathBandwidth[];
 }
 
 export interface EventView {
@@ -160,6 +179,10 @@ export interface ClusterView {
   readonly nodesTotal: number;
   readonly jobsQueued: number;
   readonly jobsActive: number;
+  /** Why nothing is started or rescheduled now; empty: it is. */
+  readonly pausedBecause: string;
+  /** What is left of the maintenance; 0: there is none. */
+  readonly maintenanceMs: number;
 }
 
 /** What an agent knows of one of its tasks. */
@@ -171,4 +194,8 @@ export interface TaskReport {
   readonly startedAtMs: number | null;
   /** By the node's own monotonic clock, which time limits count in; null when it does not run. */
   readonly runningForMs: number | null;
+  /** Its lease has run out: it is there and runs no instruction. */
+  readonly frozen: boolean;
+  /** What the node is busy with before it claims. */
+  readonly doing: string | null;
 }

@@ -6,11 +6,14 @@ import type { AgentMessage as _muster_v1_AgentMessage, AgentMessage__Output as _
 import type { Assign as _muster_v1_Assign, Assign__Output as _muster_v1_Assign__Output } from './muster/v1/Assign.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
+import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Output } from './muster/v1/Check.ts';
+import type { Checked as _muster_v1_Checked, Checked__Output as _muster_v1_Checked__Output } from './muster/v1/Checked.ts';
 import type { Claim as _muster_v1_Claim, Claim__Output as _muster_v1_Claim__Output } from './muster/v1/Claim.ts';
 import type { ClearCondition as _muster_v1_ClearCondition, ClearCondition__Output as _muster_v1_ClearCondition__Output } from './muster/v1/ClearCondition.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from './muster/v1/Condition.ts';
 import type { CoordinatorMessage as _muster_v1_CoordinatorMessage, CoordinatorMessage__Output as _muster_v1_CoordinatorMessage__Output } from './muster/v1/CoordinatorMessage.ts';
 import type { DeviceLink as _muster_v1_DeviceLink, DeviceLink__Output as _muster_v1_DeviceLink__Output } from './muster/v1/DeviceLink.ts';
+import type { Endpoint as _muster_v1_Endpoint, Endpoint__Output as _muster_v1_Endpoint__Output } from './muster/v1/Endpoint.ts';
 import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from './muster/v1/Event.ts';
 import type { FileSystem as _muster_v1_FileSystem, FileSystem__Output as _muster_v1_FileSystem__Output } from './muster/v1/FileSystem.ts';
 import type { Forget as _muster_v1_Forget, Forget__Output as _muster_v1_Forget__Output } from './muster/v1/Forget.ts';
@@ -27,6 +30,7 @@ import type { HostReading as _muster_v1_HostReading, HostReading__Output as _mus
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
 import type { JoinRequest as _muster_v1_JoinRequest, JoinRequest__Output as _muster_v1_JoinRequest__Output } from './muster/v1/JoinRequest.ts';
 import type { JoinResponse as _muster_v1_JoinResponse, JoinResponse__Output as _muster_v1_JoinResponse__Output } from './muster/v1/JoinResponse.ts';
+import type { LeftOut as _muster_v1_LeftOut, LeftOut__Output as _muster_v1_LeftOut__Output } from './muster/v1/LeftOut.ts';
 import type { LogUpload as _muster_v1_LogUpload, LogUpload__Output as _muster_v1_LogUpload__Output } from './muster/v1/LogUpload.ts';
 import type { LogUploadAck as _muster_v1_LogUploadAck, LogUploadAck__Output as _muster_v1_LogUploadAck__Output } from './muster/v1/LogUploadAck.ts';
 import type { MetricsPage as _muster_v1_MetricsPage, MetricsPage__Output as _muster_v1_MetricsPage__Output } from './muster/v1/MetricsPage.ts';
@@ -35,12 +39,19 @@ import type { Nic as _muster_v1_Nic, Nic__Output as _muster_v1_Nic__Output } fro
 import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from './muster/v1/Node.ts';
 import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from './muster/v1/NodeInventory.ts';
 import type { NodeStatus as _muster_v1_NodeStatus, NodeStatus__Output as _muster_v1_NodeStatus__Output } from './muster/v1/NodeStatus.ts';
+import type { PairBandwidth as _muster_v1_PairBandwidth, PairBandwidth__Output as _muster_v1_PairBandwidth__Output } from './muster/v1/PairBandwidth.ts';
+import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from './muster/v1/PathBandwidth.ts';
+import type { PathResult as _muster_v1_PathResult, PathResult__Output as _muster_v1_PathResult__Output } from './muster/v1/PathResult.ts';
+import type { Peer as _muster_v1_Peer, Peer__Output as _muster_v1_Peer__Output } from './muster/v1/Peer.ts';
 import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from './muster/v1/PendingReason.ts';
+import type { Preflight as _muster_v1_Preflight, Preflight__Output as _muster_v1_Preflight__Output } from './muster/v1/Preflight.ts';
+import type { PreflightResult as _muster_v1_PreflightResult, PreflightResult__Output as _muster_v1_PreflightResult__Output } from './muster/v1/PreflightResult.ts';
 import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster_v1_RdmaDevice__Output } from './muster/v1/RdmaDevice.ts';
 import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from './muster/v1/Release.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from './muster/v1/Stop.ts';
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
 import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
+import type { TaskFailure as _muster_v1_TaskFailure, TaskFailure__Output as _muster_v1_TaskFailure__Output } from './muster/v1/TaskFailure.ts';
 import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from './muster/v1/TaskRef.ts';
 import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from './muster/v1/TaskReport.ts';
 import type { TaskVerdict as _muster_v1_TaskVerdict, TaskVerdict__Output as _muster_v1_TaskVerdict__Output } from './muster/v1/TaskVerdict.ts';
@@ -61,11 +72,14 @@ export interface ProtoGrpcType {
       Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
       AttemptState: EnumTypeDefinition
       Cause: MessageTypeDefinition<_muster_v1_Cause, _muster_v1_Cause__Output>
+      Check: MessageTypeDefinition<_muster_v1_Check, _muster_v1_Check__Output>
+      Checked: MessageTypeDefinition<_muster_v1_Checked, _muster_v1_Checked__Output>
       Claim: MessageTypeDefinition<_muster_v1_Claim, _muster_v1_Claim__Output>
       ClearCondition: MessageTypeDefinition<_muster_v1_ClearCondition, _muster_v1_ClearCondition__Output>
       Condition: MessageTypeDefinition<_muster_v1_Condition, _muster_v1_Condition__Output>
       CoordinatorMessage: MessageTypeDefinition<_muster_v1_CoordinatorMessage, _muster_v1_CoordinatorMessage__Output>
       DeviceLink: MessageTypeDefinition<_muster_v1_DeviceLink, _muster_v1_DeviceLink__Output>
+      Endpoint: MessageTypeDefinition<_muster_v1_Endpoint, _muster_v1_Endpoint__Output>
       Event: MessageTypeDefinition<_muster_v1_Event, _muster_v1_Event__Output>
       FileSystem: MessageTypeDefinition<_muster_v1_FileSystem, _muster_v1_FileSystem__Output>
       Forget: MessageTypeDefinition<_muster_v1_Forget, _muster_v1_Forget__Output>
@@ -83,6 +97,7 @@ export interface ProtoGrpcType {
       JobState: EnumTypeDefinition
       JoinRequest: MessageTypeDefinition<_muster_v1_JoinRequest, _muster_v1_JoinRequest__Output>
       JoinResponse: MessageTypeDefinition<_muster_v1_JoinResponse, _muster_v1_JoinResponse__Output>
+      LeftOut: MessageTypeDefinition<_muster_v1_LeftOut, _muster_v1_LeftOut__Output>
       LogUpload: MessageTypeDefinition<_muster_v1_LogUpload, _muster_v1_LogUpload__Output>
       LogUploadAck: MessageTypeDefinition<_muster_v1_LogUploadAck, _muster_v1_LogUploadAck__Output>
       MetricsPage: MessageTypeDefinition<_muster_v1_MetricsPage, _muster_v1_MetricsPage__Output>
@@ -92,12 +107,19 @@ export interface ProtoGrpcType {
       NodeInventory: MessageTypeDefinition<_muster_v1_NodeInventory, _muster_v1_NodeInventory__Output>
       NodeState: EnumTypeDefinition
       NodeStatus: MessageTypeDefinition<_muster_v1_NodeStatus, _muster_v1_NodeStatus__Output>
+      PairBandwidth: MessageTypeDefinition<_muster_v1_PairBandwidth, _muster_v1_PairBandwidth__Output>
+      PathBandwidth: MessageTypeDefinition<_muster_v1_PathBandwidth, _muster_v1_PathBandwidth__Output>
+      PathResult: MessageTypeDefinition<_muster_v1_PathResult, _muster_v1_PathResult__Output>
+      Peer: MessageTypeDefinition<_muster_v1_Peer, _muster_v1_Peer__Output>
       PendingReason: MessageTypeDefinition<_muster_v1_PendingReason, _muster_v1_PendingReason__Output>
+      Preflight: MessageTypeDefinition<_muster_v1_Preflight, _muster_v1_Preflight__Output>
+      PreflightResult: MessageTypeDefinition<_muster_v1_PreflightResult, _muster_v1_PreflightResult__Output>
       RdmaDevice: MessageTypeDefinition<_muster_v1_RdmaDevice, _muster_v1_RdmaDevice__Output>
       Release: MessageTypeDefinition<_muster_v1_Release, _muster_v1_Release__Output>
       Stop: MessageTypeDefinition<_muster_v1_Stop, _muster_v1_Stop__Output>
       Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>
       TaskExit: MessageTypeDefinition<_muster_v1_TaskExit, _muster_v1_TaskExit__Output>
+      TaskFailure: MessageTypeDefinition<_muster_v1_TaskFailure, _muster_v1_TaskFailure__Output>
       TaskRef: MessageTypeDefinition<_muster_v1_TaskRef, _muster_v1_TaskRef__Output>
       TaskReport: MessageTypeDefinition<_muster_v1_TaskReport, _muster_v1_TaskReport__Output>
       TaskState: EnumTypeDefinition

@@ -1,11 +1,13 @@
 import type * as grpc from '@grpc/grpc-js';
 import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-loader';
 
+import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from './muster/v1/AdvanceStoreRequest.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
 import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearConditionRequest__Output as _muster_v1_ClearConditionRequest__Output } from './muster/v1/ClearConditionRequest.ts';
 import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from './muster/v1/Cluster.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from './muster/v1/Condition.ts';
+import type { ConfirmDeadRequest as _muster_v1_ConfirmDeadRequest, ConfirmDeadRequest__Output as _muster_v1_ConfirmDeadRequest__Output } from './muster/v1/ConfirmDeadRequest.ts';
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from './muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from './muster/v1/CreateJoinTokenResponse.ts';
 import type { DeviceLink as _muster_v1_DeviceLink, DeviceLink__Output as _muster_v1_DeviceLink__Output } from './muster/v1/DeviceLink.ts';
@@ -24,6 +26,7 @@ import type { GpuUse as _muster_v1_GpuUse, GpuUse__Output as _muster_v1_GpuUse__
 import type { HostFacts as _muster_v1_HostFacts, HostFacts__Output as _muster_v1_HostFacts__Output } from './muster/v1/HostFacts.ts';
 import type { HostReading as _muster_v1_HostReading, HostReading__Output as _muster_v1_HostReading__Output } from './muster/v1/HostReading.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
+import type { LeftOut as _muster_v1_LeftOut, LeftOut__Output as _muster_v1_LeftOut__Output } from './muster/v1/LeftOut.ts';
 import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Output as _muster_v1_ListJobsRequest__Output } from './muster/v1/ListJobsRequest.ts';
 import type { ListJobsResponse as _muster_v1_ListJobsResponse, ListJobsResponse__Output as _muster_v1_ListJobsResponse__Output } from './muster/v1/ListJobsResponse.ts';
 import type { ListNodesRequest as _muster_v1_ListNodesRequest, ListNodesRequest__Output as _muster_v1_ListNodesRequest__Output } from './muster/v1/ListNodesRequest.ts';
@@ -40,6 +43,7 @@ import type { Nic as _muster_v1_Nic, Nic__Output as _muster_v1_Nic__Output } fro
 import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from './muster/v1/Node.ts';
 import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from './muster/v1/NodeInventory.ts';
 import type { NodeTelemetry as _muster_v1_NodeTelemetry, NodeTelemetry__Output as _muster_v1_NodeTelemetry__Output } from './muster/v1/NodeTelemetry.ts';
+import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from './muster/v1/PathBandwidth.ts';
 import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from './muster/v1/PendingReason.ts';
 import type { QueryMetricsRequest as _muster_v1_QueryMetricsRequest, QueryMetricsRequest__Output as _muster_v1_QueryMetricsRequest__Output } from './muster/v1/QueryMetricsRequest.ts';
 import type { QueryMetricsResponse as _muster_v1_QueryMetricsResponse, QueryMetricsResponse__Output as _muster_v1_QueryMetricsResponse__Output } from './muster/v1/QueryMetricsResponse.ts';
@@ -47,6 +51,7 @@ import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster
 import type { ReadLogsRequest as _muster_v1_ReadLogsRequest, ReadLogsRequest__Output as _muster_v1_ReadLogsRequest__Output } from './muster/v1/ReadLogsRequest.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from './muster/v1/RequeueJobRequest.ts';
 import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from './muster/v1/RequeueJobResponse.ts';
+import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from './muster/v1/SetMaintenanceRequest.ts';
 import type { SpecProblem as _muster_v1_SpecProblem, SpecProblem__Output as _muster_v1_SpecProblem__Output } from './muster/v1/SpecProblem.ts';
 import type { SpecProblems as _muster_v1_SpecProblems, SpecProblems__Output as _muster_v1_SpecProblems__Output } from './muster/v1/SpecProblems.ts';
 import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from './muster/v1/StopJobsRequest.ts';
@@ -55,6 +60,7 @@ import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output a
 import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Output as _muster_v1_SubmitResponse__Output } from './muster/v1/SubmitResponse.ts';
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
 import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
+import type { TaskFailure as _muster_v1_TaskFailure, TaskFailure__Output as _muster_v1_TaskFailure__Output } from './muster/v1/TaskFailure.ts';
 import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from './muster/v1/TaskRef.ts';
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from './muster/v1/WatchEventsRequest.ts';
 
@@ -65,12 +71,14 @@ type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> 
 export interface ProtoGrpcType {
   muster: {
     v1: {
+      AdvanceStoreRequest: MessageTypeDefinition<_muster_v1_AdvanceStoreRequest, _muster_v1_AdvanceStoreRequest__Output>
       Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
       AttemptState: EnumTypeDefinition
       Cause: MessageTypeDefinition<_muster_v1_Cause, _muster_v1_Cause__Output>
       ClearConditionRequest: MessageTypeDefinition<_muster_v1_ClearConditionRequest, _muster_v1_ClearConditionRequest__Output>
       Cluster: MessageTypeDefinition<_muster_v1_Cluster, _muster_v1_Cluster__Output>
       Condition: MessageTypeDefinition<_muster_v1_Condition, _muster_v1_Condition__Output>
+      ConfirmDeadRequest: MessageTypeDefinition<_muster_v1_ConfirmDeadRequest, _muster_v1_ConfirmDeadRequest__Output>
       CreateJoinTokenRequest: MessageTypeDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenRequest__Output>
       CreateJoinTokenResponse: MessageTypeDefinition<_muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenResponse__Output>
       DeviceLink: MessageTypeDefinition<_muster_v1_DeviceLink, _muster_v1_DeviceLink__Output>
@@ -90,6 +98,7 @@ export interface ProtoGrpcType {
       HostReading: MessageTypeDefinition<_muster_v1_HostReading, _muster_v1_HostReading__Output>
       Job: MessageTypeDefinition<_muster_v1_Job, _muster_v1_Job__Output>
       JobState: EnumTypeDefinition
+      LeftOut: MessageTypeDefinition<_muster_v1_LeftOut, _muster_v1_LeftOut__Output>
       ListJobsRequest: MessageTypeDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsRequest__Output>
       ListJobsResponse: MessageTypeDefinition<_muster_v1_ListJobsResponse, _muster_v1_ListJobsResponse__Output>
       ListNodesRequest: MessageTypeDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesRequest__Output>
@@ -107,6 +116,7 @@ export interface ProtoGrpcType {
       NodeInventory: MessageTypeDefinition<_muster_v1_NodeInventory, _muster_v1_NodeInventory__Output>
       NodeState: EnumTypeDefinition
       NodeTelemetry: MessageTypeDefinition<_muster_v1_NodeTelemetry, _muster_v1_NodeTelemetry__Output>
+      PathBandwidth: MessageTypeDefinition<_muster_v1_PathBandwidth, _muster_v1_PathBandwidth__Output>
       PendingReason: MessageTypeDefinition<_muster_v1_PendingReason, _muster_v1_PendingReason__Output>
       QueryMetricsRequest: MessageTypeDefinition<_muster_v1_QueryMetricsRequest, _muster_v1_QueryMetricsRequest__Output>
       QueryMetricsResponse: MessageTypeDefinition<_muster_v1_QueryMetricsResponse, _muster_v1_QueryMetricsResponse__Output>
@@ -114,6 +124,7 @@ export interface ProtoGrpcType {
       ReadLogsRequest: MessageTypeDefinition<_muster_v1_ReadLogsRequest, _muster_v1_ReadLogsRequest__Output>
       RequeueJobRequest: MessageTypeDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobRequest__Output>
       RequeueJobResponse: MessageTypeDefinition<_muster_v1_RequeueJobResponse, _muster_v1_RequeueJobResponse__Output>
+      SetMaintenanceRequest: MessageTypeDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_SetMaintenanceRequest__Output>
       SpecProblem: MessageTypeDefinition<_muster_v1_SpecProblem, _muster_v1_SpecProblem__Output>
       SpecProblems: MessageTypeDefinition<_muster_v1_SpecProblems, _muster_v1_SpecProblems__Output>
       StopJobsRequest: MessageTypeDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsRequest__Output>
@@ -122,6 +133,7 @@ export interface ProtoGrpcType {
       SubmitResponse: MessageTypeDefinition<_muster_v1_SubmitResponse, _muster_v1_SubmitResponse__Output>
       Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>
       TaskExit: MessageTypeDefinition<_muster_v1_TaskExit, _muster_v1_TaskExit__Output>
+      TaskFailure: MessageTypeDefinition<_muster_v1_TaskFailure, _muster_v1_TaskFailure__Output>
       TaskRef: MessageTypeDefinition<_muster_v1_TaskRef, _muster_v1_TaskRef__Output>
       TaskState: EnumTypeDefinition
       WatchEventsRequest: MessageTypeDefinition<_muster_v1_WatchEventsRequest, _muster_v1_WatchEventsRequest__Output>

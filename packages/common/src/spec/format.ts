@@ -50,9 +50,9 @@ function sentenceOf({ path, flag, message, expected, suggestion }: SpecProblem):
   return `${subject}${message}${expectation}${suggestion === null ? '' : `; did you mean ${shown(suggestion)}?`}`;
 }
 
-/** Numbers and booleans without quotes: quotes are often what was wrong. */
+/** Numbers, booleans and mappings without quotes: quotes are often what was wrong. */
 function shown(suggestion: string): string {
-  return /^(?:[\d.]+|true|false)$/.test(suggestion) ? suggestion : `"${suggestion}"`;
+  return /^(?:[\d.]+|true|false|\{.*\})$/.test(suggestion) ? suggestion : `"${suggestion}"`;
 }
 
 const frameWidth = 90;

@@ -21,12 +21,17 @@ export { decodeJobSpec, encodeJobSpec, jobSpecDigest, jobSpecToFile } from './se
 export { parseSizeMb } from './size.ts';
 export type {
   JobCheckpoint,
+  JobPreflight,
   JobResources,
   JobRetry,
   JobSpec,
   JobSpecFile,
+  Launcher,
+  LeaseExpiryAction,
+  NodeLossAction,
   SpecProblem,
   SpecResult,
+  Topology,
   Volume,
 } from './types.ts';
 export { validateJobSpec } from './validate.ts';

@@ -11,8 +11,17 @@ function propertiesOf(schema: Schema): Readonly<Record<string, Schema>> {
   return (schema['properties'] ?? {}) as Readonly<Record<string, Schema>>;
 }
 
+/** What a schema stands for: itself, or any of several. */
+function formsOf(schema: Schema): readonly Schema[] {
+  return (schema['anyOf'] as readonly Schema[] | undefined) ?? [schema];
+}
+
 /** Every mapping with fixed keys, by its path. */
-function mappings(schema: Schema, path: string): [string, Schema][] {
+function mappings(field: Schema, path: string): [string, Schema][] {
+  return formsOf(field).flatMap((form) => mappingsOf(form, path));
+}
+
+function mappingsOf(schema: Schema, path: string): [string, Schema][] {
   const inner = Object.entries(propertiesOf(schema)).flatMap(([key, property]) =>
     mappings(property, path === '' ? key : `${path}.${key}`),
   );
@@ -74,12 +83,24 @@ test('defaults shown to editors are the ones a job gets, and are valid themselve
     'priority',
     'preemptible',
     'stop_grace',
+    'launcher',
+    'prepare_timeout',
+    'rendezvous_timeout',
+    'on_lease_expiry',
+    'node_loss',
     'retry',
   ]);
   expect(validateJobSpec(written)).toEqual(validateJobSpec({ command: ['a'] }));
 });
 
-test('editors can complete causes', () => {
+test('editors can complete causes and other words', () => {
+  const fields = propertiesOf(schema);
+  expect(fields['launcher']).toMatchObject({ enum: ['torchrun', 'env', 'mpi-hostfile'] });
+  expect(fields['on_lease_expiry']).toMatchObject({ enum: ['freeze', 'kill'] });
+  expect(fields['node_loss']).toMatchObject({ enum: ['requeue', 'hold'] });
+  expect(propertiesOf(fields['resources'] ?? {})['topology']).toMatchObject({
+    enum: ['preferred', 'required'],
+  });
   expect(propertiesOf(propertiesOf(schema)['retry'] as Schema)['on']).toMatchObject({
     items: { enum: [...retryableCauses] },
   });

@@ -16,11 +16,16 @@ args: [--config=config.yaml, 0.10]
 env:
   WANDB_PROJECT: demo
   EMPTY: ""
-resources: {nodes: 2, gpus: 4, gpu_type: [H100, A100], cpus: 1.5}
+resources: {nodes: {min: 2, max: 4}, gpus: 4, gpu_type: [H100, A100], cpus: 1.5, topology: required}
 volumes:
   - /data:/data:ro
   - /checkpoints:/checkpoints
 max_runtime: 24h
+launcher: torchrun
+network: 10.1.0.0/16
+preflight: {min_bandwidth_mbps: 10000}
+lease: 90s
+node_loss: requeue
 retry:
   max_attempts: 3
   backoff: {initial: 2s, max: 60s}

@@ -5,7 +5,7 @@
 import { jobSpecDefaults as defaults } from './defaults.ts';
 import { parseDurationMs } from './duration.ts';
 import { toLabel } from './suggest.ts';
-import type { JobResources, JobRetry, JobSpec, JobSpecFile, Volume } from './types.ts';
+import type { JobPreflight, JobResources, JobRetry, JobSpec, JobSpecFile, Volume } from './types.ts';
 import { parseVolume } from './volume.ts';
 
 type WrittenText = string | number | boolean;
@@ -26,6 +26,20 @@ export function normalizeJobSpec(file: JobSpecFile): JobSpec {
     preemptible: file.preemptible ?? defaults.preemptible,
     maxRuntimeMs: file.max_runtime === undefined ? null : requireDurationMs(file.max_runtime),
     stopGraceMs: file.stop_grace === undefined ? defaults.stopGraceMs : requireDurationMs(file.stop_grace),
+    launcher: file.launcher ?? defaults.launcher,
+    network: file.network ?? null,
+    preflight: normalizePreflight(file.preflight),
+    prepareTimeoutMs:
+      file.prepare_timeout === undefined
+        ? defaults.prepareTimeoutMs
+        : requireDurationMs(file.prepare_timeout),
+    rendezvousTimeoutMs:
+      file.rendezvous_timeout === undefined
+        ? defaults.rendezvousTimeoutMs
+        : requireDurationMs(file.rendezvous_timeout),
+    leaseMs: file.lease === undefined ? null : requireDurationMs(file.lease),
+    onLeaseExpiry: file.on_lease_expiry ?? defaults.onLeaseExpiry,
+    nodeLoss: file.node_loss ?? defaults.nodeLoss,
     retry: normalizeRetry(file.retry),
     checkpoint: { dir: file.checkpoint?.dir ?? null, keepLast: file.checkpoint?.keep_last ?? null },
     after: [...new Set(file.after)],
@@ -53,8 +67,11 @@ function defaultName(command: JobSpecFile['command']): string {
 
 function normalizeResources(resources: NonNullable<JobSpecFile['resources']>): JobResources {
   const models = resources.gpu_type ?? [];
+  const nodes = resources.nodes ?? defaults.nodes;
   return {
-    nodes: resources.nodes ?? defaults.nodes,
+    nodes: typeof nodes === 'number' ? nodes : nodes.max,
+    minNodes: typeof nodes === 'number' ? nodes : nodes.min,
+    topology: resources.topology ?? defaults.topology,
     gpus: resources.gpus ?? defaults.gpus,
     gpuType: typeof models === 'string' ? [models] : [...new Set(models)],
     gpuMemoryMb: resources.gpu_memory_mb ?? null,
@@ -62,6 +79,11 @@ function normalizeResources(resources: NonNullable<JobSpecFile['resources']>): J
     memoryMb: resources.memory_mb ?? null,
     shmMb: resources.shm_mb ?? null,
   };
+}
+
+function normalizePreflight(preflight: JobSpecFile['preflight']): JobPreflight | null {
+  if (preflight === undefined || preflight === false) return null;
+  return { minBandwidthMbps: preflight === true ? null : (preflight.min_bandwidth_mbps ?? null) };
 }
 
 function normalizeRetry(retry: JobSpecFile['retry']): JobRetry {

@@ -40,6 +40,12 @@ test('flags alone make a job', () => {
       preemptible: true,
       maxRuntime: '90',
       stopGrace: '5s',
+      launcher: 'mpi-hostfile',
+      topology: 'required',
+      network: '10.1.0.0/16',
+      preflight: true,
+      lease: '90s',
+      nodeLoss: 'requeue',
       maxAttempts: '3',
       checkpointDir: '/ckpt',
       after: ['job_0123456789ab'],
@@ -56,6 +62,8 @@ test('flags alone make a job', () => {
     workdir: '/srv',
     resources: {
       nodes: 2,
+      minNodes: 2,
+      topology: 'required',
       gpus: 4,
       gpuType: ['H100', 'A100'],
       gpuMemoryMb: 81_920,
@@ -68,12 +76,36 @@ test('flags alone make a job', () => {
     preemptible: true,
     maxRuntimeMs: 90_000,
     stopGraceMs: 5_000,
+    launcher: 'mpi-hostfile',
+    network: '10.1.0.0/16',
+    preflight: { minBandwidthMbps: null },
+    leaseMs: 90_000,
+    nodeLoss: 'requeue',
     retry: { maxAttempts: 3 },
     checkpoint: { dir: '/ckpt' },
     after: ['job_0123456789ab'],
   });
   expect(spec.env).toEqual({ A: '1=2', COPIED: 'from here', EMPTY: '' });
   expect(spec.labels).toEqual({ a: 'b=c' });
+});
+
+test.each([
+  ['3', 3, 3],
+  ['1:4', 1, 4],
+  [' 1-4 ', 1, 4],
+  ['2..3', 2, 3],
+])('--nodes %j', (nodes, minNodes, most) => {
+  expect(fromFlags({ command: ['a'], nodes }).resources).toMatchObject({ minNodes, nodes: most });
+});
+
+test('--preflight keeps the floor that the file sets', () => {
+  const text = 'command: [a]\nresources: {nodes: 2}\npreflight: {min_bandwidth_mbps: 5000}';
+  const result = parseJobSpec(text, { overrides: { preflight: true } });
+  expect(result).toMatchObject({ ok: true, spec: { preflight: { minBandwidthMbps: 5_000 } } });
+  const off = parseJobSpec(text.replace('{min_bandwidth_mbps: 5000}', 'false'), {
+    overrides: { preflight: true },
+  });
+  expect(off).toMatchObject({ ok: true, spec: { preflight: { minBandwidthMbps: null } } });
 });
 
 test('flags win over the file, and lists and maps grow', () => {
@@ -109,7 +141,34 @@ test('the value that came from the file is left as it was', () => {
 
 describe('a problem in a flag names the flag', () => {
   test.each<[SpecOverrides, readonly string[]]>([
-    [{ nodes: 'two' }, ['--nodes  got "two"; expected a whole number from 1 to 1024']],
+    [
+      { nodes: 'two' },
+      ['--nodes  got "two"; expected a whole number from 1 to 1024, or a range such as 1:4'],
+    ],
+    [
+      { nodes: 'two', preflight: true },
+      ['--nodes  got "two"; expected a whole number from 1 to 1024, or a range such as 1:4'],
+    ],
+    [{ nodes: '0:4' }, ['--nodes  got 0; expected a whole number from 1 to 1024']],
+    [{ nodes: '4:1' }, ['--nodes  less than min; expected at least as many as min']],
+    [
+      { launcher: 'mpi' },
+      ['--launcher  got "mpi"; expected torchrun, env or mpi-hostfile; did you mean "mpi-hostfile"?'],
+    ],
+    [
+      { preflight: true },
+      [
+        expect.stringContaining(
+          '--preflight  given for one node, so there are no paths to measure; ',
+        ) as string,
+      ],
+    ],
+    [
+      { lease: '1m', nodeLoss: 'hold' },
+      [
+        '--lease  given with node_loss: hold, which has no lease; expected node_loss: requeue; or to be left out',
+      ],
+    ],
     [{ nodes: '0' }, ['--nodes  got 0; expected a whole number from 1 to 1024']],
     [{ priority: '1e1' }, ['--priority  got "1e1"; expected a whole number from 0 to 100']],
     [{ memory: '64X' }, ['--memory  got "64X"; expected a size such as "64G" or "512M", or a number of MB']],
@@ -136,8 +195,8 @@ describe('a problem in a flag names the flag', () => {
     expect(result.ok ? [] : result.problems.map(({ path, line, flag }) => [path, line, flag])).toEqual([
       ['resources.gpu', 2, null],
       ['volumes[0]', 3, null],
-      ['resources.memory_mb', null, '--memory'],
       ['resources.nodes', null, '--nodes'],
+      ['resources.memory_mb', null, '--memory'],
       ['volumes[1]', null, '--volume'],
     ]);
   });

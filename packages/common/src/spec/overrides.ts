@@ -1,5 +1,6 @@
 /** The flags of `muster submit`, laid over what the file says. Pure; flags are kept as typed and checked by the schema. */
-import { isMapping, quote, type SpecPath } from './path.ts';
+import { nodeRangeForm, parseNodeRange } from './nodeRange.ts';
+import { isMapping, quote, type SpecPath, valueAt } from './path.ts';
 import type { Finding, PlacedFinding } from './problems.ts';
 import { parseSizeMb, sizeForm } from './size.ts';
 
@@ -12,7 +13,9 @@ export interface SpecOverrides {
   /** `NAME=VALUE`, or `NAME` to copy from the caller's environment. Added to the file's. */
   readonly env?: readonly string[] | undefined;
   readonly workdir?: string | undefined;
+  /** `2`, or a range such as `1:4`. */
   readonly nodes?: string | undefined;
+  readonly topology?: string | undefined;
   readonly gpus?: string | undefined;
   readonly gpuType?: readonly string[] | undefined;
   /** `80G`; a bare number is MB. */
@@ -26,6 +29,12 @@ export interface SpecOverrides {
   readonly preemptible?: boolean | undefined;
   readonly maxRuntime?: string | undefined;
   readonly stopGrace?: string | undefined;
+  readonly launcher?: string | undefined;
+  readonly network?: string | undefined;
+  /** Switches it on; a floor that the file sets stays. */
+  readonly preflight?: boolean | undefined;
+  readonly lease?: string | undefined;
+  readonly nodeLoss?: string | undefined;
   readonly maxAttempts?: string | undefined;
   readonly checkpointDir?: string | undefined;
   /** Added to the file's. */
@@ -56,8 +65,16 @@ interface ValueFlag {
 }
 
 /** Text that is no number goes to the schema as it is, which then says what was expected. */
-const asNumber = (typed: string): Reading => {
+const asNumber = (typed: string): { readonly value: unknown } => {
   return { value: /^-?\d+(?:\.\d+)?$/.test(typed.trim()) ? Number(typed) : typed };
+};
+
+/** A number goes on as one, `1:4` as a range of the job file. */
+const asNodes = (typed: string): Reading => {
+  const range = parseNodeRange(typed);
+  if (range !== null) return { value: range };
+  const number = asNumber(typed);
+  return number.value === typed ? { got: typed, expected: nodeRangeForm } : number;
 };
 
 const asMegabytes = (typed: string): Reading => {
@@ -70,7 +87,8 @@ const valueFlags: readonly ValueFlag[] = [
   { flag: '--project', path: ['project'], given: (flags) => flags.project },
   { flag: '--image', path: ['image'], given: (flags) => flags.image },
   { flag: '--workdir', path: ['workdir'], given: (flags) => flags.workdir },
-  { flag: '--nodes', path: ['resources', 'nodes'], given: (flags) => flags.nodes, read: asNumber },
+  { flag: '--nodes', path: ['resources', 'nodes'], given: (flags) => flags.nodes, read: asNodes },
+  { flag: '--topology', path: ['resources', 'topology'], given: (flags) => flags.topology },
   { flag: '--gpus', path: ['resources', 'gpus'], given: (flags) => flags.gpus, read: asNumber },
   { flag: '--gpu-type', path: ['resources', 'gpu_type'], given: (flags) => flags.gpuType },
   {
@@ -86,6 +104,10 @@ const valueFlags: readonly ValueFlag[] = [
   { flag: '--preemptible', path: ['preemptible'], given: (flags) => flags.preemptible },
   { flag: '--max-runtime', path: ['max_runtime'], given: (flags) => flags.maxRuntime },
   { flag: '--stop-grace', path: ['stop_grace'], given: (flags) => flags.stopGrace },
+  { flag: '--launcher', path: ['launcher'], given: (flags) => flags.launcher },
+  { flag: '--network', path: ['network'], given: (flags) => flags.network },
+  { flag: '--lease', path: ['lease'], given: (flags) => flags.lease },
+  { flag: '--node-loss', path: ['node_loss'], given: (flags) => flags.nodeLoss },
   {
     flag: '--max-attempts',
     path: ['retry', 'max_attempts'],
@@ -102,8 +124,12 @@ export function applyOverrides(value: unknown, overrides: SpecOverrides, environ
     const typed = given(overrides);
     if (typed === undefined) continue;
     const reading = read && typeof typed === 'string' ? read(typed) : { value: typed };
-    if ('value' in reading) merge.set(path, reading.value, flag);
-    else merge.refuse(path, flag, `got ${quote(reading.got, 60)}`, reading.expected);
+    // What is refused stands in its place all the same: other checks must not take it for left out.
+    merge.set(path, 'value' in reading ? reading.value : reading.got, flag);
+    if ('got' in reading) merge.refuse(path, flag, `got ${quote(reading.got, 60)}`, reading.expected);
+  }
+  if (overrides.preflight === true && !isMapping(valueAt(merge.value, ['preflight']))) {
+    merge.set(['preflight'], true, '--preflight');
   }
   if (overrides.command !== undefined) {
     merge.remove('args');

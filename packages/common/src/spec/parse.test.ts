@@ -20,15 +20,24 @@ function bad(text: string): readonly SpecProblem[] {
 const fullYaml = `
 name: llama-7b-finetune
 image: nvcr.io/nvidia/pytorch:24.01-py3     # leave out to run as a process on the node
-command: [torchrun, train.py]               # once per node; a plain string goes to the shell
+command: [python, train.py]                 # a plain string goes to the shell
 args: [--config=config.yaml]
 env: {WANDB_PROJECT: demo}
-resources: {nodes: 2, gpus: 4, gpu_type: [H100, A100], gpu_memory_mb: 81920, cpus: 16, memory_mb: 65536, shm_mb: 16384}
+resources: {nodes: {min: 2, max: 4}, gpus: 4, gpu_type: [H100, A100], gpu_memory_mb: 81920, cpus: 16, memory_mb: 65536,
+  shm_mb: 16384, topology: required}
 volumes: [/data:/data:ro, /checkpoints:/checkpoints]
 priority: 50                                # 0..100
 preemptible: false
 max_runtime: 24h
 stop_grace: 60s                             # SIGTERM, then this long, then SIGKILL
+launcher: env                               # torchrun | env | mpi-hostfile
+network: 10.1.0.0/16
+preflight: {min_bandwidth_mbps: 10000}
+prepare_timeout: 20m
+rendezvous_timeout: 5m
+lease: 2m
+on_lease_expiry: kill
+node_loss: requeue
 retry: {max_attempts: 3, backoff: {initial: 2s, max: 60s}, on: [cuda_oom, nccl_timeout, node_lost, corrupt_checkpoint]}
 checkpoint: {dir: /checkpoints/llama, keep_last: 3}
 after: [job_0123456789ab]
@@ -39,12 +48,14 @@ const fullSpec: JobSpec = {
   name: 'llama-7b-finetune',
   project: 'default',
   image: 'nvcr.io/nvidia/pytorch:24.01-py3',
-  command: ['torchrun', 'train.py'],
+  command: ['python', 'train.py'],
   args: ['--config=config.yaml'],
   env: { WANDB_PROJECT: 'demo' },
   workdir: null,
   resources: {
-    nodes: 2,
+    nodes: 4,
+    minNodes: 2,
+    topology: 'required',
     gpus: 4,
     gpuType: ['H100', 'A100'],
     gpuMemoryMb: 81_920,
@@ -60,6 +71,14 @@ const fullSpec: JobSpec = {
   preemptible: false,
   maxRuntimeMs: 86_400_000,
   stopGraceMs: 60_000,
+  launcher: 'env',
+  network: '10.1.0.0/16',
+  preflight: { minBandwidthMbps: 10_000 },
+  prepareTimeoutMs: 1_200_000,
+  rendezvousTimeoutMs: 300_000,
+  leaseMs: 120_000,
+  onLeaseExpiry: 'kill',
+  nodeLoss: 'requeue',
   retry: {
     maxAttempts: 3,
     backoff: { initialMs: 2_000, maxMs: 60_000 },
@@ -86,6 +105,8 @@ describe('good specs', () => {
       workdir: null,
       resources: {
         nodes: 1,
+        minNodes: 1,
+        topology: 'preferred',
         gpus: 0,
         gpuType: [],
         gpuMemoryMb: null,
@@ -98,6 +119,14 @@ describe('good specs', () => {
       preemptible: false,
       maxRuntimeMs: null,
       stopGraceMs: 60_000,
+      launcher: 'torchrun',
+      network: null,
+      preflight: null,
+      prepareTimeoutMs: 600_000,
+      rendezvousTimeoutMs: 120_000,
+      leaseMs: null,
+      onLeaseExpiry: 'freeze',
+      nodeLoss: 'requeue',
       retry: { maxAttempts: 1, backoff: { initialMs: 2_000, maxMs: 60_000 }, on: defaultRetryCauses },
       checkpoint: { dir: null, keepLast: null },
       after: [],
@@ -138,10 +167,35 @@ describe('good specs', () => {
     ['command: [a]\nmax_runtime: 0.5h\nstop_grace: 0', { maxRuntimeMs: 1_800_000, stopGraceMs: 0 }],
     ['command: [a]\ncheckpoint: {keep_last: 2}', { checkpoint: { dir: null, keepLast: 2 } }],
     ['command: [a]\nafter: [job_0123456789ab, job_0123456789ab]', { after: ['job_0123456789ab'] }],
+    ['command: [a]\nlease: 10s\nnode_loss: requeue', { leaseMs: 10_000, nodeLoss: 'requeue' }],
+    ['command: [a]\nnode_loss: hold\non_lease_expiry: freeze', { nodeLoss: 'hold', leaseMs: null }],
+    ['command: [a]\npreflight: false\nlauncher: env', { preflight: null, launcher: 'env' }],
+    [
+      'command: [mpirun, a]\nresources: {nodes: 2}\nlauncher: mpi-hostfile\npreflight: true\nnetwork: ib0',
+      { launcher: 'mpi-hostfile', preflight: { minBandwidthMbps: null }, network: 'ib0' },
+    ],
     ['command: !!str x', { command: ['/bin/sh', '-c', 'x'] }],
   ])('%s', (text, expected) => {
     expect(good(text)).toMatchObject(expected);
   });
+
+  test.each([
+    ['3', 3, 3],
+    ['{min: 1, max: 4}', 1, 4],
+    ['{min: 2, max: 2}', 2, 2],
+  ])('nodes: %s', (nodes, minNodes, most) => {
+    expect(good(`command: [a]\nresources: {nodes: ${nodes}}`).resources).toMatchObject({
+      minNodes,
+      nodes: most,
+    });
+  });
+
+  test.each(['10.1.0.0/16', '192.168.7.4/32', '0.0.0.0/0', 'fd00::/8', 'ib0', 'enp1s0f0np0', 'bond0.100'])(
+    'network %s',
+    (network) => {
+      expect(good(`command: [a]\nresources: {nodes: 2}\nnetwork: "${network}"`).network).toBe(network);
+    },
+  );
 
   test('one GPU model may stand alone, and may look like a number', () => {
     expect(good('command: [a]\nresources: {gpus: 1, gpu_type: 4090, cpus: 0.5}').resources).toMatchObject({
@@ -241,13 +295,91 @@ describe('bad specs', () => {
     ['command: [a]\nstop_grace:', [['stop_grace', 2, 'has no value; expected a duration']]],
     ['command: [a]\nresources: {memory_mb: 64G}', [['resources.memory_mb', 2, 'got "64G"', '65536']]],
     [
-      'command: [a]\nresources: {nodes: {min: 1, max: 4}}',
+      'command: [a]\nresources: {nodes: {min: 4, max: 2}}',
+      [['resources.nodes.max', 2, 'less than min; expected at least as many as min']],
+    ],
+    [
+      'command: [a]\nresources: {nodes: {mim: 1, max: 2000}}',
+      [
+        ['resources.nodes.min', 2, 'missing; expected a whole number from 1 to 1024'],
+        ['resources.nodes.mim', 2, 'unknown key', 'min'],
+        ['resources.nodes.max', 2, 'got 2000; expected a whole number from 1 to 1024'],
+      ],
+    ],
+    [
+      'command: [a]\nresources: {nodes: 1-4, topology: require}',
+      [
+        ['resources.nodes', 2, 'got "1-4"; expected a whole number from 1 to 1024, or a', '{min: 1, max: 4}'],
+        ['resources.topology', 2, 'got "require"; expected preferred or required', 'required'],
+      ],
+    ],
+    [
+      'command: [a]\nlauncher: mpi-hostfile\npreflight: true\nnetwork: ib0\nresources: {topology: required}',
+      [
+        ['launcher', 2, 'given for one node, so there are no others to list; expected resources.nodes of 2'],
+        [
+          'preflight',
+          3,
+          'given for one node, so there are no paths to measure; expected resources.nodes of 2',
+        ],
+        ['network', 4, 'given for one node, which talks to no other; expected resources.nodes of 2'],
+        ['resources.topology', 5, 'required of one node, which is always under one switch'],
+      ],
+    ],
+    [
+      'command: [a]\nresources: {nodes: {min: 1, max: 1}}\npreflight: {min_bandwidth_mbps: 5}',
+      [['preflight', 3, 'given for one node']],
+    ],
+    [
+      'command: [/opt/bin/torchrun, train.py]\nlauncher: env',
       [
         [
-          'resources.nodes',
+          'launcher',
           2,
-          'got a mapping; expected one number, such as nodes: 2; a range of nodes is not supported',
+          'would start torchrun once per GPU, and it starts a rank per GPU itself; expected torchrun',
         ],
+      ],
+    ],
+    [
+      'command: [a]\nlauncher: mpirun\nresources: {nodes: 2}',
+      [['launcher', 2, 'got "mpirun"; expected torchrun, env or mpi-hostfile', 'mpi-hostfile']],
+    ],
+    [
+      'command: [a]\nnode_loss: hold\nlease: 5m\non_lease_expiry: kill',
+      [
+        ['lease', 3, 'given with node_loss: hold, which has no lease; expected node_loss: requeue'],
+        ['on_lease_expiry', 4, 'given with node_loss: hold, whose lease never runs out'],
+      ],
+    ],
+    [
+      'command: [a]\nnode_loss: wait\non_lease_expiry: frezee\nlease: 9s',
+      [
+        ['node_loss', 2, 'got "wait"; expected requeue or hold', 'hold'],
+        ['on_lease_expiry', 3, 'got "frezee"; expected freeze or kill', 'freeze'],
+        ['lease', 4, 'got "9s"; expected a duration from 10s to 1d'],
+      ],
+    ],
+    [
+      'command: [a]\nprepare_timeout: 10 minutes\nrendezvous_timeout: 0\nleases: 1m\nnic: ib0',
+      [
+        ['prepare_timeout', 2, 'expected a duration from 1s to 1d', '10m'],
+        ['rendezvous_timeout', 3, 'got 0; expected a duration from 1s to 1d'],
+        ['leases', 4, 'unknown key', 'lease'],
+        ['nic', 5, 'unknown key; expected one of'],
+      ],
+    ],
+    [
+      'command: [a]\nresources: {nodes: 2}\nnetwork: 10.1.2.3/16\npreflight: {min_bandwith_mbps: 1}',
+      [
+        ['network', 3, 'got "10.1.2.3/16"; expected a network such as 10.1.0.0/16', '10.1.0.0/16'],
+        ['preflight.min_bandwith_mbps', 4, 'unknown key', 'min_bandwidth_mbps'],
+      ],
+    ],
+    [
+      'command: [a]\nresources: {nodes: 2}\nnetwork: 300.1.1.0/24\npreflight: yes',
+      [
+        ['network', 3, 'got "300.1.1.0/24"; expected a network such as 10.1.0.0/16, or an interface'],
+        ['preflight', 4, 'got "yes"; expected true, false, or {min_bandwidth_mbps: 10000}', 'true'],
       ],
     ],
     [

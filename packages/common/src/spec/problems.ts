@@ -48,8 +48,10 @@ function findingsOfIssue(issue: z.core.$ZodIssue, outer: SpecPath, root: unknown
       return [{ path, at: 'key', message: 'is not a valid name', expected, suggestion: null }];
     }
     case 'invalid_union': {
-      // A list with wrong items is meant as a list: blame the items, not the whole.
-      const inner = issue.errors.find((branch) => branch.every((nested) => nested.path.length > 0));
+      // A list with wrong items is meant as a list, a mapping with wrong keys as one: blame the parts, not the whole.
+      const inner = issue.errors.find((branch) =>
+        branch.every(({ path: at, code }) => at.length > 0 || code === 'unrecognized_keys'),
+      );
       if (inner) return inner.flatMap((nested) => findingsOfIssue(nested, path, root));
       return [wrongValue(path, issue.message, root, null)];
     }

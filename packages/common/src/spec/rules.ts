@@ -11,7 +11,15 @@ import { parseVolume } from './volume.ts';
 type Written = Readonly<Record<string, unknown>>;
 
 export function contradictions(spec: Written): readonly Finding[] {
-  return [...commandRules(spec), ...containerRules(spec), ...resourceRules(spec), ...retryRules(spec)];
+  return [
+    ...commandRules(spec),
+    ...containerRules(spec),
+    ...resourceRules(spec),
+    ...gangRules(spec),
+    ...launcherRules(spec),
+    ...leaseRules(spec),
+    ...retryRules(spec),
+  ];
 }
 
 function* commandRules({ command, args, image }: Written): Generator<Finding> {
@@ -77,6 +85,74 @@ function* resourceRules({ resources }: Written): Generator<Finding> {
   for (const key of ['gpu_type', 'gpu_memory_mb']) {
     if (resources[key] === undefined) continue;
     yield finding(['resources', key], 'given without gpus', 'how many GPUs each node needs, such as gpus: 1');
+  }
+}
+
+/** What is about several nodes has nothing to act on where there is one at most. */
+function* gangRules({ resources, launcher, network, preflight }: Written): Generator<Finding> {
+  const asked = resources ?? {};
+  if (!isMapping(asked)) return;
+  const { nodes = 1, topology } = asked;
+  if (isMapping(nodes) && isBelow(nodes['max'], nodes['min'])) {
+    yield finding(['resources', 'nodes', 'max'], 'less than min', 'at least as many as min');
+  }
+  const isAlone = nodes === 1 || (isMapping(nodes) && nodes['max'] === 1);
+  if (!isAlone) return;
+  const several = 'resources.nodes of 2 or more';
+  if (topology === 'required') {
+    const message = 'required of one node, which is always under one switch';
+    yield finding(['resources', 'topology'], message, `${several}; or no topology`);
+  }
+  if (launcher === 'mpi-hostfile') {
+    const message = 'given for one node, so there are no others to list';
+    yield finding(['launcher'], message, `${several}; or another launcher`);
+  }
+  if (network !== undefined) {
+    const message = 'given for one node, which talks to no other';
+    yield finding(['network'], message, `${several}; or no network`);
+  }
+  if (preflight === true || isMapping(preflight)) {
+    const message = 'given for one node, so there are no paths to measure';
+    yield finding(['preflight'], message, `${several}; or no preflight`);
+  }
+}
+
+function isBelow(a: unknown, b: unknown): boolean {
+  return typeof a === 'number' && typeof b === 'number' && a < b;
+}
+
+/** torchrun starts one rank per GPU by itself: started once per GPU it would start the square of them. */
+function* launcherRules({ launcher, command }: Written): Generator<Finding> {
+  if (launcher !== 'env') return;
+  const program = programOf(command);
+  if (program !== 'torchrun') return;
+  yield finding(
+    ['launcher'],
+    `would start ${program} once per GPU, and it starts a rank per GPU itself`,
+    'torchrun, once per node; or the training program alone as the command',
+  );
+}
+
+/** `/opt/bin/torchrun` → `torchrun`; of a text for the shell its first word. */
+function programOf(command: unknown): string {
+  const first: unknown = typeof command === 'string' ? command.trim().split(/\s+/, 1)[0] : asList(command)[0];
+  return typeof first === 'string' ? first.slice(first.lastIndexOf('/') + 1) : '';
+}
+
+function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** A job that is held through the loss of a node runs without a lease: nothing can run out. */
+function* leaseRules({ node_loss, lease, on_lease_expiry }: Written): Generator<Finding> {
+  if (node_loss !== 'hold') return;
+  const expected = 'node_loss: requeue; or to be left out';
+  if (lease !== undefined) {
+    yield finding(['lease'], 'given with node_loss: hold, which has no lease', expected);
+  }
+  if (on_lease_expiry === 'kill') {
+    const message = 'given with node_loss: hold, whose lease never runs out';
+    yield finding(['on_lease_expiry'], message, expected);
   }
 }
 

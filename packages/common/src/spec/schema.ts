@@ -6,12 +6,14 @@
  * Every error text in this file says what was expected; `problems.ts` adds what was found. Every field has a
  * description: it is what an editor shows on hover.
  */
+import { isIPv6 } from 'node:net';
 import * as z from 'zod';
 import { retryableCauses } from './causes.ts';
+import { launchers, leaseExpiryActions, nodeLossActions, topologies } from './choices.ts';
 import { jobSpecDefaults as defaults } from './defaults.ts';
 import { durationPattern, formatDuration, parseDurationMs } from './duration.ts';
 import { argumentBytesMax } from './limits.ts';
-import { isMapping } from './path.ts';
+import { networkOfAddress, networkPattern } from './network.ts';
 import { parseVolume, volumePattern } from './volume.ts';
 
 const secondMs = 1_000;
@@ -19,6 +21,15 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 /** 64 TiB; any bound far above real machines, so that no number leaves the exact integers. */
 const memoryMbMax = 64 * 1024 * 1024;
+
+/** Shorter ones would freeze a task on every hiccup. */
+const leaseMsMin = 10 * secondMs;
+/** An interface, or a network that is one: with an address that exists and, of IPv4, no bits behind its prefix. */
+function isNetwork(text: string): boolean {
+  const [address = '', prefix] = text.split('/');
+  if (prefix === undefined || networkOfAddress(text) === text) return true;
+  return isIPv6(address) && Number(prefix) <= 128;
+}
 
 const labelPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const absolutePathPattern = /^\/\P{Cc}{0,4095}$/u;
@@ -91,18 +102,49 @@ const retryableCause = z.enum(retryableCauses, {
 const gpuModelForm = 'a GPU model such as H100, or a list such as [H100, A100]';
 const gpuModel = patterned(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$/, gpuModelForm);
 
-const nodeCount = 'a whole number from 1 to 1024';
-const oneNodeCount = 'one number, such as nodes: 2; a range of nodes is not supported by this version';
+const nodeCountMax = 1_024;
+const nodeCount = `a whole number from 1 to ${nodeCountMax}`;
+const nodeCountForm = `${nodeCount}, or a range such as {min: 1, max: 4}`;
 const cpuCount = 'a number from 0.01 to 4096';
+
+const nodeRangeShape = {
+  min: wholeNumber(1, nodeCountMax).describe('As few as will do.'),
+  max: wholeNumber(1, nodeCountMax).describe('As many as it can use.'),
+};
+
+const bandwidth = 'Mbit/s, a number from 1 to 10000000, such as 10000';
+const preflightForm = 'true, false, or {min_bandwidth_mbps: 10000}';
+
+const preflightShape = {
+  min_bandwidth_mbps: z
+    .number({ error: bandwidth })
+    .min(1, { error: bandwidth })
+    .max(10_000_000, { error: bandwidth })
+    .optional()
+    .describe(
+      'Mbit/s between each pair of nodes at least; a slower pair is named and the next attempt avoids it.',
+    ),
+};
 
 const resourcesShape = {
   nodes: z
-    .int({ error: ({ input }) => (isMapping(input) ? oneNodeCount : nodeCount) })
-    .min(1, { error: nodeCount })
-    .max(1024, { error: nodeCount })
+    .union(
+      [wholeNumber(1, nodeCountMax), z.strictObject(nodeRangeShape, { error: nodeCountForm })],
+      // Whoever wrote a number hears of numbers only.
+      { error: ({ input }) => (typeof input === 'number' ? nodeCount : nodeCountForm) },
+    )
     .optional()
-    .describe('How many nodes the job runs on at the same time.')
+    .describe(
+      'How many nodes the job runs on at the same time. A range: as many of them as fit when it starts.',
+    )
     .meta({ default: defaults.nodes }),
+  topology: z
+    .enum(topologies, { error: 'preferred or required' })
+    .optional()
+    .describe(
+      'Of several nodes: under as few switches as can be (preferred), or only under one of the nearest level (required).',
+    )
+    .meta({ default: defaults.topology }),
   gpus: wholeNumber(0, 64).optional().describe('GPUs on each node.').meta({ default: defaults.gpus }),
   gpu_type: z
     .union([gpuModel, z.array(gpuModel).min(1, { error: 'at least one GPU model' })], { error: gpuModelForm })
@@ -156,6 +198,7 @@ const checkpointShape = {
     .describe('How many checkpoints to keep. Left out: all. Kept with the job; this version deletes none.'),
 };
 
+const networkForm = 'a network such as 10.1.0.0/16, or an interface such as ib0';
 const commandForm = 'a list such as [torchrun, train.py], or text for the shell';
 
 const jobShape = {
@@ -220,6 +263,49 @@ const jobShape = {
     .optional()
     .describe('Time from SIGTERM to SIGKILL, for a last checkpoint.')
     .meta({ default: formatDuration(defaults.stopGraceMs) }),
+  launcher: z
+    .enum(launchers, { error: 'torchrun, env or mpi-hostfile' })
+    .optional()
+    .describe(
+      'How the command is started: torchrun: once per node. env: once per GPU, with RANK and LOCAL_RANK. ' +
+        'mpi-hostfile: on the first node only, with a file that lists all of them.',
+    )
+    .meta({ default: defaults.launcher }),
+  network: patterned(networkPattern, networkForm)
+    .refine(isNetwork, { error: networkForm })
+    .optional()
+    .describe('Network or interface that the gang talks over. Left out: the best that all its nodes share.'),
+  preflight: z
+    .union([z.boolean(), z.strictObject(preflightShape, { error: preflightForm })], { error: preflightForm })
+    .optional()
+    .describe('Measure the paths between the nodes of each attempt before it starts.'),
+  prepare_timeout: duration(secondMs, dayMs)
+    .optional()
+    .describe('For all nodes to be ready to start, image pulls included.')
+    .meta({ default: formatDuration(defaults.prepareTimeoutMs) }),
+  rendezvous_timeout: duration(secondMs, dayMs)
+    .optional()
+    .describe('For all tasks to run once they may start.')
+    .meta({ default: formatDuration(defaults.rendezvousTimeoutMs) }),
+  lease: duration(leaseMsMin, dayMs)
+    .optional()
+    .describe(
+      'How long a task may run without word from the coordinator. Left out: as the coordinator is set.',
+    ),
+  on_lease_expiry: z
+    .enum(leaseExpiryActions, { error: 'freeze or kill' })
+    .optional()
+    .describe(
+      'What happens to a task whose lease runs out: it is frozen until there is word again, or killed.',
+    )
+    .meta({ default: defaults.onLeaseExpiry }),
+  node_loss: z
+    .enum(nodeLossActions, { error: 'requeue or hold' })
+    .optional()
+    .describe(
+      'When a node of it is lost: run elsewhere once the node is fenced, or hold until a person says that it is dead.',
+    )
+    .meta({ default: defaults.nodeLoss }),
   retry: z
     .strictObject(retryShape, { error: 'a mapping such as {max_attempts: 3}' })
     .optional()
@@ -256,6 +342,8 @@ export const specKeys: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     '': jobShape,
     resources: resourcesShape,
+    'resources.nodes': nodeRangeShape,
+    preflight: preflightShape,
     retry: retryShape,
     'retry.backoff': backoffShape,
     checkpoint: checkpointShape,

@@ -26,11 +26,16 @@ test('the file shape says what is in force and leaves out what is not set', () =
   });
 });
 
-test('what was encoded is decoded', () => {
-  const spec = specOf(
-    'image: a\ncommand: x "$@"\nargs: [1]\nenv: {B: b, A: a}\nvolumes: [/a:/b:ro]\ncheckpoint: {keep_last: 1}\nworkdir: /w',
-  );
+test.each([
+  'image: a\ncommand: x "$@"\nargs: [1]\nenv: {B: b, A: a}\nvolumes: [/a:/b:ro]\ncheckpoint: {keep_last: 1}\nworkdir: /w',
+  'command: [a]\nresources: {nodes: {min: 1, max: 4}, topology: required}\nlauncher: mpi-hostfile\nnetwork: ib0',
+  'command: [a]\nresources: {nodes: 2}\npreflight: true\nprepare_timeout: 1m\nrendezvous_timeout: 1m\nlease: 90s',
+  'command: [a]\nresources: {nodes: 2}\npreflight: {min_bandwidth_mbps: 2.5}\non_lease_expiry: kill',
+  'command: [a]\nnode_loss: hold',
+])('what was encoded is decoded: %s', (text) => {
+  const spec = specOf(text);
   expect(decodeJobSpec(encodeJobSpec(spec))).toEqual(spec);
+  expect(specOf(encodeJobSpec(spec))).toEqual(spec);
 });
 
 test.each(['', '[]', '3', 'null', '{"stop_grace":"x"}', '{"volumes":["x"]}'])('%j is not decoded', (json) => {
@@ -51,15 +56,37 @@ test('the digest is that of the meaning, not of the writing', () => {
     'command: [a, b]\nenv: {A: 1, B: 3}\nmax_runtime: 1h',
     'command: [a, b]\nenv: {A: 1, B: 2}',
     'command: [a]\nargs: [b]\nenv: {A: 1, B: 2}\nmax_runtime: 1h',
+    'command: [a, b]\nenv: {A: 1, B: 2}\nmax_runtime: 1h\nnode_loss: hold',
+    'command: [a, b]\nenv: {A: 1, B: 2}\nmax_runtime: 1h\nresources: {nodes: {min: 1, max: 2}}',
   ]) {
     expect(jobSpecDigest(specOf(other))).not.toBe(digest);
   }
 });
 
-test('the digest of a stored spec does not change from version to version', () => {
-  expect(jobSpecDigest(specOf('command: [python, train.py]'))).toBe(
-    '5c01952c8f6968518895c447dc4c8797c4c07da304c8cfda4b67f8c99eafd2e4',
-  );
+/** Every setting that the first version had. */
+const firstVersionYaml = `
+name: llama-7b-finetune
+image: nvcr.io/nvidia/pytorch:24.01-py3
+command: [torchrun, train.py]
+args: [--config=config.yaml]
+env: {WANDB_PROJECT: demo}
+resources: {nodes: 2, gpus: 4, gpu_type: [H100, A100], gpu_memory_mb: 81920, cpus: 16, memory_mb: 65536, shm_mb: 16384}
+volumes: [/data:/data:ro, /checkpoints:/checkpoints]
+priority: 60
+preemptible: true
+max_runtime: 24h
+stop_grace: 90s
+retry: {max_attempts: 3, backoff: {initial: 2s, max: 60s}, on: [cuda_oom, nccl_timeout]}
+checkpoint: {dir: /checkpoints/llama, keep_last: 3}
+after: [job_0123456789ab]
+labels: {type: training, model: llama}
+`;
+
+test.each([
+  ['command: [python, train.py]', '5c01952c8f6968518895c447dc4c8797c4c07da304c8cfda4b67f8c99eafd2e4'],
+  [firstVersionYaml, 'dcbf3301b5f79d1d22ce8745647a450efa3db5c133165758c1796db52049f1ad'],
+])('the digest of a stored spec does not change from version to version: %s', (text, digest) => {
+  expect(jobSpecDigest(specOf(text))).toBe(digest);
 });
 
 test('reading a checked spec loads neither zod nor yaml: the agent has no memory to spare for them', () => {
@@ -77,11 +104,13 @@ test('reading a checked spec loads neither zod nor yaml: the agent has no memory
     });
     return JSON.parse(child.stdout) as string[];
   };
-  for (const lean of ['./serialize.ts', './causes.ts', './types.ts']) {
+  for (const lean of ['./serialize.ts', './causes.ts', './choices.ts', './types.ts']) {
     const names = loadedBy(lean);
     expect(names[0]).toContain('/spec/');
     expect(names.filter((name) => !name.startsWith('.') && !name.includes(':'))).toEqual([]);
   }
+  // Types only: nothing behind it is loaded at all.
+  expect(loadedBy('./types.ts')).toHaveLength(1);
   expect(loadedBy('./resolve.ts')).toContain('zod');
   expect(loadedBy('./resolve.ts')).not.toContain('yaml');
   expect(loadedBy('./index.ts')).toEqual(expect.arrayContaining(['zod', 'yaml']));

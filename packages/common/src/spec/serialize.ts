@@ -3,6 +3,7 @@
  * and what a user can submit again. No zod in here: the agent reads specs with `decodeJobSpec`.
  */
 import { createHash } from 'node:crypto';
+import { jobSpecDefaults as defaults } from './defaults.ts';
 import { formatDuration } from './duration.ts';
 import { normalizeJobSpec } from './normalize.ts';
 import { isMapping } from './path.ts';
@@ -25,19 +26,40 @@ export function jobSpecToFile(spec: JobSpec): JobSpecFile {
     ...(Object.keys(spec.env).length > 0 && { env: { ...spec.env } }),
     ...(spec.workdir !== null && { workdir: spec.workdir }),
     resources: {
-      nodes: resources.nodes,
+      nodes:
+        resources.minNodes === resources.nodes
+          ? resources.nodes
+          : { min: resources.minNodes, max: resources.nodes },
       gpus: resources.gpus,
       ...(resources.gpuType.length > 0 && { gpu_type: [...resources.gpuType] }),
       ...(resources.gpuMemoryMb !== null && { gpu_memory_mb: resources.gpuMemoryMb }),
       ...(resources.cpus !== null && { cpus: resources.cpus }),
       ...(resources.memoryMb !== null && { memory_mb: resources.memoryMb }),
       ...(resources.shmMb !== null && { shm_mb: resources.shmMb }),
+      ...(resources.topology !== defaults.topology && { topology: resources.topology }),
     },
     ...(spec.volumes.length > 0 && { volumes: spec.volumes.map(formatVolume) }),
     priority: spec.priority,
     preemptible: spec.preemptible,
     ...(spec.maxRuntimeMs !== null && { max_runtime: formatDuration(spec.maxRuntimeMs) }),
     stop_grace: formatDuration(spec.stopGraceMs),
+    ...(spec.launcher !== defaults.launcher && { launcher: spec.launcher }),
+    ...(spec.network !== null && { network: spec.network }),
+    ...(spec.preflight !== null && {
+      preflight:
+        spec.preflight.minBandwidthMbps === null
+          ? true
+          : { min_bandwidth_mbps: spec.preflight.minBandwidthMbps },
+    }),
+    ...(spec.prepareTimeoutMs !== defaults.prepareTimeoutMs && {
+      prepare_timeout: formatDuration(spec.prepareTimeoutMs),
+    }),
+    ...(spec.rendezvousTimeoutMs !== defaults.rendezvousTimeoutMs && {
+      rendezvous_timeout: formatDuration(spec.rendezvousTimeoutMs),
+    }),
+    ...(spec.leaseMs !== null && { lease: formatDuration(spec.leaseMs) }),
+    ...(spec.onLeaseExpiry !== defaults.onLeaseExpiry && { on_lease_expiry: spec.onLeaseExpiry }),
+    ...(spec.nodeLoss !== defaults.nodeLoss && { node_loss: spec.nodeLoss }),
     retry: {
       max_attempts: retry.maxAttempts,
       backoff: { initial: formatDuration(retry.backoff.initialMs), max: formatDuration(retry.backoff.maxMs) },

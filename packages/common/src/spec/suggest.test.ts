@@ -78,6 +78,15 @@ describe('suggestKey', () => {
       'nnodes',
       'gpus_per_node',
       'entrypoint',
+      'min_nodes',
+      'socket_ifname',
+      'interface',
+      'rdzv_timeout',
+      'pull_timeout',
+      'lease_ttl',
+      'on_node_loss',
+      'min_bandwidth',
+      'placement',
     ]) {
       expect(known).toContain(suggestKey(key, '', specKeys));
     }

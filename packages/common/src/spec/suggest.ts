@@ -1,5 +1,7 @@
 /** "Did you mean": from what was written to what was probably meant. Pure; knows the job file's words only as data. */
 import { suggestDuration } from './duration.ts';
+import { networkOfAddress } from './network.ts';
+import { parseNodeRange } from './nodeRange.ts';
 import type { SpecPath } from './path.ts';
 import { parseSizeMb } from './size.ts';
 
@@ -87,6 +89,18 @@ const foreignKeys: ReadonlyMap<string, string> = new Map([
   ['gputypes', 'resources.gpu_type'],
   ['numnodes', 'resources.nodes'],
   ['nnodes', 'resources.nodes'],
+  ['minnodes', 'resources.nodes'],
+  ['maxnodes', 'resources.nodes'],
+  ['interface', 'network'],
+  ['ifname', 'network'],
+  ['socketifname', 'network'],
+  ['placement', 'resources.topology'],
+  ['starttimeout', 'prepare_timeout'],
+  ['pulltimeout', 'prepare_timeout'],
+  ['rdzvtimeout', 'rendezvous_timeout'],
+  ['leasettl', 'lease'],
+  ['onnodeloss', 'node_loss'],
+  ['minbandwidth', 'preflight.min_bandwidth_mbps'],
   ['gpuspernode', 'resources.gpus'],
 ]);
 
@@ -135,6 +149,20 @@ const asBoolean: Repair = (written) => {
   return ['no', 'n', 'off', 'false', '0'].includes(word) ? 'false' : null;
 };
 
+/** `1-4` → `{min: 1, max: 4}`. */
+const asNodes: Repair = (written) => {
+  const range = parseNodeRange(written);
+  return range === null ? asNumber(written) : `{min: ${range.min}, max: ${range.max}}`;
+};
+
+/** Words of other tools, or of everyday, for one of ours. */
+function asWord(words: Readonly<Record<string, readonly string[]>>): Repair {
+  const meant = new Map(
+    Object.entries(words).flatMap(([ours, theirs]) => theirs.map((word) => [word, ours])),
+  );
+  return (written) => meant.get(plainWord(written)) ?? null;
+}
+
 /** A DNS label out of free text: `Llama 7B` → `llama-7b`; empty when no letter or digit is left. */
 export function toLabel(written: string): string {
   const dashed = written
@@ -157,7 +185,25 @@ const repairs: ReadonlyMap<string, Repair> = new Map([
   ['preemptible', asBoolean],
   ['max_runtime', suggestDuration],
   ['stop_grace', suggestDuration],
-  ['resources.nodes', asNumber],
+  [
+    'launcher',
+    asWord({
+      torchrun: ['accelerate', 'deepspeed', 'torch', 'pytorch'],
+      'mpi-hostfile': ['mpirun', 'mpiexec', 'openmpi'],
+    }),
+  ],
+  ['network', networkOfAddress],
+  ['preflight', asBoolean],
+  ['preflight.min_bandwidth_mbps', asNumber],
+  ['prepare_timeout', suggestDuration],
+  ['rendezvous_timeout', suggestDuration],
+  ['lease', suggestDuration],
+  ['on_lease_expiry', asWord({ freeze: ['pause', 'suspend'], kill: ['stop', 'terminate', 'end'] })],
+  ['node_loss', asWord({ requeue: ['retry', 'restart', 'reschedule'], hold: ['wait', 'keep'] })],
+  ['resources.topology', asWord({ required: ['strict', 'must'], preferred: ['soft', 'any'] })],
+  ['resources.nodes', asNodes],
+  ['resources.nodes.min', asNumber],
+  ['resources.nodes.max', asNumber],
   ['resources.gpus', asNumber],
   ['resources.cpus', asNumber],
   ['resources.gpu_memory_mb', asMegabytes],

@@ -2,7 +2,10 @@
 import type * as z from 'zod';
 import type { BackoffPolicy } from '../retry.ts';
 import type { RetryableCause } from './causes.ts';
+import type { Launcher, LeaseExpiryAction, NodeLossAction, Topology } from './choices.ts';
 import type { jobSpecSchema } from './schema.ts';
+
+export type { Launcher, LeaseExpiryAction, NodeLossAction, Topology } from './choices.ts';
 
 /** A job spec as users write it: snake_case keys, durations as `90s`, volumes as `/data:/data:ro`. */
 export type JobSpecFile = z.input<typeof jobSpecSchema>;
@@ -15,8 +18,12 @@ export interface Volume {
 }
 
 export interface JobResources {
-  /** 1..1024 */
+  /** As many as the job wants at once, 1..1024. */
   readonly nodes: number;
+  /** As few as will do, 1..`nodes`. Less than `nodes`: an attempt takes what fits. */
+  readonly minNodes: number;
+  /** Of a gang of several nodes: under as few switches as can be, or only under one switch of the nearest level. */
+  readonly topology: Topology;
   /** GPUs on each node, 0..64. */
   readonly gpus: number;
   /** Any of these models will do; empty: every model. */
@@ -29,6 +36,11 @@ export interface JobResources {
   readonly memoryMb: number | null;
   /** MiB of /dev/shm per container. null: the engine's default. */
   readonly shmMb: number | null;
+}
+
+export interface JobPreflight {
+  /** Mbit/s of each pair of nodes, at least. null: measured only. */
+  readonly minBandwidthMbps: number | null;
 }
 
 export interface JobRetry {
@@ -67,6 +79,19 @@ export interface JobSpec {
   readonly maxRuntimeMs: number | null;
   /** From SIGTERM to SIGKILL. */
   readonly stopGraceMs: number;
+  readonly launcher: Launcher;
+  /** Network (`10.1.0.0/16`) or interface (`ib0`) that the gang talks over. null: the best that all its nodes share. */
+  readonly network: string | null;
+  /** Measure the paths between its nodes before each attempt. null: only for nodes that were away. */
+  readonly preflight: JobPreflight | null;
+  /** From allocation until every node is prepared. */
+  readonly prepareTimeoutMs: number;
+  /** From release until every task runs. */
+  readonly rendezvousTimeoutMs: number;
+  /** How long a task may run without word from the coordinator. null: as the coordinator is set. */
+  readonly leaseMs: number | null;
+  readonly onLeaseExpiry: LeaseExpiryAction;
+  readonly nodeLoss: NodeLossAction;
   readonly retry: JobRetry;
   readonly checkpoint: JobCheckpoint;
   /** Job ids that have to succeed first. */

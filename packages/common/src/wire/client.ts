@@ -1,5 +1,5 @@
 /** The public API as a typed client in domain words; what the CLI, and anyone else in TypeScript, uses. */
-import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
+import { Client, type ClientReadableStream, Metadata, type ServiceError } from '@grpc/grpc-js';
 import type { MethodDefinition } from '@grpc/proto-loader';
 import { MusterError } from '../errors.ts';
 import type { Event__Output } from '../gen/muster/v1/Event.ts';
@@ -18,6 +18,7 @@ import type {
   NodeView,
   PendingReason,
 } from '../views.ts';
+import { channelTo } from './channel.ts';
 import {
   clusterFromWire,
   eventFromWire,
@@ -26,6 +27,7 @@ import {
   logPieceFromWire,
   pendingFromWire,
 } from './codec.ts';
+import { connectionProblem } from './connectionProblem.ts';
 import { nodeFromWire } from './nodeCodec.ts';
 import { musterService } from './service.ts';
 import { fromServiceError } from './status.ts';
@@ -38,6 +40,8 @@ export interface ConnectOptions {
   /** `host:port`. */
   readonly address: string;
   readonly token: string;
+  /** PEM of the coordinator's CA; left out or null: no TLS, on loopback only. */
+  readonly caCertificate?: string | null;
 }
 
 export interface SubmitResult {
@@ -46,6 +50,8 @@ export interface SubmitResult {
   readonly repeatedRequest: boolean;
   /** Dry run: why it would wait; null when it would start now. */
   readonly wouldWait: PendingReason | null;
+  /** Dry run: the nodes that it would start on now, by node rank. */
+  readonly wouldStartOn: readonly string[];
 }
 
 export interface JobFilter {
@@ -104,8 +110,14 @@ export interface MusterApi {
   getNode(name: string): Promise<NodeView>;
   /** Ends a condition by hand; resolves with the node once it no longer has it. */
   clearCondition(condition: ConditionRef): Promise<NodeView>;
+  /** A person's word that nothing of a silent node runs any more: its tasks end as lost. Refused while it answers. */
+  confirmDead(node: string): Promise<NodeView>;
   createJoinToken(nodeName: string): Promise<{ token: string; expiresAtMs: number }>;
   getCluster(): Promise<ClusterView>;
+  /** @param forMs leases last so long from now on, 10 s to 24 h; 0: as usual again */
+  setMaintenance(forMs: number): Promise<ClusterView>;
+  /** Goes on from a store that was restored from an old copy. */
+  advanceStore(): Promise<ClusterView>;
   queryMetrics(query: MetricsQuery): Promise<MetricsView>;
   /** The newest readings; without a name, of every node. */
   listTelemetry(node?: string): Promise<readonly NodeTelemetry[]>;
@@ -133,10 +145,13 @@ type ResponseOf<K extends UnaryName> =
     : never;
 
 export function connectMuster(options: ConnectOptions): MusterApi {
-  const client = new Client(options.address, credentials.createInsecure(), {
+  const { address, token, caCertificate = null } = options;
+  const channel = channelTo({ address, caCertificate });
+  const client = new Client(address, channel.credentials, {
+    ...channel.options,
     'grpc.max_receive_message_length': 64 * 1024 * 1024,
   });
-  const metadata = bearer(options.token);
+  const metadata = bearer(token);
 
   function call<K extends UnaryName>(name: K, request: RequestOf<K>): Promise<ResponseOf<K>> {
     const { path, requestSerialize, responseDeserialize } = musterService[
@@ -152,7 +167,8 @@ export function connectMuster(options: ConnectOptions): MusterApi {
         metadata,
         callOptions,
         (error, answer) => {
-          if (error !== null || answer === undefined) reject(describe(error, options.address));
+          if (error !== null || answer === undefined)
+            reject(describe(error, address, caCertificate !== null));
           else resolve(answer);
         },
       );
@@ -180,7 +196,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     try {
       for await (const wired of source) yield decode(wired);
     } catch (error) {
-      if (!isAborted()) throw describe(error as ServiceError, options.address);
+      if (!isAborted()) throw describe(error as ServiceError, address, caCertificate !== null);
     } finally {
       abort?.removeEventListener('abort', cancel);
       source.cancel();
@@ -208,6 +224,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
         arrayId: answer.arrayId || null,
         repeatedRequest: answer.repeatedRequest,
         wouldWait: answer.wouldWait === null ? null : pendingFromWire(answer.wouldWait),
+        wouldStartOn: answer.wouldStartOn,
       };
     },
     getJob: async (jobId) => jobFromWire(await call('GetJob', { jobId })),
@@ -232,8 +249,11 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     getNode: async (name) => nodeFromWire(await call('GetNode', { name })),
     clearCondition: async ({ gpuUuid, ...place }) =>
       nodeFromWire(await call('ClearCondition', { ...place, gpuUuid: gpuUuid ?? '' })),
+    confirmDead: async (node) => nodeFromWire(await call('ConfirmDead', { node })),
     createJoinToken: (nodeName) => call('CreateJoinToken', { nodeName }),
     getCluster: async () => clusterFromWire(await call('GetCluster', {})),
+    setMaintenance: async (forMs) => clusterFromWire(await call('SetMaintenance', { forMs })),
+    advanceStore: async () => clusterFromWire(await call('AdvanceStore', {})),
     queryMetrics: async (query) => metricsFromWire(await call('QueryMetrics', query)),
     listTelemetry: async (node = '') =>
       (await call('ListTelemetry', { node })).nodes.map(nodeTelemetryFromWire),
@@ -242,14 +262,12 @@ export function connectMuster(options: ConnectOptions): MusterApi {
 }
 
 /** An unreachable coordinator is the commonest failure of all; gRPC's own words for it help nobody. */
-function describe(error: ServiceError | null, address: string): MusterError {
+function describe(error: ServiceError | null, address: string, encrypted: boolean): MusterError {
   if (error === null) return new MusterError('internal', 'the coordinator answered with nothing');
   const known = fromServiceError(error);
-  if (
-    known.code === 'unavailable' &&
-    /ECONNREFUSED|No connection established|ENOTFOUND/.test(known.message)
-  ) {
-    return new MusterError('unavailable', `no coordinator answers at ${address}`, { cause: error });
-  }
-  return known;
+  if (known.code !== 'unavailable') return known;
+  const problem = connectionProblem(address, known.message, encrypted);
+  if (problem !== null) return new MusterError(problem.code, problem.message, { cause: error });
+  if (!/No connection established/.test(known.message)) return known;
+  return new MusterError('unavailable', `no coordinator answers at ${address}`, { cause: error });
 }

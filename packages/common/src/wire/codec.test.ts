@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { TaskFailure } from '../gangs.ts';
 import type { JobId } from '../ids.ts';
 import { attemptStates, jobStates, taskStates } from '../states.ts';
 import type { EventView, JobView, LogPiece, TaskEnd, TaskReport } from '../views.ts';
@@ -37,6 +38,7 @@ const end: TaskEnd = {
     smActiveMean: null,
     tensorActiveMean: 0.125,
   },
+  failure: { source: 'error_file', consequence: true, rank: 0, message: 'ValueError: x', atBoottimeMs: 5 },
 };
 const noEnd: TaskEnd = {
   exitCode: null,
@@ -47,14 +49,25 @@ const noEnd: TaskEnd = {
   startError: null,
   logBytes: 0,
   gpuUsage: null,
+  failure: null,
 };
+const bareTask = { gpuUuids: [], exit: null, frozen: false, doing: null, address: null } as const;
 const attempt = {
   number: 3,
   state: 'ended',
   tasks: [
-    { nodeRank: 0, node: 'node-1', gpuUuids: ['GPU-a', 'GPU-b'], state: 'ended', exit: end },
-    { nodeRank: 1, node: 'node-2', gpuUuids: [], state: 'ended', exit: noEnd },
-    { nodeRank: 2, node: 'node-3', gpuUuids: [], state: 'assigned', exit: null },
+    {
+      nodeRank: 0,
+      node: 'node-1',
+      gpuUuids: ['GPU-a', 'GPU-b'],
+      state: 'ended',
+      exit: end,
+      frozen: true,
+      doing: 'pulling the image',
+      address: '10.1.0.7',
+    },
+    { ...bareTask, nodeRank: 1, node: 'node-2', state: 'ended', exit: noEnd },
+    { ...bareTask, nodeRank: 2, node: 'node-3', state: 'assigned' },
   ],
   cause,
   allocatedAtMs: 1,
@@ -78,6 +91,7 @@ const fullJob: JobView = {
   array: { id: 'arr_1', index: 0, size: 8 },
   requeuedFrom: 'job_0',
   submitSeq: 2 ** 40,
+  leftOut: [{ node: 'node-3', cause: { ...cause, kind: 'image_pull' } }],
 };
 const bareJob: JobView = {
   ...fullJob,
@@ -92,6 +106,7 @@ const bareJob: JobView = {
   ],
   array: null,
   requeuedFrom: null,
+  leftOut: [],
 };
 
 test.each([
@@ -124,6 +139,17 @@ test('a value that a newer peer sends becomes what claims least', () => {
   expect([read.cause?.kind, read.pending?.kind]).toEqual(['unknown', 'scheduling']);
 });
 
+test('what nobody knows of a failure stays unknown: not rank 0', () => {
+  const failure: TaskFailure = {
+    ...{ source: 'log', consequence: false, rank: null, message: 'm', atBoottimeMs: 2 ** 40 },
+  };
+  const tasks = [
+    { ...bareTask, nodeRank: 0, node: 'node-1', state: 'ended', exit: { ...noEnd, failure } },
+  ] as const;
+  const job = { ...bareJob, attempts: [{ ...attempt, tasks }] };
+  expect(jobFromWire(sent(musterService.GetJob, jobToWire(job)))).toEqual(job);
+});
+
 test('an event is the same on the other side', () => {
   const event: EventView = {
     seq: 2 ** 40,
@@ -154,7 +180,10 @@ test.each([
 });
 
 const task = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
-const report: TaskReport = { task, state: 'ended', exit: end, startedAtMs: 1, runningForMs: 2 };
+const report: TaskReport = {
+  ...{ task, state: 'ended', exit: end, startedAtMs: 1, runningForMs: 2 },
+  ...{ frozen: true, doing: 'testing the paths to its peers' },
+};
 
 function reported(value: TaskReport): TaskReport | null {
   const { requestSerialize, requestDeserialize } = agentHubService.Session;
@@ -165,7 +194,10 @@ function reported(value: TaskReport): TaskReport | null {
 test('a report is the same on the other side, in every state', () => {
   expect(reported(report)).toEqual(report);
   for (const state of taskStates) {
-    const bare = { task, state, exit: null, startedAtMs: null, runningForMs: null };
+    const bare: TaskReport = {
+      ...{ task, state, exit: null, startedAtMs: null, runningForMs: null },
+      ...{ frozen: false, doing: null },
+    };
     expect(reported(bare)).toEqual(bare);
   }
 });

@@ -26,6 +26,7 @@ import {
   type TaskReport,
 } from '../views.ts';
 import { enumMapping, known } from './enums.ts';
+import { leftOutFromWire, leftOutToWire, taskFailureFromWire, taskFailureToWire } from './gangCodec.ts';
 import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
 import { gpuUsageFromWire, gpuUsageToWire } from './telemetryCodec.ts';
 
@@ -61,6 +62,7 @@ export function taskEndToWire(end: TaskEnd): WireTaskExit {
     startError: end.startError === null ? null : causeToWire(end.startError),
     logBytes: end.logBytes,
     gpuUsage: gpuUsageToWire(end.gpuUsage),
+    failure: end.failure === null ? null : taskFailureToWire(end.failure),
   };
 }
 
@@ -74,6 +76,7 @@ export function taskEndFromWire(wire: TaskExit__Output): TaskEnd {
     startError: wire.startError === null ? null : causeFromWire(wire.startError),
     logBytes: wire.logBytes,
     gpuUsage: gpuUsageFromWire(wire.gpuUsage),
+    failure: wire.failure === null ? null : taskFailureFromWire(wire.failure),
   };
 }
 
@@ -84,6 +87,8 @@ export function taskReportToWire(report: TaskReport): WireTaskReport {
     exit: report.exit === null ? null : taskEndToWire(report.exit),
     startedAtMs: report.startedAtMs ?? 0,
     runningForMs: report.runningForMs ?? 0,
+    frozen: report.frozen,
+    doing: report.doing ?? '',
   };
 }
 
@@ -96,6 +101,8 @@ export function taskReportFromWire(wire: TaskReport__Output): TaskReport | null 
     exit: wire.exit === null ? null : taskEndFromWire(wire.exit),
     startedAtMs: wire.startedAtMs || null,
     runningForMs: wire.runningForMs || null,
+    frozen: wire.frozen,
+    doing: wire.doing || null,
   };
 }
 
@@ -109,6 +116,9 @@ function attemptToWire(attempt: AttemptView): Attempt {
       gpuUuids: [...task.gpuUuids],
       state: taskStateWire.toWire(task.state),
       exit: task.exit === null ? null : taskEndToWire(task.exit),
+      frozen: task.frozen,
+      doing: task.doing ?? '',
+      address: task.address ?? '',
     })),
     cause: attempt.cause === null ? null : causeToWire(attempt.cause),
     allocatedAtMs: attempt.allocatedAtMs,
@@ -130,6 +140,9 @@ function attemptFromWire(wire: Attempt__Output): AttemptView {
       gpuUuids: task.gpuUuids,
       state: taskStateWire.fromWire(task.state),
       exit: task.exit === null ? null : taskEndFromWire(task.exit),
+      frozen: task.frozen,
+      doing: task.doing || null,
+      address: task.address || null,
     })),
     cause: wire.cause === null ? null : causeFromWire(wire.cause),
     allocatedAtMs: wire.allocatedAtMs,
@@ -170,6 +183,7 @@ export function jobToWire(job: JobView): Job {
     arraySize: job.array?.size ?? 0,
     requeuedFrom: job.requeuedFrom ?? '',
     submitSeq: job.submitSeq,
+    leftOut: job.leftOut.map((each) => leftOutToWire(each, causeToWire)),
   };
 }
 
@@ -188,6 +202,7 @@ export function jobFromWire(wire: Job__Output): JobView {
     array: wire.arrayId === '' ? null : { id: wire.arrayId, index: wire.arrayIndex, size: wire.arraySize },
     requeuedFrom: wire.requeuedFrom || null,
     submitSeq: wire.submitSeq,
+    leftOut: wire.leftOut.map((each) => leftOutFromWire(each, causeFromWire)).filter((each) => each !== null),
   };
 }
 

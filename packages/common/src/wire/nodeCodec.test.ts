@@ -133,15 +133,18 @@ const node: NodeView = {
   conditions: [condition, { ...condition, kind: 'clock_skew', gpuUuid: null, task: null }],
   drained: true,
   drainedGpuUuids: ['GPU-a'],
+  fencedInMs: 0,
+  bandwidths: [{ peer: 'node-2', bytesPerS: 1.25e9, measuredAtMs: 1_700_000_000_002, backend: 'gloo' }],
 };
 
 const overTheWire = (view: NodeView) => nodeFromWire(sent(musterService.GetNode, nodeToWire(view)));
 
-test('a node is the same on the other side; heard just now is not never heard', () => {
+test('a node is the same on the other side; heard just now is not never heard, fenced by now not never', () => {
   for (const state of nodeStates) expect(overTheWire({ ...node, state })).toEqual({ ...node, state });
   const bare = {
     ...node,
     ...{ silentForMs: null, inventory: emptyInventory, conditions: [], drained: false, drainedGpuUuids: [] },
+    ...{ fencedInMs: null, bandwidths: [] },
   };
   expect(overTheWire(bare)).toEqual(bare);
 });

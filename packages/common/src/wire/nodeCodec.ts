@@ -22,6 +22,7 @@ import {
 import { nodeStates } from '../states.ts';
 import type { NodeView } from '../views.ts';
 import { enumMapping, known } from './enums.ts';
+import { pathBandwidthFromWire, pathBandwidthToWire } from './gangCodec.ts';
 import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
 
 const nodeStateWire = enumMapping('NODE_STATE_', nodeStates, 'silent');
@@ -178,6 +179,8 @@ export function nodeToWire(node: NodeView): WireNode {
     conditions: node.conditions.map(conditionToWire),
     drained: node.drained,
     drainedGpuUuids: [...node.drainedGpuUuids],
+    ...(node.fencedInMs === null ? {} : { fencedInMs: node.fencedInMs }),
+    bandwidths: node.bandwidths.map(pathBandwidthToWire),
   };
 }
 
@@ -195,5 +198,7 @@ export function nodeFromWire(wire: Node__Output): NodeView {
     conditions: wire.conditions.map(conditionFromWire),
     drained: wire.drained,
     drainedGpuUuids: wire.drainedGpuUuids,
+    fencedInMs: wire.fencedInMs ?? null,
+    bandwidths: wire.bandwidths.map(pathBandwidthFromWire),
   };
 }

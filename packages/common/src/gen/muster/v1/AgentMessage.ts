@@ -5,6 +5,7 @@ import type { Heartbeat as _muster_v1_Heartbeat, Heartbeat__Output as _muster_v1
 import type { Claim as _muster_v1_Claim, Claim__Output as _muster_v1_Claim__Output } from '../../muster/v1/Claim.ts';
 import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from '../../muster/v1/TaskReport.ts';
 import type { NodeStatus as _muster_v1_NodeStatus, NodeStatus__Output as _muster_v1_NodeStatus__Output } from '../../muster/v1/NodeStatus.ts';
+import type { Checked as _muster_v1_Checked, Checked__Output as _muster_v1_Checked__Output } from '../../muster/v1/Checked.ts';
 
 export interface AgentMessage {
   'hello'?: (_muster_v1_Hello | null);
@@ -12,7 +13,8 @@ export interface AgentMessage {
   'claim'?: (_muster_v1_Claim | null);
   'report'?: (_muster_v1_TaskReport | null);
   'status'?: (_muster_v1_NodeStatus | null);
-  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status";
+  'checked'?: (_muster_v1_Checked | null);
+  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status"|"checked";
 }
 
 export interface AgentMessage__Output {
@@ -21,5 +23,6 @@ export interface AgentMessage__Output {
   'claim'?: (_muster_v1_Claim__Output | null);
   'report'?: (_muster_v1_TaskReport__Output | null);
   'status'?: (_muster_v1_NodeStatus__Output | null);
-  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status";
+  'checked'?: (_muster_v1_Checked__Output | null);
+  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status"|"checked";
 }

@@ -3,6 +3,7 @@
 import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from '../../muster/v1/TaskRef.ts';
 import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from '../../muster/v1/Release.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from '../../muster/v1/Stop.ts';
+import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Output } from '../../muster/v1/Check.ts';
 
 export interface Assign {
   'task'?: (_muster_v1_TaskRef | null);
@@ -13,6 +14,8 @@ export interface Assign {
   'arraySize'?: (number);
   'release'?: (_muster_v1_Release | null);
   'stop'?: (_muster_v1_Stop | null);
+  'check'?: (_muster_v1_Check | null);
+  'leaseMs'?: (number);
 }
 
 export interface Assign__Output {
@@ -24,4 +27,6 @@ export interface Assign__Output {
   'arraySize': (number);
   'release': (_muster_v1_Release__Output | null);
   'stop': (_muster_v1_Stop__Output | null);
+  'check': (_muster_v1_Check__Output | null);
+  'leaseMs': (number);
 }

@@ -10,6 +10,8 @@ export interface Cluster {
   'nodesTotal'?: (number);
   'jobsQueued'?: (number);
   'jobsActive'?: (number);
+  'pausedBecause'?: (string);
+  'maintenanceMs'?: (number | string | Long);
 }
 
 export interface Cluster__Output {
@@ -20,4 +22,6 @@ export interface Cluster__Output {
   'nodesTotal': (number);
   'jobsQueued': (number);
   'jobsActive': (number);
+  'pausedBecause': (string);
+  'maintenanceMs': (number);
 }

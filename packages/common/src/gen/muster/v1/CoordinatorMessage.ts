@@ -7,6 +7,7 @@ import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Relea
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from '../../muster/v1/Stop.ts';
 import type { Forget as _muster_v1_Forget, Forget__Output as _muster_v1_Forget__Output } from '../../muster/v1/Forget.ts';
 import type { ClearCondition as _muster_v1_ClearCondition, ClearCondition__Output as _muster_v1_ClearCondition__Output } from '../../muster/v1/ClearCondition.ts';
+import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Output } from '../../muster/v1/Check.ts';
 
 export interface CoordinatorMessage {
   'welcome'?: (_muster_v1_Welcome | null);
@@ -16,7 +17,8 @@ export interface CoordinatorMessage {
   'stop'?: (_muster_v1_Stop | null);
   'forget'?: (_muster_v1_Forget | null);
   'clearCondition'?: (_muster_v1_ClearCondition | null);
-  'body'?: "welcome"|"heartbeatAck"|"assign"|"release"|"stop"|"forget"|"clearCondition";
+  'check'?: (_muster_v1_Check | null);
+  'body'?: "welcome"|"heartbeatAck"|"assign"|"release"|"stop"|"forget"|"clearCondition"|"check";
 }
 
 export interface CoordinatorMessage__Output {
@@ -27,5 +29,6 @@ export interface CoordinatorMessage__Output {
   'stop'?: (_muster_v1_Stop__Output | null);
   'forget'?: (_muster_v1_Forget__Output | null);
   'clearCondition'?: (_muster_v1_ClearCondition__Output | null);
-  'body'?: "welcome"|"heartbeatAck"|"assign"|"release"|"stop"|"forget"|"clearCondition";
+  'check'?: (_muster_v1_Check__Output | null);
+  'body'?: "welcome"|"heartbeatAck"|"assign"|"release"|"stop"|"forget"|"clearCondition"|"check";
 }

@@ -3,6 +3,7 @@
 import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from '../../muster/v1/NodeInventory.ts';
 import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from '../../muster/v1/TaskReport.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from '../../muster/v1/Condition.ts';
+import type { Long } from '@grpc/proto-loader';
 
 export interface Hello {
   'protocolVersion'?: (number);
@@ -12,6 +13,7 @@ export interface Hello {
   'inventory'?: (_muster_v1_NodeInventory | null);
   'observed'?: (_muster_v1_TaskReport)[];
   'conditions'?: (_muster_v1_Condition)[];
+  'highestTerm'?: (number | string | Long);
 }
 
 export interface Hello__Output {
@@ -22,4 +24,5 @@ export interface Hello__Output {
   'inventory': (_muster_v1_NodeInventory__Output | null);
   'observed': (_muster_v1_TaskReport__Output)[];
   'conditions': (_muster_v1_Condition__Output)[];
+  'highestTerm': (number);
 }

@@ -4,6 +4,7 @@ import type { JobState as _muster_v1_JobState, JobState__Output as _muster_v1_Jo
 import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from '../../muster/v1/PendingReason.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from '../../muster/v1/Cause.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from '../../muster/v1/Attempt.ts';
+import type { LeftOut as _muster_v1_LeftOut, LeftOut__Output as _muster_v1_LeftOut__Output } from '../../muster/v1/LeftOut.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Job {
@@ -22,6 +23,7 @@ export interface Job {
   'arraySize'?: (number);
   'requeuedFrom'?: (string);
   'submitSeq'?: (number | string | Long);
+  'leftOut'?: (_muster_v1_LeftOut)[];
 }
 
 export interface Job__Output {
@@ -40,4 +42,5 @@ export interface Job__Output {
   'arraySize': (number);
   'requeuedFrom': (string);
   'submitSeq': (number);
+  'leftOut': (_muster_v1_LeftOut__Output)[];
 }

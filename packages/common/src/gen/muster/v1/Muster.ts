@@ -2,8 +2,10 @@
 
 import type * as grpc from '@grpc/grpc-js'
 import type { MethodDefinition } from '@grpc/proto-loader'
+import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from '../../muster/v1/AdvanceStoreRequest.ts';
 import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearConditionRequest__Output as _muster_v1_ClearConditionRequest__Output } from '../../muster/v1/ClearConditionRequest.ts';
 import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from '../../muster/v1/Cluster.ts';
+import type { ConfirmDeadRequest as _muster_v1_ConfirmDeadRequest, ConfirmDeadRequest__Output as _muster_v1_ConfirmDeadRequest__Output } from '../../muster/v1/ConfirmDeadRequest.ts';
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from '../../muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from '../../muster/v1/CreateJoinTokenResponse.ts';
 import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from '../../muster/v1/Event.ts';
@@ -26,6 +28,7 @@ import type { QueryMetricsResponse as _muster_v1_QueryMetricsResponse, QueryMetr
 import type { ReadLogsRequest as _muster_v1_ReadLogsRequest, ReadLogsRequest__Output as _muster_v1_ReadLogsRequest__Output } from '../../muster/v1/ReadLogsRequest.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from '../../muster/v1/RequeueJobRequest.ts';
 import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from '../../muster/v1/RequeueJobResponse.ts';
+import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from '../../muster/v1/SetMaintenanceRequest.ts';
 import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from '../../muster/v1/StopJobsRequest.ts';
 import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from '../../muster/v1/StopJobsResponse.ts';
 import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from '../../muster/v1/SubmitRequest.ts';
@@ -33,6 +36,15 @@ import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Outpu
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from '../../muster/v1/WatchEventsRequest.ts';
 
 export interface MusterClient extends grpc.Client {
+  AdvanceStore(argument: _muster_v1_AdvanceStoreRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  AdvanceStore(argument: _muster_v1_AdvanceStoreRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  AdvanceStore(argument: _muster_v1_AdvanceStoreRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  AdvanceStore(argument: _muster_v1_AdvanceStoreRequest, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  advanceStore(argument: _muster_v1_AdvanceStoreRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  advanceStore(argument: _muster_v1_AdvanceStoreRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  advanceStore(argument: _muster_v1_AdvanceStoreRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  advanceStore(argument: _muster_v1_AdvanceStoreRequest, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  
   ClearCondition(argument: _muster_v1_ClearConditionRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   ClearCondition(argument: _muster_v1_ClearConditionRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   ClearCondition(argument: _muster_v1_ClearConditionRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
@@ -41,6 +53,15 @@ export interface MusterClient extends grpc.Client {
   clearCondition(argument: _muster_v1_ClearConditionRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   clearCondition(argument: _muster_v1_ClearConditionRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   clearCondition(argument: _muster_v1_ClearConditionRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  
+  ConfirmDead(argument: _muster_v1_ConfirmDeadRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  ConfirmDead(argument: _muster_v1_ConfirmDeadRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  ConfirmDead(argument: _muster_v1_ConfirmDeadRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  ConfirmDead(argument: _muster_v1_ConfirmDeadRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  confirmDead(argument: _muster_v1_ConfirmDeadRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  confirmDead(argument: _muster_v1_ConfirmDeadRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  confirmDead(argument: _muster_v1_ConfirmDeadRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  confirmDead(argument: _muster_v1_ConfirmDeadRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   
   CreateJoinToken(argument: _muster_v1_CreateJoinTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
   CreateJoinToken(argument: _muster_v1_CreateJoinTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
@@ -137,6 +158,15 @@ export interface MusterClient extends grpc.Client {
   requeueJob(argument: _muster_v1_RequeueJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
   requeueJob(argument: _muster_v1_RequeueJobRequest, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
   
+  SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  setMaintenance(argument: _muster_v1_SetMaintenanceRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  setMaintenance(argument: _muster_v1_SetMaintenanceRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  setMaintenance(argument: _muster_v1_SetMaintenanceRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  setMaintenance(argument: _muster_v1_SetMaintenanceRequest, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  
   StopJobs(argument: _muster_v1_StopJobsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
   StopJobs(argument: _muster_v1_StopJobsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
   StopJobs(argument: _muster_v1_StopJobsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
@@ -163,7 +193,11 @@ export interface MusterClient extends grpc.Client {
 }
 
 export interface MusterHandlers extends grpc.UntypedServiceImplementation {
+  AdvanceStore: grpc.handleUnaryCall<_muster_v1_AdvanceStoreRequest__Output, _muster_v1_Cluster>;
+  
   ClearCondition: grpc.handleUnaryCall<_muster_v1_ClearConditionRequest__Output, _muster_v1_Node>;
+  
+  ConfirmDead: grpc.handleUnaryCall<_muster_v1_ConfirmDeadRequest__Output, _muster_v1_Node>;
   
   CreateJoinToken: grpc.handleUnaryCall<_muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse>;
   
@@ -187,6 +221,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   RequeueJob: grpc.handleUnaryCall<_muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse>;
   
+  SetMaintenance: grpc.handleUnaryCall<_muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster>;
+  
   StopJobs: grpc.handleUnaryCall<_muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse>;
   
   Submit: grpc.handleUnaryCall<_muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse>;
@@ -196,7 +232,9 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
 }
 
 export interface MusterDefinition extends grpc.ServiceDefinition {
+  AdvanceStore: MethodDefinition<_muster_v1_AdvanceStoreRequest, _muster_v1_Cluster, _muster_v1_AdvanceStoreRequest__Output, _muster_v1_Cluster__Output>
   ClearCondition: MethodDefinition<_muster_v1_ClearConditionRequest, _muster_v1_Node, _muster_v1_ClearConditionRequest__Output, _muster_v1_Node__Output>
+  ConfirmDead: MethodDefinition<_muster_v1_ConfirmDeadRequest, _muster_v1_Node, _muster_v1_ConfirmDeadRequest__Output, _muster_v1_Node__Output>
   CreateJoinToken: MethodDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse__Output>
   ExplainJob: MethodDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobResponse, _muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse__Output>
   GetCluster: MethodDefinition<_muster_v1_GetClusterRequest, _muster_v1_Cluster, _muster_v1_GetClusterRequest__Output, _muster_v1_Cluster__Output>
@@ -208,6 +246,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   QueryMetrics: MethodDefinition<_muster_v1_QueryMetricsRequest, _muster_v1_QueryMetricsResponse, _muster_v1_QueryMetricsRequest__Output, _muster_v1_QueryMetricsResponse__Output>
   ReadLogs: MethodDefinition<_muster_v1_ReadLogsRequest, _muster_v1_LogPiece, _muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece__Output>
   RequeueJob: MethodDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobResponse, _muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse__Output>
+  SetMaintenance: MethodDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_Cluster, _muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster__Output>
   StopJobs: MethodDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsResponse, _muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse__Output>
   Submit: MethodDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitResponse, _muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse__Output>
   WatchEvents: MethodDefinition<_muster_v1_WatchEventsRequest, _muster_v1_Event, _muster_v1_WatchEventsRequest__Output, _muster_v1_Event__Output>

@@ -4,6 +4,7 @@ import type { NodeState as _muster_v1_NodeState, NodeState__Output as _muster_v1
 import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from '../../muster/v1/NodeInventory.ts';
 import type { GpuUse as _muster_v1_GpuUse, GpuUse__Output as _muster_v1_GpuUse__Output } from '../../muster/v1/GpuUse.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from '../../muster/v1/Condition.ts';
+import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from '../../muster/v1/PathBandwidth.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Node {
@@ -19,7 +20,10 @@ export interface Node {
   'conditions'?: (_muster_v1_Condition)[];
   'drained'?: (boolean);
   'drainedGpuUuids'?: (string)[];
+  'fencedInMs'?: (number | string | Long);
+  'bandwidths'?: (_muster_v1_PathBandwidth)[];
   '_silentForMs'?: "silentForMs";
+  '_fencedInMs'?: "fencedInMs";
 }
 
 export interface Node__Output {
@@ -35,5 +39,8 @@ export interface Node__Output {
   'conditions': (_muster_v1_Condition__Output)[];
   'drained': (boolean);
   'drainedGpuUuids': (string)[];
+  'fencedInMs'?: (number);
+  'bandwidths': (_muster_v1_PathBandwidth__Output)[];
   '_silentForMs'?: "silentForMs";
+  '_fencedInMs'?: "fencedInMs";
 }

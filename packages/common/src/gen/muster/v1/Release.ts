@@ -6,10 +6,14 @@ export interface Release {
   'task'?: (_muster_v1_TaskRef | null);
   'masterAddr'?: (string);
   'masterPort'?: (number);
+  'addresses'?: (string)[];
+  'leaseMs'?: (number);
 }
 
 export interface Release__Output {
   'task': (_muster_v1_TaskRef__Output | null);
   'masterAddr': (string);
   'masterPort': (number);
+  'addresses': (string)[];
+  'leaseMs': (number);
 }

@@ -7,6 +7,7 @@ export interface SubmitResponse {
   'arrayId'?: (string);
   'repeatedRequest'?: (boolean);
   'wouldWait'?: (_muster_v1_PendingReason | null);
+  'wouldStartOn'?: (string)[];
 }
 
 export interface SubmitResponse__Output {
@@ -14,4 +15,5 @@ export interface SubmitResponse__Output {
   'arrayId': (string);
   'repeatedRequest': (boolean);
   'wouldWait': (_muster_v1_PendingReason__Output | null);
+  'wouldStartOn': (string)[];
 }

@@ -9,6 +9,9 @@ export interface Task {
   'gpuUuids'?: (string)[];
   'state'?: (_muster_v1_TaskState);
   'exit'?: (_muster_v1_TaskExit | null);
+  'frozen'?: (boolean);
+  'doing'?: (string);
+  'address'?: (string);
 }
 
 export interface Task__Output {
@@ -17,4 +20,7 @@ export interface Task__Output {
   'gpuUuids': (string)[];
   'state': (_muster_v1_TaskState__Output);
   'exit': (_muster_v1_TaskExit__Output | null);
+  'frozen': (boolean);
+  'doing': (string);
+  'address': (string);
 }

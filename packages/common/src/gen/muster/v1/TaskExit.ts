@@ -2,6 +2,7 @@
 
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from '../../muster/v1/Cause.ts';
 import type { GpuUsage as _muster_v1_GpuUsage, GpuUsage__Output as _muster_v1_GpuUsage__Output } from '../../muster/v1/GpuUsage.ts';
+import type { TaskFailure as _muster_v1_TaskFailure, TaskFailure__Output as _muster_v1_TaskFailure__Output } from '../../muster/v1/TaskFailure.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface TaskExit {
@@ -13,6 +14,7 @@ export interface TaskExit {
   'startError'?: (_muster_v1_Cause | null);
   'logBytes'?: (number | string | Long);
   'gpuUsage'?: (_muster_v1_GpuUsage | null);
+  'failure'?: (_muster_v1_TaskFailure | null);
   '_exitCode'?: "exitCode";
 }
 
@@ -25,5 +27,6 @@ export interface TaskExit__Output {
   'startError': (_muster_v1_Cause__Output | null);
   'logBytes': (number);
   'gpuUsage': (_muster_v1_GpuUsage__Output | null);
+  'failure': (_muster_v1_TaskFailure__Output | null);
   '_exitCode'?: "exitCode";
 }

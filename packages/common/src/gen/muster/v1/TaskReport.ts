@@ -11,6 +11,8 @@ export interface TaskReport {
   'exit'?: (_muster_v1_TaskExit | null);
   'startedAtMs'?: (number | string | Long);
   'runningForMs'?: (number | string | Long);
+  'frozen'?: (boolean);
+  'doing'?: (string);
 }
 
 export interface TaskReport__Output {
@@ -19,4 +21,6 @@ export interface TaskReport__Output {
   'exit': (_muster_v1_TaskExit__Output | null);
   'startedAtMs': (number);
   'runningForMs': (number);
+  'frozen': (boolean);
+  'doing': (string);
 }

@@ -6,6 +6,7 @@ export const TaskState = {
   TASK_STATE_CLAIMED: 'TASK_STATE_CLAIMED',
   TASK_STATE_RUNNING: 'TASK_STATE_RUNNING',
   TASK_STATE_ENDED: 'TASK_STATE_ENDED',
+  TASK_STATE_READY: 'TASK_STATE_READY',
 } as const;
 
 export type TaskState =
@@ -19,5 +20,7 @@ export type TaskState =
   | 3
   | 'TASK_STATE_ENDED'
   | 4
+  | 'TASK_STATE_READY'
+  | 5
 
 export type TaskState__Output = typeof TaskState[keyof typeof TaskState]

@@ -29,9 +29,11 @@ export type _muster_v1_TaskVerdict_Verdict__Output = typeof _muster_v1_TaskVerdi
 export interface TaskVerdict {
   'task'?: (_muster_v1_TaskRef | null);
   'verdict'?: (_muster_v1_TaskVerdict_Verdict);
+  'leaseMs'?: (number);
 }
 
 export interface TaskVerdict__Output {
   'task': (_muster_v1_TaskRef__Output | null);
   'verdict': (_muster_v1_TaskVerdict_Verdict__Output);
+  'leaseMs': (number);
 }

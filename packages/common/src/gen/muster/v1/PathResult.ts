@@ -1,0 +1,14 @@
+// Original file: proto/muster/v1/agent.proto
+
+
+export interface PathResult {
+  'nodeRank'?: (number);
+  'error'?: (string);
+  'roundTripUs'?: (number);
+}
+
+export interface PathResult__Output {
+  'nodeRank': (number);
+  'error': (string);
+  'roundTripUs': (number);
+}

@@ -1,0 +1,21 @@
+// Original file: proto/muster/v1/types.proto
+
+import type { Long } from '@grpc/proto-loader';
+
+export interface TaskFailure {
+  'source'?: (string);
+  'consequence'?: (boolean);
+  'rank'?: (number);
+  'message'?: (string);
+  'atBoottimeMs'?: (number | string | Long);
+  '_rank'?: "rank";
+}
+
+export interface TaskFailure__Output {
+  'source': (string);
+  'consequence': (boolean);
+  'rank'?: (number);
+  'message': (string);
+  'atBoottimeMs': (number);
+  '_rank'?: "rank";
+}
