@@ -115,3 +115,9 @@ test.each([
   const { queue } = viewOf([job], outcome === null ? [] : [[jobIdOf(1), outcome]]);
   expect(queue).toMatchObject([{ id: jobIdOf(2), dependencies }]);
 });
+
+test('a job does without the nodes that it failed on before it began, for the reason of each', () => {
+  const cause = { kind: 'image_pull', message: 'no such image', nodeRank: 0, node: 'node-1' } as const;
+  const { queue } = viewOf([aJob(1, { leftOut: [{ node: 'node-1', cause }] }), aJob(2)]);
+  expect(queue.map(({ leftOut }) => [...leftOut])).toEqual([[['node-1', 'image_pull']], []]);
+});

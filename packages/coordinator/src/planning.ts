@@ -7,8 +7,10 @@ import {
   type ClusterView,
   type DependencyState,
   type DrainedView,
+  type LeftOutNodes,
   type NodeView,
   notDrained,
+  nothingLeftOut,
   type QueuedJob,
 } from './scheduler/view.ts';
 import type { Draft } from './state.ts';
@@ -44,7 +46,13 @@ function queuedJob(draft: Draft, job: Job, waitTimes: WaitTimes, monotonicMs: nu
     notBeforeMs,
     waitingSinceMs: sinceMs,
     dependencies: dependencyState(draft, job),
+    leftOut: leftOutNodes(job),
   };
+}
+
+function leftOutNodes({ leftOut }: Job): LeftOutNodes {
+  if (leftOut.length === 0) return nothingLeftOut;
+  return new Map(leftOut.map(({ node, cause }) => [node as NodeName, cause.kind]));
 }
 
 function dependencyState(draft: Draft, job: Job): DependencyState {

@@ -10,6 +10,7 @@ export interface SpecFlags {
   readonly env?: readonly string[];
   readonly workdir?: string;
   readonly nodes?: string;
+  readonly topology?: string;
   readonly gpus?: string;
   readonly gpuType?: readonly string[];
   readonly gpuMemory?: string;
@@ -21,6 +22,11 @@ export interface SpecFlags {
   readonly preemptible?: boolean;
   readonly maxRuntime?: string;
   readonly stopGrace?: string;
+  readonly launcher?: string;
+  readonly network?: string;
+  readonly preflight?: boolean;
+  readonly lease?: string;
+  readonly nodeLoss?: string;
   readonly maxAttempts?: string;
   readonly checkpointDir?: string;
   readonly after?: readonly string[];
@@ -40,7 +46,8 @@ export function withSpecFlags(command: Command): Command {
       collect,
     )
     .option('-v, --volume <volume>', '/on/node:/in/container[:ro]; may be repeated', collect)
-    .option('--nodes <count>', 'nodes at the same time; default 1')
+    .option('--nodes <count>', 'nodes at the same time, or a range such as 1:4; default 1')
+    .option('--topology <topology>', 'required: all nodes under one switch; default preferred')
     .option('--gpus <count>', 'GPUs on each node; default 0')
     .option('--gpu-type <model>', 'GPU model that will do, such as H100; may be repeated', collect)
     .option('--gpu-memory <size>', 'memory each GPU has at least, such as 80G')
@@ -51,6 +58,14 @@ export function withSpecFlags(command: Command): Command {
     .option('--preemptible', 'kept with the job; this version never preempts')
     .option('--max-runtime <duration>', 'longest time one attempt may run, such as 24h')
     .option('--stop-grace <duration>', 'time from SIGTERM to SIGKILL; default 60s')
+    .option(
+      '--launcher <launcher>',
+      'torchrun, env or mpi-hostfile: how the command is started; default torchrun',
+    )
+    .option('--network <network>', 'network or interface between the nodes, such as 10.1.0.0/16 or ib0')
+    .option('--preflight', 'measure the paths between the nodes before each attempt')
+    .option('--lease <duration>', 'how long a task may run without word from the coordinator')
+    .option('--node-loss <action>', 'requeue or hold, when a node is lost; default requeue')
     .option('--max-attempts <count>', 'attempts in all; default 1: no retry')
     .option('--checkpoint-dir <dir>', 'directory the job saves to')
     .option('--after <job>', 'start once this job has succeeded; may be repeated', collect)

@@ -6,8 +6,19 @@ import type { JobSpecFile } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
 import { expect } from 'vitest';
 import { anInventory, aSpec, jobIdOf, nodeNameOf, someGpus } from '../modelFixture.ts';
-import { acceptableGpus, taskDemand } from './fit.ts';
+import {
+  acceptableGpus,
+  fitsEmpty,
+  hasFreeCpus,
+  hasFreeGpus,
+  hasFreeMemory,
+  isLeftByDrains,
+  jobDemand,
+  taskDemand,
+} from './capacity.ts';
+import { gangSizeMax } from './gang.ts';
 import { type Decision, type PlannedTask, plan } from './plan.ts';
+import { switchPath, topologyLabel } from './topology.ts';
 import type { ClusterView, DependencyState, DrainedView, NodeView, QueuedJob } from './view.ts';
 
 /** The planner's clock in all situations. */
@@ -28,6 +39,8 @@ export interface NodeOptions {
   readonly freeMemoryMb?: number;
   readonly online?: boolean;
   readonly drivers?: readonly string[];
+  /** Its switches, the nearest first: `rack1/leaf1`. */
+  readonly topology?: string;
 }
 
 type Resources = NonNullable<JobSpecFile['resources']>;
@@ -38,6 +51,8 @@ export interface JobOptions extends Resources {
   readonly waitedMs?: number;
   readonly backoffMs?: number;
   readonly dependencies?: DependencyState;
+  /** Names of nodes that it failed on, for want of an image. */
+  readonly leftOut?: readonly string[];
 }
 
 /** Nodes are named node-1, node-2 …; jobs are numbered 1, 2 … in the order in which they were submitted. */
@@ -53,6 +68,7 @@ export class Cluster {
       ...(options.cpus === undefined ? {} : { cpus: options.cpus }),
       ...(options.memoryMb === undefined ? {} : { memoryMb: options.memoryMb }),
       ...(options.drivers === undefined ? {} : { drivers: options.drivers }),
+      ...(options.topology === undefined ? {} : { labels: { [topologyLabel]: options.topology } }),
     });
     this.nodes.push({
       name,
@@ -79,6 +95,7 @@ export class Cluster {
       waitedMs = 0,
       backoffMs = 0,
       dependencies = { kind: 'met' },
+      leftOut = [],
       ...resources
     } = options;
     const number = this.queue.length + 1;
@@ -94,6 +111,7 @@ export class Cluster {
       notBeforeMs: nowMs - waitedMs + backoffMs,
       waitingSinceMs: nowMs - waitedMs,
       dependencies,
+      leftOut: new Map(leftOut.map((name) => [nodeNameOf(name), 'image_pull'])),
     });
     return this;
   }
@@ -162,10 +180,12 @@ export function sanityCheck(view: ClusterView, decisions: readonly Decision[]): 
   expect(plan(shuffled, nowMs), 'the order of the input does not matter').toEqual(decisions);
 
   const nodes = new Map(view.nodes.map((node) => [node.name, new NodeLedger(node)]));
+  const reserved = new Set<NodeName>();
   const jobs = new Map(view.queue.map((job) => [job.id, job]));
   for (const decision of decisions) {
     const job = jobOf(jobs, decision.jobId);
-    if (decision.kind === 'start') checkStart(job, decision.tasks, nodes);
+    if (decision.kind === 'start') checkStart(job, decision.tasks, nodes, reserved);
+    if (decision.kind === 'reserve') for (const name of decision.nodes) reserved.add(name);
     if (decision.kind === 'wait')
       expect(decision.reason.message, `${job.id} has a reason in words`).not.toBe('');
   }
@@ -179,15 +199,28 @@ function checkStart(
   job: QueuedJob,
   tasks: readonly PlannedTask[],
   nodes: ReadonlyMap<NodeName, NodeLedger>,
+  reserved: ReadonlySet<NodeName>,
 ): void {
   const { resources, image } = job.spec;
   const demand = taskDemand(resources);
   expect(job.dependencies.kind, `${job.id} waits for what it comes after`).toBe('met');
   expect(job.notBeforeMs, `${job.id} waits for its backoff`).toBeLessThanOrEqual(nowMs);
-  expect(tasks.length, `${job.id} starts on all its nodes at once`).toBe(resources.nodes);
-  expect(new Set(tasks.map((task) => task.node)).size, `${job.id} has one task per node`).toBe(
-    resources.nodes,
+  expect(tasks.length, `${job.id} has the nodes it needs`).toBeGreaterThanOrEqual(resources.minNodes);
+  expect(tasks.length, `${job.id} has no more nodes than it wants`).toBeLessThanOrEqual(resources.nodes);
+  expect(new Set(tasks.map((task) => task.node)).size, `${job.id} has one task per node`).toBe(tasks.length);
+  const { usable, others } = choiceOf(job, [...nodes.values()], reserved);
+  expect(tasks.length, `${job.id} starts on as many nodes as it can have now`).toBe(
+    gangSizeMax(usable, resources),
   );
+  for (const { node } of tasks) {
+    expect(reserved, `${node} is kept for another job`).not.toContain(node);
+    if (gangSizeMax(others, resources) >= resources.minNodes)
+      expect(job.leftOut, `${job.id} failed on ${node}, and could run elsewhere`).not.toContain(node);
+  }
+  if (resources.topology === 'required') {
+    const places = new Set(tasks.map((task) => nodes.get(task.node)?.place));
+    expect(places.size, `${job.id} is under one switch`).toBe(1);
+  }
   for (const task of tasks) {
     expect(task, `${job.id} gets what it asked for`).toMatchObject({
       cpus: demand.cpus,
@@ -198,6 +231,25 @@ function checkStart(
     if (node === undefined) throw new Error(`${job.id} starts on ${task.node}, which is not in the cluster`);
     node.take(job, task, image === null ? 'process' : 'docker');
   }
+}
+
+/** What a job has to choose from at this moment of a plan. */
+function choiceOf(job: QueuedJob, ledgers: readonly NodeLedger[], reserved: ReadonlySet<NodeName>) {
+  const { resources, image } = job.spec;
+  const demand = jobDemand(resources, image === null ? 'process' : 'docker');
+  const couldEver = ledgers.map((each) => each.left()).filter((node) => fitsEmpty(node, demand));
+  const others = couldEver.filter((node) => !job.leftOut.has(node.name));
+  const isSpared = gangSizeMax(others, resources) >= resources.minNodes;
+  const usable = (isSpared ? others : couldEver).filter(
+    (node) =>
+      node.online &&
+      !reserved.has(node.name) &&
+      isLeftByDrains(node, demand) &&
+      hasFreeGpus(node, demand) &&
+      hasFreeCpus(node, demand) &&
+      hasFreeMemory(node, demand),
+  );
+  return { usable, others };
 }
 
 /** What is left of a node while a plan is being checked. */
@@ -212,6 +264,18 @@ class NodeLedger {
     this.freeGpus = new Map(node.freeGpus.map((gpu) => [gpu.uuid, gpu]));
     this.freeCpus = node.freeCpus;
     this.freeMemoryMb = node.freeMemoryMb;
+  }
+
+  /** Where it is; a node that does not tell is alone there. */
+  get place(): string {
+    const path = switchPath(this.node);
+    return path.length === 0 ? this.node.name : path.join('/');
+  }
+
+  /** The node as it is at this moment of the plan. */
+  left(): NodeView {
+    const { freeCpus, freeMemoryMb } = this;
+    return { ...this.node, freeGpus: [...this.freeGpus.values()], freeCpus, freeMemoryMb };
   }
 
   take(job: QueuedJob, task: PlannedTask, driver: string): void {

@@ -1,4 +1,4 @@
-import type { AttemptView, Cause, JobView } from '@muster/common/views';
+import type { AttemptView, Cause, JobView, TaskView } from '@muster/common/views';
 import { describe, expect, it } from 'vitest';
 import { someMs } from '../modelFixture.ts';
 import { explain } from './explain.ts';
@@ -25,6 +25,21 @@ function aView(fields: Partial<JobView> = {}): JobView {
     array: null,
     requeuedFrom: null,
     submitSeq: 1,
+    leftOut: [],
+    ...fields,
+  };
+}
+
+function aTaskView(fields: Partial<TaskView> = {}): TaskView {
+  return {
+    nodeRank: 0,
+    node: 'node-1',
+    gpuUuids: [],
+    state: 'running',
+    exit: null,
+    frozen: false,
+    doing: null,
+    address: null,
     ...fields,
   };
 }
@@ -33,7 +48,7 @@ function anAttemptView(number: number, fields: Partial<AttemptView> = {}): Attem
   return {
     number,
     state: 'running',
-    tasks: [{ nodeRank: 0, node: 'node-1', gpuUuids: [], state: 'running', exit: null }],
+    tasks: [aTaskView()],
     cause: null,
     allocatedAtMs: someMs,
     runningAtMs: someMs,
@@ -79,12 +94,41 @@ describe('explain', () => {
     });
   });
 
-  it('does not take a silent node for a dead one', () => {
-    const { details } = explain(aView({ state: 'running', attempts: [anAttemptView(1)] }), 0, ['node-1']);
+  it.each(['running', 'stopping'] as const)(
+    'does not take a silent node of a %s job for a dead one',
+    (state) => {
+      const silent = { node: 'node-1', silentForMs: 9_000, fencedInMs: 61_000, onExpiry: 'freeze' } as const;
+      const { details, nextSteps } = explain(aView({ state, attempts: [anAttemptView(1)] }), 0, [silent]);
 
-    expect(details).toContain(
-      'node node-1 does not answer; its tasks are taken to be running until it says otherwise',
+      expect(details).toContain(
+        'node node-1 has been silent for 9 s: its task may be running, and is frozen there by itself unless the node ' +
+          'comes back; in 61 s the attempt ends as lost',
+      );
+      expect(nextSteps[0]).toBe('if node-1 is off for certain, do not wait: muster node confirm-dead node-1');
+    },
+  );
+
+  it('names the nodes that the next attempt does without, and what happened on them', () => {
+    const job = aView({ leftOut: [{ node: 'node-2', cause: crash }] });
+
+    expect(explain(job, 0, []).details).toContain(
+      `node-2 is left out as long as other nodes could take it: ${crash.message}`,
     );
+  });
+
+  it('says how many nodes a job got of those that it can use, and what they are doing', () => {
+    const tasks = [
+      aTaskView({ state: 'assigned', doing: 'pulling the image' }),
+      aTaskView({ nodeRank: 1, node: 'node-2', frozen: true }),
+    ];
+    const spec = { resources: { nodes: { min: 1, max: 4 }, gpus: 8 } };
+    const job = aView({ state: 'starting', spec, attempts: [anAttemptView(1, { tasks })] });
+
+    expect(explain(job, 0, []).details).toEqual([
+      'rank 0 on node-1: assigned, pulling the image',
+      'rank 1 on node-2: running, frozen until there is word from the coordinator again',
+      'it has 2 nodes of the 1 to 4 that it can use',
+    ]);
   });
 
   it.each([

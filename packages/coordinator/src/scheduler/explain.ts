@@ -1,5 +1,6 @@
 /** Why is it waiting, why did it end, what now: sentences from the same data that the decisions were made on. */
-import type { Cause, JobView } from '@muster/common/views';
+import type { AttemptView, Cause, JobView, TaskView } from '@muster/common/views';
+import { describeSilence, type SilentNode, silenceRemedy } from './silence.ts';
 
 export interface Explanation {
   readonly summary: string;
@@ -10,8 +11,16 @@ export interface Explanation {
 /**
  * @param ahead queued jobs that come before it
  * @param silentNodes nodes of its current attempt that do not answer
+ * @param paused why nothing is rescheduled at the moment; null: it is
  */
-export function explain(job: JobView, ahead: number, silentNodes: readonly string[]): Explanation {
+export function explain(
+  job: JobView,
+  ahead: number,
+  silentNodes: readonly SilentNode[],
+  paused: string | null = null,
+): Explanation {
+  const silent = silentNodes.map((each) => describeSilence(each, paused));
+  const remedies = silentNodes.map(silenceRemedy);
   const attempts = job.attempts.filter((attempt) => attempt.cause !== null);
   const history = attempts.map(
     (attempt) => `attempt ${attempt.number} ended: ${describeCause(attempt.cause)}`,
@@ -21,29 +30,30 @@ export function explain(job: JobView, ahead: number, silentNodes: readonly strin
       const reason = job.pending;
       return {
         summary: `${job.id} is waiting: ${reason?.message ?? 'the scheduler has not looked at it yet'}`,
-        details: [`reason: ${reason?.kind ?? 'scheduling'}`, placeInQueue(ahead), ...history],
+        details: [
+          `reason: ${reason?.kind ?? 'scheduling'}`,
+          placeInQueue(ahead),
+          ...leftOutOf(job),
+          ...history,
+        ],
         nextSteps: [...(reason?.remedy == null ? [] : [reason.remedy]), 'see what is running: muster nodes'],
       };
     }
     case 'starting':
     case 'running': {
       const attempt = job.attempts.at(-1);
-      const where =
-        attempt?.tasks.map((task) => `rank ${task.nodeRank} on ${task.node}: ${task.state}`) ?? [];
-      const silent = silentNodes.map(
-        (node) => `node ${node} does not answer; its tasks are taken to be running until it says otherwise`,
-      );
+      const where = attempt?.tasks.map(describeTask) ?? [];
       return {
         summary: `${job.id} is ${job.state}, attempt ${attempt?.number ?? 1}`,
-        details: [...where, ...silent, ...history],
-        nextSteps: [`follow its output: muster logs -f ${job.id}`],
+        details: [...where, ...sizeOf(job, attempt), ...silent, ...history],
+        nextSteps: [...remedies, `follow its output: muster logs -f ${job.id}`],
       };
     }
     case 'stopping':
       return {
         summary: `${job.id} is stopping: ${describeCause(job.cause)}`,
-        details: history,
-        nextSteps: ['its tasks have the grace of the spec (stop_grace) to save and exit'],
+        details: [...silent, ...history],
+        nextSteps: [...remedies, 'its tasks have the grace of the spec (stop_grace) to save and exit'],
       };
     case 'succeeded':
       return {
@@ -67,6 +77,30 @@ export function explain(job: JobView, ahead: number, silentNodes: readonly strin
       return never;
     }
   }
+}
+
+/** `rank 1 on node-2: assigned, pulling the image` */
+function describeTask({ nodeRank, node, state, doing, frozen }: TaskView): string {
+  const frozenText = frozen ? ', frozen until there is word from the coordinator again' : '';
+  return `rank ${nodeRank} on ${node}: ${state}${doing === null ? '' : `, ${doing}`}${frozenText}`;
+}
+
+/** Of a job that takes a range of nodes: how many it has. */
+function sizeOf({ spec }: JobView, attempt: AttemptView | undefined): readonly string[] {
+  const nodes = mappingOf(mappingOf(spec)['resources'])['nodes'];
+  const { min, max } = mappingOf(nodes);
+  if (attempt === undefined || typeof min !== 'number' || typeof max !== 'number') return [];
+  return [`it has ${attempt.tasks.length} nodes of the ${min} to ${max} that it can use`];
+}
+
+function mappingOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+function leftOutOf({ leftOut }: JobView): readonly string[] {
+  return leftOut.map(
+    ({ node, cause }) => `${node} is left out as long as other nodes could take it: ${cause.message}`,
+  );
 }
 
 function placeInQueue(ahead: number): string {

@@ -325,14 +325,14 @@ describe('any plan', () => {
     const upTo = (maximum: number) => Math.floor(random() * (maximum + 1));
     const sometimes = <T>(value: T, otherwise: T): T => (random() < 0.2 ? value : otherwise);
     let started = 0;
-    for (let situation = 0; situation < 400; situation += 1) {
+    for (let situation = 0; situation < 600; situation += 1) {
       const cluster = aCluster();
       for (let node = upTo(6); node > 0; node -= 1) cluster.node(anyNode(upTo, sometimes));
       for (let job = upTo(12); job > 0; job -= 1) cluster.job(anyJob(upTo, sometimes));
       // `plan` checks.
       started += cluster.plan().started.length;
     }
-    expect(started).toBeGreaterThan(400);
+    expect(started).toBeGreaterThan(600);
   });
 });
 
@@ -354,13 +354,18 @@ function anyNode(upTo: UpTo, sometimes: Sometimes): NodeOptions {
     memoryMb,
     freeMemoryMb: upTo(memoryMb),
     online: sometimes(false, true),
+    ...sometimes<NodeOptions>({}, { topology: `rack${upTo(1)}/leaf${upTo(1)}` }),
     drivers: sometimes(['process'], ['process', 'docker']),
   };
 }
 
 function anyJob(upTo: UpTo, sometimes: Sometimes): JobOptions {
+  const min = 1 + sometimes(upTo(2), 0);
+  const max = min + sometimes(upTo(3), 0);
   return {
-    nodes: 1 + sometimes(upTo(2), 0),
+    nodes: max === min ? max : { min, max },
+    ...sometimes<JobOptions>(max > 1 ? { topology: 'required' } : {}, {}),
+    leftOut: sometimes([`node-${1 + upTo(2)}`, `node-${1 + upTo(5)}`], []),
     gpus: upTo(4),
     ...sometimes<JobOptions>({ cpus: (1 + upTo(40)) / 10 }, {}),
     ...sometimes<JobOptions>({ memory_mb: 1 + upTo(4_096) }, {}),

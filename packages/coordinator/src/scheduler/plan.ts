@@ -7,10 +7,12 @@
  * get its turn, and keeps the rest of the cluster busy.
  */
 import type { JobId, NodeName } from '@muster/common/ids';
-import type { JobResources, JobSpec } from '@muster/common/spec/types';
+import type { JobSpec } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
-import { acceptableGpus, fit, fitsEmpty, isLeftByDrains, taskDemand } from './fit.ts';
-import { nearestToFreeFirst, queueOrder } from './order.ts';
+import { jobDemand, taskDemand } from './capacity.ts';
+import { fit } from './fit.ts';
+import { queueOrder } from './order.ts';
+import { nodesToReserve } from './reserve.ts';
 import type { ClusterView, NodeView, QueuedJob } from './view.ts';
 
 /** Short waits resolve by themselves; reserving for them would leave GPUs idle for nothing. */
@@ -25,6 +27,7 @@ export interface PlannedTask {
 
 /** Names everything; carrying it out leaves nothing to choose. */
 export type Decision =
+  /** Tasks by node rank: as many as fit now, of those that the job can use. */
   | { readonly kind: 'start'; readonly jobId: JobId; readonly tasks: readonly PlannedTask[] }
   | { readonly kind: 'reserve'; readonly jobId: JobId; readonly nodes: readonly NodeName[] }
   | { readonly kind: 'wait'; readonly jobId: JobId; readonly reason: PendingReason };
@@ -46,13 +49,13 @@ export function plan(view: ClusterView, nowMs: number): readonly Decision[] {
     }
     const { resources, image } = job.spec;
     const driver = image === null ? 'process' : 'docker';
-    const demandKey = demandKeyOf(job.spec);
+    const demandKey = demandKeyOf(job);
     const refusal = refusals.get(demandKey);
     if (refusal !== undefined) {
       decisions.push({ kind: 'wait', jobId: job.id, reason: refusal });
       continue;
     }
-    const result = fit([...nodes.values()], resources, driver, reserved);
+    const result = fit([...nodes.values()], resources, driver, reserved, job.leftOut);
     if (result.kind === 'fits') {
       const tasks = result.placements.map(({ node, gpus }) => {
         const { cpus, memoryMb } = taskDemand(resources);
@@ -67,7 +70,7 @@ export function plan(view: ClusterView, nowMs: number): readonly Decision[] {
     decisions.push({ kind: 'wait', jobId: job.id, reason: result.reason });
     const waitedLong = nowMs - job.waitingSinceMs >= reserveAfterMs;
     if (reserved.size === 0 && waitedLong && result.reason.kind !== 'never_fits') {
-      const kept = nodesToReserve([...nodes.values()], resources, driver);
+      const kept = nodesToReserve([...nodes.values()], jobDemand(resources, driver), job.leftOut);
       for (const name of kept) reserved.add(name);
       if (kept.length > 0) decisions.push({ kind: 'reserve', jobId: job.id, nodes: kept });
     }
@@ -79,13 +82,16 @@ export function plan(view: ClusterView, nowMs: number): readonly Decision[] {
 const demandKeys = new WeakMap<JobSpec, string>();
 
 /** Equal for jobs that the same nodes would do for. */
-function demandKeyOf(spec: JobSpec): string {
+function demandKeyOf({ spec, leftOut }: QueuedJob): string {
   let key = demandKeys.get(spec);
   if (key === undefined) {
     key = JSON.stringify([spec.image === null ? 'process' : 'docker', spec.resources]);
     demandKeys.set(spec, key);
   }
-  return key;
+  if (leftOut.size === 0) return key;
+  // The reason names them and what happened there, so it is not that of a job that failed elsewhere.
+  const failures = [...leftOut].map(([node, cause]) => `${node} ${cause}`);
+  return `${key} ${failures.sort().join()}`;
 }
 
 /** Backoff and dependencies: reasons that more capacity would not change. */
@@ -104,32 +110,6 @@ function reasonBeforeResources(job: QueuedJob, nowMs: number): PendingReason | n
     return { kind: 'backoff', message: 'it waits before its next attempt', remedy: null };
   }
   return null;
-}
-
-/**
- * The nodes that lack least of what the job needs, GPUs first. None, if too few of them are online and not drained:
- * keeping some idle would not help the job before the others are back.
- */
-function nodesToReserve(
-  nodes: readonly NodeView[],
-  resources: JobResources,
-  driver: 'process' | 'docker',
-): readonly NodeName[] {
-  const demand = taskDemand(resources);
-  const lacking = (wanted: number, free: number) => Math.max(0, wanted - free);
-  const candidates = nodes
-    .filter((node) => node.online && fitsEmpty(node, resources, demand, driver))
-    .filter((node) => isLeftByDrains(node, resources, demand))
-    .map((node) => ({
-      name: node.name,
-      gpus: lacking(demand.gpus, acceptableGpus(node.freeGpus, resources).length),
-      cpus: lacking(demand.cpus, node.freeCpus),
-      memoryMb: lacking(demand.memoryMb, node.freeMemoryMb),
-    }))
-    .sort(nearestToFreeFirst);
-  return candidates.length < resources.nodes
-    ? []
-    : candidates.slice(0, resources.nodes).map(({ name }) => name);
 }
 
 function without(node: NodeView, task: PlannedTask): NodeView {

@@ -4,6 +4,7 @@ import type { Drained } from '@muster/common/conditions';
 import type { Gpu, NodeInventory } from '@muster/common/hardware';
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
+import type { Cause } from '@muster/common/views';
 
 export interface NodeView {
   readonly name: NodeName;
@@ -27,6 +28,11 @@ export interface DrainedView extends Drained {
 
 export const notDrained: DrainedView = { node: false, gpuUuids: new Set(), kinds: [] };
 
+/** Nodes that a job does without as long as others could take it, and what happened on them. */
+export type LeftOutNodes = ReadonlyMap<NodeName, Cause['kind']>;
+
+export const nothingLeftOut: LeftOutNodes = new Map();
+
 export interface QueuedJob {
   readonly id: JobId;
   readonly submitSeq: number;
@@ -36,6 +42,7 @@ export interface QueuedJob {
   /** Monotonic milliseconds since when it has been waiting, as far as this coordinator saw. */
   readonly waitingSinceMs: number;
   readonly dependencies: DependencyState;
+  readonly leftOut: LeftOutNodes;
 }
 
 /** Of the jobs named in `after`. */

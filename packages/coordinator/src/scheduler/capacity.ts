@@ -1,0 +1,78 @@
+/** What one task of a job takes, and whether one node has it. */
+import type { Gpu } from '@muster/common/hardware';
+import type { JobResources } from '@muster/common/spec/types';
+import type { NodeView } from './view.ts';
+
+export type DriverName = 'process' | 'docker';
+
+/** What one task of a job takes from a node. */
+export interface TaskDemand {
+  readonly gpus: number;
+  readonly cpus: number;
+  readonly memoryMb: number;
+}
+
+/** What a job asks of each of its nodes, and of how many. */
+export interface JobDemand {
+  readonly resources: JobResources;
+  readonly driver: DriverName;
+  readonly task: TaskDemand;
+}
+
+export function jobDemand(resources: JobResources, driver: DriverName): JobDemand {
+  return { resources, driver, task: taskDemand(resources) };
+}
+
+/**
+ * A job that names no CPUs takes one when it has no GPUs, so that a flood of small jobs cannot overrun a node, and none
+ * when it has: there the GPUs are the scarce thing, and their number says nothing about CPUs.
+ */
+export function taskDemand(resources: JobResources): TaskDemand {
+  return {
+    gpus: resources.gpus,
+    cpus: resources.cpus ?? (resources.gpus === 0 ? 1 : 0),
+    memoryMb: resources.memoryMb ?? 0,
+  };
+}
+
+export function acceptableGpus(gpus: readonly Gpu[], resources: JobResources): readonly Gpu[] {
+  // Most jobs take any GPU, and a pass asks this for every node and job.
+  if (resources.gpuType.length === 0 && resources.gpuMemoryMb === null) return gpus;
+  return gpus.filter(
+    (gpu) =>
+      (resources.gpuType.length === 0 ||
+        resources.gpuType.some((type) => gpu.model.toLowerCase().includes(type.toLowerCase()))) &&
+      (resources.gpuMemoryMb === null || (gpu.memoryMb !== null && gpu.memoryMb >= resources.gpuMemoryMb)),
+  );
+}
+
+/** Would one task of the job fit if nothing else ran on the node? */
+export function fitsEmpty({ inventory }: NodeView, { resources, driver, task }: JobDemand): boolean {
+  return (
+    inventory.drivers.includes(driver) &&
+    acceptableGpus(inventory.gpus, resources).length >= task.gpus &&
+    inventory.cpus >= task.cpus &&
+    inventory.memoryMb >= task.memoryMb
+  );
+}
+
+/** Would one task of the job fit if nothing else ran on the node, with what conditions leave of it? */
+export function isLeftByDrains({ drained, inventory }: NodeView, { resources, task }: JobDemand): boolean {
+  if (drained.node) return false;
+  if (drained.gpuUuids.size === 0) return true;
+  const gpus = inventory.gpus.filter((gpu) => !drained.gpuUuids.has(gpu.uuid));
+  return acceptableGpus(gpus, resources).length >= task.gpus;
+}
+
+export function hasFreeGpus({ freeGpus }: NodeView, { resources, task }: JobDemand): boolean {
+  return acceptableGpus(freeGpus, resources).length >= task.gpus;
+}
+
+/** CPUs come in fractions, and ten times 0.7 adds up to a hair more than 7: that must not cost a place. */
+export function hasFreeCpus({ freeCpus }: NodeView, { task }: JobDemand): boolean {
+  return freeCpus - task.cpus > -1e-6;
+}
+
+export function hasFreeMemory({ freeMemoryMb }: NodeView, { task }: JobDemand): boolean {
+  return freeMemoryMb >= task.memoryMb;
+}

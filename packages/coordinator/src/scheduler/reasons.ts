@@ -1,0 +1,163 @@
+/** Why a job waits, in words, from what `fit` found. */
+import type { JobResources } from '@muster/common/spec/types';
+import type { PendingReason } from '@muster/common/views';
+import { acceptableGpus, type JobDemand } from './capacity.ts';
+import { largestGroup, switchPath } from './topology.ts';
+import type { LeftOutNodes, NodeView } from './view.ts';
+
+/** More than a person wants to read in a sentence, of nodes and of kinds. */
+const namedMax = 3;
+
+/** `2 of 4 nodes`, `2 of the 4 nodes it needs`: a job that takes a range needs its lower end. */
+export function sentenceParts({ minNodes, nodes }: JobResources) {
+  const isElastic = minNodes < nodes;
+  return {
+    ofNodes: `of ${isElastic ? 'at least ' : ''}${minNodes} nodes`,
+    ofTheNodes: `of the ${minNodes} nodes it needs${isElastic ? ' at least' : ''}`,
+    needs: `it needs ${isElastic ? 'at least ' : ''}${minNodes}`,
+  };
+}
+
+/** @param fitting nodes that could take one task of it, if they were empty */
+export function neverFits(
+  nodes: readonly NodeView[],
+  fitting: readonly NodeView[],
+  demand: JobDemand,
+): PendingReason {
+  const { resources, driver } = demand;
+  const { needs } = sentenceParts(resources);
+  if (nodes.length === 0) {
+    return {
+      kind: 'no_nodes',
+      message: 'the cluster has no nodes yet',
+      remedy: 'add one: `muster token create NAME` here, `muster agent` there',
+    };
+  }
+  const wanted = resources.minNodes;
+  if (nodes.length < wanted) {
+    const message = `the cluster has ${countOf(nodes.length, 'node')}, and ${needs} at once`;
+    return never(message, 'ask for fewer nodes (resources.nodes), or add nodes');
+  }
+  const withDriver = nodes.filter((node) => node.inventory.drivers.includes(driver));
+  if (withDriver.length < wanted) {
+    const can = `${withDriver.length} of ${nodes.length} nodes can run`;
+    return driver === 'docker'
+      ? never(`${can} containers, and ${needs}`, 'install Docker on the nodes, or leave out `image`')
+      : never(`${can} processes, and ${needs}`, 'name an `image` to run in containers');
+  }
+  if (fitting.length >= wanted) return { ...tooFarApart(fitting, resources, null), kind: 'never_fits' };
+  const able = `${fitting.length} of ${nodes.length} nodes have ${describeTask(demand)}`;
+  return never(`${able}, even when empty, and ${needs}`, remedyFor(withDriver, demand));
+}
+
+function never(message: string, remedy: string): PendingReason {
+  return { kind: 'never_fits', message, remedy };
+}
+
+/** Names the one thing that is asked for too much of, as far as there is one. */
+function remedyFor(nodes: readonly NodeView[], { resources, task }: JobDemand): string {
+  /** What as many nodes as the job needs have at least. */
+  const available = (amountOn: (node: NodeView) => number) =>
+    nodes.map(amountOn).sort((a, b) => b - a)[resources.minNodes - 1] ?? 0;
+  const gpus = available((node) => acceptableGpus(node.inventory.gpus, resources).length);
+  const cpus = available((node) => node.inventory.cpus);
+  const memoryMb = available((node) => node.inventory.memoryMb);
+  const isChoosy = resources.gpuType.length > 0 || resources.gpuMemoryMb !== null;
+  if (gpus === 0 && task.gpus > 0) {
+    return isChoosy
+      ? 'ask for GPUs that the nodes have (resources.gpu_type, resources.gpu_memory_mb), or add nodes'
+      : 'add nodes with GPUs, or ask for none (resources.gpus)';
+  }
+  if (gpus < task.gpus) {
+    const kind = isChoosy ? ' of that kind' : '';
+    return `ask for at most ${countOf(gpus, 'GPU')}${kind} per node (resources.gpus), or add nodes`;
+  }
+  if (cpus < task.cpus)
+    return `ask for at most ${countOf(cpus, 'CPU')} per node (resources.cpus), or add nodes`;
+  if (memoryMb < task.memoryMb) {
+    return `ask for at most ${memoryMb} MB of memory per node (resources.memory_mb), or add nodes`;
+  }
+  return 'no node has all of it together: ask for less per node or fewer nodes, or add nodes';
+}
+
+/**
+ * There are enough nodes, but not under one switch, and the job is bound to one.
+ * @param nodes that would do
+ * @param what is special about them; null: they are there
+ */
+export function tooFarApart(
+  nodes: readonly NodeView[],
+  resources: JobResources,
+  what: 'free' | null,
+): PendingReason {
+  const { ofTheNodes } = sentenceParts(resources);
+  const largest = largestGroup(nodes);
+  if (largest === null || nodes.every((node) => switchPath(node).length === 0)) {
+    return {
+      kind: 'topology',
+      message: `it is bound to one switch, and none of the ${countOf(nodes.length, 'node')} that are ${what ?? 'there'} says what it is under`,
+      remedy: 'start agents with --label topology=RACK/LEAF/SPINE, or ask for topology: preferred',
+    };
+  }
+  const place = largest.switchName === null ? '' : ` (${largest.switchName})`;
+  const are = what === null ? 'are' : `are ${what}`;
+  return {
+    kind: 'topology',
+    message: `at most ${largest.nodes.length} ${ofTheNodes} ${are} under one switch${place}`,
+    remedy: 'ask for topology: preferred to start across switches, or for fewer nodes',
+  };
+}
+
+/** @param drains nodes that might have done, but for their conditions */
+export function withDrains(reason: PendingReason, drains: readonly NodeView[]): PendingReason {
+  const [first] = drains;
+  if (first === undefined) return reason;
+  return {
+    kind: reason.kind,
+    message: `${reason.message}; ${listed(drains.map(describeDrain)).join('; ')}`,
+    remedy: `\`muster node ${first.name}\` says what is wrong there and what ends it`,
+  };
+}
+
+/** @param spared nodes that might have done, but for what happened on them */
+export function withLeftOut(
+  reason: PendingReason,
+  spared: readonly NodeView[],
+  leftOut: LeftOutNodes,
+): PendingReason {
+  if (spared.length === 0) return reason;
+  const named = spared.map(({ name }) => `${name} is left out (${leftOut.get(name) ?? 'unknown'})`);
+  return { ...reason, message: `${reason.message}; ${listed(named).join('; ')}` };
+}
+
+/** The first few, and how many more there are. */
+function listed(sentences: readonly string[]): readonly string[] {
+  const more = sentences.length - namedMax;
+  return more <= 0 ? sentences : [...sentences.slice(0, namedMax), `and ${countOf(more, 'node')} more`];
+}
+
+/** `2 of 8 GPUs of node-3 are drained (xid_79)` */
+function describeDrain({ name, drained, inventory }: NodeView): string {
+  const { node, gpuUuids, kinds } = drained;
+  const gpus = `${gpuUuids.size} of ${countOf(inventory.gpus.length, 'GPU')} of ${name}`;
+  const what = node ? `${name} is` : `${gpus} ${gpuUuids.size === 1 ? 'is' : 'are'}`;
+  const more = kinds.length > namedMax ? ', …' : '';
+  return `${what} drained (${kinds.slice(0, namedMax).join(', ')}${more})`;
+}
+
+/** What one task takes: `8 H100 GPUs, 4 CPUs`. */
+export function describeTask({ resources, task }: JobDemand): string {
+  const parts: string[] = [];
+  if (task.gpus > 0) {
+    const type = resources.gpuType.length > 0 ? `${resources.gpuType.join('/')} ` : '';
+    const memory = resources.gpuMemoryMb === null ? '' : ` of ${resources.gpuMemoryMb} MB`;
+    parts.push(`${countOf(task.gpus, `${type}GPU`)}${memory}`);
+  }
+  if (task.cpus > 0) parts.push(countOf(task.cpus, 'CPU'));
+  if (task.memoryMb > 0) parts.push(`${task.memoryMb} MB of memory`);
+  return parts.length === 0 ? 'room' : parts.join(', ');
+}
+
+function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

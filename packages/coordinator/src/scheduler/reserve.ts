@@ -1,0 +1,53 @@
+/** Which nodes to keep for a job that has waited long: those nearest to being free for it. */
+import type { NodeName } from '@muster/common/ids';
+import { acceptableGpus, fitsEmpty, isLeftByDrains, type JobDemand } from './capacity.ts';
+import { withoutLeftOut } from './fit.ts';
+import { isBoundToOneSwitch } from './gang.ts';
+import { type Lack, nearestToFreeFirst } from './order.ts';
+import { nearestGroups } from './topology.ts';
+import type { LeftOutNodes, NodeView } from './view.ts';
+
+/**
+ * As many nodes as the job needs at least, those that lack least of it, GPUs first; of one switch, if it is bound to
+ * one. None, if too few are online and not drained: keeping some idle would not help before the others are back.
+ */
+export function nodesToReserve(
+  nodes: readonly NodeView[],
+  demand: JobDemand,
+  leftOut: LeftOutNodes,
+): readonly NodeName[] {
+  const { resources } = demand;
+  const couldEver = nodes.filter((node) => fitsEmpty(node, demand));
+  const candidates = withoutLeftOut(couldEver, resources, leftOut).filter(
+    (node) => node.online && isLeftByDrains(node, demand),
+  );
+  const groups = isBoundToOneSwitch(resources)
+    ? nearestGroups(candidates).map((group) => group.nodes)
+    : [candidates];
+  const [best] = groups
+    .filter((group) => group.length >= resources.minNodes)
+    .map((group) => group.map((node) => lackOf(node, demand)).sort(nearestToFreeFirst))
+    .map((lacks) => lacks.slice(0, resources.minNodes))
+    .sort((a, b) => nearestToFreeFirst(totalOf(a), totalOf(b)));
+  return best?.map(({ name }) => name) ?? [];
+}
+
+function lackOf(node: NodeView, { resources, task }: JobDemand): Lack {
+  const lacking = (wanted: number, free: number) => Math.max(0, wanted - free);
+  return {
+    name: node.name,
+    gpus: lacking(task.gpus, acceptableGpus(node.freeGpus, resources).length),
+    cpus: lacking(task.cpus, node.freeCpus),
+    memoryMb: lacking(task.memoryMb, node.freeMemoryMb),
+  };
+}
+
+/** @param lacks at least one; its name stands for all, so that no two groups are equal */
+function totalOf(lacks: readonly Lack[]): Lack {
+  return lacks.reduce((sum, each) => ({
+    name: sum.name,
+    gpus: sum.gpus + each.gpus,
+    cpus: sum.cpus + each.cpus,
+    memoryMb: sum.memoryMb + each.memoryMb,
+  }));
+}

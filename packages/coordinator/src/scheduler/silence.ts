@@ -1,0 +1,42 @@
+/** What is known of a silent node with tasks of a job, what happens when, and what a person can do: in sentences. Pure. */
+
+export interface SilentNode {
+  readonly node: string;
+  /** null: not heard since the coordinator started. */
+  readonly silentForMs: number | null;
+  /** Until its tasks of this job do not run there for certain; 0: now. null: they are never fenced. */
+  readonly fencedInMs: number | null;
+  readonly onExpiry: 'freeze' | 'kill';
+}
+
+/** @param paused why nothing is rescheduled at the moment; null: it is */
+export function describeSilence(silent: SilentNode, paused: string | null): string {
+  const { node, silentForMs, fencedInMs, onExpiry } = silent;
+  const heard =
+    silentForMs === null
+      ? `node ${node} has not been heard since the coordinator started`
+      : `node ${node} has been silent for ${secondsText(silentForMs)}`;
+  if (fencedInMs === null) {
+    return (
+      `${heard}: its task may be running, and the job waits for it (node_loss: hold) until somebody says that the node ` +
+      'is dead'
+    );
+  }
+  const fence = onExpiry === 'freeze' ? 'frozen there by itself' : 'killed there by itself';
+  const held = paused === null ? '' : '; nothing is rescheduled at the moment, though';
+  if (fencedInMs === 0) return `${heard}: its task is ${fence} by now, and the attempt ends as lost${held}`;
+  return (
+    `${heard}: its task may be running, and is ${fence} unless the node comes back; ` +
+    `in ${secondsText(fencedInMs)} the attempt ends as lost${held}`
+  );
+}
+
+/** What to type, once it is certain. */
+export function silenceRemedy({ node }: Pick<SilentNode, 'node'>): string {
+  return `if ${node} is off for certain, do not wait: muster node confirm-dead ${node}`;
+}
+
+function secondsText(ms: number): string {
+  const seconds = Math.round(ms / 1_000);
+  return seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
