@@ -7,24 +7,34 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Driver, TaskExit, TaskLaunch } from './driver.ts';
+import { type ConformanceGuard, describeFences } from './conformanceFences.ts';
+import {
+  eventually,
+  exitedWith,
+  MARKER,
+  never,
+  outputContains,
+  outputOf,
+  processesCarrying,
+} from './conformanceTasks.ts';
+import type { Driver, Lease, TaskExit, TaskLaunch } from './driver.ts';
 import { DriverError } from './errors.ts';
 
 export interface ConformanceSetup {
   /** A fresh instance for the same agent: closing one and asking for the next is an agent restart. */
   driver(): Promise<Driver>;
+  /** Holds the leases without an agent. */
+  readonly guard: ConformanceGuard;
   /** Adds what this driver needs to run a plain command (an image, say); key, directory, command and env stay. */
   makeLaunch(launch: TaskLaunch): TaskLaunch;
   cleanup(): Promise<void>;
 }
 
-const MARKER = 'DRIVER_CONFORMANCE';
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-const STATE_DEADLINE_MS = 30_000;
 const TEST_TIMEOUT_MS = 90_000;
 
 /**
@@ -92,6 +102,7 @@ export function describeDriver(
         shmMb: null,
         volumes: [],
         user: null,
+        lease: null,
         ...task,
         env: { PATH, ...task.env, [MARKER]: marker },
       });
@@ -99,7 +110,8 @@ export function describeDriver(
       return launch;
     }
 
-    const aScript = (script: string): Promise<TaskLaunch> => aTask({ command: ['/bin/sh', '-c', script] });
+    const aScript = (script: string, lease: Lease | null = null): Promise<TaskLaunch> =>
+      aTask({ command: ['/bin/sh', '-c', script], lease });
 
     async function runToEnd(launch: TaskLaunch): Promise<TaskExit> {
       const driver = await openDriver();
@@ -422,11 +434,14 @@ export function describeDriver(
       await driver.signal(launch, 'SIGTERM');
       expect(await driver.stop(launch, { signal: 'SIGTERM', graceMs: 0 })).toMatchObject(exitedWith(0));
     });
-  });
-}
 
-function exitedWith(exitCode: number): Partial<TaskExit> {
-  return { exitCode, signal: null, oomKilled: false, statusLost: false };
+    describeFences({
+      aScript,
+      openDriver,
+      processes: () => processesCarrying(marker),
+      guard: () => conformance.guard,
+    });
+  });
 }
 
 /** `seq first last`. */
@@ -434,41 +449,4 @@ function numbered(last: number, first = 1): string {
   let text = '';
   for (let line = first; line <= last; line++) text += `${line}\n`;
   return text;
-}
-
-function never(): AbortSignal {
-  return new AbortController().signal;
-}
-
-async function outputOf(launch: TaskLaunch): Promise<string> {
-  return readFile(join(launch.directory, 'output.log'), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '';
-    throw error;
-  });
-}
-
-async function outputContains(launch: TaskLaunch, text: string): Promise<void> {
-  await eventually(`${JSON.stringify(text)} in the output`, async () =>
-    (await outputOf(launch)).includes(text),
-  );
-}
-
-async function eventually(what: string, check: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + STATE_DEADLINE_MS;
-  while (!(await check())) {
-    if (performance.now() > deadline) throw new Error(`waited ${STATE_DEADLINE_MS} ms for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
-/** Pids of all live processes whose environment holds the marker, oldest first. Zombies have no environment. */
-async function processesCarrying(marker: string): Promise<number[]> {
-  const entry = `${MARKER}=${marker}`;
-  const pids: number[] = [];
-  for (const name of await readdir('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    const environ = await readFile(`/proc/${name}/environ`, 'utf8').catch(() => '');
-    if (environ.split('\0').includes(entry)) pids.push(Number(name));
-  }
-  return pids.sort((a, b) => a - b);
 }

@@ -45,6 +45,8 @@ export interface TaskLaunch extends TaskLocation {
   readonly volumes: readonly VolumeMount[];
   /** `uid:gid` for containers; null: the image's own user. */
   readonly user: string | null;
+  /** Armed before the first instruction runs; null: never fenced. */
+  readonly lease: Lease | null;
 }
 
 /** How a task ended. Written once; the first record wins. */
@@ -63,8 +65,23 @@ export interface TaskExit {
 
 export type TaskObservation =
   | { readonly kind: 'absent' }
-  | { readonly kind: 'running'; readonly pid: number | null; readonly startedAtMs: number | null }
+  | {
+      readonly kind: 'running';
+      readonly pid: number | null;
+      readonly startedAtMs: number | null;
+      /** No process of it runs an instruction. */
+      readonly frozen: boolean;
+    }
   | { readonly kind: 'exited'; readonly exit: TaskExit };
+
+/** How long a task may run: until this moment, unless a later lease is given. */
+export interface Lease {
+  /** CLOCK_BOOTTIME, milliseconds, of the boot named in `bootId`. */
+  readonly deadlineBoottimeMs: number;
+  readonly bootId: string;
+  /** What happens then. */
+  readonly onExpiry: 'freeze' | 'kill';
+}
 
 export interface StopOptions {
   /** First signal, `SIGTERM` unless the job says otherwise. */
@@ -77,7 +94,16 @@ export interface Driver {
   readonly name: 'process' | 'docker';
 
   /**
-   * Starts the task; resolves when its main process exists. Output goes to `<directory>/output.log`, stdout and stderr
+   * Does beforehand what may take long or fail: image pulled, volumes and working directory there, program found.
+   * Starts nothing and holds nothing; may be called again, and takes a moment when all is there.
+   * @param onDoing gets what is going on in words for people, such as `pulls image pytorch:24.01`
+   * @throws {DriverError} with the cause to report
+   */
+  prepare(launch: TaskLaunch, onDoing: (what: string) => void, abort?: AbortSignal): Promise<void>;
+
+  /**
+   * Starts the task; resolves when its main process exists. Refused once the launch's lease has run out: a late command
+   * starts nothing (`LeaseExpired`, and nothing ran). Output goes to `<directory>/output.log`, stdout and stderr
    * in the order they were written. A task that is already there under this key is left alone (start is idempotent).
    * @param abort gives the start up, a pull of many minutes too. It then rejects with the signal's reason, and nothing
    *   runs or is left behind. One that comes too late changes nothing: the task runs, and is to be stopped.
@@ -94,10 +120,27 @@ export interface Driver {
    */
   wait(task: TaskLocation, abort: AbortSignal): Promise<TaskExit>;
 
+  /**
+   * Arms the second fence, which holds without this agent, without network and without container engine: at the lease's
+   * deadline the node freezes or kills the task. A later lease takes the place of an earlier one, never the other way
+   * round. null: never fenced. It does not thaw. A task that has ended is not an error.
+   */
+  renew(task: TaskLocation, lease: Lease | null): Promise<void>;
+
+  /**
+   * Resolves when no process of the task runs an instruction. Acts on the kernel's control group directly and asks
+   * nobody; a task that does not freeze within a second is killed instead. One that has ended is not an error.
+   * @returns `killed` when it had to be
+   */
+  freeze(task: TaskLocation): Promise<'frozen' | 'killed' | 'ended'>;
+
+  /** Lets it run again. One that is not frozen, or has ended, is not an error. */
+  thaw(task: TaskLocation): Promise<void>;
+
   /** Sends a signal to the task's processes. A task that has ended is not an error. */
   signal(task: TaskLocation, signal: string): Promise<void>;
 
-  /** Signal, grace, SIGKILL to the whole tree; resolves like `wait`. An absent task resolves as `statusLost`. */
+  /** Signal, grace, SIGKILL to the whole tree, frozen or not; resolves like `wait`. An absent task resolves as `statusLost`. */
   stop(task: TaskLocation, options: StopOptions): Promise<TaskExit>;
 
   /** Forgets an ended task: container, cgroup, guard record. Keeps `<directory>/output.log`. Absent is fine. */

@@ -9,3 +9,8 @@ export class DriverError extends Error {
     this.causeKind = causeKind;
   }
 }
+
+/** The task's lease had run out before it was started: nothing ran, and nothing is to be reported of it. */
+export class LeaseExpired extends Error {
+  override readonly name = 'LeaseExpired';
+}

@@ -1,6 +1,7 @@
 /**
  * A driver without processes, for tests of what stands above the seam. A job turns its knobs through its environment:
  *
+ *     FAKE_PREPARE_ERROR cause kind that `prepare` fails with
  *     FAKE_START_ERROR   cause kind that `start` fails with; nothing runs then
  *     FAKE_OUTPUT        what the task writes as soon as it runs
  *     FAKE_EXIT_CODE     ends at once with it; without it the task runs until a test, or a stop, ends it
@@ -11,6 +12,7 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type {
   Driver,
+  Lease,
   StopOptions,
   TaskExit,
   TaskKey,
@@ -18,14 +20,28 @@ import type {
   TaskLocation,
   TaskObservation,
 } from './driver.ts';
-import { DriverError } from './errors.ts';
+import { DriverError, LeaseExpired } from './errors.ts';
 import { untilAborted } from './untilAborted.ts';
 
-type Method = 'start' | 'recover' | 'wait' | 'signal' | 'stop' | 'remove' | 'list';
+type Method =
+  | 'prepare'
+  | 'start'
+  | 'recover'
+  | 'wait'
+  | 'renew'
+  | 'freeze'
+  | 'thaw'
+  | 'signal'
+  | 'stop'
+  | 'remove'
+  | 'list';
 
 interface FakeTask {
   readonly startedAtMs: number;
   exit: TaskExit | null;
+  /** The second fence is armed with it; null: never fenced. */
+  lease: Lease | null;
+  frozen: boolean;
   readonly ended: PromiseWithResolvers<TaskExit>;
 }
 
@@ -59,8 +75,13 @@ export class FakeDriver implements Driver {
     { readonly open: Promise<void>; readonly when: 'before' | 'after' }
   >();
 
-  constructor(name: 'process' | 'docker' = 'process') {
+  private readonly boottimeMs: () => number;
+  private readonly unfreezable = new Set<TaskKey>();
+
+  /** @param boottimeMs what `start` holds a lease against; without it no lease has run out */
+  constructor(name: 'process' | 'docker' = 'process', boottimeMs: () => number = () => 0) {
     this.name = name;
+    this.boottimeMs = boottimeMs;
   }
 
   /** Every call of `method` fails: before it has an effect, or after, with only its answer lost. */
@@ -87,11 +108,33 @@ export class FakeDriver implements Driver {
     return this.tasks.get(key)?.exit === null;
   }
 
+  isFrozen(key: TaskKey): boolean {
+    return this.tasks.get(key)?.frozen === true;
+  }
+
+  /** What the second fence would hold; undefined: there is no such task. */
+  leaseOf(key: TaskKey): Lease | null | undefined {
+    return this.tasks.get(key)?.lease;
+  }
+
+  /** `freeze` kills this task, as one that does not freeze in time. */
+  refuseToFreeze(key: TaskKey): void {
+    this.unfreezable.add(key);
+  }
+
+  /** As the second fence does at the deadline, without this agent. */
+  freezeFromOutside(key: TaskKey): void {
+    const task = this.tasks.get(key);
+    if (task === undefined || task.exit !== null) throw new Error(`no task ${key} runs`);
+    task.frozen = true;
+  }
+
   /** The task ends by itself. */
   end(key: TaskKey, exit: TaskExit): void {
     const task = this.tasks.get(key);
     if (task === undefined || task.exit !== null) throw new Error(`no task ${key} runs`);
     task.exit = exit;
+    task.frozen = false;
     task.ended.resolve(exit);
   }
 
@@ -101,17 +144,30 @@ export class FakeDriver implements Driver {
   }
 
   /** A task that came into being without an agent that could tell. */
-  runStranger(key: TaskKey): void {
-    this.tasks.set(key, { startedAtMs: 1_000, exit: null, ended: Promise.withResolvers() });
+  runStranger(key: TaskKey, lease: Lease | null = null): void {
+    const ended = Promise.withResolvers<TaskExit>();
+    this.tasks.set(key, { startedAtMs: 1_000, exit: null, lease, frozen: false, ended });
+  }
+
+  prepare(launch: TaskLaunch, onDoing: (what: string) => void, abort?: AbortSignal): Promise<void> {
+    onDoing(`prepares ${launch.key}`);
+    const act = () => {
+      const { FAKE_PREPARE_ERROR: prepareError } = launch.env;
+      if (prepareError !== undefined) throw new DriverError(prepareError, 'it could not be prepared');
+    };
+    return this.asked('prepare', launch.key, act, abort);
   }
 
   start(launch: TaskLaunch, abort?: AbortSignal): Promise<void> {
     const act = () => {
       const { FAKE_START_ERROR: startError, FAKE_OUTPUT: output, FAKE_EXIT_CODE: exitCode } = launch.env;
       if (this.tasks.has(launch.key)) return;
+      if (launch.lease !== null && launch.lease.deadlineBoottimeMs <= this.boottimeMs()) {
+        throw new LeaseExpired(`the lease of task ${launch.key} has run out`);
+      }
       if (startError !== undefined) throw new DriverError(startError, 'it could not be started');
       this.launches.push(launch);
-      this.runStranger(launch.key);
+      this.runStranger(launch.key, launch.lease);
       if (output !== undefined) appendFileSync(join(launch.directory, 'output.log'), output);
       if (exitCode !== undefined) this.end(launch.key, exited(Number(exitCode)));
     };
@@ -123,7 +179,7 @@ export class FakeDriver implements Driver {
       const task = this.tasks.get(key);
       if (task === undefined) return { kind: 'absent' };
       if (task.exit !== null) return { kind: 'exited', exit: task.exit };
-      return { kind: 'running', pid: 1, startedAtMs: task.startedAtMs };
+      return { kind: 'running', pid: 1, startedAtMs: task.startedAtMs, frozen: task.frozen };
     });
   }
 
@@ -136,6 +192,35 @@ export class FakeDriver implements Driver {
     abort.addEventListener('abort', onAbort, { once: true });
     return Promise.race([ended.promise, aborted.promise]).finally(() => {
       abort.removeEventListener('abort', onAbort);
+    });
+  }
+
+  renew({ key }: TaskLocation, lease: Lease | null): Promise<void> {
+    return this.asked('renew', `${key} ${lease?.deadlineBoottimeMs ?? 'never'}`, () => {
+      const task = this.tasks.get(key);
+      if (task === undefined || task.exit !== null) return;
+      const isLater = (lease?.deadlineBoottimeMs ?? Infinity) >= (task.lease?.deadlineBoottimeMs ?? 0);
+      if (isLater) task.lease = lease;
+    });
+  }
+
+  freeze({ key }: TaskLocation): Promise<'frozen' | 'killed' | 'ended'> {
+    return this.asked('freeze', key, () => {
+      const task = this.tasks.get(key);
+      if (task === undefined || task.exit !== null) return 'ended';
+      if (this.unfreezable.has(key)) {
+        this.end(key, killedBy('SIGKILL'));
+        return 'killed';
+      }
+      task.frozen = true;
+      return 'frozen';
+    });
+  }
+
+  thaw({ key }: TaskLocation): Promise<void> {
+    return this.asked('thaw', key, () => {
+      const task = this.tasks.get(key);
+      if (task !== undefined) task.frozen = false;
     });
   }
 

@@ -1,45 +1,9 @@
-/** Control groups as plain files; version 2 and the version 1 freezer differ little for what the guard needs. */
-import { type Dirent, existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+/** A control group for each task, below the guard's own. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { TaskLocation } from '../drivers/driver.ts';
-import type { Containment, TaskGroup } from './containment.ts';
-import { isGone, readKernelFile } from './processes.ts';
-
-/** Directories of the control groups this process is in; null: that hierarchy is not mounted where we can see it. */
-export interface CgroupHomes {
-  readonly cgroup2: string | null;
-  readonly freezer: string | null;
-}
-
-/**
- * A line of mountinfo is `36 25 0:31 / /sys/fs/cgroup/freezer rw,relatime shared:9 - cgroup cgroup rw,freezer`,
- * a line of /proc/self/cgroup `6:freezer:/user` (version 1) or `0::/user` (version 2).
- */
-export function parseCgroupHomes(mountinfo: string, selfCgroup: string): CgroupHomes {
-  const ownPath = (controller: string): string | null => {
-    for (const line of selfCgroup.split('\n')) {
-      const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
-      if (path !== undefined && controllers?.split(',').includes(controller)) return path;
-    }
-    return null;
-  };
-  const home = (type: string, option: string, controller: string): string | null => {
-    const path = ownPath(controller);
-    if (path === null) return null;
-    for (const line of mountinfo.split('\n')) {
-      const [mount = '', source = ''] = line.split(' - ');
-      const [, , , root, mountPoint] = mount.split(' ').map(unescapeOctal);
-      const [fileSystem, , options = ''] = source.split(' ');
-      if (root === undefined || mountPoint === undefined || fileSystem !== type) continue;
-      if (option !== '' && !options.split(',').includes(option)) continue;
-      // In a container the mount may show only a part of the hierarchy; our own group can lie outside it.
-      const inside = relative(root, path);
-      if (!inside.startsWith('..') && !path.startsWith('/..')) return join(mountPoint, inside);
-    }
-    return null;
-  };
-  return { cgroup2: home('cgroup2', '', ''), freezer: home('cgroup', 'freezer', 'freezer') };
-}
+import { ControlGroup, removeEmptyGroups } from '../fence/controlGroup.ts';
+import type { Containment } from './containment.ts';
 
 export class CgroupContainment implements Containment {
   readonly mode: 'cgroup2' | 'freezer';
@@ -56,7 +20,7 @@ export class CgroupContainment implements Containment {
     try {
       containment.spawnInside(probe, () => {});
     } finally {
-      removeEmpty(containment.cgroupOf(probe));
+      removeEmptyGroups(containment.cgroupOf(probe));
     }
     return containment;
   }
@@ -79,6 +43,8 @@ export class CgroupContainment implements Containment {
   spawnInside<T>(task: TaskLocation, spawn: () => T): T {
     const cgroup = this.cgroupOf(task);
     mkdirSync(cgroup, { recursive: true });
+    // One that an earlier guard left behind may be frozen, and whoever enters it then is frozen too.
+    new ControlGroup(cgroup).thaw();
     enter(cgroup);
     try {
       return spawn();
@@ -94,84 +60,10 @@ export class CgroupContainment implements Containment {
   }
 
   close(): void {
-    removeEmpty(this.#base);
-  }
-}
-
-export class CgroupGroup implements TaskGroup {
-  readonly emptySightings = 1;
-  readonly #path: string;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  pids(): number[] {
-    return groupsBelow(this.#path).flatMap(readProcs);
-  }
-
-  isEmpty(): boolean {
-    const events = readKernelFile(join(this.#path, 'cgroup.events'));
-    return events === null ? this.pids().length === 0 : events.includes('populated 0');
-  }
-
-  kill(): void {
-    const killFile = join(this.#path, 'cgroup.kill');
-    if (existsSync(killFile)) {
-      writeFileSync(killFile, '1');
-      return;
-    }
-    for (const pid of this.pids()) {
-      // Read a moment ago from the kernel's own list: as close to "this very process" as a pid can come.
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch {
-        // Gone already, or not ours to kill: then the group stays populated and the task is not called ended.
-      }
-    }
-  }
-
-  release(): boolean {
-    return removeEmpty(this.#path);
+    removeEmptyGroups(this.#base);
   }
 }
 
 function enter(cgroup: string): void {
   writeFileSync(join(cgroup, 'cgroup.procs'), '0');
-}
-
-/** The group and all groups that its processes made below it, deepest last. */
-function groupsBelow(path: string): string[] {
-  let entries: Dirent[];
-  try {
-    entries = readdirSync(path, { withFileTypes: true });
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
-  const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
-  return [path, ...names.flatMap((name) => groupsBelow(join(path, name)))];
-}
-
-function readProcs(path: string): number[] {
-  const procs = readKernelFile(join(path, 'cgroup.procs')) ?? '';
-  // 0 stands for a process that our pid namespace does not show.
-  return procs
-    .split('\n')
-    .filter((line) => line !== '' && line !== '0')
-    .map(Number);
-}
-
-/** false: something is still in there. */
-function removeEmpty(path: string): boolean {
-  try {
-    for (const group of groupsBelow(path).reverse()) rmdirSync(group);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT';
-  }
-}
-
-function unescapeOctal(text: string): string {
-  return text.replace(/\\(\d{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }

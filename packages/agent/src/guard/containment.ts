@@ -4,30 +4,21 @@
  * A process can leave its process group, its session and its parent, but not its control group. So control groups are
  * used wherever the guard may make some: version 2 first, else the version 1 freezer. Elsewhere (an unprivileged
  * user, a container with a read-only /sys) a task is what shares its session or carries its marker in the environment;
- * a process that leaves the session *and* clears its environment gets away there.
+ * a process that leaves the session *and* clears its environment gets away there. Freezing such a task means SIGSTOP to
+ * each of them.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import type { Logger } from '@muster/common/log';
 import type { TaskLocation } from '../drivers/driver.ts';
-import { CgroupContainment, CgroupGroup, parseCgroupHomes } from './cgroup.ts';
+import { parseCgroupHomes } from '../fence/cgroupMounts.ts';
+import { ControlGroup } from '../fence/controlGroup.ts';
+import { SessionGroup } from '../fence/sessionGroup.ts';
+import type { TaskGroup } from '../fence/taskGroup.ts';
+import { CgroupContainment } from './cgroup.ts';
 import type { ProcessRecord } from './records.ts';
-import { SessionGroup } from './session.ts';
 
 export const containmentModes = ['auto', 'cgroup2', 'freezer', 'session'] as const;
 export type ContainmentMode = (typeof containmentModes)[number];
-
-/** The processes of one task. */
-export interface TaskGroup {
-  /** Live processes; zombies are not counted. */
-  pids(): number[];
-  isEmpty(): boolean;
-  /** How often in a row, a moment apart, the group must be seen empty before it is: 1 where the kernel keeps count. */
-  readonly emptySightings: number;
-  /** SIGKILL to every process now. Some may be born meanwhile: repeat until empty. */
-  kill(): void;
-  /** Gives back what the kernel holds for an empty group. false: not yet, ask again later. */
-  release(): boolean;
-}
 
 /** Where new tasks are put. */
 export interface Containment {
@@ -42,7 +33,7 @@ export interface Containment {
 }
 
 export function openGroup(task: TaskLocation, record: Pick<ProcessRecord, 'cgroup' | 'main'>): TaskGroup {
-  if (record.cgroup !== null && existsSync(record.cgroup)) return new CgroupGroup(record.cgroup);
+  if (record.cgroup !== null && existsSync(record.cgroup)) return new ControlGroup(record.cgroup);
   return new SessionGroup(task, record.main);
 }
 

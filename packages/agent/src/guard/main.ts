@@ -4,14 +4,17 @@
  *
  *     guard --runtime-dir DIR [--containment auto|cgroup2|freezer|session] [--idle-exit-ms N]
  */
-import { chmodSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, rmSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
+import { boottimeMs } from '../probes/boot.ts';
 import { type ContainmentMode, chooseContainment, containmentModes } from './containment.ts';
+import { LeaseFiles } from './leaseFiles.ts';
 import { takeLock } from './lock.ts';
 import { stderrLogger } from './log.ts';
+import { requireRunnable } from './program.ts';
 import { EXIT_ALREADY_GUARDED, guardSocketPath } from './protocol.ts';
 import { TaskLinks } from './records.ts';
 import { serve } from './server.ts';
@@ -67,13 +70,28 @@ async function main(): Promise<void> {
   const { dev, ino } = statSync(runtimeDir);
   const instance = `${dev}-${ino}`;
   const containment = chooseContainment(mode, instance, log);
-  const supervisor = new Supervisor(containment, new TaskLinks(runtimeDir), { clock: systemClock, log });
+  const supervisor = new Supervisor({
+    containment,
+    links: new TaskLinks(runtimeDir),
+    leases: new LeaseFiles(runtimeDir),
+    clock: systemClock,
+    boottimeMs,
+    log,
+  });
   const server = await serve(socketPath, {
-    start: (launch) => supervisor.start(launch),
+    missing: async ({ paths }) => paths.filter((path) => !existsSync(path)),
+    prepare: async (launch) => {
+      requireRunnable(launch);
+      return null;
+    },
+    start: (launch) => supervisor.start(launch, null),
+    startLeased: ({ lease, ...launch }) => supervisor.start(launch, lease),
     recover: (location) => supervisor.recover(location),
     wait: (location) => supervisor.wait(location),
     signal: (request) => supervisor.signal(request),
     stop: (request) => supervisor.stop(request),
+    renew: (renewal) => supervisor.renew(renewal),
+    forget: (location) => supervisor.forget(location),
     remove: (location) => supervisor.remove(location),
     list: () => supervisor.list(),
   });
@@ -93,7 +111,11 @@ async function main(): Promise<void> {
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => {
     if (!supervisor.isBusy) exit('asked to');
-    else log.warn({}, 'asked to leave, but tasks run: staying, they would lose their exit status');
+    else
+      log.warn(
+        {},
+        'asked to leave, but tasks run: staying, they would lose their exit status and their fence',
+      );
   });
 
   let neededAtMs = systemClock.monotonicMs();

@@ -3,13 +3,20 @@
  *
  * The guard greets with a `GuardHello`; after that the agent sends requests and gets one response for each id, in any
  * order. Every method may be repeated: an agent whose connection broke does not know what arrived and sends it again.
- * The guard outlives agents and their upgrades, so methods are only ever added (a `renew` of a task's deadline, say).
+ * The guard outlives agents and their upgrades, so methods are only ever added.
  * The protocol number changes when an old guard could misunderstand a new agent.
  */
 
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import type { StopOptions, TaskExit, TaskKey, TaskLocation, TaskObservation } from '../drivers/driver.ts';
+import type {
+  Lease,
+  StopOptions,
+  TaskExit,
+  TaskKey,
+  TaskLocation,
+  TaskObservation,
+} from '../drivers/driver.ts';
 
 export const GUARD_PROTOCOL = 1;
 
@@ -30,14 +37,33 @@ export interface GuardLaunch extends TaskLocation {
   readonly workdir: string;
 }
 
+export interface Renewal {
+  readonly lease: Lease | null;
+  /** Absolute paths of the control groups a container is in, or will be. Empty for the guard's own tasks. */
+  readonly groups: readonly string[];
+}
+
 export interface GuardMethods {
+  /** Those of these absolute paths that are not there, as the guard sees the node. */
+  missing: { params: { readonly paths: readonly string[] }; result: readonly string[] };
+  /** Whether the working directory and the program are there, as the guard sees the node; starts nothing. */
+  prepare: { params: GuardLaunch; result: null };
   start: { params: GuardLaunch; result: null };
+  /**
+   * With the lease in force before the first instruction. A method of its own, because a guard that is older than leases
+   * would start the task and leave the lease out; this one it refuses.
+   */
+  startLeased: { params: GuardLaunch & { readonly lease: Lease }; result: null };
   recover: { params: TaskLocation; result: TaskObservation };
   /** Answered when the task has ended, however long that takes. */
   wait: { params: TaskLocation; result: TaskExit };
   signal: { params: TaskLocation & { readonly signal: string }; result: null };
   /** The guard keeps the grace: the task is killed in time even when the agent is gone by then. */
   stop: { params: TaskLocation & StopOptions; result: TaskExit };
+  /** At the deadline the guard freezes or kills the task, whoever is there then. null: never fenced. */
+  renew: { params: TaskLocation & Renewal; result: null };
+  /** For tasks that are not the guard's own: what they were armed with is void, they have ended or never begun. */
+  forget: { params: TaskLocation; result: null };
   remove: { params: TaskLocation; result: null };
   list: { params: null; result: readonly TaskKey[] };
 }
@@ -58,6 +84,8 @@ export interface GuardFailure {
   /** The cause of a task that could not be started; null: the request was wrong. */
   readonly causeKind: string | null;
   readonly message: string;
+  /** The task was not started because its lease had run out. */
+  readonly leaseExpired?: true;
 }
 
 /** What `sun_path` of a unix socket address holds, less its final zero byte. */

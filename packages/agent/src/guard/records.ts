@@ -117,13 +117,14 @@ function exitPath(directory: string): string {
   return join(directory, 'exit.json');
 }
 
-function replaceJson(path: string, value: object): void {
+/** By rename: whoever reads sees the old or the new one whole. */
+export function replaceJson(path: string, value: object): void {
   writeFileSync(`${path}.new`, `${JSON.stringify(value)}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }
 
-/** null: no such file. */
-function readJson(path: string): Record<string, unknown> | null {
+/** null: no such file. Empty: what is there is no JSON object. */
+export function readJson(path: string): Record<string, unknown> | null {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');

@@ -1,7 +1,7 @@
 import { chmodSync, rmSync, statSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf } from '@muster/common/errors';
-import { DriverError } from '../drivers/errors.ts';
+import { DriverError, LeaseExpired } from '../drivers/errors.ts';
 import {
   GUARD_PROTOCOL,
   type GuardFailure,
@@ -83,5 +83,9 @@ async function answer(socket: Socket, line: string, handlers: GuardHandlers): Pr
 }
 
 function asFailure(error: unknown): GuardFailure {
-  return { causeKind: error instanceof DriverError ? error.causeKind : null, message: messageOf(error) };
+  const failure = {
+    causeKind: error instanceof DriverError ? error.causeKind : null,
+    message: messageOf(error),
+  };
+  return error instanceof LeaseExpired ? { ...failure, leaseExpired: true } : failure;
 }

@@ -1,16 +1,17 @@
 /** Starts the main process of a task, or says why it cannot be started. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, closeSync, constants, existsSync, openSync, rmSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { DriverError } from '../drivers/errors.ts';
+import { closeSync, existsSync, openSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DriverError, LeaseExpired } from '../drivers/errors.ts';
 import { taskMarker } from './processes.ts';
+import { notExecutableMessage, notFoundMessage, requireWorkdir } from './program.ts';
 import type { GuardLaunch } from './protocol.ts';
 
 /**
  * In a session and group of its own, so that neither a Ctrl-C nor the end of a terminal, agent or guard reaches it.
  * @param inside runs the spawn itself; see `Containment.spawnInside`
- * @throws {DriverError} and then no process is left, nor a log that was not there before
+ * @throws {DriverError | LeaseExpired} the latter as `inside` throws it; and then no process is left, nor a log that was not there before
  */
 export async function spawnTask(
   launch: GuardLaunch,
@@ -36,7 +37,7 @@ export async function spawnTask(
     throw error;
   } catch (error) {
     if (logIsNew) rmSync(logPath, { force: true });
-    throw spawnError(error as NodeJS.ErrnoException, launch);
+    throw error instanceof LeaseExpired ? error : spawnError(error as NodeJS.ErrnoException, launch);
   } finally {
     closeSync(log);
   }
@@ -50,32 +51,6 @@ function openLog(path: string): number {
   }
 }
 
-/** Checked beforehand, because to the caller of exec a missing directory looks like a missing command. */
-function requireWorkdir(workdir: string): void {
-  try {
-    if (!statSync(workdir).isDirectory()) {
-      throw new DriverError('command_not_found', `the working directory ${workdir} is not a directory`);
-    }
-    accessSync(workdir, constants.X_OK);
-  } catch (error) {
-    if (error instanceof DriverError) throw error;
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EACCES') {
-      throw new DriverError(
-        'exit_code',
-        `the working directory ${workdir} may not be entered by this node's agent`,
-      );
-    }
-    throw new DriverError(
-      'command_not_found',
-      `the working directory ${workdir} does not exist on this node: create it there, or choose another one`,
-    );
-  }
-}
-
-/** What glibc's execvp searches when the environment has no PATH. */
-const DEFAULT_PATH = '/bin:/usr/bin';
-
 function spawnError(error: NodeJS.ErrnoException, launch: GuardLaunch): DriverError {
   const command = launch.command[0] ?? '';
   const options = { cause: error };
@@ -86,11 +61,7 @@ function spawnError(error: NodeJS.ErrnoException, launch: GuardLaunch): DriverEr
     case 'ENOTDIR':
       return new DriverError('command_not_found', notFoundMessage(command, launch), options);
     case 'EACCES':
-      return new DriverError(
-        'exit_code',
-        `${command} may not be executed on this node: make it executable (chmod +x), or name its interpreter first`,
-        options,
-      );
+      return new DriverError('exit_code', notExecutableMessage(command), options);
     case 'E2BIG':
       return new DriverError(
         'exit_code',
@@ -105,20 +76,6 @@ function spawnError(error: NodeJS.ErrnoException, launch: GuardLaunch): DriverEr
         options,
       );
   }
-}
-
-function notFoundMessage(command: string, { env, workdir }: GuardLaunch): string {
-  if (!command.includes('/')) {
-    return (
-      `${command} was not found in PATH (${env['PATH'] ?? DEFAULT_PATH}) on this node: ` +
-      "install it there, give its full path, or set PATH in the job's env"
-    );
-  }
-  const path = resolve(workdir, command);
-  if (existsSync(path)) {
-    return `${path} exists on this node, but the interpreter that its first line names does not: install it there`;
-  }
-  return `${path} does not exist on this node: copy it there, or correct the path`;
 }
 
 function sizeOf({ command, env }: GuardLaunch): number {

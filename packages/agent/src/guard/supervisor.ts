@@ -2,12 +2,24 @@
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import { isAbsolute } from 'node:path';
+import type { Clock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
-import type { StopOptions, TaskExit, TaskKey, TaskLocation, TaskObservation } from '../drivers/driver.ts';
-import { DriverError } from '../drivers/errors.ts';
+import type { Logger } from '@muster/common/log';
+import type {
+  Lease,
+  StopOptions,
+  TaskExit,
+  TaskKey,
+  TaskLocation,
+  TaskObservation,
+} from '../drivers/driver.ts';
+import { DriverError, LeaseExpired } from '../drivers/errors.ts';
+import { isExpired } from '../fence/lease.ts';
 import { type Containment, openGroup } from './containment.ts';
+import { Fences } from './fences.ts';
+import type { LeaseFiles } from './leaseFiles.ts';
 import { type ProcessIdentity, readBootId, readStat } from './processes.ts';
-import type { GuardLaunch } from './protocol.ts';
+import type { GuardLaunch, Renewal } from './protocol.ts';
 import {
   type ProcessRecord,
   readExit,
@@ -23,10 +35,21 @@ import { endedTask, type GuardContext, type KnownTask, lostExit, Task } from './
 const CHECK_INTERVAL_MS = 250;
 const KEY = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
 
+export interface SupervisorParts {
+  readonly containment: Containment;
+  readonly links: TaskLinks;
+  readonly leases: LeaseFiles;
+  readonly clock: Clock;
+  readonly boottimeMs: () => number;
+  readonly log: Logger;
+}
+
 export class Supervisor {
   readonly #containment: Containment;
   readonly #links: TaskLinks;
   readonly #context: GuardContext;
+  readonly #boottimeMs: () => number;
+  readonly #fences: Fences;
   readonly #bootId = readBootId();
   readonly #tasks = new Map<TaskKey, KnownTask>();
   readonly #starting = new Map<TaskKey, Promise<void>>();
@@ -34,23 +57,50 @@ export class Supervisor {
   readonly #watched = new Set<Task>();
   #watchTimer: NodeJS.Timeout | null = null;
 
-  constructor(containment: Containment, links: TaskLinks, context: GuardContext) {
+  constructor({ containment, links, leases, clock, boottimeMs, log }: SupervisorParts) {
     this.#containment = containment;
     this.#links = links;
-    this.#context = context;
+    this.#boottimeMs = boottimeMs;
+    this.#fences = new Fences({
+      files: leases,
+      bootId: this.#bootId,
+      boottimeMs,
+      log,
+      ownTask: (key) => this.#tasks.get(key)?.fenced ?? null,
+    });
+    this.#context = { clock, log, mayRun: (key) => this.#fences.mayRun(key) };
     for (const location of links.all()) this.#adoptOrSay(location);
+    this.#fences.takeOver();
   }
 
-  /** Idempotent by key. @throws {DriverError} and nothing of the task is left behind */
-  async start(launch: GuardLaunch): Promise<null> {
+  /**
+   * Idempotent by key.
+   * @param lease null: never fenced
+   * @throws {LeaseExpired} and nothing ran
+   * @throws {DriverError} and nothing of the task is left behind
+   */
+  async start(launch: GuardLaunch, lease: Lease | null): Promise<null> {
     requireLocation(launch);
     const underway = this.#starting.get(launch.key);
     if (underway !== undefined) await underway;
     else if (this.#find(launch) === null) {
-      const starting = this.#launch(launch).finally(() => this.#starting.delete(launch.key));
+      const starting = this.#launch(launch, lease).finally(() => this.#starting.delete(launch.key));
       this.#starting.set(launch.key, starting);
       await starting;
     }
+    return null;
+  }
+
+  /** Of a task of its own, or of a container engine's. A task that has ended is not an error. */
+  async renew({ lease, groups, ...location }: TaskLocation & Renewal): Promise<null> {
+    await this.#findSettled(location);
+    this.#fences.renew(location, lease, groups);
+    return null;
+  }
+
+  async forget(location: TaskLocation): Promise<null> {
+    const task = await this.#findSettled(location);
+    if (task?.isEnded !== false) this.#fences.forget(location.key);
     return null;
   }
 
@@ -83,6 +133,7 @@ export class Supervisor {
     const task = await this.#findSettled(location);
     if (task?.isEnded === false)
       throw new Error(`task ${location.key} still runs: stop it before removing it`);
+    this.#fences.forget(location.key);
     this.#links.remove(location.key);
     removeRecords(location.directory);
     this.#tasks.delete(location.key);
@@ -93,9 +144,13 @@ export class Supervisor {
     return [...this.#tasks.keys()];
   }
 
-  /** Whether ending the guard now would lose the exit status of a task. */
+  /** Whether ending the guard now would lose the exit status of a task, or its fence. */
   get isBusy(): boolean {
-    return this.#starting.size > 0 || [...this.#tasks.values()].some((task) => !task.isEnded);
+    return (
+      this.#fences.isHolding ||
+      this.#starting.size > 0 ||
+      [...this.#tasks.values()].some((task) => !task.isEnded)
+    );
   }
 
   /** A start under way is neither there nor absent until it has succeeded or failed. */
@@ -151,15 +206,22 @@ export class Supervisor {
     };
   }
 
-  async #launch(launch: GuardLaunch): Promise<void> {
+  async #launch(launch: GuardLaunch, lease: Lease | null): Promise<void> {
     const location: TaskLocation = { key: launch.key, directory: launch.directory };
     let child: ChildProcess;
     try {
+      if (lease !== null) this.#fences.armNew(location, lease);
       this.#links.add(location);
-      child = await spawnTask(launch, (spawn) => this.#containment.spawnInside(location, spawn));
+      child = await spawnTask(launch, (spawn) =>
+        this.#containment.spawnInside(location, () => {
+          // The last moment: from here to the first instruction there is only the kernel.
+          this.#requireLease(location, lease);
+          return spawn();
+        }),
+      );
     } catch (error) {
       this.#retract(location);
-      throw asDriverError(error, location);
+      throw asStartError(error, location);
     }
     const record = this.#newRecord(location, identify(child));
     const task = new Task(location, record, this.#context);
@@ -176,12 +238,18 @@ export class Supervisor {
       task.stop({ signal: 'SIGKILL', graceMs: 0 });
       await task.whenEnded();
       this.#retract(location);
-      throw asDriverError(error, location);
+      throw asStartError(error, location);
     }
     this.#supervise(task);
   }
 
+  #requireLease({ key }: TaskLocation, lease: Lease | null): void {
+    if (lease === null || !isExpired(lease, this.#bootId, this.#boottimeMs())) return;
+    throw new LeaseExpired(`the lease of task ${key} had run out before it was started`);
+  }
+
   #retract(location: TaskLocation): void {
+    this.#fences.forget(location.key);
     const cgroup = this.#containment.cgroupOf(location);
     openGroup(location, { cgroup, main: null }).release();
     removeRecords(location.directory);
@@ -202,6 +270,7 @@ export class Supervisor {
 
   async #afterEnd(task: Task): Promise<void> {
     await task.whenEnded();
+    this.#fences.forget(task.location.key);
     if (task.isSettled) this.#forgetDetails(task);
     else this.#watch(task);
   }
@@ -255,8 +324,8 @@ function identify({ pid }: ChildProcess): ProcessIdentity | null {
   }
 }
 
-function asDriverError(error: unknown, { key, directory }: TaskLocation): DriverError {
-  if (error instanceof DriverError) return error;
+function asStartError(error: unknown, { key, directory }: TaskLocation): Error {
+  if (error instanceof DriverError || error instanceof LeaseExpired) return error;
   if ((error as NodeJS.ErrnoException).code !== undefined) {
     return storageError(error as NodeJS.ErrnoException, directory);
   }

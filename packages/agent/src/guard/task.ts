@@ -6,12 +6,18 @@
  * Whatever is left when the main process ends is killed, at once or, during a stop, when the grace is over: a shell
  * that dies of the signal must not cost the training below it the time to save. A task is `ended` only when the
  * kernel shows no process of it any more; one that cannot be killed keeps it `ending` for as long as it takes.
+ *
+ * A frozen task that is stopped with a grace is thawed, to save what it has; unless its lease has run out, then it has
+ * to end where it is.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '@muster/common/clock';
 import type { Logger } from '@muster/common/log';
-import type { StopOptions, TaskExit, TaskLocation, TaskObservation } from '../drivers/driver.ts';
-import { openGroup, type TaskGroup } from './containment.ts';
+import type { StopOptions, TaskExit, TaskKey, TaskLocation, TaskObservation } from '../drivers/driver.ts';
+import { isGone, killFrozen } from '../fence/freeze.ts';
+import type { TaskGroup } from '../fence/taskGroup.ts';
+import { openGroup } from './containment.ts';
+import type { OwnTask } from './fences.ts';
 import { isRunning, type ProcessIdentity } from './processes.ts';
 import { type MainExit, type ProcessRecord, writeExit, writeProcessRecord } from './records.ts';
 
@@ -21,6 +27,8 @@ export interface KnownTask {
   /** Resolves when no process is left. */
   whenEnded(): Promise<TaskExit>;
   readonly isEnded: boolean;
+  /** What its lease is enforced on; null: it has ended. */
+  readonly fenced: OwnTask | null;
   /** @throws {Error} for a name that is no signal */
   signal(signal: string): void;
   /** Returns at once; `whenEnded` tells when it is done. */
@@ -32,6 +40,7 @@ export function endedTask(exit: TaskExit): KnownTask {
     observe: () => ({ kind: 'exited', exit }),
     whenEnded: async () => exit,
     isEnded: true,
+    fenced: null,
     signal() {},
     stop() {},
   };
@@ -40,6 +49,8 @@ export function endedTask(exit: TaskExit): KnownTask {
 export interface GuardContext {
   readonly clock: Clock;
   readonly log: Logger;
+  /** false: its lease has run out. */
+  readonly mayRun: (key: TaskKey) => boolean;
 }
 
 type Phase =
@@ -70,10 +81,10 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 /** How often leftovers in their grace are looked at. */
 const GRACE_POLL_MS = 50;
 
-export class Task implements KnownTask {
+export class Task implements KnownTask, OwnTask {
   readonly location: TaskLocation;
+  readonly group: TaskGroup;
   readonly #record: ProcessRecord;
-  readonly #group: TaskGroup;
   readonly #context: GuardContext;
   readonly #ended = Promise.withResolvers<TaskExit>();
   #phase: Phase;
@@ -90,7 +101,7 @@ export class Task implements KnownTask {
     this.location = location;
     this.#record = record;
     this.#context = context;
-    this.#group = openGroup(location, record);
+    this.group = openGroup(location, record);
     const { main, mainExit } = record;
     this.#phase =
       main !== null && mainExit === null
@@ -102,7 +113,8 @@ export class Task implements KnownTask {
   observe(): TaskObservation {
     if (this.#phase.kind === 'ended') return { kind: 'exited', exit: this.#phase.exit };
     const pid = this.#phase.kind === 'running' ? this.#phase.main.pid : null;
-    return { kind: 'running', pid, startedAtMs: this.#record.startedAtMs };
+    const frozen = this.group.isFrozen() && !this.group.isEmpty();
+    return { kind: 'running', pid, startedAtMs: this.#record.startedAtMs, frozen };
   }
 
   whenEnded(): Promise<TaskExit> {
@@ -111,6 +123,10 @@ export class Task implements KnownTask {
 
   get isEnded(): boolean {
     return this.#phase.kind === 'ended';
+  }
+
+  get fenced(): OwnTask | null {
+    return this.isEnded ? null : this;
   }
 
   /** Whether `settle` has nothing left to do. */
@@ -135,7 +151,7 @@ export class Task implements KnownTask {
   /** Does what could not be done when the task ended. */
   settle(): void {
     if (this.#phase.kind !== 'ended') return;
-    this.#groupReleased ||= this.#group.release();
+    this.#groupReleased ||= this.group.release();
     if (this.#endRecorded) return;
     try {
       writeExit(this.location.directory, this.#phase.exit);
@@ -160,7 +176,7 @@ export class Task implements KnownTask {
       sendSignal(-this.#phase.main.pid, signal);
       return;
     }
-    for (const pid of this.#group.pids()) sendSignal(pid, signal);
+    for (const pid of this.group.pids()) sendSignal(pid, signal);
   }
 
   /**
@@ -174,6 +190,26 @@ export class Task implements KnownTask {
     this.#stopping = { signal, deadlineMs: Math.min(deadlineMs, before?.deadlineMs ?? Infinity) };
     if (before === null || deadlineMs < before.deadlineMs) this.#killAfter(graceMs);
     if (before?.signal !== signal) this.signal(signal);
+    this.#thawToSave();
+  }
+
+  /** Not a word to the task: it has no time to save, and may not run to hear of it. */
+  kill(): void {
+    this.stop({ signal: 'SIGKILL', graceMs: 0 });
+  }
+
+  leaseRenewed(): void {
+    this.#thawToSave();
+  }
+
+  /** The signal is waiting by then, so it is the first that the task sees. */
+  #thawToSave(): void {
+    if (!this.#hasGrace() || !this.#context.mayRun(this.location.key)) return;
+    try {
+      this.group.thaw();
+    } catch (error) {
+      this.#context.log.error({ task: this.location.key, error }, 'a task that is to save cannot be thawed');
+    }
   }
 
   #killAfter(graceMs: number): void {
@@ -223,10 +259,10 @@ export class Task implements KnownTask {
     let warned = false;
     while (!(await this.#isGone())) {
       try {
-        this.#group.kill();
+        killFrozen(this.group);
         if (!warned && this.#context.clock.monotonicMs() - since > KILL_EXPECTED_MS) {
           warned = true;
-          const fields = { task: this.location.key, pids: this.#group.pids() };
+          const fields = { task: this.location.key, pids: this.group.pids() };
           this.#context.log.warn(fields, 'processes survive SIGKILL; the task is not called ended');
         }
       } catch (error) {
@@ -237,14 +273,9 @@ export class Task implements KnownTask {
     }
   }
 
-  /** Never true because a look failed: what cannot be seen is not gone. */
   async #isGone(): Promise<boolean> {
     try {
-      for (let sighting = 1; sighting <= this.#group.emptySightings; sighting++) {
-        if (sighting > 1) await delay(KILL_RETRY_MS.first);
-        if (!this.#group.isEmpty()) return false;
-      }
-      return true;
+      return await isGone(this.group);
     } catch (error) {
       this.#context.log.error({ task: this.location.key, error }, 'cannot see the processes of a task');
       return false;

@@ -29,6 +29,7 @@ function aLaunch(launch: Partial<TaskLaunch> = {}): TaskLaunch {
     shmMb: null,
     volumes: [],
     user: null,
+    lease: null,
     ...launch,
   };
 }

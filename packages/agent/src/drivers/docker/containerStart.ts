@@ -1,9 +1,12 @@
 /** From a launch to a running container. Whatever goes wrong on the way, no container is left behind. */
+import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Logger } from '@muster/common/log';
 import type { TaskLaunch } from '../driver.ts';
 import { DriverError } from '../errors.ts';
+import type { Fence } from '../fence.ts';
 import { untilAborted } from '../untilAborted.ts';
+import type { ContainerFences } from './containerFences.ts';
 import {
   argvOf,
   commandPaths,
@@ -18,9 +21,9 @@ import {
 import type { Engine } from './engine.ts';
 import type { Container, EngineInfo, ImageDetails } from './engineAnswers.ts';
 import { EngineError } from './engineHttp.ts';
-import { chooseGpuWay, missingGpus } from './gpuRequests.ts';
+import { canRequestGpus, chooseGpuWay, missingGpus } from './gpuRequests.ts';
 import { ensureImage } from './image.ts';
-import { missingCommand } from './startErrors.ts';
+import { missingCommand, missingSource, noGpus } from './startErrors.ts';
 import { outputPath } from './taskOutputs.ts';
 
 /** For a container whose start got no answer: to see it dead before it is deleted. */
@@ -28,6 +31,8 @@ const KILL_DEADLINE_MS = 10_000;
 
 export interface ContainerStartOptions extends Identity {
   readonly network: string;
+  readonly fence: Fence;
+  readonly fences: ContainerFences;
   readonly log: Logger;
 }
 
@@ -42,15 +47,37 @@ export class ContainerStart {
   }
 
   /**
+   * What takes long or can be found missing before there is a container.
+   * @throws {DriverError | EngineError}
+   * @throws the reason of `abort`
+   */
+  async prepare(launch: TaskLaunch, onDoing: (what: string) => void, abort: AbortSignal): Promise<void> {
+    // First what is quick: nobody should wait an hour for an image to hear of a missing directory.
+    const unseen = launch.volumes.map(({ source }) => source).filter((source) => !existsSync(source));
+    if (unseen.length > 0) {
+      const [missing] = await untilAborted(this.#options.fence.missing(unseen), abort);
+      if (missing !== undefined) throw missingSource(missing);
+    }
+    if (launch.gpus.some((gpu) => !gpu.simulated)) {
+      await untilAborted(this.#requireGpuSupport(launch), abort);
+    }
+    await untilAborted(this.#image(launch, abort, onDoing), abort);
+  }
+
+  /**
    * A pull is given up at once. From the creation on, the call under way is waited for: one that got no answer may have
    * its effect later, and would leave a container behind, or one that runs.
    * @param created the task's container as an earlier start left it, never run; null: there is none
+   * @throws {LeaseExpired} and nothing ran
    * @throws {EngineError} 404 or 409 when somebody else deleted or made the container meanwhile
    * @throws the reason of `abort`
    */
   async run(launch: TaskLaunch, created: Container | null, abort: AbortSignal): Promise<Container> {
+    const { fences } = this.#options;
     let container = created;
+    let mayRun = false;
     try {
+      fences.requireLease(launch, launch.lease);
       const image = await untilAborted(this.#image(launch, abort), abort);
       const output = await untilAborted(this.#preferredOutput(launch, image), abort);
       container ??= await this.#create(launch, image, output);
@@ -62,34 +89,61 @@ export class ContainerStart {
       }
       await this.#checkCommand(launch, image, container);
       checkGpus(launch, container);
+      await fences.arm(launch, launch.lease, container.id);
       abort.throwIfAborted();
-      await this.#engine.startContainer(container.id);
-      return container;
+      fences.requireLease(launch, launch.lease);
+      mayRun = true;
+      await this.#engine.startContainer(container.id).catch((error: unknown) => {
+        // The engine has said no. Without an answer it may still start the container.
+        mayRun = !(error instanceof EngineError) || error.status === null;
+        throw error;
+      });
+      if (launch.lease === null) return container;
+      // The engine may have taken its time: what came into being too late is stopped by this, if not by the guard.
+      const started = await this.#engine.inspectContainer(container.id);
+      if (started !== null) await fences.armStarted(launch, launch.lease, started);
+      return started ?? container;
     } catch (error) {
-      if (container !== null) await this.#discard(container, error);
+      if (container !== null) await this.#discard(launch, container, mayRun);
       throw error;
     }
   }
 
-  async #image(launch: TaskLaunch, abort: AbortSignal): Promise<ImageDetails> {
+  async #image(
+    launch: TaskLaunch,
+    abort: AbortSignal,
+    onDoing: (what: string) => void = () => {},
+  ): Promise<ImageDetails> {
     if (launch.image === null) {
       throw new DriverError(
         'unknown',
         `task ${launch.key} names no image, and the Docker driver runs images only`,
       );
     }
-    const { product } = await this.#engine.identity();
-    if (product === 'podman' && launch.gpus.some((gpu) => !gpu.simulated)) {
-      throw new DriverError(
-        'unknown',
-        'the container engine is Podman, which ignores requests for GPUs: the task would run without them. ' +
-          'Use Docker on nodes with GPUs, or run the job without an image',
-      );
-    }
-    const image = await ensureImage(this.#engine, launch.image, this.#options.log, abort);
+    if (launch.gpus.some((gpu) => !gpu.simulated)) await this.#refusePodman();
+    const image = await ensureImage(this.#engine, launch.image, { log: this.#options.log, abort, onDoing });
     if (argvOf(launch, image).length > 0) return image;
     const message = `the image ${launch.image} has no command of its own: name one in the job`;
     throw new DriverError('command_not_found', message);
+  }
+
+  async #requireGpuSupport(launch: TaskLaunch): Promise<void> {
+    await this.#refusePodman();
+    const info = await this.#engine.info();
+    const way = await chooseGpuWay(launch.gpus, info);
+    if (way === 'nvidia' && !canRequestGpus(info)) {
+      throw noGpus('it has neither the NVIDIA runtime nor a CDI device for each GPU');
+    }
+  }
+
+  async #refusePodman(): Promise<void> {
+    const { product } = await this.#engine.identity();
+    if (product !== 'podman') return;
+    throw new DriverError(
+      'unknown',
+      'the container engine is Podman, which ignores requests for GPUs: the task would run without them. ' +
+        'Use Docker on nodes with GPUs, or run the job without an image',
+    );
   }
 
   async #preferredOutput(launch: TaskLaunch, image: ImageDetails): Promise<OutputWay> {
@@ -128,15 +182,17 @@ export class ContainerStart {
   }
 
   /** After a failed start. What fails here must not hide why the start did. */
-  async #discard(container: Container, reason: unknown): Promise<void> {
+  async #discard(launch: TaskLaunch, container: Container, mayRun: boolean): Promise<void> {
     try {
-      if (reason instanceof EngineError && reason.status === null) {
-        // The start got no answer: the container may run.
+      if (mayRun) {
+        await this.#options.fences.kill(launch);
         await this.#engine.killContainer(container.id, 'SIGKILL');
         await this.#engine.waitForEnd(container.id, AbortSignal.timeout(KILL_DEADLINE_MS));
       }
       await this.#engine.removeContainer(container.id);
+      await this.#options.fences.forget(launch);
     } catch (error) {
+      // The guard goes on holding the lease of what could not be removed.
       this.#options.log.warn({ container: container.id, error: String(error) }, 'cannot delete a container');
     }
   }

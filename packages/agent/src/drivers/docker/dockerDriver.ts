@@ -9,13 +9,18 @@
  * there, or is killed when it ends.
  *
  * A stop whose grace the agent's death interrupts is finished by nobody: the next agent finds the task running and still
- * not wanted, and stops it again. (The fence that needs no agent freezes the container's cgroup; it is not the driver's.)
+ * not wanted, and stops it again; its lease, which the guard holds, ends before long.
+ *
+ * Freezing, thawing and the last SIGKILL go to the container's control group and not through the engine, which may hang
+ * (containerFences.ts).
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
+import { boottimeMs } from '../../probes/boot.ts';
 import type {
   Driver,
+  Lease,
   StopOptions,
   TaskExit,
   TaskKey,
@@ -23,8 +28,10 @@ import type {
   TaskLocation,
   TaskObservation,
 } from '../driver.ts';
-import { DriverError } from '../errors.ts';
+import { DriverError, LeaseExpired } from '../errors.ts';
+import type { Fence } from '../fence.ts';
 import { untilAborted } from '../untilAborted.ts';
+import { ContainerFences } from './containerFences.ts';
 import { containerName, type Identity, labels } from './containerSpec.ts';
 import { ContainerStart } from './containerStart.ts';
 import { Engine } from './engine.ts';
@@ -41,6 +48,8 @@ export interface DockerDriverOptions extends Identity {
    * and at ports the job chooses, and NCCL uses the node's own network devices.
    */
   readonly network?: string;
+  /** What holds the tasks' leases without this agent. It is whoever opened it that closes it. */
+  readonly fence: Fence;
   readonly log: Logger;
 }
 
@@ -66,16 +75,38 @@ class DockerDriver implements Driver {
   readonly #log: Logger;
   readonly #containerStart: ContainerStart;
   readonly #outputs: TaskOutputs;
+  readonly #fences: ContainerFences;
+  /** In the grace of a stop: a lease that comes now lets a frozen task run to its end. */
+  readonly #saving = new Set<TaskKey>();
   readonly #starts = new Map<TaskKey, Promise<void>>();
   readonly #closing = new AbortController();
 
-  constructor({ socketPath, agentId, bootId, network = 'host', log }: DockerDriverOptions) {
+  constructor({ socketPath, agentId, bootId, network = 'host', fence, log }: DockerDriverOptions) {
     this.#engine = new Engine(socketPath);
     this.#agentId = agentId;
     this.#bootId = bootId;
     this.#log = log;
-    this.#containerStart = new ContainerStart(this.#engine, { agentId, bootId, network, log });
+    this.#fences = new ContainerFences({ fence, bootId, boottimeMs, log });
+    const startOptions = { agentId, bootId, network, fence, fences: this.#fences, log };
+    this.#containerStart = new ContainerStart(this.#engine, startOptions);
     this.#outputs = new TaskOutputs(this.#engine, log);
+  }
+
+  async prepare(
+    launch: TaskLaunch,
+    onDoing: (what: string) => void,
+    abort: AbortSignal = never,
+  ): Promise<void> {
+    abort.throwIfAborted();
+    try {
+      await this.#containerStart.prepare(launch, onDoing, abort);
+    } catch (error) {
+      if (abort.aborted && error === abort.reason) throw error;
+      const isAway = error instanceof EngineError && error.status === null;
+      throw isAway
+        ? new DriverError('unknown', error.message, { cause: error })
+        : explainStart(error, launch);
+    }
   }
 
   start(launch: TaskLaunch, abort: AbortSignal = never): Promise<void> {
@@ -89,9 +120,15 @@ class DockerDriver implements Driver {
   async recover(task: TaskLocation): Promise<TaskObservation> {
     return explained(async () => {
       const container = await this.#find(task.key);
-      if (container?.phase === 'running') this.#outputs.follow(container, task);
+      if (container?.phase === 'running') {
+        this.#outputs.follow(container, task);
+        this.#fences.learn(task, container);
+      }
       if (container?.phase === 'ended') await this.#outputs.complete(container, task);
-      return observationOf(container, this.#bootId);
+      // The kernel has the word: what the engine calls paused may have been thawed past it.
+      const knows = this.#fences.knows(task);
+      const frozen = knows ? this.#fences.isFrozen(task) : container?.isPaused === true;
+      return observationOf(container, this.#bootId, frozen);
     });
   }
 
@@ -122,6 +159,24 @@ class DockerDriver implements Driver {
     }
   }
 
+  async renew(task: TaskLocation, lease: Lease | null): Promise<void> {
+    if (!this.#fences.knows(task)) {
+      const container = await explained(() => this.#find(task.key));
+      if (container?.phase !== 'running') return;
+      this.#fences.learn(task, container);
+    }
+    await this.#fences.renew(task, lease);
+    if (this.#saving.has(task.key)) await this.#fences.thawToSave(task);
+  }
+
+  freeze(task: TaskLocation): Promise<'frozen' | 'killed' | 'ended'> {
+    return this.#fences.freeze(task);
+  }
+
+  thaw(task: TaskLocation): Promise<void> {
+    return this.#fences.thaw(task);
+  }
+
   async signal(task: TaskLocation, signal: string): Promise<void> {
     await explained(async () => {
       const container = await this.#find(task.key);
@@ -133,8 +188,11 @@ class DockerDriver implements Driver {
     await explained(async () => {
       const container = await this.#find(task.key);
       if (container?.phase !== 'running') return;
-      await this.#engine.killContainer(container.id, options.signal);
-      if (await this.#endsWithin(container.id, options.graceMs)) return;
+      this.#fences.learn(task, container);
+      if (options.graceMs > 0 && (await this.#endsBySignal(task, container, options))) return;
+      // The engine refuses to end what is paused; where the control group was reached, that has not been its business.
+      const reachedAll = await this.#fences.kill(task);
+      if (!reachedAll && container.isPaused) await this.#engine.unpauseContainer(container.id);
       await this.#engine.killContainer(container.id, 'SIGKILL');
     });
     return this.wait(task, this.#closing.signal);
@@ -152,6 +210,7 @@ class DockerDriver implements Driver {
       await this.#outputs.forget(task.key);
       if (container !== null) await this.#engine.removeContainer(container.id);
     });
+    await this.#fences.forget(task);
   }
 
   async list(): Promise<readonly TaskKey[]> {
@@ -180,7 +239,7 @@ class DockerDriver implements Driver {
         }
       }
     } catch (error) {
-      if (abort.aborted && error === abort.reason) throw error;
+      if ((abort.aborted && error === abort.reason) || error instanceof LeaseExpired) throw error;
       // No answer is no verdict: the container may run, and the agent finds out once there is an engine to ask.
       if (error instanceof EngineError && error.status === null) throw error;
       throw explainStart(error, launch);
@@ -190,8 +249,22 @@ class DockerDriver implements Driver {
   async #startOrAdopt(launch: TaskLaunch, abort: AbortSignal): Promise<Container> {
     const found = await untilAborted(this.#engine.inspectContainer(containerName(launch.key)), abort);
     if (found !== null && !this.#isOurs(found, launch.key)) throw nameTaken(launch.key);
-    if (found !== null && found.phase !== 'created') return found;
+    if (found !== null && found.phase !== 'created') {
+      await this.#renewFound(launch, found);
+      return found;
+    }
     return this.#containerStart.run(launch, found, abort);
+  }
+
+  /** It runs whether or not the guard answers, so that is no failure of the start: the next renewal arms it. */
+  async #renewFound(launch: TaskLaunch, found: Container): Promise<void> {
+    if (found.phase !== 'running' || launch.lease === null) return;
+    try {
+      this.#fences.learn(launch, found);
+      await this.#fences.renew(launch, launch.lease);
+    } catch (error) {
+      this.#log.warn({ task: launch.key, error: String(error) }, 'the lease of a container is not armed yet');
+    }
   }
 
   /** null also when the name belongs to a container of somebody else. */
@@ -202,6 +275,20 @@ class DockerDriver implements Driver {
 
   #isOurs(container: Container, key: TaskKey): boolean {
     return container.labels[labels.task] === key && container.labels[labels.agent] === this.#agentId;
+  }
+
+  async #endsBySignal(task: TaskLocation, container: Container, { signal, graceMs }: StopOptions) {
+    const { id, isPaused } = container;
+    this.#saving.add(task.key);
+    try {
+      if (isPaused && this.#fences.mayRun(task)) await this.#engine.unpauseContainer(id);
+      // The signal waits in a frozen container, and is the first that it sees.
+      await this.#engine.killContainer(id, signal);
+      await this.#fences.thawToSave(task);
+      return await this.#endsWithin(id, graceMs);
+    } finally {
+      this.#saving.delete(task.key);
+    }
   }
 
   async #endsWithin(id: string, graceMs: number): Promise<boolean> {

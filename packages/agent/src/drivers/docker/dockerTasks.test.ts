@@ -9,6 +9,7 @@ import { ensureTestImage, serveTestImage } from '../../../../../test/support/ima
 import { dockerSocket, dockerSocketPath, tempDir } from '../../../../../test/support/services.ts';
 import type { Driver, TaskExit, TaskLaunch } from '../driver.ts';
 import { DriverError } from '../errors.ts';
+import { RecordingFence } from '../recordingFence.ts';
 import { containerName, containerSpec } from './containerSpec.ts';
 import { createDockerDriver, type DockerDriverOptions } from './dockerDriver.ts';
 import { Engine } from './engine.ts';
@@ -36,7 +37,8 @@ afterEach(async () => {
 });
 
 function aDriver(options: Partial<DockerDriverOptions> = {}): Driver {
-  const defaults = { socketPath: dockerSocketPath, agentId, bootId: 'boot-1', log: silentLogger };
+  const fence = new RecordingFence();
+  const defaults = { socketPath: dockerSocketPath, agentId, bootId: 'boot-1', fence, log: silentLogger };
   return createDockerDriver({ ...defaults, ...options });
 }
 
@@ -54,6 +56,7 @@ function aTask(task: Partial<TaskLaunch> = {}): TaskLaunch {
     shmMb: null,
     volumes: [],
     user: null,
+    lease: null,
     ...task,
   };
   launches.push(launch);

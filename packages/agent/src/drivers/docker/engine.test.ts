@@ -5,6 +5,7 @@ import { dockerSocket, tempDir } from '../../../../../test/support/services.ts';
 import { Engine } from './engine.ts';
 import { EngineError, exchange, readText } from './engineHttp.ts';
 import { withTag } from './image.ts';
+import type { PullStep } from './pullProgress.ts';
 
 const version = { Version: '20.10.24', ApiVersion: '1.41', MinAPIVersion: '1.12', Components: [] };
 
@@ -106,11 +107,14 @@ describe('Engine', () => {
         );
       },
     });
-    const steps: string[] = [];
+    const steps: PullStep[] = [];
     await expect(
       engine.pullImage('trainer:1', (step) => steps.push(step), new AbortController().signal),
     ).rejects.toThrow('toomanyrequests');
-    expect(steps).toEqual(['a1: Pulling fs layer', 'Downloading']);
+    expect(steps).toEqual([
+      { id: 'a1', status: 'Pulling fs layer' },
+      { id: null, status: 'Downloading' },
+    ]);
   });
 
   it('does not take half a log for a whole one', async () => {

@@ -18,6 +18,7 @@ import {
   type VersionAnswer,
 } from './engineAnswers.ts';
 import { type EngineCall, EngineError, exchange, pieces, readJson, readText } from './engineHttp.ts';
+import type { PullStep } from './pullProgress.ts';
 
 /**
  * We speak the oldest API that has all we need, or the engine's own oldest where that is newer: Debian 12's Docker
@@ -67,10 +68,10 @@ export class Engine {
   /**
    * Fetches an image and resolves when the engine has it.
    * @param reference with a tag or digest: without one the engine would fetch every tag there is
-   * @param onStatus gets the engine's short description of each step
+   * @param onStep gets what the engine says
    * @param abort ends the connection, with which the engine gives the pull up
    */
-  async pullImage(reference: string, onStatus: (status: string) => void, abort: AbortSignal): Promise<void> {
+  async pullImage(reference: string, onStep: (step: PullStep) => void, abort: AbortSignal): Promise<void> {
     const idle = new AbortController();
     const hung = new EngineError(null, `nothing arrived for ${PULL_IDLE_MS / 1000} s`);
     const timer = setTimeout(() => idle.abort(hung), PULL_IDLE_MS);
@@ -88,9 +89,9 @@ export class Engine {
         timer.refresh();
         const lines = (rest + piece.toString('utf8')).split('\n');
         rest = lines.pop() ?? '';
-        for (const line of lines) readPullStep(line, onStatus);
+        for (const line of lines) readPullStep(line, onStep);
       }
-      readPullStep(rest, onStatus);
+      readPullStep(rest, onStep);
     } finally {
       clearTimeout(timer);
     }
@@ -150,6 +151,17 @@ export class Engine {
     } catch (error) {
       const hasEnded = error instanceof EngineError && error.status === 409;
       if (!hasEnded) throw error;
+    }
+  }
+
+  /** Ends a pause that somebody else began; nothing happens to a container that is not paused. */
+  async unpauseContainer(id: string): Promise<void> {
+    const call = { method: 'POST', path: `/containers/${id}/unpause`, deadlineMs: READ_DEADLINE_MS } as const;
+    try {
+      await unlessAbsent(this.#done(call));
+    } catch (error) {
+      const isNotPaused = error instanceof EngineError && (error.status === 409 || error.status === 500);
+      if (!isNotPaused || (await this.inspectContainer(id))?.isPaused === true) throw error;
     }
   }
 
@@ -217,11 +229,11 @@ async function unlessAbsent<T>(answer: Promise<T>): Promise<T | null> {
 }
 
 /** A pull is answered with 200 and reports its failure as a line of the answer. */
-function readPullStep(line: string, onStatus: (status: string) => void): void {
+function readPullStep(line: string, onStep: (step: PullStep) => void): void {
   if (line.trim() === '') return;
   const step = JSON.parse(line) as { status?: string; id?: string; error?: string };
   if (step.error !== undefined) throw new EngineError(500, step.error);
-  if (step.status !== undefined) onStatus(step.id === undefined ? step.status : `${step.id}: ${step.status}`);
+  if (step.status !== undefined) onStep({ id: step.id ?? null, status: step.status });
 }
 
 /** Of API versions: 1.9 is older than 1.41. */

@@ -13,6 +13,8 @@ export interface EngineInfo {
   /** Containers survive a restart of the engine. */
   readonly liveRestore: boolean;
   readonly selinux: boolean;
+  /** Names of the OCI runtimes it is configured with: `runc`, `nvidia`, … */
+  readonly runtimes: readonly string[];
   /** Where the engine looks for CDI specs; empty where CDI is off or unknown to it. */
   readonly cdiSpecDirs: readonly string[];
   /** Qualified CDI names (`nvidia.com/gpu=GPU-…`) that the engine found; null: it does not say. */
@@ -31,6 +33,8 @@ export interface Container {
   readonly labels: Readonly<Record<string, string>>;
   /** `created` has never run; a paused container is running. */
   readonly phase: 'created' | 'running' | 'ended';
+  /** By the engine, which then refuses it every signal. We never do that; people may. */
+  readonly isPaused: boolean;
   /** As the engine's machine counts; null unless running. */
   readonly pid: number | null;
   /** 128 + n when signal n ended the main process, or when it said so itself. Meaningless until ended. */
@@ -76,6 +80,7 @@ export function toIdentity(answer: VersionAnswer): EngineIdentity {
 export interface InfoAnswer {
   readonly LiveRestoreEnabled?: boolean;
   readonly SecurityOptions?: readonly string[] | null;
+  readonly Runtimes?: Readonly<Record<string, object>> | null;
   readonly CDISpecDirs?: readonly string[] | null;
   readonly DiscoveredDevices?: readonly { readonly Source: string; readonly ID: string }[] | null;
 }
@@ -85,6 +90,7 @@ export function toInfo(answer: InfoAnswer): EngineInfo {
   return {
     liveRestore: answer.LiveRestoreEnabled === true,
     selinux: (answer.SecurityOptions ?? []).some((option) => option.includes('name=selinux')),
+    runtimes: Object.keys(answer.Runtimes ?? {}),
     cdiSpecDirs: answer.CDISpecDirs ?? [],
     cdiDevices: cdiDevices?.map((device) => device.ID) ?? null,
   };
@@ -108,6 +114,7 @@ export interface ContainerAnswer {
   readonly State: {
     readonly Status: string;
     readonly Running: boolean;
+    readonly Paused?: boolean;
     readonly OOMKilled: boolean;
     readonly Pid: number;
     readonly ExitCode: number;
@@ -129,6 +136,7 @@ export function toContainer(answer: ContainerAnswer): Container {
     id: answer.Id,
     labels: config.Labels ?? {},
     phase,
+    isPaused: state.Paused === true,
     pid: phase === 'running' && state.Pid > 0 ? state.Pid : null,
     exitCode: state.ExitCode,
     oomKilled: state.OOMKilled,

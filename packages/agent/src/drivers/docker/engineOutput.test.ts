@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ensureTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocketPath, tempDir, waitFor } from '../../../../../test/support/services.ts';
 import type { Driver, TaskLaunch } from '../driver.ts';
+import { RecordingFence } from '../recordingFence.ts';
 import { createDockerDriver } from './dockerDriver.ts';
 
 const never = new AbortController().signal;
@@ -19,7 +20,9 @@ beforeAll(async () => {
 }, 60_000);
 
 function aDriver(): Driver {
-  return createDockerDriver({ socketPath: dockerSocketPath, agentId, bootId: 'boot-1', log: silentLogger });
+  const fence = new RecordingFence();
+  const socketPath = dockerSocketPath;
+  return createDockerDriver({ socketPath, agentId, bootId: 'boot-1', fence, log: silentLogger });
 }
 
 function aScript(script: string): TaskLaunch {
@@ -36,6 +39,7 @@ function aScript(script: string): TaskLaunch {
     shmMb: null,
     volumes: [],
     user: null,
+    lease: null,
   };
   onTestFinished(async () => {
     const driver = aDriver();

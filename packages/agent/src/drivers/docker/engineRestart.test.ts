@@ -1,7 +1,9 @@
 /** Tasks outlive the engine that started them. The engine is one of the test's own: the machine's is left alone. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { silentLogger } from '@muster/common/log';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ensureTestImage } from '../../../../../test/support/images.ts';
@@ -12,7 +14,10 @@ import {
   tempDir,
   waitFor,
 } from '../../../../../test/support/services.ts';
-import type { TaskLaunch } from '../driver.ts';
+import { boottimeMs, readBootId } from '../../probes/boot.ts';
+import type { Lease, TaskLaunch } from '../driver.ts';
+import { GuardFixture } from '../process/guardFixture.ts';
+import { RecordingFence } from '../recordingFence.ts';
 import { createDockerDriver } from './dockerDriver.ts';
 
 const never = new AbortController().signal;
@@ -64,6 +69,30 @@ async function endEngine(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   rmSync(join(root, 'pid'), { force: true });
 }
 
+function aTask(image: string, command: readonly string[], lease: Lease | null = null): TaskLaunch {
+  return {
+    key: `r${randomUUID().slice(0, 13)}.1.0`,
+    directory: tempDir('task').path,
+    image,
+    command,
+    env: {},
+    workdir: null,
+    gpus: [],
+    cpus: null,
+    memoryMb: null,
+    shmMb: null,
+    volumes: [],
+    user: null,
+    lease,
+  };
+}
+
+/** As the driver noted them for the agents to come. */
+function groupsOf(launch: TaskLaunch): readonly string[] {
+  const noted = readFileSync(join(launch.directory, 'container.json'), 'utf8');
+  return (JSON.parse(noted) as { groups: readonly string[] }).groups;
+}
+
 beforeAll(startEngine, 60_000);
 
 afterAll(async () => {
@@ -75,6 +104,59 @@ afterAll(async () => {
     .filter((path) => path.startsWith(`${root}/`));
   for (const path of mounts.reverse()) execFileSync('umount', ['-l', path]);
 }, 60_000);
+
+describe('an engine that is away', { timeout: 60_000 }, () => {
+  it('does not keep a lease from running out, nor the agent from freezing and thawing', async () => {
+    const image = await ensureTestImage({ tag: 'muster-test/busybox:1', socketPath });
+    const guard = new GuardFixture();
+    const driver = createDockerDriver({
+      socketPath,
+      agentId: 'agent-1',
+      bootId: readBootId(),
+      fence: guard.fence(),
+      log: silentLogger,
+    });
+    const leaseFor = (ms: number): Lease => ({
+      deadlineBoottimeMs: boottimeMs() + ms,
+      bootId: readBootId(),
+      onExpiry: 'freeze',
+    });
+    const launch = aTask(image, ['sh', '-c', 'while :; do echo on; sleep 0.05; done'], leaseFor(60_000));
+    onTestFinished(async () => {
+      if (engine === null) await startEngine();
+      await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
+      await driver.remove(launch);
+      await driver.close();
+      await guard.cleanup();
+    });
+    await driver.start(launch);
+    await endEngine('SIGKILL');
+    const length = () => readFileSync(join(launch.directory, 'output.log')).length;
+    const countsOn = async () => {
+      const before = length();
+      await waitFor('the task counts on', () => length() > before);
+    };
+    const standsStill = () =>
+      waitFor('the task stands still', async () => {
+        const before = length();
+        await delay(500);
+        return length() === before;
+      });
+
+    await countsOn();
+    expect(await driver.freeze(launch)).toBe('frozen');
+    await standsStill();
+    await driver.thaw(launch);
+    await countsOn();
+
+    const groups = groupsOf(launch);
+    await guard.fence().renew({ ...launch, key: 'watched.1.0' }, leaseFor(300), groups);
+    await standsStill();
+    await guard.fence().forget({ ...launch, key: 'watched.1.0' });
+    await driver.thaw(launch);
+    await countsOn();
+  });
+});
 
 describe('an engine that restarts', { timeout: 60_000 }, () => {
   it.each([
@@ -88,27 +170,11 @@ describe('an engine that restarts', { timeout: 60_000 }, () => {
       socketPath,
       agentId: 'agent-1',
       bootId: 'boot-1',
+      fence: new RecordingFence(),
       log: silentLogger,
     });
-    const launch: TaskLaunch = {
-      key: `restart-${signal}-${hasShell}.1.0`,
-      directory: tempDir('task').path,
-      image,
-      command: [
-        'busybox',
-        'sh',
-        '-c',
-        "trap 'exit 5' USR1; i=0; while :; do echo $i; i=$((i + 1)); sleep 0.1; done",
-      ],
-      env: {},
-      workdir: null,
-      gpus: [],
-      cpus: null,
-      memoryMb: null,
-      shmMb: null,
-      volumes: [],
-      user: null,
-    };
+    const script = "trap 'exit 5' USR1; i=0; while :; do echo $i; i=$((i + 1)); sleep 0.1; done";
+    const launch = aTask(image, ['busybox', 'sh', '-c', script]);
     const lines = () =>
       readFileSync(join(launch.directory, 'output.log'), 'utf8').split('\n').slice(0, -1).map(Number);
 

@@ -12,7 +12,7 @@ const gpus: GpuDevice[] = [
 ];
 
 function anEngine(info: Partial<EngineInfo>): EngineInfo {
-  return { liveRestore: true, selinux: false, cdiSpecDirs: [], cdiDevices: null, ...info };
+  return { liveRestore: true, selinux: false, runtimes: [], cdiSpecDirs: [], cdiDevices: null, ...info };
 }
 
 const yamlSpec = (...uuids: string[]) =>

@@ -1,4 +1,5 @@
 /** How a container gets exactly its GPUs: by CDI where the engine has a device of each name, else by NVIDIA's hook. */
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { GpuDevice } from '../driver.ts';
@@ -16,6 +17,21 @@ export async function chooseGpuWay(gpus: readonly GpuDevice[], info: EngineInfo)
   const uuids = gpus.filter((gpu) => !gpu.simulated).map((gpu) => gpu.uuid);
   const found = info.cdiDevices ?? (await devicesInSpecs(info.cdiSpecDirs));
   return uuids.length > 0 && uuids.every((uuid) => found.includes(`${CDI_KIND}=${uuid}`)) ? 'cdi' : 'nvidia';
+}
+
+/** Where the packages of the NVIDIA Container Toolkit put the program that engines look for on their PATH. */
+const HOOK_FOLDERS = [
+  '/usr/bin',
+  '/usr/sbin',
+  '/usr/local/bin',
+  '/usr/local/sbin',
+  '/usr/local/nvidia/toolkit',
+];
+
+/** Whether the engine can serve a request to the driver `nvidia`; it does not say, but for the runtime beside it. */
+export function canRequestGpus(info: EngineInfo): boolean {
+  if (info.runtimes.includes('nvidia')) return true;
+  return HOOK_FOLDERS.some((folder) => existsSync(join(folder, 'nvidia-container-runtime-hook')));
 }
 
 /** Empty without real GPUs. Always by UUID: indexes change after a reset. */

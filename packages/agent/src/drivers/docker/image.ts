@@ -4,6 +4,14 @@ import { DriverError } from '../errors.ts';
 import type { Engine } from './engine.ts';
 import type { ImageDetails } from './engineAnswers.ts';
 import { EngineError } from './engineHttp.ts';
+import { PullProgress, type PullStep } from './pullProgress.ts';
+
+export interface EnsureImageOptions {
+  readonly log: Logger;
+  readonly abort: AbortSignal;
+  /** Gets what is going on, in words for people: `pulls image trainer:1: 3 of 7 layers`. */
+  readonly onDoing: (what: string) => void;
+}
 
 /**
  * @throws {DriverError} `image_pull` with the registry's words
@@ -12,15 +20,20 @@ import { EngineError } from './engineHttp.ts';
 export async function ensureImage(
   engine: Engine,
   image: string,
-  log: Logger,
-  abort: AbortSignal,
+  { log, abort, onDoing }: EnsureImageOptions,
 ): Promise<ImageDetails> {
   const found = await inspect(engine, image);
   if (found !== null) return found;
   log.info({ image }, 'pulling the image');
-  const onStatus = (status: string) => log.debug({ image, status }, 'pulling the image');
+  const progress = new PullProgress();
+  onDoing(`pulls image ${image}`);
+  const onStep = (step: PullStep) => {
+    log.debug({ image, ...step }, 'pulling the image');
+    const layers = progress.after(step);
+    if (layers !== null) onDoing(`pulls image ${image}: ${layers}`);
+  };
   try {
-    await engine.pullImage(withTag(image), onStatus, abort);
+    await engine.pullImage(withTag(image), onStep, abort);
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     throw new DriverError(

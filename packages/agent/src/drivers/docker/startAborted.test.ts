@@ -7,6 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { serveTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocket, tempDir, waitFor } from '../../../../../test/support/services.ts';
 import type { TaskLaunch } from '../driver.ts';
+import { RecordingFence } from '../recordingFence.ts';
 import { containerName, labels } from './containerSpec.ts';
 import { createDockerDriver } from './dockerDriver.ts';
 
@@ -14,7 +15,8 @@ const agentId = randomUUID();
 const reason = new Error('not wanted any more');
 
 function aDriver(socketPath: string) {
-  const driver = createDockerDriver({ socketPath, agentId, bootId: 'boot-1', log: silentLogger });
+  const fence = new RecordingFence();
+  const driver = createDockerDriver({ socketPath, agentId, bootId: 'boot-1', fence, log: silentLogger });
   onTestFinished(() => driver.close());
   return driver;
 }
@@ -33,6 +35,7 @@ function aTask(image: string): TaskLaunch {
     shmMb: null,
     volumes: [],
     user: null,
+    lease: null,
   };
 }
 

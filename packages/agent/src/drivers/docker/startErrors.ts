@@ -26,26 +26,18 @@ function explanation(error: unknown, launch: TaskLaunch): Explanation {
   if (!(error instanceof EngineError))
     return unknown(`cannot prepare the task in ${launch.directory}: ${words}`);
 
-  const missingSource = /bind source path does not exist: (.*)/.exec(words)?.[1];
-  if (missingSource?.startsWith(`${launch.directory}/`) === true) {
+  const source = /bind source path does not exist: (.*)/.exec(words)?.[1];
+  if (source?.startsWith(`${launch.directory}/`) === true) {
     return unknown(
       `the container engine does not see ${launch.directory}, where the agent keeps the task's output: ` +
         'run both on the same machine; an agent in a container needs its data directory mounted at the same path',
     );
   }
-  if (missingSource !== undefined) {
-    return unknown(
-      `there is no ${missingSource} on the node to mount into the container: ` +
-        "create it on the node or correct the job's volumes",
-    );
-  }
+  if (source !== undefined) return unknown(missingSourceMessage(source));
   const command = /exec: "([^"]*)":.*(?:not found|no such file)/.exec(words)?.[1];
   if (command !== undefined) return commandNotFound(command, launch, words);
   if (/could not select device driver|nvidia-container|CDI device/i.test(words)) {
-    return unknown(
-      `the container engine cannot give GPUs to containers: ${words}. Install the NVIDIA Container Toolkit on the node, ` +
-        'then `nvidia-ctk runtime configure --runtime=docker` and restart Docker',
-    );
+    return unknown(noGpusMessage(words));
   }
   return unknown(`the container engine refuses the task: ${words}`);
 }
@@ -61,6 +53,29 @@ function commandNotFound(command: string, launch: TaskLaunch, details: string): 
 export function missingCommand(command: string, launch: TaskLaunch, paths: readonly string[]): DriverError {
   const { causeKind, message } = commandNotFound(command, launch, `looked for ${paths.join(', ')}`);
   return new DriverError(causeKind, message);
+}
+
+/** A volume's directory or file is not there. */
+export function missingSource(source: string): DriverError {
+  return new DriverError('unknown', missingSourceMessage(source));
+}
+
+function missingSourceMessage(source: string): string {
+  return (
+    `there is no ${source} on the node to mount into the container: ` +
+    "create it on the node or correct the job's volumes"
+  );
+}
+
+export function noGpus(why: string): DriverError {
+  return new DriverError('unknown', noGpusMessage(why));
+}
+
+function noGpusMessage(why: string): string {
+  return (
+    `the container engine cannot give GPUs to containers: ${why}. Install the NVIDIA Container Toolkit on the node, ` +
+    'then `nvidia-ctk runtime configure --runtime=docker` and restart Docker'
+  );
 }
 
 export function nameTaken(key: TaskKey): DriverError {

@@ -7,6 +7,7 @@ function aContainer(container: Partial<Container> = {}): Container {
     id: 'c0ffee',
     labels: { 'muster.boot': 'boot-1' },
     phase: 'ended',
+    isPaused: false,
     pid: null,
     exitCode: 0,
     oomKilled: false,
@@ -61,12 +62,14 @@ describe('exitOf', () => {
 
 describe('observationOf', () => {
   it('says that a task whose container never ran is absent', () => {
-    expect(observationOf(aContainer({ phase: 'created' }), 'boot-1')).toEqual({ kind: 'absent' });
-    expect(observationOf(null, 'boot-1')).toEqual({ kind: 'absent' });
+    expect(observationOf(aContainer({ phase: 'created' }), 'boot-1', false)).toEqual({ kind: 'absent' });
+    expect(observationOf(null, 'boot-1', false)).toEqual({ kind: 'absent' });
   });
 
   it('reports a running task', () => {
     const container = aContainer({ phase: 'running', pid: 4711, finishedAtMs: null });
-    expect(observationOf(container, 'boot-1')).toEqual({ kind: 'running', pid: 4711, startedAtMs: 1_000 });
+    const running = { kind: 'running', pid: 4711, startedAtMs: 1_000 };
+    expect(observationOf(container, 'boot-1', false)).toEqual({ ...running, frozen: false });
+    expect(observationOf(container, 'boot-1', true)).toEqual({ ...running, frozen: true });
   });
 });

@@ -27,12 +27,15 @@ const HARMLESS_SIGNALS = new Set([
 /** What an engine that finds a container dead at its own start writes as exit code: nobody saw the real one. */
 const UNSEEN_EXIT_CODES = new Set([255, 137]);
 
-/** @param bootId of the machine's current boot */
-export function observationOf(container: Container | null, bootId: string): TaskObservation {
+/**
+ * @param bootId of the machine's current boot
+ * @param frozen whether the container is
+ */
+export function observationOf(container: Container | null, bootId: string, frozen: boolean): TaskObservation {
   // A container that was created and never started is what an agent leaves that died in between: nothing has run.
   if (container === null || container.phase === 'created') return { kind: 'absent' };
   if (container.phase === 'ended') return { kind: 'exited', exit: exitOf(container, bootId) };
-  return { kind: 'running', pid: container.pid, startedAtMs: container.startedAtMs };
+  return { kind: 'running', pid: container.pid, startedAtMs: container.startedAtMs, frozen };
 }
 
 /**

@@ -10,6 +10,7 @@ for (const containment of ['cgroup2', 'freezer', 'session'] as const) {
       return {
         driver: async () => guard.driver(),
         makeLaunch: (launch) => launch,
+        guard,
         cleanup: () => guard.cleanup(),
       };
     },

@@ -5,8 +5,16 @@
  * without a container engine do not have. The scheduler still counts them.
  */
 import type { Logger } from '@muster/common/log';
+import { freezeOrKill } from '../../fence/freeze.ts';
+import { OnePerTask } from '../../fence/onePerTask.ts';
+import type { TaskGroup } from '../../fence/taskGroup.ts';
+import { openGroup } from '../../guard/containment.ts';
+import { readBootId } from '../../guard/processes.ts';
+import type { GuardLaunch } from '../../guard/protocol.ts';
+import { readExit, readProcessRecord } from '../../guard/records.ts';
 import type {
   Driver,
+  Lease,
   StopOptions,
   TaskExit,
   TaskKey,
@@ -14,7 +22,7 @@ import type {
   TaskLocation,
   TaskObservation,
 } from '../driver.ts';
-import { DriverError } from '../errors.ts';
+import { DriverError, LeaseExpired } from '../errors.ts';
 import { untilAborted } from '../untilAborted.ts';
 import { GuardClient, type GuardClientOptions } from './guardClient.ts';
 import { GuardRefusal } from './guardConnection.ts';
@@ -37,6 +45,7 @@ class ProcessDriver implements Driver {
   readonly #log: Logger;
   /** One question to the guard however many ask: aborted waits must not pile up there. */
   readonly #waits = new Map<TaskKey, Promise<TaskExit>>();
+  readonly #fencing = new OnePerTask();
   #saidLimits = false;
 
   constructor(guard: GuardClient, log: Logger) {
@@ -44,20 +53,25 @@ class ProcessDriver implements Driver {
     this.#log = log;
   }
 
+  /** The guard looks: it may see other places of the node than a sandboxed agent does. */
+  async prepare(launch: TaskLaunch, onDoing: (what: string) => void, abort?: AbortSignal): Promise<void> {
+    abort?.throwIfAborted();
+    const params = guardLaunch(launch);
+    onDoing(`looks for ${launch.command[0]}`);
+    await explained(this.#guard.request('prepare', params));
+  }
+
   /** Takes a moment, and there is nothing to wait for that could be given up. */
   async start(launch: TaskLaunch, abort?: AbortSignal): Promise<void> {
     abort?.throwIfAborted();
-    const { key, directory, command, env, workdir } = launch;
-    if (launch.image !== null || command.length === 0) {
-      throw new Error(`task ${key} is not one for the process driver: it needs a command and no image`);
-    }
+    const params = guardLaunch(launch);
+    const { lease } = launch;
     this.#sayLimits(launch);
-    try {
-      await this.#guard.request('start', { key, directory, command, env, workdir: workdir ?? directory });
-    } catch (error) {
-      if (!(error instanceof GuardRefusal) || error.causeKind === null) throw error;
-      throw new DriverError(error.causeKind, error.message, { cause: error });
-    }
+    await explained(
+      lease === null
+        ? this.#guard.request('start', params)
+        : this.#guard.request('startLeased', { ...params, lease }),
+    );
   }
 
   recover({ key, directory }: TaskLocation): Promise<TaskObservation> {
@@ -74,6 +88,22 @@ class ProcessDriver implements Driver {
       this.#waits.set(key, waiting);
     }
     return untilAborted(waiting, abort);
+  }
+
+  async renew({ key, directory }: TaskLocation, lease: Lease | null): Promise<void> {
+    await this.#guard.request('renew', { key, directory, lease, groups: [] });
+  }
+
+  /** Without the guard: it may be stopped, and this fence must hold all the same. */
+  freeze(task: TaskLocation): Promise<'frozen' | 'killed' | 'ended'> {
+    return this.#fencing.run(task.key, async () => {
+      const group = groupOf(task);
+      return group === null ? 'ended' : freezeOrKill(group);
+    });
+  }
+
+  thaw(task: TaskLocation): Promise<void> {
+    return this.#fencing.run(task.key, async () => groupOf(task)?.thaw());
   }
 
   async signal({ key, directory }: TaskLocation, signal: string): Promise<void> {
@@ -100,5 +130,32 @@ class ProcessDriver implements Driver {
     if (this.#saidLimits || (cpus === null && memoryMb === null)) return;
     this.#saidLimits = true;
     this.#log.info({ task: key }, 'CPU and memory limits are counted but not enforced on bare processes');
+  }
+}
+
+/** As the guard noted it; null: the task has ended, or never began. */
+function groupOf(task: TaskLocation): TaskGroup | null {
+  const bootId = readBootId();
+  const record = readProcessRecord(task, bootId);
+  if (record === null || record.bootId !== bootId || readExit(task.directory) !== null) return null;
+  return openGroup(task, record);
+}
+
+function guardLaunch({ key, directory, image, command, env, workdir }: TaskLaunch): GuardLaunch {
+  if (image !== null || command.length === 0) {
+    throw new Error(`task ${key} is not one for the process driver: it needs a command and no image`);
+  }
+  return { key, directory, command, env, workdir: workdir ?? directory };
+}
+
+/** What the guard says of a task that cannot be started, in the words of drivers. */
+async function explained(answer: Promise<null>): Promise<void> {
+  try {
+    await answer;
+  } catch (error) {
+    if (!(error instanceof GuardRefusal)) throw error;
+    if (error.leaseExpired) throw new LeaseExpired(error.message, { cause: error });
+    if (error.causeKind === null) throw error;
+    throw new DriverError(error.causeKind, error.message, { cause: error });
   }
 }

@@ -14,6 +14,8 @@ import {
   type GuardMethods,
   guardSocketPath,
 } from '../../guard/protocol.ts';
+import type { Lease, TaskLocation } from '../driver.ts';
+import type { Fence } from '../fence.ts';
 import { ConnectionLost, GuardConnection } from './guardConnection.ts';
 
 export interface GuardClientOptions {
@@ -38,7 +40,7 @@ const RESTART_PAUSE_MS = 200;
 const QUICK_LOSSES_MAX = 5;
 const QUICK_LOSS_MS = 5000;
 
-export class GuardClient {
+export class GuardClient implements Fence {
   readonly #options: GuardClientOptions;
   readonly #socketPath: string;
   #connection: GuardConnection | null = null;
@@ -71,6 +73,25 @@ export class GuardClient {
         }
       }
     }
+  }
+
+  /** @throws {GuardRefusal | GuardMismatch | GuardUnavailable} */
+  async renew(
+    { key, directory }: TaskLocation,
+    lease: Lease | null,
+    groups: readonly string[],
+  ): Promise<void> {
+    await this.request('renew', { key, directory, lease, groups });
+  }
+
+  /** @throws {GuardRefusal | GuardMismatch | GuardUnavailable} */
+  async forget({ key, directory }: TaskLocation): Promise<void> {
+    await this.request('forget', { key, directory });
+  }
+
+  /** @throws {GuardRefusal | GuardMismatch | GuardUnavailable} */
+  missing(paths: readonly string[]): Promise<readonly string[]> {
+    return this.request('missing', { paths });
   }
 
   close(): void {

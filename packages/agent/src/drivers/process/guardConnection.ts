@@ -16,10 +16,12 @@ export class GuardRefusal extends Error {
   override readonly name = 'GuardRefusal';
   /** See `GuardFailure`. */
   readonly causeKind: string | null;
+  readonly leaseExpired: boolean;
 
   constructor(failure: GuardFailure) {
     super(failure.message);
     this.causeKind = failure.causeKind;
+    this.leaseExpired = failure.leaseExpired === true;
   }
 }
 

@@ -1,7 +1,7 @@
 /** For tests: guards of their own, in directories of their own, gone afterwards. */
-import { spawn, spawnSync } from 'node:child_process';
+import { type StdioOptions, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -15,6 +15,7 @@ import { allProcesses, carriesMarker, isRunning, readBootId, readStat } from '..
 import { type GuardHello, guardSocketPath, readLines } from '../../guard/protocol.ts';
 import type { Driver, TaskLaunch, TaskLocation } from '../driver.ts';
 import { createProcessDriver } from './driver.ts';
+import { GuardClient } from './guardClient.ts';
 
 const GUARD = fileURLToPath(new URL('../../guard/main.ts', import.meta.url));
 const DEADLINE_MS = 30_000;
@@ -32,6 +33,7 @@ export class GuardFixture {
   readonly runtimeDir = join(this.root, 'run');
   readonly guardArgv: readonly string[];
   readonly #drivers: Driver[] = [];
+  readonly #clients: GuardClient[] = [];
   readonly #launches: TaskLaunch[] = [];
 
   constructor({ containment = 'auto', idleExitMs = 5000 }: GuardFixtureOptions = {}) {
@@ -46,6 +48,17 @@ export class GuardFixture {
     });
     this.#drivers.push(driver);
     return driver;
+  }
+
+  /** What a container engine's driver is given. */
+  fence(): GuardClient {
+    const client = new GuardClient({
+      guardCommand: this.guardArgv,
+      runtimeDir: this.runtimeDir,
+      log: silentLogger,
+    });
+    this.#clients.push(client);
+    return client;
   }
 
   async task(command: readonly string[], more: Partial<TaskLaunch> = {}): Promise<TaskLaunch> {
@@ -65,6 +78,7 @@ export class GuardFixture {
       shmMb: null,
       volumes: [],
       user: null,
+      lease: null,
       ...more,
     };
     this.#launches.push(launch);
@@ -99,11 +113,26 @@ export class GuardFixture {
     await processGone(pid);
   }
 
+  /** As whatever watches over guards does; no agent has a part in it. */
+  async startGuard(): Promise<void> {
+    const [file = '', ...args] = this.guardArgv;
+    const log = openSync(join(this.runtimeDir, 'guard.log'), 'a', 0o600);
+    const stdio: StdioOptions = ['ignore', log, log];
+    spawn(file, [...args, '--runtime-dir', this.runtimeDir], { stdio, detached: true }).unref();
+    closeSync(log);
+    await eventually('the guard to listen', async () => (await this.guardPid()) !== null);
+  }
+
+  guardLog(): string {
+    return readFileSync(join(this.runtimeDir, 'guard.log'), 'utf8');
+  }
+
   /** Ends tasks, drivers and guard; the guard goes when asked, because nothing runs any more. */
   async cleanup(): Promise<void> {
     try {
       if (this.#launches.length > 0) await this.#endTasks();
       for (const driver of this.#drivers) await driver.close();
+      for (const client of this.#clients) client.close();
       const pid = await this.guardPid();
       if (pid === null) return;
       process.kill(pid, 'SIGTERM');

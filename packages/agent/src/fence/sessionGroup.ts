@@ -1,5 +1,4 @@
 import type { TaskLocation } from '../drivers/driver.ts';
-import type { TaskGroup } from './containment.ts';
 import {
   allProcesses,
   carriesMarker,
@@ -7,12 +6,18 @@ import {
   type ProcessIdentity,
   type ProcessStat,
   readStat,
-} from './processes.ts';
+} from '../guard/processes.ts';
+import type { TaskGroup } from './taskGroup.ts';
 
-/** A task without a control group: what shares the session of its main process, or carries its marker. */
+/**
+ * A task without a control group: what shares the session of its main process, or carries its marker.
+ *
+ * Frozen means stopped here, one by one, until all that are seen are stopped. That is weaker than a control group: a
+ * process that left the session and cleared its environment is not seen, and whoever sends SIGCONT undoes it.
+ */
 export class SessionGroup implements TaskGroup {
   /** A process in the middle of an exec shows no environment for an instant. */
-  readonly emptySightings = 2;
+  readonly sightings = 2;
   readonly #task: TaskLocation;
   /**
    * null: the number cannot be trusted. While the main process or any process of its session is there, the kernel
@@ -33,19 +38,40 @@ export class SessionGroup implements TaskGroup {
     return this.#members().length === 0;
   }
 
-  kill(): void {
-    for (const { pid, startTicks } of this.#members()) {
-      if (readStat(pid)?.startTicks !== startTicks) continue;
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch {
-        // Gone already, or not ours to kill: then it is still a member, and the task is not called ended.
-      }
-    }
+  kill(): boolean {
+    return this.#send('SIGKILL');
+  }
+
+  freeze(): void {
+    this.#send('SIGSTOP');
+  }
+
+  isFrozen(): boolean {
+    const members = this.#members();
+    return members.length > 0 && members.every(isStopped);
+  }
+
+  thaw(): void {
+    this.#send('SIGCONT');
   }
 
   release(): boolean {
     return true;
+  }
+
+  /** @returns whether it reached all */
+  #send(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): boolean {
+    let reachedAll = true;
+    for (const { pid, startTicks } of this.#members()) {
+      if (readStat(pid)?.startTicks !== startTicks) continue;
+      try {
+        process.kill(pid, signal);
+      } catch (error) {
+        // ESRCH: gone already. Else not ours: then it is still a member, and the task is neither frozen nor ended.
+        reachedAll &&= (error as NodeJS.ErrnoException).code === 'ESRCH';
+      }
+    }
+    return reachedAll;
   }
 
   #members(): ProcessStat[] {
@@ -62,4 +88,9 @@ export class SessionGroup implements TaskGroup {
     }
     return members;
   }
+}
+
+/** By a signal (`T`) or by a debugger (`t`). */
+function isStopped({ state }: ProcessStat): boolean {
+  return state === 'T' || state === 't';
 }

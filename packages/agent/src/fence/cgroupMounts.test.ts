@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseCgroupHomes } from './cgroup.ts';
+import { parseCgroupHomes } from './cgroupMounts.ts';
 
 /** Debian 12 and its like: version 2 alone, in a service of its own. */
 const UNIFIED =

@@ -1,0 +1,200 @@
+/**
+ * The two fences of a container: the agent's own hand on its control group, and the guard's, which holds without the
+ * agent. Neither asks the engine, and a container is never paused through it: an engine that hangs must not keep a task
+ * running.
+ *
+ * Which control groups a container has is kept in the task's directory, so that an agent can fence a container that the
+ * one before it started, whether or not an engine answers.
+ */
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeFileAtomically } from '@muster/common/files';
+import type { Logger } from '@muster/common/log';
+import { ControlGroup } from '../../fence/controlGroup.ts';
+import { freezeOrKill, killUntilGone } from '../../fence/freeze.ts';
+import { isExpired } from '../../fence/lease.ts';
+import { OnePerTask } from '../../fence/onePerTask.ts';
+import type { Lease, TaskKey, TaskLocation } from '../driver.ts';
+import { DriverError, LeaseExpired } from '../errors.ts';
+import type { Fence } from '../fence.ts';
+import { readCandidateGroups, readGroupsOfProcess } from './containerGroups.ts';
+import type { Container } from './engineAnswers.ts';
+
+export interface ContainerFencesOptions {
+  readonly fence: Fence;
+  readonly bootId: string;
+  readonly boottimeMs: () => number;
+  readonly log: Logger;
+}
+
+export class ContainerFences {
+  readonly #options: ContainerFencesOptions;
+  readonly #groups = new Map<TaskKey, readonly string[]>();
+  readonly #leases = new Map<TaskKey, Lease | null>();
+  readonly #acting = new OnePerTask();
+
+  constructor(options: ContainerFencesOptions) {
+    this.#options = options;
+  }
+
+  /** @throws {LeaseExpired} */
+  requireLease(task: TaskLocation, lease: Lease | null): void {
+    if (!this.#hasRunOut(lease)) return;
+    throw new LeaseExpired(`the lease of task ${task.key} had run out before its container was started`);
+  }
+
+  /**
+   * Before the container is started: the guard waits for it to come into being.
+   * @throws {DriverError} when containers cannot be fenced here
+   */
+  async arm(task: TaskLocation, lease: Lease | null, containerId: string): Promise<void> {
+    const groups = readCandidateGroups(containerId);
+    if (lease !== null && groups.length === 0) throw unfenceable(task.key);
+    this.#keep(task, groups);
+    this.#leases.set(task.key, lease);
+    if (lease !== null) await this.#options.fence.renew(task, lease, groups);
+  }
+
+  /**
+   * Right after the start: the kernel tells the control group, and the guard hears of one that nobody could foresee. A
+   * lease that has run out while the engine was starting the container is enforced at once.
+   * @throws {DriverError} when the container cannot be fenced; it is to be killed
+   */
+  async armStarted(task: TaskLocation, lease: Lease, container: Container): Promise<void> {
+    const foreseen = this.#known(task);
+    const groups = this.learn(task, container);
+    if (groups === null) return;
+    if (groups.length === 0) throw unfenceable(task.key);
+    if (groups.some((group) => foreseen?.includes(group) !== true)) {
+      await this.#options.fence.renew(task, lease, groups);
+    }
+    if (!this.#hasRunOut(lease)) return;
+    if (lease.onExpiry === 'freeze') await this.freeze(task);
+    else await this.kill(task);
+  }
+
+  /** @returns the control groups of a container that runs; null: it does not, or not any more */
+  learn(task: TaskLocation, container: Container): readonly string[] | null {
+    if (container.phase !== 'running' || container.pid === null) return null;
+    const groups = readGroupsOfProcess(container.pid, container.id);
+    if (groups !== null && groups.length > 0) this.#keep(task, groups);
+    return groups;
+  }
+
+  /** Whether it is known where the task's container is, or will be. */
+  knows(task: TaskLocation): boolean {
+    return this.#known(task) !== null;
+  }
+
+  /** @throws {DriverError} when nobody has told where the container is */
+  async renew(task: TaskLocation, lease: Lease | null): Promise<void> {
+    const groups = this.#known(task);
+    if (groups === null) throw unfenceable(task.key);
+    this.#leases.set(task.key, lease);
+    await this.#options.fence.renew(task, lease, groups);
+  }
+
+  /** @throws {DriverError} when nobody has told where the container is */
+  freeze(task: TaskLocation): Promise<'frozen' | 'killed' | 'ended'> {
+    return this.#acting.run(task.key, async () => {
+      const outcomes: ('frozen' | 'killed' | 'ended')[] = [];
+      for (const group of this.#present(task)) outcomes.push(await freezeOrKill(group));
+      return outcomes.find((outcome) => outcome !== 'ended') ?? 'ended';
+    });
+  }
+
+  thaw(task: TaskLocation): Promise<void> {
+    return this.#acting.run(task.key, async () => {
+      for (const group of this.#present(task)) group.thaw();
+    });
+  }
+
+  /** To save what it has, before it is killed; not after its lease has run out. */
+  async thawToSave(task: TaskLocation): Promise<void> {
+    if (this.knows(task) && this.mayRun(task)) await this.thaw(task);
+  }
+
+  /** As far as this agent was told. */
+  mayRun(task: TaskLocation): boolean {
+    return !this.#hasRunOut(this.#leases.get(task.key) ?? null);
+  }
+
+  /**
+   * Frozen or not.
+   * @returns false: the control group is not known, or not every process could be sent the signal; the engine has to
+   */
+  kill(task: TaskLocation): Promise<boolean> {
+    return this.#acting.run(task.key, async () => {
+      if (!this.knows(task)) return false;
+      let reachedAll = true;
+      for (const group of this.#present(task)) reachedAll = (await killUntilGone(group)) && reachedAll;
+      return reachedAll;
+    });
+  }
+
+  /** false also where it cannot be seen. */
+  isFrozen(task: TaskLocation): boolean {
+    if (!this.knows(task)) return false;
+    return this.#present(task).some((group) => group.isFrozen() && !group.isEmpty());
+  }
+
+  /** Nothing of the task is left, or it never began. */
+  async forget(task: TaskLocation): Promise<void> {
+    await this.#options.fence.forget(task);
+    this.#groups.delete(task.key);
+    this.#leases.delete(task.key);
+    rmSync(groupsPath(task), { force: true });
+  }
+
+  #hasRunOut(lease: Lease | null): boolean {
+    return lease !== null && isExpired(lease, this.#options.bootId, this.#options.boottimeMs());
+  }
+
+  #present(task: TaskLocation): ControlGroup[] {
+    const known = this.#known(task);
+    if (known === null) {
+      throw new DriverError('unknown', `the control group of task ${task.key} is not known to this agent`);
+    }
+    return known.filter((path) => existsSync(path)).map((path) => new ControlGroup(path));
+  }
+
+  #known(task: TaskLocation): readonly string[] | null {
+    const groups = this.#groups.get(task.key) ?? readGroups(task);
+    if (groups !== null) this.#groups.set(task.key, groups);
+    return groups;
+  }
+
+  #keep(task: TaskLocation, groups: readonly string[]): void {
+    const known = this.#known(task);
+    if (known !== null && JSON.stringify(known) === JSON.stringify(groups)) return;
+    this.#groups.set(task.key, groups);
+    try {
+      writeFileAtomically(groupsPath(task), `${JSON.stringify({ version: 1, groups })}\n`, 0o600);
+    } catch (error) {
+      // A full disk: this agent knows them all the same, and the next asks the engine.
+      this.#options.log.warn({ task: task.key, error: String(error) }, 'cannot note where a container is');
+    }
+  }
+}
+
+function groupsPath(task: TaskLocation): string {
+  return join(task.directory, 'container.json');
+}
+
+/** null: nothing was noted, or nothing that can be read. */
+function readGroups(task: TaskLocation): readonly string[] | null {
+  try {
+    const { groups } = JSON.parse(readFileSync(groupsPath(task), 'utf8')) as { groups?: unknown };
+    return Array.isArray(groups) && groups.every((group) => typeof group === 'string') ? groups : null;
+  } catch {
+    return null;
+  }
+}
+
+function unfenceable(key: TaskKey): DriverError {
+  return new DriverError(
+    'unknown',
+    `task ${key} cannot run as a container here: the agent does not see its control group, and could not stop it when ` +
+      'its lease runs out. Run agent and container engine on the same machine, both with the /sys/fs/cgroup of the node',
+  );
+}

@@ -1,0 +1,23 @@
+import { existsSync } from 'node:fs';
+import type { Lease, TaskLocation } from './driver.ts';
+import type { Fence } from './fence.ts';
+
+/** A fence for tests that holds nothing back and remembers what it was told: `renew job_….1.0 12000`. */
+export class RecordingFence implements Fence {
+  readonly calls: string[] = [];
+  /** Of the last renewal of each task. */
+  readonly groups = new Map<string, readonly string[]>();
+
+  async renew({ key }: TaskLocation, lease: Lease | null, groups: readonly string[]): Promise<void> {
+    this.calls.push(`renew ${key} ${lease?.deadlineBoottimeMs ?? 'never'}`);
+    this.groups.set(key, groups);
+  }
+
+  async forget({ key }: TaskLocation): Promise<void> {
+    this.calls.push(`forget ${key}`);
+  }
+
+  async missing(paths: readonly string[]): Promise<readonly string[]> {
+    return paths.filter((path) => !existsSync(path));
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * A control group as plain files. Version 2 and the version 1 freezer differ little for what is needed here:
+ *
+ *                 version 2                          version 1 freezer
+ *     freeze      1 > cgroup.freeze                  FROZEN > freezer.state, again for as long as it says FREEZING
+ *     frozen?     `frozen 1` in cgroup.events        FROZEN in freezer.state
+ *     SIGKILL     ends frozen processes              waits until they are thawed
+ *
+ * Groups below it are frozen with it, in both.
+ */
+import {
+  closeSync,
+  constants,
+  type Dirent,
+  existsSync,
+  openSync,
+  readdirSync,
+  rmdirSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { isGone, readKernelFile } from '../guard/processes.ts';
+import type { TaskGroup } from './taskGroup.ts';
+
+export class ControlGroup implements TaskGroup {
+  readonly sightings = 1;
+  readonly #path: string;
+
+  /** @param path absolute; the group need not exist (yet) */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  pids(): number[] {
+    return groupsBelow(this.#path).flatMap(readProcs).filter(isVisible);
+  }
+
+  isEmpty(): boolean {
+    const events = readKernelFile(join(this.#path, 'cgroup.events'));
+    return events === null ? this.pids().length === 0 : events.includes('populated 0');
+  }
+
+  kill(): boolean {
+    if (existsSync(join(this.#path, 'cgroup.kill'))) {
+      this.#write('cgroup.kill', '1');
+      return true;
+    }
+    let reachedAll = true;
+    for (const pid of groupsBelow(this.#path).flatMap(readProcs)) {
+      if (!isVisible(pid)) {
+        reachedAll = false;
+        continue;
+      }
+      // Read a moment ago from the kernel's own list: as close to "this very process" as a pid can come.
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch (error) {
+        // ESRCH: gone already. Else not ours to kill: then the group stays populated and the task is not called ended.
+        reachedAll &&= (error as NodeJS.ErrnoException).code === 'ESRCH';
+      }
+    }
+    return reachedAll;
+  }
+
+  freeze(): void {
+    if (existsSync(join(this.#path, 'cgroup.freeze'))) this.#write('cgroup.freeze', '1');
+    else this.#write('freezer.state', 'FROZEN');
+  }
+
+  isFrozen(): boolean {
+    const state = readKernelFile(join(this.#path, 'freezer.state'));
+    if (state !== null) return state.trim() === 'FROZEN';
+    return readKernelFile(join(this.#path, 'cgroup.events'))?.includes('frozen 1') === true;
+  }
+
+  thaw(): void {
+    if (existsSync(join(this.#path, 'cgroup.freeze'))) this.#write('cgroup.freeze', '0');
+    else this.#write('freezer.state', 'THAWED');
+  }
+
+  release(): boolean {
+    return removeEmptyGroups(this.#path);
+  }
+
+  /** To a group that has gone there is nothing to write: it was empty. */
+  #write(file: string, value: string): void {
+    let descriptor: number | null = null;
+    try {
+      descriptor = openSync(join(this.#path, file), constants.O_WRONLY);
+      writeSync(descriptor, value);
+    } catch (error) {
+      const isThere = existsSync(this.#path) && (error as NodeJS.ErrnoException).code !== 'ENODEV';
+      if (isThere) throw error;
+    } finally {
+      if (descriptor !== null) closeSync(descriptor);
+    }
+  }
+}
+
+/** false: something is still in there. */
+export function removeEmptyGroups(path: string): boolean {
+  try {
+    for (const group of groupsBelow(path).reverse()) rmdirSync(group);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT';
+  }
+}
+
+/** The group and all groups that its processes made below it, deepest last. */
+function groupsBelow(path: string): string[] {
+  let entries: Dirent[];
+  try {
+    entries = readdirSync(path, { withFileTypes: true });
+  } catch (error) {
+    if (isGone(error)) return [];
+    throw error;
+  }
+  const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  return [path, ...names.flatMap((name) => groupsBelow(join(path, name)))];
+}
+
+function readProcs(path: string): number[] {
+  const procs = readKernelFile(join(path, 'cgroup.procs')) ?? '';
+  return procs
+    .split('\n')
+    .filter((line) => line !== '')
+    .map(Number);
+}
+
+/** 0 stands for a process that our pid namespace does not show. */
+function isVisible(pid: number): boolean {
+  return pid !== 0;
+}

@@ -1,0 +1,104 @@
+/** Whether what a task is to run is there, looked for as the kernel and `execvp` will, and the words for when it is not. */
+import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { DriverError } from '../drivers/errors.ts';
+import type { GuardLaunch } from './protocol.ts';
+
+/**
+ * Says beforehand what a start would say. What it does not find, the start may still: the kernel has the last word.
+ * @throws {DriverError} `command_not_found`, or `exit_code` for what may not be executed
+ */
+export function requireRunnable(launch: GuardLaunch): void {
+  requireWorkdir(launch.workdir);
+  const command = launch.command[0] ?? '';
+  const present = candidates(command, launch).filter((path) => existsSync(path));
+  const program = present.find(isExecutableFile);
+  if (program === undefined) {
+    if (present.length > 0) throw new DriverError('exit_code', notExecutableMessage(command));
+    throw new DriverError('command_not_found', notFoundMessage(command, launch));
+  }
+  const interpreter = interpreterOf(program);
+  if (interpreter !== null && !existsSync(resolve(launch.workdir, interpreter))) {
+    throw new DriverError('command_not_found', missingInterpreterMessage(program));
+  }
+}
+
+/** Checked beforehand, because to the caller of exec a missing directory looks like a missing command. */
+export function requireWorkdir(workdir: string): void {
+  try {
+    if (!statSync(workdir).isDirectory()) {
+      throw new DriverError('command_not_found', `the working directory ${workdir} is not a directory`);
+    }
+    accessSync(workdir, constants.X_OK);
+  } catch (error) {
+    if (error instanceof DriverError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EACCES') {
+      throw new DriverError(
+        'exit_code',
+        `the working directory ${workdir} may not be entered by this node's agent`,
+      );
+    }
+    throw new DriverError(
+      'command_not_found',
+      `the working directory ${workdir} does not exist on this node: create it there, or choose another one`,
+    );
+  }
+}
+
+/** What glibc's execvp searches when the environment has no PATH. */
+const DEFAULT_PATH = '/bin:/usr/bin';
+
+function candidates(command: string, { env, workdir }: GuardLaunch): string[] {
+  if (command.includes('/')) return [resolve(workdir, command)];
+  const folders = (env['PATH'] ?? DEFAULT_PATH).split(':');
+  // An empty folder of PATH is the working directory.
+  return folders.map((folder) => resolve(workdir, folder, command));
+}
+
+function isExecutableFile(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** What the kernel reads of a script's first line. */
+const FIRST_LINE_BYTES = 256;
+
+/** null: it is no script, or may be executed and not read. */
+function interpreterOf(program: string): string | null {
+  let file: number | null = null;
+  try {
+    file = openSync(program, 'r');
+    const buffer = Buffer.alloc(FIRST_LINE_BYTES);
+    const bytes = readSync(file, buffer, 0, FIRST_LINE_BYTES, 0);
+    return /^#![ \t]*([^ \t\n]+)/.exec(buffer.toString('utf8', 0, bytes))?.[1] ?? null;
+  } catch {
+    return null;
+  } finally {
+    if (file !== null) closeSync(file);
+  }
+}
+
+export function notExecutableMessage(command: string): string {
+  return `${command} may not be executed on this node: make it executable (chmod +x), or name its interpreter first`;
+}
+
+export function notFoundMessage(command: string, { env, workdir }: GuardLaunch): string {
+  if (!command.includes('/')) {
+    return (
+      `${command} was not found in PATH (${env['PATH'] ?? DEFAULT_PATH}) on this node: ` +
+      "install it there, give its full path, or set PATH in the job's env"
+    );
+  }
+  const path = resolve(workdir, command);
+  if (existsSync(path)) return missingInterpreterMessage(path);
+  return `${path} does not exist on this node: copy it there, or correct the path`;
+}
+
+function missingInterpreterMessage(path: string): string {
+  return `${path} exists on this node, but the interpreter that its first line names does not: install it there`;
+}
