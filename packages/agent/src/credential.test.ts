@@ -13,6 +13,17 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
+const ca = '-----BEGIN CERTIFICATE-----';
+
+/** `obtainCredential` at a coordinator that proved itself by that CA. */
+function obtain(
+  nodeName: string,
+  joinToken: string | null,
+  requestJoin: (joinToken: string, credential: string) => Promise<void>,
+): Promise<string> {
+  return obtainCredential(file, nodeName, joinToken, requestJoin, ca);
+}
+
 /** A coordinator that takes one join, and refuses others for `refusal`. */
 function aCoordinator(refusal: ErrorCode | null = null) {
   const asked: string[] = [];
@@ -28,39 +39,50 @@ const neverAsked = () => Promise.reject(new Error('nobody was to be asked'));
 
 test('the first start trades the token for a credential made here, stored before it is sent', async () => {
   let storedWhenAsked: unknown;
-  const credential = await obtainCredential(file, 'a', 'token', async () => {
+  const credential = await obtain('a', 'token', async () => {
     storedWhenAsked = file.read();
   });
   expect(credential).toMatch(/^muster_agent_[\w-]{43}$/);
-  expect(storedWhenAsked).toEqual({ nodeName: 'a', credential, joined: false });
-  expect(file.read()).toEqual({ nodeName: 'a', credential, joined: true });
+  expect(storedWhenAsked).toEqual({ nodeName: 'a', credential, joined: false, caCertificate: ca });
+  expect(file.read()).toEqual({ nodeName: 'a', credential, joined: true, caCertificate: ca });
   expect((await stat(join(directory, 'credential'))).mode & 0o777).toBe(0o600);
 });
 
 test('later starts ask nobody, with a token or without', async () => {
-  const credential = await obtainCredential(file, 'a', 'token', aCoordinator().requestJoin);
-  expect(await obtainCredential(file, 'a', null, neverAsked)).toBe(credential);
-  expect(await obtainCredential(file, 'a', 'token', neverAsked)).toBe(credential);
+  const credential = await obtain('a', 'token', aCoordinator().requestJoin);
+  expect(await obtain('a', null, neverAsked)).toBe(credential);
+  expect(await obtain('a', 'token', neverAsked)).toBe(credential);
+});
+
+test('another CA, named by the operator, is kept from then on', async () => {
+  const credential = await obtain('a', 'token', aCoordinator().requestJoin);
+  expect(await obtainCredential(file, 'a', null, neverAsked, 'another')).toBe(credential);
+  expect(file.read()).toEqual({ nodeName: 'a', credential, joined: true, caCertificate: 'another' });
+});
+
+test('what was stored before there was TLS has no CA', async () => {
+  await writeFile(join(directory, 'credential'), '{"nodeName":"a","credential":"c","joined":true}');
+  expect(file.read()).toEqual({ nodeName: 'a', credential: 'c', joined: true, caCertificate: null });
 });
 
 test('two nodes never make the same credential', async () => {
   const [a, b] = [aCoordinator(), aCoordinator()];
-  await obtainCredential(file, 'a', 'token', a.requestJoin);
+  await obtain('a', 'token', a.requestJoin);
   await rm(join(directory, 'credential'));
-  await obtainCredential(file, 'a', 'token', b.requestJoin);
+  await obtain('a', 'token', b.requestJoin);
   expect(a.asked).not.toEqual(b.asked);
 });
 
 test('without a credential and a token it says how to join', async () => {
-  await expect(obtainCredential(file, 'a', null, neverAsked)).rejects.toMatchObject({
+  await expect(obtain('a', null, neverAsked)).rejects.toMatchObject({
     code: 'unauthenticated',
     message: expect.stringContaining('muster token create a'),
   });
 });
 
 test('a data directory of another node is refused', async () => {
-  await obtainCredential(file, 'a', 'token', aCoordinator().requestJoin);
-  await expect(obtainCredential(file, 'b', 'token', neverAsked)).rejects.toMatchObject({
+  await obtain('a', 'token', aCoordinator().requestJoin);
+  await expect(obtain('b', 'token', neverAsked)).rejects.toMatchObject({
     code: 'failed_precondition',
     message: expect.stringContaining('--name a'),
   });
@@ -68,11 +90,11 @@ test('a data directory of another node is refused', async () => {
 
 test('a refused join is an error, and the next token is tried with the same credential', async () => {
   const refusing = aCoordinator('unauthenticated');
-  await expect(obtainCredential(file, 'a', 'wrong', refusing.requestJoin)).rejects.toMatchObject({
+  await expect(obtain('a', 'wrong', refusing.requestJoin)).rejects.toMatchObject({
     code: 'unauthenticated',
   });
   const accepting = aCoordinator();
-  await obtainCredential(file, 'a', 'right', accepting.requestJoin);
+  await obtain('a', 'right', accepting.requestJoin);
   expect(accepting.asked).toEqual(refusing.asked);
   expect(file.read()?.joined).toBe(true);
 });
@@ -80,25 +102,25 @@ test('a refused join is an error, and the next token is tried with the same cred
 test.each(['already_exists', 'unauthenticated'] as const)(
   'when the answer to a join was lost, its credential is used once the token is %s',
   async (refusal) => {
-    await expect(obtainCredential(file, 'a', 'token', lost)).rejects.toThrow('the answer was lost');
+    await expect(obtain('a', 'token', lost)).rejects.toThrow('the answer was lost');
     const { asked, requestJoin } = aCoordinator(refusal);
-    expect([await obtainCredential(file, 'a', 'token', requestJoin)]).toEqual(asked);
+    expect([await obtain('a', 'token', requestJoin)]).toEqual(asked);
   },
 );
 
 test('when the answer to a join was lost, its credential is used without a token too', async () => {
-  await expect(obtainCredential(file, 'a', 'token', lost)).rejects.toThrow('the answer was lost');
-  expect(await obtainCredential(file, 'a', null, neverAsked)).toBe(file.read()?.credential);
+  await expect(obtain('a', 'token', lost)).rejects.toThrow('the answer was lost');
+  expect(await obtain('a', null, neverAsked)).toBe(file.read()?.credential);
 });
 
 test('a coordinator that cannot be reached is an error, however often it was tried', async () => {
-  await expect(obtainCredential(file, 'a', 'token', lost)).rejects.toMatchObject({ code: 'unavailable' });
-  await expect(obtainCredential(file, 'a', 'token', lost)).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(obtain('a', 'token', lost)).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(obtain('a', 'token', lost)).rejects.toMatchObject({ code: 'unavailable' });
 });
 
 test.each(['', '{"nodeName":"a","cred', '[]', '{"nodeName":"a"}'])('%j is no credential', async (content) => {
   await writeFile(join(directory, 'credential'), content);
-  await expect(obtainCredential(file, 'a', 'token', neverAsked)).rejects.toMatchObject({
+  await expect(obtain('a', 'token', neverAsked)).rejects.toMatchObject({
     code: 'failed_precondition',
     message: expect.stringContaining(join(directory, 'credential')),
   });

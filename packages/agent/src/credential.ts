@@ -10,6 +10,8 @@ export interface StoredCredential {
   readonly credential: string;
   /** The coordinator has taken it. */
   readonly joined: boolean;
+  /** PEM of the CA that the coordinator has to prove itself by, from the join on; null: it had no TLS. */
+  readonly caCertificate: string | null;
 }
 
 export interface CredentialFile {
@@ -28,9 +30,9 @@ export function credentialFile(dataDir: string): CredentialFile {
 
 function parseCredential(path: string, text: string): StoredCredential {
   try {
-    const { nodeName, credential, joined } = JSON.parse(text) as Partial<StoredCredential>;
+    const { nodeName, credential, joined, caCertificate } = JSON.parse(text) as Partial<StoredCredential>;
     if (typeof nodeName === 'string' && typeof credential === 'string') {
-      return { nodeName, credential, joined: joined === true };
+      return { nodeName, credential, joined: joined === true, caCertificate: caCertificate ?? null };
     }
   } catch {
     // Said below: the reason of a parser helps nobody.
@@ -44,6 +46,7 @@ function parseCredential(path: string, text: string): StoredCredential {
 /**
  * The credential to present, joining the cluster first if that has not happened yet.
  * @param requestJoin trades the token; safe to repeat with the same credential
+ * @param caCertificate what the coordinator has proved itself by, to be kept; null: there is no TLS
  * @throws {MusterError} when there is neither a credential nor a token, or the directory is another node's
  */
 export async function obtainCredential(
@@ -51,6 +54,7 @@ export async function obtainCredential(
   nodeName: string,
   joinToken: string | null,
   requestJoin: (joinToken: string, credential: string) => Promise<void>,
+  caCertificate: string | null,
 ): Promise<string> {
   const stored = file.read();
   if (stored !== null && stored.nodeName !== nodeName) {
@@ -59,19 +63,16 @@ export async function obtainCredential(
       `this data directory belongs to node ${stored.nodeName}, not ${nodeName}: use --name ${stored.nodeName}, or another --data`,
     );
   }
-  if (stored?.joined === true) return stored.credential;
-  if (stored === null && joinToken === null) {
-    throw new MusterError(
-      'unauthenticated',
-      `node ${nodeName} has not joined yet: make a token with \`muster token create ${nodeName}\` and start the agent ` +
-        'with it in MUSTER_JOIN_TOKEN or --join-token-file',
-    );
+  if (stored?.joined === true) {
+    if (stored.caCertificate !== caCertificate) file.write({ ...stored, caCertificate });
+    return stored.credential;
   }
+  if (stored === null && joinToken === null) throw notJoined(nodeName);
   const credential = stored?.credential ?? `muster_agent_${randomBytes(32).toString('base64url')}`;
   // An earlier join may have been taken without its answer having arrived: then this credential is good already, and
   // if it is not, the session will be refused with the reason.
   if (joinToken === null) return credential;
-  file.write({ nodeName, credential, joined: false });
+  file.write({ nodeName, credential, joined: false, caCertificate });
   try {
     await requestJoin(joinToken, credential);
   } catch (error) {
@@ -79,8 +80,16 @@ export async function obtainCredential(
     if (!mayHaveJoined) throw error;
     return credential;
   }
-  file.write({ nodeName, credential, joined: true });
+  file.write({ nodeName, credential, joined: true, caCertificate });
   return credential;
+}
+
+export function notJoined(nodeName: string): MusterError {
+  return new MusterError(
+    'unauthenticated',
+    `node ${nodeName} has not joined yet: make a token with \`muster token create ${nodeName}\` and start the agent ` +
+      'with it in MUSTER_JOIN_TOKEN or --join-token-file',
+  );
 }
 
 /** The token was used, perhaps by us; or it has expired since. */

@@ -33,7 +33,7 @@ export class HubSession {
   }
 
   welcome(welcome: CoordinatorMessage['welcome'] = {}): void {
-    this.send({ welcome: { heartbeatIntervalMs: 60_000, ...welcome } });
+    this.send({ welcome: { heartbeatIntervalMs: 60_000, term: 3, ...welcome } });
   }
 
   end(): void {
@@ -45,7 +45,7 @@ export class HubSession {
   }
 
   /** Waits for a message of this kind. */
-  async gets<K extends 'hello' | 'heartbeat' | 'claim' | 'report' | 'status'>(
+  async gets<K extends 'hello' | 'heartbeat' | 'claim' | 'checked' | 'report' | 'status'>(
     kind: K,
   ): Promise<NonNullable<AgentMessage__Output[K]>> {
     const find = () => this.received.findLast((message) => message[kind] != null)?.[kind];

@@ -1,38 +1,41 @@
 /** Wiring of the agent, and nothing else: opens the parts in order, closes them in reverse. */
-import { createHash, randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
-import { createServer, type Server } from 'node:net';
+import { randomUUID } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { Client, credentials, makeClientConstructor } from '@grpc/grpc-js';
 import { systemClock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
-import { writeFileDurably } from '@muster/common/files';
-import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
 import { isNodeName, type TaskRef } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
 import { bearer } from '@muster/common/wire/client';
-import { taskReportToWire } from '@muster/common/wire/codec';
-import { agentHubService } from '@muster/common/wire/service';
-import { fromServiceError } from '@muster/common/wire/status';
-import { taskRefToWire } from '@muster/common/wire/taskRef';
+import { caOfCoordinator, connectHub, requestJoin } from './coordinatorChannel.ts';
 import { credentialFile, obtainCredential } from './credential.ts';
+import { lockDataDir, prepareDataDir, readInstanceId } from './dataDir.ts';
 import { createDockerDriver } from './drivers/docker/dockerDriver.ts';
 import { createProcessDriver } from './drivers/process/driver.ts';
+import { GuardClient } from './drivers/process/guardClient.ts';
+import { readTaskFailure } from './failure/taskFailure.ts';
+import { TorchrunDeaths } from './failure/torchrunDeaths.ts';
 import { checkpointDirs } from './hooks/checkpointDir.ts';
-import { holdPort } from './hooks/masterPort.ts';
-import { networkInterfaceFor, nodeAddresses } from './host/addresses.ts';
+import { type NodeNetwork, nodeAddresses } from './host/addresses.ts';
 import { HostInventory } from './host/inventory.ts';
+import { readKernelFile } from './host/kernelFiles.ts';
+import { openHighestTerm } from './leases/highestTerm.ts';
+import { LeaseKeeper } from './leases/leaseKeeper.ts';
 import { LogUploader } from './logs/uploader.ts';
 import { NodeWatch } from './nodeWatch.ts';
 import type { AgentOptions } from './options.ts';
+import { taskMessageToWire } from './orders.ts';
 import { boottimeMs, readBootId } from './probes/boot.ts';
-import { AgentSession } from './session.ts';
+import { taskPorts } from './rendezvous/portNumbers.ts';
+import { programRunner } from './rendezvous/preflightRun.ts';
+import { createRendezvous } from './rendezvous/rendezvous.ts';
+import { AgentSession, type NodeStatus } from './session.ts';
+import { gpuProblem } from './tasks/gpuProblem.ts';
 import { TaskManager } from './tasks/manager.ts';
 import { TaskRecords } from './tasks/records.ts';
 
-const joinTimeoutMs = 10_000;
-/** A node with many tasks is welcomed with all of their specs in one message. */
-const messageBytesMax = 64 * 1024 * 1024;
+/** A gang whose rank has died waits for no more than this on our account. */
+const deathsLookMs = 200;
 
 export interface RunningAgent {
   /** Rejects when the coordinator refuses this agent for good; resolves after `close`. */
@@ -82,54 +85,57 @@ async function openAgent(
   prepareDataDir(options.dataDir);
   const lock = await lockDataDir(options.dataDir);
   opened.push(() => void lock.close());
-  const instanceId = readInstanceId(options.dataDir);
+  const instanceId = readInstanceId(options.dataDir, randomUUID);
 
+  const file = credentialFile(options.dataDir);
+  const { coordinator: address, name: nodeName, joinToken, caCertificate: named } = options;
+  const acquaintance = { address, nodeName, joinToken, caCertificate: named };
+  const caCertificate = await caOfCoordinator(acquaintance, file.read());
+  // A connection of its own for each lane: a full log window must not hold back heartbeats.
   const newClient = () => {
-    const Hub = makeClientConstructor(agentHubService, 'AgentHub') as unknown as new (
-      ...args: ConstructorParameters<typeof Client>
-    ) => AgentHubClient;
-    // A connection of its own for each lane: a full log window must not hold back heartbeats.
-    const client = new Hub(options.coordinator, credentials.createInsecure(), {
-      'grpc.use_local_subchannel_pool': 1,
-      // Our own backoff decides when to dial; gRPC's, which grows to two minutes, would refuse to for that long.
-      'grpc.initial_reconnect_backoff_ms': 100,
-      'grpc.max_reconnect_backoff_ms': 500,
-      'grpc.max_receive_message_length': messageBytesMax,
-      // A coordinator whose machine lost its power says nothing: without this an upload would wait for it for ever.
-      'grpc.keepalive_time_ms': 20_000,
-      'grpc.keepalive_timeout_ms': 10_000,
-    });
+    const client = connectHub({ address, caCertificate });
     opened.push(() => client.close());
     return client;
   };
   const control = newClient();
   const bulk = newClient();
   const telemetry = newClient();
-  const credential = await obtainCredential(
-    credentialFile(options.dataDir),
-    options.name,
-    options.joinToken,
-    (joinToken, fresh) => requestJoin(control, options.name, joinToken, fresh),
-  );
+  const askToJoin = (token: string, fresh: string) =>
+    requestJoin(
+      control,
+      { address, caCertificate },
+      { nodeName, joinToken: token, credential: fresh },
+      wallMs(),
+    );
+  const credential = await obtainCredential(file, nodeName, joinToken, askToJoin, caCertificate);
   const metadata = bearer(credential);
 
   const bootId = readBootId();
+  const guard = { guardCommand: options.guardCommand, runtimeDir: join(options.dataDir, 'run'), log };
+  const fence = new GuardClient(guard);
+  opened.push(() => fence.close());
   const drivers = {
-    process: createProcessDriver({
-      guardCommand: options.guardCommand,
-      runtimeDir: join(options.dataDir, 'run'),
-      log,
-    }),
-    docker: createDockerDriver({
-      socketPath: options.dockerSocket,
-      agentId: instanceId,
-      bootId,
-      log,
-    }),
+    process: createProcessDriver(guard),
+    docker: createDockerDriver({ socketPath: options.dockerSocket, agentId: instanceId, bootId, fence, log }),
   };
   const records = new TaskRecords(join(options.dataDir, 'tasks'));
-  const { nics, rdmaDevices } = await new HostInventory().read();
-  const [address = '127.0.0.1'] = nodeAddresses(nics, rdmaDevices, options.coordinator);
+  const devices = await new HostInventory().read();
+  /** As it was said last: what looks at the node for the coordinator serves its tasks, too. */
+  let status: NodeStatus | null = null;
+  const network = (): NodeNetwork => {
+    const { nics, rdmaDevices } = status?.inventory ?? devices;
+    return { nics, rdmaDevices, addresses: networkInterfaces() };
+  };
+  const [ownAddress = '127.0.0.1'] = nodeAddresses(devices.nics, devices.rdmaDevices, address);
+  const rendezvous = createRendezvous({
+    ...{ nodeName, coordinator: address, labels: options.labels, network },
+    ports: taskPorts({
+      ephemeral: readKernelFile('/proc/sys/net/ipv4/ip_local_port_range'),
+      reserved: readKernelFile('/proc/sys/net/ipv4/ip_local_reserved_ports'),
+    }),
+    runProgram: programRunner((image) => (image === null ? drivers.process : drivers.docker)),
+    ...{ monotonicMs, chance: Math.random },
+  });
 
   const uploader = new LogUploader({
     openStream: () => bulk.UploadLogs(metadata),
@@ -137,36 +143,42 @@ async function openAgent(
     chance: Math.random,
     onComplete: (task) => manager.setUploaded(task),
   });
+  const leases = new LeaseKeeper({
+    ...{ bootId, boottimeMs, log },
+    onChange: (task) => manager.leaseChanged(task),
+  });
   const manager: TaskManager = new TaskManager({
     records,
     drivers,
     node: {
       gpusAreSimulated: options.gpus.kind === 'simulated',
-      networkInterface: networkInterfaceFor(address, nics),
-      hasInfiniband: rdmaDevices.some(({ linkLayer }) => linkLayer === 'InfiniBand'),
+      network,
       baseEnvironment: loginEnvironment(),
     },
     checkpoints: checkpointDirs(join(options.dataDir, 'checkpoints')),
-    nodeName: options.name,
+    rendezvous,
+    leases,
+    nodeName,
     bootId,
-    address,
+    address: ownAddress,
     wallMs,
     boottimeMs,
-    holdPort,
+    gpuProblem: (gpuUuids) => gpuProblem(gpuUuids, status),
+    failureOf: (end) => readTaskFailure(end, { wallMs, boottimeMs }),
     log,
-    send: (message) => {
-      if (message.kind === 'report') session.send({ report: taskReportToWire(message.report) });
-      else {
-        const task = taskRefToWire(message.task);
-        session.send({ claim: { task, masterAddr: message.addr, masterPort: message.port } });
-      }
-    },
+    send: (message) => session.send(taskMessageToWire(message)),
     onOutput: (task: TaskRef, path: string, size: number | null) => uploader.follow(task, path, size),
     gpuUsage: (task: TaskRef) => watch.usageOf(task),
     onRemoved: (task: TaskRef) => {
       uploader.forget(task);
       watch.forget(task);
     },
+  });
+  const deaths = new TorchrunDeaths({
+    running: () => manager.running(),
+    outputPathOf: (task) => records.outputPath(task),
+    end: (task) => manager.endFailed(task),
+    log,
   });
   const watch: NodeWatch = new NodeWatch({
     options,
@@ -193,7 +205,11 @@ async function openAgent(
     manager,
     instanceId,
     bootId,
-    status: () => watch.status(),
+    terms: openHighestTerm(join(options.dataDir, 'term'), log),
+    status: async () => {
+      status = await watch.status();
+      return status;
+    },
     onClockSkew: (skewMs) => watch.clockSkew(skewMs),
     onClearCondition: (kind, gpuUuid) => watch.clearCondition(kind, gpuUuid),
     wallMs,
@@ -213,62 +229,9 @@ async function openAgent(
   await manager.recover();
   await watch.start();
   session.start();
+  const deathsTimer = setInterval(() => deaths.look(), deathsLookMs);
+  opened.push(() => clearInterval(deathsTimer));
   log.info({ node: options.name, coordinator: options.coordinator }, 'agent started');
-}
-
-function requestJoin(
-  client: AgentHubClient,
-  nodeName: string,
-  joinToken: string,
-  credential: string,
-): Promise<void> {
-  const deadline = systemClock.wallMs() + joinTimeoutMs;
-  return new Promise((resolve, reject) => {
-    client.Join({ joinToken, nodeName, credential }, bearer(joinToken), { deadline }, (error) => {
-      if (error === null) resolve();
-      else reject(fromServiceError(error));
-    });
-  });
-}
-
-function prepareDataDir(dataDir: string): void {
-  try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw new MusterError(
-      'permission_denied',
-      `the data directory ${dataDir} cannot be made: ${messageOf(error)}`,
-      {
-        cause: error,
-      },
-    );
-  }
-}
-
-/**
- * One agent per data directory: an abstract socket is freed by the kernel whenever and however its holder ends. Its name
- * is a digest, because names of sockets are short and paths are not.
- */
-function lockDataDir(dataDir: string): Promise<Server> {
-  const digest = createHash('sha256').update(realpathSync(dataDir)).digest('hex');
-  return new Promise((resolve, reject) => {
-    const server = createServer((socket) => socket.destroy());
-    server.unref();
-    server.on('error', (error) => {
-      const isTaken = 'code' in error && error.code === 'EADDRINUSE';
-      const message = isTaken
-        ? `another agent is using ${dataDir}; stop it, or use another --data`
-        : `the data directory ${dataDir} cannot be locked: ${error.message}`;
-      reject(new MusterError('failed_precondition', message, { cause: error }));
-    });
-    server.listen(`\0muster-agent:${digest}`, () => resolve(server));
-  });
-}
-
-function readInstanceId(dataDir: string): string {
-  const path = join(dataDir, 'instance');
-  if (!existsSync(path)) writeFileDurably(path, `${randomUUID()}\n`, 0o600);
-  return readFileSync(path, 'utf8').trim();
 }
 
 /** What a bare process needs to find programs and its home; nothing else of the agent's environment is a job's business. */

@@ -6,6 +6,8 @@ export interface AgentOptions {
   readonly name: string;
   /** `host:port` of the coordinator. */
   readonly coordinator: string;
+  /** PEM of the CA to trust from now on; null: the one known since the join, or that the join token pins. */
+  readonly caCertificate: string | null;
   /** Needed once, until the agent has a credential of its own in its data directory. */
   readonly joinToken: string | null;
   readonly gpus: GpuOption;
@@ -47,6 +49,7 @@ export type GpuOption =
   | { readonly kind: 'simulated'; readonly count: number };
 
 export const agentDefaults = {
+  caCertificate: null,
   gpus: { kind: 'detect' },
   cpus: null,
   labels: {},

@@ -4,8 +4,13 @@ import { nothingRan } from './tasks/entry.ts';
 
 const locals = {
   unknown: undefined,
-  prepared: { kind: 'prepared', claimable: false },
-  claimable: { kind: 'prepared', claimable: true },
+  preparing: { kind: 'preparing', leased: false },
+  preparingWithLease: { kind: 'preparing', leased: true },
+  ready: { kind: 'ready', claimed: false, checkedRound: null, leased: false },
+  claimed: { kind: 'ready', claimed: true, checkedRound: null, leased: false },
+  checkedBefore: { kind: 'ready', claimed: true, checkedRound: 1, leased: false },
+  checked: { kind: 'ready', claimed: true, checkedRound: 2, leased: false },
+  readyWithLease: { kind: 'ready', claimed: true, checkedRound: 2, leased: true },
   uncertain: { kind: 'uncertain' },
   running: { kind: 'running' },
   ended: { kind: 'ended', exit: nothingRan, uploaded: false },
@@ -18,8 +23,13 @@ type Row = Readonly<Record<keyof typeof locals, Action>>;
 const table: Readonly<Record<Desired['kind'] | 'unsaid', Row>> = {
   unsaid: {
     unknown: 'nothing',
-    prepared: 'nothing',
-    claimable: 'nothing',
+    preparing: 'nothing',
+    preparingWithLease: 'nothing',
+    ready: 'nothing',
+    claimed: 'nothing',
+    checkedBefore: 'nothing',
+    checked: 'nothing',
+    readyWithLease: 'nothing',
     uncertain: 'nothing',
     running: 'nothing',
     ended: 'nothing',
@@ -27,8 +37,27 @@ const table: Readonly<Record<Desired['kind'] | 'unsaid', Row>> = {
   },
   prepare: {
     unknown: 'prepare',
-    prepared: 'prepare',
-    claimable: 'claim',
+    preparing: 'prepare',
+    preparingWithLease: 'prepare',
+    ready: 'claim',
+    claimed: 'claim',
+    checkedBefore: 'claim',
+    checked: 'claim',
+    readyWithLease: 'claim',
+    uncertain: 'examine',
+    running: 'report',
+    ended: 'report',
+    uploaded: 'report',
+  },
+  check: {
+    unknown: 'prepare',
+    preparing: 'prepare',
+    preparingWithLease: 'prepare',
+    ready: 'claim',
+    claimed: 'check',
+    checkedBefore: 'check',
+    checked: 'tell_findings',
+    readyWithLease: 'tell_findings',
     uncertain: 'examine',
     running: 'report',
     ended: 'report',
@@ -36,8 +65,13 @@ const table: Readonly<Record<Desired['kind'] | 'unsaid', Row>> = {
   },
   run: {
     unknown: 'examine',
-    prepared: 'start',
-    claimable: 'start',
+    preparing: 'nothing',
+    preparingWithLease: 'start',
+    ready: 'nothing',
+    claimed: 'nothing',
+    checkedBefore: 'nothing',
+    checked: 'nothing',
+    readyWithLease: 'start',
     uncertain: 'examine',
     running: 'report',
     ended: 'report',
@@ -45,8 +79,13 @@ const table: Readonly<Record<Desired['kind'] | 'unsaid', Row>> = {
   },
   stop: {
     unknown: 'examine',
-    prepared: 'discard',
-    claimable: 'discard',
+    preparing: 'discard',
+    preparingWithLease: 'discard',
+    ready: 'discard',
+    claimed: 'discard',
+    checkedBefore: 'discard',
+    checked: 'discard',
+    readyWithLease: 'discard',
     uncertain: 'examine',
     running: 'stop',
     ended: 'report',
@@ -54,8 +93,13 @@ const table: Readonly<Record<Desired['kind'] | 'unsaid', Row>> = {
   },
   forget: {
     unknown: 'remove',
-    prepared: 'remove',
-    claimable: 'remove',
+    preparing: 'remove',
+    preparingWithLease: 'remove',
+    ready: 'remove',
+    claimed: 'remove',
+    checkedBefore: 'remove',
+    checked: 'remove',
+    readyWithLease: 'remove',
     uncertain: 'examine',
     running: 'kill',
     ended: 'nothing',
@@ -68,6 +112,6 @@ const cases = Object.entries(table).flatMap(([wanted, row]) =>
 );
 
 test.each(cases)('$wanted wanted, $is found: $action', ({ wanted, is, action }) => {
-  const desired = wanted === 'unsaid' ? undefined : { kind: wanted as Desired['kind'] };
+  const desired = wanted === 'unsaid' ? undefined : ({ kind: wanted, round: 2 } as Desired);
   expect(reconcile(desired, locals[is])).toBe(action);
 });

@@ -1,12 +1,17 @@
 /**
  * What to do next about one task, as a plain function of what should be and what is. The agent calls it whenever
  * either changes, after every connect and after its own restart; it never remembers what it was about to do.
+ *
+ *     preparing ──prepare──► ready ──claim──► claimed ──check──► checked in round n
+ *         └──────────────────────┴───────────────┴── run, with a lease ──┴──► running ──► ended
  */
 import type { TaskEnd } from '@muster/common/views';
 
 /** What the coordinator wants. Absent: it has not said, so the task is left as it is. */
 export type Desired =
   | { readonly kind: 'prepare' }
+  /** Every node is prepared: try the paths of this round. */
+  | { readonly kind: 'check'; readonly round: number }
   | { readonly kind: 'run' }
   | { readonly kind: 'stop' }
   /** Recorded as ended, or superseded. */
@@ -14,18 +19,33 @@ export type Desired =
 
 /** What is. Absent: this agent has no record of the task. */
 export type Local =
-  /** Intent is on disk; nothing runs. `claimable`: the port is held and the claim may be sent. */
-  | { readonly kind: 'prepared'; readonly claimable: boolean }
+  /** Intent is on disk; nothing runs, and not all that it needs is there, or not any more: this agent is a new one. */
+  | { readonly kind: 'preparing'; readonly leased: boolean }
+  /** It could start now: GPUs, image, directories and ports are there. */
+  | {
+      readonly kind: 'ready';
+      /** The coordinator was told of these ports, whether it heard it or not. */
+      readonly claimed: boolean;
+      /** The round of paths whose findings are known. null: of none. */
+      readonly checkedRound: number | null;
+      /** It may run now. */
+      readonly leased: boolean;
+    }
   /** Prepared, and a driver that was to start it did not answer: it may be running. */
   | { readonly kind: 'uncertain' }
+  /** Frozen or not: that is between the leases and the driver. */
   | { readonly kind: 'running' }
   /** Ended; `uploaded`: the coordinator has all of its output. */
   | { readonly kind: 'ended'; readonly exit: TaskEnd; readonly uploaded: boolean };
 
 export type Action =
-  /** Write the intent, hold the port, fetch the image. */
+  /** Write the intent, fetch the image, look at the GPUs, hold the ports. */
   | 'prepare'
   | 'claim'
+  /** Try the paths to the other nodes. */
+  | 'check'
+  /** Say what was found on them. */
+  | 'tell_findings'
   | 'start'
   /** Signal, grace, kill. */
   | 'stop'
@@ -46,15 +66,22 @@ export function reconcile(desired: Desired | undefined, local: Local | undefined
     case undefined:
       return 'nothing';
     case 'prepare':
-      if (local === undefined) return 'prepare';
-      if (local.kind === 'prepared') return local.claimable ? 'claim' : 'prepare';
-      return 'report';
+      if (local === undefined || local.kind === 'preparing') return 'prepare';
+      return local.kind === 'ready' ? 'claim' : 'report';
+    case 'check':
+      if (local === undefined || local.kind === 'preparing') return 'prepare';
+      if (local.kind !== 'ready') return 'report';
+      // After a restart of the agent its ports are others: a check of the old ones would find nobody.
+      if (!local.claimed) return 'claim';
+      return local.checkedRound === desired.round ? 'tell_findings' : 'check';
     case 'run':
       if (local === undefined) return 'examine';
-      return local.kind === 'prepared' ? 'start' : 'report';
+      if (local.kind !== 'preparing' && local.kind !== 'ready') return 'report';
+      // A late command starts nothing; the next answered heartbeat brings a lease, or says what became of the attempt.
+      return local.leased ? 'start' : 'nothing';
     case 'stop':
       if (local === undefined) return 'examine';
-      if (local.kind === 'prepared') return 'discard';
+      if (local.kind === 'preparing' || local.kind === 'ready') return 'discard';
       return local.kind === 'running' ? 'stop' : 'report';
     case 'forget':
       if (local?.kind === 'running') return 'kill';

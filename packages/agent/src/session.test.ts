@@ -1,106 +1,10 @@
-import { EventEmitter } from 'node:events';
 import { status } from '@grpc/grpc-js';
-import type { Condition } from '@muster/common/conditions';
-import type { MusterError } from '@muster/common/errors';
-import { bareGpu, emptyInventory, type NodeInventory } from '@muster/common/hardware';
-import { silentLogger } from '@muster/common/log';
 import { musterVersion } from '@muster/common/version';
-import { taskReportToWire } from '@muster/common/wire/codec';
-import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { exited } from './drivers/fakeDriver.ts';
-import { type HubSession, TestHub } from './hubFixture.ts';
-import { AgentSession, type SessionParts } from './session.ts';
-import { aKey, anAssignment, aTask, eventually, type TestAgent, TestNode } from './tasks/managerFixture.ts';
-
-const wireTask = taskRefToWire(aTask);
-const assign = { task: wireTask, specJson: anAssignment().specJson, nodeCount: 1 };
-const release = { task: wireTask, masterAddr: '10.0.0.1', masterPort: 4_000 };
-
-const inventory: NodeInventory = {
-  ...emptyInventory,
-  gpus: [{ ...bareGpu('GPU-1'), model: 'H100' }],
-  cpus: 8,
-  memoryMb: 1_024,
-  addresses: ['10.0.0.7'],
-  labels: { rack: 'r1' },
-  drivers: ['process'],
-};
-
-const conditions: readonly Condition[] = [
-  {
-    ...{ kind: 'xid_79', gpuUuid: 'GPU-1', severity: 'critical', action: 'drain_node', clears: 'by_reboot' },
-    ...{
-      message: 'GPU 0 fell off the bus',
-      evidence: 'Xid 79',
-      sinceMs: 5,
-      lastSeenAtMs: 6,
-      count: 1,
-      task: null,
-    },
-  },
-];
-
-interface Dialling {
-  readonly node: TestNode;
-  readonly agent: TestAgent;
-  readonly session: AgentSession;
-  readonly refusals: MusterError[];
-  readonly skews: readonly number[];
-  readonly cleared: readonly { readonly kind: string; readonly gpuUuid: string | null }[];
-}
-
-/** A task manager and its session, wired as in the agent, dialling `openStream`. */
-async function dial(openStream: SessionParts['openStream'], node = new TestNode()): Promise<Dialling> {
-  const refusals: MusterError[] = [];
-  const skews: number[] = [];
-  const cleared: { kind: string; gpuUuid: string | null }[] = [];
-  const agent = await node.agent({
-    send: (message) => {
-      if (message.kind === 'report') session.send({ report: taskReportToWire(message.report) });
-      else session.send({ claim: { task: wireTask, masterAddr: message.addr, masterPort: message.port } });
-    },
-  });
-  const session: AgentSession = new AgentSession({
-    openStream,
-    manager: agent.manager,
-    instanceId: 'instance-1',
-    bootId: 'boot-1',
-    status: async () => ({ inventory, conditions }),
-    wallMs: () => 1_000_000,
-    onClockSkew: (skewMs) => skews.push(skewMs),
-    onClearCondition: (kind, gpuUuid) => cleared.push({ kind, gpuUuid }),
-    boottimeMs: () => 777,
-    monotonicMs: () => 0,
-    chance: () => 0,
-    log: silentLogger,
-    onRefused: (error) => refusals.push(error),
-  });
-  onTestFinished(() => session.close());
-  session.start();
-  return { node, agent, session, refusals, cleared, skews };
-}
-
-async function connected(): Promise<Dialling & { readonly hub: TestHub; readonly first: HubSession }> {
-  const hub = await TestHub.start();
-  const client = hub.client();
-  const dialling = await dial(() => client.Session());
-  return { ...dialling, hub, first: await hub.session(1) };
-}
-
-/** Brings the task to running, through the protocol. */
-async function running({ node, first }: Awaited<ReturnType<typeof connected>>): Promise<void> {
-  await first.gets('hello');
-  first.welcome({ desired: [assign] });
-  expect(await first.gets('claim')).toEqual({
-    task: wireTask,
-    masterAddr: '10.0.0.7',
-    masterPort: 4_000,
-  });
-  expect(node.process.launches).toEqual([]);
-  first.send({ release });
-  expect(await first.gets('report')).toMatchObject({ task: wireTask, state: 'TASK_STATE_RUNNING' });
-}
+import type { SessionParts } from './session.ts';
+import { assign, connected, dial, FakeStream, release, running, wireTask } from './sessionFixture.ts';
+import { aKey, eventually } from './tasks/managerFixture.ts';
 
 test('Hello comes first and says everything', async () => {
   const { first } = await connected();
@@ -112,6 +16,7 @@ test('Hello comes first and says everything', async () => {
         agentVersion: musterVersion,
         instanceId: 'instance-1',
         bootId: 'boot-1',
+        highestTerm: 0,
         inventory: { cpus: 8, gpus: [{ uuid: 'GPU-1', model: 'H100', memoryMb: 0, simulated: false }] },
         conditions: [{ kind: 'xid_79', gpuUuid: 'GPU-1', action: 'drain_node', task: null }],
         observed: [],
@@ -230,12 +135,13 @@ describe('heartbeats', () => {
     await running(all);
     const { first, hub } = all;
     first.welcome({ heartbeatIntervalMs: 10, desired: [{ ...assign, release }] });
-    for (let seq = 1; seq <= 8; seq++) {
+    // Numbers go on: the first was sent with the first Welcome.
+    for (let seq = 2; seq <= 8; seq++) {
       await eventually(() => expect(first.received.at(-1)?.heartbeat?.seq).toBe(seq));
       first.send({ heartbeatAck: { seq } });
     }
     expect(await first.gets('heartbeat')).toMatchObject({
-      sentBoottimeMs: 777,
+      sentBoottimeMs: 500,
       observed: [{ task: wireTask, state: 'TASK_STATE_RUNNING' }],
     });
     expect(hub.sessions).toHaveLength(1);
@@ -259,17 +165,6 @@ describe('heartbeats', () => {
     expect(all.node.process.isRunning(aKey)).toBe(false);
   });
 });
-
-/** A stream that says and hears only what a test makes it. */
-class FakeStream extends EventEmitter {
-  readonly written: unknown[] = [];
-  write(message: unknown): boolean {
-    this.written.push(message);
-    return true;
-  }
-  cancel(): void {}
-  end(): void {}
-}
 
 test('what an old connection still says is ignored', async () => {
   const streams: FakeStream[] = [];
@@ -307,6 +202,7 @@ test('a coordinator that takes the call and never answers is given up', async ()
 test('a change of the node is said whole, and a condition can be ended by a person', async () => {
   const { first, session, cleared } = await connected();
   await first.gets('hello');
+  first.welcome();
   await session.sendStatus();
   expect(await first.gets('status')).toMatchObject({
     inventory: { cpus: 8 },

@@ -17,13 +17,17 @@ import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import { musterVersion } from '@muster/common/version';
 import { taskReportToWire } from '@muster/common/wire/codec';
+import { checkFromWire } from '@muster/common/wire/gangCodec';
 import { conditionToWire, inventoryToWire } from '@muster/common/wire/nodeCodec';
 import { fromServiceError } from '@muster/common/wire/status';
 import { taskRefFromWire } from '@muster/common/wire/taskRef';
+import type { Terms } from './leases/highestTerm.ts';
+import { Questions } from './leases/questions.ts';
+import { letsRun, orderOf, runOrder } from './orders.ts';
 import type { Order } from './tasks/entry.ts';
 import type { TaskManager } from './tasks/manager.ts';
-import type { Assignment } from './tasks/records.ts';
 
+type WireTask = Parameters<typeof taskRefFromWire>[0];
 type Stream = ClientDuplexStream<AgentMessage, CoordinatorMessage__Output>;
 
 /** Answers missed before the connection is given up: a dead peer may take minutes to show otherwise. */
@@ -44,6 +48,7 @@ export interface SessionParts {
   readonly manager: TaskManager;
   readonly instanceId: string;
   readonly bootId: string;
+  readonly terms: Terms;
   /** The node as it is now. */
   readonly status: () => Promise<NodeStatus>;
   /** How far this node's wall clock is ahead of the coordinator's. */
@@ -51,6 +56,7 @@ export interface SessionParts {
   readonly wallMs: () => number;
   /** A person says that a condition is dealt with. */
   readonly onClearCondition: (kind: string, gpuUuid: string | null) => void;
+  /** CLOCK_BOOTTIME. */
   readonly boottimeMs: () => number;
   readonly monotonicMs: () => number;
   /** Uniform in [0, 1). */
@@ -68,6 +74,11 @@ export class AgentSession {
   private failures = 0;
   private heartbeatSeq = 0;
   private answeredSeq = 0;
+  private readonly questions = new Questions();
+  /** The coordinator of this connection is one to be followed. */
+  private isWelcome = false;
+  /** Said once, not at every dialling. */
+  private refusedTerm: number | null = null;
   /** Monotonic moments of the last heartbeat sent and of the last one answered. */
   private sentAtMs = 0;
   private answeredAtMs: number | null = null;
@@ -116,6 +127,7 @@ export class AgentSession {
     if (this.closed) return;
     const stream = parts.openStream();
     this.stream = stream;
+    this.isWelcome = false;
     parts.manager.connected();
     stream.on('data', (message: CoordinatorMessage__Output) => {
       if (this.stream === stream) this.onMessage(message);
@@ -126,6 +138,8 @@ export class AgentSession {
     stream.on('end', () => {
       if (this.stream === stream) this.lost(new Error('the coordinator closed the session'));
     });
+    // Before it is sent: what is granted for it counts from here, and rather ends too early than too late.
+    this.questions.helloSent(parts.boottimeMs());
     stream.write({
       hello: {
         protocolVersion: 1,
@@ -134,6 +148,7 @@ export class AgentSession {
         bootId: parts.bootId,
         ...statusToWire(status),
         observed: parts.manager.reports().map(taskReportToWire),
+        highestTerm: parts.terms.highest,
       },
     });
     const giveUp = () => this.lost(new Error(`no Welcome within ${welcomeTimeoutMs} ms`));
@@ -163,12 +178,20 @@ export class AgentSession {
   }
 
   private onMessage(message: CoordinatorMessage__Output): void {
-    const { manager } = this.parts;
     if (message.welcome != null) this.onWelcome(message.welcome);
-    if (message.assign != null) this.assign(message.assign);
+    // One of a lower term has no say, and neither has one that has not shown its term.
+    if (!this.isWelcome) return;
+    if (message.assign != null) this.onAssign(message.assign);
+    if (message.check != null) {
+      this.order(message.check.task, {
+        kind: 'check',
+        assignment: null,
+        check: checkFromWire(message.check),
+      });
+    }
     if (message.release != null) {
-      const { task, masterAddr, masterPort } = message.release;
-      this.order(task, { kind: 'run', assignment: null, addr: masterAddr, port: masterPort });
+      this.order(message.release.task, runOrder(message.release, null));
+      this.grant(message.release.task, message.release.leaseMs);
     }
     if (message.stop != null) {
       const { task, graceMs, signal } = message.stop;
@@ -179,33 +202,68 @@ export class AgentSession {
       const { kind, gpuUuid } = message.clearCondition;
       this.parts.onClearCondition(kind, gpuUuid || null);
     }
-    if (message.heartbeatAck != null) this.onHeartbeatAck(message.heartbeatAck, manager);
+    if (message.heartbeatAck != null) this.onHeartbeatAck(message.heartbeatAck);
   }
 
-  private assign(assign: Assign__Output): void {
+  private onAssign(assign: Assign__Output): void {
     const task = taskRefFromWire(assign.task);
-    if (task !== null) this.parts.manager.setOrder(task, orderOf(assign, task));
+    if (task === null) return;
+    this.parts.manager.setOrder(task, orderOf(assign, task));
+    if (letsRun(assign)) this.grant(assign.task, assign.leaseMs);
   }
 
-  private order(wire: Parameters<typeof taskRefFromWire>[0], order: Order): void {
+  private order(wire: WireTask, order: Order): void {
     const task = taskRefFromWire(wire);
     if (task !== null) this.parts.manager.setOrder(task, order);
   }
 
+  /** By itself no message gives more time than the last answer: it may have been on its way for long. */
+  private grant(wire: WireTask, leaseMs: number, askedMs = this.questions.lastAnsweredMs): void {
+    const task = taskRefFromWire(wire);
+    if (task !== null && askedMs !== null) this.parts.manager.grant(task, askedMs, leaseMs);
+  }
+
   private onWelcome(welcome: Welcome__Output): void {
-    if (this.failures > 0)
-      this.parts.log.info({ failures: this.failures }, 'connected to the coordinator again');
+    const { terms, log, manager } = this.parts;
+    if (!terms.admit(welcome.term)) {
+      this.refuse(welcome.term);
+      return;
+    }
+    this.isWelcome = true;
+    if (this.failures > 0) log.info({ failures: this.failures }, 'connected to the coordinator again');
     this.failures = 0;
+    const askedMs = this.questions.helloAnswered();
     const orders = new Map<TaskKey, { task: TaskRef; order: Order }>();
     for (const assign of welcome.desired) {
       const task = taskRefFromWire(assign.task);
-      if (task !== null) orders.set(taskKey(task), { task, order: orderOf(assign, task) });
+      if (task === null) continue;
+      orders.set(taskKey(task), { task, order: orderOf(assign, task) });
     }
-    this.parts.manager.setDesired(orders);
+    manager.setDesired(orders);
+    // After the orders: a lease must not start what is not to run any more.
+    for (const assign of welcome.desired) {
+      if (letsRun(assign)) this.grant(assign.task, assign.leaseMs, askedMs);
+    }
     this.startHeartbeat(welcome.heartbeatIntervalMs);
   }
 
-  private onHeartbeatAck(ack: HeartbeatAck__Output, manager: TaskManager): void {
+  /** It lost its memory, or another one has taken its place. Tasks run on until their leases end. */
+  private refuse(term: number): void {
+    const { log, terms } = this.parts;
+    if (term !== this.refusedTerm) {
+      const fields = { term, highestTerm: terms.highest };
+      log.error(
+        fields,
+        'the coordinator is of an earlier term than one this agent has followed; if its store was restored: muster store advance',
+      );
+    }
+    this.refusedTerm = term;
+    this.lost(
+      new Error(`the coordinator is of term ${term}, and this agent has followed term ${terms.highest}`),
+    );
+  }
+
+  private onHeartbeatAck(ack: HeartbeatAck__Output): void {
     const nowMs = this.parts.monotonicMs();
     this.answeredAtMs = nowMs;
     if (ack.wallMs !== 0 && ack.seq === this.heartbeatSeq) {
@@ -213,19 +271,20 @@ export class AgentSession {
       const wayMs = (nowMs - this.sentAtMs) / 2;
       this.parts.onClockSkew(Math.round(this.parts.wallMs() - wayMs - ack.wallMs));
     }
+    const askedMs = this.questions.heartbeatAnswered(ack.seq);
     this.answeredSeq = Math.max(this.answeredSeq, ack.seq);
-    for (const { task: wire, verdict } of ack.verdicts) {
-      const task = taskRefFromWire(wire);
-      if (task === null) continue;
+    for (const { task, verdict, leaseMs } of ack.verdicts) {
+      const letsRun = verdict === 'VERDICT_RUN' || verdict === 'VERDICT_STOP';
+      if (letsRun && askedMs !== null) this.grant(task, leaseMs, askedMs);
       // What is to be started or stopped comes as an order of its own, with what is needed to do it.
-      if (verdict === 'VERDICT_FORGET') manager.setOrder(task, { kind: 'forget' });
+      if (verdict === 'VERDICT_FORGET') this.order(task, { kind: 'forget' });
     }
   }
 
   private startHeartbeat(intervalMs: number): void {
     this.stopHeartbeat();
-    this.heartbeatSeq = 0;
-    this.answeredSeq = 0;
+    // Numbers go on: an answer that is still on its way must not pass for one to a later heartbeat.
+    this.answeredSeq = this.heartbeatSeq;
     const beat = () => {
       if (this.heartbeatSeq - this.answeredSeq >= missedAnswers) {
         this.lost(new Error(`${missedAnswers} heartbeats went unanswered`));
@@ -233,10 +292,12 @@ export class AgentSession {
       }
       this.heartbeatSeq += 1;
       this.sentAtMs = this.parts.monotonicMs();
+      const sentBoottimeMs = this.parts.boottimeMs();
+      this.questions.heartbeatSent(this.heartbeatSeq, sentBoottimeMs);
       this.send({
         heartbeat: {
           seq: this.heartbeatSeq,
-          sentBoottimeMs: this.parts.boottimeMs(),
+          sentBoottimeMs,
           observed: this.parts.manager.reports().map(taskReportToWire),
         },
       });
@@ -263,22 +324,3 @@ const refusals: ReadonlySet<string> = new Set([
   'already_exists',
   'failed_precondition',
 ]);
-
-function assignmentOf(assign: Assign__Output, task: TaskRef): Assignment {
-  return {
-    task,
-    specJson: assign.specJson,
-    nodeCount: assign.nodeCount,
-    gpuUuids: assign.gpuUuids,
-    array: assign.arraySize === 0 ? null : { index: assign.arrayIndex, size: assign.arraySize },
-  };
-}
-
-function orderOf(assign: Assign__Output, task: TaskRef): Order {
-  const assignment = assignmentOf(assign, task);
-  const { release, stop } = assign;
-  if (stop !== null) return { kind: 'stop', assignment, graceMs: stop.graceMs, signal: stop.signal };
-  if (release !== null)
-    return { kind: 'run', assignment, addr: release.masterAddr, port: release.masterPort };
-  return { kind: 'prepare', assignment };
-}

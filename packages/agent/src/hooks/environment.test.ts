@@ -17,11 +17,12 @@ function environmentOf(
     nodeCount: 2,
     gpus: [hopper, other],
     array: null,
-    masterAddr: '10.0.0.1',
-    masterPort: 29_500,
+    master: { addr: '10.0.0.1', port: 20_500 },
+    addresses: ['10.0.0.1', '10.0.0.2'],
+    network: { NCCL_IB_DISABLE: '1', GLOO_SOCKET_IFNAME: 'eth0' },
     checkpointDir: '/checkpoints/llama',
-    hasInfiniband: false,
-    networkInterface: 'eth0',
+    ownDirectory: { path: '/tasks/t', errorFile: 'error.json' },
+    hostfiles: null,
     base: { PATH: '/usr/bin', HOME: '/somewhere' },
     ...changes,
   });
@@ -38,8 +39,9 @@ test('a task finds the whole contract in its environment', () => {
     MUSTER_NNODES: '2',
     MUSTER_CHECKPOINT_DIR: '/checkpoints/llama',
     MUSTER_RESUME_FROM: '',
+    MUSTER_ADDRESSES: '10.0.0.1,10.0.0.2',
     MASTER_ADDR: '10.0.0.1',
-    MASTER_PORT: '29500',
+    MASTER_PORT: '20500',
     NNODES: '2',
     NODE_RANK: '1',
     NPROC_PER_NODE: '2',
@@ -48,15 +50,25 @@ test('a task finds the whole contract in its environment', () => {
     PET_NODE_RANK: '1',
     PET_NPROC_PER_NODE: '2',
     PET_MASTER_ADDR: '10.0.0.1',
-    PET_MASTER_PORT: '29500',
+    PET_MASTER_PORT: '20500',
+    PET_RDZV_BACKEND: 'static',
     PET_RDZV_ID: 'job_0123456789ab.3',
-    PET_MONITOR_INTERVAL: '0.5',
+    PET_LOCAL_ADDR: '10.0.0.2',
+    PET_MAX_RESTARTS: '0',
+    PET_MONITOR_INTERVAL: '0.1',
     CUDA_VISIBLE_DEVICES: 'GPU-5d0c1b2a,GPU-6e1f2c3b',
     CUDA_DEVICE_ORDER: 'PCI_BUS_ID',
     NVIDIA_VISIBLE_DEVICES: 'GPU-5d0c1b2a,GPU-6e1f2c3b',
+    TORCHELASTIC_ERROR_FILE: '/tasks/t/error.json',
     TORCH_NCCL_ASYNC_ERROR_HANDLING: '1',
+    TORCH_NCCL_ENABLE_MONITORING: '1',
+    TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC: '600',
+    TORCH_NCCL_DUMP_ON_TIMEOUT: '1',
+    TORCH_NCCL_TRACE_BUFFER_SIZE: '2000',
+    TORCH_FR_BUFFER_SIZE: '2000',
+    TORCH_NCCL_DEBUG_INFO_TEMP_FILE: '/tasks/t/nccl_trace_rank_',
+    TORCH_FR_DUMP_TEMP_FILE: '/tasks/t/nccl_trace_rank_',
     NCCL_IB_DISABLE: '1',
-    NCCL_SOCKET_IFNAME: 'eth0',
     GLOO_SOCKET_IFNAME: 'eth0',
   });
 });
@@ -90,14 +102,31 @@ test('each attempt has a rendezvous of its own', () => {
   expect(new Set(ids).size).toBe(2);
 });
 
-test('a node with InfiniBand lets NCCL use it', () => {
-  expect(environmentOf({ hasInfiniband: true })).not.toHaveProperty('NCCL_IB_DISABLE');
+test('before its release a task is told of no meeting place', () => {
+  const env = environmentOf({ master: null, addresses: [] });
+  const places = ['MASTER_ADDR', 'MASTER_PORT', 'PET_MASTER_ADDR', 'PET_MASTER_PORT', 'PET_LOCAL_ADDR'];
+  for (const name of [...places, 'MUSTER_ADDRESSES']) expect(env).not.toHaveProperty(name);
+  expect(env).toMatchObject({ WORLD_SIZE: '4', PET_NNODES: '2' });
 });
 
-test('without a known interface the libraries choose', () => {
-  const env = environmentOf({ networkInterface: null });
-  expect(env).not.toHaveProperty('NCCL_SOCKET_IFNAME');
-  expect(env).not.toHaveProperty('GLOO_SOCKET_IFNAME');
+test('an attempt smaller than the job would like has the size that it has', () => {
+  expect(environmentOf({ nodeCount: 3 }, { resources: { nodes: { min: 1, max: 8 } } })).toMatchObject({
+    NNODES: '3',
+    WORLD_SIZE: '6',
+    PET_NNODES: '3',
+    MUSTER_NNODES: '3',
+  });
+});
+
+test('MPI launchers find the file of the kind they read', () => {
+  const hostfiles = { slots: '/t/hostfile', machines: '/t/machinefile' };
+  expect(environmentOf({ hostfiles })).toMatchObject({
+    MUSTER_HOSTFILE: '/t/hostfile',
+    OMPI_MCA_orte_default_hostfile: '/t/hostfile',
+    PRTE_MCA_prte_default_hostfile: '/t/hostfile',
+    HYDRA_HOST_FILE: '/t/machinefile',
+    I_MPI_HYDRA_HOST_FILE: '/t/machinefile',
+  });
 });
 
 test('a job without a checkpoint directory is not told of one', () => {
@@ -108,8 +137,15 @@ describe('in a container', () => {
   const image = { image: 'pytorch:24.01' };
 
   test('devices are shown by the driver, not named by UUIDs that may mean nothing inside', () => {
-    const env = environmentOf({ base: {} }, image);
-    for (const name of ['CUDA_VISIBLE_DEVICES', 'CUDA_DEVICE_ORDER', 'NVIDIA_VISIBLE_DEVICES', 'PATH']) {
+    const env = environmentOf({ base: {}, ownDirectory: null }, image);
+    for (const name of [
+      'TORCHELASTIC_ERROR_FILE',
+      'TORCH_FR_DUMP_TEMP_FILE',
+      'CUDA_VISIBLE_DEVICES',
+      'CUDA_DEVICE_ORDER',
+      'NVIDIA_VISIBLE_DEVICES',
+      'PATH',
+    ]) {
       expect(env).not.toHaveProperty(name);
     }
     expect(env).toMatchObject({ NPROC_PER_NODE: '2', WORLD_SIZE: '4' });

@@ -1,50 +1,128 @@
 /** Where other nodes reach this one, and by which interface. */
+import type { Endpoint } from '@muster/common/gangs';
 import type { Nic, RdmaDevice } from '@muster/common/hardware';
+import { isInNetwork, networkOf } from './networks.ts';
+import type { InterfaceAddresses } from './nics.ts';
 
 /** `host:port` or a host alone, all the ways to say "this machine". */
 const onLoopback = /^(?:127\.|localhost(?::|$)|\[::1\]|::1$)/i;
 
-/** VPNs: the only way to some rented machines. Every other virtual interface leads to containers of this node. */
+/** VPNs: the only way to some rented machines. */
 const vpn = /^(?:(?:wg|wt|tun|ppp|tailscale|nebula|netbird)(?:$|[-_.\d])|zt[a-z0-9]{8})/;
 
+/** What leads to containers and virtual machines of a node, or nowhere. */
+const ofContainers =
+  /^(?:docker|br-|virbr|lxcbr|lxdbr|podman|cni|flannel|cali|cilium|weave|kube|nodelocaldns|tunl|sit|ip6tnl|dummy|ifb)/;
+
+const loopback: Endpoint = {
+  address: '127.0.0.1',
+  network: '127.0.0.0/8',
+  interface: 'lo',
+  speedMbps: null,
+  rdma: false,
+};
+
+/** What is known of a node's ways to others. */
+export interface NodeNetwork {
+  readonly nics: readonly Nic[];
+  readonly rdmaDevices: readonly RdmaDevice[];
+  /** Addresses with their prefixes, as the system lists them; may know less or more than `nics`. */
+  readonly addresses: InterfaceAddresses;
+}
+
 /**
- * Addresses that other nodes may reach this one at, best first: IPv4 before IPv6, then interfaces of an active RDMA
- * device, then known links, then the fastest; those of a VPN last. None of interfaces that are down, of container
- * networks, and none that are link-local.
+ * Where other nodes may reach this one, best first: IPv4 before IPv6, then interfaces of an active RDMA device, then
+ * known links, then the fastest; those of a VPN last. None of interfaces that are down, of container networks, and none
+ * that are link-local. A node without hardware of its own, which is a container, is reached by what it was given.
  *
- * With a coordinator on loopback every node is this machine, and loopback is the one address.
+ * With a coordinator on loopback every node is this machine, and loopback is the one address, unless a network is wanted.
  *
  * @param coordinatorAddress `host:port`
+ * @param wanted a network (`10.1.0.0/16`) or an interface (`ib0`): nothing else counts. null: all
  */
+export function nodeEndpoints(
+  network: NodeNetwork,
+  coordinatorAddress: string,
+  wanted: string | null = null,
+): readonly Endpoint[] {
+  const isLocal = onLoopback.test(coordinatorAddress);
+  if (isLocal && wanted === null) return [loopback];
+  const all = [...(isLocal ? [loopback] : []), ...routableEndpoints(network)];
+  return wanted === null ? all : all.filter((endpoint) => isWanted(endpoint, wanted));
+}
+
+/** The addresses alone. */
 export function nodeAddresses(
   nics: readonly Nic[],
   rdmaDevices: readonly RdmaDevice[],
   coordinatorAddress: string,
 ): readonly string[] {
-  if (onLoopback.test(coordinatorAddress)) return ['127.0.0.1'];
-  const withRdma = new Set(rdmaDevices.filter(({ state }) => state === 'ACTIVE').map(({ nic }) => nic));
-  const rank = (nic: Nic) => [
-    nic.isVirtual ? 1 : 0,
-    withRdma.has(nic.name) ? 0 : 1,
-    nic.state === 'up' ? 0 : 1,
-    -(nic.speedMbps ?? 0),
-  ];
-  const ordered = nics
-    .filter((nic) => nic.state !== 'down' && (!nic.isVirtual || vpn.test(nic.name)))
-    .map((nic) => ({ nic, rank: rank(nic) }))
-    .sort((a, b) => compareRanks(a.rank, b.rank) || compareNames(a.nic.name, b.nic.name))
-    .flatMap(({ nic }) => nic.addresses)
-    .filter((address) => !isLocalOnly(address));
-  const isIpv6 = (address: string) => address.includes(':');
-  return [
-    ...new Set([...ordered.filter((each) => !isIpv6(each)), ...ordered.filter((each) => isIpv6(each))]),
-  ];
+  const network = { nics, rdmaDevices, addresses: {} };
+  return nodeEndpoints(network, coordinatorAddress).map(({ address }) => address);
+}
+
+/** In words, what a node that has no endpoint for a job lacks. @param all every endpoint that it has */
+export function noEndpointMessage(node: string, wanted: string | null, all: readonly Endpoint[]): string {
+  const has = all.map((each) => `${each.address} (${each.interface ?? 'interface unknown'})`).join(', ');
+  if (wanted === null) {
+    return `${node} has no address that other nodes could reach it at: give it one, or connect it to a network`;
+  }
+  const place = wanted.includes('/') ? `in the network ${wanted}` : `on an interface ${wanted}`;
+  return (
+    `${node} has no address ${place}; it has ${has === '' ? 'none' : has}: ` +
+    'change `network` of the job, or the label `network` of the node'
+  );
 }
 
 /** For NCCL_SOCKET_IFNAME and the like. @returns null: no interface has this address */
 export function networkInterfaceFor(address: string, nics: readonly Nic[]): string | null {
   if (/^(?:127\.|::1$)/.test(address)) return 'lo';
   return nics.find(({ addresses }) => addresses.includes(address))?.name ?? null;
+}
+
+function routableEndpoints({ nics, rdmaDevices, addresses }: NodeNetwork): readonly Endpoint[] {
+  const withRdma = new Set(rdmaDevices.filter(({ state }) => state === 'ACTIVE').map(({ nic }) => nic));
+  const networks = networksByAddress(addresses);
+  const up = nics.filter(({ state }) => state !== 'down');
+  const hasHardware = up.some((nic) => !nic.isVirtual && nic.addresses.some((each) => !isLocalOnly(each)));
+  const leadsOut = (nic: Nic) =>
+    !nic.isVirtual || vpn.test(nic.name) || (!hasHardware && !ofContainers.test(nic.name));
+  const rank = (nic: Nic) => [
+    vpn.test(nic.name) ? 1 : 0,
+    withRdma.has(nic.name) ? 0 : 1,
+    nic.state === 'up' ? 0 : 1,
+    -(nic.speedMbps ?? 0),
+  ];
+  const ordered = up
+    .filter(leadsOut)
+    .map((nic) => ({ nic, rank: rank(nic) }))
+    .sort((a, b) => compareRanks(a.rank, b.rank) || compareNames(a.nic.name, b.nic.name))
+    .flatMap(({ nic }) =>
+      nic.addresses
+        .filter((address) => !isLocalOnly(address))
+        .map((address) => ({
+          address,
+          network: networks.get(address) ?? null,
+          interface: nic.name,
+          speedMbps: nic.speedMbps,
+          rdma: withRdma.has(nic.name),
+        })),
+    );
+  // The same address on two interfaces, as on a VLAN and its parent: once, on the better one.
+  const once = ordered.filter(({ address }, index) => {
+    return ordered.findIndex((each) => each.address === address) === index;
+  });
+  const isIpv6 = ({ address }: Endpoint) => address.includes(':');
+  return [...once.filter((each) => !isIpv6(each)), ...once.filter(isIpv6)];
+}
+
+function networksByAddress(addresses: InterfaceAddresses): ReadonlyMap<string, string | null> {
+  const all = Object.values(addresses).flatMap((each) => each ?? []);
+  return new Map(all.map(({ address, cidr }) => [address, cidr === null ? null : networkOf(cidr)] as const));
+}
+
+function isWanted(endpoint: Endpoint, wanted: string): boolean {
+  return wanted.includes('/') ? isInNetwork(endpoint.address, wanted) : endpoint.interface === wanted;
 }
 
 function isLocalOnly(address: string): boolean {

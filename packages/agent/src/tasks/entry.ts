@@ -1,4 +1,5 @@
 /** One task on this node: what was ordered, what is, and what has been said about it. */
+import type { PathCheck, PathFindings } from '@muster/common/gangs';
 import type { TaskRef } from '@muster/common/ids';
 import type { TaskEnd, TaskReport } from '@muster/common/views';
 import type { HeldPort } from '../hooks/masterPort.ts';
@@ -8,11 +9,14 @@ import type { Assignment, Phase } from './records.ts';
 /** What the coordinator says of a task, with what is needed to do it. */
 export type Order =
   | { readonly kind: 'prepare'; readonly assignment: Assignment }
+  | { readonly kind: 'check'; readonly assignment: Assignment | null; readonly check: PathCheck }
   | {
       readonly kind: 'run';
       readonly assignment: Assignment | null;
       readonly addr: string;
       readonly port: number;
+      /** Of every node of the gang, by node rank; empty: the coordinator did not say. */
+      readonly addresses: readonly string[];
     }
   | {
       readonly kind: 'stop';
@@ -22,6 +26,12 @@ export type Order =
     }
   | { readonly kind: 'forget' };
 
+/** What takes its time and may turn out to be in vain. */
+export type Work =
+  | { readonly kind: 'preparing' }
+  | { readonly kind: 'checking'; readonly round: number }
+  | { readonly kind: 'starting' };
+
 export interface TaskEntry {
   readonly task: TaskRef;
   assignment: Assignment | null;
@@ -29,13 +39,20 @@ export interface TaskEntry {
   foundBy: 'process' | 'docker' | null;
   order: Order | null;
   phase: Phase | null;
+  /** Prepared by this agent, and its port, if it needs one, was held from then on. */
+  ready: boolean;
   port: HeldPort | null;
+  /** What the preparation is busy with, in words for people. */
+  doing: string | null;
+  /** The claim of this preparation; `lost`: it may not have arrived. */
+  claim: 'unsaid' | 'lost' | 'said';
+  findings: PathFindings | null;
+  /** They have been sent on the present connection, after the coordinator last asked. */
+  findingsSaid: boolean;
   /** A driver was asked to start it, or to tell what became of it, and has not answered. */
   uncertain: boolean;
-  /** Gives up the start that is under way. */
-  starting: AbortController | null;
-  /** The claim of this preparation has been sent on the present connection. */
-  claimed: boolean;
+  /** Under way, with the means to give it up. */
+  work: { readonly what: Work; readonly abort: AbortController } | null;
   uploaded: boolean;
   /** An action is under way; look again when it is done. */
   busy: boolean;
@@ -54,10 +71,14 @@ export function newEntry(task: TaskRef): TaskEntry {
     foundBy: null,
     order: null,
     phase: null,
+    ready: false,
     port: null,
+    doing: null,
+    claim: 'unsaid',
+    findings: null,
+    findingsSaid: false,
     uncertain: false,
-    starting: null,
-    claimed: false,
+    work: null,
     uploaded: false,
     busy: false,
     again: false,
@@ -77,20 +98,38 @@ export const nothingRan: TaskEnd = {
   startError: null,
   logBytes: 0,
   gpuUsage: null,
+  failure: null,
 };
 
-export function desiredOf(order: Order | null): Desired | undefined {
-  return order === null ? undefined : { kind: order.kind };
+/** What is under way is of no use for what is wanted now. */
+export function isInVain(work: Work, order: Order): boolean {
+  if (order.kind === 'stop' || order.kind === 'forget') return true;
+  return work.kind === 'checking' && !(order.kind === 'check' && order.check.round === work.round);
 }
 
-export function localOf(entry: TaskEntry): Local | undefined {
-  const { phase, task } = entry;
+/** Came late: paths of a later round are being tried, or have been. */
+export function isOutdated(entry: TaskEntry, order: Order): boolean {
+  if (order.kind !== 'check' || entry.order?.kind !== 'check') return false;
+  return order.check.round < entry.order.check.round;
+}
+
+export function desiredOf(order: Order | null): Desired | undefined {
+  if (order === null) return undefined;
+  return order.kind === 'check' ? { kind: 'check', round: order.check.round } : { kind: order.kind };
+}
+
+/** @param leased whether it may run now */
+export function localOf(entry: TaskEntry, leased: boolean): Local | undefined {
+  const { phase } = entry;
   switch (phase?.kind) {
     case undefined:
       return undefined;
-    case 'prepared':
+    case 'prepared': {
       if (entry.uncertain) return { kind: 'uncertain' };
-      return { kind: 'prepared', claimable: task.nodeRank !== 0 || entry.port !== null };
+      if (!entry.ready) return { kind: 'preparing', leased };
+      const checkedRound = entry.findings?.round ?? null;
+      return { kind: 'ready', claimed: entry.claim !== 'unsaid', checkedRound, leased };
+    }
     case 'started':
       return { kind: 'running' };
     case 'ended':
@@ -103,20 +142,20 @@ export function localOf(entry: TaskEntry): Local | undefined {
 }
 
 /** @param boottimeNowMs CLOCK_BOOTTIME; @returns null for a task that was only heard of */
-export function reportOf(entry: TaskEntry, boottimeNowMs: number): TaskReport | null {
+export function reportOf(entry: TaskEntry, boottimeNowMs: number, frozen: boolean): TaskReport | null {
   const { task, phase } = entry;
-  const none = { exit: null, startedAtMs: null, runningForMs: null };
+  const none = { exit: null, startedAtMs: null, runningForMs: null, frozen: false, doing: null };
   switch (phase?.kind) {
     case undefined:
       return null;
     case 'prepared':
-      return { task, state: 'claimed', ...none };
+      return { task, ...none, state: entry.ready ? 'claimed' : 'assigned', doing: entry.doing };
     case 'started': {
       const runningForMs = Math.max(0, boottimeNowMs - phase.startedBoottimeMs);
-      return { task, state: 'running', exit: null, startedAtMs: phase.startedAtMs, runningForMs };
+      return { task, ...none, state: 'running', startedAtMs: phase.startedAtMs, runningForMs, frozen };
     }
     case 'ended':
-      return { task, state: 'ended', ...none, exit: phase.exit };
+      return { task, ...none, state: 'ended', exit: phase.exit };
     default: {
       const never: never = phase;
       return never;

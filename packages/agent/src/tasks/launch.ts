@@ -1,53 +1,105 @@
 /** From an assignment to a launch: everything a driver needs, chosen here and nowhere else. */
+import { mkdir, writeFile } from 'node:fs/promises';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
-import type { GpuDevice, TaskLaunch, TaskLocation } from '../drivers/driver.ts';
-import { taskEnvironment } from '../hooks/environment.ts';
+import type { GpuDevice, Lease, TaskLaunch, TaskLocation } from '../drivers/driver.ts';
+import { errorFileName } from '../failure/taskFailure.ts';
+import { processesPerNode, taskEnvironment } from '../hooks/environment.ts';
+import { hostfilesOf, hostfileTexts } from '../hooks/hostfile.ts';
+import { launchCommand } from '../hooks/launcher.ts';
+import { networkEnvironment } from '../hooks/networkEnvironment.ts';
+import type { NodeNetwork } from '../host/addresses.ts';
 import type { Assignment } from './records.ts';
 
 /** What is the same for every task of this node. */
 export interface NodeFacts {
   readonly gpusAreSimulated: boolean;
-  readonly networkInterface: string | null;
-  readonly hasInfiniband: boolean;
+  /** As it is now: interfaces come and go. */
+  readonly network: () => NodeNetwork;
   /** PATH, HOME and the like for bare processes. */
   readonly baseEnvironment: Readonly<Record<string, string>>;
 }
 
+/** Leave to start: where the rendezvous takes place, and how long the task may run. */
+export interface TaskRelease {
+  readonly addr: string;
+  readonly port: number;
+  /** Of every node of the gang, by node rank. Empty: the coordinator did not say. */
+  readonly addresses: readonly string[];
+  /** null: never fenced */
+  readonly lease: Lease | null;
+}
+
+/**
+ * @param release null: it is only being prepared, or its paths measured; where the rendezvous will be is not known yet
+ * @throws {DriverError} when the job's launcher cannot start its command
+ */
 export function buildLaunch(
   node: NodeFacts,
   location: TaskLocation,
   assignment: Assignment,
   checkpointDir: string | null,
-  master: { readonly addr: string; readonly port: number },
+  release: TaskRelease | null,
 ): TaskLaunch {
+  const { task, nodeCount } = assignment;
   const spec = decodeJobSpec(assignment.specJson);
   const gpus: GpuDevice[] = assignment.gpuUuids.map((uuid) => ({
     uuid,
     simulated: node.gpusAreSimulated,
   }));
+  const inContainer = spec.image !== null;
+  const addresses = nodeCount === 1 ? addressesOf(release) : (release?.addresses ?? []);
+  const hostfiles = spec.launcher === 'mpi-hostfile' ? hostfilesOf(location.directory, inContainer) : null;
+  const environment = taskEnvironment({
+    task,
+    spec,
+    nodeCount,
+    gpus,
+    array: assignment.array,
+    master: release,
+    addresses,
+    network: networkEnvironment(node.network(), addresses[task.nodeRank] ?? null, spec.network),
+    checkpointDir,
+    // A container cannot write into the task's directory, and must not: what it puts there the agent would read.
+    ownDirectory: inContainer ? null : { path: location.directory, errorFile: errorFileName },
+    hostfiles: hostfiles?.seen ?? null,
+    base: inContainer ? {} : node.baseEnvironment,
+  });
   return {
     ...location,
     image: spec.image,
-    command: [...spec.command, ...spec.args],
-    env: taskEnvironment({
-      task: assignment.task,
-      spec,
-      nodeCount: assignment.nodeCount,
-      gpus,
-      array: assignment.array,
-      masterAddr: master.addr,
-      masterPort: master.port,
-      checkpointDir,
-      hasInfiniband: node.hasInfiniband,
-      networkInterface: node.networkInterface,
-      base: spec.image === null ? node.baseEnvironment : {},
-    }),
+    command: launchCommand(spec, task.nodeRank, processesPerNode(gpus)),
+    env: environment,
     workdir: spec.workdir,
     gpus,
     cpus: spec.resources.cpus,
     memoryMb: spec.resources.memoryMb,
     shmMb: spec.resources.shmMb,
-    volumes: spec.volumes,
+    volumes: [...spec.volumes, ...(inContainer && hostfiles !== null ? [hostfiles.volume] : [])],
     user: null,
+    lease: release?.lease ?? null,
   };
+}
+
+/**
+ * Writes what a launch counts on in the task's directory: before it is prepared, so that all of it is there, and again
+ * when the addresses are known. Nothing for most jobs.
+ */
+export async function writeLaunchFiles(
+  location: TaskLocation,
+  assignment: Assignment,
+  release: TaskRelease | null,
+): Promise<void> {
+  const spec = decodeJobSpec(assignment.specJson);
+  if (spec.launcher !== 'mpi-hostfile') return;
+  const { volume, written } = hostfilesOf(location.directory, spec.image !== null);
+  const texts = hostfileTexts(addressesOf(release), Math.max(1, assignment.gpuUuids.length));
+  await mkdir(volume.source, { recursive: true, mode: 0o755 });
+  await writeFile(written.slots, texts.slots, { mode: 0o644 });
+  await writeFile(written.machines, texts.machines, { mode: 0o644 });
+}
+
+/** A gang of one has one address, that of its rendezvous. */
+function addressesOf(release: TaskRelease | null): readonly string[] {
+  if (release === null) return [];
+  return release.addresses.length > 0 ? release.addresses : [release.addr];
 }

@@ -8,6 +8,7 @@ import {
   eventually,
   forget,
   prepare,
+  prepareGang,
   run,
   stop,
   TestAgent,
@@ -45,13 +46,13 @@ describe('one task', () => {
     expect(agent.warnings).toEqual([]);
   });
 
-  test('of another rank than 0 holds no port', async () => {
+  test('of another rank than 0 holds a port for its peers only', async () => {
     const node = new TestNode();
     const agent = await node.agent();
     const task = { ...aTask, nodeRank: 1 };
-    agent.order(prepare({}, task), task);
-    await agent.says('claim 10.0.0.7:0');
-    expect(node.heldPorts.size).toBe(0);
+    agent.order(prepareGang(task), task);
+    await agent.says('claim test port 4000');
+    expect(node.heldPorts.size).toBe(1);
   });
 
   test('with an image runs in the container engine', async () => {
@@ -166,7 +167,7 @@ describe('an order that comes while another is followed', () => {
     agent.order(order);
     if (order === stop) await agent.says('ended nothing ran');
     agent.order(forget);
-    await eventually(() => expect(node.hasRecord()).toBe(false));
+    await eventually(() => expect([node.hasRecord(), agent.knows()]).toEqual([false, []]));
     letStart();
     expect(node.process.launches).toEqual([]);
     expect(agent.warnings).toEqual([]);

@@ -4,16 +4,36 @@
  * and nothing has to.
  */
 import { messageOf } from '@muster/common/errors';
-import { parseTaskKey, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { backoffMs } from '@muster/common/retry';
 import type { TaskReport } from '@muster/common/views';
-import type { Driver } from '../drivers/driver.ts';
 import { type Action, reconcile } from '../reconcile.ts';
-import { type ManagerParts, TaskActions } from './actions.ts';
-import { desiredOf, localOf, newEntry, type Order, reportOf, type TaskEntry } from './entry.ts';
+import { TaskActions } from './actions.ts';
+import {
+  desiredOf,
+  isInVain,
+  isOutdated,
+  localOf,
+  newEntry,
+  type Order,
+  reportOf,
+  type TaskEntry,
+} from './entry.ts';
+import type { ManagerParts } from './parts.ts';
+import { TaskPhases } from './phases.ts';
+import { Preparation } from './preparation.ts';
+import type { Assignment } from './records.ts';
+import { recoverTasks } from './recovery.ts';
 
 /** Far more than can be on their way on one connection. */
 const forgottenMax = 10_000;
+
+export interface RunningTask {
+  readonly task: TaskRef;
+  /** null: it was found without a record. */
+  readonly assignment: Assignment | null;
+  readonly gpuUuids: readonly string[];
+}
 
 export class TaskManager {
   private readonly parts: ManagerParts;
@@ -21,74 +41,53 @@ export class TaskManager {
   /** A late or repeated order about one of these would start it a second time. The newest are enough. */
   private readonly forgotten = new Set<TaskKey>();
   private readonly closing = new AbortController();
+  private readonly phases: TaskPhases;
+  private readonly preparation: Preparation;
   private readonly actions: TaskActions;
 
   constructor(parts: ManagerParts) {
     this.parts = parts;
-    this.actions = new TaskActions(parts, this.closing.signal, (entry) => this.converge(entry));
+    const { signal } = this.closing;
+    this.phases = new TaskPhases(parts);
+    this.preparation = new Preparation(parts, this.phases, signal);
+    this.actions = new TaskActions(parts, this.phases, signal, (entry) => this.converge(entry));
   }
 
   /** Finds the tasks of an earlier run of this agent. To be awaited before the first Hello. */
-  async recover(): Promise<void> {
-    for (const record of this.parts.records.load()) {
-      const entry = this.entry(record.assignment.task);
-      entry.assignment = record.assignment;
-      entry.phase = record.phase;
-      if (record.phase.kind === 'ended') this.actions.handOverOutput(entry);
-      else await this.recoverOrWatch(entry, record.bootId);
-    }
-    for (const driver of Object.values(this.parts.drivers)) await this.adoptStrangers(driver);
-  }
-
-  /** A driver that cannot answer now, because its engine is away, must not keep the agent from its other tasks. */
-  private async recoverOrWatch(entry: TaskEntry, recordedBootId: string): Promise<void> {
-    try {
-      await this.actions.recover(entry, recordedBootId);
-    } catch (error) {
-      this.parts.log.warn(
-        { task: taskKey(entry.task), error: messageOf(error) },
-        'a task cannot be seen yet',
-      );
-      entry.uncertain = true;
-      if (entry.phase?.kind === 'started') this.actions.follow(entry);
-    }
-  }
-
-  /**
-   * Started by us, and the record is gone: it was being removed when we died, or the data directory was wiped. What has
-   * ended is cleaned up; what runs is somebody's work, so it is reported, and the coordinator says what becomes of it.
-   */
-  private async adoptStrangers(driver: Driver): Promise<void> {
-    try {
-      for (const key of await driver.list()) {
-        const task = parseTaskKey(key);
-        if (task === null || this.entries.has(taskKey(task))) continue;
-        const location = { key, directory: this.parts.records.directory(task) };
-        const observed = await driver.recover(location);
-        this.parts.log.warn(
-          { task: key, driver: driver.name, observed: observed.kind },
-          'a task has no record here',
-        );
-        if (observed.kind !== 'running') {
-          await driver.remove(location);
-          continue;
-        }
-        const entry = this.entry(task);
-        entry.foundBy = driver.name;
-        await this.actions.recover(entry, this.parts.bootId);
-      }
-    } catch (error) {
-      const fields = { driver: driver.name, error: messageOf(error) };
-      this.parts.log.warn(fields, 'could not look for tasks without record');
-    }
+  recover(): Promise<void> {
+    const isKnown = (task: TaskRef) => this.entries.has(taskKey(task));
+    return recoverTasks(this.parts, this.phases, this.actions, {
+      isKnown,
+      entryOf: (task) => this.entry(task),
+    });
   }
 
   /** A new connection: what was said on the old one may not have arrived. */
   connected(): void {
     for (const entry of this.entries.values()) {
-      entry.claimed = false;
+      if (entry.claim === 'said') entry.claim = 'lost';
+      entry.findingsSaid = false;
       entry.reported = null;
     }
+  }
+
+  /**
+   * The coordinator lets a task run; what this agent does not know is nothing to it.
+   * @param askedMs CLOCK_BOOTTIME at which the question was sent that it answered last
+   * @param leaseMs 0: never fenced
+   */
+  grant(task: TaskRef, askedMs: number, leaseMs: number): void {
+    const entry = this.entries.get(taskKey(task));
+    if (entry !== undefined && entry.phase?.kind !== 'ended') this.parts.leases.grant(task, askedMs, leaseMs);
+  }
+
+  /** It may start now, or was frozen or thawed. */
+  leaseChanged(task: TaskRef): void {
+    const entry = this.entries.get(taskKey(task));
+    if (entry === undefined || this.closing.signal.aborted) return;
+    // Said at once, also of a task that is being stopped or that the coordinator does not know.
+    if (entry.phase?.kind === 'started') this.report(entry);
+    this.converge(entry);
   }
 
   /** Everything the coordinator wants at the time of connecting; tasks it does not name are left as they are. */
@@ -106,18 +105,21 @@ export class TaskManager {
     const key = taskKey(task);
     if (order.kind === 'forget') this.noteForgotten(key);
     else if (this.forgotten.has(key)) return;
-    if (order.kind === 'forget' && !this.entries.has(key)) return;
+    const needsEntry = order.kind === 'forget' || (order.kind === 'check' && order.assignment === null);
+    if (needsEntry && !this.entries.has(key)) return;
     this.follow(this.entry(task), order);
   }
 
   private follow(entry: TaskEntry, order: Order): void {
+    if (isOutdated(entry, order)) return;
     if ('assignment' in order && order.assignment !== null) entry.assignment ??= order.assignment;
-    // Asked again: the claim has not arrived.
-    if (order.kind === 'prepare') entry.claimed = false;
+    // Asked again: what was said has not arrived.
+    if (order.kind === 'prepare' && entry.claim === 'said') entry.claim = 'lost';
+    if (order.kind === 'check') entry.findingsSaid = false;
     const isNews = entry.order?.kind !== order.kind;
     entry.order = order;
-    if (order.kind === 'stop' || order.kind === 'forget')
-      entry.starting?.abort(new Error('not wanted any more'));
+    const { work } = entry;
+    if (work !== null && isInVain(work.what, order)) work.abort.abort(new Error('not wanted any more'));
     if (isNews) entry.wake?.();
     this.converge(entry);
   }
@@ -134,20 +136,27 @@ export class TaskManager {
   reports(): readonly TaskReport[] {
     const boottimeNowMs = this.parts.boottimeMs();
     return [...this.entries.values()]
-      .map((entry) => reportOf(entry, boottimeNowMs))
+      .map((entry) => reportOf(entry, boottimeNowMs, this.parts.leases.isFrozen(entry.task)))
       .filter((report) => report !== null);
   }
 
   /** Tasks that run, with the GPUs they were given. */
-  running(): readonly { readonly task: TaskRef; readonly gpuUuids: readonly string[] }[] {
+  running(): readonly RunningTask[] {
     return [...this.entries.values()]
       .filter(({ phase }) => phase?.kind === 'started')
-      .map(({ task, assignment }) => ({ task, gpuUuids: assignment?.gpuUuids ?? [] }));
+      .map(({ task, assignment }) => ({ task, assignment, gpuUuids: assignment?.gpuUuids ?? [] }));
+  }
+
+  /** Its program has failed and will not say so soon: signal, the job's grace, kill. It ends as by itself. */
+  async endFailed(task: TaskRef): Promise<void> {
+    const entry = this.entries.get(taskKey(task));
+    if (entry !== undefined) await this.actions.endFailed(entry);
   }
 
   /** Stops looking. Tasks run on. */
   async close(): Promise<void> {
     this.closing.abort(new Error('the agent is closing'));
+    this.parts.leases.close();
     for (const entry of this.entries.values()) {
       entry.wake?.();
       await entry.port?.release();
@@ -188,7 +197,8 @@ export class TaskManager {
       return;
     }
     if (this.closing.signal.aborted) return;
-    const action = reconcile(desiredOf(entry.order), localOf(entry));
+    const local = localOf(entry, this.parts.leases.isLive(entry.task));
+    const action = reconcile(desiredOf(entry.order), local);
     if (action === 'nothing') return;
     entry.busy = true;
     this.act(entry, action)
@@ -233,15 +243,21 @@ export class TaskManager {
   private async act(entry: TaskEntry, action: Action): Promise<boolean> {
     switch (action) {
       case 'prepare':
-        await this.actions.prepare(entry);
+        await this.preparation.prepare(entry);
         return true;
-      case 'claim': {
-        if (entry.claimed) return false;
-        entry.claimed = true;
-        const port = entry.port?.port ?? 0;
-        this.parts.send({ kind: 'claim', task: entry.task, addr: this.parts.address, port });
+      case 'claim':
+        if (entry.claim === 'said') return false;
+        entry.claim = 'said';
+        this.preparation.claim(entry);
+        return true;
+      case 'check':
+        await this.preparation.check(entry);
+        return true;
+      case 'tell_findings':
+        if (entry.findingsSaid || entry.findings === null) return false;
+        entry.findingsSaid = true;
+        this.parts.send({ kind: 'checked', task: entry.task, findings: entry.findings });
         return false;
-      }
       case 'start':
         await this.actions.start(entry);
         return true;
@@ -259,14 +275,9 @@ export class TaskManager {
       case 'examine':
         await this.actions.examine(entry);
         return true;
-      case 'report': {
-        const report = reportOf(entry, this.parts.boottimeMs());
-        const text = JSON.stringify([report?.state, report?.exit]);
-        if (report === null || entry.reported === text) return false;
-        entry.reported = text;
-        this.parts.send({ kind: 'report', report });
+      case 'report':
+        this.report(entry);
         return false;
-      }
       case 'remove':
         await this.actions.remove(entry);
         this.entries.delete(taskKey(entry.task));
@@ -279,5 +290,14 @@ export class TaskManager {
         throw new Error(`unknown action ${String(never)}`);
       }
     }
+  }
+
+  /** Unless it was said already, on this connection. */
+  private report(entry: TaskEntry): void {
+    const report = reportOf(entry, this.parts.boottimeMs(), this.parts.leases.isFrozen(entry.task));
+    const text = JSON.stringify([report?.state, report?.exit, report?.frozen]);
+    if (report === null || entry.reported === text) return;
+    entry.reported = text;
+    this.parts.send({ kind: 'report', report });
   }
 }

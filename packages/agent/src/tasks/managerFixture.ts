@@ -8,9 +8,13 @@ import { type Logger, silentLogger } from '@muster/common/log';
 import type { TaskReport } from '@muster/common/views';
 import { expect, onTestFinished, vi } from 'vitest';
 import { FakeDriver } from '../drivers/fakeDriver.ts';
+import { readTaskFailure } from '../failure/taskFailure.ts';
 import { checkpointDirs } from '../hooks/checkpointDir.ts';
-import type { ManagerParts } from './actions.ts';
+import { LeaseKeeper } from '../leases/leaseKeeper.ts';
+import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
+import type { Order } from './entry.ts';
 import { TaskManager } from './manager.ts';
+import type { ManagerParts, TaskMessage } from './parts.ts';
 import { type Assignment, TaskRecords } from './records.ts';
 
 export const aTask: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
@@ -19,25 +23,54 @@ export const aKey = taskKey(aTask);
 export function anAssignment(
   spec: Readonly<Record<string, unknown>> = {},
   task: TaskRef = aTask,
+  nodeCount = 1,
 ): Assignment {
   const specJson = JSON.stringify({ name: 'test', command: ['train'], ...spec });
-  return { task, specJson, nodeCount: 1, gpuUuids: [], array: null };
+  return { task, specJson, nodeCount, gpuUuids: [], array: null };
 }
 
 /** Orders, as the session makes them. */
 export const prepare = (spec?: Readonly<Record<string, unknown>>, task?: TaskRef) =>
   ({ kind: 'prepare', assignment: anAssignment(spec, task) }) as const;
-export const run = { kind: 'run', assignment: null, addr: '10.0.0.1', port: 4_000 } as const;
+export const run = {
+  kind: 'run',
+  assignment: null,
+  addr: '10.0.0.1',
+  port: 4_000,
+  addresses: ['10.0.0.1', '10.0.0.2'],
+} as const;
+/** Of a gang of two. */
+export const prepareGang = (task: TaskRef = aTask) =>
+  ({ kind: 'prepare', assignment: anAssignment({ resources: { nodes: 2 } }, task, 2) }) as const;
+export const checkRound = (round: number) =>
+  ({
+    kind: 'check',
+    assignment: null,
+    check: {
+      round,
+      addresses: ['10.0.0.1', '10.0.0.2'],
+      peers: [{ nodeRank: 1, node: 'b', address: '10.0.0.2', port: 4_000 }],
+      preflight: null,
+    },
+  }) as const;
 export const stop = { kind: 'stop', assignment: null, graceMs: 5_000, signal: 'SIGTERM' } as const;
 export const forget = { kind: 'forget' } as const;
 
 /** A node: what outlives its agents. */
 export class TestNode {
   readonly root = mkdtempSync(join(tmpdir(), 'tasks-'));
-  readonly process = new FakeDriver('process');
-  readonly docker = new FakeDriver('docker');
+  /** CLOCK_BOOTTIME. */
+  boottimeMs = 500;
+  /** Of what an order to run or to stop grants, counted from now; 0: never fenced. */
+  leaseMs = 0;
+  readonly process = new FakeDriver('process', () => this.boottimeMs);
+  readonly docker = new FakeDriver('docker', () => this.boottimeMs);
   /** Ports held now. */
   readonly heldPorts = new Set<number>();
+  /** Rounds of paths that were tried, with the ports that were held then. */
+  readonly checks: string[] = [];
+  /** What trying the paths waits for. */
+  pathsKnown: Promise<void> = Promise.resolve();
   private agents: TestAgent[] = [];
   private nextPort = 4_000;
 
@@ -63,6 +96,23 @@ export class TestNode {
     return this.agent(parts);
   }
 
+  /** The paths of this node are good. */
+  readonly rendezvous: NodeRendezvous = {
+    endpointProblem: () => null,
+    endpoints: (wanted) => [
+      { ...{ address: '10.0.0.7', network: wanted, interface: 'eth0' }, speedMbps: 10_000, rdma: false },
+    ],
+    hold: () => this.holdPort(),
+    check: async (_task, _launch, { round, peers }, abort) => {
+      this.checks.push(`round ${round}, holding ${[...this.heldPorts].join(', ')}`);
+      const given = Promise.withResolvers<void>();
+      abort.addEventListener('abort', () => given.resolve(), { once: true });
+      await Promise.race([this.pathsKnown, given.promise]);
+      const paths = peers.map(({ nodeRank }) => ({ nodeRank, error: null, roundTripUs: 80 }));
+      return { round, paths, preflight: null };
+    },
+  };
+
   async holdPort() {
     const port = this.nextPort;
     this.nextPort += 1;
@@ -82,7 +132,9 @@ export class TestNode {
 
 export class TestAgent {
   readonly manager: TaskManager;
-  /** Everything it said: `claim 10.0.0.7:4000`, `running`, `ended 3`. */
+  readonly leases: LeaseKeeper;
+  private readonly node: TestNode;
+  /** Everything it said: `claim 10.0.0.7:4000`, `checked 1`, `running`, `running frozen`, `ended 3`. */
   readonly said: string[] = [];
   readonly reports: TaskReport[] = [];
   /** Output that may be followed, with its end where that is known. */
@@ -90,32 +142,36 @@ export class TestAgent {
   readonly warnings: string[] = [];
 
   constructor(node: TestNode, parts: Partial<ManagerParts>) {
+    this.node = node;
     const warn = (fields: object, message: string) => {
       this.warnings.push(`${message} ${JSON.stringify(fields)}`);
     };
     const log: Logger = { ...silentLogger, warn, error: warn };
+    const bootId = parts.bootId ?? 'boot-1';
+    const boottimeMs = parts.boottimeMs ?? (() => node.boottimeMs);
+    const wallMs = () => 1_000_000;
+    this.leases = new LeaseKeeper({
+      ...{ bootId, boottimeMs, log },
+      onChange: (task) => this.manager.leaseChanged(task),
+    });
     this.manager = new TaskManager({
       records: new TaskRecords(join(node.root, 'tasks')),
       drivers: { process: node.process, docker: node.docker },
       node: {
         gpusAreSimulated: false,
-        networkInterface: null,
-        hasInfiniband: false,
+        network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
         baseEnvironment: { PATH: '/bin' },
       },
       checkpoints: checkpointDirs(join(node.root, 'checkpoints')),
+      rendezvous: node.rendezvous,
+      leases: this.leases,
       nodeName: 'a',
-      bootId: 'boot-1',
       address: '10.0.0.7',
-      wallMs: () => 1_000_000,
-      boottimeMs: () => 500,
-      holdPort: () => node.holdPort(),
+      ...{ bootId, boottimeMs, wallMs },
+      gpuProblem: () => null,
+      failureOf: (end) => readTaskFailure(end, { boottimeMs, wallMs }),
       log,
-      send: (message) => {
-        if (message.kind === 'claim') this.said.push(`claim ${message.addr}:${message.port}`);
-        else this.reports.push(message.report);
-        if (message.kind === 'report') this.said.push(inWords(message.report));
-      },
+      send: (message) => this.note(message),
       gpuUsage: () => null,
       onOutput: (task, _path, size) => void this.outputs.set(taskKey(task), size),
       onRemoved: (task) => void this.outputs.delete(taskKey(task)),
@@ -123,8 +179,15 @@ export class TestAgent {
     });
   }
 
-  order(order: Parameters<TaskManager['setOrder']>[1], task: TaskRef = aTask): void {
+  /** Orders and what goes with them, from an answer of this moment. */
+  order(order: Order, task: TaskRef = aTask): void {
     this.manager.setOrder(task, order);
+    if (order.kind === 'run' || order.kind === 'stop') this.grant(this.node.leaseMs, task);
+  }
+
+  /** An answer to a question that was asked at `askedMs` lets the task run. */
+  grant(leaseMs: number, task: TaskRef = aTask, askedMs = this.node.boottimeMs): void {
+    this.manager.grant(task, askedMs, leaseMs);
   }
 
   /** Prepares the task, releases it, and waits until it runs. */
@@ -133,6 +196,19 @@ export class TestAgent {
     await eventually(() => expect(this.said.at(-1)).toMatch('claim'));
     this.order(run);
     await this.says('running');
+  }
+
+  private note(message: TaskMessage): void {
+    if (message.kind === 'report') {
+      this.reports.push(message.report);
+      this.said.push(inWords(message.report));
+    } else if (message.kind === 'checked') {
+      this.said.push(`checked ${message.findings.round}`);
+    } else {
+      const { master, testPort } = message;
+      const where = master === null ? `test port ${testPort ?? 'none'}` : `${master.addr}:${master.port}`;
+      this.said.push(`claim ${where}`);
+    }
   }
 
   /** Waits until this is the last that it said. */
@@ -146,8 +222,8 @@ export class TestAgent {
   }
 }
 
-export function inWords({ state, exit }: TaskReport): string {
-  if (exit === null) return state;
+export function inWords({ state, exit, frozen }: TaskReport): string {
+  if (exit === null) return frozen ? `${state} frozen` : state;
   const how =
     exit.startError?.kind ?? exit.signal ?? exit.exitCode ?? (exit.statusLost ? 'lost' : 'nothing ran');
   return `ended ${how}`;

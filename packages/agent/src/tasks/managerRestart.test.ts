@@ -31,7 +31,7 @@ test('prepared: holds a port again and claims again', async () => {
   await first.says('claim 10.0.0.7:4000');
 
   const next = await node.restart(first);
-  expect(next.knows()).toEqual(['claimed']);
+  expect(next.knows()).toEqual(['assigned']);
   next.order(prepare());
   await next.says('claim 10.0.0.7:4001');
   next.order(run);
@@ -91,7 +91,7 @@ test('given up by its driver because the agent is closing: no end of the task', 
   node.process.mend('start');
 
   const next = await node.agent();
-  expect(next.knows()).toEqual(['claimed']);
+  expect(next.knows()).toEqual(['assigned']);
   next.order(released);
   await next.says('running');
 });
@@ -208,7 +208,7 @@ test('with an engine that is away: the others are found, this one later', async 
   for (const method of ['recover', 'wait', 'list'] as const) node.docker.fail(method, 'before');
 
   const next = await node.restart(first);
-  expect([...next.knows()].sort()).toEqual(['claimed', 'running']);
+  expect([...next.knows()].sort()).toEqual(['assigned', 'running']);
   for (const method of ['recover', 'wait', 'list'] as const) node.docker.mend(method);
   next.order(released);
   node.docker.end(aKey, exited(6));
@@ -218,15 +218,17 @@ test('with an engine that is away: the others are found, this one later', async 
 test('at the moment a port is found: lets go of it', async () => {
   const node = new TestNode();
   const found = Promise.withResolvers<void>();
-  const agent = await node.agent({
-    holdPort: async () => {
-      await found.promise;
-      return node.holdPort();
-    },
-  });
+  const asked = Promise.withResolvers<void>();
+  const hold = async () => {
+    asked.resolve();
+    await found.promise;
+    return node.holdPort();
+  };
+  const agent = await node.agent({ rendezvous: { ...node.rendezvous, hold } });
   agent.order(prepare());
+  await asked.promise;
   await agent.manager.close();
   found.resolve();
   await eventually(() => expect(node.heldPorts.size).toBe(0));
-  expect(node.hasRecord()).toBe(false);
+  expect(agent.said).toEqual([]);
 });

@@ -45,6 +45,8 @@ export type Phase =
       readonly startedAtMs: number;
       /** CLOCK_BOOTTIME, of the boot named in `bootId`. */
       readonly startedBoottimeMs: number;
+      /** It has been told to stop: how it ends follows from that, also for an agent that finds it ended. */
+      readonly stopping?: true;
     }
   | { readonly kind: 'ended'; readonly exit: TaskEnd };
 
@@ -151,11 +153,9 @@ function readRecord(path: string): TaskRecord | null {
   const record = phases.reduce<TaskRecord>((sofar, phase) => ({ ...sofar, ...phase }), intent as TaskRecord);
   const { phase } = record;
   if (phase.kind !== 'ended') return record;
-  // Written by an agent that did not measure yet.
-  return {
-    ...record,
-    phase: { kind: 'ended', exit: { ...phase.exit, gpuUsage: phase.exit.gpuUsage ?? null } },
-  };
+  // Written by an agent that did not measure yet, or did not ask what went wrong.
+  const { gpuUsage = null, failure = null } = phase.exit as Partial<TaskEnd>;
+  return { ...record, phase: { kind: 'ended', exit: { ...phase.exit, gpuUsage, failure } } };
 }
 
 function readLines(path: string): readonly string[] {

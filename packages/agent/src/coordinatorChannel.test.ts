@@ -1,0 +1,143 @@
+/** Whom an agent trusts, and that it tells nobody else anything. */
+import { createHash, X509Certificate } from 'node:crypto';
+import { expect, onTestFinished, test } from 'vitest';
+import {
+  startGrpcServer,
+  startListener,
+  type TestAuthority,
+  testAuthority,
+} from '../../../test/support/tlsServer.ts';
+import { caOfCoordinator, connectHub, requestJoin } from './coordinatorChannel.ts';
+import type { StoredCredential } from './credential.ts';
+
+const authority = await testAuthority();
+const otherAuthority = await testAuthority();
+const nodeName = 'gpu-box';
+const secret = `muster_join_${'s'.repeat(43)}`;
+
+function tokenPinning({ certificate }: Pick<TestAuthority, 'certificate'>): string {
+  const digest = createHash('sha256').update(new X509Certificate(certificate).raw).digest('base64url');
+  return `${secret}.${digest}`;
+}
+
+function stored(caCertificate: string | null, joined = true): StoredCredential {
+  return { nodeName, credential: 'c', joined, caCertificate };
+}
+
+/** Nothing more than a name and an address; a test adds what it is about. */
+const stranger = { address: '192.0.2.1:7070', nodeName, joinToken: null, caCertificate: null };
+const certificateOf = (pem: string | null) => new X509Certificate(pem ?? '').fingerprint256;
+
+// ---- Without asking anybody
+
+test('a CA that the operator names is trusted, whatever was known', async () => {
+  const joinToken = tokenPinning(otherAuthority);
+  expect(await caOfCoordinator({ ...stranger, caCertificate: 'named', joinToken }, stored('old'))).toBe(
+    'named',
+  );
+});
+
+test('since the join the CA stays the same, whatever a later token says', async () => {
+  const joinToken = tokenPinning(otherAuthority);
+  expect(await caOfCoordinator(stranger, stored('known'))).toBe('known');
+  expect(await caOfCoordinator({ ...stranger, joinToken }, stored('known'))).toBe('known');
+});
+
+test('an agent that knows a CA demands it on loopback too', async () => {
+  expect(await caOfCoordinator({ ...stranger, address: '127.0.0.1:7070' }, stored('known'))).toBe('known');
+});
+
+test('a coordinator on this machine needs none', async () => {
+  for (const address of ['127.0.0.1:7070', 'localhost:7070', '[::1]:7070']) {
+    expect(await caOfCoordinator({ ...stranger, address, joinToken: secret }, null)).toBeNull();
+  }
+});
+
+test('one on another machine does, and the error says how to get it', async () => {
+  await expect(caOfCoordinator(stranger, null)).rejects.toThrow('muster token create gpu-box');
+  await expect(caOfCoordinator({ ...stranger, joinToken: secret }, null)).rejects.toThrow(
+    /this join token is of a coordinator on loopback, not of 192\.0\.2\.1:7070: start the coordinator with --listen/,
+  );
+  await expect(caOfCoordinator(stranger, stored(null))).rejects.toThrow(
+    /copy tls\/ca\.pem .* --ca or MUSTER_CA/,
+  );
+});
+
+// ---- By the digest in the join token
+
+test('the CA with the digest that the token pins is trusted, by name and by address', async () => {
+  const { port } = await startListener(await authority.issue());
+  for (const host of ['127.0.0.1', 'localhost']) {
+    const acquaintance = { ...stranger, address: `${host}:${port}`, joinToken: tokenPinning(authority) };
+    expect(certificateOf(await caOfCoordinator(acquaintance, null))).toBe(
+      certificateOf(authority.certificate),
+    );
+  }
+});
+
+test.each([
+  ['of another CA', await otherAuthority.issue()],
+  ['that keeps its CA to itself', await authority.issue({ leafOnly: true })],
+])('a server %s is refused, and hears nothing but the handshake', async (_what, context) => {
+  const { port, heard } = await startListener(context);
+  const acquaintance = { ...stranger, address: `127.0.0.1:${port}`, joinToken: tokenPinning(authority) };
+  await expect(caOfCoordinator(acquaintance, null)).rejects.toMatchObject({
+    code: 'unauthenticated',
+    message: expect.stringContaining(
+      `the server at 127.0.0.1:${port} is not the coordinator that made this join token`,
+    ),
+  });
+  expect(await heard).toBe('');
+});
+
+test('the digest of a server certificate is no CA', async () => {
+  const context = await authority.issue();
+  const { port } = await startListener(context);
+  const leaf = { certificate: String(context.cert) };
+  const acquaintance = { ...stranger, address: `127.0.0.1:${port}`, joinToken: tokenPinning(leaf) };
+  await expect(caOfCoordinator(acquaintance, null)).rejects.toMatchObject({ code: 'unauthenticated' });
+});
+
+test('somebody in between who passes the real chain on gets no token', async () => {
+  // The chain is public: an impostor can show the true CA behind a certificate of their own making.
+  const impostor = await otherAuthority.issue();
+  const { port, heard } = await startListener({
+    ...impostor,
+    cert: `${String(impostor.cert)}${authority.certificate}`,
+  });
+  const coordinator = { address: `127.0.0.1:${port}`, caCertificate: authority.certificate };
+  const hub = connectHub(coordinator);
+  onTestFinished(() => hub.close());
+  const request = { nodeName, joinToken: tokenPinning(authority), credential: 'muster_agent_secret' };
+  await expect(requestJoin(hub, coordinator, request, Date.now())).rejects.toThrow(
+    'is not the coordinator whose CA is trusted here',
+  );
+  hub.close();
+  expect(await heard).toBe('');
+});
+
+test('before it has joined, an agent follows a newer token to another coordinator', async () => {
+  const wrong = otherAuthority.certificate;
+  const { port } = await startListener(await authority.issue());
+  const acquaintance = { ...stranger, address: `127.0.0.1:${port}`, joinToken: tokenPinning(authority) };
+  const ca = await caOfCoordinator(acquaintance, stored(wrong, false));
+  expect(certificateOf(ca)).toBe(certificateOf(authority.certificate));
+  // The same again needs nobody: what is stored has the digest.
+  const unreachable = { ...acquaintance, address: '127.0.0.1:1' };
+  expect(await caOfCoordinator(unreachable, stored(ca, false))).toBe(ca);
+});
+
+test.each([
+  ['without TLS', () => startGrpcServer(null), 'does not speak TLS'],
+  [
+    'with TLS 1.2',
+    async () => startGrpcServer(await authority.issue({ version: 'TLSv1.2' })),
+    'has no TLS 1.3',
+  ],
+  ['that is not there', async () => 1, 'no coordinator answers at 127.0.0.1:1'],
+])('a server %s is told apart', async (_what, start, message) => {
+  const address = `127.0.0.1:${await start()}`;
+  await expect(
+    caOfCoordinator({ ...stranger, address, joinToken: tokenPinning(authority) }, null),
+  ).rejects.toThrow(message);
+});

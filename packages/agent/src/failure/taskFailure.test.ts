@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { TaskExit } from '../drivers/driver.ts';
+import { errorFileName, readTaskFailure } from './taskFailure.ts';
+
+const clocks = { wallMs: () => 1_700_000_100_000, boottimeMs: () => 50_000 };
+const exit: TaskExit = {
+  exitCode: 1,
+  signal: null,
+  oomKilled: false,
+  finishedAtMs: 1_700_000_098_000,
+  statusLost: false,
+};
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-failure-'));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+function failure(changes: Partial<TaskExit> = {}, stopping = false) {
+  const outputPath = join(directory, 'output.log');
+  return readTaskFailure({ exit: { ...exit, ...changes }, directory, outputPath, stopping }, clocks);
+}
+
+function writeErrorFile(message: unknown): void {
+  const path = join(directory, errorFileName);
+  writeFileSync(path, JSON.stringify({ message }));
+  utimesSync(path, 1_700_000_090, 1_700_000_090);
+}
+
+test('a good end has no failure', () => expect(failure({ exitCode: 0 })).toBeNull());
+
+test('the exit alone: on the clock of the node, and a consequence only when we were ending it', () => {
+  const told = { source: 'exit', rank: null, message: 'exit code 1', atBoottimeMs: 48_000 };
+  expect(failure()).toEqual({ ...told, consequence: false });
+  expect(failure({}, true)).toEqual({ ...told, consequence: true });
+  expect(failure({ exitCode: null, signal: 'SIGKILL' })?.message).toBe('ended by SIGKILL');
+});
+
+test('no failure lies in the future, whatever the wall clock was set to', () => {
+  expect(failure({ finishedAtMs: 1_800_000_000_000 })?.atBoottimeMs).toBe(50_000);
+  expect(failure({ finishedAtMs: 5 })?.atBoottimeMs).toBe(0);
+});
+
+test('what the output says of the beginning counts although we were ending it', () => {
+  writeFileSync(join(directory, 'output.log'), 'step 3\nValueError: no such layer\n');
+  expect(failure({}, true)).toEqual({
+    source: 'log',
+    consequence: false,
+    rank: null,
+    message: 'ValueError: no such layer',
+    atBoottimeMs: 48_000,
+  });
+});
+
+test('the error file says it best, and when', () => {
+  writeFileSync(join(directory, 'output.log'), 'RuntimeError: Connection reset by peer\n');
+  writeErrorFile({
+    message: 'ValueError: no such layer',
+    extraInfo: { py_callstack: 'Traceback…', timestamp: '1700000090' },
+  });
+  expect(failure()).toEqual({
+    source: 'error_file',
+    consequence: false,
+    rank: null,
+    message: 'ValueError: no such layer',
+    atBoottimeMs: 40_000,
+  });
+  writeErrorFile('RuntimeError: Connection reset by peer');
+  expect(failure()).toMatchObject({ source: 'error_file', consequence: true });
+});
+
+test.each(['', '{', '[]', '{"message": 3}', '{"message": {"message": ""}}'])(
+  'an error file of %j tells nothing',
+  (text) => {
+    writeFileSync(join(directory, errorFileName), text);
+    expect(failure()).toMatchObject({ source: 'exit' });
+  },
+);

@@ -1,0 +1,86 @@
+import { appendFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { JobId, TaskRef } from '@muster/common/ids';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Assignment } from '../tasks/records.ts';
+import { TorchrunDeaths } from './torchrunDeaths.ts';
+
+const task: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
+const death =
+  'ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0 (pid: 67) of binary: /usr/bin/python3\n';
+
+let directory: string;
+let output: string;
+let running: { task: TaskRef; assignment: Assignment | null }[];
+let ended: TaskRef[];
+let deaths: TorchrunDeaths;
+
+function assign(spec: Record<string, unknown> = {}, nodeCount = 2): void {
+  const specJson = JSON.stringify({ name: 'train', command: ['torchrun', 'train.py'], ...spec });
+  running = [{ task, assignment: { task, specJson, nodeCount, gpuUuids: [], array: null } }];
+}
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-deaths-'));
+  output = join(directory, 'output.log');
+  writeFileSync(output, 'step 1\n');
+  ended = [];
+  assign();
+  deaths = new TorchrunDeaths({
+    running: () => running,
+    outputPathOf: () => output,
+    end: async (each) => void ended.push(each),
+    log: { info() {}, debug() {}, warn() {}, error() {} },
+  });
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+test('a torchrun that says that its worker failed is ended, once', () => {
+  deaths.look();
+  expect(ended).toEqual([]);
+  appendFileSync(output, death);
+  deaths.look();
+  appendFileSync(output, death);
+  deaths.look();
+  expect(ended).toEqual([task]);
+});
+
+test('a line that came in two pieces is one', () => {
+  appendFileSync(output, death.slice(0, 70));
+  deaths.look();
+  appendFileSync(output, death.slice(70));
+  deaths.look();
+  expect(ended).toEqual([task]);
+});
+
+test('the line is seen behind any amount of output', () => {
+  appendFileSync(output, `${'x'.repeat(1_000_000)}\n${death}`);
+  deaths.look();
+  expect(ended).toEqual([task]);
+});
+
+test.each<[string, Record<string, unknown>, number]>([
+  ['that is alone ends by itself', {}, 1],
+  ['that restarts its workers goes on', { args: ['--max-restarts=3'] }, 2],
+  ['that restarts its workers by its environment goes on', { env: { PET_MAX_RESTARTS: '3' } }, 2],
+  ['in the output of another launcher means nothing', { launcher: 'env' }, 2],
+])('a torchrun %s', (_, spec, nodeCount) => {
+  assign(spec, nodeCount);
+  appendFileSync(output, death);
+  deaths.look();
+  expect(ended).toEqual([]);
+});
+
+test('a task without a record, a file that is gone and one that is none are borne', () => {
+  running = [{ task, assignment: null }];
+  deaths.look();
+  running = [];
+  deaths.look();
+  assign();
+  rmSync(output);
+  deaths.look();
+  symlinkSync('/etc/passwd', output);
+  deaths.look();
+  expect(ended).toEqual([]);
+});

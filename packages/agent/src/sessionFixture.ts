@@ -1,0 +1,114 @@
+/** A session as the agent wires it: a real task manager above fake drivers, and a coordinator that does as it is told. */
+import { EventEmitter } from 'node:events';
+import { join } from 'node:path';
+import type { Condition } from '@muster/common/conditions';
+import type { MusterError } from '@muster/common/errors';
+import { bareGpu, emptyInventory, type NodeInventory } from '@muster/common/hardware';
+import { silentLogger } from '@muster/common/log';
+import { taskRefToWire } from '@muster/common/wire/taskRef';
+import { expect, onTestFinished } from 'vitest';
+import { type HubSession, TestHub } from './hubFixture.ts';
+import { openHighestTerm } from './leases/highestTerm.ts';
+import { taskMessageToWire } from './orders.ts';
+import { AgentSession, type SessionParts } from './session.ts';
+import { anAssignment, aTask, type TestAgent, TestNode } from './tasks/managerFixture.ts';
+
+export const wireTask = taskRefToWire(aTask);
+export const assign = { task: wireTask, specJson: anAssignment().specJson, nodeCount: 1 };
+export const release = { task: wireTask, masterAddr: '10.0.0.1', masterPort: 4_000 };
+
+const inventory: NodeInventory = {
+  ...emptyInventory,
+  gpus: [{ ...bareGpu('GPU-1'), model: 'H100' }],
+  cpus: 8,
+  memoryMb: 1_024,
+  addresses: ['10.0.0.7'],
+  labels: { rack: 'r1' },
+  drivers: ['process'],
+};
+
+const conditions: readonly Condition[] = [
+  {
+    ...{ kind: 'xid_79', gpuUuid: 'GPU-1', severity: 'critical', action: 'drain_node', clears: 'by_reboot' },
+    ...{
+      message: 'GPU 0 fell off the bus',
+      evidence: 'Xid 79',
+      sinceMs: 5,
+      lastSeenAtMs: 6,
+      count: 1,
+      task: null,
+    },
+  },
+];
+
+interface Dialling {
+  readonly node: TestNode;
+  readonly agent: TestAgent;
+  readonly session: AgentSession;
+  readonly refusals: MusterError[];
+  readonly skews: readonly number[];
+  readonly cleared: readonly { readonly kind: string; readonly gpuUuid: string | null }[];
+}
+
+/** A task manager and its session, wired as in the agent, dialling `openStream`. */
+export async function dial(openStream: SessionParts['openStream'], node = new TestNode()): Promise<Dialling> {
+  const refusals: MusterError[] = [];
+  const skews: number[] = [];
+  const cleared: { kind: string; gpuUuid: string | null }[] = [];
+  const agent = await node.agent({
+    send: (message) => session.send(taskMessageToWire(message)),
+  });
+  const session: AgentSession = new AgentSession({
+    openStream,
+    manager: agent.manager,
+    instanceId: 'instance-1',
+    bootId: 'boot-1',
+    terms: openHighestTerm(join(node.root, 'term'), silentLogger),
+    status: async () => ({ inventory, conditions }),
+    wallMs: () => 1_000_000,
+    onClockSkew: (skewMs) => skews.push(skewMs),
+    onClearCondition: (kind, gpuUuid) => cleared.push({ kind, gpuUuid }),
+    boottimeMs: () => node.boottimeMs,
+    monotonicMs: () => 0,
+    chance: () => 0,
+    log: silentLogger,
+    onRefused: (error) => refusals.push(error),
+  });
+  onTestFinished(() => session.close());
+  session.start();
+  return { node, agent, session, refusals, cleared, skews };
+}
+
+export async function connected(): Promise<Dialling & { readonly hub: TestHub; readonly first: HubSession }> {
+  const hub = await TestHub.start();
+  const client = hub.client();
+  const dialling = await dial(() => client.Session());
+  return { ...dialling, hub, first: await hub.session(1) };
+}
+
+/** Brings the task to running, through the protocol. */
+export async function running({ node, first }: Awaited<ReturnType<typeof connected>>): Promise<void> {
+  await first.gets('hello');
+  first.welcome({ desired: [assign] });
+  expect(await first.gets('claim')).toMatchObject({
+    task: wireTask,
+    masterAddr: '10.0.0.7',
+    masterPort: 4_000,
+    endpoints: [{ address: '10.0.0.7', network: '', interface: 'eth0', speedMbps: 10_000, rdma: false }],
+    testPort: 4_000,
+  });
+  expect(node.process.launches).toEqual([]);
+  first.send({ release });
+  expect(await first.gets('report')).toMatchObject({ task: wireTask, state: 'TASK_STATE_RUNNING' });
+}
+
+/** A stream that says and hears only what a test makes it. */
+export class FakeStream extends EventEmitter {
+  readonly written: unknown[] = [];
+  write(message: unknown): boolean {
+    this.written.push(message);
+    return true;
+  }
+  cancel(): void {}
+  end(): void {}
+}

@@ -1,0 +1,33 @@
+/** Whether a task may have the GPUs it was given, by what the node knows of itself when the task is prepared. */
+import { drainedBy } from '@muster/common/conditions';
+import { isCauseKind } from '@muster/common/spec/causes';
+import type { Cause } from '@muster/common/views';
+import type { NodeStatus } from '../session.ts';
+
+/**
+ * Conditions may be younger than the decision that gave the node this task.
+ * @param status as it was said last; null: not yet
+ * @returns why not; null: it may
+ */
+export function gpuProblem(gpuUuids: readonly string[], status: NodeStatus | null): Cause | null {
+  if (status === null) return null;
+  const { inventory, conditions } = status;
+  const ofNode = conditions.find(({ action }) => action === 'drain_node');
+  if (ofNode !== undefined) {
+    const kind = isCauseKind(ofNode.kind) ? ofNode.kind : 'gpu_fault';
+    return causeOf(kind, `the node takes no new work: ${ofNode.message}`);
+  }
+  const present = new Set(inventory.gpus.map(({ uuid }) => uuid));
+  for (const uuid of gpuUuids) {
+    if (!present.has(uuid)) return causeOf('gpu_fault', `GPU ${uuid} is not there any more`);
+    const ofGpu = conditions.find((condition) => drainedBy([condition], inventory).gpuUuids.has(uuid));
+    if (ofGpu !== undefined) {
+      return causeOf('gpu_fault', `GPU ${uuid} takes no new work: ${ofGpu.message}`);
+    }
+  }
+  return null;
+}
+
+function causeOf(kind: Cause['kind'], message: string): Cause {
+  return { kind, message, nodeRank: null, node: null };
+}

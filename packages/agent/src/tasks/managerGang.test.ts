@@ -1,0 +1,204 @@
+/** Before the release of a gang: getting ready, saying why not, and trying the paths. */
+import { bareGpu, emptyInventory } from '@muster/common/hardware';
+import { describe, expect, test } from 'vitest';
+import { gpuProblem } from './gpuProblem.ts';
+import {
+  aKey,
+  anAssignment,
+  aTask,
+  checkRound,
+  eventually,
+  forget,
+  prepare,
+  prepareGang,
+  run,
+  stop,
+  type TestAgent,
+  TestNode,
+} from './managerFixture.ts';
+
+async function claimed(node = new TestNode()): Promise<{ node: TestNode; agent: TestAgent }> {
+  const agent = await node.agent();
+  agent.order(prepareGang());
+  await agent.says('claim 10.0.0.7:4000');
+  return { node, agent };
+}
+
+describe('a node that gets ready', () => {
+  test('says what it is busy with until it has claimed', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    const letPrepare = node.process.hold('prepare');
+    agent.order(prepareGang());
+    await eventually(() => expect(agent.manager.reports()).toMatchObject([{ doing: `prepares ${aKey}` }]));
+    expect(agent.knows()).toEqual(['assigned']);
+    expect(node.heldPorts.size).toBe(0);
+    letPrepare();
+    await agent.says('claim 10.0.0.7:4000');
+    expect(agent.manager.reports()).toMatchObject([{ state: 'claimed', doing: null }]);
+    expect(node.heldPorts.size).toBe(1);
+  });
+
+  test.each([
+    ['stop', stop],
+    ['forget', forget],
+  ] as const)('gives it up at the word to %s, and holds nothing', async (_, order) => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    node.process.hold('prepare');
+    agent.order(prepareGang());
+    await eventually(() => expect(node.process.calls).toContain(`prepare ${aKey}`));
+    agent.order(order);
+    if (order === stop) await agent.says('ended nothing ran');
+    agent.order(forget);
+    await eventually(() => expect([agent.knows(), node.hasRecord()]).toEqual([[], false]));
+    expect([node.heldPorts.size, agent.warnings]).toEqual([0, []]);
+  });
+
+  test('tries again what may pass, and tells the coordinator about it', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    node.process.fail('prepare', 'before');
+    agent.order(prepareGang());
+    await eventually(() =>
+      expect(agent.manager.reports()).toMatchObject([{ doing: 'tries again: the fake process is away' }]),
+    );
+    node.process.mend('prepare');
+    await agent.says('claim 10.0.0.7:4000');
+  });
+});
+
+describe('a node that cannot get ready says so as the end of the task', () => {
+  const startError = (agent: TestAgent) => agent.reports.at(-1)?.exit?.startError;
+
+  test('because the driver cannot prepare it', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    agent.order(prepare({ env: { FAKE_PREPARE_ERROR: 'image_pull' } }));
+    await agent.says('ended image_pull');
+    expect(startError(agent)).toEqual({
+      kind: 'image_pull',
+      message: 'it could not be prepared',
+      node: 'a',
+      nodeRank: 0,
+    });
+    expect(node.process.calls).not.toContain(`start ${aKey}`);
+    const next = await node.restart(agent);
+    expect(next.knows()).toEqual(['ended image_pull']);
+  });
+
+  test('because of a GPU', async () => {
+    const node = new TestNode();
+    const inventory = { ...emptyInventory, gpus: [bareGpu('GPU-1')] };
+    const agent = await node.agent({
+      gpuProblem: (gpuUuids) => gpuProblem(gpuUuids, { inventory, conditions: [] }),
+    });
+    agent.order({ kind: 'prepare', assignment: { ...anAssignment(), gpuUuids: ['GPU-1', 'GPU-2'] } });
+    await agent.says('ended gpu_fault');
+    expect(startError(agent)).toMatchObject({ message: 'GPU GPU-2 is not there any more', node: 'a' });
+    expect(node.process.calls).not.toContain(`prepare ${aKey}`);
+  });
+
+  test('because no port is free', async () => {
+    const node = new TestNode();
+    const hold = () => Promise.reject(new Error('the last 1000 were all taken'));
+    const agent = await node.agent({ rendezvous: { ...node.rendezvous, hold } });
+    agent.order(prepareGang());
+    await agent.says('ended rendezvous');
+    expect(startError(agent)?.message).toBe('no free port: the last 1000 were all taken');
+  });
+
+  test('because the others of the gang could not reach it; alone it needs nobody to', async () => {
+    const node = new TestNode();
+    const endpointProblem = () => 'a has no address in the network 10.9.0.0/16';
+    const agent = await node.agent({ rendezvous: { ...node.rendezvous, endpointProblem } });
+    agent.order(prepareGang());
+    await agent.says('ended rendezvous');
+    expect(startError(agent)?.message).toBe('a has no address in the network 10.9.0.0/16');
+    const alone = { ...aTask, attempt: 2 };
+    agent.order(prepare({}, alone), alone);
+    await agent.says('claim 10.0.0.7:4000');
+  });
+});
+
+describe('paths', () => {
+  test('are tried while the port is held, told once for each time that is asked, and not tried again', async () => {
+    const { node, agent } = await claimed();
+    agent.order(checkRound(1));
+    await agent.says('checked 1');
+    expect(node.checks).toEqual(['round 1, holding 4000']);
+    agent.order(checkRound(1));
+    agent.manager.connected();
+    agent.order({ ...checkRound(1), assignment: prepareGang().assignment });
+    const told = ['checked 1', 'checked 1', 'checked 1'];
+    await eventually(() => expect(agent.said).toEqual(['claim 10.0.0.7:4000', ...told]));
+    expect(node.checks).toHaveLength(1);
+    agent.order(run);
+    await agent.says('running');
+    expect(node.heldPorts.size).toBe(0);
+  });
+
+  test('of another round are tried anew, and what was under way is not told', async () => {
+    const { node, agent } = await claimed();
+    node.pathsKnown = new Promise(() => {});
+    agent.order(checkRound(1));
+    await eventually(() => expect(node.checks).toHaveLength(1));
+    node.pathsKnown = Promise.resolve();
+    agent.order(checkRound(2));
+    await agent.says('checked 2');
+    // Late, and repeated.
+    agent.order(checkRound(1));
+    agent.order(checkRound(2));
+    await eventually(() => expect(agent.said).toEqual(['claim 10.0.0.7:4000', 'checked 2', 'checked 2']));
+    expect(node.checks).toHaveLength(2);
+    expect(agent.warnings).toEqual([]);
+  });
+
+  test.each([
+    ['stop', stop, 'ended nothing ran'],
+    ['run', run, 'running'],
+  ] as const)('are given up at the word to %s', async (_, order, words) => {
+    const { node, agent } = await claimed();
+    node.pathsKnown = new Promise(() => {});
+    agent.order(checkRound(1));
+    await eventually(() => expect(node.checks).toHaveLength(1));
+    agent.order(order);
+    await agent.says(words);
+    expect(agent.said).not.toContain('checked 1');
+  });
+
+  test('of a task that nobody knows here are not tried', async () => {
+    const agent = await new TestNode().agent();
+    agent.order(checkRound(1));
+    expect(agent.knows()).toEqual([]);
+  });
+
+  test.each(['before', 'during', 'after'])(
+    'with an agent that was replaced %s the check: it claims with its own port first',
+    async (when) => {
+      const { node, agent } = await claimed();
+      if (when === 'during') node.pathsKnown = new Promise(() => {});
+      if (when !== 'before') {
+        agent.order(checkRound(1));
+        await eventually(() => expect(node.checks).toHaveLength(1));
+      }
+      if (when === 'after') await agent.says('checked 1');
+      const next = await node.restart(agent);
+      node.pathsKnown = Promise.resolve();
+      next.order({ ...checkRound(1), assignment: prepareGang().assignment });
+      await next.says('checked 1');
+      expect(next.said).toEqual(['claim 10.0.0.7:4001', 'checked 1']);
+      expect(node.checks.at(-1)).toBe('round 1, holding 4001');
+    },
+  );
+});
+
+test('a release to an agent that was replaced after the check starts the task', async () => {
+  const { node, agent } = await claimed();
+  agent.order(checkRound(1));
+  await agent.says('checked 1');
+  const next = await node.restart(agent);
+  next.order({ ...run, assignment: prepareGang().assignment });
+  await next.says('running');
+  expect(node.process.launches).toHaveLength(1);
+});

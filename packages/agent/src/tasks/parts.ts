@@ -1,0 +1,58 @@
+/** What the tasks of a node are built on. */
+import type { Endpoint, PathFindings, TaskFailure } from '@muster/common/gangs';
+import type { TaskRef } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import type { GpuUsage } from '@muster/common/telemetry';
+import type { Cause, TaskReport } from '@muster/common/views';
+import type { Driver } from '../drivers/driver.ts';
+import type { EndOfTask } from '../failure/taskFailure.ts';
+import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
+import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
+import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
+import type { NodeFacts } from './launch.ts';
+import type { TaskRecords } from './records.ts';
+
+/** "It is prepared; nothing runs." */
+export interface ClaimMessage {
+  readonly kind: 'claim';
+  readonly task: TaskRef;
+  /** Of rank 0, should there be no other node to say how it is reached. null: another rank. */
+  readonly master: { readonly addr: string; readonly port: number } | null;
+  readonly endpoints: readonly Endpoint[];
+  /** Answers the peers of this gang. null: it has none. */
+  readonly testPort: number | null;
+}
+
+export type TaskMessage =
+  | ClaimMessage
+  | { readonly kind: 'checked'; readonly task: TaskRef; readonly findings: PathFindings }
+  | { readonly kind: 'report'; readonly report: TaskReport };
+
+export interface ManagerParts {
+  readonly records: Pick<TaskRecords, keyof TaskRecords>;
+  readonly drivers: { readonly process: Driver; readonly docker: Driver };
+  readonly node: NodeFacts;
+  readonly checkpoints: CheckpointDirs;
+  readonly rendezvous: NodeRendezvous;
+  readonly leases: LeaseKeeper;
+  readonly nodeName: string;
+  readonly bootId: string;
+  /** The address that rank 0 on this node is reached at by itself. */
+  readonly address: string;
+  readonly wallMs: () => number;
+  /** CLOCK_BOOTTIME. */
+  readonly boottimeMs: () => number;
+  /** Why these GPUs of this node are not to be used now. null: they may be. */
+  readonly gpuProblem: (gpuUuids: readonly string[]) => Cause | null;
+  /** What went wrong first in a task that has ended. null: nothing did. */
+  readonly failureOf: (end: EndOfTask) => TaskFailure | null;
+  readonly log: Logger;
+  /** Say something to the coordinator; dropped while there is no connection, because the next Hello says it all. */
+  readonly send: (message: TaskMessage) => void;
+  /** A task's output may be followed from here on, and ends at `size` once that is known. */
+  readonly onOutput: (task: TaskRef, path: string, size: number | null) => void;
+  /** What is known of the task's GPUs by now. */
+  readonly gpuUsage: (task: TaskRef) => GpuUsage | null;
+  /** Nothing more is to be read of a task's output. */
+  readonly onRemoved: (task: TaskRef) => void;
+}

@@ -1,0 +1,115 @@
+/** How a task's state changes: in the entry, on disk, and in what is said of its end. */
+import { messageOf } from '@muster/common/errors';
+import type { TaskFailure } from '@muster/common/gangs';
+import { type TaskRef, taskKey } from '@muster/common/ids';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { Cause, TaskEnd } from '@muster/common/views';
+import type { Driver, TaskExit, TaskLocation } from '../drivers/driver.ts';
+import type { FencedTask } from '../leases/taskFence.ts';
+import { nothingRan, type TaskEntry } from './entry.ts';
+import type { ManagerParts } from './parts.ts';
+import type { Phase } from './records.ts';
+
+export class TaskPhases {
+  private readonly parts: ManagerParts;
+
+  constructor(parts: ManagerParts) {
+    this.parts = parts;
+  }
+
+  /** A full disk must not hide what happens to a task: after a restart the drivers tell what could not be noted. */
+  set(entry: TaskEntry, phase: Phase): void {
+    entry.phase = phase;
+    if (entry.assignment === null) return;
+    try {
+      this.parts.records.update(entry.task, this.parts.bootId, phase);
+    } catch (error) {
+      const fields = { task: taskKey(entry.task), phase: phase.kind, error: messageOf(error) };
+      this.parts.log.error(fields, 'the state of a task could not be written down');
+    }
+  }
+
+  end(entry: TaskEntry, exit: TaskEnd): void {
+    if (entry.phase?.kind === 'ended') return;
+    this.parts.leases.drop(entry.task);
+    this.set(entry, { kind: 'ended', exit });
+    this.handOverOutput(entry);
+  }
+
+  /** It could not be prepared or started: nothing of it ran. */
+  endUnstarted(entry: TaskEntry, kind: Cause['kind'], message: string): void {
+    const { nodeRank } = entry.task;
+    const startError = { kind, message, nodeRank, node: this.parts.nodeName };
+    this.end(entry, { ...nothingRan, startError, logBytes: this.output(entry).size });
+  }
+
+  /** It ran, and nobody knows how it ended. */
+  endUnseen(entry: TaskEntry): void {
+    const gpuUsage = this.parts.gpuUsage(entry.task);
+    this.end(entry, { ...nothingRan, statusLost: true, logBytes: this.output(entry).size, gpuUsage });
+  }
+
+  endWith(entry: TaskEntry, exit: TaskExit): void {
+    const failure = this.failureOf(entry, exit);
+    const gpuUsage = this.parts.gpuUsage(entry.task);
+    const logBytes = this.output(entry).size;
+    this.end(entry, { ...exit, startError: null, logBytes, gpuUsage, failure });
+  }
+
+  private failureOf(entry: TaskEntry, exit: TaskExit): TaskFailure | null {
+    const { phase } = entry;
+    const { directory } = this.location(entry);
+    const outputPath = this.output(entry).path;
+    const stopping = phase?.kind === 'started' && phase.stopping === true;
+    const failure = this.parts.failureOf({ exit, directory, outputPath, stopping });
+    if (failure === null || stopping) return failure;
+    // What it wrote before tells of something else: a task that was killed from outside said nothing of that.
+    const message = this.parts.leases.deathBy(entry.task, this.fenced(entry), exit, failure.atBoottimeMs);
+    return message === null
+      ? failure
+      : { ...failure, source: 'exit', consequence: false, rank: null, message };
+  }
+
+  /** The output of a task that has ended: what is there is all there will be. */
+  handOverOutput(entry: TaskEntry): void {
+    const { path, size } = this.output(entry);
+    if (size > 0) {
+      this.parts.onOutput(entry.task, path, size);
+    } else {
+      entry.uploaded = true;
+      this.parts.onRemoved(entry.task);
+    }
+  }
+
+  output({ task }: { readonly task: TaskRef }): { readonly path: string; readonly size: number } {
+    const { records } = this.parts;
+    return { path: records.outputPath(task), size: records.outputSize(task) };
+  }
+
+  driverOf(entry: TaskEntry): Driver {
+    if (entry.assignment === null) return this.parts.drivers[entry.foundBy ?? 'process'];
+    const { image } = decodeJobSpec(entry.assignment.specJson);
+    return image === null ? this.parts.drivers.process : this.parts.drivers.docker;
+  }
+
+  location({ task }: { readonly task: TaskRef }): TaskLocation {
+    return { key: taskKey(task), directory: this.parts.records.directory(task) };
+  }
+
+  /** What its leases need to know of it. Somebody's work without a record is not killed for want of one. */
+  fenced(entry: TaskEntry): FencedTask {
+    const { assignment } = entry;
+    const onExpiry = assignment === null ? 'freeze' : decodeJobSpec(assignment.specJson).onLeaseExpiry;
+    return { driver: this.driverOf(entry), location: this.location(entry), onExpiry };
+  }
+
+  /** Of a start, on both clocks. */
+  now(): { readonly startedAtMs: number; readonly startedBoottimeMs: number } {
+    return { startedAtMs: this.parts.wallMs(), startedBoottimeMs: this.parts.boottimeMs() };
+  }
+
+  async freePort(entry: TaskEntry): Promise<void> {
+    await entry.port?.release();
+    entry.port = null;
+  }
+}
