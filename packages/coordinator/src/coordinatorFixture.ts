@@ -10,15 +10,19 @@ import type { Clock } from '@muster/common/clock';
 import type { RandomBytes } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
 import { connectMuster } from '@muster/common/wire/client';
+import { AgentNotes } from './agents/notes.ts';
 import { AgentRegistry } from './agents/registry.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
 import { DiskReserve } from './diskReserve.ts';
 import { Bell } from './events/bell.ts';
 import { startHttpServer } from './http/httpServer.ts';
+import { LeaseKeeper } from './leases/leaseKeeper.ts';
+import type { LeaseSettings } from './leases/leases.ts';
 import { LogStore } from './logs/logStore.ts';
 import { Loop } from './loop.ts';
 import { CoordinatorMetrics } from './metrics/coordinatorMetrics.ts';
 import { someMs } from './modelFixture.ts';
+import { PathHistory } from './paths/pathHistory.ts';
 import { buildView } from './planning.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
 import { jobCalls } from './rpc/jobs.ts';
@@ -29,12 +33,20 @@ import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
 import type { Credential, Store } from './store/store.ts';
+import { StartDeadlines } from './tasks/startDeadlines.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
 import { TelemetryStore } from './telemetry/telemetryStore.ts';
 import { WaitTimes } from './waitTimes.ts';
 
 export const heartbeatIntervalMs = 1_000;
+
+export const leaseSettings: LeaseSettings = {
+  leaseMs: 6_000,
+  fenceMs: 2_000,
+  marginMs: 2_000,
+  clockRateError: 0.005,
+};
 
 /** Stands still until moved. */
 export class TestClock implements Clock {
@@ -84,9 +96,25 @@ export async function startTestCoordinator(
   const wallMs = () => clock.wallMs();
   const monotonicMs = () => clock.monotonicMs();
   const timeLimits = new TimeLimits(monotonicMs);
+  const notes = new AgentNotes();
+  const startDeadlines = new StartDeadlines(monotonicMs, notes);
+  const leases = await LeaseKeeper.open({
+    ...{ state, store, agents, clock, log: silentLogger },
+    ...{ settings: leaseSettings, tickMs: heartbeatIntervalMs, runFenceCommand: null },
+  });
+  const paths = await PathHistory.open(store, state);
   const telemetry = new TelemetryStore({ state, clock, bytesMax: options.telemetryBytes ?? 2 ** 20 });
   const pages = new PageRequests();
-  const metrics = new CoordinatorMetrics({ state, clock, waitTimes, agents, telemetry, pages });
+  const metrics = new CoordinatorMetrics({
+    state,
+    clock,
+    waitTimes,
+    agents,
+    leases,
+    notes,
+    telemetry,
+    pages,
+  });
   const fatal: Error[] = [];
   const loop = new Loop({
     state,
@@ -95,14 +123,21 @@ export async function startTestCoordinator(
     log: silentLogger,
     waitTimes,
     onlineNodes: () => agents.online(),
+    paused: () => leases.paused(),
+    leaseMs: leaseSettings.leaseMs,
+    needsPreflight: (node) => paths.needsPreflight(node),
     onCommitted: (change) => {
       agents.sync(change);
+      notes.committed(change);
+      paths.committed(change.events);
       committed.ring(change.events.map((event) => event.subject));
       metrics.committed(change);
     },
+    onViolation: () => {},
     freeBallast: () => false,
     onFatal: (error) => fatal.push(error),
   });
+  leases.attach(loop);
   const reserve = new DiskReserve(directory, options.reserveBytes ?? 0, silentLogger);
   const now = { wallMs, monotonicMs };
   const shared = {
@@ -115,6 +150,9 @@ export async function startTestCoordinator(
     random,
     committed,
     timeLimits,
+    notes,
+    leases,
+    paths,
     telemetry,
     pages,
     ...now,
@@ -130,7 +168,11 @@ export async function startTestCoordinator(
         ...nodeCalls(shared),
         ...telemetryCalls(shared),
       },
-      agentHub: agentHubCalls({ ...shared, log: silentLogger, heartbeatIntervalMs, leaseMs: 6_000 }),
+      agentHub: agentHubCalls({
+        ...{ ...shared, log: silentLogger, heartbeatIntervalMs, leaseMs: leaseSettings.leaseMs },
+        term: () => leases.term,
+        agentSaid: (account) => leases.agentSaid(account),
+      }),
     },
   );
   const http = await startHttpServer('127.0.0.1:0', {
@@ -152,6 +194,9 @@ export async function startTestCoordinator(
     logs,
     fatal,
     timeLimits,
+    startDeadlines,
+    notes,
+    leases,
     telemetry,
     pages,
     /** `http://host:port` of its Prometheus pages. */
@@ -166,6 +211,7 @@ export async function startTestCoordinator(
       api.close();
       for (const client of clients) client.close();
       agents.endAll();
+      await leases.close();
       await http.close();
       await server.close();
       await loop.stop();

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '@muster/common/clock';
 import { InvariantViolation, MusterError, messageOf } from '@muster/common/errors';
-import type { JobId } from '@muster/common/ids';
+import type { JobId, NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { PendingReason } from '@muster/common/views';
 import { applyJobEvent } from './commands/jobs.ts';
@@ -31,6 +31,14 @@ export interface LoopParts {
   readonly waitTimes: WaitTimes;
   /** Nodes that may get new work. */
   readonly onlineNodes: () => ReadonlySet<string>;
+  /** Why nothing may be started now. null: it may. */
+  readonly paused: () => string | null;
+  /** Length of a lease where the job does not say. */
+  readonly leaseMs: number;
+  /** The node has been away, and its paths to others have not been measured since. */
+  readonly needsPreflight: (node: NodeName) => boolean;
+  /** A guarantee would have been broken, and was kept by refusing what would have broken it. */
+  readonly onViolation: (guarantee: string) => void;
   /** After each commit, in order. */
   readonly onCommitted: (committed: Committed) => void;
   /** Gives back space kept for this moment; false when there is none left. */
@@ -143,6 +151,12 @@ export class Loop {
    */
   private schedule(draft: Draft, nowMs: number, monotonicMs: number): void {
     this.reasons.clear();
+    const paused = this.parts.paused();
+    if (paused !== null) {
+      const reason = { kind: 'paused', message: paused, remedy: null } as const;
+      for (const job of draft.activeJobs()) if (job.state.kind === 'queued') this.reasons.set(job.id, reason);
+      return;
+    }
     try {
       draft.attempt(() => {
         const view = buildView(draft, this.parts.onlineNodes(), this.parts.waitTimes, monotonicMs);
@@ -157,9 +171,13 @@ export class Loop {
   private carryOut(decisions: readonly Decision[], draft: Draft, nowMs: number): void {
     for (const decision of decisions) {
       switch (decision.kind) {
-        case 'start':
-          applyJobEvent(draft, decision.jobId, { kind: 'allocate', tasks: decision.tasks }, nowMs);
+        case 'start': {
+          const { tasks } = decision;
+          const preflight = tasks.some(({ node }) => this.parts.needsPreflight(node));
+          const event = { kind: 'allocate', tasks, leaseMs: this.parts.leaseMs, preflight } as const;
+          applyJobEvent(draft, decision.jobId, event, nowMs);
           break;
+        }
         case 'wait':
           this.reasons.set(decision.jobId, decision.reason);
           break;
@@ -175,6 +193,7 @@ export class Loop {
 
   private logViolation(error: InvariantViolation): void {
     this.parts.log.error({ guarantee: error.guarantee }, error.message);
+    this.parts.onViolation(error.guarantee);
   }
 
   private async commit(draft: Draft): Promise<void> {

@@ -7,31 +7,38 @@ import { MusterError, messageOf } from '@muster/common/errors';
 import { writeFileDurably } from '@muster/common/files';
 import type { RandomBytes } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
+import { AgentNotes } from './agents/notes.ts';
 import { AgentRegistry } from './agents/registry.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
 import { DiskReserve } from './diskReserve.ts';
 import { Bell } from './events/bell.ts';
 import type { RunningHttpServer } from './http/httpServer.ts';
+import { fenceCommandRunner } from './leases/fenceCommand.ts';
+import { LeaseKeeper } from './leases/leaseKeeper.ts';
+import type { LeaseSettings } from './leases/leases.ts';
+import { metaStore } from './leases/metaStore.ts';
 import { LogStore } from './logs/logStore.ts';
 import { Loop } from './loop.ts';
 import type { CoordinatorMetrics } from './metrics/coordinatorMetrics.ts';
 import { timedStore } from './metrics/timedStore.ts';
 import type { CoordinatorOptions } from './options.ts';
+import { PathHistory } from './paths/pathHistory.ts';
 import { buildView } from './planning.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
 import { jobCalls } from './rpc/jobs.ts';
 import { nodeCalls } from './rpc/nodes.ts';
-import { startServer } from './rpc/server.ts';
+import { listenAddress, startServer } from './rpc/server.ts';
 import { streamCalls } from './rpc/streams.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
 import { openSqliteStore } from './store/sqlite/sqliteStore.ts';
 import { emptyBatch, type Store, StoreError } from './store/store.ts';
 import { removeOldJoinTokens } from './tasks/oldJoinTokens.ts';
-import { noticeSilentNodes } from './tasks/silentNodes.ts';
+import { StartDeadlines } from './tasks/startDeadlines.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
 import { TelemetryStore } from './telemetry/telemetryStore.ts';
+import { addressesForOthers, openServerTls } from './tls/serverTls.ts';
 import { WaitTimes } from './waitTimes.ts';
 
 export interface RunningCoordinator {
@@ -66,13 +73,33 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
 
     const agents = new AgentRegistry(clock, options.heartbeatIntervalMs);
     for (const node of state.nodes.keys()) agents.expect(node);
+    const reserve = new DiskReserve(options.dataDir, options.reserveBytes, log);
+    const onFatal = (error: StoreError) => {
+      log.error({ error: error.message }, 'the store failed: exiting, a restart recovers what was committed');
+      // Callers get their answer first; nothing is acknowledged after this.
+      setTimeout(() => process.exit(70), 200);
+    };
+    const tickMs = Math.min(1_000, options.heartbeatIntervalMs);
+    const leases = await LeaseKeeper.open({
+      state,
+      store: metaStore({ store, onFatal, freeBallast: () => reserve.dropBallast() }),
+      agents,
+      clock,
+      log,
+      settings: leaseSettings(options),
+      tickMs,
+      runFenceCommand:
+        options.fenceCommand === null ? null : fenceCommandRunner(options.fenceCommand, process.env),
+    });
+    const paths = await PathHistory.open(store, state);
     const logs = new LogStore(join(options.dataDir, 'logs'));
     releases.push(() => logs.close());
-    const reserve = new DiskReserve(options.dataDir, options.reserveBytes, log);
     reserve.restoreBallast();
     const waitTimes = new WaitTimes();
     for (const job of state.jobs.values()) waitTimes.follow(job, clock.monotonicMs());
     const timeLimits = new TimeLimits(clock.monotonicMs);
+    const notes = new AgentNotes();
+    const startDeadlines = new StartDeadlines(clock.monotonicMs, notes);
     const committed = new Bell();
     const telemetry = new TelemetryStore({ state, clock, bytesMax: options.telemetryBytes });
     const pages = new PageRequests();
@@ -84,28 +111,40 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       log,
       waitTimes,
       onlineNodes: () => agents.online(),
+      paused: () => leases.paused(),
+      needsPreflight: (node) => paths.needsPreflight(node),
+      leaseMs: options.leaseMs,
+      onViolation: (guarantee) => metrics?.violated(guarantee),
       onCommitted: (change) => {
         agents.sync(change);
+        notes.committed(change);
+        paths.committed(change.events);
         committed.ring(change.events.map((event) => event.subject));
         metrics?.committed(change);
       },
       freeBallast: () => reserve.dropBallast(),
-      onFatal: (error) => {
-        log.error(
-          { error: error.message },
-          'the store failed: exiting, a restart recovers what was committed',
-        );
-        // Callers get their answer first; nothing is acknowledged after this.
-        setTimeout(() => process.exit(70), 200);
-      },
+      onFatal,
     });
     releases.push(() => loop.stop());
+    leases.attach(loop);
+    releases.push(() => leases.close());
+
+    const { host } = listenAddress(options.listen);
+    const { dataDir, advertise } = options;
+    const tls = await openServerTls({
+      ...{ dataDir, clusterId: state.clusterId, host, advertise, random, log },
+      wallMs: clock.wallMs,
+    });
+    releases.push(() => tls?.close());
 
     const shared = {
       state,
       store,
       loop,
       agents,
+      leases,
+      notes,
+      paths,
       logs,
       log,
       reserve,
@@ -125,15 +164,18 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         muster: {
           ...jobCalls({ ...shared, nodeViews }),
           ...streamCalls(shared),
-          ...nodeCalls(shared),
+          ...nodeCalls({ ...shared, authorityDigest: tls?.authorityDigest ?? null }),
           ...telemetryCalls(shared),
         },
         agentHub: agentHubCalls({
           ...shared,
           heartbeatIntervalMs: options.heartbeatIntervalMs,
           leaseMs: options.leaseMs,
+          term: () => leases.term,
+          agentSaid: (account) => leases.agentSaid(account),
         }),
       },
+      tls?.credentials ?? null,
     );
     releases.push(() => server.close());
     releases.push(() => agents.endAll());
@@ -161,25 +203,29 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       releases.push(() => relay.close());
     }
 
-    const timer = setInterval(
-      () => {
-        reserve.restoreBallast();
-        telemetry.sweep();
-        const work = [
-          ...noticeSilentNodes(agents, loop),
-          ...timeLimits.run(state, loop),
-          ...removeOldJoinTokens(state, loop, clock.wallMs()),
-        ];
-        Promise.all(work).catch((error: unknown) =>
-          log.warn({ error: messageOf(error) }, 'a periodic task failed'),
-        );
-      },
-      Math.min(1_000, options.heartbeatIntervalMs),
-    );
+    const timer = setInterval(() => {
+      reserve.restoreBallast();
+      telemetry.sweep();
+      const work = [
+        ...leases.run(),
+        ...startDeadlines.run(state, loop),
+        ...timeLimits.run(state, loop),
+        ...removeOldJoinTokens(state, loop, clock.wallMs()),
+      ];
+      Promise.all(work).catch((error: unknown) =>
+        log.warn({ error: messageOf(error) }, 'a periodic task failed'),
+      );
+    }, tickMs);
     releases.push(() => clearInterval(timer));
 
     const httpAddress = http?.address ?? null;
-    const connection = { addr: server.address, tokenFile, http: httpAddress };
+    const connection = {
+      addr: server.address,
+      tokenFile,
+      http: httpAddress,
+      ca: tls?.authorityPath ?? null,
+      advertised: addressesForOthers(host, advertise, server.address),
+    };
     writeFileDurably(join(options.dataDir, 'connection.json'), `${JSON.stringify(connection)}\n`, 0o600);
     loop.wake();
     log.info(
@@ -191,6 +237,11 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     await release();
     throw asUserError(error);
   }
+}
+
+function leaseSettings(options: CoordinatorOptions): LeaseSettings {
+  const { leaseMs, fenceMs, fenceMarginMs: marginMs, clockRateError } = options;
+  return { leaseMs, fenceMs, marginMs, clockRateError };
 }
 
 function prepareDataDir(dataDir: string): void {

@@ -4,6 +4,7 @@
  */
 
 import type { Condition } from '@muster/common/conditions';
+import type { Endpoint, LeftOut, PathResult, PreflightResult } from '@muster/common/gangs';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -25,6 +26,8 @@ export interface Job {
   readonly failures: number;
   /** Attempts in a row that ended before they were released; drives their backoff. */
   readonly failedStarts: number;
+  /** Nodes that attempts failed on before they began; the next one does without them where others could take it. */
+  readonly leftOut: readonly LeftOut[];
 }
 
 export interface JobArray {
@@ -55,6 +58,8 @@ export type JobState =
 export type Outcome =
   | { readonly next: 'failed'; readonly cause: Cause }
   | { readonly next: 'cancelled'; readonly cause: Cause }
+  /** Its work is done, and what is left of the gang only served it. */
+  | { readonly next: 'succeeded'; readonly cause: null }
   | { readonly next: 'queued'; readonly cause: Cause; readonly backoffMs: number; readonly charge: Charge };
 
 /** The budget that an attempt is booked on when its job goes back to the queue. */
@@ -63,6 +68,8 @@ export type Charge =
   | 'failure'
   /** Nothing of the user's ran: only lengthens the backoff. */
   | 'failed_start'
+  /** A node of it was lost: nothing that the program could have done better. */
+  | 'node_loss'
   /** Asked for by a person or the scheduler. */
   | 'nothing';
 
@@ -76,8 +83,22 @@ export interface Attempt {
   readonly endedAtMs: number | null;
   /** Why it ended; null until then, and for success. */
   readonly cause: Cause | null;
-  /** From the claim of rank 0; null until then. */
+  /** From the claim of rank 0, at the address chosen for it; null until then. */
   readonly master: { readonly addr: string; readonly port: number } | null;
+  /** How long its tasks may run after a question that was answered. null: they are never fenced. */
+  readonly leaseMs: number | null;
+  /** Measure the paths between its nodes before it is released. */
+  readonly preflight: boolean;
+  /** The addresses whose paths are being tried, or were found good. null: not every task has claimed, or it is alone. */
+  readonly network: AttemptNetwork | null;
+}
+
+/** A choice of one address for each node of a gang. */
+export interface AttemptNetwork {
+  /** 1, 2, 3 …: another choice is another round. */
+  readonly round: number;
+  /** By node rank. */
+  readonly addresses: readonly string[];
 }
 
 export interface Task {
@@ -89,6 +110,19 @@ export interface Task {
   readonly state: TaskStateKind;
   /** Present exactly when `state` is `ended`. */
   readonly exit: TaskEnd | null;
+  /** From its claim: where the others of its gang may reach its node, best first. */
+  readonly endpoints: readonly Endpoint[];
+  /** From its claim: answers its peers until the release. null: it is alone, or has not claimed. */
+  readonly testPort: number | null;
+  /** What its node found about its paths in this round. null: it has not said so yet, or was not asked. */
+  readonly paths: readonly PathResult[] | null;
+  /** What its node measured in this round. null: as with `paths`. */
+  readonly preflight: PreflightResult | null;
+  /**
+   * Of a bad end: when the first thing went wrong on its node, by this coordinator's wall clock as near as can be told.
+   * For the order of failures only. null: nothing is known.
+   */
+  readonly failedAtMs: number | null;
 }
 
 export interface Node {

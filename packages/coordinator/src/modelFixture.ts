@@ -1,12 +1,14 @@
 /** Values for tests. Everything has a default, so every field that a test sets matters to it. */
 
 import type { Condition } from '@muster/common/conditions';
+import type { Endpoint, TaskFailure } from '@muster/common/gangs';
 import { bareGpu, emptyInventory, type Gpu, type NodeInventory } from '@muster/common/hardware';
-import type { JobId, NodeName } from '@muster/common/ids';
+import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec, JobSpecFile } from '@muster/common/spec/types';
 import type { GpuUsage } from '@muster/common/telemetry';
-import type { TaskEnd } from '@muster/common/views';
+import type { TaskEnd, TaskReport } from '@muster/common/views';
+import type { JobEvent, Placement } from './lifecycle/event.ts';
 import type { Attempt, Job, Node, Task } from './model.ts';
 
 /** A moment in 2023; tests add to it. */
@@ -39,6 +41,7 @@ export function aJob(number: number, fields: Partial<Job> = {}): Job {
     lastAttempt: 0,
     failures: 0,
     failedStarts: 0,
+    leftOut: [],
     ...fields,
   };
 }
@@ -52,6 +55,11 @@ export function aTask(nodeRank: number, fields: Partial<Task> = {}): Task {
     memoryMb: 0,
     state: 'assigned',
     exit: null,
+    endpoints: [],
+    testPort: null,
+    paths: null,
+    preflight: null,
+    failedAtMs: null,
     ...fields,
   };
 }
@@ -66,6 +74,9 @@ export function anAttempt(number: number, fields: Partial<Attempt> = {}): Attemp
     endedAtMs: null,
     cause: null,
     master: null,
+    leaseMs: 60_000,
+    preflight: false,
+    network: null,
     ...fields,
   };
 }
@@ -80,8 +91,32 @@ export function anExit(fields: Partial<TaskEnd> = {}): TaskEnd {
     startError: null,
     logBytes: 0,
     gpuUsage: null,
+    failure: null,
     ...fields,
   };
+}
+
+/** What an agent says of a task that it runs. */
+export function aReport(task: TaskRef, fields: Partial<TaskReport> = {}): TaskReport {
+  const report = { exit: null, startedAtMs: null, runningForMs: null, frozen: false, doing: null } as const;
+  return { task, state: 'running', ...report, ...fields };
+}
+
+/** Where a node may be reached: `10.0.0.1` in `10.0.0.0/16` unless said otherwise. */
+export function anEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
+  return {
+    address: '10.0.0.1',
+    network: '10.0.0.0/16',
+    interface: 'eth0',
+    speedMbps: null,
+    rdma: false,
+    ...fields,
+  };
+}
+
+/** The first thing that went wrong on a node. */
+export function aFailure(fields: Partial<TaskFailure> = {}): TaskFailure {
+  return { source: 'log', consequence: false, rank: null, message: 'it broke', atBoottimeMs: 0, ...fields };
 }
 
 /** @param prefix makes the UUIDs of one node differ from another's */
@@ -154,14 +189,19 @@ export function aGpuUsage(fields: Partial<GpuUsage> = {}): GpuUsage {
   };
 }
 
-/** One place for each node that a job wants. */
-export function placementsFor(job: Job) {
-  return Array.from({ length: job.spec.resources.nodes }, (_, rank) => ({
+/** One place for each node that a job wants, or for so many. */
+export function placementsFor(job: Job, count = job.spec.resources.nodes) {
+  return Array.from({ length: count }, (_, rank) => ({
     node: nodeNameOf(`node-${rank + 1}`),
     gpuUuids: [`GPU-${rank}`],
     cpus: 1,
     memoryMb: 0,
   }));
+}
+
+/** An attempt on these places, with the usual lease and no preflight. */
+export function allocation(tasks: readonly Placement[]): Extract<JobEvent, { kind: 'allocate' }> {
+  return { kind: 'allocate', tasks, leaseMs: 60_000, preflight: false };
 }
 
 /** Numbers in [0, 1), the same in every run: a failure can be repeated. */

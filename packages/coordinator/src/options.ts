@@ -2,8 +2,10 @@
 export interface CoordinatorOptions {
   /** Absolute. Holds the database, logs, tokens; created 0700 when absent. One coordinator per directory. */
   readonly dataDir: string;
-  /** `host:port`; port 0 picks a free one. Only loopback hosts: there is no TLS yet. */
+  /** `host:port`; port 0 picks a free one. TLS unless the host is loopback. */
   readonly listen: string;
+  /** Names or addresses by which other machines reach this one, best first; empty: its own. */
+  readonly advertise: readonly string[];
   /** `host:port` of Prometheus pages and service discovery; port 0 picks a free one, loopback only. null: none. */
   readonly httpListen: string | null;
   /** Memory for the readings of jobs' GPUs, bytes. 64 MiB hold some 1.6 million: six hours of 750 busy GPUs. */
@@ -13,18 +15,31 @@ export interface CoordinatorOptions {
   /** Free space to keep, bytes: below it submits are refused, state changes of existing jobs still commit. */
   readonly reserveBytes: number;
   readonly heartbeatIntervalMs: number;
-  /** Length of a lease per answered heartbeat. */
+  /** L: length of a lease per answered heartbeat, where the job does not say. */
   readonly leaseMs: number;
+  /** K: from the moment that a node fences a task until it runs no instruction. */
+  readonly fenceMs: number;
+  /** M: between the end of an attempt on a lost node and the beginning of the next one; 2 s at least. */
+  readonly fenceMarginMs: number;
+  /** ρ: how far the rates of two machines' clocks may differ. */
+  readonly clockRateError: number;
+  /** Shell command that makes sure that a silent node is dead, and exits 0 only then. null: there is none. */
+  readonly fenceCommand: string | null;
   readonly logLevel: string;
 }
 
 export const coordinatorDefaults = {
   listen: '127.0.0.1:7070',
+  advertise: [] as readonly string[],
   httpListen: '127.0.0.1:7071',
   telemetryBytes: 64 * 1024 * 1024,
   natsUrl: null,
   reserveBytes: 512 * 1024 * 1024,
   heartbeatIntervalMs: 5_000,
   leaseMs: 60_000,
+  fenceMs: 5_000,
+  fenceMarginMs: 5_000,
+  clockRateError: 0.005,
+  fenceCommand: null,
   logLevel: 'info',
 } as const satisfies Omit<CoordinatorOptions, 'dataDir'>;

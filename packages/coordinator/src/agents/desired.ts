@@ -1,12 +1,22 @@
 /** What a node should do about one task, from the job's state alone: the whole of the agents' protocol in a function. */
+import type { PathCheck } from '@muster/common/gangs';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { TaskStateKind } from '@muster/common/states';
+import { pathCheckOf } from '../lifecycle/network.ts';
 import { currentAttempt, isReleased, type Job, type Task } from '../model.ts';
 
 export type Desired =
   /** Prepare it and claim. */
   | { readonly kind: 'assign' }
-  | { readonly kind: 'release'; readonly addr: string; readonly port: number }
+  /** Try the paths to the others of its gang. */
+  | { readonly kind: 'check'; readonly check: PathCheck }
+  | {
+      readonly kind: 'release';
+      readonly addr: string;
+      readonly port: number;
+      /** Of every node of the gang, by node rank. */
+      readonly addresses: readonly string[];
+    }
   | { readonly kind: 'stop'; readonly graceMs: number; readonly signal: string }
   /** Its end is recorded, or it was never released: drop it. */
   | { readonly kind: 'forget' };
@@ -24,26 +34,33 @@ export function desiredOf(job: Job | undefined, ref: TaskRef, node: NodeName): D
   const task = heldTask(job, ref, node);
   if (job === undefined || attempt === null || task === undefined || task.state === 'ended')
     return { kind: 'forget' };
-  if (!isReleased(attempt)) return { kind: 'assign' };
+  if (!isReleased(attempt)) {
+    const { network } = attempt;
+    if (network === null) return { kind: 'assign' };
+    return { kind: 'check', check: pathCheckOf(attempt, network, task.nodeRank) };
+  }
   if (job.state.kind === 'stopping')
     return { kind: 'stop', graceMs: job.spec.stopGraceMs, signal: 'SIGTERM' };
-  const { master } = attempt;
-  return { kind: 'release', addr: master?.addr ?? '127.0.0.1', port: master?.port ?? 0 };
+  const { addr, port } = attempt.master ?? { addr: '127.0.0.1', port: 0 };
+  return { kind: 'release', addr, port, addresses: attempt.network?.addresses ?? [addr] };
+}
+
+/** Equal for what needs not be said twice: a check of other addresses is another one. */
+export function wordOf(desired: Desired): string {
+  return desired.kind === 'check' ? `check ${desired.check.round}` : desired.kind;
 }
 
 /**
  * Does an agent's account of a task show that it has heard what we want?
- * @param recorded state of the task as we have it
+ * @param recorded the task as we have it
  * @param observed state of the task as its agent sees it; undefined: the agent does not know it
  */
-export function isHeard(
-  desired: Desired,
-  recorded: TaskStateKind,
-  observed: TaskStateKind | undefined,
-): boolean {
+export function isHeard(desired: Desired, recorded: Task, observed: TaskStateKind | undefined): boolean {
   switch (desired.kind) {
     case 'assign':
-      return recorded !== 'assigned';
+      return recorded.state !== 'assigned';
+    case 'check':
+      return recorded.paths !== null;
     case 'release':
       return observed === 'running' || observed === 'ended';
     case 'stop':

@@ -19,7 +19,8 @@ function aSession(name = 'node-1', instanceId = 'a') {
     write: (message: CoordinatorMessage) => void told.push(Object.keys(message).join()),
     end: () => void told.push('end'),
   };
-  return { session: new AgentSession({ node: nodeNameOf(name), instanceId, bootId: 'boot' }, stream), told };
+  const identity = { node: nodeNameOf(name), instanceId, bootId: 'boot' };
+  return { session: new AgentSession(identity, stream, { grant: () => 6_000 }), told };
 }
 
 test('the newest connection of an agent takes over and the older one is ended', () => {
@@ -148,4 +149,50 @@ test('a commit is told to the nodes it concerns only, the end of an attempt befo
   expect(first.told).toEqual(['assign', 'forget']);
   expect(second.told).toEqual(['assign', 'forget', 'assign']);
   expect(third.told).toEqual([]);
+});
+
+test('each silence has a number of its own, and what was proven in one says nothing about the next', () => {
+  const { registry, clock } = aRegistry();
+  registry.add(aSession().session);
+  expect(registry.silenceOf(node)).toBeNull();
+  clock.nowMs += silenceMs;
+  registry.takeNewlySilent();
+  const first = registry.silenceOf(node);
+  expect(first).toMatchObject({ sinceMs: clock.nowMs, isDead: false });
+  registry.admit(node, 'a', 'boot');
+  expect(registry.silenceOf(node)).toBeNull();
+  clock.nowMs += silenceMs;
+  registry.takeNewlySilent();
+  registry.noteDead(node, first?.number ?? 0);
+  const second = registry.silenceOf(node);
+  expect(second?.isDead).toBe(false);
+  registry.noteDead(node, second?.number ?? 0);
+  expect(registry.silenceOf(node)?.isDead).toBe(true);
+});
+
+test('what comes late on the connection of a silent node is answered by nobody', () => {
+  const { registry, clock } = aRegistry();
+  const { session } = aSession();
+  registry.add(session);
+  clock.nowMs += silenceMs;
+  registry.takeNewlySilent();
+  expect(registry.isCurrent(session)).toBe(false);
+  registry.heard(session);
+  expect(registry.isSilent(node)).toBe(true);
+  expect(registry.lastHeardMs(node)).toBe(clock.nowMs - silenceMs);
+});
+
+test('the time in which this process did not run is nobody’s silence, and takes nobody into the future', () => {
+  const { registry, clock } = aRegistry();
+  const other = nodeNameOf('node-2');
+  registry.add(aSession().session);
+  registry.expect(other);
+  clock.nowMs += 60_000;
+  registry.add(aSession('node-3').session);
+  registry.forgive(59_000);
+  expect(registry.takeNewlySilent()).toEqual([]);
+  expect(registry.silentForMs(node)).toBe(1_000);
+  expect(registry.lastHeardMs(other)).toBe(clock.nowMs - 1_000);
+  expect(registry.silentForMs(nodeNameOf('node-3'))).toBe(0);
+  expect([...registry.heardNodes()]).toEqual([node, 'node-3']);
 });

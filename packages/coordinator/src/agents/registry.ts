@@ -15,14 +15,25 @@ interface Presence {
   /** Monotonic; for a node that we have not heard since our start, that start. */
   lastHeardMs: number;
   heard: boolean;
-  /** Its silence has been noticed and acted upon. */
-  silent: boolean;
+  /** Set once its silence has been noticed and acted upon. */
+  silence: Silence | null;
+}
+
+/** From the moment that a node's silence was noticed until it is heard again. */
+export interface Silence {
+  /** Another one for each silence of any node: proof of death in one says nothing about a later one. */
+  readonly number: number;
+  /** Monotonic. */
+  readonly sinceMs: number;
+  /** A person or a fencing command has said that nothing runs there any more. */
+  readonly isDead: boolean;
 }
 
 export class AgentRegistry {
   private readonly nodes = new Map<NodeName, Presence>();
   private readonly clock: Clock;
   private readonly heartbeatIntervalMs: number;
+  private silences = 0;
 
   constructor(clock: Clock, heartbeatIntervalMs: number) {
     this.clock = clock;
@@ -32,7 +43,7 @@ export class AgentRegistry {
   /** A node of an earlier coordinator: it gets the usual time to dial in before it counts as silent. */
   expect(node: NodeName): void {
     const lastHeardMs = this.clock.monotonicMs();
-    this.nodes.set(node, { session: null, lastHeardMs, heard: false, silent: false });
+    this.nodes.set(node, { session: null, lastHeardMs, heard: false, silence: null });
   }
 
   /**
@@ -45,7 +56,7 @@ export class AgentRegistry {
     if (present?.instanceId === instanceId) present.superseded = true;
     if (present === null || present.instanceId === instanceId || !this.isOnline(node)) {
       const lastHeardMs = this.clock.monotonicMs();
-      this.nodes.set(node, { session: present, lastHeardMs, heard: true, silent: false });
+      this.nodes.set(node, { session: present, lastHeardMs, heard: true, silence: null });
       return;
     }
     throw new MusterError(
@@ -58,7 +69,7 @@ export class AgentRegistry {
   add(session: AgentSession): void {
     this.nodes.get(session.node)?.session?.end();
     const lastHeardMs = this.clock.monotonicMs();
-    this.nodes.set(session.node, { session, lastHeardMs, heard: true, silent: false });
+    this.nodes.set(session.node, { session, lastHeardMs, heard: true, silence: null });
   }
 
   /** @returns false when a newer connection had taken over already */
@@ -104,10 +115,13 @@ export class AgentRegistry {
   takeNewlySilent(): readonly NodeName[] {
     const nowMs = this.clock.monotonicMs();
     const fallen = [...this.nodes].filter(
-      ([, presence]) => !presence.silent && !isOnline(presence.lastHeardMs, nowMs, this.heartbeatIntervalMs),
+      ([, presence]) =>
+        presence.silence === null && !isOnline(presence.lastHeardMs, nowMs, this.heartbeatIntervalMs),
     );
     for (const [, presence] of fallen) {
-      presence.silent = true;
+      this.silences += 1;
+      presence.silence = { number: this.silences, sinceMs: nowMs, isDead: false };
+      // From here on nothing that still trickles in on it is answered, so that no lease is renewed unseen.
       presence.session?.end();
       presence.session = null;
     }
@@ -119,7 +133,36 @@ export class AgentRegistry {
    * after its own restart and after ours.
    */
   isSilent(node: NodeName): boolean {
-    return this.nodes.get(node)?.silent ?? true;
+    const presence = this.nodes.get(node);
+    return presence === undefined || presence.silence !== null;
+  }
+
+  /** null: it answers, or has not been away for long enough to be noticed. */
+  silenceOf(node: NodeName): Silence | null {
+    return this.nodes.get(node)?.silence ?? null;
+  }
+
+  /** Nothing runs on this silent node any more. @param number of the silence in which that was found out */
+  noteDead(node: NodeName, number: number): void {
+    const presence = this.nodes.get(node);
+    if (presence?.silence?.number === number) presence.silence = { ...presence.silence, isDead: true };
+  }
+
+  /** Monotonic: when a node was heard last; for one that was not heard since our start, that start. null: unknown node. */
+  lastHeardMs(node: NodeName): number | null {
+    return this.nodes.get(node)?.lastHeardMs ?? null;
+  }
+
+  /** The nodes that have been heard since our start. */
+  *heardNodes(): Iterable<NodeName> {
+    for (const [node, presence] of this.nodes) if (presence.heard) yield node;
+  }
+
+  /** For so long this process itself did not run and heard nobody: that is nobody's silence. */
+  forgive(ms: number): void {
+    const nowMs = this.clock.monotonicMs();
+    for (const presence of this.nodes.values())
+      presence.lastHeardMs = Math.min(nowMs, presence.lastHeardMs + ms);
   }
 
   /** Milliseconds since a node was last heard; null when not since our start. */

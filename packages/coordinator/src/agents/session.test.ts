@@ -1,11 +1,24 @@
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { TaskRef } from '@muster/common/ids';
-import type { TaskStateKind } from '@muster/common/states';
-import { expect, test } from 'vitest';
+import type { TaskStateKind, TerminalJobState } from '@muster/common/states';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { LeaseGrants } from '../leases/leases.ts';
 import type { Job, JobState, Outcome } from '../model.ts';
-import { aJob, anAttempt, anExit, aTask, jobIdOf, nodeNameOf, someMs } from '../modelFixture.ts';
+import {
+  aJob,
+  anAttempt,
+  anExit,
+  aReport,
+  aSpec,
+  aTask,
+  jobIdOf,
+  nodeNameOf,
+  someMs,
+} from '../modelFixture.ts';
+import { Story } from '../storyFixture.ts';
 import { desiredOf } from './desired.ts';
 import { AgentSession } from './session.ts';
+import { verdictOn } from './verdicts.ts';
 
 const node = nodeNameOf('node-1');
 const settings = { heartbeatIntervalMs: 1_000, leaseMs: 6_000, term: 1 };
@@ -19,6 +32,18 @@ function ref(attempt = 1, nodeRank = 0): TaskRef {
   return { jobId: jobIdOf(1), attempt, nodeRank };
 }
 
+/** Grants what the attempt says, and notes to whom. */
+const granted: string[] = [];
+const leases: LeaseGrants = {
+  grant(to, { number, leaseMs }) {
+    granted.push(`${to} ${number}`);
+    return leaseMs ?? 0;
+  },
+};
+afterEach(() => {
+  granted.length = 0;
+});
+
 function attemptOf(state: 'allocated' | 'claimed' | 'running', task: TaskStateKind, number = 1) {
   const exit = task === 'ended' ? anExit() : null;
   return anAttempt(number, { state, tasks: [aTask(0, { state: task, exit })], master });
@@ -29,7 +54,7 @@ function jobIn(state: JobState, lastAttempt = 1): Job {
 }
 
 const allocated = jobIn({ kind: 'starting', attempt: attemptOf('allocated', 'assigned') });
-const released = jobIn({ kind: 'starting', attempt: attemptOf('claimed', 'claimed') });
+const released = jobIn({ kind: 'starting', attempt: attemptOf('claimed', 'ready') });
 const running = jobIn({ kind: 'running', attempt: attemptOf('running', 'running') });
 const stopping = jobIn({ kind: 'stopping', attempt: attemptOf('running', 'running'), outcome });
 const taskEnded = jobIn({ kind: 'stopping', attempt: attemptOf('running', 'ended'), outcome });
@@ -56,7 +81,7 @@ test.each([
 function aSession() {
   const messages: CoordinatorMessage[] = [];
   const stream = { write: (message: CoordinatorMessage) => void messages.push(message), end: () => {} };
-  const session = new AgentSession({ node, instanceId: 'instance', bootId: 'boot' }, stream);
+  const session = new AgentSession({ node, instanceId: 'instance', bootId: 'boot' }, stream, leases);
   /** Kinds since the last call. */
   const told = () => messages.splice(0).map((message) => Object.keys(message).join());
   return { session, messages, told };
@@ -103,18 +128,20 @@ test('a stop says how: signal, grace and the task', () => {
 });
 
 test.each([
-  ['not released', allocated, { release: null, stop: null }],
+  ['not released', allocated, { release: null, check: null, stop: null }],
   [
     'running',
     running,
-    { release: { task: ref(), masterAddr: master.addr, masterPort: master.port }, stop: null },
+    { release: { task: ref(), masterAddr: master.addr, masterPort: master.port }, check: null, stop: null },
   ],
-  ['stopping', stopping, { release: null, stop: { signal: 'SIGTERM' } }],
+  ['stopping', stopping, { release: null, check: null, stop: { signal: 'SIGTERM' } }],
 ])(
   'a welcome carries a task that is %s with all that was said of it, and it is not said again',
   (_, job, wanted) => {
     const { session, messages, told } = welcomed([job], [ref()]);
-    expect(messages[0]?.welcome?.desired).toMatchObject([{ task: ref(), nodeCount: 1, ...wanted }]);
+    expect(messages[0]?.welcome?.desired).toMatchObject([
+      { task: ref(), nodeCount: 1, leaseMs: 60_000, ...wanted },
+    ]);
     expect(told()).toEqual(['welcome']);
     session.syncChanged(ref(), job);
     expect(told()).toEqual([]);
@@ -149,11 +176,121 @@ test.each<[string, Job, TaskStateKind | undefined, number]>([
 ])('a heartbeat brings back %s', (_, job, observed, count) => {
   const { session, messages } = welcomed([job]);
   messages.length = 0;
-  const reports =
-    observed === undefined
-      ? []
-      : [{ task: ref(), state: observed, exit: null, startedAtMs: null, runningForMs: null }];
+  const reports = observed === undefined ? [] : [aReport(ref(), { state: observed })];
   session.remind(reports, () => job);
   expect(messages).toHaveLength(count);
   for (const message of messages) expect(message.assign?.task).toEqual(ref());
+});
+
+describe('a gang', () => {
+  const [one, two] = [nodeNameOf('node-1'), nodeNameOf('node-2')];
+  const gang = () => new Story({ resources: { nodes: 2 } }).allocated();
+  const check = (round: number) => ({
+    task: ref(),
+    round,
+    addresses: ['10.0.0.1', '10.0.0.2'],
+    peers: [{ nodeRank: 1, node: 'node-2', address: '10.0.0.2', port: 29_501 }],
+    preflight: null,
+  });
+
+  test('is asked to try its paths, once a round, and then released with everybody’s address', () => {
+    const { session, messages } = aSession();
+    const story = gang();
+    const step = () => session.syncChanged(ref(), story.job);
+    step();
+    messages.length = 0;
+    story.claimed(0);
+    step();
+    story.claimed(1);
+    step();
+    story.checked(1);
+    step();
+    expect(messages.splice(0)).toEqual([{ check: check(1) }]);
+    // Its agent was restarted, and answers on another port.
+    story.claimed(1, { testPort: 4_000 });
+    step();
+    step();
+    const peers = [{ ...check(2).peers[0], port: 4_000 }];
+    expect(messages.splice(0)).toEqual([{ check: { ...check(2), peers } }]);
+    story.checked(0).checked(1);
+    step();
+    const addresses = ['10.0.0.1', '10.0.0.2'];
+    const release = { masterAddr: '10.0.0.1', masterPort: 29_500, addresses, leaseMs: 60_000 };
+    expect(messages).toEqual([{ release: { task: ref(), ...release } }]);
+  });
+
+  test('that tries its paths is told so in a welcome, and reminded until it answers', () => {
+    const story = gang().allClaimed();
+    const { session, messages } = welcomed([story.job]);
+    expect(messages.splice(0)[0]?.welcome?.desired).toMatchObject([{ check: check(1), release: null }]);
+    session.remind([aReport(ref(), { state: 'claimed' })], () => story.job);
+    expect(messages.splice(0)).toMatchObject([{ assign: { check: check(1) } }]);
+    story.checked(0);
+    session.remind([aReport(ref(), { state: 'claimed' })], () => story.job);
+    expect(messages).toEqual([]);
+  });
+
+  test('asks for the lease of what it tells to run, and of nothing else', () => {
+    const story = new Story({ resources: { nodes: 2 }, lease: '10s' }).allocated();
+    const { session, messages } = aSession();
+    const step = () => session.syncChanged(ref(), story.job);
+    step();
+    expect([messages.splice(0)[0]?.assign?.leaseMs, granted.splice(0)]).toEqual([10_000, ['node-1 1']]);
+    story.allClaimed();
+    step();
+    expect(granted).toEqual([]);
+    story.checked(0).checked(1);
+    step();
+    expect([messages.at(-1)?.release?.leaseMs, granted.splice(0)]).toEqual([10_000, ['node-1 1']]);
+    story.stopped();
+    step();
+    expect(granted).toEqual([]);
+  });
+
+  test('that is to be held has no lease', () => {
+    const spec = aSpec({ node_loss: 'hold' });
+    const story = new Story({}, { spec }).allocated();
+    expect(welcomed([story.job]).messages[0]?.welcome?.desired).toMatchObject([{ leaseMs: 0 }]);
+  });
+
+  const outcomes = new Map<Job['id'], TerminalJobState>([[jobIdOf(7), 'failed']]);
+  const runningGang = new Story({ resources: { nodes: 2 } }).allRunning();
+  const stoppingGang = new Story({ resources: { nodes: 2 } }).allRunning().stopped();
+  test.each([
+    ['prepares', gang().job, ref(), one, 'VERDICT_RUN', 60_000],
+    ['tries its paths', gang().allClaimed().job, ref(), one, 'VERDICT_RUN', 60_000],
+    ['runs', runningGang.job, ref(), one, 'VERDICT_RUN', 60_000],
+    ['is being stopped: the grace needs it', stoppingGang.job, ref(), one, 'VERDICT_STOP', 60_000],
+    ['is another node’s', runningGang.job, ref(), two, 'VERDICT_FORGET', undefined],
+    ['is of an attempt that is over', runningGang.job, ref(0), one, 'VERDICT_FORGET', undefined],
+    [
+      'is of an attempt that is newer than all we know',
+      runningGang.job,
+      { ...ref(), attempt: 9 },
+      one,
+      'VERDICT_UNKNOWN',
+      undefined,
+    ],
+    [
+      'is of a job that has ended',
+      runningGang.job,
+      { ...ref(), jobId: jobIdOf(7) },
+      one,
+      'VERDICT_FORGET',
+      undefined,
+    ],
+    [
+      'is of a job nobody knows',
+      runningGang.job,
+      { ...ref(), jobId: jobIdOf(8) },
+      one,
+      'VERDICT_UNKNOWN',
+      undefined,
+    ],
+  ] as const)('the verdict on a task that %s', (_, job, task, of, verdict, leaseMs) => {
+    const state = { jobs: new Map([[job.id, job]]), outcomes };
+    const answer = verdictOn(task, of, state, leases);
+    expect(answer).toEqual({ task, verdict, ...(leaseMs === undefined ? {} : { leaseMs }) });
+    expect(granted).toHaveLength(leaseMs === undefined ? 0 : 1);
+  });
 });

@@ -8,14 +8,18 @@
 import type { Condition } from '@muster/common/conditions';
 import type { Assign } from '@muster/common/gen/muster/v1/Assign';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
+import type { Release } from '@muster/common/gen/muster/v1/Release';
+import type { Stop } from '@muster/common/gen/muster/v1/Stop';
 import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
 import type { JobId, NodeName, TaskKey, TaskRef } from '@muster/common/ids';
 import { parseTaskKey, taskKey } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
+import { checkToWire } from '@muster/common/wire/gangCodec';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
-import { currentAttempt, type Job, type Task } from '../model.ts';
+import type { LeaseGrants } from '../leases/leases.ts';
+import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
 import { specText } from '../specText.ts';
-import { type Desired, desiredOf, heldTask, isHeard } from './desired.ts';
+import { type Desired, desiredOf, heldTask, isHeard, wordOf } from './desired.ts';
 
 export interface AgentStream {
   write(message: CoordinatorMessage): void;
@@ -29,13 +33,19 @@ export class AgentSession {
   /** Its agent has begun to talk on a newer connection. */
   superseded = false;
   private readonly stream: AgentStream;
-  private readonly said = new Map<TaskKey, Desired['kind']>();
+  private readonly leases: LeaseGrants;
+  private readonly said = new Map<TaskKey, string>();
 
-  constructor(identity: { node: NodeName; instanceId: string; bootId: string }, stream: AgentStream) {
+  constructor(
+    identity: { node: NodeName; instanceId: string; bootId: string },
+    stream: AgentStream,
+    leases: LeaseGrants,
+  ) {
     this.node = identity.node;
     this.instanceId = identity.instanceId;
     this.bootId = identity.bootId;
     this.stream = stream;
+    this.leases = leases;
   }
 
   /** First message: the whole desired set, and for what the agent has beside it, what to do. */
@@ -48,13 +58,14 @@ export class AgentSession {
   ): void {
     const desired: Assign[] = [];
     for (const job of jobs) {
-      for (const task of currentAttempt(job)?.tasks ?? []) {
-        if (task.node !== this.node) continue;
+      const attempt = currentAttempt(job);
+      for (const task of attempt?.tasks ?? []) {
+        if (attempt === null || task.node !== this.node) continue;
         const ref = { jobId: job.id, attempt: job.lastAttempt, nodeRank: task.nodeRank };
         const wanted = desiredOf(job, ref, this.node);
         if (wanted.kind === 'forget') continue;
-        this.said.set(taskKey(ref), wanted.kind);
-        desired.push(assignment(job, ref, task, wanted));
+        this.said.set(taskKey(ref), wordOf(wanted));
+        desired.push(this.assignment(job, attempt, task, wanted));
       }
     }
     this.stream.write({
@@ -68,38 +79,47 @@ export class AgentSession {
     });
     for (const ref of observed) {
       if (this.said.has(taskKey(ref)) || !existed(ref.jobId)) continue;
-      this.sync(ref, findJob(ref.jobId));
+      const job = findJob(ref.jobId);
+      if (job === undefined || ref.attempt <= job.lastAttempt) this.sync(ref, job);
     }
   }
 
   /** Tells the agent what it should do about a task, unless that was what it was told last. */
   sync(ref: TaskRef, job: Job | undefined): void {
     const key = taskKey(ref);
-    const task = heldTask(job, ref, this.node);
     const desired = desiredOf(job, ref, this.node);
-    if (this.said.get(key) === desired.kind) return;
-    const wire = taskRefToWire(ref);
+    if (this.said.get(key) === wordOf(desired)) return;
+    this.say(ref, job, desired);
+    if (desired.kind === 'forget') this.said.delete(key);
+    else this.said.set(key, wordOf(desired));
+  }
+
+  private say(ref: TaskRef, job: Job | undefined, desired: Desired): void {
+    const attempt = currentAttempt(job);
+    const task = heldTask(job, ref, this.node);
     switch (desired.kind) {
       case 'assign':
-        if (job !== undefined && task !== undefined)
-          this.stream.write({ assign: assignment(job, ref, task, desired) });
+        if (job !== undefined && attempt !== null && task !== undefined)
+          this.stream.write({ assign: this.assignment(job, attempt, task, desired) });
+        break;
+      case 'check':
+        this.stream.write({ check: checkToWire(ref, desired.check) });
         break;
       case 'release':
-        this.stream.write({ release: { task: wire, masterAddr: desired.addr, masterPort: desired.port } });
+        if (attempt !== null)
+          this.stream.write({ release: releaseOf(ref, desired, this.leases.grant(this.node, attempt)) });
         break;
       case 'stop':
-        this.stream.write({ stop: { task: wire, graceMs: desired.graceMs, signal: desired.signal } });
+        this.stream.write({ stop: stopOf(ref, desired) });
         break;
       case 'forget':
-        this.stream.write({ forget: { task: wire } });
+        this.stream.write({ forget: { task: taskRefToWire(ref) } });
         break;
       default: {
         const never: never = desired;
         throw new Error(`unknown desire ${JSON.stringify(never)}`);
       }
     }
-    if (desired.kind === 'forget') this.said.delete(key);
-    else this.said.set(key, desired.kind);
   }
 
   /** After a change of a task. One that ended without this agent having been told of it needs no word. */
@@ -117,11 +137,12 @@ export class AgentSession {
     for (const key of this.said.keys()) {
       const ref = parseTaskKey(key);
       const job = ref === null ? undefined : findJob(ref.jobId);
+      const attempt = currentAttempt(job);
       const task = ref === null ? undefined : heldTask(job, ref, this.node);
-      if (ref === null || job === undefined || task === undefined) continue;
+      if (ref === null || job === undefined || attempt === null || task === undefined) continue;
       const desired = desiredOf(job, ref, this.node);
-      if (desired.kind === 'forget' || isHeard(desired, task.state, observed.get(key))) continue;
-      this.stream.write({ assign: assignment(job, ref, task, desired) });
+      if (desired.kind === 'forget' || isHeard(desired, task, observed.get(key))) continue;
+      this.stream.write({ assign: this.assignment(job, attempt, task, desired) });
     }
   }
 
@@ -138,19 +159,37 @@ export class AgentSession {
   end(): void {
     this.stream.end();
   }
+
+  /** All there is to say of a task. Asks for its lease: to be sent at once. */
+  private assignment(job: Job, attempt: Attempt, task: Task, desired: Desired): Assign {
+    const ref = { jobId: job.id, attempt: attempt.number, nodeRank: task.nodeRank };
+    const leaseMs = this.leases.grant(this.node, attempt);
+    return {
+      task: taskRefToWire(ref),
+      specJson: specText(job.spec),
+      nodeCount: attempt.tasks.length,
+      gpuUuids: [...task.gpuUuids],
+      arrayIndex: job.array?.index ?? 0,
+      arraySize: job.array?.size ?? 0,
+      check: desired.kind === 'check' ? checkToWire(ref, desired.check) : null,
+      release: desired.kind === 'release' ? releaseOf(ref, desired, leaseMs) : null,
+      stop: desired.kind === 'stop' ? stopOf(ref, desired) : null,
+      leaseMs,
+    };
+  }
 }
 
-function assignment(job: Job, ref: TaskRef, task: Task, desired: Desired): Assign {
-  const wire = taskRefToWire(ref);
+function releaseOf(task: TaskRef, desired: Extract<Desired, { kind: 'release' }>, leaseMs: number): Release {
+  const { addr, port, addresses } = desired;
   return {
-    task: wire,
-    specJson: specText(job.spec),
-    nodeCount: currentAttempt(job)?.tasks.length ?? 1,
-    gpuUuids: [...task.gpuUuids],
-    arrayIndex: job.array?.index ?? 0,
-    arraySize: job.array?.size ?? 0,
-    release:
-      desired.kind === 'release' ? { task: wire, masterAddr: desired.addr, masterPort: desired.port } : null,
-    stop: desired.kind === 'stop' ? { task: wire, graceMs: desired.graceMs, signal: desired.signal } : null,
+    task: taskRefToWire(task),
+    masterAddr: addr,
+    masterPort: port,
+    addresses: [...addresses],
+    leaseMs,
   };
+}
+
+function stopOf(task: TaskRef, { graceMs, signal }: Extract<Desired, { kind: 'stop' }>): Stop {
+  return { task: taskRefToWire(task), graceMs, signal };
 }

@@ -17,6 +17,15 @@ export function newToken(kind: Credential['kind'], random: RandomBytes): string 
   return `muster_${kind}_${Buffer.from(random(32)).toString('base64url')}`;
 }
 
+/**
+ * @param authorityDigest SHA-256 of the CA's certificate, which an agent on another machine checks before it sends this
+ * token to anyone; null: the coordinator has none, being on loopback
+ */
+export function newJoinToken(random: RandomBytes, authorityDigest: Uint8Array | null): string {
+  const token = newToken('join', random);
+  return authorityDigest === null ? token : `${token}.${Buffer.from(authorityDigest).toString('base64url')}`;
+}
+
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }

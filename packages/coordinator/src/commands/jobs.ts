@@ -50,6 +50,7 @@ export function submit(
       lastAttempt: 0,
       failures: 0,
       failedStarts: 0,
+      leftOut: [],
     };
     draft.addJob(job);
     draft.emit(
@@ -113,9 +114,10 @@ export function requeue(
   const job = draft.job(jobId);
   if (job === undefined) return submit(draft, command, random, nowMs);
   if (job.state.kind === 'stopping' && job.state.outcome.next !== 'queued') {
+    const why = job.state.outcome.cause?.message ?? 'its work is done';
     throw new MusterError(
       'failed_precondition',
-      `${jobId} is stopping (${job.state.outcome.cause.message}); requeue it once it has ended`,
+      `${jobId} is stopping (${why}); requeue it once it has ended`,
     );
   }
   applyJobEvent(draft, jobId, { kind: 'requeue' }, nowMs);

@@ -4,7 +4,8 @@ import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
-import type { TaskReport } from '@muster/common/views';
+import type { TaskEnd, TaskReport } from '@muster/common/views';
+import { heldTask } from '../agents/desired.ts';
 import { currentAttempt, isReleased, type Node } from '../model.ts';
 import type { Draft } from '../state.ts';
 import { acceptConditions, conditionEvents } from './conditions.ts';
@@ -20,7 +21,16 @@ export interface HelloCommand {
   /** Every one that holds. */
   readonly conditions: readonly Condition[];
   readonly observed: readonly TaskReport[];
+  readonly failedAtMs: FailureTimes;
+  /** By our wall clock. null: not since this coordinator started. */
+  readonly lastHeardMs: number | null;
 }
+
+/**
+ * When the first thing went wrong on the node of a task that ended badly, by our wall clock as near as can be told. null:
+ * now, as far as anybody can tell.
+ */
+export type FailureTimes = (exit: TaskEnd) => number | null;
 
 /**
  * An agent (re)connected with its whole truth.
@@ -28,7 +38,7 @@ export interface HelloCommand {
  *   would prove nothing about them
  */
 export function hello(draft: Draft, command: HelloCommand, nowMs: number): void {
-  const { observed, ...node } = command;
+  const { observed, failedAtMs, lastHeardMs: _, ...node } = command;
   const before = draft.node(command.name);
   if (before !== undefined && before.instanceId !== node.instanceId && holdsTasks(draft, node.name)) {
     throw new MusterError(
@@ -45,7 +55,7 @@ export function hello(draft: Draft, command: HelloCommand, nowMs: number): void 
   }
   draft.emit({ kind: 'node.online', subject: node.name, data: { bootId: node.bootId } }, nowMs);
   emitStatusEvents(draft, before ?? { ...after, conditions: [] }, after, nowMs);
-  report(draft, command.name, observed, nowMs);
+  report(draft, command.name, observed, failedAtMs, nowMs);
   if (before !== undefined && before.bootId !== command.bootId) endTasksOfEarlierBoot(draft, command, nowMs);
 }
 
@@ -94,7 +104,13 @@ function holdsTasks(draft: Draft, node: NodeName): boolean {
  * What an agent knows of its tasks. Reports of tasks that it was never given, and of attempts that are not current,
  * change nothing (G6).
  */
-export function report(draft: Draft, node: NodeName, reports: readonly TaskReport[], nowMs: number): void {
+export function report(
+  draft: Draft,
+  node: NodeName,
+  reports: readonly TaskReport[],
+  failedAtMs: FailureTimes,
+  nowMs: number,
+): void {
   for (const { task, state, exit } of reports) {
     const job = draft.job(task.jobId);
     const known = job === undefined ? undefined : currentAttempt(job)?.tasks[task.nodeRank];
@@ -102,7 +118,29 @@ export function report(draft: Draft, node: NodeName, reports: readonly TaskRepor
     const fence = { attempt: task.attempt, nodeRank: task.nodeRank };
     if (state === 'running') applyJobEvent(draft, task.jobId, { kind: 'taskRunning', ...fence }, nowMs);
     if (state === 'ended' && exit !== null)
-      applyJobEvent(draft, task.jobId, { kind: 'taskEnded', ...fence, exit }, nowMs);
+      applyJobEvent(
+        draft,
+        task.jobId,
+        { kind: 'taskEnded', ...fence, exit, failedAtMs: failedAtMs(exit) },
+        nowMs,
+      );
+  }
+}
+
+/** Tasks whose lease has run out on their node, or who have a fresh one: for the record. */
+export function noteFreezes(
+  draft: Draft,
+  node: NodeName,
+  changed: readonly TaskReport[],
+  nowMs: number,
+): void {
+  for (const { task, frozen } of changed) {
+    const job = draft.job(task.jobId);
+    const held = heldTask(job, task, node);
+    if (job === undefined || held === undefined || held.state === 'ended') continue;
+    const { attempt, nodeRank } = task;
+    const data = { name: job.spec.name, attempt, nodeRank, node };
+    draft.emit({ kind: frozen ? 'task.frozen' : 'task.thawed', subject: job.id, data }, nowMs);
   }
 }
 
@@ -119,10 +157,12 @@ function endTasksOfEarlierBoot(draft: Draft, command: HelloCommand, nowMs: numbe
     for (const task of attempt.tasks) {
       if (task.node !== command.name || task.state === 'ended') continue;
       const message = `node ${command.name} was rebooted while rank ${task.nodeRank} ran on it`;
+      const { nodeRank } = task;
+      const { lastHeardMs } = command;
       applyJobEvent(
         draft,
         job.id,
-        { kind: 'taskLost', attempt: attempt.number, nodeRank: task.nodeRank, message },
+        { kind: 'taskLost', attempt: attempt.number, nodeRank, message, lastHeardMs },
         nowMs,
       );
     }
@@ -138,6 +178,11 @@ export function nodeSilent(draft: Draft, name: NodeName, nowMs: number): void {
     if (attempt === null || rank < 0 || isReleased(attempt)) continue;
     const message = `node ${name} went silent while it prepared rank ${rank}`;
     const cause = { kind: 'node_lost', message, nodeRank: rank, node: name } as const;
-    applyJobEvent(draft, job.id, { kind: 'startFailed', attempt: attempt.number, cause }, nowMs);
+    applyJobEvent(
+      draft,
+      job.id,
+      { kind: 'startFailed', attempt: attempt.number, cause, leaveOut: [] },
+      nowMs,
+    );
   }
 }

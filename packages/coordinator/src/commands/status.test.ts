@@ -155,7 +155,7 @@ describe('a status', () => {
 describe('a Hello', () => {
   const command = (fields: Partial<HelloCommand> = {}): HelloCommand => {
     const { joinedAtMs: _, ...node } = aNode('node-1');
-    return { ...node, observed: [], ...fields };
+    return { ...node, observed: [], failedAtMs: () => null, lastHeardMs: null, ...fields };
   };
   const eventsOf = (nodes: readonly Node[], fields: Partial<HelloCommand>) => {
     const draft = new Draft(stateWith(nodes));

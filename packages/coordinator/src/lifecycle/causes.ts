@@ -1,4 +1,4 @@
-/** From how a task ended to the cause its attempt carries. Log signatures and GPU faults will refine this. */
+/** From how tasks ended to the cause their attempt carries. Log signatures and GPU faults will refine this. */
 import type { Cause, TaskEnd } from '@muster/common/views';
 import type { Task } from '../model.ts';
 
@@ -12,36 +12,64 @@ export const neverStartedEnd: TaskEnd = {
   startError: null,
   logBytes: 0,
   gpuUsage: null,
+  failure: null,
 };
 
 export function endedWell(exit: TaskEnd): boolean {
   return exit.exitCode === 0 && exit.startError === null;
 }
 
-/** Nothing of the user's program ran. */
-export function neverStarted(exit: TaskEnd): boolean {
-  return exit.startError !== null && exit.exitCode === null && exit.signal === null && !exit.statusLost;
+/** It ended as one does that is told to stop: by the first signal or the last. Not so when the kernel took it. */
+export function endedLikeStopped(exit: TaskEnd): boolean {
+  if (exit.oomKilled || exit.startError !== null) return false;
+  return (
+    exit.signal === 'SIGTERM' || exit.signal === 'SIGKILL' || exit.exitCode === 143 || exit.exitCode === 137
+  );
+}
+
+/**
+ * The task that failed first, the others having failed because of it. An end that says of itself that it only follows
+ * from another's comes after those that do not; then time decides, by which one nobody can place comes last; then rank.
+ * @param tasks which have ended badly by themselves
+ */
+export function rootCause(tasks: readonly Task[]): Task | null {
+  const [first] = [...tasks].sort(
+    (a, b) =>
+      Number(isConsequence(a)) - Number(isConsequence(b)) ||
+      byTime(a.failedAtMs, b.failedAtMs) ||
+      a.nodeRank - b.nodeRank,
+  );
+  return first ?? null;
+}
+
+export function isConsequence({ exit }: Pick<Task, 'exit'>): boolean {
+  return exit?.failure?.consequence ?? false;
+}
+
+/** Its output or error file tells of something that went wrong there by itself. */
+export function tellsOfOwnFailure({ failure }: TaskEnd): boolean {
+  return failure !== null && failure.source !== 'exit' && !failure.consequence;
+}
+
+function byTime(a: number | null, b: number | null): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  return a - b;
 }
 
 /** @param task a task that has ended badly */
 export function causeOfEnd(task: Task): Cause {
   const { exit, node, nodeRank } = task;
-  const where = `rank ${nodeRank} on ${node}`;
-  if (exit === null) return { kind: 'unknown', message: `${where} ended`, nodeRank, node };
+  if (exit === null) return { kind: 'unknown', message: `rank ${nodeRank} on ${node} ended`, nodeRank, node };
   if (exit.startError !== null) return { ...exit.startError, nodeRank, node };
-  if (exit.oomKilled) {
-    return {
-      kind: 'host_oom',
-      message: `${where} was killed by the kernel for want of memory`,
-      nodeRank,
-      node,
-    };
-  }
-  if (exit.statusLost) {
-    return { kind: 'unknown', message: `${where} is gone and nobody saw how it ended`, nodeRank, node };
-  }
-  if (exit.signal !== null) {
-    return { kind: 'exit_code', message: `${where} was ended by ${exit.signal}`, nodeRank, node };
-  }
-  return { kind: 'exit_code', message: `${where} exited with code ${exit.exitCode}`, nodeRank, node };
+  const { failure } = exit;
+  const where = `rank ${failure?.rank ?? nodeRank} on ${node}`;
+  // What is known from the exit alone is said already.
+  const evidence = failure === null || failure.source === 'exit' ? '' : `: ${failure.message}`;
+  const cause = (kind: Cause['kind'], what: string): Cause => {
+    return { kind, message: `${where} ${what}${evidence}`, nodeRank, node };
+  };
+  if (exit.oomKilled) return cause('host_oom', 'was killed by the kernel for want of memory');
+  if (exit.statusLost) return cause('unknown', 'is gone and nobody saw how it ended');
+  if (exit.signal !== null) return cause('exit_code', `was ended by ${exit.signal}`);
+  return cause('exit_code', `exited with code ${exit.exitCode}`);
 }

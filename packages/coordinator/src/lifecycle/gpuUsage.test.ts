@@ -31,7 +31,11 @@ test('the events of its end carry it', () => {
   const job = aJob(1, { lastAttempt: 1, state: { kind: 'running', attempt } });
   const exit = anExit({ gpuUsage: aGpuUsage({ memoryPeakMb: 50_000 }) });
 
-  const { events } = transition(job, { kind: 'taskEnded', attempt: 1, nodeRank: 1, exit }, 0);
+  const { events } = transition(
+    job,
+    { kind: 'taskEnded', attempt: 1, nodeRank: 1, exit, failedAtMs: null },
+    0,
+  );
 
   const data = (kind: string) => events.find((event) => event.kind === kind)?.data;
   expect(data('task.ended')).toMatchObject({ exit });

@@ -1,101 +1,22 @@
 import { InvariantViolation } from '@muster/common/errors';
-import type { JobSpecFile } from '@muster/common/spec/types';
-import type { Cause, TaskEnd } from '@muster/common/views';
 import { describe, expect, it } from 'vitest';
-import { type Attempt, currentAttempt, type Job } from '../model.ts';
-import { aJob, anExit, aSpec, placementsFor, someMs } from '../modelFixture.ts';
-import { type JobEvent, transition } from './transition.ts';
-
-const crash = anExit({ exitCode: 1 });
-const imageMissing: TaskEnd = anExit({
-  exitCode: null,
-  startError: { kind: 'image_pull', message: 'there is no image train:2', nodeRank: null, node: null },
-});
-const nodeLost: Cause = { kind: 'node_lost', message: 'node-1 went silent', nodeRank: 0, node: 'node-1' };
-
-/** One job and what happens to it. Time passes by a second with each event. */
-class Story {
-  job: Job;
-  readonly events: string[] = [];
-  readonly endedAttempts: Attempt[] = [];
-  private nowMs = someMs;
-
-  constructor(file: Partial<JobSpecFile> = {}) {
-    this.job = aJob(1, { spec: aSpec(file) });
-  }
-
-  on(event: JobEvent): this {
-    this.nowMs += 1_000;
-    const { job, ended, events } = transition(this.job, event, this.nowMs);
-    this.job = job;
-    if (ended !== null) this.endedAttempts.push(ended);
-    this.events.push(...events.map(({ kind }) => kind));
-    return this;
-  }
-
-  allocated(): this {
-    return this.on({ kind: 'allocate', tasks: placementsFor(this.job) });
-  }
-
-  claimed(nodeRank: number, attempt = this.job.lastAttempt): this {
-    const master = nodeRank === 0 ? { addr: '10.0.0.1', port: 29_500 } : null;
-    return this.on({ kind: 'claim', attempt, nodeRank, master });
-  }
-
-  running(nodeRank: number, attempt = this.job.lastAttempt): this {
-    return this.on({ kind: 'taskRunning', attempt, nodeRank });
-  }
-
-  ended(nodeRank: number, exit: TaskEnd = anExit(), attempt = this.job.lastAttempt): this {
-    return this.on({ kind: 'taskEnded', attempt, nodeRank, exit });
-  }
-
-  lost(nodeRank: number): this {
-    return this.on({
-      kind: 'taskLost',
-      attempt: this.job.lastAttempt,
-      nodeRank,
-      message: 'node-1 was rebooted',
-    });
-  }
-
-  stopped(reason = ''): this {
-    return this.on({ kind: 'stop', reason });
-  }
-
-  /** Allocated, claimed and released, on every node. */
-  released(): this {
-    this.allocated();
-    for (let rank = 0; rank < this.job.spec.resources.nodes; rank += 1) this.claimed(rank);
-    return this;
-  }
-
-  allRunning(): this {
-    this.released();
-    for (let rank = 0; rank < this.job.spec.resources.nodes; rank += 1) this.running(rank);
-    return this;
-  }
-
-  get attempt(): Attempt | null {
-    return currentAttempt(this.job);
-  }
-}
-
-const aStory = (file: Partial<JobSpecFile> = {}) => new Story(file);
-const aGang = (file: Partial<JobSpecFile> = {}) => new Story({ resources: { nodes: 2, gpus: 1 }, ...file });
+import { anExit, placementsFor, someMs } from '../modelFixture.ts';
+import { aGang, aStory, crash, imageMissing, nodeLost } from '../storyFixture.ts';
 
 describe('a job that goes well', () => {
   it('goes from the queue over starting and running to success', () => {
     const story = aGang();
 
     expect(story.allocated().job.state.kind).toBe('starting');
-    expect(story.claimed(0).claimed(1).attempt?.state).toBe('claimed');
+    expect(story.claimed(0).claimed(1).attempt?.state).toBe('allocated');
+    expect(story.checked(0).checked(1).attempt?.state).toBe('claimed');
     expect(story.running(0).job.state.kind).toBe('starting');
     expect(story.running(1).job.state.kind).toBe('running');
     expect(story.ended(1).job.state.kind).toBe('running');
     expect(story.ended(0).job.state).toMatchObject({ kind: 'succeeded' });
     expect(story.events).toEqual([
       'attempt.allocated',
+      'attempt.checked',
       'attempt.claimed',
       'attempt.running',
       'task.ended',
@@ -115,8 +36,8 @@ describe('a job that goes well', () => {
       cause: null,
       master: { addr: '10.0.0.1', port: 29_500 },
       allocatedAtMs: someMs + 1_000,
-      runningAtMs: someMs + 5_000,
-      endedAtMs: someMs + 7_000,
+      runningAtMs: someMs + 7_000,
+      endedAtMs: someMs + 9_000,
     });
   });
 
@@ -129,39 +50,6 @@ describe('a job that goes well', () => {
 
   it('runs when the last rank does, though the first has ended well already', () => {
     expect(aGang().released().ended(0).running(1).job.state.kind).toBe('running');
-  });
-});
-
-describe('the release of a gang', () => {
-  it('waits for the claim of every rank', () => {
-    const story = aGang().allocated().claimed(1);
-
-    expect(story.attempt?.state).toBe('allocated');
-    expect(story.claimed(0).attempt).toMatchObject({ state: 'claimed', master: { port: 29_500 } });
-  });
-
-  it('takes the meeting point from rank 0 only', () => {
-    const master = { addr: '10.6.6.6', port: 1 };
-    const story = aGang().allocated().claimed(0).on({ kind: 'claim', attempt: 1, nodeRank: 1, master });
-
-    expect(story.attempt?.master).toEqual({ addr: '10.0.0.1', port: 29_500 });
-  });
-
-  it('comes before anything runs: a rank that says so earlier is not believed', () => {
-    const story = aGang().allocated().claimed(0);
-    const before = story.job;
-
-    expect(story.running(0).job).toBe(before);
-    // Were it believed, the other rank could never complete the gang.
-    expect(story.ended(0, anExit()).job.state).toMatchObject({
-      kind: 'queued',
-      lastCause: { kind: 'unknown' },
-    });
-    expect(story.job).toMatchObject({ failures: 0, failedStarts: 1 });
-  });
-
-  it('does not come for a single task that was over too early either', () => {
-    expect(aStory().allocated().ended(0, anExit()).job.state.kind).toBe('queued');
   });
 });
 
@@ -230,23 +118,13 @@ describe('a task that ends badly', () => {
     });
     expect(story.released().ended(0, imageMissing).job.state.kind).toBe('failed');
   });
-
-  it('ends the ranks that were never released with it', () => {
-    const story = aGang().allocated().claimed(0).ended(1, imageMissing);
-
-    expect(story.job.state).toMatchObject({
-      kind: 'failed',
-      cause: { kind: 'image_pull', nodeRank: 1, node: 'node-2' },
-    });
-    expect(story.endedAttempts[0]?.tasks.every((task) => task.state === 'ended')).toBe(true);
-  });
 });
 
 describe('a node that goes away', () => {
   it('before the release sends the job back to the queue, at no cost but the wait', () => {
     const story = aGang({ retry: { max_attempts: 1, backoff: { initial: '1s', max: '3s' } } });
     const waits = [1, 2, 3, 4].map((attempt) => {
-      story.allocated().claimed(1).on({ kind: 'startFailed', attempt, cause: nodeLost });
+      story.allocated().claimed(1).on({ kind: 'startFailed', attempt, cause: nodeLost, leaveOut: [] });
       return story.job.state.kind === 'queued' ? story.job.state.backoffMs : null;
     });
 
@@ -259,21 +137,39 @@ describe('a node that goes away', () => {
     const story = aGang().released();
     const before = story.job;
 
-    expect(story.on({ kind: 'startFailed', attempt: 1, cause: nodeLost }).job).toBe(before);
+    expect(story.on({ kind: 'startFailed', attempt: 1, cause: nodeLost, leaveOut: [] }).job).toBe(before);
   });
 
-  it('and comes back rebooted, fails the attempt with its task', () => {
-    const story = aGang({ retry: { max_attempts: 2, on: ['node_lost'] } })
-      .allRunning()
-      .lost(0);
+  it('and is lost, ends the attempt with its task, at no cost but the wait', () => {
+    const story = aGang({ retry: { max_attempts: 1, backoff: { initial: '1s', max: '3s' } } });
+    for (let attempt = 1; attempt <= 7; attempt += 1) {
+      expect(story.allRunning().lost(0).job.state).toMatchObject({
+        kind: 'stopping',
+        outcome: { next: 'queued', charge: 'node_loss' },
+      });
+      expect(story.ended(1, crash).job).toMatchObject({
+        state: { kind: 'queued', backoffMs: 1_000, lastCause: { kind: 'node_lost' } },
+        failures: 0,
+        failedStarts: 0,
+        leftOut: [],
+      });
+    }
+  });
 
-    expect(story.job.state).toMatchObject({
-      kind: 'stopping',
-      outcome: { next: 'queued', charge: 'failure' },
+  it('and is lost, fails a job that does not ask to be retried for that', () => {
+    const story = aStory({ retry: { max_attempts: 3, on: ['exit_code'] } });
+
+    expect(story.allRunning().lost(0).job.state).toMatchObject({
+      kind: 'failed',
+      cause: { kind: 'node_lost', node: 'node-1' },
     });
-    expect(story.ended(1, crash).job.state).toMatchObject({
-      kind: 'queued',
-      lastCause: { kind: 'node_lost' },
+  });
+
+  it('before the release, is not waited for even if it is known to be lost', () => {
+    expect(aGang().allocated().claimed(1).lost(0).job).toMatchObject({
+      state: { kind: 'queued', lastCause: { kind: 'node_lost' } },
+      failedStarts: 1,
+      leftOut: [],
     });
   });
 });
@@ -383,7 +279,8 @@ describe('a guarantee', () => {
       placementsFor(aStory().job),
       placementsFor(aGang().job).concat(placementsFor(aStory().job)),
     ]) {
-      expect(() => aGang().on({ kind: 'allocate', tasks })).toThrow(InvariantViolation);
+      const event = { kind: 'allocate', tasks, leaseMs: 60_000, preflight: false } as const;
+      expect(() => aGang().on(event)).toThrow(InvariantViolation);
     }
   });
 
@@ -391,7 +288,7 @@ describe('a guarantee', () => {
     const story = aStory().allRunning().on({ kind: 'requeue' }).ended(0).allocated();
     const before = story.job;
 
-    expect(story.claimed(0, 1).running(0, 1).ended(0, crash, 1).job).toBe(before);
-    expect(story.on({ kind: 'startFailed', attempt: 1, cause: nodeLost }).job).toBe(before);
+    expect(story.claimed(0, { attempt: 1 }).running(0, 1).ended(0, crash, 1).job).toBe(before);
+    expect(story.on({ kind: 'startFailed', attempt: 1, cause: nodeLost, leaveOut: [] }).job).toBe(before);
   });
 });

@@ -3,94 +3,47 @@
  *
  *                 allocate             every task running            every task ended well
  *      queued ───────────────► starting ───────────────► running ─────────────────────────► succeeded
- *        ▲  │                     │                         │
- *        │  │ stop                │ stop · a task ended badly · start error · node lost · time limit · requeue
- *        │  ▼                     ▼                         ▼
- *        │ cancelled           stopping ◄───────────────────┘
- *        │                        │ last task ended, by the outcome decided on entering
- *        └────────────────────────┴──► queued | failed | cancelled
+ *        ▲  │                     │                         │                                   ▲
+ *        │  │ stop                │ stop · start failed · a task ended badly · node lost ·      │
+ *        │  │                     │ time limit · requeue · rank 0 of mpi-hostfile ended well    │
+ *        │  ▼                     ▼                         ▼                                   │
+ *        │ cancelled           stopping ◄───────────────────┘                                   │
+ *        │                        │ last task ended, by the outcome                             │
+ *        └────────────────────────┴──► queued | failed | cancelled ─────────────────────────────┘
  *
- *      attempt: allocated ──every task claimed──► claimed ──every task running──► running ──► ended(cause)
+ *      attempt: allocated ──every task ready (gang.ts)──► claimed ──every task running──► running ──► ended(cause)
+ *      task:    assigned ──► claimed ⇄ ready ──► running ──► ended
  *
- * Rules that the functions below keep:
+ * Rules that the functions of this folder keep:
  * - An attempt is allocated only while no other attempt of the job exists (G2). The number only grows.
  * - Before its release no task of an attempt can be executing, because agents start nothing without it. So tasks
  *   that have not been released end at once when the attempt does, without asking the node.
- * - After the release only the node's own report, or proof of death, ends a task: silent is not dead (G7).
+ * - After the release only the node's own report, or proof of death or fence, ends a task: silent is not dead (G7).
+ * - One bad end stops the whole gang at once. Which end was the first, and so the cause, is decided when the last is known.
  * - A report about anything but the current attempt changes nothing (G6): it returns the job as it was.
  * - Terminal states never change.
  */
 import { assertInvariant } from '@muster/common/errors';
-import type { NodeName } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import type { Cause, TaskEnd } from '@muster/common/views';
+import { type Attempt, currentAttempt, isReleased, type Job, type Outcome, type Task } from '../model.ts';
+import { endedLikeStopped, endedWell, isConsequence, rootCause, tellsOfOwnFailure } from './causes.ts';
 import {
-  type Attempt,
-  currentAttempt,
-  isReleased,
-  type Job,
-  type NewEvent,
-  type Outcome,
-  type Task,
-} from '../model.ts';
-import { neverStartedEnd } from './causes.ts';
-import { gpuUsageOf } from './gpuUsage.ts';
-import { outcomeOfEnd, outcomeOfFailure, retryAfterFailedStart } from './outcomes.ts';
-
-/** What can happen to a job. `attempt` is the fencing token of whoever reports. */
-export type JobEvent =
-  | { readonly kind: 'allocate'; readonly tasks: readonly Placement[] }
-  | {
-      readonly kind: 'claim';
-      readonly attempt: number;
-      readonly nodeRank: number;
-      /** From rank 0 only. */
-      readonly master: { readonly addr: string; readonly port: number } | null;
-    }
-  | { readonly kind: 'taskRunning'; readonly attempt: number; readonly nodeRank: number }
-  | {
-      readonly kind: 'taskEnded';
-      readonly attempt: number;
-      readonly nodeRank: number;
-      readonly exit: TaskEnd;
-    }
-  /** Proof of death from outside the task: the node rebooted. */
-  | {
-      readonly kind: 'taskLost';
-      readonly attempt: number;
-      readonly nodeRank: number;
-      readonly message: string;
-    }
-  /** The node, silent or gone, holds back an attempt that has not been released. */
-  | { readonly kind: 'startFailed'; readonly attempt: number; readonly cause: Cause }
-  | { readonly kind: 'stop'; readonly reason: string }
-  | { readonly kind: 'requeue' }
-  | { readonly kind: 'timeLimit'; readonly attempt: number };
-
-export interface Placement {
-  readonly node: NodeName;
-  readonly gpuUuids: readonly string[];
-  readonly cpus: number;
-  readonly memoryMb: number;
-}
-
-export interface Transition {
-  readonly job: Job;
-  /** The attempt that this event ended, for the record; the job itself no longer carries it. */
-  readonly ended: Attempt | null;
-  readonly events: readonly NewEvent[];
-}
-
-type Handlers = {
-  readonly [K in JobEvent['kind']]: (
-    job: Job,
-    event: Extract<JobEvent, { kind: K }>,
-    nowMs: number,
-  ) => Transition;
-};
+  attemptEvent,
+  fencedAttempt,
+  followedBy,
+  type Handler,
+  type JobEvent,
+  replaceTask,
+  type Transition,
+  unchanged,
+} from './event.ts';
+import { allocate, checked, claim, endBeforeRelease, prepareTimeout, startFailed } from './gang.ts';
+import { outcomeOfBadEnd, outcomeOfFailure } from './outcomes.ts';
+import { beginStopping, end, endIfDone } from './stopping.ts';
 
 /**
- * @param nowMs wall clock, epoch milliseconds; only recorded, never compared
+ * @param nowMs wall clock, epoch milliseconds; recorded, and compared only to tell which failure came first
  * @throws {InvariantViolation} when the event would break a guarantee; the job is then unchanged
  */
 export function transition(job: Job, event: JobEvent, nowMs: number): Transition {
@@ -98,71 +51,17 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Transition
   return handler(job, event, nowMs);
 }
 
-const handlers: Handlers = {
-  allocate(job, event, nowMs) {
-    assertInvariant(
-      job.state.kind === 'queued',
-      'G2',
-      `${job.id} is ${job.state.kind} and cannot get another attempt`,
-    );
-    const nodeCount = job.spec.resources.nodes;
-    assertInvariant(event.tasks.length === nodeCount, 'G3', `${job.id} needs ${nodeCount} nodes at once`);
-    const attempt: Attempt = {
-      number: job.lastAttempt + 1,
-      state: 'allocated',
-      tasks: event.tasks.map((placement, nodeRank) => ({
-        ...placement,
-        nodeRank,
-        state: 'assigned',
-        exit: null,
-      })),
-      allocatedAtMs: nowMs,
-      runningAtMs: null,
-      endedAtMs: null,
-      cause: null,
-      master: null,
-    };
-    return {
-      job: { ...job, lastAttempt: attempt.number, state: { kind: 'starting', attempt } },
-      ended: null,
-      events: [
-        attemptEvent(job, attempt, 'attempt.allocated', {
-          tasks: event.tasks.map((placement) => ({ node: placement.node, gpuUuids: placement.gpuUuids })),
-        }),
-      ],
-    };
-  },
-
-  claim(job, event) {
-    const attempt = fencedAttempt(job, event.attempt);
-    const task = attempt?.tasks[event.nodeRank];
-    if (job.state.kind !== 'starting' || attempt === null || isReleased(attempt)) return unchanged(job);
-    // Rank 0 claims again when its agent was restarted, and holds another port now than the one it had announced.
-    const holdsAnotherPort = event.nodeRank === 0 && event.master?.port !== attempt.master?.port;
-    const isNews = task?.state === 'assigned' || (task?.state === 'claimed' && holdsAnotherPort);
-    if (!isNews) return unchanged(job);
-    const tasks = replaceTask(attempt.tasks, { ...task, state: 'claimed' });
-    const master = event.nodeRank === 0 ? event.master : attempt.master;
-    const everyTaskClaimed = tasks.every((each) => each.state === 'claimed');
-    const claimed: Attempt = { ...attempt, tasks, master, state: everyTaskClaimed ? 'claimed' : 'allocated' };
-    return {
-      job: { ...job, state: { kind: 'starting', attempt: claimed } },
-      ended: null,
-      events: everyTaskClaimed
-        ? [
-            attemptEvent(job, claimed, 'attempt.claimed', {
-              masterAddr: master?.addr,
-              masterPort: master?.port,
-            }),
-          ]
-        : [],
-    };
-  },
+const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
+  allocate,
+  claim,
+  checked,
+  startFailed,
+  prepareTimeout,
 
   taskRunning(job, event, nowMs) {
     const attempt = fencedAttempt(job, event.attempt);
     const task = attempt?.tasks[event.nodeRank];
-    if (attempt === null || task?.state !== 'claimed' || !isReleased(attempt)) return unchanged(job);
+    if (attempt === null || task?.state !== 'ready' || !isReleased(attempt)) return unchanged(job);
     return afterTaskChange(job, attempt, { ...task, state: 'running' }, nowMs);
   },
 
@@ -170,7 +69,9 @@ const handlers: Handlers = {
     const attempt = fencedAttempt(job, event.attempt);
     const task = attempt?.tasks[event.nodeRank];
     if (attempt === null || task === undefined || task.state === 'ended') return unchanged(job);
-    return afterTaskChange(job, attempt, { ...task, state: 'ended', exit: event.exit }, nowMs);
+    const { exit } = event;
+    const failedAtMs = endedWell(exit) ? null : (event.failedAtMs ?? nowMs);
+    return afterTaskChange(job, attempt, { ...task, state: 'ended', exit, failedAtMs }, nowMs);
   },
 
   taskLost(job, event, nowMs) {
@@ -186,14 +87,20 @@ const handlers: Handlers = {
       startError: { kind: 'node_lost', message: event.message, nodeRank: event.nodeRank, node: task.node },
       logBytes: 0,
       gpuUsage: null,
+      failure: null,
     };
-    return afterTaskChange(job, attempt, { ...task, state: 'ended', exit }, nowMs);
+    const failedAtMs = event.lastHeardMs ?? nowMs;
+    return afterTaskChange(job, attempt, { ...task, state: 'ended', exit, failedAtMs }, nowMs);
   },
 
-  startFailed(job, event, nowMs) {
+  rendezvousTimeout(job, event, nowMs) {
     const attempt = fencedAttempt(job, event.attempt);
-    if (job.state.kind !== 'starting' || attempt === null || isReleased(attempt)) return unchanged(job);
-    return beginStopping(job, attempt, retryAfterFailedStart(job, event.cause), nowMs);
+    if (attempt === null || job.state.kind !== 'starting' || !isReleased(attempt)) return unchanged(job);
+    const late = attempt.tasks.filter((task) => task.state === 'ready').map(({ node }) => node);
+    const limitS = Math.round(job.spec.rendezvousTimeoutMs / 1000);
+    const message = `not running within the rendezvous_timeout of ${limitS} s: ${late.join(', ')}`;
+    const outcome = outcomeOfFailure(job, platformCause('rendezvous_timeout', message));
+    return beginStopping(job, attempt, outcome, nowMs);
   },
 
   stop(job, event, nowMs) {
@@ -227,146 +134,76 @@ const handlers: Handlers = {
 /** One task of the current attempt is in another state now: what does that mean for the gang? */
 function afterTaskChange(job: Job, before: Attempt, task: Task, nowMs: number): Transition {
   const attempt: Attempt = { ...before, tasks: replaceTask(before.tasks, task) };
-  const events: NewEvent[] = [];
-  if (task.state === 'ended') {
-    events.push(
-      attemptEvent(job, attempt, 'task.ended', { nodeRank: task.nodeRank, node: task.node, exit: task.exit }),
-    );
-  }
-  if (job.state.kind === 'stopping') {
-    const stopping: Job = { ...job, state: { ...job.state, attempt } };
-    return followedBy(events, endIfDone(stopping, job.state.outcome, nowMs));
-  }
-  const outcome = task.exit === null ? null : outcomeOfEnd(job, before, task, task.exit);
-  if (outcome !== null) return followedBy(events, beginStopping(job, attempt, outcome, nowMs));
-  if (attempt.tasks.every((each) => each.state === 'ended')) {
-    const ended: Attempt = {
-      ...attempt,
-      state: 'ended',
-      endedAtMs: nowMs,
-      runningAtMs: attempt.runningAtMs ?? nowMs,
-    };
-    const succeeded: Job = { ...job, state: { kind: 'succeeded', endedAtMs: nowMs } };
-    return {
-      job: succeeded,
-      ended,
-      events: [
-        ...events,
-        attemptEvent(job, ended, 'attempt.ended', endedData(ended)),
-        jobEvent(job, 'job.succeeded', {}),
-      ],
-    };
-  }
+  if (task.exit === null) return afterStart(job, attempt, nowMs);
+  const { nodeRank, node, exit } = task;
+  const events = [attemptEvent(job, attempt, 'task.ended', { nodeRank, node, exit })];
+  return followedBy(events, afterEnd(job, before, attempt, { ...task, exit }, nowMs));
+}
+
+/** One more task runs, or has done its work while others are still to start. */
+function afterStart(job: Job, attempt: Attempt, nowMs: number): Transition {
   const everyTaskStarted = attempt.tasks.every((each) => each.state === 'running' || each.state === 'ended');
-  if (job.state.kind === 'starting' && everyTaskStarted && attempt.state === 'claimed') {
+  if (job.state.kind === 'starting' && everyTaskStarted) {
     const running: Attempt = { ...attempt, state: 'running', runningAtMs: nowMs };
-    events.push(attemptEvent(job, running, 'attempt.running', {}));
+    const state = { kind: 'running', attempt: running } as const;
+    // Whatever was wrong with nodes, it is over: the job has begun.
     return {
-      job: { ...job, failedStarts: 0, state: { kind: 'running', attempt: running } },
+      job: { ...job, failedStarts: 0, leftOut: [], state },
       ended: null,
-      events,
+      events: [attemptEvent(job, running, 'attempt.running', {})],
     };
   }
-  assertInvariant(
-    job.state.kind === 'starting' || job.state.kind === 'running',
-    'G2',
-    `${job.id} has no attempt`,
-  );
-  return { job: { ...job, state: { ...job.state, attempt } }, ended: null, events };
+  const { state } = job;
+  assertInvariant('attempt' in state, 'G2', `${job.id} has no attempt`);
+  return { job: { ...job, state: { ...state, attempt } }, ended: null, events: [] };
 }
 
-/** Ends the attempt's tasks: unreleased ones at once, the others when their nodes say so. */
-function beginStopping(job: Job, attempt: Attempt, outcome: Outcome, nowMs: number): Transition {
-  const tasks = isReleased(attempt)
-    ? attempt.tasks
-    : attempt.tasks.map(
-        (task): Task => (task.state === 'ended' ? task : { ...task, state: 'ended', exit: neverStartedEnd }),
-      );
-  const stopping: Job = { ...job, state: { kind: 'stopping', attempt: { ...attempt, tasks }, outcome } };
-  const event = jobEvent(job, 'job.stopping', {
-    attempt: attempt.number,
-    next: outcome.next,
-    cause: outcome.cause,
-  });
-  return followedBy([event], endIfDone(stopping, outcome, nowMs));
-}
-
-/** A stopping job whose last task has ended goes where its outcome says. */
-function endIfDone(job: Job, outcome: Outcome, nowMs: number): Transition {
-  const attempt = currentAttempt(job);
-  if (attempt === null || attempt.tasks.some((task) => task.state !== 'ended')) return unchanged(job);
-  const ended: Attempt = { ...attempt, state: 'ended', endedAtMs: nowMs, cause: outcome.cause };
-  const next = end(job, outcome, nowMs);
-  return {
-    ...next,
-    ended,
-    events: [attemptEvent(job, ended, 'attempt.ended', endedData(ended)), ...next.events],
-  };
-}
-
-function end(job: Job, outcome: Outcome, nowMs: number): Transition {
-  const { cause } = outcome;
-  switch (outcome.next) {
-    case 'failed':
-    case 'cancelled':
-      return {
-        job: { ...job, state: { kind: outcome.next, endedAtMs: nowMs, cause } },
-        ended: null,
-        events: [jobEvent(job, `job.${outcome.next}`, { cause })],
-      };
-    case 'queued':
-      return {
-        job: {
-          ...job,
-          failures: job.failures + (outcome.charge === 'failure' ? 1 : 0),
-          failedStarts: job.failedStarts + (outcome.charge === 'failed_start' ? 1 : 0),
-          state: { kind: 'queued', backoffMs: outcome.backoffMs, lastCause: cause },
-        },
-        ended: null,
-        events: [jobEvent(job, 'job.queued', { cause, backoffMs: outcome.backoffMs })],
-      };
-    default: {
-      const never: never = outcome;
-      return never;
-    }
+function afterEnd(
+  job: Job,
+  before: Attempt,
+  attempt: Attempt,
+  task: Task & { readonly exit: TaskEnd },
+  nowMs: number,
+): Transition {
+  if (!isReleased(before)) return endBeforeRelease(job, before, task, task.exit, nowMs);
+  if (job.state.kind === 'stopping') {
+    const outcome = outcomeWith(job, job.state.outcome, attempt, task);
+    const stopping: Job = { ...job, state: { ...job.state, attempt, outcome } };
+    return endIfDone(stopping, outcome, nowMs);
   }
+  if (!endedWell(task.exit)) return beginStopping(job, attempt, outcomeOfBadEnd(job, task), nowMs);
+  const isDone = attempt.tasks.every((each) => each.state === 'ended');
+  // The other nodes only serve the one that the command runs on.
+  const servedOne = job.spec.launcher === 'mpi-hostfile' && task.nodeRank === 0;
+  if (!isDone && !servedOne) return afterStart(job, attempt, nowMs);
+  const outcome = { next: 'succeeded', cause: null } as const;
+  if (!isDone) return beginStopping(job, attempt, outcome, nowMs);
+  return endIfDone({ ...job, state: { kind: 'stopping', attempt, outcome } }, outcome, nowMs);
 }
 
-/** The current attempt, if that is the one the reporter speaks of (G6). */
-function fencedAttempt(job: Job, attemptNumber: number): Attempt | null {
-  const attempt = currentAttempt(job);
-  return attempt?.number === attemptNumber ? attempt : null;
+/**
+ * A task has ended while its gang is being stopped. Where that began with the bad end of another one, this one may have
+ * failed before it, and be the reason: news of the two can come in any order.
+ */
+function outcomeWith(
+  job: Job,
+  outcome: Outcome,
+  attempt: Attempt,
+  task: Task & { readonly exit: TaskEnd },
+): Outcome {
+  const rank = outcome.cause?.nodeRank ?? null;
+  // Only the cause of a task's end names a rank: a stop, a time limit or a success stays what it is.
+  const first = rank === null ? undefined : attempt.tasks[rank];
+  if (first === undefined || endedWell(task.exit)) return outcome;
+  // A rank that was killed may hang in its launcher until our stop ends that: then what it has said tells of it.
+  const isAnswer = isConsequence(first) && tellsOfOwnFailure(task.exit);
+  if (endedLikeStopped(task.exit) && !isAnswer) return outcome;
+  return rootCause([first, task]) === first ? outcome : outcomeOfBadEnd(job, task);
 }
 
-function replaceTask(tasks: readonly Task[], task: Task): readonly Task[] {
-  return tasks.map((each) => (each.nodeRank === task.nodeRank ? task : each));
-}
-
+/** Of no task: it names no rank. */
 function platformCause(kind: Cause['kind'], message: string): Cause {
   return { kind, message, nodeRank: null, node: null };
 }
 
-function unchanged(job: Job): Transition {
-  return { job, ended: null, events: [] };
-}
-
-function followedBy(events: readonly NewEvent[], next: Transition): Transition {
-  return { ...next, events: [...events, ...next.events] };
-}
-
-function endedData(attempt: Attempt): Readonly<Record<string, unknown>> {
-  return { cause: attempt.cause, tasks: attempt.tasks, gpuUsage: gpuUsageOf(attempt) };
-}
-
-function jobEvent(job: Job, kind: string, data: Readonly<Record<string, unknown>>): NewEvent {
-  return { kind, subject: job.id, data: { name: job.spec.name, ...data } };
-}
-
-function attemptEvent(
-  job: Job,
-  attempt: Attempt,
-  kind: string,
-  data: Readonly<Record<string, unknown>>,
-): NewEvent {
-  return jobEvent(job, kind, { attempt: attempt.number, ...data });
-}
+export type { JobEvent, Transition } from './event.ts';

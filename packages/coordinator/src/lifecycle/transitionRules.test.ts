@@ -2,8 +2,17 @@ import { InvariantViolation } from '@muster/common/errors';
 import { isTerminal, type JobStateKind, jobStates } from '@muster/common/states';
 import type { Cause } from '@muster/common/views';
 import { describe, expect, it } from 'vitest';
-import { currentAttempt, isReleased, type Job } from '../model.ts';
-import { aJob, anExit, aSpec, placementsFor, seededRandom, someMs } from '../modelFixture.ts';
+import { currentAttempt, isReleased, type Job, type Task } from '../model.ts';
+import {
+  aJob,
+  anEndpoint,
+  anExit,
+  aSpec,
+  nodeNameOf,
+  placementsFor,
+  seededRandom,
+  someMs,
+} from '../modelFixture.ts';
 import { type JobEvent, type Transition, transition } from './transition.ts';
 
 const startError: Cause = {
@@ -36,11 +45,20 @@ class Walk {
   constructor(random: () => number, visited: Set<JobStateKind>) {
     this.visited = visited;
     this.pick = (...choices) => choices[Math.floor(random() * choices.length)] as (typeof choices)[number];
-    const nodes = this.pick(1, 2, 3);
+    const max = this.pick(1, 2, 3);
+    const range = { min: 1, max };
+    const floor = { min_bandwidth_mbps: 100 };
+    const nodes = this.pick<number | typeof range>(max, range);
     const max_attempts = this.pick(1, 2, 4);
     const on = this.pick(['exit_code' as const], ['node_lost' as const, 'image_pull' as const]);
     this.job = aJob(1, {
-      spec: aSpec({ resources: { nodes }, retry: { max_attempts, on }, max_runtime: '1h' }),
+      spec: aSpec({
+        resources: { nodes },
+        retry: { max_attempts, on },
+        max_runtime: '1h',
+        launcher: this.pick('torchrun', 'mpi-hostfile'),
+        preflight: this.pick<boolean | typeof floor>(false, floor),
+      }),
     });
   }
 
@@ -52,15 +70,52 @@ class Walk {
   finish(): void {
     for (let turn = 0; !isTerminal(this.job.state.kind); turn += 1) {
       this.check(turn < 20, 'a job is never stuck');
-      if (this.job.state.kind === 'queued') this.play({ kind: 'allocate', tasks: placementsFor(this.job) });
+      if (this.job.state.kind === 'queued') this.play(this.allocation(this.job.spec.resources.nodes));
       const attempt = this.job.lastAttempt;
-      for (let nodeRank = 0; nodeRank < this.job.spec.resources.nodes; nodeRank += 1) {
-        this.play({ kind: 'claim', attempt, nodeRank, master: null });
-      }
-      for (let nodeRank = 0; nodeRank < this.job.spec.resources.nodes; nodeRank += 1) {
-        this.play({ kind: 'taskEnded', attempt, nodeRank, exit: anExit() });
+      for (const { nodeRank } of this.tasks()) this.play(this.claim(attempt, nodeRank));
+      for (const { nodeRank } of this.tasks()) this.play(this.checked(attempt, nodeRank, null));
+      for (const { nodeRank } of this.tasks()) {
+        this.play({ kind: 'taskEnded', attempt, nodeRank, exit: anExit(), failedAtMs: null });
       }
     }
+  }
+
+  private tasks(): readonly Task[] {
+    return currentAttempt(this.job)?.tasks ?? [];
+  }
+
+  private allocation(count: number): Extract<JobEvent, { kind: 'allocate' }> {
+    return { kind: 'allocate', tasks: placementsFor(this.job, count), leaseMs: 60_000, preflight: false };
+  }
+
+  private claim(attempt: number, nodeRank: number, port = 1): Extract<JobEvent, { kind: 'claim' }> {
+    const address = `10.0.0.${nodeRank + 1}`;
+    const endpoints = [
+      anEndpoint({ address }),
+      anEndpoint({ address: `fd00::${nodeRank}`, network: 'fd00::/64' }),
+    ];
+    const master = nodeRank === 0 ? { addr: address, port } : null;
+    return { kind: 'claim', attempt, nodeRank, master, endpoints, testPort: port };
+  }
+
+  private checked(
+    attempt: number,
+    nodeRank: number,
+    error: string | null,
+    bytesPerS = 1e9,
+  ): Extract<JobEvent, { kind: 'checked' }> {
+    const ranks = [0, 1, 2].filter((rank) => rank !== nodeRank);
+    const findings = {
+      round: currentAttempt(this.job)?.network?.round ?? 1,
+      paths: ranks.map((rank) => ({ nodeRank: rank, error, roundTripUs: 1 })),
+      preflight: {
+        error: null,
+        backend: 'tcp',
+        pairs: ranks.map((rank) => ({ nodeRank: rank, bytesPerS })),
+        allReduceBytesPerS: null,
+      },
+    } as const;
+    return { kind: 'checked', attempt, nodeRank, findings };
   }
 
   private anyEvent(): JobEvent {
@@ -77,19 +132,29 @@ class Walk {
     const nodeRank = this.pick(0, 0, 1, 2, 7);
     const crash = anExit({ exitCode: 1 });
     const neverStarted = anExit({ exitCode: null, startError });
+    const terminated = anExit({ exitCode: null, signal: 'SIGTERM' });
     const lostStatus = anExit({ exitCode: null, statusLost: true });
     const events: { readonly [K in JobEvent['kind']]: Extract<JobEvent, { kind: K }> } = {
-      allocate: { kind: 'allocate', tasks: placementsFor(this.job) },
-      claim: { kind: 'claim', attempt, nodeRank, master: this.pick(null, { addr: '10.0.0.1', port: 1 }) },
+      allocate: this.allocation(this.pick(1, 2, 3)),
+      claim: this.claim(attempt, nodeRank, this.pick(1, 1, 1, 2)),
+      checked: this.checked(
+        attempt,
+        nodeRank,
+        this.pick(null, null, null, 'refused'),
+        this.pick(1e9, 1e9, 1),
+      ),
       taskRunning: { kind: 'taskRunning', attempt, nodeRank },
       taskEnded: {
         kind: 'taskEnded',
         attempt,
         nodeRank,
-        exit: this.pick(anExit(), anExit(), crash, neverStarted, lostStatus),
+        exit: this.pick(anExit(), anExit(), crash, terminated, neverStarted, lostStatus),
+        failedAtMs: this.pick(null, someMs, someMs + 1),
       },
       taskLost: { kind: 'taskLost', attempt, nodeRank, message: 'rebooted' },
-      startFailed: { kind: 'startFailed', attempt, cause: startError },
+      startFailed: { kind: 'startFailed', attempt, cause: startError, leaveOut: [nodeNameOf('node-1')] },
+      prepareTimeout: { kind: 'prepareTimeout', attempt, doing: [] },
+      rendezvousTimeout: { kind: 'rendezvousTimeout', attempt },
       stop: { kind: 'stop', reason: '' },
       requeue: { kind: 'requeue' },
       timeLimit: { kind: 'timeLimit', attempt },
@@ -105,9 +170,12 @@ class Walk {
       next = transition(before, event, someMs);
     } catch (error) {
       if (!(error instanceof InvariantViolation)) throw error;
+      const { nodes, minNodes } = before.spec.resources;
+      const isOfAnotherSize =
+        event.kind === 'allocate' && (event.tasks.length < minNodes || event.tasks.length > nodes);
       this.check(
-        event.kind === 'allocate' && before.state.kind !== 'queued',
-        'only a second attempt is refused',
+        event.kind === 'allocate' && (before.state.kind !== 'queued' || isOfAnotherSize),
+        'only a second attempt, or one of another size, is refused',
       );
       return;
     }
@@ -173,10 +241,8 @@ class Walk {
       attempt.tasks.every((task) => (task.exit !== null) === (task.state === 'ended')),
       'an exit belongs to an end',
     );
-    this.check(
-      tasks.includes('assigned') === !isReleased(attempt),
-      'released is when every task has claimed',
-    );
+    const isBeforeRelease = (task: string) => task === 'assigned' || task === 'claimed';
+    this.check(tasks.some(isBeforeRelease) === !isReleased(attempt), 'released is when every task is ready');
     if (!isReleased(attempt)) {
       this.check(
         state.kind === 'starting' && !tasks.includes('running'),
@@ -185,7 +251,7 @@ class Walk {
       this.check(!tasks.includes('ended'), 'no rank is missing before the release');
     }
     if (state.kind === 'running') {
-      this.check(!tasks.includes('claimed'), 'a job runs when every task has been seen running');
+      this.check(!tasks.includes('ready'), 'a job runs when every task has been seen running');
     }
     if (state.kind !== 'stopping') {
       this.check(
@@ -203,10 +269,13 @@ class Walk {
 const likelyEvents: readonly JobEvent['kind'][] = [
   ...Array.from({ length: 3 }, () => 'allocate' as const),
   ...Array.from({ length: 8 }, () => 'claim' as const),
+  ...Array.from({ length: 8 }, () => 'checked' as const),
   ...Array.from({ length: 6 }, () => 'taskRunning' as const),
   ...Array.from({ length: 5 }, () => 'taskEnded' as const),
   'taskLost',
   'startFailed',
+  'prepareTimeout',
+  'rendezvousTimeout',
   'stop',
   'requeue',
   'timeLimit',

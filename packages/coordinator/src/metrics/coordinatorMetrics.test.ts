@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { complaintsOfPromtool } from '../../../../test/support/prometheus.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
-import { aCondition, aNode, nodeNameOf } from '../modelFixture.ts';
+import { currentAttempt } from '../model.ts';
+import { aCondition, aNode, aReport, nodeNameOf } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import { aReading, runningJobId, storeRunningJob } from '../telemetry/telemetryFixture.ts';
 
@@ -80,6 +81,33 @@ test('events, waiting jobs and telemetry are counted', async () => {
     'muster_telemetry_dropped_readings_total{reason="unknown_gpu"}': 1,
     muster_telemetry_series: 1,
     muster_telemetry_streams: 0,
+  });
+});
+
+test('leases, fences and distrust of ourselves are counted', async () => {
+  const { leases, agents, state, clock, loop } = coordinator;
+  const attempt = currentAttempt(state.jobs.get(runningJobId));
+  if (attempt === null) throw new Error('the job does not run');
+  for (const node of state.nodes.keys()) agents.expect(node);
+  leases.grant(nodeNameOf('node-1'), { ...attempt, leaseMs: 6_000 });
+  await coordinator.api.setMaintenance(60_000);
+  expect(await readValues()).toMatchObject({
+    muster_lease_grants_total: 1,
+    muster_lease_maintenance_seconds: 60,
+    muster_lease_fenced_nodes_total: 0,
+    muster_lease_frozen_tasks: 0,
+    muster_nodes_suspect: 0,
+    muster_paused: 0,
+    muster_term: 1,
+  });
+  const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
+  coordinator.notes.note(aReport(task, { frozen: true }));
+  leases.agentSaid({ node: nodeNameOf('node-1'), highestTerm: 7, observed: [] });
+  await loop.run((draft) => draft.emit({ kind: 'node.fenced', subject: 'node-1', data: {} }, clock.wallMs()));
+  expect(await readValues()).toMatchObject({
+    muster_lease_fenced_nodes_total: 1,
+    muster_lease_frozen_tasks: 1,
+    muster_paused: 1,
   });
 });
 

@@ -7,7 +7,9 @@ import { isTerminal, jobStates, nodeStates } from '@muster/common/states';
 import { musterVersion } from '@muster/common/version';
 import type { NodeView } from '@muster/common/views';
 import { Counter, Histogram, Registry } from 'prom-client';
+import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
+import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import { currentAttempt } from '../model.ts';
 import { heldTasksByNode, nodeView } from '../rpc/views.ts';
 import type { ClusterState, Committed } from '../state.ts';
@@ -15,6 +17,7 @@ import type { PageRequests } from '../telemetry/pageRequests.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
 import type { WaitTimes } from '../waitTimes.ts';
 import { countBy, countGpus } from './counts.ts';
+import { addLeaseMetrics } from './leaseMetrics.ts';
 import { addProcessMetrics } from './processMetrics.ts';
 import { addCounter, addGauge } from './register.ts';
 
@@ -29,6 +32,8 @@ export interface MetricsParts {
   readonly telemetry: TelemetryStore;
   readonly pages: PageRequests;
   readonly agents: AgentRegistry;
+  readonly leases: LeaseKeeper;
+  readonly notes: Pick<AgentNotes, 'of'>;
 }
 
 export class CoordinatorMetrics {
@@ -36,6 +41,8 @@ export class CoordinatorMetrics {
   private readonly events: Counter<'kind'>;
   private readonly queueWait: Histogram;
   private readonly commits: Histogram;
+  private readonly violations: Counter<'id'>;
+  private readonly fencedNodes: Counter;
   private readonly readNodes: () => void;
 
   constructor(parts: MetricsParts) {
@@ -58,6 +65,12 @@ export class CoordinatorMetrics {
       buckets: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2],
       registers,
     });
+    this.violations = new Counter({
+      name: 'muster_invariant_violations_total',
+      help: 'Operations refused because a guarantee would have been broken, by guarantee: each is a bug.',
+      labelNames: ['id'],
+      registers,
+    });
     addGauge(this.registry, {
       name: 'muster_build_info',
       help: 'Constantly 1, with the version of the coordinator.',
@@ -67,6 +80,7 @@ export class CoordinatorMetrics {
     addJobMetrics(this.registry, parts);
     this.readNodes = addNodeMetrics(this.registry, parts);
     addTelemetryMetrics(this.registry, parts);
+    this.fencedNodes = addLeaseMetrics(this.registry, parts);
     addProcessMetrics(this.registry, parts.clock.wallMs() - process.uptime() * 1_000);
   }
 
@@ -80,10 +94,16 @@ export class CoordinatorMetrics {
   committed({ events, jobs }: Pick<Committed, 'events' | 'jobs'>): void {
     for (const { kind, subject, data, timeMs } of events) {
       this.events.inc({ kind });
+      if (kind === 'node.fenced') this.fencedNodes.inc();
       if (kind !== 'attempt.allocated' || data['attempt'] !== 1) continue;
       const job = jobs.find(({ id }) => id === subject);
       if (job !== undefined) this.queueWait.observe(Math.max(0, timeMs - job.submittedAtMs) / 1_000);
     }
+  }
+
+  /** A guarantee would have been broken, and the operation was refused. @param id `G2` */
+  violated(id: string): void {
+    this.violations.inc({ id });
   }
 
   commitTook(ms: number): void {

@@ -129,7 +129,7 @@ test('a job goes from assignment over claim and release to its recorded end', as
   expect(job.attempts).toMatchObject([{ gpuUsage, tasks: [{ exit: { gpuUsage } }] }]);
   say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [{ task, state: 'TASK_STATE_ENDED' }] } });
   await vi.waitFor(() =>
-    expect(told.at(-1)?.heartbeatAck?.verdicts).toEqual([{ task, verdict: 'VERDICT_FORGET' }]),
+    expect(told.at(-1)?.heartbeatAck?.verdicts).toEqual([{ task, verdict: 'VERDICT_FORGET', leaseMs: 0 }]),
   );
 });
 
@@ -148,8 +148,8 @@ test('what a node says of tasks that are not its own changes nothing', async () 
   stranger.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
   await vi.waitFor(() => expect(stranger.told.at(-1)?.heartbeatAck).toBeTruthy());
   expect(stranger.told.at(-1)?.heartbeatAck?.verdicts).toEqual([
-    { task, verdict: 'VERDICT_FORGET' },
-    { task: unknown, verdict: 'VERDICT_UNKNOWN' },
+    { task, verdict: 'VERDICT_FORGET', leaseMs: 0 },
+    { task: unknown, verdict: 'VERDICT_UNKNOWN', leaseMs: 0 },
   ]);
   expect(stranger.told.filter((message) => message.assign ?? message.release)).toEqual([]);
   await Promise.all(coordinator.timeLimits.run(coordinator.state, coordinator.loop));

@@ -3,23 +3,30 @@ import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { MusterError, messageOf } from '@muster/common/errors';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
 import type { AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMessage';
+import type { Checked__Output } from '@muster/common/gen/muster/v1/Checked';
+import type { Claim__Output } from '@muster/common/gen/muster/v1/Claim';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { Heartbeat__Output } from '@muster/common/gen/muster/v1/Heartbeat';
 import type { Hello__Output } from '@muster/common/gen/muster/v1/Hello';
 import type { NodeStatus__Output } from '@muster/common/gen/muster/v1/NodeStatus';
-import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
-import type { NodeName } from '@muster/common/ids';
+import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TaskReport } from '@muster/common/views';
 import { taskReportFromWire } from '@muster/common/wire/codec';
+import { endpointFromWire, findingsFromWire } from '@muster/common/wire/gangCodec';
 import { conditionFromWire, inventoryFromWire } from '@muster/common/wire/nodeCodec';
-import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
-import { desiredOf, heldTask } from '../agents/desired.ts';
+import { taskRefFromWire } from '@muster/common/wire/taskRef';
+import { heldTask } from '../agents/desired.ts';
+import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
+import { verdictOn } from '../agents/verdicts.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
-import { hello, nodeStatus, report } from '../commands/nodes.ts';
+import { type FailureTimes, hello, nodeStatus, noteFreezes, report } from '../commands/nodes.ts';
+import type { LeaseGrants } from '../leases/leases.ts';
+import type { AgentAccount } from '../leases/terms.ts';
+import type { JobEvent } from '../lifecycle/transition.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
 import type { ClusterState } from '../state.ts';
@@ -38,10 +45,20 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploa
   readonly agents: AgentRegistry;
   readonly log: Logger;
   readonly heartbeatIntervalMs: number;
+  /** Length of a lease where the job does not say. */
   readonly leaseMs: number;
+  readonly leases: LeaseGrants;
+  /** Of this run of the coordinator. */
+  readonly term: () => number;
+  /** Gets to hear every Hello before it has any effect. */
+  readonly agentSaid: (account: AgentAccount) => void;
+  readonly notes: AgentNotes;
   readonly timeLimits: TimeLimits;
   readonly wallMs: () => number;
 }
+
+/** Addresses of one node: more than any machine has, and little enough to store with every attempt. */
+const endpointsMax = 64;
 
 type SessionCall = ServerDuplexStream<AgentMessage__Output, CoordinatorMessage>;
 
@@ -112,21 +129,28 @@ async function beginSession(
         'use the same version of Muster on both',
     );
   }
-  parts.agents.admit(node, wire.instanceId, wire.bootId);
+  const { instanceId, bootId, agentVersion, highestTerm } = wire;
+  const silentForMs = parts.agents.silentForMs(node);
+  parts.agents.admit(node, instanceId, bootId);
   const observed = wire.observed.map(taskReportFromWire).filter((each) => each !== null);
-  const { instanceId, bootId, agentVersion } = wire;
+  parts.agentSaid({ node, highestTerm, observed });
   const inventory = inventoryFromWire(wire.inventory);
   const conditions = wire.conditions.map(conditionFromWire);
-  const command = { name: node, instanceId, bootId, agentVersion, inventory, conditions, observed };
+  const command = {
+    ...{ name: node, instanceId, bootId, agentVersion, inventory, conditions, observed },
+    failedAtMs: failureTimes(parts, node, bootId),
+    lastHeardMs: silentForMs === null ? null : parts.wallMs() - silentForMs,
+  };
   await parts.loop.run((draft, nowMs) => hello(draft, command, nowMs));
   const stream = {
     write: (message: CoordinatorMessage) => void call.write(message),
     end: () => call.end(),
   };
-  const session = new AgentSession({ node, instanceId, bootId }, stream);
+  const session = new AgentSession({ node, instanceId, bootId }, stream, parts.leases);
+  noteTasks(parts, session, observed);
   const { jobs } = parts.state;
   session.welcome(
-    { heartbeatIntervalMs: parts.heartbeatIntervalMs, leaseMs: parts.leaseMs, term: 1 },
+    { heartbeatIntervalMs: parts.heartbeatIntervalMs, leaseMs: parts.leaseMs, term: parts.term() },
     jobs.values(),
     observed.map((each) => each.task),
     (id) => jobs.get(id),
@@ -147,26 +171,55 @@ async function onMessage(
   if (!parts.agents.isCurrent(session)) return;
   parts.agents.heard(session);
   if (message.heartbeat != null) onHeartbeat(parts, session, message.heartbeat);
-  if (message.claim != null) {
-    const { task: wireTask, masterAddr, masterPort } = message.claim;
-    const task = taskRefFromWire(wireTask);
-    if (task === null) return;
-    const master = masterPort === 0 ? null : { addr: masterAddr, port: masterPort };
-    const job = await parts.loop.run((draft, nowMs) => {
-      if (heldTask(draft.job(task.jobId), task, session.node) !== undefined) {
-        const { attempt, nodeRank } = task;
-        applyJobEvent(draft, task.jobId, { kind: 'claim', attempt, nodeRank, master }, nowMs);
-      }
-      return draft.job(task.jobId);
-    });
-    // A claim for an attempt that is over: say so at once rather than at the next heartbeat.
-    if (currentAttempt(job)?.number !== task.attempt) session.sync(task, job);
-  }
+  if (message.claim != null) await onClaim(parts, session, message.claim);
+  if (message.checked != null) await onChecked(parts, session, message.checked);
   if (message.report != null) {
     const known = taskReportFromWire(message.report);
     if (known !== null) await takeReports(parts, session, [known]);
   }
   if (message.status != null) await takeStatus(parts, session, message.status);
+}
+
+async function onClaim(parts: AgentHubParts, session: AgentSession, claim: Claim__Output): Promise<void> {
+  const { masterAddr, masterPort, endpoints, testPort } = claim;
+  const task = taskRefFromWire(claim.task);
+  if (task === null) return;
+  await takeEvent(parts, session, task, {
+    kind: 'claim',
+    attempt: task.attempt,
+    nodeRank: task.nodeRank,
+    master: masterPort === 0 ? null : { addr: masterAddr, port: masterPort },
+    endpoints: endpoints.slice(0, endpointsMax).map(endpointFromWire),
+    testPort: testPort || null,
+  });
+}
+
+async function onChecked(
+  parts: AgentHubParts,
+  session: AgentSession,
+  checked: Checked__Output,
+): Promise<void> {
+  const task = taskRefFromWire(checked.task);
+  if (task === null) return;
+  const { attempt, nodeRank } = task;
+  const findings = findingsFromWire(checked);
+  await takeEvent(parts, session, task, { kind: 'checked', attempt, nodeRank, findings });
+}
+
+/** A step of an agent towards the start of a task that is its own. */
+async function takeEvent(
+  parts: AgentHubParts,
+  session: AgentSession,
+  task: TaskRef,
+  event: JobEvent,
+): Promise<void> {
+  const job = await parts.loop.run((draft, nowMs) => {
+    if (heldTask(draft.job(task.jobId), task, session.node) !== undefined)
+      applyJobEvent(draft, task.jobId, event, nowMs);
+    return draft.job(task.jobId);
+  });
+  // For an attempt that is over: say so at once rather than at the next heartbeat.
+  if (currentAttempt(job)?.number !== task.attempt) session.sync(task, job);
 }
 
 async function takeStatus(
@@ -188,50 +241,51 @@ async function takeReports(
   session: AgentSession,
   reports: readonly TaskReport[],
 ): Promise<void> {
-  await parts.loop.run((draft, nowMs) => report(draft, session.node, reports, nowMs));
+  const { node, bootId } = session;
+  noteTasks(parts, session, reports);
+  const failedAtMs = failureTimes(parts, node, bootId);
+  await parts.loop.run((draft, nowMs) => report(draft, node, reports, failedAtMs, nowMs));
+}
+
+/** Keeps in mind what is shown of tasks and not stored. That one was frozen or thawed is an event. */
+function noteTasks(parts: AgentHubParts, session: AgentSession, reports: readonly TaskReport[]): void {
+  const { node } = session;
+  const held = reports.filter(
+    ({ task }) => heldTask(parts.state.jobs.get(task.jobId), task, node) !== undefined,
+  );
+  const changed = held.filter((each) => parts.notes.note(each));
+  if (changed.length === 0) return;
+  parts.loop
+    .run((draft, nowMs) => noteFreezes(draft, node, changed, nowMs))
+    .catch((error: unknown) =>
+      parts.log.warn({ node, error: messageOf(error) }, 'a freeze was not recorded'),
+    );
+}
+
+function failureTimes({ notes }: AgentHubParts, node: NodeName, bootId: string): FailureTimes {
+  return ({ failure }) => (failure === null ? null : notes.wallOf(node, bootId, failure.atBoottimeMs));
 }
 
 /** Answers at once, from memory: a heartbeat must never wait for a commit. */
 function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Heartbeat__Output): void {
+  const { node, bootId } = session;
+  parts.notes.heard(node, bootId, heartbeat.sentBoottimeMs, parts.wallMs());
   const reports = heartbeat.observed.map(taskReportFromWire).filter((each) => each !== null);
-  const verdicts = reports.map(({ task }): TaskVerdict => {
-    const job = parts.state.jobs.get(task.jobId);
-    const wire = taskRefToWire(task);
-    if (job === undefined) {
-      const known = parts.state.outcomes.has(task.jobId);
-      return { task: wire, verdict: known ? 'VERDICT_FORGET' : 'VERDICT_UNKNOWN' };
-    }
-    const desired = desiredOf(job, task, session.node);
-    switch (desired.kind) {
-      case 'assign':
-      case 'release':
-        return { task: wire, verdict: 'VERDICT_RUN' };
-      case 'stop':
-        return { task: wire, verdict: 'VERDICT_STOP' };
-      case 'forget':
-        return { task: wire, verdict: 'VERDICT_FORGET' };
-      default: {
-        const never: never = desired;
-        return never;
-      }
-    }
-  });
+  const verdicts = reports.map(({ task }) => verdictOn(task, node, parts.state, parts.leases));
   session.acknowledge(heartbeat.seq, verdicts, parts.wallMs());
   session.remind(reports, (id) => parts.state.jobs.get(id));
+  noteTasks(parts, session, reports);
   // Reports are sent when they happen; those in heartbeats repair what was lost on the way.
   const news: TaskReport[] = [];
   for (const each of reports) {
-    const recorded = heldTask(parts.state.jobs.get(each.task.jobId), each.task, session.node)?.state;
+    const recorded = heldTask(parts.state.jobs.get(each.task.jobId), each.task, node)?.state;
     if (recorded === undefined || recorded === 'ended') continue;
     parts.timeLimits.note(each);
     if (each.state === 'ended' || (each.state === 'running' && recorded !== 'running')) news.push(each);
   }
   if (news.length > 0) {
     takeReports(parts, session, news).catch((error: unknown) => {
-      parts.log.warn(
-        { node: session.node, error: messageOf(error) },
-        'reports of a heartbeat were not taken',
-      );
+      parts.log.warn({ node, error: messageOf(error) }, 'reports of a heartbeat were not taken');
     });
   }
 }

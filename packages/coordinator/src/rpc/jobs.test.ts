@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { applyJobEvent } from '../commands/jobs.ts';
 import { report } from '../commands/nodes.ts';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
-import { aNode, anExit } from '../modelFixture.ts';
+import { allocation, aNode, anExit, aReport } from '../modelFixture.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 
 let coordinator: TestCoordinator;
@@ -27,18 +27,21 @@ async function start(jobId: JobId): Promise<void> {
   await coordinator.loop.run((draft, nowMs) => {
     if (draft.node(aNode('node-1').name) === undefined) draft.putNode(aNode('node-1'));
     const placement = { node: aNode('node-1').name, gpuUuids: [], cpus: 0, memoryMb: 0 };
-    applyJobEvent(draft, jobId, { kind: 'allocate', tasks: [placement] }, nowMs);
+    applyJobEvent(draft, jobId, allocation([placement]), nowMs);
     const master = { addr: '127.0.0.1', port: 1 };
     const attempt = draft.job(jobId)?.lastAttempt ?? 0;
-    applyJobEvent(draft, jobId, { kind: 'claim', attempt, nodeRank: 0, master }, nowMs);
+    const claim = { kind: 'claim', attempt, nodeRank: 0, master, endpoints: [], testPort: null } as const;
+    applyJobEvent(draft, jobId, claim, nowMs);
     applyJobEvent(draft, jobId, { kind: 'taskRunning', attempt, nodeRank: 0 }, nowMs);
   });
 }
 
 async function finish(jobId: JobId, attempt = 1): Promise<void> {
   const task = { jobId, attempt, nodeRank: 0 };
-  const ended = { task, state: 'ended', exit: anExit(), startedAtMs: null, runningForMs: null } as const;
-  await coordinator.loop.run((draft, nowMs) => report(draft, aNode('node-1').name, [ended], nowMs));
+  const ended = aReport(task, { state: 'ended', exit: anExit() });
+  await coordinator.loop.run((draft, nowMs) =>
+    report(draft, aNode('node-1').name, [ended], () => null, nowMs),
+  );
 }
 
 /** A call as no client of ours would send it. */
@@ -289,7 +292,7 @@ test('an explanation of a waiting job counts what comes before it', async () => 
 
 test('a dry run stores nothing and says why it would wait', async () => {
   const answer = await coordinator.api.submit({ specJson, requestId: '', dryRun: true });
-  expect(answer).toMatchObject({ jobIds: [], wouldWait: { kind: 'no_nodes' } });
+  expect(answer).toMatchObject({ jobIds: [], wouldWait: { kind: 'no_nodes' }, wouldStartOn: [] });
   expect(coordinator.state.jobs.size).toBe(0);
   expect(coordinator.memory.requests.size).toBe(0);
 });
@@ -314,7 +317,7 @@ test('nodes are listed by name, each with what its own tasks hold', async () => 
     const { jobIds } = await other.api.submit({ specJson, requestId: 'r1' });
     const placement = { node: aNode('node-2').name, gpuUuids: ['GPU-node-2-0'], cpus: 2, memoryMb: 5 };
     await other.loop.run((draft, nowMs) =>
-      applyJobEvent(draft, jobIds[0] as JobId, { kind: 'allocate', tasks: [placement] }, nowMs),
+      applyJobEvent(draft, jobIds[0] as JobId, allocation([placement]), nowMs),
     );
     expect(await other.api.listNodes()).toMatchObject([
       { name: 'node-1', state: 'silent', gpuUses: [], cpusUsed: 0, memoryUsedMb: 0 },

@@ -9,13 +9,16 @@ import type { JobSpec } from '@muster/common/spec/types';
 import type { JobStateKind } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/codec';
+import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { applyJobEvent, requeue, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
 import type { DiskReserve } from '../diskReserve.ts';
+import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import type { Loop } from '../loop.ts';
-import { currentAttempt } from '../model.ts';
+import { currentAttempt, type Job } from '../model.ts';
 import { explain } from '../scheduler/explain.ts';
 import { fit } from '../scheduler/fit.ts';
+import type { SilentNode } from '../scheduler/silence.ts';
 import type { NodeView } from '../scheduler/view.ts';
 import type { ClusterState } from '../state.ts';
 import type { JobRecord, RequestRecord, Store } from '../store/store.ts';
@@ -34,6 +37,9 @@ export interface JobCallParts {
   readonly store: Store;
   readonly loop: Loop;
   readonly agents: AgentRegistry;
+  /** What agents say of tasks now. */
+  readonly notes: AgentNotes;
+  readonly leases: LeaseKeeper;
   readonly reserve: DiskReserve;
   readonly random: RandomBytes;
   readonly monotonicMs: () => number;
@@ -47,12 +53,12 @@ type JobCalls = Pick<
 >;
 
 export function jobCalls(parts: JobCallParts): JobCalls {
-  const { state, store, loop } = parts;
+  const { state, store, loop, notes } = parts;
   /** By request id. The same request sent again while the first is being stored finds it here, not in the store yet. */
   const underway = new Map<string, ReturnType<typeof findOrDo>>();
 
   function view({ job, attempts }: JobRecord): JobView {
-    return jobView(job, attempts, loop.reasons.get(job.id));
+    return jobView(job, attempts, loop.reasons.get(job.id), notes);
   }
 
   async function read(text: string): Promise<JobRecord> {
@@ -98,7 +104,9 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       if (request.dryRun) {
         const nodes = parts.nodeViews();
         const result = fit(nodes, spec.resources, spec.image === null ? 'process' : 'docker', new Set());
-        return { wouldWait: result.kind === 'fits' ? null : pendingToWire(result.reason) };
+        return result.kind === 'fits'
+          ? { wouldStartOn: result.placements.map(({ node }) => node.name) }
+          : { wouldWait: pendingToWire(result.reason) };
       }
       const command = withDigest({
         spec,
@@ -171,14 +179,23 @@ export function jobCalls(parts: JobCallParts): JobCalls {
           (other.spec.priority > record.job.spec.priority ||
             (other.spec.priority === record.job.spec.priority && other.submitSeq < record.job.submitSeq)),
       ).length;
-      const silent = (currentAttempt(record.job)?.tasks ?? [])
-        .map((task) => task.node)
-        .filter((node) => !parts.agents.isOnline(node));
       const job = view(record);
-      const { summary, details, nextSteps } = explain(job, ahead, silent);
+      const silent = silentNodes(parts, record.job);
+      const { summary, details, nextSteps } = explain(job, ahead, silent, parts.leases.paused());
       return { job: jobToWire(job), summary, details: [...details], nextSteps: [...nextSteps] };
     }),
   };
+}
+
+function silentNodes({ agents, leases }: JobCallParts, job: Job): readonly SilentNode[] {
+  const attempt = currentAttempt(job);
+  const held = attempt?.tasks.filter((task) => task.state !== 'ended' && !agents.isOnline(task.node)) ?? [];
+  return held.map(({ node }) => ({
+    node,
+    silentForMs: agents.silentForMs(node),
+    fencedInMs: attempt === null ? null : leases.taskFencedInMs(node, attempt),
+    onExpiry: job.spec.onLeaseExpiry,
+  }));
 }
 
 function withDigest<T extends Omit<SubmitCommand, 'digest'>>(request: T): T & { readonly digest: string } {

@@ -8,6 +8,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { countingBytes, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { Bell } from '../events/bell.ts';
 import { aCondition, nodeNameOf } from '../modelFixture.ts';
+import { PathHistory } from '../paths/pathHistory.ts';
+import { MemoryStore } from '../store/memory/memoryStore.ts';
 import { connected, helloMessage, inventory, openSession } from './agentFixture.ts';
 import { nodeCalls } from './nodes.ts';
 
@@ -184,8 +186,12 @@ describe('clearing a condition', () => {
     ['is of a node that has fallen silent meanwhile', true, /^node-1 does not answer/],
   ])('that %s: after a while the answer says so', async (_, falls, message) => {
     const { cancel } = await connectedWith(sick);
-    const { state, loop, agents } = coordinator;
-    const parts = { state, loop, agents, random: countingBytes(), committed: new Bell(), clearWaitMs: 500 };
+    const { state, loop, agents, leases, memory } = coordinator;
+    const paths = await PathHistory.open(new MemoryStore(memory), state);
+    const parts = {
+      ...{ state, loop, agents, leases, paths, random: countingBytes(), committed: new Bell() },
+      clearWaitMs: 500,
+    };
     const refused = refusalOf(nodeCalls(parts).ClearCondition, { ...place, gpuUuid: sick.gpuUuid ?? '' });
     if (falls) cancel();
     const { code, message: words } = await refused;

@@ -6,10 +6,13 @@ import { isNodeName, type NodeName, type RandomBytes } from '@muster/common/ids'
 import { musterVersion } from '@muster/common/version';
 import { nodeToWire } from '@muster/common/wire/nodeCodec';
 import type { AgentRegistry } from '../agents/registry.ts';
-import { hashToken, joinTokenLifetimeMs, newToken } from '../auth/tokens.ts';
+import { callerOf } from '../auth/interceptor.ts';
+import { hashToken, joinTokenLifetimeMs, newJoinToken } from '../auth/tokens.ts';
 import type { Bell } from '../events/bell.ts';
+import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import type { Loop } from '../loop.ts';
 import type { Node } from '../model.ts';
+import type { PathHistory } from '../paths/pathHistory.ts';
 import type { ClusterState } from '../state.ts';
 import { unary } from './calls.ts';
 import { heldTasksByNode, nodeView } from './views.ts';
@@ -18,7 +21,11 @@ export interface NodeCallParts {
   readonly state: ClusterState;
   readonly loop: Loop;
   readonly agents: AgentRegistry;
+  readonly leases: LeaseKeeper;
+  readonly paths: PathHistory;
   readonly random: RandomBytes;
+  /** SHA-256 of the certificate that agents are to trust, of which join tokens tell them; left out or null: no TLS. */
+  readonly authorityDigest?: Uint8Array | null;
   /** Rings after every commit, with the subjects of its events. */
   readonly committed: Bell;
   /** How long a node has to be without a condition that was cleared; left out: 8 s. */
@@ -30,20 +37,50 @@ const usualClearWaitMs = 8_000;
 
 type NodeCalls = Pick<
   MusterHandlers,
-  'ListNodes' | 'GetNode' | 'ClearCondition' | 'CreateJoinToken' | 'GetCluster'
+  | 'ListNodes'
+  | 'GetNode'
+  | 'ClearCondition'
+  | 'ConfirmDead'
+  | 'CreateJoinToken'
+  | 'GetCluster'
+  | 'SetMaintenance'
+  | 'AdvanceStore'
 >;
 
 export function nodeCalls(parts: NodeCallParts): NodeCalls {
-  const { state, loop, agents } = parts;
+  const { state, loop, agents, leases, paths } = parts;
   const view = (node: Node, held = heldTasksByNode(state.jobs.values())) => {
     const { name } = node;
     const tasks = held.get(name) ?? [];
-    return nodeToWire(nodeView(node, tasks, agents.isOnline(name), agents.silentForMs(name)));
+    const lore = {
+      fencedInMs: leases.fencedInMs(
+        name,
+        tasks.map(({ job }) => job),
+      ),
+      bandwidths: paths.bandwidthsOf(name),
+    };
+    return nodeToWire(nodeView(node, tasks, agents.isOnline(name), agents.silentForMs(name), lore));
   };
   const nodeNamed = (name: string) => {
     const node = isNodeName(name) ? state.nodes.get(name) : undefined;
     if (node !== undefined) return node;
     throw new MusterError('not_found', `there is no node ${name}; \`muster nodes\` lists them`);
+  };
+
+  const cluster = () => {
+    const jobs = [...state.jobs.values()];
+    const queued = jobs.filter((job) => job.state.kind === 'queued').length;
+    return {
+      id: state.clusterId,
+      version: musterVersion,
+      lastEventSeq: state.lastEventSeq,
+      nodesOnline: agents.online().size,
+      nodesTotal: state.nodes.size,
+      jobsQueued: queued,
+      jobsActive: jobs.length - queued,
+      pausedBecause: leases.paused() ?? '',
+      maintenanceMs: leases.maintenanceMs(),
+    };
   };
 
   return {
@@ -78,7 +115,7 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
           `a node named ${nodeName} has joined already; choose another name`,
         );
       }
-      const token = newToken('join', parts.random);
+      const token = newJoinToken(parts.random, parts.authorityDigest ?? null);
       const expiresAtMs = await loop.run((draft, nowMs) => {
         const secretHash = hashToken(token);
         draft.putCredential({
@@ -95,18 +132,22 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
       return { token, expiresAtMs };
     }),
 
-    GetCluster: unary(async () => {
-      const jobs = [...state.jobs.values()];
-      const queued = jobs.filter((job) => job.state.kind === 'queued').length;
-      return {
-        id: state.clusterId,
-        version: musterVersion,
-        lastEventSeq: state.lastEventSeq,
-        nodesOnline: agents.online().size,
-        nodesTotal: state.nodes.size,
-        jobsQueued: queued,
-        jobsActive: jobs.length - queued,
-      };
+    GetCluster: unary(async () => cluster()),
+
+    ConfirmDead: unary(async (request, metadata) => {
+      const { name } = nodeNamed(request.node);
+      await leases.confirmDead(name, callerOf({ metadata }).kind);
+      return view(nodeNamed(name));
+    }),
+
+    SetMaintenance: unary(async ({ forMs }, metadata) => {
+      await leases.setMaintenance(forMs, callerOf({ metadata }).kind);
+      return cluster();
+    }),
+
+    AdvanceStore: unary(async (_request, metadata) => {
+      await leases.advanceStore(callerOf({ metadata }).kind);
+      return cluster();
     }),
   };
 }

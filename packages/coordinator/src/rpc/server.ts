@@ -1,10 +1,12 @@
 /** The gRPC server: services, interceptor, limits, and an end that lets calls finish. */
 import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { type Address, formatAddress, isLoopbackHost, parseAddress } from '@muster/common/address';
 import { MusterError } from '@muster/common/errors';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { agentHubService, musterService } from '@muster/common/wire/service';
 import { type AuthParts, authInterceptor } from '../auth/interceptor.ts';
+import { hostFromHere } from '../tls/hosts.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
 
@@ -20,18 +22,27 @@ export interface ServedCalls {
 }
 
 export interface RunningServer {
-  /** `host:port` that it listens on. */
+  /** `host:port` by which programs on this machine reach it. */
   readonly address: string;
   close(): Promise<void>;
 }
 
-/** @throws {MusterError} when the address cannot be listened on */
+/**
+ * @param listen `host:port`
+ * @param tls null: none, on loopback only
+ * @throws {MusterError} when the address cannot be listened on
+ */
 export async function startServer(
   listen: string,
   auth: AuthParts,
   calls: ServedCalls,
+  tls: ServerCredentials | null = null,
 ): Promise<RunningServer> {
-  const host = requireLoopback(listen);
+  const { host } = listenAddress(listen);
+  if (tls === null && !isLoopbackHost(host)) {
+    // A token on a network without TLS is everyone's token.
+    throw new MusterError('invalid', `refusing to listen on ${host} without TLS`);
+  }
   const server = new Server({
     interceptors: [authInterceptor(auth)],
     'grpc.max_receive_message_length': requestBytesMax,
@@ -42,10 +53,10 @@ export async function startServer(
   server.addService(agentHubService, calls.agentHub);
   const health = addHealth(server);
   addReflection(server);
-  const port = await bind(server, listen);
+  const port = await bind(server, listen, tls ?? ServerCredentials.createInsecure());
   health.serving();
   return {
-    address: `${host}:${port}`,
+    address: formatAddress({ host: hostFromHere(host), port }),
     async close() {
       health.stopping();
       await new Promise<void>((resolve) => {
@@ -62,29 +73,19 @@ export async function startServer(
   };
 }
 
-/** Without TLS a token on a network is everyone's token. */
-function requireLoopback(listen: string): string {
-  const match = /^(.+):(\d{1,5})$/.exec(listen);
-  const host = match?.[1] ?? '';
-  if (match === null || Number(match[2]) > 65_535) {
-    throw new MusterError(
-      'invalid',
-      `"${listen}" is no address to listen on; give host:port, such as 127.0.0.1:7070`,
-    );
-  }
-  if (!/^(127(\.\d{1,3}){3}|localhost|\[::1\])$/.test(host)) {
-    throw new MusterError(
-      'invalid',
-      `refusing to listen on ${host}: without TLS, tokens and jobs would be readable on the network. ` +
-        'Listen on 127.0.0.1 and reach it through an SSH tunnel.',
-    );
-  }
-  return host;
+/** @throws {MusterError} for text that is no address */
+export function listenAddress(listen: string): Address {
+  const address = parseAddress(listen);
+  if (address !== null) return address;
+  throw new MusterError(
+    'invalid',
+    `"${listen}" is no address to listen on; give host:port, such as 127.0.0.1:7070`,
+  );
 }
 
-function bind(server: Server, listen: string): Promise<number> {
+function bind(server: Server, listen: string, credentials: ServerCredentials): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.bindAsync(listen, ServerCredentials.createInsecure(), (error, port) => {
+    server.bindAsync(listen, credentials, (error, port) => {
       if (error === null) {
         resolve(port);
         return;

@@ -1,7 +1,9 @@
 /** What the coordinator remembers, as the API shows it. */
 import { drainedBy } from '@muster/common/conditions';
+import type { JobId } from '@muster/common/ids';
 import { jobSpecToFile } from '@muster/common/spec/serialize';
 import type { AttemptView, Cause, JobView, NodeView, PendingReason } from '@muster/common/views';
+import type { AgentNotes } from '../agents/notes.ts';
 import { gpuUsageOf } from '../lifecycle/gpuUsage.ts';
 import type { Attempt, Job, Node, Task } from '../model.ts';
 import { currentAttempt } from '../model.ts';
@@ -12,8 +14,16 @@ const notLookedAtYet: PendingReason = {
   remedy: null,
 };
 
-/** @param reason by the last scheduling pass; undefined when there was none since */
-export function jobView(job: Job, attempts: readonly Attempt[], reason: PendingReason | undefined): JobView {
+/**
+ * @param reason by the last scheduling pass; undefined when there was none since
+ * @param notes what agents say of its tasks now
+ */
+export function jobView(
+  job: Job,
+  attempts: readonly Attempt[],
+  reason: PendingReason | undefined,
+  notes: Pick<AgentNotes, 'of'>,
+): JobView {
   const { state } = job;
   return {
     id: job.id,
@@ -25,10 +35,11 @@ export function jobView(job: Job, attempts: readonly Attempt[], reason: PendingR
     endedAtMs: 'endedAtMs' in state ? state.endedAtMs : null,
     pending: state.kind === 'queued' ? (reason ?? notLookedAtYet) : null,
     cause: causeOf(job),
-    attempts: attempts.map(attemptView),
+    attempts: attempts.map((attempt) => attemptView(job.id, attempt, notes)),
     array: job.array,
     requeuedFrom: job.requeuedFrom,
     submitSeq: job.submitSeq,
+    leftOut: job.leftOut,
   };
 }
 
@@ -54,7 +65,7 @@ function causeOf(job: Job): Cause | null {
   }
 }
 
-function attemptView(attempt: Attempt): AttemptView {
+function attemptView(jobId: JobId, attempt: Attempt, notes: Pick<AgentNotes, 'of'>): AttemptView {
   return {
     number: attempt.number,
     state: attempt.state,
@@ -64,6 +75,8 @@ function attemptView(attempt: Attempt): AttemptView {
       gpuUuids,
       state,
       exit,
+      ...notes.of({ jobId, attempt: attempt.number, nodeRank }),
+      address: attempt.network?.addresses[nodeRank] ?? null,
     })),
     cause: attempt.cause,
     allocatedAtMs: attempt.allocatedAtMs,
@@ -94,11 +107,17 @@ export function heldTasksByNode(activeJobs: Iterable<Job>): ReadonlyMap<string, 
   return held;
 }
 
+/** What leases and preflights know of a node. */
+type NodeLore = Pick<NodeView, 'fencedInMs' | 'bandwidths'>;
+
+const nothingKnown: NodeLore = { fencedInMs: null, bandwidths: [] };
+
 export function nodeView(
   node: Node,
   tasks: readonly HeldTask[],
   online: boolean,
   silentForMs: number | null,
+  { fencedInMs, bandwidths } = nothingKnown,
 ): NodeView {
   const { conditions, inventory } = node;
   const drained = drainedBy(conditions, inventory);
@@ -117,5 +136,7 @@ export function nodeView(
     conditions,
     drained: drained.node,
     drainedGpuUuids: [...drained.gpuUuids],
+    fencedInMs,
+    bandwidths,
   };
 }

@@ -1,7 +1,8 @@
 /** Rows as earlier versions wrote them: text that was in databases once, and that every later version must read. */
 import { emptyInventory } from '@muster/common/hardware';
 import { expect, test } from 'vitest';
-import { attemptFromRow, nodeFromRow } from './rows.ts';
+import { aJob } from '../modelFixture.ts';
+import { attemptFromRow, jobFromRow, jobToRow, nodeFromRow } from './rows.ts';
 import { earlierNodeBody } from './storeFixture.ts';
 
 test('a node of a version without conditions, and with less of its hardware', () => {
@@ -37,7 +38,15 @@ test('a node of a version without conditions, and with less of its hardware', ()
   });
 });
 
-test('an attempt of a version that did not look at GPUs', () => {
+test('a job of a version that left no node out', () => {
+  const row = jobToRow(aJob(1));
+  const { leftOut, ...earlier } = JSON.parse(row.body) as Record<string, unknown>;
+  expect(leftOut).toEqual([]);
+
+  expect(jobFromRow({ ...row, body: JSON.stringify(earlier) }, null)).toEqual(aJob(1));
+});
+
+test('an attempt of a version that did not look at GPUs, tried no paths and fenced nothing', () => {
   const exit = {
     exitCode: 0,
     signal: null,
@@ -69,8 +78,34 @@ test('an attempt of a version that did not look at GPUs', () => {
   };
   const row = { job_id: 'job_1', number: 1, state: 'running', body: JSON.stringify(attempt) };
 
+  const unknown = { endpoints: [], testPort: null, paths: null, preflight: null, failedAtMs: null };
   expect(attemptFromRow(row)).toEqual({
     ...attempt,
-    tasks: [{ ...task, exit: { ...exit, gpuUsage: null } }, running],
+    tasks: [
+      { ...task, ...unknown, exit: { ...exit, gpuUsage: null, failure: null } },
+      { ...running, ...unknown },
+    ],
+    // Its agents never fence it.
+    leaseMs: null,
+    preflight: false,
+    network: null,
   });
+});
+
+test.each([
+  ['claimed', 'ready'],
+  ['allocated', 'claimed'],
+])('a task that was claimed in an attempt that was %s is %s', (state, now) => {
+  const task = {
+    nodeRank: 0,
+    node: 'node-1',
+    gpuUuids: [],
+    cpus: 0,
+    memoryMb: 0,
+    state: 'claimed',
+    exit: null,
+  };
+  const body = JSON.stringify({ number: 1, state, tasks: [task], allocatedAtMs: 1 });
+
+  expect(attemptFromRow({ job_id: 'job_1', number: 1, state, body }).tasks[0]?.state).toBe(now);
 });

@@ -2,10 +2,20 @@
  * Values ↔ columns. What queries need are columns; the rest is JSON text, to which later versions only add.
  * The attempt of an active job is stored once, in `attempts`; the job's state names its number.
  */
+
+import type { LeftOut } from '@muster/common/gangs';
 import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
-import type { Attempt, Job, JobState, Node, StoredEvent } from '../model.ts';
+import {
+  type Attempt,
+  isReleased,
+  type Job,
+  type JobState,
+  type Node,
+  type StoredEvent,
+  type Task,
+} from '../model.ts';
 import { specText } from '../specText.ts';
 import { StoreError } from './store.ts';
 
@@ -34,6 +44,8 @@ interface JobBody {
   readonly requeuedFrom: string | null;
   readonly failures: number;
   readonly failedStarts: number;
+  /** Absent: of a version that left none out. */
+  readonly leftOut?: readonly LeftOut[];
   /** The state without its attempt. */
   readonly state: Readonly<Record<string, unknown>> & { readonly kind: string };
 }
@@ -45,6 +57,7 @@ export function jobToRow(job: Job): JobRow {
     requeuedFrom: job.requeuedFrom,
     failures: job.failures,
     failedStarts: job.failedStarts,
+    leftOut: job.leftOut,
     state,
   };
   return {
@@ -82,6 +95,7 @@ export function jobFromRow(row: JobRow, newest: Attempt | null): Job {
     lastAttempt: row.last_attempt,
     failures: body.failures,
     failedStarts: body.failedStarts,
+    leftOut: body.leftOut ?? [],
   };
 }
 
@@ -89,15 +103,26 @@ export function attemptToRow(jobId: JobId, attempt: Attempt): AttemptRow {
   return { job_id: jobId, number: attempt.number, state: attempt.state, body: JSON.stringify(attempt) };
 }
 
-/** Earlier versions did not know what became of the GPUs. */
+/**
+ * Earlier versions did not know what became of the GPUs, tried no paths and fenced nothing: their tasks never are, so
+ * that no lease is taken for granted which their agents know nothing of.
+ */
 export function attemptFromRow(row: AttemptRow): Attempt {
-  const attempt = JSON.parse(row.body) as Attempt;
-  const tasks = attempt.tasks.map((task) => ({
-    ...task,
-    exit: task.exit === null ? null : { ...task.exit, gpuUsage: task.exit.gpuUsage ?? null },
-  }));
+  const written = JSON.parse(row.body) as Attempt;
+  const attempt: Attempt = { ...earlierAttempt, ...written };
+  const tasks = written.tasks.map((each): Task => {
+    const task: Task = { ...earlierTask, ...each };
+    const exit = task.exit === null ? null : { ...earlierExit, ...task.exit };
+    // What waits for its start after the release was said to be claimed once.
+    const state = isReleased(attempt) && task.state === 'claimed' ? 'ready' : task.state;
+    return { ...task, state, exit };
+  });
   return { ...attempt, tasks };
 }
+
+const earlierAttempt = { leaseMs: null, preflight: false, network: null };
+const earlierTask = { endpoints: [], testPort: null, paths: null, preflight: null, failedAtMs: null };
+const earlierExit = { gpuUsage: null, failure: null };
 
 export interface NodeRow {
   readonly name: string;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { startTestCoordinator } from '../coordinatorFixture.ts';
-import { aJob, anAttempt, aSpec, aTask, jobIdOf } from '../modelFixture.ts';
+import { aJob, anAttempt, aReport, aSpec, aTask, jobIdOf } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 
 /** A job of two tasks that may run for ten seconds. */
@@ -17,7 +17,15 @@ async function aRunningJob() {
     close,
     note(nodeRank: number, runningForMs: number | null, attemptNumber = 2) {
       const task = { jobId: jobIdOf(1), attempt: attemptNumber, nodeRank };
-      timeLimits.note({ task, state: 'running', exit: null, startedAtMs: null, runningForMs });
+      timeLimits.note({
+        task,
+        state: 'running',
+        exit: null,
+        startedAtMs: null,
+        runningForMs,
+        frozen: false,
+        doing: null,
+      });
     },
     /** What the job is after a pass. */
     async pass() {

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { anAttempt, anExit, aReport, aTask, jobIdOf, nodeNameOf, someMs } from '../modelFixture.ts';
+import { AgentNotes } from './notes.ts';
+
+const node = nodeNameOf('node-1');
+const task = { jobId: jobIdOf(1), attempt: 1, nodeRank: 0 };
+
+test('a task is what its agent said last, and nothing before', () => {
+  const notes = new AgentNotes();
+  expect(notes.of(task)).toEqual({ frozen: false, doing: null });
+  notes.note(aReport(task, { doing: 'pulls image train:2' }));
+  expect(notes.of(task)).toEqual({ frozen: false, doing: 'pulls image train:2' });
+  notes.note(aReport(task, { frozen: true }));
+  expect(notes.of(task)).toEqual({ frozen: true, doing: null });
+  expect(notes.of({ ...task, attempt: 2 })).toEqual({ frozen: false, doing: null });
+});
+
+test('what an agent is busy with has a length', () => {
+  const notes = new AgentNotes();
+  notes.note(aReport(task, { doing: 'x'.repeat(10_000) }));
+  expect(notes.of(task).doing).toHaveLength(200);
+});
+
+test.each([
+  ['runs', [false], [false]],
+  ['is frozen, and says so again', [true, true], [true, false]],
+  ['is thawed', [true, false, false], [true, true, false]],
+])('it is noticed once when a task %s', (_, frozen, noticed) => {
+  const notes = new AgentNotes();
+  expect(frozen.map((each) => notes.note(aReport(task, { frozen: each })))).toEqual(noticed);
+});
+
+test('one that has ended is neither frozen nor thawed, and is forgotten', () => {
+  const notes = new AgentNotes();
+  notes.note(aReport(task, { frozen: true }));
+  expect(notes.note(aReport(task, { state: 'ended', exit: anExit() }))).toBe(false);
+  expect(notes.of(task).frozen).toBe(false);
+  // Also when it ended without a word of its agent.
+  notes.note(aReport(task, { frozen: true }));
+  notes.committed({ attempts: [{ jobId: task.jobId, attempt: anAttempt(1) }] });
+  expect(notes.of(task).frozen, 'it goes on').toBe(true);
+  const ended = anAttempt(1, { tasks: [aTask(0, { state: 'ended', exit: anExit() })] });
+  notes.committed({ attempts: [{ jobId: task.jobId, attempt: ended }] });
+  expect(notes.of(task).frozen).toBe(false);
+});
+
+test('a moment of a node is told by the heartbeat that came with the smallest delay', () => {
+  const notes = new AgentNotes();
+  expect(notes.wallOf(node, 'boot', 1_000)).toBeNull();
+  for (const [sentMs, delayMs] of [
+    [10_000, 900],
+    [15_000, 20],
+    [20_000, 400],
+  ] as const)
+    notes.heard(node, 'boot', sentMs, someMs + sentMs + delayMs);
+  expect(notes.wallOf(node, 'boot', 12_000)).toBe(someMs + 12_020);
+});
+
+test('clocks that drift apart are followed', () => {
+  const notes = new AgentNotes();
+  for (let beat = 0; beat < 100; beat += 1) notes.heard(node, 'boot', beat * 1_000, someMs + beat * 1_001);
+  expect(notes.wallOf(node, 'boot', 99_000)).toBeLessThanOrEqual(someMs + 99_099);
+  expect(notes.wallOf(node, 'boot', 99_000)).toBeGreaterThan(someMs + 99_070);
+});
+
+test('another boot has another clock', () => {
+  const notes = new AgentNotes();
+  notes.heard(node, 'first', 1_000_000, someMs);
+  notes.heard(node, 'second', 5, someMs + 10);
+  expect(notes.wallOf(node, 'first', 1_000_000)).toBeNull();
+  expect(notes.wallOf(node, 'second', 0)).toBe(someMs + 5);
+});

@@ -1,0 +1,87 @@
+/**
+ * What agents say in passing and is worth no commit: in memory only, and said again by every agent that dials in. Nothing is
+ * decided by it but the order of failures.
+ */
+import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import type { TaskReport } from '@muster/common/views';
+import type { Committed } from '../state.ts';
+
+export interface TaskNote {
+  /** Its lease has run out on its node: it is there and runs no instruction. */
+  readonly frozen: boolean;
+  /** What its node is busy with before it claims. */
+  readonly doing: string | null;
+}
+
+const nothingNoted: TaskNote = { frozen: false, doing: null };
+
+/** A word for people, not a log. */
+const doingLengthMax = 200;
+
+export class AgentNotes {
+  private readonly clocks = new Map<NodeName, NodeClock>();
+  private readonly tasks = new Map<TaskKey, TaskNote>();
+
+  of(task: TaskRef): TaskNote {
+    return this.tasks.get(taskKey(task)) ?? nothingNoted;
+  }
+
+  /** @returns whether it has been frozen or thawed since the last report */
+  note({ task, state, frozen, doing }: TaskReport): boolean {
+    const key = taskKey(task);
+    const before = this.tasks.get(key) ?? nothingNoted;
+    if (state === 'ended') this.tasks.delete(key);
+    else this.tasks.set(key, { frozen, doing: doing?.slice(0, doingLengthMax) ?? null });
+    return state !== 'ended' && before.frozen !== frozen;
+  }
+
+  /** A heartbeat came. @param wallMs our wall clock now */
+  heard(node: NodeName, bootId: string, sentBoottimeMs: number, wallMs: number): void {
+    let clock = this.clocks.get(node);
+    if (clock?.bootId !== bootId) {
+      clock = new NodeClock(bootId);
+      this.clocks.set(node, clock);
+    }
+    clock.heard(sentBoottimeMs, wallMs);
+  }
+
+  /** A moment of a node's CLOCK_BOOTTIME by our wall clock, as near as can be told; null: nothing is known of that boot. */
+  wallOf(node: NodeName, bootId: string, boottimeMs: number): number | null {
+    const clock = this.clocks.get(node);
+    return clock?.bootId === bootId ? clock.wallOf(boottimeMs) : null;
+  }
+
+  /** Drops what is over. */
+  committed({ attempts }: Pick<Committed, 'attempts'>): void {
+    for (const { jobId, attempt } of attempts) {
+      for (const { nodeRank, state } of attempt.tasks) {
+        if (state === 'ended') this.tasks.delete(taskKey({ jobId, attempt: attempt.number, nodeRank }));
+      }
+    }
+  }
+}
+
+/** Enough for one that was not delayed to be among them, and few enough that a drift between the clocks does not show. */
+const samplesMax = 16;
+
+/**
+ * How a node's clock stands to ours. A message only ever comes late, so the smallest difference of the newest is the
+ * nearest to the truth.
+ */
+class NodeClock {
+  readonly bootId: string;
+  private readonly differencesMs: number[] = [];
+
+  constructor(bootId: string) {
+    this.bootId = bootId;
+  }
+
+  heard(sentBoottimeMs: number, wallMs: number): void {
+    this.differencesMs.push(wallMs - sentBoottimeMs);
+    if (this.differencesMs.length > samplesMax) this.differencesMs.shift();
+  }
+
+  wallOf(boottimeMs: number): number {
+    return boottimeMs + Math.min(...this.differencesMs);
+  }
+}

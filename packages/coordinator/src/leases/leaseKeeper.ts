@@ -1,0 +1,213 @@
+/**
+ * Everything about leases, silence and fences in one part: opened before the coordinator serves, run at every tick. What
+ * others need of it is in `LeaseGrants`, `paused`, `term` and `agentSaid`.
+ */
+import type { Clock } from '@muster/common/clock';
+import { MusterError, messageOf } from '@muster/common/errors';
+import type { NodeName } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import type { AgentRegistry } from '../agents/registry.ts';
+import type { Loop } from '../loop.ts';
+import type { Attempt, Job } from '../model.ts';
+import type { ClusterState } from '../state.ts';
+import { endFencedTasks } from '../tasks/fencedNodes.ts';
+import { FenceHook } from '../tasks/fenceHook.ts';
+import { OwnPauses } from '../tasks/ownPauses.ts';
+import { SelfSuspicion } from '../tasks/selfSuspicion.ts';
+import { noticeSilentNodes } from '../tasks/silentNodes.ts';
+import { clusterSubject, followClusterEvents } from './clusterSubject.ts';
+import { confirmDead } from './confirmDead.ts';
+import type { RunFenceCommand } from './fenceCommand.ts';
+import { LeaseBook } from './leaseBook.ts';
+import { fencedAfterMs, type LeaseGrants, type LeaseSettings } from './leases.ts';
+import { heldTasks } from './lostTasks.ts';
+import { Maintenance } from './maintenance.ts';
+import type { MetaStore } from './metaStore.ts';
+import { type AgentAccount, Terms } from './terms.ts';
+
+export interface LeaseParts {
+  readonly state: ClusterState;
+  readonly store: MetaStore;
+  readonly agents: AgentRegistry;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly settings: LeaseSettings;
+  /** How often `run` is called. */
+  readonly tickMs: number;
+  /** null: there is none. */
+  readonly runFenceCommand: RunFenceCommand | null;
+}
+
+const maintenanceMsMin = 10_000;
+const maintenanceMsMax = 24 * 60 * 60_000;
+
+export class LeaseKeeper implements LeaseGrants {
+  private readonly book: LeaseBook;
+  private readonly parts: LeaseParts;
+  private readonly terms: Terms;
+  private readonly maintenance: Maintenance;
+  private readonly pauses: OwnPauses;
+  /** What needs the loop: there is none yet when this is opened. */
+  private attached: { loop: Loop; suspicion: SelfSuspicion; hook: FenceHook | null } | null = null;
+  private wasPaused = false;
+
+  private constructor(parts: LeaseParts, terms: Terms, maintenance: Maintenance) {
+    const { clock, settings, agents } = parts;
+    this.parts = parts;
+    this.terms = terms;
+    this.maintenance = maintenance;
+    this.pauses = new OwnPauses(parts.tickMs, clock.monotonicMs());
+    this.book = new LeaseBook({
+      settings,
+      maintenance,
+      monotonicMs: () => clock.monotonicMs(),
+      lastHeardMs: (node) => agents.lastHeardMs(node),
+    });
+  }
+
+  /** Begins the next term. To be awaited before anything is served. */
+  static async open(parts: LeaseParts): Promise<LeaseKeeper> {
+    const { store, state, clock, settings, log } = parts;
+    await followClusterEvents(state, store);
+    const monotonicMs = () => clock.monotonicMs();
+    const onWriteFailed = (error: unknown) =>
+      log.error({ error: messageOf(error) }, 'what agents know and the store does not could not be stored');
+    const terms = await Terms.begin({ store, state, monotonicMs, onWriteFailed });
+    return new LeaseKeeper(parts, terms, await Maintenance.open(store, settings, clock.monotonicMs()));
+  }
+
+  /** To be called once, before the first `run`. */
+  attach(loop: Loop): void {
+    const { state, agents, clock, settings, log, runFenceCommand: runCommand } = this.parts;
+    const monotonicMs = () => clock.monotonicMs();
+    const paused = () => this.paused();
+    const shared = { state, loop, agents, monotonicMs };
+    this.attached = {
+      loop,
+      suspicion: new SelfSuspicion({ ...shared, windowMs: settings.leaseMs }),
+      hook: runCommand === null ? null : new FenceHook({ ...shared, log, paused, runCommand }),
+    };
+  }
+
+  grant(node: NodeName, attempt: Attempt): number {
+    return this.book.grant(node, attempt);
+  }
+
+  /** Leases granted since the start, renewals too. */
+  get granted(): number {
+    return this.book.granted;
+  }
+
+  /** Of this run of the coordinator; grows when the store is advanced. */
+  get term(): number {
+    return this.terms.term;
+  }
+
+  /** To be told of every Hello, before it has any effect. */
+  agentSaid(account: AgentAccount): void {
+    this.terms.agentSaid(account);
+  }
+
+  /** Why nothing is started or rescheduled now, and what ends that. null: it is. */
+  paused(): string | null {
+    return this.terms.paused() ?? this.attached?.suspicion.paused() ?? null;
+  }
+
+  /** Nodes for whose silence we suspect ourselves. */
+  get suspectNodes(): number {
+    return this.attached?.suspicion.suspects.size ?? 0;
+  }
+
+  /** What is left of the maintenance; 0: there is none. */
+  maintenanceMs(): number {
+    return Math.ceil(this.maintenance.leftMs(this.parts.clock.monotonicMs()));
+  }
+
+  /**
+   * Of a silent node with tasks: until nothing of them runs there for certain; 0: now. null: it answers, or has no tasks, or
+   * one that is never fenced.
+   */
+  fencedInMs(node: NodeName, jobs: Iterable<Job> = this.parts.state.jobs.values()): number | null {
+    if (!this.parts.agents.isSilent(node)) return null;
+    const tasks = heldTasks(jobs).get(node) ?? [];
+    const moments = tasks.map(({ attempt }) => this.book.fencedAtMs(node, attempt));
+    if (moments.length === 0 || moments.includes(null)) return null;
+    const lastMs = Math.max(...moments.map((moment) => moment ?? 0));
+    return Math.max(0, Math.ceil(lastMs - this.parts.clock.monotonicMs()));
+  }
+
+  /**
+   * Of one task of a silent node: until it does not run there for certain; 0: now.
+   * @returns null: never, without proof that the node is dead
+   */
+  taskFencedInMs(node: NodeName, attempt: Attempt): number | null {
+    const fencedAtMs = this.book.fencedAtMs(node, attempt);
+    return fencedAtMs === null ? null : Math.max(0, Math.ceil(fencedAtMs - this.parts.clock.monotonicMs()));
+  }
+
+  /** One pass; idempotent. The order counts: nobody is judged before our own absence is taken off. */
+  run(): readonly Promise<unknown>[] {
+    if (this.attached === null) return [];
+    const { agents, state, clock, log } = this.parts;
+    const { loop, suspicion, hook } = this.attached;
+    const nowMs = clock.monotonicMs();
+    const pausedForMs = this.pauses.take(nowMs);
+    if (pausedForMs > 0) {
+      log.warn(
+        { pausedForMs: Math.round(pausedForMs) },
+        'this process did not run: no node was silent meanwhile',
+      );
+      agents.forgive(pausedForMs);
+    }
+    const noticed = [...noticeSilentNodes(agents, loop), ...suspicion.run()];
+    const { book } = this;
+    const paused = () => this.paused();
+    const monotonicMs = () => clock.monotonicMs();
+    const fenced = endFencedTasks({ state, loop, agents, book, monotonicMs, paused });
+    hook?.run();
+    const isPaused = paused() !== null;
+    if (isPaused !== this.wasPaused) loop.wake();
+    this.wasPaused = isPaused;
+    return [...noticed, ...fenced, ...this.maintenance.run(nowMs), ...this.terms.run()];
+  }
+
+  /** @throws {MusterError} `failed_precondition` while the node answers */
+  async confirmDead(node: NodeName, caller: string): Promise<void> {
+    const { agents } = this.parts;
+    const proof = { kind: 'person', caller } as const;
+    const silence = await this.loop().run((draft, nowMs) => confirmDead(draft, agents, node, proof, nowMs));
+    agents.noteDead(node, silence);
+  }
+
+  /** @throws {MusterError} `invalid` unless it is 0, which ends it, or 10 s to 24 h */
+  async setMaintenance(forMs: number, caller: string): Promise<void> {
+    const isRight = forMs === 0 || (forMs >= maintenanceMsMin && forMs <= maintenanceMsMax);
+    if (!isRight || !Number.isInteger(forMs))
+      throw new MusterError(
+        'invalid',
+        `a maintenance lasts 10 s to 24 h, and ${forMs / 1_000} s is not that; 0 ends it`,
+      );
+    await this.maintenance.set(forMs, () => this.parts.clock.monotonicMs());
+    const event = { kind: 'cluster.maintenance', subject: clusterSubject, data: { forMs, by: caller } };
+    await this.loop().run((draft, nowMs) => draft.emit(event, nowMs));
+  }
+
+  /** Goes on from a store that was restored from an old copy. */
+  async advanceStore(caller: string): Promise<void> {
+    const { state, settings } = this.parts;
+    const ownLeases = [...state.jobs.values()].map(({ spec }) => spec.leaseMs ?? 0);
+    const longestMs = Math.max(settings.leaseMs, this.maintenanceMs(), ...ownLeases);
+    const quietMs = fencedAfterMs(settings, longestMs);
+    await this.terms.advance(quietMs, (command) => this.loop().run(command), caller);
+    this.loop().wake();
+  }
+
+  async close(): Promise<void> {
+    await this.attached?.hook?.close();
+  }
+
+  private loop(): Loop {
+    if (this.attached === null) throw new Error('the lease keeper was not attached to a loop');
+    return this.attached.loop;
+  }
+}

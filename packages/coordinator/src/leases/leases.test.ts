@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { checkLeaseSettings, fencedAfterMs } from './leases.ts';
+
+const usual = { leaseMs: 60_000, fenceMs: 5_000, marginMs: 5_000, clockRateError: 0.005 };
+
+test.each([
+  ['the usual settings', usual, 60_000, 70_650],
+  [
+    'those of tests',
+    { leaseMs: 6_000, fenceMs: 2_000, marginMs: 2_000, clockRateError: 0.005 },
+    6_000,
+    10_080,
+  ],
+  ['a day, in which clocks part by minutes', usual, 86_400_000, 87_274_050],
+])('with %s nothing runs (L + K)(1 + 2ρ) + M after a node was heard', (_, settings, leaseMs, expected) => {
+  expect(fencedAfterMs(settings, leaseMs)).toBe(expected);
+});
+
+test.each([
+  [10_000, 4_900],
+  [60_000, 4_900],
+  // The error of the error: what 2ρ leaves out of (1 + ρ) / (1 - ρ) is seconds in a day, and the margin has room for it.
+  [86_400_000, 500],
+])(
+  'a lease of %i ms ends %i ms before the next attempt, when one clock is as slow and the other as fast as can be',
+  (leaseMs, gapMs) => {
+    const { fenceMs, clockRateError } = usual;
+    const lastInstructionMs = (leaseMs + fenceMs) / (1 - clockRateError);
+    const rescheduledMs = fencedAfterMs(usual, leaseMs) / (1 + clockRateError);
+    expect(rescheduledMs - lastInstructionMs).toBeGreaterThanOrEqual(gapMs);
+  },
+);
+
+test('settings by which two attempts could run at once are refused', () => {
+  expect(() => checkLeaseSettings({ ...usual, marginMs: 1_999 })).toThrow(/G2.*margin.*2 s at least/);
+  expect(() => checkLeaseSettings({ ...usual, leaseMs: 0 })).toThrow(/G2/);
+  expect(() => checkLeaseSettings({ ...usual, clockRateError: -0.1 })).toThrow(/G2/);
+  expect(checkLeaseSettings({ ...usual, marginMs: 2_000 }).marginMs).toBe(2_000);
+});

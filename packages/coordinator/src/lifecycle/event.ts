@@ -1,0 +1,125 @@
+/** What can happen to a job, and what a step of its life gives: the words that the files of `lifecycle/` share. */
+import type { Endpoint, Master, PathFindings } from '@muster/common/gangs';
+import type { NodeName } from '@muster/common/ids';
+import type { Cause, TaskEnd } from '@muster/common/views';
+import { type Attempt, currentAttempt, type Job, type NewEvent, type Task } from '../model.ts';
+
+/** `attempt` is the fencing token of whoever reports. */
+export type JobEvent =
+  | {
+      readonly kind: 'allocate';
+      /** By node rank; as many as the job wants, or fewer where it can do with them. */
+      readonly tasks: readonly Placement[];
+      /** Length of a lease where the job does not say. */
+      readonly leaseMs: number;
+      /** A node of it has been away: its paths are measured even if the job does not ask for that. */
+      readonly preflight: boolean;
+    }
+  | {
+      readonly kind: 'claim';
+      readonly attempt: number;
+      readonly nodeRank: number;
+      /** From rank 0 only: the address it would have alone, and the port it holds. */
+      readonly master: Master | null;
+      /** Best first. */
+      readonly endpoints: readonly Endpoint[];
+      /** null: answers no peers. */
+      readonly testPort: number | null;
+    }
+  /** One node has tried its paths. */
+  | {
+      readonly kind: 'checked';
+      readonly attempt: number;
+      readonly nodeRank: number;
+      readonly findings: PathFindings;
+    }
+  | { readonly kind: 'taskRunning'; readonly attempt: number; readonly nodeRank: number }
+  | {
+      readonly kind: 'taskEnded';
+      readonly attempt: number;
+      readonly nodeRank: number;
+      readonly exit: TaskEnd;
+      /** Of a bad end: when the first thing went wrong there, by our wall clock. null: now, as far as anybody can tell. */
+      readonly failedAtMs: number | null;
+    }
+  /** Proof of death from outside the task, or its fence: the node rebooted, its lease is over, a person says so. */
+  | {
+      readonly kind: 'taskLost';
+      readonly attempt: number;
+      readonly nodeRank: number;
+      readonly message: string;
+      /** When its node was last heard, by our wall clock; left out: now, as far as anybody can tell. */
+      readonly lastHeardMs?: number | null;
+    }
+  /** A node holds back an attempt that has not been released. */
+  | {
+      readonly kind: 'startFailed';
+      readonly attempt: number;
+      readonly cause: Cause;
+      /** Nodes that the next attempt had better do without. */
+      readonly leaveOut: readonly NodeName[];
+    }
+  /** The nodes have had `prepare_timeout` since the allocation. */
+  | {
+      readonly kind: 'prepareTimeout';
+      readonly attempt: number;
+      /** What each node says it is busy with, by node rank. */
+      readonly doing: readonly (string | null)[];
+    }
+  /** The tasks have had `rendezvous_timeout` since the release. */
+  | { readonly kind: 'rendezvousTimeout'; readonly attempt: number }
+  | { readonly kind: 'stop'; readonly reason: string }
+  | { readonly kind: 'requeue' }
+  | { readonly kind: 'timeLimit'; readonly attempt: number };
+
+export interface Placement {
+  readonly node: NodeName;
+  readonly gpuUuids: readonly string[];
+  readonly cpus: number;
+  readonly memoryMb: number;
+}
+
+export interface Transition {
+  readonly job: Job;
+  /** The attempt that this event ended, for the record; the job itself no longer carries it. */
+  readonly ended: Attempt | null;
+  readonly events: readonly NewEvent[];
+}
+
+/** What one kind of event does. @param nowMs wall clock, epoch milliseconds; recorded */
+export type Handler<K extends JobEvent['kind']> = (
+  job: Job,
+  event: Extract<JobEvent, { kind: K }>,
+  nowMs: number,
+) => Transition;
+
+export function unchanged(job: Job): Transition {
+  return { job, ended: null, events: [] };
+}
+
+export function followedBy(events: readonly NewEvent[], next: Transition): Transition {
+  return { ...next, events: [...events, ...next.events] };
+}
+
+/** The current attempt, if that is the one the reporter speaks of (G6). */
+export function fencedAttempt(job: Job, attemptNumber: number): Attempt | null {
+  const attempt = currentAttempt(job);
+  return attempt?.number === attemptNumber ? attempt : null;
+}
+
+export function replaceTask(tasks: readonly Task[], task: Task): readonly Task[] {
+  return tasks.map((each) => (each.nodeRank === task.nodeRank ? task : each));
+}
+
+export function jobEvent(job: Job, kind: string, data: Readonly<Record<string, unknown>>): NewEvent {
+  return { kind, subject: job.id, data: { name: job.spec.name, ...data } };
+}
+
+export function attemptEvent(
+  job: Job,
+  attempt: Attempt,
+  kind: string,
+  data: Readonly<Record<string, unknown>>,
+): NewEvent {
+  return jobEvent(job, kind, { attempt: attempt.number, ...data });
+}

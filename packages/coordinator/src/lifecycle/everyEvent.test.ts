@@ -1,0 +1,201 @@
+/** Every event in every state of a gang of two, said of rank 1: a table that a new event or state has to be put into. */
+import { InvariantViolation } from '@muster/common/errors';
+import { isTerminal } from '@muster/common/states';
+import { expect, it } from 'vitest';
+import { currentAttempt, type Job } from '../model.ts';
+import { anEndpoint, anExit, placementsFor, someMs } from '../modelFixture.ts';
+import { aGang, crash, imageMissing, nodeLost, type Story } from '../storyFixture.ts';
+import { type JobEvent, transition } from './transition.ts';
+
+const gang = () => aGang({ max_runtime: '1h', retry: { max_attempts: 3, on: ['exit_code'] } });
+
+const states: Readonly<Record<string, () => Story>> = {
+  queued: () => gang(),
+  'queued again': () => gang().allRunning().on({ kind: 'requeue' }).ended(0).ended(1),
+  assigned: () => gang().allocated(),
+  'rank 0 claimed': () => gang().allocated().claimed(0),
+  'tries paths': () => gang().allocated().allClaimed(),
+  'rank 0 ready': () => gang().allocated().allClaimed().checked(0),
+  'rank 1 ready': () => gang().allocated().allClaimed().checked(1),
+  released: () => gang().released(),
+  'rank 0 runs': () => gang().released().running(0),
+  running: () => gang().allRunning(),
+  'rank 0 is done': () => gang().allRunning().ended(0),
+  'to be queued': () => gang().allRunning().ended(0, crash),
+  'to be cancelled': () => gang().allRunning().stopped(),
+  'rank 1 ended': () => gang().allRunning().ended(1, crash),
+  succeeded: () => gang().allRunning().ended(0).ended(1),
+  failed: () => gang().allRunning().on({ kind: 'timeLimit', attempt: 1 }).ended(0).ended(1),
+  cancelled: () => gang().stopped(),
+};
+
+/** As they come for the job of a story. */
+const events: Readonly<Record<string, (job: Job) => JobEvent>> = {
+  allocate: (job) => ({ kind: 'allocate', tasks: placementsFor(job), leaseMs: 1, preflight: false }),
+  claim: () => ({
+    ...{ kind: 'claim', attempt: 1, nodeRank: 1, master: null, testPort: 29_501 },
+    endpoints: [anEndpoint({ address: '10.0.0.2' })],
+  }),
+  checked: () => ({
+    ...{ kind: 'checked', attempt: 1, nodeRank: 1 },
+    findings: { round: 1, paths: [{ nodeRank: 0, error: null, roundTripUs: 1 }], preflight: null },
+  }),
+  unreachable: () => ({
+    ...{ kind: 'checked', attempt: 1, nodeRank: 1 },
+    findings: { round: 1, paths: [{ nodeRank: 0, error: 'refused', roundTripUs: 0 }], preflight: null },
+  }),
+  taskRunning: () => ({ kind: 'taskRunning', attempt: 1, nodeRank: 1 }),
+  'ended well': () => ({ kind: 'taskEnded', attempt: 1, nodeRank: 1, exit: anExit(), failedAtMs: null }),
+  'ended badly': () => ({ kind: 'taskEnded', attempt: 1, nodeRank: 1, exit: crash, failedAtMs: null }),
+  'no start': () => ({ kind: 'taskEnded', attempt: 1, nodeRank: 1, exit: imageMissing, failedAtMs: null }),
+  taskLost: () => ({ kind: 'taskLost', attempt: 1, nodeRank: 1, message: 'rebooted' }),
+  startFailed: () => ({ kind: 'startFailed', attempt: 1, cause: nodeLost, leaveOut: [] }),
+  prepareTimeout: () => ({ kind: 'prepareTimeout', attempt: 1, doing: [] }),
+  rendezvousTimeout: () => ({ kind: 'rendezvousTimeout', attempt: 1 }),
+  stop: () => ({ kind: 'stop', reason: '' }),
+  requeue: () => ({ kind: 'requeue' }),
+  timeLimit: () => ({ kind: 'timeLimit', attempt: 1 }),
+};
+
+/** What comes of it: `-` nothing, `!` refused, else the state of the job, and of rank 1 while its attempt goes on. */
+function cell(story: Story, event: JobEvent): string {
+  try {
+    const { job } = transition(story.job, event, story.nowMs + 1_000);
+    if (job === story.job) return '-';
+    const task = currentAttempt(job)?.tasks[1];
+    return task === undefined ? job.state.kind : `${job.state.kind}/${task.state}`;
+  } catch (error) {
+    if (error instanceof InvariantViolation) return '!';
+    throw error;
+  }
+}
+
+const nothing = Object.fromEntries(Object.keys(events).map((event) => [event, '-']));
+const over = { ...nothing, allocate: '!' };
+const begun = { ...nothing, allocate: '!', stop: 'cancelled' };
+
+/** Before the release: whatever ends it, ends it at once. */
+const preparing = {
+  ...begun,
+  'ended well': 'queued',
+  'ended badly': 'queued',
+  'no start': 'queued',
+  taskLost: 'queued',
+  startFailed: 'queued',
+  prepareTimeout: 'queued',
+  requeue: 'queued',
+  timeLimit: 'failed',
+};
+
+/** After it: the nodes have the last word. */
+const started = {
+  ...over,
+  'ended badly': 'stopping/ended',
+  'no start': 'stopping/ended',
+  taskLost: 'stopping/ended',
+  stop: 'stopping/ready',
+  requeue: 'stopping/ready',
+  timeLimit: 'stopping/ready',
+};
+
+const underway = {
+  ...started,
+  stop: 'stopping/running',
+  requeue: 'stopping/running',
+  timeLimit: 'stopping/running',
+};
+
+const table: Readonly<Record<keyof typeof states, Readonly<Record<string, string>>>> = {
+  queued: { ...nothing, allocate: 'starting/assigned', stop: 'cancelled' },
+  'queued again': { ...nothing, allocate: 'starting/assigned', stop: 'cancelled' },
+  assigned: { ...preparing, claim: 'starting/claimed' },
+  'rank 0 claimed': { ...preparing, claim: 'starting/claimed' },
+  'tries paths': { ...preparing, checked: 'starting/ready', unreachable: 'starting/claimed' },
+  'rank 0 ready': { ...preparing, checked: 'starting/ready', unreachable: 'queued' },
+  'rank 1 ready': preparing,
+  released: {
+    ...started,
+    taskRunning: 'starting/running',
+    'ended well': 'starting/ended',
+    rendezvousTimeout: 'stopping/ready',
+  },
+  'rank 0 runs': {
+    ...started,
+    taskRunning: 'running/running',
+    'ended well': 'running/ended',
+    rendezvousTimeout: 'stopping/ready',
+  },
+  running: { ...underway, 'ended well': 'running/ended' },
+  'rank 0 is done': {
+    ...underway,
+    'ended well': 'succeeded',
+    'ended badly': 'queued',
+    'no start': 'failed',
+    taskLost: 'failed',
+  },
+  'to be queued': {
+    ...over,
+    'ended well': 'queued',
+    'ended badly': 'queued',
+    'no start': 'queued',
+    taskLost: 'queued',
+    stop: 'stopping/running',
+  },
+  'to be cancelled': {
+    ...over,
+    'ended well': 'stopping/ended',
+    'ended badly': 'stopping/ended',
+    'no start': 'stopping/ended',
+    taskLost: 'stopping/ended',
+  },
+  'rank 1 ended': { ...over, stop: 'stopping/ended' },
+  succeeded: over,
+  failed: over,
+  cancelled: over,
+};
+
+it.each(Object.keys(states))('a gang that is %s', (state) => {
+  const story = states[state];
+  if (story === undefined) throw new Error(`there is no state ${state}`);
+  const cells = Object.entries(events).map(([name, event]) => {
+    const fresh = story();
+    return [name, cell(fresh, event(fresh.job))];
+  });
+  expect(Object.fromEntries(cells)).toEqual(table[state]);
+});
+
+it('an event of another attempt changes nothing, in any state', () => {
+  for (const [name, story] of Object.entries(states)) {
+    for (const event of Object.values(events)) {
+      const { job } = story();
+      const stale = event(job);
+      if (!('attempt' in stale)) continue;
+      for (const attempt of [0, 2, 7]) {
+        const after = transition(job, { ...stale, attempt }, someMs).job;
+        expect(after, `${stale.kind} of attempt ${attempt} of a gang that is ${name}`).toBe(job);
+      }
+    }
+  }
+});
+
+it('nor does an event of a rank that there is not', () => {
+  for (const [name, story] of Object.entries(states)) {
+    for (const event of Object.values(events)) {
+      const { job } = story();
+      const stray = event(job);
+      if (!('nodeRank' in stray)) continue;
+      const after = transition(job, { ...stray, nodeRank: 2 }, someMs).job;
+      expect(after, `${stray.kind} of rank 2 of a gang that is ${name}`).toBe(job);
+    }
+  }
+});
+
+it('what has ended never changes', () => {
+  for (const story of Object.values(states)) {
+    const { job } = story();
+    if (!isTerminal(job.state.kind)) continue;
+    for (const event of Object.values(events)) {
+      if (event(job).kind !== 'allocate') expect(transition(job, event(job), someMs).job).toBe(job);
+    }
+  }
+});

@@ -1,0 +1,296 @@
+/**
+ * From the allocation of an attempt to its release: what has to be true on every node before anything runs on one.
+ *
+ *      allocated ──every rank claimed──► (alone) ────────────────────────────────────────────► released
+ *                          │                                                                      ▲
+ *                          ▼                                                                      │ every path is good
+ *                  round n: addresses are chosen, every rank tries its paths ──every rank answered┤
+ *                          ▲                                                                      │ a path failed
+ *                          └──── round n+1: the next choice · a rank claimed anew ◄───────────────┤
+ *                                                                                                 │ no choice is left
+ *      any task ended · node silent · prepare_timeout · bandwidth below the floor ► start failed ◄┘
+ *
+ * A start that failed costs the job none of its attempts where the nodes are to blame, and its next attempt does without them.
+ */
+import { assertInvariant } from '@muster/common/errors';
+import type { LeftOut, PathFindings } from '@muster/common/gangs';
+import type { NodeName } from '@muster/common/ids';
+import type { Cause, TaskEnd } from '@muster/common/views';
+import {
+  type Attempt,
+  type AttemptNetwork,
+  isReleased,
+  type Job,
+  type NewEvent,
+  type Task,
+} from '../model.ts';
+import {
+  attemptEvent,
+  fencedAttempt,
+  followedBy,
+  type Handler,
+  replaceTask,
+  type Transition,
+  unchanged,
+} from './event.ts';
+import { chooseNetwork, peersOf } from './network.ts';
+import { outcomeOfEarlyEnd, outcomeOfFailedStart, outcomeOfStartError } from './outcomes.ts';
+import { judgePaths, measuredPairs, pathCause, triedPaths } from './paths.ts';
+import { beginStopping } from './stopping.ts';
+
+/** Of what a node says about a path: enough for a sentence. */
+const errorLengthMax = 500;
+
+export const allocate: Handler<'allocate'> = (job, event, nowMs) => {
+  const { spec, state, id } = job;
+  assertInvariant(state.kind === 'queued', 'G2', `${id} is ${state.kind} and cannot get another attempt`);
+  const { nodes, minNodes } = spec.resources;
+  const count = event.tasks.length;
+  const range = minNodes === nodes ? `${nodes}` : `${minNodes} to ${nodes}`;
+  assertInvariant(
+    count >= minNodes && count <= nodes,
+    'G3',
+    `${id} needs ${range} nodes at once, not ${count}`,
+  );
+  const attempt: Attempt = {
+    number: job.lastAttempt + 1,
+    state: 'allocated',
+    tasks: event.tasks.map((placement, nodeRank) => ({
+      ...placement,
+      nodeRank,
+      state: 'assigned',
+      exit: null,
+      endpoints: [],
+      testPort: null,
+      paths: null,
+      preflight: null,
+      failedAtMs: null,
+    })),
+    allocatedAtMs: nowMs,
+    runningAtMs: null,
+    endedAtMs: null,
+    cause: null,
+    master: null,
+    leaseMs: spec.nodeLoss === 'hold' ? null : (spec.leaseMs ?? event.leaseMs),
+    preflight: count > 1 && (spec.preflight !== null || event.preflight),
+    network: null,
+  };
+  return {
+    job: { ...job, lastAttempt: attempt.number, state: { kind: 'starting', attempt } },
+    ended: null,
+    events: [
+      attemptEvent(job, attempt, 'attempt.allocated', {
+        tasks: event.tasks.map((placement) => ({ node: placement.node, gpuUuids: placement.gpuUuids })),
+      }),
+    ],
+  };
+};
+
+export const claim: Handler<'claim'> = (job, event, nowMs) => {
+  const attempt = startingAttempt(job, event.attempt);
+  const task = attempt?.tasks[event.nodeRank];
+  if (attempt === null || task === undefined) return unchanged(job);
+  const { endpoints, testPort } = event;
+  const master = event.nodeRank === 0 ? event.master : attempt.master;
+  const claimed: Task = { ...task, state: 'claimed', endpoints, testPort };
+  // Said again after its agent was restarted: it holds other ports now than those that its peers were given.
+  const holdsOther = !isSamePlace(task, claimed) || master?.port !== attempt.master?.port;
+  if (task.state !== 'assigned' && !holdsOther) return unchanged(job);
+
+  const tasks = replaceTask(attempt.tasks, claimed);
+  const next: Attempt = { ...attempt, tasks, master };
+  const everyTaskClaimed = tasks.every((each) => each.state !== 'assigned');
+  const isAlone = tasks.length === 1;
+  if (isAlone) return release(job, next, []);
+  const isUnreachable =
+    endpoints.length === 0 || testPort === null || (event.nodeRank === 0 && master === null);
+  if (isUnreachable) return failUnreachable(job, next, task, nowMs);
+  if (!everyTaskClaimed) return { job: withAttempt(job, next), ended: null, events: [] };
+  return beginRound(job, next, null) ?? failUnreachable(job, next, task, nowMs);
+};
+
+export const checked: Handler<'checked'> = (job, event, nowMs) => {
+  const before = startingAttempt(job, event.attempt);
+  const task = before?.tasks[event.nodeRank];
+  const network = before?.network ?? null;
+  if (before === null || task === undefined || network === null) return unchanged(job);
+  // The first answer of a round counts: a repeated one is no news, and one about other addresses says nothing of these.
+  if (event.findings.round !== network.round || task.paths !== null) return unchanged(job);
+  const attempt: Attempt = {
+    ...before,
+    tasks: replaceTask(before.tasks, withFindings(before, network, task, event.findings)),
+  };
+  if (attempt.tasks.some(({ paths }) => paths === null)) {
+    return { job: withAttempt(job, attempt), ended: null, events: [] };
+  }
+
+  const paths = triedPaths(attempt, network);
+  const verdict = judgePaths(attempt, paths, job.spec.preflight?.minBandwidthMbps ?? null);
+  const { round, addresses } = network;
+  const events: NewEvent[] = [attemptEvent(job, attempt, 'attempt.checked', { round, addresses, paths })];
+  if (verdict.kind !== 'unreachable' && attempt.preflight) {
+    const backend = attempt.tasks[0]?.preflight?.backend;
+    const allReduceBytesPerS = attempt.tasks[0]?.preflight?.allReduceBytesPerS ?? null;
+    const pairs = measuredPairs(attempt);
+    events.push(attemptEvent(job, attempt, 'preflight.measured', { backend, pairs, allReduceBytesPerS }));
+  }
+  if (verdict.kind === 'good') return release(job, attempt, events);
+  const another = verdict.kind === 'unreachable' ? beginRound(job, attempt, network) : null;
+  if (another !== null) return followedBy(events, another);
+  const failed = failStart(job, attempt, pathCause(verdict.message), verdict.leaveOut, nowMs);
+  return followedBy(events, failed);
+};
+
+export const startFailed: Handler<'startFailed'> = (job, event, nowMs) => {
+  const attempt = startingAttempt(job, event.attempt);
+  if (attempt === null) return unchanged(job);
+  return failStart(job, attempt, event.cause, event.leaveOut, nowMs);
+};
+
+export const prepareTimeout: Handler<'prepareTimeout'> = (job, event, nowMs) => {
+  const attempt = startingAttempt(job, event.attempt);
+  if (attempt === null) return unchanged(job);
+  const unprepared = attempt.tasks.filter((task) => task.state === 'assigned');
+  const late = unprepared.length > 0 ? unprepared : attempt.tasks.filter((task) => task.paths === null);
+  const names = late.map(({ node, nodeRank }) => {
+    const doing = event.doing[nodeRank] ?? null;
+    return doing === null ? node : `${node} (${doing})`;
+  });
+  const limitS = Math.round(job.spec.prepareTimeoutMs / 1000);
+  const cause: Cause = {
+    kind: 'rendezvous_timeout',
+    message: `not ready within the prepare_timeout of ${limitS} s: ${names.join(', ')}`,
+    nodeRank: null,
+    node: null,
+  };
+  return failStart(
+    job,
+    attempt,
+    cause,
+    late.map(({ node }) => node),
+    nowMs,
+  );
+};
+
+/** A task of an attempt that has not been released is over: nothing of it can have run, and the others wait in vain. */
+export function endBeforeRelease(
+  job: Job,
+  before: Attempt,
+  task: Task,
+  exit: TaskEnd,
+  nowMs: number,
+): Transition {
+  const { node } = task;
+  const attempt: Attempt = {
+    ...before,
+    tasks: replaceTask(before.tasks, { ...task, state: 'ended', exit }),
+  };
+  const cause = exit.startError === null ? null : { ...exit.startError, nodeRank: task.nodeRank, node };
+  const outcome = cause === null ? outcomeOfEarlyEnd(job, task) : outcomeOfStartError(job, cause);
+  // A node that was lost is silent: once it is back, nothing speaks against it.
+  const leaveOut = outcome.cause.kind === 'node_lost' ? [] : [node];
+  return beginStopping(leavingOut(job, outcome.cause, leaveOut), attempt, outcome, nowMs);
+}
+
+/** The attempt of that number, if it is the current one and has not been released. */
+function startingAttempt(job: Job, attemptNumber: number): Attempt | null {
+  const attempt = fencedAttempt(job, attemptNumber);
+  return attempt === null || job.state.kind !== 'starting' || isReleased(attempt) ? null : attempt;
+}
+
+/** @param before what did not do; null: begin with the best choice. @returns null when every choice has been tried */
+function beginRound(job: Job, attempt: Attempt, before: AttemptNetwork | null): Transition | null {
+  const round = (attempt.network?.round ?? 0) + 1;
+  const network = chooseNetwork(attempt.tasks, before, round);
+  if (network === null) return null;
+  const [addr] = network.addresses;
+  const { master } = attempt;
+  const next: Attempt = {
+    ...attempt,
+    network,
+    master: master === null || addr === undefined ? master : { ...master, addr },
+    tasks: attempt.tasks.map((task) => ({ ...task, state: 'claimed', paths: null, preflight: null })),
+  };
+  return { job: withAttempt(job, next), ended: null, events: [] };
+}
+
+/** Every task is ready: from here on its nodes may start them. */
+function release(job: Job, attempt: Attempt, events: readonly NewEvent[]): Transition {
+  const tasks = attempt.tasks.map((task): Task => ({ ...task, state: 'ready' }));
+  const released: Attempt = { ...attempt, tasks, state: 'claimed' };
+  const { master, network } = released;
+  const data = {
+    masterAddr: master?.addr,
+    masterPort: master?.port,
+    ...(network === null ? {} : { addresses: network.addresses }),
+  };
+  return {
+    job: withAttempt(job, released),
+    ended: null,
+    events: [...events, attemptEvent(job, released, 'attempt.claimed', data)],
+  };
+}
+
+/** Nothing of the attempt has run. */
+function failStart(
+  job: Job,
+  attempt: Attempt,
+  cause: Cause,
+  leaveOut: readonly NodeName[],
+  nowMs: number,
+): Transition {
+  return beginStopping(leavingOut(job, cause, leaveOut), attempt, outcomeOfFailedStart(job, cause), nowMs);
+}
+
+function failUnreachable(job: Job, attempt: Attempt, { node, nodeRank }: Task, nowMs: number): Transition {
+  const wanted = job.spec.network;
+  const where = wanted === null ? 'no address and port' : `no address in ${wanted}, or no port there,`;
+  const message = `${node} named ${where} for the other nodes of the gang`;
+  return failStart(job, attempt, { kind: 'rendezvous', message, nodeRank, node }, [node], nowMs);
+}
+
+function leavingOut(job: Job, cause: Cause, nodes: readonly NodeName[]): Job {
+  if (nodes.length === 0) return job;
+  const added = nodes.map((node): LeftOut => ({ node, cause }));
+  const others = job.leftOut.filter((each) => !nodes.some((node) => node === each.node));
+  return { ...job, leftOut: [...others, ...added] };
+}
+
+function withAttempt(job: Job, attempt: Attempt): Job {
+  return { ...job, state: { kind: 'starting', attempt } };
+}
+
+/** Only of what was asked: what is stored of a node's words has a bound. */
+function withFindings(attempt: Attempt, network: AttemptNetwork, task: Task, findings: PathFindings): Task {
+  const peers = peersOf(attempt, network, task.nodeRank);
+  const paths = peers.flatMap((peer) => {
+    const result = findings.paths.find(({ nodeRank }) => nodeRank === peer.nodeRank);
+    return result === undefined ? [] : { ...result, error: clipped(result.error) };
+  });
+  const { preflight } = findings;
+  const isGood = paths.length === peers.length && paths.every(({ error }) => error === null);
+  return {
+    ...task,
+    state: isGood ? 'ready' : 'claimed',
+    paths,
+    preflight:
+      preflight === null || !attempt.preflight
+        ? null
+        : {
+            ...preflight,
+            error: clipped(preflight.error),
+            pairs: attempt.tasks.flatMap((other) => {
+              return preflight.pairs.find((pair) => pair.nodeRank === other.nodeRank) ?? [];
+            }),
+          },
+  };
+}
+
+function clipped(error: string | null): string | null {
+  return error === null ? null : error.slice(0, errorLengthMax);
+}
+
+function isSamePlace(a: Task, b: Task): boolean {
+  const addresses = ({ endpoints }: Task) => endpoints.map(({ address }) => address).join(' ');
+  return a.testPort === b.testPort && addresses(a) === addresses(b);
+}

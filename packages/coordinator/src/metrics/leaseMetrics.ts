@@ -1,0 +1,58 @@
+/** Leases, fences, and whether this coordinator trusts itself, for the Prometheus page. */
+import { Counter, type Registry } from 'prom-client';
+import type { AgentNotes } from '../agents/notes.ts';
+import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
+import { currentAttempt } from '../model.ts';
+import type { ClusterState } from '../state.ts';
+import { addCounter, addGauge } from './register.ts';
+
+export interface LeaseMetricParts {
+  readonly state: ClusterState;
+  readonly leases: LeaseKeeper;
+  readonly notes: Pick<AgentNotes, 'of'>;
+}
+
+/** @returns counts the nodes that were fenced; to be told of each */
+export function addLeaseMetrics(registry: Registry, { state, leases, notes }: LeaseMetricParts): Counter {
+  addGauge(registry, {
+    name: 'muster_nodes_suspect',
+    help: 'Nodes that fell silent together, so that the coordinator suspects itself; 0 when it does not.',
+    read: () => leases.suspectNodes,
+  });
+  addGauge(registry, {
+    name: 'muster_paused',
+    help: '1 while nothing is started or rescheduled, because the coordinator may be cut off or its store too old.',
+    read: () => (leases.paused() === null ? 0 : 1),
+  });
+  addGauge(registry, {
+    name: 'muster_term',
+    help: 'Number of this run of the coordinator; it only grows.',
+    read: () => leases.term,
+  });
+  addCounter(registry, {
+    name: 'muster_lease_grants_total',
+    help: 'Leases granted to tasks, renewals too, since the coordinator started.',
+    read: () => leases.granted,
+  });
+  addGauge(registry, {
+    name: 'muster_lease_frozen_tasks',
+    help: 'Tasks that are frozen because their lease ran out, as their nodes said last.',
+    read: () => {
+      let frozen = 0;
+      for (const job of state.jobs.values())
+        for (const { nodeRank } of currentAttempt(job)?.tasks ?? [])
+          if (notes.of({ jobId: job.id, attempt: job.lastAttempt, nodeRank }).frozen) frozen += 1;
+      return frozen;
+    },
+  });
+  addGauge(registry, {
+    name: 'muster_lease_maintenance_seconds',
+    help: 'What is left of the maintenance in which leases are longer, 0 when there is none.',
+    read: () => leases.maintenanceMs() / 1_000,
+  });
+  return new Counter({
+    name: 'muster_lease_fenced_nodes_total',
+    help: 'Times that tasks of a silent node were ended because their leases had run out for certain.',
+    registers: [registry],
+  });
+}

@@ -1,0 +1,157 @@
+/** One job and what happens to it, for tests. */
+import type { PathFindings } from '@muster/common/gangs';
+import type { JobSpecFile } from '@muster/common/spec/types';
+import type { Cause, TaskEnd } from '@muster/common/views';
+import { peersOf } from './lifecycle/network.ts';
+import { type JobEvent, transition } from './lifecycle/transition.ts';
+import { type Attempt, currentAttempt, type Job, type NewEvent } from './model.ts';
+import { aJob, anEndpoint, anExit, aSpec, nodeNameOf, placementsFor, someMs } from './modelFixture.ts';
+
+export const crash = anExit({ exitCode: 1 });
+export const imageMissing: TaskEnd = anExit({
+  exitCode: null,
+  startError: { kind: 'image_pull', message: 'there is no image train:2', nodeRank: null, node: null },
+});
+export const nodeLost: Cause = {
+  kind: 'node_lost',
+  message: 'node-1 went silent',
+  nodeRank: 0,
+  node: 'node-1',
+};
+
+type ClaimFields = Partial<Extract<JobEvent, { kind: 'claim' }>>;
+
+/** Where node rank 0, 1 … is, and the port that answers its peers. */
+export const addressOf = (nodeRank: number) => `10.0.0.${nodeRank + 1}`;
+export const portOf = (nodeRank: number) => 29_500 + nodeRank;
+
+/** Time passes by a second with each event. */
+export class Story {
+  job: Job;
+  readonly told: NewEvent[] = [];
+  readonly endedAttempts: Attempt[] = [];
+  nowMs = someMs;
+
+  constructor(file: Partial<JobSpecFile> = {}, fields: Partial<Job> = {}) {
+    this.job = aJob(1, { spec: aSpec(file), ...fields });
+  }
+
+  /** Kinds of all events so far. */
+  get events(): readonly string[] {
+    return this.told.map(({ kind }) => kind);
+  }
+
+  /** Data of the newest event of a kind. */
+  data(kind: string): Readonly<Record<string, unknown>> | undefined {
+    return this.told.findLast((event) => event.kind === kind)?.data;
+  }
+
+  on(event: JobEvent): this {
+    this.nowMs += 1_000;
+    const { job, ended, events } = transition(this.job, event, this.nowMs);
+    this.job = job;
+    if (ended !== null) this.endedAttempts.push(ended);
+    this.told.push(...events);
+    return this;
+  }
+
+  /** @param count of nodes; as many as the job wants unless said otherwise */
+  allocated(fields: { count?: number; preflight?: boolean } = {}): this {
+    const { count, preflight = false } = fields;
+    return this.on({ kind: 'allocate', tasks: placementsFor(this.job, count), leaseMs: 60_000, preflight });
+  }
+
+  claimed(nodeRank: number, fields: ClaimFields = {}): this {
+    return this.on({
+      kind: 'claim',
+      attempt: this.job.lastAttempt,
+      nodeRank,
+      master: nodeRank === 0 ? { addr: '10.9.9.9', port: portOf(0) } : null,
+      endpoints: [anEndpoint({ address: addressOf(nodeRank) })],
+      testPort: portOf(nodeRank),
+      ...fields,
+    });
+  }
+
+  allClaimed(): this {
+    for (const { nodeRank } of this.tasks) this.claimed(nodeRank);
+    return this;
+  }
+
+  /** @param errors by the rank that could not be reached */
+  checked(
+    nodeRank: number,
+    errors: Readonly<Record<number, string>> = {},
+    fields: Partial<PathFindings> = {},
+    attempt = this.job.lastAttempt,
+  ): this {
+    const network = this.attempt?.network ?? { round: 1, addresses: [] };
+    const peers = this.attempt === null ? [] : peersOf(this.attempt, network, nodeRank);
+    const paths = peers.map((peer) => ({
+      nodeRank: peer.nodeRank,
+      error: errors[peer.nodeRank] ?? null,
+      roundTripUs: 100,
+    }));
+    const findings = { round: network.round, paths, preflight: null, ...fields };
+    return this.on({ kind: 'checked', attempt, nodeRank, findings });
+  }
+
+  running(nodeRank: number, attempt = this.job.lastAttempt): this {
+    return this.on({ kind: 'taskRunning', attempt, nodeRank });
+  }
+
+  ended(
+    nodeRank: number,
+    exit: TaskEnd = anExit(),
+    attempt = this.job.lastAttempt,
+    failedAtMs: number | null = null,
+  ): this {
+    return this.on({ kind: 'taskEnded', attempt, nodeRank, exit, failedAtMs });
+  }
+
+  lost(nodeRank: number, lastHeardMs: number | null = null): this {
+    const node = nodeNameOf(`node-${nodeRank + 1}`);
+    const message = `${node} was rebooted`;
+    return this.on({ kind: 'taskLost', attempt: this.job.lastAttempt, nodeRank, message, lastHeardMs });
+  }
+
+  stopped(reason = ''): this {
+    return this.on({ kind: 'stop', reason });
+  }
+
+  /** Allocated, claimed and released, on every node. */
+  released(fields: { count?: number } = {}): this {
+    this.allocated(fields).allClaimed();
+    if (this.tasks.length > 1) for (const { nodeRank } of this.tasks) this.checked(nodeRank);
+    return this;
+  }
+
+  allRunning(fields: { count?: number } = {}): this {
+    this.released(fields);
+    for (const { nodeRank } of this.tasks) this.running(nodeRank);
+    return this;
+  }
+
+  get attempt(): Attempt | null {
+    return currentAttempt(this.job);
+  }
+
+  get tasks(): Attempt['tasks'] {
+    return this.attempt?.tasks ?? [];
+  }
+
+  /** Of its tasks. */
+  get states(): readonly string[] {
+    return this.tasks.map(({ state }) => state);
+  }
+
+  get leftOut(): readonly string[] {
+    return this.job.leftOut.map(({ node }) => node);
+  }
+}
+
+export const aStory = (file: Partial<JobSpecFile> = {}, fields: Partial<Job> = {}) => new Story(file, fields);
+
+/** Of two nodes. */
+export const aGang = (file: Partial<JobSpecFile> = {}, fields: Partial<Job> = {}) =>
+  new Story({ resources: { nodes: 2, gpus: 1 }, ...file }, fields);

@@ -1,0 +1,109 @@
+/**
+ * Runs the fencing command for silent nodes with running tasks: at once, and again while it fails. Its success is proof
+ * of death, so that their jobs need not wait for leases to end; for jobs that are never fenced it is the only way but a
+ * person's.
+ */
+import { MusterError, messageOf } from '@muster/common/errors';
+import type { NodeName } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import { backoffMs } from '@muster/common/retry';
+import type { AgentRegistry } from '../agents/registry.ts';
+import { confirmDead } from '../leases/confirmDead.ts';
+import type { RunFenceCommand } from '../leases/fenceCommand.ts';
+import { heldTasks } from '../leases/lostTasks.ts';
+import type { Loop } from '../loop.ts';
+import { isReleased } from '../model.ts';
+import type { ClusterState } from '../state.ts';
+
+export interface FenceHookParts {
+  readonly state: ClusterState;
+  readonly loop: Loop;
+  readonly agents: AgentRegistry;
+  readonly log: Logger;
+  readonly monotonicMs: () => number;
+  /** Why nothing may be rescheduled; null: it may. Who may be cut off himself cuts nobody's power. */
+  readonly paused: () => string | null;
+  readonly runCommand: RunFenceCommand;
+}
+
+const backoff = { initialMs: 1_000, maxMs: 60_000 } as const;
+
+interface Try {
+  /** The silence that it is about. */
+  readonly silence: number;
+  readonly failures: number;
+  readonly notBeforeMs: number;
+  readonly isRunning: boolean;
+}
+
+export class FenceHook {
+  private readonly parts: FenceHookParts;
+  private readonly tries = new Map<NodeName, Try>();
+  private readonly running = new Set<Promise<void>>();
+  private readonly stopping = new AbortController();
+
+  constructor(parts: FenceHookParts) {
+    this.parts = parts;
+  }
+
+  /** One pass; idempotent. Waits for no command. */
+  run(): void {
+    const { agents, state, monotonicMs, paused } = this.parts;
+    if (paused() !== null || this.stopping.signal.aborted) return;
+    const held = heldTasks(state.jobs.values());
+    for (const [node, { isRunning }] of this.tries)
+      if (!isRunning && !agents.isSilent(node)) this.tries.delete(node);
+    for (const [node, tasks] of held) {
+      const silence = agents.silenceOf(node);
+      if (silence === null || !tasks.some(({ attempt }) => isReleased(attempt))) continue;
+      const known = this.tries.get(node);
+      // One at a time: what began in an earlier silence of it has to end first.
+      if (known?.isRunning === true) continue;
+      const before = known?.silence === silence.number ? known : null;
+      if (monotonicMs() < (before?.notBeforeMs ?? 0)) continue;
+      this.start(node, { silence: silence.number, failures: before?.failures ?? 0 });
+    }
+  }
+
+  /** Ends what runs. */
+  async close(): Promise<void> {
+    this.stopping.abort();
+    await Promise.all(this.running);
+  }
+
+  private start(node: NodeName, attempt: Pick<Try, 'silence' | 'failures'>): void {
+    this.tries.set(node, { ...attempt, notBeforeMs: 0, isRunning: true });
+    const running = this.fence(node, attempt).finally(() => this.running.delete(running));
+    this.running.add(running);
+  }
+
+  private async fence(
+    node: NodeName,
+    { silence, failures }: Pick<Try, 'silence' | 'failures'>,
+  ): Promise<void> {
+    const { state, log, loop, agents, monotonicMs, runCommand } = this.parts;
+    const addresses = state.nodes.get(node)?.inventory.addresses ?? [];
+    log.warn({ node }, 'a node with running tasks is silent: the fencing command runs');
+    const { exitCode, output } = await runCommand(node, addresses, this.stopping.signal);
+    if (this.stopping.signal.aborted) return;
+    const waitMs = backoffMs(backoff, failures + 1);
+    const notBeforeMs = monotonicMs() + waitMs;
+    this.tries.set(node, { silence, failures: failures + 1, notBeforeMs, isRunning: false });
+    if (exitCode !== 0) {
+      log.warn(
+        { node, exitCode, output, againInMs: waitMs },
+        'the fencing command failed: nothing is proven',
+      );
+      return;
+    }
+    try {
+      const proof = { kind: 'fence_command', silence } as const;
+      await loop.run((draft, nowMs) => confirmDead(draft, agents, node, proof, nowMs));
+      agents.noteDead(node, silence);
+      log.warn({ node }, 'the fencing command has ended a silent node');
+    } catch (error) {
+      const known = error instanceof MusterError ? error.message : messageOf(error);
+      log.warn({ node, error: known }, 'the fencing command succeeded, and that proves nothing');
+    }
+  }
+}

@@ -1,0 +1,50 @@
+/** Ends the tasks of silent nodes whose leases have run out for certain. One pass; idempotent. */
+import type { NodeName } from '@muster/common/ids';
+import type { AgentRegistry } from '../agents/registry.ts';
+import type { LeaseBook } from '../leases/leaseBook.ts';
+import { endLostTasks, heldTasks } from '../leases/lostTasks.ts';
+import type { Loop } from '../loop.ts';
+import type { Attempt } from '../model.ts';
+import type { ClusterState, Draft } from '../state.ts';
+
+export interface FencedNodesParts {
+  readonly state: ClusterState;
+  readonly loop: Loop;
+  readonly agents: AgentRegistry;
+  readonly book: Pick<LeaseBook, 'fencedAtMs'>;
+  readonly monotonicMs: () => number;
+  /** Why nothing may be rescheduled; null: it may. */
+  readonly paused: () => string | null;
+}
+
+export function endFencedTasks(parts: FencedNodesParts): readonly Promise<void>[] {
+  if (parts.paused() !== null) return [];
+  const due = [...heldTasks(parts.state.jobs.values())]
+    .filter(([node, tasks]) => tasks.some(({ attempt }) => isFenced(parts, node, attempt)))
+    .map(([node]) => node);
+  return due.map((node) => parts.loop.run((draft, nowMs) => endTasksOf(parts, draft, node, nowMs)));
+}
+
+/** It waited for its turn, and the node may have been heard meanwhile: then its tasks have fresh leases. */
+function endTasksOf(parts: FencedNodesParts, draft: Draft, node: NodeName, nowMs: number): void {
+  const silentForMs = parts.agents.silentForMs(node);
+  const silent =
+    silentForMs === null
+      ? `node ${node} has not been heard since this coordinator started`
+      : `node ${node} has been silent for ${Math.round(silentForMs / 1_000)} s`;
+  const lastHeardMs = silentForMs === null ? null : nowMs - silentForMs;
+  const loss = { message: `${silent} and its lease has ended`, lastHeardMs };
+  const tasks = endLostTasks(draft, node, (attempt) => isFenced(parts, node, attempt), loss, nowMs);
+  if (tasks.length > 0)
+    draft.emit({ kind: 'node.fenced', subject: node, data: { silentForMs, tasks } }, nowMs);
+}
+
+function isFenced(
+  { agents, book, monotonicMs }: FencedNodesParts,
+  node: NodeName,
+  attempt: Attempt,
+): boolean {
+  if (!agents.isSilent(node)) return false;
+  const fencedAtMs = book.fencedAtMs(node, attempt);
+  return fencedAtMs !== null && monotonicMs() >= fencedAtMs;
+}

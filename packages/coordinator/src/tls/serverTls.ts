@@ -1,0 +1,146 @@
+/**
+ * TLS of the gRPC server. The server's own key and certificate are never on disk: they are made at each start and again
+ * when two thirds of their life are over, for new connections only; those that are open go on.
+ */
+import { createHash, generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { hostname, networkInterfaces } from 'node:os';
+import type { SecureContextOptions } from 'node:tls';
+import { ServerCredentials } from '@grpc/grpc-js';
+import { formatAddress, isLoopbackHost, parseAddress } from '@muster/common/address';
+import { messageOf } from '@muster/common/errors';
+import type { RandomBytes } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import { type Authority, backdatedMs, hasAuthority, openAuthority } from './authority.ts';
+import { certifiedHosts, hostsForOthers, type Machine } from './hosts.ts';
+
+const dayMs = 24 * 60 * 60_000;
+export const serverLifetimeMs = 90 * dayMs;
+/** For a client to prove that it speaks TLS at all; Node would wait two minutes for whoever just holds a connection. */
+const handshakeTimeoutMs = 10_000;
+/** Timers cannot count 60 days, and a machine may sleep; so the clock is looked at. */
+const renewalCheckMs = 60 * 60_000;
+
+export interface ServerTls {
+  readonly credentials: ServerCredentials;
+  /** For clients on this machine. */
+  readonly authorityPath: string;
+  /** What join tokens pin: SHA-256 of the CA's certificate, DER. */
+  readonly authorityDigest: Buffer;
+  close(): void;
+}
+
+export interface ServerTlsParts {
+  readonly dataDir: string;
+  readonly clusterId: string;
+  /** Host that is listened on. */
+  readonly host: string;
+  readonly advertise: readonly string[];
+  readonly random: RandomBytes;
+  readonly wallMs: () => number;
+  readonly log: Logger;
+}
+
+/**
+ * @returns null for a coordinator that has never left loopback. One that has keeps its CA and its TLS there too: clients
+ * that trust the CA must never find themselves asked to do without.
+ * @throws {MusterError} when the CA cannot be used
+ */
+export async function openServerTls(parts: ServerTlsParts): Promise<ServerTls | null> {
+  if (isLoopbackHost(parts.host) && !hasAuthority(parts.dataDir)) return null;
+  const authority = await openAuthority(parts.dataDir, parts.clusterId, parts.random, parts.wallMs());
+  let issuedMs = parts.wallMs();
+  const credentials = new RenewableCredentials(await issue(parts, authority, issuedMs));
+  const renewWhenDue = async () => {
+    const nowMs = parts.wallMs();
+    if (!isRenewalDue(issuedMs, nowMs)) return;
+    credentials.renew(await issue(parts, authority, nowMs));
+    issuedMs = nowMs;
+    parts.log.info({}, 'the server certificate was renewed');
+  };
+  const timer = setInterval(() => {
+    renewWhenDue().catch((error: unknown) =>
+      parts.log.warn(
+        { error: messageOf(error) },
+        'the server certificate could not be renewed, trying again later',
+      ),
+    );
+  }, renewalCheckMs);
+  timer.unref();
+  return {
+    credentials,
+    authorityPath: authority.certificatePath,
+    authorityDigest: createHash('sha256').update(new X509Certificate(authority.certificate).raw).digest(),
+    close: () => clearInterval(timer),
+  };
+}
+
+/** A clock that was put back would otherwise keep a certificate until it is not valid yet. */
+export function isRenewalDue(issuedMs: number, nowMs: number): boolean {
+  return nowMs >= issuedMs + (serverLifetimeMs * 2) / 3 || nowMs < issuedMs - backdatedMs;
+}
+
+/** `host:port` for agents on other machines, best first. @param served the address that it came to listen on */
+export function addressesForOthers(
+  host: string,
+  advertise: readonly string[],
+  served: string,
+): readonly string[] {
+  const port = parseAddress(served)?.port ?? 0;
+  const hosts = isLoopbackHost(host) ? advertise : hostsForOthers(host, advertise, thisMachine());
+  return hosts.map((each) => formatAddress({ host: each, port }));
+}
+
+function thisMachine(): Machine {
+  return { hostname: hostname(), interfaces: interfacesOrNone() };
+}
+
+/** A sandbox without netlink sockets keeps them from us; then `advertise` has to say what they would. */
+function interfacesOrNone(): Machine['interfaces'] {
+  try {
+    return networkInterfaces();
+  } catch {
+    return {};
+  }
+}
+
+async function issue(
+  parts: ServerTlsParts,
+  authority: Authority,
+  nowMs: number,
+): Promise<SecureContextOptions> {
+  // Loaded only where there is TLS: the library behind it costs memory that loopback need not pay.
+  const { serverCertificate } = await import('./certificate.ts');
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const certificate = await serverCertificate(
+    {
+      name: `Muster coordinator of cluster ${parts.clusterId}`,
+      publicKey,
+      hosts: certifiedHosts(parts.host, parts.advertise, thisMachine()),
+      serial: parts.random(16),
+      notBeforeMs: nowMs - backdatedMs,
+      notAfterMs: Math.min(nowMs + serverLifetimeMs, authority.notAfterMs),
+    },
+    authority,
+  );
+  return {
+    // With the CA's own, which joining agents compare with what their token pins.
+    cert: certificate + authority.certificate,
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    minVersion: 'TLSv1.3',
+  };
+}
+
+/** grpc-js takes new certificates from credentials that tell it; the ones of its own making never do. */
+class RenewableCredentials extends ServerCredentials {
+  constructor(context: SecureContextOptions) {
+    super({ minVersion: 'TLSv1.3', handshakeTimeout: handshakeTimeoutMs }, context);
+  }
+
+  renew(context: SecureContextOptions): void {
+    this.updateSecureContextOptions(context);
+  }
+
+  override _equals(other: ServerCredentials): boolean {
+    return this === other;
+  }
+}
