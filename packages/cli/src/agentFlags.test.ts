@@ -12,7 +12,7 @@ function parse(...argv: readonly string[]) {
 }
 
 test('without flags the defaults of the agent hold', () => {
-  const { cpus: _cpus, labels: _labels, logLevel: _logLevel, ...probes } = agentDefaults;
+  const { caCertificate: _ca, cpus: _cpus, labels: _labels, logLevel: _logLevel, ...probes } = agentDefaults;
   expect(parse()).toEqual(probes);
 });
 

@@ -27,6 +27,7 @@ type ProbeOptions = Omit<
   | 'dataDir'
   | 'name'
   | 'coordinator'
+  | 'caCertificate'
   | 'joinToken'
   | 'cpus'
   | 'labels'

@@ -37,6 +37,13 @@ export const commandTable: readonly CommandEntry[] = [
   entry('Cluster:', 'events', 'show or follow what happens', () => import('./commands/events.ts')),
   entry('Cluster:', 'token', 'make a token for a new agent', () => import('./commands/token.ts')),
   entry(
+    'Cluster:',
+    'maintenance',
+    'let tasks run on while the coordinator or network is away',
+    () => import('./commands/maintenance.ts'),
+  ),
+  entry('Cluster:', 'store', 'go on after a restore from a backup', () => import('./commands/store.ts')),
+  entry(
     'This program:',
     'doctor',
     'examine this machine and say what to mend',

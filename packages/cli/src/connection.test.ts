@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { type ConnectionFlags, resolveEndpoint } from './connection.ts';
+import { addressForOthers, type ConnectionFlags, resolveEndpoint } from './connection.ts';
 import { type Environment, readEnvironment } from './environment.ts';
 import { CliError } from './errors.ts';
 import { temporaryDir } from './testing/testContext.ts';
@@ -16,11 +16,19 @@ function environment(variables: Readonly<Record<string, string>> = {}): Environm
 }
 
 /** What a coordinator leaves in its data directory. */
-function coordinatorRan(dataDir: string, addr: string, token: string): void {
+function coordinatorRan(
+  dataDir: string,
+  addr: string,
+  token: string,
+  tls: { readonly ca?: string; readonly advertised?: readonly string[] } = {},
+): void {
   mkdirSync(dataDir, { recursive: true });
   writeFileSync(join(dataDir, 'admin.token'), `${token}\n`);
-  writeFileSync(join(dataDir, 'connection.json'), JSON.stringify({ addr, tokenFile: 'admin.token' }));
+  writeFileSync(join(dataDir, 'connection.json'), JSON.stringify({ addr, tokenFile: 'admin.token', ...tls }));
 }
+
+/** As far as this side looks into one. */
+const pem = (name: string) => `-----BEGIN CERTIFICATE-----\n${name}\n`;
 
 function refusalOf(flags: ConnectionFlags, variables: Readonly<Record<string, string>> = {}): CliError {
   try {
@@ -34,13 +42,19 @@ function refusalOf(flags: ConnectionFlags, variables: Readonly<Record<string, st
 
 test('the default is what the last up of this user left, at its place or noted elsewhere', () => {
   coordinatorRan(join(home, '.local/share/muster'), '127.0.0.1:7070', 'default');
-  expect(resolveEndpoint({}, environment())).toEqual({ address: '127.0.0.1:7070', token: 'default' });
+  expect(resolveEndpoint({}, environment())).toMatchObject({
+    address: '127.0.0.1:7070',
+    token: 'default',
+  });
 
   coordinatorRan(join(home, 'elsewhere'), '127.0.0.1:7071', 'elsewhere');
   const { lastUpPath } = environment();
   mkdirSync(dirname(lastUpPath), { recursive: true });
   writeFileSync(lastUpPath, JSON.stringify({ dataDir: join(home, 'elsewhere') }));
-  expect(resolveEndpoint({}, environment())).toEqual({ address: '127.0.0.1:7071', token: 'elsewhere' });
+  expect(resolveEndpoint({}, environment())).toMatchObject({
+    address: '127.0.0.1:7071',
+    token: 'elsewhere',
+  });
 });
 
 test('a data directory can be named, the flag before the variable', () => {
@@ -53,16 +67,18 @@ test('a data directory can be named, the flag before the variable', () => {
 test('flags win over variables, variables over what up left', () => {
   coordinatorRan(join(home, '.local/share/muster'), '127.0.0.1:7070', 'default');
   const variables = { MUSTER_ADDR: '127.0.0.1:8080', MUSTER_TOKEN: 'variable' };
-  expect(resolveEndpoint({}, environment(variables))).toEqual({
+  expect(resolveEndpoint({}, environment(variables))).toMatchObject({
     address: '127.0.0.1:8080',
     token: 'variable',
   });
   writeFileSync(join(home, 'token'), 'flag\n');
-  expect(resolveEndpoint({ addr: 'localhost:9090', tokenFile: 'token' }, environment(variables))).toEqual({
+  expect(
+    resolveEndpoint({ addr: 'localhost:9090', tokenFile: 'token' }, environment(variables)),
+  ).toMatchObject({
     address: 'localhost:9090',
     token: 'flag',
   });
-  expect(resolveEndpoint({}, environment({ MUSTER_TOKEN: 'other' }))).toEqual({
+  expect(resolveEndpoint({}, environment({ MUSTER_TOKEN: 'other' }))).toMatchObject({
     address: '127.0.0.1:7070',
     token: 'other',
   });
@@ -98,6 +114,79 @@ test.each(['7070', 'localhost', '127.0.0.1:0', '127.0.0.1:70000', 'http://127.0.
     });
   },
 );
+
+test('an address that is not on this machine needs a CA, by flag or variable, and the error says where it is', () => {
+  const variables = { MUSTER_ADDR: 'gpu-head:7070', MUSTER_TOKEN: 'secret' };
+  expect(refusalOf({}, variables)).toMatchObject({
+    exitCode: 3,
+    hints: [expect.stringContaining('tls/ca.pem')],
+  });
+  writeFileSync(join(home, 'variable.pem'), pem('variable'));
+  writeFileSync(join(home, 'flag.pem'), pem('flag'));
+  const withVariable = environment({ ...variables, MUSTER_CA: 'variable.pem' });
+  expect(resolveEndpoint({}, withVariable).caCertificate).toBe(pem('variable'));
+  expect(resolveEndpoint({ ca: 'flag.pem' }, withVariable).caCertificate).toBe(pem('flag'));
+});
+
+test('a CA that is none is named', () => {
+  const variables = { MUSTER_ADDR: 'gpu-head:7070', MUSTER_TOKEN: 'secret' };
+  expect(refusalOf({ ca: 'missing.pem' }, variables).message).toBe(
+    `cannot read the CA: ${home}/missing.pem does not exist`,
+  );
+  writeFileSync(join(home, 'ca.key'), '-----BEGIN PRIVATE KEY-----\n');
+  expect(refusalOf({ ca: 'ca.key' }, variables)).toMatchObject({
+    message: `${home}/ca.key does not hold a certificate in PEM`,
+    exitCode: 2,
+  });
+});
+
+test('a coordinator on this machine says itself whether it has a CA, whatever MUSTER_CA says of another', () => {
+  writeFileSync(join(home, 'other.pem'), pem('other'));
+  const variables = { MUSTER_CA: 'other.pem' };
+  const dataDir = join(home, '.local/share/muster');
+  coordinatorRan(dataDir, '127.0.0.1:7070', 'token');
+  expect(resolveEndpoint({}, environment(variables)).caCertificate).toBeNull();
+
+  const advertised = ['192.0.2.1:7070', 'gpu-head:7070'];
+  coordinatorRan(dataDir, '127.0.0.1:7070', 'token', { ca: 'ca.pem', advertised });
+  writeFileSync(join(dataDir, 'ca.pem'), pem('own'));
+  for (const addr of ['127.0.0.1:7070', ...advertised]) {
+    expect(resolveEndpoint({ addr }, environment(variables))).toEqual({
+      address: addr,
+      token: 'token',
+      caCertificate: pem('own'),
+    });
+    const withToken = environment({ ...variables, MUSTER_TOKEN: 'given' });
+    expect(resolveEndpoint({ addr }, withToken)).toMatchObject({ token: 'given', caCertificate: pem('own') });
+  }
+  const elsewhere = environment({ ...variables, MUSTER_TOKEN: 'given' });
+  expect(resolveEndpoint({ addr: '192.0.2.9:7070' }, elsewhere).caCertificate).toBe(pem('other'));
+});
+
+test('whoever names address, token and CA needs nothing of what lies around here', () => {
+  coordinatorRan(join(home, '.local/share/muster'), '127.0.0.1:7070', 'x');
+  writeFileSync(join(home, '.local/share/muster/connection.json'), 'damaged');
+  writeFileSync(join(home, 'ca.pem'), pem('given'));
+  const variables = { MUSTER_ADDR: 'gpu-head:7070', MUSTER_TOKEN: 'secret', MUSTER_CA: 'ca.pem' };
+  expect(resolveEndpoint({}, environment(variables)).caCertificate).toBe(pem('given'));
+});
+
+test('other machines are told what the coordinator advertises, or the address that led here', () => {
+  const dataDir = join(home, '.local/share/muster');
+  const outside = (flags: ConnectionFlags, variables: Readonly<Record<string, string>> = {}) =>
+    addressForOthers(resolveEndpoint(flags, environment(variables)), flags, environment(variables));
+  coordinatorRan(dataDir, '127.0.0.1:7070', 'token');
+  expect(outside({})).toBeNull();
+  writeFileSync(join(dataDir, 'ca.pem'), pem('own'));
+  coordinatorRan(dataDir, '127.0.0.1:7070', 'token', {
+    ca: 'ca.pem',
+    advertised: ['192.0.2.1:7070', 'gpu-head:7070'],
+  });
+  expect(outside({})).toBe('192.0.2.1:7070');
+  writeFileSync(join(home, 'ca.pem'), pem('given'));
+  const remote = { MUSTER_ADDR: 'far-away:7070', MUSTER_TOKEN: 'secret', MUSTER_CA: 'ca.pem' };
+  expect(outside({}, remote)).toBe('far-away:7070');
+});
 
 test('without any coordinator the error says how to get one', () => {
   expect(refusalOf({})).toMatchObject({
@@ -138,7 +227,12 @@ test('colours follow the conventions of terminals', () => {
   expect(environment({ TERM: 'dumb' }).colour).toBe('never');
 });
 
-test('tokens are for this process alone', () => {
-  const { variables } = environment({ MUSTER_TOKEN: 'a', MUSTER_JOIN_TOKEN: 'b', WANDB: 'c' });
+test('tokens and CA are for this process alone', () => {
+  const { variables } = environment({
+    MUSTER_TOKEN: 'a',
+    MUSTER_JOIN_TOKEN: 'b',
+    MUSTER_CA: 'd',
+    WANDB: 'c',
+  });
   expect(variables).toEqual({ HOME: home, WANDB: 'c' });
 });

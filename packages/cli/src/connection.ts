@@ -1,6 +1,7 @@
 /** Which coordinator to talk to, and as whom: flags, then environment, then what the last `muster up` left behind. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { isLoopbackHost, parseAddress } from '@muster/common/address';
 import type { Command } from 'commander';
 import type { Environment } from './environment.ts';
 import { CliError, fileErrorReason, usageError } from './errors.ts';
@@ -9,6 +10,7 @@ import { CliError, fileErrorReason, usageError } from './errors.ts';
 export interface ConnectionFlags {
   readonly addr?: string;
   readonly tokenFile?: string;
+  readonly ca?: string;
   readonly data?: string;
 }
 
@@ -16,12 +18,18 @@ export interface Endpoint {
   /** `host:port`. */
   readonly address: string;
   readonly token: string;
+  /** PEM of the CA that the coordinator has to prove itself by; null: no TLS, on loopback only. */
+  readonly caCertificate: string | null;
 }
 
 /** What a serving coordinator writes to `connection.json` in its data directory. */
 interface KnownCoordinator {
   readonly address: string;
   readonly tokenPath: string;
+  /** null: it has no TLS. */
+  readonly caPath: string | null;
+  /** `host:port` by which other machines reach it, best first. */
+  readonly advertised: readonly string[];
 }
 
 /** Far more than any of these files holds; bounds what a wrong path can cost. */
@@ -32,6 +40,7 @@ export function withConnection(command: Command): Command {
     .optionsGroup('Which coordinator:')
     .option('--addr <host:port>', 'its address (MUSTER_ADDR); default: the last `muster up` on this machine')
     .option('--token-file <file>', 'file with the token (MUSTER_TOKEN holds the token itself)')
+    .option('--ca <file>', "certificate of the coordinator's CA (MUSTER_CA), for one on another machine")
     .option('--data <dir>', 'data directory of a coordinator on this machine (MUSTER_DATA)');
 }
 
@@ -49,21 +58,64 @@ export function resolveEndpoint(flags: ConnectionFlags, environment: Environment
 export function findEndpoint(flags: ConnectionFlags, environment: Environment): Endpoint | null {
   const address = flags.addr ?? environment.address;
   const givenToken = tokenFromFlags(flags, environment);
-  if (address !== null && givenToken !== null) return checkedEndpoint(address, givenToken);
-
+  if (address !== null && givenToken !== null) {
+    return checkedEndpoint(
+      address,
+      givenToken,
+      caFor(knownAt(address, flags, environment), flags, environment),
+    );
+  }
   const known = knownCoordinator(flags, environment);
   if (address === null) {
     if (known === null) return null;
-    return checkedEndpoint(known.address, givenToken ?? readToken(known.tokenPath));
+    const token = givenToken ?? readToken(known.tokenPath);
+    return checkedEndpoint(known.address, token, caFor(known, flags, environment));
   }
   // The token of one coordinator is a secret to every other.
-  if (known?.address !== address) {
+  if (known === null || !servesAt(known, address)) {
     throw usageError(
       `no token for the coordinator at ${address}`,
       'Set MUSTER_TOKEN, or name a file with --token-file.',
     );
   }
-  return checkedEndpoint(address, readToken(known.tokenPath));
+  return checkedEndpoint(address, readToken(known.tokenPath), caFor(known, flags, environment));
+}
+
+/**
+ * Where other machines reach the coordinator of this endpoint.
+ * @returns null: nowhere, it serves on loopback
+ */
+export function addressForOthers(
+  { address }: Endpoint,
+  flags: ConnectionFlags,
+  environment: Environment,
+): string | null {
+  const [advertised] = knownAt(address, flags, environment)?.advertised ?? [];
+  if (advertised !== undefined) return advertised;
+  return isLoopbackHost(hostOf(address) ?? '') ? null : address;
+}
+
+/** @returns PEM of the CA that flag or variable name; null: neither does */
+export function givenCa({ ca }: Pick<ConnectionFlags, 'ca'>, environment: Environment): string | null {
+  const named = ca ?? environment.caPath;
+  return named === null ? null : readCa(resolve(environment.workingDir, named));
+}
+
+/** What a coordinator here says of itself counts more than MUSTER_CA, which may be meant for another. */
+function caFor(
+  known: KnownCoordinator | null,
+  flags: ConnectionFlags,
+  environment: Environment,
+): string | null {
+  if (flags.ca !== undefined || known === null) return givenCa(flags, environment);
+  return known.caPath === null ? null : readCa(known.caPath);
+}
+
+function readCa(path: string): string {
+  const text = readSmallFile(path, 'the CA');
+  if (text === null) throw new CliError(`cannot read the CA: ${path} does not exist`);
+  if (/^-----BEGIN CERTIFICATE-----$/m.test(text)) return text;
+  throw usageError(`${path} does not hold a certificate in PEM`, howToGetCa);
 }
 
 function tokenFromFlags(flags: ConnectionFlags, environment: Environment): string | null {
@@ -82,6 +134,24 @@ function knownCoordinator(flags: ConnectionFlags, environment: Environment): Kno
     });
   }
   return readConnection(lastDataDir(environment));
+}
+
+/**
+ * The coordinator of this machine, if it is the one at this address. Whoever names address and token may have none here,
+ * or a damaged one.
+ */
+function knownAt(address: string, flags: ConnectionFlags, environment: Environment): KnownCoordinator | null {
+  try {
+    const known = knownCoordinator(flags, environment);
+    return known !== null && servesAt(known, address) ? known : null;
+  } catch (error) {
+    if (error instanceof CliError) return null;
+    throw error;
+  }
+}
+
+function servesAt(known: KnownCoordinator, address: string): boolean {
+  return known.address === address || known.advertised.includes(address);
 }
 
 function noCoordinatorKnown({ programName }: Environment): CliError {
@@ -109,9 +179,14 @@ export function readConnection(dataDir: string): KnownCoordinator | null {
   const path = join(dataDir, 'connection.json');
   const text = readSmallFile(path, 'the address of the coordinator');
   if (text === null) return null;
-  const { addr, tokenFile } = parseObject(text) ?? {};
+  const { addr, tokenFile, ca, advertised } = parseObject(text) ?? {};
   if (typeof addr === 'string' && typeof tokenFile === 'string') {
-    return { address: addr, tokenPath: resolve(dataDir, tokenFile) };
+    return {
+      address: addr,
+      tokenPath: resolve(dataDir, tokenFile),
+      caPath: typeof ca === 'string' ? resolve(dataDir, ca) : null,
+      advertised: Array.isArray(advertised) ? advertised.filter((each) => typeof each === 'string') : [],
+    };
   }
   throw new CliError(`${path} is damaged`, {
     hints: ['The coordinator writes it again when it starts: restart it.'],
@@ -154,30 +229,29 @@ function checkedToken(token: string, source: string): string {
   throw usageError(token === '' ? `${source} is empty` : `${source} does not hold a token`);
 }
 
-function checkedEndpoint(address: string, token: string): Endpoint {
-  return { address: checkedAddress(address), token };
+function checkedEndpoint(address: string, token: string, caCertificate: string | null): Endpoint {
+  return { address: checkedAddress(address, caCertificate !== null), token, caCertificate };
 }
 
+const howToGetCa =
+  "The certificate is tls/ca.pem in the coordinator's data directory: copy it here, then --ca FILE or MUSTER_CA=FILE.";
+
 /** @throws {CliError} unless a secret may be sent to this `host:port` */
-export function checkedAddress(address: string): string {
+export function checkedAddress(address: string, encrypted: boolean): string {
   const host = hostOf(address);
   if (host === null)
     throw usageError(`"${address}" is no address; expected HOST:PORT, such as 127.0.0.1:7070`);
-  if (isLoopback(host)) return address;
-  throw new CliError(`will not send a token to ${address}: the connection would not be encrypted`, {
-    hints: [
-      'This version connects on one machine only, such as 127.0.0.1:7070; an SSH tunnel leads to others.',
-    ],
-  });
+  if (encrypted || isLoopbackHost(host)) return address;
+  throw new CliError(
+    `will not send a token to ${address}: no CA is known to check by that it is your coordinator`,
+    { hints: [howToGetCa] },
+  );
 }
 
 /** @returns null for text that is not `host:port` */
 export function hostOf(address: string, { portMin = 1 } = {}): string | null {
-  const match = /^(?:\[([0-9a-fA-F:]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(address);
-  const [, ipv6, name, port] = match ?? [];
-  return Number(port) >= portMin && Number(port) <= 65_535 ? (ipv6 ?? name ?? null) : null;
+  const parsed = parseAddress(address);
+  return parsed !== null && parsed.port >= portMin ? parsed.host : null;
 }
 
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
-}
+export { isLoopbackHost as isLoopback };

@@ -12,6 +12,8 @@ export interface Environment {
   readonly address: string | null;
   /** MUSTER_TOKEN. */
   readonly token: string | null;
+  /** MUSTER_CA: file with the certificate of the coordinator's CA. */
+  readonly caPath: string | null;
   /** MUSTER_DATA: the data directory of a coordinator on this machine. */
   readonly dataDir: string | null;
   /** MUSTER_JOIN_TOKEN, for agents. */
@@ -33,7 +35,7 @@ export interface Environment {
   readonly guardCommand: readonly string[];
   /** argv that starts the reader of NVML; its options follow. */
   readonly nvmlReaderCommand: readonly string[];
-  /** The variables themselves, for child processes and `--env NAME`; without the tokens, which are for us alone. */
+  /** The variables themselves, for child processes and `--env NAME`; without those that are for this process alone: tokens and CA. */
   readonly variables: Readonly<Record<string, string>>;
 }
 
@@ -42,12 +44,13 @@ type Variables = Readonly<Record<string, string | undefined>>;
 /** @param scriptPath the file Node was started with */
 export function readEnvironment(variables: Variables, scriptPath: string, workingDir: string): Environment {
   const home = variables['HOME'] || homedir();
-  const { MUSTER_TOKEN: _token, MUSTER_JOIN_TOKEN: _joinToken, ...shared } = variables;
+  const { MUSTER_TOKEN: _token, MUSTER_JOIN_TOKEN: _joinToken, MUSTER_CA: _ca, ...shared } = variables;
   return Object.freeze({
     workingDir,
     hostname: hostname(),
     address: variables['MUSTER_ADDR'] || null,
     token: variables['MUSTER_TOKEN'] || null,
+    caPath: variables['MUSTER_CA'] || null,
     dataDir: variables['MUSTER_DATA'] || null,
     joinToken: variables['MUSTER_JOIN_TOKEN'] || null,
     defaultDataDir: join(baseDir(variables['XDG_DATA_HOME'], home, '.local/share'), 'muster'),

@@ -58,9 +58,19 @@ test.each([
     /^muster: the data directory \/dev\/null\/x /,
   ],
   [
-    ['coordinator', '--data', 'd', '--listen', '0.0.0.0:0', ...noPage],
+    ['coordinator', '--data', 'd', '--listen', '127.0.0.1', ...noPage],
     exitCodes.usage,
-    /^muster: refusing to listen on 0\.0\.0\.0/,
+    /^muster: "127\.0\.0\.1" is no address to listen on/,
+  ],
+  [
+    ['coordinator', '--data', 'd', '--advertise', 'gpu-head:7070', ...noPage],
+    exitCodes.usage,
+    /^muster: --advertise takes a name or an address without a port, such as gpu-head; got "gpu-head:7070"\n/,
+  ],
+  [
+    ['up', '--data', 'd', '--listen', '0.0.0.0:7070'],
+    exitCodes.usage,
+    /^muster: --listen takes an address of this machine without a port, such as 0\.0\.0\.0/,
   ],
   [
     ['coordinator', '--data', 'd', '--heartbeat', '5s', '--lease', '6s'],
@@ -83,9 +93,9 @@ test.each([
     /^muster: "A b" is no node name/,
   ],
   [
-    ['agent', '--data', 'd', '--name', 'a', '--coordinator', 'example.org:1'],
-    exitCodes.refused,
-    /^muster: will not send a token/,
+    ['agent', '--data', 'd', '--name', 'a', '--coordinator', 'example.org'],
+    exitCodes.usage,
+    /^muster: --coordinator takes HOST:PORT, such as gpu-head:7070; got "example.org"\n/,
   ],
   [['up', '--data', '/dev/null'], exitCodes.refused, /^muster: cannot use the data directory \/dev\/null: /],
 ])('%j fails with a sentence and the right code', async (argv, exitCode, message) => {

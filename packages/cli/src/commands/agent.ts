@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { type AgentOptions, agentDefaults as defaults } from '@muster/agent/options';
 import { isNodeName } from '@muster/common/ids';
 import { type ProbeFlags, probeOptions, withProbeFlags } from '../agentFlags.ts';
-import { checkedAddress, readToken } from '../connection.ts';
+import { givenCa, hostOf, readToken } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { runDaemon } from '../daemon.ts';
 import { usageError } from '../errors.ts';
@@ -14,6 +14,7 @@ interface AgentFlags extends ProbeFlags {
   readonly name: string;
   readonly coordinator: string;
   readonly joinTokenFile?: string;
+  readonly ca?: string;
   readonly cpus?: number;
   readonly label?: readonly string[];
   readonly logLevel?: string;
@@ -28,6 +29,10 @@ export const command: CommandModule = {
       .option(
         '--join-token-file <file>',
         'file with a join token, needed once (or MUSTER_JOIN_TOKEN holds the token)',
+      )
+      .option(
+        '--ca <file>',
+        "certificate of the coordinator's CA (MUSTER_CA); default: the one that the join token names",
       )
       .option('--cpus <count>', 'CPUs to offer; default: all', wholeNumber('--cpus', 1, 4_096))
       .option('--label <name=value>', 'label of this node; may be repeated', collect);
@@ -55,7 +60,8 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
     ...probeOptions(flags, workingDir),
     dataDir: resolve(workingDir, flags.data),
     name: flags.name,
-    coordinator: checkedAddress(flags.coordinator),
+    coordinator: coordinatorAddress(flags.coordinator),
+    caCertificate: givenCa(flags, environment),
     joinToken:
       flags.joinTokenFile === undefined
         ? environment.joinToken
@@ -66,6 +72,11 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
     nvmlReaderCommand: environment.nvmlReaderCommand,
     logLevel: flags.logLevel ?? defaults.logLevel,
   };
+}
+
+function coordinatorAddress(typed: string): string {
+  if (hostOf(typed) !== null) return typed;
+  throw usageError(`--coordinator takes HOST:PORT, such as gpu-head:7070; got "${typed}"`);
 }
 
 function labelPair(text: string): readonly [string, string] {

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { marginMsMin } from '@muster/coordinator/leases/leases';
 import { type CoordinatorOptions, coordinatorDefaults as defaults } from '@muster/coordinator/options';
 import type { CommandModule, Context } from '../context.ts';
 import { runDaemon } from '../daemon.ts';
@@ -13,16 +14,21 @@ import {
   wholeNumber,
   withLogLevel,
 } from '../flags.ts';
+import { advertisedHosts } from '../listenFlags.ts';
 
 interface CoordinatorFlags {
   readonly data: string;
   readonly listen?: string;
+  readonly advertise?: readonly string[];
   readonly http?: string;
   readonly telemetryMemory?: number;
   readonly nats?: string;
   readonly reserveMb?: number;
   readonly heartbeat?: number;
   readonly lease?: number;
+  readonly fenceTime?: number;
+  readonly fenceMargin?: number;
+  readonly fenceCommand?: string;
   readonly logLevel?: string;
 }
 
@@ -33,7 +39,15 @@ export const command: CommandModule = {
   define(sub) {
     sub
       .requiredOption('--data <dir>', 'holds everything it remembers; one coordinator per directory')
-      .option('--listen <host:port>', `loopback address to serve on; default ${defaults.listen}`)
+      .option(
+        '--listen <host:port>',
+        `address to serve on; TLS unless it is loopback; default ${defaults.listen}`,
+      )
+      .option(
+        '--advertise <host>',
+        'name or address that other machines reach this one by; may be repeated; default: its own',
+        advertisedHosts,
+      )
       .option(
         '--http <host:port>',
         `loopback address of the pages for Prometheus, or off; default ${defaults.httpListen}`,
@@ -61,8 +75,23 @@ export const command: CommandModule = {
       )
       .option(
         '--lease <duration>',
-        'how long a node may run on unheard; default 60s',
+        'how long tasks run on without word from here before they are frozen; default 60s',
         durationMs('--lease', 1_000, daySeconds * 1_000),
+      )
+      .option(
+        '--fence-time <duration>',
+        'what a node takes at most to freeze a task; default 5s',
+        durationMs('--fence-time', 1_000, 600_000),
+      )
+      .option(
+        '--fence-margin <duration>',
+        'from the end of an attempt on a lost node to the next one; default 5s',
+        durationMs('--fence-margin', marginMsMin, 600_000),
+      )
+      .option(
+        '--fence-command <command>',
+        'run by sh for each silent node with tasks, with MUSTER_NODE and MUSTER_NODE_ADDRESSES; exits 0 once the node ' +
+          'is dead for certain',
       );
     withLogLevel(sub);
   },
@@ -90,12 +119,17 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
   return {
     dataDir: resolve(workingDir, flags.data),
     listen: flags.listen ?? defaults.listen,
+    advertise: flags.advertise ?? defaults.advertise,
     httpListen: pageListen(flags.http, defaults.httpListen),
     telemetryBytes: flags.telemetryMemory ?? defaults.telemetryBytes,
     natsUrl: flags.nats ?? defaults.natsUrl,
     reserveBytes: flags.reserveMb === undefined ? defaults.reserveBytes : flags.reserveMb * mebibyte,
     heartbeatIntervalMs,
     leaseMs,
+    fenceMs: flags.fenceTime ?? defaults.fenceMs,
+    fenceMarginMs: flags.fenceMargin ?? defaults.fenceMarginMs,
+    clockRateError: defaults.clockRateError,
+    fenceCommand: flags.fenceCommand ?? defaults.fenceCommand,
     logLevel: flags.logLevel ?? defaults.logLevel,
   };
 }

@@ -85,6 +85,7 @@ function agentOptions(flags: DoctorFlags, { environment }: Context): AgentOption
     dataDir: flags.agentData === undefined ? usualDataDir(environment) : resolve(workingDir, flags.agentData),
     name: flags.name ?? (toLabel(hostname) || 'node'),
     coordinator: flags.addr ?? environment.address ?? '',
+    caCertificate: agentDefaults.caCertificate,
     joinToken: null,
     cpus: agentDefaults.cpus,
     labels: agentDefaults.labels,

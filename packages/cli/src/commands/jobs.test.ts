@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
-import { aJob, anAttempt, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
+import { aJob, anAttempt, aTask, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
 import { run } from '../testing/testContext.ts';
 
 const running = aJob({
@@ -16,10 +16,7 @@ const running = aJob({
   },
   attempts: [
     anAttempt({
-      tasks: [
-        { nodeRank: 0, node: 'node-1', gpuUuids: ['GPU-a'], state: 'running', exit: null },
-        { nodeRank: 1, node: 'node-2', gpuUuids: ['GPU-b'], state: 'running', exit: null },
-      ],
+      tasks: [aTask({ gpuUuids: ['GPU-a'] }), aTask({ nodeRank: 1, node: 'node-2', gpuUuids: ['GPU-b'] })],
       runningAtMs: submittedAtMs + 10_000,
       masterAddr: '127.0.0.1',
       masterPort: 5000,
@@ -155,6 +152,39 @@ test('job shows everything about one', async () => {
       '',
     ].join('\n'),
   );
+});
+
+test('what is frozen, what nodes are busy with, and where they are reached is shown', async () => {
+  const second = { nodeRank: 1, node: 'node-2', address: '10.0.0.2' } as const;
+  const showing = (...tasks: readonly ReturnType<typeof aTask>[]) =>
+    wire.job({ ...running, state: 'starting', attempts: [anAttempt({ tasks })] });
+  const frozen = showing(aTask({ address: '10.0.0.1' }), aTask({ ...second, frozen: true }));
+  const busy = showing(
+    aTask({ state: 'claimed' }),
+    aTask({ ...second, state: 'assigned', doing: 'pulls image x:1' }),
+  );
+
+  const detail = await run(['job', running.id], { GetJob: () => frozen });
+  expect(detail.stdout).toContain(
+    [
+      'RANK  NODE    STATE            ADDRESS   ENDED  OUTPUT  GPUS',
+      '   0  node-1  running          10.0.0.1',
+      '   1  node-2  running, frozen  10.0.0.2',
+    ].join('\n'),
+  );
+  expect((await run(['job', running.id], { GetJob: () => busy })).stdout).toContain(
+    'assigned: pulls image x:1',
+  );
+  const { stdout } = await run(['jobs'], { ListJobs: () => ({ jobs: [frozen, busy], more: false }) });
+  expect(stdout).toContain('frozen on node-2 for want of a lease');
+  expect(stdout).toContain('node-2 pulls image x:1');
+});
+
+test('job names the nodes that the next attempt does without', async () => {
+  const cause = { kind: 'image_pull', message: 'no such image', nodeRank: 0, node: 'node-1' } as const;
+  const leftOut = [{ node: 'node-1', cause }];
+  const { stdout } = await run(['job', waiting.id], { GetJob: () => wire.job({ ...waiting, leftOut }) });
+  expect(stdout).toMatch(/Left out +node-1: no such image \(image_pull\)\n/);
 });
 
 test('job says why a job waits and why one failed', async () => {

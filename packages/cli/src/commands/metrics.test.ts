@@ -1,7 +1,7 @@
 import type { GpuUsage } from '@muster/common/telemetry';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
-import { aJob, anAttempt, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
+import { aJob, anAttempt, aTask, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
 import { run } from '../testing/testContext.ts';
 
 const job = aJob({
@@ -148,7 +148,7 @@ test('job says nothing of GPUs of which nothing was read', async () => {
 
 test('what simulated GPUs did is not shown as if it were real', async () => {
   const gpuUuid = 'GPU-SIMULATED-node-1-0';
-  const task = { nodeRank: 0, node: 'node-1', gpuUuids: [gpuUuid], state: 'ended', exit: null } as const;
+  const task = aTask({ gpuUuids: [gpuUuid], state: 'ended' });
   const simulated = aJob({
     ...job,
     state: 'succeeded',

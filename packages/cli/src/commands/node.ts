@@ -7,6 +7,7 @@ import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
 import { withSession } from '../session.ts';
 import { nodeClear } from './nodeClear.ts';
+import { nodeConfirmDead } from './nodeConfirmDead.ts';
 
 type NodeFlags = ConnectionFlags & OutputFlags;
 
@@ -14,11 +15,14 @@ export const command: CommandModule = {
   define(sub) {
     sub.argument('<node>', 'its name');
     withConnection(withOutput(sub));
-    // `clear` reads as it is typed; the price is that one odd name.
-    sub.addHelpText('after', '\nA node that is called "clear" is shown by `muster nodes -o json`.');
+    // They read as they are typed; the price is two odd names.
+    sub.addHelpText(
+      'after',
+      '\nA node that is called "clear" or "confirm-dead" is shown by `muster nodes -o json`.',
+    );
   },
   run: showNode,
-  subcommands: [nodeClear],
+  subcommands: [nodeClear, nodeConfirmDead],
 };
 
 async function showNode(context: Context, name: string, flags: NodeFlags): Promise<ExitCode> {

@@ -4,7 +4,7 @@ import type { DeviceLink, Gpu } from '@muster/common/hardware';
 import type { NodeView } from '@muster/common/views';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
-import { aCondition, aGpu, aNode, wire } from '../testing/fakeCoordinator.ts';
+import { aCluster, aCondition, aGpu, aNode, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
 import { run } from '../testing/testContext.ts';
 
 function withGpus(gpus: readonly Gpu[], given: Partial<NodeView> = {}): NodeView {
@@ -37,7 +37,8 @@ const drained = aNode({
   drained: true,
   conditions: [aCondition({ kind: 'clock_skew', gpuUuid: null, action: 'drain_node' })],
 });
-const list = { ListNodes: () => ({ nodes: [busy, simulated, drained].map(wire.node) }) };
+const GetCluster = () => aCluster();
+const list = { GetCluster, ListNodes: () => ({ nodes: [busy, simulated, drained].map(wire.node) }) };
 const clock = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g;
 
 function widest(text: string): number {
@@ -73,14 +74,38 @@ test('one kind on many GPUs is one word, and more than two kinds are counted', a
   const same = [0, 1, 2].map((index) => aCondition({ gpuUuid: `GPU-${index}` }));
   const others = ['b', 'c'].map((kind) => aCondition({ kind, severity: 'info', action: 'note' }));
   const node = aNode({ conditions: [...others, diskFull, ...same] });
-  const { stdout } = await run(['nodes'], { ListNodes: () => ({ nodes: [wire.node(node)] }) });
+  const { stdout } = await run(['nodes'], { GetCluster, ListNodes: () => ({ nodes: [wire.node(node)] }) });
   expect(stdout).toContain('xid_79 ×3 (drained), disk_full, 2 more');
 });
 
 test('no nodes is no error', async () => {
-  const { exitCode, stderr } = await run(['nodes'], { ListNodes: () => ({ nodes: [] }) });
+  const { exitCode, stderr } = await run(['nodes'], { GetCluster, ListNodes: () => ({ nodes: [] }) });
   expect(exitCode).toBe(exitCodes.ok);
   expect(stderr).toContain('token create');
+});
+
+test('a silent node shows when its tasks are fenced', async () => {
+  const silent = { state: 'silent', silentForMs: 20_000 } as const;
+  const nodes = [
+    aNode({ ...silent, fencedInMs: 50_000 }),
+    aNode({ ...silent, name: 'node-2', fencedInMs: 0 }),
+    aNode({ ...silent, name: 'node-3' }),
+  ];
+  const { stdout } = await run(['nodes'], { GetCluster, ListNodes: () => ({ nodes: nodes.map(wire.node) }) });
+  expect(stdout).toMatch(
+    /silent for 20 s, fenced in 50 s .*\n.*silent for 20 s, fenced {2}.*\n.*silent for 20 s {2}/,
+  );
+});
+
+test('what keeps the whole cluster from going on is said beside the list', async () => {
+  const cluster = aCluster({ pausedBecause: '3 of 5 nodes fell silent together', maintenanceMs: 5_400_000 });
+  const answers = { ...list, GetCluster: () => cluster };
+  const { stderr } = await run(['nodes'], answers);
+  expect(stderr).toBe(
+    'Nothing is started or rescheduled: 3 of 5 nodes fell silent together.\n' +
+      'Maintenance for 1 h 30 min more; `muster maintenance --end` ends it.\n',
+  );
+  expect((await run(['nodes'], list)).stderr).toBe('');
 });
 
 // ---- One node
@@ -328,4 +353,41 @@ test('a node without conditions, and a condition that still holds, are refused i
     exitCode: exitCodes.refused,
     stderr: 'muster: disk_full still holds on node-1: free some space first\n',
   });
+});
+
+// ---- Paths, silence and death
+
+test('node shows what preflights measured, the slowest path first', async () => {
+  const path = { measuredAtMs: submittedAtMs, backend: 'gloo' } as const;
+  const bandwidths = [
+    { ...path, peer: 'node-2', bytesPerS: 11_625_000_000 },
+    { ...path, peer: 'node-3', bytesPerS: 11_750_000 },
+  ];
+  const { stdout } = await run(['node', 'node-1'], { GetNode: () => wire.node(aNode({ bandwidths })) });
+  expect(stdout).toMatch(/Paths +node-3 {2}94 Mbit\/s {2}gloo {2}1 min ago\n +node-2 {2}93 Gbit\/s/);
+});
+
+test('node says how to declare a silent node dead', async () => {
+  const GetNode = () => wire.node(aNode({ state: 'silent', silentForMs: 20_000, fencedInMs: 50_000 }));
+  const { stdout } = await run(['node', 'node-1'], { GetNode });
+  expect(stdout).toMatch(/State +silent for 20 s, fenced in 50 s\n.*muster node confirm-dead node-1\n/);
+  expect((await run(['node', 'node-1'], { GetNode: () => wire.node(aNode()) })).stdout).not.toContain('dead');
+});
+
+test('node confirm-dead tells the coordinator, and what it answers', async () => {
+  const ConfirmDead = () => wire.node(aNode({ state: 'silent' }));
+  const { stdout, requests } = await run(['node', 'confirm-dead', 'node-1'], { ConfirmDead });
+  expect(stdout).toBe('node-1 is taken for dead: what it ran has ended as lost.\n');
+  expect(requests).toEqual([{ method: 'ConfirmDead', request: { node: 'node-1' } }]);
+  const json = await run(['node', 'confirm-dead', 'node-1', '-o', 'json'], { ConfirmDead });
+  expect(JSON.parse(json.stdout)).toMatchObject({ name: 'node-1', state: 'silent' });
+});
+
+test('node confirm-dead of a node that answers says what the coordinator says', async () => {
+  const ConfirmDead = () => {
+    throw new MusterError('failed_precondition', 'node-1 answers: it is not dead');
+  };
+  const { exitCode, stderr } = await run(['node', 'confirm-dead', 'node-1'], { ConfirmDead });
+  expect(exitCode).toBe(exitCodes.refused);
+  expect(stderr).toContain('node-1 answers: it is not dead');
 });

@@ -1,3 +1,4 @@
+import type { ClusterView } from '@muster/common/views';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
@@ -5,6 +6,8 @@ import { type OutputFlags, withOutput } from '../flags.ts';
 import { formatNodes } from '../nodes/nodeText.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
+import { printable } from '../output/text.ts';
+import { durationText } from '../output/times.ts';
 import { withSession } from '../session.ts';
 
 type NodesFlags = ConnectionFlags & OutputFlags;
@@ -18,7 +21,10 @@ export const command: CommandModule = {
 
 async function listNodes(context: Context, flags: NodesFlags): Promise<ExitCode> {
   const { io, environment } = context;
-  const nodes = await withSession(context, flags, ({ api }) => api.listNodes());
+  const { nodes, cluster } = await withSession(context, flags, async ({ api }) => ({
+    nodes: await api.listNodes(),
+    cluster: flags.output === 'json' ? null : await api.getCluster(),
+  }));
   if (flags.output === 'json') {
     await writeJson(io.stdout, { nodes });
   } else if (nodes.length === 0) {
@@ -29,5 +35,17 @@ async function listNodes(context: Context, flags: NodesFlags): Promise<ExitCode>
     const colours = coloursFor(io.stdout, environment);
     await io.stdout.write(formatNodes(nodes, { width: io.stdout.columns(), colours }));
   }
+  if (cluster !== null) await io.stderr.write(clusterNotes(cluster, environment.programName));
   return exitCodes.ok;
+}
+
+/** What is unusual about the cluster as a whole; empty when nothing is. */
+function clusterNotes({ pausedBecause, maintenanceMs }: ClusterView, programName: string): string {
+  const lines = [
+    pausedBecause === '' ? null : `Nothing is started or rescheduled: ${printable(pausedBecause)}`,
+    maintenanceMs === 0
+      ? null
+      : `Maintenance for ${durationText(maintenanceMs)} more; \`${programName} maintenance --end\` ends it`,
+  ];
+  return lines.map((line) => (line === null ? '' : `${line}.\n`)).join('');
 }

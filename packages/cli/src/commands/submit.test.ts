@@ -218,9 +218,9 @@ test('--dry-run says whether it would start', async () => {
     stdout: 'valid; would wait: needs 8 GPUs; 2 are free\nask for fewer\n',
   });
   expect(waiting.requests).toMatchObject([{ request: { dryRun: true } }]);
-  expect((await run(['submit', '--dry-run', '--', 'true'], { Submit: () => ({}) })).stdout).toBe(
-    'valid; would start now\n',
-  );
+  const wouldStartOn = ['node-1', 'node-2'];
+  const starting = await run(['submit', '--dry-run', '--', 'true'], { Submit: () => ({ wouldStartOn }) });
+  expect(starting.stdout).toBe('valid; would start now on node-1, node-2\n');
 });
 
 test('--schema prints the JSON Schema and needs no coordinator', async () => {

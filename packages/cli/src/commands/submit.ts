@@ -144,10 +144,12 @@ async function printResult(result: SubmitResult, flags: SubmitFlags, { io }: Con
     await io.stderr.write('This request had been accepted before; nothing new was submitted.\n');
   if (flags.output === 'json') return writeJson(io.stdout, result);
   if (flags.dryRun === true) {
-    const { wouldWait } = result;
+    const { wouldWait, wouldStartOn } = result;
     const remedy = wouldWait?.remedy ? `\n${printable(wouldWait.remedy)}` : '';
+    const where =
+      wouldStartOn.length === 0 ? '' : ` on ${wouldStartOn.map((node) => printable(node)).join(', ')}`;
     const verdict =
-      wouldWait === null ? 'would start now' : `would wait: ${printable(wouldWait.message)}${remedy}`;
+      wouldWait === null ? `would start now${where}` : `would wait: ${printable(wouldWait.message)}${remedy}`;
     return io.stdout.write(`valid; ${verdict}\n`);
   }
   const id = result.arrayId ?? result.jobIds[0] ?? '';

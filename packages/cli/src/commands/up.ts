@@ -2,15 +2,18 @@ import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentDefaults } from '@muster/agent/options';
+import { formatAddress, parseAddress } from '@muster/common/address';
 import { messageOf } from '@muster/common/errors';
 import type { NodeView } from '@muster/common/views';
 import { coordinatorDefaults } from '@muster/coordinator/options';
+import { readConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { whenAborted } from '../daemon.ts';
 import { CliError, fileErrorReason } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { natsUrl, pageAddress, pageListen, wholeNumber } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
+import { advertisedHosts, listenHost } from '../listenFlags.ts';
 import { startProgress } from '../output/progress.ts';
 import { printable } from '../output/text.ts';
 import { type Session, withSession } from '../session.ts';
@@ -27,6 +30,8 @@ interface UpFlags {
   readonly cpus?: number;
   readonly data?: string;
   readonly port: number;
+  readonly listen: string;
+  readonly advertise?: readonly string[];
   readonly nats?: string;
   readonly http?: string;
 }
@@ -58,6 +63,17 @@ export const command: CommandModule = {
         'port of the coordinator; 0: any free one',
         wholeNumber('--port', 0, 65_535),
         7070,
+      )
+      .option(
+        '--listen <host>',
+        'address to serve on; 0.0.0.0 lets agents on other machines join, by TLS',
+        listenHost,
+        '127.0.0.1',
+      )
+      .option(
+        '--advertise <host>',
+        'name or address that other machines reach this one by; may be repeated; default: its own',
+        advertisedHosts,
       )
       .option(
         '--nats <url>',
@@ -102,17 +118,19 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
     const coordinator = start(coordinatorPlan(options, environment, () => listen));
     const address = await unlessStopped(coordinator.serving, stop.signal);
     if (address === null) return exitCodes.ok;
-    listen = address;
+    listen = formatAddress({ host: flags.listen, port: parseAddress(address)?.port ?? flags.port });
     const unnoted = rememberLastUp(dataDir, environment);
     if (unnoted !== null) say(`${unnoted}; other calls need --data ${dataDir}`);
 
-    const credentials = { addr: address, tokenFile: join(dataDir, 'admin.token') };
+    const tokenFile = join(dataDir, 'admin.token');
+    const credentials = { addr: address, tokenFile, data: dataDir };
+    const caPath = readConnection(dataDir)?.caPath ?? null;
     return await withSession(context, credentials, async (session) => {
       // 2. The agents, all at once.
       const names = nodeNames(options);
       progress.show(`starting ${names.join(', ')}`);
       const agents = names.map((name) =>
-        start(agentPlan(name, options, environment, address, () => session.api)),
+        start(agentPlan(name, options, environment, { address, caPath }, () => session.api)),
       );
       await unlessStopped(Promise.all(agents.map(({ serving }) => serving)), stop.signal);
       const nodes = await waitUntilOnline(session, names, stop.signal);
@@ -158,7 +176,8 @@ async function upOptions(
     // Several nodes cannot each have the same real GPUs.
     gpus: flags.gpus ?? (flags.nodes > 1 ? 0 : null),
     cpus: flags.cpus ?? null,
-    listen: `127.0.0.1:${flags.port}`,
+    listen: formatAddress({ host: flags.listen, port: flags.port }),
+    advertise: flags.advertise ?? [],
     natsUrl: flags.nats ?? null,
     httpListen:
       flags.http === undefined

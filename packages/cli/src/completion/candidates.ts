@@ -1,4 +1,5 @@
 /** What could stand where the cursor is. */
+import { launchers, nodeLossActions, topologies } from '@muster/common/spec/choices';
 import { isTerminal, jobStates } from '@muster/common/states';
 import { jobMetrics } from '@muster/common/telemetry';
 import type { Argument, Command, Option } from 'commander';
@@ -79,14 +80,20 @@ async function valuesFor(
   context: Context,
   operands: readonly string[] = [],
 ): Promise<readonly Candidate[]> {
-  if (argChoices !== undefined) return argChoices.map((value) => ({ value, description: '' }));
+  if (argChoices !== undefined) return wordCandidates(argChoices);
   switch (placeholder) {
     case 'file':
     case 'dir':
     case 'path':
       return files;
     case 'state':
-      return jobStates.map((value) => ({ value, description: '' }));
+      return wordCandidates(jobStates);
+    case 'launcher':
+      return wordCandidates(launchers);
+    case 'topology':
+      return wordCandidates(topologies);
+    case 'action':
+      return wordCandidates(nodeLossActions);
     case 'job':
     case 'jobs':
       return fromCluster(() => jobCandidates(context, command.name() === 'stop'));
@@ -99,6 +106,10 @@ async function valuesFor(
     default:
       return [];
   }
+}
+
+function wordCandidates(words: readonly string[]): readonly Candidate[] {
+  return words.map((value) => ({ value, description: '' }));
 }
 
 /** Without a coordinator there is nothing to offer, and no place to say why. */

@@ -29,7 +29,12 @@ test('commands, flags and fixed values complete', async () => {
   expect((await candidates('jobs', '--st')).map((line) => line.split('\t')[0])).toEqual(['--state']);
   expect(await candidates('jobs', '--state', 's')).toEqual(['starting', 'stopping', 'succeeded'].sort());
   expect(await candidates('jobs', '-o', '')).toEqual(['table', 'json']);
+  expect(await candidates('submit', '--launcher', '')).toEqual(['torchrun', 'env', 'mpi-hostfile']);
+  expect(await candidates('submit', '--topology', 'r')).toEqual(['required']);
+  expect(await candidates('submit', '--node-loss', '')).toEqual(['requeue', 'hold']);
   expect(await candidates('completion', '')).toEqual(['bash', 'zsh', 'fish']);
+  expect(await candidates('store', '')).toEqual(['advance']);
+  expect((await candidates('maintenance', '--')).map((line) => line.split('\t')[0])).toContain('--for');
   expect(await candidates('nothing', '')).toEqual([]);
   expect(await candidates('metrics', 'job_0123456789ab', 'gpu_p')).toEqual(['gpu_power_watts\twatts']);
   expect(await candidates('agent', '--gpu-source', 'nv')).toEqual(['nvml', 'nvidia-smi']);
@@ -43,9 +48,11 @@ test('ids come from the cluster', async () => {
   expect(await candidates('stop', 'job_aaaaaaaaaaaa', '')).toEqual(jobs);
   expect(await candidates('node', '')).toEqual([
     'clear\tend a condition by hand, once what it says is mended',
+    'confirm-dead\tsay that nothing of a silent node runs any more: its jobs go on elsewhere at once',
     'node-1\tonline',
   ]);
   expect(await candidates('node', 'clear', '')).toEqual(['node-1\tonline']);
+  expect(await candidates('node', 'confirm-dead', '')).toEqual(['node-1\tonline']);
   expect(await candidates('node', 'clear', 'node-1', 'xid')).toEqual([
     'xid_79\tGPU 0 has fallen off the bus.',
   ]);

@@ -37,6 +37,10 @@ function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
     ['Submitted', `${clockText(job.submittedAtMs)} (${agoText(job.submittedAtMs, nowMs)})`],
     ['Array', job.array === null ? null : `${job.array.index} of 0–${job.array.size - 1} in ${job.array.id}`],
     ['Requeued from', job.requeuedFrom],
+    [
+      'Left out',
+      job.leftOut.map(({ node, cause }) => `${node}: ${cause.message} (${cause.kind})`).join('\n'),
+    ],
     ['Needs', needsLine(spec)],
     ['Image', spec.image],
     ['Command', shellText([...spec.command, ...spec.args]) || null],
@@ -98,7 +102,7 @@ function formatAttempt(attempt: AttemptView, options: DetailOptions): string {
   const isSimulated = attempt.tasks.some(({ gpuUuids }) => gpuUuids.some(isSimulatedUuid));
   const what = isSimulated ? 'GPUs (simulated)' : 'GPUs';
   const gpus = usage === '' ? '' : `${colours.dim(what)}  ${usage}\n`;
-  return `${heading}${why}${gpus}${formatTable(attempt.tasks, taskColumns, options)}`;
+  return `${heading}${why}${gpus}${formatTable(attempt.tasks, taskColumns(attempt.tasks), options)}`;
 }
 
 function attemptText({ state, runningAtMs, endedAtMs, allocatedAtMs }: AttemptView, nowMs: number): string {
@@ -110,10 +114,23 @@ function attemptText({ state, runningAtMs, endedAtMs, allocatedAtMs }: AttemptVi
   return `ran ${durationText(endedAtMs - runningAtMs)}, ended ${agoText(endedAtMs, nowMs)}`;
 }
 
-const taskColumns: readonly Column<TaskView>[] = [
+const addressColumn: Column<TaskView> = {
+  header: 'ADDRESS',
+  cell: (task) => task.address ?? '',
+  narrow: 'drop',
+};
+
+const taskColumns = (tasks: readonly TaskView[]): readonly Column<TaskView>[] => [
   { header: 'RANK', cell: (task) => String(task.nodeRank), align: 'right' },
   { header: 'NODE', cell: (task) => task.node, narrow: { cutTo: 12 } },
-  { header: 'STATE', cell: (task) => task.state },
+  {
+    header: 'STATE',
+    cell: taskStateText,
+    style: (task) => (task.frozen ? 'yellow' : null),
+    narrow: { cutTo: 24 },
+  },
+  // Only a gang has them.
+  ...(tasks.some(({ address }) => address !== null) ? [addressColumn] : []),
   { header: 'ENDED', cell: (task) => endText(task.exit), style: endStyle, narrow: { cutTo: 20 } },
   {
     header: 'OUTPUT',
@@ -123,6 +140,12 @@ const taskColumns: readonly Column<TaskView>[] = [
   },
   { header: 'GPUS', cell: (task) => task.gpuUuids.join(' '), narrow: { cutTo: 16 } },
 ];
+
+/** `running`, `running, frozen`, `assigned: pulls image pytorch:24.01`. */
+function taskStateText({ state, frozen, doing }: TaskView): string {
+  const held = frozen ? `${state}, frozen` : state;
+  return doing === null ? held : `${held}: ${doing}`;
+}
 
 function endStyle({ exit }: TaskView): 'red' | null {
   return exit === null || exit.exitCode === 0 ? null : 'red';

@@ -28,16 +28,26 @@ export function nameOf(job: JobView): string {
 }
 
 /** `4 GPUs`, `2 × 4 GPUs`, `2 nodes`, or nothing for a single CPU task. */
-export function needsText({ nodes, gpus }: JobResources): string {
-  if (gpus === 0) return nodes === 1 ? '' : `${nodes} nodes`;
-  return nodes === 1 ? count(gpus, 'GPU') : `${nodes} × ${count(gpus, 'GPU')}`;
+export function needsText({ nodes, minNodes, gpus }: JobResources): string {
+  const sizes = minNodes === nodes ? `${nodes}` : `${minNodes} to ${nodes}`;
+  if (gpus === 0) return nodes === 1 ? '' : `${sizes} nodes`;
+  return nodes === 1 ? count(gpus, 'GPU') : `${sizes} × ${count(gpus, 'GPU')}`;
 }
 
 /** Why it waits or why it ended; empty while there is nothing to say. */
 export function whyText(job: JobView): string {
   if (job.state === 'queued' && job.pending !== null) return job.pending.message;
   if (job.state === 'succeeded') return '';
-  return job.cause?.message ?? '';
+  return job.cause?.message ?? atWorkText(job);
+}
+
+/** What keeps the tasks of an attempt from running: frozen ones, or what their nodes are busy with. */
+function atWorkText(job: JobView): string {
+  const tasks = newestAttempt(job)?.tasks ?? [];
+  const frozen = tasks.filter((task) => task.frozen);
+  if (frozen.length > 0) return `frozen on ${frozen.map(({ node }) => node).join(', ')} for want of a lease`;
+  const busy = tasks.find(({ doing }) => doing !== null);
+  return busy === undefined ? '' : `${busy.node} ${busy.doing}`;
 }
 
 /** How long the newest attempt has run or did run; empty when it never did. */

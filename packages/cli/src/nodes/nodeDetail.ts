@@ -29,11 +29,12 @@ export function formatNode(node: NodeView, options: NodeDetailOptions): string {
   return blocks.filter((block) => block !== '').join('\n');
 }
 
-function nodeFields(node: NodeView, { nowMs }: NodeDetailOptions): readonly Field[] {
+function nodeFields(node: NodeView, { nowMs, programName }: NodeDetailOptions): readonly Field[] {
   const { inventory } = node;
   const { host, gpuDriver } = inventory;
   return [
     ['State', stateText(node)],
+    ['If it is dead', node.state === 'silent' ? `${programName} node confirm-dead ${node.name}` : null],
     ['Joined', agoText(node.joinedAtMs, nowMs)],
     ['Agent', node.agentVersion],
     ['Host', host === null || host.hostname === node.name ? null : host.hostname],
@@ -48,6 +49,7 @@ function nodeFields(node: NodeView, { nowMs }: NodeDetailOptions): readonly Fiel
     ['Activity', gpuDriver.profilingSource === null ? null : activityTexts[gpuDriver.profilingSource]],
     ['Network', networkText(inventory)],
     ['RDMA', rdmaText(inventory)],
+    ['Paths', pathsText(node, nowMs)],
     ['Disks', host === null ? null : disksText(host)],
     ['Runs', inventory.drivers.join(', ')],
     [
@@ -103,6 +105,20 @@ function networkText({ nics }: NodeInventory): string {
   );
   const virtual = nics.length - hardware.length;
   return listed(lines, virtual === 0 ? [] : [`and ${virtual} virtual`]);
+}
+
+/** What preflights measured, the slowest first: that is the one to look at. */
+function pathsText({ bandwidths }: NodeView, nowMs: number): string {
+  const slowestFirst = bandwidths.toSorted((a, b) => a.bytesPerS - b.bytesPerS);
+  const lines = slowestFirst.map(({ peer, bytesPerS, measuredAtMs, backend }) =>
+    columns(
+      peer,
+      speedText(Number(((bytesPerS * 8) / 1e6).toPrecision(3))),
+      backend,
+      agoText(measuredAtMs, nowMs),
+    ),
+  );
+  return listed(lines);
 }
 
 /** `400 Gbit/s`, `100 Mbit/s`. */

@@ -32,7 +32,13 @@ const nodeColumns: readonly Column<NodeView>[] = [
 
 export function stateText(node: NodeView): string {
   if (node.state === 'online') return node.drained ? 'online, drained' : 'online';
-  return node.silentForMs === null ? 'silent' : `silent for ${durationText(node.silentForMs)}`;
+  const silent = node.silentForMs === null ? 'silent' : `silent for ${durationText(node.silentForMs)}`;
+  return node.fencedInMs === null ? silent : `${silent}, ${fenceText(node.fencedInMs)}`;
+}
+
+/** Of a silent node with tasks: from when on it is certain that they do not run there. */
+function fenceText(fencedInMs: number): string {
+  return fencedInMs === 0 ? 'fenced' : `fenced in ${durationText(fencedInMs)}`;
 }
 
 export function stateStyle(node: NodeView): Style {

@@ -17,6 +17,8 @@ export interface UpOptions {
   /** CPUs per node; null: all of the machine's. */
   readonly cpus: number | null;
   readonly listen: string;
+  /** Names and addresses that other machines call this one by, beside its own. */
+  readonly advertise: readonly string[];
   readonly natsUrl: string | null;
   /** `host:port` of the coordinator's pages for Prometheus; null: none. */
   readonly httpListen: string | null;
@@ -40,7 +42,9 @@ export function coordinatorPlan(
     async prepare() {
       const nats = options.natsUrl === null ? [] : ['--nats', options.natsUrl];
       const http = ['--http', options.httpListen ?? 'off'];
-      const flags = ['coordinator', '--data', options.dataDir, '--listen', listen(), ...http, ...nats];
+      const names = options.advertise.flatMap((name) => ['--advertise', name]);
+      const place = ['--data', options.dataDir, '--listen', listen(), ...names];
+      const flags = ['coordinator', ...place, ...http, ...nats];
       return { argv: [...environment.programCommand, ...flags], variables: environment.variables };
     },
   };
@@ -50,7 +54,7 @@ export function agentPlan(
   name: string,
   options: UpOptions,
   environment: Environment,
-  address: string,
+  coordinator: { readonly address: string; readonly caPath: string | null },
   api: () => Pick<MusterApi, 'createJoinToken'>,
 ): ChildPlan {
   const agentsDir = join(options.dataDir, 'agents');
@@ -62,7 +66,10 @@ export function agentPlan(
       mkdirSync(agentDir, { recursive: true, mode: 0o700 });
       const gpus = options.gpus === null ? [] : ['--gpus', String(options.gpus)];
       const cpus = options.cpus === null ? [] : ['--cpus', String(options.cpus)];
-      const place = ['--data', agentDir, '--name', name, '--coordinator', address];
+      const { address, caPath } = coordinator;
+      // Also for agents that joined before there was TLS, which know no CA.
+      const ca = caPath === null ? [] : ['--ca', caPath];
+      const place = ['--data', agentDir, '--name', name, '--coordinator', address, ...ca];
       const metrics = ['--metrics', options.metricsListen ?? 'off'];
       const flags = ['agent', ...place, ...gpus, ...cpus, ...metrics];
       // In the environment, because arguments are visible to every user of the machine.

@@ -14,7 +14,15 @@ import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import { bareGpu, emptyInventory, type Gpu } from '@muster/common/hardware';
 import type { GpuReading, HostReading } from '@muster/common/telemetry';
-import type { AttemptView, EventView, JobView, LogPiece, NodeView } from '@muster/common/views';
+import type {
+  AttemptView,
+  ClusterView,
+  EventView,
+  JobView,
+  LogPiece,
+  NodeView,
+  TaskView,
+} from '@muster/common/views';
 import { eventToWire, jobToWire } from '@muster/common/wire/codec';
 import { nodeToWire } from '@muster/common/wire/nodeCodec';
 import { musterService } from '@muster/common/wire/service';
@@ -140,6 +148,7 @@ export function aJob(given: Partial<JobView> = {}): JobView {
     array: null,
     requeuedFrom: null,
     submitSeq: 1,
+    leftOut: [],
     ...given,
   };
 }
@@ -164,6 +173,8 @@ export function aNode(given: Partial<NodeView> = {}): NodeView {
     conditions: [],
     drained: false,
     drainedGpuUuids: [],
+    fencedInMs: null,
+    bandwidths: [],
     ...given,
   };
 }
@@ -234,6 +245,36 @@ export function anAttempt(given: Partial<AttemptView> = {}): AttemptView {
     masterAddr: null,
     masterPort: null,
     gpuUsage: null,
+    ...given,
+  };
+}
+
+/** Of rank 0 on node-1, running. */
+export function aTask(given: Partial<TaskView> = {}): TaskView {
+  return {
+    nodeRank: 0,
+    node: 'node-1',
+    gpuUuids: [],
+    state: 'running',
+    exit: null,
+    frozen: false,
+    doing: null,
+    address: null,
+    ...given,
+  };
+}
+
+export function aCluster(given: Partial<ClusterView> = {}): ClusterView {
+  return {
+    id: 'abc',
+    version: '0.1.0',
+    lastEventSeq: 0,
+    nodesOnline: 1,
+    nodesTotal: 1,
+    jobsQueued: 0,
+    jobsActive: 0,
+    pausedBecause: '',
+    maintenanceMs: 0,
     ...given,
   };
 }

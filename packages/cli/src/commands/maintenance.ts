@@ -1,0 +1,61 @@
+import type { ClusterView } from '@muster/common/views';
+import { type ConnectionFlags, withConnection } from '../connection.ts';
+import type { CommandModule, Context } from '../context.ts';
+import { usageError } from '../errors.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { durationMs, type OutputFlags, withOutput } from '../flags.ts';
+import { writeJson } from '../output/json.ts';
+import { durationText } from '../output/times.ts';
+import { withSession } from '../session.ts';
+
+interface MaintenanceFlags extends ConnectionFlags, OutputFlags {
+  readonly for?: number;
+  readonly end?: boolean;
+}
+
+const shortestMs = 10_000;
+const longestMs = 24 * 60 * 60_000;
+
+export const command: CommandModule = {
+  define(sub) {
+    sub
+      .option(
+        '--for <duration>',
+        'tasks run on for so long without word from the coordinator',
+        durationMs('--for', shortestMs, longestMs),
+      )
+      .option('--end', 'back to leases of the usual length');
+    withConnection(withOutput(sub));
+    sub.addHelpText(
+      'after',
+      '\nBefore the coordinator or the network is away for a while. A node takes the longer lease with its next heartbeat; ' +
+        'one that is lost meanwhile gets its jobs restarted only when that has run out, or by `muster node confirm-dead`.',
+    );
+  },
+  run: (context: Context, flags: MaintenanceFlags) => maintain(context, flags),
+};
+
+async function maintain(context: Context, flags: MaintenanceFlags): Promise<ExitCode> {
+  const { io, environment } = context;
+  if (flags.for !== undefined && flags.end === true)
+    throw usageError('--for begins a maintenance and --end ends it; give one of them');
+  const forMs = flags.end === true ? 0 : flags.for;
+  const cluster = await withSession(context, flags, ({ api }) =>
+    forMs === undefined ? api.getCluster() : api.setMaintenance(forMs),
+  );
+  if (flags.output === 'json') {
+    await writeJson(io.stdout, cluster);
+    return exitCodes.ok;
+  }
+  const told = forMs === 0 ? endedText : stateText(cluster, environment.programName);
+  await io.stdout.write(`${told}\n`);
+  return exitCodes.ok;
+}
+
+const endedText = 'The maintenance has ended; leases that were given in it last until their time.';
+
+function stateText({ maintenanceMs }: ClusterView, programName: string): string {
+  if (maintenanceMs === 0)
+    return `There is no maintenance; begin one with: ${programName} maintenance --for 2h`;
+  return `Leases last for ${durationText(maintenanceMs)} more; end that with: ${programName} maintenance --end`;
+}

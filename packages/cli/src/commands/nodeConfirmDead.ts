@@ -1,0 +1,34 @@
+import { type ConnectionFlags, withConnection } from '../connection.ts';
+import type { Context, Subcommand } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { type OutputFlags, withOutput } from '../flags.ts';
+import { writeJson } from '../output/json.ts';
+import { withSession } from '../session.ts';
+
+type ConfirmDeadFlags = ConnectionFlags & OutputFlags;
+
+export const nodeConfirmDead: Subcommand = {
+  name: 'confirm-dead',
+  summary: 'say that nothing of a silent node runs any more: its jobs go on elsewhere at once',
+  define(sub) {
+    sub.argument('<node>', 'its name');
+    withConnection(withOutput(sub));
+    sub.addHelpText(
+      'after',
+      '\nSee to it first that the machine is off, or that its agent and tasks are gone. A node that only lost its network ' +
+        'runs on until its leases end, and its jobs would run twice.',
+    );
+  },
+  run: confirmDead,
+};
+
+async function confirmDead(context: Context, name: string, flags: ConfirmDeadFlags): Promise<ExitCode> {
+  const { io } = context;
+  const node = await withSession(context, flags, ({ api }) => api.confirmDead(name));
+  if (flags.output === 'json') {
+    await writeJson(io.stdout, node);
+    return exitCodes.ok;
+  }
+  await io.stdout.write(`${node.name} is taken for dead: what it ran has ended as lost.\n`);
+  return exitCodes.ok;
+}
