@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { agentHubService, musterService } from '@muster/common/wire/service';
-import { listedPaths } from '@muster/coordinator/auth/policy';
+import { musterService } from '@muster/common/wire/service';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { agentTokenOf, describeCallRules } from '../support/callRules.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { bearerOf, callMethod, FakeAgent, nextMessage } from '../support/rawCalls.ts';
 
@@ -16,97 +16,9 @@ beforeAll(async () => {
 
 const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 
-function agentToken(name: string): string {
-  const { credential } = JSON.parse(readFileSync(join(cluster.agentsDir, name, 'credential'), 'utf8')) as {
-    credential: string;
-  };
-  return credential;
-}
-
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-// ---- Methods and credentials
-
-const adminPaths = Object.values(musterService).map(({ path }) => path);
-const agentPaths = Object.values(agentHubService).map(({ path }) => path);
-const joinPath = agentHubService.Join.path;
-const openPaths = [
-  ...['Check', 'Watch', 'List'].map((method) => `/grpc.health.v1.Health/${method}`),
-  ...['v1', 'v1alpha'].map((version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`),
-];
-const allPaths = [...adminPaths, ...agentPaths, ...openPaths];
-
-test('the methods tried here are all there are', () => {
-  expect(adminPaths.length).toBeGreaterThan(10);
-  expect(agentPaths).toHaveLength(4);
-  expect(allPaths.toSorted()).toEqual(listedPaths().toSorted());
-});
-
-describe('a call to any method', () => {
-  const credentials: Readonly<Record<string, () => Promise<Readonly<Record<string, string>>>>> = {
-    'no token': async () => ({}),
-    'a wrong token': async () => bearerOf(`muster_admin_${randomBytes(32).toString('base64url')}`),
-    'an empty token': async () => bearerOf(''),
-    'another scheme': async () => ({ authorization: `Basic ${cluster.adminToken}` }),
-    'no token, and an identity of its own making': async () => ({ 'muster-identity': '{"kind":"admin"}' }),
-    'the token in the wrong place': async () => ({ 'muster-token': cluster.adminToken }),
-  };
-
-  test.each(Object.entries(credentials))('with %s is UNAUTHENTICATED', async (_what, headers) => {
-    const given = await headers();
-    const answers = allPaths.map(async (path) => ({
-      path,
-      ...(await callMethod(cluster.address, path, given)),
-    }));
-    for (const { path, status } of await Promise.all(answers))
-      expect(status, path).toMatch(/^UNAUTHENTICATED: /);
-  });
-
-  const roles: Readonly<
-    Record<string, { headers: () => Promise<Readonly<Record<string, string>>>; may: readonly string[] }>
-  > = {
-    'the admin token': {
-      headers: async () => bearerOf(cluster.adminToken),
-      may: [...adminPaths, ...openPaths],
-    },
-    "an agent's token": {
-      headers: async () => bearerOf(agentToken('node-1')),
-      may: [...agentPaths.filter((path) => path !== joinPath), ...openPaths],
-    },
-    "an agent's token, and the identity of an admin": {
-      headers: async () => ({ ...bearerOf(agentToken('node-1')), 'muster-identity': '{"kind":"admin"}' }),
-      may: [...agentPaths.filter((path) => path !== joinPath), ...openPaths],
-    },
-    'a join token': {
-      headers: async () => bearerOf((await cluster.api.createJoinToken('not-there-yet')).token),
-      may: [joinPath],
-    },
-  };
-
-  test.each(Object.entries(roles))(
-    'with %s is allowed where its role is, and PERMISSION_DENIED elsewhere',
-    async (_what, role) => {
-      const headers = await role.headers();
-      const answers = allPaths.map(async (path) => ({
-        path,
-        ...(await callMethod(cluster.address, path, headers)),
-      }));
-      for (const { path, status } of await Promise.all(answers)) {
-        const refusal = /^PERMISSION_DENIED: this token \(\w+\) may not call |^UNAUTHENTICATED/;
-        if (role.may.includes(path)) expect(status, path).not.toMatch(refusal);
-        else expect(status, path).toMatch(/^PERMISSION_DENIED: this token/);
-      }
-    },
-  );
-
-  test('that does not exist is refused too', async () => {
-    const path = '/muster.v1.Muster/NoSuchMethod';
-    expect((await callMethod(cluster.address, path, {})).status).not.toBe('OK');
-    expect((await callMethod(cluster.address, path, bearerOf(cluster.adminToken))).status).toMatch(
-      /^UNIMPLEMENTED/,
-    );
-  });
-});
+describe('without TLS, on loopback', () => describeCallRules(() => cluster));
 
 describe('the services that every gRPC tool knows', () => {
   test('health says SERVING, for all and for each', async () => {
@@ -145,22 +57,15 @@ test('secrets on disk are for their owner alone', async () => {
   for (const path of [cluster.dataDir, join(cluster.agentsDir, 'node-1')])
     expect(mode(path), path).toBe('700');
   const database = readFileSync(join(cluster.dataDir, 'muster.db'), 'latin1');
-  for (const secret of [cluster.adminToken, agentToken('node-1')]) {
+  for (const secret of [cluster.adminToken, agentTokenOf(cluster, 'node-1')]) {
     expect(database).not.toContain(secret);
     for (const daemon of [cluster.coordinator, ...cluster.agents]) expect(daemon.log).not.toContain(secret);
   }
 });
 
-test.each(['0.0.0.0:0', '[::]:0', '192.0.2.1:7070', 'example.com:7070'])(
-  'a coordinator refuses to listen on %s',
-  async (listen) => {
-    const data = join(cluster.workDir, 'public');
-    const { exitCode, stderr } = await cluster.muster(['coordinator', '--data', data, '--listen', listen]);
-    expect(exitCode).not.toBe(0);
-    expect(stderr).toContain('refusing to listen on');
-    expect(stderr).toContain('127.0.0.1');
-  },
-);
+test('on loopback no CA is made', () => {
+  expect(cluster.caCertificate).toBeNull();
+});
 
 test('a token is never sent to an address that is not on this machine', async () => {
   const { exitCode, stderr } = await cluster.muster(['jobs', '--addr', '192.0.2.1:7070'], {

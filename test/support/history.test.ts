@@ -11,6 +11,7 @@ const exited = (exitCode: number | null): TaskEnd => ({
   startError: null,
   logBytes: 0,
   gpuUsage: null,
+  failure: null,
 });
 
 /** A job of which each attempt had one task, with the exit codes given. */
@@ -28,7 +29,18 @@ function aJob(id: string, exitCodes: readonly (number | null)[]): JobView {
     attempts: exitCodes.map((exitCode, index) => ({
       number: index + 1,
       state: 'ended',
-      tasks: [{ nodeRank: 0, node: 'node-1', gpuUuids: [], state: 'ended', exit: exited(exitCode) }],
+      tasks: [
+        {
+          nodeRank: 0,
+          node: 'node-1',
+          gpuUuids: [],
+          state: 'ended',
+          exit: exited(exitCode),
+          frozen: false,
+          doing: null,
+          address: null,
+        },
+      ],
       cause: null,
       allocatedAtMs: 0,
       runningAtMs: 0,
@@ -40,6 +52,7 @@ function aJob(id: string, exitCodes: readonly (number | null)[]): JobView {
     array: null,
     requeuedFrom: null,
     submitSeq: 1,
+    leftOut: [],
   };
 }
 

@@ -1,16 +1,10 @@
 /** Calls that no client of ours would make: any method with any token, and an agent's side of a session by hand. */
-import {
-  Client,
-  type ClientDuplexStream,
-  credentials,
-  Metadata,
-  type ServiceError,
-  status,
-} from '@grpc/grpc-js';
+import { Client, type ClientDuplexStream, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { LogUpload } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploadAck';
+import { channelTo } from '@muster/common/wire/channel';
 import { agentHubService } from '@muster/common/wire/service';
 
 /** Bounds calls that would go on for ever, such as a watch. */
@@ -33,14 +27,21 @@ export interface Answer {
   readonly message: Buffer | null;
 }
 
+/** @param caCertificate null: without TLS */
+function clientOf(address: string, caCertificate: string | null): Client {
+  const channel = channelTo({ address, caCertificate });
+  return new Client(address, channel.credentials, channel.options);
+}
+
 /** Sends one encoded request, the empty one by default, to any method. */
 export function callMethod(
   address: string,
   path: string,
   headers: Readonly<Record<string, string>>,
   request: Buffer = Buffer.alloc(0),
+  caCertificate: string | null = null,
 ): Promise<Answer> {
-  const client = new Client(address, credentials.createInsecure());
+  const client = clientOf(address, caCertificate);
   const same = (bytes: Buffer) => bytes;
   const deadline = Date.now() + callTimeoutMs;
   return new Promise((resolve) => {
@@ -60,8 +61,8 @@ export class FakeAgent {
   private readonly client: Client;
   private readonly headers: Readonly<Record<string, string>>;
 
-  constructor(address: string, token: string) {
-    this.client = new Client(address, credentials.createInsecure());
+  constructor(address: string, token: string, caCertificate: string | null = null) {
+    this.client = clientOf(address, caCertificate);
     this.headers = bearerOf(token);
   }
 

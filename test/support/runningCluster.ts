@@ -3,7 +3,7 @@
  * be killed and started again by the test. Tests get one from `startCluster`, which also sees to its end.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
@@ -138,6 +138,12 @@ export class Cluster {
     return this.options.agentDiskMb === undefined ? path : asSeenBy(agent, path);
   }
 
+  /** PEM of the CA of its coordinator; null: it has no TLS. */
+  get caCertificate(): string | null {
+    const path = join(this.dataDir, 'tls/ca.pem');
+    return existsSync(path) ? readFileSync(path, 'utf8') : null;
+  }
+
   get adminToken(): string {
     return readFileSync(join(this.dataDir, 'admin.token'), 'utf8').trim();
   }
@@ -153,7 +159,7 @@ export class Cluster {
   }
 
   newClient(token: string = this.adminToken): MusterApi {
-    return connectMuster({ address: this.address, token });
+    return connectMuster({ address: this.address, token, caCertificate: this.caCertificate });
   }
 
   /** Starts a `muster` command, which finds this cluster unless it is told otherwise. */

@@ -1,0 +1,253 @@
+/**
+ * A coordinator that agents on other machines can reach. It listens on every address; what is said here goes by loopback,
+ * where TLS is the same: once there is a CA nothing is said without it, on this machine neither.
+ */
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect as connectPlain } from 'node:http2';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { endAllNaming } from '../../scripts/processes.mjs';
+import { describeCallRules } from '../support/callRules.ts';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { MusterCommand } from '../support/command.ts';
+import { stablePort } from '../support/places.ts';
+import { bearerOf, callMethod } from '../support/rawCalls.ts';
+import { tempDir, waitFor } from '../support/services.ts';
+
+let cluster: Cluster;
+let port: number;
+/** More flags of the next agents to start. */
+let agentFlags: readonly string[] = [];
+beforeAll(async () => {
+  port = await stablePort();
+  const flags = ['--listen', `0.0.0.0:${port}`, '--advertise', 'coordinator.test'];
+  cluster = await startCluster({ coordinatorFlags: flags, agentFlags: () => agentFlags });
+});
+
+const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
+const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+const caFile = () => join(cluster.dataDir, 'tls/ca.pem');
+
+/** `muster agent` with a data directory of its own, until it ends. */
+function agent(
+  name: string,
+  env: Readonly<Record<string, string>>,
+  { folder = name, coordinator = cluster.address }: { folder?: string; coordinator?: string } = {},
+) {
+  const place = ['--data', join(cluster.agentsDir, folder), '--name', name, '--coordinator', coordinator];
+  return cluster.muster(['agent', ...place, '--gpus', '0', '--metrics', 'off'], { env });
+}
+
+// ---- What works
+
+test('an agent joins with nothing but a token, and runs jobs', async () => {
+  const job = await cluster.run({ command: 'echo by TLS', resources: { gpus: 1 } });
+  expect(job.state).toBe('succeeded');
+  expect(await cluster.output(job.id)).toBe('by TLS\n');
+});
+
+test('the agent keeps the CA beside its credential', () => {
+  const path = join(cluster.agentsDir, 'node-1', 'credential');
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
+    joined: true,
+    caCertificate: cluster.caCertificate,
+  });
+  expect(mode(path)).toBe('600');
+});
+
+test('jobs and agents go on over a restart of the coordinator, whose CA stays', async () => {
+  const before = cluster.caCertificate;
+  const jobId = await cluster.submit({ command: `echo ready; ${idle}` });
+  await cluster.untilOutput(jobId, 'ready\n');
+  await cluster.coordinator.stop();
+  await cluster.coordinator.start();
+  await cluster.untilOnline();
+  expect(cluster.caCertificate).toBe(before);
+  expect(await cluster.api.getJob(jobId)).toMatchObject({ state: 'running', attempts: { length: 1 } });
+  await cluster.api.stopJobs([jobId]);
+  await cluster.untilEnded(jobId);
+});
+
+test('the command that `token create` prints joins as it stands', async () => {
+  const { stdout, stderr, exitCode } = await cluster.muster(['token', 'create', 'typed']);
+  expect(exitCode, stderr).toBe(0);
+  const command = /^ {2}MUSTER_JOIN_TOKEN=(\S+) muster agent (.*)$/m.exec(stderr);
+  expect(command?.[1]).toBe(stdout.trim());
+  expect(command?.[2]).toBe(`--data muster-typed --name typed --coordinator coordinator.test:${port}`);
+  // The name is not one that this machine knows; everything else is taken as printed.
+  const typed = cluster.addAgent('typed', stdout.trim());
+  await typed.start();
+  await cluster.untilOnline([typed]);
+});
+
+test('clients find CA and token where the coordinator left them, or by flag and variable', async () => {
+  const nodes = ['nodes', '-o', 'json'];
+  expect((await cluster.muster(nodes)).exitCode).toBe(0);
+  const named = { MUSTER_DATA: '', MUSTER_TOKEN: cluster.adminToken, MUSTER_ADDR: `localhost:${port}` };
+  expect((await cluster.muster(nodes, { env: { ...named, MUSTER_CA: caFile() } })).exitCode).toBe(0);
+  expect((await cluster.muster([...nodes, '--ca', caFile()], { env: named })).exitCode).toBe(0);
+});
+
+// ---- What is refused
+
+describe('over TLS', () => describeCallRules(() => cluster));
+
+describe('nothing is said', () => {
+  test('without TLS: gRPC gets no answer, not even to the admin token', async () => {
+    const path = '/muster.v1.Muster/GetCluster';
+    const plain = await callMethod(cluster.address, path, bearerOf(cluster.adminToken));
+    expect(plain).toMatchObject({ status: expect.stringMatching(/^UNAVAILABLE/), message: null });
+    const encrypted = callMethod(
+      cluster.address,
+      path,
+      bearerOf(cluster.adminToken),
+      Buffer.alloc(0),
+      cluster.caCertificate,
+    );
+    expect(await encrypted).toMatchObject({ status: 'OK' });
+  });
+
+  test('without TLS: HTTP/2 gets no frame', async () => {
+    const session = connectPlain(`http://${cluster.address}`);
+    const ended = new Promise<string>((resolve) => {
+      session.on('remoteSettings', () => resolve('answered'));
+      session.on('error', () => resolve('refused'));
+      session.on('close', () => resolve('refused'));
+    });
+    expect(await ended).toBe('refused');
+    session.destroy();
+  });
+
+  test.each(['TLSv1.2', 'TLSv1.1'] as const)('by %s', async (maxVersion) => {
+    const options = {
+      host: '127.0.0.1',
+      port,
+      rejectUnauthorized: false,
+      minVersion: 'TLSv1',
+      maxVersion,
+    } as const;
+    const ended = new Promise<string>((resolve) => {
+      const socket = connect({ ...options, ciphers: 'DEFAULT@SECLEVEL=0', ALPNProtocols: ['h2'] });
+      socket.on('secureConnect', () => resolve('connected'));
+      socket.on('error', (error) => resolve(error.message));
+    });
+    expect(await ended).toMatch(/protocol version|unsupported protocol|no protocols available/);
+  });
+
+  test('to a client that trusts another CA, or none', async () => {
+    const foreign = join(cluster.workDir, 'foreign.pem');
+    const other = await startCluster({ nodes: 0, coordinatorFlags: ['--listen', '0.0.0.0:0'] });
+    writeFileSync(foreign, other.caCertificate ?? '');
+    const env = { MUSTER_ADDR: cluster.address, MUSTER_TOKEN: cluster.adminToken, MUSTER_DATA: '' };
+    const distrusting = await cluster.muster(['nodes', '--ca', foreign], { env });
+    expect(distrusting.stderr).toContain('is not the coordinator whose CA is trusted here');
+    expect(distrusting.exitCode).toBe(3);
+    const without = await cluster.muster(['nodes'], { env });
+    expect(without.stderr).toContain('a coordinator with TLS, whose CA has to be named');
+    expect(without.exitCode).toBe(3);
+  });
+});
+
+test('an address of another machine without a CA is refused before anything is sent', async () => {
+  const env = { MUSTER_ADDR: '192.0.2.1:7070', MUSTER_TOKEN: cluster.adminToken, MUSTER_DATA: '' };
+  const { exitCode, stderr } = await cluster.muster(['nodes'], { env });
+  expect(exitCode).toBe(3);
+  expect(stderr).toMatch(/will not send a token to 192\.0\.2\.1:7070.*\n.*tls\/ca\.pem/);
+});
+
+describe('a join token', () => {
+  test('is kept from a coordinator with another CA, and is good afterwards', async () => {
+    const { token } = await cluster.api.createJoinToken('careful');
+    const impostor = await startCluster({ nodes: 0, coordinatorFlags: ['--listen', '0.0.0.0:0'] });
+    const misled = await agent('careful', { MUSTER_JOIN_TOKEN: token }, { coordinator: impostor.address });
+    expect(misled.exitCode).not.toBe(0);
+    expect(misled.stderr).toContain('is not the coordinator that made this join token');
+    expect(impostor.coordinator.log).not.toContain(token);
+
+    const careful = cluster.addAgent('careful', token);
+    await careful.start();
+    await cluster.untilOnline([careful]);
+  });
+
+  test('is useless to whoever steals it after its use', async () => {
+    const { token } = await cluster.api.createJoinToken('victim');
+    const victim = cluster.addAgent('victim', token);
+    await victim.start();
+    await cluster.untilOnline([victim]);
+    const thief = await agent('victim', { MUSTER_JOIN_TOKEN: token }, { folder: 'thief' });
+    expect(thief.exitCode).not.toBe(0);
+    expect(thief.stderr).toContain('this join token was used already');
+    expect(await cluster.api.getNode('victim')).toMatchObject({ state: 'online' });
+  });
+
+  test('without its pin is worth nothing', async () => {
+    const { token } = await cluster.api.createJoinToken('shortened');
+    const [secret = ''] = token.split('.');
+    const withCa = { MUSTER_JOIN_TOKEN: secret, MUSTER_CA: caFile() };
+    const { exitCode, stderr } = await agent('shortened', withCa);
+    expect(exitCode).not.toBe(0);
+    expect(stderr).toContain('the token is unknown to this coordinator');
+  });
+});
+
+test('secrets of TLS are for their owner alone, and in no log', () => {
+  expect(mode(join(cluster.dataDir, 'tls'))).toBe('700');
+  expect(mode(join(cluster.dataDir, 'tls/ca.key'))).toBe('600');
+  const [, firstLine = ''] = readFileSync(join(cluster.dataDir, 'tls/ca.key'), 'utf8').split('\n');
+  for (const daemon of cluster.daemons) expect(daemon.log).not.toContain(firstLine);
+});
+
+test('pages for Prometheus stay on loopback', async () => {
+  const { http } = JSON.parse(readFileSync(join(cluster.dataDir, 'connection.json'), 'utf8')) as {
+    http: string;
+  };
+  expect(http).toMatch(/^127\.0\.0\.1:/);
+  const place = ['--data', join(cluster.workDir, 'public'), '--listen', '127.0.0.1:0'];
+  const { exitCode, stderr } = await cluster.muster(['coordinator', ...place, '--http', '0.0.0.0:0']);
+  expect(exitCode).not.toBe(0);
+  expect(stderr).toContain('serves on this machine only');
+});
+
+test('after a new CA agents stay away until they are told of it, once', async () => {
+  const old = readFileSync(caFile(), 'utf8');
+  await cluster.coordinator.stop();
+  rmSync(join(cluster.dataDir, 'tls'), { recursive: true });
+  await cluster.coordinator.start();
+  expect(cluster.caCertificate).not.toBe(old);
+
+  // 1. Whoever knows the old one alone refuses the new, and says why.
+  const node = cluster.agent(0);
+  await node.restart();
+  await waitFor('the agent says why', () => node.log, {
+    timeoutMs: 30_000,
+    until: (log) => /no connection to the coordinator/.test(log) && /self-signed certificate/.test(log),
+  });
+  expect(await cluster.api.getNode('node-1')).toMatchObject({ state: 'silent' });
+
+  // 2. Told once, it remembers.
+  agentFlags = ['--ca', caFile()];
+  await Promise.all(cluster.agents.map((agent) => agent.restart()));
+  await cluster.untilOnline();
+  agentFlags = [];
+  await node.restart();
+  await cluster.untilOnline([node]);
+});
+
+test('`muster up` serves other machines when it is told to, and its own agents come along', async () => {
+  const home = tempDir('up-tls').path;
+  const env = { PATH: process.env.PATH, HOME: home, TMPDIR: process.env.TMPDIR };
+  const start = (...args: readonly string[]) => new MusterCommand(args, { env, cwd: home });
+  const flags = ['--data', join(home, 'data'), '--gpus', '1', '--port', '0', '--http', 'off'];
+  onTestFinished(() => endAllNaming(home, 2_000));
+
+  // Joined before there was TLS, found again with it, and then on loopback too.
+  for (const more of [[], ['--listen', '0.0.0.0'], []]) {
+    const up = start('up', ...flags, ...more);
+    await up.untilSaid('1 node, 1 simulated GPU');
+    const job = await start('submit', '--follow', '--gpus', '1', '--', 'echo', 'hello').ended;
+    expect(job.stdout, job.stderr).toBe('hello\n');
+    up.signal('SIGINT');
+    expect((await up.ended).exitCode).toBe(0);
+  }
+});

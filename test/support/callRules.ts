@@ -1,0 +1,105 @@
+/** Every method with every kind of credential: the same rules hold however the coordinator is reached. */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { agentHubService, musterService } from '@muster/common/wire/service';
+import { listedPaths } from '@muster/coordinator/auth/policy';
+import { describe, expect, test } from 'vitest';
+import type { Cluster } from './cluster.ts';
+import { type Answer, bearerOf, callMethod } from './rawCalls.ts';
+
+/** The credential of one of the cluster's agents. */
+export function agentTokenOf(cluster: Cluster, name: string): string {
+  const { credential } = JSON.parse(readFileSync(join(cluster.agentsDir, name, 'credential'), 'utf8')) as {
+    credential: string;
+  };
+  return credential;
+}
+
+const adminPaths = Object.values(musterService).map(({ path }) => path);
+const agentPaths = Object.values(agentHubService).map(({ path }) => path);
+const joinPath = agentHubService.Join.path;
+const openPaths = [
+  ...['Check', 'Watch', 'List'].map((method) => `/grpc.health.v1.Health/${method}`),
+  ...['v1', 'v1alpha'].map((version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`),
+];
+const allPaths = [...adminPaths, ...agentPaths, ...openPaths];
+
+/** @param cluster has a node called node-1; asked when the tests run */
+export function describeCallRules(cluster: () => Cluster): void {
+  const call = (path: string, headers: Readonly<Record<string, string>>): Promise<Answer> =>
+    callMethod(cluster().address, path, headers, Buffer.alloc(0), cluster().caCertificate);
+
+  test('the methods tried here are all there are', () => {
+    expect(adminPaths.length).toBeGreaterThan(10);
+    expect(agentPaths).toHaveLength(4);
+    expect(allPaths.toSorted()).toEqual(listedPaths().toSorted());
+  });
+
+  describe('a call to any method', () => {
+    const credentials: Readonly<Record<string, () => Promise<Readonly<Record<string, string>>>>> = {
+      'no token': async () => ({}),
+      'a wrong token': async () => bearerOf(`muster_admin_${randomBytes(32).toString('base64url')}`),
+      'an empty token': async () => bearerOf(''),
+      'another scheme': async () => ({ authorization: `Basic ${cluster().adminToken}` }),
+      'no token, and an identity of its own making': async () => ({ 'muster-identity': '{"kind":"admin"}' }),
+      'the token in the wrong place': async () => ({ 'muster-token': cluster().adminToken }),
+    };
+
+    test.each(Object.entries(credentials))('with %s is UNAUTHENTICATED', async (_what, headers) => {
+      const given = await headers();
+      const answers = allPaths.map(async (path) => ({
+        path,
+        ...(await call(path, given)),
+      }));
+      for (const { path, status } of await Promise.all(answers))
+        expect(status, path).toMatch(/^UNAUTHENTICATED: /);
+    });
+
+    const roles: Readonly<
+      Record<string, { headers: () => Promise<Readonly<Record<string, string>>>; may: readonly string[] }>
+    > = {
+      'the admin token': {
+        headers: async () => bearerOf(cluster().adminToken),
+        may: [...adminPaths, ...openPaths],
+      },
+      "an agent's token": {
+        headers: async () => bearerOf(agentTokenOf(cluster(), 'node-1')),
+        may: [...agentPaths.filter((path) => path !== joinPath), ...openPaths],
+      },
+      "an agent's token, and the identity of an admin": {
+        headers: async () => ({
+          ...bearerOf(agentTokenOf(cluster(), 'node-1')),
+          'muster-identity': '{"kind":"admin"}',
+        }),
+        may: [...agentPaths.filter((path) => path !== joinPath), ...openPaths],
+      },
+      'a join token': {
+        headers: async () => bearerOf((await cluster().api.createJoinToken('not-there-yet')).token),
+        may: [joinPath],
+      },
+    };
+
+    test.each(Object.entries(roles))(
+      'with %s is allowed where its role is, and PERMISSION_DENIED elsewhere',
+      async (_what, role) => {
+        const headers = await role.headers();
+        const answers = allPaths.map(async (path) => ({
+          path,
+          ...(await call(path, headers)),
+        }));
+        for (const { path, status } of await Promise.all(answers)) {
+          const refusal = /^PERMISSION_DENIED: this token \(\w+\) may not call |^UNAUTHENTICATED/;
+          if (role.may.includes(path)) expect(status, path).not.toMatch(refusal);
+          else expect(status, path).toMatch(/^PERMISSION_DENIED: this token/);
+        }
+      },
+    );
+
+    test('that does not exist is refused too', async () => {
+      const path = '/muster.v1.Muster/NoSuchMethod';
+      expect((await call(path, {})).status).not.toBe('OK');
+      expect((await call(path, bearerOf(cluster().adminToken))).status).toMatch(/^UNIMPLEMENTED/);
+    });
+  });
+}
