@@ -1,0 +1,18 @@
+/** Gangs on real hosts: containers with an agent each, on a network of their own. */
+import { beforeAll, test } from 'vitest';
+import { startContainerCluster } from '../../support/hosts/containerHosts.ts';
+import type { GangCluster } from '../../support/hosts/gangCluster.ts';
+import { playScenario } from './playScenario.ts';
+import { scenarios } from './scenarios.ts';
+
+let cluster: GangCluster;
+beforeAll(async () => {
+  cluster = await startContainerCluster({ hosts: 4, gpus: 2 });
+});
+
+for (const scenario of scenarios) {
+  test(scenario.name, async ({ annotate }) => {
+    const { endedAfterMs } = await playScenario(cluster, scenario);
+    await annotate(`${scenario.name}: ended after ${endedAfterMs} ms`, 'time');
+  });
+}

@@ -1,0 +1,131 @@
+/**
+ * A coordinator or an agent inside a host, started through the `muster` command that users run. Unlike a process beside
+ * the tests it is not our child but the child of the `nsenter` that brought it there; signals go to the process itself.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { musterProgram } from '../command.ts';
+import type { DaemonEnd } from '../daemon.ts';
+import { waitFor } from '../services.ts';
+import { childrenOf, signalProcess } from './programs.ts';
+
+/** Far longer than any start or end here takes, also when everything else wants the processors. */
+const startTimeoutMs = 60_000;
+const endTimeoutMs = 30_000;
+
+export interface HostProcessOptions {
+  /** As it is called in failures: `coordinator`, `agent of host-1`. */
+  readonly title: string;
+  /** argv in front of the command's own, asked before every start: the host may have been rebooted. */
+  readonly enter: () => readonly string[];
+  readonly args: () => readonly string[];
+  readonly env: () => Promise<NodeJS.ProcessEnv>;
+  /** Everything it says goes here, appended. */
+  readonly logPath: string;
+}
+
+export class HostProcess {
+  /** How often it has begun to serve. */
+  timesServed = 0;
+  /** Ends that no test asked for. */
+  readonly unexpectedEnds: string[] = [];
+  readonly options: HostProcessOptions;
+  #child: ChildProcess | null = null;
+  #end: DaemonEnd = { exitCode: null, signal: null };
+  #endIsExpected = false;
+
+  constructor(options: HostProcessOptions) {
+    this.options = options;
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== null;
+  }
+
+  /** As this test sees it; the host has another number for it. */
+  get pid(): number {
+    const [pid] = childrenOf(this.#child?.pid ?? -1);
+    if (pid === undefined) throw new Error(`${this.options.title} does not run`);
+    return pid;
+  }
+
+  /** Resolves when it serves. @throws {Error} with what it said, when it ends before that */
+  async start(): Promise<void> {
+    if (this.#child !== null) throw new Error(`${this.options.title} runs already`);
+    const { title, enter, args, logPath } = this.options;
+    const [program = '', ...rest] = [...enter(), musterProgram, ...args()];
+    const env = await this.options.env();
+    const log = openSync(logPath, 'a');
+    // The channel tells when it serves; it also ends the daemon should the tests be killed.
+    const child = spawn(program, rest, { cwd: '/', env, stdio: ['ignore', log, log, 'ipc'] });
+    closeSync(log);
+    this.#child = child;
+    this.#endIsExpected = false;
+    let serves = false;
+    child.on('message', (message: { kind: string }) => {
+      serves ||= message.kind === 'serving';
+    });
+    const ended = (exitCode: number | null, signal: NodeJS.Signals | null) => {
+      this.#child = null;
+      this.#end = { exitCode, signal };
+      if (!this.#endIsExpected)
+        this.unexpectedEnds.push(`${title} ended with ${signal ?? `code ${exitCode}`}`);
+    };
+    child.on('error', () => ended(null, null));
+    child.on('exit', ended);
+    await waitFor(`${title} serves`, () => serves || this.#child === null, { timeoutMs: startTimeoutMs });
+    if (!serves) throw new Error(`${title} did not start:\n${this.log.slice(-4_000)}`);
+    this.timesServed += 1;
+  }
+
+  /** Ends it the hard way and waits until it is gone. */
+  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<DaemonEnd> {
+    this.#endIsExpected = true;
+    if (this.#child !== null) {
+      signalProcess(this.pid, signal);
+      // nsenter stops together with its child, and only once it goes on does it see the end.
+      this.#child.kill('SIGCONT');
+    }
+    await this.untilEnded();
+    return this.#end;
+  }
+
+  /** Ends it the polite way. @returns its end, which the caller has to find good */
+  stop(): Promise<DaemonEnd> {
+    return this.kill('SIGTERM');
+  }
+
+  async restart(): Promise<void> {
+    await this.kill();
+    await this.start();
+  }
+
+  /** SIGSTOP: its host runs on, it does not. */
+  pause(): void {
+    signalProcess(this.pid, 'SIGSTOP');
+  }
+
+  resume(): void {
+    const { pid } = this;
+    this.#child?.kill('SIGCONT');
+    signalProcess(pid, 'SIGCONT');
+  }
+
+  /** For an end that comes with the end of its host. */
+  expectEnd(): void {
+    this.#endIsExpected = true;
+  }
+
+  async untilEnded(): Promise<void> {
+    await waitFor(`${this.options.title} ends`, () => this.#child === null, { timeoutMs: endTimeoutMs });
+  }
+
+  /** Everything it has said on stdout and stderr since its first start. */
+  get log(): string {
+    try {
+      return readFileSync(this.options.logPath, 'utf8');
+    } catch {
+      return '';
+    }
+  }
+}
