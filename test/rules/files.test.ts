@@ -101,6 +101,8 @@ const mayDependOnMachine: Readonly<Record<string, string>> = {
   'packages/agent/src/metrics/captures.test.ts': captures,
   'packages/agent/src/drivers/process/conformance.test.ts':
     'a kernel offers version 1 or 2 of control groups, not both',
+  'packages/agent/src/drivers/process/fences.test.ts':
+    'a kernel offers version 1 or 2 of control groups, not both',
   'packages/agent/src/drivers/process/tasks.test.ts':
     'only version 1 of control groups can make a process unkillable',
 };

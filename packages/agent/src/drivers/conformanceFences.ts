@@ -13,6 +13,7 @@ export interface ConformanceGuard {
   livePid(): Promise<number>;
   killGuard(): Promise<void>;
   startGuard(): Promise<void>;
+  guardLog(): string;
 }
 
 export interface FenceSuite {
@@ -121,7 +122,11 @@ export function describeFences({ aScript, openDriver, processes, guard }: FenceS
     it('goes on with a later lease and a thaw, the same processes', async () => {
       const [driver, launch] = await aCounterFor(300);
       const pids = await processes();
-      await eventually('the task to be frozen', () => isFrozen(driver, launch));
+      // A lease that comes while the guard is at it would end that with a thaw.
+      const says = (line: string) =>
+        line.includes(launch.key) && /has run out: (?:it was )?frozen/.test(line);
+      await eventually('the guard to be done', async () => guard().guardLog().split('\n').some(says));
+      expect(await isFrozen(driver, launch)).toBe(true);
       await driver.renew(launch, leaseFor(600_000));
       await standsStill(launch);
       await driver.thaw(launch);

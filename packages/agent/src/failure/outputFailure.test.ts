@@ -85,6 +85,11 @@ test('torchrun that was ended before its summary has said which worker died', ()
     message: 'local rank 1: ended by signal 9',
   });
   expect(readOutputFailure(death(-15) + signalled)).toMatchObject({ consequence: true });
+  expect(readOutputFailure(death(1) + signalled), 'by itself, without a word').toEqual({
+    consequence: false,
+    rank: null,
+    message: 'local rank 1: exit code 1',
+  });
   expect(readOutputFailure(`ValueError: bad\n${death(1)}${signalled}`)?.message).toBe('ValueError: bad');
   expect(readOutputFailure(`RuntimeError: Broken pipe\n${death(1)}`)).toMatchObject({ consequence: true });
 });

@@ -36,6 +36,8 @@ const pythonError =
 /** These only report the failure of another process. */
 const reporters = /(?:ChildFailedError|CalledProcessError|ProcessRaisedException|ProcessExitedException)$/;
 const watchdog = /\[rank ?(\d+)\].*watchdog caught collective operation timeout.*/i;
+/** How torchrun tells that it was told to stop, in its output and in its error file: not why. */
+const stopNotice = /\bSignalException: Process \d+ got signal: (?:15|2)\b/;
 const killedWorker = /signal \d+ \(SIG\w+\) received by pid \d+|exits? with return code = -?\d+/i;
 
 /** @param tail the end of the output; its first line may be cut */
@@ -43,7 +45,9 @@ export function readOutputFailure(tail: string): OutputFailure | null {
   const lines = plainText(tail).split('\n');
   const { summary, diedOfSignal } = elasticSummary(lines) ??
     workerDeath(lines) ?? { summary: null, diedOfSignal: false };
-  const errors = lines.map(errorOf).filter((each) => each !== null);
+  const said = lines.map(errorOf).filter((each) => each !== null);
+  // Told to stop after a worker had failed, torchrun says so last and loudest.
+  const errors = summary === null ? said : said.filter(({ message }) => !isStopNotice(message));
   const root = errors.find((each) => !each.consequence);
   if (root !== undefined) return { ...root, rank: root.rank ?? summary?.rank ?? null };
   // A worker that was killed says nothing itself: what torchrun says of it stands above what its peers say.
@@ -65,6 +69,11 @@ function errorOf(line: string): OutputFailure | null {
 /** Does this line only tell of the end of another process? */
 export function isConsequence(line: string): boolean {
   return consequences.some((pattern) => pattern.test(line));
+}
+
+/** Does this line only tell that torchrun was told to stop? Nobody asks it to unless something was over already. */
+export function isStopNotice(line: string): boolean {
+  return stopNotice.test(line);
 }
 
 interface ElasticSummary {

@@ -73,6 +73,19 @@ test('the error file says it best, and when', () => {
   expect(failure()).toMatchObject({ source: 'error_file', consequence: true });
 });
 
+test('an error file that says only that torchrun was told to stop yields to what the output says', () => {
+  writeErrorFile({ message: 'SignalException: Process 78 got signal: 15' });
+  expect(failure()).toMatchObject({ source: 'error_file', consequence: true });
+  const death =
+    'multiprocessing.api:failed (exitcode: 1) local_rank: 0 (pid: 80) of binary: /usr/bin/python3\n';
+  writeFileSync(join(directory, 'output.log'), `ERROR:torch.distributed.elastic.${death}`);
+  expect(failure()).toMatchObject({
+    source: 'log',
+    consequence: false,
+    message: 'local rank 0: exit code 1',
+  });
+});
+
 test.each(['', '{', '[]', '{"message": 3}', '{"message": {"message": ""}}'])(
   'an error file of %j tells nothing',
   (text) => {

@@ -1,10 +1,11 @@
 /** What a node can tell of the first thing that went wrong in one of its tasks, from the best source there is. */
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TaskFailure } from '@muster/common/gangs';
 import type { TaskExit } from '../drivers/driver.ts';
+import { readTaskFile } from '../taskFile.ts';
 import { parseErrorFile } from './errorFile.ts';
-import { isConsequence, readOutputFailure, tailBytesMax } from './outputFailure.ts';
+import { isConsequence, isStopNotice, readOutputFailure, tailBytesMax } from './outputFailure.ts';
 
 /** Name of the error file in a task's directory. */
 export const errorFileName = 'torchelastic_error.json';
@@ -45,7 +46,9 @@ export function readTaskFailure(end: EndOfTask, clocks: NodeClocks): TaskFailure
   const said = tail === null ? null : readOutputFailure(tail.text);
   const file = readTail(join(directory, errorFileName), errorFileBytesMax);
   const recorded = file === null ? null : parseErrorFile(file.text);
-  if (file !== null && recorded !== null) {
+  // A torchrun that is told to stop once its worker has failed records only that; its output tells of the worker.
+  const saysLess = recorded !== null && said !== null && isStopNotice(recorded.message);
+  if (file !== null && recorded !== null && !saysLess) {
     return {
       source: 'error_file',
       consequence: isConsequence(recorded.message),
@@ -74,19 +77,14 @@ function exitText({ exitCode, signal, statusLost, oomKilled }: TaskExit): string
 
 /** The last bytes of a regular file. null: it is not there, or not to be read. */
 function readTail(path: string, bytesMax: number): { text: string; modifiedAtMs: number } | null {
-  let file: number | null = null;
   try {
-    // The task may have put anything in its place: a pipe would hold us up.
-    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    const stat = fstatSync(file);
-    if (!stat.isFile()) return null;
-    const length = Math.min(stat.size, bytesMax);
-    const buffer = Buffer.alloc(length);
-    const read = readSync(file, buffer, 0, length, stat.size - length);
-    return { text: buffer.toString('utf8', 0, read), modifiedAtMs: stat.mtimeMs };
+    return readTaskFile(path, (file, { size, mtimeMs }) => {
+      const length = Math.min(size, bytesMax);
+      const buffer = Buffer.alloc(length);
+      const read = readSync(file, buffer, 0, length, size - length);
+      return { text: buffer.toString('utf8', 0, read), modifiedAtMs: mtimeMs };
+    });
   } catch {
     return null;
-  } finally {
-    if (file !== null) closeSync(file);
   }
 }

@@ -3,12 +3,13 @@
  * barrier for the torchruns of the other nodes (torch/distributed/elastic/agent/server/api.py), whose workers may hang
  * in a collective with the one that is gone; and until it ends, nobody knows.
  */
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { readSync } from 'node:fs';
 import { messageOf } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
+import { readTaskFile } from '../taskFile.ts';
 import type { Assignment } from '../tasks/records.ts';
 import { workerDeathLine } from './outputFailure.ts';
 
@@ -90,19 +91,15 @@ function restartsItself({ command, args, env }: JobSpec): boolean {
 
 /** null: there is no such file, or nothing new in it. */
 function readFrom(path: string, position: number): { text: string; end: number } | null {
-  let file: number | null = null;
   try {
-    // The task may have put anything in its place: a pipe would hold us up.
-    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    const stat = fstatSync(file);
-    if (!stat.isFile() || stat.size === position) return null;
-    const from = Math.max(0, Math.min(position, stat.size) - overlapBytes, stat.size - bytesPerLookMax);
-    const buffer = Buffer.allocUnsafe(stat.size - from);
-    const read = readSync(file, buffer, 0, buffer.length, from);
-    return { text: buffer.toString('latin1', 0, read), end: from + read };
+    return readTaskFile(path, (file, { size }) => {
+      if (size === position) return null;
+      const from = Math.max(0, Math.min(position, size) - overlapBytes, size - bytesPerLookMax);
+      const buffer = Buffer.allocUnsafe(size - from);
+      const read = readSync(file, buffer, 0, buffer.length, from);
+      return { text: buffer.toString('latin1', 0, read), end: from + read };
+    });
   } catch {
     return null;
-  } finally {
-    if (file !== null) closeSync(file);
   }
 }

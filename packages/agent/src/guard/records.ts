@@ -18,6 +18,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { TaskExit, TaskKey, TaskLocation } from '../drivers/driver.ts';
+import { readTaskFile } from '../taskFile.ts';
 import type { ProcessIdentity } from './processes.ts';
 
 /** How the main process ended, while others of its task may still be there. */
@@ -119,17 +120,22 @@ function exitPath(directory: string): string {
 
 /** By rename: whoever reads sees the old or the new one whole. */
 export function replaceJson(path: string, value: object): void {
-  writeFileSync(`${path}.new`, `${JSON.stringify(value)}\n`, { mode: 0o600 });
-  renameSync(`${path}.new`, path);
+  const fresh = `${path}.new`;
+  // What a guard that was killed has left, or a task has put there; `wx` opens nothing that is there already.
+  rmSync(fresh, { force: true });
+  writeFileSync(fresh, `${JSON.stringify(value)}\n`, { flag: 'wx', mode: 0o600 });
+  renameSync(fresh, path);
 }
 
 /** null: no such file. Empty: what is there is no JSON object. */
 export function readJson(path: string): Record<string, unknown> | null {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readTaskFile(path, (file) => readFileSync(file, 'utf8'));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    if (code === 'ELOOP' || code === 'EINVAL') return {};
     throw error;
   }
   try {

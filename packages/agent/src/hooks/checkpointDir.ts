@@ -23,7 +23,13 @@ export function checkpointDirs(root: string): CheckpointDirs {
   return {
     pathFor: (jobId, spec) => (isOwn(spec) ? own(jobId) : spec.checkpoint.dir),
     async prepare(jobId, spec) {
-      if (isOwn(spec)) await mkdir(own(jobId), { recursive: true, mode: 0o700 });
+      if (!isOwn(spec)) return;
+      const make = () => mkdir(own(jobId), { recursive: true, mode: 0o700 });
+      await make().catch((error: NodeJS.ErrnoException) => {
+        // The clean-up of an earlier attempt has taken it away between the two looks that one call takes.
+        if (error.code !== 'ENOENT') throw error;
+        return make();
+      });
     },
     async cleanUp(jobId, spec) {
       // Fails for one that is not empty, or not there: both are as they should be.

@@ -3,8 +3,9 @@
  * extends it. Lines of one length are written over one another: replacing a file at every heartbeat would make ext4 write
  * it out each time, and a file that is cut short by a crash reads as a lease that has run out.
  */
-import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readTaskFile, writeTaskFile } from '../taskFile.ts';
 import { type HeldLease, noLease } from './lease.ts';
 
 interface StoredLease {
@@ -19,18 +20,14 @@ const lineLength = 128;
 export function writeLease(directory: string, bootId: string, deadlineMs: number | null): void {
   const stored: StoredLease = { bootId, deadlineMs };
   const line = `${JSON.stringify(stored).padEnd(lineLength - 1)}\n`;
-  const file = openSync(join(directory, fileName), constants.O_WRONLY | constants.O_CREAT, 0o600);
-  try {
-    writeSync(file, line, 0);
-  } finally {
-    closeSync(file);
-  }
+  writeTaskFile(join(directory, fileName), line, 'beginning');
 }
 
 /** What is not there, cannot be read or is of another boot is no lease: its task may not run until it gets one. */
 export function readLease(directory: string, bootId: string): HeldLease {
   try {
-    const stored = JSON.parse(readFileSync(join(directory, fileName), 'utf8')) as Partial<StoredLease>;
+    const text = readTaskFile(join(directory, fileName), (file) => readFileSync(file, 'utf8'));
+    const stored = JSON.parse(text) as Partial<StoredLease>;
     const { deadlineMs } = stored;
     if (stored.bootId !== bootId || !(deadlineMs === null || Number.isFinite(deadlineMs))) return noLease;
     return { ...noLease, deadlineMs: deadlineMs ?? null };

@@ -4,14 +4,12 @@
  */
 import { constants, fstatSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-
-/** Without NONBLOCK, opening a named pipe put in the file's place would occupy a thread for ever. */
-const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+import { withoutWaiting } from '../taskFile.ts';
 
 /** @returns null when there is no such file, or something else in its place */
 export async function openOutput(path: string): Promise<FileHandle | null> {
   try {
-    const file = await open(path, flags);
+    const file = await open(path, constants.O_RDONLY | withoutWaiting);
     if (fstatSync(file.fd).isFile()) return file;
     await file.close();
     return null;

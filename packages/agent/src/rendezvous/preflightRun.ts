@@ -1,9 +1,10 @@
 /** Runs a preflight's program through the driver that will run the task, under a name of its own. */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { readSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Driver, TaskKey, TaskLaunch, TaskLocation } from '../drivers/driver.ts';
+import { readTaskFile } from '../taskFile.ts';
 import type { RunProgram } from './preflight.ts';
 
 const suffix = '.preflight';
@@ -52,13 +53,9 @@ export async function endPreflight(driver: Driver, location: TaskLocation): Prom
 
 /** The end of it. */
 function readOutput(path: string): string {
-  const file = openSync(path, 'r');
-  try {
-    const { size } = fstatSync(file);
+  return readTaskFile(path, (file, { size }) => {
     const buffer = Buffer.alloc(Math.min(size, outputBytesMax));
     const length = readSync(file, buffer, 0, buffer.length, Math.max(0, size - outputBytesMax));
     return buffer.toString('utf8', 0, length);
-  } finally {
-    closeSync(file);
-  }
+  });
 }

@@ -49,7 +49,7 @@ export class TaskManager {
     this.parts = parts;
     const { signal } = this.closing;
     this.phases = new TaskPhases(parts);
-    this.preparation = new Preparation(parts, this.phases, signal);
+    this.preparation = new Preparation(parts, this.phases, signal, (entry) => this.gpuHolder(entry));
     this.actions = new TaskActions(parts, this.phases, signal, (entry) => this.converge(entry));
   }
 
@@ -151,6 +151,15 @@ export class TaskManager {
   async endFailed(task: TaskRef): Promise<void> {
     const entry = this.entries.get(taskKey(task));
     if (entry !== undefined) await this.actions.endFailed(entry);
+  }
+
+  private gpuHolder({ task, assignment }: TaskEntry): TaskKey | null {
+    const wanted = new Set(assignment?.gpuUuids);
+    const holder = [...this.entries.values()].find((other) => {
+      const mayRun = other.uncertain || other.phase?.kind === 'started';
+      return mayRun && taskKey(other.task) !== taskKey(task) && hasAnyOf(other, wanted);
+    });
+    return holder === undefined ? null : taskKey(holder.task);
   }
 
   /** Stops looking. Tasks run on. */
@@ -300,4 +309,8 @@ export class TaskManager {
     entry.reported = text;
     this.parts.send({ kind: 'report', report });
   }
+}
+
+function hasAnyOf({ assignment }: TaskEntry, gpuUuids: ReadonlySet<string>): boolean {
+  return assignment?.gpuUuids.some((uuid) => gpuUuids.has(uuid)) === true;
 }

@@ -3,6 +3,7 @@
  * the other nodes are tried. A node that cannot get ready says so as the end of the task, with the reason.
  */
 import { messageOf } from '@muster/common/errors';
+import type { TaskKey } from '@muster/common/ids';
 import { isCauseKind } from '@muster/common/spec/causes';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { Cause } from '@muster/common/views';
@@ -30,11 +31,19 @@ export class Preparation {
   private readonly phases: TaskPhases;
   /** Aborts when the agent closes. */
   private readonly closing: AbortSignal;
+  /** Another task of this node that still has one of the GPUs of this one. */
+  private readonly gpuHolder: (entry: TaskEntry) => TaskKey | null;
 
-  constructor(parts: ManagerParts, phases: TaskPhases, closing: AbortSignal) {
+  constructor(
+    parts: ManagerParts,
+    phases: TaskPhases,
+    closing: AbortSignal,
+    gpuHolder: Preparation['gpuHolder'],
+  ) {
     this.parts = parts;
     this.phases = phases;
     this.closing = closing;
+    this.gpuHolder = gpuHolder;
   }
 
   /** Given up when the task is not wanted any more. */
@@ -67,6 +76,9 @@ export class Preparation {
     // 2. The GPUs: the coordinator's view of them may be older than what this node knows.
     const problem = this.parts.gpuProblem(assignment.gpuUuids);
     if (problem !== null) throw new NotReady(problem.kind, problem.message);
+    // To the coordinator a task that was fenced is over; here it may be frozen, or being killed, for a while yet.
+    const holder = this.gpuHolder(entry);
+    if (holder !== null) throw new Error(`${holder} still has a GPU of it, and is to end first`);
     // 3. Directories, image, volumes, program.
     const { jobId } = entry.task;
     const spec = decodeJobSpec(assignment.specJson);

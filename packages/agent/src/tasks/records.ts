@@ -7,7 +7,6 @@
  * more than all else that the agent does for a short task.
  */
 import {
-  appendFileSync,
   closeSync,
   fsync,
   mkdirSync,
@@ -26,6 +25,7 @@ import { promisify } from 'node:util';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskEnd } from '@muster/common/views';
+import { readTaskFile, writeTaskFile } from '../taskFile.ts';
 
 /** A task as the coordinator assigned it. */
 export interface Assignment {
@@ -106,7 +106,7 @@ export class TaskRecords {
    * a line of its own, so that one that a full disk cut short does not spoil the next.
    */
   update(task: TaskRef, bootId: string, phase: Phase): void {
-    appendFileSync(this.path(task), `\n${JSON.stringify({ bootId, phase })}`);
+    writeTaskFile(this.path(task), `\n${JSON.stringify({ bootId, phase })}`, 'end');
   }
 
   /** The record goes first: half of a task's output must not pass for all of it after a crash. */
@@ -160,7 +160,7 @@ function readRecord(path: string): TaskRecord | null {
 
 function readLines(path: string): readonly string[] {
   try {
-    return readFileSync(path, 'utf8').split('\n');
+    return readTaskFile(path, (file) => readFileSync(file, 'utf8')).split('\n');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
     const message = `the record ${path} cannot be read (${messageOf(error)}); make it readable and start the agent again`;

@@ -114,9 +114,10 @@ export class ContainerFences {
     if (this.knows(task) && this.mayRun(task)) await this.thaw(task);
   }
 
-  /** As far as this agent was told. */
+  /** As far as this agent was told: of a container that an earlier one started, not before it has a lease to pass on. */
   mayRun(task: TaskLocation): boolean {
-    return !this.#hasRunOut(this.#leases.get(task.key) ?? null);
+    const lease = this.#leases.get(task.key);
+    return lease !== undefined && !this.#hasRunOut(lease);
   }
 
   /**

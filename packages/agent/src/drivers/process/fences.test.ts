@@ -77,9 +77,12 @@ describe.each(['cgroup2', 'freezer'] as const)('a container without an agent (%s
       forgotten.begin();
       expired.begin();
       const fence = guard.fence();
-      await fence.renew(task, leaseFor(100), [forgotten.path]);
+      // Long enough to be forgotten before it runs out, on a busy machine too; the other one runs out later.
+      const lease = leaseFor(2_000);
+      await fence.renew(task, lease, [forgotten.path]);
       await fence.forget(task);
-      await fence.renew(other, leaseFor(100), [expired.path]);
+      const later = { ...lease, deadlineBoottimeMs: lease.deadlineBoottimeMs + 100 };
+      await fence.renew(other, later, [expired.path]);
       await eventually('the other one to be frozen', () => new ControlGroup(expired.path).isFrozen());
       expect(new ControlGroup(forgotten.path).isFrozen()).toBe(false);
       await fence.forget(other);

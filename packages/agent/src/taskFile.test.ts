@@ -1,0 +1,61 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { readJson, replaceJson } from './guard/records.ts';
+import { noLease } from './leases/lease.ts';
+import { readLease, writeLease } from './leases/leaseFile.ts';
+import { readTaskFile, writeTaskFile } from './taskFile.ts';
+
+function aDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'task-file-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return directory;
+}
+
+const textOf = (path: string) => readTaskFile(path, (file) => readFileSync(file, 'utf8'));
+
+test('lines are added at the end, or written over from the beginning', () => {
+  const path = join(aDirectory(), 'file');
+  writeTaskFile(path, 'one\n', 'end');
+  writeTaskFile(path, 'two\n', 'end');
+  writeTaskFile(path, 'ONE\n', 'beginning');
+  expect(textOf(path)).toBe('ONE\ntwo\n');
+});
+
+/** What a task may put in the place of a file of ours: `there` is what somebody else has in it. */
+const places = [
+  ['a link', (path: string, there: string) => symlinkSync(there, path)],
+  ['a pipe', (path: string) => void execFileSync('mkfifo', [path])],
+] as const;
+
+test.each(places)('%s is neither followed nor waited for', (_, put) => {
+  const directory = aDirectory();
+  const [there, path] = [join(directory, 'there'), join(directory, 'file')];
+  writeFileSync(there, '{"a":1}');
+  put(path, there);
+  expect(() => textOf(path)).toThrow();
+  expect(() => writeTaskFile(path, 'mine', 'end')).toThrow();
+  expect(readFileSync(there, 'utf8')).toBe('{"a":1}');
+});
+
+test.each(places)('%s in place of a lease is no lease, and gets none', (_, put) => {
+  const directory = aDirectory();
+  const lent = aDirectory();
+  writeLease(lent, 'boot-1', null);
+  put(join(directory, 'lease'), join(lent, 'lease'));
+  expect(readLease(directory, 'boot-1')).toBe(noLease);
+  expect(() => writeLease(directory, 'boot-1', 1_000)).toThrow();
+});
+
+test.each(places)('%s in place of a record of the guard is a record that cannot be read', (_, put) => {
+  const directory = aDirectory();
+  const [there, path] = [join(directory, 'there'), join(directory, 'process.json')];
+  writeFileSync(there, '{"pid":1}');
+  put(path, there);
+  expect(readJson(path)).toEqual({});
+  put(`${path}.new`, there);
+  replaceJson(path, { pid: 2 });
+  expect([readJson(path), readFileSync(there, 'utf8')]).toEqual([{ pid: 2 }, '{"pid":1}']);
+});
