@@ -35,8 +35,8 @@ export interface AgentOptions {
   readonly conditionTable: string | null;
   readonly kernelLog: string;
   readonly dockerSocket: string;
-  /** argv that starts a guard; its options follow. */
-  readonly guardCommand: readonly string[];
+  /** argv that starts a guard; its options follow. null: a service of its own, started by somebody else. */
+  readonly guardCommand: readonly string[] | null;
   /** argv that starts the reader of NVML (`nvml-reader.mjs` beside the bundle, `gpus/nvml/main.ts` in the source tree); its options follow. */
   readonly nvmlReaderCommand: readonly string[];
   readonly logLevel: string;

@@ -63,7 +63,7 @@ test.each([
     ['--dcgm-exporter', 'localhost:9400'],
     '--dcgm-exporter takes a URL such as http://127.0.0.1:9400/metrics',
   ],
-  [['--sample-interval', '1h'], '--sample-interval takes a duration from 0.1s to 60s'],
+  [['--sample-interval', '1h'], '--sample-interval takes a duration from 100ms to 1m'],
   [['--metrics', '9410'], '--metrics takes HOST:PORT, such as 127.0.0.1:9410, or off; got "9410"'],
   [
     ['--metrics', '0.0.0.0:9410'],

@@ -1,5 +1,5 @@
 /** Flag values from text, with errors that name the flag and what it takes. */
-import { parseDurationMs } from '@muster/common/spec/duration';
+import { formatDuration, parseDurationMs } from '@muster/common/spec/duration';
 import { parseSizeMb, sizeForm } from '@muster/common/spec/size';
 import type { Command } from 'commander';
 import { hostOf, isLoopback } from './connection.ts';
@@ -21,7 +21,7 @@ export function durationMs(flag: string, minMs: number, maxMs: number): FlagPars
     const value = parseDurationMs(typed);
     if (value !== null && value >= minMs && value <= maxMs) return value;
     throw usageError(
-      `${flag} takes a duration from ${minMs / 1000}s to ${maxMs / 1000}s, such as 30s; got "${typed}"`,
+      `${flag} takes a duration from ${formatDuration(minMs)} to ${formatDuration(maxMs)}, such as 30s; got "${typed}"`,
     );
   };
 }

@@ -11,6 +11,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { boottimeMs } from '../probes/boot.ts';
 import { type ConformanceGuard, describeFences } from './conformanceFences.ts';
 import {
   eventually,
@@ -129,6 +130,19 @@ export function describeDriver(
       const before = Date.now();
       const exit = await runToEnd(await aScript('exit 0'));
       expect(exit.finishedAtMs).toBeGreaterThanOrEqual(before - 1000);
+    });
+
+    it('tells an end that it saw on the clock that does not jump, too', async () => {
+      const launch = await aScript(`trap 'exit 0' TERM; echo ready; ${IDLE}`);
+      const driver = await openDriver();
+      await driver.start(launch);
+      await outputContains(launch, 'ready\n');
+      const before = boottimeMs();
+      const end = driver.wait(launch, never());
+      await driver.signal(launch, 'SIGTERM');
+      const { finishedBoottimeMs } = await end;
+      expect(finishedBoottimeMs).toBeGreaterThanOrEqual(before);
+      expect(finishedBoottimeMs).toBeLessThanOrEqual(boottimeMs());
     });
 
     it('keeps stdout and stderr in the order they were written', async () => {

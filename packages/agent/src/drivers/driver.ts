@@ -59,6 +59,8 @@ export interface TaskExit {
   readonly oomKilled: boolean;
   /** Wall clock, epoch milliseconds, for display only. null when nobody saw the end. */
   readonly finishedAtMs: number | null;
+  /** CLOCK_BOOTTIME of that moment, of this boot. Absent when nobody who could tell saw it as it happened. */
+  readonly finishedBoottimeMs?: number;
   /** The processes are gone and nobody kept the status: guard killed, node rebooted. Exit code and signal are null. */
   readonly statusLost: boolean;
 }

@@ -17,6 +17,7 @@ interface AgentFlags extends ProbeFlags {
   readonly ca?: string;
   readonly cpus?: number;
   readonly label?: readonly string[];
+  readonly guard?: 'own' | 'service';
   readonly logLevel?: string;
 }
 
@@ -35,7 +36,15 @@ export const command: CommandModule = {
         "certificate of the coordinator's CA (MUSTER_CA); default: the one that the join token names",
       )
       .option('--cpus <count>', 'CPUs to offer; default: all', wholeNumber('--cpus', 1, 4_096))
-      .option('--label <name=value>', 'label of this node; may be repeated', collect);
+      .option('--label <name=value>', 'label of this node; may be repeated', collect)
+      .addOption(
+        sub
+          .createOption(
+            '--guard <whose>',
+            'who starts the parent of bare tasks: own: this agent; service: muster-guard.service; default own',
+          )
+          .choices(['own', 'service']),
+      );
     withProbeFlags(withLogLevel(sub));
   },
   run: runAgentCommand,
@@ -68,7 +77,7 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
         : readToken(resolve(workingDir, flags.joinTokenFile)),
     cpus: flags.cpus ?? defaults.cpus,
     labels: Object.fromEntries((flags.label ?? []).map(labelPair)),
-    guardCommand: environment.guardCommand,
+    guardCommand: flags.guard === 'service' ? null : environment.guardCommand,
     nvmlReaderCommand: environment.nvmlReaderCommand,
     logLevel: flags.logLevel ?? defaults.logLevel,
   };

@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { MusterError } from '@muster/common/errors';
+import type { TaskEnd } from '@muster/common/views';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { aJob, anAttempt, aTask, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
@@ -185,6 +186,25 @@ test('job names the nodes that the next attempt does without', async () => {
   const leftOut = [{ node: 'node-1', cause }];
   const { stdout } = await run(['job', waiting.id], { GetJob: () => wire.job({ ...waiting, leftOut }) });
   expect(stdout).toMatch(/Left out +node-1: no such image \(image_pull\)\n/);
+  const ended = await run(['job', failed.id], { GetJob: () => wire.job({ ...failed, leftOut }) });
+  expect(ended.stdout, 'there is none').not.toContain('Left out');
+});
+
+test('a task that was lost with its node is told from one that never started', async () => {
+  const message = 'node node-2 is dead';
+  const startError = { kind: 'node_lost', message, nodeRank: 1, node: 'node-2' } as const;
+  const exit: TaskEnd = {
+    ...{ exitCode: null, signal: null, oomKilled: false, finishedAtMs: null, statusLost: false },
+    ...{ startError: null, logBytes: 0, gpuUsage: null, failure: null },
+  };
+  const tasks = [
+    aTask({ state: 'ended', exit }),
+    aTask({ nodeRank: 1, state: 'ended', exit: { ...exit, statusLost: true, startError } }),
+  ];
+  const job = wire.job({ ...failed, attempts: [anAttempt({ tasks })] });
+  const { stdout } = await run(['job', failed.id], { GetJob: () => job });
+  expect(stdout).toMatch(/ 0 +node-1 +ended +not started +0 B/);
+  expect(stdout).toMatch(/ 1 +node-1 +ended +lost: node node-2 is dead +0 B/);
 });
 
 test('job says why a job waits and why one failed', async () => {

@@ -36,9 +36,9 @@ async function createToken(
       `"${node}" is no node name: 1 to 63 lower-case letters, digits and "-", with a letter or digit at both ends`,
     );
   }
-  const { answer, endpoint } = await withSession(context, flags, async ({ api, endpoint }) => ({
-    answer: await api.createJoinToken(node),
-    endpoint,
+  const { answer, endpoint } = await withSession(context, flags, async (session) => ({
+    answer: await session.api.createJoinToken(node),
+    endpoint: session.endpoint,
   }));
   if (flags.output === 'json') {
     await writeJson(io.stdout, answer);

@@ -37,10 +37,7 @@ function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
     ['Submitted', `${clockText(job.submittedAtMs)} (${agoText(job.submittedAtMs, nowMs)})`],
     ['Array', job.array === null ? null : `${job.array.index} of 0–${job.array.size - 1} in ${job.array.id}`],
     ['Requeued from', job.requeuedFrom],
-    [
-      'Left out',
-      job.leftOut.map(({ node, cause }) => `${node}: ${cause.message} (${cause.kind})`).join('\n'),
-    ],
+    ['Left out', leftOutText(job)],
     ['Needs', needsLine(spec)],
     ['Image', spec.image],
     ['Command', shellText([...spec.command, ...spec.args]) || null],
@@ -74,6 +71,12 @@ function whyLines(job: JobView): string | null {
     return [job.pending.message, job.pending.remedy].filter(Boolean).join('\n');
   }
   return job.state === 'succeeded' ? null : (job.cause?.message ?? null);
+}
+
+/** Of the next attempt, should there be one. */
+function leftOutText({ leftOut, state }: JobView): string | null {
+  if (isTerminal(state)) return null;
+  return leftOut.map(({ node, cause }) => `${node}: ${cause.message} (${cause.kind})`).join('\n');
 }
 
 function needsLine({ resources }: JobSpec): string {

@@ -65,12 +65,14 @@ export function newestAttempt(job: JobView): AttemptView | null {
   );
 }
 
-/** `exit code 1`, `SIGKILL (out of memory)`; empty while it runs. */
+/** `exit code 1`, `SIGKILL (out of memory)`, `lost: …`, `not started`; empty while it runs. */
 export function endText(end: TaskEnd | null): string {
   if (end === null) return '';
-  if (end.startError !== null) return `not started: ${end.startError.message}`;
-  if (end.statusLost) return 'status lost';
-  const how = end.signal ?? (end.exitCode === null ? 'ended' : `exit code ${end.exitCode}`);
+  const { startError, statusLost } = end;
+  // Of a node that was lost: it may well have run there until then.
+  if (statusLost) return startError === null ? 'status lost' : `lost: ${startError.message}`;
+  if (startError !== null) return `not started: ${startError.message}`;
+  const how = end.signal ?? (end.exitCode === null ? 'not started' : `exit code ${end.exitCode}`);
   return end.oomKilled ? `${how} (out of memory)` : how;
 }
 

@@ -79,6 +79,8 @@ class DockerDriver implements Driver {
   /** In the grace of a stop: a lease that comes now lets a frozen task run to its end. */
   readonly #saving = new Set<TaskKey>();
   readonly #starts = new Map<TaskKey, Promise<void>>();
+  /** CLOCK_BOOTTIME of ends that happened before our eyes; the first look counts. */
+  readonly #ends = new Map<TaskKey, number>();
   readonly #closing = new AbortController();
 
   constructor({ socketPath, agentId, bootId, network = 'host', fence, log }: DockerDriverOptions) {
@@ -141,10 +143,13 @@ class DockerDriver implements Driver {
         if (container === null || container.phase === 'created') return STATUS_LOST;
         if (container.phase === 'ended') {
           await untilAborted(this.#outputs.complete(container, task), signal);
-          return exitOf(container, this.#bootId);
+          const finishedBoottimeMs = this.#ends.get(task.key);
+          const exit = exitOf(container, this.#bootId);
+          return finishedBoottimeMs === undefined ? exit : { ...exit, finishedBoottimeMs };
         }
         this.#outputs.follow(container, task);
         await this.#engine.waitForEnd(container.id, signal);
+        if (!this.#ends.has(task.key)) this.#ends.set(task.key, boottimeMs());
         failures = 0;
       } catch (error) {
         signal.throwIfAborted();
@@ -210,6 +215,7 @@ class DockerDriver implements Driver {
       await this.#outputs.forget(task.key);
       if (container !== null) await this.#engine.removeContainer(container.id);
     });
+    this.#ends.delete(task.key);
     await this.#fences.forget(task);
   }
 

@@ -115,6 +115,22 @@ describe('a guard that holds the lease of a container', () => {
     await expect(fence.renew(task, leaseFor(1_000), ['x'])).rejects.toThrow('not absolute');
   });
 
+  it('says so of a later lease that it cannot write down: the next guard would freeze at the earlier one', async () => {
+    const guard = aGuard();
+    const task = await guard.task(['true']);
+    const fence = guard.fence();
+    const path = join(guard.runtimeDir, 'leases', `${task.key}.json`);
+    const [first, later] = [leaseFor(500), leaseFor(600_000)];
+    await fence.renew(task, first, ['/sys/fs/cgroup/nowhere']);
+    mkdirSync(`${path}.new`);
+    await expect(fence.renew(task, later, ['/sys/fs/cgroup/nowhere'])).rejects.toThrow(`${path}.new`);
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ lease: first });
+    rmdirSync(`${path}.new`);
+    await fence.renew(task, later, ['/sys/fs/cgroup/nowhere']);
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ lease: later });
+    await fence.forget(task);
+  });
+
   it('does not take over what was armed before the machine started', async () => {
     const guard = aGuard();
     const task = await guard.script(IDLE);

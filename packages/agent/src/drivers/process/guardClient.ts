@@ -19,8 +19,8 @@ import type { Fence } from '../fence.ts';
 import { ConnectionLost, GuardConnection } from './guardConnection.ts';
 
 export interface GuardClientOptions {
-  /** argv that starts a guard, paths absolute; `--runtime-dir` is appended. */
-  readonly guardCommand: readonly string[];
+  /** argv that starts a guard, paths absolute; `--runtime-dir` is appended. null: somebody else sees to it. */
+  readonly guardCommand: readonly string[] | null;
   /** Absolute, one per agent. Made 0700 by the guard. */
   readonly runtimeDir: string;
   readonly log: Logger;
@@ -126,7 +126,8 @@ export class GuardClient implements Fence {
       }
       if (start?.failure !== undefined) throw new GuardUnavailable(start.failure);
       if (start?.hasLeft) await delay(RESTART_PAUSE_MS);
-      if (start === null || start.hasLeft) start = this.#startGuard();
+      if (this.#options.guardCommand !== null && (start === null || start.hasLeft))
+        start = this.#startGuard(this.#options.guardCommand);
       await delay(CONNECT_RETRY_MS);
     }
   }
@@ -136,8 +137,8 @@ export class GuardClient implements Fence {
   }
 
   /** In a session of its own and on no pipe of ours: what ends the agent does not reach it. */
-  #startGuard(): GuardStart {
-    const { guardCommand, runtimeDir, log } = this.#options;
+  #startGuard(guardCommand: readonly string[]): GuardStart {
+    const { runtimeDir, log } = this.#options;
     const [file = '', ...args] = guardCommand;
     const start: GuardStart = { hasLeft: false };
     const fail = (why: string) => {

@@ -23,6 +23,16 @@ describe('one guard per runtime directory', () => {
     for (const driver of drivers) expect(await driver.recover(task)).toMatchObject({ kind: 'running' });
   });
 
+  it('is waited for where somebody else starts it', async () => {
+    const guard = aGuard();
+    const { runtimeDir } = guard;
+    const driver = createProcessDriver({ guardCommand: null, runtimeDir, log: silentLogger });
+    const listing = driver.list();
+    await guard.driver().list();
+    expect(await listing).toEqual([]);
+    await driver.close();
+  });
+
   it('makes a second one leave', async () => {
     const guard = aGuard();
     await guard.driver().list();
