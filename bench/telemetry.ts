@@ -199,7 +199,7 @@ function openSession(address: string, agent: Agent): void {
   });
   session.write({
     hello: {
-      protocolVersion: 1,
+      protocolVersion: 2,
       agentVersion: '0',
       instanceId: `${index}`,
       bootId: 'b',

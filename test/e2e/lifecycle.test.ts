@@ -67,19 +67,22 @@ describe('a job that ends by itself', () => {
     {
       what: 'a command that does not exist',
       spec: { command: ['no-such-program', '--flag'] },
-      message: /^no-such-program was not found in PATH \(.+\) on this node: install it there/,
+      message:
+        /^rank 0 on node-\d did not start: no-such-program was not found in PATH \(.+\) on this node: install it there/,
     },
     {
       what: 'a working directory that does not exist',
       spec: { command: ['true'], workdir: '/no/such/place' },
-      message: /^the working directory \/no\/such\/place does not exist on this node/,
+      message:
+        /^rank 0 on node-\d did not start: the working directory \/no\/such\/place does not exist on this node/,
     },
   ])('that names $what fails as command_not_found with the remedy', async ({ spec, message }) => {
     const job = await cluster.run(spec);
     expect(job).toMatchObject({ state: 'failed', cause: { kind: 'command_not_found', nodeRank: 0 } });
     expect(job.cause?.message).toMatch(message);
     expect(job.attempts).toHaveLength(1);
-    expect(job.attempts[0]?.tasks[0]?.exit?.startError).toEqual(job.cause);
+    const { message: said = 'nothing', ...place } = job.attempts[0]?.tasks[0]?.exit?.startError ?? {};
+    expect(job.cause).toMatchObject({ ...place, message: expect.stringContaining(said) });
     expect(await cluster.output(job.id)).toBe('');
   });
 

@@ -196,7 +196,7 @@ describe("an agent's credential gives no power over the tasks of another node", 
     const session = intruder.session();
     session.write({
       hello: {
-        protocolVersion: 1,
+        protocolVersion: 2,
         instanceId: 'i',
         bootId: 'b',
         inventory: { cpus: 0, drivers: [] },

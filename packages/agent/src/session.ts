@@ -139,16 +139,18 @@ export class AgentSession {
       if (this.stream === stream) this.lost(new Error('the coordinator closed the session'));
     });
     // Before it is sent: what is granted for it counts from here, and rather ends too early than too late.
-    this.questions.helloSent(parts.boottimeMs());
+    const sentBoottimeMs = parts.boottimeMs();
+    this.questions.helloSent(sentBoottimeMs);
     stream.write({
       hello: {
-        protocolVersion: 1,
+        protocolVersion: 2,
         agentVersion: musterVersion,
         instanceId: parts.instanceId,
         bootId: parts.bootId,
         ...statusToWire(status),
         observed: parts.manager.reports().map(taskReportToWire),
         highestTerm: parts.terms.highest,
+        sentBoottimeMs,
       },
     });
     const giveUp = () => this.lost(new Error(`no Welcome within ${welcomeTimeoutMs} ms`));
@@ -274,8 +276,8 @@ export class AgentSession {
     const askedMs = this.questions.heartbeatAnswered(ack.seq);
     this.answeredSeq = Math.max(this.answeredSeq, ack.seq);
     for (const { task, verdict, leaseMs } of ack.verdicts) {
-      const letsRun = verdict === 'VERDICT_RUN' || verdict === 'VERDICT_STOP';
-      if (letsRun && askedMs !== null) this.grant(task, leaseMs, askedMs);
+      const givesLease = verdict === 'VERDICT_RUN' || verdict === 'VERDICT_STOP';
+      if (givesLease && askedMs !== null) this.grant(task, leaseMs, askedMs);
       // What is to be started or stopped comes as an order of its own, with what is needed to do it.
       if (verdict === 'VERDICT_FORGET') this.order(task, { kind: 'forget' });
     }

@@ -1,11 +1,11 @@
 /** Writing files so that a crash leaves either the old or the new content, never a part. */
-import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Temporary file, fsync, rename, fsync of the directory: there after a power cut, whole or not at all. */
 export function writeFileDurably(path: string, content: string, mode: number): void {
   const temporary = `${path}.tmp`;
-  const file = openSync(temporary, 'w', mode);
+  const file = openFresh(temporary, mode);
   try {
     // Not writeSync: that may write a part, and says so only in its return value.
     writeFileSync(file, content);
@@ -20,13 +20,19 @@ export function writeFileDurably(path: string, content: string, mode: number): v
 /** The same without the wait for the disk: whole or not at all after a crash of the process. */
 export function writeFileAtomically(path: string, content: string, mode: number): void {
   const temporary = `${path}.tmp`;
-  const file = openSync(temporary, 'w', mode);
+  const file = openFresh(temporary, mode);
   try {
     writeFileSync(file, content);
   } finally {
     closeSync(file);
   }
   renameSync(temporary, path);
+}
+
+/** What a crash has left there goes first; whatever else somebody may have put there, a link or a pipe, is never opened. */
+function openFresh(path: string, mode: number): number {
+  rmSync(path, { force: true });
+  return openSync(path, 'wx', mode);
 }
 
 function syncDirectory(path: string): void {

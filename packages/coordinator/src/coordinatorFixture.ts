@@ -79,6 +79,7 @@ export async function startTestCoordinator(
     store?: (memory: Memory) => Store;
     telemetryBytes?: number;
     pageTimeoutMs?: number;
+    heartbeatIntervalMs?: number;
   } = {},
 ) {
   const clock = new TestClock();
@@ -89,7 +90,7 @@ export async function startTestCoordinator(
   const store = options.store?.(memory) ?? new MemoryStore(memory);
   const state = new ClusterState(await store.load());
   const directory = mkdtempSync(join(tmpdir(), 'muster-coordinator-'));
-  const agents = new AgentRegistry(clock, heartbeatIntervalMs);
+  const agents = new AgentRegistry(clock, options.heartbeatIntervalMs ?? heartbeatIntervalMs);
   const logs = new LogStore(join(directory, 'logs'));
   const waitTimes = new WaitTimes();
   const committed = new Bell();

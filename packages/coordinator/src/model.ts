@@ -56,7 +56,12 @@ export type JobState =
 
 /** Where a stopping attempt leads. */
 export type Outcome =
-  | { readonly next: 'failed'; readonly cause: Cause }
+  | {
+      readonly next: 'failed';
+      readonly cause: Cause;
+      /** Its user has stopped it, too: should another cause come to light, it is not run again for that. */
+      readonly isWanted?: true;
+    }
   | { readonly next: 'cancelled'; readonly cause: Cause }
   /** Its work is done, and what is left of the gang only served it. */
   | { readonly next: 'succeeded'; readonly cause: null }

@@ -341,6 +341,27 @@ describe('bad specs', () => {
       ],
     ],
     [
+      'image: trainer\nlauncher: env',
+      [
+        [
+          'launcher',
+          2,
+          "starts a command once per GPU, and the image's own cannot be seen from outside; expected",
+        ],
+      ],
+    ],
+    [
+      'image: trainer\ncommand: []\nlauncher: env',
+      [
+        [
+          'launcher',
+          3,
+          "starts a command once per GPU, and the image's own cannot be seen from outside; expected",
+        ],
+      ],
+    ],
+    ['launcher: env', [['command', 1, 'missing']]],
+    [
       'command: [a]\nlauncher: mpirun\nresources: {nodes: 2}',
       [['launcher', 2, 'got "mpirun"; expected torchrun, env or mpi-hostfile', 'mpi-hostfile']],
     ],

@@ -24,7 +24,7 @@ export function contradictions(spec: Written): readonly Finding[] {
 
 function* commandRules({ command, args, image }: Written): Generator<Finding> {
   const hasArgs = Array.isArray(args) && args.length > 0;
-  const absent = command === undefined || (Array.isArray(command) && command.length === 0);
+  const absent = isAbsent(command);
   if (absent && image === undefined) {
     const message = command === undefined ? 'missing' : 'got an empty list';
     yield finding(
@@ -43,6 +43,10 @@ function* commandRules({ command, args, image }: Written): Generator<Finding> {
       'the command as a list, or "$@" in its text',
     );
   }
+}
+
+function isAbsent(command: unknown): boolean {
+  return command === undefined || (Array.isArray(command) && command.length === 0);
 }
 
 function usesArguments(script: string): boolean {
@@ -122,8 +126,12 @@ function isBelow(a: unknown, b: unknown): boolean {
 }
 
 /** torchrun starts one rank per GPU by itself: started once per GPU it would start the square of them. */
-function* launcherRules({ launcher, command }: Written): Generator<Finding> {
+function* launcherRules({ launcher, command, image }: Written): Generator<Finding> {
   if (launcher !== 'env') return;
+  if (image !== undefined && isAbsent(command)) {
+    const message = "starts a command once per GPU, and the image's own cannot be seen from outside";
+    yield finding(['launcher'], message, 'a command, such as [python, train.py]; or another launcher');
+  }
   const program = programOf(command);
   if (program !== 'torchrun') return;
   yield finding(

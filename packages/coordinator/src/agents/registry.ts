@@ -32,7 +32,8 @@ export interface Silence {
 export class AgentRegistry {
   private readonly nodes = new Map<NodeName, Presence>();
   private readonly clock: Clock;
-  private readonly heartbeatIntervalMs: number;
+  /** How often agents ask for leases. */
+  readonly heartbeatIntervalMs: number;
   private silences = 0;
 
   constructor(clock: Clock, heartbeatIntervalMs: number) {

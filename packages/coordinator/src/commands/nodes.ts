@@ -33,20 +33,31 @@ export interface HelloCommand {
 export type FailureTimes = (exit: TaskEnd) => number | null;
 
 /**
+ * To be asked of every Hello before it counts as a sign of life.
+ * @throws {MusterError} `already_exists` for another machine by the name of one that may be running tasks: neither its
+ *   boot nor its being there would prove anything about them
+ */
+export function refuseStranger(
+  draft: Draft,
+  { name, instanceId }: Pick<HelloCommand, 'name' | 'instanceId'>,
+): void {
+  const before = draft.node(name);
+  if (before === undefined || before.instanceId === instanceId || !holdsTasks(draft, name)) return;
+  throw new MusterError(
+    'already_exists',
+    `the machine that joined as ${name} has tasks that have not ended, and this is another one: give this agent ` +
+      'a name and a join token of its own',
+  );
+}
+
+/**
  * An agent (re)connected with its whole truth.
- * @throws {MusterError} `already_exists` for another machine by the name of one that may be running tasks: its boot
- *   would prove nothing about them
+ * @throws {MusterError} as `refuseStranger`: tasks may have been placed since that was asked
  */
 export function hello(draft: Draft, command: HelloCommand, nowMs: number): void {
   const { observed, failedAtMs, lastHeardMs: _, ...node } = command;
+  refuseStranger(draft, node);
   const before = draft.node(command.name);
-  if (before !== undefined && before.instanceId !== node.instanceId && holdsTasks(draft, node.name)) {
-    throw new MusterError(
-      'already_exists',
-      `the machine that joined as ${node.name} has tasks that have not ended, and this is another one: give this agent ` +
-        'a name and a join token of its own',
-    );
-  }
   const conditions = acceptConditions(command.conditions);
   const after: Node = { ...node, conditions, joinedAtMs: before?.joinedAtMs ?? nowMs };
   draft.putNode(after);

@@ -80,7 +80,7 @@ export class LeaseKeeper implements LeaseGrants {
   attach(loop: Loop): void {
     const { state, agents, clock, settings, log, runFenceCommand: runCommand } = this.parts;
     const monotonicMs = () => clock.monotonicMs();
-    const paused = () => this.paused();
+    const paused = () => this.fencingPaused();
     const shared = { state, loop, agents, monotonicMs };
     this.attached = {
       loop,
@@ -161,11 +161,11 @@ export class LeaseKeeper implements LeaseGrants {
     }
     const noticed = [...noticeSilentNodes(agents, loop), ...suspicion.run()];
     const { book } = this;
-    const paused = () => this.paused();
+    const paused = () => this.fencingPaused();
     const monotonicMs = () => clock.monotonicMs();
     const fenced = endFencedTasks({ state, loop, agents, book, monotonicMs, paused });
     hook?.run();
-    const isPaused = paused() !== null;
+    const isPaused = this.paused() !== null;
     if (isPaused !== this.wasPaused) loop.wake();
     this.wasPaused = isPaused;
     return [...noticed, ...fenced, ...this.maintenance.run(nowMs), ...this.terms.run()];
@@ -192,7 +192,10 @@ export class LeaseKeeper implements LeaseGrants {
     await this.loop().run((draft, nowMs) => draft.emit(event, nowMs));
   }
 
-  /** Goes on from a store that was restored from an old copy. */
+  /**
+   * Goes on from a store that was restored from an old copy.
+   * @throws {MusterError} `failed_precondition` when it was not
+   */
   async advanceStore(caller: string): Promise<void> {
     const { state, settings } = this.parts;
     const ownLeases = [...state.jobs.values()].map(({ spec }) => spec.leaseMs ?? 0);
@@ -204,6 +207,11 @@ export class LeaseKeeper implements LeaseGrants {
 
   async close(): Promise<void> {
     await this.attached?.hook?.close();
+  }
+
+  /** Why no node is fenced now. null: they are. */
+  private fencingPaused(): string | null {
+    return this.paused() ?? this.attached?.suspicion.settling() ?? null;
   }
 
   private loop(): Loop {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkLeaseSettings, fencedAfterMs } from './leases.ts';
+import { checkJobLease, checkLeaseSettings, fencedAfterMs } from './leases.ts';
 
 const usual = { leaseMs: 60_000, fenceMs: 5_000, marginMs: 5_000, clockRateError: 0.005 };
 
@@ -36,4 +36,12 @@ test('settings by which two attempts could run at once are refused', () => {
   expect(() => checkLeaseSettings({ ...usual, leaseMs: 0 })).toThrow(/G2/);
   expect(() => checkLeaseSettings({ ...usual, clockRateError: -0.1 })).toThrow(/G2/);
   expect(checkLeaseSettings({ ...usual, marginMs: 2_000 }).marginMs).toBe(2_000);
+});
+
+test("a job's own lease has room for two questions of an agent", () => {
+  expect(() => checkJobLease(null, 60_000)).not.toThrow();
+  expect(() => checkJobLease(10_000, 5_000)).not.toThrow();
+  expect(() => checkJobLease(10_000, 6_000)).toThrow(
+    'lease: got 10s, and agents of this cluster ask every 6s; expected 12s or more; or to be left out',
+  );
 });

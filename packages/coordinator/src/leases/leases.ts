@@ -2,8 +2,9 @@
  * How long nodes may run their tasks, and from when on it is certain that they do not. The rules are those of a lease
  * with a fence on the node: the agent counts from the moment it asked, this coordinator from the moment it heard that.
  */
-import { assertInvariant } from '@muster/common/errors';
+import { assertInvariant, MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
+import { formatDuration } from '@muster/common/spec/duration';
 import type { Attempt } from '../model.ts';
 
 /** What a turn at the fence costs: all in milliseconds of monotonic clocks, but for the rate. */
@@ -41,6 +42,20 @@ export function checkLeaseSettings(settings: LeaseSettings): LeaseSettings {
     `${JSON.stringify(settings)} are no settings of a lease`,
   );
   return settings;
+}
+
+/**
+ * Where two questions do not fit into a lease, every one that is a little late freezes the task.
+ * @throws {MusterError} `invalid` for a job's own lease of that kind
+ */
+export function checkJobLease(leaseMs: number | null, heartbeatIntervalMs: number): void {
+  const leaseMsMin = 2 * heartbeatIntervalMs;
+  if (leaseMs === null || leaseMs >= leaseMsMin) return;
+  const message = `got ${formatDuration(leaseMs)}, and agents of this cluster ask every ${formatDuration(heartbeatIntervalMs)}`;
+  const expected = `${formatDuration(leaseMsMin)} or more; or to be left out`;
+  throw new MusterError('invalid', `lease: ${message}; expected ${expected}`, {
+    problems: [{ path: 'lease', message, expected, suggestion: null }],
+  });
 }
 
 /**

@@ -7,14 +7,14 @@ const windowMs = 6_000;
 /** One letter a node: `.` answers, a digit is the second at which its silence was noticed. */
 function look(before: string | null, nodes: string, nowS: number): string | null {
   const name = (index: number) => nodeNameOf(`node-${index}`);
-  const seen = [...nodes].map((letter, index) => ({
+  const seen = Array.from(nodes, (letter, index) => ({
     node: name(index),
     silentSinceMs: letter === '.' ? null : Number(letter) * 1_000,
   }));
   const suspects =
     before === null
       ? null
-      : new Set([...before].flatMap((mark, index) => (mark === 'x' ? [name(index)] : [])));
+      : new Set(Array.from(before).flatMap((mark, index) => (mark === 'x' ? [name(index)] : [])));
   const after = suspectOurselves(suspects, seen, nowS * 1_000, windowMs);
   return after === null ? null : seen.map(({ node }) => (after.has(node) ? 'x' : '-')).join('');
 }

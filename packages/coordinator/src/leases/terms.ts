@@ -4,6 +4,7 @@
  * more than the store does proves that the store was restored from an old copy. Going on from there would hand out
  * attempt numbers a second time, so nothing is started until a person says `muster store advance`.
  */
+import { MusterError } from '@muster/common/errors';
 import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import { applyJobEvent } from '../commands/jobs.ts';
 import { currentAttempt } from '../model.ts';
@@ -116,6 +117,7 @@ export class Terms {
    * Goes past all terms and attempts that agents have spoken of. Jobs of which there was a later attempt than the store's
    * lose the one the store has, which must have ended, and go back into the queue.
    * @param quietMs from now on nothing is started for so long: attempts that were gone past may still hold a lease
+   * @throws {MusterError} `failed_precondition` when there is nothing to go past
    */
   async advance(
     quietMs: number,
@@ -123,14 +125,20 @@ export class Terms {
     by: string,
   ): Promise<void> {
     const { ahead } = this.stored;
+    if (ahead === null) {
+      throw new MusterError(
+        'failed_precondition',
+        'no node knows of more than the store does, so there is nothing to go past; after a restore from a backup try ' +
+          'again once the nodes are back',
+      );
+    }
     // From here on the pause is ours to end: what agents say meanwhile is heard as before.
     await this.change((stored) => ({
       ...stored,
-      term: Math.max(stored.term, ahead?.highestTerm ?? 0) + 1,
-      quietMs: ahead === null ? stored.quietMs : quietMs,
+      term: Math.max(stored.term, ahead.highestTerm) + 1,
+      quietMs,
     }));
     await run((draft, nowMs) => advanceJobs(draft, ahead, { term: this.stored.term, by }, nowMs));
-    if (ahead === null) return;
     this.quietUntilMs = this.parts.monotonicMs() + quietMs;
     await this.change((stored) => ({
       ...stored,
@@ -184,11 +192,11 @@ function newerText({ node, highestTerm, attempts, strays }: Ahead, term: number)
 
 function advanceJobs(
   draft: Draft,
-  ahead: Ahead | null,
+  ahead: Ahead,
   { term, by }: { term: number; by: string },
   nowMs: number,
 ): void {
-  for (const [id, heard] of Object.entries(ahead?.attempts ?? {})) {
+  for (const [id, heard] of Object.entries(ahead.attempts)) {
     const jobId = id as JobId;
     const attempt = currentAttempt(draft.job(jobId));
     if (attempt !== null) {
@@ -201,6 +209,7 @@ function advanceJobs(
     const job = draft.job(jobId);
     if (job !== undefined && job.lastAttempt < heard) draft.putJob({ ...job, lastAttempt: heard });
   }
-  const data = { term, by, attempts: ahead?.attempts ?? {}, strays: ahead?.strays ?? [] };
+  const { attempts, strays } = ahead;
+  const data = { term, by, attempts, strays };
   draft.emit({ kind: 'store.advanced', subject: clusterSubject, data }, nowMs);
 }

@@ -19,11 +19,19 @@ export function endedWell(exit: TaskEnd): boolean {
   return exit.exitCode === 0 && exit.startError === null;
 }
 
-/** It ended as one does that is told to stop: by the first signal or the last. Not so when the kernel took it. */
+/**
+ * It ended as one does that is told to stop: by the first signal or the last, or before it had begun. Not so when the kernel
+ * took it.
+ */
 export function endedLikeStopped(exit: TaskEnd): boolean {
   if (exit.oomKilled || exit.startError !== null) return false;
+  const neverBegan = exit.exitCode === null && exit.signal === null && !exit.statusLost;
   return (
-    exit.signal === 'SIGTERM' || exit.signal === 'SIGKILL' || exit.exitCode === 143 || exit.exitCode === 137
+    neverBegan ||
+    exit.signal === 'SIGTERM' ||
+    exit.signal === 'SIGKILL' ||
+    exit.exitCode === 143 ||
+    exit.exitCode === 137
   );
 }
 
@@ -60,9 +68,12 @@ function byTime(a: number | null, b: number | null): number {
 export function causeOfEnd(task: Task): Cause {
   const { exit, node, nodeRank } = task;
   if (exit === null) return { kind: 'unknown', message: `rank ${nodeRank} on ${node} ended`, nodeRank, node };
-  if (exit.startError !== null) return { ...exit.startError, nodeRank, node };
+  if (exit.startError !== null) return causeOfNoStart(exit.startError, task, exit.statusLost);
   const { failure } = exit;
   const where = `rank ${failure?.rank ?? nodeRank} on ${node}`;
+  // To the job it is as if its node had been lost: nothing of the program is to blame.
+  if (failure?.source === 'lease')
+    return { kind: 'node_lost', message: `${where} was ${failure.message}`, nodeRank, node };
   // What is known from the exit alone is said already.
   const evidence = failure === null || failure.source === 'exit' ? '' : `: ${failure.message}`;
   const cause = (kind: Cause['kind'], what: string): Cause => {
@@ -72,4 +83,10 @@ export function causeOfEnd(task: Task): Cause {
   if (exit.statusLost) return cause('unknown', 'is gone and nobody saw how it ended');
   if (exit.signal !== null) return cause('exit_code', `was ended by ${exit.signal}`);
   return cause('exit_code', `exited with code ${exit.exitCode}`);
+}
+
+/** A node takes for granted where it is; what was said of a lost one from outside names it already. */
+function causeOfNoStart(said: Cause, { node, nodeRank }: Task, isLost: boolean): Cause {
+  const message = isLost ? said.message : `rank ${nodeRank} on ${node} did not start: ${said.message}`;
+  return { ...said, message, nodeRank, node };
 }

@@ -70,6 +70,23 @@ describe('a gang of which one task ends badly', () => {
     expect(story.endedAttempts[0]?.cause?.nodeRank).toBe(1);
   });
 
+  it('of which one was killed for want of a lease goes back to the queue, for nothing of the program is to blame', () => {
+    const story = aStory({ retry: { max_attempts: 1 } }).allRunning();
+    const message = 'killed because its lease ran out: no word from the coordinator';
+    story.ended(
+      0,
+      anExit({ exitCode: null, signal: 'SIGKILL', failure: aFailure({ source: 'lease', message }) }),
+    );
+
+    expect(story.job).toMatchObject({
+      state: {
+        kind: 'queued',
+        lastCause: { kind: 'node_lost', message: `rank 0 on node-1 was ${message}`, node: 'node-1' },
+      },
+      failures: 0,
+    });
+  });
+
   it('fails with what is no consequence, though that was noticed later', () => {
     const story = aGang()
       .allRunning()

@@ -139,7 +139,10 @@ describe('a task that ends before the release', () => {
     expect(story.job).toMatchObject({
       state: {
         kind: 'queued',
-        lastCause: { kind: 'image_pull', nodeRank: 1, node: 'node-2', message: 'there is no image train:2' },
+        lastCause: {
+          ...{ kind: 'image_pull', nodeRank: 1, node: 'node-2' },
+          message: 'rank 1 on node-2 did not start: there is no image train:2',
+        },
       },
       failures: 0,
       failedStarts: 1,

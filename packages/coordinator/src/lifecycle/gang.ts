@@ -24,6 +24,7 @@ import {
   type NewEvent,
   type Task,
 } from '../model.ts';
+import { causeOfEnd } from './causes.ts';
 import {
   attemptEvent,
   fencedAttempt,
@@ -181,12 +182,10 @@ export function endBeforeRelease(
   nowMs: number,
 ): Transition {
   const { node } = task;
-  const attempt: Attempt = {
-    ...before,
-    tasks: replaceTask(before.tasks, { ...task, state: 'ended', exit }),
-  };
-  const cause = exit.startError === null ? null : { ...exit.startError, nodeRank: task.nodeRank, node };
-  const outcome = cause === null ? outcomeOfEarlyEnd(job, task) : outcomeOfStartError(job, cause);
+  const ended: Task = { ...task, state: 'ended', exit };
+  const attempt: Attempt = { ...before, tasks: replaceTask(before.tasks, ended) };
+  const outcome =
+    exit.startError === null ? outcomeOfEarlyEnd(job, task) : outcomeOfStartError(job, causeOfEnd(ended));
   // A node that was lost is silent: once it is back, nothing speaks against it.
   const leaveOut = outcome.cause.kind === 'node_lost' ? [] : [node];
   return beginStopping(leavingOut(job, outcome.cause, leaveOut), attempt, outcome, nowMs);

@@ -57,6 +57,13 @@ describe('the paths of a gang', () => {
     });
   });
 
+  it('are told in the words of the node that names both ends', () => {
+    const words = 'node-2 cannot reach node-1 at 10.0.0.1:21000 (eth0): no answer within 5 s';
+    const story = aGang().allocated().allClaimed().checked(0).checked(1, { 0: words });
+
+    expect(story.job.state).toMatchObject({ lastCause: { message: words } });
+  });
+
   it('that fail in one network are tried in the next', () => {
     const story = aGang().allocated();
     for (const rank of [0, 1]) story.claimed(rank, { endpoints: inTwoNetworks(rank) });

@@ -75,8 +75,7 @@ export function judgePaths(
   const [first] = failed;
   if (first !== undefined) {
     const message =
-      `${first.from} does not reach ${first.to} at ${first.address}: ${first.error}` +
-      (failed.length === 1 ? '' : ` (${failed.length} of ${paths.length} paths failed)`);
+      inWords(first) + (failed.length === 1 ? '' : ` (${failed.length} of ${paths.length} paths failed)`);
     return { kind: 'unreachable', message, leaveOut: mostNamed(failed) };
   }
   if (!attempt.preflight) return { kind: 'good' };
@@ -87,6 +86,14 @@ export function judgePaths(
     return { kind: 'refused', message, leaveOut: unmeasured.map(({ node }) => node) };
   }
   return judgeBandwidths(measuredPairs(attempt), minBandwidthMbps);
+}
+
+/** Agents name both ends; whoever does not is helped out. */
+function inWords({ from, to, address, error }: TriedPath): string {
+  const said = error ?? '';
+  return said.includes(from) && said.includes(to)
+    ? said
+    : `${from} does not reach ${to} at ${address}: ${said}`;
 }
 
 function preflightError({ preflight }: Task): string | null {

@@ -75,7 +75,7 @@ describe('a task that ends badly', () => {
     [anExit({ exitCode: null, signal: 'SIGSEGV' }), 'exit_code', 'rank 0 on node-1 was ended by SIGSEGV'],
     [anExit({ exitCode: null, signal: 'SIGKILL', oomKilled: true }), 'host_oom', 'killed by the kernel'],
     [anExit({ exitCode: null, statusLost: true }), 'unknown', 'nobody saw how it ended'],
-    [imageMissing, 'image_pull', 'there is no image train:2'],
+    [imageMissing, 'image_pull', 'rank 0 on node-1 did not start: there is no image train:2'],
   ])('gives its cause to the job (%#)', (exit, kind, message) => {
     const { state } = aStory().released().ended(0, exit).job;
 

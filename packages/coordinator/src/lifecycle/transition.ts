@@ -110,7 +110,12 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
     if (attempt === null) return end(job, { next: 'cancelled', cause }, nowMs);
     if (job.state.kind === 'stopping') {
       // Already on the way out: the user's wish outranks a retry, but does not hide why a job failed.
-      if (job.state.outcome.next !== 'queued') return unchanged(job);
+      const { state } = job;
+      if (state.outcome.next === 'failed') {
+        const outcome: Outcome = { ...state.outcome, isWanted: true };
+        return { job: { ...job, state: { ...state, outcome } }, ended: null, events: [] };
+      }
+      if (state.outcome.next !== 'queued') return unchanged(job);
     }
     return beginStopping(job, attempt, { next: 'cancelled', cause }, nowMs);
   },
@@ -198,7 +203,10 @@ function outcomeWith(
   // A rank that was killed may hang in its launcher until our stop ends that: then what it has said tells of it.
   const isAnswer = isConsequence(first) && tellsOfOwnFailure(task.exit);
   if (endedLikeStopped(task.exit) && !isAnswer) return outcome;
-  return rootCause([first, task]) === first ? outcome : outcomeOfBadEnd(job, task);
+  if (rootCause([first, task]) === first) return outcome;
+  const revised = outcomeOfBadEnd(job, task);
+  const isWanted = outcome.next === 'failed' && outcome.isWanted === true;
+  return isWanted ? { next: 'failed', cause: revised.cause, isWanted } : revised;
 }
 
 /** Of no task: it names no rank. */

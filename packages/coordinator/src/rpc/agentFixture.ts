@@ -60,7 +60,7 @@ export function openSession(client: Client, token: string) {
 export const inventory = inventoryToWire(anInventory({ gpus: someGpus('a', 1), cpus: 8, memoryMb: 1_000 }));
 
 export function helloMessage(fields: object = {}): AgentMessage {
-  const identity = { protocolVersion: 1, agentVersion: '1', instanceId: 'i', bootId: 'b' };
+  const identity = { protocolVersion: 2, agentVersion: '1', instanceId: 'i', bootId: 'b' };
   return { hello: { ...identity, inventory, observed: [], ...fields } };
 }
 

@@ -69,7 +69,7 @@ test('a session of another protocol, or that does not begin with Hello, is refus
   const newer = openSession(token);
   newer.say(helloMessage({ protocolVersion: 9 }));
   await vi.waitFor(() =>
-    expect(newer.errors[0]?.details).toMatch(/speaks protocol 9 and this coordinator 1/),
+    expect(newer.errors[0]?.details).toMatch(/speaks protocol 9 and this coordinator 2/),
   );
   const rude = openSession(token);
   rude.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [] } });
@@ -178,12 +178,16 @@ test('a reboot ends what ran on the node; the boot of another machine by its nam
   await vi.waitFor(() => expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running'));
   first.cancel();
   await vi.waitFor(() => expect(coordinator.agents.isOnline(nodeNameOf('node-1'))).toBe(false));
+  const heardMs = coordinator.agents.lastHeardMs(nodeNameOf('node-1'));
+  coordinator.clock.nowMs += 1_000;
   const copy = openSession(first.token);
   copy.say(helloMessage({ instanceId: 'copy', bootId: 'other' }));
   await vi.waitFor(() =>
     expect(copy.errors[0]?.details).toMatch(/has tasks that have not ended.*name.*of its own/),
   );
   expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running');
+  // The lease of the first one runs out when it would have: a stranger that keeps trying must not hold its jobs for ever.
+  expect(coordinator.agents.lastHeardMs(nodeNameOf('node-1'))).toBe(heardMs);
   const rebooted = openSession(first.token);
   rebooted.say(helloMessage({ bootId: 'second' }));
   await vi.waitFor(() => expect(rebooted.told).not.toHaveLength(0));

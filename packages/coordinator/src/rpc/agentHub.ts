@@ -23,13 +23,20 @@ import { AgentSession } from '../agents/session.ts';
 import { verdictOn } from '../agents/verdicts.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
-import { type FailureTimes, hello, nodeStatus, noteFreezes, report } from '../commands/nodes.ts';
+import {
+  type FailureTimes,
+  hello,
+  nodeStatus,
+  noteFreezes,
+  refuseStranger,
+  report,
+} from '../commands/nodes.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
 import type { AgentAccount } from '../leases/terms.ts';
 import type { JobEvent } from '../lifecycle/transition.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import { type ClusterState, Draft } from '../state.ts';
 import type { TimeLimits } from '../tasks/timeLimits.ts';
 import { endWithError, unary } from './calls.ts';
 import { type JoinParts, join } from './join.ts';
@@ -37,7 +44,7 @@ import { type LogUploadParts, serveUpload } from './logUploads.ts';
 import { serveTelemetry, type TelemetryUploadParts } from './telemetryUploads.ts';
 
 /** Session messages that this coordinator and its agents understand each other in. */
-const protocolVersion = 1;
+const protocolVersion = 2;
 
 export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploadParts {
   readonly state: ClusterState;
@@ -130,6 +137,8 @@ async function beginSession(
     );
   }
   const { instanceId, bootId, agentVersion, highestTerm } = wire;
+  refuseStranger(new Draft(parts.state), { name: node, instanceId });
+  parts.notes.heard(node, bootId, wire.sentBoottimeMs, parts.wallMs());
   const silentForMs = parts.agents.silentForMs(node);
   parts.agents.admit(node, instanceId, bootId);
   const observed = wire.observed.map(taskReportFromWire).filter((each) => each !== null);

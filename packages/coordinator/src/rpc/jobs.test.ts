@@ -290,6 +290,22 @@ test('an explanation of a waiting job counts what comes before it', async () => 
   expect(details).toContain('2 queued jobs come before it');
 });
 
+test('a lease that agents could not keep up is refused at once', async () => {
+  const slow = await startTestCoordinator({ heartbeatIntervalMs: 20_000 });
+  try {
+    const leased = JSON.stringify({ ...JSON.parse(specJson), lease: '30s' });
+    const problems = [{ path: 'lease', expected: '40s or more; or to be left out' }];
+    for (const dryRun of [true, false])
+      await expect(slow.api.submit({ specJson: leased, requestId: 'r1', dryRun })).rejects.toMatchObject({
+        code: 'invalid',
+        problems,
+      });
+    expect(slow.state.jobs.size).toBe(0);
+  } finally {
+    await slow.close();
+  }
+});
+
 test('a dry run stores nothing and says why it would wait', async () => {
   const answer = await coordinator.api.submit({ specJson, requestId: '', dryRun: true });
   expect(answer).toMatchObject({ jobIds: [], wouldWait: { kind: 'no_nodes' }, wouldStartOn: [] });

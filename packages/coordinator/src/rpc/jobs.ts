@@ -14,8 +14,9 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import { applyJobEvent, requeue, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
+import { checkJobLease } from '../leases/leases.ts';
 import type { Loop } from '../loop.ts';
-import { currentAttempt, type Job } from '../model.ts';
+import { currentAttempt, isReleased, type Job } from '../model.ts';
 import { explain } from '../scheduler/explain.ts';
 import { fit } from '../scheduler/fit.ts';
 import type { SilentNode } from '../scheduler/silence.ts';
@@ -95,6 +96,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   return {
     Submit: unary(async (request) => {
       const spec = decodeSpec(request.specJson);
+      checkJobLease(spec.leaseMs, parts.agents.heartbeatIntervalMs);
       if (request.arraySize > arraySizeMax) {
         throw new MusterError(
           'invalid',
@@ -187,13 +189,15 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   };
 }
 
+/** Nodes on which a task of it may be running. Before its release none is, and an attempt does not wait for the silent. */
 function silentNodes({ agents, leases }: JobCallParts, job: Job): readonly SilentNode[] {
   const attempt = currentAttempt(job);
-  const held = attempt?.tasks.filter((task) => task.state !== 'ended' && !agents.isOnline(task.node)) ?? [];
+  if (attempt === null || !isReleased(attempt)) return [];
+  const held = attempt.tasks.filter((task) => task.state !== 'ended' && !agents.isOnline(task.node));
   return held.map(({ node }) => ({
     node,
     silentForMs: agents.silentForMs(node),
-    fencedInMs: attempt === null ? null : leases.taskFencedInMs(node, attempt),
+    fencedInMs: leases.taskFencedInMs(node, attempt),
     onExpiry: job.spec.onLeaseExpiry,
   }));
 }

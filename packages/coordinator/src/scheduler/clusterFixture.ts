@@ -17,7 +17,7 @@ import {
   taskDemand,
 } from './capacity.ts';
 import { gangSizeMax } from './gang.ts';
-import { type Decision, type PlannedTask, plan } from './plan.ts';
+import { type Decision, type PlannedTask, plan, reserveAfterMs } from './plan.ts';
 import { switchPath, topologyLabel } from './topology.ts';
 import type { ClusterView, DependencyState, DrainedView, NodeView, QueuedJob } from './view.ts';
 
@@ -208,13 +208,13 @@ function checkStart(
   expect(tasks.length, `${job.id} has the nodes it needs`).toBeGreaterThanOrEqual(resources.minNodes);
   expect(tasks.length, `${job.id} has no more nodes than it wants`).toBeLessThanOrEqual(resources.nodes);
   expect(new Set(tasks.map((task) => task.node)).size, `${job.id} has one task per node`).toBe(tasks.length);
-  const { usable, others } = choiceOf(job, [...nodes.values()], reserved);
+  const { usable, isSpared } = choiceOf(job, [...nodes.values()], reserved);
   expect(tasks.length, `${job.id} starts on as many nodes as it can have now`).toBe(
     gangSizeMax(usable, resources),
   );
   for (const { node } of tasks) {
     expect(reserved, `${node} is kept for another job`).not.toContain(node);
-    if (gangSizeMax(others, resources) >= resources.minNodes)
+    if (isSpared)
       expect(job.leftOut, `${job.id} failed on ${node}, and could run elsewhere`).not.toContain(node);
   }
   if (resources.topology === 'required') {
@@ -239,7 +239,9 @@ function choiceOf(job: QueuedJob, ledgers: readonly NodeLedger[], reserved: Read
   const demand = jobDemand(resources, image === null ? 'process' : 'docker');
   const couldEver = ledgers.map((each) => each.left()).filter((node) => fitsEmpty(node, demand));
   const others = couldEver.filter((node) => !job.leftOut.has(node.name));
-  const isSpared = gangSizeMax(others, resources) >= resources.minNodes;
+  const waitedLong = nowMs - job.waitingSinceMs >= reserveAfterMs;
+  const there = others.filter((node) => !waitedLong || (node.online && isLeftByDrains(node, demand)));
+  const isSpared = gangSizeMax(there, resources) >= resources.minNodes;
   const usable = (isSpared ? others : couldEver).filter(
     (node) =>
       node.online &&
@@ -249,7 +251,7 @@ function choiceOf(job: QueuedJob, ledgers: readonly NodeLedger[], reserved: Read
       hasFreeCpus(node, demand) &&
       hasFreeMemory(node, demand),
   );
-  return { usable, others };
+  return { usable, isSpared };
 }
 
 /** What is left of a node while a plan is being checked. */

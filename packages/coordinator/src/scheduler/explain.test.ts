@@ -108,6 +108,17 @@ describe('explain', () => {
     },
   );
 
+  it('says why an attempt on silent nodes is not ended', () => {
+    const silent = ['node-1', 'node-2'].map((node) => {
+      return { node, silentForMs: 99_000, fencedInMs: 0, onExpiry: 'freeze' } as const;
+    });
+    const running = aView({ state: 'running', attempts: [anAttemptView(1)] });
+    const { details } = explain(running, 0, silent, 'most nodes are silent');
+
+    expect(details.filter((detail) => detail.includes('for now the attempt is not ended'))).toHaveLength(2);
+    expect(details.at(-1)).toBe('nothing is rescheduled now: most nodes are silent');
+  });
+
   it('names the nodes that the next attempt does without, and what happened on them', () => {
     const job = aView({ leftOut: [{ node: 'node-2', cause: crash }] });
 

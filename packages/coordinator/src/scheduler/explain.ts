@@ -19,7 +19,8 @@ export function explain(
   silentNodes: readonly SilentNode[],
   paused: string | null = null,
 ): Explanation {
-  const silent = silentNodes.map((each) => describeSilence(each, paused));
+  const silent = silentNodes.map((each) => describeSilence(each, paused !== null));
+  if (paused !== null && silent.length > 0) silent.push(`nothing is rescheduled now: ${paused}`);
   const remedies = silentNodes.map(silenceRemedy);
   const attempts = job.attempts.filter((attempt) => attempt.cause !== null);
   const history = attempts.map(

@@ -177,4 +177,15 @@ describe('a job that could start later says what is missing', () => {
   ] as const)('%s', (kind, node, job, message) => {
     expect(aCluster().node(node).job(job).plan().reasonOf(1)).toEqual({ kind, message, remedy: null });
   });
+
+  it('and which nodes are silent that might have done', () => {
+    const cluster = () =>
+      aCluster().node({ gpus: 2 }).node({ gpus: 2, freeGpus: 1 }).node({ gpus: 2, online: false });
+
+    expect(cluster().job({ nodes: 2, gpus: 2 }).plan().reasonOf(1)).toEqual({
+      kind: 'no_gpus_free',
+      message: '1 of 2 nodes have 2 GPUs free; node-3 is silent',
+      remedy: 'bring silent nodes back; `muster nodes` shows which are',
+    });
+  });
 });

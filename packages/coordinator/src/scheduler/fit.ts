@@ -20,7 +20,15 @@ import {
 import { chooseGang, gangSizeMax } from './gang.ts';
 import { chooseGpus } from './gpuSet.ts';
 import { byName, gpuOrder, placementOrder } from './order.ts';
-import { describeTask, neverFits, sentenceParts, tooFarApart, withDrains, withLeftOut } from './reasons.ts';
+import {
+  describeTask,
+  neverFits,
+  sentenceParts,
+  tooFarApart,
+  withDrains,
+  withLeftOut,
+  withSilent,
+} from './reasons.ts';
 import { byPlace } from './topology.ts';
 import { type LeftOutNodes, type NodeView, nothingLeftOut } from './view.ts';
 
@@ -38,6 +46,7 @@ export type FitResult =
  * Chooses nodes for all tasks of a job at once, as many as it can have now, or says why there are not enough.
  * @param reserved nodes kept for a job that comes first
  * @param leftOut nodes that it failed on
+ * @param waitedLong long enough for nodes that are away not to be waited for when there are left-out ones to try
  */
 export function fit(
   nodes: readonly NodeView[],
@@ -45,13 +54,14 @@ export function fit(
   driver: DriverName,
   reserved: ReadonlySet<string>,
   leftOut: LeftOutNodes = nothingLeftOut,
+  waitedLong = false,
 ): FitResult {
   const demand = jobDemand(resources, driver);
   const couldEver = nodes.filter((node) => fitsEmpty(node, demand));
   if (gangSizeMax(couldEver, resources) < resources.minNodes) {
     return { kind: 'waits', reason: neverFits(nodes, couldEver, demand) };
   }
-  const eligible = withoutLeftOut(couldEver, resources, leftOut);
+  const eligible = withoutLeftOut(couldEver, demand, leftOut, waitedLong);
   const online = eligible.filter((node) => node.online);
   const undrained = online.filter((node) => isLeftByDrains(node, demand));
   const withGpus = undrained.filter((node) => hasFreeGpus(node, demand));
@@ -61,23 +71,27 @@ export function fit(
   const size = gangSizeMax(usable, resources);
   if (size >= resources.minNodes) return { kind: 'fits', placements: place(usable, size, demand, leftOut) };
 
-  const reason = whyNotNow({ online, undrained, withGpus, withCpus, free }, demand);
+  const away = eligible.filter((node) => !node.online);
+  const reason = whyNotNow({ away, online, undrained, withGpus, withCpus, free }, demand);
   const spared = couldEver.filter((node) => node.online && !eligible.includes(node));
   return { kind: 'waits', reason: withLeftOut(reason, spared.sort(byName), leftOut) };
 }
 
 /**
- * The nodes of these that a job may use: not those it failed on, as long as it could ever run on the others. It is
- * better to try them again than to wait for ever.
+ * The nodes of these that a job may use: not those it failed on, as long as the others will do. Others that are away or
+ * drained may be back in a moment, or never: after a while they do not count. It is better to try again than to wait for
+ * ever.
  */
 export function withoutLeftOut(
   couldEver: readonly NodeView[],
-  resources: JobResources,
+  demand: JobDemand,
   leftOut: LeftOutNodes,
+  waitedLong: boolean,
 ): readonly NodeView[] {
   if (leftOut.size === 0) return couldEver;
   const others = couldEver.filter((node) => !leftOut.has(node.name));
-  return gangSizeMax(others, resources) >= resources.minNodes ? others : couldEver;
+  const there = waitedLong ? others.filter((node) => node.online && isLeftByDrains(node, demand)) : others;
+  return gangSizeMax(there, demand.resources) >= demand.resources.minNodes ? others : couldEver;
 }
 
 function place(
@@ -106,6 +120,8 @@ function place(
 
 /** What is left of the nodes that a job may use, step by step. */
 interface Steps {
+  /** They do not answer; all others follow from those that do. */
+  readonly away: readonly NodeView[];
   readonly online: readonly NodeView[];
   readonly undrained: readonly NodeView[];
   readonly withGpus: readonly NodeView[];
@@ -114,15 +130,17 @@ interface Steps {
   readonly free: readonly NodeView[];
 }
 
-function whyNotNow({ online, undrained, withGpus, withCpus, free }: Steps, demand: JobDemand): PendingReason {
+function whyNotNow(
+  { away, online, undrained, withGpus, withCpus, free }: Steps,
+  demand: JobDemand,
+): PendingReason {
   const { resources } = demand;
   const { minNodes: wanted } = resources;
   const { ofNodes, ofTheNodes } = sentenceParts(resources);
   if (online.length < wanted) {
     const message =
       wanted === 1 ? 'no node that could take it is online' : `${online.length} ${ofTheNodes} are online`;
-    const remedy = 'bring silent nodes back; `muster nodes` shows which are';
-    return { kind: 'no_nodes', message, remedy };
+    return withSilent({ kind: 'no_nodes', message, remedy: null }, away.toSorted(byName));
   }
   // What conditions keep away is part of the answer wherever it might have done.
   const isDrainedAway = (node: NodeView) => !isLeftByDrains(node, demand) || !hasFreeGpus(node, demand);
@@ -133,7 +151,8 @@ function whyNotNow({ online, undrained, withGpus, withCpus, free }: Steps, deman
   }
   const lacking = (kind: PendingReason['kind'], nodes: readonly NodeView[]) => {
     const message = `${nodes.length} ${ofNodes} have ${describeTask(demand)} free`;
-    return withDrains({ kind, message, remedy: null }, drains);
+    const silent = nodes.length + away.length < wanted ? [] : away.toSorted(byName);
+    return withDrains(withSilent({ kind, message, remedy: null }, silent), drains);
   };
   if (withGpus.length < wanted) return lacking('no_gpus_free', withGpus);
   if (withCpus.length < wanted) return lacking('no_cpus_free', withCpus);

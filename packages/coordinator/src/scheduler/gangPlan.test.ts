@@ -1,6 +1,6 @@
 /** What the plan does for jobs of several nodes: ranges of sizes, switches, nodes that they failed on. */
 import { describe, expect, it } from 'vitest';
-import { aCluster } from './clusterFixture.ts';
+import { aCluster, type NodeOptions } from './clusterFixture.ts';
 import { reserveAfterMs } from './plan.ts';
 
 const long = reserveAfterMs;
@@ -36,15 +36,15 @@ describe('a job that takes a range of nodes', () => {
 
     expect(plan.reasonOf(1)).toEqual({
       kind: 'no_gpus_free',
-      message: '1 of at least 2 nodes have 8 GPUs free',
-      remedy: null,
+      message: '1 of at least 2 nodes have 8 GPUs free; node-3 is silent',
+      remedy: 'bring silent nodes back; `muster nodes` shows which are',
     });
   });
 
   it('waits for nodes that are away only where too few are left', () => {
     const plan = aCluster().node({ gpus: 8 }).node({ gpus: 8, online: false }).job(oneTo(3, 2)).plan();
 
-    expect(plan.reasonOf(1)?.message).toBe('1 of the 2 nodes it needs at least are online');
+    expect(plan.reasonOf(1)?.message).toBe('1 of the 2 nodes it needs at least are online; node-2 is silent');
   });
 
   it('can start in a cluster that has fewer nodes than it could use', () => {
@@ -240,7 +240,7 @@ describe('a job that failed on nodes before it began', () => {
 
     expect(away.reasonOf(1)).toMatchObject({
       kind: 'no_nodes',
-      message: 'no node that could take it is online; node-1 is left out (image_pull)',
+      message: 'no node that could take it is online; node-2 is silent; node-1 is left out (image_pull)',
     });
     const busy = aCluster()
       .node({ gpus: 1, freeGpus: 0 })
@@ -253,6 +253,18 @@ describe('a job that failed on nodes before it began', () => {
       message: '0 of 1 nodes have 1 GPU free; node-2 is left out (image_pull)',
       remedy: null,
     });
+  });
+
+  it('does not wait for those that stay away', () => {
+    const cluster = (others: NodeOptions) =>
+      aCluster()
+        .node()
+        .node(others)
+        .job({ leftOut: ['node-1'], waitedMs: long });
+
+    expect(cluster({ online: false }).plan().nodesOf(1)).toEqual(['node-1']);
+    expect(cluster({ drained: true }).plan().nodesOf(1)).toEqual(['node-1']);
+    expect(cluster({ freeCpus: 0 }).plan().nodesOf(1), 'and does for those in use').toBeNull();
   });
 
   it('tries them again where it could never run without them', () => {
@@ -314,6 +326,18 @@ describe('a job that failed on nodes before it began', () => {
       .plan();
 
     expect(plan.reserved).toEqual([{ job: 1, nodes: ['node-2'] }]);
+  });
+
+  it('does not blame them where they would not do either', () => {
+    const plan = aCluster()
+      .node({ gpus: 1, freeGpus: 0 })
+      .node({ gpus: 1, freeGpus: 0 })
+      .job({ gpus: 1, leftOut: ['node-1'] })
+      .job({ gpus: 1 })
+      .plan();
+
+    const message = '0 of 1 nodes have 1 GPU free';
+    expect([plan.reasonOf(1)?.message, plan.reasonOf(2)?.message]).toEqual([message, message]);
   });
 
   it('does not speak for equal jobs that did not fail there', () => {

@@ -112,7 +112,7 @@ describe('placement', () => {
 
     expect(plan.reasonOf(1)).toEqual({
       kind: 'no_nodes',
-      message: 'no node that could take it is online',
+      message: 'no node that could take it is online; node-1 is silent',
       remedy: 'bring silent nodes back; `muster nodes` shows which are',
     });
   });
@@ -221,6 +221,18 @@ describe('a reservation', () => {
       message: 'nodes that are free are being kept for a job that has waited longer',
       remedy: null,
     });
+  });
+
+  it('is made behind a newer one of the same size', () => {
+    const plan = aCluster()
+      .node({ gpus: 8, freeGpus: 4 })
+      .job({ gpus: 8, priority: 90 })
+      .job({ gpus: 8, waitedMs: reserveAfterMs })
+      .job({ gpus: 4 })
+      .plan();
+
+    expect(plan.reserved).toEqual([{ job: 2, nodes: ['node-1'] }]);
+    expect(plan.started).toEqual([]);
   });
 
   it('is not made before', () => {

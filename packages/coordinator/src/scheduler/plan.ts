@@ -39,6 +39,8 @@ export function plan(view: ClusterView, nowMs: number): readonly Decision[] {
   // Capacity only shrinks during a pass: what did not fit once will not fit again, so a queue of ten thousand equal
   // jobs costs one search.
   const refusals = new Map<string, PendingReason>();
+  // What could not be reserved for one cannot be for its equals either.
+  const unreservable = new Set<string>();
   const decisions: Decision[] = [];
 
   for (const job of [...view.queue].sort(queueOrder)) {
@@ -49,31 +51,40 @@ export function plan(view: ClusterView, nowMs: number): readonly Decision[] {
     }
     const { resources, image } = job.spec;
     const driver = image === null ? 'process' : 'docker';
-    const demandKey = demandKeyOf(job);
-    const refusal = refusals.get(demandKey);
-    if (refusal !== undefined) {
-      decisions.push({ kind: 'wait', jobId: job.id, reason: refusal });
-      continue;
-    }
-    const result = fit([...nodes.values()], resources, driver, reserved, job.leftOut);
-    if (result.kind === 'fits') {
-      const tasks = result.placements.map(({ node, gpus }) => {
-        const { cpus, memoryMb } = taskDemand(resources);
-        const task: PlannedTask = { node: node.name, gpuUuids: gpus.map((gpu) => gpu.uuid), cpus, memoryMb };
-        nodes.set(node.name, without(node, task));
-        return task;
-      });
-      decisions.push({ kind: 'start', jobId: job.id, tasks });
-      continue;
-    }
-    refusals.set(demandKey, result.reason);
-    decisions.push({ kind: 'wait', jobId: job.id, reason: result.reason });
     const waitedLong = nowMs - job.waitingSinceMs >= reserveAfterMs;
-    if (reserved.size === 0 && waitedLong && result.reason.kind !== 'never_fits') {
-      const kept = nodesToReserve([...nodes.values()], jobDemand(resources, driver), job.leftOut);
-      for (const name of kept) reserved.add(name);
-      if (kept.length > 0) decisions.push({ kind: 'reserve', jobId: job.id, nodes: kept });
+    const demandKey = demandKeyOf(job.spec);
+    const ownKey = ownKeyOf(job, waitedLong);
+    let refusal = refusals.get(demandKey) ?? refusals.get(ownKey);
+    if (refusal === undefined) {
+      const result = fit([...nodes.values()], resources, driver, reserved, job.leftOut, waitedLong);
+      if (result.kind === 'fits') {
+        const tasks = result.placements.map(({ node, gpus }) => {
+          const { cpus, memoryMb } = taskDemand(resources);
+          const task: PlannedTask = {
+            node: node.name,
+            gpuUuids: gpus.map((gpu) => gpu.uuid),
+            cpus,
+            memoryMb,
+          };
+          nodes.set(node.name, without(node, task));
+          return task;
+        });
+        decisions.push({ kind: 'start', jobId: job.id, tasks });
+        continue;
+      }
+      // Where it would not fit on the nodes that it failed on either, they are not what it waits for.
+      const anywhere =
+        job.leftOut.size === 0 ? result : fit([...nodes.values()], resources, driver, reserved);
+      refusal = anywhere.kind === 'waits' ? anywhere.reason : result.reason;
+      refusals.set(anywhere.kind === 'waits' ? demandKey : ownKey, refusal);
     }
+    decisions.push({ kind: 'wait', jobId: job.id, reason: refusal });
+    const mayReserve = waitedLong && reserved.size === 0 && refusal.kind !== 'never_fits';
+    if (!mayReserve || unreservable.has(ownKey)) continue;
+    const kept = nodesToReserve([...nodes.values()], jobDemand(resources, driver), job.leftOut);
+    for (const name of kept) reserved.add(name);
+    if (kept.length > 0) decisions.push({ kind: 'reserve', jobId: job.id, nodes: kept });
+    else unreservable.add(ownKey);
   }
   return decisions;
 }
@@ -81,17 +92,22 @@ export function plan(view: ClusterView, nowMs: number): readonly Decision[] {
 /** Specs never change, and each is asked for in every pass that its job waits: ten thousand times the same text. */
 const demandKeys = new WeakMap<JobSpec, string>();
 
-/** Equal for jobs that the same nodes would do for. */
-function demandKeyOf({ spec, leftOut }: QueuedJob): string {
+/** Equal for jobs that the same nodes would do for, were it not for those that they failed on. */
+function demandKeyOf(spec: JobSpec): string {
   let key = demandKeys.get(spec);
   if (key === undefined) {
     key = JSON.stringify([spec.image === null ? 'process' : 'docker', spec.resources]);
     demandKeys.set(spec, key);
   }
+  return key;
+}
+
+/** The same for jobs that failed on the same nodes, too: a reason names them and what happened there. */
+function ownKeyOf({ spec, leftOut }: QueuedJob, waitedLong: boolean): string {
+  const key = demandKeyOf(spec);
   if (leftOut.size === 0) return key;
-  // The reason names them and what happened there, so it is not that of a job that failed elsewhere.
   const failures = [...leftOut].map(([node, cause]) => `${node} ${cause}`);
-  return `${key} ${failures.sort().join()}`;
+  return `${key} ${waitedLong} ${failures.sort().join()}`;
 }
 
 /** Backoff and dependencies: reasons that more capacity would not change. */

@@ -108,6 +108,14 @@ export function tooFarApart(
   };
 }
 
+/** @param silent nodes that might have done, but do not answer */
+export function withSilent(reason: PendingReason, silent: readonly NodeView[]): PendingReason {
+  if (silent.length === 0) return reason;
+  const named = listed(silent.map(({ name }) => `${name} is silent`));
+  const remedy = 'bring silent nodes back; `muster nodes` shows which are';
+  return { ...reason, message: `${reason.message}; ${named.join('; ')}`, remedy };
+}
+
 /** @param drains nodes that might have done, but for their conditions */
 export function withDrains(reason: PendingReason, drains: readonly NodeView[]): PendingReason {
   const [first] = drains;

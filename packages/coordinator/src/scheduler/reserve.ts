@@ -8,7 +8,7 @@ import { nearestGroups } from './topology.ts';
 import type { LeftOutNodes, NodeView } from './view.ts';
 
 /**
- * As many nodes as the job needs at least, those that lack least of it, GPUs first; of one switch, if it is bound to
+ * For a job that has waited long: as many nodes as it needs at least, those that lack least of it, GPUs first; of one switch, if it is bound to
  * one. None, if too few are online and not drained: keeping some idle would not help before the others are back.
  */
 export function nodesToReserve(
@@ -18,7 +18,7 @@ export function nodesToReserve(
 ): readonly NodeName[] {
   const { resources } = demand;
   const couldEver = nodes.filter((node) => fitsEmpty(node, demand));
-  const candidates = withoutLeftOut(couldEver, resources, leftOut).filter(
+  const candidates = withoutLeftOut(couldEver, demand, leftOut, true).filter(
     (node) => node.online && isLeftByDrains(node, demand),
   );
   const groups = isBoundToOneSwitch(resources)

@@ -3,38 +3,38 @@ import { describeSilence, type SilentNode, silenceRemedy } from './silence.ts';
 
 const silent: SilentNode = { node: 'node-1', silentForMs: 9_000, fencedInMs: 61_000, onExpiry: 'freeze' };
 
-test.each<[string, Partial<SilentNode>, string | null, string]>([
+test.each<[string, Partial<SilentNode>, boolean, string]>([
   [
     'before T2',
     {},
-    null,
+    false,
     'node node-1 has been silent for 9 s: its task may be running, and is frozen there by itself unless the node comes ' +
       'back; in 61 s the attempt ends as lost',
   ],
   [
     'of a job that is killed instead, long before T2',
     { fencedInMs: 7_205_000, onExpiry: 'kill' },
-    null,
+    false,
     'node node-1 has been silent for 9 s: its task may be running, and is killed there by itself unless the node comes ' +
       'back; in 120 min 5 s the attempt ends as lost',
   ],
   [
     'after T2',
     { fencedInMs: 0 },
-    null,
-    'node node-1 has been silent for 9 s: its task is frozen there by itself by now, and the attempt ends as lost',
+    false,
+    'node node-1 has been silent for 9 s: its task is frozen there by itself by now; the attempt ends as lost',
   ],
   [
     'while nothing is rescheduled',
     { fencedInMs: 0 },
-    'we may be cut off',
-    'node node-1 has been silent for 9 s: its task is frozen there by itself by now, and the attempt ends as lost; ' +
-      'nothing is rescheduled at the moment, though',
+    true,
+    'node node-1 has been silent for 9 s: its task is frozen there by itself by now; for now the ' +
+      'attempt is not ended',
   ],
   [
     'that is held',
     { silentForMs: null, fencedInMs: null },
-    null,
+    false,
     'node node-1 has not been heard since the coordinator started: its task may be running, and the job waits for it ' +
       '(node_loss: hold) until somebody says that the node is dead',
   ],

@@ -9,8 +9,8 @@ export interface SilentNode {
   readonly onExpiry: 'freeze' | 'kill';
 }
 
-/** @param paused why nothing is rescheduled at the moment; null: it is */
-export function describeSilence(silent: SilentNode, paused: string | null): string {
+/** @param paused nothing is rescheduled at the moment */
+export function describeSilence(silent: SilentNode, paused: boolean): string {
   const { node, silentForMs, fencedInMs, onExpiry } = silent;
   const heard =
     silentForMs === null
@@ -23,12 +23,13 @@ export function describeSilence(silent: SilentNode, paused: string | null): stri
     );
   }
   const fence = onExpiry === 'freeze' ? 'frozen there by itself' : 'killed there by itself';
-  const held = paused === null ? '' : '; nothing is rescheduled at the moment, though';
-  if (fencedInMs === 0) return `${heard}: its task is ${fence} by now, and the attempt ends as lost${held}`;
-  return (
-    `${heard}: its task may be running, and is ${fence} unless the node comes back; ` +
-    `in ${secondsText(fencedInMs)} the attempt ends as lost${held}`
-  );
+  const state =
+    fencedInMs === 0
+      ? `its task is ${fence} by now`
+      : `its task may be running, and is ${fence} unless the node comes back`;
+  if (paused) return `${heard}: ${state}; for now the attempt is not ended`;
+  const when = fencedInMs === 0 ? '' : `in ${secondsText(fencedInMs)} `;
+  return `${heard}: ${state}; ${when}the attempt ends as lost`;
 }
 
 /** What to type, once it is certain. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '@muster/common/log';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { heartbeatIntervalMs, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { fenceCommandRunner } from '../leases/fenceCommand.ts';
 import { aJob, aNode, anAttempt, anInventory, aSpec, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
@@ -45,9 +45,11 @@ function aHook(paused: () => string | null = () => null) {
   return { hook, runs };
 }
 
+/** And so for long enough that others would be, too, were it us. */
 function fallSilent(): void {
   coordinator.clock.nowMs += 10_000;
   coordinator.agents.takeNewlySilent();
+  coordinator.clock.nowMs += 2 * heartbeatIntervalMs;
 }
 
 const jobState = () => coordinator.state.jobs.get(jobIdOf(1))?.state.kind;
@@ -113,6 +115,17 @@ test.each([
   }
   expect(jobState()).toBe('running');
   expect(confirmed()).toEqual([]);
+});
+
+test('it waits until the other nodes of a cut would be silent, too', () => {
+  const { hook, runs } = aHook();
+  fallSilent();
+  coordinator.clock.nowMs -= 1;
+  hook.run();
+  expect(runs).toEqual([]);
+  coordinator.clock.nowMs += 1;
+  hook.run();
+  expect(runs).toHaveLength(1);
 });
 
 test('whoever may be cut off himself fences nobody', () => {

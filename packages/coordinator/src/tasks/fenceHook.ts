@@ -1,5 +1,5 @@
 /**
- * Runs the fencing command for silent nodes with running tasks: at once, and again while it fails. Its success is proof
+ * Runs the fencing command for silent nodes with running tasks: soon, and again while it fails. Its success is proof
  * of death, so that their jobs need not wait for leases to end; for jobs that are never fenced it is the only way but a
  * person's.
  */
@@ -27,6 +27,11 @@ export interface FenceHookParts {
 }
 
 const backoff = { initialMs: 1_000, maxMs: 60_000 } as const;
+/**
+ * Nodes that a cut takes away together are noticed one after the other, as their heartbeats fall due. Whether it is we who
+ * are cut off shows only then, and the first of them must not have lost its power by that time.
+ */
+const settleHeartbeats = 2;
 
 interface Try {
   /** The silence that it is about. */
@@ -56,6 +61,7 @@ export class FenceHook {
     for (const [node, tasks] of held) {
       const silence = agents.silenceOf(node);
       if (silence === null || !tasks.some(({ attempt }) => isReleased(attempt))) continue;
+      if (monotonicMs() - silence.sinceMs < settleHeartbeats * agents.heartbeatIntervalMs) continue;
       const known = this.tries.get(node);
       // One at a time: what began in an earlier silence of it has to end first.
       if (known?.isRunning === true) continue;

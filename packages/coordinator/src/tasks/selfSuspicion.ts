@@ -12,7 +12,7 @@ export interface SelfSuspicionParts {
   readonly loop: Loop;
   readonly agents: AgentRegistry;
   readonly monotonicMs: () => number;
-  /** Nodes that fall silent within so long count together. */
+  /** Nodes that fall silent within so long count together, and have as long to come back together. */
   readonly windowMs: number;
 }
 
@@ -24,6 +24,8 @@ export class SelfSuspicion {
   private fallen: ReadonlySet<NodeName> | null = null;
   /** Of them and those that answer, when we last looked. */
   private seen = 0;
+  /** Monotonic: when trust came back. */
+  private trustedSinceMs: number = Number.NEGATIVE_INFINITY;
 
   constructor(parts: SelfSuspicionParts) {
     this.parts = parts;
@@ -42,6 +44,16 @@ export class SelfSuspicion {
     );
   }
 
+  /**
+   * Why nobody is fenced though trust is back: what fell silent together comes back one after the other, and the last of
+   * them needs no new attempt only because the first was quicker. null: who is silent now is so by himself.
+   */
+  settling(): string | null {
+    const { monotonicMs, windowMs } = this.parts;
+    const isOver = monotonicMs() >= this.trustedSinceMs + windowMs;
+    return isOver ? null : 'nodes that fell silent together are coming back';
+  }
+
   run(): readonly Promise<void>[] {
     const { loop, monotonicMs, windowMs } = this.parts;
     const seen = this.look();
@@ -49,6 +61,7 @@ export class SelfSuspicion {
     this.fallen = suspectOurselves(before, seen, monotonicMs(), windowMs);
     this.seen = seen.length;
     if ((before === null) === (this.fallen === null)) return [];
+    if (this.fallen === null) this.trustedSinceMs = monotonicMs();
     const kind = this.fallen === null ? 'cluster.trusted' : 'cluster.suspect';
     const silent = [...(this.fallen ?? [])].sort();
     const data = { silentNodes: silent.length, nodes: seen.length, names: silent.slice(0, namedMax) };

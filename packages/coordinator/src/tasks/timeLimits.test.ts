@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { startTestCoordinator } from '../coordinatorFixture.ts';
-import { aJob, anAttempt, aReport, aSpec, aTask, jobIdOf } from '../modelFixture.ts';
+import { aJob, anAttempt, aSpec, aTask, jobIdOf } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 
 /** A job of two tasks that may run for ten seconds. */

@@ -1,4 +1,5 @@
 /** Read by OpenSSL, which is who has to make sense of them. */
+// oxlint-disable-next-line no-unassigned-import -- what reads certificates here refuses to load without
 import 'reflect-metadata';
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import {

@@ -2,7 +2,7 @@
  * The two kinds of certificate that a coordinator makes: its CA's and its server's. Import this file lazily: the library
  * behind it costs start time and memory that a coordinator without TLS need not pay.
  */
-// First, because the library's dependency injection refuses to load without it.
+// oxlint-disable-next-line no-unassigned-import -- first, as the library's dependency injection refuses to load without
 import 'reflect-metadata';
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';

@@ -6,6 +6,7 @@ import { silentLogger } from '@muster/common/log';
 import { expect, onTestFinished, test } from 'vitest';
 import { countingBytes } from '../coordinatorFixture.ts';
 import { openServerTls } from './serverTls.ts';
+// oxlint-disable-next-line no-unassigned-import -- loading all of the coordinator is what this is about
 import '../main.ts';
 
 /** The library that writes certificates comes with a polyfill, which shows. */

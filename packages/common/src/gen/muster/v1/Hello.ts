@@ -14,6 +14,7 @@ export interface Hello {
   'observed'?: (_muster_v1_TaskReport)[];
   'conditions'?: (_muster_v1_Condition)[];
   'highestTerm'?: (number | string | Long);
+  'sentBoottimeMs'?: (number | string | Long);
 }
 
 export interface Hello__Output {
@@ -25,4 +26,5 @@ export interface Hello__Output {
   'observed': (_muster_v1_TaskReport__Output)[];
   'conditions': (_muster_v1_Condition__Output)[];
   'highestTerm': (number);
+  'sentBoottimeMs': (number);
 }
