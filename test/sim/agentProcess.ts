@@ -1,18 +1,23 @@
 /** One run of an agent: the real session and task manager, on a simulated node. */
 
-import { AgentSession, type SessionParts } from '@muster/agent/session';
+import type { EndOfTask } from '@muster/agent/failure/taskFailure';
+import { LeaseKeeper } from '@muster/agent/leases/leaseKeeper';
+import { taskMessageToWire } from '@muster/agent/orders';
+import { AgentSession, type NodeStatus, type SessionParts } from '@muster/agent/session';
+import { gpuProblem } from '@muster/agent/tasks/gpuProblem';
 import { TaskManager } from '@muster/agent/tasks/manager';
-import type { Clock } from '@muster/common/clock';
 import type { MusterError } from '@muster/common/errors';
+import type { TaskFailure } from '@muster/common/gangs';
 import { emptyInventory } from '@muster/common/hardware';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { taskReportToWire } from '@muster/common/wire/codec';
-import { taskRefToWire } from '@muster/common/wire/taskRef';
-import { type Guard, SimulatedDriver } from './driver.ts';
+import { SimulatedDriver } from './driver.ts';
+import { addressOf, type Fabric } from './fabric.ts';
+import type { Guard } from './guard.ts';
 import type { Machine } from './machine.ts';
 import type { Network } from './network.ts';
 import type { Random } from './random.ts';
+import type { Service } from './service.ts';
 import type { Life, Timeline } from './timeline.ts';
 
 /** Of the machine's health. */
@@ -23,10 +28,11 @@ const noticeMsMax = 1_000;
 export interface AgentParts {
   readonly life: Life;
   readonly machine: Machine;
-  readonly guards: { readonly process: Guard; readonly docker: Guard };
+  readonly guard: Guard;
+  readonly engine: Service;
   readonly network: Network;
+  readonly fabric: Fabric;
   readonly timeline: Timeline;
-  readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
   /** The coordinator wants no agent like this one. */
@@ -35,31 +41,39 @@ export interface AgentParts {
 
 /** To be called in the turn of the process itself. */
 export function startAgent(parts: AgentParts): void {
-  const { life, machine, guards, network, timeline, clock, random, log } = parts;
-  const address = `10.0.0.${machine.name.slice(-1)}`;
+  const { life, machine, guard, engine, network, timeline, random, log } = parts;
+  const { clock } = machine;
+  const address = addressOf(machine, '10.0');
+  const driver = (name: 'process' | 'docker', service: Service) =>
+    new SimulatedDriver({ name, service, machine, guard, agent: life });
+  /** As it was said last. */
+  let said: NodeStatus | null = null;
 
+  const leases = new LeaseKeeper({
+    ...{ bootId: machine.bootId, boottimeMs: clock.boottimeMs, log },
+    onChange: (task) => manager.leaseChanged(task),
+  });
   const manager: TaskManager = new TaskManager({
     records: machine.disk.recordsFor(life),
-    drivers: {
-      process: new SimulatedDriver('process', machine, guards.process, life),
-      docker: new SimulatedDriver('docker', machine, guards.docker, life),
+    drivers: { process: driver('process', guard), docker: driver('docker', engine) },
+    node: {
+      gpusAreSimulated: true,
+      network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
+      baseEnvironment: {},
     },
-    node: { gpusAreSimulated: true, networkInterface: null, hasInfiniband: false, baseEnvironment: {} },
     checkpoints: { pathFor: () => null, prepare: async () => {}, cleanUp: async () => {} },
+    rendezvous: parts.fabric.rendezvousOf(machine, life),
+    leases,
     nodeName: machine.name,
     bootId: machine.bootId,
     address,
     wallMs: clock.wallMs,
-    boottimeMs: clock.monotonicMs,
-    holdPort: async () => machine.holdPort(life),
+    boottimeMs: clock.boottimeMs,
+    readNetwork: async () => {},
+    gpuProblem: async (gpuUuids) => gpuProblem(gpuUuids, said),
+    failureOf: (end) => failureOf(machine, end),
     log,
-    send: (message) => {
-      if (message.kind === 'report') session.send({ report: taskReportToWire(message.report) });
-      else {
-        const task = taskRefToWire(message.task);
-        session.send({ claim: { task, masterAddr: message.addr, masterPort: message.port } });
-      }
-    },
+    send: (message) => session.send(taskMessageToWire(message)),
     onOutput: (task, _path, size) => {
       if (size !== null) upload(task);
     },
@@ -71,21 +85,15 @@ export function startAgent(parts: AgentParts): void {
     manager,
     instanceId: `instance-of-${machine.name}`,
     bootId: machine.bootId,
-    status: async () => ({
-      inventory: {
-        ...emptyInventory,
-        gpus: machine.health.gpus,
-        cpus: 64,
-        memoryMb: 262_144,
-        addresses: [address],
-        drivers: ['process', 'docker'],
-      },
-      conditions: machine.health.conditions,
-    }),
+    terms: machine.disk.terms(),
+    status: async () => {
+      said = statusOf(machine, address);
+      return said;
+    },
     onClockSkew: () => {},
     wallMs: clock.wallMs,
     onClearCondition: (kind, gpuUuid) => machine.health.clearByHand({ kind, gpuUuid }),
-    boottimeMs: clock.monotonicMs,
+    boottimeMs: clock.boottimeMs,
     monotonicMs: clock.monotonicMs,
     chance: () => random.next(),
     log,
@@ -116,4 +124,31 @@ export function startAgent(parts: AgentParts): void {
     () => session.start(),
     (error: unknown) => log.error({ error: String(error) }, 'the agent could not find its earlier tasks'),
   );
+}
+
+function statusOf({ health }: Machine, address: string): NodeStatus {
+  const { gpus, conditions } = health;
+  const inventory = {
+    ...emptyInventory,
+    ...{ gpus, cpus: 64, memoryMb: 262_144, addresses: [address], drivers: ['process', 'docker'] },
+  };
+  return { inventory, conditions };
+}
+
+/** What a task's output would tell: a rank that failed because another one had says so. */
+function failureOf(
+  { processes, clock }: Machine,
+  { exit, directory, stopping }: EndOfTask,
+): TaskFailure | null {
+  if (exit.exitCode === 0) return null;
+  const key = directory.slice(directory.lastIndexOf('/') + 1);
+  const isConsequence = processes.get(key)?.isConsequence === true;
+  const agoMs = exit.finishedAtMs === null ? 0 : clock.trueMs() - exit.finishedAtMs;
+  return {
+    source: isConsequence ? 'log' : 'exit',
+    consequence: isConsequence || stopping,
+    rank: null,
+    message: isConsequence ? 'connection reset by peer' : 'it ended',
+    atBoottimeMs: Math.max(0, Math.round(clock.boottimeMs() - agoMs)),
+  };
 }

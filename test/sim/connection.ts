@@ -9,6 +9,7 @@ import type { AgentMessage, AgentMessage__Output } from '@muster/common/gen/must
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import { agentHubService } from '@muster/common/wire/service';
 import { taskRefFromWire } from '@muster/common/wire/taskRef';
+import { Questions } from './grants.ts';
 import type { Machine } from './machine.ts';
 import type { Direction, Network } from './network.ts';
 import type { Life } from './timeline.ts';
@@ -50,6 +51,7 @@ export class Connection {
   private readonly power: Life;
   private readonly coordinatorEnd = new End();
   private coordinator: Life | null = null;
+  private readonly questions = new Questions();
   private readonly lastArrivalMs = { up: 0, down: 0 };
   private readonly held: Record<Direction, Parcel[]> = { up: [], down: [] };
 
@@ -59,8 +61,11 @@ export class Connection {
     this.agent = agent;
     this.power = machine.power;
     this.agentEnd = Object.assign(new End(), {
-      write: (message: AgentMessage) =>
-        this.post('up', 'data', agentHubService.Session.requestSerialize(message)),
+      write: (message: AgentMessage) => {
+        const wire = agentHubService.Session.requestSerialize(message);
+        this.questions.note(agentHubService.Session.requestDeserialize(wire), network.timeline.nowMs);
+        return this.post('up', 'data', wire);
+      },
       cancel: () => this.agentGone(),
       end: () => this.agentGone(),
     });
@@ -183,7 +188,9 @@ export class Connection {
     if (agentEnd.closed) return;
     this.network.trace(() => `${this.machine.name} ◄ ${event} ${describe(event, 'down', value)}`);
     if (event === 'data') {
-      agentEnd.emit('data', agentHubService.Session.responseDeserialize(value as Buffer));
+      const message = agentHubService.Session.responseDeserialize(value as Buffer);
+      this.network.grants.take(this.machine, message, this.questions.askedMs(message));
+      agentEnd.emit('data', message);
       return;
     }
     this.forget();

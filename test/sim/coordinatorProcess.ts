@@ -5,11 +5,15 @@
 import { Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
 import type { Logger } from '@muster/common/log';
+import { AgentNotes } from '@muster/coordinator/agents/notes';
 import { AgentRegistry } from '@muster/coordinator/agents/registry';
 import type { DiskReserve } from '@muster/coordinator/diskReserve';
 import { Bell } from '@muster/coordinator/events/bell';
+import { LeaseKeeper } from '@muster/coordinator/leases/leaseKeeper';
+import { metaStore } from '@muster/coordinator/leases/metaStore';
 import type { LogStore } from '@muster/coordinator/logs/logStore';
 import { Loop } from '@muster/coordinator/loop';
+import { PathHistory } from '@muster/coordinator/paths/pathHistory';
 import { buildView } from '@muster/coordinator/planning';
 import { agentHubCalls } from '@muster/coordinator/rpc/agentHub';
 import { jobCalls } from '@muster/coordinator/rpc/jobs';
@@ -17,11 +21,12 @@ import { nodeCalls } from '@muster/coordinator/rpc/nodes';
 import { streamCalls } from '@muster/coordinator/rpc/streams';
 import { ClusterState, Draft } from '@muster/coordinator/state';
 import type { Store } from '@muster/coordinator/store/store';
-import { noticeSilentNodes } from '@muster/coordinator/tasks/silentNodes';
+import { StartDeadlines } from '@muster/coordinator/tasks/startDeadlines';
 import { TimeLimits } from '@muster/coordinator/tasks/timeLimits';
 import type { PageRequests } from '@muster/coordinator/telemetry/pageRequests';
 import type { TelemetryStore } from '@muster/coordinator/telemetry/telemetryStore';
 import { WaitTimes } from '@muster/coordinator/waitTimes';
+import { clockRateError } from './clock.ts';
 import type { Random } from './random.ts';
 import type { Life } from './timeline.ts';
 
@@ -45,7 +50,9 @@ export type UnaryName =
   | 'StopJobs'
   | 'RequeueJob'
   | 'ListNodes'
-  | 'ClearCondition';
+  | 'ClearCondition'
+  | 'ConfirmDead'
+  | 'SetMaintenance';
 
 export interface CoordinatorProcess {
   readonly life: Life;
@@ -54,6 +61,9 @@ export interface CoordinatorProcess {
   unary(name: UnaryName, request: unknown, answer: (error: unknown, response: unknown) => void): void;
   watchEvents(call: unknown): void;
 }
+
+/** Of tests. */
+export const leaseSettings = { leaseMs: 6_000, fenceMs: 2_000, marginMs: 2_000, clockRateError } as const;
 
 /** Resolves when it serves. To be called in the turn of the process itself. */
 export async function startCoordinator(parts: CoordinatorParts): Promise<CoordinatorProcess> {
@@ -64,6 +74,16 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   const waitTimes = new WaitTimes();
   for (const job of state.jobs.values()) waitTimes.follow(job, clock.monotonicMs());
   const timeLimits = new TimeLimits(clock.monotonicMs);
+  const notes = new AgentNotes();
+  const startDeadlines = new StartDeadlines(clock.monotonicMs, notes);
+  const tickMs = Math.min(1_000, heartbeatIntervalMs);
+  const settings = leaseSettings;
+  const { hasBallast: freeBallast, onFatal } = parts;
+  const leases = await LeaseKeeper.open({
+    ...{ state, agents, clock, log, settings, tickMs, runFenceCommand: null },
+    store: metaStore({ store, freeBallast, onFatal }),
+  });
+  const paths = await PathHistory.open(store, state);
   const committed = new Bell();
   const loop = new Loop({
     state,
@@ -72,15 +92,23 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     log,
     waitTimes,
     onlineNodes: () => agents.online(),
+    paused: () => leases.paused(),
+    leaseMs: settings.leaseMs,
+    needsPreflight: (node) => paths.needsPreflight(node),
+    onViolation: () => {},
     onCommitted: (change) => {
       agents.sync(change);
+      notes.committed(change);
+      paths.committed(change.events);
       committed.ring(change.events.map((event) => event.subject));
     },
-    freeBallast: parts.hasBallast,
-    onFatal: parts.onFatal,
+    freeBallast,
+    onFatal,
   });
+  leases.attach(loop);
   const shared = {
-    ...{ state, store, loop, agents, log, committed, timeLimits, ...clock },
+    ...{ state, store, loop, agents, leases, notes, paths, log, committed, timeLimits, ...clock },
+    authorityDigest: null,
     // Output, readings and free space have tests of their own; nothing here uses more of them than this.
     logs: {} as LogStore,
     reserve: { requireSpace() {} } as unknown as DiskReserve,
@@ -90,15 +118,16 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   };
   const nodeViews = () => buildView(new Draft(state), agents.online(), waitTimes, clock.monotonicMs()).nodes;
   const muster = { ...jobCalls({ ...shared, nodeViews }), ...nodeCalls(shared), ...streamCalls(shared) };
-  const hub = agentHubCalls({ ...shared, heartbeatIntervalMs, leaseMs: 6_000 });
+  const hub = agentHubCalls({
+    ...{ ...shared, heartbeatIntervalMs, leaseMs: settings.leaseMs },
+    term: () => leases.term,
+    agentSaid: (account) => leases.agentSaid(account),
+  });
 
-  setInterval(
-    () => {
-      const work = [...noticeSilentNodes(agents, loop), ...timeLimits.run(state, loop)];
-      Promise.all(work).catch(() => {});
-    },
-    Math.min(1_000, heartbeatIntervalMs),
-  );
+  setInterval(() => {
+    const work = [...leases.run(), ...startDeadlines.run(state, loop), ...timeLimits.run(state, loop)];
+    Promise.all(work).catch(() => {});
+  }, tickMs);
   loop.wake();
 
   return {
@@ -116,5 +145,8 @@ function callUnary(
   answer: (error: unknown, response: unknown) => void,
 ): void {
   const handler = calls[name] as (call: object, callback: typeof answer) => void;
-  handler({ request, metadata: new Metadata() }, answer);
+  const metadata = new Metadata();
+  // As the interceptor leaves it when the credential was right.
+  metadata.set('muster-identity', JSON.stringify({ kind: 'admin' }));
+  handler({ request, metadata }, answer);
 }

@@ -1,7 +1,11 @@
 /**
  * A node's disk with the agent's task records. It outlives agents; a power cut takes back what was not synced. An agent
- * that dies in the middle of a change leaves it done or not done.
+ * that dies in the middle of a change leaves it done or not done. Leases are files in real directories, which the agent
+ * reads and writes itself; those of another boot tell nothing, so a power cut need not take them back.
  */
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Terms } from '@muster/agent/leases/highestTerm';
 
 import type { Phase, TaskRecord, TaskRecords } from '@muster/agent/tasks/records';
 import { type TaskRef, taskKey } from '@muster/common/ids';
@@ -18,20 +22,37 @@ interface StoredRecord {
 /** What the system has not written out after this long is the exception. */
 const writtenOutAfterMs = 5_000;
 
+export interface DiskParts {
+  readonly machine: string;
+  /** A real one; made when it is needed. */
+  readonly directory: string;
+  readonly timeline: Timeline;
+  readonly random: Random;
+  readonly history: History;
+}
+
 export class Disk {
   readonly records = new Map<string, StoredRecord>();
   readonly outputSizes = new Map<string, number>();
   fullUntilMs = 0;
+  /** The agent's file of it, synced. */
+  private highestTerm = 0;
   private readonly machine: string;
+  private readonly directory: string;
   private readonly timeline: Timeline;
   private readonly random: Random;
   private readonly history: History;
 
-  constructor(machine: string, timeline: Timeline, random: Random, history: History) {
+  constructor({ machine, directory, timeline, random, history }: DiskParts) {
     this.machine = machine;
+    this.directory = directory;
     this.timeline = timeline;
     this.random = random;
     this.history = history;
+  }
+
+  get wasEverFull(): boolean {
+    return this.fullUntilMs > 0;
   }
 
   get isFull(): boolean {
@@ -41,7 +62,7 @@ export class Disk {
   /** What an agent works with: the same calls as the real records. */
   recordsFor(agent: Life): Pick<TaskRecords, keyof TaskRecords> {
     const { records } = this;
-    const directoryOfKey = (key: string) => `/tasks/${key}`;
+    const directoryOfKey = (key: string) => join(this.directory, key);
     const directory = (task: TaskRef) => directoryOfKey(taskKey(task));
     return {
       directory,
@@ -53,20 +74,40 @@ export class Disk {
           if (this.isFull) throw noSpace();
           const { task } = record.assignment;
           records.set(taskKey(task), { intent: record, phases: [] });
+          mkdirSync(directory(task), { recursive: true });
           this.history.add({ kind: 'prepared', machine: this.machine, task });
         }),
       update: (task, bootId, phase) => {
         const record = records.get(taskKey(task));
-        if (record === undefined) throw new Error(`ENOENT: no such file, ${directory(task)}/task.jsonl`);
+        if (record === undefined) throw new Error(`ENOENT: no such file, ${taskKey(task)}/task.jsonl`);
         if (this.isFull) throw noSpace();
         record.phases.push({ bootId, phase, writtenAtMs: this.timeline.nowMs });
       },
-      remove: (task) => this.change(agent, () => void records.delete(taskKey(task))),
+      remove: (task) =>
+        this.change(agent, () => {
+          records.delete(taskKey(task));
+          rmSync(directory(task), { recursive: true, force: true });
+        }),
       load: () =>
         [...records.values()].map(({ intent, phases }) => {
           const newest = phases.at(-1);
           return newest === undefined ? intent : { ...intent, bootId: newest.bootId, phase: newest.phase };
         }),
+    };
+  }
+
+  /** As the agent's file of it. */
+  terms(): Terms {
+    const highest = () => this.highestTerm;
+    return {
+      get highest() {
+        return highest();
+      },
+      admit: (term) => {
+        if (term < this.highestTerm) return false;
+        this.highestTerm = term;
+        return true;
+      },
     };
   }
 
@@ -103,5 +144,5 @@ export class Disk {
 }
 
 function noSpace(): Error {
-  return new Error('ENOSPC: no space left on device');
+  return Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
 }

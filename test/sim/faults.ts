@@ -21,9 +21,17 @@ function onCoordinator(act: (world: World, random: Random) => number): Fault {
   return (world, random) => ({ where: 'coordinator', forMs: act(world, random) });
 }
 
-/** Mostly short, sometimes long enough that the other side gives up. */
-function someTimeMs(random: Random): number {
-  return random.chance(0.7) ? random.between(50, 2_000) : random.between(2_000, 15_000);
+/** Mostly short, sometimes long enough that the other side gives up, and now and then that leases run out for certain. */
+export function someTimeMs(random: Random): number {
+  if (random.chance(0.65)) return random.between(50, 2_000);
+  return random.chance(0.6) ? random.between(2_000, 15_000) : random.between(12_000, 40_000);
+}
+
+/** Half a lease, two leases, and as long as it takes until every node has given up on it. */
+function outageMs(random: Random): number {
+  return random.chance(0.5)
+    ? someTimeMs(random)
+    : random.pick([3_000, 12_000, random.between(20_000, 60_000)]);
 }
 
 function partition(directions: readonly ('up' | 'down')[]): Fault {
@@ -50,19 +58,19 @@ export const faults = {
     return forMs;
   }),
   killCoordinator: onCoordinator((world, random) => {
-    const forMs = someTimeMs(random);
+    const forMs = outageMs(random);
     if (world.coordinator !== null) world.endCoordinator(world.coordinator);
     after(world, forMs, () => world.startCoordinator());
     return forMs;
   }),
   pauseCoordinator: onCoordinator((world, random) => {
-    const forMs = someTimeMs(random);
+    const forMs = outageMs(random);
     world.coordinator?.pauseUntil(world.timeline.nowMs + forMs);
     return forMs;
   }),
   pauseAgent: onSite((world, random, site) => {
     const forMs = someTimeMs(random);
-    site.agent?.pauseUntil(world.timeline.nowMs + forMs);
+    world.pauseAgent(site, forMs);
     return forMs;
   }),
   partition: partition(['up', 'down']),
@@ -73,9 +81,68 @@ export const faults = {
       if (connection.machine === machine) connection.cut();
     return 0;
   }),
-  guardAway: onSite((_world, random, { guards }) => {
+  /** A network that comes and goes: each time it is back for long enough to be believed. */
+  flapping: onSite((world, random, { machine }) => {
     const forMs = someTimeMs(random);
-    random.pick([guards.process, guards.docker]).goAway(forMs);
+    const untilMs = world.timeline.nowMs + forMs;
+    const directions = random.pick([['up'], ['down'], ['up', 'down']] as const);
+    const flap = () => {
+      world.network.unblock(machine);
+      if (world.timeline.nowMs >= untilMs) return;
+      world.network.block(machine, directions);
+      after(world, random.between(50, 3_000), () => {
+        world.network.unblock(machine);
+        after(world, random.between(50, 3_000), flap);
+      });
+    };
+    flap();
+    return forMs;
+  }),
+  /** The coordinator itself is cut off, from all nodes or all but one. */
+  isolateCoordinator: onCoordinator((world, random) => {
+    const forMs = outageMs(random);
+    const spared = random.chance(0.5) ? random.pick(world.sites) : null;
+    const cut = world.sites.filter((site) => site !== spared);
+    for (const { machine } of cut) world.network.block(machine, ['up', 'down']);
+    after(world, forMs, () => {
+      for (const { machine } of cut) world.network.unblock(machine);
+    });
+    return forMs;
+  }),
+  guardAway: onSite((world, random, site) => {
+    const forMs = someTimeMs(random);
+    const { guard, engine } = site;
+    if (random.chance(0.4)) engine.hang(forMs);
+    else if (random.chance(0.3) || !world.killGuard(site, forMs)) guard.hang(forMs);
+    return forMs;
+  }),
+  badImages: onSite((world, random, { machine }) => {
+    const forMs = someTimeMs(random);
+    machine.registry = random.pick(['fails', 'hangs']);
+    machine.registryEverFailed = true;
+    after(world, forMs, () => {
+      machine.registry = 'well';
+    });
+    return forMs;
+  }),
+  brokenPath: onSite((world, random, { machine }) => {
+    const forMs = someTimeMs(random);
+    const network = random.pick(['10.0', '10.1'] as const);
+    const how = random.pick(['refuses', 'swallows'] as const);
+    const from = machine.name;
+    const to = random.pick(world.sites).machine.name;
+    const ways = [{ from, to, network }, ...(random.chance(0.6) ? [{ from: to, to: from, network }] : [])];
+    for (const way of ways) world.fabric.break(way, how);
+    after(world, forMs, () => {
+      for (const way of ways) world.fabric.mend(way);
+    });
+    return forMs;
+  }),
+  slowPath: onSite((world, random, { machine }) => {
+    const forMs = someTimeMs(random);
+    const other = random.pick(world.sites).machine;
+    world.fabric.setSlow(machine.name, other.name, true);
+    after(world, forMs, () => world.fabric.setSlow(machine.name, other.name, false));
     return forMs;
   }),
   nodeDiskFull: onSite((world, random, { machine }) => {
@@ -130,6 +197,17 @@ export const faults = {
     world.wallOffsetMs = random.between(-86_400_000, 86_400_000);
     return 0;
   }),
+  /** A node is cut off, and then the coordinator that granted its leases is another one. */
+  cutBeforeRestart: onSite((world, random, { machine }) => {
+    const forMs = random.between(12_000, 40_000);
+    world.network.block(machine, ['up', 'down']);
+    after(world, forMs, () => world.network.unblock(machine));
+    after(world, random.between(0, 3_000), () => {
+      if (world.coordinator !== null) world.endCoordinator(world.coordinator);
+      after(world, random.between(50, 2_000), () => world.startCoordinator());
+    });
+    return forMs;
+  }),
 } satisfies Record<string, Fault>;
 
 export const faultKinds = Object.keys(faults) as FaultKind[];
@@ -168,13 +246,16 @@ export function lose(world: World, site: Site): void {
 export function healAll(world: World): void {
   world.network.lossy = false;
   Object.assign(world.storeFaults, { fullCommits: 0, ioError: false, slowUntilMs: 0 });
+  world.fabric.heal();
   world.startCoordinator();
   for (const site of world.sites) {
-    const { machine, guards } = site;
+    const { machine, guard, engine } = site;
     world.network.unblock(machine);
-    machine.disk.fullUntilMs = 0;
+    machine.disk.fullUntilMs = Math.min(machine.disk.fullUntilMs, world.timeline.nowMs);
     machine.health.heal();
-    for (const guard of Object.values(guards)) guard.awayUntilMs = 0;
+    machine.registry = 'well';
+    guard.heal();
+    engine.heal();
     world.boot(site);
     world.startAgent(site);
   }

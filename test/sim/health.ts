@@ -12,6 +12,8 @@ type Place = Pick<Condition, 'kind' | 'gpuUuid'>;
 export class Health {
   /** One of its GPUs was out of sight once: what the coordinator heard last of the machine may be without it. */
   everIncomplete = false;
+  /** Something was wrong with it once. */
+  everIll = false;
   /** Of the agent that looks now. */
   onChange: () => void = () => {};
   private readonly machine: string;
@@ -81,6 +83,7 @@ export class Health {
   }
 
   private changed(what: 'raised' | 'cleared', { kind: condition, gpuUuid }: Place): void {
+    this.everIll = true;
     this.history.add({ kind: 'condition', machine: this.machine, what, condition, gpuUuid });
     this.onChange();
   }

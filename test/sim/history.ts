@@ -15,8 +15,13 @@ export type Fact =
   | { readonly kind: 'prepared'; readonly machine: string; readonly task: TaskRef }
   /** The coordinator got an agent's claim. */
   | { readonly kind: 'claimed'; readonly machine: string; readonly task: TaskRef }
+  | PathTried
+  /** One node has measured the way to another one. */
+  | { readonly kind: 'pathMeasured'; readonly task: TaskRef; readonly toRank: number; readonly mbps: number }
   | ProcessStarted
   | ProcessEnded
+  /** No process of the task executes an instruction from here on, or one does again. */
+  | { readonly kind: 'frozen' | 'thawed'; readonly machine: string; readonly task: TaskRef }
   /** A transaction reached the disk, acknowledged or not. */
   | { readonly kind: 'committed'; readonly events: readonly StoredEvent[] }
   /** A watching client got an event. */
@@ -30,7 +35,9 @@ export type Fact =
   /** A client wants a job requeued, and will ask until it hears that it was. */
   | { readonly kind: 'requeueWanted'; readonly jobId: JobId }
   | ConditionFact
-  | ClearAnswered;
+  | ClearAnswered
+  /** A person has looked: the power of this machine is off. */
+  | { readonly kind: 'seenDead'; readonly machine: string };
 
 /** Something is wrong with a machine, or well again. */
 export interface ConditionFact {
@@ -51,6 +58,15 @@ export interface ClearAnswered {
   readonly holds: boolean;
 }
 
+/** The agent of one task has connected, or could not, to another one of its gang. */
+export interface PathTried {
+  readonly kind: 'pathTried';
+  readonly task: TaskRef;
+  readonly toRank: number;
+  readonly port: number;
+  readonly error: string | null;
+}
+
 export interface ProcessStarted {
   readonly kind: 'started';
   readonly machine: string;
@@ -67,7 +83,8 @@ export interface ProcessEnded {
   readonly task: TaskRef;
   readonly exitCode: number | null;
   readonly signal: string | null;
-  readonly by: 'itself' | 'stop' | 'reboot';
+  /** `fence`: its node had no leave to let it run on. */
+  readonly by: 'itself' | 'stop' | 'fence' | 'reboot';
 }
 
 export interface SubmitAnswered {

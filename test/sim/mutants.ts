@@ -3,25 +3,12 @@
  * the rule, the edits that remove it, and the guarantee whose check must then speak up.
  */
 
-/** Made to the text of a file as it is loaded, so that all else is the very code that ships. */
-export interface Edit {
-  /** Relative to the repository. */
-  readonly file: string;
-  /** Occurs exactly once; white space does not count. */
-  readonly find: string;
-  readonly replace: string;
-}
+import { leaseMutants } from './leaseMutants.ts';
+import { edit, type Mutant } from './mutant.ts';
 
-interface Mutant {
-  readonly rule: string;
-  /** Guarantees whose checks see it; any one of them will do. */
-  readonly breaks: readonly string[];
-  readonly edits: readonly Edit[];
-}
-
-const edit = (file: string, find: string, replace: string): Edit => ({ file, find, replace });
 const coordinator = 'packages/coordinator/src';
 const transition = `${coordinator}/lifecycle/transition.ts`;
+const gang = `${coordinator}/lifecycle/gang.ts`;
 const state = `${coordinator}/state.ts`;
 const nodes = `${coordinator}/commands/nodes.ts`;
 const agent = 'packages/agent/src';
@@ -31,31 +18,34 @@ export const mutants = {
   'release-after-every-claim': {
     rule: 'An attempt is released once every task of it has claimed.',
     breaks: ['G3'],
-    edits: [
-      edit(
-        transition,
-        "const everyTaskClaimed = tasks.every((each) => each.state === 'claimed');",
-        'const everyTaskClaimed = true;',
-      ),
-    ],
+    edits: [edit(gang, 'if (isAlone) return release(job, next, []);', 'return release(job, next, []);')],
   },
   'start-only-when-released': {
     rule: 'An agent starts a task when it is released, not when it is assigned.',
     breaks: ['G3'],
     edits: [
-      edit(`${agent}/reconcile.ts`, "return local.claimable ? 'claim' : 'prepare';", "return 'start';"),
+      edit(
+        `${agent}/reconcile.ts`,
+        "return local.kind === 'ready' ? 'claim' : 'report';",
+        "return local.kind === 'ready' ? 'start' : 'report';",
+      ),
       edit(
         `${agent}/tasks/actions.ts`,
-        "const { order, assignment } = entry; if (order?.kind !== 'run' || assignment === null) return;",
-        "const { assignment } = entry; const order = { addr: '127.0.0.1', port: 1 }; if (assignment === null) return;",
+        "const { order, assignment, task } = entry; if (order?.kind !== 'run' || assignment === null) return;",
+        "const { assignment, task } = entry; const order = { addr: '127.0.0.1', port: 1, addresses: [] }; if (assignment === null) return;",
       ),
+      edit('test/sim/guard.ts', 'if (lease === null) return;', 'if (lease !== undefined) return;'),
     ],
   },
   'fencing-token': {
     rule: 'A report about an attempt that is not current changes nothing.',
     breaks: ['G7'],
     edits: [
-      edit(transition, 'return attempt?.number === attemptNumber ? attempt : null;', 'return attempt;'),
+      edit(
+        `${coordinator}/lifecycle/event.ts`,
+        'return attempt?.number === attemptNumber ? attempt : null;',
+        'return attempt;',
+      ),
     ],
   },
   'ended-is-ended': {
@@ -72,7 +62,7 @@ export const mutants = {
     rule: 'Every attempt has a higher number than the one before.',
     breaks: ['G6'],
     edits: [
-      edit(transition, 'number: job.lastAttempt + 1,', 'number: Math.max(1, job.lastAttempt),'),
+      edit(gang, 'number: job.lastAttempt + 1,', 'number: Math.max(1, job.lastAttempt),'),
       edit(
         `${coordinator}/store/memory/memoryStore.ts`,
         "|| known?.get(attempt.number)?.state === 'ended'",
@@ -97,7 +87,7 @@ export const mutants = {
     edits: [
       edit(
         'test/sim/store.ts',
-        'this.persist(batch).then(() => answer(resolve), refuse);',
+        'persist().then(() => answer(resolve), refuse);',
         `
           const maps = Object.values(this.parts.memory).filter((each) => each instanceof Map);
           const before = maps.map((map) => [...map]);
@@ -106,7 +96,7 @@ export const mutants = {
             map.clear();
             for (const [key, value] of before[index]) map.set(key, value);
           });
-          this.persist(batch).then(() => answer(resolve), refuse);`,
+          persist().then(() => answer(resolve), refuse);`,
       ),
     ],
   },
@@ -132,7 +122,7 @@ export const mutants = {
       ),
       edit(
         nodes,
-        "{ kind: 'startFailed', attempt: attempt.number, cause }",
+        "{ kind: 'startFailed', attempt: attempt.number, cause, leaveOut: [] }",
         "{ kind: 'taskLost', attempt: attempt.number, nodeRank: rank, message }",
       ),
     ],
@@ -201,7 +191,7 @@ export const mutants = {
     breaks: ['crash', 'liveness'],
     edits: [
       edit(
-        `${agent}/tasks/actions.ts`,
+        `${agent}/tasks/phases.ts`,
         "this.parts.log.error(fields, 'the state of a task could not be written down');",
         'throw error;',
       ),
@@ -234,9 +224,9 @@ export const mutants = {
     breaks: ['liveness'],
     edits: [
       edit(
-        `${coordinator}/scheduler/plan.ts`,
-        'return candidates.length < resources.nodes ?',
-        'return false ?',
+        `${coordinator}/scheduler/reserve.ts`,
+        '.filter((group) => group.length >= resources.minNodes)',
+        '',
       ),
     ],
   },
@@ -248,7 +238,7 @@ export const mutants = {
   'drained-nodes-get-no-work': {
     rule: 'A node that a condition drains is given nothing.',
     breaks: ['drains'],
-    edits: [edit(`${coordinator}/scheduler/fit.ts`, 'if (drained.node) return false;', '')],
+    edits: [edit(`${coordinator}/scheduler/capacity.ts`, 'if (drained.node) return false;', '')],
   },
   'what-a-node-says-of-itself-is-heard': {
     rule: 'A status is taken as it comes, not only with the next Hello.',
@@ -283,11 +273,6 @@ export const mutants = {
       ),
     ],
   },
-  'a-silent-node-holds-nobody-back': {
-    rule: 'An attempt that was not released does not wait for a node that is gone.',
-    breaks: ['liveness'],
-    edits: [edit(`${coordinator}/tasks/silentNodes.ts`, 'nodeSilent(draft, node, nowMs)', 'void nowMs')],
-  },
   'time-limits-are-kept': {
     rule: 'An attempt ends when it has run for its limit.',
     breaks: ['liveness'],
@@ -304,9 +289,9 @@ export const mutants = {
     breaks: ['G7', 'liveness'],
     edits: [
       edit(
-        manager,
-        'for (const record of this.parts.records.load()) {',
-        'for (const record of this.parts.records.load().slice(0, 0)) {',
+        `${agent}/tasks/recovery.ts`,
+        'for (const record of parts.records.load()) {',
+        'for (const record of parts.records.load().slice(0, 0)) {',
       ),
     ],
   },
@@ -339,6 +324,7 @@ export const mutants = {
       edit(`${agent}/session.ts`, 'this.heartbeat = setTimeout(giveUp, welcomeTimeoutMs);', 'void giveUp;'),
     ],
   },
+  ...leaseMutants,
 } satisfies Record<string, Mutant>;
 
 export type MutantName = keyof typeof mutants;

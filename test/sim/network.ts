@@ -1,6 +1,7 @@
 /** The network between agents and the coordinator: who can reach whom now, how fast, and how well. */
 import { Connection } from './connection.ts';
 import type { CoordinatorProcess } from './coordinatorProcess.ts';
+import { Grants } from './grants.ts';
 import type { History } from './history.ts';
 import type { Machine } from './machine.ts';
 import type { Random } from './random.ts';
@@ -23,6 +24,8 @@ export class Network {
   lossy = false;
   readonly connections = new Set<Connection>();
   private readonly blocked = { up: new Set<Machine>(), down: new Set<Machine>() };
+  /** What the coordinator has answered, as far as it has arrived. */
+  readonly grants: Grants;
   readonly timeline: Timeline;
   readonly random: Random;
   readonly history: History;
@@ -31,6 +34,7 @@ export class Network {
 
   constructor(parts: Pick<Network, 'timeline' | 'random' | 'history' | 'conditions' | 'trace'>) {
     this.timeline = parts.timeline;
+    this.grants = new Grants(parts.timeline);
     this.random = parts.random;
     this.history = parts.history;
     this.conditions = parts.conditions;

@@ -1,16 +1,39 @@
-/** A person who looks at the nodes now and then, for good, and says of what only a person can end that it is dealt with. */
+/**
+ * A person who looks at the nodes now and then, for good, and says of what only a person can end that it is dealt with; who
+ * goes and sees that a machine is off before saying so, and announces a maintenance now and then.
+ */
 import type { Node__Output } from '@muster/common/gen/muster/v1/Node';
 import { nodeFromWire } from '@muster/common/wire/nodeCodec';
 import { CallError, type Client } from './client.ts';
 import type { Random } from './random.ts';
+import type { World } from './world.ts';
 
 const meanPauseMs = 4_000;
+/** It takes a while to get to a machine. By then most jobs have moved on by themselves. */
+const goThereMs = 25_000;
 
-export async function operate(client: Client, random: Random): Promise<never> {
+export async function operate(world: World, client: Client, random: Random, untilMs: number): Promise<never> {
+  const maintenanceChance = random.pick([0, 0, 0.04, 0.25]);
   for (;;) {
     await client.pause(random.waitMs(meanPauseMs));
     await orRefused(clearSome(client, random));
+    await orRefused(confirmDead(world, client));
+    if (world.timeline.nowMs < untilMs && random.chance(maintenanceChance))
+      await orRefused(maintain(client, random));
   }
+}
+
+/** Only of machines whose power is off: nothing else that a person could see is proof. */
+async function confirmDead({ sites, timeline, history }: World, client: Client): Promise<void> {
+  for (const { machine, offAtMs } of sites) {
+    if (machine.power.alive || timeline.nowMs - offAtMs < goThereMs) continue;
+    history.add({ kind: 'seenDead', machine: machine.name });
+    await orRefused(client.call('ConfirmDead', { node: machine.name }));
+  }
+}
+
+async function maintain(client: Client, random: Random): Promise<void> {
+  await client.call('SetMaintenance', { forMs: random.chance(0.2) ? 0 : random.between(10_000, 40_000) });
 }
 
 async function clearSome(client: Client, random: Random): Promise<void> {
@@ -24,7 +47,7 @@ async function clearSome(client: Client, random: Random): Promise<void> {
   }
 }
 
-async function orRefused(call: Promise<void>): Promise<void> {
+async function orRefused(call: Promise<unknown>): Promise<void> {
   try {
     await call;
   } catch (error) {

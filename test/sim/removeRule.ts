@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { type Edit, type MutantName, mutants } from './mutants.ts';
+import type { Edit } from './mutant.ts';
+import { type MutantName, mutants } from './mutants.ts';
 
 const root = new URL('../../', import.meta.url);
 

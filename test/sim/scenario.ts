@@ -2,15 +2,20 @@
  * One run from a seed: a cluster, its users and what goes wrong are drawn; a phase with faults, in which only safety is
  * checked, is followed by a quiet one, in which everything has to come to an end.
  */
+import type { JobSpecFile } from '@muster/common/spec/types';
 import { ClientCheck } from './checks/clients.ts';
 import { DrainCheck } from './checks/drains.ts';
 import { ExecutionCheck } from './checks/executions.ts';
 import { GangCheck } from './checks/gangs.ts';
+import { LeaseCheck } from './checks/leases.ts';
 import { LogCheck } from './checks/log.ts';
+import { PathsCheck } from './checks/paths.ts';
+import { RetryCheck } from './checks/retries.ts';
 import { checkSettled, type SettledParts } from './checks/settled.ts';
 import { Verdict, type Violation } from './checks/verdict.ts';
 import { Client } from './client.ts';
 import { beginFaults, type FaultKind, faultKinds, healAll, lose } from './faults.ts';
+import { strikeAtPhases } from './gangFaults.ts';
 import type { NetworkConditions } from './network.ts';
 import { operate } from './operator.ts';
 import { Random } from './random.ts';
@@ -23,6 +28,8 @@ interface Plan {
   readonly conditions: NetworkConditions;
   readonly lossy: boolean;
   readonly faults: readonly { readonly kind: FaultKind; readonly meanPauseMs: number }[];
+  /** Of a strike against a member of a gang, whenever one comes into another phase. */
+  readonly strikeChance: number;
   readonly faultPhaseMs: number;
   readonly meanUserPauseMs: number;
   /** The first machine does not come back after the faults. */
@@ -59,7 +66,8 @@ function planOf(seed: number): Plan {
     faults: faultKinds
       .filter(() => random.chance(share))
       .map((kind) => ({ kind, meanPauseMs: random.pick([3_000, 10_000, 20_000]) })),
-    faultPhaseMs: random.between(8_000, 30_000),
+    strikeChance: random.pick([0, 0, 0.02, 0.1, 0.2]),
+    faultPhaseMs: random.pick([random.between(8_000, 30_000), random.between(25_000, 50_000)]),
     meanUserPauseMs: random.pick([400, 1_000, 2_500]),
     losesMachine: gpus.length > 1 && random.chance(0.2),
   };
@@ -77,18 +85,20 @@ export async function simulate(
     onAssertion: (what) => verdict.require(false, 'assertion', () => what),
   });
   const { timeline, history, network, life } = world;
-  const checks = watchHistory(world, verdict);
+  const checks = watchHistory(world, verdict, (name) => workload.submissions.get(name)?.file);
   const client = new Client({ network, timeline, random: world.random('client'), life, history });
-  const workload = new Workload(client, world.random('workload'), plan);
+  const workload: Workload = new Workload(client, world.random('workload'), plan);
 
   const restoreTimers = replaceTimers(timeline);
   const unhandled = collectUnhandled();
   try {
     world.print(() => JSON.stringify(plan));
+    keepLooking(world, checks.leases);
     await runFaultPhase(world, plan, client, workload);
-    await runQuietPhase(plan, { world, client, workload, verdict, ...checks }, checks.gangs);
+    await runQuietPhase(plan, { world, client, workload, verdict, ...checks });
   } finally {
     restoreTimers();
+    world.close();
     for (const error of await unhandled())
       verdict.require(false, 'crash', () => `unhandled: ${String(error)}`);
   }
@@ -96,20 +106,28 @@ export async function simulate(
   return { violations: verdict.violations, digest: history.digest() };
 }
 
-function watchHistory({ history }: World, verdict: Verdict) {
+function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) => JobSpecFile | undefined) {
+  const { history, network } = world;
   const executions = new ExecutionCheck(verdict);
   const gangs = new GangCheck(verdict, executions);
   const log = new LogCheck(verdict);
   const clients = new ClientCheck(verdict, log);
   const drains = new DrainCheck(verdict);
+  const paths = new PathsCheck(verdict, fileOf);
+  const retries = new RetryCheck(verdict, fileOf);
+  const isWell = (name: string) => world.isWell(name);
+  const leases = new LeaseCheck({ verdict, executions, grants: network.grants, fileOf, isWell });
   history.listen((fact, nowMs) => {
-    executions.see(fact);
+    executions.see(fact, nowMs);
+    paths.see(fact);
+    leases.see(fact, nowMs);
+    retries.see(fact);
     gangs.see(fact, nowMs);
     log.see(fact);
     clients.see(fact, nowMs);
     drains.see(fact);
   });
-  return { executions, gangs, log, clients };
+  return { executions, gangs, leases, log, clients, paths };
 }
 
 async function runFaultPhase(world: World, plan: Plan, client: Client, workload: Workload): Promise<void> {
@@ -120,14 +138,24 @@ async function runFaultPhase(world: World, plan: Plan, client: Client, workload:
   for (const site of world.sites) world.boot(site);
   client.watch();
   client.poll();
-  void operate(client, world.random('operator'));
+  void operate(world, client, world.random('operator'), plan.faultPhaseMs);
   workload.begin(timeline, life, plan.meanUserPauseMs, plan.faultPhaseMs);
   beginFaults(world, world.random('faults'), plan.faults, plan.faultPhaseMs);
+  strikeAtPhases(world, world.random('strikes'), plan.strikeChance, plan.faultPhaseMs);
   while (timeline.steps < stepsMax && (await timeline.step(plan.faultPhaseMs)));
 }
 
-async function runQuietPhase(plan: Plan, parts: SettledParts, gangs: GangCheck): Promise<void> {
-  const { world, verdict } = parts;
+/** At what no event would show: that something goes on, or does not. */
+function keepLooking({ timeline, life }: World, leases: LeaseCheck): void {
+  const look = () => {
+    leases.look(timeline.nowMs);
+    timeline.at(1_000, life, look);
+  };
+  look();
+}
+
+async function runQuietPhase(plan: Plan, parts: SettledParts & { readonly gangs: GangCheck }): Promise<void> {
+  const { world, verdict, gangs } = parts;
   const { timeline, history, life } = world;
   history.add({ kind: 'phase', phase: 'quiet' });
   const [first] = world.sites;

@@ -34,13 +34,22 @@ export class SimulatedStore extends MemoryStore {
   }
 
   override commit(batch: Batch): Promise<void> {
+    return this.slowly(() => this.persist(batch));
+  }
+
+  override writeMeta(name: string, value: string): Promise<void> {
+    return this.slowly(() => super.writeMeta(name, value));
+  }
+
+  /** Takes a moment, and happens or not when its process dies, or the disk fails, in the middle of it. */
+  private slowly(persist: () => Promise<void>): Promise<void> {
     const { coordinator, world, timeline, random, faults } = this.parts;
     const writeMs = random.between(1, timeline.nowMs < faults.slowUntilMs ? 800 : 8);
     // Written when its process dies, or the disk fails, in the middle of it.
     const isWrittenAnyway = random.chance(0.5);
     let isUnderway = true;
     coordinator.onEnd(() => {
-      if (isUnderway && isWrittenAnyway) void this.persist(batch).catch(() => {});
+      if (isUnderway && isWrittenAnyway) void persist().catch(() => {});
     });
     return new Promise((resolve, reject) => {
       const answer = (how: () => void) => timeline.at(random.between(0, 2), coordinator, how);
@@ -53,10 +62,10 @@ export class SimulatedStore extends MemoryStore {
           refuse(new StoreError('full', 'database or disk is full'));
         } else if (faults.ioError) {
           faults.ioError = false;
-          if (isWrittenAnyway) void this.persist(batch).catch(() => {});
+          if (isWrittenAnyway) void persist().catch(() => {});
           refuse(new StoreError('io', 'disk I/O error'));
         } else {
-          this.persist(batch).then(() => answer(resolve), refuse);
+          persist().then(() => answer(resolve), refuse);
         }
       });
     });

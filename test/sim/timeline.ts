@@ -10,12 +10,15 @@
  */
 export class Life {
   readonly name: string;
+  /** Milliseconds that its timers and monotonic clocks count in a millisecond: no two machines agree. */
+  readonly clockRate: number;
   private living = true;
   private resumesAtMs = 0;
   private readonly atEnd: (() => void)[] = [];
 
-  constructor(name: string) {
+  constructor(name: string, clockRate = 1) {
     this.name = name;
+    this.clockRate = clockRate;
   }
 
   get alive(): boolean {
@@ -194,11 +197,12 @@ class Timer {
 
   constructor(timeline: Timeline, run: () => void, delayMs: number, repeats: boolean) {
     const owner = timeline.current;
+    const waitMs = (least: number) => Math.round(Math.max(least, delayMs) / owner.clockRate);
     const ring = () => {
-      if (repeats) this.appointment = timeline.at(Math.max(1, delayMs), owner, ring);
+      if (repeats) this.appointment = timeline.at(waitMs(1), owner, ring);
       run();
     };
-    this.appointment = timeline.at(Math.max(0, delayMs), owner, ring);
+    this.appointment = timeline.at(waitMs(0), owner, ring);
   }
 
   unref(): this {

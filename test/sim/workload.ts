@@ -12,6 +12,7 @@ export interface Submission {
   readonly requestId: string;
   readonly file: JobSpecFile;
   readonly program: Program;
+  /** As few as will do. */
   readonly nodes: number;
   readonly gpus: number;
 }
@@ -121,6 +122,7 @@ export class Workload {
     const nodes = isGang ? random.between(2, machines + (random.chance(0.05) ? 1 : 0)) : 1;
     const gpusMax = isGang ? Math.min(...cluster.gpus) : Math.max(...cluster.gpus);
     const gpus = random.chance(0.15) ? 0 : random.between(1, gpusMax + (random.chance(0.05) ? 1 : 0));
+    const minNodes = isGang && random.chance(0.3) ? random.between(1, nodes) : nodes;
     const program = this.composeProgram(nodes);
     const isEndless = program.runMs === null;
     const known = [...this.acknowledged];
@@ -128,21 +130,36 @@ export class Workload {
     const file: JobSpecFile = {
       name,
       command: ['simulate', JSON.stringify(program)],
-      resources: { nodes, gpus },
+      resources: { nodes: minNodes === nodes ? nodes : { min: minNodes, max: nodes }, gpus },
       priority: random.pick([0, 50, 50, 50, 100]),
-      stop_grace: `${random.pick([0, 200, 1_000, 3_000])}ms`,
+      stop_grace: `${random.pick([0, 200, 1_000, 3_000, 15_000])}ms`,
       retry: {
         max_attempts: random.between(1, 4),
         backoff: { initial: '200ms', max: '2s' },
         on: random.chance(0.7) ? ['exit_code', 'node_lost', 'unknown', 'time_limit'] : ['node_lost'],
       },
-      ...(random.chance(0.15) && { image: 'simulated:1' }),
+      ...(random.chance(0.25) && { image: 'simulated:1' }),
+      ...this.composeGuards(isGang),
       ...((isEndless ? random.chance(0.5) : random.chance(0.1)) && {
         max_runtime: `${random.between(1_000, 4_000)}ms`,
       }),
       ...(random.chance(0.08) && known.length > 0 && { after: [random.pick(known)] }),
     };
-    return { name, requestId, file, program, nodes, gpus };
+    return { name, requestId, file, program, nodes: minNodes, gpus };
+  }
+
+  /** What a job wants of leases, deadlines and preflights. */
+  private composeGuards(isGang: boolean): Partial<JobSpecFile> {
+    const { random } = this;
+    return {
+      ...(random.chance(0.15) && { node_loss: 'hold' as const }),
+      ...(random.chance(0.15) && { on_lease_expiry: 'kill' as const }),
+      ...(random.chance(0.1) && { lease: random.pick(['10s', '20s']) }),
+      ...(isGang && random.chance(0.25) && { preflight: random.pick([true, { min_bandwidth_mbps: 1_000 }]) }),
+      // Images may take longer than some of these.
+      prepare_timeout: random.chance(0.3) ? random.pick(['4s', '8s', '20s']) : '45s',
+      rendezvous_timeout: '5s',
+    };
   }
 
   private composeProgram(nodes: number): Program {
@@ -151,14 +168,19 @@ export class Workload {
     // When one rank of a gang is gone, the others often wait for it in a collective for ever.
     const isEndless = random.chance(exitCode !== 0 && nodes > 1 ? 0.4 : 0.06);
     return {
-      runMs: isEndless ? null : random.between(1, random.pick([50, 2_000, 2_000, 8_000])),
+      runMs: isEndless
+        ? null
+        : random.between(1, random.pick([50, 2_000, 2_000, 2_000, 8_000, 8_000, 25_000])),
       exitCode,
       failsAfterMs: random.between(1, 3_000),
       failingRank: random.chance(0.7) ? random.between(0, nodes - 1) : null,
       succeedsFromAttempt: random.between(1, 5),
+      failsTogether: random.chance(0.5),
       onStop: random.pick(['exit', 'save', 'ignore']),
+      saveMs: random.chance(0.8) ? random.between(50, 900) : random.between(900, 12_000),
       outputBytes: random.chance(0.7) ? random.between(1, 10_000) : 0,
       startError: random.chance(0.04) ? random.pick(['command_not_found', 'image_pull']) : null,
+      failsWhen: random.pick(['prepared', 'started']),
     };
   }
 }

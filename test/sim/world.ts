@@ -1,14 +1,21 @@
 /** Everything there is: machines with their agents, a coordinator and its disk, the network between them. */
-import type { Clock } from '@muster/common/clock';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { Memory } from '@muster/coordinator/store/memory/memoryStore';
 import { startAgent } from './agentProcess.ts';
+import { MachineClock } from './clock.ts';
 import { startCoordinator } from './coordinatorProcess.ts';
-import { Guard } from './driver.ts';
+import { Fabric } from './fabric.ts';
+import { Guard } from './guard.ts';
 import { History } from './history.ts';
 import { Machine } from './machine.ts';
 import { Network, type NetworkConditions } from './network.ts';
 import { Random } from './random.ts';
+import { Service } from './service.ts';
+import type { SimulatedProcess } from './simulatedProcess.ts';
 import { SimulatedStore, type StoreFaults } from './store.ts';
 import { Life, Timeline } from './timeline.ts';
 
@@ -17,10 +24,15 @@ const heartbeatIntervalMs = 1_000;
 /** From power cut to the next start of the agent, at least. */
 const bootMs = 5_000;
 
+/** By then an agent has found its earlier tasks. */
+const recoveredAfterMs = 8_000;
+
 export interface Site {
   readonly machine: Machine;
-  readonly guards: { readonly process: Guard; readonly docker: Guard };
+  readonly guard: Guard;
+  readonly engine: Service;
   agent: Life | null;
+  agentSinceMs: number;
   /** When the power was cut last. */
   offAtMs: number;
   /** It never comes back. */
@@ -50,11 +62,17 @@ export class World {
   coordinator: Life | null = null;
   /** Wall clocks jump; nothing may depend on them. */
   wallOffsetMs = 0;
+  /** Ways between machines. */
+  readonly fabric = new Fabric(() => this.sites.map(({ machine }) => machine));
   private coordinatorRuns = 0;
+  private readonly gangLuck: Random;
+  /** A real one, for what the product writes itself. */
+  private readonly directory = mkdtempSync(join(tmpdir(), 'muster-sim-'));
   private readonly parts: WorldParts;
 
   constructor(parts: WorldParts) {
     this.parts = parts;
+    this.gangLuck = this.random('gangs');
     this.network = new Network({
       timeline: this.timeline,
       random: this.random('network'),
@@ -65,12 +83,18 @@ export class World {
     this.sites = parts.gpus.map((gpuCount, index) => {
       const name = `node-${index + 1}`;
       const random = this.random(name);
-      const machine = new Machine(name, gpuCount, this.timeline, random, this.history);
-      const guard = () => new Guard(machine, this.timeline, random);
+      const machine = new Machine({
+        ...{ name, gpuCount, timeline: this.timeline, random, history: this.history },
+        directory: join(this.directory, name),
+        wallOffsetMs: () => this.wallOffsetMs,
+        onBadEnd: (process) => this.tellGang(process),
+      });
       return {
         machine,
-        guards: { process: guard(), docker: guard() },
+        guard: new Guard(machine, this.logger(`guard of ${name}`)),
+        engine: new Service(machine, 'container engine'),
         agent: null,
+        agentSinceMs: 0,
         offAtMs: Number.NEGATIVE_INFINITY,
         lost: false,
       };
@@ -90,8 +114,10 @@ export class World {
     if (this.coordinator !== null) return;
     this.coordinatorRuns += 1;
     const name = `coordinator ${this.coordinatorRuns}`;
-    const life = new Life(name);
     const random = this.random(name);
+    // Each run on a machine of its own: nothing of an earlier one's time means anything to it.
+    const clock = new MachineClock(this.timeline, random, () => this.wallOffsetMs);
+    const life = new Life(name, clock.rate);
     this.coordinator = life;
     this.history.add({ kind: 'process', name, what: 'started' });
     const { timeline, history, memory, storeFaults: faults } = this;
@@ -115,7 +141,7 @@ export class World {
       startCoordinator({
         life,
         store,
-        clock: this.clock(),
+        clock,
         random,
         log: this.logger(name),
         heartbeatIntervalMs,
@@ -138,17 +164,17 @@ export class World {
   }
 
   startAgent(site: Site): void {
-    const { machine, guards } = site;
+    const { machine, guard, engine } = site;
     if (site.agent !== null || !machine.power.alive) return;
-    const life = new Life(`agent of ${machine.name}`);
+    const life = new Life(`agent of ${machine.name}`, machine.clock.rate);
     site.agent = life;
+    site.agentSinceMs = this.timeline.nowMs;
     this.history.add({ kind: 'process', name: life.name, what: 'started' });
     const random = this.random(`${life.name} at ${this.timeline.nowMs}`);
-    const { network, timeline } = this;
+    const { network, fabric, timeline } = this;
     timeline.at(random.between(5, 100), life, () =>
       startAgent({
-        ...{ life, machine, guards, network, timeline, random },
-        clock: this.clock(),
+        ...{ life, machine, guard, engine, network, fabric, timeline, random },
         log: this.logger(life.name),
         onRefused: (error) => {
           this.history.add({ kind: 'process', name: life.name, what: `refused: ${error.message}` });
@@ -163,8 +189,35 @@ export class World {
     const { agent } = site;
     if (agent === null) return;
     site.agent = null;
+    // Of its two fences a node loses one at a time; what leases promise is not meant for worse.
+    site.guard.begin();
     this.history.add({ kind: 'process', name: agent.name, what: 'killed' });
     agent.end();
+  }
+
+  pauseAgent(site: Site, forMs: number): void {
+    site.guard.begin();
+    site.agent?.pauseUntil(this.timeline.nowMs + forMs);
+  }
+
+  /** @returns whether the agent's own fence holds meanwhile, and so the guard may go */
+  killGuard({ guard, agent, agentSinceMs }: Site, forMs: number): boolean {
+    const { nowMs } = this.timeline;
+    const isFenced =
+      agent !== null && agent.pausedUntilMs <= nowMs && nowMs - agentSinceMs > recoveredAfterMs;
+    if (isFenced) guard.kill(forMs);
+    return isFenced;
+  }
+
+  /** Its agent runs and its guard has been there for a while, so that nothing is in the way of a thaw. */
+  isWell(name: string): boolean {
+    const site = this.sites.find(({ machine }) => machine.name === name);
+    const { nowMs } = this.timeline;
+    if (site?.agent == null || site.agent.pausedUntilMs > nowMs) return false;
+    const { guard, engine } = site;
+    const areHere =
+      Math.max(guard.hereSinceMs, engine.hereSinceMs, site.agentSinceMs) < nowMs - recoveredAfterMs;
+    return areHere && guard.process.alive;
   }
 
   boot(site: Site): void {
@@ -176,6 +229,8 @@ export class World {
       return;
     }
     site.machine.boot();
+    site.guard.begin();
+    site.engine.begin();
     this.startAgent(site);
   }
 
@@ -186,11 +241,24 @@ export class World {
     this.endAgent(site);
   }
 
-  private clock(): Clock {
-    return {
-      wallMs: () => 1_700_000_000_000 + this.timeline.nowMs + this.wallOffsetMs,
-      monotonicMs: () => this.timeline.nowMs,
-    };
+  /** A rank is gone, and the others of its gang find out as soon as they want something of it. */
+  private tellGang({ task, program }: SimulatedProcess): void {
+    if (!program.failsTogether) return;
+    const others = this.sites.flatMap(({ machine }) => [...machine.processes.values()]);
+    for (const other of others) {
+      const isOfGang = other.task.jobId === task.jobId && other.task.attempt === task.attempt;
+      if (!isOfGang || taskKey(other.task) === taskKey(task) || !other.isRunning) continue;
+      other.after(this.gangLuck.between(1, 400), () => {
+        if (other.state.kind !== 'running') return;
+        other.isConsequence = true;
+        other.end({ exitCode: 1, signal: null }, 'itself');
+      });
+    }
+  }
+
+  /** Leaves nothing behind. */
+  close(): void {
+    rmSync(this.directory, { recursive: true, force: true });
   }
 
   private logger(name: string): Logger {

@@ -3,11 +3,14 @@
  * or coordinator that is killed is no reason: what runs, runs on.
  */
 import type { JobId } from '@muster/common/ids';
+import type { JobSpecFile } from '@muster/common/spec/types';
 import type { Cause } from '@muster/common/views';
+import type { ProcessEnded } from '../history.ts';
 import type { Workload } from '../workload.ts';
 import type { World } from '../world.ts';
 import type { ExecutionCheck } from './executions.ts';
 import type { LogCheck } from './log.ts';
+import type { PathsCheck } from './paths.ts';
 import type { Verdict } from './verdict.ts';
 
 export interface CauseCheckParts {
@@ -15,6 +18,7 @@ export interface CauseCheckParts {
   readonly workload: Workload;
   readonly executions: ExecutionCheck;
   readonly log: LogCheck;
+  readonly paths: PathsCheck;
   readonly verdict: Verdict;
 }
 
@@ -32,15 +36,15 @@ export function checkCauses(parts: CauseCheckParts): void {
 }
 
 function isTrueCause(
-  { world, workload, executions }: CauseCheckParts,
+  parts: CauseCheckParts,
   jobId: JobId,
   name: string,
   { kind, node, message }: Cause,
 ): boolean {
+  const { world, workload, executions } = parts;
   const submission = workload.submissions.get(name);
-  const wasRebooted = world.sites.some(
-    ({ machine, lost }) => machine.name === node && (lost || machine.boots > 1),
-  );
+  const { machine, lost = false } = world.sites.find((site) => site.machine.name === node) ?? {};
+  const wasRebooted = lost || (machine !== undefined && (machine.boots > 1 || !machine.power.alive));
   switch (kind) {
     case 'cancelled':
       return workload.stopSent.has(jobId);
@@ -50,15 +54,38 @@ function isTrueCause(
       return submission?.file.max_runtime !== undefined;
     case 'exit_code':
       return [...executions.exits.values()].some(
-        ({ task, machine, by, exitCode }) =>
-          task.jobId === jobId && machine === node && by === 'itself' && exitCode !== 0,
+        (exit) =>
+          exit.task.jobId === jobId &&
+          exit.machine === node &&
+          exit.exitCode !== 0 &&
+          isOwnEnd(exit.by, submission?.file),
       );
     case 'node_lost':
-      // Nobody can tell a silent node from a slow one, and nothing had been started there.
-      return wasRebooted || message.includes('went silent');
+      // Nobody can tell a silent node from a slow one: either nothing had been started there, or it was fenced.
+      return (
+        wasRebooted ||
+        message.includes('went silent') ||
+        message.endsWith('its lease has ended') ||
+        (submission?.file.on_lease_expiry === 'kill' && message.includes('killed because its lease ran out'))
+      );
+    case 'image_pull':
+      return kind === submission?.program.startError || machine?.registryEverFailed === true;
+    case 'gpu_fault':
+      return machine?.health.everIll === true;
+    case 'disk_full':
+      return machine?.disk.wasEverFull === true;
+    case 'rendezvous_timeout':
+      return /\b(?:prepare|rendezvous)_timeout of \d+ s: node-/.test(message);
+    case 'rendezvous':
+      return parts.paths.wereBad(jobId);
     case 'unknown':
       return wasRebooted;
     default:
       return kind === submission?.program.startError;
   }
+}
+
+/** No person and no retry has made it end. */
+function isOwnEnd(by: ProcessEnded['by'], file: JobSpecFile | undefined): boolean {
+  return by === 'itself' || (file?.on_lease_expiry === 'kill' && by !== 'reboot');
 }

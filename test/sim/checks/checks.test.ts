@@ -24,7 +24,7 @@ function judge(facts: readonly Fact[]): readonly string[] {
   const log = new LogCheck(verdict);
   const clients = new ClientCheck(verdict, log);
   for (const fact of facts) {
-    executions.see(fact);
+    executions.see(fact, 1);
     log.see(fact);
     clients.see(fact, 1);
   }
@@ -226,12 +226,12 @@ test('a gang that runs on without one of its tasks is seen when it had the time 
   const executions = new ExecutionCheck(verdict);
   const gangs = new GangCheck(verdict, executions);
   for (const fact of [started(ref(1, 0)), started(ref(1, 1), { gpuUuids: [] }), ended(ref(1, 1), 1)]) {
-    executions.see(fact);
+    executions.see(fact, 0);
     gangs.see(fact, 0);
   }
   verdict.violations.length = 0;
-  gangs.look(13_500, -60_000);
+  gangs.look(25_500, -60_000);
   expect(verdict.violations).toEqual([]);
-  gangs.look(13_501, -60_000);
+  gangs.look(25_501, -60_000);
   expect(verdict.violations).toMatchObject([{ guarantee: 'G3' }]);
 });

@@ -1,12 +1,16 @@
 /**
- * What runs where, from the machines' own account of starts and ends: G2 (one attempt at a time, every task at most
- * once), G3 (together or not at all, GPUs to one task at a time) and G7 (what is recorded as ended has ended).
+ * What runs where, from the machines' own account of starts, freezes and ends: G2 (one attempt executes at a time, every
+ * task at most once), G3 (together or not at all, GPUs to one task at a time) and G7 (what is recorded as ended has ended,
+ * and what is recorded as lost executes nothing).
  */
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskEnd } from '@muster/common/views';
 import type { StoredEvent } from '@muster/coordinator/model';
 import type { Fact, ProcessEnded, ProcessStarted } from '../history.ts';
 import type { Verdict } from './verdict.ts';
+
+/** Between the last instruction of a lost task and the first of the next attempt: the margin, by the fastest clock. */
+const gapMs = 1_980;
 
 interface AllocatedTask {
   readonly node: string;
@@ -17,7 +21,15 @@ export class ExecutionCheck {
   /** By task. */
   readonly running = new Map<TaskKey, ProcessStarted>();
   readonly exits = new Map<TaskKey, ProcessEnded>();
-  private readonly started = new Set<TaskKey>();
+  /** Of those that run, the ones that execute nothing. */
+  readonly frozen = new Set<TaskKey>();
+  readonly started = new Set<TaskKey>();
+  /** When those that are not executing any more did last. */
+  private readonly executedMs = new Map<TaskKey, number>();
+  /** Recorded as lost: nobody has seen their end. */
+  private readonly lost = new Set<TaskKey>();
+  /** Of these, those whose node may be running, as far as anybody knows. */
+  private readonly fenced = new Set<TaskKey>();
   private readonly newestStarted = new Map<JobId, number>();
   private readonly prepared = new Set<TaskKey>();
   private readonly claimed = new Set<TaskKey>();
@@ -34,15 +46,53 @@ export class ExecutionCheck {
     this.verdict = verdict;
   }
 
-  see(fact: Fact): void {
+  isExecuting(key: TaskKey): boolean {
+    return this.running.has(key) && !this.frozen.has(key);
+  }
+
+  see(fact: Fact, nowMs: number): void {
     if (fact.kind === 'prepared') this.prepared.add(taskKey(fact.task));
     else if (fact.kind === 'claimed') this.claimed.add(taskKey(fact.task));
-    else if (fact.kind === 'started') this.onStarted(fact);
-    else if (fact.kind === 'ended') this.onEnded(fact);
+    else if (fact.kind === 'started') this.onStarted(fact, nowMs);
+    else if (fact.kind === 'frozen') this.onFrozen(fact.task, nowMs);
+    else if (fact.kind === 'thawed') this.onThawed(fact.task);
+    else if (fact.kind === 'ended') this.onEnded(fact, nowMs);
     else if (fact.kind === 'committed') for (const event of fact.events) this.onEvent(event);
   }
 
-  private onStarted(start: ProcessStarted): void {
+  private onFrozen(task: TaskRef, nowMs: number): void {
+    const key = taskKey(task);
+    this.frozen.add(key);
+    this.executedMs.set(key, nowMs);
+  }
+
+  private onThawed(task: TaskRef): void {
+    const key = taskKey(task);
+    this.frozen.delete(key);
+    const must = (holds: boolean, what: string) =>
+      this.verdict.require(holds, 'G2', () => `${key} was thawed ${what}`);
+    must(!this.recordedEnds.has(key), 'after its end was recorded');
+    for (const { task: other } of this.others(task)) must(false, `and executes beside ${taskKey(other)}`);
+  }
+
+  /** Of other attempts of its job, those that execute. */
+  private others({ jobId, attempt }: TaskRef): readonly ProcessStarted[] {
+    return [...this.running.values()].filter(
+      ({ task }) => task.jobId === jobId && task.attempt !== attempt && this.isExecuting(taskKey(task)),
+    );
+  }
+
+  private requireGap(task: TaskRef, nowMs: number): void {
+    for (const key of this.fenced) {
+      if (!key.startsWith(`${task.jobId}.`) || key.startsWith(`${attemptKey(task)}.`)) continue;
+      const sinceMs = nowMs - (this.executedMs.get(key) ?? Number.NEGATIVE_INFINITY);
+      const what = () =>
+        `${taskKey(task)} was started ${sinceMs} ms after ${key}, which was lost, executed last`;
+      this.verdict.require(sinceMs >= gapMs, 'G2', what);
+    }
+  }
+
+  private onStarted(start: ProcessStarted, nowMs: number): void {
     const { task, machine, gpuUuids, nodeCount } = start;
     const key = taskKey(task);
     const must = (holds: boolean, guarantee: string, what: string) =>
@@ -55,9 +105,9 @@ export class ExecutionCheck {
       'G2',
       'was started after a newer attempt',
     );
+    for (const other of this.others(task)) must(false, 'G2', `runs beside ${taskKey(other.task)}`);
+    this.requireGap(task, nowMs);
     for (const other of this.running.values()) {
-      const isSameJob = other.task.jobId === task.jobId;
-      must(!isSameJob || other.task.attempt === task.attempt, 'G2', `runs beside ${taskKey(other.task)}`);
       const shared = gpuUuids.find((uuid) => other.gpuUuids.includes(uuid));
       must(shared === undefined, 'G3', `uses ${shared} together with ${taskKey(other.task)}`);
     }
@@ -81,9 +131,11 @@ export class ExecutionCheck {
     this.running.set(key, start);
   }
 
-  private onEnded(end: ProcessEnded): void {
+  private onEnded(end: ProcessEnded, nowMs: number): void {
     const key = taskKey(end.task);
+    if (this.isExecuting(key)) this.executedMs.set(key, nowMs);
     this.running.delete(key);
+    this.frozen.delete(key);
     this.exits.set(key, end);
   }
 
@@ -130,6 +182,8 @@ export class ExecutionCheck {
 
   private onRecordedEnd(task: TaskRef, exit: TaskEnd): void {
     const key = taskKey(task);
+    if (exit.startError?.kind === 'node_lost') this.lost.add(key);
+    if (exit.startError?.message.endsWith('its lease has ended') === true) this.fenced.add(key);
     this.free(task, 'its end was recorded');
     const actual = this.exits.get(key);
     const isTold = exit.exitCode !== null || exit.signal !== null;
@@ -141,7 +195,8 @@ export class ExecutionCheck {
 
   private free(task: TaskRef, why: string): void {
     const key = taskKey(task);
-    this.verdict.require(!this.running.has(key), 'G7', () => `${key} runs, and ${why}`);
+    const isOver = this.lost.has(key) ? !this.isExecuting(key) : !this.running.has(key);
+    this.verdict.require(isOver, this.lost.has(key) ? 'G2' : 'G7', () => `${key} runs, and ${why}`);
     this.recordedEnds.add(key);
     for (const uuid of this.allocated.get(key)?.gpuUuids ?? []) {
       if (this.holders.get(uuid) === key) this.holders.delete(uuid);

@@ -6,7 +6,7 @@ import type { Verdict } from './verdict.ts';
 
 const stopWithinMs = 10_000;
 /** Longest grace of the workload's jobs, and a moment for the kill. */
-const graceMs = 3_500;
+const graceMs = 15_500;
 /** For everyone to find each other again after the last fault. */
 const reconnectMs = 30_000;
 

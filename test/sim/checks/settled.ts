@@ -17,10 +17,11 @@ import { checkCauses } from './causes.ts';
 import type { ClientCheck } from './clients.ts';
 import type { ExecutionCheck } from './executions.ts';
 import type { LogCheck } from './log.ts';
+import type { PathsCheck } from './paths.ts';
 import type { Verdict } from './verdict.ts';
 
 /** Far longer than all retries, backoffs and reconnects of a run together. */
-const patienceMs = 300_000;
+const patienceMs = 600_000;
 /** Two heartbeats and the clean-up after the last end. */
 const cleanUpMs = 40_000;
 const lookEveryMs = 2_000;
@@ -32,6 +33,7 @@ export interface SettledParts {
   readonly executions: ExecutionCheck;
   readonly log: LogCheck;
   readonly clients: ClientCheck;
+  readonly paths: PathsCheck;
   readonly verdict: Verdict;
 }
 
@@ -74,28 +76,20 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
   if (verdict.violations.length === 0) await checkWholeClusterFree(parts);
 }
 
-/** Runs until somebody stops it, or waits for a machine that does not come back. */
+/** Runs until somebody stops it, or waits for a machine that does not come back rather than use one it failed on. */
 function needsStop({ workload, world }: SettledParts, job: JobView): boolean {
   if (isTerminal(job.state) || job.state === 'stopping') return false;
+  const { kind, message } = job.pending ?? {};
+  if (kind === 'no_nodes' && message?.includes('is left out') && world.sites.some(({ lost }) => lost))
+    return true;
   const submission = workload.submissions.get(job.name);
-  const runsForEver = submission?.program.runMs === null && submission.file.max_runtime === undefined;
-  return runsForEver || holdsLostMachine(world, job);
-}
-
-/** Its tasks there may be running, as far as anybody can know: silent is not dead. */
-function holdsLostMachine(world: World, job: JobView): boolean {
-  const attempt = job.attempts.at(-1);
-  if (isTerminal(job.state) || job.state === 'queued' || attempt?.state === 'allocated') return false;
-  return world.sites.some(
-    ({ machine, lost }) => lost && attempt?.tasks.some((task) => task.node === machine.name),
-  );
+  return submission?.program.runMs === null && submission.file.max_runtime === undefined;
 }
 
 /** It has ended, or waits for what nothing but a user, or a machine that is lost, can change. */
 function isAtRest(parts: SettledParts, jobs: readonly JobView[], job: JobView): boolean {
   const { workload, world } = parts;
   if (isTerminal(job.state)) return true;
-  if (job.state === 'stopping' && holdsLostMachine(world, job)) return true;
   const submission = workload.submissions.get(job.name);
   if (job.state !== 'queued' || submission === undefined) return false;
   const large = world.sites.filter(({ machine }) => machine.gpus.length >= submission.gpus);
@@ -176,6 +170,7 @@ async function checkWholeClusterFree({ world, client, workload, verdict }: Settl
   const program: Program = {
     ...{ runMs: 100, exitCode: 0, failingRank: null, failsAfterMs: 0, succeedsFromAttempt: 1 },
     ...{ onStop: 'exit', outputBytes: 10, startError: null },
+    ...{ failsTogether: false, saveMs: 0, failsWhen: 'started' },
   };
   const resources = { nodes: standing.length, gpus };
   const file = { name: 'whole-cluster', command: ['simulate', JSON.stringify(program)], resources };

@@ -1,0 +1,173 @@
+/**
+ * Leases and fences, against what the coordinator has granted and machines have done: nothing executes for longer than it
+ * was given leave to (G2), nothing stays frozen on a node that gets its answers and nothing ends for want of them but what
+ * asked for that (G4), jobs that are to be held are not fenced and move only once their tasks are gone (hold), and nothing
+ * is rescheduled while most nodes are silent (suspicion).
+ */
+import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import type { JobSpecFile } from '@muster/common/spec/types';
+import type { StoredEvent } from '@muster/coordinator/model';
+import { leaseSettings } from '../coordinatorProcess.ts';
+import type { Grants } from '../grants.ts';
+import type { Fact, ProcessEnded } from '../history.ts';
+import type { ExecutionCheck } from './executions.ts';
+import type { Verdict } from './verdict.ts';
+
+/** The clock that deadlines are read from goes in steps, and so do timers. */
+const tickMs = 20;
+/** A node that hears its coordinator steadily has thawed its tasks by then: two heartbeats, and the guard's own time. */
+const thawWithinMs = 5_000;
+
+export interface LeaseCheckParts {
+  readonly verdict: Verdict;
+  readonly executions: ExecutionCheck;
+  readonly grants: Grants;
+  readonly fileOf: (jobName: string) => JobSpecFile | undefined;
+  /** Whether this node's guard has been in order for long enough, and its agent runs. */
+  readonly isWell: (machine: string) => boolean;
+}
+
+interface Silence {
+  readonly sinceMs: number;
+  isDead: boolean;
+}
+
+export class LeaseCheck {
+  private readonly parts: LeaseCheckParts;
+  private readonly names = new Map<JobId, string>();
+  /** Attempts, `<job>.<number>`, that were told to stop or are over. */
+  private readonly stopping = new Set<string>();
+  private readonly frozenSinceMs = new Map<TaskKey, { readonly machine: string; readonly sinceMs: number }>();
+  private readonly fileByJob = new Map<JobId, JobSpecFile | undefined>();
+  /** By the log, and only of this run of the coordinator. */
+  private readonly silent = new Map<string, Silence>();
+  private readonly joined = new Set<string>();
+
+  constructor(parts: LeaseCheckParts) {
+    this.parts = parts;
+  }
+
+  see(fact: Fact, nowMs: number): void {
+    switch (fact.kind) {
+      case 'started':
+        this.onStarted(fact.task, nowMs);
+        break;
+      case 'frozen':
+        this.onFrozen(fact.task, fact.machine, nowMs);
+        break;
+      case 'thawed':
+        this.frozenSinceMs.delete(taskKey(fact.task));
+        break;
+      case 'ended':
+        this.onEnded(fact, nowMs);
+        break;
+      case 'committed':
+        for (const event of fact.events) this.onEvent(event, nowMs);
+        break;
+      default:
+    }
+  }
+
+  /** To be called now and then. */
+  look(nowMs: number): void {
+    const { executions, grants, verdict, isWell } = this.parts;
+    for (const key of executions.running.keys()) this.requireLeave(key, nowMs, leaseSettings.fenceMs);
+    for (const [key, { machine, sinceMs }] of this.frozenSinceMs) {
+      const steadyMs = Math.min(nowMs - sinceMs, grants.steadyForMs(machine));
+      const isForgotten = steadyMs > thawWithinMs && isWell(machine);
+      verdict.require(
+        !isForgotten,
+        'G4',
+        () => `${key} stays frozen on ${machine}, which hears its coordinator`,
+      );
+    }
+  }
+
+  private fileOf(jobId: JobId): JobSpecFile | undefined {
+    const known = this.fileByJob.get(jobId) ?? this.parts.fileOf(this.names.get(jobId) ?? '');
+    this.fileByJob.set(jobId, known);
+    return known;
+  }
+
+  private requireLeave(key: TaskKey, nowMs: number, graceMs: number): void {
+    if (!this.parts.executions.isExecuting(key)) return;
+    const untilMs = this.parts.grants.mayRunUntilMs(key);
+    const overdueMs = Math.round(nowMs - untilMs);
+    const what = () => `${key} executes ${overdueMs} ms after the end of its lease`;
+    this.parts.verdict.require(nowMs <= untilMs + graceMs + tickMs, 'G2', what);
+  }
+
+  private onStarted(task: TaskRef, nowMs: number): void {
+    this.requireLeave(taskKey(task), nowMs, 0);
+  }
+
+  private onFrozen(task: TaskRef, machine: string, nowMs: number): void {
+    const { verdict, grants } = this.parts;
+    const key = taskKey(task);
+    this.frozenSinceMs.set(key, { machine, sinceMs: nowMs });
+    const isHeld = this.fileOf(task.jobId)?.node_loss === 'hold';
+    verdict.require(!isHeld, 'hold', () => `${key} is to be held, and was frozen`);
+    const untilMs = grants.mayRunUntilMs(key);
+    verdict.require(
+      nowMs <= untilMs + leaseSettings.fenceMs + tickMs,
+      'G2',
+      () => `${key} was frozen ${Math.round(nowMs - untilMs)} ms after the end of its lease`,
+    );
+  }
+
+  private onEnded({ task, by }: ProcessEnded, nowMs: number): void {
+    const { jobId, attempt } = task;
+    const key = taskKey(task);
+    this.frozenSinceMs.delete(key);
+    if (by === 'itself') {
+      const untilMs = this.parts.grants.mayRunUntilMs(key) + leaseSettings.fenceMs + tickMs;
+      const what = () =>
+        `${key} ended by itself ${Math.round(nowMs - untilMs)} ms after nothing of it was to run`;
+      this.parts.verdict.require(nowMs <= untilMs, 'G2', what);
+    }
+    if (by === 'itself' || by === 'reboot') return;
+    const isWanted = this.stopping.has(`${jobId}.${attempt}`);
+    const isKilled = this.fileOf(jobId)?.on_lease_expiry === 'kill';
+    this.parts.verdict.require(isWanted || isKilled, 'G4', () => `${key} was ended, and nobody wanted that`);
+  }
+
+  private onEvent(event: StoredEvent, nowMs: number): void {
+    const { kind, subject, data } = event;
+    const attempt = `${subject}.${Number(data['attempt'])}`;
+    if (kind === 'job.submitted') this.names.set(subject as JobId, String(data['name']));
+    else if (kind === 'job.stopping' || kind === 'attempt.ended') this.stopping.add(attempt);
+    else if (kind === 'task.ended')
+      this.frozenSinceMs.delete(`${attempt}.${Number(data['nodeRank'])}` as TaskKey);
+    else if (kind === 'attempt.allocated') this.requireProofOfHeld(subject as JobId);
+    else if (kind === 'node.joined') this.joined.add(subject);
+    else if (kind === 'node.online') this.silent.delete(subject);
+    else if (kind === 'node.silent') this.silent.set(subject, { sinceMs: nowMs, isDead: false });
+    else if (kind === 'node.confirmed_dead') {
+      const silence = this.silent.get(subject);
+      if (silence !== undefined) silence.isDead = true;
+    } else if (kind === 'node.fenced') this.requireTrust(subject);
+  }
+
+  private requireProofOfHeld(jobId: JobId): void {
+    if (this.fileOf(jobId)?.node_loss !== 'hold') return;
+    for (const { task } of this.parts.executions.running.values()) {
+      if (task.jobId !== jobId) continue;
+      const what = () => `${jobId} is to be held, and got another attempt while ${taskKey(task)} is there`;
+      this.parts.verdict.require(false, 'hold', what);
+    }
+  }
+
+  /** Nodes that fell silent together with this one may not be most of those that are there. */
+  private requireTrust(node: string): void {
+    const silence = this.silent.get(node);
+    if (silence === undefined) return;
+    const together = [...this.silent.values()].filter(
+      ({ sinceMs, isDead }) => !isDead && Math.abs(sinceMs - silence.sinceMs) <= leaseSettings.leaseMs / 2,
+    );
+    const answering = this.joined.size - this.silent.size;
+    const isMost = together.length >= 3 && together.length > answering;
+    const what = () =>
+      `tasks of ${node} were given up while ${together.length} nodes are silent and ${answering} answer`;
+    this.parts.verdict.require(!isMost, 'suspicion', what);
+  }
+}

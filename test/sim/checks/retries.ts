@@ -1,0 +1,86 @@
+/**
+ * What a failed attempt leads to, by the event log: of a gang that failed together the cause is the rank that failed first
+ * (G7), and a node that an attempt failed on before it began is left out of the next where others could do (left out).
+ */
+import type { Gpu, NodeInventory } from '@muster/common/hardware';
+import type { JobSpecFile } from '@muster/common/spec/types';
+import type { Cause, TaskEnd } from '@muster/common/views';
+import type { StoredEvent } from '@muster/coordinator/model';
+import type { Fact } from '../history.ts';
+import type { Verdict } from './verdict.ts';
+
+interface EndedTask {
+  readonly nodeRank: number;
+  readonly exit: TaskEnd | null;
+}
+
+interface LeftOut {
+  readonly nodes: Set<string>;
+  /** More nodes than the log names may be left out. */
+  isClear: boolean;
+}
+
+export class RetryCheck {
+  private readonly released = new Set<string>();
+  private readonly leftOut = new Map<string, LeftOut>();
+  private readonly gpuCounts = new Map<string, number>();
+  private readonly verdict: Verdict;
+  private readonly fileOf: (jobName: string) => JobSpecFile | undefined;
+
+  constructor(verdict: Verdict, fileOf: RetryCheck['fileOf']) {
+    this.verdict = verdict;
+    this.fileOf = fileOf;
+  }
+
+  see(fact: Fact): void {
+    if (fact.kind === 'committed') for (const event of fact.events) this.onEvent(event);
+  }
+
+  private onEvent({ kind, subject, data }: StoredEvent): void {
+    const attempt = `${subject}.${Number(data['attempt'])}`;
+    if (kind === 'node.joined') this.gpuCounts.set(subject, (data['inventory'] as NodeInventory).gpus.length);
+    else if (kind === 'node.changed') this.gpuCounts.set(subject, (data['gpus'] as readonly Gpu[]).length);
+    else if (kind === 'attempt.claimed') this.released.add(attempt);
+    else if (kind === 'attempt.running') this.leftOut.delete(subject);
+    else if (kind === 'job.stopping' && !this.released.has(attempt))
+      this.onFailedStart(subject, data['cause'] as Cause);
+    else if (kind === 'attempt.allocated') {
+      const nodes = (data['tasks'] as { node: string }[]).map(({ node }) => node);
+      this.requireOthers(subject, this.fileOf(String(data['name'])), nodes);
+    } else if (kind === 'attempt.ended')
+      this.requireRoot(attempt, data['cause'] as Cause | null, data['tasks'] as readonly EndedTask[]);
+  }
+
+  private onFailedStart(job: string, { kind, node, message }: Cause): void {
+    if (kind === 'node_lost' || kind === 'cancelled' || kind === 'preempted') return;
+    const known = this.leftOut.get(job) ?? { nodes: new Set(), isClear: true };
+    this.leftOut.set(job, known);
+    if (node !== null) known.nodes.add(node);
+    else if (kind === 'rendezvous_timeout')
+      for (const [name] of message.matchAll(/node-\d/g)) known.nodes.add(name);
+    else known.isClear = false;
+  }
+
+  private requireOthers(job: string, file: JobSpecFile | undefined, nodes: readonly string[]): void {
+    const leftOut = this.leftOut.get(job);
+    if (leftOut?.isClear !== true || file === undefined) return;
+    const { nodes: wanted = 1, gpus = 0 } = file.resources ?? {};
+    const least = typeof wanted === 'number' ? wanted : wanted.min;
+    const others = [...this.gpuCounts].filter(([name, count]) => count >= gpus && !leftOut.nodes.has(name));
+    const used = nodes.find((name) => leftOut.nodes.has(name));
+    this.verdict.require(
+      used === undefined || others.length < least,
+      'left out',
+      () => `${job} got ${used}, on which it had failed, and ${others.length} others could take it`,
+    );
+  }
+
+  private requireRoot(attempt: string, cause: Cause | null, tasks: readonly EndedTask[]): void {
+    const named = tasks.find(({ nodeRank }) => nodeRank === cause?.nodeRank);
+    if (named?.exit?.failure?.consequence !== true || cause?.kind !== 'exit_code') return;
+    const root = tasks.find(({ exit }) => exit?.failure?.consequence === false && exit.exitCode === 1);
+    this.verdict.require(root === undefined, 'G7', () => {
+      return `${attempt} failed because of rank ${root?.nodeRank}, and its cause names rank ${cause.nodeRank}, which only followed`;
+    });
+  }
+}

@@ -1,0 +1,48 @@
+/** The clocks of one machine, which is wrong about the time in its own way. */
+import type { Clock } from '@muster/common/clock';
+import type { Random } from './random.ts';
+import type { Timeline } from './timeline.ts';
+
+/** How far the rate of any machine's clock is off at most; what leases are laid out for. */
+export const clockRateError = 0.005;
+
+/** /proc/uptime has hundredths of a second. */
+const boottimeStepMs = 10;
+
+export class MachineClock implements Clock {
+  /** Of the monotonic clocks; the timers of the machine's processes follow it. */
+  readonly rate: number;
+  private bootedAtMs = 0;
+  private readonly offsetMs: number;
+  private readonly timeline: Timeline;
+  private readonly wallOffsetMs: () => number;
+
+  /** @param wallOffsetMs how far wall clocks are off now; nothing may depend on them */
+  constructor(timeline: Timeline, random: Random, wallOffsetMs: () => number) {
+    this.timeline = timeline;
+    this.wallOffsetMs = wallOffsetMs;
+    // The extremes are what the gap between two attempts has to stand.
+    const error = random.pick([-1, 0, 1, random.next() * 2 - 1]);
+    this.rate = 1 + error * clockRateError;
+    this.offsetMs = random.between(0, 1_000_000_000);
+  }
+
+  readonly wallMs = (): number => 1_700_000_000_000 + this.timeline.nowMs + this.wallOffsetMs();
+
+  readonly monotonicMs = (): number => this.offsetMs + this.timeline.nowMs * this.rate;
+
+  /** CLOCK_BOOTTIME: begins anew with every boot. */
+  readonly boottimeMs = (): number => {
+    const ms = (this.timeline.nowMs - this.bootedAtMs) * this.rate;
+    return Math.floor(ms / boottimeStepMs) * boottimeStepMs;
+  };
+
+  /** Of the world, which no process knows. */
+  trueMs(): number {
+    return this.timeline.nowMs;
+  }
+
+  boot(): void {
+    this.bootedAtMs = this.timeline.nowMs;
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * A machine's guard: it takes requests about processes and holds the second fence, the real one, over everything that
+ * runs on the machine. What it was told of leases is on disk and outlives it.
+ */
+import type { Lease, TaskLaunch, TaskLocation } from '@muster/agent/drivers/driver';
+import { LeaseExpired } from '@muster/agent/drivers/errors';
+import { isExpired } from '@muster/agent/fence/lease';
+import { Fences } from '@muster/agent/guard/fences';
+import type { LeaseFiles, LeaseRecord } from '@muster/agent/guard/leaseFiles';
+import type { Logger } from '@muster/common/log';
+import type { Machine } from './machine.ts';
+import { Service } from './service.ts';
+
+export class Guard extends Service {
+  private readonly records = new Map<string, LeaseRecord>();
+  private readonly log: Logger;
+  private held: Fences | null = null;
+
+  constructor(machine: Machine, log: Logger) {
+    super(machine, 'guard', () => this.takeOver());
+    this.log = log;
+  }
+
+  private takeOver(): void {
+    const { machine, records, log } = this;
+    const files: Pick<LeaseFiles, keyof LeaseFiles> = {
+      write: (record) => void records.set(record.location.key, record),
+      remove: (key) => void records.delete(key),
+      all: () => [...records.values()],
+    };
+    this.held = new Fences({
+      files: files as LeaseFiles,
+      bootId: machine.bootId,
+      boottimeMs: machine.clock.boottimeMs,
+      log,
+      ownTask: (key) => {
+        const process = machine.processes.get(key);
+        return process?.isRunning === true ? process : null;
+      },
+    });
+    this.held.takeOver();
+  }
+
+  private get fences(): Fences {
+    if (this.held === null || !this.process.alive) throw new Error('there is no guard to hold a fence');
+    return this.held;
+  }
+
+  /**
+   * Right before the first instruction: what comes too late does not begin, and what begins is fenced.
+   * @throws {LeaseExpired}
+   */
+  admit({ key, directory, lease }: TaskLaunch): void {
+    const { fences, machine } = this;
+    if (lease === null) return;
+    if (isExpired(lease, machine.bootId, machine.clock.boottimeMs()))
+      throw new LeaseExpired(`the lease of task ${key} had run out before it was started`);
+    this.inItsTurn(() => fences.armNew({ key, directory }, lease));
+  }
+
+  renew(task: TaskLocation, lease: Lease | null): void {
+    this.inItsTurn(() => this.fences.renew(task, lease, []));
+  }
+
+  /** Nothing is left of the task. Without a guard there is nothing to forget. */
+  forget(key: string): void {
+    if (this.process.alive) this.inItsTurn(() => this.fences.forget(key));
+  }
+
+  mayRun(key: string): boolean {
+    return this.process.alive && this.fences.mayRun(key);
+  }
+
+  /** Whoever asks, its timers are its own, and end with it. */
+  private inItsTurn(act: () => void): void {
+    const { timeline } = this.machine;
+    const before = timeline.current;
+    timeline.current = this.process;
+    try {
+      act();
+    } finally {
+      timeline.current = before;
+    }
+  }
+}

@@ -1,0 +1,177 @@
+/** Rules of leases, fences and gangs, each taken out. */
+import { edit, type Mutant } from './mutant.ts';
+
+const coordinator = 'packages/coordinator/src';
+const gang = `${coordinator}/lifecycle/gang.ts`;
+const leases = `${coordinator}/leases`;
+const transition = `${coordinator}/lifecycle/transition.ts`;
+const agent = 'packages/agent/src';
+const leaseKeeper = `${agent}/leases/leaseKeeper.ts`;
+const taskFence = `${agent}/leases/taskFence.ts`;
+
+const noAgentFence = edit(taskFence, 'if (this.fencing) return;', 'if (this.fencing !== null) return;');
+const noGuardFence = edit(
+  `${agent}/guard/fences.ts`,
+  'if (fence === undefined || fence.isActing || !this.#isExpired(fence)) return;',
+  'if (fence !== null) return;',
+);
+
+export const leaseMutants = {
+  'two-attempts-are-apart': {
+    rule: 'A task is given up only when both fences have held for the margin, by the slowest and the fastest clock.',
+    breaks: ['G2'],
+    edits: [
+      edit(
+        `${leases}/leases.ts`,
+        'return Math.ceil((leaseMs + fenceMs) * (1 + 2 * clockRateError) + marginMs);',
+        'return leaseMs + 0 * (fenceMs + marginMs + clockRateError);',
+      ),
+    ],
+  },
+  // Without the agent's alone no seed shows anything: a guard that is away is back before it matters.
+  'two-fences': {
+    rule: 'What may run no longer is frozen, by the agent and by the guard.',
+    breaks: ['G2'],
+    edits: [noAgentFence, noGuardFence],
+  },
+  'a-fence-in-the-guard': {
+    rule: 'The guard holds a fence of its own, for the agent may be stopped, or gone.',
+    breaks: ['G2'],
+    edits: [noGuardFence],
+  },
+  'a-new-agent-extends-nothing': {
+    rule: 'A restarted agent goes on with the deadlines that were.',
+    breaks: ['G2'],
+    edits: [
+      edit(
+        leaseKeeper,
+        'if (!isGranted) entry.lease = readLease(fenced.location.directory, this.parts.bootId);',
+        'if (!isGranted) entry.lease = renewed(noLease, this.parts.boottimeMs(), 60_000);',
+      ),
+      edit(leaseKeeper, 'if (isGranted) {', 'if (fence !== null) {'),
+    ],
+  },
+  'a-thaw-needs-a-fresh-lease': {
+    rule: 'A frozen task runs again only with a lease that has not run out.',
+    breaks: ['G2'],
+    edits: [
+      edit(
+        taskFence,
+        'if (isLive(this.lease, nowMs) && !this.doomed) {',
+        "if ((isLive(this.lease, nowMs) || this.state === 'frozen') && !this.doomed) {",
+      ),
+    ],
+  },
+  'a-late-release-starts-nothing': {
+    rule: 'A task starts only while its lease holds: the agent sees to it, and whatever starts it does.',
+    breaks: ['G2'],
+    edits: [
+      edit(`${agent}/reconcile.ts`, "return local.leased ? 'start' : 'nothing';", "return 'start';"),
+      edit(
+        'test/sim/guard.ts',
+        'if (isExpired(lease, machine.bootId, machine.clock.boottimeMs()))',
+        'if (isExpired({ ...lease, deadlineBoottimeMs: 1 }, machine.bootId, 0))',
+      ),
+    ],
+  },
+  'a-lease-counts-from-the-question': {
+    rule: 'A lease begins when the question was sent, not when its answer came.',
+    breaks: ['G2'],
+    edits: [
+      edit(
+        leaseKeeper,
+        'const lease = renewed(entry.lease, askedMs, leaseMs);',
+        'const lease = renewed(entry.lease, this.parts.boottimeMs(), leaseMs);',
+      ),
+    ],
+  },
+  'a-new-coordinator-waits': {
+    rule: 'After its start a coordinator gives nobody up before every lease of an earlier one is over.',
+    breaks: ['G2'],
+    edits: [
+      edit(
+        `${coordinator}/agents/registry.ts`,
+        'const lastHeardMs = this.clock.monotonicMs(); this.nodes.set(node, { session: null, lastHeardMs, heard: false, silence: null });',
+        'const lastHeardMs = this.clock.monotonicMs() - 60_000; this.nodes.set(node, { session: null, lastHeardMs, heard: false, silence: null });',
+      ),
+    ],
+  },
+  'suspect-yourself': {
+    rule: 'When most nodes fall silent together, nobody is given up.',
+    breaks: ['suspicion'],
+    edits: [
+      edit(
+        `${coordinator}/tasks/selfSuspicion.ts`,
+        'if (this.fallen === null) return null;',
+        'if (this.fallen !== undefined) return null;',
+      ),
+    ],
+  },
+  'a-stop-renews': {
+    rule: 'A task that is being stopped keeps its lease: it may need it to save.',
+    breaks: ['G4'],
+    edits: [
+      edit(
+        `${coordinator}/agents/verdicts.ts`,
+        "return { task: wire, verdict: desired.kind === 'stop' ? 'VERDICT_STOP' : 'VERDICT_RUN', leaseMs };",
+        "return desired.kind === 'stop' ? { task: wire, verdict: 'VERDICT_UNKNOWN' } : { task: wire, verdict: 'VERDICT_RUN', leaseMs };",
+      ),
+      // What is said again about it brings a lease as well.
+      edit(`${agent}/orders.ts`, 'return release !== null || stop !== null;', 'return release !== null;'),
+    ],
+  },
+  'held-is-held': {
+    rule: 'A job that is to be held is never fenced, and never moved without proof.',
+    breaks: ['hold'],
+    edits: [
+      edit(
+        gang,
+        "spec.nodeLoss === 'hold' ? null : (spec.leaseMs ?? event.leaseMs)",
+        'spec.leaseMs ?? event.leaseMs',
+      ),
+    ],
+  },
+  'paths-are-tried': {
+    rule: 'A gang is released when its nodes have reached each other.',
+    breaks: ['G3'],
+    edits: [
+      edit(
+        gang,
+        'return beginRound(job, next, null) ?? failUnreachable(job, next, task, nowMs);',
+        'return release(job, next, []);',
+      ),
+    ],
+  },
+  'paths-are-good': {
+    rule: 'A gang whose nodes do not reach each other is not released.',
+    breaks: ['G3'],
+    edits: [edit(gang, "if (verdict.kind === 'good') return release", 'return release')],
+  },
+  'failed-nodes-are-left-out': {
+    rule: 'After a failed start the next attempt does without that node, where others could do.',
+    breaks: ['left out'],
+    edits: [
+      edit(
+        gang,
+        "const leaveOut = outcome.cause.kind === 'node_lost' ? [] : [node];",
+        'const leaveOut: readonly typeof node[] = [];',
+      ),
+    ],
+  },
+  'the-first-failure-is-the-cause': {
+    rule: 'Which failure was the first is decided when all are known, not by whose news came first.',
+    breaks: ['G7'],
+    edits: [
+      edit(
+        transition,
+        'if (rootCause([first, task]) === first) return outcome;',
+        'if (rootCause([first, task]) !== null) return outcome;',
+      ),
+    ],
+  },
+  'gpus-of-the-dead-are-waited-for': {
+    rule: 'A node gives no GPU to a task while another one still has it, though it was given up.',
+    breaks: ['G3'],
+    edits: [edit(`${agent}/tasks/preparation.ts`, 'if (holder !== null) throw', 'if (false) throw')],
+  },
+} satisfies Record<string, Mutant>;

@@ -1,0 +1,21 @@
+/** What a removed rule is made of. */
+
+/** Made to the text of a file as it is loaded, so that all else is the very code that ships. */
+export interface Edit {
+  /** Relative to the repository. */
+  readonly file: string;
+  /** Occurs exactly once; white space does not count. */
+  readonly find: string;
+  readonly replace: string;
+}
+
+export interface Mutant {
+  readonly rule: string;
+  /** Guarantees whose checks see it; any one of them will do. */
+  readonly breaks: readonly string[];
+  readonly edits: readonly Edit[];
+}
+
+export function edit(file: string, find: string, replace: string): Edit {
+  return { file, find, replace };
+}

@@ -1,0 +1,178 @@
+/**
+ * One task's processes, as their machine sees them: they work, hear signals and end, and frozen they do nothing of that.
+ * They are in the hands of the kernel alone; nothing here belongs to an agent or a guard.
+ */
+import type { Driver, StopOptions, TaskExit } from '@muster/agent/drivers/driver';
+import type { OwnTask } from '@muster/agent/guard/fences';
+import type { TaskRef } from '@muster/common/ids';
+import type { ProcessEnded } from './history.ts';
+import type { Machine, Program } from './machine.ts';
+import type { Appointment } from './timeline.ts';
+
+/** The kernel is asked to freeze, and now and then something takes its time. Less than what a fence counts on. */
+const freezeMsMax = 1_900;
+
+/** Something it does once it has executed for so long. */
+interface Step {
+  leftMs: number;
+  readonly act: () => void;
+  appointment: Appointment | null;
+}
+
+interface Running {
+  readonly kind: 'running';
+  readonly startedAtMs: number;
+  stopping: { readonly signal: string; readonly deadlineMs: number } | null;
+  readonly waiting: ((exit: TaskExit) => void)[];
+}
+
+type End = Pick<TaskExit, 'exitCode' | 'signal'>;
+
+export class SimulatedProcess implements OwnTask {
+  readonly task: TaskRef;
+  readonly driver: Driver['name'];
+  readonly program: Program;
+  /** What it was started with; the others of its gang find it by that. */
+  readonly masterPort: number;
+  state: Running | { readonly kind: 'exited'; readonly exit: TaskExit; readonly atMs: number };
+  /** It ended badly only because another of its gang had. */
+  isConsequence = false;
+  private freezing: 'no' | 'asked' | 'done' = 'no';
+  private stopsAt: Appointment | null = null;
+  private readonly steps = new Set<Step>();
+  private readonly machine: Machine;
+
+  constructor(machine: Machine, parts: Pick<SimulatedProcess, 'task' | 'driver' | 'program' | 'masterPort'>) {
+    this.machine = machine;
+    this.task = parts.task;
+    this.driver = parts.driver;
+    this.program = parts.program;
+    this.masterPort = parts.masterPort;
+    this.state = { kind: 'running', startedAtMs: machine.timeline.nowMs, stopping: null, waiting: [] };
+  }
+
+  get isRunning(): boolean {
+    return this.state.kind === 'running';
+  }
+
+  /** As the kernel tells it: asked for, it is as good as done. */
+  get isFrozen(): boolean {
+    return this.isRunning && this.freezing !== 'no';
+  }
+
+  /** As a guard has it in its hands. */
+  readonly group: OwnTask['group'] = {
+    pids: () => (this.isRunning ? [1] : []),
+    isEmpty: () => !this.isRunning,
+    sightings: 1,
+    kill: () => {
+      this.kill('fence');
+      return true;
+    },
+    freeze: () => this.freeze(),
+    isFrozen: () => this.isFrozen,
+    thaw: () => this.thaw(),
+    release: () => true,
+  };
+
+  /** After so long of its own time: none of it passes while it is frozen. */
+  after(delayMs: number, act: () => void): void {
+    const step: Step = { leftMs: delayMs, act, appointment: null };
+    this.steps.add(step);
+    if (this.freezing !== 'done') this.arrange(step);
+  }
+
+  private arrange(step: Step): void {
+    const { timeline, power } = this.machine;
+    step.appointment = timeline.at(step.leftMs, power, () => {
+      this.steps.delete(step);
+      step.act();
+    });
+  }
+
+  /** Runs on for a moment, in which a thaw may come. */
+  freeze(): void {
+    if (!this.isRunning || this.freezing !== 'no') return;
+    const { timeline, random, power } = this.machine;
+    this.freezing = 'asked';
+    const takesMs = random.chance(0.8) ? random.between(0, 5) : random.between(5, freezeMsMax);
+    this.stopsAt = timeline.at(takesMs, power, () => this.stopHere());
+  }
+
+  private stopHere(): void {
+    const { timeline, history, name } = this.machine;
+    if (!this.isRunning) return;
+    this.freezing = 'done';
+    for (const step of this.steps) {
+      step.leftMs = Math.max(0, (step.appointment?.atMs ?? timeline.nowMs) - timeline.nowMs);
+      if (step.appointment !== null) step.appointment.cancelled = true;
+    }
+    history.add({ kind: 'frozen', machine: name, task: this.task });
+  }
+
+  thaw(): void {
+    const wasStopped = this.freezing === 'done';
+    this.freezing = 'no';
+    if (this.stopsAt !== null) this.stopsAt.cancelled = true;
+    if (!wasStopped || !this.isRunning) return;
+    this.machine.history.add({ kind: 'thawed', machine: this.machine.name, task: this.task });
+    for (const step of this.steps) this.arrange(step);
+  }
+
+  /** Signal, grace, SIGKILL. Asked again it keeps the earlier deadline and does not repeat the signal. */
+  stop({ signal, graceMs }: StopOptions, mayRun: () => boolean): void {
+    if (this.state.kind !== 'running') return;
+    const { timeline, power } = this.machine;
+    const before = this.state.stopping;
+    const deadlineMs = Math.min(timeline.nowMs + graceMs, before?.deadlineMs ?? Number.POSITIVE_INFINITY);
+    this.state.stopping = { signal, deadlineMs };
+    if (before?.signal !== signal && signal !== 'SIGKILL') this.hear(signal);
+    if (before === null || deadlineMs < before.deadlineMs)
+      timeline.at(deadlineMs - timeline.nowMs, power, () => this.kill('stop'));
+    if (mayRun()) this.thawToSave();
+  }
+
+  /** The signal is waiting by then, so it is the first thing that it sees. */
+  private thawToSave(): void {
+    if (this.state.kind !== 'running' || this.state.stopping === null) return;
+    if (this.machine.timeline.nowMs < this.state.stopping.deadlineMs) this.thaw();
+  }
+
+  /** By the fence. */
+  kill(by: ProcessEnded['by'] = 'fence'): void {
+    const { timeline, random, power } = this.machine;
+    // A killed process needs a moment to go, more when its memory is large.
+    timeline.at(random.between(1, 300), power, () => this.end({ exitCode: null, signal: 'SIGKILL' }, by));
+  }
+
+  leaseRenewed(): void {
+    this.thawToSave();
+  }
+
+  private hear(signal: string): void {
+    const { onStop, saveMs } = this.program;
+    const { random } = this.machine;
+    if (onStop === 'exit')
+      this.after(random.between(1, 30), () => this.end({ exitCode: null, signal }, 'stop'));
+    else if (onStop === 'save') this.after(saveMs, () => this.end({ exitCode: 0, signal: null }, 'stop'));
+  }
+
+  end({ exitCode, signal }: End, by: ProcessEnded['by']): void {
+    if (this.state.kind !== 'running') return;
+    const { timeline } = this.machine;
+    const exit = { exitCode, signal, oomKilled: false, finishedAtMs: timeline.nowMs, statusLost: false };
+    const { waiting } = this.state;
+    this.over(exit, by);
+    for (const answer of waiting) answer(exit);
+  }
+
+  /** Nobody is told. */
+  over(exit: TaskExit, by: ProcessEnded['by']): void {
+    const { timeline, history, name } = this.machine;
+    this.state = { kind: 'exited', exit, atMs: timeline.nowMs };
+    for (const { appointment } of this.steps) if (appointment !== null) appointment.cancelled = true;
+    this.steps.clear();
+    const { exitCode, signal } = exit;
+    history.add({ kind: 'ended', machine: name, task: this.task, exitCode, signal, by });
+  }
+}
