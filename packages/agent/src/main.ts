@@ -1,6 +1,5 @@
 /** Wiring of the agent, and nothing else: opens the parts in order, closes them in reverse. */
 import { randomUUID } from 'node:crypto';
-import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
@@ -19,6 +18,7 @@ import { checkpointDirs } from './hooks/checkpointDir.ts';
 import { type NodeNetwork, nodeAddresses } from './host/addresses.ts';
 import { HostInventory } from './host/inventory.ts';
 import { readKernelFile } from './host/kernelFiles.ts';
+import { systemAddresses } from './host/nics.ts';
 import { openHighestTerm } from './leases/highestTerm.ts';
 import { LeaseKeeper } from './leases/leaseKeeper.ts';
 import { LogUploader } from './logs/uploader.ts';
@@ -30,7 +30,7 @@ import { taskPorts } from './rendezvous/portNumbers.ts';
 import { programRunner } from './rendezvous/preflightRun.ts';
 import { createRendezvous } from './rendezvous/rendezvous.ts';
 import { AgentSession, type NodeStatus } from './session.ts';
-import { gpuProblem } from './tasks/gpuProblem.ts';
+import { gpuProblem, occupiedGpu } from './tasks/gpuProblem.ts';
 import { TaskManager } from './tasks/manager.ts';
 import { TaskRecords } from './tasks/records.ts';
 
@@ -119,13 +119,11 @@ async function openAgent(
     docker: createDockerDriver({ socketPath: options.dockerSocket, agentId: instanceId, bootId, fence, log }),
   };
   const records = new TaskRecords(join(options.dataDir, 'tasks'));
-  const devices = await new HostInventory().read();
+  const hostInventory = new HostInventory();
+  const devices = await hostInventory.read();
+  const network = (): NodeNetwork => ({ ...hostInventory.known, addresses: systemAddresses() });
   /** As it was said last: what looks at the node for the coordinator serves its tasks, too. */
   let status: NodeStatus | null = null;
-  const network = (): NodeNetwork => {
-    const { nics, rdmaDevices } = status?.inventory ?? devices;
-    return { nics, rdmaDevices, addresses: networkInterfaces() };
-  };
   const [ownAddress = '127.0.0.1'] = nodeAddresses(devices.nics, devices.rdmaDevices, address);
   const rendezvous = createRendezvous({
     ...{ nodeName, coordinator: address, labels: options.labels, network },
@@ -163,7 +161,9 @@ async function openAgent(
     address: ownAddress,
     wallMs,
     boottimeMs,
-    gpuProblem: (gpuUuids) => gpuProblem(gpuUuids, status),
+    readNetwork: () => hostInventory.read(),
+    gpuProblem: async (gpuUuids, abort) =>
+      gpuProblem(gpuUuids, status) ?? occupiedGpu(() => watch.strangersOn(gpuUuids), abort),
     failureOf: (end) => readTaskFailure(end, { wallMs, boottimeMs }),
     log,
     send: (message) => session.send(taskMessageToWire(message)),
@@ -184,6 +184,7 @@ async function openAgent(
     options,
     log,
     clock: systemClock,
+    hostInventory,
     bootId,
     boottimeMs,
     searchPath: process.env['PATH'] ?? '/usr/bin:/bin',

@@ -67,6 +67,19 @@ describe('a node with nvidia-smi', () => {
     await eventually(() => expect(node.watch.usageOf(task)).toMatchObject({ gpus: 1, memoryPeakMb: 40_000 }));
   });
 
+  test('tells of a process on a GPU that no task has started', async () => {
+    const { options, nvidiaSmiPath } = aNode();
+    const node = await watchNode(options);
+    await node.watch.start();
+    expect(node.watch.strangersOn([gpu0.uuid, gpu1.uuid])).toEqual([]);
+    const { pid } = process;
+    changeFakeNvidiaSmi(nvidiaSmiPath, { gpus: [gpu0, { ...gpu1, processes: [{ pid, memoryMb: 500 }] }] });
+    await soon(async () => {
+      expect(node.watch.strangersOn([gpu0.uuid, gpu1.uuid])).toMatchObject([{ gpuUuid: gpu1.uuid, pid }]);
+    });
+    expect(node.watch.strangersOn([gpu0.uuid])).toEqual([]);
+  });
+
   test('does not claim that there were no Xids where nobody watches for them', async () => {
     const { options } = aNode();
     const deaf = await watchNode(options);

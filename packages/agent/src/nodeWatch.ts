@@ -19,9 +19,10 @@ import { GpuReader } from './gpus/gpuReader.ts';
 import type { GpuProblem } from './gpus/gpuSource.ts';
 import type { GpuObservation } from './gpus/observation.ts';
 import { nvidiaSmiReadingMs, openSources } from './gpus/openSources.ts';
+import { type Stranger, strangersOn } from './gpus/strangers.ts';
 import { type Health, startHealth } from './health/start.ts';
 import { HostMetrics, type HostSample, toReading } from './host/hostMetrics.ts';
-import { HostInventory, sameInventory } from './host/inventory.ts';
+import { type HostInventory, sameInventory } from './host/inventory.ts';
 import { buildInventory } from './inventory.ts';
 import type { LastXid } from './metrics/gpuPage.ts';
 import { GpuReads } from './metrics/gpuReads.ts';
@@ -65,6 +66,7 @@ export interface NodeWatchParts {
   readonly options: AgentOptions;
   readonly log: Logger;
   readonly clock: Clock;
+  readonly hostInventory: HostInventory;
   readonly bootId: string;
   /** CLOCK_BOOTTIME. */
   readonly boottimeMs: () => number;
@@ -89,7 +91,6 @@ export interface NodeWatchParts {
 export class NodeWatch {
   private readonly parts: NodeWatchParts;
   private readonly meter: UsageMeter;
-  private readonly hostInventory = new HostInventory();
   private readonly hostMetrics: HostMetrics;
   private readonly gpuReads = new GpuReads();
   private readonly uploader: TelemetryUploader;
@@ -195,7 +196,7 @@ export class NodeWatch {
   async status(): Promise<NodeStatus> {
     const { options } = this.parts;
     const [devices, hasEngine] = await Promise.all([
-      this.hostInventory.read(),
+      this.parts.hostInventory.read(),
       engineAnswers(options.dockerSocket),
     ]);
     const observation = this.observation();
@@ -208,6 +209,12 @@ export class NodeWatch {
     const status = { inventory, conditions: this.health?.monitor.conditions() ?? [] };
     this.told = status;
     return status;
+  }
+
+  /** Processes on these GPUs that belong to no task that runs here, as far as the driver tells. */
+  strangersOn(gpuUuids: readonly string[]): readonly Stranger[] {
+    const tasks = this.parts.running().map(({ task }) => task);
+    return strangersOn(gpuUuids, this.observation().samples, tasks);
   }
 
   usageOf(task: TaskRef): GpuUsage | null {

@@ -8,6 +8,7 @@ import type { TaskRef } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
 import { onTestFinished } from 'vitest';
 import { nvmlReaderCommand } from './gpus/nvml/command.ts';
+import { HostInventory } from './host/inventory.ts';
 import { TestHub } from './hubFixture.ts';
 import { NodeWatch, type NodeWatchParts } from './nodeWatch.ts';
 import { type AgentOptions, agentDefaults } from './options.ts';
@@ -65,6 +66,7 @@ export async function watchNode(
     options,
     log: silentLogger,
     clock: systemClock,
+    hostInventory: new HostInventory(),
     bootId: 'boot-1',
     boottimeMs,
     searchPath: process.env['PATH'] ?? '',

@@ -35,8 +35,8 @@ test.each(places)('%s is neither followed nor waited for', (_, put) => {
   const [there, path] = [join(directory, 'there'), join(directory, 'file')];
   writeFileSync(there, '{"a":1}');
   put(path, there);
-  expect(() => textOf(path)).toThrow();
-  expect(() => writeTaskFile(path, 'mine', 'end')).toThrow();
+  expect(() => textOf(path)).toThrow(path);
+  expect(() => writeTaskFile(path, 'mine', 'end')).toThrow(path);
   expect(readFileSync(there, 'utf8')).toBe('{"a":1}');
 });
 
@@ -46,7 +46,7 @@ test.each(places)('%s in place of a lease is no lease, and gets none', (_, put) 
   writeLease(lent, 'boot-1', null);
   put(join(directory, 'lease'), join(lent, 'lease'));
   expect(readLease(directory, 'boot-1')).toBe(noLease);
-  expect(() => writeLease(directory, 'boot-1', 1_000)).toThrow();
+  expect(() => writeLease(directory, 'boot-1', 1_000)).toThrow(join(directory, 'lease'));
 });
 
 test.each(places)('%s in place of a record of the guard is a record that cannot be read', (_, put) => {
@@ -55,7 +55,7 @@ test.each(places)('%s in place of a record of the guard is a record that cannot 
   writeFileSync(there, '{"pid":1}');
   put(path, there);
   expect(readJson(path)).toEqual({});
-  put(`${path}.new`, there);
+  put(`${path}.tmp`, there);
   replaceJson(path, { pid: 2 });
   expect([readJson(path), readFileSync(there, 'utf8')]).toEqual([{ pid: 2 }, '{"pid":1}']);
 });

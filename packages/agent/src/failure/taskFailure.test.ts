@@ -45,6 +45,16 @@ test('no failure lies in the future, whatever the wall clock was set to', () => 
   expect(failure({ finishedAtMs: 5 })?.atBoottimeMs).toBe(0);
 });
 
+test('of an end that was seen, the wall clock may be set as it likes between the end and the look', () => {
+  const seen = { finishedAtMs: 1_700_000_098_000 + 3_600_000, finishedBoottimeMs: 47_500 };
+  expect(failure(seen)?.atBoottimeMs).toBe(47_500);
+  // What was written two seconds before it was, then as now.
+  writeErrorFile('ValueError: no such layer');
+  const path = join(directory, errorFileName);
+  utimesSync(path, (seen.finishedAtMs - 2_000) / 1_000, (seen.finishedAtMs - 2_000) / 1_000);
+  expect(failure(seen)?.atBoottimeMs).toBe(45_500);
+});
+
 test('what the output says of the beginning counts although we were ending it', () => {
   writeFileSync(join(directory, 'output.log'), 'step 3\nValueError: no such layer\n');
   expect(failure({}, true)).toEqual({

@@ -35,12 +35,17 @@ export interface NodeClocks {
 export function readTaskFailure(end: EndOfTask, clocks: NodeClocks): TaskFailure | null {
   const { exit, directory, outputPath, stopping } = end;
   if (exit.exitCode === 0) return null;
-  const wallNowMs = clocks.wallMs();
   const boottimeNowMs = clocks.boottimeMs();
-  // The wall clock may have been set meanwhile: no failure lies in the future.
+  const { finishedAtMs, finishedBoottimeMs } = exit;
+  // Both clocks at one moment: as close to the failure as can be, for the wall clock may be set at any time.
+  const both =
+    finishedAtMs === null || finishedBoottimeMs === undefined
+      ? { wallMs: clocks.wallMs(), boottimeMs: boottimeNowMs }
+      : { wallMs: finishedAtMs, boottimeMs: finishedBoottimeMs };
+  // No failure lies in the future, whatever it was set to.
   const toBoottime = (wallMs: number) =>
-    Math.max(0, Math.min(boottimeNowMs, boottimeNowMs - (wallNowMs - wallMs)));
-  const endedAtMs = exit.finishedAtMs === null ? boottimeNowMs : toBoottime(exit.finishedAtMs);
+    Math.max(0, Math.min(boottimeNowMs, both.boottimeMs - (both.wallMs - wallMs)));
+  const endedAtMs = finishedAtMs === null ? boottimeNowMs : toBoottime(finishedAtMs);
 
   const tail = readTail(outputPath, tailBytesMax);
   const said = tail === null ? null : readOutputFailure(tail.text);

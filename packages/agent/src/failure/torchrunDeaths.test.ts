@@ -65,11 +65,24 @@ test.each<[string, Record<string, unknown>, number]>([
   ['that restarts its workers goes on', { args: ['--max-restarts=3'] }, 2],
   ['that restarts its workers by its environment goes on', { env: { PET_MAX_RESTARTS: '3' } }, 2],
   ['in the output of another launcher means nothing', { launcher: 'env' }, 2],
+  ['in a script may be started again', { command: 'torchrun train.py || torchrun train.py' }, 2],
+  ['in a program may be started again', { command: ['./train.sh'] }, 2],
 ])('a torchrun %s', (_, spec, nodeCount) => {
   assign(spec, nodeCount);
   appendFileSync(output, death);
   deaths.look();
   expect(ended).toEqual([]);
+});
+
+test.each<[string | string[]]>([
+  ['torchrun train.py --epochs 3'],
+  [['/opt/venv/bin/torchrun', '--nproc-per-node=2', 'train.py']],
+  [['python3', '-m', 'torch.distributed.run', 'train.py']],
+])('%j is torchrun', (command) => {
+  assign({ command });
+  appendFileSync(output, death);
+  deaths.look();
+  expect(ended).toEqual([task]);
 });
 
 test('a task without a record, a file that is gone and one that is none are borne', () => {

@@ -76,11 +76,24 @@ export class TorchrunDeaths {
   }
 }
 
-/** One that restarts its workers by itself has not ended with the first of them. */
+/**
+ * A command that is torchrun and nothing else: a script around it may well start it again. And one that restarts its
+ * workers by itself has not ended with the first of them.
+ */
 function isWaitedFor({ nodeCount, specJson }: Assignment): boolean {
   if (nodeCount < 2) return false;
   const spec = decodeJobSpec(specJson);
-  return spec.launcher === 'torchrun' && !restartsItself(spec);
+  return spec.launcher === 'torchrun' && isTorchrun([...spec.command, ...spec.args]) && !restartsItself(spec);
+}
+
+const torchrunScript =
+  /^\s*(?:exec\s+)?(?:(?:\S*\/)?torchrun|(?:\S*\/)?python[\d.]*\s+-m\s+torch\.distributed\.run)(?:\s[^;|&\n]*)?$/;
+
+function isTorchrun(words: readonly string[]): boolean {
+  const [program = '', flag, script] = words;
+  return torchrunScript.test(
+    program === '/bin/sh' && flag === '-c' ? (script ?? '') : words.slice(0, 3).join(' '),
+  );
 }
 
 function restartsItself({ command, args, env }: JobSpec): boolean {

@@ -55,7 +55,6 @@ export class Fences {
   readonly #parts: FenceParts;
   readonly #deadlines: Deadlines;
   readonly #fences = new Map<TaskKey, Fence>();
-  #saidUnwritten = false;
 
   constructor(parts: FenceParts) {
     this.#parts = parts;
@@ -101,7 +100,8 @@ export class Fences {
   /**
    * @param lease null: never fenced
    * @param groups of a task that is not the guard's own
-   * @throws {Error} for a lease of another boot, and for a first one that cannot be written down
+   * @throws {Error} for a lease of another boot, and for one that cannot be written down: a first one is not held then,
+   *   a later one is, but not by another guard
    */
   renew(location: TaskLocation, lease: Lease | null, groups: readonly string[]): void {
     const { key } = location;
@@ -126,28 +126,16 @@ export class Fences {
       lease: isNewer || before === undefined ? lease : before.lease,
       groups: own === null ? groups : null,
     };
-    this.#write(record, before !== undefined);
+    if (before === undefined) this.#parts.files.write(record);
     this.#hold(record);
     if (isNewer && this.mayRun(key)) own?.leaseRenewed();
+    if (before !== undefined) this.#parts.files.write(record);
   }
 
   forget(key: TaskKey): void {
     if (!this.#fences.delete(key)) return;
     this.#deadlines.delete(key);
     this.#parts.files.remove(key);
-  }
-
-  #write(record: LeaseRecord, isHeldAlready: boolean): void {
-    try {
-      this.#parts.files.write(record);
-    } catch (error) {
-      // On disk is the earlier deadline: another guard would fence too early, which costs time and breaks nothing.
-      if (!isHeldAlready) throw error;
-      if (!this.#saidUnwritten) {
-        this.#parts.log.error({ task: record.location.key, error }, 'a lease cannot be written down');
-      }
-      this.#saidUnwritten = true;
-    }
   }
 
   #hold(record: LeaseRecord): void {

@@ -11,18 +11,18 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
-  renameSync,
   rmSync,
   symlinkSync,
-  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { writeFileAtomically } from '@muster/common/files';
+import { isMapping } from '@muster/common/spec/path';
 import type { TaskExit, TaskKey, TaskLocation } from '../drivers/driver.ts';
 import { readTaskFile } from '../taskFile.ts';
 import type { ProcessIdentity } from './processes.ts';
 
 /** How the main process ended, while others of its task may still be there. */
-export type MainExit = Pick<TaskExit, 'exitCode' | 'signal' | 'finishedAtMs' | 'statusLost'>;
+export type MainExit = Omit<TaskExit, 'oomKilled'>;
 
 export interface ProcessRecord {
   readonly key: TaskKey;
@@ -54,7 +54,7 @@ export function readProcessRecord(task: TaskLocation, bootId: string): ProcessRe
     bootId: typeof stored['bootId'] === 'string' ? stored['bootId'] : bootId,
     startedAtMs: typeof stored['startedAtMs'] === 'number' ? stored['startedAtMs'] : null,
     cgroup: typeof stored['cgroup'] === 'string' ? stored['cgroup'] : null,
-    mainExit: isExit(stored['mainExit']) ? stored['mainExit'] : null,
+    mainExit: mainExitOf(stored['mainExit']),
   };
 }
 
@@ -64,9 +64,8 @@ export function writeExit(directory: string, exit: TaskExit): void {
 
 export function readExit(directory: string): TaskExit | null {
   const stored = readJson(exitPath(directory));
-  if (!isExit(stored)) return null;
-  const { exitCode, signal, finishedAtMs, statusLost } = stored;
-  return { exitCode, signal, oomKilled: stored.oomKilled === true, finishedAtMs, statusLost };
+  const exit = mainExitOf(stored);
+  return exit === null ? null : { ...exit, oomKilled: stored?.['oomKilled'] === true };
 }
 
 export function removeRecords(directory: string): void {
@@ -120,11 +119,7 @@ function exitPath(directory: string): string {
 
 /** By rename: whoever reads sees the old or the new one whole. */
 export function replaceJson(path: string, value: object): void {
-  const fresh = `${path}.new`;
-  // What a guard that was killed has left, or a task has put there; `wx` opens nothing that is there already.
-  rmSync(fresh, { force: true });
-  writeFileSync(fresh, `${JSON.stringify(value)}\n`, { flag: 'wx', mode: 0o600 });
-  renameSync(fresh, path);
+  writeFileAtomically(path, `${JSON.stringify(value)}\n`, 0o600);
 }
 
 /** null: no such file. Empty: what is there is no JSON object. */
@@ -146,13 +141,14 @@ export function readJson(path: string): Record<string, unknown> | null {
   }
 }
 
-function isExit(value: unknown): value is MainExit & { oomKilled?: unknown } {
-  if (typeof value !== 'object' || value === null) return false;
-  const { exitCode, signal, finishedAtMs, statusLost } = value as Record<string, unknown>;
-  return (
+/** Without the moment on CLOCK_BOOTTIME: the record may be of an earlier boot. null: it is none. */
+function mainExitOf(value: unknown): MainExit | null {
+  if (!isMapping(value)) return null;
+  const { exitCode, signal, finishedAtMs, statusLost } = value;
+  const isExit =
     (exitCode === null || typeof exitCode === 'number') &&
     (signal === null || typeof signal === 'string') &&
     (finishedAtMs === null || typeof finishedAtMs === 'number') &&
-    typeof statusLost === 'boolean'
-  );
+    typeof statusLost === 'boolean';
+  return isExit ? { exitCode, signal, finishedAtMs, statusLost } : null;
 }

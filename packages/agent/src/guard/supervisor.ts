@@ -68,7 +68,11 @@ export class Supervisor {
       log,
       ownTask: (key) => this.#tasks.get(key)?.fenced ?? null,
     });
-    this.#context = { clock, log, mayRun: (key) => this.#fences.mayRun(key) };
+    this.#context = {
+      ...{ clock, log },
+      now: () => ({ finishedAtMs: clock.wallMs(), finishedBoottimeMs: boottimeMs() }),
+      mayRun: (key) => this.#fences.mayRun(key),
+    };
     for (const location of links.all()) this.#adoptOrSay(location);
     this.#fences.takeOver();
   }
@@ -227,8 +231,7 @@ export class Supervisor {
     const task = new Task(location, record, this.#context);
     // Known limit: Node reports a death by a real-time signal (34 to 64) as exit code 0, and nothing tells them apart.
     child.once('exit', (exitCode, signal) => {
-      const finishedAtMs = this.#context.clock.wallMs();
-      task.mainEnded({ exitCode, signal, finishedAtMs, statusLost: false });
+      task.mainEnded({ exitCode, signal, ...this.#context.now(), statusLost: false });
     });
     try {
       if (record.main === null) throw new Error('its main process cannot be seen in /proc');

@@ -49,6 +49,8 @@ export function endedTask(exit: TaskExit): KnownTask {
 export interface GuardContext {
   readonly clock: Clock;
   readonly log: Logger;
+  /** Of an end that is seen. */
+  readonly now: () => Required<Pick<TaskExit, 'finishedAtMs' | 'finishedBoottimeMs'>>;
   /** false: its lease has run out. */
   readonly mayRun: (key: TaskKey) => boolean;
 }
@@ -144,7 +146,7 @@ export class Task implements KnownTask, OwnTask {
   /** For tasks that an earlier guard started: the kernel does not tell us about their end. */
   checkMain(): void {
     if (this.#phase.kind === 'running' && !isRunning(this.#phase.main)) {
-      this.mainEnded({ ...lostExit, finishedAtMs: this.#context.clock.wallMs() });
+      this.mainEnded({ ...lostExit, ...this.#context.now() });
     }
   }
 

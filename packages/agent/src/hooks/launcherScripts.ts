@@ -142,10 +142,11 @@ exit "$worst"
 
 /**
  * `launcher: mpi-hostfile` on the nodes where the first one starts processes itself: holds the place, and ends well when
- * it is told to.
+ * it is told to. Says nothing: a shell reports the end of its own pause, and that would look like the job's words.
  */
 export const placeholderScript = `
-trap 'kill "$pause" 2>/dev/null; exit 0' TERM INT HUP
+exec 2>/dev/null
+trap 'kill "$pause"; exit 0' TERM INT HUP
 while :; do
   sleep 3600 &
   pause=$!

@@ -24,6 +24,7 @@ test('the facts are read once, the network each time', async () => {
     nics: [{ name: 'eth0' }],
     rdmaDevices: [{ name: 'mlx5_0' }],
   });
+  expect(inventory.known).toMatchObject({ nics: [{ name: 'eth0' }] });
   expect(inventory.problem).toBeNull();
 });
 

@@ -41,6 +41,11 @@ export class HostInventory {
     this.#readers = { facts: readHostFacts, nics: readNics, rdmaDevices: readRdmaDevices, ...readers };
   }
 
+  /** As it was last read. */
+  get known(): HostDevices {
+    return this.#known;
+  }
+
   /** One sentence when the last `read` told of older values; null: all is as it was read. */
   get problem(): string | null {
     return this.#problem;

@@ -104,7 +104,7 @@ function routable(addresses: InterfaceAddresses, name: string): readonly string[
 }
 
 /** Addresses of interfaces that are up. None where a sandbox forbids the question. */
-function systemAddresses(): InterfaceAddresses {
+export function systemAddresses(): InterfaceAddresses {
   try {
     return networkInterfaces();
   } catch {

@@ -119,6 +119,16 @@ describe('at the deadline', () => {
     expect(clock.nowMs).toBeGreaterThan(11_000);
   });
 
+  test('a task whose start got no answer is frozen when it comes into being after all', async () => {
+    const { driver, keeper, fenced, pass } = await aLeasedTask();
+    driver.loseAll();
+    keeper.starts(task, fenced);
+    await pass(12_000);
+    driver.runStranger(key);
+    await pass(1_010);
+    expect(driver.isFrozen(key)).toBe(true);
+  });
+
   test('a task that is to be killed is frozen first, then killed, and no lease brings it back', async () => {
     const { driver, keeper, clock, pass, settle } = await aLeasedTask('kill');
     driver.fail('stop', 'before');

@@ -82,6 +82,12 @@ export class LeaseKeeper {
     this.look();
   }
 
+  /** Its start was refused or given up, and nothing runs. */
+  startsNot(task: TaskRef): void {
+    this.entry(task).fence = null;
+    this.look();
+  }
+
   /** Found running by a new agent, or after a start whose answer was lost. */
   adopt(task: TaskRef, fenced: FencedTask, isFrozen: boolean): void {
     const entry = this.entry(task);

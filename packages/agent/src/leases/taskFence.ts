@@ -93,10 +93,9 @@ export class TaskFence {
     return { deadlineBoottimeMs: deadlineMs, bootId: this.parts.bootId, onExpiry: this.fenced.onExpiry };
   }
 
-  /** It runs now. While it started there may have been nothing to freeze yet, or to give a later lease to. */
+  /** It runs now. While it started there was nothing to give a later lease to. */
   runs(): void {
     this.starting = false;
-    if (this.state === 'gone') this.state = 'open';
     this.renew(this.lease);
   }
 
@@ -152,7 +151,8 @@ export class TaskFence {
     const { deadlineMs } = this.lease;
     const overdueMs = deadlineMs !== null && Number.isFinite(deadlineMs) ? nowMs - deadlineMs : null;
     this.freezeOrKill()
-      .then(() => {
+      .then((isDone) => {
+        if (!isDone) return;
         this.parts.log.warn(this.about({ overdueMs, now: this.state }), 'the lease of a task has run out');
       })
       .catch((error: unknown) => {
@@ -165,14 +165,18 @@ export class TaskFence {
       });
   }
 
-  private async freezeOrKill(): Promise<void> {
+  /** @returns false: there is nothing to fence yet */
+  private async freezeOrKill(): Promise<boolean> {
     const { driver, location, onExpiry } = this.fenced;
     // Frozen first though it is to be killed: that is done at once, whatever becomes of the engine or the guard.
     const outcome = await driver.freeze(location);
+    // An engine that gave no answer may start it yet, at any time.
+    if (outcome === 'ended' && this.starting) return false;
     this.state = outcome === 'ended' ? 'gone' : outcome;
-    if (outcome !== 'frozen' || onExpiry !== 'kill') return;
+    if (outcome !== 'frozen' || onExpiry !== 'kill') return true;
     await driver.stop(location, { signal: 'SIGKILL', graceMs: 0 });
     this.state = 'killed';
+    return true;
   }
 
   private thaw(): void {

@@ -101,7 +101,7 @@ describe('with PyTorch', () => {
     for (const [rank, result] of results.entries()) {
       expect(result).toMatchObject({ error: null, backend: 'gloo' });
       const others = [0, 1, 2].filter((each) => each !== rank);
-      expect(result.pairs.map(({ nodeRank }) => nodeRank).sort()).toEqual(others);
+      expect(result.pairs.map(({ nodeRank }) => nodeRank).sort((a, b) => a - b)).toEqual(others);
       // Loopback moves more than 10 MB a second on any machine, and less than a terabyte.
       for (const { bytesPerS } of result.pairs) {
         expect(bytesPerS).toBeGreaterThan(1e7);

@@ -24,7 +24,7 @@ export interface RendezvousOptions {
   readonly coordinator: string;
   /** Of the node: `network` says which network or interface is for gangs. */
   readonly labels: Readonly<Record<string, string>>;
-  /** As it is now. */
+  /** As it was last read. */
   readonly network: () => NodeNetwork;
   /** Not empty; see `taskPorts`. */
   readonly ports: readonly number[];

@@ -41,7 +41,13 @@ export class TaskActions {
     const givenUp = await whileWanted(entry, { kind: 'starting' }, (abort) =>
       this.startUnlessAborted(entry, abort),
     );
-    if (givenUp) entry.uncertain = false;
+    if (givenUp) this.nothingStarted(entry);
+  }
+
+  /** It stays prepared until there is a fresh lease, or another word of what becomes of it. */
+  private nothingStarted(entry: TaskEntry): void {
+    entry.uncertain = false;
+    this.parts.leases.startsNot(entry.task);
   }
 
   private async startUnlessAborted(entry: TaskEntry, abort: AbortSignal): Promise<void> {
@@ -63,8 +69,7 @@ export class TaskActions {
       await this.phases.driverOf(entry).start(launch, abort);
       entry.uncertain = false;
     } catch (error) {
-      // Nothing ran: it stays prepared until there is a fresh lease, or another word of what becomes of it.
-      if (error instanceof LeaseExpired) entry.uncertain = false;
+      if (error instanceof LeaseExpired) this.nothingStarted(entry);
       // A driver that is being closed may give up a start; that is no end of the task.
       if (!(error instanceof DriverError) || this.closing.aborted) throw error;
       entry.uncertain = false;
@@ -84,6 +89,20 @@ export class TaskActions {
       this.phases.set(entry, { ...phase, stopping: true });
     const exit = await this.phases.driverOf(entry).stop(this.phases.location(entry), options);
     this.phases.endWith(entry, exit);
+  }
+
+  /** Superseded while it is being stopped: whoever waits for that hears of the end. */
+  async endGrace(entry: TaskEntry): Promise<void> {
+    const { phase } = entry;
+    if (phase?.kind !== 'started' || phase.stopping !== true) return;
+    const now = { signal: 'SIGKILL', graceMs: 0 };
+    try {
+      await this.phases.driverOf(entry).stop(this.phases.location(entry), now);
+    } catch (error) {
+      // It is asked for again as soon as the stop has come to an end.
+      const fields = { task: taskKey(entry.task), error: messageOf(error) };
+      this.parts.log.warn(fields, 'the grace of a task could not be ended');
+    }
   }
 
   /** Whoever waits for its end hears of it; nobody has told it to stop. */

@@ -1,7 +1,7 @@
 import type { Condition } from '@muster/common/conditions';
 import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import { expect, test } from 'vitest';
-import { gpuProblem } from './gpuProblem.ts';
+import { gpuProblem, occupiedGpu } from './gpuProblem.ts';
 
 const inventory = { ...emptyInventory, gpus: [bareGpu('GPU-1'), bareGpu('GPU-2')] };
 
@@ -52,4 +52,28 @@ test('a GPU that is gone is named', () => {
     kind: 'gpu_fault',
     message: 'GPU GPU-3 is not there any more',
   });
+});
+
+const stranger = { gpuUuid: 'GPU-1', pid: 123, name: 'python3' };
+const never = new AbortController().signal;
+
+test('a process that is leaving its GPU is waited for', async () => {
+  const seen = [[stranger], [stranger], []];
+  expect(await occupiedGpu(() => seen.shift() ?? [], never, { looks: 3, pauseMs: 1 })).toBeNull();
+  expect(seen).toEqual([]);
+});
+
+test('one that stays keeps a task away, with its number and its name', async () => {
+  expect(await occupiedGpu(() => [stranger], never, { looks: 3, pauseMs: 1 })).toMatchObject({
+    kind: 'gpu_fault',
+    message: 'GPU GPU-1 is in use by pid 123 (python3), which is no task of this node: end that process',
+  });
+});
+
+test('nobody waits for a GPU that is not wanted any more', async () => {
+  const wanted = new AbortController();
+  const waiting = occupiedGpu(() => [stranger], wanted.signal, { looks: 2, pauseMs: 600_000 });
+  const reason = new Error('not wanted any more');
+  wanted.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
 });

@@ -1,7 +1,9 @@
 /** Whether a task may have the GPUs it was given, by what the node knows of itself when the task is prepared. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { drainedBy } from '@muster/common/conditions';
 import { isCauseKind } from '@muster/common/spec/causes';
 import type { Cause } from '@muster/common/views';
+import type { Stranger } from '../gpus/strangers.ts';
 import type { NodeStatus } from '../session.ts';
 
 /**
@@ -26,6 +28,29 @@ export function gpuProblem(gpuUuids: readonly string[], status: NodeStatus | nul
     }
   }
   return null;
+}
+
+/**
+ * A process on one of the GPUs that is no task of this node. One that is about to end, such as the last of a task before
+ * this one, is waited for; so is a reading that is older than its leaving the GPU: processes are read every ten seconds or so.
+ * @param look now
+ * @throws the reason of `abort`
+ */
+export async function occupiedGpu(
+  look: () => readonly Stranger[],
+  abort: AbortSignal,
+  { looks, pauseMs } = { looks: 60, pauseMs: 250 },
+): Promise<Cause | null> {
+  for (let left = looks; ; left -= 1) {
+    const [stranger] = look();
+    if (stranger === undefined) return null;
+    const { gpuUuid, pid, name } = stranger;
+    if (left === 1) {
+      const message = `GPU ${gpuUuid} is in use by pid ${pid} (${name}), which is no task of this node: end that process`;
+      return causeOf('gpu_fault', message);
+    }
+    await delay(pauseMs, undefined, { signal: abort }).catch(() => abort.throwIfAborted());
+  }
 }
 
 function causeOf(kind: Cause['kind'], message: string): Cause {

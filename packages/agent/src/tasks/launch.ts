@@ -13,7 +13,7 @@ import type { Assignment } from './records.ts';
 /** What is the same for every task of this node. */
 export interface NodeFacts {
   readonly gpusAreSimulated: boolean;
-  /** As it is now: interfaces come and go. */
+  /** As it was last read. */
   readonly network: () => NodeNetwork;
   /** PATH, HOME and the like for bare processes. */
   readonly baseEnvironment: Readonly<Record<string, string>>;

@@ -187,6 +187,22 @@ describe('an order that comes while another is followed', () => {
     expect(node.process.launches).toHaveLength(1);
   });
 
+  test('a word to forget during the stop ends its grace', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    await situations.running(agent);
+    const letStop = node.process.hold('stop');
+    agent.order(stop);
+    await eventually(() => expect(node.process.calls.at(-1)).toBe(`stop ${aKey} SIGTERM 5000`));
+    agent.order(forget);
+    agent.order(forget);
+    await eventually(() => expect(node.process.calls.at(-1)).toBe(`stop ${aKey} SIGKILL 0`));
+    expect(node.process.calls.filter((call) => call.startsWith('stop'))).toHaveLength(2);
+    letStop();
+    await eventually(() => expect(agent.knows()).toEqual([expect.stringMatching('ended SIG')]));
+    expect(agent.said.filter((words) => words.startsWith('ended'))).toHaveLength(0);
+  });
+
   test('a word to forget during the stop waits for it, and keeps the output until it is uploaded', async () => {
     const node = new TestNode();
     const agent = await node.agent();

@@ -121,6 +121,7 @@ export class TaskManager {
     const { work } = entry;
     if (work !== null && isInVain(work.what, order)) work.abort.abort(new Error('not wanted any more'));
     if (isNews) entry.wake?.();
+    if (isNews && order.kind === 'forget' && entry.busy) void this.actions.endGrace(entry);
     this.converge(entry);
   }
 

@@ -91,7 +91,7 @@ describe('a node that cannot get ready says so as the end of the task', () => {
     const node = new TestNode();
     const inventory = { ...emptyInventory, gpus: [bareGpu('GPU-1')] };
     const agent = await node.agent({
-      gpuProblem: (gpuUuids) => gpuProblem(gpuUuids, { inventory, conditions: [] }),
+      gpuProblem: async (gpuUuids) => gpuProblem(gpuUuids, { inventory, conditions: [] }),
     });
     agent.order({ kind: 'prepare', assignment: { ...anAssignment(), gpuUuids: ['GPU-1', 'GPU-2'] } });
     await agent.says('ended gpu_fault');
@@ -117,6 +117,17 @@ describe('a node that cannot get ready says so as the end of the task', () => {
     expect(startError(agent)?.message).toBe('a has no address in the network 10.9.0.0/16');
     const alone = { ...aTask, attempt: 2 };
     agent.order(prepare({}, alone), alone);
+    await agent.says('claim 10.0.0.7:4000');
+  });
+
+  test('but not for want of an interface that has come up since the node was last looked at', async () => {
+    const node = new TestNode();
+    let isUp = false;
+    const agent = await node.agent({
+      readNetwork: async () => void (isUp = true),
+      rendezvous: { ...node.rendezvous, endpointProblem: () => (isUp ? null : 'a has no address') },
+    });
+    agent.order(prepareGang());
     await agent.says('claim 10.0.0.7:4000');
   });
 });

@@ -87,7 +87,7 @@ describe('a task that is to be killed when its lease runs out', () => {
     expect(agent.reports.at(-1)?.exit).toMatchObject({
       startError: null,
       failure: {
-        source: 'exit',
+        source: 'lease',
         consequence: false,
         message: 'killed because its lease ran out: no word from the coordinator',
       },

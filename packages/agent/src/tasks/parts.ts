@@ -42,8 +42,10 @@ export interface ManagerParts {
   readonly wallMs: () => number;
   /** CLOCK_BOOTTIME. */
   readonly boottimeMs: () => number;
+  /** Reads anew what `node.network` tells: an interface may have come up a moment ago. */
+  readonly readNetwork: () => Promise<unknown>;
   /** Why these GPUs of this node are not to be used now. null: they may be. */
-  readonly gpuProblem: (gpuUuids: readonly string[]) => Cause | null;
+  readonly gpuProblem: (gpuUuids: readonly string[], abort: AbortSignal) => Promise<Cause | null>;
   /** What went wrong first in a task that has ended. null: nothing did. */
   readonly failureOf: (end: EndOfTask) => TaskFailure | null;
   readonly log: Logger;

@@ -53,7 +53,9 @@ export class TaskPhases {
     const failure = this.failureOf(entry, exit);
     const gpuUsage = this.parts.gpuUsage(entry.task);
     const logBytes = this.output(entry).size;
-    this.end(entry, { ...exit, startError: null, logBytes, gpuUsage, failure });
+    const { exitCode, signal, oomKilled, finishedAtMs, statusLost } = exit;
+    const how = { exitCode, signal, oomKilled, finishedAtMs, statusLost };
+    this.end(entry, { ...how, startError: null, logBytes, gpuUsage, failure });
   }
 
   private failureOf(entry: TaskEntry, exit: TaskExit): TaskFailure | null {
@@ -67,7 +69,7 @@ export class TaskPhases {
     const message = this.parts.leases.deathBy(entry.task, this.fenced(entry), exit, failure.atBoottimeMs);
     return message === null
       ? failure
-      : { ...failure, source: 'exit', consequence: false, rank: null, message };
+      : { ...failure, source: 'lease', consequence: false, rank: null, message };
   }
 
   /** The output of a task that has ended: what is there is all there will be. */

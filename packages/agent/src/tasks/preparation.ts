@@ -74,7 +74,8 @@ export class Preparation {
     await this.writeIntent(entry, assignment);
     abort.throwIfAborted();
     // 2. The GPUs: the coordinator's view of them may be older than what this node knows.
-    const problem = this.parts.gpuProblem(assignment.gpuUuids);
+    const problem = await this.parts.gpuProblem(assignment.gpuUuids, abort);
+    abort.throwIfAborted();
     if (problem !== null) throw new NotReady(problem.kind, problem.message);
     // To the coordinator a task that was fenced is over; here it may be frozen, or being killed, for a while yet.
     const holder = this.gpuHolder(entry);
@@ -92,6 +93,8 @@ export class Preparation {
     await this.phases.driverOf(entry).prepare(launch, (what) => void (entry.doing = what), abort);
     abort.throwIfAborted();
     // 4. An address that the others of the gang could reach, and the ports, last: they are held for as short as can be.
+    await this.parts.readNetwork();
+    abort.throwIfAborted();
     const unreachable = assignment.nodeCount > 1 ? this.parts.rendezvous.endpointProblem(spec.network) : null;
     if (unreachable !== null) throw new NotReady('rendezvous', unreachable);
     if (entry.port === null && needsPort(assignment)) entry.port = await this.hold(entry);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -97,6 +98,16 @@ test('a damaged file costs what was counted, and nothing else', () => {
   expect(meter.usageOf(task)).toBeNull();
   meter.add(task, aSample('GPU-1', { utilization: 10 }), 0);
   expect(meter.usageOf(task)).toMatchObject({ gpus: 1 });
+});
+
+test('a pipe in place of the file, which a task may have put there, holds nobody up', () => {
+  const { agent, fileOf } = aNode();
+  execFileSync('mkfifo', [fileOf(task), `${fileOf(task)}.tmp`]);
+  const meter = agent();
+  expect(meter.usageOf(task)).toBeNull();
+  meter.add(task, aSample('GPU-1', { utilization: 10 }), 0);
+  meter.save([task]);
+  expect(agent().usageOf(task)).toMatchObject({ gpus: 1 });
 });
 
 test('what cannot be written down is said, and counting goes on', () => {

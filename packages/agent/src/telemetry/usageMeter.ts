@@ -8,6 +8,7 @@ import { writeFileAtomically } from '@muster/common/files';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { type GpuReading, type GpuUsage, mergeGpuUsage } from '@muster/common/telemetry';
 import type { GpuSample } from '../gpus/gpuSource.ts';
+import { readTaskFile } from '../taskFile.ts';
 import { energyBetween, gapMaxMs } from './intervals.ts';
 
 /** Below this the GPU did nothing worth its price. Percent. */
@@ -127,8 +128,9 @@ export class UsageMeter {
 
   private load(task: TaskRef): Map<string, GpuTotals> {
     try {
-      // Whole or not there: it is replaced in one step, and nobody else writes into this folder.
-      const kept = JSON.parse(readFileSync(this.parts.fileOf(task), 'utf8')) as UsageFile;
+      // Whole or not there: it is replaced in one step.
+      const text = readTaskFile(this.parts.fileOf(task), (file) => readFileSync(file, 'utf8'));
+      const kept = JSON.parse(text) as UsageFile;
       return new Map(kept.version === 1 ? Object.entries(kept.gpus) : []);
     } catch {
       // None was written yet, or it is damaged: what was counted is lost, and the task goes on.

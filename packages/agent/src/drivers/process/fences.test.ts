@@ -122,10 +122,10 @@ describe('a guard that holds the lease of a container', () => {
     const path = join(guard.runtimeDir, 'leases', `${task.key}.json`);
     const [first, later] = [leaseFor(500), leaseFor(600_000)];
     await fence.renew(task, first, ['/sys/fs/cgroup/nowhere']);
-    mkdirSync(`${path}.new`);
-    await expect(fence.renew(task, later, ['/sys/fs/cgroup/nowhere'])).rejects.toThrow(`${path}.new`);
+    mkdirSync(`${path}.tmp`);
+    await expect(fence.renew(task, later, ['/sys/fs/cgroup/nowhere'])).rejects.toThrow(`${path}.tmp`);
     expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ lease: first });
-    rmdirSync(`${path}.new`);
+    rmdirSync(`${path}.tmp`);
     await fence.renew(task, later, ['/sys/fs/cgroup/nowhere']);
     expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ lease: later });
     await fence.forget(task);

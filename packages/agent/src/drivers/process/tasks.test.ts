@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isRunning, readStat } from '../../guard/processes.ts';
-import type { TaskLaunch } from '../driver.ts';
+import type { TaskExit, TaskLaunch } from '../driver.ts';
 import {
   canContain,
   cgroupOf,
@@ -88,21 +88,28 @@ describe('a task', () => {
       await driver.start(task);
       await outputContains(task, 'ready\n');
       const freezer = join(dirname(cgroupOf(task) ?? ''), 'freezer.state');
-      await writeFile(freezer, 'FROZEN');
-      let ended = false;
-      const stopping = driver.stop(task, { signal: 'SIGTERM', graceMs: 0 }).then((exit) => {
-        ended = true;
-        return exit;
-      });
-      const pid = await mainPid(driver, task);
-      await eventually('SIGKILL to be pending', () => pendingSignals(pid).includes(9));
-      expect(await driver.recover(task)).toMatchObject({ kind: 'running', frozen: true });
-      expect(await driver.freeze(task)).toBe('frozen');
-      await expect(driver.remove(task)).rejects.toThrow(
-        `task ${task.key} still runs: stop it before removing it`,
-      );
-      expect(ended).toBe(false);
-      await writeFile(freezer, 'THAWED');
+      let stopping: Promise<TaskExit>;
+      try {
+        await eventually('the group to be frozen', () => {
+          // Again for as long as a process is just being born.
+          writeFileSync(freezer, 'FROZEN');
+          return readFileSync(freezer, 'utf8').startsWith('FROZEN');
+        });
+        let ended = false;
+        stopping = driver.stop(task, { signal: 'SIGTERM', graceMs: 0 }).finally(() => {
+          ended = true;
+        });
+        const pid = await mainPid(driver, task);
+        await eventually('SIGKILL to be pending', () => pendingSignals(pid).includes(9));
+        expect(await driver.recover(task)).toMatchObject({ kind: 'running', frozen: true });
+        expect(await driver.freeze(task)).toBe('frozen');
+        await expect(driver.remove(task)).rejects.toThrow(
+          `task ${task.key} still runs: stop it before removing it`,
+        );
+        expect(ended).toBe(false);
+      } finally {
+        writeFileSync(freezer, 'THAWED');
+      }
       expect(await stopping).toMatchObject({ signal: expect.stringMatching('SIGTERM|SIGKILL') });
       expect(processesOf(task)).toEqual([]);
     },
