@@ -66,6 +66,25 @@ describe('a node that gets ready', () => {
     node.process.mend('prepare');
     await agent.says('claim 10.0.0.7:4000');
   });
+
+  test('waits until an earlier task of its GPU has ended: to the coordinator a fenced one is over, here it may be frozen', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    const withGpu = (task: TaskRef) =>
+      ({ kind: 'prepare', assignment: { ...anAssignment({}, task), gpuUuids: ['GPU-1'] } }) as const;
+    const claims = () => agent.said.filter((words) => words.startsWith('claim')).length;
+    agent.order(withGpu(aTask));
+    await eventually(() => expect(claims()).toBe(1));
+    agent.order(run);
+    await agent.says('running');
+    const other = { ...aTask, attempt: 2 };
+    agent.order(withGpu(other), other);
+    const isWaiting = `tries again: ${aKey} still has a GPU of it, and is to end first`;
+    await eventually(() => expect(agent.manager.reports().at(-1)).toMatchObject({ doing: isWaiting }));
+    expect(claims()).toBe(1);
+    agent.order(forget);
+    await eventually(() => expect(claims()).toBe(2));
+  });
 });
 
 describe('a node that cannot get ready says so as the end of the task', () => {

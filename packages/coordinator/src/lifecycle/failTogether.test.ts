@@ -153,6 +153,19 @@ describe('a gang of which one task ends badly', () => {
     });
   });
 
+  it('that its user has stopped meanwhile is not run again, whatever turns out to be the cause', () => {
+    const story = aGang()
+      .allRunning()
+      .ended(0, crash, 1, someMs + 900)
+      .stopped('enough');
+    expect(story.job.state).toMatchObject({ kind: 'stopping', outcome: { next: 'failed' } });
+
+    expect(story.lost(1, someMs + 100).job.state).toMatchObject({
+      kind: 'failed',
+      cause: { kind: 'node_lost', node: 'node-2' },
+    });
+  });
+
   it.each([
     [
       'a stop',
