@@ -20,6 +20,9 @@ import { Stop, step, tail } from './terminal.mjs';
 
 /** @typedef {{ what: string, packages: readonly string[], isMissing: () => Promise<boolean> }} Need */
 
+/** With which tests make machines with networks of their own, and faults in them. */
+const hostPrograms = ['unshare', 'nsenter', 'setpriv', 'mount', 'ip', 'tc', 'iptables'];
+
 const isRoot = process.getuid?.() === 0;
 
 /** @type {readonly Need[]} */
@@ -28,6 +31,11 @@ const needs = [
     what: 'a Docker engine',
     packages: ['docker.io', 'iptables', 'iproute2'],
     isMissing: async () => !(await dockerAnswers()) && !canStartDocker(),
+  },
+  {
+    what: 'the programs that make hosts of namespaces',
+    packages: ['util-linux', 'mount', 'iproute2', 'iptables'],
+    isMissing: async () => hostPrograms.some((program) => findProgram(program) === null),
   },
   { what: 'nats-server', packages: ['nats-server'], isMissing: () => throwsMissing(natsServerProgram) },
   {

@@ -18,7 +18,9 @@ const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-describe('without TLS, on loopback', () => describeCallRules(() => cluster));
+describe('without TLS, on loopback', () => {
+  describeCallRules(() => cluster);
+});
 
 describe('the services that every gRPC tool knows', () => {
   test('health says SERVING, for all and for each', async () => {

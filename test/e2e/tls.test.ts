@@ -91,7 +91,9 @@ test('clients find CA and token where the coordinator left them, or by flag and 
 
 // ---- What is refused
 
-describe('over TLS', () => describeCallRules(() => cluster));
+describe('over TLS', () => {
+  describeCallRules(() => cluster);
+});
 
 describe('nothing is said', () => {
   test('without TLS: gRPC gets no answer, not even to the admin token', async () => {
@@ -227,7 +229,7 @@ test('after a new CA agents stay away until they are told of it, once', async ()
 
   // 2. Told once, it remembers.
   agentFlags = ['--ca', caFile()];
-  await Promise.all(cluster.agents.map((agent) => agent.restart()));
+  await Promise.all(cluster.agents.map((each) => each.restart()));
   await cluster.untilOnline();
   agentFlags = [];
   await node.restart();

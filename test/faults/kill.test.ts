@@ -41,10 +41,11 @@ async function killAndRestart({ chance }: Scene, daemon: Daemon): Promise<void> 
 function expectEndAsScripted({ load }: Scene, job: JobView): void {
   const code = Number(load.specOf(job.id).labels?.['code']);
   const ran = job.attempts.filter((attempt) => attempt.tasks.some(({ exit }) => exit?.exitCode != null));
-  expect(job, job.id).toMatchObject(
+  const seen = `${job.id} ended with ${JSON.stringify({ cause: job.cause, attempts: job.attempts })}`;
+  expect(job, seen).toMatchObject(
     code === 0 ? { state: 'succeeded' } : { state: 'failed', cause: { kind: 'exit_code' } },
   );
-  expect(ran.length, job.id).toBe(code === 0 ? 1 : (load.specOf(job.id).retry?.max_attempts ?? 1));
+  expect(ran.length, seen).toBe(code === 0 ? 1 : (load.specOf(job.id).retry?.max_attempts ?? 1));
 }
 
 /** Every line of every rank of the last attempt is there once. */

@@ -116,6 +116,10 @@ export class SimulatedDriver implements Driver {
     return process.isRunning ? 'frozen' : 'ended';
   }
 
+  processes(): null {
+    return null;
+  }
+
   async thaw({ key }: TaskLocation): Promise<void> {
     await this.moment();
     this.machine.processes.get(key)?.thaw();

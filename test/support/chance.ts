@@ -4,6 +4,7 @@ export interface Chance {
   /** A whole number from `min` to `max`, both included. */
   integer(min: number, max: number): number;
   pick<T>(values: readonly [T, ...T[]]): T;
+  shuffled<T>(values: readonly T[]): readonly T[];
 }
 
 /** @param seed default: MUSTER_TEST_SEED, or another one for each run */
@@ -19,5 +20,14 @@ export function seededChance(
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
   const integer = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));
-  return { seed, integer, pick: (values) => values[integer(0, values.length - 1)] ?? values[0] };
+  return {
+    seed,
+    integer,
+    pick: (values) => values[integer(0, values.length - 1)] ?? values[0],
+    shuffled: (values) =>
+      values
+        .map((value) => ({ value, place: next() }))
+        .sort((a, b) => a.place - b.place)
+        .map(({ value }) => value),
+  };
 }

@@ -12,7 +12,8 @@ beforeAll(async () => {
 
 for (const scenario of scenarios) {
   test(scenario.name, async ({ annotate }) => {
-    const { endedAfterMs } = await playScenario(cluster, scenario);
-    await annotate(`${scenario.name}: ended after ${endedAfterMs} ms`, 'time');
+    const { goneAfterMs, endedAfterMs } = await playScenario(cluster, scenario);
+    const gone = goneAfterMs === null ? '' : `last sign of life after ${goneAfterMs} ms, `;
+    await annotate(`${scenario.name}: ${gone}ended after ${endedAfterMs} ms`, 'time');
   });
 }

@@ -5,12 +5,15 @@ import { expect } from 'vitest';
 import type { GangCluster } from '../../support/hosts/gangCluster.ts';
 import type { Host } from '../../support/hosts/host.ts';
 import { signalProcess } from '../../support/hosts/programs.ts';
-import { boottimeMs, readBeats, violations } from '../../support/hosts/signOfLife.ts';
+import { type Beat, boottimeMs, readBeats, violations } from '../../support/hosts/signOfLife.ts';
 import { waitFor } from '../../support/services.ts';
 import type { AttemptEnd, Fault, Scenario } from './scenarios.ts';
 
-/** Milliseconds from the fault (without one: from the submit) to the end of the jobs: for reports, never asserted. */
+/** Milliseconds from the fault (without one: from the submit): for reports, never asserted. */
 export interface Played {
+  /** To the last sign of life of its ranks. null: there was a fault that they survive, or another attempt. */
+  readonly goneAfterMs: number | null;
+  /** To the end of the jobs, with all further attempts. */
   readonly endedAfterMs: number;
 }
 
@@ -57,7 +60,14 @@ export async function playScenario(cluster: GangCluster, scenario: Scenario): Pr
   if (fault?.kind !== 'host is paused') expectHistory(cluster, scenario, jobIds, endSeenMs);
   const uses = (await cluster.api.listNodes()).flatMap(({ gpuUses }) => gpuUses);
   expect(uses).toEqual([]);
-  return { endedAfterMs: endSeenMs - sinceMs };
+  const hit = readBeats(cluster.sharedDir).filter(({ job }) => job === jobId);
+  const lastOf = (beats: readonly Beat[]) => Math.max(...beats.map(({ atMs }) => atMs));
+  // A program that gave up did so after its last sign of life.
+  if (fault?.kind === 'exits') sinceMs = lastOf(hit.filter(({ rank }) => rank === fault.rank));
+  return {
+    goneAfterMs: scenario.state === 'failed' ? lastOf(hit) - sinceMs : null,
+    endedAfterMs: endSeenMs - sinceMs,
+  };
 }
 
 function specOf(cluster: GangCluster, scenario: Scenario): JobSpecFile {
@@ -157,6 +167,7 @@ function expectEnd(
     return;
   }
   expect(end.causes, seen).toContain(cause?.kind);
+  expect(cause?.message, seen).toMatch(end.says ?? /./);
   if (end.blames === 'anybody') return;
   expect(cause, seen).toMatchObject({ node: victim?.name, nodeRank: fault?.rank });
 }

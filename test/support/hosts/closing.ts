@@ -15,7 +15,8 @@ export async function closeGangCluster(cluster: GangCluster): Promise<readonly s
   };
   await attempt(() => stopJobs(cluster));
   await attempt(() => expectNoStrangers(cluster));
-  for (const each of [...cluster.processes].reverse()) await attempt(() => stopCleanly(each));
+  await Promise.all(cluster.hosts.map(({ agent }) => attempt(() => stopCleanly(agent))));
+  await attempt(() => stopCleanly(cluster.coordinator));
   await attempt(() => cluster.closeConnections());
   await attempt(() => cluster.room.remove());
   for (const each of cluster.processes) {

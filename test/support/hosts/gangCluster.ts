@@ -10,12 +10,14 @@ import type { JobSpecFile } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import { connectMuster, type MusterApi } from '@muster/common/wire/client';
+import { musterProgram } from '../command.ts';
 import { tempDir, waitFor } from '../services.ts';
 import { type Doorway, openDoorway } from './doorway.ts';
 import { enterMachine, seenFromOutside } from './enter.ts';
 import { Host } from './host.ts';
 import { HostProcess } from './hostProcess.ts';
 import type { Machine, MachineRoom } from './machine.ts';
+import { runProgram } from './programs.ts';
 
 export interface GangClusterOptions {
   /** With an agent each; the coordinator's comes on top. Default 2. */
@@ -65,7 +67,8 @@ export class GangCluster {
     await coordinator.start();
     this.#coordinator = { machine, process: coordinator, doorway: await openDoorway(machine, port) };
     await waitFor('the coordinator answers', () => this.api.getCluster(), { timeoutMs: stateTimeoutMs });
-    for (let index = 1; index <= (this.options.hosts ?? 2); index += 1) await this.#addHost(`host-${index}`);
+    const names = Array.from({ length: this.options.hosts ?? 2 }, (_, index) => `host-${index + 1}`);
+    this.hosts.push(...(await Promise.all(names.map((name) => this.#hostCalled(name)))));
     await Promise.all(this.hosts.map(({ agent }) => agent.start()));
     await this.untilOnline();
   }
@@ -73,6 +76,10 @@ export class GangCluster {
   /** Stops and starts as a process; its host stays. */
   get coordinator(): HostProcess {
     return this.#open.process;
+  }
+
+  get coordinatorMachine(): Machine {
+    return this.#open.machine;
   }
 
   get #open(): { readonly machine: Machine; readonly process: HostProcess; readonly doorway: Doorway } {
@@ -149,13 +156,14 @@ export class GangCluster {
     return (await this.#read(jobId, nodeRank, () => false)).text;
   }
 
-  /** Waits until a node rank of a job has printed `text`. */
-  async untilOutput(jobId: string, text: string, nodeRank = 0): Promise<void> {
+  /** Waits until a node rank of a job has printed `text`. @returns all that it has printed by then */
+  async untilOutput(jobId: string, text: string, nodeRank = 0): Promise<string> {
     const { text: seen, found } = await this.#read(jobId, nodeRank, (said) => said.includes(text));
     if (!found)
       throw new Error(
         `node rank ${nodeRank} of ${jobId} has not printed ${JSON.stringify(text)}, but:\n${seen}`,
       );
+    return seen;
   }
 
   async #read(
@@ -191,6 +199,17 @@ export class GangCluster {
     );
   }
 
+  /** Runs a `muster` command as its admin, on the host of the coordinator. @returns what it printed, stderr after stdout */
+  async muster(...args: readonly string[]): Promise<string> {
+    const { machine } = this.#open;
+    const env = Object.entries(this.#environmentOn(machine)).map(([name, value]) => `${name}=${value}`);
+    const flags = ['--data', join(machine.homeDir, 'data')];
+    const program = ['env', '-i', ...env, musterProgram, ...args, ...flags];
+    const { exitCode, stdout, stderr } = await runProgram([...enterMachine(machine), ...program]);
+    if (exitCode !== 0) throw new Error(`muster ${args.join(' ')} ended with ${exitCode}: ${stderr}`);
+    return stdout + stderr;
+  }
+
   // ---- Its end
 
   /** The room itself is removed by whoever calls this. */
@@ -216,7 +235,8 @@ export class GangCluster {
 
   #coordinatorOn(machine: Machine): HostProcess {
     const { heartbeat = '1s', lease = '6s', coordinatorFlags = [] } = this.options;
-    const times = ['--heartbeat', heartbeat, '--lease', lease];
+    const fence = ['--fence-time', '2s', '--fence-margin', '2s'];
+    const times = ['--heartbeat', heartbeat, '--lease', lease, ...fence];
     const listen = ['--listen', `${machine.address}:${port}`, '--http', 'off'];
     return this.#processOn(machine, 'coordinator', {
       args: () => [
@@ -230,7 +250,7 @@ export class GangCluster {
     });
   }
 
-  async #addHost(name: string): Promise<void> {
+  async #hostCalled(name: string): Promise<Host> {
     const { gpus = 1, agentFlags } = this.options;
     const machine = await this.room.addMachine(name);
     const place = ['--data', join(machine.homeDir, 'data'), '--name', name, '--coordinator', this.address];
@@ -243,7 +263,7 @@ export class GangCluster {
         return { MUSTER_JOIN_TOKEN: token };
       },
     });
-    this.hosts.push(new Host(machine, agent));
+    return new Host(machine, agent);
   }
 
   #processOn(
@@ -251,12 +271,7 @@ export class GangCluster {
     title: string,
     { args, env }: { args: () => readonly string[]; env?: () => Promise<NodeJS.ProcessEnv> },
   ): HostProcess {
-    // Nothing of whoever runs the tests: neither another Muster of theirs nor their settings may decide a test.
-    const own = {
-      PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin`,
-      HOME: machine.homeDir,
-      TMPDIR: machine.homeDir,
-    };
+    const own = this.#environmentOn(machine);
     return new HostProcess({
       title,
       enter: () => enterMachine(machine),
@@ -264,5 +279,14 @@ export class GangCluster {
       env: async () => ({ ...own, ...(await env?.()) }),
       logPath: join(this.#logDir, `${machine.name}.log`),
     });
+  }
+
+  /** Nothing of whoever runs the tests: neither another Muster of theirs nor their settings may decide a test. */
+  #environmentOn({ homeDir }: Machine): Readonly<Record<string, string>> {
+    return {
+      PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin`,
+      HOME: homeDir,
+      TMPDIR: homeDir,
+    };
   }
 }

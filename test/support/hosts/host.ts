@@ -92,6 +92,11 @@ export class Host {
     return waitFor(`rank ${rank} of ${jobId} runs on ${this.name}`, find, { timeoutMs: 30_000 }).then(Number);
   }
 
+  /** The parent of its bare tasks; it outlives agents. null: nothing has needed one yet. */
+  guardPid(): number | null {
+    return this.#pids().find(isGuard) ?? null;
+  }
+
   /** Commands of all that runs in it and belongs neither to the host nor to its agent. */
   strangers(): readonly string[] {
     const own = new Set([this.machine.initPid, this.agent.isRunning ? this.agent.pid : null]);

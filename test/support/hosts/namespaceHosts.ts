@@ -21,10 +21,12 @@ import { childrenOf, mustRun, signalProcess } from './programs.ts';
 export interface NamespaceClusterOptions extends GangClusterOptions {
   /** Networks that every host is in, `eth0`, `eth1` …; default 1. */
   readonly networks?: number;
+  /** Every host shows its interfaces as hardware with links of these speeds, Mbit/s by network; default: as virtual ones. */
+  readonly linksMbps?: readonly number[];
 }
 
 export async function startNamespaceCluster(options: NamespaceClusterOptions = {}): Promise<GangCluster> {
-  return openGangCluster(await NamespaceRoom.open(options.networks ?? 1), options);
+  return openGangCluster(await NamespaceRoom.open(options), options);
 }
 
 /** Of setpriv: what it starts ends with the test, however that ends. */
@@ -34,22 +36,24 @@ class NamespaceRoom implements MachineRoom {
   readonly kind = 'namespaces';
   readonly sharedDir: string;
   readonly networks: number;
+  readonly linksMbps: readonly number[] | null;
   readonly group: string;
   #switch: ChildProcess | null = null;
   readonly #machines: NamespaceMachine[] = [];
   readonly #dir: string;
 
-  static async open(networks: number): Promise<NamespaceRoom> {
+  static async open(options: NamespaceClusterOptions): Promise<NamespaceRoom> {
     if (process.getuid?.() !== 0)
       throw new MissingServiceError('namespaces as hosts need root: `sudo npm test`');
     await removeLeftovers();
-    const room = new NamespaceRoom(networks);
+    const room = new NamespaceRoom(options);
     await room.#openSwitch();
     return room;
   }
 
-  private constructor(networks: number) {
+  private constructor({ networks = 1, linksMbps }: NamespaceClusterOptions) {
     this.networks = networks;
+    this.linksMbps = linksMbps ?? null;
     this.#dir = tempDir('room').path;
     this.sharedDir = join(this.#dir, 'shared');
     mkdirSync(this.sharedDir);
@@ -108,6 +112,7 @@ class NamespaceMachine implements Machine {
     this.#group = join(room.group, name);
     mkdirSync(homeDir);
     mkdirSync(this.#group);
+    for (const [network, speed] of (room.linksMbps ?? []).entries()) this.#writeLink(`eth${network}`, speed);
   }
 
   async boot(): Promise<void> {
@@ -184,6 +189,18 @@ class NamespaceMachine implements Machine {
     return `port${this.#lastOctet}-${network}`;
   }
 
+  /** What the kernel tells of an interface that is a device. */
+  #writeLink(name: string, speedMbps: number): void {
+    const folder = join(this.#linksDir, name);
+    mkdirSync(join(folder, 'device'), { recursive: true });
+    writeFileSync(join(folder, 'operstate'), 'up\n');
+    writeFileSync(join(folder, 'speed'), `${speedMbps}\n`);
+  }
+
+  get #linksDir(): string {
+    return join(this.homeDir, 'links');
+  }
+
   async #connect(network: number): Promise<void> {
     const { initPid } = this;
     const link = `eth${network}`;
@@ -207,6 +224,7 @@ class NamespaceMachine implements Machine {
       `mkdir -p ${groups} && mount --rbind /sys/fs/cgroup ${groups}`,
       'mount -t sysfs sysfs /sys',
       `mount --rbind ${groups} /sys/fs/cgroup && umount --lazy ${groups}`,
+      ...(this.#room.linksMbps === null ? [] : [`mount --bind ${this.#linksDir} /sys/class/net`]),
       `mount --bind ${join(this.homeDir, 'boot_id')} /proc/sys/kernel/random/boot_id`,
       'exec "$@"',
     ].join('\n');

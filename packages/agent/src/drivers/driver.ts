@@ -136,6 +136,9 @@ export interface Driver {
    */
   freeze(task: TaskLocation): Promise<'frozen' | 'killed' | 'ended'>;
 
+  /** Its live processes as the kernel shows them, asking nobody else; null: it cannot be told. */
+  processes(task: TaskLocation): readonly number[] | null;
+
   /** Lets it run again. One that is not frozen, or has ended, is not an error. */
   thaw(task: TaskLocation): Promise<void>;
 

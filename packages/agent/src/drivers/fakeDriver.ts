@@ -76,6 +76,7 @@ export class FakeDriver implements Driver {
   >();
 
   private readonly boottimeMs: () => number;
+  private processesSeen: () => readonly number[] | null = () => null;
   private readonly unfreezable = new Set<TaskKey>();
 
   /** @param boottimeMs what `start` holds a lease against; without it no lease has run out */
@@ -215,6 +216,15 @@ export class FakeDriver implements Driver {
       task.frozen = true;
       return 'frozen';
     });
+  }
+
+  processes(): readonly number[] | null {
+    return this.processesSeen();
+  }
+
+  /** What `processes` shows from now on. */
+  seeProcesses(look: () => readonly number[] | null): void {
+    this.processesSeen = look;
   }
 
   thaw({ key }: TaskLocation): Promise<void> {

@@ -12,6 +12,7 @@ import type { JobSpec } from '@muster/common/spec/types';
 import { readTaskFile } from '../taskFile.ts';
 import type { Assignment } from '../tasks/records.ts';
 import { workerDeathLine } from './outputFailure.ts';
+import { isTorchrun } from './torchrun.ts';
 
 export interface TorchrunDeathsParts {
   /** Tasks that run on this node. */
@@ -83,17 +84,7 @@ export class TorchrunDeaths {
 function isWaitedFor({ nodeCount, specJson }: Assignment): boolean {
   if (nodeCount < 2) return false;
   const spec = decodeJobSpec(specJson);
-  return spec.launcher === 'torchrun' && isTorchrun([...spec.command, ...spec.args]) && !restartsItself(spec);
-}
-
-const torchrunScript =
-  /^\s*(?:exec\s+)?(?:(?:\S*\/)?torchrun|(?:\S*\/)?python[\d.]*\s+-m\s+torch\.distributed\.run)(?:\s[^;|&\n]*)?$/;
-
-function isTorchrun(words: readonly string[]): boolean {
-  const [program = '', flag, script] = words;
-  return torchrunScript.test(
-    program === '/bin/sh' && flag === '-c' ? (script ?? '') : words.slice(0, 3).join(' '),
-  );
+  return isTorchrun(spec) && !restartsItself(spec);
 }
 
 function restartsItself({ command, args, env }: JobSpec): boolean {

@@ -6,8 +6,9 @@ import { messageOf } from '@muster/common/errors';
 import { taskKey } from '@muster/common/ids';
 import { isCauseKind } from '@muster/common/spec/causes';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
-import type { StopOptions, TaskObservation } from '../drivers/driver.ts';
+import type { Driver, StopOptions, TaskExit, TaskLocation, TaskObservation } from '../drivers/driver.ts';
 import { DriverError, LeaseExpired } from '../drivers/errors.ts';
+import { isTorchrun } from '../failure/torchrun.ts';
 import { nothingRan, type TaskEntry } from './entry.ts';
 import { buildLaunch, writeLaunchFiles } from './launch.ts';
 import type { ManagerParts } from './parts.ts';
@@ -15,6 +16,8 @@ import type { TaskPhases } from './phases.ts';
 import { whileWanted } from './preparation.ts';
 
 const lookAgainMs = 1_000;
+/** Twice in a row alone, so that one that is about to start its workers is not taken for one that has lost them. */
+const loneLookMs = 200;
 
 export class TaskActions {
   private readonly parts: ManagerParts;
@@ -87,7 +90,7 @@ export class TaskActions {
     const { phase } = entry;
     if (phase?.kind === 'started' && phase.stopping !== true)
       this.phases.set(entry, { ...phase, stopping: true });
-    const exit = await this.phases.driverOf(entry).stop(this.phases.location(entry), options);
+    const exit = await this.stopDriver(entry, options);
     this.phases.endWith(entry, exit);
   }
 
@@ -110,7 +113,42 @@ export class TaskActions {
     const { phase, assignment } = entry;
     if (phase?.kind !== 'started' || assignment === null) return;
     const graceMs = decodeJobSpec(assignment.specJson).stopGraceMs;
-    await this.phases.driverOf(entry).stop(this.phases.location(entry), { signal: 'SIGTERM', graceMs });
+    await this.stopDriver(entry, { signal: 'SIGTERM', graceMs });
+  }
+
+  private stopDriver(entry: TaskEntry, options: StopOptions): Promise<TaskExit> {
+    const { assignment } = entry;
+    const driver = this.phases.driverOf(entry);
+    const location = this.phases.location(entry);
+    const stopped = driver.stop(location, options);
+    if (assignment !== null && isTorchrun(decodeJobSpec(assignment.specJson)))
+      void this.endLoneLauncher(driver, location, stopped);
+    return stopped;
+  }
+
+  /**
+   * The grace is for the ranks to save what they have. A torchrun whose workers are gone has nothing to save, and often
+   * does not hear the signal: it waits for the other nodes' torchruns inside a library call.
+   */
+  private async endLoneLauncher(
+    driver: Driver,
+    location: TaskLocation,
+    stopped: Promise<TaskExit>,
+  ): Promise<void> {
+    let isStopped = false;
+    const note = () => void (isStopped = true);
+    stopped.then(note, note);
+    try {
+      for (let alone = 0; alone < 2; ) {
+        await new Promise((resolve) => setTimeout(resolve, loneLookMs));
+        if (isStopped || this.closing.aborted) return;
+        alone = driver.processes(location)?.length === 1 ? alone + 1 : 0;
+      }
+      await driver.stop(location, { signal: 'SIGKILL', graceMs: 0 });
+    } catch (error) {
+      const fields = { task: location.key, error: messageOf(error) };
+      this.parts.log.warn(fields, 'a launcher without workers could not be ended; its grace does');
+    }
   }
 
   /** Ends a task that was never started. */

@@ -1,5 +1,6 @@
 /** Before the release of a gang: getting ready, saying why not, and trying the paths. */
 import { bareGpu, emptyInventory } from '@muster/common/hardware';
+import type { TaskRef } from '@muster/common/ids';
 import { describe, expect, test } from 'vitest';
 import { gpuProblem } from './gpuProblem.ts';
 import {
@@ -84,6 +85,40 @@ describe('a node that gets ready', () => {
     expect(claims()).toBe(1);
     agent.order(forget);
     await eventually(() => expect(claims()).toBe(2));
+  });
+});
+
+describe('a torchrun that is being stopped', () => {
+  test.each([
+    [
+      'is killed once it is alone: what it waits for is not worth its grace',
+      ['torchrun', 'train.py'],
+      [7],
+      true,
+    ],
+    ['has its grace for as long as a worker saves', ['torchrun', 'train.py'], [7, 8], false],
+    ['in a script has its grace', 'torchrun train.py; ./after', [7], false],
+  ])('%s', async (_, command, processes, isKilled) => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    agent.order(prepare({ command }));
+    await eventually(() => expect(agent.knows()).toEqual(['claimed']));
+    agent.order(run);
+    await agent.says('running');
+    let looks = 0;
+    node.process.seeProcesses(() => {
+      looks += 1;
+      return processes;
+    });
+    const letStop = node.process.hold('stop');
+    agent.order(stop);
+    const kill = `stop ${aKey} SIGKILL 0`;
+    const looksEnough = () => expect(looks).toBeGreaterThanOrEqual(3);
+    if (isKilled) await eventually(() => expect(node.process.calls.at(-1)).toBe(kill));
+    else if (Array.isArray(command)) await eventually(looksEnough);
+    expect(node.process.calls.includes(kill)).toBe(isKilled);
+    letStop();
+    await agent.says('ended SIGTERM');
   });
 });
 

@@ -133,6 +133,12 @@ export class ContainerFences {
     });
   }
 
+  /** null: nobody has told where the container is. */
+  processes(task: TaskLocation): readonly number[] | null {
+    if (!this.knows(task)) return null;
+    return [...new Set(this.#present(task).flatMap((group) => group.pids()))];
+  }
+
   /** false also where it cannot be seen. */
   isFrozen(task: TaskLocation): boolean {
     if (!this.knows(task)) return false;

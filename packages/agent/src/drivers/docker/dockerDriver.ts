@@ -178,6 +178,10 @@ class DockerDriver implements Driver {
     return this.#fences.freeze(task);
   }
 
+  processes(task: TaskLocation): readonly number[] | null {
+    return this.#fences.processes(task);
+  }
+
   thaw(task: TaskLocation): Promise<void> {
     return this.#fences.thaw(task);
   }

@@ -102,6 +102,10 @@ class ProcessDriver implements Driver {
     });
   }
 
+  processes(task: TaskLocation): readonly number[] {
+    return groupOf(task)?.pids() ?? [];
+  }
+
   thaw(task: TaskLocation): Promise<void> {
     return this.#fencing.run(task.key, async () => groupOf(task)?.thaw());
   }

@@ -1,0 +1,108 @@
+/** kill -9 of agents at any moment in the life of their gangs: nothing of it is to be seen in what the gangs do. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { JobSpecFile } from '@muster/common/spec/types';
+import type { JobView } from '@muster/common/views';
+import { expect, onTestFailed, test } from 'vitest';
+import type { Chance } from '../../support/chance.ts';
+import type { GangCluster } from '../../support/hosts/gangCluster.ts';
+import type { Host } from '../../support/hosts/host.ts';
+import { type Beat, readBeats } from '../../support/hosts/signOfLife.ts';
+import { trialsOf } from '../../support/trials.ts';
+import { beatsDirOf, endGangs, gangsAtOnce, settle } from './beatingGang.ts';
+import { historyProblems, pidsOf } from './gangHistory.ts';
+
+const killsAtOnce = 10;
+const lines = 30;
+/** About as long as a gang lives, from its submit on. */
+const lifeMs = 4_500;
+
+interface Kill {
+  readonly host: number;
+  readonly afterMs: number;
+  readonly awayMs: number;
+}
+
+export function agentKillTests(cluster: () => GangCluster, chance: Chance): void {
+  const count = trialsOf(100);
+  for (let first = 0; first < count; first += killsAtOnce) {
+    const places = chance.shuffled(Array.from({ length: 2 * gangsAtOnce }, (_, host) => host));
+    const kills = places.slice(0, Math.min(killsAtOnce, count - first)).map((host) => ({
+      host,
+      afterMs: chance.integer(0, lifeMs),
+      awayMs: chance.integer(0, 500),
+    }));
+    const last = first + kills.length;
+    test(`agents are killed, ${first + 1} to ${last} of ${count}: their gangs do not notice`, async () => {
+      onTestFailed(() => void process.stderr.write(`MUSTER_TEST_SEED=${chance.seed}\n`));
+      expect(await playKills(cluster(), `kills-${first}`, kills)).toEqual([]);
+    });
+  }
+}
+
+/** Beats, and says one line after the other. */
+function talkingSpec(cluster: GangCluster, beatsDir: string): JobSpecFile {
+  const beat = `/usr/bin/python3 ${cluster.program('signOfLife.py')} ${beatsDir} 3`;
+  const talk = `line=0; while [ $line -lt ${lines} ]; do echo line $line; line=$((line + 1)); /usr/bin/sleep 0.1; done`;
+  return {
+    command: `${beat} & ${talk}; wait`,
+    env: { PATH: cluster.sharedDir },
+    resources: { nodes: 2, gpus: 1 },
+    retry: { max_attempts: 5, backoff: { initial: '100ms', max: '100ms' } },
+  };
+}
+
+async function playKills(
+  cluster: GangCluster,
+  wave: string,
+  kills: readonly Kill[],
+): Promise<readonly string[]> {
+  const beatsDir = beatsDirOf(cluster, wave);
+  await settle(cluster);
+  const spec = talkingSpec(cluster, beatsDir);
+  const jobIds = await Promise.all(Array.from({ length: gangsAtOnce }, () => cluster.submit(spec)));
+  await Promise.all(kills.map(({ host, afterMs, awayMs }) => kill(cluster.hosts[host], afterMs, awayMs)));
+  for (const jobId of jobIds) await cluster.untilEnded(jobId);
+  const jobs = await endGangs(cluster, jobIds);
+  const beats = readBeats(beatsDir);
+  const problems = await Promise.all(
+    jobs.map(async (job) => {
+      const own = beats.filter((beat) => beat.job === job.id);
+      const seen = [
+        ...(await historyProblems(cluster, own, job)),
+        ...runProblems(own, job),
+        ...(await outputProblems(cluster, job)),
+      ];
+      return seen.map((problem) => `${job.id}: ${problem}`);
+    }),
+  );
+  return problems.flat();
+}
+
+async function kill(host: Host | undefined, afterMs: number, awayMs: number): Promise<void> {
+  if (host === undefined) throw new Error('there is no such host');
+  await delay(afterMs);
+  await host.agent.kill();
+  await delay(awayMs);
+  await host.agent.start();
+}
+
+/** Exactly one attempt has run, each rank as one process. Before its release an attempt may lose a node that takes too long. */
+function runProblems(beats: readonly Beat[], job: JobView): readonly string[] {
+  const ran = [...new Set(beats.map(({ attempt }) => attempt))];
+  const last = job.attempts.at(-1)?.number ?? 0;
+  const isOnce =
+    ran.length === 1 && ran[0] === last && pidsOf(beats, last).every((pids) => pids.length === 1);
+  return [
+    ...(job.state === 'succeeded' ? [] : [`is ${job.state}: ${JSON.stringify(job.attempts)}`]),
+    ...(isOnce ? [] : [`attempts ${ran.join(', ')} ran, of ${JSON.stringify(job.attempts)}`]),
+  ];
+}
+
+/** Each line of each rank is there, once. */
+async function outputProblems(cluster: GangCluster, job: JobView): Promise<readonly string[]> {
+  const expected = Array.from({ length: lines }, (_, line) => `line ${line}\n`).join('');
+  const outputs = await Promise.all([0, 1].map((rank) => cluster.output(job.id, rank)));
+  return outputs.flatMap((output, rank) =>
+    output === expected ? [] : [`rank ${rank} has said ${JSON.stringify(output)}`],
+  );
+}

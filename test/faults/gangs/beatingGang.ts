@@ -1,0 +1,136 @@
+/**
+ * Gangs of two that only beat, several at a time on one cluster. Hosts have one GPU each, so no two gangs share a host:
+ * what is done to a host is done to one gang. A gang's first attempt goes on until it is stopped, later ones end by
+ * themselves and make room.
+ */
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JobSpecFile } from '@muster/common/spec/types';
+import { isTerminal } from '@muster/common/states';
+import type { JobView } from '@muster/common/views';
+import type { GangCluster } from '../../support/hosts/gangCluster.ts';
+import type { Host } from '../../support/hosts/host.ts';
+import { startNamespaceCluster } from '../../support/hosts/namespaceHosts.ts';
+import { waitFor } from '../../support/services.ts';
+
+export interface Gang {
+  readonly jobId: string;
+  /** Of its first attempt, by node rank. */
+  readonly hosts: readonly [Host, Host];
+}
+
+/** As many gangs at once, each with one host in trouble, leave most hosts silent at no time. */
+export const gangsAtOnce = 12;
+const sizeOfGang = 2;
+/** For the first of those that have to move; the others follow as soon as they have ended. */
+const spareHosts = 2;
+
+export function startClusterOfGangs(expectedComplaints?: RegExp): Promise<GangCluster> {
+  return startNamespaceCluster({
+    hosts: gangsAtOnce * sizeOfGang + spareHosts,
+    gpus: 1,
+    coordinatorFlags: ['--fence-time', '2s', '--fence-margin', '2s'],
+    ...(expectedComplaints === undefined ? {} : { expectedComplaints }),
+  });
+}
+
+/** A directory for the signs of life of one wave: what is read again and again stays small. */
+export function beatsDirOf(cluster: GangCluster, wave: string): string {
+  const path = join(cluster.sharedDir, wave);
+  mkdirSync(path);
+  return path;
+}
+
+/** @param before shell commands in front of the beating, such as a trap */
+export function beatingSpec(cluster: GangCluster, beatsDir: string, before = ''): JobSpecFile {
+  const beat = `/usr/bin/python3 ${cluster.program('signOfLife.py')} ${beatsDir}`;
+  return {
+    command: `${before} if [ "$MUSTER_ATTEMPT" = 1 ]; then exec ${beat}; else exec ${beat} 1; fi`,
+    // No python3 to be found: hosts that were away are measured by their agents, in a moment, and not with PyTorch.
+    env: { PATH: cluster.sharedDir },
+    resources: { nodes: sizeOfGang, gpus: 1 },
+    stop_grace: '2s',
+    retry: { max_attempts: 5, backoff: { initial: '100ms', max: '100ms' } },
+  };
+}
+
+export function gangOf(cluster: GangCluster, job: JobView): Gang {
+  const [first, second] = job.attempts[0]?.tasks ?? [];
+  if (first === undefined || second === undefined) throw new Error(`${job.id} has not been allocated`);
+  return { jobId: job.id, hosts: [cluster.host(first.node), cluster.host(second.node)] };
+}
+
+/**
+ * One gang over all hosts, before faults: those that were away have their paths measured, and each has a guard. No later
+ * gang is then held up by either.
+ */
+export async function settle(cluster: GangCluster): Promise<void> {
+  await cluster.untilOnline();
+  const jobId = await cluster.submit({
+    command: 'true',
+    env: { PATH: cluster.sharedDir },
+    resources: { nodes: cluster.hosts.length },
+  });
+  const { state, attempts } = await cluster.untilEnded(jobId);
+  if (state !== 'succeeded') throw new Error(`a gang of all hosts is ${state}: ${JSON.stringify(attempts)}`);
+}
+
+/** @throws {Error} when it has none */
+export function guardOf(host: Host): number {
+  const pid = host.guardPid();
+  if (pid === null) throw new Error(`${host.name} has no guard`);
+  return pid;
+}
+
+/** @returns once every rank of each beats */
+export async function startGangs(
+  cluster: GangCluster,
+  beatsDir: string,
+  count: number,
+): Promise<readonly Gang[]> {
+  const spec = beatingSpec(cluster, beatsDir);
+  const jobIds = await Promise.all(Array.from({ length: count }, () => cluster.submit(spec)));
+  const jobs = await Promise.all(
+    jobIds.map((jobId) => cluster.untilJob(jobId, 'is running', ({ state }) => state === 'running')),
+  );
+  for (const { id } of jobs) await untilBeating(beatsDir, id);
+  return jobs.map((job) => gangOf(cluster, job));
+}
+
+/** Waits until every rank of the first attempt of a job has shown a sign of life. */
+export async function untilBeating(beatsDir: string, jobId: string): Promise<void> {
+  await waitFor(`both ranks of ${jobId} beat`, () => [0, 1].map((rank) => bytesOf(beatsDir, jobId, rank)), {
+    timeoutMs: 60_000,
+    until: (sizes) => sizes.every((size) => size > 0),
+  });
+}
+
+/** Waits until every rank that has shown a sign of life shows another one. */
+export async function untilBeatingOn(beatsDir: string, jobId: string): Promise<void> {
+  const before = [0, 1].map((rank) => bytesOf(beatsDir, jobId, rank));
+  await waitFor(`both ranks of ${jobId} go on`, () => [0, 1].map((rank) => bytesOf(beatsDir, jobId, rank)), {
+    timeoutMs: 60_000,
+    until: (sizes) => sizes.every((size, rank) => size > (before[rank] ?? 0)),
+  });
+}
+
+function bytesOf(beatsDir: string, jobId: string, rank: number): number {
+  return readdirSync(beatsDir)
+    .filter((name) => name.startsWith(`${jobId}.1.${rank}.`))
+    .reduce((bytes, name) => bytes + statSync(join(beatsDir, name)).size, 0);
+}
+
+/** Ends what still runs, and waits until no process and no allocation of any of the jobs is left. */
+export async function endGangs(cluster: GangCluster, jobIds: readonly string[]): Promise<readonly JobView[]> {
+  const open = await Promise.all(jobIds.map((id) => cluster.api.getJob(id)));
+  const toStop = open.filter(({ state }) => !isTerminal(state)).map(({ id }) => id);
+  if (toStop.length > 0) await cluster.api.stopJobs(toStop);
+  const ended = await Promise.all(jobIds.map((id) => cluster.untilEnded(id)));
+  await waitFor('no process of a gang is left', () => jobIds.flatMap((id) => cluster.processesOf(id)), {
+    timeoutMs: 30_000,
+    until: (left) => left.length === 0,
+  });
+  const gpuUses = async () => (await cluster.api.listNodes()).flatMap(({ gpuUses: uses }) => uses);
+  await waitFor('no GPU is allocated', gpuUses, { until: (uses) => uses.length === 0 });
+  return ended;
+}
