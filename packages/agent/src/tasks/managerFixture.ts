@@ -77,7 +77,8 @@ export class TestNode {
   constructor() {
     onTestFinished(async () => {
       for (const agent of this.agents) await agent.manager.close();
-      await rm(this.root, { recursive: true });
+      // A write that was under way may still put a file into a directory that is just being removed.
+      await rm(this.root, { recursive: true, maxRetries: 10, retryDelay: 20 });
     });
   }
 
