@@ -83,7 +83,12 @@ describe('a job with an image', () => {
   test.each<{ what: string; spec: () => Spec; kind: string; message: RegExp }>([
     {
       what: 'an image that does not exist',
-      spec: () => ({ image: 'no-such-image.invalid/anything:1', command: 'true' }),
+      // Another node might have got it, so it is tried again, though not for long.
+      spec: () => ({
+        image: 'no-such-image.invalid/anything:1',
+        command: 'true',
+        retry: { max_attempts: 1, backoff: { initial: '100ms', max: '100ms' } },
+      }),
       kind: 'image_pull',
       message: /no-such-image\.invalid\/anything:1/,
     },

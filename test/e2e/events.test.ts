@@ -59,6 +59,7 @@ describe('the events of a job', () => {
     expect(kinds(events)).toEqual([
       'job.submitted',
       'attempt.allocated',
+      'attempt.checked',
       'attempt.claimed',
       'attempt.running',
       'task.ended',
@@ -66,7 +67,7 @@ describe('the events of a job', () => {
       'attempt.ended',
       'job.succeeded',
     ]);
-    expect(events.map(({ subjectSeq }) => subjectSeq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(events.map(({ subjectSeq }) => subjectSeq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
   test('are CloudEvents 1.0', async () => {
@@ -171,7 +172,7 @@ test('a node that is lost and found again says so, and what runs on it goes on',
   expect(await cluster.api.getNode(node)).toMatchObject({ state: 'silent' });
   expect(await cluster.api.getJob(jobId)).toMatchObject({ state: 'running' });
   const { details } = await cluster.api.explainJob(jobId);
-  expect(details.join('\n')).toContain(`node ${node} does not answer`);
+  expect(details.join('\n')).toContain(`node ${node} has been silent for`);
   const both = await cluster.submit({ command: 'true', resources: { nodes: 2 } });
   await waitFor('a job for both nodes waits', () => cluster.api.getJob(both), {
     until: ({ pending }) => pending?.kind === 'no_nodes',

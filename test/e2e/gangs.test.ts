@@ -69,7 +69,8 @@ describe('the environment of every rank', () => {
         MUSTER_RESUME_FROM: '',
         CUDA_VISIBLE_DEVICES: gpus,
         NVIDIA_VISIBLE_DEVICES: gpus,
-        NCCL_SOCKET_IFNAME: 'lo',
+        // `=`: this very interface, and none whose name begins like it.
+        NCCL_SOCKET_IFNAME: '=lo',
         NCCL_DEBUG: 'INFO',
         MINE: 'kept',
       });

@@ -20,6 +20,7 @@ export const leaseMutants = {
   'two-attempts-are-apart': {
     rule: 'A task is given up only when both fences have held for the margin, by the slowest and the fastest clock.',
     breaks: ['G2'],
+    seed: 76,
     edits: [
       edit(
         `${leases}/leases.ts`,
@@ -32,16 +33,19 @@ export const leaseMutants = {
   'two-fences': {
     rule: 'What may run no longer is frozen, by the agent and by the guard.',
     breaks: ['G2'],
+    seed: 9,
     edits: [noAgentFence, noGuardFence],
   },
   'a-fence-in-the-guard': {
     rule: 'The guard holds a fence of its own, for the agent may be stopped, or gone.',
     breaks: ['G2'],
+    seed: 50,
     edits: [noGuardFence],
   },
   'a-new-agent-extends-nothing': {
     rule: 'A restarted agent goes on with the deadlines that were.',
     breaks: ['G2'],
+    seed: 10,
     edits: [
       edit(
         leaseKeeper,
@@ -54,6 +58,7 @@ export const leaseMutants = {
   'a-thaw-needs-a-fresh-lease': {
     rule: 'A frozen task runs again only with a lease that has not run out.',
     breaks: ['G2'],
+    seed: 10,
     edits: [
       edit(
         taskFence,
@@ -65,6 +70,7 @@ export const leaseMutants = {
   'a-late-release-starts-nothing': {
     rule: 'A task starts only while its lease holds: the agent sees to it, and whatever starts it does.',
     breaks: ['G2'],
+    seed: 14,
     edits: [
       edit(`${agent}/reconcile.ts`, "return local.leased ? 'start' : 'nothing';", "return 'start';"),
       edit(
@@ -77,6 +83,7 @@ export const leaseMutants = {
   'a-lease-counts-from-the-question': {
     rule: 'A lease begins when the question was sent, not when its answer came.',
     breaks: ['G2'],
+    seed: 14,
     edits: [
       edit(
         leaseKeeper,
@@ -88,6 +95,7 @@ export const leaseMutants = {
   'a-new-coordinator-waits': {
     rule: 'After its start a coordinator gives nobody up before every lease of an earlier one is over.',
     breaks: ['G2'],
+    seed: 9,
     edits: [
       edit(
         `${coordinator}/agents/registry.ts`,
@@ -99,6 +107,7 @@ export const leaseMutants = {
   'suspect-yourself': {
     rule: 'When most nodes fall silent together, nobody is given up.',
     breaks: ['suspicion'],
+    seed: 70,
     edits: [
       edit(
         `${coordinator}/tasks/selfSuspicion.ts`,
@@ -110,6 +119,7 @@ export const leaseMutants = {
   'a-stop-renews': {
     rule: 'A task that is being stopped keeps its lease: it may need it to save.',
     breaks: ['G4'],
+    seed: 2,
     edits: [
       edit(
         `${coordinator}/agents/verdicts.ts`,
@@ -123,6 +133,7 @@ export const leaseMutants = {
   'held-is-held': {
     rule: 'A job that is to be held is never fenced, and never moved without proof.',
     breaks: ['hold'],
+    seed: 10,
     edits: [
       edit(
         gang,
@@ -134,6 +145,7 @@ export const leaseMutants = {
   'paths-are-tried': {
     rule: 'A gang is released when its nodes have reached each other.',
     breaks: ['G3'],
+    seed: 1,
     edits: [
       edit(
         gang,
@@ -145,11 +157,13 @@ export const leaseMutants = {
   'paths-are-good': {
     rule: 'A gang whose nodes do not reach each other is not released.',
     breaks: ['G3'],
+    seed: 53,
     edits: [edit(gang, "if (verdict.kind === 'good') return release", 'return release')],
   },
   'failed-nodes-are-left-out': {
     rule: 'After a failed start the next attempt does without that node, where others could do.',
     breaks: ['left out'],
+    seed: 2,
     edits: [
       edit(
         gang,
@@ -161,6 +175,7 @@ export const leaseMutants = {
   'the-first-failure-is-the-cause': {
     rule: 'Which failure was the first is decided when all are known, not by whose news came first.',
     breaks: ['G7'],
+    seed: 154,
     edits: [
       edit(
         transition,
@@ -172,6 +187,7 @@ export const leaseMutants = {
   'gpus-of-the-dead-are-waited-for': {
     rule: 'A node gives no GPU to a task while another one still has it, though it was given up.',
     breaks: ['G3'],
+    seed: 166,
     edits: [edit(`${agent}/tasks/preparation.ts`, 'if (holder !== null) throw', 'if (false) throw')],
   },
 } satisfies Record<string, Mutant>;

@@ -18,11 +18,13 @@ export const mutants = {
   'release-after-every-claim': {
     rule: 'An attempt is released once every task of it has claimed.',
     breaks: ['G3'],
+    seed: 1,
     edits: [edit(gang, 'if (isAlone) return release(job, next, []);', 'return release(job, next, []);')],
   },
   'start-only-when-released': {
     rule: 'An agent starts a task when it is released, not when it is assigned.',
     breaks: ['G3'],
+    seed: 1,
     edits: [
       edit(
         `${agent}/reconcile.ts`,
@@ -40,6 +42,7 @@ export const mutants = {
   'fencing-token': {
     rule: 'A report about an attempt that is not current changes nothing.',
     breaks: ['G7'],
+    seed: 4,
     edits: [
       edit(
         `${coordinator}/lifecycle/event.ts`,
@@ -51,6 +54,7 @@ export const mutants = {
   'ended-is-ended': {
     rule: 'A job that has ended never changes.',
     breaks: ['G6'],
+    seed: 1,
     edits: [
       edit(`${coordinator}/store/memory/memoryStore.ts`, '!isTerminal(known.state.kind) &&', ''),
       edit(state, 'base.jobs.delete(job.id);', 'base.jobs.set(job.id, job);'),
@@ -61,6 +65,7 @@ export const mutants = {
   'attempt-numbers-grow': {
     rule: 'Every attempt has a higher number than the one before.',
     breaks: ['G6'],
+    seed: 1,
     edits: [
       edit(gang, 'number: job.lastAttempt + 1,', 'number: Math.max(1, job.lastAttempt),'),
       edit(
@@ -73,6 +78,7 @@ export const mutants = {
   'commit-before-answer': {
     rule: 'A submit is answered, and agents are told, after the commit.',
     breaks: ['G1'],
+    seed: 1,
     edits: [
       edit(
         `${coordinator}/loop.ts`,
@@ -84,6 +90,7 @@ export const mutants = {
   'commits-survive': {
     rule: 'What the store has acknowledged is there after a crash.',
     breaks: ['G1', 'G5'],
+    seed: 3,
     edits: [
       edit(
         'test/sim/store.ts',
@@ -103,6 +110,7 @@ export const mutants = {
   'one-request-one-submit': {
     rule: 'A submit that is sent again is the same submit.',
     breaks: ['G1', 'assertion'],
+    seed: 1,
     edits: [
       edit(
         `${coordinator}/rpc/jobs.ts`,
@@ -114,6 +122,7 @@ export const mutants = {
   'silent-is-not-dead': {
     rule: 'Only its node, or proof of death, ends a task that was released.',
     breaks: ['G2', 'G7'],
+    seed: 9,
     edits: [
       edit(
         nodes,
@@ -130,6 +139,7 @@ export const mutants = {
   'reboot-is-proof-of-death': {
     rule: 'Tasks of an earlier boot of their node have ended.',
     breaks: ['liveness', 'G2'],
+    seed: 27,
     edits: [
       edit(
         nodes,
@@ -141,6 +151,7 @@ export const mutants = {
   'gpus-are-held-to-the-end': {
     rule: 'A task keeps its GPUs until it has ended.',
     breaks: ['G3'],
+    seed: 1,
     edits: [
       edit(
         `${coordinator}/planning.ts`,
@@ -152,11 +163,13 @@ export const mutants = {
   'a-gang-stops-together': {
     rule: 'When one task ends badly, the others of its gang are stopped.',
     breaks: ['G3'],
+    seed: 19,
     edits: [edit(`${coordinator}/agents/desired.ts`, "if (job.state.kind === 'stopping')", 'if (false)')],
   },
   'events-are-numbered-on': {
     rule: 'Events of a subject are numbered without gap or repeat, across batches and restarts.',
     breaks: ['G5', 'assertion'],
+    seed: 1,
     edits: [
       edit(
         state,
@@ -168,6 +181,7 @@ export const mutants = {
   'a-watch-reads-on': {
     rule: 'A watch goes on after the last event that was seen.',
     breaks: ['G5'],
+    seed: 1,
     edits: [
       edit(
         `${coordinator}/events/watch.ts`,
@@ -176,19 +190,16 @@ export const mutants = {
       ),
     ],
   },
-  'an-unanswered-start-is-examined': {
-    rule: 'When a driver did not answer, the agent finds out whether the task runs before it says anything of it.',
-    breaks: ['G2', 'G7'],
-    edits: [edit(`${agent}/tasks/entry.ts`, "if (entry.uncertain) return { kind: 'uncertain' };", '')],
-  },
   'a-late-order-starts-nothing': {
     rule: 'An order about a task that was to be forgotten comes late, or twice, and is dropped.',
     breaks: ['G2', 'G7', 'liveness'],
+    seed: 173,
     edits: [edit(manager, 'else if (this.forgotten.has(key)) return;', '')],
   },
   'a-full-disk-hides-nothing': {
     rule: 'An agent follows a task whose record it cannot write.',
     breaks: ['crash', 'liveness'],
+    seed: 10,
     edits: [
       edit(
         `${agent}/tasks/phases.ts`,
@@ -200,6 +211,7 @@ export const mutants = {
   'submits-at-once-are-one': {
     rule: 'A submit that is sent again while the first is being stored finds it.',
     breaks: ['assertion'],
+    seed: 1,
     edits: [
       edit(
         `${coordinator}/rpc/jobs.ts`,
@@ -208,20 +220,10 @@ export const mutants = {
       ),
     ],
   },
-  'a-requeue-is-done-once': {
-    rule: 'A requeue that is sent again stops no attempt after the one it was about.',
-    breaks: ['G1'],
-    edits: [
-      edit(
-        `${coordinator}/commands/jobs.ts`,
-        'const record = { requestId, digest, jobIds: [jobId], arrayId: null, createdAtMs: nowMs }; draft.putRequest(record);',
-        'const record = { requestId, digest, jobIds: [jobId], arrayId: null, createdAtMs: nowMs };',
-      ),
-    ],
-  },
   'reservations-need-nodes': {
     rule: 'No node is kept for a job that cannot run on the nodes there are.',
     breaks: ['liveness'],
+    seed: 13,
     edits: [
       edit(
         `${coordinator}/scheduler/reserve.ts`,
@@ -233,16 +235,19 @@ export const mutants = {
   'drained-gpus-get-no-work': {
     rule: 'A GPU that a condition drains is given to nobody.',
     breaks: ['drains'],
+    seed: 20,
     edits: [edit(`${coordinator}/planning.ts`, '&& !drained.gpuUuids.has(uuid)', '')],
   },
   'drained-nodes-get-no-work': {
     rule: 'A node that a condition drains is given nothing.',
     breaks: ['drains'],
+    seed: 1,
     edits: [edit(`${coordinator}/scheduler/capacity.ts`, 'if (drained.node) return false;', '')],
   },
   'what-a-node-says-of-itself-is-heard': {
     rule: 'A status is taken as it comes, not only with the next Hello.',
     breaks: ['liveness'],
+    seed: 1,
     edits: [
       edit(
         `${coordinator}/rpc/agentHub.ts`,
@@ -254,6 +259,7 @@ export const mutants = {
   'the-end-of-a-condition-is-an-event': {
     rule: 'What follows the events knows which conditions hold.',
     breaks: ['G5'],
+    seed: 1,
     edits: [
       edit(
         `${coordinator}/commands/conditions.ts`,
@@ -265,6 +271,7 @@ export const mutants = {
   'cleared-is-what-the-node-says': {
     rule: 'A clear is answered when the node is without the condition.',
     breaks: ['G7'],
+    seed: 1,
     edits: [
       edit(
         `${coordinator}/rpc/nodes.ts`,
@@ -276,6 +283,7 @@ export const mutants = {
   'time-limits-are-kept': {
     rule: 'An attempt ends when it has run for its limit.',
     breaks: ['liveness'],
+    seed: 1,
     edits: [
       edit(
         `${coordinator}/tasks/timeLimits.ts`,
@@ -287,6 +295,7 @@ export const mutants = {
   'an-agent-finds-its-tasks': {
     rule: 'A restarted agent knows the tasks of the one before.',
     breaks: ['G7', 'liveness'],
+    seed: 10,
     edits: [
       edit(
         `${agent}/tasks/recovery.ts`,
@@ -298,6 +307,7 @@ export const mutants = {
   'what-is-forgotten-is-removed': {
     rule: 'An agent deletes what is left of a task when it is told to forget it.',
     breaks: ['liveness'],
+    seed: 1,
     edits: [
       edit(
         `${agent}/reconcile.ts`,
@@ -309,6 +319,7 @@ export const mutants = {
   'what-was-lost-is-said-again': {
     rule: 'A heartbeat shows what an agent has not heard, and it is told again.',
     breaks: ['liveness'],
+    seed: 134,
     edits: [
       edit(
         `${coordinator}/rpc/agentHub.ts`,
@@ -320,6 +331,7 @@ export const mutants = {
   'a-hello-is-answered-in-time': {
     rule: 'An agent that gets no Welcome dials again.',
     breaks: ['liveness'],
+    seed: 14,
     edits: [
       edit(`${agent}/session.ts`, 'this.heartbeat = setTimeout(giveUp, welcomeTimeoutMs);', 'void giveUp;'),
     ],

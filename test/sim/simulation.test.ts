@@ -42,8 +42,12 @@ test.each(Object.keys(mutants).filter(isMutantName))(
   'without its rule, a check fails: %s',
   { timeout },
   async (name) => {
-    const { code, output } = await run('--without', name, '--seeds', '2000');
-    expect(output).toMatch(new RegExp(`^seed \\d+, at .* s: (?:${mutants[name].breaks.join('|')}): `, 'm'));
-    expect(code).toBe(1);
+    const { breaks, seed } = mutants[name];
+    const sees = new RegExp(`^seed \\d+, at .* s: (?:${breaks.join('|')}): `, 'm');
+    const first = await run('--without', name, '--seed', String(seed));
+    // Whatever changes in the product or in the draws moves it.
+    const found = sees.test(first.output) ? first : await run('--without', name, '--seeds', '2000');
+    expect(found.output).toMatch(sees);
+    expect(found.code).toBe(1);
   },
 );
