@@ -11,8 +11,6 @@ import type { Undo } from './trials.ts';
 
 const minuteMs = 60_000;
 const heartbeatMs = 1_000;
-/** From the return of the coordinator until every task runs again, at most. */
-const thawMs = heartbeatMs + 1_000;
 const leaseMs = 6_000;
 /** From the end of a lease on: what a fence takes at most. */
 const fenceMs = 2_000;
@@ -96,10 +94,8 @@ async function playOutage(
   const frozenFromMs = awayAtMs + leaseMs + fenceMs;
   const isFrozen = ({ atMs }: Beat) => atMs > frozenFromMs && atMs < backAtMs - heartbeatMs;
   expect(ranks.flat().filter(isFrozen)).toEqual([]);
-  const thawedAfterMs = ranks.map((own) => {
+  return ranks.map((own) => {
     const later = own.map(({ atMs }) => atMs).filter((atMs) => atMs > backAtMs);
     return Math.min(...later) - backAtMs;
   });
-  expect(Math.max(...thawedAfterMs), thawedAfterMs.join(' ')).toBeLessThanOrEqual(thawMs);
-  return thawedAfterMs;
 }
