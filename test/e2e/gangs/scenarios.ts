@@ -112,18 +112,19 @@ export const scenarios: readonly Scenario[] = [
     attempts: lostAndFenced,
   },
   {
-    name: 'a host is unplugged',
+    name: 'a host loses power',
     nodes: 2,
-    fault: { kind: 'host is unplugged', rank: 0 },
+    fault: { kind: 'host loses power', rank: 1 },
     flags: ['--endless=1'],
     maxAttempts: 2,
     state: 'succeeded',
     attempts: lostAndFenced,
   },
+  // The last one: for some seconds after its cable is back a host may still find no route to another, and no gang of it starts.
   {
-    name: 'a host loses power',
+    name: 'a host is unplugged',
     nodes: 2,
-    fault: { kind: 'host loses power', rank: 1 },
+    fault: { kind: 'host is unplugged', rank: 0 },
     flags: ['--endless=1'],
     maxAttempts: 2,
     state: 'succeeded',
