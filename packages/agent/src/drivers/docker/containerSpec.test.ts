@@ -220,16 +220,16 @@ describe('survivesShell', () => {
 
 describe('commandPaths', () => {
   it('searches the PATH that the container will have', () => {
-    expect(commandPaths('train', '/work', ['PATH=/first', 'PATH=/a:/b'])).toEqual(['/a/train', '/b/train']);
+    expect(commandPaths('train', '/srv', ['PATH=/first', 'PATH=/a:/b'])).toEqual(['/a/train', '/b/train']);
   });
 
   it('takes an empty folder of PATH for the working directory', () => {
-    expect(commandPaths('train', '/work', ['PATH=/a:'])).toEqual(['/a/train', '/work/train']);
+    expect(commandPaths('train', '/srv', ['PATH=/a:'])).toEqual(['/a/train', '/srv/train']);
   });
 
   it('does not search for a path', () => {
-    expect(commandPaths('/opt/train', '/work', ['PATH=/a'])).toEqual(['/opt/train']);
-    expect(commandPaths('bin/train', '/work', ['PATH=/a'])).toEqual(['/work/bin/train']);
+    expect(commandPaths('/opt/train', '/srv', ['PATH=/a'])).toEqual(['/opt/train']);
+    expect(commandPaths('bin/train', '/srv', ['PATH=/a'])).toEqual(['/srv/bin/train']);
   });
 
   it('searches the engine default where there is no PATH', () => {
