@@ -351,7 +351,12 @@ describe("a full disk of an agent's", () => {
     // A disk this small counts as full nearly at once; that the node is then drained is tested elsewhere.
     const table = join(tempDir('table').path, 'conditions.yaml');
     writeFileSync(table, 'conditions: {disk_full: {action: note}}');
-    small = await startCluster({ agentDiskMb: 16, agentFlags: () => ['--condition-table', table] });
+    small = await startCluster({
+      agentDiskMb: 16,
+      agentFlags: () => ['--condition-table', table],
+      // There is no room to note it in: that is said, and the coordinator has it.
+      expectedComplaints: /the state of a task could not be written down/,
+    });
   });
 
   test('ends the job that filled it, and no other', async () => {
@@ -389,8 +394,11 @@ describe("a full disk of an agent's", () => {
     await waitFor('the old job is gone', tasks, { until: ({ length }) => length === 0 });
     fillDisk(fillers[1] ?? '');
     const fresh = await small.submit({ command: 'echo at last' });
-    await waitFor('the agent cannot prepare it', () => small.agent(0).log.includes('ENOSPC'));
-    expect(await small.api.getJob(fresh)).toMatchObject({ state: 'starting' });
+    const held = await waitFor('the agent cannot prepare it', () => small.api.getJob(fresh), {
+      until: ({ attempts }) => attempts.at(-1)?.cause?.kind === 'disk_full',
+    });
+    expect(held).toMatchObject({ attempts: [{ cause: { node: 'node-1' } }] });
+    expect(['queued', 'starting']).toContain(held.state);
     for (const filler of fillers) rmSync(filler);
     expect(await small.untilEnded(fresh)).toMatchObject({ state: 'succeeded' });
     expect(await small.output(fresh)).toBe('at last\n');
