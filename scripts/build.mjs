@@ -1,6 +1,7 @@
 // Bundles the `muster` command into dist/: one file to start, with parts that load only when a command needs them, and
-// the guard and the reader of NVML as programs of their own. Started from a bundle, a command is ready in a fraction of the time that reading
-// hundreds of source files takes. `--force` builds even when nothing has changed.
+// the guard, the reader of NVML and the verifier of checkpoints as programs of their own. Started from a bundle, a command
+// is ready in a fraction of the time that reading hundreds of source files takes. `--force` builds even when nothing has
+// changed.
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
@@ -13,6 +14,7 @@ import { exitWith, Stop, secondsSince } from './terminal.mjs';
  * @property {string} cliEntry
  * @property {string} guardEntry
  * @property {string} nvmlReaderEntry
+ * @property {string} verifierEntry
  * @property {string} outDir
  * @typedef {{ path: string, contents: string | Uint8Array }} OutputFile
  */
@@ -22,6 +24,7 @@ const standard = {
   cliEntry: join(root, 'packages/cli/src/main.ts'),
   guardEntry: join(root, 'packages/agent/src/guard/main.ts'),
   nvmlReaderEntry: join(root, 'packages/agent/src/gpus/nvml/main.ts'),
+  verifierEntry: join(root, 'packages/checkpoints/src/verifier/main.ts'),
   outDir: join(root, 'dist'),
 };
 
@@ -50,7 +53,8 @@ export async function build(options = {}) {
   const sources = { ...standard, ...options };
   const startedAtMs = Date.now();
   if (!options.force && (await isCurrent(sources.outDir))) return false;
-  await requireEntries([sources.cliEntry, sources.guardEntry, sources.nvmlReaderEntry]);
+  const { cliEntry, guardEntry, nvmlReaderEntry, verifierEntry } = sources;
+  await requireEntries([cliEntry, guardEntry, nvmlReaderEntry, verifierEntry]);
   const { build: bundle, formatMessages } = await import('esbuild');
 
   /** @type {import('esbuild').BuildOptions} */
@@ -74,18 +78,19 @@ export async function build(options = {}) {
     bundle({
       ...common,
       ...kept,
-      entryPoints: { main: sources.cliEntry },
+      entryPoints: { main: cliEntry },
       splitting: true,
       chunkNames: 'part-[name]-[hash]',
       banner: { js: commonJsBanner },
       plugins: [lazyPackages, bundledProtos(sources.outDir, assets)],
     }),
-    bundle({ ...common, ...kept, entryPoints: { guard: sources.guardEntry } }),
+    bundle({ ...common, ...kept, entryPoints: { guard: guardEntry } }),
+    bundle({ ...common, ...kept, entryPoints: { 'checkpoint-verifier': verifierEntry } }),
     // A native library lies beside koffi's code, which has to stay where npm put it.
     bundle({
       ...common,
       ...kept,
-      entryPoints: { 'nvml-reader': sources.nvmlReaderEntry },
+      entryPoints: { 'nvml-reader': nvmlReaderEntry },
       external: ['koffi'],
     }),
   ]).catch(async (error) => {
@@ -215,7 +220,9 @@ const stampName = '.inputs.json';
 const resolution = [
   'package-lock.json',
   'scripts/build.mjs',
-  ...['common', 'coordinator', 'agent', 'cli'].map((name) => `packages/${name}/package.json`),
+  ...['common', 'checkpoints', 'diagnosis', 'coordinator', 'agent', 'cli'].map(
+    (name) => `packages/${name}/package.json`,
+  ),
 ];
 
 /** @param {string} outDir */

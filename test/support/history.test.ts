@@ -12,6 +12,7 @@ const exited = (exitCode: number | null): TaskEnd => ({
   logBytes: 0,
   gpuUsage: null,
   failure: null,
+  training: null,
 });
 
 /** A job of which each attempt had one task, with the exit codes given. */
@@ -48,11 +49,19 @@ function aJob(id: string, exitCodes: readonly (number | null)[]): JobView {
       masterAddr: null,
       masterPort: null,
       gpuUsage: null,
+      resume: null,
     })),
     array: null,
     requeuedFrom: null,
     submitSeq: 1,
     leftOut: [],
+    checkpoints: [],
+    training: null,
+    ledger: [],
+    preemptions: 0,
+    batchScale: 1,
+    lrScale: 1,
+    extraRuntimeMs: 0,
   };
 }
 

@@ -1,11 +1,14 @@
 /** Wiring of the agent, and nothing else: opens the parts in order, closes them in reverse. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { VerifierProcess } from '@muster/checkpoints/verifierProcess';
 import { systemClock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { isNodeName, type TaskRef } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
 import { bearer } from '@muster/common/wire/client';
+import { verifierProgram } from './checkpoints/verifierProgram.ts';
+import { CheckpointWatcher } from './checkpoints/watcher.ts';
 import { caOfCoordinator, connectHub, requestJoin } from './coordinatorChannel.ts';
 import { credentialFile, obtainCredential } from './credential.ts';
 import { lockDataDir, prepareDataDir, readInstanceId } from './dataDir.ts';
@@ -18,9 +21,11 @@ import { checkpointDirs } from './hooks/checkpointDir.ts';
 import { type NodeNetwork, nodeAddresses } from './host/addresses.ts';
 import { HostInventory } from './host/inventory.ts';
 import { readKernelFile } from './host/kernelFiles.ts';
+import { readMounts } from './host/mounts.ts';
 import { systemAddresses } from './host/nics.ts';
 import { openHighestTerm } from './leases/highestTerm.ts';
 import { LeaseKeeper } from './leases/leaseKeeper.ts';
+import { Leaving } from './leaving/leaving.ts';
 import { LogUploader } from './logs/uploader.ts';
 import { NodeWatch } from './nodeWatch.ts';
 import type { AgentOptions } from './options.ts';
@@ -33,6 +38,7 @@ import { AgentSession, type NodeStatus } from './session.ts';
 import { gpuProblem, occupiedGpu } from './tasks/gpuProblem.ts';
 import { TaskManager } from './tasks/manager.ts';
 import { TaskRecords } from './tasks/records.ts';
+import { TaskTraining } from './training/taskTraining.ts';
 
 /** The kernel's own repeats come ever later: after a cut it is quicker to begin anew. */
 const connectTimeoutMs = 3_000;
@@ -42,6 +48,8 @@ const deathsLookMs = 200;
 export interface RunningAgent {
   /** Rejects when the coordinator refuses this agent for good; resolves after `close`. */
   readonly closed: Promise<void>;
+  /** This machine goes: resolves when no task is left on it, or its `shutdownGraceMs` are over. */
+  leave(): Promise<void>;
   /** Ends the agent. Its tasks run on, and the next agent on this data directory finds them. */
   close(): Promise<void>;
 }
@@ -59,9 +67,9 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     const closed = Promise.withResolvers<void>();
     // Whoever runs the agent may look at it a moment after the coordinator's refusal.
     closed.promise.catch(() => {});
-    await openAgent(options, opened, closed.reject);
+    const leaving = await openAgent(options, opened, closed.reject);
     const close = () => closeAll().then(closed.resolve);
-    return { closed: closed.promise, close };
+    return { closed: closed.promise, leave: () => leaving.leave(), close };
   } catch (error) {
     await closeAll();
     throw error;
@@ -75,7 +83,7 @@ async function openAgent(
   options: AgentOptions,
   opened: Close[],
   onRefused: (error: MusterError) => void,
-): Promise<void> {
+): Promise<Leaving> {
   const log = createLogger(`agent ${options.name}`, options.logLevel);
   const { wallMs, monotonicMs } = systemClock;
   if (!isNodeName(options.name)) {
@@ -158,6 +166,27 @@ async function openAgent(
     ...{ bootId, boottimeMs, log },
     onChange: (task) => manager.leaseChanged(task),
   });
+  const training: TaskTraining = new TaskTraining({
+    running: () => manager.running(),
+    isFrozen: (task) => leases.isFrozen(task),
+    outputPathOf: (task) => records.outputPath(task),
+    send: (message) => session.send(taskMessageToWire(message)),
+    onReadings: () => watch.sendTraining(),
+    ...{ wallMs, monotonicMs, log },
+  });
+  const dirs = checkpointDirs(join(options.dataDir, 'checkpoints'));
+  // One for each depth: a checkpoint that is read for minutes must not hold up one that a preemption waits for.
+  const verifierOf = { program: verifierProgram, nodePath: process.execPath, log };
+  const verifiers = { quick: new VerifierProcess(verifierOf), deep: new VerifierProcess(verifierOf) };
+  const checkpoints = new CheckpointWatcher({
+    ...{ dirs, nodeName, monotonicMs, log },
+    verify: (order, signal) => verifiers[order.depth].verify(order, signal),
+    metricsAt: (task, step) => training.metricsAt(task, step),
+    mounts: () => readMounts(),
+    send: (message) => session.send(taskMessageToWire(message)),
+    onProgress: (task) => training.checkpointSeen(task),
+    onTrainingComplete: (task) => manager.sayOf(task),
+  });
   const manager: TaskManager = new TaskManager({
     records,
     drivers,
@@ -166,7 +195,8 @@ async function openAgent(
       network,
       baseEnvironment: loginEnvironment(),
     },
-    checkpoints: checkpointDirs(join(options.dataDir, 'checkpoints')),
+    checkpointDirs: dirs,
+    ...{ checkpoints, training },
     rendezvous,
     leases,
     nodeName,
@@ -185,6 +215,7 @@ async function openAgent(
     onRemoved: (task: TaskRef) => {
       uploader.forget(task);
       watch.forget(task);
+      training.forget(task);
     },
   });
   const deaths = new TorchrunDeaths({
@@ -205,6 +236,7 @@ async function openAgent(
     chance: Math.random,
     running: () => manager.running(),
     reports: () => manager.reports(),
+    training,
     usageFileOf: (task) => join(records.directory(task), 'usage.json'),
     openTelemetryStream: () => telemetry.UploadTelemetry(metadata),
     connection: () => ({ connected: session.isConnected, heartbeatAgeMs: session.heartbeatAgeMs() }),
@@ -213,6 +245,12 @@ async function openAgent(
         log.warn({ error: messageOf(error) }, 'the status of the node could not be said');
       });
     },
+  });
+  const leaving = new Leaving({
+    graceMs: options.shutdownGraceMs,
+    tasks: () => manager.reports().length,
+    onLeaving: () => session.sendStatus(),
+    ...{ monotonicMs, log },
   });
   const session: AgentSession = new AgentSession({
     openStream: dial,
@@ -224,6 +262,8 @@ async function openAgent(
       status = await watch.status();
       return status;
     },
+    leavingInMs: () => leaving.leavingInMs(),
+    onWelcome: () => training.sayAgain(),
     onClockSkew: (skewMs) => watch.clockSkew(skewMs),
     onClearCondition: (kind, gpuUuid) => watch.clearCondition(kind, gpuUuid),
     wallMs,
@@ -236,16 +276,23 @@ async function openAgent(
 
   opened.push(
     () => uploader.close(),
+    () => verifiers.quick.close(),
+    () => verifiers.deep.close(),
+    () => checkpoints.close(),
+    () => training.close(),
     () => manager.close(),
     () => watch.close(),
     () => session.close(),
+    () => leaving.close(),
   );
   await manager.recover();
   await watch.start();
+  await training.start();
   session.start();
   const deathsTimer = setInterval(() => deaths.look(), deathsLookMs);
   opened.push(() => clearInterval(deathsTimer));
   log.info({ node: options.name, coordinator: options.coordinator }, 'agent started');
+  return leaving;
 }
 
 /** What a bare process needs to find programs and its home; nothing else of the agent's environment is a job's business. */

@@ -12,6 +12,7 @@ import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { taskStates } from '@muster/common/states';
 import type { GpuUsage, HostReading } from '@muster/common/telemetry';
+import type { TrainingReading } from '@muster/common/training';
 import { musterVersion } from '@muster/common/version';
 import type { TaskReport } from '@muster/common/views';
 import { withDeadline } from './gpus/deadline.ts';
@@ -19,6 +20,7 @@ import { GpuReader } from './gpus/gpuReader.ts';
 import type { GpuProblem } from './gpus/gpuSource.ts';
 import type { GpuObservation } from './gpus/observation.ts';
 import { nvidiaSmiReadingMs, openSources } from './gpus/openSources.ts';
+import { readSimulatedStates } from './gpus/simulatedStates.ts';
 import { type Stranger, strangersOn } from './gpus/strangers.ts';
 import { type Health, startHealth } from './health/start.ts';
 import { HostMetrics, type HostSample, toReading } from './host/hostMetrics.ts';
@@ -62,6 +64,14 @@ const nothingSeen: GpuObservation = {
   atMs: 0,
 };
 
+/** What the training of the node's tasks has to do with watching the node. */
+export interface WatchedTraining {
+  /** Since the last time, oldest first. */
+  takeReadings(): readonly TrainingReading[];
+  /** What the GPUs of tasks do shows whether these hang. */
+  observe(observation: GpuObservation): void;
+}
+
 export interface NodeWatchParts {
   readonly options: AgentOptions;
   readonly log: Logger;
@@ -78,6 +88,7 @@ export interface NodeWatchParts {
   /** Tasks that run, with their GPUs. */
   readonly running: () => readonly { readonly task: TaskRef; readonly gpuUuids: readonly string[] }[];
   readonly reports: () => readonly TaskReport[];
+  readonly training: WatchedTraining;
   /** Where to keep the usage of a task. */
   readonly usageFileOf: (task: TaskRef) => string;
   readonly openTelemetryStream: TelemetryUploaderParts['openStream'];
@@ -158,6 +169,7 @@ export class NodeWatch {
       ...{ log, clock, searchPath, libraryPath },
       busyGpus: () => new Set(this.holders().keys()),
       listedGpus: () => this.sampler?.lastListing.gpus ?? [],
+      simulatedStates: () => readSimulatedStates(options.dataDir),
     });
     const reader = new GpuReader({
       ...{ source, profiling, clock, log },
@@ -182,7 +194,7 @@ export class NodeWatch {
       log,
       onRead: (seconds, problems) => this.countRead(seconds, problems),
       onObservation: (observation) => this.onObservation(observation),
-      onReadings: (gpus, host) => this.uploader.send(gpus, host),
+      onReadings: (gpus, host) => this.uploader.send(gpus, host, this.parts.training.takeReadings()),
     });
     this.sampler = sampler;
     await sampler.start();
@@ -221,6 +233,11 @@ export class NodeWatch {
     return this.meter.usageOf(task);
   }
 
+  /** Does not wait for the next readings of GPUs: a task may be over by then. */
+  sendTraining(): void {
+    this.uploader.send([], null, this.parts.training.takeReadings());
+  }
+
   /** Nothing more will be asked of a task. */
   forget(task: TaskRef): void {
     this.meter.forget(task);
@@ -253,6 +270,7 @@ export class NodeWatch {
 
   private onObservation(observation: GpuObservation): void {
     this.health?.monitor.observe(observation);
+    this.parts.training.observe(observation);
     this.hpcJobFiles?.update(observation.gpus, observation.holders);
     if (this.told === null || observation.gpus === this.told.inventory.gpus) return;
     this.tellChange().catch((error: unknown) =>

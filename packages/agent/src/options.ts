@@ -39,8 +39,17 @@ export interface AgentOptions {
   readonly guardCommand: readonly string[] | null;
   /** argv that starts the reader of NVML (`nvml-reader.mjs` beside the bundle, `gpus/nvml/main.ts` in the source tree); its options follow. */
   readonly nvmlReaderCommand: readonly string[];
+  /**
+   * What the end of this agent means when it is asked for. `leave`: only the agent ends, unless the system itself is being
+   * shut down. `drain`: the machine goes; its tasks are to save and to go on elsewhere first.
+   */
+  readonly onSigterm: (typeof sigtermActions)[number];
+  /** How long that may take. */
+  readonly shutdownGraceMs: number;
   readonly logLevel: string;
 }
+
+export const sigtermActions = ['leave', 'drain'] as const;
 
 export type GpuOption =
   /** What the driver lists; none when there is no driver. */
@@ -66,5 +75,7 @@ export const agentDefaults = {
   conditionTable: null,
   kernelLog: '/dev/kmsg',
   dockerSocket: '/var/run/docker.sock',
+  onSigterm: 'leave',
+  shutdownGraceMs: 90_000,
   logLevel: 'info',
 } as const satisfies Partial<AgentOptions>;

@@ -3,10 +3,11 @@ import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Assign__Output } from '@muster/common/gen/muster/v1/Assign';
 import type { Claim as WireClaim } from '@muster/common/gen/muster/v1/Claim';
 import type { Release__Output } from '@muster/common/gen/muster/v1/Release';
-import type { TaskRef } from '@muster/common/ids';
+import { isJobId, type TaskRef } from '@muster/common/ids';
 import { taskReportToWire } from '@muster/common/wire/codec';
 import { checkFromWire, endpointToWire, findingsToWire } from '@muster/common/wire/gangCodec';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
+import { checkpointSeenToWire, resumeFromWire, trainingSignToWire } from '@muster/common/wire/trainingCodec';
 import type { Order } from './tasks/entry.ts';
 import type { ClaimMessage, TaskMessage } from './tasks/parts.ts';
 import type { Assignment } from './tasks/records.ts';
@@ -37,7 +38,18 @@ function assignmentOf(assign: Assign__Output, task: TaskRef): Assignment {
     nodeCount: assign.nodeCount,
     gpuUuids: assign.gpuUuids,
     array: assign.arraySize === 0 ? null : { index: assign.arrayIndex, size: assign.arraySize },
+    resume: resumeFromWire(assign.resume),
+    // It becomes the name of a directory; an older coordinator does not say it.
+    checkpointJobId: isJobId(assign.checkpointJobId) ? assign.checkpointJobId : task.jobId,
+    batchScale: scaleFromWire(assign.batchScale),
+    lrScale: scaleFromWire(assign.lrScale),
+    quarantine: assign.quarantine,
   };
+}
+
+/** 0 is an older coordinator's. */
+function scaleFromWire(scale: number): number {
+  return Number.isFinite(scale) && scale > 0 ? scale : 1;
 }
 
 export function taskMessageToWire(message: TaskMessage): AgentMessage {
@@ -46,6 +58,12 @@ export function taskMessageToWire(message: TaskMessage): AgentMessage {
       return { claim: claimToWire(message) };
     case 'checked':
       return { checked: findingsToWire(message.task, message.findings) };
+    case 'checkpoint':
+      return { checkpoint: checkpointSeenToWire(message) };
+    case 'trainingSign': {
+      const { task, sign } = message;
+      return { trainingSign: { task: taskRefToWire(task), sign: trainingSignToWire(sign) } };
+    }
     case 'report':
       return { report: taskReportToWire(message.report) };
     default: {

@@ -26,6 +26,42 @@ test('Hello comes first and says everything', async () => {
   ]);
 });
 
+describe('a machine that is going to be switched off', () => {
+  test('says how much time there is, in its status and in every Hello', async () => {
+    let leavingInMs: number | null = null;
+    const { first, session, hub } = await connected({ leavingInMs: () => leavingInMs });
+    expect(await first.gets('hello')).not.toHaveProperty('leavingInMs');
+    first.welcome();
+    await session.sendStatus();
+    expect(await first.gets('status')).not.toHaveProperty('leavingInMs');
+    leavingInMs = 90_000;
+    await session.sendStatus();
+    await eventually(() => expect(first.received.at(-1)?.status?.leavingInMs).toBe(90_000));
+    leavingInMs = 0;
+    first.end();
+    const second = await hub.session(2);
+    expect(await second.gets('hello')).toMatchObject({ leavingInMs: 0 });
+  });
+});
+
+test('each welcome is told of, because what was said before may have been lost; a refused one is not', async () => {
+  let welcomes = 0;
+  const { first, hub } = await connected({ onWelcome: () => (welcomes += 1) });
+  await first.gets('hello');
+  expect(welcomes).toBe(0);
+  first.welcome();
+  await eventually(() => expect(welcomes).toBe(1));
+  first.end();
+  const second = await hub.session(2);
+  await second.gets('hello');
+  second.welcome({ term: 1 });
+  const third = await hub.session(3);
+  await third.gets('hello');
+  expect(welcomes).toBe(1);
+  third.welcome();
+  await eventually(() => expect(welcomes).toBe(2));
+});
+
 test('a task goes its way through the messages', async () => {
   const all = await connected();
   await running(all);

@@ -51,6 +51,8 @@ export interface SessionParts {
   readonly terms: Terms;
   /** The node as it is now. */
   readonly status: () => Promise<NodeStatus>;
+  /** Until this machine is switched off; null: nothing is known of that. */
+  readonly leavingInMs: () => number | null;
   /** How far this node's wall clock is ahead of the coordinator's. */
   readonly onClockSkew: (skewMs: number) => void;
   readonly wallMs: () => number;
@@ -64,6 +66,8 @@ export interface SessionParts {
   readonly log: Logger;
   /** The coordinator refuses this agent for good: another one has its name, or its credential is unknown. */
   readonly onRefused: (error: MusterError) => void;
+  /** A coordinator to be followed has answered: what it may have missed on the connection before is to be said again. */
+  readonly onWelcome?: () => void;
 }
 
 export class AgentSession {
@@ -110,7 +114,7 @@ export class AgentSession {
   async sendStatus(): Promise<void> {
     if (this.stream === null) return;
     const status = await this.parts.status();
-    this.send({ status: statusToWire(status) });
+    this.send({ status: { ...statusToWire(status), ...this.leaving() } });
   }
 
   close(): void {
@@ -148,6 +152,7 @@ export class AgentSession {
         instanceId: parts.instanceId,
         bootId: parts.bootId,
         ...statusToWire(status),
+        ...this.leaving(),
         observed: parts.manager.reports().map(taskReportToWire),
         highestTerm: parts.terms.highest,
         sentBoottimeMs,
@@ -155,6 +160,11 @@ export class AgentSession {
     });
     const giveUp = () => this.lost(new Error(`no Welcome within ${welcomeTimeoutMs} ms`));
     this.heartbeat = setTimeout(giveUp, welcomeTimeoutMs);
+  }
+
+  private leaving(): { readonly leavingInMs?: number } {
+    const leavingInMs = this.parts.leavingInMs();
+    return leavingInMs === null ? {} : { leavingInMs };
   }
 
   private lost(error: unknown): void {
@@ -247,6 +257,7 @@ export class AgentSession {
       if (letsRun(assign)) this.grant(assign.task, assign.leaseMs, askedMs);
     }
     this.startHeartbeat(welcome.heartbeatIntervalMs);
+    this.parts.onWelcome?.();
   }
 
   /** It lost its memory, or another one has taken its place. Tasks run on until their leases end. */

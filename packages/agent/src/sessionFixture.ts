@@ -41,6 +41,13 @@ const conditions: readonly Condition[] = [
   },
 ];
 
+/** What a test decides of a session. */
+interface DialOptions {
+  readonly node?: TestNode;
+  readonly leavingInMs?: SessionParts['leavingInMs'];
+  readonly onWelcome?: () => void;
+}
+
 interface Dialling {
   readonly node: TestNode;
   readonly agent: TestAgent;
@@ -51,7 +58,10 @@ interface Dialling {
 }
 
 /** A task manager and its session, wired as in the agent, dialling `openStream`. */
-export async function dial(openStream: SessionParts['openStream'], node = new TestNode()): Promise<Dialling> {
+export async function dial(
+  openStream: SessionParts['openStream'],
+  { node = new TestNode(), leavingInMs = () => null, onWelcome = () => {} }: DialOptions = {},
+): Promise<Dialling> {
   const refusals: MusterError[] = [];
   const skews: number[] = [];
   const cleared: { kind: string; gpuUuid: string | null }[] = [];
@@ -73,16 +83,20 @@ export async function dial(openStream: SessionParts['openStream'], node = new Te
     chance: () => 0,
     log: silentLogger,
     onRefused: (error) => refusals.push(error),
+    leavingInMs,
+    onWelcome,
   });
   onTestFinished(() => session.close());
   session.start();
   return { node, agent, session, refusals, cleared, skews };
 }
 
-export async function connected(): Promise<Dialling & { readonly hub: TestHub; readonly first: HubSession }> {
+export async function connected(
+  options: DialOptions = {},
+): Promise<Dialling & { readonly hub: TestHub; readonly first: HubSession }> {
   const hub = await TestHub.start();
   const client = hub.client();
-  const dialling = await dial(() => client.Session());
+  const dialling = await dial(() => client.Session(), options);
   return { ...dialling, hub, first: await hub.session(1) };
 }
 

@@ -12,7 +12,8 @@ function parse(...argv: readonly string[]) {
 }
 
 test('without flags the defaults of the agent hold', () => {
-  const { caCertificate: _ca, cpus: _cpus, labels: _labels, logLevel: _logLevel, ...probes } = agentDefaults;
+  const { caCertificate: _ca, cpus: _cpus, labels: _labels, logLevel: _logLevel, ...others } = agentDefaults;
+  const { onSigterm: _onSigterm, shutdownGraceMs: _graceMs, ...probes } = others;
   expect(parse()).toEqual(probes);
 });
 

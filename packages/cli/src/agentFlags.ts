@@ -33,6 +33,8 @@ type ProbeOptions = Omit<
   | 'labels'
   | 'guardCommand'
   | 'nvmlReaderCommand'
+  | 'onSigterm'
+  | 'shutdownGraceMs'
   | 'logLevel'
 >;
 

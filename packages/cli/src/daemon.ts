@@ -2,23 +2,29 @@
 import type { Context } from './context.ts';
 import { reportFailure } from './errors.ts';
 import { type ExitCode, exitCodes } from './exitCodes.ts';
-import { abortOnStopRequest } from './io.ts';
 
 export interface Daemon {
   /** What it serves on; null: nothing. */
   readonly address: string | null;
   /** Settles when it ends by itself; rejects with the reason. */
   readonly closed: Promise<void>;
+  /** What is to be done once it is asked to stop, before it is closed; asked a second time, it is closed at once. */
+  beforeClose?(): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function runDaemon(context: Context, start: () => Promise<Daemon>): Promise<ExitCode> {
   const { io } = context;
-  const stop = abortOnStopRequest(io);
+  const stop = new AbortController();
+  const stopAtOnce = new AbortController();
+  const dispose = io.onStopRequest(() => (stop.signal.aborted ? stopAtOnce : stop).abort());
   try {
     const daemon = await start();
     await io.supervisor?.tell({ kind: 'serving', address: daemon.address });
     await Promise.race([daemon.closed, whenAborted(stop.signal)]);
+    if (stop.signal.aborted && daemon.beforeClose !== undefined) {
+      await Promise.race([daemon.closed, whenAborted(stopAtOnce.signal), daemon.beforeClose()]);
+    }
     await daemon.close();
     return exitCodes.ok;
   } catch (error) {
@@ -26,7 +32,7 @@ export async function runDaemon(context: Context, start: () => Promise<Daemon>):
     await io.supervisor?.tell({ kind: 'failed', message, hints });
     return unexpected ? exitCodes.daemonFailed : exitCode;
   } finally {
-    stop.dispose();
+    dispose();
   }
 }
 

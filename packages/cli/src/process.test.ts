@@ -97,6 +97,11 @@ test.each([
     exitCodes.usage,
     /^muster: --coordinator takes HOST:PORT, such as gpu-head:7070; got "example.org"\n/,
   ],
+  [
+    ['agent', '--data', 'd', '--name', 'a', '--coordinator', '127.0.0.1:1', '--shutdown-grace', '0s'],
+    exitCodes.usage,
+    /^muster: --shutdown-grace takes a duration from 1s to 1h, such as 30s; got "0s"\n/,
+  ],
   [['up', '--data', '/dev/null'], exitCodes.refused, /^muster: cannot use the data directory \/dev\/null: /],
 ])('%j fails with a sentence and the right code', async (argv, exitCode, message) => {
   const dir = temporaryDir();

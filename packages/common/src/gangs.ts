@@ -1,4 +1,5 @@
 /** The words of gangs: where nodes reach each other, what was measured between them, and how long a task may run. */
+import type { Blame, CauseKind } from './spec/causes.ts';
 import type { Cause } from './views.ts';
 
 /** One address of a node. */
@@ -77,6 +78,11 @@ export interface TaskFailure {
   readonly rank: number | null;
   /** One line, at most 500 characters. */
   readonly message: string;
+  /** null: the node cannot tell one; the exit does. */
+  readonly kind: CauseKind | null;
+  readonly blame: Blame | null;
+  /** Line of the output, from 1. null: it is not in the output, or its number is not known. */
+  readonly line: number | null;
   /** CLOCK_BOOTTIME of the node. */
   readonly atBoottimeMs: number;
 }

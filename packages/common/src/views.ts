@@ -2,13 +2,15 @@
  * What the API shows of the cluster: the messages of proto/muster/v1/types.proto in domain words. `wire/` maps them.
  * `-o json` prints these. Absent is null; times are epoch milliseconds.
  */
+import type { Checkpoint } from './checkpoints.ts';
 import type { Condition } from './conditions.ts';
 import type { LeftOut, PathBandwidth, TaskFailure } from './gangs.ts';
 import type { NodeInventory } from './hardware.ts';
 import type { TaskRef } from './ids.ts';
-import type { CauseKind } from './spec/causes.ts';
+import type { Blame, CauseKind, Evidence } from './spec/causes.ts';
 import type { AttemptStateKind, JobStateKind, NodeStateKind, TaskStateKind } from './states.ts';
 import type { GpuUsage } from './telemetry.ts';
+import type { HangSign, TrainingProgress } from './training.ts';
 
 /** Why something ended. */
 export interface Cause {
@@ -17,6 +19,40 @@ export interface Cause {
   readonly message: string;
   readonly nodeRank: number | null;
   readonly node: string | null;
+  /** What shows it. null: nothing beyond the message. */
+  readonly evidence: Evidence | null;
+  readonly blame: Blame;
+}
+
+/** The checkpoint that an attempt began from. */
+export interface Resume {
+  /** Path below the job's checkpoint directory. */
+  readonly name: string;
+  /** null: it does not tell. */
+  readonly step: number | null;
+}
+
+export const ledgerKinds = [
+  'productive',
+  'queued',
+  'starting',
+  'preemption',
+  'rollback',
+  'hang',
+  'failure',
+] as const;
+/**
+ * What became of GPU-seconds. `productive`: work that a checkpoint or the end of the job keeps. `queued`: waited for, not held.
+ * `starting`: held before it ran. The others were lost: done after the last checkpoint that was kept, when the attempt gave
+ * way, was taken back behind a divergence, hung, or failed.
+ */
+export type LedgerKind = (typeof ledgerKinds)[number];
+
+export interface LedgerEntry {
+  readonly kind: LedgerKind;
+  /** With `failure`. */
+  readonly cause: CauseKind | null;
+  readonly gpuSeconds: number;
 }
 
 /** How a task ended. */
@@ -35,6 +71,8 @@ export interface TaskEnd {
   readonly gpuUsage: GpuUsage | null;
   /** Of a bad end: what the node can tell of the first thing that went wrong there. null: nothing, or the end was good. */
   readonly failure: TaskFailure | null;
+  /** Where its training was. null: its output told of none. */
+  readonly training: TrainingProgress | null;
 }
 
 export interface TaskView {
@@ -63,6 +101,8 @@ export interface AttemptView {
   readonly masterPort: number | null;
   /** Of the tasks that have ended. */
   readonly gpuUsage: GpuUsage | null;
+  /** What it began from. null: nothing. */
+  readonly resume: Resume | null;
 }
 
 export const pendingKinds = [
@@ -79,6 +119,9 @@ export const pendingKinds = [
   'backoff',
   'paused',
   'topology',
+  'preempting',
+  'checkpoint',
+  'circuit_open',
 ] as const;
 export type PendingKind = (typeof pendingKinds)[number];
 
@@ -107,6 +150,26 @@ export interface JobView {
   readonly submitSeq: number;
   /** Nodes that its next attempt does without, as long as others could take it. */
   readonly leftOut: readonly LeftOut[];
+  /** The newest ones, oldest first. */
+  readonly checkpoints: readonly Checkpoint[];
+  /** Where its training is, or was last. */
+  readonly training: TrainingProgress | null;
+  readonly ledger: readonly LedgerEntry[];
+  /** Times that it gave way to another job or to a node that was drained. */
+  readonly preemptions: number;
+  /** What MUSTER_BATCH_SCALE and MUSTER_LR_SCALE say to its next attempt, 1: as it was written. */
+  readonly batchScale: number;
+  readonly lrScale: number;
+  /** Added to its max_runtime. */
+  readonly extraRuntimeMs: number;
+}
+
+/** A person, or the machine itself, has said that a node is to be left: it gets no new work. */
+export interface Drain {
+  readonly reason: string;
+  readonly sinceMs: number;
+  /** Wall clock: its tasks have to be gone by then. null: they may take their time. */
+  readonly deadlineMs: number | null;
 }
 
 export interface NodeView {
@@ -132,6 +195,8 @@ export interface NodeView {
    */
   readonly fencedInMs: number | null;
   readonly bandwidths: readonly PathBandwidth[];
+  /** null: it takes work as far as its conditions let it. */
+  readonly drain: Drain | null;
 }
 
 export interface EventView {
@@ -198,4 +263,9 @@ export interface TaskReport {
   readonly frozen: boolean;
   /** What the node is busy with before it claims. */
   readonly doing: string | null;
+  /** The program has left a `training_complete.marker`: whatever it does now, its work is done. */
+  readonly trainingComplete: boolean;
+  readonly training: TrainingProgress | null;
+  /** null: it makes progress, or nobody can tell. */
+  readonly hang: HangSign | null;
 }

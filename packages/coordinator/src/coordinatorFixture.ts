@@ -32,11 +32,14 @@ import { streamCalls } from './rpc/streams.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
-import type { Credential, Store } from './store/store.ts';
+import type { Credential, JobRecord, Store } from './store/store.ts';
+import { HangWatch } from './tasks/hangWatch.ts';
 import { StartDeadlines } from './tasks/startDeadlines.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
 import { TelemetryStore } from './telemetry/telemetryStore.ts';
+import { StatusFiles } from './training/statusFiles.ts';
+import { statusOf as statusOfJob } from './training/statusOf.ts';
 import { WaitTimes } from './waitTimes.ts';
 
 export const heartbeatIntervalMs = 1_000;
@@ -99,6 +102,7 @@ export async function startTestCoordinator(
   const timeLimits = new TimeLimits(monotonicMs);
   const notes = new AgentNotes();
   const startDeadlines = new StartDeadlines(monotonicMs, notes);
+  const hangWatch = new HangWatch({ wallMs, monotonicMs, heartbeatIntervalMs });
   const leases = await LeaseKeeper.open({
     ...{ state, store, agents, clock, log: silentLogger },
     ...{ settings: leaseSettings, tickMs: heartbeatIntervalMs, runFenceCommand: null },
@@ -115,6 +119,8 @@ export async function startTestCoordinator(
     notes,
     telemetry,
     pages,
+    store,
+    log: silentLogger,
   });
   const fatal: Error[] = [];
   const loop = new Loop({
@@ -131,12 +137,19 @@ export async function startTestCoordinator(
       agents.sync(change);
       notes.committed(change);
       paths.committed(change.events);
+      statusFiles.committed(change);
       committed.ring(change.events.map((event) => event.subject));
       metrics.committed(change);
     },
     onViolation: () => {},
     freeBallast: () => false,
     onFatal: (error) => fatal.push(error),
+  });
+  const statusOf = (record: JobRecord) =>
+    statusOfJob({ wallMs, state, notes, reasons: loop.reasons }, record);
+  const statusFiles = new StatusFiles({
+    ...{ state, store, statusOf, monotonicMs, log: silentLogger },
+    directoryOf: (jobId) => logs.directoryOf(jobId),
   });
   leases.attach(loop);
   const reserve = new DiskReserve(directory, options.reserveBytes ?? 0, silentLogger);
@@ -151,6 +164,8 @@ export async function startTestCoordinator(
     random,
     committed,
     timeLimits,
+    hangWatch,
+    statusOf,
     notes,
     leases,
     paths,
@@ -196,6 +211,8 @@ export async function startTestCoordinator(
     fatal,
     timeLimits,
     startDeadlines,
+    hangWatch,
+    statusFiles,
     notes,
     leases,
     telemetry,
@@ -216,6 +233,7 @@ export async function startTestCoordinator(
       await http.close();
       await server.close();
       await loop.stop();
+      await statusFiles.close();
       await logs.close();
       rmSync(directory, { recursive: true });
     },

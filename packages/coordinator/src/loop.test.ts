@@ -5,7 +5,17 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { applyJobEvent, submit } from './commands/jobs.ts';
 import { countingBytes, TestClock } from './coordinatorFixture.ts';
 import { type Command, Loop, type LoopParts } from './loop.ts';
-import { aNode, anInventory, aSpec, nodeNameOf, someGpus } from './modelFixture.ts';
+import {
+  aCheckpoint,
+  aJob,
+  aNode,
+  anExit,
+  anInventory,
+  aSpec,
+  nodeNameOf,
+  queuedState,
+  someGpus,
+} from './modelFixture.ts';
 import { ClusterState, type Committed } from './state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
 import { type Batch, StoreError } from './store/store.ts';
@@ -232,10 +242,114 @@ test('a job that was requeued while its nodes are free names both attempts in on
   memory.nodes.set('node-1', aNode('node-1'));
   const { loop, commits } = await aLoop({}, memory);
   const jobId = await loop.run(submitting('a', { resources: { gpus: 2 } }));
-  await loop.run((draft, nowMs) => applyJobEvent(draft, jobId, { kind: 'requeue' }, nowMs));
+  await loop.run((draft, nowMs) =>
+    applyJobEvent(draft, jobId, { kind: 'requeue', from: { kind: 'newest' } }, nowMs),
+  );
   expect(commits.at(-1)?.attempts.map(({ attempt }) => [attempt.number, attempt.state])).toEqual([
     [1, 'ended'],
     [2, 'allocated'],
   ]);
   expect(commits.at(-1)?.attempts[0]?.attempt.tasks[0]?.node).toBe(nodeNameOf('node-1'));
+});
+
+/** A cluster of one node with two GPUs. */
+async function aSmallLoop(parts: Partial<LoopParts> = {}) {
+  const memory = new Memory('test');
+  memory.nodes.set('node-1', aNode('node-1'));
+  return aLoop(parts, memory);
+}
+
+const twoGpus = { resources: { gpus: 2 } };
+
+test('what has not begun gives way at once, and who outranks it starts without another push', async () => {
+  const { loop, state, commits } = await aSmallLoop();
+  const low = await loop.run(submitting('low', { ...twoGpus, priority: 10, preemptible: true }));
+  const high = await loop.run(submitting('high', { ...twoGpus, priority: 80 }));
+  await vi.waitFor(() => expect(state.jobs.get(high)?.state.kind).toBe('starting'));
+  expect(state.jobs.get(low)).toMatchObject({
+    state: {
+      kind: 'queued',
+      lastCause: { kind: 'preempted', message: `gave way to ${high} (priority 80 over 10) before it began` },
+    },
+    preemptions: 1,
+  });
+  const told = commits.flatMap(({ events }) => events).find(({ kind }) => kind === 'job.preempted');
+  expect(told).toMatchObject({ subject: low, data: { by: high } });
+  expect(loop.reasons.get(low)?.kind).toBe('no_gpus_free');
+});
+
+test('what runs is told to give way once, and its place is kept until it has', async () => {
+  const { loop, state, store } = await aSmallLoop();
+  const low = await loop.run(submitting('low', { ...twoGpus, priority: 10, preemptible: true }));
+  await loop.run((draft, nowMs) => {
+    applyJobEvent(
+      draft,
+      low,
+      {
+        kind: 'claim',
+        attempt: 1,
+        nodeRank: 0,
+        master: { addr: '10.0.0.1', port: 1 },
+        endpoints: [],
+        testPort: null,
+      },
+      nowMs,
+    );
+    applyJobEvent(draft, low, { kind: 'taskRunning', attempt: 1, nodeRank: 0 }, nowMs);
+  });
+  expect(state.jobs.get(low)?.state.kind).toBe('running');
+  const high = await loop.run(submitting('high', { ...twoGpus, priority: 80 }));
+  const middle = await loop.run(submitting('middle', { resources: { gpus: 1 }, priority: 50 }));
+  expect(state.jobs.get(low)?.state.kind).toBe('stopping');
+  expect(loop.reasons.get(high)).toEqual({
+    kind: 'preempting',
+    message: `it waits for ${low} (priority 10) to save and give way`,
+    remedy: null,
+  });
+  await loop.run((draft, nowMs) => {
+    applyJobEvent(
+      draft,
+      low,
+      { kind: 'taskEnded', attempt: 1, nodeRank: 0, exit: anExit({ exitCode: 143 }), failedAtMs: null },
+      nowMs,
+    );
+  });
+  expect(state.jobs.get(high)?.state.kind).toBe('starting');
+  expect([low, middle].map((id) => state.jobs.get(id)?.state.kind)).toEqual(['queued', 'queued']);
+  const asked = store.batches.flatMap(({ events }) => events).filter(({ kind }) => kind === 'job.preempted');
+  expect(asked).toHaveLength(1);
+});
+
+test('an attempt begins from the newest good checkpoint that its nodes can read', async () => {
+  const memory = new Memory('test');
+  memory.nodes.set('node-1', aNode('node-1'));
+  const checkpoints = [aCheckpoint(400), aCheckpoint(500), aCheckpoint(600, { verdict: 'corrupt' })];
+  const job = aJob(1, { lastAttempt: 1, checkpoints });
+  memory.jobs.set(job.id, job);
+  const { loop, state } = await aLoop({}, memory);
+  loop.wake();
+  await vi.waitFor(() =>
+    expect(state.jobs.get(job.id)?.state).toMatchObject({
+      kind: 'starting',
+      attempt: { resume: { name: 'checkpoint-500', step: 500 } },
+    }),
+  );
+});
+
+test('how long a job has still to wait is told as of the moment that one asks', async () => {
+  const clock = new TestClock();
+  const memory = new Memory('test');
+  memory.nodes.set('node-1', aNode('node-1'));
+  const state = queuedState({ backoffMs: 120_000, breakerOpen: true });
+  const job = aJob(1, { failuresInRow: 3, state });
+  memory.jobs.set(job.id, job);
+  const { loop } = await aLoop({ clock }, memory);
+  await loop.run(() => {});
+  expect(loop.reasons.get(job.id)?.message).toBe(
+    '3 failures without a newer checkpoint: the next trial is in 120 s',
+  );
+  clock.nowMs += 100_000;
+  expect(loop.reasons.get(job.id)?.message).toBe(
+    '3 failures without a newer checkpoint: the next trial is in 20 s',
+  );
 });

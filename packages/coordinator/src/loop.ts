@@ -6,10 +6,14 @@ import type { Clock } from '@muster/common/clock';
 import { InvariantViolation, MusterError, messageOf } from '@muster/common/errors';
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import type { PendingReason } from '@muster/common/views';
 import { applyJobEvent } from './commands/jobs.ts';
-import { buildView } from './planning.ts';
+import { chooseResume } from './lifecycle/resume.ts';
+import { currentAttempt } from './model.ts';
+import { PassMemory } from './passMemory.ts';
+import { PendingReasons } from './pendingReasons.ts';
+import { planningView } from './planning.ts';
 import { type Decision, plan } from './scheduler/plan.ts';
+import type { ClusterView, PlannedTask } from './scheduler/view.ts';
 import { type ClusterState, type Committed, Draft } from './state.ts';
 import { type Store, StoreError } from './store/store.ts';
 import type { WaitTimes } from './waitTimes.ts';
@@ -35,7 +39,7 @@ export interface LoopParts {
   readonly paused: () => string | null;
   /** Length of a lease where the job does not say. */
   readonly leaseMs: number;
-  /** The node has been away, and its paths to others have not been measured since. */
+  /** The node has been away, and its paths to others have not been memory since. */
   readonly needsPreflight: (node: NodeName) => boolean;
   /** A guarantee would have been broken, and was kept by refusing what would have broken it. */
   readonly onViolation: (guarantee: string) => void;
@@ -59,11 +63,14 @@ export class Loop {
   private wakeTimer: NodeJS.Timeout | null = null;
   /** Monotonic milliseconds: the next turn waits until then. */
   private notBeforeMs = 0;
-  /** Why each queued job waits, by the last pass. Derived: never stored. */
-  readonly reasons = new Map<JobId, PendingReason>();
+  private readonly memory = new PassMemory();
+  /** Monotonic milliseconds: the next pass may find more, though nothing happens until then. null: it will not. */
+  private nextPinEndsMs: number | null = null;
+  readonly reasons: PendingReasons;
 
   constructor(parts: LoopParts) {
     this.parts = parts;
+    this.reasons = new PendingReasons(() => parts.clock.monotonicMs());
   }
 
   /** Queues a command; resolves after the commit that holds its change. */
@@ -115,7 +122,7 @@ export class Loop {
 
       // 3. Plan on the result, and 4. put the decisions into the same draft.
       const monotonicMs = clock.monotonicMs();
-      this.schedule(draft, nowMs, monotonicMs);
+      const hasMadeRoom = this.schedule(draft, nowMs, monotonicMs);
 
       // 5. Commit. A failure is final: who waits hears so, and the process ends.
       if (!draft.isEmpty()) await this.commit(draft);
@@ -128,6 +135,8 @@ export class Loop {
       for (const answer of answers) answer();
       if (committed.events.length > 0 || committed.jobs.length > 0) this.parts.onCommitted(committed);
       this.wakeForBackoff(monotonicMs);
+      // What had not begun has ended at once: there is room for who asked for it, and no report to come.
+      if (hasMadeRoom) this.wake();
     } catch (error) {
       const failure = this.fail(error);
       for (const command of commands) command.reject(failure);
@@ -148,39 +157,64 @@ export class Loop {
   /**
    * A pass that fails starts nothing and hinders nothing: what running jobs report must still be recorded, and after a
    * restart the same state would only fail again.
+   * @returns whether attempts were told to give way
    */
-  private schedule(draft: Draft, nowMs: number, monotonicMs: number): void {
+  private schedule(draft: Draft, nowMs: number, monotonicMs: number): boolean {
     this.reasons.clear();
+    this.nextPinEndsMs = null;
     const paused = this.parts.paused();
     if (paused !== null) {
       const reason = { kind: 'paused', message: paused, remedy: null } as const;
       for (const job of draft.activeJobs()) if (job.state.kind === 'queued') this.reasons.set(job.id, reason);
-      return;
+      return false;
     }
     try {
-      draft.attempt(() => {
-        const view = buildView(draft, this.parts.onlineNodes(), this.parts.waitTimes, monotonicMs);
-        this.carryOut(plan(view, monotonicMs), draft, nowMs);
+      return draft.attempt(() => {
+        const view = this.view(draft, nowMs, monotonicMs);
+        return this.carryOut(plan(view, monotonicMs), view, draft, nowMs);
       });
     } catch (error) {
       if (error instanceof InvariantViolation) this.logViolation(error);
       else this.parts.log.error({ error: messageOf(error) }, 'a scheduling pass failed: nothing was started');
+      return false;
     }
   }
 
-  private carryOut(decisions: readonly Decision[], draft: Draft, nowMs: number): void {
+  private view(draft: Draft, wallMs: number, monotonicMs: number): ClusterView {
+    const { waitTimes, leaseMs } = this.parts;
+    const { memory } = this;
+    const onlineNodes = this.parts.onlineNodes();
+    const names = [...draft.nodesByName()].map(({ name }) => name);
+    memory.look(draft.activeJobs(), names, onlineNodes, { wallMs, monotonicMs });
+    const view = planningView(draft, { onlineNodes, waitTimes, memory, leaseMs }, monotonicMs);
+    const ends = view.queue.flatMap(({ pin }) => pin?.untilMs ?? []);
+    this.nextPinEndsMs = ends.length === 0 ? null : Math.min(...ends);
+    return view;
+  }
+
+  private carryOut(decisions: readonly Decision[], view: ClusterView, draft: Draft, nowMs: number): boolean {
+    const queue = new Map(view.queue.map((job) => [job.id, job]));
+    let hasMadeRoom = false;
     for (const decision of decisions) {
       switch (decision.kind) {
-        case 'start': {
-          const { tasks } = decision;
-          const preflight = tasks.some(({ node }) => this.parts.needsPreflight(node));
-          const event = { kind: 'allocate', tasks, leaseMs: this.parts.leaseMs, preflight } as const;
-          applyJobEvent(draft, decision.jobId, event, nowMs);
+        case 'start':
+          this.start(decision.jobId, decision.tasks, draft, nowMs);
+          break;
+        case 'preempt': {
+          const before = draft.job(decision.jobId);
+          const { message, by } = decision;
+          const attempt = currentAttempt(before)?.number ?? 0;
+          applyJobEvent(draft, decision.jobId, { kind: 'preempt', attempt, message, by }, nowMs);
+          if (draft.job(decision.jobId) !== before) {
+            this.memory.gaveWay(decision.jobId, attempt, by);
+            hasMadeRoom = true;
+          }
           break;
         }
         case 'wait':
-          this.reasons.set(decision.jobId, decision.reason);
+          this.reasons.set(decision.jobId, decision.reason, queue.get(decision.jobId));
           break;
+        case 'keep':
         case 'reserve':
           break;
         default: {
@@ -189,6 +223,17 @@ export class Loop {
         }
       }
     }
+    return hasMadeRoom;
+  }
+
+  private start(jobId: JobId, tasks: readonly PlannedTask[], draft: Draft, nowMs: number): void {
+    const job = draft.job(jobId);
+    if (job === undefined) return;
+    const preflight = tasks.some(({ node }) => this.parts.needsPreflight(node));
+    const nodes = tasks.flatMap(({ node }) => draft.node(node) ?? []);
+    const resume = chooseResume(job, nodes, (node) => draft.node(node));
+    const { leaseMs } = this.parts;
+    applyJobEvent(draft, jobId, { kind: 'allocate', tasks, leaseMs, preflight, resume }, nowMs);
   }
 
   private logViolation(error: InvariantViolation): void {
@@ -223,7 +268,8 @@ export class Loop {
     if (this.wakeTimer !== null) clearTimeout(this.wakeTimer);
     this.wakeTimer = null;
     if (this.stopped !== null) return;
-    const nextMs = this.parts.waitTimes.nextAfter(monotonicMs);
+    const moments = [this.parts.waitTimes.nextAfter(monotonicMs), this.nextPinEndsMs];
+    const nextMs = moments.reduce((a, b) => (a === null ? b : b === null ? a : Math.min(a, b)));
     if (nextMs !== null) this.wakeTimer = setTimeout(() => this.wake(), Math.max(1, nextMs - monotonicMs));
   }
 }

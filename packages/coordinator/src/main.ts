@@ -32,13 +32,18 @@ import { streamCalls } from './rpc/streams.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
 import { openSqliteStore } from './store/sqlite/sqliteStore.ts';
-import { emptyBatch, type Store, StoreError } from './store/store.ts';
+import { emptyBatch, type JobRecord, type Store, StoreError } from './store/store.ts';
+import { Drains } from './tasks/drains.ts';
+import { HangWatch } from './tasks/hangWatch.ts';
 import { removeOldJoinTokens } from './tasks/oldJoinTokens.ts';
 import { StartDeadlines } from './tasks/startDeadlines.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
 import { TelemetryStore } from './telemetry/telemetryStore.ts';
 import { addressesForOthers, openServerTls } from './tls/serverTls.ts';
+import { GpuStatsTeller } from './training/gpuStats.ts';
+import { StatusFiles } from './training/statusFiles.ts';
+import { statusOf as statusOfJob } from './training/statusOf.ts';
 import { WaitTimes } from './waitTimes.ts';
 
 export interface RunningCoordinator {
@@ -100,8 +105,11 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     const timeLimits = new TimeLimits(clock.monotonicMs);
     const notes = new AgentNotes();
     const startDeadlines = new StartDeadlines(clock.monotonicMs, notes);
+    const hangWatch = new HangWatch({ ...clock, heartbeatIntervalMs: options.heartbeatIntervalMs });
+    const drains = new Drains(clock);
     const committed = new Bell();
     const telemetry = new TelemetryStore({ state, clock, bytesMax: options.telemetryBytes });
+    const gpuStats = new GpuStatsTeller({ ...clock, telemetry, notes });
     const pages = new PageRequests();
 
     const loop = new Loop({
@@ -119,12 +127,20 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         agents.sync(change);
         notes.committed(change);
         paths.committed(change.events);
+        statusFiles.committed(change);
         committed.ring(change.events.map((event) => event.subject));
         metrics?.committed(change);
       },
       freeBallast: () => reserve.dropBallast(),
       onFatal,
     });
+    const statusOf = (record: JobRecord) =>
+      statusOfJob({ ...clock, state, notes, reasons: loop.reasons }, record);
+    const statusFiles = new StatusFiles({
+      ...{ ...clock, state, store, statusOf, log },
+      directoryOf: (jobId) => logs.directoryOf(jobId),
+    });
+    releases.push(() => statusFiles.close());
     releases.push(() => loop.stop());
     leases.attach(loop);
     releases.push(() => leases.close());
@@ -151,6 +167,8 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       random,
       committed,
       timeLimits,
+      hangWatch,
+      statusOf,
       telemetry,
       pages,
       ...clock,
@@ -210,6 +228,10 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         ...leases.run(),
         ...startDeadlines.run(state, loop),
         ...timeLimits.run(state, loop),
+        ...hangWatch.run(state, loop),
+        ...drains.run(state, loop),
+        ...gpuStats.run(state, loop),
+        statusFiles.run(),
         ...removeOldJoinTokens(state, loop, clock.wallMs()),
       ];
       Promise.all(work).catch((error: unknown) =>

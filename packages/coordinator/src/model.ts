@@ -3,13 +3,16 @@
  * committed is dropped without a trace. A state carries exactly the data that exists in it.
  */
 
+import type { Checkpoint, ResumeChoice } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
 import type { Endpoint, LeftOut, PathResult, PreflightResult } from '@muster/common/gangs';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
+import type { CauseKind } from '@muster/common/spec/causes';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { AttemptStateKind, TaskStateKind } from '@muster/common/states';
-import type { Cause, TaskEnd } from '@muster/common/views';
+import type { TrainingSign } from '@muster/common/training';
+import type { Cause, Drain, LedgerEntry, Resume, TaskEnd } from '@muster/common/views';
 
 export interface Job {
   readonly id: JobId;
@@ -22,13 +25,47 @@ export interface Job {
   readonly state: JobState;
   /** Number of the newest attempt ever allocated, 0 before the first: the fencing token, never reset. */
   readonly lastAttempt: number;
-  /** Attempts that count against `retry.maxAttempts`. Infrastructure that failed before release does not count. */
+  /**
+   * Attempts that count against `retry.maxAttempts`, since the last progress: a checkpoint newer than the attempt began from.
+   * Infrastructure that failed before release does not count.
+   */
   readonly failures: number;
   /** Attempts in a row that ended before they were released; drives their backoff. */
   readonly failedStarts: number;
   /** Nodes that attempts failed on before they began; the next one does without them where others could take it. */
   readonly leftOut: readonly LeftOut[];
+  /** The newest ones, oldest first, at most `checkpointsMax`. */
+  readonly checkpoints: readonly Checkpoint[];
+  /** What its next attempt begins from. */
+  readonly resumeChoice: ResumeChoice;
+  /** The job whose checkpoint directory it uses, where its node keeps one: of a requeued job its predecessor's. */
+  readonly checkpointJobId: JobId;
+  /** Of attempts that ended badly one after the other, newest last: what they began from and how they died. */
+  readonly deaths: readonly Death[];
+  /** Bad ends in a row of attempts that had run, whatever they are booked on, without progress: they open the breaker. */
+  readonly failuresInRow: number;
+  /** Times that it gave way. */
+  readonly preemptions: number;
+  /** For MUSTER_BATCH_SCALE and MUSTER_LR_SCALE, 1: as it was written. */
+  readonly batchScale: number;
+  readonly lrScale: number;
+  /** Added to the `max_runtime` of each attempt. */
+  readonly extraRuntimeMs: number;
+  /** By kind and cause, each once. */
+  readonly ledger: readonly LedgerEntry[];
 }
+
+/** The same death twice from one checkpoint makes that suspect. */
+export interface Death {
+  readonly cause: CauseKind;
+  /** null: it began from nothing. */
+  readonly resume: string | null;
+  /** The node to blame, where one is. */
+  readonly node: NodeName | null;
+}
+
+/** Older ones stay where they are, on the node's disk and in its index. */
+export const checkpointsMax = 64;
 
 export interface JobArray {
   readonly id: ArrayId;
@@ -43,6 +80,10 @@ export type JobState =
       readonly backoffMs: number;
       /** Why the attempt before ended; null on the first. */
       readonly lastCause: Cause | null;
+      /** Wall clock; for the ledger and for people. */
+      readonly sinceMs: number;
+      /** The wait is the breaker's. */
+      readonly breakerOpen: boolean;
     }
   /** The attempt is allocated, or claimed and released, and not every task runs yet. */
   | { readonly kind: 'starting'; readonly attempt: Attempt }
@@ -73,8 +114,10 @@ export type Charge =
   | 'failure'
   /** Nothing of the user's ran: only lengthens the backoff. */
   | 'failed_start'
-  /** A node of it was lost: nothing that the program could have done better. */
+  /** A node of it was lost, or its GPU or network failed: nothing that the program could have done better. */
   | 'node_loss'
+  /** It gave way to another job, or to a node that is to be left. */
+  | 'preemption'
   /** Asked for by a person or the scheduler. */
   | 'nothing';
 
@@ -94,9 +137,24 @@ export interface Attempt {
   readonly leaseMs: number | null;
   /** Measure the paths between its nodes before it is released. */
   readonly preflight: boolean;
+  /** What it began from. null: nothing. */
+  readonly resume: Resume | null;
+  /** Wall clock: when its newest verified checkpoint was complete. null: it has saved none. For the ledger. */
+  readonly savedAtMs: number | null;
+  /** Wall clock: when its tasks were first told to stop. null: they were not. */
+  readonly stoppingAtMs: number | null;
+  /** A checkpoint begun after that is safe: the rest of the grace is of no use. */
+  readonly savedAfterStop: boolean;
+  /** What was noticed in its output, each once, oldest first. */
+  readonly signs: readonly AttemptSign[];
+  /** Wall clock: when it was last said to hang. null: never. */
+  readonly hungToldAtMs: number | null;
   /** The addresses whose paths are being tried, or were found good. null: not every task has claimed, or it is alone. */
   readonly network: AttemptNetwork | null;
 }
+
+/** Of a sign: what tells it from others, and where to go back to. */
+export type AttemptSign = Pick<TrainingSign, 'kind' | 'step' | 'lastGoodStep'>;
 
 /** A choice of one address for each node of a gang. */
 export interface AttemptNetwork {
@@ -139,6 +197,8 @@ export interface Node {
   /** Critical ones first. */
   readonly conditions: readonly Condition[];
   readonly joinedAtMs: number;
+  /** A person's word that it gets no new work. */
+  readonly drain: Drain | null;
 }
 
 /** A fact to be stored and published with the change it describes. */

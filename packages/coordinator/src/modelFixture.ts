@@ -1,5 +1,6 @@
 /** Values for tests. Everything has a default, so every field that a test sets matters to it. */
 
+import type { Checkpoint } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
 import type { Endpoint, TaskFailure } from '@muster/common/gangs';
 import { bareGpu, emptyInventory, type Gpu, type NodeInventory } from '@muster/common/hardware';
@@ -9,7 +10,7 @@ import type { JobSpec, JobSpecFile } from '@muster/common/spec/types';
 import type { GpuUsage } from '@muster/common/telemetry';
 import type { TaskEnd, TaskReport } from '@muster/common/views';
 import type { JobEvent, Placement } from './lifecycle/event.ts';
-import type { Attempt, Job, Node, Task } from './model.ts';
+import type { Attempt, Job, JobState, Node, Task } from './model.ts';
 
 /** A moment in 2023; tests add to it. */
 export const someMs = 1_700_000_000_000;
@@ -37,11 +38,51 @@ export function aJob(number: number, fields: Partial<Job> = {}): Job {
     array: null,
     requeuedFrom: null,
     submittedAtMs: someMs + number,
-    state: { kind: 'queued', backoffMs: 0, lastCause: null },
+    state: queuedState(),
     lastAttempt: 0,
     failures: 0,
     failedStarts: 0,
     leftOut: [],
+    checkpoints: [],
+    resumeChoice: { kind: 'newest' },
+    checkpointJobId: fields.id ?? jobIdOf(number),
+    deaths: [],
+    failuresInRow: 0,
+    preemptions: 0,
+    batchScale: 1,
+    lrScale: 1,
+    extraRuntimeMs: 0,
+    ledger: [],
+    ...fields,
+  };
+}
+
+type QueuedState = Extract<JobState, { kind: 'queued' }>;
+
+export function queuedState(fields: Partial<QueuedState> = {}): QueuedState {
+  return { kind: 'queued', backoffMs: 0, lastCause: null, sinceMs: someMs, breakerOpen: false, ...fields };
+}
+
+/** Verified, by attempt 1 on node-1, of 1 MiB. */
+export function aCheckpoint(step: number | null, fields: Partial<Checkpoint> = {}): Checkpoint {
+  return {
+    name: step === null ? 'ckpt.pt' : `checkpoint-${step}`,
+    version: 'v1',
+    step,
+    format: 'torch',
+    bytes: 1_048_576,
+    files: 1,
+    savedAtMs: someMs + (step ?? 0),
+    saveDurationMs: 1_000,
+    metrics: {},
+    digest: null,
+    verdict: 'verified',
+    depth: 'quick',
+    problem: null,
+    attempt: 1,
+    node: 'node-1',
+    shared: false,
+    suspect: false,
     ...fields,
   };
 }
@@ -76,6 +117,12 @@ export function anAttempt(number: number, fields: Partial<Attempt> = {}): Attemp
     master: null,
     leaseMs: 60_000,
     preflight: false,
+    resume: null,
+    savedAtMs: null,
+    stoppingAtMs: null,
+    savedAfterStop: false,
+    signs: [],
+    hungToldAtMs: null,
     network: null,
     ...fields,
   };
@@ -92,14 +139,26 @@ export function anExit(fields: Partial<TaskEnd> = {}): TaskEnd {
     logBytes: 0,
     gpuUsage: null,
     failure: null,
+    training: null,
     ...fields,
   };
 }
 
 /** What an agent says of a task that it runs. */
 export function aReport(task: TaskRef, fields: Partial<TaskReport> = {}): TaskReport {
-  const report = { exit: null, startedAtMs: null, runningForMs: null, frozen: false, doing: null } as const;
-  return { task, state: 'running', ...report, ...fields };
+  return {
+    task,
+    state: 'running',
+    exit: null,
+    startedAtMs: null,
+    runningForMs: null,
+    frozen: false,
+    doing: null,
+    trainingComplete: false,
+    training: null,
+    hang: null,
+    ...fields,
+  };
 }
 
 /** Where a node may be reached: `10.0.0.1` in `10.0.0.0/16` unless said otherwise. */
@@ -116,7 +175,17 @@ export function anEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
 
 /** The first thing that went wrong on a node. */
 export function aFailure(fields: Partial<TaskFailure> = {}): TaskFailure {
-  return { source: 'log', consequence: false, rank: null, message: 'it broke', atBoottimeMs: 0, ...fields };
+  return {
+    source: 'log',
+    consequence: false,
+    rank: null,
+    message: 'it broke',
+    kind: null,
+    blame: null,
+    line: null,
+    atBoottimeMs: 0,
+    ...fields,
+  };
 }
 
 /** @param prefix makes the UUIDs of one node differ from another's */
@@ -151,6 +220,7 @@ export function aNode(name: string, fields: Partial<Node> = {}): Node {
     inventory: anInventory({ gpus: someGpus(name, 2) }),
     conditions: [],
     joinedAtMs: someMs,
+    drain: null,
     ...fields,
   };
 }
@@ -199,10 +269,12 @@ export function placementsFor(job: Job, count = job.spec.resources.nodes) {
   }));
 }
 
-/** An attempt on these places, with the usual lease and no preflight. */
-export function allocation(tasks: readonly Placement[]): Extract<JobEvent, { kind: 'allocate' }> {
-  return { kind: 'allocate', tasks, leaseMs: 60_000, preflight: false };
+/** An attempt on these places, with the usual lease, from nothing and without a preflight. */
+export function allocation(tasks: readonly Placement[], fields: Partial<Allocate> = {}): Allocate {
+  return { kind: 'allocate', tasks, leaseMs: 60_000, preflight: false, resume: null, ...fields };
 }
+
+type Allocate = Extract<JobEvent, { kind: 'allocate' }>;
 
 /** Numbers in [0, 1), the same in every run: a failure can be repeated. */
 export function seededRandom(seed: number): () => number {

@@ -2,8 +2,9 @@ import { InvariantViolation } from '@muster/common/errors';
 import type { JobId } from '@muster/common/ids';
 import type { TerminalJobState } from '@muster/common/states';
 import { expect, test } from 'vitest';
-import type { Job, Node } from './model.ts';
+import type { Attempt, Job, Node } from './model.ts';
 import {
+  aCheckpoint,
   aCondition,
   aJob,
   aNode,
@@ -14,9 +15,12 @@ import {
   aTask,
   jobIdOf,
   nodeNameOf,
+  queuedState,
   someGpus,
+  someMs,
 } from './modelFixture.ts';
-import { buildView } from './planning.ts';
+import { PassMemory } from './passMemory.ts';
+import { buildView, planningView } from './planning.ts';
 import { ClusterState, Draft } from './state.ts';
 import { WaitTimes } from './waitTimes.ts';
 
@@ -84,6 +88,7 @@ test.each([
     node: isNodeDrained,
     gpuUuids: new Set(drainedUuids),
     kinds: isDrained ? ['xid_79'] : [],
+    told: null,
   });
   expect(node1?.freeGpus.map(({ uuid }) => uuid)).toEqual(freeUuids);
 });
@@ -117,7 +122,197 @@ test.each([
 });
 
 test('a job does without the nodes that it failed on before it began, for the reason of each', () => {
-  const cause = { kind: 'image_pull', message: 'no such image', nodeRank: 0, node: 'node-1' } as const;
+  const cause = {
+    kind: 'image_pull',
+    message: 'no such image',
+    nodeRank: 0,
+    node: 'node-1',
+    evidence: null,
+    blame: 'platform',
+  } as const;
   const { queue } = viewOf([aJob(1, { leftOut: [{ node: 'node-1', cause }] }), aJob(2)]);
   expect(queue.map(({ leftOut }) => [...leftOut])).toEqual([[['node-1', 'image_pull']], []]);
+});
+
+test('a node that is to be left gets nothing, and says why', () => {
+  const drain = { reason: 'kernel update', sinceMs: someMs, deadlineMs: null };
+  const [node1] = viewOf([], [], {
+    drain,
+    conditions: [aCondition('xid_79', { action: 'drain_gpu', gpuUuid: 'GPU-node-1-1' })],
+  }).nodes;
+  expect(node1?.drained).toEqual({
+    node: true,
+    gpuUuids: new Set(['GPU-node-1-1']),
+    kinds: [],
+    told: 'kernel update',
+  });
+});
+
+/** A cluster of two nodes in which one job is, seen again and again. */
+class Watched {
+  readonly memory = new PassMemory();
+  wallMs = someMs;
+  monotonicMs = 1_000;
+  online = new Set(['node-1', 'node-2']);
+  nodes: readonly Node[] = [aNode('node-1'), aNode('node-2')];
+
+  look(...jobs: readonly Job[]) {
+    const state = new ClusterState({
+      clusterId: 'test',
+      activeJobs: jobs,
+      outcomes: new Map(),
+      nodes: this.nodes,
+      credentials: [],
+      lastSubmitSeq: 9,
+      lastEventSeq: 0,
+      subjectSeqs: new Map(),
+    });
+    const draft = new Draft(state);
+    const { memory, online, monotonicMs } = this;
+    memory.look(
+      jobs,
+      this.nodes.map(({ name }) => name),
+      online,
+      this,
+    );
+    const around = { onlineNodes: online, waitTimes: new WaitTimes(), memory, leaseMs: 60_000 };
+    return planningView(draft, around, monotonicMs);
+  }
+
+  pass(ms: number): this {
+    this.wallMs += ms;
+    this.monotonicMs += ms;
+    return this;
+  }
+}
+
+const twoGpus = { ...onNode1, gpuUuids: ['GPU-node-1-0', 'GPU-node-1-1'] };
+
+function atWork(fields: Partial<Attempt> = {}, job: Partial<Job> = {}): Job {
+  const tasks = [aTask(0, { ...twoGpus, state: 'running' })];
+  const attempt = anAttempt(1, { state: 'running', tasks, runningAtMs: someMs, ...fields });
+  const spec = aSpec({ preemptible: true, retry: { max_preemptions: 2 } });
+  return aJob(1, { spec, lastAttempt: 1, state: { kind: 'running', attempt }, ...job });
+}
+
+test('work is lost since the newest verified checkpoint, for each GPU, or since it began', () => {
+  const watched = new Watched().pass(30_000);
+  const [before] = watched.look(atWork()).holders;
+  expect(before).toMatchObject({
+    lostGpuSeconds: 60,
+    lostSince: 'since it began',
+    mayGiveWay: true,
+    state: 'active',
+  });
+
+  const saved = {
+    checkpoints: [aCheckpoint(400), aCheckpoint(500), aCheckpoint(600, { verdict: 'corrupt' })],
+  };
+  const [after] = watched.pass(10_000).look(atWork({ savedAtMs: someMs + 35_000 }, saved)).holders;
+  expect(after).toMatchObject({ lostGpuSeconds: 10, lostSince: 'since its last checkpoint of step 500' });
+  const [unknown] = watched.look(atWork({ savedAtMs: someMs + 35_000 })).holders;
+  expect(unknown?.lostSince).toBe('since its last checkpoint');
+
+  const [starting] = new Watched().pass(30_000).look(atWork({ runningAtMs: null })).holders;
+  expect(starting).toMatchObject({ lostGpuSeconds: 0, lostSince: null });
+});
+
+test('a wall clock that is set changes nothing of what would be lost', () => {
+  const watched = new Watched().pass(30_000);
+  watched.look(atWork());
+  watched.wallMs += 86_400_000;
+  expect(watched.pass(1_000).look(atWork()).holders[0]?.lostGpuSeconds).toBe(62);
+  watched.wallMs -= 2 * 86_400_000;
+  expect(watched.pass(1_000).look(atWork()).holders[0]?.lostGpuSeconds).toBe(64);
+  // It saves, and by that clock it did so before it began.
+  const saved = watched.pass(1_000).look(atWork({ savedAtMs: watched.wallMs - 500 })).holders[0];
+  expect(saved?.lostGpuSeconds).toBe(1);
+});
+
+test.each([
+  ['its owner did not offer it', { spec: aSpec() }],
+  ['it has given way as often as it may', { preemptions: 2 }],
+])('a job may not give way when %s', (_, fields) => {
+  expect(new Watched().look(atWork({}, fields)).holders).toMatchObject([{ mayGiveWay: false }]);
+});
+
+test('a job that gives way is told from one that ends, and its heir is remembered', () => {
+  const cause = {
+    kind: 'preempted',
+    message: 'gave way',
+    nodeRank: null,
+    node: null,
+    evidence: null,
+    blame: 'platform',
+  } as const;
+  const stopping = (charge: 'preemption' | 'nothing') => {
+    const tasks = [aTask(0, { ...twoGpus, state: 'running' }), aTask(1, { state: 'ended', exit: anExit() })];
+    const attempt = anAttempt(1, { state: 'running', tasks });
+    const outcome = { next: 'queued', cause, backoffMs: 0, charge } as const;
+    return aJob(1, { lastAttempt: 1, state: { kind: 'stopping', attempt, outcome } });
+  };
+  const watched = new Watched();
+  watched.memory.gaveWay(jobIdOf(1), 1, jobIdOf(7));
+  const [giving] = watched.look(stopping('preemption')).holders;
+  expect(giving).toMatchObject({ state: 'giving_way', heir: jobIdOf(7) });
+  expect(giving?.tasks, 'what has ended holds nothing').toHaveLength(1);
+  expect(watched.look(stopping('nothing')).holders).toMatchObject([{ state: 'ending', heir: null }]);
+  watched.look();
+  expect(watched.look(stopping('preemption')).holders, 'until it is over').toMatchObject([{ heir: null }]);
+});
+
+const local = { checkpoints: [aCheckpoint(500, { shared: false })] };
+
+test('a job is bound to the node that alone has its newest checkpoint', () => {
+  const watched = new Watched();
+  expect(watched.look(aJob(1, local)).queue).toMatchObject([
+    { pin: { node: 'node-1', nodes: new Set(['node-1']), checkpoint: 'step 500', untilMs: null } },
+  ]);
+  const shared = { checkpoints: [aCheckpoint(500, { shared: true })] };
+  expect(watched.look(aJob(1, shared)).queue).toMatchObject([{ pin: null }]);
+  expect(watched.look(aJob(1, { ...local, resumeChoice: { kind: 'start' } })).queue).toMatchObject([
+    { pin: null },
+  ]);
+  const gone = { checkpoints: [aCheckpoint(500, { shared: false, node: 'node-9' })] };
+  expect(watched.look(aJob(1, gone)).queue, 'there is no such node any more').toMatchObject([{ pin: null }]);
+});
+
+test('nodes of one machine share a directory that the job names, and no other', () => {
+  const watched = new Watched();
+  watched.nodes = [aNode('node-1', { bootId: 'b' }), aNode('node-2', { bootId: 'b' })];
+  const spec = aSpec({ checkpoint: { dir: '/checkpoints' } });
+  expect(watched.look(aJob(1, { ...local, spec })).queue[0]?.pin?.nodes).toEqual(
+    new Set(['node-1', 'node-2']),
+  );
+  expect(watched.look(aJob(1, local)).queue[0]?.pin?.nodes).toEqual(new Set(['node-1']));
+});
+
+test('a silent node binds for as long as a lease, and one that was lost not at all', () => {
+  const watched = new Watched();
+  watched.look();
+  watched.online = new Set(['node-2']);
+  expect(watched.look(aJob(1, local)).queue[0]?.pin).toMatchObject({ untilMs: watched.monotonicMs + 60_000 });
+  expect(watched.pass(59_999).look(aJob(1, local)).queue[0]?.pin).not.toBeNull();
+  expect(watched.pass(1).look(aJob(1, local)).queue[0]?.pin).toBeNull();
+
+  watched.online = new Set(['node-1', 'node-2']);
+  expect(watched.look(aJob(1, local)).queue[0]?.pin, 'it is back').not.toBeNull();
+  watched.online = new Set(['node-2']);
+  const lastCause = {
+    kind: 'node_lost',
+    message: 'm',
+    nodeRank: 0,
+    node: 'node-1',
+    evidence: null,
+    blame: 'node',
+  } as const;
+  expect(watched.look(aJob(1, { ...local, state: queuedState({ lastCause }) })).queue[0]?.pin).toBeNull();
+});
+
+test('an open breaker says how many failures opened it', () => {
+  const open = aJob(1, { failuresInRow: 3, state: queuedState({ breakerOpen: true }) });
+  expect(new Watched().look(open, aJob(2, { failuresInRow: 2 })).queue).toMatchObject([
+    { breakerFailures: 3 },
+    { breakerFailures: null },
+  ]);
 });

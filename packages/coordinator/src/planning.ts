@@ -2,15 +2,20 @@
 import { drainedBy } from '@muster/common/conditions';
 import { assertInvariant } from '@muster/common/errors';
 import type { JobId, NodeName } from '@muster/common/ids';
-import { currentAttempt, type Job, type Node } from './model.ts';
+import { mayBePreempted } from './lifecycle/recovery.ts';
+import { pinnedNode, resumeCandidates } from './lifecycle/resume.ts';
+import { type Attempt, currentAttempt, type Job, type JobState, type Node } from './model.ts';
+import { PassMemory } from './passMemory.ts';
 import {
   type ClusterView,
   type DependencyState,
   type DrainedView,
+  type Holder,
   type LeftOutNodes,
   type NodeView,
   notDrained,
   nothingLeftOut,
+  type Pin,
   type QueuedJob,
 } from './scheduler/view.ts';
 import type { Draft } from './state.ts';
@@ -22,23 +27,55 @@ interface Use {
   memoryMb: number;
 }
 
+/** What a view is made of beside the draft. */
+export interface Surroundings {
+  readonly onlineNodes: ReadonlySet<string>;
+  readonly waitTimes: WaitTimes;
+  readonly memory: PassMemory;
+  /** Length of a lease where the job does not say. */
+  readonly leaseMs: number;
+}
+
+/** Nodes alone, for who only wants to see what is free. */
 export function buildView(
   draft: Draft,
   onlineNodes: ReadonlySet<string>,
   waitTimes: WaitTimes,
   monotonicMs: number,
 ): ClusterView {
-  const queue: QueuedJob[] = [];
-  const uses = new Map<NodeName, Use>();
-  for (const job of draft.activeJobs()) {
-    if (job.state.kind === 'queued') queue.push(queuedJob(draft, job, waitTimes, monotonicMs));
-    else addUse(uses, job);
-  }
-  return { nodes: nodeViews(draft, onlineNodes, uses), queue };
+  return planningView(draft, { onlineNodes, waitTimes, memory: new PassMemory(), leaseMs: 0 }, monotonicMs);
 }
 
-function queuedJob(draft: Draft, job: Job, waitTimes: WaitTimes, monotonicMs: number): QueuedJob {
-  const { sinceMs, notBeforeMs } = waitTimes.of(job, monotonicMs);
+/** By boot id, which tells machines apart. */
+type Machines = ReadonlyMap<string, readonly Node[]>;
+
+export function planningView(draft: Draft, around: Surroundings, monotonicMs: number): ClusterView {
+  const queue: QueuedJob[] = [];
+  const holders: Holder[] = [];
+  const uses = new Map<NodeName, Use>();
+  const machines: Machines = Map.groupBy(draft.nodesByName(), ({ bootId }) => bootId);
+  for (const job of draft.activeJobs()) {
+    const { state } = job;
+    if (state.kind === 'queued') {
+      queue.push(queuedJob(draft, job, state, around, machines, monotonicMs));
+      continue;
+    }
+    addUse(uses, job);
+    const attempt = currentAttempt(job);
+    if (attempt !== null) holders.push(holderOf(job, attempt, around.memory));
+  }
+  return { nodes: nodeViews(draft, around.onlineNodes, uses), queue, holders };
+}
+
+function queuedJob(
+  draft: Draft,
+  job: Job,
+  state: Extract<JobState, { kind: 'queued' }>,
+  around: Surroundings,
+  machines: Machines,
+  monotonicMs: number,
+): QueuedJob {
+  const { sinceMs, notBeforeMs } = around.waitTimes.of(job, monotonicMs);
   return {
     id: job.id,
     submitSeq: job.submitSeq,
@@ -47,7 +84,67 @@ function queuedJob(draft: Draft, job: Job, waitTimes: WaitTimes, monotonicMs: nu
     waitingSinceMs: sinceMs,
     dependencies: dependencyState(draft, job),
     leftOut: leftOutNodes(job),
+    pin: pinOf(draft, job, state, around, machines, monotonicMs),
+    breakerFailures: state.breakerOpen ? job.failuresInRow : null,
   };
+}
+
+/**
+ * The place of the checkpoint that it is to begin from, if one machine alone has it. Nobody knows whether a silent machine
+ * will ever be back, so it binds for as long as a lease lasts, which is also how long its tasks are waited for; and not at
+ * all once the attempt before has ended because it was lost.
+ */
+function pinOf(
+  draft: Draft,
+  job: Job,
+  { lastCause }: Extract<JobState, { kind: 'queued' }>,
+  { onlineNodes, memory, leaseMs }: Surroundings,
+  machines: Machines,
+  monotonicMs: number,
+): Pin | null {
+  const home = pinnedNode(job);
+  const node = home === null ? undefined : draft.node(home);
+  if (node === undefined) return null;
+  // Several agents may share a machine, and so a directory that the job names itself.
+  const nodes = job.spec.checkpoint.dir === null ? [node] : (machines.get(node.bootId) ?? [node]);
+  let untilMs: number | null = null;
+  if (!nodes.some(({ name }) => onlineNodes.has(name))) {
+    if (lastCause?.kind === 'node_lost' && lastCause.node === node.name) return null;
+    untilMs = (memory.awaySinceMs(node.name) ?? monotonicMs) + (job.spec.leaseMs ?? leaseMs);
+    if (untilMs <= monotonicMs) return null;
+  }
+  const [best] = resumeCandidates(job);
+  return {
+    node: node.name,
+    nodes: new Set(nodes.map(({ name }) => name)),
+    checkpoint: best?.step == null ? (best?.name ?? '') : `step ${best.step}`,
+    untilMs,
+  };
+}
+
+function holderOf(job: Job, attempt: Attempt, memory: PassMemory): Holder {
+  const { state, spec } = job;
+  const isStopping = state.kind === 'stopping';
+  const isGivingWay = isStopping && state.outcome.next === 'queued' && state.outcome.charge === 'preemption';
+  const gpus = attempt.tasks.reduce((sum, { gpuUuids }) => sum + gpuUuids.length, 0);
+  return {
+    id: job.id,
+    submitSeq: job.submitSeq,
+    priority: spec.priority,
+    tasks: attempt.tasks.filter((task) => task.state !== 'ended'),
+    heir: isGivingWay ? memory.heirOf(job.id, attempt.number) : null,
+    state: isGivingWay ? 'giving_way' : isStopping ? 'ending' : 'active',
+    mayGiveWay: spec.preemptible && mayBePreempted(job),
+    lostGpuSeconds: Math.round((memory.unsavedMs(job.id) / 1_000) * gpus),
+    lostSince: lostSince(job, attempt),
+  };
+}
+
+function lostSince({ checkpoints }: Job, { number, runningAtMs, savedAtMs }: Attempt): string | null {
+  if (runningAtMs === null) return null;
+  if (savedAtMs === null) return 'since it began';
+  const saved = checkpoints.findLast(({ attempt, verdict }) => attempt === number && verdict === 'verified');
+  return `since its last checkpoint${saved?.step == null ? '' : ` of step ${saved.step}`}`;
 }
 
 function leftOutNodes({ leftOut }: Job): LeftOutNodes {
@@ -104,14 +201,19 @@ function nodeViews(
   });
 }
 
-function drainedView({ conditions, inventory }: Node): DrainedView {
+function drainedView({ conditions, inventory, drain }: Node): DrainedView {
   // Of almost every node, in every pass.
-  if (conditions.length === 0) return notDrained;
+  if (conditions.length === 0 && drain === null) return notDrained;
   const { node, gpuUuids } = drainedBy(conditions, inventory);
-  if (!node && gpuUuids.size === 0) return notDrained;
+  if (!node && gpuUuids.size === 0 && drain === null) return notDrained;
   const responsible = conditions.filter((condition) => {
     const alone = drainedBy([condition], inventory);
-    return node ? alone.node : alone.gpuUuids.size > 0;
+    return node || drain !== null ? alone.node : alone.gpuUuids.size > 0;
   });
-  return { node, gpuUuids, kinds: [...new Set(responsible.map(({ kind }) => kind))] };
+  return {
+    node: node || drain !== null,
+    gpuUuids,
+    kinds: [...new Set(responsible.map(({ kind }) => kind))],
+    told: drain === null ? null : drain.reason || 'by hand',
+  };
 }

@@ -1,23 +1,39 @@
 /** One job and what happens to it, for tests. */
+import { causeOf } from '@muster/common/cause';
+import type { CheckpointFacts, ResumeChoice } from '@muster/common/checkpoints';
 import type { PathFindings } from '@muster/common/gangs';
 import type { JobSpecFile } from '@muster/common/spec/types';
-import type { Cause, TaskEnd } from '@muster/common/views';
+import type { HangSign, TrainingSign } from '@muster/common/training';
+import type { Resume, TaskEnd } from '@muster/common/views';
 import { peersOf } from './lifecycle/network.ts';
 import { type JobEvent, transition } from './lifecycle/transition.ts';
 import { type Attempt, currentAttempt, type Job, type NewEvent } from './model.ts';
-import { aJob, anEndpoint, anExit, aSpec, nodeNameOf, placementsFor, someMs } from './modelFixture.ts';
+import {
+  aCheckpoint,
+  aJob,
+  allocation,
+  anEndpoint,
+  anExit,
+  aSpec,
+  jobIdOf,
+  nodeNameOf,
+  placementsFor,
+  someMs,
+} from './modelFixture.ts';
 
 export const crash = anExit({ exitCode: 1 });
 export const imageMissing: TaskEnd = anExit({
   exitCode: null,
-  startError: { kind: 'image_pull', message: 'there is no image train:2', nodeRank: null, node: null },
+  startError: causeOf('image_pull', 'there is no image train:2'),
 });
-export const nodeLost: Cause = {
-  kind: 'node_lost',
-  message: 'node-1 went silent',
-  nodeRank: 0,
-  node: 'node-1',
-};
+export const nodeLost = causeOf('node_lost', 'node-1 went silent', { nodeRank: 0, node: 'node-1' });
+
+/** How many nodes it gets, as many as it wants unless said otherwise; and what it begins from. */
+interface Allocated {
+  readonly count?: number;
+  readonly preflight?: boolean;
+  readonly resume?: Resume | null;
+}
 
 type ClaimFields = Partial<Extract<JobEvent, { kind: 'claim' }>>;
 
@@ -55,10 +71,9 @@ export class Story {
     return this;
   }
 
-  /** @param count of nodes; as many as the job wants unless said otherwise */
-  allocated(fields: { count?: number; preflight?: boolean } = {}): this {
-    const { count, preflight = false } = fields;
-    return this.on({ kind: 'allocate', tasks: placementsFor(this.job, count), leaseMs: 60_000, preflight });
+  allocated(fields: Allocated = {}): this {
+    const { count, ...rest } = fields;
+    return this.on(allocation(placementsFor(this.job, count), rest));
   }
 
   claimed(nodeRank: number, fields: ClaimFields = {}): this {
@@ -115,18 +130,60 @@ export class Story {
     return this.on({ kind: 'taskLost', attempt: this.job.lastAttempt, nodeRank, message, lastHeardMs });
   }
 
+  requeued(from: ResumeChoice = { kind: 'newest' }): this {
+    return this.on({ kind: 'requeue', from });
+  }
+
+  preempted(fields: Partial<Extract<JobEvent, { kind: 'preempt' }>> = {}): this {
+    const message = 'gives way to job_2, which has more priority';
+    return this.on({ kind: 'preempt', attempt: this.job.lastAttempt, message, by: jobIdOf(2), ...fields });
+  }
+
+  /** Seen by rank 0: `aCheckpoint` of this step, with these fields. */
+  saved(
+    step: number | null,
+    facts: Partial<CheckpointFacts> = {},
+    fields: Partial<Omit<Extract<JobEvent, { kind: 'checkpoint' }>, 'kind'>> = {},
+  ): this {
+    const checkpoint = aCheckpoint(step, { savedAtMs: this.nowMs, ...facts });
+    const event = { attempt: this.job.lastAttempt, nodeRank: 0, shared: false, afterStop: false, ...fields };
+    return this.on({ kind: 'checkpoint', checkpoint, ...event });
+  }
+
+  noticed(fields: Partial<TrainingSign> = {}, nodeRank = 0): this {
+    const sign = {
+      kind: 'nan_loss',
+      step: 120,
+      lastGoodStep: 119,
+      rank: 0,
+      line: 7,
+      text: 'loss nan',
+    } as const;
+    return this.on({
+      kind: 'trainingSign',
+      attempt: this.job.lastAttempt,
+      nodeRank,
+      sign: { ...sign, ...fields },
+    });
+  }
+
+  hung(fields: Partial<HangSign> = {}, nodeRank = 0): this {
+    const sign = { quietForMs: 600_000, usualMs: 30_000, gpus: 'pinned', rank: 0 } as const;
+    return this.on({ kind: 'hung', attempt: this.job.lastAttempt, nodeRank, sign: { ...sign, ...fields } });
+  }
+
   stopped(reason = ''): this {
     return this.on({ kind: 'stop', reason });
   }
 
   /** Allocated, claimed and released, on every node. */
-  released(fields: { count?: number } = {}): this {
+  released(fields: Allocated = {}): this {
     this.allocated(fields).allClaimed();
     if (this.tasks.length > 1) for (const { nodeRank } of this.tasks) this.checked(nodeRank);
     return this;
   }
 
-  allRunning(fields: { count?: number } = {}): this {
+  allRunning(fields: Allocated = {}): this {
     this.released(fields);
     for (const { nodeRank } of this.tasks) this.running(nodeRank);
     return this;

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { JobState } from './model.ts';
-import { aJob, anAttempt } from './modelFixture.ts';
+import { aJob, anAttempt, queuedState } from './modelFixture.ts';
 import { reserveAfterMs } from './scheduler/plan.ts';
 import { WaitTimes } from './waitTimes.ts';
 
-const queued = (backoffMs: number): JobState => ({ kind: 'queued', backoffMs, lastCause: null });
+const queued = (backoffMs: number): JobState => queuedState({ backoffMs });
 
 test('a job waits from when it came into the queue, and counts anew when it comes again', () => {
   const times = new WaitTimes();

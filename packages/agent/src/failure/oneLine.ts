@@ -10,7 +10,7 @@ export function oneLine(text: string): string {
 }
 
 /** Colours gone, carriage returns as line ends, every other control character as a space. */
-export function plainText(text: string): string {
+function plainText(text: string): string {
   return text
     .replaceAll(ansi, '')
     .replaceAll('\r', '\n')

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -34,7 +34,8 @@ function writeErrorFile(message: unknown): void {
 test('a good end has no failure', () => expect(failure({ exitCode: 0 })).toBeNull());
 
 test('the exit alone: on the clock of the node, and a consequence only when we were ending it', () => {
-  const told = { source: 'exit', rank: null, message: 'exit code 1', atBoottimeMs: 48_000 };
+  const unknown = { rank: null, kind: null, blame: null, line: null };
+  const told = { ...unknown, source: 'exit', message: 'exit code 1', atBoottimeMs: 48_000 };
   expect(failure()).toEqual({ ...told, consequence: false });
   expect(failure({}, true)).toEqual({ ...told, consequence: true });
   expect(failure({ exitCode: null, signal: 'SIGKILL' })?.message).toBe('ended by SIGKILL');
@@ -61,6 +62,9 @@ test('what the output says of the beginning counts although we were ending it', 
     source: 'log',
     consequence: false,
     rank: null,
+    kind: 'python_exception',
+    blame: 'job',
+    line: 2,
     message: 'ValueError: no such layer',
     atBoottimeMs: 48_000,
   });
@@ -76,6 +80,9 @@ test('the error file says it best, and when', () => {
     source: 'error_file',
     consequence: false,
     rank: null,
+    kind: 'python_exception',
+    blame: 'job',
+    line: null,
     message: 'ValueError: no such layer',
     atBoottimeMs: 40_000,
   });
@@ -94,6 +101,55 @@ test('an error file that says only that torchrun was told to stop yields to what
     consequence: false,
     message: 'local rank 0: exit code 1',
   });
+});
+
+test('the error file and the output tell of the same: the line is known', () => {
+  writeFileSync(join(directory, 'output.log'), 'step 1\n[rank3]: ValueError: no such layer\n');
+  writeErrorFile('ValueError: no such layer');
+  expect(failure()).toMatchObject({ source: 'error_file', kind: 'python_exception', line: 2, rank: 3 });
+});
+
+test('output that tells of something stronger, or of the beginning, stands above the error file', () => {
+  const output = join(directory, 'output.log');
+  writeErrorFile('ValueError: I/O operation on closed file.');
+  writeFileSync(output, '[rank0]: OSError: [Errno 28] No space left on device\n');
+  expect(failure()).toMatchObject({ source: 'log', kind: 'disk_full', blame: 'storage', line: 1 });
+  writeErrorFile('RuntimeError: Connection reset by peer');
+  writeFileSync(output, '[rank1]: torch.OutOfMemoryError: CUDA out of memory.\n');
+  expect(failure()).toMatchObject({ source: 'log', kind: 'cuda_oom', consequence: false, rank: 1 });
+});
+
+test('what only names an exit code or a signal leaves the kind to whoever knows the exit', () => {
+  const death = (code: number) =>
+    `failed (exitcode: ${code}) local_rank: 0 (pid: 80) of binary: /usr/bin/python3\n`;
+  writeFileSync(join(directory, 'output.log'), death(7));
+  expect(failure()).toMatchObject({ source: 'log', kind: null, blame: null, line: 1 });
+  writeFileSync(join(directory, 'output.log'), death(-9));
+  expect(failure(), 'the kernel did not kill it').toMatchObject({ source: 'log', kind: null });
+  expect(failure({ oomKilled: true })).toMatchObject({ source: 'log', kind: 'host_oom', blame: 'job' });
+});
+
+test('killed for want of memory, without a word', () => {
+  expect(failure({ exitCode: null, signal: 'SIGKILL', oomKilled: true })).toMatchObject({
+    source: 'exit',
+    kind: 'host_oom',
+    message: 'killed by the kernel for want of memory',
+  });
+});
+
+test('of a long output, the end is read and the line is still the right one', () => {
+  const line = `${'x'.repeat(99)}\n`;
+  writeFileSync(join(directory, 'output.log'), `${line.repeat(80_000)}ValueError: no such layer\n`);
+  expect(failure()).toMatchObject({ source: 'log', message: 'ValueError: no such layer', line: 80_001 });
+});
+
+test('of an output too long to count its lines, the line is unknown', () => {
+  const path = join(directory, 'output.log');
+  // A hole: no bytes on the disk.
+  writeFileSync(path, '');
+  truncateSync(path, 80 * 1024 * 1024);
+  appendFileSync(path, '\nValueError: no such layer\n');
+  expect(failure()).toMatchObject({ source: 'log', message: 'ValueError: no such layer', line: null });
 });
 
 test.each(['', '{', '[]', '{"message": 3}', '{"message": {"message": ""}}'])(

@@ -2,10 +2,12 @@
 import { readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TaskFailure } from '@muster/common/gangs';
+import { findingInMessage } from '@muster/diagnosis/failure/failureReader';
+import { type Finding, isStronger } from '@muster/diagnosis/failure/finding';
 import type { TaskExit } from '../drivers/driver.ts';
 import { readTaskFile } from '../taskFile.ts';
 import { parseErrorFile } from './errorFile.ts';
-import { isConsequence, isStopNotice, readOutputFailure, tailBytesMax } from './outputFailure.ts';
+import { findingInOutput } from './outputFindings.ts';
 
 /** Name of the error file in a task's directory. */
 export const errorFileName = 'torchelastic_error.json';
@@ -29,7 +31,7 @@ export interface NodeClocks {
 }
 
 /**
- * @returns null for an end that was good. Reads the end of the output and the error file; what cannot be read tells
+ * @returns null for an end that was good. Reads the last part of the output and the error file; what cannot be read tells
  *   nothing.
  */
 export function readTaskFailure(end: EndOfTask, clocks: NodeClocks): TaskFailure | null {
@@ -47,30 +49,54 @@ export function readTaskFailure(end: EndOfTask, clocks: NodeClocks): TaskFailure
     Math.max(0, Math.min(boottimeNowMs, both.boottimeMs - (both.wallMs - wallMs)));
   const endedAtMs = finishedAtMs === null ? boottimeNowMs : toBoottime(finishedAtMs);
 
-  const tail = readTail(outputPath, tailBytesMax);
-  const said = tail === null ? null : readOutputFailure(tail.text);
-  const file = readTail(join(directory, errorFileName), errorFileBytesMax);
+  const said = findingInOutput(outputPath, exit);
+  const file = readWhole(join(directory, errorFileName), errorFileBytesMax);
   const recorded = file === null ? null : parseErrorFile(file.text);
-  // A torchrun that is told to stop once its worker has failed records only that; its output tells of the worker.
-  const saysLess = recorded !== null && said !== null && isStopNotice(recorded.message);
-  if (file !== null && recorded !== null && !saysLess) {
-    return {
-      source: 'error_file',
-      consequence: isConsequence(recorded.message),
-      rank: said?.rank ?? null,
-      message: recorded.message,
-      // The file's own time stamp has whole seconds; that of the file system tells which node was first.
-      atBoottimeMs: toBoottime(file.modifiedAtMs),
-    };
+  if (file !== null && recorded !== null) {
+    const noted = findingInMessage(recorded.message);
+    if (said === null || !saysMore(said, noted)) {
+      const isTheSame = said?.evidence.text.includes(noted.evidence.text) ?? false;
+      const isOfAnother = said?.consequence === true && !isTheSame;
+      return {
+        ...causeOf(noted),
+        source: 'error_file',
+        rank: isOfAnother ? null : (said?.evidence.rank ?? null),
+        message: recorded.message,
+        line: isTheSame ? (said?.evidence.line ?? null) : null,
+        // The file's own time stamp has whole seconds; that of the file system tells which node was first.
+        atBoottimeMs: toBoottime(file.modifiedAtMs),
+      };
+    }
   }
-  if (said !== null) return { source: 'log', ...said, atBoottimeMs: endedAtMs };
+  if (said !== null) {
+    const { rank, line } = said.evidence;
+    return { ...causeOf(said), source: 'log', rank, line, message: said.message, atBoottimeMs: endedAtMs };
+  }
   return {
     source: 'exit',
     consequence: stopping,
     rank: null,
     message: exitText(exit),
+    kind: exit.oomKilled ? 'host_oom' : null,
+    blame: exit.oomKilled ? 'job' : null,
+    line: null,
     atBoottimeMs: endedAtMs,
   };
+}
+
+/**
+ * The error file has the words of the worker that failed first, which is mostly all there is to know. Not so where these
+ * words only follow from another end: a torchrun that is told to stop once its worker has failed records only that.
+ */
+function saysMore(said: Finding, noted: Finding): boolean {
+  if (noted.kind === 'stopped_by_signal') return true;
+  return (noted.consequence && !said.consequence) || isStronger(said, noted);
+}
+
+/** That it ended with some code or signal is known from the exit. */
+function causeOf({ kind, blame, consequence }: Finding): Pick<TaskFailure, 'kind' | 'blame' | 'consequence'> {
+  const isTold = kind !== 'exit_code' && kind !== 'unknown';
+  return { kind: isTold ? kind : null, blame: isTold ? blame : null, consequence };
 }
 
 function exitText({ exitCode, signal, statusLost, oomKilled }: TaskExit): string {
@@ -80,13 +106,12 @@ function exitText({ exitCode, signal, statusLost, oomKilled }: TaskExit): string
   return `exit code ${exitCode}`;
 }
 
-/** The last bytes of a regular file. null: it is not there, or not to be read. */
-function readTail(path: string, bytesMax: number): { text: string; modifiedAtMs: number } | null {
+/** A regular file, as far as that many bytes. null: it is not there, or not to be read. */
+function readWhole(path: string, bytesMax: number): { text: string; modifiedAtMs: number } | null {
   try {
     return readTaskFile(path, (file, { size, mtimeMs }) => {
-      const length = Math.min(size, bytesMax);
-      const buffer = Buffer.alloc(length);
-      const read = readSync(file, buffer, 0, length, size - length);
+      const buffer = Buffer.alloc(Math.min(size, bytesMax));
+      const read = readSync(file, buffer, 0, buffer.length, 0);
       return { text: buffer.toString('utf8', 0, read), modifiedAtMs: mtimeMs };
     });
   } catch {

@@ -9,9 +9,9 @@ import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
+import { workerDeathLine } from '@muster/diagnosis/failure/launchers';
 import { readTaskFile } from '../taskFile.ts';
 import type { Assignment } from '../tasks/records.ts';
-import { workerDeathLine } from './outputFailure.ts';
 import { isTorchrun } from './torchrun.ts';
 
 export interface TorchrunDeathsParts {

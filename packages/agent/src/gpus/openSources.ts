@@ -11,7 +11,7 @@ import { withDeadline } from './deadline.ts';
 import type { GpuSource, ProfilingSource } from './gpuSource.ts';
 import { createNvidiaSmiSource } from './nvidiaSmi/source.ts';
 import { createNvmlSource, type NvmlSource } from './nvml/source.ts';
-import { createSimulatedSource } from './simulated.ts';
+import { createSimulatedSource, type SimulatedState } from './simulated.ts';
 
 export type SourceOptions = Pick<
   AgentOptions,
@@ -37,6 +37,8 @@ export interface SourceParts {
   readonly busyGpus: () => ReadonlySet<string>;
   /** As last listed. */
   readonly listedGpus: () => readonly Gpu[];
+  /** What simulated GPUs do, by index, while tasks hold them; left out: they are busy. */
+  readonly simulatedStates?: () => ReadonlyMap<number, SimulatedState>;
 }
 
 export interface OpenedSources {
@@ -72,8 +74,12 @@ export async function openSources(options: SourceOptions, parts: SourceParts): P
   return { source, profiling, profilingName: () => own?.profilingSource ?? null };
 }
 
-function simulated(nodeName: string, count: number, { clock, busyGpus }: SourceParts): GpuSource {
-  return createSimulatedSource({ nodeName, count, nowMs: () => clock.monotonicMs(), holders: busyGpus });
+function simulated(nodeName: string, count: number, parts: SourceParts): GpuSource {
+  const { clock, busyGpus, simulatedStates: states } = parts;
+  return createSimulatedSource({
+    ...{ nodeName, count, nowMs: () => clock.monotonicMs(), holders: busyGpus },
+    ...(states === undefined ? {} : { states }),
+  });
 }
 
 async function openDetected(

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { GpuSample } from './gpuSource.ts';
-import { createSimulatedSource } from './simulated.ts';
+import { createSimulatedSource, type SimulatedState } from './simulated.ts';
 
-function aNode(options: { count?: number; held?: string[] } = {}) {
+function aNode(options: { count?: number; held?: string[]; states?: Map<number, SimulatedState> } = {}) {
   const clock = { ms: 1_000_000 };
   const held = new Set(options.held ?? []);
   const source = createSimulatedSource({
@@ -10,6 +10,7 @@ function aNode(options: { count?: number; held?: string[] } = {}) {
     count: options.count ?? 2,
     nowMs: () => clock.ms,
     holders: () => held,
+    states: () => options.states ?? new Map(),
   });
   return { clock, held, source };
 }
@@ -43,6 +44,21 @@ test('a GPU is busy exactly while a task holds it', async () => {
   expect(before[1]?.activity?.smActive).toBeGreaterThan(0.5);
   held.clear();
   expect((await source.sample()).samples[1]).toMatchObject({ utilization: 0, memoryUsedMb: 0 });
+});
+
+test('a GPU that is held can be told to show what one shows whose training hangs', async () => {
+  const states = new Map<number, SimulatedState>([
+    [1, 'pinned'],
+    [2, 'idle'],
+    [3, 'pinned'],
+  ]);
+  const held = ['GPU-SIMULATED-a-0', 'GPU-SIMULATED-a-1', 'GPU-SIMULATED-a-2'];
+  const { source } = aNode({ count: 4, held, states });
+  const [busy, pinned, idle, free] = (await source.sample()).samples;
+  expect(pinned).toMatchObject({ utilization: 100, memoryUsedMb: 61_500, activity: { tensorActive: 0 } });
+  expect(pinned?.powerWatts).toBeLessThan(0.4 * (busy?.powerWatts ?? 0));
+  expect(idle).toMatchObject({ utilization: 0, memoryUsedMb: 62_000 });
+  expect(free).toMatchObject({ utilization: 0, memoryUsedMb: 0 });
 });
 
 test('the same time gives the same sample, another time another one', async () => {

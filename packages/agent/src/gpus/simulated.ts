@@ -1,6 +1,7 @@
 /**
  * GPUs that are not there, for trying Muster out: labelled as simulated in the inventory, and with them every sample.
- * A sample is a function of the time, the number of the GPU and whether a task holds it; only the energy adds up.
+ * A sample is a function of the time, the number of the GPU, whether a task holds it and what it was told to do meanwhile
+ * (simulatedStates.ts); only the energy adds up.
  */
 import { type Gpu, simulatedUuidPrefix } from '@muster/common/hardware';
 import { emptySample, type GpuActivity, type GpuSample, type GpuSource } from './gpuSource.ts';
@@ -12,7 +13,16 @@ export interface SimulatedOptions {
   readonly nowMs: () => number;
   /** UUIDs of the GPUs that tasks hold now; these are busy. Left out: none. */
   readonly holders?: () => ReadonlySet<string>;
+  /** What they do while they are held, by index; one that is not named is busy. Left out: all are. */
+  readonly states?: () => ReadonlyMap<number, SimulatedState>;
 }
+
+export const simulatedStates = ['busy', 'pinned', 'idle'] as const;
+/**
+ * `pinned`: full utilisation at the power of a card that does next to nothing, as kernels show that wait for other ranks.
+ * `idle`: memory is held, and nothing runs.
+ */
+export type SimulatedState = (typeof simulatedStates)[number];
 
 const MEMORY_MB = 81_920;
 const RESERVED_MB = 512;
@@ -22,7 +32,8 @@ const STEP_MS = 30_000;
 const PCIE_BYTES_PER_SECOND = 4e9;
 const NVLINK_BYTES_PER_SECOND = 120e9;
 
-export function createSimulatedSource({ nodeName, count, nowMs, holders }: SimulatedOptions): GpuSource {
+export function createSimulatedSource(options: SimulatedOptions): GpuSource {
+  const { nodeName, count, nowMs, holders, states } = options;
   const gpus = Array.from({ length: count }, (_, index) => simulatedGpu(nodeName, index));
   const meters = gpus.map(() => new EnergyMeter(nowMs()));
   return {
@@ -32,8 +43,10 @@ export function createSimulatedSource({ nodeName, count, nowMs, holders }: Simul
     sample: async () => {
       const now = nowMs();
       const held = holders?.() ?? new Set<string>();
+      const told = states?.() ?? new Map<number, SimulatedState>();
       const samples = gpus.map(({ uuid }, index) => {
-        const sample = held.has(uuid) ? busySample(uuid, index, now) : idleSample(uuid, index);
+        const state = told.get(index) ?? 'busy';
+        const sample = held.has(uuid) ? heldSample(uuid, index, now, state) : idleSample(uuid, index);
         return { ...sample, energyMillijoules: meters[index]?.add(sample.powerWatts ?? 0, now) ?? null };
       });
       return { samples, problems: [] };
@@ -73,6 +86,31 @@ function idleSample(uuid: string, index: number): GpuSample {
     clockEventReasons: 0x1,
     activity: activity(0),
   };
+}
+
+function heldSample(uuid: string, index: number, nowMs: number, state: SimulatedState): GpuSample {
+  const busy = busySample(uuid, index, nowMs);
+  const idle = idleSample(uuid, index);
+  switch (state) {
+    case 'busy':
+      return busy;
+    case 'idle':
+      return { ...idle, ...memory(busy.memoryUsedMb ?? 0) };
+    case 'pinned': {
+      const spinning = { graphicsActive: 1, smActive: 0.03 };
+      return {
+        ...busy,
+        utilization: 100,
+        memoryUtilization: 0,
+        powerWatts: (idle.powerWatts ?? 0) + 60,
+        activity: { ...activity(0), ...spinning },
+      };
+    }
+    default: {
+      const never: never = state;
+      return never;
+    }
+  }
 }
 
 /** Between 0 and 1 load swings with the steps; neighbours are a little out of step. */

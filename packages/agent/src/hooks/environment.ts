@@ -26,6 +26,11 @@ export interface EnvironmentInput {
   readonly network: Readonly<Record<string, string>>;
   /** As the job sees it; null: it has none. */
   readonly checkpointDir: string | null;
+  /** What it begins from. null: nothing. */
+  readonly resume: { readonly path: string; readonly step: number | null } | null;
+  /** 1: as the user wrote it. */
+  readonly batchScale: number;
+  readonly lrScale: number;
   /** Where the task may leave something for the agent; null: nowhere. */
   readonly ownDirectory: { readonly path: string; readonly errorFile: string } | null;
   readonly hostfiles: HostfilePaths | null;
@@ -34,14 +39,17 @@ export interface EnvironmentInput {
 }
 
 export function taskEnvironment(input: EnvironmentInput): Readonly<Record<string, string>> {
-  const { task, spec, nodeCount, gpus, array } = input;
+  const { task, spec, nodeCount, gpus, array, resume } = input;
   const contract: Record<string, string> = {
     MUSTER_JOB_ID: task.jobId,
     MUSTER_JOB_NAME: spec.name,
     MUSTER_ATTEMPT: String(task.attempt),
     MUSTER_NODE_RANK: String(task.nodeRank),
     MUSTER_NNODES: String(nodeCount),
-    MUSTER_RESUME_FROM: '',
+    MUSTER_RESUME_FROM: resume?.path ?? '',
+    MUSTER_RESUME_STEP: String(resume?.step ?? ''),
+    MUSTER_BATCH_SCALE: String(input.batchScale),
+    MUSTER_LR_SCALE: String(input.lrScale),
     ...(input.addresses.length === 0 ? {} : { MUSTER_ADDRESSES: input.addresses.join(',') }),
     ...(input.checkpointDir === null ? {} : { MUSTER_CHECKPOINT_DIR: input.checkpointDir }),
     ...(array === null

@@ -6,8 +6,10 @@ import { messageOf } from '@muster/common/errors';
 import { taskKey } from '@muster/common/ids';
 import { isCauseKind } from '@muster/common/spec/causes';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { TrainingProgress } from '@muster/common/training';
 import type { Driver, StopOptions, TaskExit, TaskLocation, TaskObservation } from '../drivers/driver.ts';
 import { DriverError, LeaseExpired } from '../drivers/errors.ts';
+import { untilAborted } from '../drivers/untilAborted.ts';
 import { isTorchrun } from '../failure/torchrun.ts';
 import { nothingRan, type TaskEntry } from './entry.ts';
 import { buildLaunch, writeLaunchFiles } from './launch.ts';
@@ -16,6 +18,8 @@ import type { TaskPhases } from './phases.ts';
 import { whileWanted } from './preparation.ts';
 
 const lookAgainMs = 1_000;
+/** What is left of an output is read in a moment; a disk that hangs must not keep an end from being told. */
+const lastOutputMs = 5_000;
 /** Twice in a row alone, so that one that is about to start its workers is not taken for one that has lost them. */
 const loneLookMs = 200;
 
@@ -58,8 +62,8 @@ export class TaskActions {
     if (order?.kind !== 'run' || assignment === null) return;
     const spec = decodeJobSpec(assignment.specJson);
     // Again, for an earlier attempt that is cleaned up here takes an empty one away.
-    await this.parts.checkpoints.prepare(task.jobId, spec);
-    const checkpointDir = this.parts.checkpoints.pathFor(task.jobId, spec);
+    await this.parts.checkpointDirs.prepare(assignment.checkpointJobId, spec);
+    const checkpointDir = this.parts.checkpointDirs.pathFor(assignment.checkpointJobId, spec);
     // Held until now; the task's own listener takes the port over.
     await this.phases.freePort(entry);
     abort.throwIfAborted();
@@ -90,8 +94,25 @@ export class TaskActions {
     const { phase } = entry;
     if (phase?.kind === 'started' && phase.stopping !== true)
       this.phases.set(entry, { ...phase, stopping: true });
+    entry.graceEndsAtMs ??= this.parts.boottimeMs() + options.graceMs;
+    // What is saved from the first signal on tells that the rest of the grace is not needed.
+    const { checkpoints } = this.parts;
+    if (options.graceMs > 0 && checkpoints.isWatched(entry.task)) await checkpoints.stopping(entry.task);
     const exit = await this.stopDriver(entry, options);
-    this.phases.endWith(entry, exit);
+    await this.endWith(entry, exit);
+  }
+
+  /**
+   * It is to be gone sooner than it was told: its driver keeps to the first grace, and is not asked to signal again,
+   * because to many programs a second SIGTERM means "never mind saving". More time than it had at first it does not get.
+   */
+  shortenGrace(entry: TaskEntry, graceMs: number): void {
+    const endsAtMs = this.parts.boottimeMs() + graceMs;
+    if (entry.graceEndsAtMs === null || endsAtMs >= entry.graceEndsAtMs) return;
+    entry.graceEndsAtMs = endsAtMs;
+    if (entry.graceTimer !== null) clearTimeout(entry.graceTimer);
+    if (graceMs === 0) void this.endGrace(entry);
+    else entry.graceTimer = setTimeout(() => void this.endGrace(entry), graceMs);
   }
 
   /** Superseded while it is being stopped: whoever waits for that hears of the end. */
@@ -194,9 +215,60 @@ export class TaskActions {
       this.parts.leases.adopt(entry.task, this.phases.fenced(entry), observed.frozen);
       this.follow(entry);
     } else if (observed.kind === 'exited') {
-      this.phases.endWith(entry, observed.exit);
+      this.endFound(entry, observed.exit);
     } else if (entry.phase?.kind === 'started') {
-      this.phases.endUnseen(entry);
+      this.endFound(entry, null);
+    }
+  }
+
+  /** Its checkpoints were not looked at up to its end. The agent has more to do than to wait for what that finds. */
+  private endFound(entry: TaskEntry, exit: TaskExit | null): void {
+    this.watchCheckpoints(entry);
+    const ended = this.endWith(entry, exit);
+    if (ended !== null) void ended.then(() => this.onEnded(entry));
+  }
+
+  /**
+   * Nothing of it runs any more. That is said when what it saved and printed last is known and has been said: by that the
+   * coordinator chooses what the next attempt begins from.
+   * @param exit null: nobody knows how it ended
+   * @returns null: it is done already
+   */
+  private endWith(entry: TaskEntry, exit: TaskExit | null): Promise<void> | null {
+    if (entry.phase?.kind === 'ended') return null;
+    const end = (training: TrainingProgress | null) => {
+      if (exit === null) this.phases.endUnseen(entry, training);
+      else this.phases.endWith(entry, exit, training);
+    };
+    if (entry.ending !== null) return entry.ending;
+    const read = this.parts.training.finish(entry.task);
+    if (read === null && !this.parts.checkpoints.isWatched(entry.task)) {
+      end(this.parts.training.progress(entry.task));
+      return null;
+    }
+    entry.ending = this.lastWords(entry, read).then(end);
+    return entry.ending;
+  }
+
+  /** The metrics of a last checkpoint are in what was printed last. */
+  private async lastWords(
+    { task }: TaskEntry,
+    read: Promise<TrainingProgress | null> | null,
+  ): Promise<TrainingProgress | null> {
+    const { training, checkpoints } = this.parts;
+    try {
+      if (read !== null) await untilAborted(read, AbortSignal.timeout(lastOutputMs));
+    } catch (error) {
+      const fields = { task: taskKey(task), error: messageOf(error) };
+      this.parts.log.warn(fields, 'the last output of a task could not be read in time');
+    }
+    await checkpoints.lastLook(task);
+    return training.progress(task);
+  }
+
+  private watchCheckpoints({ assignment, phase }: TaskEntry): void {
+    if (assignment !== null && phase?.kind === 'started') {
+      this.parts.checkpoints.watch(assignment, phase.startedAtMs);
     }
   }
 
@@ -210,23 +282,26 @@ export class TaskActions {
     await this.phases.freePort(entry);
     await this.phases.driverOf(entry).remove(this.phases.location(entry));
     if (entry.assignment !== null) {
-      await this.parts.checkpoints.cleanUp(entry.task.jobId, decodeJobSpec(entry.assignment.specJson));
+      const { checkpointJobId, specJson } = entry.assignment;
+      await this.parts.checkpointDirs.cleanUp(checkpointJobId, decodeJobSpec(specJson));
     }
     await this.parts.records.remove(entry.task);
     this.parts.leases.drop(entry.task);
+    this.parts.checkpoints.forget(entry.task);
     this.parts.onRemoved(entry.task);
   }
 
   /** Sends a task's output and waits for its end, beside whatever else happens to it. */
   private follow(entry: TaskEntry): void {
     this.parts.onOutput(entry.task, this.phases.output(entry).path, null);
+    this.watchCheckpoints(entry);
     void this.watch(entry);
   }
 
   private async watch(entry: TaskEntry): Promise<void> {
     try {
       const exit = await this.phases.driverOf(entry).wait(this.phases.location(entry), this.closing);
-      if (entry.phase?.kind === 'started') this.phases.endWith(entry, exit);
+      if (entry.phase?.kind === 'started') await this.endWith(entry, exit);
       this.onEnded(entry);
     } catch (error) {
       if (this.closing.aborted || entry.phase?.kind !== 'started') return;

@@ -1,6 +1,7 @@
 /** One task on this node: what was ordered, what is, and what has been said about it. */
 import type { PathCheck, PathFindings } from '@muster/common/gangs';
 import type { TaskRef } from '@muster/common/ids';
+import type { HangSign, TrainingProgress } from '@muster/common/training';
 import type { TaskEnd, TaskReport } from '@muster/common/views';
 import type { HeldPort } from '../hooks/masterPort.ts';
 import type { Desired, Local } from '../reconcile.ts';
@@ -54,6 +55,12 @@ export interface TaskEntry {
   /** Under way, with the means to give it up. */
   work: { readonly what: Work; readonly abort: AbortController } | null;
   uploaded: boolean;
+  /** It has ended, and its last checkpoint is being looked at before that is said. */
+  ending: Promise<void> | null;
+  /** CLOCK_BOOTTIME: the end of its grace. null: it has not been told to stop. */
+  graceEndsAtMs: number | null;
+  /** Runs where that comes sooner than its driver was told. */
+  graceTimer: NodeJS.Timeout | null;
   /** An action is under way; look again when it is done. */
   busy: boolean;
   again: boolean;
@@ -80,6 +87,9 @@ export function newEntry(task: TaskRef): TaskEntry {
     uncertain: false,
     work: null,
     uploaded: false,
+    ending: null,
+    graceEndsAtMs: null,
+    graceTimer: null,
     busy: false,
     again: false,
     reported: null,
@@ -99,6 +109,7 @@ export const nothingRan: TaskEnd = {
   logBytes: 0,
   gpuUsage: null,
   failure: null,
+  training: null,
 };
 
 /** What is under way is of no use for what is wanted now. */
@@ -141,10 +152,22 @@ export function localOf(entry: TaskEntry, leased: boolean): Local | undefined {
   }
 }
 
+/** What others know of a task at the moment it is reported. */
+export interface SeenOfTask {
+  readonly frozen: boolean;
+  /** Its program has left a `training_complete.marker`. */
+  readonly trainingComplete: boolean;
+  readonly training: TrainingProgress | null;
+  readonly hang: HangSign | null;
+}
+
 /** @param boottimeNowMs CLOCK_BOOTTIME; @returns null for a task that was only heard of */
-export function reportOf(entry: TaskEntry, boottimeNowMs: number, frozen: boolean): TaskReport | null {
+export function reportOf(entry: TaskEntry, boottimeNowMs: number, seen: SeenOfTask): TaskReport | null {
   const { task, phase } = entry;
-  const none = { exit: null, startedAtMs: null, runningForMs: null, frozen: false, doing: null };
+  const none = {
+    ...{ exit: null, startedAtMs: null, runningForMs: null, frozen: false, doing: null },
+    ...{ trainingComplete: false, training: null, hang: null },
+  };
   switch (phase?.kind) {
     case undefined:
       return null;
@@ -152,10 +175,13 @@ export function reportOf(entry: TaskEntry, boottimeNowMs: number, frozen: boolea
       return { task, ...none, state: entry.ready ? 'claimed' : 'assigned', doing: entry.doing };
     case 'started': {
       const runningForMs = Math.max(0, boottimeNowMs - phase.startedBoottimeMs);
-      return { task, ...none, state: 'running', startedAtMs: phase.startedAtMs, runningForMs, frozen };
+      return { task, ...none, ...seen, state: 'running', startedAtMs: phase.startedAtMs, runningForMs };
     }
-    case 'ended':
-      return { task, ...none, state: 'ended', exit: phase.exit };
+    case 'ended': {
+      const { exit } = phase;
+      const { trainingComplete } = seen;
+      return { task, ...none, state: 'ended', exit, training: exit.training, trainingComplete };
+    }
     default: {
       const never: never = phase;
       return never;

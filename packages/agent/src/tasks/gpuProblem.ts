@@ -1,5 +1,6 @@
 /** Whether a task may have the GPUs it was given, by what the node knows of itself when the task is prepared. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { causeOf } from '@muster/common/cause';
 import { drainedBy } from '@muster/common/conditions';
 import { isCauseKind } from '@muster/common/spec/causes';
 import type { Cause } from '@muster/common/views';
@@ -51,8 +52,4 @@ export async function occupiedGpu(
     }
     await delay(pauseMs, undefined, { signal: abort }).catch(() => abort.throwIfAborted());
   }
-}
-
-function causeOf(kind: Cause['kind'], message: string): Cause {
-  return { kind, message, nodeRank: null, node: null };
 }

@@ -7,6 +7,7 @@ import type { JobId } from '@muster/common/ids';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TaskLaunch } from '../drivers/driver.ts';
 import { buildLaunch, type NodeFacts, type TaskRelease, writeLaunchFiles } from './launch.ts';
+import { fromNothing } from './managerFixture.ts';
 import type { Assignment } from './records.ts';
 
 const node: NodeFacts = {
@@ -49,8 +50,9 @@ function assignmentOf(
   changes: Partial<Assignment> & { readonly nodeRank?: number } = {},
 ): Assignment {
   const { nodeRank = 1, ...rest } = changes;
+  const task = { jobId: 'job_0123456789ab' as JobId, attempt: 3, nodeRank };
   return {
-    task: { jobId: 'job_0123456789ab' as JobId, attempt: 3, nodeRank },
+    ...{ task, ...fromNothing(task) },
     specJson: JSON.stringify({ name: 'llama', command: ['torchrun', 'train.py'], ...spec }),
     nodeCount: 2,
     gpuUuids: [],

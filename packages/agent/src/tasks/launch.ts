@@ -1,5 +1,6 @@
 /** From an assignment to a launch: everything a driver needs, chosen here and nowhere else. */
 import { mkdir, writeFile } from 'node:fs/promises';
+import { posix } from 'node:path';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { GpuDevice, Lease, TaskLaunch, TaskLocation } from '../drivers/driver.ts';
 import { errorFileName } from '../failure/taskFailure.ts';
@@ -7,6 +8,7 @@ import { processesPerNode, taskEnvironment } from '../hooks/environment.ts';
 import { hostfilesOf, hostfileTexts } from '../hooks/hostfile.ts';
 import { launchCommand } from '../hooks/launcher.ts';
 import { networkEnvironment } from '../hooks/networkEnvironment.ts';
+import { fillPlaceholders } from '../hooks/placeholders.ts';
 import type { NodeNetwork } from '../host/addresses.ts';
 import type { Assignment } from './records.ts';
 
@@ -47,6 +49,9 @@ export function buildLaunch(
     simulated: node.gpusAreSimulated,
   }));
   const inContainer = spec.image !== null;
+  const { batchScale, lrScale } = assignment;
+  const resume = resumeAt(assignment, checkpointDir);
+  const filled = fillPlaceholders(spec, { resumeFrom: resume?.path ?? null, batchScale, lrScale });
   const addresses = nodeCount === 1 ? addressesOf(release) : (release?.addresses ?? []);
   const hostfiles = spec.launcher === 'mpi-hostfile' ? hostfilesOf(location.directory, inContainer) : null;
   const environment = taskEnvironment({
@@ -59,6 +64,7 @@ export function buildLaunch(
     addresses,
     network: networkEnvironment(node.network(), addresses[task.nodeRank] ?? null, spec.network),
     checkpointDir,
+    ...{ resume, batchScale, lrScale },
     // A container cannot write into the task's directory, and must not: what it puts there the agent would read.
     ownDirectory: inContainer ? null : { path: location.directory, errorFile: errorFileName },
     hostfiles: hostfiles?.seen ?? null,
@@ -67,7 +73,7 @@ export function buildLaunch(
   return {
     ...location,
     image: spec.image,
-    command: launchCommand(spec, task.nodeRank, processesPerNode(gpus)),
+    command: launchCommand({ ...spec, ...filled }, task.nodeRank, processesPerNode(gpus)),
     env: environment,
     workdir: spec.workdir,
     gpus,
@@ -96,6 +102,12 @@ export async function writeLaunchFiles(
   await mkdir(volume.source, { recursive: true, mode: 0o755 });
   await writeFile(written.slots, texts.slots, { mode: 0o644 });
   await writeFile(written.machines, texts.machines, { mode: 0o644 });
+}
+
+/** As the job sees it. Without a directory of its own it can begin from nothing only. */
+function resumeAt({ resume }: Assignment, checkpointDir: string | null) {
+  if (resume === null || checkpointDir === null) return null;
+  return { path: posix.join(checkpointDir, resume.name), step: resume.step };
 }
 
 /** A gang of one has one address, that of its rendezvous. */

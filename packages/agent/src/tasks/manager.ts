@@ -17,6 +17,7 @@ import {
   newEntry,
   type Order,
   reportOf,
+  type SeenOfTask,
   type TaskEntry,
 } from './entry.ts';
 import type { ManagerParts } from './parts.ts';
@@ -92,6 +93,8 @@ export class TaskManager {
 
   /** Everything the coordinator wants at the time of connecting; tasks it does not name are left as they are. */
   setDesired(orders: ReadonlyMap<TaskKey, { readonly task: TaskRef; readonly order: Order }>): void {
+    // First: by them the coordinator chooses what follows an end that it hears of next.
+    this.parts.checkpoints.sayAgain();
     for (const entry of this.entries.values()) {
       if (orders.has(taskKey(entry.task))) continue;
       // Not prepared yet, so not in our Hello: nobody will ever say that it is to be forgotten.
@@ -118,6 +121,7 @@ export class TaskManager {
     if (order.kind === 'check') entry.findingsSaid = false;
     const isNews = entry.order?.kind !== order.kind;
     entry.order = order;
+    if (order.kind === 'stop') this.actions.shortenGrace(entry, order.graceMs);
     const { work } = entry;
     if (work !== null && isInVain(work.what, order)) work.abort.abort(new Error('not wanted any more'));
     if (isNews) entry.wake?.();
@@ -137,7 +141,7 @@ export class TaskManager {
   reports(): readonly TaskReport[] {
     const boottimeNowMs = this.parts.boottimeMs();
     return [...this.entries.values()]
-      .map((entry) => reportOf(entry, boottimeNowMs, this.parts.leases.isFrozen(entry.task)))
+      .map((entry) => reportOf(entry, boottimeNowMs, this.seenOf(entry)))
       .filter((report) => report !== null);
   }
 
@@ -146,6 +150,12 @@ export class TaskManager {
     return [...this.entries.values()]
       .filter(({ phase }) => phase?.kind === 'started')
       .map(({ task, assignment }) => ({ task, assignment, gpuUuids: assignment?.gpuUuids ?? [] }));
+  }
+
+  /** Something that reports tell of a task has changed. */
+  sayOf(task: TaskRef): void {
+    const entry = this.entries.get(taskKey(task));
+    if (entry?.phase?.kind === 'started') this.report(entry);
   }
 
   /** Its program has failed and will not say so soon: signal, the job's grace, kill. It ends as by itself. */
@@ -169,6 +179,7 @@ export class TaskManager {
     this.parts.leases.close();
     for (const entry of this.entries.values()) {
       entry.wake?.();
+      if (entry.graceTimer !== null) clearTimeout(entry.graceTimer);
       await entry.port?.release();
     }
     for (const driver of Object.values(this.parts.drivers)) await driver.close();
@@ -302,10 +313,21 @@ export class TaskManager {
     }
   }
 
+  private seenOf({ task }: TaskEntry): SeenOfTask {
+    const { leases, checkpoints, training } = this.parts;
+    return {
+      frozen: leases.isFrozen(task),
+      trainingComplete: checkpoints.isTrainingComplete(task),
+      training: training.progress(task),
+      hang: training.hang(task),
+    };
+  }
+
   /** Unless it was said already, on this connection. */
   private report(entry: TaskEntry): void {
-    const report = reportOf(entry, this.parts.boottimeMs(), this.parts.leases.isFrozen(entry.task));
-    const text = JSON.stringify([report?.state, report?.exit, report?.frozen]);
+    const report = reportOf(entry, this.parts.boottimeMs(), this.seenOf(entry));
+    const { state, exit, frozen, trainingComplete, hang } = report ?? {};
+    const text = JSON.stringify([state, exit, frozen, trainingComplete, hang != null]);
     if (report === null || entry.reported === text) return;
     entry.reported = text;
     this.parts.send({ kind: 'report', report });

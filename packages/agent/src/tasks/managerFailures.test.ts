@@ -96,8 +96,9 @@ describe('a driver that does not answer', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     // All that is left to prepare is in the driver: nothing here waits for a disk.
-    const checkpoints = { pathFor: () => null, prepare: async () => {}, cleanUp: async () => {} };
-    const agent = await node.restart(first, { checkpoints });
+    const nowhere = { pathFor: () => null, hostPathFor: () => null, isOwn: () => false };
+    const checkpointDirs = { ...nowhere, prepare: async () => {}, cleanUp: async () => {} };
+    const agent = await node.restart(first, { checkpointDirs });
     node.process.fail('prepare', 'before');
     agent.order(prepare());
     await vi.advanceTimersByTimeAsync(20_000);
@@ -118,7 +119,7 @@ describe('a full disk', () => {
     expect(agent.reports.at(-1)?.exit?.startError).toEqual({
       kind: 'disk_full',
       message: 'no task directory: ENOSPC: no space left on device',
-      ...{ node: 'a', nodeRank: 0 },
+      ...{ node: 'a', nodeRank: 0, blame: 'storage', evidence: null },
     });
     expect(node.heldPorts.size).toBe(0);
     agent.order(forget);

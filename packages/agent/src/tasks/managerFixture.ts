@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
 import type { TaskReport } from '@muster/common/views';
+import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
 import { expect, onTestFinished, vi } from 'vitest';
+import type { Checkpoints } from '../checkpoints/watcher.ts';
 import { FakeDriver } from '../drivers/fakeDriver.ts';
 import { readTaskFailure } from '../failure/taskFailure.ts';
 import { checkpointDirs } from '../hooks/checkpointDir.ts';
@@ -26,8 +28,25 @@ export function anAssignment(
   nodeCount = 1,
 ): Assignment {
   const specJson = JSON.stringify({ name: 'test', command: ['train'], ...spec });
-  return { task, specJson, nodeCount, gpuUuids: [], array: null };
+  return { task, specJson, nodeCount, gpuUuids: [], array: null, ...fromNothing(task) };
 }
+
+/** What an assignment says of checkpoints when the job has none. */
+export function fromNothing({ jobId }: TaskRef) {
+  return { resume: null, checkpointJobId: jobId, batchScale: 1, lrScale: 1, quarantine: [] };
+}
+
+/** Nobody looks at checkpoints. */
+const noCheckpoints: Checkpoints = {
+  prepare: async () => null,
+  watch: () => {},
+  stopping: async () => {},
+  isWatched: () => false,
+  lastLook: async () => {},
+  isTrainingComplete: () => false,
+  sayAgain: () => {},
+  forget: () => {},
+};
 
 /** Orders, as the session makes them. */
 export const prepare = (spec?: Readonly<Record<string, unknown>>, task?: TaskRef) =>
@@ -67,6 +86,8 @@ export class TestNode {
   readonly docker = new FakeDriver('docker', () => this.boottimeMs);
   /** Ports held now. */
   readonly heldPorts = new Set<number>();
+  /** Nobody looks at checkpoints. */
+  readonly noCheckpoints = noCheckpoints;
   /** Rounds of paths that were tried, with the ports that were held then. */
   readonly checks: string[] = [];
   /** What trying the paths waits for. */
@@ -163,7 +184,9 @@ export class TestAgent {
         network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
         baseEnvironment: { PATH: '/bin' },
       },
-      checkpoints: checkpointDirs(join(node.root, 'checkpoints')),
+      checkpointDirs: checkpointDirs(join(node.root, 'checkpoints')),
+      checkpoints: noCheckpoints,
+      training: { progress: () => null, hang: () => null, finish: () => null },
       rendezvous: node.rendezvous,
       leases: this.leases,
       nodeName: 'a',
@@ -173,7 +196,7 @@ export class TestAgent {
       gpuProblem: async () => null,
       failureOf: (end) => readTaskFailure(end, { boottimeMs, wallMs }),
       log,
-      send: (message) => this.note(message),
+      send: (message) => this.hear(message),
       gpuUsage: () => null,
       onOutput: (task, _path, size) => void this.outputs.set(taskKey(task), size),
       onRemoved: (task) => void this.outputs.delete(taskKey(task)),
@@ -200,12 +223,17 @@ export class TestAgent {
     await this.says('running');
   }
 
-  private note(message: TaskMessage): void {
+  /** What the agent says to the coordinator. */
+  hear(message: TaskMessage): void {
     if (message.kind === 'report') {
       this.reports.push(message.report);
       this.said.push(inWords(message.report));
     } else if (message.kind === 'checked') {
       this.said.push(`checked ${message.findings.round}`);
+    } else if (message.kind === 'checkpoint') {
+      this.said.push(checkpointInWords(message));
+    } else if (message.kind === 'trainingSign') {
+      this.said.push(message.sign.kind);
     } else {
       const { master, testPort } = message;
       const where = master === null ? `test port ${testPort ?? 'none'}` : `${master.addr}:${master.port}`;
@@ -222,6 +250,11 @@ export class TestAgent {
   knows(): readonly string[] {
     return this.manager.reports().map(inWords);
   }
+}
+
+/** `step_10 verified`, `step_10 verified after the stop` */
+function checkpointInWords({ checkpoint: { name, verdict }, afterStop }: CheckpointSeen): string {
+  return `${name} ${verdict}${afterStop ? ' after the stop' : ''}`;
 }
 
 export function inWords({ state, exit, frozen }: TaskReport): string {

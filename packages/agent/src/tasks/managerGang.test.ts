@@ -133,8 +133,7 @@ describe('a node that cannot get ready says so as the end of the task', () => {
     expect(startError(agent)).toEqual({
       kind: 'image_pull',
       message: 'it could not be prepared',
-      node: 'a',
-      nodeRank: 0,
+      ...{ node: 'a', nodeRank: 0, blame: 'platform', evidence: null },
     });
     expect(node.process.calls).not.toContain(`start ${aKey}`);
     const next = await node.restart(agent);

@@ -3,12 +3,16 @@ import type { Endpoint, PathFindings, TaskFailure } from '@muster/common/gangs';
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { GpuUsage } from '@muster/common/telemetry';
+import type { HangSign, TrainingProgress } from '@muster/common/training';
 import type { Cause, TaskReport } from '@muster/common/views';
+import type { CheckpointMessage } from '../checkpoints/parts.ts';
+import type { Checkpoints } from '../checkpoints/watcher.ts';
 import type { Driver } from '../drivers/driver.ts';
 import type { EndOfTask } from '../failure/taskFailure.ts';
 import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
+import type { TrainingSignMessage } from '../training/taskTraining.ts';
 import type { NodeFacts } from './launch.ts';
 import type { TaskRecords } from './records.ts';
 
@@ -26,13 +30,27 @@ export interface ClaimMessage {
 export type TaskMessage =
   | ClaimMessage
   | { readonly kind: 'checked'; readonly task: TaskRef; readonly findings: PathFindings }
+  | CheckpointMessage
+  | TrainingSignMessage
   | { readonly kind: 'report'; readonly report: TaskReport };
+
+/** What the output of tasks tells of their training. */
+export interface TrainingOfTasks {
+  /** Where it is; null: its output told of none. */
+  progress(task: TaskRef): TrainingProgress | null;
+  /** null: it makes progress, or nobody can tell. */
+  hang(task: TaskRef): HangSign | null;
+  /** Nothing of it runs any more: where its training was, with the rest of its output read. null: nobody reads it. */
+  finish(task: TaskRef): Promise<TrainingProgress | null> | null;
+}
 
 export interface ManagerParts {
   readonly records: Pick<TaskRecords, keyof TaskRecords>;
   readonly drivers: { readonly process: Driver; readonly docker: Driver };
   readonly node: NodeFacts;
-  readonly checkpoints: CheckpointDirs;
+  readonly checkpointDirs: CheckpointDirs;
+  readonly checkpoints: Checkpoints;
+  readonly training: TrainingOfTasks;
   readonly rendezvous: NodeRendezvous;
   readonly leases: LeaseKeeper;
   readonly nodeName: string;

@@ -1,14 +1,20 @@
 /** How a task's state changes: in the entry, on disk, and in what is said of its end. */
+
+import { causeOf } from '@muster/common/cause';
 import { messageOf } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { TrainingProgress } from '@muster/common/training';
 import type { Cause, TaskEnd } from '@muster/common/views';
 import type { Driver, TaskExit, TaskLocation } from '../drivers/driver.ts';
 import type { FencedTask } from '../leases/taskFence.ts';
 import { nothingRan, type TaskEntry } from './entry.ts';
 import type { ManagerParts } from './parts.ts';
 import type { Phase } from './records.ts';
+
+/** What it wrote tells of no category then, and neither does its exit. */
+const platformsDoing = { kind: null, blame: null, line: null } as const;
 
 export class TaskPhases {
   private readonly parts: ManagerParts;
@@ -31,6 +37,7 @@ export class TaskPhases {
 
   end(entry: TaskEntry, exit: TaskEnd): void {
     if (entry.phase?.kind === 'ended') return;
+    if (entry.graceTimer !== null) clearTimeout(entry.graceTimer);
     this.parts.leases.drop(entry.task);
     this.set(entry, { kind: 'ended', exit });
     this.handOverOutput(entry);
@@ -39,23 +46,24 @@ export class TaskPhases {
   /** It could not be prepared or started: nothing of it ran. */
   endUnstarted(entry: TaskEntry, kind: Cause['kind'], message: string): void {
     const { nodeRank } = entry.task;
-    const startError = { kind, message, nodeRank, node: this.parts.nodeName };
+    const startError = causeOf(kind, message, { nodeRank, node: this.parts.nodeName });
     this.end(entry, { ...nothingRan, startError, logBytes: this.output(entry).size });
   }
 
   /** It ran, and nobody knows how it ended. */
-  endUnseen(entry: TaskEntry): void {
+  endUnseen(entry: TaskEntry, training: TrainingProgress | null): void {
     const gpuUsage = this.parts.gpuUsage(entry.task);
-    this.end(entry, { ...nothingRan, statusLost: true, logBytes: this.output(entry).size, gpuUsage });
+    const logBytes = this.output(entry).size;
+    this.end(entry, { ...nothingRan, statusLost: true, logBytes, gpuUsage, training });
   }
 
-  endWith(entry: TaskEntry, exit: TaskExit): void {
+  endWith(entry: TaskEntry, exit: TaskExit, training: TrainingProgress | null): void {
     const failure = this.failureOf(entry, exit);
     const gpuUsage = this.parts.gpuUsage(entry.task);
     const logBytes = this.output(entry).size;
     const { exitCode, signal, oomKilled, finishedAtMs, statusLost } = exit;
     const how = { exitCode, signal, oomKilled, finishedAtMs, statusLost };
-    this.end(entry, { ...how, startError: null, logBytes, gpuUsage, failure });
+    this.end(entry, { ...how, startError: null, logBytes, gpuUsage, failure, training });
   }
 
   private failureOf(entry: TaskEntry, exit: TaskExit): TaskFailure | null {
@@ -69,7 +77,7 @@ export class TaskPhases {
     const message = this.parts.leases.deathBy(entry.task, this.fenced(entry), exit, failure.atBoottimeMs);
     return message === null
       ? failure
-      : { ...failure, source: 'lease', consequence: false, rank: null, message };
+      : { ...failure, source: 'lease', consequence: false, rank: null, message, ...platformsDoing };
   }
 
   /** The output of a task that has ended: what is there is all there will be. */

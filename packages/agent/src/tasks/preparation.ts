@@ -9,6 +9,7 @@ import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { Cause } from '@muster/common/views';
 import type { TaskLaunch } from '../drivers/driver.ts';
 import { DriverError } from '../drivers/errors.ts';
+import { untilAborted } from '../drivers/untilAborted.ts';
 import type { TaskEntry, Work } from './entry.ts';
 import { buildLaunch, type TaskRelease, writeLaunchFiles } from './launch.ts';
 import type { ManagerParts } from './parts.ts';
@@ -81,13 +82,17 @@ export class Preparation {
     const holder = this.gpuHolder(entry);
     if (holder !== null) throw new Error(`${holder} still has a GPU of it, and is to end first`);
     // 3. Directories, image, volumes, program.
-    const { jobId } = entry.task;
+    const { checkpointJobId } = assignment;
     const spec = decodeJobSpec(assignment.specJson);
-    await this.parts.checkpoints.prepare(jobId, spec).catch((error: unknown) => {
+    await this.parts.checkpointDirs.prepare(checkpointJobId, spec).catch((error: unknown) => {
       throw new NotReady(kindOfFileError(error), `no checkpoint directory: ${messageOf(error)}`, {
         cause: error,
       });
     });
+    // Before anything of the job runs, here or, the gang being released together, anywhere else.
+    const resumeProblem = await untilAborted(this.parts.checkpoints.prepare(assignment), abort);
+    // As good as corrupt: the coordinator takes the one before.
+    if (resumeProblem !== null) throw new NotReady('corrupt_checkpoint', resumeProblem);
     await writeLaunchFiles(this.phases.location(entry), assignment, null);
     const launch = this.launchOf(entry, assignment, null);
     await this.phases.driverOf(entry).prepare(launch, (what) => void (entry.doing = what), abort);
@@ -160,7 +165,7 @@ export class Preparation {
 
   private launchOf(entry: TaskEntry, assignment: Assignment, release: TaskRelease | null): TaskLaunch {
     const spec = decodeJobSpec(assignment.specJson);
-    const checkpointDir = this.parts.checkpoints.pathFor(entry.task.jobId, spec);
+    const checkpointDir = this.parts.checkpointDirs.pathFor(assignment.checkpointJobId, spec);
     return buildLaunch(this.parts.node, this.phases.location(entry), assignment, checkpointDir, release);
   }
 }

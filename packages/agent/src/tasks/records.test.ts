@@ -11,9 +11,11 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
+import type { TaskEnd } from '@muster/common/views';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { nothingRan } from './entry.ts';
-import { type Phase, type TaskRecord, TaskRecords } from './records.ts';
+import { fromNothing } from './managerFixture.ts';
+import { type Assignment, type Phase, type TaskRecord, TaskRecords } from './records.ts';
 
 let root: string;
 let records: TaskRecords;
@@ -28,7 +30,14 @@ const started: Phase = { kind: 'started', startedAtMs: 5, startedBoottimeMs: 6 }
 const ended: Phase = { kind: 'ended', exit: { ...nothingRan, exitCode: 3, logBytes: 7 } };
 
 function anIntent(of: TaskRef = task): TaskRecord {
-  const assignment = { task: of, specJson: '{}', nodeCount: 1, gpuUuids: ['GPU-1'], array: null };
+  const assignment = {
+    task: of,
+    specJson: '{}',
+    nodeCount: 1,
+    gpuUuids: ['GPU-1'],
+    array: null,
+    ...fromNothing(of),
+  };
   return { version: 1, assignment, bootId: 'boot-1', phase: { kind: 'prepared' } };
 }
 
@@ -41,6 +50,19 @@ test('a record is read as it was written, with its newest phase and boot', async
   records.update(task, 'boot-1', started);
   records.update(task, 'boot-2', ended);
   expect(records.load()).toEqual([{ ...anIntent(), bootId: 'boot-2', phase: ended }]);
+});
+
+test('a record of an agent that knew nothing of checkpoints and causes is a whole one', async () => {
+  const { resume, checkpointJobId, batchScale, lrScale, quarantine, ...older } = anIntent().assignment;
+  const { training, ...exit } = nothingRan;
+  const failure = { source: 'exit', consequence: false, rank: null, message: 'exit code 1', atBoottimeMs: 5 };
+  await records.create({ ...anIntent(), assignment: older as Assignment });
+  records.update(task, 'boot-1', { kind: 'ended', exit: { ...exit, failure } as unknown as TaskEnd });
+  const [record] = records.load();
+  expect(record?.assignment).toEqual({ ...older, resume, checkpointJobId, batchScale, lrScale, quarantine });
+  expect(record?.phase).toMatchObject({
+    exit: { training, failure: { ...failure, kind: null, blame: null, line: null } },
+  });
 });
 
 test('records of other tasks and what else is there do not disturb', async () => {

@@ -23,8 +23,8 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { MusterError, messageOf } from '@muster/common/errors';
-import { parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
-import type { TaskEnd } from '@muster/common/views';
+import { type JobId, parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import type { Resume, TaskEnd } from '@muster/common/views';
 import { readTaskFile, writeTaskFile } from '../taskFile.ts';
 
 /** A task as the coordinator assigned it. */
@@ -35,6 +35,15 @@ export interface Assignment {
   readonly nodeCount: number;
   readonly gpuUuids: readonly string[];
   readonly array: { readonly index: number; readonly size: number } | null;
+  /** The checkpoint that it begins from. null: none. */
+  readonly resume: Resume | null;
+  /** The job whose checkpoints these are: of a requeued job its predecessor, which has them where nobody named a place. */
+  readonly checkpointJobId: JobId;
+  /** 1: as the user wrote it. */
+  readonly batchScale: number;
+  readonly lrScale: number;
+  /** Names of checkpoints that are corrupt, to be set aside before anything of the job runs. */
+  readonly quarantine: readonly string[];
 }
 
 export type Phase =
@@ -150,12 +159,26 @@ const asidePrefix = '.removed-';
 function readRecord(path: string): TaskRecord | null {
   const [intent, ...phases] = readLines(path).map(parseLine);
   if (intent?.assignment === undefined) return null;
-  const record = phases.reduce<TaskRecord>((sofar, phase) => ({ ...sofar, ...phase }), intent as TaskRecord);
+  const whole = { ...intent, assignment: wholeAssignment(intent.assignment) } as TaskRecord;
+  const record = phases.reduce<TaskRecord>((sofar, phase) => ({ ...sofar, ...phase }), whole);
   const { phase } = record;
-  if (phase.kind !== 'ended') return record;
-  // Written by an agent that did not measure yet, or did not ask what went wrong.
-  const { gpuUsage = null, failure = null } = phase.exit as Partial<TaskEnd>;
-  return { ...record, phase: { kind: 'ended', exit: { ...phase.exit, gpuUsage, failure } } };
+  return phase.kind === 'ended'
+    ? { ...record, phase: { kind: 'ended', exit: wholeEnd(phase.exit) } }
+    : record;
+}
+
+/** Written by an agent that knew nothing of checkpoints, it lacks what concerns them. */
+function wholeAssignment(written: Assignment): Assignment {
+  const { resume = null, batchScale = 1, lrScale = 1, quarantine = [] } = written as Partial<Assignment>;
+  const { checkpointJobId = written.task.jobId } = written as Partial<Assignment>;
+  return { ...written, resume, checkpointJobId, batchScale, lrScale, quarantine };
+}
+
+/** The same, of an agent that did not measure yet, or did not ask what went wrong. */
+function wholeEnd(written: Partial<TaskEnd> & Omit<TaskEnd, 'gpuUsage' | 'failure' | 'training'>): TaskEnd {
+  const { gpuUsage = null, failure = null, training = null } = written;
+  const noCategory = { kind: null, blame: null, line: null };
+  return { ...written, gpuUsage, failure: failure === null ? null : { ...noCategory, ...failure }, training };
 }
 
 function readLines(path: string): readonly string[] {

@@ -1,13 +1,14 @@
 import { resolve } from 'node:path';
-import { type AgentOptions, agentDefaults as defaults } from '@muster/agent/options';
+import { type AgentOptions, agentDefaults as defaults, sigtermActions } from '@muster/agent/options';
 import { isNodeName } from '@muster/common/ids';
+import { formatDuration } from '@muster/common/spec/duration';
 import { type ProbeFlags, probeOptions, withProbeFlags } from '../agentFlags.ts';
 import { givenCa, hostOf, readToken } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { runDaemon } from '../daemon.ts';
 import { usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
-import { collect, wholeNumber, withLogLevel } from '../flags.ts';
+import { collect, durationMs, wholeNumber, withLogLevel } from '../flags.ts';
 
 interface AgentFlags extends ProbeFlags {
   readonly data: string;
@@ -18,6 +19,8 @@ interface AgentFlags extends ProbeFlags {
   readonly cpus?: number;
   readonly label?: readonly string[];
   readonly guard?: 'own' | 'service';
+  readonly onSigterm?: AgentOptions['onSigterm'];
+  readonly shutdownGrace?: number;
   readonly logLevel?: string;
 }
 
@@ -44,17 +47,46 @@ export const command: CommandModule = {
             'who starts the parent of bare tasks: own: this agent; service: muster-guard.service; default own',
           )
           .choices(['own', 'service']),
+      )
+      .addOption(
+        sub
+          .createOption(
+            '--on-sigterm <action>',
+            `leave: end the agent, tasks run on, unless the system is being shut down; drain: this machine goes, tasks save and leave it first; default ${defaults.onSigterm}`,
+          )
+          .choices(sigtermActions),
+      )
+      .option(
+        '--shutdown-grace <duration>',
+        `how long that may take before the agent ends; default ${formatDuration(defaults.shutdownGraceMs)}`,
+        durationMs('--shutdown-grace', shutdownGraceMinMs, shutdownGraceMaxMs),
       );
     withProbeFlags(withLogLevel(sub));
   },
   run: runAgentCommand,
 };
 
+const shutdownGraceMinMs = 1_000;
+const shutdownGraceMaxMs = 60 * 60_000;
+
 function runAgentCommand(context: Context, flags: AgentFlags): Promise<ExitCode> {
   return runDaemon(context, async () => {
     const options = agentOptions(flags, context);
-    const { runAgent } = await import('@muster/agent/main');
-    return { address: null, ...(await runAgent(options)) };
+    const [{ runAgent }, { isShuttingDown, systemSources }] = await Promise.all([
+      import('@muster/agent/main'),
+      import('@muster/agent/leaving/systemShutdown'),
+    ]);
+    const { closed, close, leave } = await runAgent(options);
+    const { onSigterm, shutdownGraceMs } = options;
+    return {
+      address: null,
+      closed,
+      close,
+      async beforeClose() {
+        const sources = systemSources(() => context.clock.wallMs());
+        if (onSigterm === 'drain' || (await isShuttingDown(sources, shutdownGraceMs))) await leave();
+      },
+    };
   });
 }
 
@@ -79,6 +111,8 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
     labels: Object.fromEntries((flags.label ?? []).map(labelPair)),
     guardCommand: flags.guard === 'service' ? null : environment.guardCommand,
     nvmlReaderCommand: environment.nvmlReaderCommand,
+    onSigterm: flags.onSigterm ?? defaults.onSigterm,
+    shutdownGraceMs: flags.shutdownGrace ?? defaults.shutdownGraceMs,
     logLevel: flags.logLevel ?? defaults.logLevel,
   };
 }

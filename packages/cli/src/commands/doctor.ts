@@ -91,6 +91,8 @@ function agentOptions(flags: DoctorFlags, { environment }: Context): AgentOption
     labels: agentDefaults.labels,
     guardCommand,
     nvmlReaderCommand,
+    onSigterm: agentDefaults.onSigterm,
+    shutdownGraceMs: agentDefaults.shutdownGraceMs,
     logLevel: 'silent',
   };
 }

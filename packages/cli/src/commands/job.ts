@@ -6,13 +6,18 @@ import { formatJob } from '../jobs/jobDetail.ts';
 import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
+import { printable } from '../output/text.ts';
 import { withSession } from '../session.ts';
 
-type JobFlags = ConnectionFlags & OutputFlags;
+interface JobFlags extends ConnectionFlags, OutputFlags {
+  readonly status?: boolean;
+}
 
 export const command: CommandModule = {
   define(sub) {
-    sub.argument('<job>', jobReferenceHelp);
+    sub
+      .argument('<job>', jobReferenceHelp)
+      .option('--status', 'only its training_status.md: progress, last checkpoint, attempts, risks');
     withConnection(withOutput(sub));
   },
   run: showJob,
@@ -20,6 +25,14 @@ export const command: CommandModule = {
 
 async function showJob(context: Context, reference: string, flags: JobFlags): Promise<ExitCode> {
   const { io, environment, clock } = context;
+  if (flags.status === true) {
+    const status = await withSession(context, flags, async ({ api }) =>
+      api.getTrainingStatus(await resolveJob(api, reference, context)),
+    );
+    if (flags.output === 'json') await writeJson(io.stdout, { markdown: status });
+    else await io.stdout.write(printable(status, { keepLines: true }));
+    return exitCodes.ok;
+  }
   const job = await withSession(context, flags, async ({ api }) =>
     api.getJob(await resolveJob(api, reference, context)),
   );

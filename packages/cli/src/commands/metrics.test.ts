@@ -71,6 +71,16 @@ test('without a name there is a line of each, and what was not read is no 0', as
   );
 });
 
+test('a metric of the output is shown per rank, with digits enough for a learning rate', async () => {
+  const points = [3e-5, 2.9e-5].map((value, index) => ({ atMs: submittedAtMs + index * 10_000, value }));
+  const series = [{ attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid: '', points }];
+  const QueryMetrics = () => wire.metrics({ unit: 'rate', series });
+  const { stdout } = await run(['metrics', job.id, 'learning_rate'], { ...answers, QueryMetrics });
+  expect(stdout).toMatch(/RANK +NODE +LAST +MIN +MEAN +MAX/);
+  expect(stdout).not.toContain('GPU');
+  expect(stdout).toContain('0.000029  0.000029  0.0000295  0.00003');
+});
+
 test('-o json prints what the API gave, under its name where there are several', async () => {
   const one = await run(['metrics', job.id, 'gpu_utilization', '-o', 'json'], answers);
   expect(JSON.parse(one.stdout)).toEqual(utilization);
@@ -82,12 +92,16 @@ test('an unknown metric is refused with what was meant and the list', async () =
   const { exitCode, stderr, requests } = await run(['metrics', job.id, 'gpu-utilisation'], answers);
   expect({ exitCode, requests }).toEqual({ exitCode: exitCodes.usage, requests: [] });
   expect(stderr).toMatch(
-    /^muster: there is no metric "gpu-utilisation"\nDid you mean gpu_utilization\?\nMetrics: gpu_utilization, .*dram_active\n$/,
+    /^muster: there is no metric "gpu-utilisation"\nDid you mean gpu_utilization\?\nMetrics: train_loss, .*gpu_utilization, .*dram_active\n$/,
   );
 });
 
 test.each([
-  [[], aJob({ ...job, spec: { command: ['true'], resources: { nodes: 1, gpus: 0 } } }), 'it has no GPUs.'],
+  [
+    [],
+    aJob({ ...job, spec: { command: ['true'], resources: { nodes: 1, gpus: 0 } } }),
+    'it has no GPUs, and its output tells of no metrics.',
+  ],
   [[], aJob({ ...job, state: 'queued', attempts: [] }), 'it has not run yet.'],
   [['--attempt', '2'], job, 'it has no attempt 2.'],
   [['--since', '5m'], job, 'in the last 5 min.'],

@@ -1,7 +1,8 @@
 import { isSimulatedUuid } from '@muster/common/hardware';
 import { closest } from '@muster/common/spec/suggest';
 import { isTerminal } from '@muster/common/states';
-import { isJobMetricName, type JobMetricName, jobMetrics, type MetricsView } from '@muster/common/telemetry';
+import { isJobMetricName, jobMetrics, type MetricsView } from '@muster/common/telemetry';
+import { isTrainingMetricName, trainingMetrics } from '@muster/common/training';
 import type { JobView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
@@ -11,7 +12,7 @@ import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { durationMs, type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
 import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
 import { nameOf, specOf } from '../jobs/summary.ts';
-import { formatAllMetrics, formatMetric } from '../metrics/metricsText.ts';
+import { formatAllMetrics, formatMetric, type MetricName } from '../metrics/metricsText.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
 import { printable } from '../output/text.ts';
@@ -23,7 +24,9 @@ interface MetricsFlags extends ConnectionFlags, OutputFlags {
   readonly attempt?: number;
 }
 
-const names = Object.keys(jobMetrics).filter(isJobMetricName);
+const trainingNames = Object.keys(trainingMetrics).filter(isTrainingMetricName);
+const gpuNames = Object.keys(jobMetrics).filter(isJobMetricName);
+const names: readonly MetricName[] = [...trainingNames, ...gpuNames];
 const dayMs = 24 * 60 * 60 * 1_000;
 
 export const command: CommandModule = {
@@ -44,8 +47,8 @@ export const command: CommandModule = {
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      `\nMetrics: ${names.join(', ')}\n\n` +
-        'A reading is of 10 seconds: the mean, of memory and temperature the most, of energy what was consumed.',
+      `\nFrom its output: ${trainingNames.join(', ')}\nOf its GPUs: ${gpuNames.join(', ')}\n\n` +
+        'A reading of a GPU is of 10 seconds: the mean, of memory and temperature the most, of energy what was consumed.',
     );
   },
   run: showMetrics,
@@ -87,8 +90,8 @@ async function showMetrics(
   return exitCodes.ok;
 }
 
-function metricNamed(typed: string): JobMetricName {
-  if (isJobMetricName(typed)) return typed;
+function metricNamed(typed: string): MetricName {
+  if (isJobMetricName(typed) || isTrainingMetricName(typed)) return typed;
   const meant = closest(typed, names);
   throw usageError(
     `there is no metric "${typed}"`,
@@ -100,9 +103,9 @@ function metricNamed(typed: string): JobMetricName {
 async function query(
   api: MusterApi,
   jobId: string,
-  wanted: readonly JobMetricName[],
+  wanted: readonly MetricName[],
   { since, attempt }: MetricsFlags,
-): Promise<ReadonlyMap<JobMetricName, MetricsView>> {
+): Promise<ReadonlyMap<MetricName, MetricsView>> {
   const range = {
     ...(since === undefined ? {} : { sinceMs: since }),
     ...(attempt === undefined ? {} : { attempt }),
@@ -113,11 +116,12 @@ async function query(
 
 function noReadingsText(job: JobView, { since, attempt }: MetricsFlags, programName: string): string {
   const of = `No readings of ${nameOf(job)}`;
-  if (specOf(job).resources.gpus === 0) return `${of}: it has no GPUs.`;
   if (job.attempts.length === 0) return `${of}: it has not run yet.`;
   if (attempt !== undefined && !job.attempts.some(({ number }) => number === attempt)) {
     return `${of}: it has no attempt ${attempt}.`;
   }
+  if (specOf(job).resources.gpus === 0 && job.training === null)
+    return `${of}: it has no GPUs, and its output tells of no metrics.`;
   if (isTerminal(job.state)) {
     return `${of} are kept; \`${programName} job ${job.id}\` shows what was noted at its end.`;
   }

@@ -8,6 +8,7 @@ import { writeJson } from '../output/json.ts';
 import { withSession } from '../session.ts';
 import { nodeClear } from './nodeClear.ts';
 import { nodeConfirmDead } from './nodeConfirmDead.ts';
+import { nodeDrain, nodeUndrain } from './nodeDrain.ts';
 
 type NodeFlags = ConnectionFlags & OutputFlags;
 
@@ -15,14 +16,14 @@ export const command: CommandModule = {
   define(sub) {
     sub.argument('<node>', 'its name');
     withConnection(withOutput(sub));
-    // They read as they are typed; the price is two odd names.
+    // They read as they are typed; the price is some odd names.
     sub.addHelpText(
       'after',
-      '\nA node that is called "clear" or "confirm-dead" is shown by `muster nodes -o json`.',
+      '\nA node that is called as one of these commands is shown by `muster nodes -o json`.',
     );
   },
   run: showNode,
-  subcommands: [nodeClear, nodeConfirmDead],
+  subcommands: [nodeDrain, nodeUndrain, nodeClear, nodeConfirmDead],
 };
 
 async function showNode(context: Context, name: string, flags: NodeFlags): Promise<ExitCode> {

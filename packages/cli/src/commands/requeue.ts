@@ -1,5 +1,7 @@
+import type { ResumeChoice } from '@muster/common/checkpoints';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
+import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
 import { waitAndReport } from '../jobs/attend.ts';
@@ -10,26 +12,39 @@ import { type Session, submitPatienceMs, withSession } from '../session.ts';
 
 interface RequeueFlags extends ConnectionFlags, OutputFlags {
   readonly wait?: boolean;
+  readonly from?: ResumeChoice;
 }
 
 export const command: CommandModule = {
   define(sub) {
     sub.argument('<job>', jobReferenceHelp);
     sub.option('--wait', 'wait for its end; exit code 0 if it succeeded, 1 if not');
+    sub.option(
+      '--from <step>',
+      'begin from its newest good checkpoint at or before this step, or from "start"; default: from the newest',
+      resumeChoice,
+    );
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nA running job is stopped and starts again under the same id. An ended one is submitted again as a new job.',
+      '\nA running job is stopped and starts again under the same id. An ended one is submitted again as a new job, which ' +
+        'resumes from its checkpoints: muster checkpoints JOB lists them.',
     );
   },
   run: requeueJob,
 };
 
+function resumeChoice(typed: string): ResumeChoice {
+  if (typed === 'start') return { kind: 'start' };
+  if (/^\d{1,15}$/.test(typed)) return { kind: 'step', step: Number(typed) };
+  throw usageError(`--from takes the step of a checkpoint, such as 500, or start; got "${typed}"`);
+}
+
 function requeueJob(context: Context, reference: string, flags: RequeueFlags): Promise<ExitCode> {
   const { io, environment } = context;
   return withSession(context, flags, async (session) => {
     const jobId = await resolveJob(session.api, reference, context);
-    const answer = await send(session, jobId, context);
+    const answer = await send(session, jobId, flags.from ?? { kind: 'newest' }, context);
     if (flags.output === 'json') {
       await writeJson(io.stdout, answer);
     } else {
@@ -45,11 +60,16 @@ function requeueJob(context: Context, reference: string, flags: RequeueFlags): P
 }
 
 /** Tried again while the coordinator is away: the request id keeps that from stopping the job twice. */
-async function send(session: Session, jobId: string, { io, clock, newRequestId }: Context) {
+async function send(
+  session: Session,
+  jobId: string,
+  from: ResumeChoice,
+  { io, clock, newRequestId }: Context,
+) {
   const requestId = newRequestId();
   const progress = startProgress(io.stderr, clock);
   try {
-    return await session.retrying((api) => api.requeueJob(jobId, requestId), {
+    return await session.retrying((api) => api.requeueJob(jobId, requestId, from), {
       patienceMs: submitPatienceMs,
       onAway: ({ message }) => progress.show(`${message}; trying again`),
     });

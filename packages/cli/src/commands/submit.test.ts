@@ -8,6 +8,7 @@ import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
 import {
   type Answers,
+  aCause,
   aJob,
   anAttempt,
   anEvent,
@@ -242,12 +243,7 @@ test('--array prints the id of the array, and all ids as JSON', async () => {
 
 function jobIn(state: JobStateKind): JobView {
   const endedAtMs = submittedAtMs + 5_000;
-  const cause = {
-    kind: 'exit_code',
-    message: 'rank 0 on node-1 exited with code 3',
-    nodeRank: 0,
-    node: 'node-1',
-  } as const;
+  const cause = aCause('exit_code', 'rank 0 on node-1 exited with code 3');
   switch (state) {
     case 'succeeded':
       return aJob({ state, endedAtMs, attempts: [anAttempt({ state: 'ended', endedAtMs })] });

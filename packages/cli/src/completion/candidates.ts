@@ -1,7 +1,15 @@
 /** What could stand where the cursor is. */
-import { launchers, nodeLossActions, topologies } from '@muster/common/spec/choices';
+import {
+  divergenceActions,
+  hangActions,
+  launchers,
+  nodeLossActions,
+  stopSignals,
+  topologies,
+} from '@muster/common/spec/choices';
 import { isTerminal, jobStates } from '@muster/common/states';
 import { jobMetrics } from '@muster/common/telemetry';
+import { trainingMetrics } from '@muster/common/training';
 import type { Argument, Command, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { printable } from '../output/text.ts';
@@ -94,6 +102,12 @@ async function valuesFor(
       return wordCandidates(topologies);
     case 'action':
       return wordCandidates(nodeLossActions);
+    case 'signal':
+      return wordCandidates(stopSignals);
+    case 'reaction':
+      return wordCandidates(
+        command.name() === 'submit' ? [...new Set([...divergenceActions, ...hangActions])] : [],
+      );
     case 'job':
     case 'jobs':
       return fromCluster(() => jobCandidates(context, command.name() === 'stop'));
@@ -102,7 +116,10 @@ async function valuesFor(
     case 'condition':
       return fromCluster(() => conditionCandidates(context, operands[0] ?? ''));
     case 'metric':
-      return Object.entries(jobMetrics).map(([value, { unit }]) => ({ value, description: unit }));
+      return [
+        ...Object.entries(trainingMetrics).map(([value, unit]) => ({ value, description: unit })),
+        ...Object.entries(jobMetrics).map(([value, { unit }]) => ({ value, description: unit })),
+      ];
     default:
       return [];
   }

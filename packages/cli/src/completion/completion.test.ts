@@ -47,6 +47,8 @@ test('ids come from the cluster', async () => {
   expect(await candidates('logs', '--rank', '1', 'job_0')).toEqual([jobs[1]]);
   expect(await candidates('stop', 'job_aaaaaaaaaaaa', '')).toEqual(jobs);
   expect(await candidates('node', '')).toEqual([
+    'drain\tgive a node no new work; with a deadline its jobs save, stop and go on elsewhere before it',
+    'undrain\tlet a drained node take work again',
     'clear\tend a condition by hand, once what it says is mended',
     'confirm-dead\tsay that nothing of a silent node runs any more: its jobs go on elsewhere at once',
     'node-1\tonline',

@@ -1,5 +1,6 @@
 /** Everything about one job, for a person. Pure. */
 import { isSimulatedUuid } from '@muster/common/hardware';
+import { jobSpecDefaults } from '@muster/common/spec/defaults';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
 import type { AttemptView, JobView, TaskView } from '@muster/common/views';
@@ -9,6 +10,7 @@ import { type Column, formatTable } from '../output/table.ts';
 import { count, printable, shellText } from '../output/text.ts';
 import { agoText, bytesText, clockText, durationText, memoryText } from '../output/times.ts';
 import { endText, nameOf, needsText, specOf } from './summary.ts';
+import { ledgerText, newestCheckpointText, progressText } from './trainingText.ts';
 import { usageText } from './usageText.ts';
 
 export interface DetailOptions {
@@ -38,6 +40,10 @@ function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
     ['Array', job.array === null ? null : `${job.array.index} of 0–${job.array.size - 1} in ${job.array.id}`],
     ['Requeued from', job.requeuedFrom],
     ['Left out', leftOutText(job)],
+    ['Training', job.training === null ? null : progressText(job.training)],
+    ['Checkpoint', newestCheckpointText(job, nowMs)],
+    ['GPU time', ledgerText(job.ledger) || null],
+    ['Changed', changesText(job)],
     ['Needs', needsLine(spec)],
     ['Image', spec.image],
     ['Command', shellText([...spec.command, ...spec.args]) || null],
@@ -50,7 +56,7 @@ function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
     ],
     ['After', spec.after.join(' ')],
     ['Priority', `${spec.priority}${spec.preemptible ? ', preemptible' : ''}`],
-    ['Limits', limitsText(spec)],
+    ['Limits', limitsText(spec, job.extraRuntimeMs)],
     [
       'Labels',
       Object.entries(spec.labels)
@@ -89,10 +95,27 @@ function needsLine({ resources }: JobSpec): string {
   return [needsText(resources) || '1 node', ...each].join(', ');
 }
 
-function limitsText(spec: JobSpec): string | null {
+/** What Muster tells its next attempt to do otherwise, and what has happened to it. */
+function changesText({ batchScale, lrScale, preemptions }: JobView): string | null {
   const parts = [
-    spec.maxRuntimeMs === null ? null : `${durationText(spec.maxRuntimeMs)} an attempt`,
-    spec.retry.maxAttempts === 1 ? null : `${spec.retry.maxAttempts} attempts`,
+    batchScale === 1 ? null : `batch size × ${batchScale} after cuda_oom`,
+    lrScale === 1 ? null : `learning rate × ${Number(lrScale.toPrecision(3))} after a divergence`,
+    preemptions === 0 ? null : `gave way ${count(preemptions, 'time')}`,
+  ].filter((part) => part !== null);
+  return parts.join(', ') || null;
+}
+
+function limitsText(spec: JobSpec, extraRuntimeMs: number): string | null {
+  const extra = extraRuntimeMs === 0 ? '' : ` (${durationText(extraRuntimeMs)} of it added)`;
+  const parts = [
+    spec.maxRuntimeMs === null
+      ? null
+      : `${durationText(spec.maxRuntimeMs + extraRuntimeMs)} an attempt${extra}`,
+    spec.retry.maxAttempts === jobSpecDefaults.maxAttempts
+      ? null
+      : spec.retry.maxAttempts === 1
+        ? 'no retry'
+        : `${spec.retry.maxAttempts} failures without a newer checkpoint`,
   ].filter((part) => part !== null);
   return parts.join(', ') || null;
 }
@@ -100,12 +123,17 @@ function limitsText(spec: JobSpec): string | null {
 function formatAttempt(attempt: AttemptView, options: DetailOptions): string {
   const { colours } = options;
   const heading = `${colours.bold(`Attempt ${attempt.number}`)}  ${attemptText(attempt, options.nowMs)}\n`;
+  const { resume } = attempt;
+  const began =
+    resume === null
+      ? ''
+      : `${colours.dim('Resumed')}  from ${printable(resume.name)}${resume.step === null ? '' : ` (step ${resume.step})`}\n`;
   const why = attempt.cause === null ? '' : `${printable(attempt.cause.message)} (${attempt.cause.kind})\n`;
   const usage = attempt.gpuUsage === null ? '' : usageText(attempt.gpuUsage);
   const isSimulated = attempt.tasks.some(({ gpuUuids }) => gpuUuids.some(isSimulatedUuid));
   const what = isSimulated ? 'GPUs (simulated)' : 'GPUs';
   const gpus = usage === '' ? '' : `${colours.dim(what)}  ${usage}\n`;
-  return `${heading}${why}${gpus}${formatTable(attempt.tasks, taskColumns(attempt.tasks), options)}`;
+  return `${heading}${began}${why}${gpus}${formatTable(attempt.tasks, taskColumns(attempt.tasks), options)}`;
 }
 
 function attemptText({ state, runningAtMs, endedAtMs, allocatedAtMs }: AttemptView, nowMs: number): string {

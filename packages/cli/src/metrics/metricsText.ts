@@ -1,11 +1,12 @@
 /** What the GPUs of a job did, for a person. Pure. */
 import {
+  isJobMetricName,
   type JobMetricName,
-  jobMetrics,
   type MetricSeries,
   type MetricsView,
   readingIntervalMs,
 } from '@muster/common/telemetry';
+import type { TrainingMetricName } from '@muster/common/training';
 import { type Colours, makeColours } from '../output/colours.ts';
 import { sparkline } from '../output/sparkline.ts';
 import { type Column, formatTable } from '../output/table.ts';
@@ -13,6 +14,8 @@ import { textWidth } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
 import { valueText } from '../output/units.ts';
 import { bucketMeans, type SeriesSummary, summarize, summarizeAll, timeSpan } from './summary.ts';
+
+export type MetricName = JobMetricName | TrainingMetricName;
 
 export interface MetricsOptions {
   readonly width: number | null;
@@ -48,6 +51,7 @@ export function formatMetric({ unit, series }: MetricsView, options: MetricsOpti
 function numberColumns(series: readonly MetricSeries[], unit: string): readonly Column<MetricSeries>[] {
   const attempts = new Set(series.map(({ attempt }) => attempt));
   const gpuText = shortUuids(series.map(({ gpuUuid }) => gpuUuid));
+  const isOfGpus = series.some(({ gpuUuid }) => gpuUuid !== '');
   const summaries = new Map(series.map((each) => [each, summarize(each.points)]));
   const number = (header: string, key: keyof SeriesSummary): Column<MetricSeries> => ({
     header,
@@ -60,7 +64,15 @@ function numberColumns(series: readonly MetricSeries[], unit: string): readonly 
       : []),
     { header: 'RANK', cell: (each) => String(each.nodeRank), align: 'right' },
     { header: 'NODE', cell: (each) => each.node, narrow: { cutTo: 12 } },
-    { header: 'GPU', cell: (each) => gpuText(each.gpuUuid), narrow: { cutTo: shortUuidLength } },
+    ...(isOfGpus
+      ? [
+          {
+            header: 'GPU',
+            cell: (each: MetricSeries) => gpuText(each.gpuUuid),
+            narrow: { cutTo: shortUuidLength },
+          } as const,
+        ]
+      : []),
     number('LAST', 'last'),
     number('MIN', 'min'),
     number('MEAN', 'mean'),
@@ -102,14 +114,16 @@ function scaleTop(series: readonly MetricSeries[], unit: string): number {
 
 /** A line per metric, over all GPUs. */
 export function formatAllMetrics(
-  views: ReadonlyMap<JobMetricName, MetricsView>,
+  views: ReadonlyMap<MetricName, MetricsView>,
   options: MetricsOptions,
 ): string {
-  type Row = readonly [JobMetricName, ReturnType<typeof summarizeAll>];
-  const rows = Array.from(views, ([name, { series }]): Row => [name, summarizeAll(series)]);
+  type Row = readonly [MetricName, ReturnType<typeof summarizeAll>];
+  // Most programs print some of the metrics of training, and many none.
+  const read = Array.from(views).filter(([name, { series }]) => isJobMetricName(name) || series.length > 0);
+  const rows = read.map(([name, { series }]): Row => [name, summarizeAll(series)]);
   const number = (header: string, key: 'mean' | 'max' | 'last'): Column<Row> => ({
     header,
-    cell: ([name, summary]) => valueText(summary[key], jobMetrics[name].unit),
+    cell: ([name, summary]) => valueText(summary[key], views.get(name)?.unit ?? ''),
     align: 'right',
   });
   const columns: readonly Column<Row>[] = [

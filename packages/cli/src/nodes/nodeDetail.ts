@@ -3,7 +3,7 @@ import type { GpuDriver, HostFacts, NodeInventory } from '@muster/common/hardwar
 import type { NodeView } from '@muster/common/views';
 import { type Field, formatFields } from '../output/fields.ts';
 import { count } from '../output/text.ts';
-import { agoText, bytesText } from '../output/times.ts';
+import { agoText, bytesText, durationText } from '../output/times.ts';
 import { formatConditions } from './conditionText.ts';
 import { formatGpus } from './gpuTable.ts';
 import { memoryUse, type NodeOptions, stateText, usedOf } from './nodeText.ts';
@@ -34,6 +34,7 @@ function nodeFields(node: NodeView, { nowMs, programName }: NodeDetailOptions): 
   const { host, gpuDriver } = inventory;
   return [
     ['State', stateText(node)],
+    ['Drained', drainText(node, nowMs)],
     ['If it is dead', node.state === 'silent' ? `${programName} node confirm-dead ${node.name}` : null],
     ['Joined', agoText(node.joinedAtMs, nowMs)],
     ['Agent', node.agentVersion],
@@ -59,6 +60,19 @@ function nodeFields(node: NodeView, { nowMs, programName }: NodeDetailOptions): 
         .join(' '),
     ],
   ];
+}
+
+/** By a person, or because its machine goes away; conditions say so themselves. */
+function drainText({ drain }: NodeView, nowMs: number): string | null {
+  if (drain === null) return null;
+  const { reason, sinceMs, deadlineMs } = drain;
+  const until =
+    deadlineMs === null
+      ? 'what runs may end'
+      : deadlineMs <= nowMs
+        ? 'its time is over'
+        : `jobs are gone in ${durationText(deadlineMs - nowMs)}`;
+  return [reason, agoText(sinceMs, nowMs), until].filter((part) => part !== '').join(', ');
 }
 
 /** `2 × AMD EPYC 9654, 192 cores, 384 threads, 2 NUMA nodes`. */

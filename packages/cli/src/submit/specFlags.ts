@@ -27,6 +27,13 @@ export interface SpecFlags {
   readonly preflight?: boolean;
   readonly lease?: string;
   readonly nodeLoss?: string;
+  readonly stopSignal?: string;
+  readonly onDivergence?: string;
+  readonly onHang?: string;
+  readonly param?: readonly string[];
+  readonly maxPreemptions?: string;
+  readonly keepLast?: string;
+  readonly checkpointPattern?: string;
   readonly maxAttempts?: string;
   readonly checkpointDir?: string;
   readonly after?: readonly string[];
@@ -55,9 +62,10 @@ export function withSpecFlags(command: Command): Command {
     .option('--memory <size>', 'memory on each node, such as 64G')
     .option('--shm <size>', 'size of /dev/shm in the container, such as 16G')
     .option('--priority <0..100>', 'higher starts first; default 50')
-    .option('--preemptible', 'kept with the job; this version never preempts')
+    .option('--preemptible', 'a job of higher priority may send it back to the queue, with time to save')
     .option('--max-runtime <duration>', 'longest time one attempt may run, such as 24h')
-    .option('--stop-grace <duration>', 'time from SIGTERM to SIGKILL; default 60s')
+    .option('--stop-grace <duration>', 'time from the stop signal to SIGKILL; default 60s')
+    .option('--stop-signal <signal>', 'the first signal of a stop; default SIGTERM')
     .option(
       '--launcher <launcher>',
       'torchrun, env or mpi-hostfile: how the command is started; default torchrun',
@@ -66,13 +74,29 @@ export function withSpecFlags(command: Command): Command {
     .option('--preflight', 'measure the paths between the nodes before each attempt')
     .option('--lease <duration>', 'how long a task may run without word from the coordinator')
     .option('--node-loss <action>', 'requeue or hold, when a node is lost; default requeue')
-    .option('--max-attempts <count>', 'attempts in all; default 1: no retry')
+    .option('--max-attempts <count>', 'failures without a newer checkpoint; 1: no retry; default 5')
+    .option('--max-preemptions <count>', 'how often it gives way; default: any number of times')
+    .option('--on-divergence <reaction>', 'warn or stop, when the loss becomes NaN or explodes; default warn')
+    .option('--on-hang <reaction>', 'warn or restart, when it stands still; default warn')
+    .option(
+      '--param <name=value>',
+      'what {name} in the command stands for, such as batch_size=32; may be repeated',
+      collect,
+    )
     .option('--checkpoint-dir <dir>', 'directory the job saves to')
+    .option('--checkpoint-pattern <pattern>', 'names of its checkpoints, such as run-{step}.bin')
+    .option('--keep-last <count>', 'delete all but so many of its newest checkpoints')
     .option('--after <job>', 'start once this job has succeeded; may be repeated', collect)
     .option('--label <name=value>', 'your own words to find the job by; may be repeated', collect);
 }
 
 /** @param commandLine what stands after `--`; null: no `--` */
 export function overridesOf(flags: SpecFlags, commandLine: readonly string[] | null): SpecOverrides {
-  return { ...flags, volumes: flags.volume, labels: flags.label, command: commandLine ?? undefined };
+  return {
+    ...flags,
+    volumes: flags.volume,
+    labels: flags.label,
+    params: flags.param,
+    command: commandLine ?? undefined,
+  };
 }

@@ -10,17 +10,20 @@ import {
   type sendUnaryData,
   status,
 } from '@grpc/grpc-js';
+import type { Checkpoint } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import { bareGpu, emptyInventory, type Gpu } from '@muster/common/hardware';
 import type { GpuReading, HostReading } from '@muster/common/telemetry';
 import type {
   AttemptView,
+  Cause,
   ClusterView,
   EventView,
   JobView,
   LogPiece,
   NodeView,
+  TaskEnd,
   TaskView,
 } from '@muster/common/views';
 import { eventToWire, jobToWire } from '@muster/common/wire/codec';
@@ -149,6 +152,13 @@ export function aJob(given: Partial<JobView> = {}): JobView {
     requeuedFrom: null,
     submitSeq: 1,
     leftOut: [],
+    checkpoints: [],
+    training: null,
+    ledger: [],
+    preemptions: 0,
+    batchScale: 1,
+    lrScale: 1,
+    extraRuntimeMs: 0,
     ...given,
   };
 }
@@ -175,6 +185,7 @@ export function aNode(given: Partial<NodeView> = {}): NodeView {
     drainedGpuUuids: [],
     fencedInMs: null,
     bandwidths: [],
+    drain: null,
     ...given,
   };
 }
@@ -245,6 +256,53 @@ export function anAttempt(given: Partial<AttemptView> = {}): AttemptView {
     masterAddr: null,
     masterPort: null,
     gpuUsage: null,
+    resume: null,
+    ...given,
+  };
+}
+
+/** Of rank 0 on node-1, with nothing to show it. */
+export function aCause(kind: Cause['kind'], message: string, given: Partial<Cause> = {}): Cause {
+  return { kind, message, nodeRank: 0, node: 'node-1', evidence: null, blame: 'job', ...given };
+}
+
+/** It ended, and nothing more is known. */
+export function anEnd(given: Partial<TaskEnd> = {}): TaskEnd {
+  return {
+    exitCode: null,
+    signal: null,
+    oomKilled: false,
+    finishedAtMs: null,
+    statusLost: false,
+    startError: null,
+    logBytes: 0,
+    gpuUsage: null,
+    failure: null,
+    training: null,
+    ...given,
+  };
+}
+
+/** Verified, on node-1. */
+export function aCheckpoint(given: Partial<Checkpoint> = {}): Checkpoint {
+  return {
+    name: 'checkpoint-500',
+    version: 'v1',
+    step: 500,
+    format: 'huggingface',
+    bytes: 3 * 1024 * 1024,
+    files: 4,
+    savedAtMs: submittedAtMs,
+    saveDurationMs: 2_000,
+    metrics: {},
+    digest: null,
+    verdict: 'verified',
+    depth: 'quick',
+    problem: null,
+    attempt: 1,
+    node: 'node-1',
+    shared: false,
+    suspect: false,
     ...given,
   };
 }

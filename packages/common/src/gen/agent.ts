@@ -8,13 +8,17 @@ import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attem
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
 import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Output } from './muster/v1/Check.ts';
 import type { Checked as _muster_v1_Checked, Checked__Output as _muster_v1_Checked__Output } from './muster/v1/Checked.ts';
+import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster_v1_Checkpoint__Output } from './muster/v1/Checkpoint.ts';
+import type { CheckpointSeen as _muster_v1_CheckpointSeen, CheckpointSeen__Output as _muster_v1_CheckpointSeen__Output } from './muster/v1/CheckpointSeen.ts';
 import type { Claim as _muster_v1_Claim, Claim__Output as _muster_v1_Claim__Output } from './muster/v1/Claim.ts';
 import type { ClearCondition as _muster_v1_ClearCondition, ClearCondition__Output as _muster_v1_ClearCondition__Output } from './muster/v1/ClearCondition.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from './muster/v1/Condition.ts';
 import type { CoordinatorMessage as _muster_v1_CoordinatorMessage, CoordinatorMessage__Output as _muster_v1_CoordinatorMessage__Output } from './muster/v1/CoordinatorMessage.ts';
 import type { DeviceLink as _muster_v1_DeviceLink, DeviceLink__Output as _muster_v1_DeviceLink__Output } from './muster/v1/DeviceLink.ts';
+import type { Drain as _muster_v1_Drain, Drain__Output as _muster_v1_Drain__Output } from './muster/v1/Drain.ts';
 import type { Endpoint as _muster_v1_Endpoint, Endpoint__Output as _muster_v1_Endpoint__Output } from './muster/v1/Endpoint.ts';
 import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from './muster/v1/Event.ts';
+import type { Evidence as _muster_v1_Evidence, Evidence__Output as _muster_v1_Evidence__Output } from './muster/v1/Evidence.ts';
 import type { FileSystem as _muster_v1_FileSystem, FileSystem__Output as _muster_v1_FileSystem__Output } from './muster/v1/FileSystem.ts';
 import type { Forget as _muster_v1_Forget, Forget__Output as _muster_v1_Forget__Output } from './muster/v1/Forget.ts';
 import type { Gpu as _muster_v1_Gpu, Gpu__Output as _muster_v1_Gpu__Output } from './muster/v1/Gpu.ts';
@@ -22,6 +26,7 @@ import type { GpuDriver as _muster_v1_GpuDriver, GpuDriver__Output as _muster_v1
 import type { GpuReading as _muster_v1_GpuReading, GpuReading__Output as _muster_v1_GpuReading__Output } from './muster/v1/GpuReading.ts';
 import type { GpuUsage as _muster_v1_GpuUsage, GpuUsage__Output as _muster_v1_GpuUsage__Output } from './muster/v1/GpuUsage.ts';
 import type { GpuUse as _muster_v1_GpuUse, GpuUse__Output as _muster_v1_GpuUse__Output } from './muster/v1/GpuUse.ts';
+import type { HangSign as _muster_v1_HangSign, HangSign__Output as _muster_v1_HangSign__Output } from './muster/v1/HangSign.ts';
 import type { Heartbeat as _muster_v1_Heartbeat, Heartbeat__Output as _muster_v1_Heartbeat__Output } from './muster/v1/Heartbeat.ts';
 import type { HeartbeatAck as _muster_v1_HeartbeatAck, HeartbeatAck__Output as _muster_v1_HeartbeatAck__Output } from './muster/v1/HeartbeatAck.ts';
 import type { Hello as _muster_v1_Hello, Hello__Output as _muster_v1_Hello__Output } from './muster/v1/Hello.ts';
@@ -30,6 +35,7 @@ import type { HostReading as _muster_v1_HostReading, HostReading__Output as _mus
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
 import type { JoinRequest as _muster_v1_JoinRequest, JoinRequest__Output as _muster_v1_JoinRequest__Output } from './muster/v1/JoinRequest.ts';
 import type { JoinResponse as _muster_v1_JoinResponse, JoinResponse__Output as _muster_v1_JoinResponse__Output } from './muster/v1/JoinResponse.ts';
+import type { LedgerEntry as _muster_v1_LedgerEntry, LedgerEntry__Output as _muster_v1_LedgerEntry__Output } from './muster/v1/LedgerEntry.ts';
 import type { LeftOut as _muster_v1_LeftOut, LeftOut__Output as _muster_v1_LeftOut__Output } from './muster/v1/LeftOut.ts';
 import type { LogUpload as _muster_v1_LogUpload, LogUpload__Output as _muster_v1_LogUpload__Output } from './muster/v1/LogUpload.ts';
 import type { LogUploadAck as _muster_v1_LogUploadAck, LogUploadAck__Output as _muster_v1_LogUploadAck__Output } from './muster/v1/LogUploadAck.ts';
@@ -48,6 +54,7 @@ import type { Preflight as _muster_v1_Preflight, Preflight__Output as _muster_v1
 import type { PreflightResult as _muster_v1_PreflightResult, PreflightResult__Output as _muster_v1_PreflightResult__Output } from './muster/v1/PreflightResult.ts';
 import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster_v1_RdmaDevice__Output } from './muster/v1/RdmaDevice.ts';
 import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from './muster/v1/Release.ts';
+import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from './muster/v1/Resume.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from './muster/v1/Stop.ts';
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
 import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
@@ -57,6 +64,10 @@ import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster
 import type { TaskVerdict as _muster_v1_TaskVerdict, TaskVerdict__Output as _muster_v1_TaskVerdict__Output } from './muster/v1/TaskVerdict.ts';
 import type { TelemetryRequest as _muster_v1_TelemetryRequest, TelemetryRequest__Output as _muster_v1_TelemetryRequest__Output } from './muster/v1/TelemetryRequest.ts';
 import type { TelemetryUpload as _muster_v1_TelemetryUpload, TelemetryUpload__Output as _muster_v1_TelemetryUpload__Output } from './muster/v1/TelemetryUpload.ts';
+import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress__Output as _muster_v1_TrainingProgress__Output } from './muster/v1/TrainingProgress.ts';
+import type { TrainingReading as _muster_v1_TrainingReading, TrainingReading__Output as _muster_v1_TrainingReading__Output } from './muster/v1/TrainingReading.ts';
+import type { TrainingSign as _muster_v1_TrainingSign, TrainingSign__Output as _muster_v1_TrainingSign__Output } from './muster/v1/TrainingSign.ts';
+import type { TrainingSignSeen as _muster_v1_TrainingSignSeen, TrainingSignSeen__Output as _muster_v1_TrainingSignSeen__Output } from './muster/v1/TrainingSignSeen.ts';
 import type { Welcome as _muster_v1_Welcome, Welcome__Output as _muster_v1_Welcome__Output } from './muster/v1/Welcome.ts';
 
 type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> = {
@@ -74,13 +85,17 @@ export interface ProtoGrpcType {
       Cause: MessageTypeDefinition<_muster_v1_Cause, _muster_v1_Cause__Output>
       Check: MessageTypeDefinition<_muster_v1_Check, _muster_v1_Check__Output>
       Checked: MessageTypeDefinition<_muster_v1_Checked, _muster_v1_Checked__Output>
+      Checkpoint: MessageTypeDefinition<_muster_v1_Checkpoint, _muster_v1_Checkpoint__Output>
+      CheckpointSeen: MessageTypeDefinition<_muster_v1_CheckpointSeen, _muster_v1_CheckpointSeen__Output>
       Claim: MessageTypeDefinition<_muster_v1_Claim, _muster_v1_Claim__Output>
       ClearCondition: MessageTypeDefinition<_muster_v1_ClearCondition, _muster_v1_ClearCondition__Output>
       Condition: MessageTypeDefinition<_muster_v1_Condition, _muster_v1_Condition__Output>
       CoordinatorMessage: MessageTypeDefinition<_muster_v1_CoordinatorMessage, _muster_v1_CoordinatorMessage__Output>
       DeviceLink: MessageTypeDefinition<_muster_v1_DeviceLink, _muster_v1_DeviceLink__Output>
+      Drain: MessageTypeDefinition<_muster_v1_Drain, _muster_v1_Drain__Output>
       Endpoint: MessageTypeDefinition<_muster_v1_Endpoint, _muster_v1_Endpoint__Output>
       Event: MessageTypeDefinition<_muster_v1_Event, _muster_v1_Event__Output>
+      Evidence: MessageTypeDefinition<_muster_v1_Evidence, _muster_v1_Evidence__Output>
       FileSystem: MessageTypeDefinition<_muster_v1_FileSystem, _muster_v1_FileSystem__Output>
       Forget: MessageTypeDefinition<_muster_v1_Forget, _muster_v1_Forget__Output>
       Gpu: MessageTypeDefinition<_muster_v1_Gpu, _muster_v1_Gpu__Output>
@@ -88,6 +103,7 @@ export interface ProtoGrpcType {
       GpuReading: MessageTypeDefinition<_muster_v1_GpuReading, _muster_v1_GpuReading__Output>
       GpuUsage: MessageTypeDefinition<_muster_v1_GpuUsage, _muster_v1_GpuUsage__Output>
       GpuUse: MessageTypeDefinition<_muster_v1_GpuUse, _muster_v1_GpuUse__Output>
+      HangSign: MessageTypeDefinition<_muster_v1_HangSign, _muster_v1_HangSign__Output>
       Heartbeat: MessageTypeDefinition<_muster_v1_Heartbeat, _muster_v1_Heartbeat__Output>
       HeartbeatAck: MessageTypeDefinition<_muster_v1_HeartbeatAck, _muster_v1_HeartbeatAck__Output>
       Hello: MessageTypeDefinition<_muster_v1_Hello, _muster_v1_Hello__Output>
@@ -97,6 +113,7 @@ export interface ProtoGrpcType {
       JobState: EnumTypeDefinition
       JoinRequest: MessageTypeDefinition<_muster_v1_JoinRequest, _muster_v1_JoinRequest__Output>
       JoinResponse: MessageTypeDefinition<_muster_v1_JoinResponse, _muster_v1_JoinResponse__Output>
+      LedgerEntry: MessageTypeDefinition<_muster_v1_LedgerEntry, _muster_v1_LedgerEntry__Output>
       LeftOut: MessageTypeDefinition<_muster_v1_LeftOut, _muster_v1_LeftOut__Output>
       LogUpload: MessageTypeDefinition<_muster_v1_LogUpload, _muster_v1_LogUpload__Output>
       LogUploadAck: MessageTypeDefinition<_muster_v1_LogUploadAck, _muster_v1_LogUploadAck__Output>
@@ -116,6 +133,7 @@ export interface ProtoGrpcType {
       PreflightResult: MessageTypeDefinition<_muster_v1_PreflightResult, _muster_v1_PreflightResult__Output>
       RdmaDevice: MessageTypeDefinition<_muster_v1_RdmaDevice, _muster_v1_RdmaDevice__Output>
       Release: MessageTypeDefinition<_muster_v1_Release, _muster_v1_Release__Output>
+      Resume: MessageTypeDefinition<_muster_v1_Resume, _muster_v1_Resume__Output>
       Stop: MessageTypeDefinition<_muster_v1_Stop, _muster_v1_Stop__Output>
       Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>
       TaskExit: MessageTypeDefinition<_muster_v1_TaskExit, _muster_v1_TaskExit__Output>
@@ -126,6 +144,10 @@ export interface ProtoGrpcType {
       TaskVerdict: MessageTypeDefinition<_muster_v1_TaskVerdict, _muster_v1_TaskVerdict__Output>
       TelemetryRequest: MessageTypeDefinition<_muster_v1_TelemetryRequest, _muster_v1_TelemetryRequest__Output>
       TelemetryUpload: MessageTypeDefinition<_muster_v1_TelemetryUpload, _muster_v1_TelemetryUpload__Output>
+      TrainingProgress: MessageTypeDefinition<_muster_v1_TrainingProgress, _muster_v1_TrainingProgress__Output>
+      TrainingReading: MessageTypeDefinition<_muster_v1_TrainingReading, _muster_v1_TrainingReading__Output>
+      TrainingSign: MessageTypeDefinition<_muster_v1_TrainingSign, _muster_v1_TrainingSign__Output>
+      TrainingSignSeen: MessageTypeDefinition<_muster_v1_TrainingSignSeen, _muster_v1_TrainingSignSeen__Output>
       Welcome: MessageTypeDefinition<_muster_v1_Welcome, _muster_v1_Welcome__Output>
     }
   }

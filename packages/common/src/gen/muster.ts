@@ -4,6 +4,7 @@ import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-load
 import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from './muster/v1/AdvanceStoreRequest.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
+import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster_v1_Checkpoint__Output } from './muster/v1/Checkpoint.ts';
 import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearConditionRequest__Output as _muster_v1_ClearConditionRequest__Output } from './muster/v1/ClearConditionRequest.ts';
 import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from './muster/v1/Cluster.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from './muster/v1/Condition.ts';
@@ -11,21 +12,28 @@ import type { ConfirmDeadRequest as _muster_v1_ConfirmDeadRequest, ConfirmDeadRe
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from './muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from './muster/v1/CreateJoinTokenResponse.ts';
 import type { DeviceLink as _muster_v1_DeviceLink, DeviceLink__Output as _muster_v1_DeviceLink__Output } from './muster/v1/DeviceLink.ts';
+import type { Drain as _muster_v1_Drain, Drain__Output as _muster_v1_Drain__Output } from './muster/v1/Drain.ts';
+import type { DrainNodeRequest as _muster_v1_DrainNodeRequest, DrainNodeRequest__Output as _muster_v1_DrainNodeRequest__Output } from './muster/v1/DrainNodeRequest.ts';
 import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from './muster/v1/Event.ts';
+import type { Evidence as _muster_v1_Evidence, Evidence__Output as _muster_v1_Evidence__Output } from './muster/v1/Evidence.ts';
 import type { ExplainJobRequest as _muster_v1_ExplainJobRequest, ExplainJobRequest__Output as _muster_v1_ExplainJobRequest__Output } from './muster/v1/ExplainJobRequest.ts';
 import type { ExplainJobResponse as _muster_v1_ExplainJobResponse, ExplainJobResponse__Output as _muster_v1_ExplainJobResponse__Output } from './muster/v1/ExplainJobResponse.ts';
+import type { ExtendJobRequest as _muster_v1_ExtendJobRequest, ExtendJobRequest__Output as _muster_v1_ExtendJobRequest__Output } from './muster/v1/ExtendJobRequest.ts';
 import type { FileSystem as _muster_v1_FileSystem, FileSystem__Output as _muster_v1_FileSystem__Output } from './muster/v1/FileSystem.ts';
 import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from './muster/v1/GetClusterRequest.ts';
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from './muster/v1/GetJobRequest.ts';
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from './muster/v1/GetNodeRequest.ts';
+import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from './muster/v1/GetTrainingStatusRequest.ts';
 import type { Gpu as _muster_v1_Gpu, Gpu__Output as _muster_v1_Gpu__Output } from './muster/v1/Gpu.ts';
 import type { GpuDriver as _muster_v1_GpuDriver, GpuDriver__Output as _muster_v1_GpuDriver__Output } from './muster/v1/GpuDriver.ts';
 import type { GpuReading as _muster_v1_GpuReading, GpuReading__Output as _muster_v1_GpuReading__Output } from './muster/v1/GpuReading.ts';
 import type { GpuUsage as _muster_v1_GpuUsage, GpuUsage__Output as _muster_v1_GpuUsage__Output } from './muster/v1/GpuUsage.ts';
 import type { GpuUse as _muster_v1_GpuUse, GpuUse__Output as _muster_v1_GpuUse__Output } from './muster/v1/GpuUse.ts';
+import type { HangSign as _muster_v1_HangSign, HangSign__Output as _muster_v1_HangSign__Output } from './muster/v1/HangSign.ts';
 import type { HostFacts as _muster_v1_HostFacts, HostFacts__Output as _muster_v1_HostFacts__Output } from './muster/v1/HostFacts.ts';
 import type { HostReading as _muster_v1_HostReading, HostReading__Output as _muster_v1_HostReading__Output } from './muster/v1/HostReading.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
+import type { LedgerEntry as _muster_v1_LedgerEntry, LedgerEntry__Output as _muster_v1_LedgerEntry__Output } from './muster/v1/LedgerEntry.ts';
 import type { LeftOut as _muster_v1_LeftOut, LeftOut__Output as _muster_v1_LeftOut__Output } from './muster/v1/LeftOut.ts';
 import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Output as _muster_v1_ListJobsRequest__Output } from './muster/v1/ListJobsRequest.ts';
 import type { ListJobsResponse as _muster_v1_ListJobsResponse, ListJobsResponse__Output as _muster_v1_ListJobsResponse__Output } from './muster/v1/ListJobsResponse.ts';
@@ -51,6 +59,7 @@ import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster
 import type { ReadLogsRequest as _muster_v1_ReadLogsRequest, ReadLogsRequest__Output as _muster_v1_ReadLogsRequest__Output } from './muster/v1/ReadLogsRequest.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from './muster/v1/RequeueJobRequest.ts';
 import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from './muster/v1/RequeueJobResponse.ts';
+import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from './muster/v1/Resume.ts';
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from './muster/v1/SetMaintenanceRequest.ts';
 import type { SpecProblem as _muster_v1_SpecProblem, SpecProblem__Output as _muster_v1_SpecProblem__Output } from './muster/v1/SpecProblem.ts';
 import type { SpecProblems as _muster_v1_SpecProblems, SpecProblems__Output as _muster_v1_SpecProblems__Output } from './muster/v1/SpecProblems.ts';
@@ -62,6 +71,11 @@ import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output }
 import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
 import type { TaskFailure as _muster_v1_TaskFailure, TaskFailure__Output as _muster_v1_TaskFailure__Output } from './muster/v1/TaskFailure.ts';
 import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from './muster/v1/TaskRef.ts';
+import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress__Output as _muster_v1_TrainingProgress__Output } from './muster/v1/TrainingProgress.ts';
+import type { TrainingReading as _muster_v1_TrainingReading, TrainingReading__Output as _muster_v1_TrainingReading__Output } from './muster/v1/TrainingReading.ts';
+import type { TrainingSign as _muster_v1_TrainingSign, TrainingSign__Output as _muster_v1_TrainingSign__Output } from './muster/v1/TrainingSign.ts';
+import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Output as _muster_v1_TrainingStatus__Output } from './muster/v1/TrainingStatus.ts';
+import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from './muster/v1/UndrainNodeRequest.ts';
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from './muster/v1/WatchEventsRequest.ts';
 
 type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> = {
@@ -75,6 +89,7 @@ export interface ProtoGrpcType {
       Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
       AttemptState: EnumTypeDefinition
       Cause: MessageTypeDefinition<_muster_v1_Cause, _muster_v1_Cause__Output>
+      Checkpoint: MessageTypeDefinition<_muster_v1_Checkpoint, _muster_v1_Checkpoint__Output>
       ClearConditionRequest: MessageTypeDefinition<_muster_v1_ClearConditionRequest, _muster_v1_ClearConditionRequest__Output>
       Cluster: MessageTypeDefinition<_muster_v1_Cluster, _muster_v1_Cluster__Output>
       Condition: MessageTypeDefinition<_muster_v1_Condition, _muster_v1_Condition__Output>
@@ -82,22 +97,29 @@ export interface ProtoGrpcType {
       CreateJoinTokenRequest: MessageTypeDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenRequest__Output>
       CreateJoinTokenResponse: MessageTypeDefinition<_muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenResponse__Output>
       DeviceLink: MessageTypeDefinition<_muster_v1_DeviceLink, _muster_v1_DeviceLink__Output>
+      Drain: MessageTypeDefinition<_muster_v1_Drain, _muster_v1_Drain__Output>
+      DrainNodeRequest: MessageTypeDefinition<_muster_v1_DrainNodeRequest, _muster_v1_DrainNodeRequest__Output>
       Event: MessageTypeDefinition<_muster_v1_Event, _muster_v1_Event__Output>
+      Evidence: MessageTypeDefinition<_muster_v1_Evidence, _muster_v1_Evidence__Output>
       ExplainJobRequest: MessageTypeDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobRequest__Output>
       ExplainJobResponse: MessageTypeDefinition<_muster_v1_ExplainJobResponse, _muster_v1_ExplainJobResponse__Output>
+      ExtendJobRequest: MessageTypeDefinition<_muster_v1_ExtendJobRequest, _muster_v1_ExtendJobRequest__Output>
       FileSystem: MessageTypeDefinition<_muster_v1_FileSystem, _muster_v1_FileSystem__Output>
       GetClusterRequest: MessageTypeDefinition<_muster_v1_GetClusterRequest, _muster_v1_GetClusterRequest__Output>
       GetJobRequest: MessageTypeDefinition<_muster_v1_GetJobRequest, _muster_v1_GetJobRequest__Output>
       GetNodeRequest: MessageTypeDefinition<_muster_v1_GetNodeRequest, _muster_v1_GetNodeRequest__Output>
+      GetTrainingStatusRequest: MessageTypeDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_GetTrainingStatusRequest__Output>
       Gpu: MessageTypeDefinition<_muster_v1_Gpu, _muster_v1_Gpu__Output>
       GpuDriver: MessageTypeDefinition<_muster_v1_GpuDriver, _muster_v1_GpuDriver__Output>
       GpuReading: MessageTypeDefinition<_muster_v1_GpuReading, _muster_v1_GpuReading__Output>
       GpuUsage: MessageTypeDefinition<_muster_v1_GpuUsage, _muster_v1_GpuUsage__Output>
       GpuUse: MessageTypeDefinition<_muster_v1_GpuUse, _muster_v1_GpuUse__Output>
+      HangSign: MessageTypeDefinition<_muster_v1_HangSign, _muster_v1_HangSign__Output>
       HostFacts: MessageTypeDefinition<_muster_v1_HostFacts, _muster_v1_HostFacts__Output>
       HostReading: MessageTypeDefinition<_muster_v1_HostReading, _muster_v1_HostReading__Output>
       Job: MessageTypeDefinition<_muster_v1_Job, _muster_v1_Job__Output>
       JobState: EnumTypeDefinition
+      LedgerEntry: MessageTypeDefinition<_muster_v1_LedgerEntry, _muster_v1_LedgerEntry__Output>
       LeftOut: MessageTypeDefinition<_muster_v1_LeftOut, _muster_v1_LeftOut__Output>
       ListJobsRequest: MessageTypeDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsRequest__Output>
       ListJobsResponse: MessageTypeDefinition<_muster_v1_ListJobsResponse, _muster_v1_ListJobsResponse__Output>
@@ -124,6 +146,7 @@ export interface ProtoGrpcType {
       ReadLogsRequest: MessageTypeDefinition<_muster_v1_ReadLogsRequest, _muster_v1_ReadLogsRequest__Output>
       RequeueJobRequest: MessageTypeDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobRequest__Output>
       RequeueJobResponse: MessageTypeDefinition<_muster_v1_RequeueJobResponse, _muster_v1_RequeueJobResponse__Output>
+      Resume: MessageTypeDefinition<_muster_v1_Resume, _muster_v1_Resume__Output>
       SetMaintenanceRequest: MessageTypeDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_SetMaintenanceRequest__Output>
       SpecProblem: MessageTypeDefinition<_muster_v1_SpecProblem, _muster_v1_SpecProblem__Output>
       SpecProblems: MessageTypeDefinition<_muster_v1_SpecProblems, _muster_v1_SpecProblems__Output>
@@ -136,6 +159,11 @@ export interface ProtoGrpcType {
       TaskFailure: MessageTypeDefinition<_muster_v1_TaskFailure, _muster_v1_TaskFailure__Output>
       TaskRef: MessageTypeDefinition<_muster_v1_TaskRef, _muster_v1_TaskRef__Output>
       TaskState: EnumTypeDefinition
+      TrainingProgress: MessageTypeDefinition<_muster_v1_TrainingProgress, _muster_v1_TrainingProgress__Output>
+      TrainingReading: MessageTypeDefinition<_muster_v1_TrainingReading, _muster_v1_TrainingReading__Output>
+      TrainingSign: MessageTypeDefinition<_muster_v1_TrainingSign, _muster_v1_TrainingSign__Output>
+      TrainingStatus: MessageTypeDefinition<_muster_v1_TrainingStatus, _muster_v1_TrainingStatus__Output>
+      UndrainNodeRequest: MessageTypeDefinition<_muster_v1_UndrainNodeRequest, _muster_v1_UndrainNodeRequest__Output>
       WatchEventsRequest: MessageTypeDefinition<_muster_v1_WatchEventsRequest, _muster_v1_WatchEventsRequest__Output>
     }
   }

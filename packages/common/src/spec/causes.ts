@@ -46,6 +46,20 @@ export function isCauseKind(text: string): text is CauseKind {
   return (causeKinds as readonly string[]).includes(text);
 }
 
+export const blames = ['job', 'gpu', 'node', 'network', 'storage', 'platform', 'unknown'] as const;
+/** Whose fault it is: whoever has to do something about it. */
+export type Blame = (typeof blames)[number];
+
+/** What shows that a cause is the cause. */
+export interface Evidence {
+  /** Line of the task's output, from 1, counted by line feeds. null: it is not in the output. */
+  readonly line: number | null;
+  /** The line, the Xid, the signal: at most 500 characters. */
+  readonly text: string;
+  /** Global rank. null: unknown. */
+  readonly rank: number | null;
+}
+
 /**
  * Causes a job may ask to be retried on. Two are not offered: a cancelled job was ended on purpose, and a preempted one
  * goes back to the queue anyway, without using up an attempt of its retry policy.
@@ -58,9 +72,10 @@ export const retryableCauses: readonly RetryableCause[] = causeKinds.filter(
 
 /**
  * What `retry.max_attempts` retries on unless `retry.on` says otherwise: causes that lie outside the program, so that
- * the same program can succeed on the next attempt. A program error (`exit_code`, `cuda_oom`, `import_error` …) repeats
- * itself and would only burn GPU hours; whoever knows better names it. `corrupt_checkpoint` is here because the next
- * attempt resumes from the checkpoint before.
+ * the same program can succeed on the next attempt, and those that the next attempt does something about: a smaller batch
+ * after `cuda_oom`, an earlier checkpoint and a smaller learning rate after a divergence, the checkpoint before after
+ * `corrupt_checkpoint`. Any other program error (`exit_code`, `import_error` …) repeats itself and would only burn GPU
+ * hours; whoever knows better names it.
  */
 export const defaultRetryCauses: readonly RetryableCause[] = [
   'node_lost',
@@ -75,4 +90,8 @@ export const defaultRetryCauses: readonly RetryableCause[] = [
   'hung',
   'image_pull',
   'corrupt_checkpoint',
+  'cuda_oom',
+  'nan_loss',
+  'loss_divergence',
+  'loss_scale_exhausted',
 ];

@@ -18,3 +18,17 @@ export type LeaseExpiryAction = (typeof leaseExpiryActions)[number];
 export const nodeLossActions = ['requeue', 'hold'] as const;
 /** `hold`: never fenced, and never run elsewhere without proof that the lost node is dead. */
 export type NodeLossAction = (typeof nodeLossActions)[number];
+
+export const divergenceActions = ['warn', 'stop'] as const;
+/** `stop`: the attempt ends with that cause, and begins again before the divergence if the retry budget lets it. */
+export type DivergenceAction = (typeof divergenceActions)[number];
+
+export const hangActions = ['warn', 'restart'] as const;
+/** `restart`: the attempt ends as hung, and begins again from its last checkpoint. */
+export type HangAction = (typeof hangActions)[number];
+
+export const stopSignals = ['SIGTERM', 'SIGINT', 'SIGUSR1', 'SIGUSR2', 'SIGHUP'] as const;
+/** The first signal of a stop; SIGKILL follows after the grace. */
+export type StopSignal = (typeof stopSignals)[number];
+
+export const bestModes = ['min', 'max'] as const;

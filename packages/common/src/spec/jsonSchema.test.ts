@@ -53,11 +53,11 @@ test('every mapping has the known keys and no others, each described', () => {
   expect(undescribed).toEqual([]);
 });
 
-test('only env and labels are free maps, with rules for their names', () => {
+test('only env, params and labels are free maps, with rules for their names', () => {
   const free = Object.entries(propertiesOf(schema)).filter(([, property]) =>
     isMapping(property['additionalProperties']),
   );
-  expect(free.map(([key]) => key)).toEqual(['env', 'labels']);
+  expect(free.map(([key]) => key)).toEqual(['env', 'params', 'labels']);
   for (const [, property] of free)
     expect(property['propertyNames']).toMatchObject({ pattern: expect.any(String) });
 });
@@ -72,23 +72,25 @@ test('defaults shown to editors are the ones a job gets, and are valid themselve
       }),
     );
   const defaults = defaultsOf(schema);
-  const written = {
-    command: ['a'],
-    ...defaults,
-    retry: { max_attempts: 1, ...(defaults['retry'] as Schema) },
-  };
+  // Alone it would keep nothing from being deleted, which is refused.
+  const { checkpoint: _best, ...rest } = defaults;
+  const written = { command: ['a'], ...rest };
   expect(Object.keys(defaults)).toEqual([
     'project',
     'resources',
     'priority',
     'preemptible',
     'stop_grace',
+    'stop_signal',
+    'on_divergence',
+    'on_hang',
     'launcher',
     'prepare_timeout',
     'rendezvous_timeout',
     'on_lease_expiry',
     'node_loss',
     'retry',
+    'checkpoint',
   ]);
   expect(validateJobSpec(written)).toEqual(validateJobSpec({ command: ['a'] }));
 });

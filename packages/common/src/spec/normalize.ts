@@ -5,7 +5,16 @@
 import { jobSpecDefaults as defaults } from './defaults.ts';
 import { parseDurationMs } from './duration.ts';
 import { toLabel } from './suggest.ts';
-import type { JobPreflight, JobResources, JobRetry, JobSpec, JobSpecFile, Volume } from './types.ts';
+import type {
+  JobCheckpoint,
+  JobHang,
+  JobPreflight,
+  JobResources,
+  JobRetry,
+  JobSpec,
+  JobSpecFile,
+  Volume,
+} from './types.ts';
 import { parseVolume } from './volume.ts';
 
 type WrittenText = string | number | boolean;
@@ -25,6 +34,10 @@ export function normalizeJobSpec(file: JobSpecFile): JobSpec {
     priority: file.priority ?? defaults.priority,
     preemptible: file.preemptible ?? defaults.preemptible,
     maxRuntimeMs: file.max_runtime === undefined ? null : requireDurationMs(file.max_runtime),
+    stopSignal: file.stop_signal ?? defaults.stopSignal,
+    onDivergence: file.on_divergence ?? defaults.onDivergence,
+    hang: normalizeHang(file.on_hang ?? defaults.hangAction),
+    params: { ...file.params },
     stopGraceMs: file.stop_grace === undefined ? defaults.stopGraceMs : requireDurationMs(file.stop_grace),
     launcher: file.launcher ?? defaults.launcher,
     network: file.network ?? null,
@@ -41,7 +54,7 @@ export function normalizeJobSpec(file: JobSpecFile): JobSpec {
     onLeaseExpiry: file.on_lease_expiry ?? defaults.onLeaseExpiry,
     nodeLoss: file.node_loss ?? defaults.nodeLoss,
     retry: normalizeRetry(file.retry),
-    checkpoint: { dir: file.checkpoint?.dir ?? null, keepLast: file.checkpoint?.keep_last ?? null },
+    checkpoint: normalizeCheckpoint(file.checkpoint ?? {}),
     after: [...new Set(file.after)],
     labels: textValues(file.labels),
   };
@@ -98,6 +111,39 @@ function normalizeRetry(retry: JobSpecFile['retry']): JobRetry {
     maxAttempts: retry?.max_attempts ?? defaults.maxAttempts,
     backoff: { initialMs, maxMs: maxGivenMs ?? Math.max(defaults.backoffMaxMs, initialMs) },
     on: [...new Set(retry?.on ?? defaults.retryOn)],
+    maxPreemptions: retry?.max_preemptions ?? null,
+    batchScale: retry?.batch_scale ?? defaults.batchScale,
+    lrScale: retry?.lr_scale ?? defaults.lrScale,
+    breaker: {
+      failures: retry?.breaker?.failures ?? defaults.breakerFailures,
+      pauseMs:
+        retry?.breaker?.pause === undefined
+          ? defaults.breakerPauseMs
+          : requireDurationMs(retry.breaker.pause),
+    },
+  };
+}
+
+function normalizeCheckpoint(file: NonNullable<JobSpecFile['checkpoint']>): JobCheckpoint {
+  return {
+    dir: file.dir ?? null,
+    pattern: file.pattern ?? null,
+    verify: file.verify ?? defaults.verify,
+    keepLast: file.keep_last ?? null,
+    keepEvery: file.keep_every ?? null,
+    keepBest:
+      file.keep_best === undefined
+        ? null
+        : { metric: file.keep_best.metric, mode: file.keep_best.mode ?? 'min' },
+  };
+}
+
+function normalizeHang(written: NonNullable<JobSpecFile['on_hang']>): JobHang {
+  const { action, times, at_least: atLeast } = typeof written === 'string' ? { action: written } : written;
+  return {
+    action,
+    times: times ?? defaults.hangTimes,
+    atLeastMs: atLeast === undefined ? defaults.hangAtLeastMs : requireDurationMs(atLeast),
   };
 }
 

@@ -213,3 +213,27 @@ describe('a problem in a flag names the flag', () => {
     expect(refusal({})).toEqual([expect.stringContaining('command: missing; expected what to run')]);
   });
 });
+
+test('parameters are numbers where they can be, and are added to those of the file', () => {
+  const { value, findings } = applyOverrides(
+    { command: ['a'], params: { data: 'c4', lr: 1 } },
+    {
+      params: ['lr=3e-4', 'batch_size=32', 'name=x=y'],
+      onHang: 'restart',
+      keepLast: '2',
+      maxPreemptions: '3',
+    },
+    {},
+  );
+  expect(findings).toEqual([]);
+  expect(value).toEqual({
+    command: ['a'],
+    params: { data: 'c4', lr: 3e-4, batch_size: 32, name: 'x=y' },
+    on_hang: 'restart',
+    retry: { max_preemptions: 3 },
+    checkpoint: { keep_last: 2 },
+  });
+  expect(applyOverrides({}, { params: ['lr'] }, {}).findings[0]?.finding).toMatchObject({
+    expected: 'NAME=VALUE',
+  });
+});

@@ -36,6 +36,14 @@ export interface SpecOverrides {
   readonly lease?: string | undefined;
   readonly nodeLoss?: string | undefined;
   readonly maxAttempts?: string | undefined;
+  readonly stopSignal?: string | undefined;
+  readonly onDivergence?: string | undefined;
+  readonly onHang?: string | undefined;
+  readonly maxPreemptions?: string | undefined;
+  /** `NAME=VALUE`. Added to the file's. */
+  readonly params?: readonly string[] | undefined;
+  readonly keepLast?: string | undefined;
+  readonly checkpointPattern?: string | undefined;
   readonly checkpointDir?: string | undefined;
   /** Added to the file's. */
   readonly after?: readonly string[] | undefined;
@@ -77,6 +85,11 @@ const asNodes = (typed: string): Reading => {
   return number.value === typed ? { got: typed, expected: nodeRangeForm } : number;
 };
 
+/** `3e-4` is a number as well, which can be scaled. */
+function asParam(typed: string): string | number {
+  return /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(typed) ? Number(typed) : typed;
+}
+
 const asMegabytes = (typed: string): Reading => {
   const megabytes = parseSizeMb(typed);
   return megabytes === null ? { got: typed, expected: sizeForm } : { value: megabytes };
@@ -114,6 +127,26 @@ const valueFlags: readonly ValueFlag[] = [
     given: (flags) => flags.maxAttempts,
     read: asNumber,
   },
+  {
+    flag: '--max-preemptions',
+    path: ['retry', 'max_preemptions'],
+    given: (flags) => flags.maxPreemptions,
+    read: asNumber,
+  },
+  { flag: '--stop-signal', path: ['stop_signal'], given: (flags) => flags.stopSignal },
+  { flag: '--on-divergence', path: ['on_divergence'], given: (flags) => flags.onDivergence },
+  { flag: '--on-hang', path: ['on_hang'], given: (flags) => flags.onHang },
+  {
+    flag: '--keep-last',
+    path: ['checkpoint', 'keep_last'],
+    given: (flags) => flags.keepLast,
+    read: asNumber,
+  },
+  {
+    flag: '--checkpoint-pattern',
+    path: ['checkpoint', 'pattern'],
+    given: (flags) => flags.checkpointPattern,
+  },
   { flag: '--checkpoint-dir', path: ['checkpoint', 'dir'], given: (flags) => flags.checkpointDir },
 ];
 
@@ -147,6 +180,12 @@ export function applyOverrides(value: unknown, overrides: SpecOverrides, environ
     if (name === '' || text === null)
       merge.refuse(['labels'], '--label', `got ${quote(pair, 60)}`, 'NAME=VALUE');
     else merge.set(['labels', name], text, `--label ${name}`);
+  }
+  for (const pair of overrides.params ?? []) {
+    const { name, text } = splitPair(pair);
+    if (name === '' || text === null)
+      merge.refuse(['params'], '--param', `got ${quote(pair, 60)}`, 'NAME=VALUE');
+    else merge.set(['params', name], asParam(text), `--param ${name}`);
   }
   for (const volume of overrides.volumes ?? []) merge.append('volumes', volume, '--volume');
   for (const jobId of overrides.after ?? []) merge.append('after', jobId, '--after');

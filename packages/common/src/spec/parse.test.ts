@@ -38,8 +38,25 @@ rendezvous_timeout: 5m
 lease: 2m
 on_lease_expiry: kill
 node_loss: requeue
-retry: {max_attempts: 3, backoff: {initial: 2s, max: 60s}, on: [cuda_oom, nccl_timeout, node_lost, corrupt_checkpoint]}
-checkpoint: {dir: /checkpoints/llama, keep_last: 3}
+stop_signal: SIGUSR1
+on_divergence: stop
+on_hang: {action: restart, times: 20, at_least: 2m}
+params: {batch_size: 32, lr: 3e-4, data: c4}
+retry:
+  max_attempts: 3
+  backoff: {initial: 2s, max: 60s}
+  on: [cuda_oom, nccl_timeout, node_lost, corrupt_checkpoint]
+  max_preemptions: 7
+  batch_scale: 0.75
+  lr_scale: 0.2
+  breaker: {failures: 5, pause: 1m}
+checkpoint:
+  dir: /checkpoints/llama
+  pattern: run-{step}.bin
+  verify: deep
+  keep_last: 3
+  keep_every: 1000
+  keep_best: {metric: eval_loss, mode: max}
 after: [job_0123456789ab]
 labels: {type: training, model: llama}
 `;
@@ -83,8 +100,23 @@ const fullSpec: JobSpec = {
     maxAttempts: 3,
     backoff: { initialMs: 2_000, maxMs: 60_000 },
     on: ['cuda_oom', 'nccl_timeout', 'node_lost', 'corrupt_checkpoint'],
+    maxPreemptions: 7,
+    batchScale: 0.75,
+    lrScale: 0.2,
+    breaker: { failures: 5, pauseMs: 60_000 },
   },
-  checkpoint: { dir: '/checkpoints/llama', keepLast: 3 },
+  stopSignal: 'SIGUSR1',
+  onDivergence: 'stop',
+  hang: { action: 'restart', times: 20, atLeastMs: 120_000 },
+  params: { batch_size: 32, lr: 3e-4, data: 'c4' },
+  checkpoint: {
+    dir: '/checkpoints/llama',
+    pattern: 'run-{step}.bin',
+    verify: 'deep',
+    keepLast: 3,
+    keepEvery: 1_000,
+    keepBest: { metric: 'eval_loss', mode: 'max' },
+  },
   after: ['job_0123456789ab'],
   labels: { type: 'training', model: 'llama' },
 };
@@ -127,8 +159,27 @@ describe('good specs', () => {
       leaseMs: null,
       onLeaseExpiry: 'freeze',
       nodeLoss: 'requeue',
-      retry: { maxAttempts: 1, backoff: { initialMs: 2_000, maxMs: 60_000 }, on: defaultRetryCauses },
-      checkpoint: { dir: null, keepLast: null },
+      stopSignal: 'SIGTERM',
+      onDivergence: 'warn',
+      hang: { action: 'warn', times: 10, atLeastMs: 300_000 },
+      params: {},
+      retry: {
+        maxAttempts: 5,
+        backoff: { initialMs: 2_000, maxMs: 60_000 },
+        on: defaultRetryCauses,
+        maxPreemptions: null,
+        batchScale: 0.5,
+        lrScale: 0.1,
+        breaker: { failures: 3, pauseMs: 120_000 },
+      },
+      checkpoint: {
+        dir: null,
+        pattern: null,
+        verify: 'quick',
+        keepLast: null,
+        keepEvery: null,
+        keepBest: null,
+      },
       after: [],
       labels: {},
     });
@@ -165,7 +216,19 @@ describe('good specs', () => {
     ['command: [a]\nworkdir: /srv/x', { workdir: '/srv/x' }],
     ['command: [a]\nmax_runtime: 90', { maxRuntimeMs: 90_000 }],
     ['command: [a]\nmax_runtime: 0.5h\nstop_grace: 0', { maxRuntimeMs: 1_800_000, stopGraceMs: 0 }],
-    ['command: [a]\ncheckpoint: {keep_last: 2}', { checkpoint: { dir: null, keepLast: 2 } }],
+    [
+      'command: [a]\ncheckpoint: {keep_last: 2}',
+      {
+        checkpoint: {
+          dir: null,
+          pattern: null,
+          verify: 'quick',
+          keepLast: 2,
+          keepEvery: null,
+          keepBest: null,
+        },
+      },
+    ],
     ['command: [a]\nafter: [job_0123456789ab, job_0123456789ab]', { after: ['job_0123456789ab'] }],
     ['command: [a]\nlease: 10s\nnode_loss: requeue', { leaseMs: 10_000, nodeLoss: 'requeue' }],
     ['command: [a]\nnode_loss: hold\non_lease_expiry: freeze', { nodeLoss: 'hold', leaseMs: null }],
@@ -476,12 +539,41 @@ describe('bad specs', () => {
     [
       'command: [a]\nretry:\n  on: [nccl_timeot, cancelled, preempted, 3]',
       [
-        ['retry.max_attempts', 2, 'missing; expected a whole number from 1 to 100'],
         ['retry.on[0]', 3, 'got "nccl_timeot"; expected one of', 'nccl_timeout'],
         ['retry.on[1]', 3, 'a cancelled job is not retried'],
         ['retry.on[2]', 3, 'goes back to the queue by itself'],
         ['retry.on[3]', 3, 'got 3; expected one of'],
       ],
+    ],
+    [
+      'command: [a]\ncheckpoint: {keep_every: 5, keep_best: {metric: loss}}',
+      [
+        ['checkpoint.keep_every', 2, 'given without keep_last, so nothing is ever deleted'],
+        ['checkpoint.keep_best', 2, 'given without keep_last, so nothing is ever deleted'],
+        ['checkpoint.keep_best.metric', 2, 'got "loss"; expected one of train_loss, eval_loss'],
+      ],
+    ],
+    [
+      'command: [a]\nretry: {batch_scale: 0, lr_scale: 2, max_preemptions: -1, breaker: {failures: 0}}',
+      [
+        ['retry.batch_scale', 2, 'got 0; expected a number more than 0 and at most 1'],
+        ['retry.lr_scale', 2, 'got 2; expected a number more than 0 and at most 1'],
+        ['retry.max_preemptions', 2, 'got -1; expected a whole number from 0 to 1000'],
+        ['retry.breaker.failures', 2, 'got 0; expected a whole number from 1 to 100'],
+      ],
+    ],
+    [
+      'command: [a]\nstop_signal: SIGKILL\non_divergence: explode\non_hang: {times: 3}\nparams: {a-b: 1}',
+      [
+        ['stop_signal', 2, 'got "SIGKILL"; expected SIGTERM, SIGINT'],
+        ['on_divergence', 3, 'got "explode"; expected warn or stop'],
+        ['on_hang.action', 4, 'missing; expected warn or restart'],
+        ['params.a-b', 5, 'a name of letters, digits and "_"'],
+      ],
+    ],
+    [
+      'command: [a]\ncheckpoint: {pattern: a/b}',
+      [['checkpoint.pattern', 2, 'got "a/b"; expected a name without']],
     ],
     [
       'command: [a]\nretry: {max_attempts: 2, backoff: {initial: 5m, max: 1m, inital: 1}}',

@@ -19,6 +19,7 @@ export function contradictions(spec: Written): readonly Finding[] {
     ...launcherRules(spec),
     ...leaseRules(spec),
     ...retryRules(spec),
+    ...checkpointRules(spec),
   ];
 }
 
@@ -173,6 +174,19 @@ function* retryRules({ retry }: Written): Generator<Finding> {
       ['retry', 'backoff', 'max'],
       'shorter than the initial wait',
       'at least as long as initial',
+    );
+  }
+}
+
+/** Without `keep_last` nothing is ever deleted, so there is nothing to keep from that. */
+function* checkpointRules({ checkpoint }: Written): Generator<Finding> {
+  if (!isMapping(checkpoint) || checkpoint['keep_last'] !== undefined) return;
+  for (const key of ['keep_every', 'keep_best']) {
+    if (checkpoint[key] === undefined) continue;
+    yield finding(
+      ['checkpoint', key],
+      'given without keep_last, so nothing is ever deleted',
+      `keep_last, such as keep_last: 3; or no ${key}`,
     );
   }
 }

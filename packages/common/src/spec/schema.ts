@@ -8,17 +8,39 @@
  */
 import { isIPv6 } from 'node:net';
 import * as z from 'zod';
-import { retryableCauses } from './causes.ts';
-import { launchers, leaseExpiryActions, nodeLossActions, topologies } from './choices.ts';
+import {
+  divergenceActions,
+  hangActions,
+  launchers,
+  leaseExpiryActions,
+  nodeLossActions,
+  stopSignals,
+  topologies,
+} from './choices.ts';
 import { jobSpecDefaults as defaults } from './defaults.ts';
-import { durationPattern, formatDuration, parseDurationMs } from './duration.ts';
-import { argumentBytesMax } from './limits.ts';
+import { formatDuration } from './duration.ts';
+import {
+  absolutePath,
+  argument,
+  dayMs,
+  duration,
+  hourMs,
+  patterned,
+  secondMs,
+  wholeNumber,
+} from './fields.ts';
 import { networkOfAddress, networkPattern } from './network.ts';
+import {
+  backoffShape,
+  breakerShape,
+  checkpointShape,
+  hangForm,
+  hangShape,
+  keepBestShape,
+  retryShape,
+} from './recoverySchema.ts';
 import { parseVolume, volumePattern } from './volume.ts';
 
-const secondMs = 1_000;
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 /** 64 TiB; any bound far above real machines, so that no number leaves the exact integers. */
 const memoryMbMax = 64 * 1024 * 1024;
 
@@ -32,7 +54,6 @@ function isNetwork(text: string): boolean {
 }
 
 const labelPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-const absolutePathPattern = /^\/\P{Cc}{0,4095}$/u;
 /** `[registry[:port]/]path[:tag][@digest]`, as Docker reads it (distribution/reference grammar). */
 const imageParts = {
   registry: '(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\\d{1,5})?/)?',
@@ -44,37 +65,6 @@ const imagePattern = new RegExp(
   `^${imageParts.registry}${imageParts.component}(?:/${imageParts.component})*${imageParts.tag}${imageParts.digest}$`,
 );
 
-function wholeNumber(min: number, max: number) {
-  const error = `a whole number from ${min} to ${max}`;
-  return z.int({ error }).min(min, { error }).max(max, { error });
-}
-
-function patterned(pattern: RegExp, error: string) {
-  return z.string({ error }).regex(pattern, { error });
-}
-
-function duration(minMs: number, maxMs: number) {
-  const range = `from ${formatDuration(minMs)} to ${formatDuration(maxMs)}`;
-  const error = `a duration ${range}, such as "24h", "1h30m", "90s", "500ms" or a number of seconds`;
-  const inRange = (written: string | number) => {
-    const ms = parseDurationMs(written);
-    return ms !== null && ms >= minMs && ms <= maxMs;
-  };
-  return z
-    .union([patterned(durationPattern, error), z.number({ error }).min(0, { error })], { error })
-    .refine(inRange, { error });
-}
-
-/** Text that becomes one argument or environment value of a program. */
-function argument() {
-  const error = `text of at most ${argumentBytesMax} bytes without NUL characters`;
-  return z
-    .string({ error })
-    .refine((text) => Buffer.byteLength(text) <= argumentBytesMax && !text.includes('\0'), {
-      error,
-    });
-}
-
 const scalarText = 'text, a number, or true/false; write "" for empty text';
 /** What a YAML writer does not think of as text (`60`, `true`) is taken as the text it was written as. */
 const writtenText = z.union([argument(), z.number({ error: scalarText }), z.boolean({ error: scalarText })], {
@@ -84,20 +74,9 @@ const writtenText = z.union([argument(), z.number({ error: scalarText }), z.bool
 const label = (what: string) =>
   patterned(labelPattern, `${what}: 1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends`);
 
-const absolutePath = (example: string) =>
-  patterned(absolutePathPattern, `an absolute path, such as ${example}`);
-
 const labelText = 'text of one line, at most 256 characters';
 
 const memoryMb = () => wholeNumber(1, memoryMbMax);
-
-const retryableCause = z.enum(retryableCauses, {
-  error: ({ input }) => {
-    if (input === 'cancelled') return 'to be left out: a cancelled job is not retried';
-    if (input === 'preempted') return 'to be left out: a preempted job goes back to the queue by itself';
-    return `one of ${retryableCauses.join(', ')}`;
-  },
-});
 
 const gpuModelForm = 'a GPU model such as H100, or a list such as [H100, A100]';
 const gpuModel = patterned(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$/, gpuModelForm);
@@ -163,41 +142,6 @@ const resourcesShape = {
     .describe('Size of /dev/shm in each container, in MB. PyTorch data loaders need more than the usual 64.'),
 };
 
-const backoffShape = {
-  initial: duration(0, dayMs)
-    .optional()
-    .describe('Wait before the second attempt; doubles with each further one.')
-    .meta({ default: formatDuration(defaults.backoffInitialMs) }),
-  max: duration(0, dayMs)
-    .optional()
-    .describe('Longest wait between two attempts.')
-    .meta({ default: formatDuration(defaults.backoffMaxMs) }),
-};
-
-const retryShape = {
-  max_attempts: wholeNumber(1, 100).describe('Attempts in all, the first included; 1 means no retry.'),
-  backoff: z
-    .strictObject(backoffShape, { error: 'a mapping such as {initial: 2s, max: 60s}' })
-    .optional()
-    .describe('How long to wait before the next attempt.'),
-  on: z
-    .array(retryableCause, { error: 'a list of causes, such as [node_lost, nccl_timeout]' })
-    .optional()
-    .describe('Causes to retry on. Left out: those that lie outside the program, such as a lost node.')
-    .meta({ default: [...defaults.retryOn] }),
-};
-
-const checkpointShape = {
-  dir: absolutePath('/checkpoints/llama')
-    .optional()
-    .describe(
-      'Directory the job saves to, as the job sees it. Left out: a process gets one that its node keeps for the job, a container none.',
-    ),
-  keep_last: wholeNumber(1, 1000)
-    .optional()
-    .describe('How many checkpoints to keep. Left out: all. Kept with the job; this version deletes none.'),
-};
-
 const networkForm = 'a network such as 10.1.0.0/16, or an interface such as ib0';
 const commandForm = 'a list such as [torchrun, train.py], or text for the shell';
 
@@ -252,17 +196,46 @@ const jobShape = {
   preemptible: z
     .boolean({ error: 'true or false' })
     .optional()
-    .describe(
-      'Whether a job of higher priority may send this one back to the queue. Kept with the job; this version never preempts.',
-    )
+    .describe('Whether a job of higher priority may send this one back to the queue.')
     .meta({ default: defaults.preemptible }),
   max_runtime: duration(secondMs, 365 * dayMs)
     .optional()
     .describe('Longest time one attempt may run, such as 24h.'),
   stop_grace: duration(0, hourMs)
     .optional()
-    .describe('Time from SIGTERM to SIGKILL, for a last checkpoint.')
+    .describe('Time from the stop signal to SIGKILL, for a last checkpoint.')
     .meta({ default: formatDuration(defaults.stopGraceMs) }),
+  stop_signal: z
+    .enum(stopSignals, { error: stopSignals.join(', ') })
+    .optional()
+    .describe('The first signal of a stop.')
+    .meta({ default: defaults.stopSignal }),
+  on_divergence: z
+    .enum(divergenceActions, { error: 'warn or stop' })
+    .optional()
+    .describe(
+      'When the loss becomes NaN or explodes: say so, or end the attempt and begin again before that.',
+    )
+    .meta({ default: defaults.onDivergence }),
+  on_hang: z
+    .union([z.enum(hangActions, { error: hangForm }), z.strictObject(hangShape, { error: hangForm })], {
+      error: hangForm,
+    })
+    .optional()
+    .describe(
+      'When its output, steps and checkpoints stand still and its GPUs show that nothing is computed.',
+    )
+    .meta({ default: defaults.hangAction }),
+  params: z
+    .record(
+      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, { error: 'a name of letters, digits and "_"' }),
+      z.union([argument(), z.number({ error: 'text or a number' })], { error: 'text or a number' }),
+      { error: 'a mapping such as {batch_size: 32, lr: 3e-4}' },
+    )
+    .optional()
+    .describe(
+      'What {name} in command and args stands for. After cuda_oom a batch size, after a divergence a learning rate is scaled.',
+    ),
   launcher: z
     .enum(launchers, { error: 'torchrun, env or mpi-hostfile' })
     .optional()
@@ -347,5 +320,8 @@ export const specKeys: ReadonlyMap<string, readonly string[]> = new Map(
     retry: retryShape,
     'retry.backoff': backoffShape,
     checkpoint: checkpointShape,
+    'checkpoint.keep_best': keepBestShape,
+    'retry.breaker': breakerShape,
+    on_hang: hangShape,
   }).map(([path, shape]) => [path, Object.keys(shape)]),
 );

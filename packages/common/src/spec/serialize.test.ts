@@ -32,6 +32,9 @@ test.each([
   'command: [a]\nresources: {nodes: 2}\npreflight: true\nprepare_timeout: 1m\nrendezvous_timeout: 1m\nlease: 90s',
   'command: [a]\nresources: {nodes: 2}\npreflight: {min_bandwidth_mbps: 2.5}\non_lease_expiry: kill',
   'command: [a]\nnode_loss: hold',
+  'command: [a]\non_hang: restart\non_divergence: stop\nstop_signal: SIGINT\nparams: {lr: 0.1, data: x}',
+  'command: [a]\non_hang: {action: warn, times: 3}\nretry: {max_preemptions: 2, lr_scale: 1, breaker: {pause: 5s}}',
+  'command: [a]\ncheckpoint: {keep_last: 1, keep_every: 5, keep_best: {metric: eval_loss}, pattern: s-*, verify: deep}',
 ])('what was encoded is decoded: %s', (text) => {
   const spec = specOf(text);
   expect(decodeJobSpec(encodeJobSpec(spec))).toEqual(spec);
@@ -83,7 +86,13 @@ labels: {type: training, model: llama}
 `;
 
 test.each([
-  ['command: [python, train.py]', '5c01952c8f6968518895c447dc4c8797c4c07da304c8cfda4b67f8c99eafd2e4'],
+  // What was stored says what was in force then, whatever the defaults are by now.
+  [
+    '{"command":["python","train.py"],"retry":{"max_attempts":1,"on":["node_lost","gpu_fault","gpu_suspect",' +
+      '"gpu_hw_ecc","gpu_hw_nvlink","nccl_timeout","nccl_error","rendezvous","rendezvous_timeout","hung",' +
+      '"image_pull","corrupt_checkpoint"]}}',
+    '5c01952c8f6968518895c447dc4c8797c4c07da304c8cfda4b67f8c99eafd2e4',
+  ],
   [firstVersionYaml, 'dcbf3301b5f79d1d22ce8745647a450efa3db5c133165758c1796db52049f1ad'],
 ])('the digest of a stored spec does not change from version to version: %s', (text, digest) => {
   expect(jobSpecDigest(specOf(text))).toBe(digest);

@@ -7,7 +7,7 @@ import { jobSpecDefaults as defaults } from './defaults.ts';
 import { formatDuration } from './duration.ts';
 import { normalizeJobSpec } from './normalize.ts';
 import { isMapping } from './path.ts';
-import type { JobSpec, JobSpecFile } from './types.ts';
+import type { JobCheckpoint, JobHang, JobSpec, JobSpecFile, RetryBreaker } from './types.ts';
 import { formatVolume } from './volume.ts';
 
 /**
@@ -43,6 +43,10 @@ export function jobSpecToFile(spec: JobSpec): JobSpecFile {
     preemptible: spec.preemptible,
     ...(spec.maxRuntimeMs !== null && { max_runtime: formatDuration(spec.maxRuntimeMs) }),
     stop_grace: formatDuration(spec.stopGraceMs),
+    ...(spec.stopSignal !== defaults.stopSignal && { stop_signal: spec.stopSignal }),
+    ...(spec.onDivergence !== defaults.onDivergence && { on_divergence: spec.onDivergence }),
+    ...hangToFile(spec.hang),
+    ...(Object.keys(spec.params).length > 0 && { params: { ...spec.params } }),
     ...(spec.launcher !== defaults.launcher && { launcher: spec.launcher }),
     ...(spec.network !== null && { network: spec.network }),
     ...(spec.preflight !== null && {
@@ -64,16 +68,48 @@ export function jobSpecToFile(spec: JobSpec): JobSpecFile {
       max_attempts: retry.maxAttempts,
       backoff: { initial: formatDuration(retry.backoff.initialMs), max: formatDuration(retry.backoff.maxMs) },
       on: [...retry.on],
+      ...(retry.maxPreemptions !== null && { max_preemptions: retry.maxPreemptions }),
+      ...(retry.batchScale !== defaults.batchScale && { batch_scale: retry.batchScale }),
+      ...(retry.lrScale !== defaults.lrScale && { lr_scale: retry.lrScale }),
+      ...breakerToFile(retry.breaker),
     },
-    ...((checkpoint.dir !== null || checkpoint.keepLast !== null) && {
-      checkpoint: {
-        ...(checkpoint.dir !== null && { dir: checkpoint.dir }),
-        ...(checkpoint.keepLast !== null && { keep_last: checkpoint.keepLast }),
-      },
-    }),
+    ...checkpointToFile(checkpoint),
     ...(spec.after.length > 0 && { after: [...spec.after] }),
     ...(Object.keys(spec.labels).length > 0 && { labels: { ...spec.labels } }),
   };
+}
+
+function hangToFile({ action, times, atLeastMs }: JobHang): Pick<JobSpecFile, 'on_hang'> {
+  const rest = {
+    ...(times !== defaults.hangTimes && { times }),
+    ...(atLeastMs !== defaults.hangAtLeastMs && { at_least: formatDuration(atLeastMs) }),
+  };
+  if (Object.keys(rest).length > 0) return { on_hang: { action, ...rest } };
+  return action === defaults.hangAction ? {} : { on_hang: action };
+}
+
+function breakerToFile({
+  failures,
+  pauseMs,
+}: RetryBreaker): Pick<NonNullable<JobSpecFile['retry']>, 'breaker'> {
+  const breaker = {
+    ...(failures !== defaults.breakerFailures && { failures }),
+    ...(pauseMs !== defaults.breakerPauseMs && { pause: formatDuration(pauseMs) }),
+  };
+  return Object.keys(breaker).length > 0 ? { breaker } : {};
+}
+
+function checkpointToFile(spec: JobCheckpoint): Pick<JobSpecFile, 'checkpoint'> {
+  const { dir, pattern, verify, keepLast, keepEvery, keepBest } = spec;
+  const checkpoint = {
+    ...(dir !== null && { dir }),
+    ...(pattern !== null && { pattern }),
+    ...(verify !== defaults.verify && { verify }),
+    ...(keepLast !== null && { keep_last: keepLast }),
+    ...(keepEvery !== null && { keep_every: keepEvery }),
+    ...(keepBest !== null && { keep_best: { ...keepBest } }),
+  };
+  return Object.keys(checkpoint).length > 0 ? { checkpoint } : {};
 }
 
 /** The canonical file shape as JSON text with sorted keys: equal specs give equal bytes. */

@@ -1,8 +1,18 @@
 /** The shapes of a job spec. Importing this file costs nothing at run time: types only, zod stays out. */
 import type * as z from 'zod';
+import type { VerificationDepth } from '../checkpoints.ts';
 import type { BackoffPolicy } from '../retry.ts';
+import type { TrainingMetricName } from '../training.ts';
 import type { RetryableCause } from './causes.ts';
-import type { Launcher, LeaseExpiryAction, NodeLossAction, Topology } from './choices.ts';
+import type {
+  DivergenceAction,
+  HangAction,
+  Launcher,
+  LeaseExpiryAction,
+  NodeLossAction,
+  StopSignal,
+  Topology,
+} from './choices.ts';
 import type { jobSpecSchema } from './schema.ts';
 
 export type { Launcher, LeaseExpiryAction, NodeLossAction, Topology } from './choices.ts';
@@ -44,17 +54,46 @@ export interface JobPreflight {
 }
 
 export interface JobRetry {
-  /** 1..100; 1 means no retry. */
+  /** Failures since the last progress (a newer verified checkpoint), 1..100; 1 means no retry. */
   readonly maxAttempts: number;
   readonly backoff: BackoffPolicy;
   readonly on: readonly RetryableCause[];
+  /** How often it gives way before it may not be preempted any more. null: any number of times. */
+  readonly maxPreemptions: number | null;
+  /** What each `cuda_oom` multiplies MUSTER_BATCH_SCALE by, more than 0, at most 1. */
+  readonly batchScale: number;
+  /** What each divergence multiplies MUSTER_LR_SCALE by, more than 0, at most 1. */
+  readonly lrScale: number;
+  readonly breaker: RetryBreaker;
+}
+
+/** After so many failures in a row without progress: a pause, and then one trial at a time. */
+export interface RetryBreaker {
+  /** 1..100 */
+  readonly failures: number;
+  readonly pauseMs: number;
 }
 
 export interface JobCheckpoint {
   /** Absolute path. null: the node's own for a process, none for a container. */
   readonly dir: string | null;
-  /** How many to keep. null: all. */
+  /** Names of the checkpoints where they are none of the usual ones: `run-{step}.bin`. null: the usual ones. */
+  readonly pattern: string | null;
+  readonly verify: VerificationDepth;
+  /** How many of the newest to keep. null, with no other rule: all are kept. */
   readonly keepLast: number | null;
+  /** Those of every so many steps are kept as well. */
+  readonly keepEvery: number | null;
+  /** The best one by this metric is kept as well. */
+  readonly keepBest: { readonly metric: TrainingMetricName; readonly mode: 'min' | 'max' } | null;
+}
+
+export interface JobHang {
+  readonly action: HangAction;
+  /** Quiet for so many times as long as usual, 2..1000. */
+  readonly times: number;
+  /** And for so long. */
+  readonly atLeastMs: number;
 }
 
 /** A job spec checked and complete: what coordinator, scheduler and agent work with. Immutable once submitted. */
@@ -77,8 +116,14 @@ export interface JobSpec {
   readonly preemptible: boolean;
   /** Of one attempt. null: no limit. */
   readonly maxRuntimeMs: number | null;
-  /** From SIGTERM to SIGKILL. */
+  /** The first signal of a stop. */
+  readonly stopSignal: StopSignal;
+  /** From there to SIGKILL. */
   readonly stopGraceMs: number;
+  readonly onDivergence: DivergenceAction;
+  readonly hang: JobHang;
+  /** What `{name}` in command and args stands for; those that are named for a batch size or a learning rate are scaled. */
+  readonly params: Readonly<Record<string, string | number>>;
   readonly launcher: Launcher;
   /** Network (`10.1.0.0/16`) or interface (`ib0`) that the gang talks over. null: the best that all its nodes share. */
   readonly network: string | null;

@@ -1,6 +1,7 @@
 /** The public API as a typed client in domain words; what the CLI, and anyone else in TypeScript, uses. */
 import { Client, type ClientReadableStream, Metadata, type ServiceError } from '@grpc/grpc-js';
 import type { MethodDefinition } from '@grpc/proto-loader';
+import type { ResumeChoice } from '../checkpoints.ts';
 import { MusterError } from '../errors.ts';
 import type { Event__Output } from '../gen/muster/v1/Event.ts';
 import type { LogPiece__Output } from '../gen/muster/v1/LogPiece.ts';
@@ -9,6 +10,7 @@ import type { ReadLogsRequest } from '../gen/muster/v1/ReadLogsRequest.ts';
 import type { WatchEventsRequest } from '../gen/muster/v1/WatchEventsRequest.ts';
 import type { JobStateKind } from '../states.ts';
 import type { JobMetricName, MetricsView, NodeTelemetry } from '../telemetry.ts';
+import type { TrainingMetricName } from '../training.ts';
 import type {
   ClusterView,
   EventView,
@@ -74,7 +76,7 @@ export interface LogRequest {
 
 export interface MetricsQuery {
   readonly jobId: string;
-  readonly name: JobMetricName;
+  readonly name: JobMetricName | TrainingMetricName;
   /** Only readings of the last so many milliseconds; default: all that are kept. */
   readonly sinceMs?: number;
   /** Default: every attempt. */
@@ -99,7 +101,16 @@ export interface MusterApi {
   getJob(jobId: string): Promise<JobView>;
   listJobs(filter?: JobFilter): Promise<{ jobs: readonly JobView[]; more: boolean }>;
   stopJobs(ids: readonly string[], reason?: string): Promise<readonly JobView[]>;
-  requeueJob(jobId: string, requestId: string): Promise<{ jobId: string; newJob: boolean }>;
+  /** @param from which checkpoint to begin from; left out: as the job would by itself */
+  requeueJob(
+    jobId: string,
+    requestId: string,
+    from?: ResumeChoice,
+  ): Promise<{ jobId: string; newJob: boolean }>;
+  /** @param byMs more than 0, at most 365 days */
+  extendJob(jobId: string, byMs: number): Promise<JobView>;
+  /** What the training does, for people, as Markdown. */
+  getTrainingStatus(jobId: string): Promise<string>;
   explainJob(jobId: string): Promise<ExplainView>;
   readLogs(request: LogRequest, abort?: AbortSignal): AsyncIterable<LogPiece>;
   watchEvents(
@@ -112,6 +123,9 @@ export interface MusterApi {
   clearCondition(condition: ConditionRef): Promise<NodeView>;
   /** A person's word that nothing of a silent node runs any more: its tasks end as lost. Refused while it answers. */
   confirmDead(node: string): Promise<NodeView>;
+  /** @param deadlineMs its tasks have to be gone in so long; null: they may take their time */
+  drainNode(node: string, reason: string, deadlineMs: number | null): Promise<NodeView>;
+  undrainNode(node: string): Promise<NodeView>;
   createJoinToken(nodeName: string): Promise<{ token: string; expiresAtMs: number }>;
   getCluster(): Promise<ClusterView>;
   /** @param forMs leases last so long from now on, 10 s to 24 h; 0: as usual again */
@@ -235,7 +249,15 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     },
     stopJobs: async (ids, reason = '') =>
       (await call('StopJobs', { ids: [...ids], reason })).jobs.map(jobFromWire),
-    requeueJob: (jobId, requestId) => call('RequeueJob', { jobId, requestId }),
+    requeueJob: (jobId, requestId, from = { kind: 'newest' }) =>
+      call('RequeueJob', {
+        jobId,
+        requestId,
+        ...(from.kind === 'step' ? { fromStep: from.step } : {}),
+        fromStart: from.kind === 'start',
+      }),
+    extendJob: async (jobId, byMs) => jobFromWire(await call('ExtendJob', { jobId, byMs })),
+    getTrainingStatus: async (jobId) => (await call('GetTrainingStatus', { jobId })).markdown,
     async explainJob(jobId) {
       const answer = await call('ExplainJob', { jobId });
       if (answer.job === null) throw new MusterError('internal', 'the coordinator answered without the job');
@@ -250,6 +272,9 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     clearCondition: async ({ gpuUuid, ...place }) =>
       nodeFromWire(await call('ClearCondition', { ...place, gpuUuid: gpuUuid ?? '' })),
     confirmDead: async (node) => nodeFromWire(await call('ConfirmDead', { node })),
+    drainNode: async (node, reason, deadlineMs) =>
+      nodeFromWire(await call('DrainNode', { node, reason, ...(deadlineMs === null ? {} : { deadlineMs }) })),
+    undrainNode: async (node) => nodeFromWire(await call('UndrainNode', { node })),
     createJoinToken: (nodeName) => call('CreateJoinToken', { nodeName }),
     getCluster: async () => clusterFromWire(await call('GetCluster', {})),
     setMaintenance: async (forMs) => clusterFromWire(await call('SetMaintenance', { forMs })),

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { TaskFailure } from '../gangs.ts';
 import type { JobId } from '../ids.ts';
 import { attemptStates, jobStates, taskStates } from '../states.ts';
+import type { TrainingProgress } from '../training.ts';
 import type { EventView, JobView, LogPiece, TaskEnd, TaskReport } from '../views.ts';
 import {
   eventFromWire,
@@ -18,14 +19,30 @@ import { agentHubService, musterService } from './service.ts';
 import { taskRefFromWire } from './taskRef.ts';
 import { sent } from './wireFixture.ts';
 
-const cause = { kind: 'exit_code', message: 'rank 0 on node-1 exited', nodeRank: 0, node: 'node-1' } as const;
+const cause = {
+  kind: 'exit_code',
+  ...{ message: 'rank 0 on node-1 exited', nodeRank: 0, node: 'node-1' },
+  evidence: { line: 2 ** 40, text: 'Segmentation fault', rank: 0 },
+  blame: 'gpu',
+} as const;
+const training: TrainingProgress = {
+  framework: 'nanogpt',
+  latest: { train_loss: 0, step: 500, learning_rate: 3e-4 },
+  totalSteps: 1_000,
+  etaMs: 0,
+  rows: 500,
+  atMs: 1_700_000_000_122,
+};
+const noTraining: TrainingProgress = {
+  ...{ framework: null, latest: {}, totalSteps: null, etaMs: null, rows: 0, atMs: 1 },
+};
 const end: TaskEnd = {
   exitCode: 0,
   signal: 'SIGKILL',
   oomKilled: true,
   finishedAtMs: 1_700_000_000_123,
   statusLost: true,
-  startError: { ...cause, nodeRank: null, node: null },
+  startError: { ...cause, nodeRank: null, node: null, evidence: null, blame: 'unknown' },
   logBytes: 2 ** 40,
   gpuUsage: {
     gpus: 2,
@@ -38,7 +55,11 @@ const end: TaskEnd = {
     smActiveMean: null,
     tensorActiveMean: 0.125,
   },
-  failure: { source: 'error_file', consequence: true, rank: 0, message: 'ValueError: x', atBoottimeMs: 5 },
+  failure: {
+    ...{ source: 'error_file', consequence: true, rank: 0, message: 'ValueError: x', atBoottimeMs: 5 },
+    ...{ kind: 'python_exception', blame: 'job', line: 7 },
+  },
+  training,
 };
 const noEnd: TaskEnd = {
   exitCode: null,
@@ -50,6 +71,7 @@ const noEnd: TaskEnd = {
   logBytes: 0,
   gpuUsage: null,
   failure: null,
+  training: null,
 };
 const bareTask = { gpuUuids: [], exit: null, frozen: false, doing: null, address: null } as const;
 const attempt = {
@@ -76,6 +98,7 @@ const attempt = {
   masterAddr: '10.0.0.1',
   masterPort: 29_500,
   gpuUsage: end.gpuUsage,
+  resume: { name: 'checkpoint-500', step: 500 },
 } as const;
 const fullJob: JobView = {
   id: 'job_1',
@@ -92,6 +115,40 @@ const fullJob: JobView = {
   requeuedFrom: 'job_0',
   submitSeq: 2 ** 40,
   leftOut: [{ node: 'node-3', cause: { ...cause, kind: 'image_pull' } }],
+  checkpoints: [
+    {
+      ...{ name: 'checkpoint-500', version: 'v1', step: 0, format: 'huggingface', bytes: 2 ** 40, files: 12 },
+      ...{
+        savedAtMs: 1_700_000_000_000,
+        saveDurationMs: 0,
+        metrics: { eval_loss: 0.5 },
+        digest: 'sha256:ab',
+      },
+      ...{ verdict: 'corrupt', depth: 'deep', problem: 'model.safetensors is cut off' },
+      ...{ attempt: 3, node: 'node-1', shared: true, suspect: true },
+    },
+    {
+      ...{ name: 'last.bin', version: 'v2', step: null, format: 'unknown', bytes: 1, files: 1, savedAtMs: 2 },
+      ...{
+        saveDurationMs: null,
+        metrics: {},
+        digest: null,
+        verdict: 'unverified',
+        depth: null,
+        problem: null,
+      },
+      ...{ attempt: 1, node: 'node-1', shared: false, suspect: false },
+    },
+  ],
+  training,
+  ledger: [
+    { kind: 'productive', cause: null, gpuSeconds: 0.5 },
+    { kind: 'failure', cause: 'cuda_oom', gpuSeconds: 2 ** 40 },
+  ],
+  preemptions: 3,
+  batchScale: 0.25,
+  lrScale: 0.1,
+  extraRuntimeMs: 3_600_000,
 };
 const bareJob: JobView = {
   ...fullJob,
@@ -101,12 +158,20 @@ const bareJob: JobView = {
   attempts: [
     {
       ...{ ...attempt, cause: null, runningAtMs: null, endedAtMs: null },
-      ...{ masterAddr: null, masterPort: null, gpuUsage: null },
+      ...{ masterAddr: null, masterPort: null, gpuUsage: null, resume: { name: 'last.bin', step: null } },
     },
+    { ...attempt, number: 4, resume: null },
   ],
   array: null,
   requeuedFrom: null,
   leftOut: [],
+  checkpoints: [],
+  training: noTraining,
+  ledger: [],
+  preemptions: 0,
+  batchScale: 1,
+  lrScale: 1,
+  extraRuntimeMs: 0,
 };
 
 test.each([
@@ -142,12 +207,26 @@ test('a value that a newer peer sends becomes what claims least', () => {
 test('what nobody knows of a failure stays unknown: not rank 0', () => {
   const failure: TaskFailure = {
     ...{ source: 'log', consequence: false, rank: null, message: 'm', atBoottimeMs: 2 ** 40 },
+    ...{ kind: null, blame: null, line: null },
   };
   const tasks = [
     { ...bareTask, nodeRank: 0, node: 'node-1', state: 'ended', exit: { ...noEnd, failure } },
   ] as const;
   const job = { ...bareJob, attempts: [{ ...attempt, tasks }] };
   expect(jobFromWire(sent(musterService.GetJob, jobToWire(job)))).toEqual(job);
+});
+
+test('evidence may be of no line and no rank, and who is to blame unknown', () => {
+  const bare = { ...cause, evidence: { line: null, text: 'Xid 79', rank: null }, blame: 'unknown' } as const;
+  const job: JobView = { ...bareJob, cause: bare };
+  expect(jobFromWire(sent(musterService.GetJob, jobToWire(job)))).toEqual(job);
+  const newer = { ...jobToWire(job), cause: { kind: 'exit_code', message: 'm', blame: 'the_stars' } };
+  expect(jobFromWire(sent(musterService.GetJob, newer)).cause?.blame).toBe('unknown');
+});
+
+test('scales that an older coordinator does not send are as they were written', () => {
+  const { batchScale: _, lrScale: __, ...older } = jobToWire(bareJob);
+  expect(jobFromWire(sent(musterService.GetJob, older))).toMatchObject({ batchScale: 1, lrScale: 1 });
 });
 
 test('an event is the same on the other side', () => {
@@ -182,7 +261,8 @@ test.each([
 const task = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
 const report: TaskReport = {
   ...{ task, state: 'ended', exit: end, startedAtMs: 1, runningForMs: 2 },
-  ...{ frozen: true, doing: 'testing the paths to its peers' },
+  ...{ frozen: true, doing: 'testing the paths to its peers', trainingComplete: true, training },
+  hang: { quietForMs: 600_000, usualMs: 1, gpus: 'pinned', rank: 0 },
 };
 
 function reported(value: TaskReport): TaskReport | null {
@@ -196,7 +276,7 @@ test('a report is the same on the other side, in every state', () => {
   for (const state of taskStates) {
     const bare: TaskReport = {
       ...{ task, state, exit: null, startedAtMs: null, runningForMs: null },
-      ...{ frozen: false, doing: null },
+      ...{ frozen: false, doing: null, trainingComplete: false, training: null, hang: null },
     };
     expect(reported(bare)).toEqual(bare);
   }

@@ -6,12 +6,13 @@ import type { Attempt, Attempt__Output } from '../gen/muster/v1/Attempt.ts';
 import type { Cause__Output, Cause as WireCause } from '../gen/muster/v1/Cause.ts';
 import type { Cluster__Output } from '../gen/muster/v1/Cluster.ts';
 import type { Event__Output, Event as WireEvent } from '../gen/muster/v1/Event.ts';
+import type { Evidence as WireEvidence } from '../gen/muster/v1/Evidence.ts';
 import type { Job, Job__Output } from '../gen/muster/v1/Job.ts';
 import type { LogPiece__Output, LogPiece as WireLogPiece } from '../gen/muster/v1/LogPiece.ts';
 import type { PendingReason__Output, PendingReason as WirePending } from '../gen/muster/v1/PendingReason.ts';
 import type { TaskExit__Output, TaskExit as WireTaskExit } from '../gen/muster/v1/TaskExit.ts';
 import type { TaskReport__Output, TaskReport as WireTaskReport } from '../gen/muster/v1/TaskReport.ts';
-import { causeKinds } from '../spec/causes.ts';
+import { blames, causeKinds, type Evidence } from '../spec/causes.ts';
 import { attemptStates, jobStates, taskStates } from '../states.ts';
 import {
   type AttemptView,
@@ -29,6 +30,18 @@ import { enumMapping, known } from './enums.ts';
 import { leftOutFromWire, leftOutToWire, taskFailureFromWire, taskFailureToWire } from './gangCodec.ts';
 import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
 import { gpuUsageFromWire, gpuUsageToWire } from './telemetryCodec.ts';
+import {
+  checkpointFromWire,
+  checkpointToWire,
+  hangFromWire,
+  hangToWire,
+  ledgerFromWire,
+  ledgerToWire,
+  progressFromWire,
+  progressToWire,
+  resumeFromWire,
+  resumeToWire,
+} from './trainingCodec.ts';
 
 export const jobStateWire = enumMapping('JOB_STATE_', jobStates, 'queued');
 const attemptStateWire = enumMapping('ATTEMPT_STATE_', attemptStates, 'allocated');
@@ -40,7 +53,13 @@ export function causeToWire(cause: Cause): WireCause {
     message: cause.message,
     node: cause.node ?? '',
     ...(cause.nodeRank === null ? {} : { nodeRank: cause.nodeRank }),
+    evidence: cause.evidence === null ? null : evidenceToWire(cause.evidence),
+    blame: cause.blame,
   };
+}
+
+function evidenceToWire({ line, text, rank }: Evidence): WireEvidence {
+  return { line: line ?? 0, text, ...(rank === null ? {} : { rank }) };
 }
 
 export function causeFromWire(wire: Cause__Output): Cause {
@@ -49,6 +68,11 @@ export function causeFromWire(wire: Cause__Output): Cause {
     message: wire.message,
     nodeRank: wire.nodeRank ?? null,
     node: wire.node || null,
+    evidence:
+      wire.evidence === null
+        ? null
+        : { line: wire.evidence.line || null, text: wire.evidence.text, rank: wire.evidence.rank ?? null },
+    blame: known(blames, wire.blame, 'unknown'),
   };
 }
 
@@ -63,6 +87,7 @@ export function taskEndToWire(end: TaskEnd): WireTaskExit {
     logBytes: end.logBytes,
     gpuUsage: gpuUsageToWire(end.gpuUsage),
     failure: end.failure === null ? null : taskFailureToWire(end.failure),
+    training: progressToWire(end.training),
   };
 }
 
@@ -77,6 +102,7 @@ export function taskEndFromWire(wire: TaskExit__Output): TaskEnd {
     logBytes: wire.logBytes,
     gpuUsage: gpuUsageFromWire(wire.gpuUsage),
     failure: wire.failure === null ? null : taskFailureFromWire(wire.failure),
+    training: progressFromWire(wire.training),
   };
 }
 
@@ -89,6 +115,9 @@ export function taskReportToWire(report: TaskReport): WireTaskReport {
     runningForMs: report.runningForMs ?? 0,
     frozen: report.frozen,
     doing: report.doing ?? '',
+    trainingComplete: report.trainingComplete,
+    training: progressToWire(report.training),
+    hang: hangToWire(report.hang),
   };
 }
 
@@ -103,6 +132,9 @@ export function taskReportFromWire(wire: TaskReport__Output): TaskReport | null 
     runningForMs: wire.runningForMs || null,
     frozen: wire.frozen,
     doing: wire.doing || null,
+    trainingComplete: wire.trainingComplete,
+    training: progressFromWire(wire.training),
+    hang: hangFromWire(wire.hang),
   };
 }
 
@@ -127,6 +159,7 @@ function attemptToWire(attempt: AttemptView): Attempt {
     masterAddr: attempt.masterAddr ?? '',
     masterPort: attempt.masterPort ?? 0,
     gpuUsage: gpuUsageToWire(attempt.gpuUsage),
+    resume: resumeToWire(attempt.resume),
   };
 }
 
@@ -151,6 +184,7 @@ function attemptFromWire(wire: Attempt__Output): AttemptView {
     masterAddr: wire.masterAddr || null,
     masterPort: wire.masterPort || null,
     gpuUsage: gpuUsageFromWire(wire.gpuUsage),
+    resume: resumeFromWire(wire.resume),
   };
 }
 
@@ -184,6 +218,13 @@ export function jobToWire(job: JobView): Job {
     requeuedFrom: job.requeuedFrom ?? '',
     submitSeq: job.submitSeq,
     leftOut: job.leftOut.map((each) => leftOutToWire(each, causeToWire)),
+    checkpoints: job.checkpoints.map(checkpointToWire),
+    training: progressToWire(job.training),
+    ledger: ledgerToWire(job.ledger),
+    preemptions: job.preemptions,
+    batchScale: job.batchScale,
+    lrScale: job.lrScale,
+    extraRuntimeMs: job.extraRuntimeMs,
   };
 }
 
@@ -203,6 +244,13 @@ export function jobFromWire(wire: Job__Output): JobView {
     requeuedFrom: wire.requeuedFrom || null,
     submitSeq: wire.submitSeq,
     leftOut: wire.leftOut.map((each) => leftOutFromWire(each, causeFromWire)).filter((each) => each !== null),
+    checkpoints: wire.checkpoints.map(checkpointFromWire),
+    training: progressFromWire(wire.training),
+    ledger: ledgerFromWire(wire.ledger),
+    preemptions: wire.preemptions,
+    batchScale: wire.batchScale || 1,
+    lrScale: wire.lrScale || 1,
+    extraRuntimeMs: wire.extraRuntimeMs,
   };
 }
 

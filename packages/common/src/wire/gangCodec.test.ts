@@ -84,7 +84,7 @@ test('every word has its own name on the wire, and a new one is taken for what c
     const findings = { round: 1, paths: [], preflight: { ...measured, backend } };
     expect(overTheWire(findings)).toEqual(findings);
   }
-  const failure = { consequence: false, message: 'm', atBoottimeMs: 1 };
+  const failure = { consequence: false, message: 'm', atBoottimeMs: 1, kind: '', blame: '', line: 0 };
   for (const source of failureSources)
     expect(taskFailureFromWire({ ...failure, source }).source).toBe(source);
   expect(taskFailureFromWire({ ...failure, source: 'crystal_ball' }).source).toBe('exit');

@@ -24,6 +24,7 @@ import type {
 } from '../gen/muster/v1/PreflightResult.ts';
 import type { TaskFailure__Output, TaskFailure as WireTaskFailure } from '../gen/muster/v1/TaskFailure.ts';
 import type { TaskRef } from '../ids.ts';
+import { blames, causeKinds } from '../spec/causes.ts';
 import type { Cause } from '../views.ts';
 import { known } from './enums.ts';
 import { taskRefToWire } from './taskRef.ts';
@@ -121,8 +122,14 @@ function preflightResultFromWire(wire: PreflightResult__Output): PreflightResult
 }
 
 export function taskFailureToWire(failure: TaskFailure): WireTaskFailure {
-  const { rank, ...rest } = failure;
-  return { ...rest, ...(rank === null ? {} : { rank }) };
+  const { rank, kind, blame, line, ...rest } = failure;
+  return {
+    ...rest,
+    kind: kind ?? '',
+    blame: blame ?? '',
+    line: line ?? 0,
+    ...(rank === null ? {} : { rank }),
+  };
 }
 
 export function taskFailureFromWire(wire: TaskFailure__Output): TaskFailure {
@@ -131,6 +138,9 @@ export function taskFailureFromWire(wire: TaskFailure__Output): TaskFailure {
     consequence: wire.consequence,
     rank: wire.rank ?? null,
     message: wire.message,
+    kind: wire.kind === '' ? null : known(causeKinds, wire.kind, 'unknown'),
+    blame: blames.find((each) => each === wire.blame) ?? null,
+    line: wire.line || null,
     atBoottimeMs: wire.atBoottimeMs,
   };
 }

@@ -135,6 +135,7 @@ const node: NodeView = {
   drainedGpuUuids: ['GPU-a'],
   fencedInMs: 0,
   bandwidths: [{ peer: 'node-2', bytesPerS: 1.25e9, measuredAtMs: 1_700_000_000_002, backend: 'gloo' }],
+  drain: { reason: 'new fans', sinceMs: 1, deadlineMs: 1_700_000_000_003 },
 };
 
 const overTheWire = (view: NodeView) => nodeFromWire(sent(musterService.GetNode, nodeToWire(view)));
@@ -144,9 +145,11 @@ test('a node is the same on the other side; heard just now is not never heard, f
   const bare = {
     ...node,
     ...{ silentForMs: null, inventory: emptyInventory, conditions: [], drained: false, drainedGpuUuids: [] },
-    ...{ fencedInMs: null, bandwidths: [] },
+    ...{ fencedInMs: null, bandwidths: [], drain: null },
   };
   expect(overTheWire(bare)).toEqual(bare);
+  const unhurried = { ...node, drain: { reason: '', sinceMs: 1, deadlineMs: null } };
+  expect(overTheWire(unhurried)).toEqual(unhurried);
 });
 
 test('a status is the same on the other side', () => {

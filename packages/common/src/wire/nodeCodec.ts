@@ -1,6 +1,7 @@
 /** Messages about nodes, their hardware and conditions ↔ domain words. */
 import { type Condition, conditionActions, conditionEnds, conditionSeverities } from '../conditions.ts';
 import type { Condition__Output, Condition as WireCondition } from '../gen/muster/v1/Condition.ts';
+import type { Drain as WireDrain } from '../gen/muster/v1/Drain.ts';
 import type { Gpu__Output, Gpu as WireGpu } from '../gen/muster/v1/Gpu.ts';
 import type { Nic__Output } from '../gen/muster/v1/Nic.ts';
 import type { Node__Output, Node as WireNode } from '../gen/muster/v1/Node.ts';
@@ -20,7 +21,7 @@ import {
   type RdmaDevice,
 } from '../hardware.ts';
 import { nodeStates } from '../states.ts';
-import type { NodeView } from '../views.ts';
+import type { Drain, NodeView } from '../views.ts';
 import { enumMapping, known } from './enums.ts';
 import { pathBandwidthFromWire, pathBandwidthToWire } from './gangCodec.ts';
 import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
@@ -181,6 +182,7 @@ export function nodeToWire(node: NodeView): WireNode {
     drainedGpuUuids: [...node.drainedGpuUuids],
     ...(node.fencedInMs === null ? {} : { fencedInMs: node.fencedInMs }),
     bandwidths: node.bandwidths.map(pathBandwidthToWire),
+    drain: node.drain === null ? null : drainToWire(node.drain),
   };
 }
 
@@ -200,5 +202,10 @@ export function nodeFromWire(wire: Node__Output): NodeView {
     drainedGpuUuids: wire.drainedGpuUuids,
     fencedInMs: wire.fencedInMs ?? null,
     bandwidths: wire.bandwidths.map(pathBandwidthFromWire),
+    drain: wire.drain === null ? null : { ...wire.drain, deadlineMs: wire.drain.deadlineMs ?? null },
   };
+}
+
+function drainToWire({ reason, sinceMs, deadlineMs }: Drain): WireDrain {
+  return { reason, sinceMs, ...(deadlineMs === null ? {} : { deadlineMs }) };
 }

@@ -3,7 +3,7 @@ import type { PathCheck } from '@muster/common/gangs';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { TaskStateKind } from '@muster/common/states';
 import { pathCheckOf } from '../lifecycle/network.ts';
-import { currentAttempt, isReleased, type Job, type Task } from '../model.ts';
+import { type Attempt, currentAttempt, isReleased, type Job, type Task } from '../model.ts';
 
 export type Desired =
   /** Prepare it and claim. */
@@ -39,15 +39,26 @@ export function desiredOf(job: Job | undefined, ref: TaskRef, node: NodeName): D
     if (network === null) return { kind: 'assign' };
     return { kind: 'check', check: pathCheckOf(attempt, network, task.nodeRank) };
   }
-  if (job.state.kind === 'stopping')
-    return { kind: 'stop', graceMs: job.spec.stopGraceMs, signal: 'SIGTERM' };
+  if (job.state.kind === 'stopping') return stopOf(job, attempt);
   const { addr, port } = attempt.master ?? { addr: '127.0.0.1', port: 0 };
   return { kind: 'release', addr, port, addresses: attempt.network?.addresses ?? [addr] };
 }
 
-/** Equal for what needs not be said twice: a check of other addresses is another one. */
+/** Once a checkpoint that was begun after the signal is safe, nobody has to wait for the rest of the grace. */
+function stopOf({ spec }: Job, { savedAfterStop }: Attempt): Desired {
+  return { kind: 'stop', graceMs: savedAfterStop ? 0 : spec.stopGraceMs, signal: spec.stopSignal };
+}
+
+/** Equal for what needs not be said twice: a check of other addresses is another one, and so is a stop of less grace. */
 export function wordOf(desired: Desired): string {
-  return desired.kind === 'check' ? `check ${desired.check.round}` : desired.kind;
+  switch (desired.kind) {
+    case 'check':
+      return `check ${desired.check.round}`;
+    case 'stop':
+      return `stop ${desired.graceMs}`;
+    default:
+      return desired.kind;
+  }
 }
 
 /**

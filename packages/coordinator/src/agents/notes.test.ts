@@ -1,18 +1,45 @@
+import type { TrainingSign } from '@muster/common/training';
 import { expect, test } from 'vitest';
 import { anAttempt, anExit, aReport, aTask, jobIdOf, nodeNameOf, someMs } from '../modelFixture.ts';
 import { AgentNotes } from './notes.ts';
 
 const node = nodeNameOf('node-1');
+const nothing = { frozen: false, doing: null, training: null, hang: null, signs: [] };
 const task = { jobId: jobIdOf(1), attempt: 1, nodeRank: 0 };
 
 test('a task is what its agent said last, and nothing before', () => {
   const notes = new AgentNotes();
-  expect(notes.of(task)).toEqual({ frozen: false, doing: null });
+  expect(notes.of(task)).toEqual(nothing);
   notes.note(aReport(task, { doing: 'pulls image train:2' }));
-  expect(notes.of(task)).toEqual({ frozen: false, doing: 'pulls image train:2' });
+  expect(notes.of(task)).toEqual({ ...nothing, doing: 'pulls image train:2' });
   notes.note(aReport(task, { frozen: true }));
-  expect(notes.of(task)).toEqual({ frozen: true, doing: null });
-  expect(notes.of({ ...task, attempt: 2 })).toEqual({ frozen: false, doing: null });
+  expect(notes.of(task)).toEqual({ ...nothing, frozen: true });
+  expect(notes.of({ ...task, attempt: 2 })).toEqual(nothing);
+});
+
+test('where its training is, that it stands still and what was noticed of it go with the task', () => {
+  const notes = new AgentNotes();
+  const training = {
+    framework: null,
+    latest: { step: 5 },
+    totalSteps: null,
+    etaMs: null,
+    rows: 5,
+    atMs: someMs,
+  };
+  const hang = { quietForMs: 600_000, usualMs: 1_000, gpus: 'idle', rank: 0 } as const;
+  const sign: TrainingSign = {
+    ...{ kind: 'nan_loss', step: 5, lastGoodStep: 4, rank: 0, line: 7, text: 'loss nan' },
+  };
+  notes.note(aReport(task, { training, hang }));
+  notes.noteSign(task, { ...sign, step: 4 });
+  notes.noteSign(task, { ...sign, kind: 'loss_spike' });
+  notes.noteSign(task, sign);
+  notes.note(aReport(task, { training }));
+  const signs = [{ ...sign, kind: 'loss_spike' }, sign];
+  expect(notes.of(task)).toEqual({ ...nothing, training, signs });
+  notes.note(aReport(task, { state: 'ended', exit: anExit() }));
+  expect(notes.of(task)).toEqual(nothing);
 });
 
 test('what an agent is busy with has a length', () => {

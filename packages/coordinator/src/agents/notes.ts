@@ -3,6 +3,7 @@
  * decided by it but the order of failures.
  */
 import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import type { HangSign, TrainingProgress, TrainingSign } from '@muster/common/training';
 import type { TaskReport } from '@muster/common/views';
 import type { Committed } from '../state.ts';
 
@@ -11,9 +12,15 @@ export interface TaskNote {
   readonly frozen: boolean;
   /** What its node is busy with before it claims. */
   readonly doing: string | null;
+  /** Where its training is. null: its output tells of none. */
+  readonly training: TrainingProgress | null;
+  /** null: it makes progress, or nobody can tell. */
+  readonly hang: HangSign | null;
+  /** What was noticed in its output, the newest of each kind. */
+  readonly signs: readonly TrainingSign[];
 }
 
-const nothingNoted: TaskNote = { frozen: false, doing: null };
+const nothingNoted: TaskNote = { frozen: false, doing: null, training: null, hang: null, signs: [] };
 
 /** A word for people, not a log. */
 const doingLengthMax = 200;
@@ -27,12 +34,28 @@ export class AgentNotes {
   }
 
   /** @returns whether it has been frozen or thawed since the last report */
-  note({ task, state, frozen, doing }: TaskReport): boolean {
+  note({ task, state, frozen, doing, training, hang }: TaskReport): boolean {
     const key = taskKey(task);
-    const before = this.tasks.get(key) ?? nothingNoted;
-    if (state === 'ended') this.tasks.delete(key);
-    else this.tasks.set(key, { frozen, doing: doing?.slice(0, doingLengthMax) ?? null });
-    return state !== 'ended' && before.frozen !== frozen;
+    const before = this.of(task);
+    if (state === 'ended') {
+      this.tasks.delete(key);
+      return false;
+    }
+    this.tasks.set(key, {
+      frozen,
+      doing: doing?.slice(0, doingLengthMax) ?? null,
+      training,
+      hang,
+      signs: before.signs,
+    });
+    return before.frozen !== frozen;
+  }
+
+  /** Something was noticed in the output of a task that runs. */
+  noteSign(task: TaskRef, sign: TrainingSign): void {
+    const before = this.of(task);
+    const signs = [...before.signs.filter(({ kind }) => kind !== sign.kind), sign];
+    this.tasks.set(taskKey(task), { ...before, signs });
   }
 
   /** A heartbeat came. @param wallMs our wall clock now */

@@ -1,3 +1,4 @@
+import { causeOf } from '@muster/common/cause';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { TaskRef } from '@muster/common/ids';
 import type { TaskStateKind, TerminalJobState } from '@muster/common/states';
@@ -5,6 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { LeaseGrants } from '../leases/leases.ts';
 import type { Job, JobState, Outcome } from '../model.ts';
 import {
+  aCheckpoint,
   aJob,
   anAttempt,
   anExit,
@@ -13,6 +15,7 @@ import {
   aTask,
   jobIdOf,
   nodeNameOf,
+  queuedState,
   someMs,
 } from '../modelFixture.ts';
 import { Story } from '../storyFixture.ts';
@@ -25,7 +28,7 @@ const settings = { heartbeatIntervalMs: 1_000, leaseMs: 6_000, term: 1 };
 const master = { addr: '10.0.0.1', port: 29_500 };
 const outcome: Outcome = {
   next: 'cancelled',
-  cause: { kind: 'cancelled', message: 'stopped', nodeRank: null, node: null },
+  cause: causeOf('cancelled', 'stopped'),
 };
 
 function ref(attempt = 1, nodeRank = 0): TaskRef {
@@ -58,7 +61,7 @@ const released = jobIn({ kind: 'starting', attempt: attemptOf('claimed', 'ready'
 const running = jobIn({ kind: 'running', attempt: attemptOf('running', 'running') });
 const stopping = jobIn({ kind: 'stopping', attempt: attemptOf('running', 'running'), outcome });
 const taskEnded = jobIn({ kind: 'stopping', attempt: attemptOf('running', 'ended'), outcome });
-const queued = jobIn({ kind: 'queued', backoffMs: 0, lastCause: null });
+const queued = jobIn(queuedState());
 const superseded = jobIn({ kind: 'starting', attempt: attemptOf('allocated', 'assigned', 2) }, 2);
 const ended = jobIn({ kind: 'succeeded', endedAtMs: someMs });
 
@@ -125,6 +128,52 @@ test('a stop says how: signal, grace and the task', () => {
   expect(messages).toEqual([
     { stop: { task: ref(), graceMs: stopping.spec.stopGraceMs, signal: 'SIGTERM' } },
   ]);
+});
+
+test('a stop is said with the signal of the job, and again without grace once its last checkpoint is safe', () => {
+  const { session, messages } = aSession();
+  const spec = aSpec({ stop_signal: 'SIGUSR1', stop_grace: '30s' });
+  const attempt = attemptOf('running', 'running');
+  const stopWith = (savedAfterStop: boolean) =>
+    session.syncChanged(ref(), {
+      ...stopping,
+      spec,
+      state: { kind: 'stopping', attempt: { ...attempt, savedAfterStop }, outcome },
+    });
+  stopWith(false);
+  stopWith(false);
+  expect(messages.splice(0)).toEqual([{ stop: { task: ref(), graceMs: 30_000, signal: 'SIGUSR1' } }]);
+  stopWith(true);
+  stopWith(true);
+  expect(messages).toEqual([{ stop: { task: ref(), graceMs: 0, signal: 'SIGUSR1' } }]);
+});
+
+test('an assignment tells where to begin, with what scales, and what to set aside', () => {
+  const predecessor = jobIdOf(9);
+  const checkpoints = [
+    aCheckpoint(1, { verdict: 'corrupt' }),
+    aCheckpoint(2),
+    aCheckpoint(3, { verdict: 'corrupt', node: 'node-2' }),
+    aCheckpoint(4, { verdict: 'corrupt', node: 'node-2', shared: true }),
+    // Of one name, written again and again.
+    aCheckpoint(5, { name: 'last.pt', verdict: 'corrupt' }),
+    aCheckpoint(6, { name: 'last.pt' }),
+  ];
+  const attempt = { ...attemptOf('allocated', 'assigned'), resume: { name: 'checkpoint-2', step: 2 } };
+  const job: Job = {
+    ...jobIn({ kind: 'starting', attempt }),
+    ...{ checkpoints, checkpointJobId: predecessor, batchScale: 0.25, lrScale: 0.1 },
+  };
+  const { messages } = welcomed([job]);
+  expect(messages[0]?.welcome?.desired).toMatchObject([
+    {
+      ...{ resume: { name: 'checkpoint-2', step: 2 }, checkpointJobId: predecessor },
+      ...{ batchScale: 0.25, lrScale: 0.1, quarantine: ['checkpoint-1', 'checkpoint-4'] },
+    },
+  ]);
+  const first = welcomed([allocated]).messages[0]?.welcome?.desired;
+  const nothing = { resume: null, checkpointJobId: jobIdOf(1), batchScale: 1, lrScale: 1, quarantine: [] };
+  expect(first).toMatchObject([nothing]);
 });
 
 test.each([

@@ -16,6 +16,7 @@ import { parseTaskKey, taskKey } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
 import { checkToWire } from '@muster/common/wire/gangCodec';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
+import { resumeToWire } from '@muster/common/wire/trainingCodec';
 import type { LeaseGrants } from '../leases/leases.ts';
 import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
 import { specText } from '../specText.ts';
@@ -175,8 +176,23 @@ export class AgentSession {
       release: desired.kind === 'release' ? releaseOf(ref, desired, leaseMs) : null,
       stop: desired.kind === 'stop' ? stopOf(ref, desired) : null,
       leaseMs,
+      resume: resumeToWire(attempt.resume),
+      checkpointJobId: job.checkpointJobId,
+      batchScale: job.batchScale,
+      lrScale: job.lrScale,
+      quarantine: quarantineOf(job, this.node),
     };
   }
+}
+
+/**
+ * Checkpoints that this node is to set aside. A program may write one name again and again: only what was last seen under it
+ * counts, and what lies on another node's own disk is not the file of that name here.
+ */
+function quarantineOf({ checkpoints }: Job, node: NodeName): string[] {
+  const seenHere = checkpoints.filter((each) => each.shared || each.node === node);
+  const newest = new Map(seenHere.map((each) => [each.name, each]));
+  return [...newest.values()].filter(({ verdict }) => verdict === 'corrupt').map(({ name }) => name);
 }
 
 function releaseOf(task: TaskRef, desired: Extract<Desired, { kind: 'release' }>, leaseMs: number): Release {

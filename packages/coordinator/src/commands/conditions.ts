@@ -5,7 +5,8 @@ import {
   conditionKey,
   conditionSeverities,
 } from '@muster/common/conditions';
-import type { NodeName } from '@muster/common/ids';
+import type { NodeName, TaskRef } from '@muster/common/ids';
+import type { GpuFault } from '../lifecycle/event.ts';
 import type { NewEvent } from '../model.ts';
 
 /** Of one node. A machine with more wrong than this does not need more words. */
@@ -29,6 +30,28 @@ export function acceptConditions(reported: readonly Condition[]): readonly Condi
     accepted.set(conditionKey(each), { ...each, evidence, message });
   }
   return [...accepted.values()].sort(strongestFirst).slice(0, conditionsMax).sort(criticalFirst);
+}
+
+/** As much of a line as a cause keeps. */
+const faultTextLengthMax = 500;
+
+/**
+ * What broke under a task, by the conditions of its node that name it: what keeps new work from the GPU or the node was
+ * no fault of the program, whatever that said as it died.
+ * @param conditions critical ones first
+ */
+export function gpuFaultOf(conditions: readonly Condition[], task: TaskRef): GpuFault | null {
+  const condition = conditions.find(
+    ({ severity, action, task: named }) =>
+      severity === 'critical' &&
+      (action === 'drain_gpu' || action === 'drain_node') &&
+      named?.jobId === task.jobId &&
+      named.attempt === task.attempt &&
+      named.nodeRank === task.nodeRank,
+  );
+  if (condition === undefined) return null;
+  const { evidence, message, gpuUuid } = condition;
+  return { text: (evidence || message).slice(0, faultTextLengthMax).toWellFormed(), gpuUuid };
 }
 
 function strength({ action }: Condition): number {

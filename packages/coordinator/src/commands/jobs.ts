@@ -1,7 +1,9 @@
 /** Commands about jobs: plain functions on a draft. */
+import type { ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
 import { type ArrayId, type JobId, newArrayId, newJobId, type RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
+import { isGood, resumeCandidates } from '../lifecycle/resume.ts';
 import { type JobEvent, transition } from '../lifecycle/transition.ts';
 import { currentAttempt, type Job } from '../model.ts';
 import type { Draft } from '../state.ts';
@@ -10,12 +12,15 @@ import type { RequestRecord } from '../store/store.ts';
 export interface SubmitCommand {
   readonly spec: JobSpec;
   readonly requestId: string;
-  /** Digest of spec, array size and the job to requeue. */
+  /** Digest of spec, array size, the job to requeue and what to resume from. */
   readonly digest: string;
   /** 0: one plain job. */
   readonly arraySize: number;
   readonly requeuedFrom: JobId | null;
 }
+
+/** What a job has from the one that it runs again. */
+type Heritage = Pick<Job, 'checkpoints' | 'checkpointJobId' | 'resumeChoice'>;
 
 /**
  * Stores one job, or all jobs of an array.
@@ -26,6 +31,7 @@ export function submit(
   command: SubmitCommand,
   random: RandomBytes,
   nowMs: number,
+  heritage: Heritage | null = null,
 ): RequestRecord {
   const repeated = draft.request(command.requestId);
   if (repeated !== undefined) return sameIntent(repeated, command);
@@ -39,18 +45,30 @@ export function submit(
   }
   const arrayId: ArrayId | null = command.arraySize > 0 ? newArrayId(random) : null;
   const jobIds = Array.from({ length: Math.max(1, command.arraySize) }, (_, index) => {
+    const id = newJobId(random);
     const job: Job = {
-      id: newJobId(random),
+      id,
       submitSeq: draft.nextSubmitSeq(),
       spec: command.spec,
       array: arrayId === null ? null : { id: arrayId, index, size: command.arraySize },
       requeuedFrom: command.requeuedFrom,
       submittedAtMs: nowMs,
-      state: { kind: 'queued', backoffMs: 0, lastCause: null },
+      state: { kind: 'queued', backoffMs: 0, lastCause: null, sinceMs: nowMs, breakerOpen: false },
       lastAttempt: 0,
       failures: 0,
       failedStarts: 0,
       leftOut: [],
+      checkpoints: [],
+      resumeChoice: { kind: 'newest' },
+      checkpointJobId: id,
+      deaths: [],
+      failuresInRow: 0,
+      preemptions: 0,
+      batchScale: 1,
+      lrScale: 1,
+      extraRuntimeMs: 0,
+      ledger: [],
+      ...heritage,
     };
     draft.addJob(job);
     draft.emit(
@@ -92,15 +110,20 @@ export function sameIntent(
 }
 
 /** `requeuedFrom` is the job; `spec` is its own. */
-type RequeueCommand = SubmitCommand & { readonly requeuedFrom: JobId };
+export type RequeueCommand = SubmitCommand & {
+  readonly requeuedFrom: JobId;
+  readonly from: ResumeChoice;
+  /** Of the job as it was read; what the draft knows of one that has not ended is newer. */
+  readonly saved: Pick<Job, 'checkpoints' | 'checkpointJobId'>;
+};
 
 /**
  * Stops the job's attempt and puts it back into the queue; one that waits there already stays. A job that has ended never
- * changes: its spec runs again as a job of its own.
+ * changes: its spec runs again as a job of its own, from the checkpoints that it left.
  *
  * The record is committed with the change. Without it a client that got no answer, and asks again, would stop the attempt
  * that its first call made room for.
- * @throws {MusterError} `failed_precondition` while the job ends for good
+ * @throws {MusterError} `failed_precondition` while the job ends for good, and for a step that no good checkpoint is at or before
  */
 export function requeue(
   draft: Draft,
@@ -108,11 +131,20 @@ export function requeue(
   random: RandomBytes,
   nowMs: number,
 ): RequestRecord {
-  const { requestId, digest, requeuedFrom: jobId } = command;
+  const { requestId, digest, requeuedFrom: jobId, from, saved } = command;
   const repeated = draft.request(requestId);
   if (repeated !== undefined) return sameIntent(repeated, command);
   const job = draft.job(jobId);
-  if (job === undefined) return submit(draft, command, random, nowMs);
+  requireResumable(jobId, (job ?? saved).checkpoints, from);
+  if (job === undefined) {
+    const { checkpoints, checkpointJobId } = saved;
+    return submit(draft, command, random, nowMs, {
+      // Numbers of attempts begin anew, and whatever the new job saves is newer.
+      checkpoints: checkpoints.map((each) => ({ ...each, attempt: 0 })),
+      checkpointJobId,
+      resumeChoice: from,
+    });
+  }
   if (job.state.kind === 'stopping' && job.state.outcome.next !== 'queued') {
     const why = job.state.outcome.cause?.message ?? 'its work is done';
     throw new MusterError(
@@ -120,10 +152,45 @@ export function requeue(
       `${jobId} is stopping (${why}); requeue it once it has ended`,
     );
   }
-  applyJobEvent(draft, jobId, { kind: 'requeue' }, nowMs);
+  applyJobEvent(draft, jobId, { kind: 'requeue', from }, nowMs);
   const record = { requestId, digest, jobIds: [jobId], arrayId: null, createdAtMs: nowMs };
   draft.putRequest(record);
   return record;
+}
+
+function requireResumable(jobId: JobId, checkpoints: Job['checkpoints'], from: ResumeChoice): void {
+  if (from.kind !== 'step' || resumeCandidates({ checkpoints, resumeChoice: from }).length > 0) return;
+  const steps = new Set(checkpoints.filter(isGood).flatMap(({ step }) => step ?? []));
+  const known = [...steps].sort((a, b) => a - b).join(', ');
+  const there = known === '' ? 'none that tells its step' : `those of steps ${known}`;
+  throw new MusterError(
+    'failed_precondition',
+    `${jobId} has no good checkpoint at or before step ${from.step}, only ${there}; \`muster checkpoints ${jobId}\` lists all`,
+  );
+}
+
+/**
+ * More time for each attempt of a job, running or waiting.
+ * @param byMs more than 0
+ * @throws {MusterError} `failed_precondition` when it has no max_runtime, has ended, or ends for good
+ */
+export function extend(draft: Draft, jobId: JobId, byMs: number, nowMs: number): void {
+  const job = draft.job(jobId);
+  const isOver = job?.state.kind === 'stopping' && job.state.outcome.next !== 'queued';
+  if (job === undefined || isOver) {
+    const what = job === undefined ? 'has ended' : 'is stopping';
+    throw new MusterError(
+      'failed_precondition',
+      `${jobId} ${what}; \`muster requeue ${jobId}\` runs it again`,
+    );
+  }
+  if (job.spec.maxRuntimeMs === null) {
+    throw new MusterError(
+      'failed_precondition',
+      `${jobId} has no max_runtime, so it may take all the time it wants: there is nothing to extend`,
+    );
+  }
+  applyJobEvent(draft, jobId, { kind: 'extend', byMs }, nowMs);
 }
 
 /** Something happened to a job. For a job that has ended, nothing does. */

@@ -32,7 +32,14 @@ const node2 = nodeNameOf('node-2');
 /** node-2 says Hello. */
 function helloOf(fields: { bootId?: string; lastHeardMs?: number | null } = {}) {
   const { joinedAtMs: _, ...identity } = aNode('node-2');
-  return { ...identity, observed: [], failedAtMs: () => null, lastHeardMs: null, ...fields };
+  return {
+    ...identity,
+    observed: [],
+    failedAtMs: () => null,
+    leavingInMs: null,
+    lastHeardMs: null,
+    ...fields,
+  };
 }
 
 describe('a node that was rebooted', () => {

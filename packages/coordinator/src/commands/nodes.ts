@@ -4,11 +4,12 @@ import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
-import type { TaskEnd, TaskReport } from '@muster/common/views';
+import type { Cause, TaskEnd, TaskReport } from '@muster/common/views';
 import { heldTask } from '../agents/desired.ts';
 import { currentAttempt, isReleased, type Node } from '../model.ts';
 import type { Draft } from '../state.ts';
-import { acceptConditions, conditionEvents } from './conditions.ts';
+import { acceptConditions, conditionEvents, gpuFaultOf } from './conditions.ts';
+import { drainEvents, drainOnHello, leavingDrain } from './drains.ts';
 import { inventoryChanges } from './inventoryChanges.ts';
 import { applyJobEvent } from './jobs.ts';
 
@@ -24,6 +25,8 @@ export interface HelloCommand {
   readonly failedAtMs: FailureTimes;
   /** By our wall clock. null: not since this coordinator started. */
   readonly lastHeardMs: number | null;
+  /** Its machine is going to be switched off in so long. null: nothing is known of that. */
+  readonly leavingInMs: number | null;
 }
 
 /**
@@ -55,17 +58,18 @@ export function refuseStranger(
  * @throws {MusterError} as `refuseStranger`: tasks may have been placed since that was asked
  */
 export function hello(draft: Draft, command: HelloCommand, nowMs: number): void {
-  const { observed, failedAtMs, lastHeardMs: _, ...node } = command;
+  const { observed, failedAtMs, lastHeardMs: _, leavingInMs, ...node } = command;
   refuseStranger(draft, node);
   const before = draft.node(command.name);
   const conditions = acceptConditions(command.conditions);
-  const after: Node = { ...node, conditions, joinedAtMs: before?.joinedAtMs ?? nowMs };
+  const drain = leavingDrain(drainOnHello(before, command.bootId), leavingInMs, nowMs);
+  const after: Node = { ...node, conditions, drain, joinedAtMs: before?.joinedAtMs ?? nowMs };
   draft.putNode(after);
   if (before === undefined) {
     draft.emit({ kind: 'node.joined', subject: node.name, data: { inventory: node.inventory } }, nowMs);
   }
   draft.emit({ kind: 'node.online', subject: node.name, data: { bootId: node.bootId } }, nowMs);
-  emitStatusEvents(draft, before ?? { ...after, conditions: [] }, after, nowMs);
+  emitStatusEvents(draft, before ?? { ...after, conditions: [], drain: null }, after, nowMs);
   report(draft, command.name, observed, failedAtMs, nowMs);
   if (before !== undefined && before.bootId !== command.bootId) endTasksOfEarlierBoot(draft, command, nowMs);
 }
@@ -76,6 +80,8 @@ export interface StatusCommand {
   readonly inventory: NodeInventory | null;
   /** Every one that holds. */
   readonly conditions: readonly Condition[];
+  /** As in HelloCommand. */
+  readonly leavingInMs: number | null;
 }
 
 /**
@@ -86,7 +92,8 @@ export function nodeStatus(draft: Draft, command: StatusCommand, nowMs: number):
   const before = draft.node(command.name);
   if (before === undefined) return;
   const conditions = acceptConditions(command.conditions);
-  const after: Node = { ...before, inventory: command.inventory ?? before.inventory, conditions };
+  const drain = leavingDrain(before.drain, command.leavingInMs, nowMs);
+  const after: Node = { ...before, inventory: command.inventory ?? before.inventory, conditions, drain };
   if (emitStatusEvents(draft, before, after, nowMs)) draft.putNode(after);
   else if (!isDeepStrictEqual(before.conditions, conditions)) draft.noteNode({ ...before, conditions });
 }
@@ -98,6 +105,7 @@ function emitStatusEvents(draft: Draft, before: Node, after: Node, nowMs: number
   const events = [
     ...(changes.length === 0 ? [] : [{ kind: 'node.changed', subject: after.name, data: { changes, gpus } }]),
     ...conditionEvents(after.name, before.conditions, after.conditions),
+    ...drainEvents(before, after),
   ];
   for (const event of events) draft.emit(event, nowMs);
   return events.length > 0;
@@ -128,13 +136,15 @@ export function report(
     if (known?.node !== node) continue;
     const fence = { attempt: task.attempt, nodeRank: task.nodeRank };
     if (state === 'running') applyJobEvent(draft, task.jobId, { kind: 'taskRunning', ...fence }, nowMs);
-    if (state === 'ended' && exit !== null)
+    if (state === 'ended' && exit !== null) {
+      const gpuFault = gpuFaultOf(draft.node(node)?.conditions ?? [], task);
       applyJobEvent(
         draft,
         task.jobId,
-        { kind: 'taskEnded', ...fence, exit, failedAtMs: failedAtMs(exit) },
+        { kind: 'taskEnded', ...fence, exit, failedAtMs: failedAtMs(exit), gpuFault },
         nowMs,
       );
+    }
   }
 }
 
@@ -188,7 +198,14 @@ export function nodeSilent(draft: Draft, name: NodeName, nowMs: number): void {
     const rank = attempt?.tasks.findIndex((task) => task.node === name) ?? -1;
     if (attempt === null || rank < 0 || isReleased(attempt)) continue;
     const message = `node ${name} went silent while it prepared rank ${rank}`;
-    const cause = { kind: 'node_lost', message, nodeRank: rank, node: name } as const;
+    const cause: Cause = {
+      kind: 'node_lost',
+      message,
+      nodeRank: rank,
+      node: name,
+      evidence: null,
+      blame: 'node',
+    };
     applyJobEvent(
       draft,
       job.id,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Node } from '../model.ts';
 import { aCondition, aNode, anInventory, jobIdOf, nodeNameOf, someGpus, someMs } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state.ts';
-import { acceptConditions, conditionsMax } from './conditions.ts';
+import { acceptConditions, conditionsMax, gpuFaultOf } from './conditions.ts';
 import { type HelloCommand, hello, nodeStatus, type StatusCommand } from './nodes.ts';
 
 const name = nodeNameOf('node-1');
@@ -25,7 +25,8 @@ function stateWith(nodes: readonly Node[]): ClusterState {
 function after(before: Partial<Node>, status: Partial<StatusCommand>) {
   const state = stateWith([aNode('node-1', before)]);
   const draft = new Draft(state);
-  nodeStatus(draft, { name, inventory: null, conditions: before.conditions ?? [], ...status }, someMs);
+  const conditions = before.conditions ?? [];
+  nodeStatus(draft, { name, inventory: null, conditions, leavingInMs: null, ...status }, someMs);
   const wasEmpty = draft.isEmpty();
   const { nodes, events } = draft.toBatch();
   draft.apply();
@@ -55,7 +56,7 @@ describe('a status', () => {
 
   it('of a node that never said Hello is nothing', () => {
     const draft = new Draft(stateWith([]));
-    nodeStatus(draft, { name, inventory: anInventory(), conditions: [held] }, someMs);
+    nodeStatus(draft, { name, inventory: anInventory(), conditions: [held], leavingInMs: null }, someMs);
     expect(draft.isEmpty()).toBe(true);
   });
 
@@ -106,19 +107,23 @@ describe('a status', () => {
     const seen = { ...held, count: 7 };
     const state = stateWith([aNode('node-1', { conditions: [held] })]);
     const first = new Draft(state);
-    nodeStatus(first, { name, inventory: null, conditions: [seen] }, someMs);
+    nodeStatus(first, { name, inventory: null, conditions: [seen], leavingInMs: null }, someMs);
     first.apply();
     const second = new Draft(state);
     const raised = aCondition('clock_skew');
-    nodeStatus(second, { name, inventory: null, conditions: [seen, raised] }, someMs);
+    nodeStatus(second, { name, inventory: null, conditions: [seen, raised], leavingInMs: null }, someMs);
 
     expect(second.toBatch().nodes).toEqual([aNode('node-1', { conditions: [seen, raised] })]);
   });
 
   it('that comes in one batch with a change is stored with it', () => {
     const draft = new Draft(stateWith([aNode('node-1')]));
-    nodeStatus(draft, { name, inventory: null, conditions: [held] }, someMs);
-    nodeStatus(draft, { name, inventory: null, conditions: [{ ...held, count: 2 }] }, someMs);
+    nodeStatus(draft, { name, inventory: null, conditions: [held], leavingInMs: null }, someMs);
+    nodeStatus(
+      draft,
+      { name, inventory: null, conditions: [{ ...held, count: 2 }], leavingInMs: null },
+      someMs,
+    );
 
     expect(draft.toBatch().nodes).toEqual([aNode('node-1', { conditions: [{ ...held, count: 2 }] })]);
   });
@@ -127,7 +132,7 @@ describe('a status', () => {
     const draft = new Draft(stateWith([aNode('node-1', { conditions: [held] })]));
     const refused = (conditions: readonly Condition[]) => () =>
       draft.attempt(() => {
-        nodeStatus(draft, { name, inventory: null, conditions }, someMs);
+        nodeStatus(draft, { name, inventory: null, conditions, leavingInMs: null }, someMs);
         throw new Error('refused');
       });
     expect(refused([{ ...held, count: 2 }])).toThrow('refused');
@@ -154,8 +159,9 @@ describe('a status', () => {
 
 describe('a Hello', () => {
   const command = (fields: Partial<HelloCommand> = {}): HelloCommand => {
-    const { joinedAtMs: _, ...node } = aNode('node-1');
-    return { ...node, observed: [], failedAtMs: () => null, lastHeardMs: null, ...fields };
+    const { joinedAtMs: _, drain: __, ...node } = aNode('node-1');
+    const rest = { observed: [], failedAtMs: () => null, lastHeardMs: null, leavingInMs: null };
+    return { ...node, ...rest, ...fields };
   };
   const eventsOf = (nodes: readonly Node[], fields: Partial<HelloCommand>) => {
     const draft = new Draft(stateWith(nodes));
@@ -211,5 +217,30 @@ describe('of the conditions that an agent reports', () => {
     expect(accepted).toHaveLength(conditionsMax);
     expect(accepted.at(-1)).toEqual(drain);
     expect(acceptConditions([...notes, drain].toReversed())).toEqual(accepted);
+  });
+});
+
+describe('what broke under a task', () => {
+  const task = { jobId: jobIdOf(1), attempt: 2, nodeRank: 0 };
+  const xid = aCondition('xid_79', { severity: 'critical', action: 'drain_gpu', gpuUuid: 'GPU-a', task });
+
+  it('is what keeps new work away and names it', () => {
+    expect(gpuFaultOf([aCondition('clock_skew'), xid], task)).toEqual({
+      text: xid.evidence,
+      gpuUuid: 'GPU-a',
+    });
+    const node = { ...xid, action: 'drain_node', gpuUuid: null, evidence: '' } as const;
+    expect(gpuFaultOf([node], task)).toEqual({ text: xid.message, gpuUuid: null });
+  });
+
+  it.each([
+    ['no other task', { task: { ...task, attempt: 1 } }],
+    ['no other rank', { task: { ...task, nodeRank: 1 } }],
+    ['no other job', { task: { ...task, jobId: jobIdOf(2) } }],
+    ['nothing that nobody can place', { task: null }],
+    ['nothing that the program did itself', { action: 'blame_job' as const }],
+    ['nothing that only warns', { severity: 'warning' as const }],
+  ])('is %s', (_, fields) => {
+    expect(gpuFaultOf([{ ...xid, ...fields }], task)).toBeNull();
   });
 });

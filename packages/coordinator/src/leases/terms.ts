@@ -200,7 +200,9 @@ function advanceJobs(
     const jobId = id as JobId;
     const attempt = currentAttempt(draft.job(jobId));
     if (attempt !== null) {
-      applyJobEvent(draft, jobId, { kind: 'requeue' }, nowMs);
+      // Nobody has chosen anew where it goes on from.
+      const from = draft.job(jobId)?.resumeChoice ?? { kind: 'newest' };
+      applyJobEvent(draft, jobId, { kind: 'requeue', from }, nowMs);
       for (const { nodeRank, node } of attempt.tasks) {
         const message = `attempt ${heard} was seen on a node, so attempt ${attempt.number} on ${node} had ended before`;
         applyJobEvent(draft, jobId, { kind: 'taskLost', attempt: attempt.number, nodeRank, message }, nowMs);

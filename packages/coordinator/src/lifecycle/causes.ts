@@ -1,6 +1,17 @@
-/** From how tasks ended to the cause their attempt carries. Log signatures and GPU faults will refine this. */
+/** From how tasks ended, what their nodes read in their output, and faults of their GPUs to the cause their attempt carries. */
+import { causeOf } from '@muster/common/cause';
+import type { CauseKind, Evidence } from '@muster/common/spec/causes';
 import type { Cause, TaskEnd } from '@muster/common/views';
 import type { Task } from '../model.ts';
+import type { GpuFault } from './event.ts';
+
+/** The training itself went wrong: what was done since is of no use. */
+export const divergenceCauses: readonly CauseKind[] = ['nan_loss', 'loss_divergence', 'loss_scale_exhausted'];
+
+/** What a node can say of its own hardware from the output of a task. */
+const hardwareCauses: readonly CauseKind[] = ['gpu_fault', 'gpu_hw_ecc', 'gpu_hw_nvlink'];
+
+const evidenceLengthMax = 500;
 
 /** The end of a task that was never released: nothing ran, nothing is left. */
 export const neverStartedEnd: TaskEnd = {
@@ -13,6 +24,7 @@ export const neverStartedEnd: TaskEnd = {
   logBytes: 0,
   gpuUsage: null,
   failure: null,
+  training: null,
 };
 
 export function endedWell(exit: TaskEnd): boolean {
@@ -64,25 +76,57 @@ function byTime(a: number | null, b: number | null): number {
   return a - b;
 }
 
-/** @param task a task that has ended badly */
-export function causeOfEnd(task: Task): Cause {
+/**
+ * Proof outranks what the output says, and what the output says outranks the exit. Where there is nothing of that, the exit
+ * is all that is known: never a guess.
+ * @param task a task that has ended badly
+ */
+export function causeOfEnd(task: Task, gpuFault: GpuFault | null = null): Cause {
   const { exit, node, nodeRank } = task;
-  if (exit === null) return { kind: 'unknown', message: `rank ${nodeRank} on ${node} ended`, nodeRank, node };
+  const place = { nodeRank, node };
+  if (exit === null) return causeOf('unknown', `rank ${nodeRank} on ${node} ended`, place);
   if (exit.startError !== null) return causeOfNoStart(exit.startError, task, exit.statusLost);
   const { failure } = exit;
   const where = `rank ${failure?.rank ?? nodeRank} on ${node}`;
+  if (gpuFault !== null) {
+    const kind = failure?.kind != null && hardwareCauses.includes(failure.kind) ? failure.kind : 'gpu_fault';
+    const what = gpuFault.gpuUuid === null ? 'its node' : `its GPU ${gpuFault.gpuUuid}`;
+    return causeOf(kind, `${where} lost ${what}: ${gpuFault.text}`, place, evidenceOf(exit, gpuFault.text));
+  }
   // To the job it is as if its node had been lost: nothing of the program is to blame.
-  if (failure?.source === 'lease')
-    return { kind: 'node_lost', message: `${where} was ${failure.message}`, nodeRank, node };
+  if (failure?.source === 'lease') return causeOf('node_lost', `${where} was ${failure.message}`, place);
+  const how = howItEnded(exit);
   // What is known from the exit alone is said already.
-  const evidence = failure === null || failure.source === 'exit' ? '' : `: ${failure.message}`;
-  const cause = (kind: Cause['kind'], what: string): Cause => {
-    return { kind, message: `${where} ${what}${evidence}`, nodeRank, node };
-  };
-  if (exit.oomKilled) return cause('host_oom', 'was killed by the kernel for want of memory');
-  if (exit.statusLost) return cause('unknown', 'is gone and nobody saw how it ended');
-  if (exit.signal !== null) return cause('exit_code', `was ended by ${exit.signal}`);
-  return cause('exit_code', `exited with code ${exit.exitCode}`);
+  const said = failure === null || failure.source === 'exit' ? null : failure.message;
+  const message = `${where} ${how.words}${said === null ? '' : `: ${said}`}`;
+  if (exit.oomKilled) return causeOf(how.kind, message, place, evidenceOf(exit, how.evidence));
+  const evidence = evidenceOf(exit, said ?? how.evidence);
+  if (failure?.kind == null) return causeOf(how.kind, message, place, evidence);
+  const cause = causeOf(failure.kind, message, place, evidence);
+  return failure.blame === null ? cause : { ...cause, blame: failure.blame };
+}
+
+interface Ending {
+  readonly kind: CauseKind;
+  readonly words: string;
+  /** null: that it is over is all there is. */
+  readonly evidence: string | null;
+}
+
+function howItEnded({ oomKilled, statusLost, signal, exitCode }: TaskEnd): Ending {
+  if (oomKilled) {
+    const words = 'was killed by the kernel for want of memory';
+    return { kind: 'host_oom', words, evidence: 'killed by the kernel for want of memory' };
+  }
+  if (statusLost) return { kind: 'unknown', words: 'is gone and nobody saw how it ended', evidence: null };
+  if (signal !== null) return { kind: 'exit_code', words: `was ended by ${signal}`, evidence: signal };
+  return { kind: 'exit_code', words: `exited with code ${exitCode}`, evidence: `exit code ${exitCode}` };
+}
+
+function evidenceOf({ failure }: TaskEnd, text: string | null): Evidence | null {
+  if (text === null) return null;
+  const line = failure?.message === text ? failure.line : null;
+  return { line, text: text.slice(0, evidenceLengthMax), rank: failure?.rank ?? null };
 }
 
 /** A node takes for granted where it is; what was said of a lost one from outside names it already. */

@@ -1,7 +1,10 @@
 /** What can happen to a job, and what a step of its life gives: the words that the files of `lifecycle/` share. */
+import type { CheckpointFacts, ResumeChoice } from '@muster/common/checkpoints';
+import { assertInvariant } from '@muster/common/errors';
 import type { Endpoint, Master, PathFindings } from '@muster/common/gangs';
-import type { NodeName } from '@muster/common/ids';
-import type { Cause, TaskEnd } from '@muster/common/views';
+import type { JobId, NodeName } from '@muster/common/ids';
+import type { HangSign, TrainingSign } from '@muster/common/training';
+import type { Cause, Resume, TaskEnd } from '@muster/common/views';
 import { type Attempt, currentAttempt, type Job, type NewEvent, type Task } from '../model.ts';
 
 /** `attempt` is the fencing token of whoever reports. */
@@ -14,6 +17,8 @@ export type JobEvent =
       readonly leaseMs: number;
       /** A node of it has been away: its paths are measured even if the job does not ask for that. */
       readonly preflight: boolean;
+      /** What it begins from, chosen for these nodes by `chooseResume`. null: nothing. */
+      readonly resume: Resume | null;
     }
   | {
       readonly kind: 'claim';
@@ -41,6 +46,8 @@ export type JobEvent =
       readonly exit: TaskEnd;
       /** Of a bad end: when the first thing went wrong there, by our wall clock. null: now, as far as anybody can tell. */
       readonly failedAtMs: number | null;
+      /** What was wrong with its hardware. null, or left out: nothing that is known. */
+      readonly gpuFault?: GpuFault | null;
     }
   /** Proof of death from outside the task, or its fence: the node rebooted, its lease is over, a person says so. */
   | {
@@ -69,8 +76,53 @@ export type JobEvent =
   /** The tasks have had `rendezvous_timeout` since the release. */
   | { readonly kind: 'rendezvousTimeout'; readonly attempt: number }
   | { readonly kind: 'stop'; readonly reason: string }
-  | { readonly kind: 'requeue' }
+  /** By a person. @see Job.resumeChoice */
+  | { readonly kind: 'requeue'; readonly from: ResumeChoice }
+  /** It gives way: to another job, or because a node of it is to be left. */
+  | {
+      readonly kind: 'preempt';
+      readonly attempt: number;
+      /** One sentence: who and why. */
+      readonly message: string;
+      /** The job it gives way to. null: it is for a node's sake. */
+      readonly by: JobId | null;
+    }
+  /** A node has seen a checkpoint of it, or learnt something new of one. */
+  | {
+      readonly kind: 'checkpoint';
+      readonly attempt: number;
+      readonly nodeRank: number;
+      readonly checkpoint: CheckpointFacts;
+      readonly shared: boolean;
+      readonly afterStop: boolean;
+    }
+  /** The program has left its `training_complete.marker`. */
+  | { readonly kind: 'trainingComplete'; readonly attempt: number; readonly nodeRank: number }
+  /** Something was noticed in the output of a task. */
+  | {
+      readonly kind: 'trainingSign';
+      readonly attempt: number;
+      readonly nodeRank: number;
+      readonly sign: TrainingSign;
+    }
+  /** All its tasks stand still. */
+  | {
+      readonly kind: 'hung';
+      readonly attempt: number;
+      /** Whose rank was the first to fall silent. */
+      readonly nodeRank: number;
+      readonly sign: HangSign;
+    }
+  | { readonly kind: 'extend'; readonly byMs: number }
   | { readonly kind: 'timeLimit'; readonly attempt: number };
+
+/** A GPU or its node broke under a task: what the program then said only follows from that. */
+export interface GpuFault {
+  /** The Xid, or what else was read: at most 500 characters. */
+  readonly text: string;
+  /** null: the node as a whole. */
+  readonly gpuUuid: string | null;
+}
 
 export interface Placement {
   readonly node: NodeName;
@@ -109,6 +161,13 @@ export function fencedAttempt(job: Job, attemptNumber: number): Attempt | null {
 
 export function replaceTask(tasks: readonly Task[], task: Task): readonly Task[] {
   return tasks.map((each) => (each.nodeRank === task.nodeRank ? task : each));
+}
+
+/** An active job whose attempt has changed, and nothing else. */
+export function withAttempt(job: Job, attempt: Attempt): Job {
+  const { state } = job;
+  assertInvariant('attempt' in state, 'G2', `${job.id} has no attempt`);
+  return { ...job, state: { ...state, attempt } };
 }
 
 export function jobEvent(job: Job, kind: string, data: Readonly<Record<string, unknown>>): NewEvent {

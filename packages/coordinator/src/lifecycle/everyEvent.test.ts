@@ -3,7 +3,7 @@ import { InvariantViolation } from '@muster/common/errors';
 import { isTerminal } from '@muster/common/states';
 import { expect, it } from 'vitest';
 import { currentAttempt, type Job } from '../model.ts';
-import { anEndpoint, anExit, placementsFor, someMs } from '../modelFixture.ts';
+import { aCheckpoint, allocation, anEndpoint, anExit, placementsFor, someMs } from '../modelFixture.ts';
 import { aGang, crash, imageMissing, nodeLost, type Story } from '../storyFixture.ts';
 import { type JobEvent, transition } from './transition.ts';
 
@@ -11,7 +11,7 @@ const gang = () => aGang({ max_runtime: '1h', retry: { max_attempts: 3, on: ['ex
 
 const states: Readonly<Record<string, () => Story>> = {
   queued: () => gang(),
-  'queued again': () => gang().allRunning().on({ kind: 'requeue' }).ended(0).ended(1),
+  'queued again': () => gang().allRunning().requeued().ended(0).ended(1),
   assigned: () => gang().allocated(),
   'rank 0 claimed': () => gang().allocated().claimed(0),
   'tries paths': () => gang().allocated().allClaimed(),
@@ -22,6 +22,7 @@ const states: Readonly<Record<string, () => Story>> = {
   running: () => gang().allRunning(),
   'rank 0 is done': () => gang().allRunning().ended(0),
   'to be queued': () => gang().allRunning().ended(0, crash),
+  'gives way': () => gang().allRunning().preempted(),
   'to be cancelled': () => gang().allRunning().stopped(),
   'rank 1 ended': () => gang().allRunning().ended(1, crash),
   succeeded: () => gang().allRunning().ended(0).ended(1),
@@ -31,7 +32,7 @@ const states: Readonly<Record<string, () => Story>> = {
 
 /** As they come for the job of a story. */
 const events: Readonly<Record<string, (job: Job) => JobEvent>> = {
-  allocate: (job) => ({ kind: 'allocate', tasks: placementsFor(job), leaseMs: 1, preflight: false }),
+  allocate: (job) => allocation(placementsFor(job)),
   claim: () => ({
     ...{ kind: 'claim', attempt: 1, nodeRank: 1, master: null, testPort: 29_501 },
     endpoints: [anEndpoint({ address: '10.0.0.2' })],
@@ -53,7 +54,23 @@ const events: Readonly<Record<string, (job: Job) => JobEvent>> = {
   prepareTimeout: () => ({ kind: 'prepareTimeout', attempt: 1, doing: [] }),
   rendezvousTimeout: () => ({ kind: 'rendezvousTimeout', attempt: 1 }),
   stop: () => ({ kind: 'stop', reason: '' }),
-  requeue: () => ({ kind: 'requeue' }),
+  requeue: () => ({ kind: 'requeue', from: { kind: 'newest' } }),
+  'requeue from a step': () => ({ kind: 'requeue', from: { kind: 'step', step: 5 } }),
+  preempt: () => ({ kind: 'preempt', attempt: 1, message: 'gives way', by: null }),
+  checkpoint: () => ({
+    ...{ kind: 'checkpoint', attempt: 1, nodeRank: 1, checkpoint: aCheckpoint(10) },
+    ...{ shared: false, afterStop: false },
+  }),
+  trainingComplete: () => ({ kind: 'trainingComplete', attempt: 1, nodeRank: 1 }),
+  trainingSign: () => ({
+    ...{ kind: 'trainingSign', attempt: 1, nodeRank: 1 },
+    sign: { kind: 'nan_loss', step: 9, lastGoodStep: 8, rank: null, line: 1, text: 'loss nan' },
+  }),
+  hung: () => ({
+    ...{ kind: 'hung', attempt: 1, nodeRank: 1 },
+    sign: { quietForMs: 1_000, usualMs: 1, gpus: 'idle', rank: null },
+  }),
+  extend: () => ({ kind: 'extend', byMs: 1_000 }),
   timeLimit: () => ({ kind: 'timeLimit', attempt: 1 }),
 };
 
@@ -72,55 +89,82 @@ function cell(story: Story, event: JobEvent): string {
 
 const nothing = Object.fromEntries(Object.keys(events).map((event) => [event, '-']));
 const over = { ...nothing, allocate: '!' };
-const begun = { ...nothing, allocate: '!', stop: 'cancelled' };
+
+/** What is only noted down changes no state. */
+const noted = (now: string) => ({ checkpoint: now, extend: now });
+const notedOnceItRuns = (now: string) => ({ ...noted(now), trainingSign: now });
 
 /** Before the release: whatever ends it, ends it at once. */
-const preparing = {
-  ...begun,
+const preparing = (now: string) => ({
+  ...over,
+  ...noted(now),
   'ended well': 'queued',
   'ended badly': 'queued',
   'no start': 'queued',
   taskLost: 'queued',
   startFailed: 'queued',
   prepareTimeout: 'queued',
+  stop: 'cancelled',
   requeue: 'queued',
+  'requeue from a step': 'queued',
+  preempt: 'queued',
   timeLimit: 'failed',
-};
+});
 
 /** After it: the nodes have the last word. */
-const started = {
+const started = (job: string, task: string) => ({
   ...over,
+  ...notedOnceItRuns(`${job}/${task}`),
   'ended badly': 'stopping/ended',
   'no start': 'stopping/ended',
   taskLost: 'stopping/ended',
-  stop: 'stopping/ready',
-  requeue: 'stopping/ready',
-  timeLimit: 'stopping/ready',
+  stop: `stopping/${task}`,
+  requeue: `stopping/${task}`,
+  'requeue from a step': `stopping/${task}`,
+  preempt: `stopping/${task}`,
+  trainingComplete: `stopping/${task}`,
+  timeLimit: `stopping/${task}`,
+});
+
+const underway = { ...started('running', 'running'), hung: 'running/running' };
+
+const waiting = {
+  ...nothing,
+  allocate: 'starting/assigned',
+  stop: 'cancelled',
+  extend: 'queued',
+  'requeue from a step': 'queued',
 };
 
-const underway = {
-  ...started,
-  stop: 'stopping/running',
-  requeue: 'stopping/running',
-  timeLimit: 'stopping/running',
+const stopping = {
+  ...over,
+  ...notedOnceItRuns('stopping/running'),
+  'ended well': 'stopping/ended',
+  'ended badly': 'stopping/ended',
+  'no start': 'stopping/ended',
+  taskLost: 'stopping/ended',
 };
 
 const table: Readonly<Record<keyof typeof states, Readonly<Record<string, string>>>> = {
-  queued: { ...nothing, allocate: 'starting/assigned', stop: 'cancelled' },
-  'queued again': { ...nothing, allocate: 'starting/assigned', stop: 'cancelled' },
-  assigned: { ...preparing, claim: 'starting/claimed' },
-  'rank 0 claimed': { ...preparing, claim: 'starting/claimed' },
-  'tries paths': { ...preparing, checked: 'starting/ready', unreachable: 'starting/claimed' },
-  'rank 0 ready': { ...preparing, checked: 'starting/ready', unreachable: 'queued' },
-  'rank 1 ready': preparing,
+  queued: waiting,
+  'queued again': waiting,
+  assigned: { ...preparing('starting/assigned'), claim: 'starting/claimed' },
+  'rank 0 claimed': { ...preparing('starting/assigned'), claim: 'starting/claimed' },
+  'tries paths': {
+    ...preparing('starting/claimed'),
+    checked: 'starting/ready',
+    unreachable: 'starting/claimed',
+  },
+  'rank 0 ready': { ...preparing('starting/claimed'), checked: 'starting/ready', unreachable: 'queued' },
+  'rank 1 ready': preparing('starting/ready'),
   released: {
-    ...started,
+    ...started('starting', 'ready'),
     taskRunning: 'starting/running',
     'ended well': 'starting/ended',
     rendezvousTimeout: 'stopping/ready',
   },
   'rank 0 runs': {
-    ...started,
+    ...started('starting', 'ready'),
     taskRunning: 'running/running',
     'ended well': 'running/ended',
     rendezvousTimeout: 'stopping/ready',
@@ -134,21 +178,28 @@ const table: Readonly<Record<keyof typeof states, Readonly<Record<string, string
     taskLost: 'failed',
   },
   'to be queued': {
-    ...over,
+    ...stopping,
     'ended well': 'queued',
     'ended badly': 'queued',
     'no start': 'queued',
     taskLost: 'queued',
     stop: 'stopping/running',
+    'requeue from a step': 'stopping/running',
   },
-  'to be cancelled': {
+  'gives way': {
+    ...stopping,
+    stop: 'stopping/running',
+    'requeue from a step': 'stopping/running',
+    // There is nothing left to come back for.
+    trainingComplete: 'stopping/running',
+  },
+  'to be cancelled': stopping,
+  'rank 1 ended': {
     ...over,
-    'ended well': 'stopping/ended',
-    'ended badly': 'stopping/ended',
-    'no start': 'stopping/ended',
-    taskLost: 'stopping/ended',
+    ...notedOnceItRuns('stopping/ended'),
+    stop: 'stopping/ended',
+    'requeue from a step': 'stopping/ended',
   },
-  'rank 1 ended': { ...over, stop: 'stopping/ended' },
   succeeded: over,
   failed: over,
   cancelled: over,

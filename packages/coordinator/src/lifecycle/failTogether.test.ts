@@ -131,7 +131,7 @@ describe('a gang of which one task ends badly', () => {
     expect(lostLater.job.state).toMatchObject({ outcome: { next: 'failed' } });
     // Its node had not been heard since before the crash: the crash is what the loss did to the others.
     expect(lostLater.lost(1, someMs + 100).job).toMatchObject({
-      state: { kind: 'queued', backoffMs: 2_000, lastCause: { kind: 'node_lost', node: 'node-2' } },
+      state: { kind: 'queued', backoffMs: 0, lastCause: { kind: 'node_lost', node: 'node-2' } },
       failures: 0,
     });
 
@@ -172,7 +172,7 @@ describe('a gang of which one task ends badly', () => {
       (story: Story) => story.stopped('enough'),
       { kind: 'cancelled', cause: { message: 'enough' } },
     ],
-    ['a requeue', (story: Story) => story.on({ kind: 'requeue' }), { lastCause: { kind: 'preempted' } }],
+    ['a requeue', (story: Story) => story.requeued(), { lastCause: { kind: 'preempted' } }],
     [
       'a time limit',
       (story: Story) => story.on({ kind: 'timeLimit', attempt: 1 }),
@@ -183,43 +183,6 @@ describe('a gang of which one task ends badly', () => {
     begin(story);
 
     expect(story.ended(0, crash, 1, 0).ended(1, crash, 1, 0).job.state).toMatchObject(wanted);
-  });
-});
-
-describe('the sentence of a cause', () => {
-  const causeOf = (exit: TaskEnd) => {
-    const { state } = aStory().released().ended(0, exit).job;
-    return state.kind === 'failed' ? state.cause : null;
-  };
-
-  it.each([
-    [
-      failed({ rank: 5, message: 'RuntimeError: x' }),
-      'exit_code',
-      'rank 5 on node-1 exited with code 1: RuntimeError: x',
-    ],
-    [
-      failed({ message: 'RuntimeError: x' }),
-      'exit_code',
-      'rank 0 on node-1 exited with code 1: RuntimeError: x',
-    ],
-    [
-      failed({ source: 'exit', message: 'exited with code 1' }),
-      'exit_code',
-      'rank 0 on node-1 exited with code 1',
-    ],
-    [
-      failed({ message: 'out of memory' }, { exitCode: null, signal: 'SIGABRT' }),
-      'exit_code',
-      'rank 0 on node-1 was ended by SIGABRT: out of memory',
-    ],
-    [
-      failed({ source: 'exit' }, { exitCode: null, signal: 'SIGKILL', oomKilled: true }),
-      'host_oom',
-      'rank 0 on node-1 was killed by the kernel for want of memory',
-    ],
-  ])('names rank, node and evidence (%#)', (exit, kind, message) => {
-    expect(causeOf(exit)).toEqual({ kind, message, nodeRank: 0, node: 'node-1' });
   });
 });
 

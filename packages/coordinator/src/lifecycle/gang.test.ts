@@ -1,4 +1,5 @@
 /** From the allocation of a gang to its release, and every way in which that can go wrong. */
+import { causeOf } from '@muster/common/cause';
 import { describe, expect, it } from 'vitest';
 import { anEndpoint, anExit, aSpec, nodeNameOf } from '../modelFixture.ts';
 import { aGang, aStory, imageMissing, nodeLost, Story } from '../storyFixture.ts';
@@ -156,7 +157,7 @@ describe('a task that ends before the release', () => {
     (kind) => {
       const retry = { max_attempts: 1, backoff: { initial: '1s', max: '3s' }, on: ['exit_code' as const] };
       const story = aGang({ retry });
-      const startError = { kind, message: 'not here', nodeRank: null, node: null };
+      const startError = causeOf(kind, 'not here');
       const waits: (number | null)[] = [];
       while (story.job.state.kind === 'queued' && waits.length < 20) {
         story.allocated().ended(0, anExit({ exitCode: null, startError }));
@@ -173,12 +174,7 @@ describe('a task that ends before the release', () => {
     [['exit_code' as const], 'failed'],
     [['command_not_found' as const], 'queued'],
   ])('for want of its command is tried again only if the spec says so: %j', (on, kind) => {
-    const startError = {
-      kind: 'command_not_found',
-      message: 'no train.py',
-      nodeRank: null,
-      node: null,
-    } as const;
+    const startError = causeOf('command_not_found', 'no train.py');
     const story = aGang({ retry: { max_attempts: 2, on } }).allocated();
 
     expect(story.ended(1, anExit({ exitCode: null, startError })).job.state.kind).toBe(kind);
@@ -206,7 +202,7 @@ describe('a task that ends before the release', () => {
 describe('nodes that are left out', () => {
   it('are each named once, with what was wrong last', () => {
     const story = aGang().allocated().ended(1, imageMissing);
-    const cause = { kind: 'rendezvous', message: 'later', nodeRank: null, node: null } as const;
+    const cause = causeOf('rendezvous', 'later');
     const leaveOut = [nodeNameOf('node-2'), nodeNameOf('node-9')];
     story.allocated().on({ kind: 'startFailed', attempt: 2, cause, leaveOut });
 
@@ -279,10 +275,13 @@ describe('the deadline of the rendezvous', () => {
       kind: 'stopping',
       outcome: {
         next: 'queued',
-        charge: 'failure',
+        charge: 'node_loss',
+        backoffMs: 0,
         cause: {
           kind: 'rendezvous_timeout',
           message: 'not running within the rendezvous_timeout of 30 s: node-1',
+          nodeRank: null,
+          node: 'node-1',
         },
       },
     });

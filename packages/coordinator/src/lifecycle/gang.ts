@@ -12,8 +12,10 @@
  *
  * A start that failed costs the job none of its attempts where the nodes are to blame, and its next attempt does without them.
  */
+
+import { causeOf } from '@muster/common/cause';
 import { assertInvariant } from '@muster/common/errors';
-import type { LeftOut, PathFindings } from '@muster/common/gangs';
+import type { PathFindings } from '@muster/common/gangs';
 import type { NodeName } from '@muster/common/ids';
 import type { Cause, TaskEnd } from '@muster/common/views';
 import {
@@ -33,7 +35,10 @@ import {
   replaceTask,
   type Transition,
   unchanged,
+  withAttempt,
 } from './event.ts';
+import { bookQueued } from './ledger.ts';
+import { leavingOut } from './leftOut.ts';
 import { chooseNetwork, peersOf } from './network.ts';
 import { outcomeOfEarlyEnd, outcomeOfFailedStart, outcomeOfStartError } from './outcomes.ts';
 import { judgePaths, measuredPairs, pathCause, triedPaths } from './paths.ts';
@@ -74,14 +79,21 @@ export const allocate: Handler<'allocate'> = (job, event, nowMs) => {
     master: null,
     leaseMs: spec.nodeLoss === 'hold' ? null : (spec.leaseMs ?? event.leaseMs),
     preflight: count > 1 && (spec.preflight !== null || event.preflight),
+    resume: event.resume,
+    savedAtMs: null,
+    stoppingAtMs: null,
+    savedAfterStop: false,
+    signs: [],
+    hungToldAtMs: null,
     network: null,
   };
   return {
-    job: { ...job, lastAttempt: attempt.number, state: { kind: 'starting', attempt } },
+    job: { ...bookQueued(job, nowMs), lastAttempt: attempt.number, state: { kind: 'starting', attempt } },
     ended: null,
     events: [
       attemptEvent(job, attempt, 'attempt.allocated', {
         tasks: event.tasks.map((placement) => ({ node: placement.node, gpuUuids: placement.gpuUuids })),
+        resume: event.resume,
       }),
     ],
   };
@@ -158,12 +170,8 @@ export const prepareTimeout: Handler<'prepareTimeout'> = (job, event, nowMs) => 
     return doing === null ? node : `${node} (${doing})`;
   });
   const limitS = Math.round(job.spec.prepareTimeoutMs / 1000);
-  const cause: Cause = {
-    kind: 'rendezvous_timeout',
-    message: `not ready within the prepare_timeout of ${limitS} s: ${names.join(', ')}`,
-    nodeRank: null,
-    node: null,
-  };
+  const message = `not ready within the prepare_timeout of ${limitS} s: ${names.join(', ')}`;
+  const cause = causeOf('rendezvous_timeout', message);
   return failStart(
     job,
     attempt,
@@ -185,7 +193,9 @@ export function endBeforeRelease(
   const ended: Task = { ...task, state: 'ended', exit };
   const attempt: Attempt = { ...before, tasks: replaceTask(before.tasks, ended) };
   const outcome =
-    exit.startError === null ? outcomeOfEarlyEnd(job, task) : outcomeOfStartError(job, causeOfEnd(ended));
+    exit.startError === null
+      ? outcomeOfEarlyEnd(job, task)
+      : outcomeOfStartError(job, attempt, causeOfEnd(ended));
   // A node that was lost is silent: once it is back, nothing speaks against it.
   const leaveOut = outcome.cause.kind === 'node_lost' ? [] : [node];
   return beginStopping(leavingOut(job, outcome.cause, leaveOut), attempt, outcome, nowMs);
@@ -245,18 +255,7 @@ function failUnreachable(job: Job, attempt: Attempt, { node, nodeRank }: Task, n
   const wanted = job.spec.network;
   const where = wanted === null ? 'no address and port' : `no address in ${wanted}, or no port there,`;
   const message = `${node} named ${where} for the other nodes of the gang`;
-  return failStart(job, attempt, { kind: 'rendezvous', message, nodeRank, node }, [node], nowMs);
-}
-
-function leavingOut(job: Job, cause: Cause, nodes: readonly NodeName[]): Job {
-  if (nodes.length === 0) return job;
-  const added = nodes.map((node): LeftOut => ({ node, cause }));
-  const others = job.leftOut.filter((each) => !nodes.some((node) => node === each.node));
-  return { ...job, leftOut: [...others, ...added] };
-}
-
-function withAttempt(job: Job, attempt: Attempt): Job {
-  return { ...job, state: { kind: 'starting', attempt } };
+  return failStart(job, attempt, causeOf('rendezvous', message, { nodeRank, node }), [node], nowMs);
 }
 
 /** Only of what was asked: what is stored of a node's words has a bound. */

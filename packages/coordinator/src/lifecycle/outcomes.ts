@@ -1,12 +1,10 @@
-/** Where an attempt that goes wrong leads: back to the queue, on which budget and after which wait, or to its end. */
+/** Where an attempt that goes wrong before anything of the user's ran leads: back to the queue, or to its end. */
+import { causeOf } from '@muster/common/cause';
 import { backoffMs } from '@muster/common/retry';
 import type { CauseKind } from '@muster/common/spec/causes';
 import type { Cause } from '@muster/common/views';
-import type { Job, Outcome, Task } from '../model.ts';
-import { causeOfEnd } from './causes.ts';
-
-/** An outcome that has a cause: everything but success. */
-type BadOutcome = Extract<Outcome, { next: 'failed' | 'queued' }>;
+import type { Attempt, Job, Task } from '../model.ts';
+import { type BadOutcome, recoveryOf } from './recovery.ts';
 
 /** In a row. Another node could have done in so many tries, were it only the nodes. */
 export const failedStartsMax = 5;
@@ -21,38 +19,18 @@ const nodeSideCauses: readonly CauseKind[] = [
   'node_lost',
 ];
 
-/** A task of a released attempt ended badly. */
-export function outcomeOfBadEnd(job: Job, task: Task): BadOutcome {
-  const cause = causeOfEnd(task);
-  return cause.kind === 'node_lost' ? outcomeOfNodeLoss(job, cause) : outcomeOfFailure(job, cause);
-}
-
-/** An attempt that ran went wrong: retry if the spec says so and the budget allows. */
-export function outcomeOfFailure(job: Job, cause: Cause): BadOutcome {
-  const attemptsUsed = job.failures + 1;
-  if (!isRetried(job, cause) || attemptsUsed >= job.spec.retry.maxAttempts) return { next: 'failed', cause };
-  const waitMs = backoffMs(job.spec.retry.backoff, attemptsUsed);
-  return { next: 'queued', cause, backoffMs: waitMs, charge: 'failure' };
-}
-
-/** The program did nothing wrong, so it costs it nothing: a job on rented machines may lose many in its life. */
-function outcomeOfNodeLoss(job: Job, cause: Cause): BadOutcome {
-  if (!isRetried(job, cause)) return { next: 'failed', cause };
-  return { next: 'queued', cause, backoffMs: backoffMs(job.spec.retry.backoff, 1), charge: 'node_loss' };
-}
-
 /** A task could not be started, and its attempt was not released yet. */
-export function outcomeOfStartError(job: Job, cause: Cause): BadOutcome {
+export function outcomeOfStartError(job: Job, attempt: Attempt, cause: Cause): BadOutcome {
   // The same command would not be found anywhere else either: that is a retry like any other.
   return nodeSideCauses.includes(cause.kind)
     ? outcomeOfFailedStart(job, cause)
-    : outcomeOfFailure(job, cause);
+    : recoveryOf(job, attempt, cause).outcome;
 }
 
 /** Nothing can have run. Believed, it would be a success that never was, or a gang that waits for this rank for ever. */
 export function outcomeOfEarlyEnd(job: Job, { node, nodeRank }: Task): BadOutcome {
   const message = `rank ${nodeRank} on ${node} reported its end before it was allowed to start`;
-  return outcomeOfFailedStart(job, { kind: 'unknown', message, nodeRank, node });
+  return outcomeOfFailedStart(job, causeOf('unknown', message, { nodeRank, node }));
 }
 
 /**
@@ -64,8 +42,4 @@ export function outcomeOfFailedStart(job: Job, cause: Cause): BadOutcome {
   if (cause.kind !== 'node_lost' && failedStarts >= failedStartsMax) return { next: 'failed', cause };
   const waitMs = backoffMs(job.spec.retry.backoff, failedStarts);
   return { next: 'queued', cause, backoffMs: waitMs, charge: 'failed_start' };
-}
-
-function isRetried(job: Job, cause: Cause): boolean {
-  return (job.spec.retry.on as readonly string[]).includes(cause.kind);
 }

@@ -1,4 +1,5 @@
 /** What the nodes of a gang found about the paths between them, and what follows. */
+import { causeOf } from '@muster/common/cause';
 import type { NodeName } from '@muster/common/ids';
 import type { Cause } from '@muster/common/views';
 import type { Attempt, AttemptNetwork, Task } from '../model.ts';
@@ -135,7 +136,7 @@ function mostNamed(
 
 /** Of a start that the paths hold back. It names no rank: the nodes are in the message. */
 export function pathCause(message: string): Cause {
-  return { kind: 'rendezvous', message, nodeRank: null, node: null };
+  return causeOf('rendezvous', message);
 }
 
 function nodeOf({ tasks }: Attempt, nodeRank: number): NodeName {

@@ -1,8 +1,11 @@
 /** The way out of an attempt: its tasks end, and then its job goes where the outcome says. */
 import { type Attempt, currentAttempt, isReleased, type Job, type Outcome, type Task } from '../model.ts';
 import { neverStartedEnd } from './causes.ts';
+import { verdictNews } from './checkpoints.ts';
 import { attemptEvent, followedBy, jobEvent, type Transition, unchanged } from './event.ts';
 import { gpuUsageOf } from './gpuUsage.ts';
+import { bookAttempt, bookQueued } from './ledger.ts';
+import { finalCause, opensBreaker, recoveryOf } from './recovery.ts';
 
 /** Ends the attempt's tasks: unreleased ones at once, the others when their nodes say so. */
 export function beginStopping(job: Job, attempt: Attempt, outcome: Outcome, nowMs: number): Transition {
@@ -11,7 +14,11 @@ export function beginStopping(job: Job, attempt: Attempt, outcome: Outcome, nowM
     : attempt.tasks.map(
         (task): Task => (task.state === 'ended' ? task : { ...task, state: 'ended', exit: neverStartedEnd }),
       );
-  const stopping: Job = { ...job, state: { kind: 'stopping', attempt: { ...attempt, tasks }, outcome } };
+  const stoppingAtMs = attempt.stoppingAtMs ?? nowMs;
+  const stopping: Job = {
+    ...job,
+    state: { kind: 'stopping', attempt: { ...attempt, tasks, stoppingAtMs }, outcome },
+  };
   const event = jobEvent(job, 'job.stopping', {
     attempt: attempt.number,
     next: outcome.next,
@@ -24,20 +31,39 @@ export function beginStopping(job: Job, attempt: Attempt, outcome: Outcome, nowM
 export function endIfDone(job: Job, outcome: Outcome, nowMs: number): Transition {
   const attempt = currentAttempt(job);
   if (attempt === null || attempt.tasks.some((task) => task.state !== 'ended')) return unchanged(job);
+  const settled = settle(job, attempt, outcome);
   const ended: Attempt = {
     ...attempt,
     state: 'ended',
     endedAtMs: nowMs,
-    cause: outcome.cause,
+    cause: settled.outcome.cause,
     // One that did its work has run, though it may have been over before anyone saw that.
     runningAtMs: attempt.runningAtMs ?? (outcome.next === 'succeeded' ? nowMs : null),
   };
-  const next = end(job, outcome, nowMs);
+  const next = end(bookAttempt(settled.job, ended), settled.outcome, nowMs);
   const data = { cause: ended.cause, tasks: ended.tasks, gpuUsage: gpuUsageOf(ended) };
-  return { ...followedBy([attemptEvent(job, ended, 'attempt.ended', data)], next), ended };
+  const news = [attemptEvent(job, ended, 'attempt.ended', data), ...verdictNews(job, settled.job)];
+  return { ...followedBy(news, next), ended };
 }
 
-export function end(job: Job, outcome: Outcome, nowMs: number): Transition {
+/** What went wrong is looked at once more, with all that has come to light since the stop began. */
+function settle(
+  job: Job,
+  attempt: Attempt,
+  outcome: Outcome,
+): { readonly job: Job; readonly outcome: Outcome } {
+  const isFailure =
+    (outcome.next === 'failed' && isReleased(attempt)) ||
+    (outcome.next === 'queued' && (outcome.charge === 'failure' || outcome.charge === 'node_loss'));
+  if (!isFailure) return { job, outcome };
+  const recovery = recoveryOf(job, attempt, outcome.cause);
+  const isWanted = outcome.next === 'failed' && outcome.isWanted === true;
+  if (!isWanted && recovery.outcome.next === 'queued') return recovery;
+  return { job: recovery.job, outcome: { next: 'failed', cause: finalCause(recovery.job, outcome.cause) } };
+}
+
+export function end(before: Job, outcome: Outcome, nowMs: number): Transition {
+  const job = bookQueued(before, nowMs);
   switch (outcome.next) {
     case 'succeeded':
       return {
@@ -56,15 +82,22 @@ export function end(job: Job, outcome: Outcome, nowMs: number): Transition {
     }
     case 'queued': {
       const { cause, charge, backoffMs } = outcome;
+      const breakerOpen = (charge === 'failure' || charge === 'node_loss') && opensBreaker(job);
+      const { failuresInRow, batchScale, lrScale } = job;
+      const opened = jobEvent(job, 'job.circuit_open', { cause, failuresInRow, pauseMs: backoffMs });
       return {
         job: {
           ...job,
           failures: job.failures + (charge === 'failure' ? 1 : 0),
           failedStarts: job.failedStarts + (charge === 'failed_start' ? 1 : 0),
-          state: { kind: 'queued', backoffMs, lastCause: cause },
+          preemptions: job.preemptions + (charge === 'preemption' ? 1 : 0),
+          state: { kind: 'queued', backoffMs, lastCause: cause, sinceMs: nowMs, breakerOpen },
         },
         ended: null,
-        events: [jobEvent(job, 'job.queued', { cause, backoffMs })],
+        events: [
+          jobEvent(job, 'job.queued', { cause, backoffMs, batchScale, lrScale }),
+          ...(breakerOpen ? [opened] : []),
+        ],
       };
     }
     default: {

@@ -4,8 +4,9 @@
  *                 allocate             every task running            every task ended well
  *      queued ───────────────► starting ───────────────► running ─────────────────────────► succeeded
  *        ▲  │                     │                         │                                   ▲
- *        │  │ stop                │ stop · start failed · a task ended badly · node lost ·      │
- *        │  │                     │ time limit · requeue · rank 0 of mpi-hostfile ended well    │
+ *        │  │ stop                │ stop · start failed · a task ended badly · node lost · hung │
+ *        │  │                     │ time limit · requeue · preempted · diverged · its work is   │
+ *        │  │                     │ done: its marker, or rank 0 of mpi-hostfile ended well      │
  *        │  ▼                     ▼                         ▼                                   │
  *        │ cancelled           stopping ◄───────────────────┘                                   │
  *        │                        │ last task ended, by the outcome                             │
@@ -20,27 +21,40 @@
  *   that have not been released end at once when the attempt does, without asking the node.
  * - After the release only the node's own report, or proof of death or fence, ends a task: silent is not dead (G7).
  * - One bad end stops the whole gang at once. Which end was the first, and so the cause, is decided when the last is known.
- * - A report about anything but the current attempt changes nothing (G6): it returns the job as it was.
+ * - A report about anything but the current attempt changes nothing (G6): it returns the job as it was. While the job waits,
+ *   more may be found out about a checkpoint that is known already.
+ * - Where we told it to stop, that is the cause, whatever its ends look like.
  * - Terminal states never change.
  */
-import { assertInvariant } from '@muster/common/errors';
-import { isTerminal } from '@muster/common/states';
-import type { Cause, TaskEnd } from '@muster/common/views';
-import { type Attempt, currentAttempt, isReleased, type Job, type Outcome, type Task } from '../model.ts';
-import { endedLikeStopped, endedWell, isConsequence, rootCause, tellsOfOwnFailure } from './causes.ts';
+import { causeOf } from '@muster/common/cause';
+import type { TaskEnd } from '@muster/common/views';
+import { type Attempt, isReleased, type Job, type Outcome, type Task } from '../model.ts';
+import {
+  causeOfEnd,
+  endedLikeStopped,
+  endedWell,
+  isConsequence,
+  rootCause,
+  tellsOfOwnFailure,
+} from './causes.ts';
+import { checkpoint } from './checkpoints.ts';
 import {
   attemptEvent,
   fencedAttempt,
   followedBy,
+  type GpuFault,
   type Handler,
   type JobEvent,
   replaceTask,
   type Transition,
   unchanged,
+  withAttempt,
 } from './event.ts';
 import { allocate, checked, claim, endBeforeRelease, prepareTimeout, startFailed } from './gang.ts';
-import { outcomeOfBadEnd, outcomeOfFailure } from './outcomes.ts';
-import { beginStopping, end, endIfDone } from './stopping.ts';
+import { recoveryOf } from './recovery.ts';
+import { extend, preempt, requeue, stop, timeLimit } from './requests.ts';
+import { beginStopping, endIfDone } from './stopping.ts';
+import { hung, trainingComplete, trainingSign } from './training.ts';
 
 /**
  * @param nowMs wall clock, epoch milliseconds; recorded, and compared only to tell which failure came first
@@ -71,7 +85,8 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
     if (attempt === null || task === undefined || task.state === 'ended') return unchanged(job);
     const { exit } = event;
     const failedAtMs = endedWell(exit) ? null : (event.failedAtMs ?? nowMs);
-    return afterTaskChange(job, attempt, { ...task, state: 'ended', exit, failedAtMs }, nowMs);
+    const gpuFault = event.gpuFault ?? null;
+    return afterTaskChange(job, attempt, { ...task, state: 'ended', exit, failedAtMs }, nowMs, gpuFault);
   },
 
   taskLost(job, event, nowMs) {
@@ -84,10 +99,11 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
       oomKilled: false,
       finishedAtMs: null,
       statusLost: true,
-      startError: { kind: 'node_lost', message: event.message, nodeRank: event.nodeRank, node: task.node },
+      startError: causeOf('node_lost', event.message, { nodeRank: event.nodeRank, node: task.node }),
       logBytes: 0,
       gpuUsage: null,
       failure: null,
+      training: null,
     };
     const failedAtMs = event.lastHeardMs ?? nowMs;
     return afterTaskChange(job, attempt, { ...task, state: 'ended', exit, failedAtMs }, nowMs);
@@ -99,50 +115,39 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
     const late = attempt.tasks.filter((task) => task.state === 'ready').map(({ node }) => node);
     const limitS = Math.round(job.spec.rendezvousTimeoutMs / 1000);
     const message = `not running within the rendezvous_timeout of ${limitS} s: ${late.join(', ')}`;
-    const outcome = outcomeOfFailure(job, platformCause('rendezvous_timeout', message));
-    return beginStopping(job, attempt, outcome, nowMs);
+    // Of several it cannot be told which one kept the others waiting.
+    const node = late.length === 1 ? (late[0] ?? null) : null;
+    const cause = causeOf('rendezvous_timeout', message, { nodeRank: null, node });
+    return beginStopping(job, attempt, recoveryOf(job, attempt, cause).outcome, nowMs);
   },
 
-  stop(job, event, nowMs) {
-    if (isTerminal(job.state.kind)) return unchanged(job);
-    const cause = platformCause('cancelled', event.reason === '' ? 'stopped by its user' : event.reason);
-    const attempt = currentAttempt(job);
-    if (attempt === null) return end(job, { next: 'cancelled', cause }, nowMs);
-    if (job.state.kind === 'stopping') {
-      // Already on the way out: the user's wish outranks a retry, but does not hide why a job failed.
-      const { state } = job;
-      if (state.outcome.next === 'failed') {
-        const outcome: Outcome = { ...state.outcome, isWanted: true };
-        return { job: { ...job, state: { ...state, outcome } }, ended: null, events: [] };
-      }
-      if (state.outcome.next !== 'queued') return unchanged(job);
-    }
-    return beginStopping(job, attempt, { next: 'cancelled', cause }, nowMs);
-  },
+  checkpoint,
+  trainingComplete,
+  trainingSign,
+  hung,
 
-  requeue(job, _event, nowMs) {
-    const attempt = currentAttempt(job);
-    if (attempt === null || job.state.kind === 'stopping') return unchanged(job);
-    const cause = platformCause('preempted', 'requeued by its user');
-    return beginStopping(job, attempt, { next: 'queued', cause, backoffMs: 0, charge: 'nothing' }, nowMs);
-  },
-
-  timeLimit(job, event, nowMs) {
-    const attempt = fencedAttempt(job, event.attempt);
-    if (attempt === null || job.state.kind === 'stopping') return unchanged(job);
-    const limitS = Math.round((job.spec.maxRuntimeMs ?? 0) / 1000);
-    const cause = platformCause('time_limit', `ran for its max_runtime of ${limitS} s`);
-    return beginStopping(job, attempt, outcomeOfFailure(job, cause), nowMs);
-  },
+  stop,
+  requeue,
+  preempt,
+  extend,
+  timeLimit,
 };
 
+type EndedTask = Task & { readonly exit: TaskEnd };
+
 /** One task of the current attempt is in another state now: what does that mean for the gang? */
-function afterTaskChange(job: Job, before: Attempt, task: Task, nowMs: number): Transition {
+function afterTaskChange(
+  job: Job,
+  before: Attempt,
+  task: Task,
+  nowMs: number,
+  gpuFault: GpuFault | null = null,
+): Transition {
   const attempt: Attempt = { ...before, tasks: replaceTask(before.tasks, task) };
   if (task.exit === null) return afterStart(job, attempt, nowMs);
   const { nodeRank, node, exit } = task;
   const events = [attemptEvent(job, attempt, 'task.ended', { nodeRank, node, exit })];
-  return followedBy(events, afterEnd(job, before, attempt, { ...task, exit }, nowMs));
+  return followedBy(events, afterEnd(job, before, attempt, { ...task, exit }, gpuFault, nowMs));
 }
 
 /** One more task runs, or has done its work while others are still to start. */
@@ -151,32 +156,35 @@ function afterStart(job: Job, attempt: Attempt, nowMs: number): Transition {
   if (job.state.kind === 'starting' && everyTaskStarted) {
     const running: Attempt = { ...attempt, state: 'running', runningAtMs: nowMs };
     const state = { kind: 'running', attempt: running } as const;
-    // Whatever was wrong with nodes, it is over: the job has begun.
+    // Whatever kept it from starting is over. Nodes that it broke on while it ran are still to prove themselves.
+    const leftOut = job.failuresInRow === 0 ? [] : job.leftOut;
     return {
-      job: { ...job, failedStarts: 0, leftOut: [], state },
+      job: { ...job, failedStarts: 0, leftOut, state },
       ended: null,
       events: [attemptEvent(job, running, 'attempt.running', {})],
     };
   }
-  const { state } = job;
-  assertInvariant('attempt' in state, 'G2', `${job.id} has no attempt`);
-  return { job: { ...job, state: { ...state, attempt } }, ended: null, events: [] };
+  return { job: withAttempt(job, attempt), ended: null, events: [] };
 }
 
 function afterEnd(
   job: Job,
   before: Attempt,
   attempt: Attempt,
-  task: Task & { readonly exit: TaskEnd },
+  task: EndedTask,
+  gpuFault: GpuFault | null,
   nowMs: number,
 ): Transition {
   if (!isReleased(before)) return endBeforeRelease(job, before, task, task.exit, nowMs);
   if (job.state.kind === 'stopping') {
-    const outcome = outcomeWith(job, job.state.outcome, attempt, task);
+    const outcome = outcomeWith(job, job.state.outcome, attempt, task, gpuFault);
     const stopping: Job = { ...job, state: { ...job.state, attempt, outcome } };
     return endIfDone(stopping, outcome, nowMs);
   }
-  if (!endedWell(task.exit)) return beginStopping(job, attempt, outcomeOfBadEnd(job, task), nowMs);
+  if (!endedWell(task.exit)) {
+    const { outcome } = recoveryOf(job, attempt, causeOfEnd(task, gpuFault));
+    return beginStopping(job, attempt, outcome, nowMs);
+  }
   const isDone = attempt.tasks.every((each) => each.state === 'ended');
   // The other nodes only serve the one that the command runs on.
   const servedOne = job.spec.launcher === 'mpi-hostfile' && task.nodeRank === 0;
@@ -194,24 +202,22 @@ function outcomeWith(
   job: Job,
   outcome: Outcome,
   attempt: Attempt,
-  task: Task & { readonly exit: TaskEnd },
+  task: EndedTask,
+  gpuFault: GpuFault | null,
 ): Outcome {
   const rank = outcome.cause?.nodeRank ?? null;
   // Only the cause of a task's end names a rank: a stop, a time limit or a success stays what it is.
   const first = rank === null ? undefined : attempt.tasks[rank];
   if (first === undefined || endedWell(task.exit)) return outcome;
-  // A rank that was killed may hang in its launcher until our stop ends that: then what it has said tells of it.
-  const isAnswer = isConsequence(first) && tellsOfOwnFailure(task.exit);
-  if (endedLikeStopped(task.exit) && !isAnswer) return outcome;
-  if (rootCause([first, task]) === first) return outcome;
-  const revised = outcomeOfBadEnd(job, task);
+  if (gpuFault === null) {
+    // A rank that was killed may hang in its launcher until our stop ends that: then what it has said tells of it.
+    const isAnswer = isConsequence(first) && tellsOfOwnFailure(task.exit);
+    if (endedLikeStopped(task.exit) && !isAnswer) return outcome;
+    if (rootCause([first, task]) === first) return outcome;
+  }
+  const revised = recoveryOf(job, attempt, causeOfEnd(task, gpuFault)).outcome;
   const isWanted = outcome.next === 'failed' && outcome.isWanted === true;
   return isWanted ? { next: 'failed', cause: revised.cause, isWanted } : revised;
-}
-
-/** Of no task: it names no rank. */
-function platformCause(kind: Cause['kind'], message: string): Cause {
-  return { kind, message, nodeRank: null, node: null };
 }
 
 export type { JobEvent, Transition } from './event.ts';

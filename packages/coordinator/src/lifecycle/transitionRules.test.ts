@@ -1,10 +1,16 @@
+import { causeOf } from '@muster/common/cause';
+import type { ResumeChoice } from '@muster/common/checkpoints';
 import { InvariantViolation } from '@muster/common/errors';
+import { defaultRetryCauses } from '@muster/common/spec/causes';
 import { isTerminal, type JobStateKind, jobStates } from '@muster/common/states';
-import type { Cause } from '@muster/common/views';
+import type { LedgerKind } from '@muster/common/views';
 import { describe, expect, it } from 'vitest';
 import { currentAttempt, isReleased, type Job, type Task } from '../model.ts';
 import {
+  aCheckpoint,
+  aFailure,
   aJob,
+  allocation,
   anEndpoint,
   anExit,
   aSpec,
@@ -13,14 +19,10 @@ import {
   seededRandom,
   someMs,
 } from '../modelFixture.ts';
+import { chooseResume } from './resume.ts';
 import { type JobEvent, type Transition, transition } from './transition.ts';
 
-const startError: Cause = {
-  kind: 'image_pull',
-  message: 'there is no such image',
-  nodeRank: null,
-  node: null,
-};
+const startError = causeOf('image_pull', 'there is no such image');
 
 describe('any sequence of events', () => {
   it('keeps the rules, and comes to an end when the nodes do as they are told', () => {
@@ -41,6 +43,10 @@ class Walk {
   private readonly pick: <T>(...choices: readonly T[]) => T;
   private readonly visited: Set<JobStateKind>;
   private readonly history: JobEvent[] = [];
+  private nowMs = someMs;
+  /** GPU-milliseconds, counted from outside. */
+  private heldMs = 0;
+  private waitedMs = 0;
 
   constructor(random: () => number, visited: Set<JobStateKind>) {
     this.visited = visited;
@@ -50,11 +56,16 @@ class Walk {
     const floor = { min_bandwidth_mbps: 100 };
     const nodes = this.pick<number | typeof range>(max, range);
     const max_attempts = this.pick(1, 2, 4);
-    const on = this.pick(['exit_code' as const], ['node_lost' as const, 'image_pull' as const]);
+    const on = this.pick(
+      ['exit_code' as const, ...defaultRetryCauses],
+      ['node_lost' as const, 'image_pull' as const],
+    );
     this.job = aJob(1, {
       spec: aSpec({
-        resources: { nodes },
-        retry: { max_attempts, on },
+        resources: { nodes, gpus: 1 },
+        retry: { max_attempts, on, breaker: { failures: this.pick(1, 3), pause: '10m' } },
+        on_divergence: this.pick('warn', 'stop'),
+        on_hang: { action: this.pick('warn', 'restart') },
         max_runtime: '1h',
         launcher: this.pick('torchrun', 'mpi-hostfile'),
         preflight: this.pick<boolean | typeof floor>(false, floor),
@@ -85,7 +96,10 @@ class Walk {
   }
 
   private allocation(count: number): Extract<JobEvent, { kind: 'allocate' }> {
-    return { kind: 'allocate', tasks: placementsFor(this.job, count), leaseMs: 60_000, preflight: false };
+    const tasks = placementsFor(this.job, count);
+    const nodes = tasks.map(({ node }) => ({ name: node, bootId: `boot of ${node}` }));
+    const resume = chooseResume(this.job, nodes, (node) => ({ bootId: `boot of ${node}` }));
+    return allocation(tasks, { resume });
   }
 
   private claim(attempt: number, nodeRank: number, port = 1): Extract<JobEvent, { kind: 'claim' }> {
@@ -130,7 +144,8 @@ class Walk {
       lastAttempt + 1,
     );
     const nodeRank = this.pick(0, 0, 1, 2, 7);
-    const crash = anExit({ exitCode: 1 });
+    const kind = this.pick(null, 'cuda_oom', 'corrupt_checkpoint', 'nan_loss', 'nccl_timeout', 'gpu_hw_ecc');
+    const crash = anExit({ exitCode: 1, failure: aFailure({ kind, rank: this.pick(null, 0, 1, 9) }) });
     const neverStarted = anExit({ exitCode: null, startError });
     const terminated = anExit({ exitCode: null, signal: 'SIGTERM' });
     const lostStatus = anExit({ exitCode: null, statusLost: true });
@@ -156,7 +171,42 @@ class Walk {
       prepareTimeout: { kind: 'prepareTimeout', attempt, doing: [] },
       rendezvousTimeout: { kind: 'rendezvousTimeout', attempt },
       stop: { kind: 'stop', reason: '' },
-      requeue: { kind: 'requeue' },
+      requeue: {
+        kind: 'requeue',
+        from: this.pick<ResumeChoice>({ kind: 'newest' }, { kind: 'start' }, { kind: 'step', step: 3 }),
+      },
+      preempt: { kind: 'preempt', attempt, message: 'gives way', by: null },
+      checkpoint: {
+        kind: 'checkpoint',
+        attempt,
+        nodeRank,
+        checkpoint: aCheckpoint(this.pick(1, 2, 3, 4, 5, null), {
+          version: this.pick('v1', 'v1', 'v2'),
+          verdict: this.pick('verified', 'verified', 'unverified', 'corrupt'),
+          savedAtMs: this.nowMs - this.pick(0, 500, -1e6, 1e6),
+        }),
+        shared: this.pick(true, false),
+        afterStop: this.pick(true, false),
+      },
+      trainingComplete: { kind: 'trainingComplete', attempt, nodeRank },
+      trainingSign: {
+        kind: 'trainingSign',
+        attempt,
+        nodeRank,
+        sign: {
+          kind: this.pick('nan_loss', 'loss_spike'),
+          step: this.pick(3, 4, null),
+          lastGoodStep: this.pick(2, null),
+          ...{ rank: null, line: 1, text: 'loss nan' },
+        },
+      },
+      hung: {
+        kind: 'hung',
+        attempt,
+        nodeRank,
+        sign: { quietForMs: 1_000, usualMs: 1, gpus: 'idle', rank: this.pick(0, 9, null) },
+      },
+      extend: { kind: 'extend', byMs: 1_000 },
       timeLimit: { kind: 'timeLimit', attempt },
     };
     return events[this.pick(...likelyEvents)];
@@ -165,9 +215,10 @@ class Walk {
   private play(event: JobEvent): void {
     const before = this.job;
     this.history.push(event);
+    this.nowMs += this.pick(1, 700, 5_000);
     let next: Transition;
     try {
-      next = transition(before, event, someMs);
+      next = transition(before, event, this.nowMs);
     } catch (error) {
       if (!(error instanceof InvariantViolation)) throw error;
       const { nodes, minNodes } = before.spec.resources;
@@ -183,6 +234,8 @@ class Walk {
     this.visited.add(next.job.state.kind);
     this.checkStep(before, event, next);
     this.checkState(next.job);
+    this.checkCheckpoints(before, next.job);
+    this.checkLedger(before, next);
   }
 
   private checkStep(before: Job, event: JobEvent, { job, ended, events }: Transition): void {
@@ -194,7 +247,15 @@ class Walk {
     );
     if (isTerminal(before.state.kind)) this.check(job === before, 'a job that has ended never changes');
     if ('attempt' in event && event.attempt !== was?.number) {
-      this.check(job === before && events.length === 0 && ended === null, 'a stale report changes nothing');
+      const isLate = event.kind === 'checkpoint' && was === null && event.attempt === before.lastAttempt;
+      const keysOf = ({ checkpoints }: Job) =>
+        checkpoints.map(({ name, version }) => name + version).join(' ');
+      if (isLate) {
+        this.check(job.state === before.state && ended === null, 'a late word moves nothing');
+        this.check(keysOf(job) === keysOf(before), 'and brings no new checkpoint');
+      } else {
+        this.check(job === before && events.length === 0 && ended === null, 'a stale report changes nothing');
+      }
     }
     this.check(
       job === before || job.state.kind === before.state.kind || events.length > 0,
@@ -228,8 +289,55 @@ class Walk {
     }
   }
 
+  private checkCheckpoints(before: Job, { checkpoints, state }: Job): void {
+    for (const was of before.checkpoints) {
+      const now = checkpoints.find(({ name, version }) => name === was.name && version === was.version);
+      if (now === undefined) continue;
+      if (was.verdict === 'corrupt') this.check(now.verdict === 'corrupt', 'what is corrupt stays so');
+      if (was.suspect) this.check(now.suspect, 'what is suspect stays so');
+    }
+    if (before.state.kind !== 'queued' || state.kind !== 'starting') return;
+    const { resume } = state.attempt;
+    const chosen = before.checkpoints.find(({ name }) => name === resume?.name);
+    const isGood = chosen?.verdict === 'verified' && !chosen.suspect;
+    this.check(resume === null || isGood, 'an attempt begins from what is verified and not suspected');
+  }
+
+  private checkLedger(before: Job, { job, ended }: Transition): void {
+    if (before.state.kind === 'queued' && job.state.kind !== 'queued')
+      this.waitedMs += before.spec.resources.nodes * (this.nowMs - before.state.sinceMs);
+    if (ended !== null) this.heldMs += ended.tasks.length * (this.nowMs - ended.allocatedAtMs);
+    const booked = (isMeant: (kind: LedgerKind) => boolean) =>
+      job.ledger.reduce((sum, { kind, gpuSeconds }) => sum + (isMeant(kind) ? gpuSeconds : 0), 0) * 1_000;
+    const isEqual = (a: number, b: number) => Math.abs(a - b) < 1e-3;
+    this.check(
+      isEqual(
+        booked((kind) => kind === 'queued'),
+        this.waitedMs,
+      ),
+      'all waiting is booked',
+    );
+    this.check(
+      isEqual(
+        booked((kind) => kind !== 'queued'),
+        this.heldMs,
+      ),
+      'all that was held is booked, once',
+    );
+    this.check(
+      job.ledger.every(({ gpuSeconds }) => gpuSeconds > 0),
+      'and nothing negative',
+    );
+  }
+
   private checkState({ state, spec, failures }: Job): void {
     this.check(failures < spec.retry.maxAttempts, 'the budget of failures is kept');
+    if (state.kind === 'queued') {
+      const { breaker, backoff } = spec.retry;
+      const longestMs = Math.max(breaker.pauseMs, backoff.maxMs);
+      this.check(state.backoffMs <= longestMs, 'the breaker lets a trial through after its pause');
+      this.check(!state.breakerOpen || state.backoffMs >= breaker.pauseMs, 'and pauses as long as it says');
+    }
     if (state.kind !== 'starting' && state.kind !== 'running' && state.kind !== 'stopping') return;
     const { attempt } = state;
     const tasks = attempt.tasks.map((task) => task.state);
@@ -278,5 +386,11 @@ const likelyEvents: readonly JobEvent['kind'][] = [
   'rendezvousTimeout',
   'stop',
   'requeue',
+  'preempt',
+  ...Array.from({ length: 6 }, () => 'checkpoint' as const),
+  'trainingComplete',
+  'trainingSign',
+  'hung',
+  'extend',
   'timeLimit',
 ];

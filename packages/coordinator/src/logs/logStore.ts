@@ -5,7 +5,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 
 /** A file being written; its size is kept here, so that appending needs no look at the disk. */
 interface Target {
@@ -29,8 +29,13 @@ export class LogStore {
     this.directory = directory;
   }
 
+  /** Where the output of a job's tasks lies, or will. */
+  directoryOf(jobId: JobId): string {
+    return join(this.directory, jobId);
+  }
+
   private path(task: TaskRef): string {
-    return join(this.directory, task.jobId, `${task.attempt}.${task.nodeRank}.log`);
+    return join(this.directoryOf(task.jobId), `${task.attempt}.${task.nodeRank}.log`);
   }
 
   /**

@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { causeOf } from '@muster/common/cause';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Bell } from '../events/bell.ts';
 import type { Attempt, Job, JobState } from '../model.ts';
-import { aJob, anAttempt, anExit, aTask, jobIdOf, someMs } from '../modelFixture.ts';
+import { aJob, anAttempt, anExit, aTask, jobIdOf, queuedState, someMs } from '../modelFixture.ts';
 import { LogStore } from './logStore.ts';
 import { type ReadLogsOptions, readLogs } from './readLogs.ts';
 
@@ -23,7 +24,7 @@ beforeEach(() => {
   bell = new Bell();
   silent = new Map();
   abort.controller = new AbortController();
-  become({ kind: 'queued', backoffMs: 0, lastCause: null }, []);
+  become(queuedState(), []);
 });
 afterEach(async () => {
   abort.controller.abort();
@@ -126,8 +127,7 @@ test('a follower of a queued job sees its first attempt from the first byte, tai
 
 test('a follower of a queued job that is cancelled is let go', async () => {
   const { done } = reading({ follow: true });
-  const cause = { kind: 'cancelled', message: 'stopped', nodeRank: null, node: null } as const;
-  become({ kind: 'cancelled', endedAtMs: someMs, cause }, []);
+  become({ kind: 'cancelled', endedAtMs: someMs, cause: causeOf('cancelled', 'stopped') }, []);
   expect(await done).toEqual([]);
 });
 

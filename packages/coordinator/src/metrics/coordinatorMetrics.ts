@@ -3,6 +3,7 @@
  * series is named by anything that grows without end: jobs appear while they hold a node, and at most a thousand.
  */
 import type { Clock } from '@muster/common/clock';
+import type { Logger } from '@muster/common/log';
 import { isTerminal, jobStates, nodeStates } from '@muster/common/states';
 import { musterVersion } from '@muster/common/version';
 import type { NodeView } from '@muster/common/views';
@@ -10,18 +11,19 @@ import { Counter, Histogram, Registry } from 'prom-client';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
-import { currentAttempt } from '../model.ts';
 import { heldTasksByNode, nodeView } from '../rpc/views.ts';
 import type { ClusterState, Committed } from '../state.ts';
+import type { Store } from '../store/store.ts';
 import type { PageRequests } from '../telemetry/pageRequests.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
 import type { WaitTimes } from '../waitTimes.ts';
 import { countBy, countGpus } from './counts.ts';
 import { addLeaseMetrics } from './leaseMetrics.ts';
+import { namedJobs, namedJobsMax } from './namedJobs.ts';
 import { addProcessMetrics } from './processMetrics.ts';
 import { addCounter, addGauge } from './register.ts';
+import { TrainingMetrics } from './trainingMetrics.ts';
 
-const jobInfoMax = 1_000;
 /** Kinds of conditions come from agents' configuration. */
 const conditionLabelsMax = 200;
 
@@ -34,6 +36,8 @@ export interface MetricsParts {
   readonly agents: AgentRegistry;
   readonly leases: LeaseKeeper;
   readonly notes: Pick<AgentNotes, 'of'>;
+  readonly store: Pick<Store, 'readJob'>;
+  readonly log: Logger;
 }
 
 export class CoordinatorMetrics {
@@ -43,6 +47,7 @@ export class CoordinatorMetrics {
   private readonly commits: Histogram;
   private readonly violations: Counter<'id'>;
   private readonly fencedNodes: Counter;
+  private readonly training: TrainingMetrics;
   private readonly readNodes: () => void;
 
   constructor(parts: MetricsParts) {
@@ -81,6 +86,7 @@ export class CoordinatorMetrics {
     this.readNodes = addNodeMetrics(this.registry, parts);
     addTelemetryMetrics(this.registry, parts);
     this.fencedNodes = addLeaseMetrics(this.registry, parts);
+    this.training = new TrainingMetrics(this.registry, parts);
     addProcessMetrics(this.registry, parts.clock.wallMs() - process.uptime() * 1_000);
   }
 
@@ -91,7 +97,9 @@ export class CoordinatorMetrics {
   }
 
   /** To be told of every commit. */
-  committed({ events, jobs }: Pick<Committed, 'events' | 'jobs'>): void {
+  committed(change: Pick<Committed, 'events' | 'jobs'>): void {
+    const { events, jobs } = change;
+    this.training.committed(change);
     for (const { kind, subject, data, timeMs } of events) {
       this.events.inc({ kind });
       if (kind === 'node.fenced') this.fencedNodes.inc();
@@ -124,16 +132,13 @@ function addJobMetrics(registry: Registry, { state, clock, waitTimes }: MetricsP
   });
   addGauge(registry, {
     name: 'muster_job_info',
-    help: `Constantly 1 for each job that holds nodes, at most ${jobInfoMax} of them.`,
+    help: `Constantly 1 for each job that holds nodes, at most ${namedJobsMax} of them.`,
     labelNames: ['muster_job', 'name', 'project', 'attempt'],
     read: () =>
-      [...state.jobs.values()]
-        .flatMap((job) => {
-          const attempt = currentAttempt(job)?.number;
-          const { name, project } = job.spec;
-          return attempt === undefined ? [] : [[{ muster_job: job.id, name, project, attempt }, 1] as const];
-        })
-        .slice(0, jobInfoMax),
+      namedJobs(state).map(({ id, spec: { name, project }, lastAttempt }) => [
+        { muster_job: id, name, project, attempt: lastAttempt },
+        1,
+      ]),
   });
   addGauge(registry, {
     name: 'muster_queue_oldest_wait_seconds',
@@ -196,12 +201,12 @@ function shownNodes({ state, agents }: MetricsParts): readonly NodeView[] {
 function addTelemetryMetrics(registry: Registry, { telemetry, pages }: MetricsParts): void {
   addCounter(registry, {
     name: 'muster_telemetry_readings_total',
-    help: 'Readings of GPUs that were taken.',
+    help: 'Readings of GPUs and of training that were taken.',
     read: () => telemetry.taken,
   });
   addCounter(registry, {
     name: 'muster_telemetry_dropped_readings_total',
-    help: 'Readings of GPUs that were not taken, by why.',
+    help: 'Readings of GPUs and of training that were not taken, by why.',
     labelNames: ['reason'],
     read: () => Object.entries(telemetry.dropped).map(([reason, count]) => [{ reason }, count]),
   });
@@ -217,7 +222,7 @@ function addTelemetryMetrics(registry: Registry, { telemetry, pages }: MetricsPa
   });
   addGauge(registry, {
     name: 'muster_telemetry_series',
-    help: 'GPUs of tasks of which readings are kept.',
+    help: 'Tasks, and GPUs of tasks, of which readings are kept.',
     read: () => telemetry.usage.series,
   });
   addGauge(registry, {

@@ -9,6 +9,7 @@ import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/Coordinato
 import type { Heartbeat__Output } from '@muster/common/gen/muster/v1/Heartbeat';
 import type { Hello__Output } from '@muster/common/gen/muster/v1/Hello';
 import type { NodeStatus__Output } from '@muster/common/gen/muster/v1/NodeStatus';
+import type { TaskReport__Output } from '@muster/common/gen/muster/v1/TaskReport';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TaskReport } from '@muster/common/views';
@@ -37,11 +38,13 @@ import type { JobEvent } from '../lifecycle/transition.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
 import { type ClusterState, Draft } from '../state.ts';
+import type { HangWatch } from '../tasks/hangWatch.ts';
 import type { TimeLimits } from '../tasks/timeLimits.ts';
 import { endWithError, unary } from './calls.ts';
 import { type JoinParts, join } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
 import { serveTelemetry, type TelemetryUploadParts } from './telemetryUploads.ts';
+import { boundedReport, completeTraining, takeCheckpoint, takeTrainingSign } from './trainingMessages.ts';
 
 /** Session messages that this coordinator and its agents understand each other in. */
 const protocolVersion = 2;
@@ -61,6 +64,7 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploa
   readonly agentSaid: (account: AgentAccount) => void;
   readonly notes: AgentNotes;
   readonly timeLimits: TimeLimits;
+  readonly hangWatch: HangWatch;
   readonly wallMs: () => number;
 }
 
@@ -141,16 +145,20 @@ async function beginSession(
   parts.notes.heard(node, bootId, wire.sentBoottimeMs, parts.wallMs());
   const silentForMs = parts.agents.silentForMs(node);
   parts.agents.admit(node, instanceId, bootId);
-  const observed = wire.observed.map(taskReportFromWire).filter((each) => each !== null);
+  const observed = reportsFromWire(wire.observed);
   parts.agentSaid({ node, highestTerm, observed });
   const inventory = inventoryFromWire(wire.inventory);
   const conditions = wire.conditions.map(conditionFromWire);
   const command = {
     ...{ name: node, instanceId, bootId, agentVersion, inventory, conditions, observed },
+    leavingInMs: wire.leavingInMs ?? null,
     failedAtMs: failureTimes(parts, node, bootId),
     lastHeardMs: silentForMs === null ? null : parts.wallMs() - silentForMs,
   };
-  await parts.loop.run((draft, nowMs) => hello(draft, command, nowMs));
+  await parts.loop.run((draft, nowMs) => {
+    completeTraining(draft, node, observed, nowMs);
+    hello(draft, command, nowMs);
+  });
   const stream = {
     write: (message: CoordinatorMessage) => void call.write(message),
     end: () => call.end(),
@@ -183,9 +191,11 @@ async function onMessage(
   if (message.claim != null) await onClaim(parts, session, message.claim);
   if (message.checked != null) await onChecked(parts, session, message.checked);
   if (message.report != null) {
-    const known = taskReportFromWire(message.report);
-    if (known !== null) await takeReports(parts, session, [known]);
+    const reports = reportsFromWire([message.report]);
+    if (reports.length > 0) await takeReports(parts, session, reports);
   }
+  if (message.checkpoint != null) await takeCheckpoint(parts, session.node, message.checkpoint);
+  if (message.trainingSign != null) await takeTrainingSign(parts, session.node, message.trainingSign);
   if (message.status != null) await takeStatus(parts, session, message.status);
 }
 
@@ -238,7 +248,8 @@ async function takeStatus(
 ): Promise<void> {
   const inventory = status.inventory === null ? null : inventoryFromWire(status.inventory);
   const conditions = status.conditions.map(conditionFromWire);
-  const command = { name: session.node, inventory, conditions };
+  const leavingInMs = status.leavingInMs ?? null;
+  const command = { name: session.node, inventory, conditions, leavingInMs };
   await parts.loop.run((draft, nowMs) => {
     // It waited for its turn, and a newer Hello may have come first: what was true before that is not news.
     if (parts.agents.isCurrent(session)) nodeStatus(draft, command, nowMs);
@@ -253,7 +264,18 @@ async function takeReports(
   const { node, bootId } = session;
   noteTasks(parts, session, reports);
   const failedAtMs = failureTimes(parts, node, bootId);
-  await parts.loop.run((draft, nowMs) => report(draft, node, reports, failedAtMs, nowMs));
+  await parts.loop.run((draft, nowMs) => {
+    completeTraining(draft, node, reports, nowMs);
+    report(draft, node, reports, failedAtMs, nowMs);
+  });
+}
+
+/** Those of tasks that we can name. */
+function reportsFromWire(wire: readonly TaskReport__Output[]): readonly TaskReport[] {
+  return wire.flatMap((each) => {
+    const known = taskReportFromWire(each);
+    return known === null ? [] : [boundedReport(known)];
+  });
 }
 
 /** Keeps in mind what is shown of tasks and not stored. That one was frozen or thawed is an event. */
@@ -279,7 +301,7 @@ function failureTimes({ notes }: AgentHubParts, node: NodeName, bootId: string):
 function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Heartbeat__Output): void {
   const { node, bootId } = session;
   parts.notes.heard(node, bootId, heartbeat.sentBoottimeMs, parts.wallMs());
-  const reports = heartbeat.observed.map(taskReportFromWire).filter((each) => each !== null);
+  const reports = reportsFromWire(heartbeat.observed);
   const verdicts = reports.map(({ task }) => verdictOn(task, node, parts.state, parts.leases));
   session.acknowledge(heartbeat.seq, verdicts, parts.wallMs());
   session.remind(reports, (id) => parts.state.jobs.get(id));
@@ -290,7 +312,9 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
     const recorded = heldTask(parts.state.jobs.get(each.task.jobId), each.task, node)?.state;
     if (recorded === undefined || recorded === 'ended') continue;
     parts.timeLimits.note(each);
-    if (each.state === 'ended' || (each.state === 'running' && recorded !== 'running')) news.push(each);
+    parts.hangWatch.note(each);
+    const isNews = each.state === 'ended' || (each.state === 'running' && recorded !== 'running');
+    if (isNews || each.trainingComplete) news.push(each);
   }
   if (news.length > 0) {
     takeReports(parts, session, news).catch((error: unknown) => {

@@ -4,10 +4,10 @@ import type { JobId } from '@muster/common/ids';
 import { musterService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { applyJobEvent } from '../commands/jobs.ts';
-import { report } from '../commands/nodes.ts';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
-import { allocation, aNode, anExit, aReport } from '../modelFixture.ts';
+import { allocation, aNode } from '../modelFixture.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
+import { finishJob, specJson, startJob, submitJob } from './jobFixture.ts';
 
 let coordinator: TestCoordinator;
 beforeEach(async () => {
@@ -15,34 +15,9 @@ beforeEach(async () => {
 });
 afterEach(() => coordinator.close());
 
-const specJson = JSON.stringify({ name: 'train', command: ['true'] });
-
-async function submitOne(requestId: string, spec = specJson): Promise<JobId> {
-  const { jobIds } = await coordinator.api.submit({ specJson: spec, requestId });
-  return jobIds[0] as JobId;
-}
-
-/** Gives a queued job an attempt with one task that runs on node-1. */
-async function start(jobId: JobId): Promise<void> {
-  await coordinator.loop.run((draft, nowMs) => {
-    if (draft.node(aNode('node-1').name) === undefined) draft.putNode(aNode('node-1'));
-    const placement = { node: aNode('node-1').name, gpuUuids: [], cpus: 0, memoryMb: 0 };
-    applyJobEvent(draft, jobId, allocation([placement]), nowMs);
-    const master = { addr: '127.0.0.1', port: 1 };
-    const attempt = draft.job(jobId)?.lastAttempt ?? 0;
-    const claim = { kind: 'claim', attempt, nodeRank: 0, master, endpoints: [], testPort: null } as const;
-    applyJobEvent(draft, jobId, claim, nowMs);
-    applyJobEvent(draft, jobId, { kind: 'taskRunning', attempt, nodeRank: 0 }, nowMs);
-  });
-}
-
-async function finish(jobId: JobId, attempt = 1): Promise<void> {
-  const task = { jobId, attempt, nodeRank: 0 };
-  const ended = aReport(task, { state: 'ended', exit: anExit() });
-  await coordinator.loop.run((draft, nowMs) =>
-    report(draft, aNode('node-1').name, [ended], () => null, nowMs),
-  );
-}
+const submitOne = (requestId: string, spec?: string) => submitJob(coordinator, requestId, spec);
+const start = (jobId: JobId) => startJob(coordinator, jobId);
+const finish = (jobId: JobId, attempt?: number) => finishJob(coordinator, jobId, attempt);
 
 /** A call as no client of ours would send it. */
 function rawCall(name: 'ListJobs' | 'Submit' | 'GetJob', request: object): Promise<ServiceError | object> {

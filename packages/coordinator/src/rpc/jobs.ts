@@ -1,7 +1,9 @@
 /** The API's calls about jobs: decode, call, encode. */
 import { createHash } from 'node:crypto';
+import type { ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
+import type { RequeueJobRequest__Output } from '@muster/common/gen/muster/v1/RequeueJobRequest';
 import { isArrayId, isJobId, type JobId, type RandomBytes } from '@muster/common/ids';
 import { specBytesMax, validateJobSpec } from '@muster/common/spec/index';
 import { encodeJobSpec } from '@muster/common/spec/serialize';
@@ -11,7 +13,7 @@ import type { JobView } from '@muster/common/views';
 import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/codec';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
-import { applyJobEvent, requeue, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
+import { applyJobEvent, extend, requeue, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import { checkJobLease } from '../leases/leases.ts';
@@ -32,6 +34,7 @@ const stopIdsMax = 1_000;
 /** It is stored with every job that it stops, of which one call may name a hundred thousand. */
 const reasonLengthMax = 1_000;
 const prefixLengthMin = 6;
+const extendMsMax = 365 * 86_400_000;
 
 export interface JobCallParts {
   readonly state: ClusterState;
@@ -43,14 +46,24 @@ export interface JobCallParts {
   readonly leases: LeaseKeeper;
   readonly reserve: DiskReserve;
   readonly random: RandomBytes;
+  readonly wallMs: () => number;
   readonly monotonicMs: () => number;
   /** Nodes as the scheduler sees them now. */
   readonly nodeViews: () => readonly NodeView[];
+  /** `training_status.md` of a job as it is now. */
+  readonly statusOf: (record: JobRecord) => string;
 }
 
 type JobCalls = Pick<
   MusterHandlers,
-  'Submit' | 'GetJob' | 'ListJobs' | 'StopJobs' | 'RequeueJob' | 'ExplainJob'
+  | 'Submit'
+  | 'GetJob'
+  | 'ListJobs'
+  | 'StopJobs'
+  | 'RequeueJob'
+  | 'ExtendJob'
+  | 'ExplainJob'
+  | 'GetTrainingStatus'
 >;
 
 export function jobCalls(parts: JobCallParts): JobCalls {
@@ -59,7 +72,13 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   const underway = new Map<string, ReturnType<typeof findOrDo>>();
 
   function view({ job, attempts }: JobRecord): JobView {
-    return jobView(job, attempts, loop.reasons.get(job.id), notes);
+    return jobView(job, attempts, loop.reasons.get(job.id), notes, parts.wallMs());
+  }
+
+  /** In a list, where the checkpoints of each job would be most of the answer. */
+  function brief(record: JobRecord): JobView {
+    const shown = view(record);
+    return { ...shown, checkpoints: shown.checkpoints.slice(-1) };
   }
 
   async function read(text: string): Promise<JobRecord> {
@@ -135,7 +154,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         beforeSubmitSeq: request.beforeSubmitSeq || null,
       });
       return {
-        jobs: records.slice(0, limit).map((record) => jobToWire(view(record))),
+        jobs: records.slice(0, limit).map((record) => jobToWire(brief(record))),
         more: records.length > limit,
       };
     }),
@@ -157,14 +176,19 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         for (const id of ids) applyJobEvent(draft, id, event, nowMs);
       });
       const records = await Promise.all(ids.slice(0, stopIdsMax).map((id) => store.readJob(id)));
-      return { jobs: records.filter((record) => record !== null).map((record) => jobToWire(view(record))) };
+      return { jobs: records.filter((record) => record !== null).map((record) => jobToWire(brief(record))) };
     }),
 
     RequeueJob: unary(async (request) => {
-      const { id, spec } = (await read(request.jobId)).job;
+      const { id, spec, checkpoints, checkpointJobId } = (await read(request.jobId)).job;
       const { requestId } = request;
+      const from = resumeChoiceOf(request);
       // The same while it runs and when it has ended: the second call for one requeue may find another state.
-      const command = withDigest({ spec, requestId, arraySize: 0, requeuedFrom: id });
+      const saved = { checkpoints, checkpointJobId };
+      const command = {
+        ...withDigest({ spec, requestId, arraySize: 0, requeuedFrom: id }, from),
+        ...{ from, saved },
+      };
       const { record } = await once(command, async () => {
         if (!state.jobs.has(id)) requireSpace();
         return loop.run((draft, nowMs) => requeue(draft, command, parts.random, nowMs));
@@ -172,6 +196,17 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       const [jobId = id] = record.jobIds;
       return { jobId, newJob: jobId !== id };
     }),
+
+    ExtendJob: unary(async ({ jobId: named, byMs }) => {
+      if (!Number.isSafeInteger(byMs) || byMs <= 0 || byMs > extendMsMax) {
+        throw new MusterError('invalid', `by_ms: ${byMs} ms; more than 0 and at most 365 days`);
+      }
+      const id = await resolveJobId(parts, named);
+      await loop.run((draft, nowMs) => extend(draft, id, byMs, nowMs));
+      return jobToWire(view(await read(id)));
+    }),
+
+    GetTrainingStatus: unary(async (request) => ({ markdown: parts.statusOf(await read(request.jobId)) })),
 
     ExplainJob: unary(async (request) => {
       const record = await read(request.jobId);
@@ -202,9 +237,22 @@ function silentNodes({ agents, leases }: JobCallParts, job: Job): readonly Silen
   }));
 }
 
-function withDigest<T extends Omit<SubmitCommand, 'digest'>>(request: T): T & { readonly digest: string } {
-  const intent = `${encodeJobSpec(request.spec)}\n${request.arraySize}\n${request.requeuedFrom ?? ''}`;
+function withDigest<T extends Omit<SubmitCommand, 'digest'>>(
+  request: T,
+  from: ResumeChoice = { kind: 'newest' },
+): T & { readonly digest: string } {
+  // As it was before there was a choice: requests of an earlier version may be sent again.
+  const choice = from.kind === 'newest' ? '' : `\n${from.kind} ${from.kind === 'step' ? from.step : ''}`;
+  const intent = `${encodeJobSpec(request.spec)}\n${request.arraySize}\n${request.requeuedFrom ?? ''}${choice}`;
   return { ...request, digest: createHash('sha256').update(intent).digest('hex') };
+}
+
+/** @throws {MusterError} `invalid` when it is to begin from two places */
+function resumeChoiceOf({ fromStep, fromStart }: RequeueJobRequest__Output): ResumeChoice {
+  if (fromStep === undefined) return { kind: fromStart ? 'start' : 'newest' };
+  if (fromStart)
+    throw new MusterError('invalid', 'from_step and from_start exclude each other: give one of them');
+  return { kind: 'step', step: fromStep };
 }
 
 function decodeSpec(text: string): JobSpec {

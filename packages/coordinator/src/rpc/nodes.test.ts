@@ -210,3 +210,33 @@ function refusalOf(
     handler(call, (error) => resolve(fromServiceError(error as ServiceError)));
   });
 }
+
+describe('a node that is to be left', () => {
+  test('says so, gets no work, and gets some again when a person takes it back', async () => {
+    await connected(coordinator, client, name);
+    const { api, clock } = coordinator;
+    const drained = await api.drainNode(name, 'new fans', 60_000);
+    const drain = { reason: 'new fans', sinceMs: clock.wallMs(), deadlineMs: clock.wallMs() + 60_000 };
+    expect(drained).toMatchObject({ drain, drained: true });
+    expect(await pendingReason({})).toMatchObject({ kind: expect.stringMatching(/drain/) });
+    expect(await api.drainNode(name, '', null)).toMatchObject({ drain: { reason: '', deadlineMs: null } });
+    expect(await api.undrainNode(name)).toMatchObject({ drain: null, drained: false });
+    expect(await pendingReason({})).toBeNull();
+    expect(eventsOfNode().filter((kind) => kind.includes('drain'))).toEqual([
+      'node.drained',
+      'node.drained',
+      'node.undrained',
+    ]);
+  });
+
+  test('is not left for a reason or a deadline beyond all bounds, and has to be there', async () => {
+    await connected(coordinator, client, name);
+    const { api } = coordinator;
+    await expect(api.drainNode(name, 'x'.repeat(501), null)).rejects.toMatchObject({ code: 'invalid' });
+    for (const deadlineMs of [-1, 7 * 86_400_000 + 1])
+      await expect(api.drainNode(name, '', deadlineMs)).rejects.toMatchObject({ code: 'invalid' });
+    expect(await api.drainNode(name, '', 7 * 86_400_000)).toMatchObject({ drained: true });
+    await expect(api.drainNode('node-9', '', null)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(api.undrainNode('../..')).rejects.toMatchObject({ code: 'not_found' });
+  });
+});

@@ -8,6 +8,7 @@ import { nodeToWire } from '@muster/common/wire/nodeCodec';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import { hashToken, joinTokenLifetimeMs, newJoinToken } from '../auth/tokens.ts';
+import { drainNode, undrainNode } from '../commands/drains.ts';
 import type { Bell } from '../events/bell.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import type { Loop } from '../loop.ts';
@@ -45,6 +46,8 @@ type NodeCalls = Pick<
   | 'GetCluster'
   | 'SetMaintenance'
   | 'AdvanceStore'
+  | 'DrainNode'
+  | 'UndrainNode'
 >;
 
 export function nodeCalls(parts: NodeCallParts): NodeCalls {
@@ -95,6 +98,18 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
     ClearCondition: unary(async (request) => {
       const { name } = nodeNamed(request.node);
       await clearCondition(parts, name, { kind: request.kind, gpuUuid: request.gpuUuid || null });
+      return view(nodeNamed(name));
+    }),
+
+    DrainNode: unary(async ({ node, reason, deadlineMs = null }) => {
+      const { name } = nodeNamed(node);
+      await loop.run((draft, nowMs) => drainNode(draft, { node: name, reason, deadlineMs }, nowMs));
+      return view(nodeNamed(name));
+    }),
+
+    UndrainNode: unary(async ({ node }) => {
+      const { name } = nodeNamed(node);
+      await loop.run((draft, nowMs) => undrainNode(draft, name, nowMs));
       return view(nodeNamed(name));
     }),
 

@@ -1,12 +1,14 @@
-/** The API's calls about what GPUs and hosts do. */
+/** The API's calls about what jobs, GPUs and hosts do. */
 import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { isNodeName, type NodeName } from '@muster/common/ids';
 import { closest } from '@muster/common/spec/suggest';
-import { isJobMetricName, type JobMetricName, jobMetrics } from '@muster/common/telemetry';
+import { isJobMetricName, jobMetrics, type MetricSeries } from '@muster/common/telemetry';
+import { isTrainingMetricName, trainingMetrics } from '@muster/common/training';
 import { metricsToWire, nodeTelemetryToWire } from '@muster/common/wire/telemetryCodec';
 import type { ClusterState } from '../state.ts';
 import type { Store } from '../store/store.ts';
+import type { MetricRange } from '../telemetry/jobReadings.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
 import { unary } from './calls.ts';
 import { resolveJobId } from './jobs.ts';
@@ -26,17 +28,14 @@ export function telemetryCalls(parts: TelemetryCallParts): TelemetryCalls {
   const { state, telemetry } = parts;
   return {
     QueryMetrics: unary(async ({ jobId: named, name: wanted, sinceMs, attempt }) => {
-      const name = knownMetric(wanted);
       if (sinceMs < 0) throw new MusterError('invalid', `since_ms: ${sinceMs} is no length of time`);
       const jobId = await resolveJobId(parts, named);
-      const { field, unit } = jobMetrics[name];
-      const query = {
+      const range = {
         jobId,
-        field,
         sinceMs: sinceMs === 0 ? Number.POSITIVE_INFINITY : sinceMs,
         attempt: attempt === 0 ? null : attempt,
       };
-      const points = telemetry.countPoints(query);
+      const { unit, points, series } = askedOf(telemetry, wanted, range);
       if (points > pointsMax) {
         throw new MusterError(
           'resource_exhausted',
@@ -44,7 +43,7 @@ export function telemetryCalls(parts: TelemetryCallParts): TelemetryCalls {
             'ask for less time (--since) or for one attempt',
         );
       }
-      return metricsToWire({ unit, series: telemetry.query(query) });
+      return metricsToWire({ unit, series: series() });
     }),
 
     ListTelemetry: unary(async ({ node }) => {
@@ -54,10 +53,27 @@ export function telemetryCalls(parts: TelemetryCallParts): TelemetryCalls {
   };
 }
 
+interface Asked {
+  readonly unit: string;
+  /** To answer, or a few more. */
+  readonly points: number;
+  readonly series: () => readonly MetricSeries[];
+}
+
 /** @throws {MusterError} `invalid`, with the names there are */
-function knownMetric(name: string): JobMetricName {
-  if (isJobMetricName(name)) return name;
-  const known = Object.keys(jobMetrics);
+function askedOf(telemetry: TelemetryStore, name: string, range: MetricRange): Asked {
+  if (isJobMetricName(name)) {
+    const { field, unit } = jobMetrics[name];
+    return { unit, points: telemetry.countPoints(range), series: () => telemetry.query({ ...range, field }) };
+  }
+  if (isTrainingMetricName(name)) {
+    return {
+      unit: trainingMetrics[name],
+      points: telemetry.countTrainingPoints(range),
+      series: () => telemetry.queryTraining({ ...range, field: name }),
+    };
+  }
+  const known = [...Object.keys(jobMetrics), ...Object.keys(trainingMetrics)];
   const meant = closest(name, known);
   const hint = meant === null ? '' : `did you mean ${meant}? `;
   throw new MusterError(

@@ -5,6 +5,7 @@ import type { TelemetryRequest } from '@muster/common/gen/muster/v1/TelemetryReq
 import type { TelemetryUpload__Output } from '@muster/common/gen/muster/v1/TelemetryUpload';
 import type { Logger } from '@muster/common/log';
 import { gpuReadingFromWire, hostReadingFromWire } from '@muster/common/wire/telemetryCodec';
+import { trainingReadingFromWire } from '@muster/common/wire/trainingCodec';
 import { callerOf } from '../auth/interceptor.ts';
 import type { PageRequests, PageStream } from '../telemetry/pageRequests.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
@@ -15,7 +16,7 @@ const uploadsPerSecond = 1;
 const uploadsAtOnce = 120;
 /** How long a node that sends more is not listened to. */
 const pauseMs = 1_000;
-/** Far more devices than any machine has. */
+/** Far more devices than any machine has, and more lines of metrics than ten seconds of any sane program. */
 const readingsPerUploadMax = 1_024;
 
 export interface TelemetryUploadParts {
@@ -47,11 +48,11 @@ export function serveTelemetry(
   // Else nothing tells the agent that its stream is accepted: we may have no question for hours.
   call.sendMetadata(new Metadata());
 
-  call.on('data', ({ gpus, host, page }: TelemetryUpload__Output) => {
+  call.on('data', ({ gpus, host, page, training }: TelemetryUpload__Output) => {
     const isAnswer = page !== null && pages.answer(node, stream, page.pageId, page.text);
-    if (isAnswer && gpus.length === 0 && host === null) return;
+    if (isAnswer && gpus.length === 0 && training.length === 0 && host === null) return;
     if (!allowance.take(parts.monotonicMs())) {
-      telemetry.dropped.too_fast += gpus.length;
+      telemetry.dropped.too_fast += gpus.length + training.length;
       if (pause !== null) return;
       parts.log.debug({ node }, 'a node sends telemetry too fast and is not listened to for a moment');
       call.pause();
@@ -64,6 +65,10 @@ export function serveTelemetry(
     // Of an older connection: what still trickles in there is history.
     if (!pages.isCurrent(node, stream)) return;
     for (const wire of gpus.slice(0, readingsPerUploadMax)) telemetry.addGpu(node, gpuReadingFromWire(wire));
+    for (const wire of training.slice(0, readingsPerUploadMax)) {
+      const reading = trainingReadingFromWire(wire);
+      if (reading !== null) telemetry.addTraining(node, reading);
+    }
     if (host !== null) telemetry.addHost(node, hostReadingFromWire(host));
   });
   const closed = () => {

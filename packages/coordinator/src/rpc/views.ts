@@ -2,9 +2,11 @@
 import { drainedBy } from '@muster/common/conditions';
 import type { JobId } from '@muster/common/ids';
 import { jobSpecToFile } from '@muster/common/spec/serialize';
+import type { TrainingProgress } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, NodeView, PendingReason } from '@muster/common/views';
 import type { AgentNotes } from '../agents/notes.ts';
 import { gpuUsageOf } from '../lifecycle/gpuUsage.ts';
+import { ledgerOf } from '../lifecycle/ledger.ts';
 import type { Attempt, Job, Node, Task } from '../model.ts';
 import { currentAttempt } from '../model.ts';
 
@@ -17,12 +19,14 @@ const notLookedAtYet: PendingReason = {
 /**
  * @param reason by the last scheduling pass; undefined when there was none since
  * @param notes what agents say of its tasks now
+ * @param nowMs wall clock: how long it has waited or run since its last change counts, too
  */
 export function jobView(
   job: Job,
   attempts: readonly Attempt[],
   reason: PendingReason | undefined,
   notes: Pick<AgentNotes, 'of'>,
+  nowMs: number,
 ): JobView {
   const { state } = job;
   return {
@@ -40,7 +44,38 @@ export function jobView(
     requeuedFrom: job.requeuedFrom,
     submitSeq: job.submitSeq,
     leftOut: job.leftOut,
+    checkpoints: job.checkpoints,
+    training: trainingOf(job, attempts, notes),
+    ledger: ledgerOf(job, nowMs),
+    preemptions: job.preemptions,
+    batchScale: job.batchScale,
+    lrScale: job.lrScale,
+    extraRuntimeMs: job.extraRuntimeMs,
   };
+}
+
+/** By the first rank that tells of it: as it is now, else as its newest task left it. */
+function trainingOf(
+  job: Job,
+  attempts: readonly Attempt[],
+  notes: Pick<AgentNotes, 'of'>,
+): TrainingProgress | null {
+  const live = liveTraining(job, notes);
+  if (live !== null) return live;
+  for (const { tasks } of attempts.toSorted((a, b) => b.number - a.number)) {
+    const left = tasks.find(({ exit }) => exit !== null && exit.training !== null);
+    if (left?.exit != null) return left.exit.training;
+  }
+  return null;
+}
+
+/** Where the training of its current attempt is, by the first rank that tells of it. */
+export function liveTraining(job: Job, notes: Pick<AgentNotes, 'of'>): TrainingProgress | null {
+  for (const { nodeRank } of currentAttempt(job)?.tasks ?? []) {
+    const { training } = notes.of({ jobId: job.id, attempt: job.lastAttempt, nodeRank });
+    if (training !== null) return training;
+  }
+  return null;
 }
 
 /** Why it ended or is ending; for a queued job, why its attempt before did. */
@@ -69,15 +104,11 @@ function attemptView(jobId: JobId, attempt: Attempt, notes: Pick<AgentNotes, 'of
   return {
     number: attempt.number,
     state: attempt.state,
-    tasks: attempt.tasks.map(({ nodeRank, node, gpuUuids, state, exit }) => ({
-      nodeRank,
-      node,
-      gpuUuids,
-      state,
-      exit,
-      ...notes.of({ jobId, attempt: attempt.number, nodeRank }),
-      address: attempt.network?.addresses[nodeRank] ?? null,
-    })),
+    tasks: attempt.tasks.map(({ nodeRank, node, gpuUuids, state, exit }) => {
+      const { frozen, doing } = notes.of({ jobId, attempt: attempt.number, nodeRank });
+      const address = attempt.network?.addresses[nodeRank] ?? null;
+      return { nodeRank, node, gpuUuids, state, exit, frozen, doing, address };
+    }),
     cause: attempt.cause,
     allocatedAtMs: attempt.allocatedAtMs,
     runningAtMs: attempt.runningAtMs,
@@ -85,6 +116,7 @@ function attemptView(jobId: JobId, attempt: Attempt, notes: Pick<AgentNotes, 'of
     masterAddr: attempt.master?.addr ?? null,
     masterPort: attempt.master?.port ?? null,
     gpuUsage: gpuUsageOf(attempt),
+    resume: attempt.resume,
   };
 }
 
@@ -134,9 +166,10 @@ export function nodeView(
     cpusUsed: tasks.reduce((sum, { task }) => sum + task.cpus, 0),
     memoryUsedMb: tasks.reduce((sum, { task }) => sum + task.memoryMb, 0),
     conditions,
-    drained: drained.node,
+    drained: drained.node || node.drain !== null,
     drainedGpuUuids: [...drained.gpuUuids],
     fencedInMs,
     bandwidths,
+    drain: node.drain,
   };
 }

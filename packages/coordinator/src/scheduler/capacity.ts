@@ -1,9 +1,13 @@
 /** What one task of a job takes, and whether one node has it. */
 import type { Gpu } from '@muster/common/hardware';
-import type { JobResources } from '@muster/common/spec/types';
+import type { JobResources, JobSpec } from '@muster/common/spec/types';
 import type { NodeView } from './view.ts';
 
 export type DriverName = 'process' | 'docker';
+
+export function driverOf({ image }: JobSpec): DriverName {
+  return image === null ? 'process' : 'docker';
+}
 
 /** What one task of a job takes from a node. */
 export interface TaskDemand {
@@ -56,7 +60,7 @@ export function fitsEmpty({ inventory }: NodeView, { resources, driver, task }: 
   );
 }
 
-/** Would one task of the job fit if nothing else ran on the node, with what conditions leave of it? */
+/** Would one task of the job fit if nothing else ran on the node, with what drains leave of it? */
 export function isLeftByDrains({ drained, inventory }: NodeView, { resources, task }: JobDemand): boolean {
   if (drained.node) return false;
   if (drained.gpuUuids.size === 0) return true;
@@ -75,4 +79,16 @@ export function hasFreeCpus({ freeCpus }: NodeView, { task }: JobDemand): boolea
 
 export function hasFreeMemory({ freeMemoryMb }: NodeView, { task }: JobDemand): boolean {
   return freeMemoryMb >= task.memoryMb;
+}
+
+/** Could one task of the job start there now? */
+export function hasRoom(node: NodeView, demand: JobDemand): boolean {
+  return (
+    node.online &&
+    fitsEmpty(node, demand) &&
+    isLeftByDrains(node, demand) &&
+    hasFreeGpus(node, demand) &&
+    hasFreeCpus(node, demand) &&
+    hasFreeMemory(node, demand)
+  );
 }

@@ -1,28 +1,23 @@
 /** `aCluster().node({ gpus: 8 }).job({ gpus: 4 }).plan()`: situations for the planner, and what is true of every plan. */
 
 import type { Gpu } from '@muster/common/hardware';
-import type { JobId, NodeName } from '@muster/common/ids';
 import type { JobSpecFile } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
 import { expect } from 'vitest';
 import { anInventory, aSpec, jobIdOf, nodeNameOf, someGpus } from '../modelFixture.ts';
-import {
-  acceptableGpus,
-  fitsEmpty,
-  hasFreeCpus,
-  hasFreeGpus,
-  hasFreeMemory,
-  isLeftByDrains,
-  jobDemand,
-  taskDemand,
-} from './capacity.ts';
-import { gangSizeMax } from './gang.ts';
-import { type Decision, type PlannedTask, plan, reserveAfterMs } from './plan.ts';
-import { switchPath, topologyLabel } from './topology.ts';
-import type { ClusterView, DependencyState, DrainedView, NodeView, QueuedJob } from './view.ts';
-
-/** The planner's clock in all situations. */
-export const nowMs = 1_000_000;
+import { type Decision, plan } from './plan.ts';
+import { nowMs, sanityCheck } from './planCheckFixture.ts';
+import { topologyLabel } from './topology.ts';
+import type {
+  ClusterView,
+  DependencyState,
+  DrainedView,
+  Holder,
+  NodeView,
+  Pin,
+  PlannedTask,
+  QueuedJob,
+} from './view.ts';
 
 export interface NodeOptions {
   readonly gpus?: number;
@@ -32,6 +27,8 @@ export interface NodeOptions {
   readonly drainedGpus?: number;
   /** As a whole. */
   readonly drained?: boolean;
+  /** Why somebody said that it is to be left. */
+  readonly told?: string;
   readonly gpu?: Partial<Gpu>;
   readonly cpus?: number;
   readonly freeCpus?: number;
@@ -53,12 +50,33 @@ export interface JobOptions extends Resources {
   readonly dependencies?: DependencyState;
   /** Names of nodes that it failed on, for want of an image. */
   readonly leftOut?: readonly string[];
+  /** Names of the nodes that see its newest checkpoint, the one that has it first. */
+  readonly pinnedTo?: readonly string[];
+  readonly breakerFailures?: number;
 }
+
+/** By node name: how many of its free GPUs, and its CPUs. */
+export interface HolderOptions {
+  readonly on: Readonly<Record<string, number>>;
+  readonly cpus?: number;
+  readonly memoryMb?: number;
+  readonly priority?: number;
+  readonly state?: Holder['state'];
+  /** Number of the job that it gives way to. */
+  readonly heir?: number;
+  readonly mayGiveWay?: boolean;
+  readonly lost?: number;
+  readonly lostSince?: string | null;
+}
+
+/** Their numbers count down from here: what runs was submitted, and is told apart from what waits. */
+const firstHolder = 900;
 
 /** Nodes are named node-1, node-2 …; jobs are numbered 1, 2 … in the order in which they were submitted. */
 export class Cluster {
   private readonly nodes: NodeView[] = [];
   private readonly queue: QueuedJob[] = [];
+  private readonly holders: Holder[] = [];
 
   node(options: NodeOptions = {}): this {
     const name = nodeNameOf(`node-${this.nodes.length + 1}`);
@@ -82,10 +100,45 @@ export class Cluster {
     return this;
   }
 
-  private drainedView({ drained = false, drainedGpus = 0 }: NodeOptions, gpus: readonly Gpu[]): DrainedView {
+  private drainedView(
+    { drained = false, drainedGpus = 0, told }: NodeOptions,
+    gpus: readonly Gpu[],
+  ): DrainedView {
     const gpuUuids = new Set(gpus.slice(0, drainedGpus).map(({ uuid }) => uuid));
     const kinds = drained ? ['disk_read_only'] : gpuUuids.size > 0 ? ['xid_79'] : [];
-    return { node: drained, gpuUuids, kinds };
+    return { node: drained || told !== undefined, gpuUuids, kinds, told: told ?? null };
+  }
+
+  /** An attempt that holds some of what was free until now; jobs 901, 902 … */
+  holder(options: HolderOptions): this {
+    const number = firstHolder + this.holders.length + 1;
+    const { on, cpus = 0, memoryMb = 0, priority = 10, lost = 0 } = options;
+    const tasks = Object.entries(on).map(([name, gpus]): PlannedTask => {
+      const index = this.nodes.findIndex((node) => node.name === name);
+      const node = this.nodes[index];
+      if (node === undefined) throw new Error(`there is no ${name}`);
+      const taken = node.freeGpus.slice(0, gpus);
+      expect(taken, `${name} has ${gpus} free GPUs`).toHaveLength(gpus);
+      this.nodes[index] = {
+        ...node,
+        freeGpus: node.freeGpus.slice(gpus),
+        freeCpus: node.freeCpus - cpus,
+        freeMemoryMb: node.freeMemoryMb - memoryMb,
+      };
+      return { node: node.name, gpuUuids: taken.map(({ uuid }) => uuid), cpus, memoryMb };
+    });
+    this.holders.push({
+      id: jobIdOf(number),
+      submitSeq: number,
+      priority,
+      tasks,
+      state: options.state ?? 'active',
+      heir: options.heir === undefined ? null : jobIdOf(options.heir),
+      mayGiveWay: options.mayGiveWay ?? true,
+      lostGpuSeconds: lost,
+      lostSince: options.lostSince === undefined ? 'since it began' : options.lostSince,
+    });
+    return this;
   }
 
   job(options: JobOptions = {}): this {
@@ -96,6 +149,8 @@ export class Cluster {
       backoffMs = 0,
       dependencies = { kind: 'met' },
       leftOut = [],
+      pinnedTo = [],
+      breakerFailures = null,
       ...resources
     } = options;
     const number = this.queue.length + 1;
@@ -112,17 +167,30 @@ export class Cluster {
       waitingSinceMs: nowMs - waitedMs,
       dependencies,
       leftOut: new Map(leftOut.map((name) => [nodeNameOf(name), 'image_pull'])),
+      pin: pinTo(pinnedTo),
+      breakerFailures,
     });
     return this;
   }
 
+  get view(): ClusterView {
+    const { nodes, queue, holders } = this;
+    return { nodes: [...nodes], queue: [...queue], holders: [...holders] };
+  }
+
   /** Plans, and checks what must hold for every plan. */
   plan(): Plan {
-    const view = { nodes: this.nodes, queue: this.queue };
+    const { view } = this;
     const decisions = plan(view, nowMs);
     sanityCheck(view, decisions);
     return new Plan(decisions);
   }
+}
+
+function pinTo(names: readonly string[]): Pin | null {
+  const [node] = names.map(nodeNameOf);
+  if (node === undefined) return null;
+  return { node, nodes: new Set(names.map(nodeNameOf)), checkpoint: 'step 500', untilMs: null };
 }
 
 export function aCluster(): Cluster {
@@ -160,148 +228,26 @@ export class Plan {
     return this.decisions.filter((each) => each.kind === 'start').map((each) => Number(each.jobId.slice(4)));
   }
 
+  /** Numbers of the jobs that give way to this one. */
+  victimsOf(job: number): readonly number[] {
+    return this.preemptions
+      .filter(({ by }) => by === jobIdOf(job))
+      .map(({ jobId }) => Number(jobId.slice(4)));
+  }
+
+  get preemptions(): readonly Extract<Decision, { kind: 'preempt' }>[] {
+    return this.decisions.filter((each) => each.kind === 'preempt');
+  }
+
+  /** The nodes that a job is kept a place on; null: none. */
+  keptFor(job: number): readonly string[] | null {
+    const kept = this.decisions.find((each) => each.kind === 'keep' && each.jobId === jobIdOf(job));
+    return kept?.kind === 'keep' ? kept.tasks.map(({ node }) => node) : null;
+  }
+
   get reserved(): readonly { readonly job: number; readonly nodes: readonly string[] }[] {
     return this.decisions
       .filter((each) => each.kind === 'reserve')
       .map((each) => ({ job: Number(each.jobId.slice(4)), nodes: each.nodes }));
   }
-}
-
-/** True of every plan, whatever the situation. */
-export function sanityCheck(view: ClusterView, decisions: readonly Decision[]): void {
-  const answered = decisions.filter((each) => each.kind !== 'reserve').map((each) => each.jobId);
-  expect(answered.toSorted(), 'every queued job starts or has a reason, once').toEqual(
-    view.queue.map((job) => job.id).toSorted(),
-  );
-  const nodesReversed = view.nodes
-    .map((node) => ({ ...node, freeGpus: node.freeGpus.toReversed() }))
-    .reverse();
-  const shuffled = { nodes: nodesReversed, queue: view.queue.toReversed() };
-  expect(plan(shuffled, nowMs), 'the order of the input does not matter').toEqual(decisions);
-
-  const nodes = new Map(view.nodes.map((node) => [node.name, new NodeLedger(node)]));
-  const reserved = new Set<NodeName>();
-  const jobs = new Map(view.queue.map((job) => [job.id, job]));
-  for (const decision of decisions) {
-    const job = jobOf(jobs, decision.jobId);
-    if (decision.kind === 'start') checkStart(job, decision.tasks, nodes, reserved);
-    if (decision.kind === 'reserve') for (const name of decision.nodes) reserved.add(name);
-    if (decision.kind === 'wait')
-      expect(decision.reason.message, `${job.id} has a reason in words`).not.toBe('');
-  }
-  expect(
-    decisions.filter((each) => each.kind === 'reserve').length,
-    'one reservation at a time',
-  ).toBeLessThan(2);
-}
-
-function checkStart(
-  job: QueuedJob,
-  tasks: readonly PlannedTask[],
-  nodes: ReadonlyMap<NodeName, NodeLedger>,
-  reserved: ReadonlySet<NodeName>,
-): void {
-  const { resources, image } = job.spec;
-  const demand = taskDemand(resources);
-  expect(job.dependencies.kind, `${job.id} waits for what it comes after`).toBe('met');
-  expect(job.notBeforeMs, `${job.id} waits for its backoff`).toBeLessThanOrEqual(nowMs);
-  expect(tasks.length, `${job.id} has the nodes it needs`).toBeGreaterThanOrEqual(resources.minNodes);
-  expect(tasks.length, `${job.id} has no more nodes than it wants`).toBeLessThanOrEqual(resources.nodes);
-  expect(new Set(tasks.map((task) => task.node)).size, `${job.id} has one task per node`).toBe(tasks.length);
-  const { usable, isSpared } = choiceOf(job, [...nodes.values()], reserved);
-  expect(tasks.length, `${job.id} starts on as many nodes as it can have now`).toBe(
-    gangSizeMax(usable, resources),
-  );
-  for (const { node } of tasks) {
-    expect(reserved, `${node} is kept for another job`).not.toContain(node);
-    if (isSpared)
-      expect(job.leftOut, `${job.id} failed on ${node}, and could run elsewhere`).not.toContain(node);
-  }
-  if (resources.topology === 'required') {
-    const places = new Set(tasks.map((task) => nodes.get(task.node)?.place));
-    expect(places.size, `${job.id} is under one switch`).toBe(1);
-  }
-  for (const task of tasks) {
-    expect(task, `${job.id} gets what it asked for`).toMatchObject({
-      cpus: demand.cpus,
-      memoryMb: demand.memoryMb,
-    });
-    expect(task.gpuUuids.length, `${job.id} gets its GPUs`).toBe(demand.gpus);
-    const node = nodes.get(task.node);
-    if (node === undefined) throw new Error(`${job.id} starts on ${task.node}, which is not in the cluster`);
-    node.take(job, task, image === null ? 'process' : 'docker');
-  }
-}
-
-/** What a job has to choose from at this moment of a plan. */
-function choiceOf(job: QueuedJob, ledgers: readonly NodeLedger[], reserved: ReadonlySet<NodeName>) {
-  const { resources, image } = job.spec;
-  const demand = jobDemand(resources, image === null ? 'process' : 'docker');
-  const couldEver = ledgers.map((each) => each.left()).filter((node) => fitsEmpty(node, demand));
-  const others = couldEver.filter((node) => !job.leftOut.has(node.name));
-  const waitedLong = nowMs - job.waitingSinceMs >= reserveAfterMs;
-  const there = others.filter((node) => !waitedLong || (node.online && isLeftByDrains(node, demand)));
-  const isSpared = gangSizeMax(there, resources) >= resources.minNodes;
-  const usable = (isSpared ? others : couldEver).filter(
-    (node) =>
-      node.online &&
-      !reserved.has(node.name) &&
-      isLeftByDrains(node, demand) &&
-      hasFreeGpus(node, demand) &&
-      hasFreeCpus(node, demand) &&
-      hasFreeMemory(node, demand),
-  );
-  return { usable, isSpared };
-}
-
-/** What is left of a node while a plan is being checked. */
-class NodeLedger {
-  private readonly node: NodeView;
-  private readonly freeGpus: Map<string, Gpu>;
-  private freeCpus: number;
-  private freeMemoryMb: number;
-
-  constructor(node: NodeView) {
-    this.node = node;
-    this.freeGpus = new Map(node.freeGpus.map((gpu) => [gpu.uuid, gpu]));
-    this.freeCpus = node.freeCpus;
-    this.freeMemoryMb = node.freeMemoryMb;
-  }
-
-  /** Where it is; a node that does not tell is alone there. */
-  get place(): string {
-    const path = switchPath(this.node);
-    return path.length === 0 ? this.node.name : path.join('/');
-  }
-
-  /** The node as it is at this moment of the plan. */
-  left(): NodeView {
-    const { freeCpus, freeMemoryMb } = this;
-    return { ...this.node, freeGpus: [...this.freeGpus.values()], freeCpus, freeMemoryMb };
-  }
-
-  take(job: QueuedJob, task: PlannedTask, driver: string): void {
-    const { node } = this;
-    expect(node.online, `${node.name} is online`).toBe(true);
-    expect(node.drained.node, `${node.name} is drained`).toBe(false);
-    expect(node.inventory.drivers, `${node.name} can run ${job.id}`).toContain(driver);
-    for (const uuid of task.gpuUuids) {
-      expect(node.drained.gpuUuids, `${uuid} of ${node.name} is drained`).not.toContain(uuid);
-      const gpu = this.freeGpus.get(uuid);
-      expect(gpu, `${uuid} of ${node.name} is free, and given once`).toBeDefined();
-      if (gpu !== undefined)
-        expect(acceptableGpus([gpu], job.spec.resources), `${uuid} is of the kind asked for`).toEqual([gpu]);
-      this.freeGpus.delete(uuid);
-    }
-    this.freeCpus -= task.cpus;
-    this.freeMemoryMb -= task.memoryMb;
-    expect(this.freeCpus, `${node.name} has the CPUs`).toBeGreaterThan(-1e-6);
-    expect(this.freeMemoryMb, `${node.name} has the memory`).toBeGreaterThanOrEqual(0);
-  }
-}
-
-function jobOf(jobs: ReadonlyMap<JobId, QueuedJob>, id: JobId): QueuedJob {
-  const job = jobs.get(id);
-  if (job === undefined) throw new Error(`a decision about ${id}, which is not in the queue`);
-  return job;
 }

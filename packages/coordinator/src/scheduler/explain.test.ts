@@ -1,6 +1,7 @@
+import { causeFacts } from '@muster/common/causeFacts';
 import type { AttemptView, Cause, JobView, TaskView } from '@muster/common/views';
 import { describe, expect, it } from 'vitest';
-import { someMs } from '../modelFixture.ts';
+import { aCheckpoint, someMs } from '../modelFixture.ts';
 import { explain } from './explain.ts';
 
 const crash: Cause = {
@@ -8,6 +9,8 @@ const crash: Cause = {
   message: 'rank 1 on node-2 exited with code 1',
   nodeRank: 1,
   node: 'node-2',
+  evidence: null,
+  blame: 'job',
 };
 
 function aView(fields: Partial<JobView> = {}): JobView {
@@ -26,6 +29,13 @@ function aView(fields: Partial<JobView> = {}): JobView {
     requeuedFrom: null,
     submitSeq: 1,
     leftOut: [],
+    checkpoints: [],
+    training: null,
+    ledger: [],
+    preemptions: 0,
+    batchScale: 1,
+    lrScale: 1,
+    extraRuntimeMs: 0,
     ...fields,
   };
 }
@@ -56,6 +66,7 @@ function anAttemptView(number: number, fields: Partial<AttemptView> = {}): Attem
     masterAddr: null,
     masterPort: null,
     gpuUsage: null,
+    resume: null,
     ...fields,
   };
 }
@@ -142,19 +153,87 @@ describe('explain', () => {
     ]);
   });
 
-  it.each([
-    ['command_not_found', 'check `command`'],
-    ['image_pull', 'check the name of the image'],
-    ['host_oom', 'ask for more memory'],
-    ['time_limit', 'allow more time'],
-  ] as const)('advises on %s', (kind, advice) => {
-    const cause = { ...crash, kind };
-    const { summary, details, nextSteps } = explain(aView({ state: 'failed', cause }), 0, []);
+  it.each(['command_not_found', 'host_oom', 'cuda_oom', 'import_error', 'unknown'] as const)(
+    'advises on %s',
+    (kind) => {
+      const cause = { ...crash, kind };
+      const { summary, details, nextSteps } = explain(aView({ state: 'failed', cause }), 0, []);
 
-    expect(summary).toBe(`job_000000000001 failed: ${crash.message}`);
-    expect(details).toContain(`cause: ${kind}`);
-    expect(nextSteps.some((step) => step.startsWith(advice))).toBe(true);
-    expect(nextSteps.at(-1)).toBe('run it again: muster requeue job_000000000001');
+      expect(summary).toBe(`job_000000000001 failed: ${crash.message}`);
+      expect(details).toContain(`cause: ${kind}`);
+      expect(nextSteps).toContain(causeFacts[kind].advice);
+      expect(nextSteps.at(-1)).toBe('run it again: muster requeue job_000000000001');
+    },
+  );
+
+  it('shows what a cause is known from', () => {
+    const evidence = { line: 1_042, text: 'torch.OutOfMemoryError: CUDA out of memory', rank: 3 };
+    const cause: Cause = { ...crash, kind: 'cuda_oom', evidence };
+    const attempts = [anAttemptView(1, { state: 'ended', cause })];
+
+    expect(explain(aView({ attempts }), 0, []).details).toContain(
+      'evidence, line 1042 of rank 3: torch.OutOfMemoryError: CUDA out of memory (to blame: job)',
+    );
+    const xid = { line: null, text: 'Xid 79: GPU has fallen off the bus', rank: null };
+    const failed = aView({ state: 'failed', cause: { ...cause, evidence: xid, blame: 'unknown' } });
+    expect(explain(failed, 0, []).details).toContain('evidence: Xid 79: GPU has fallen off the bus');
+  });
+
+  it('tells what an attempt began from, what the next one does, and what recovery has changed', () => {
+    const oom = { ...crash, kind: 'cuda_oom' } as const;
+    const nan = { ...crash, kind: 'nan_loss' } as const;
+    const attempts = [
+      anAttemptView(1, { state: 'ended', cause: nan }),
+      anAttemptView(2, { state: 'ended', cause: oom }),
+    ];
+    const resume = { name: 'checkpoint-500', step: 500 };
+    const scaled = { batchScale: 0.5, lrScale: 0.1 * 0.1 };
+
+    const waiting = explain(aView({ attempts, ...scaled }), 0, [], null, resume).details;
+    expect(waiting).toContain('its next attempt begins from checkpoint-500 (step 500)');
+    expect(waiting).toContain('batch scale 0.5 after cuda_oom');
+    expect(waiting).toContain('learning rate scale 0.01 after nan_loss');
+    expect(explain(aView({ attempts }), 0, [], null, null).details).toContain('its next attempt begins anew');
+
+    const third = [...attempts, anAttemptView(3, { resume })];
+    const running = explain(aView({ state: 'running', attempts: third, ...scaled }), 0, []).details;
+    expect(running).toContain('it began from checkpoint-500 (step 500)');
+    expect(running).toContain('batch scale 0.5 after cuda_oom');
+  });
+
+  it('names the newest good checkpoint, and those that are of no use', () => {
+    const checkpoints = [
+      aCheckpoint(400, { shared: true }),
+      aCheckpoint(500, { shared: false, node: 'node-2' }),
+      aCheckpoint(600, { suspect: true }),
+      aCheckpoint(700, { verdict: 'corrupt', problem: 'the file ends early' }),
+    ];
+
+    expect(explain(aView({ checkpoints }), 0, []).details.slice(2)).toEqual([
+      'newest good checkpoint: checkpoint-500 (step 500), on node-2 only',
+      'checkpoint-600 (step 600) is suspect: attempts that began from it died in the same way, so it is not used',
+      'checkpoint-700 (step 700) is corrupt: the file ends early',
+    ]);
+  });
+
+  it('says on both sides who gave way to whom, and why', () => {
+    const message =
+      'gave way to job_h (priority 80 over 20); 3 GPU-minutes since its last checkpoint of step 500';
+    const cause: Cause = { ...crash, kind: 'preempted', message, blame: 'platform' };
+    const attempts = [anAttemptView(1, { state: 'ended', cause })];
+    const spec = { retry: { max_preemptions: 3 } };
+    const victim = explain(aView({ attempts, preemptions: 2, spec }), 0, []).details;
+    expect(victim).toContain(`attempt 1 ended: ${message}`);
+    expect(victim).toContain('it has given way 2 times, of at most 3 (retry.max_preemptions)');
+
+    const pending = {
+      kind: 'preempting',
+      message: 'it waits for job_v (priority 20) to save and give way',
+      remedy: null,
+    } as const;
+    expect(explain(aView({ pending }), 0, []).summary).toBe(
+      `job_000000000001 is waiting: ${pending.message}`,
+    );
   });
 
   it.each(['starting', 'stopping', 'succeeded', 'cancelled'] as const)(

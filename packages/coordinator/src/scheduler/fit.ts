@@ -17,9 +17,10 @@ import {
   type JobDemand,
   jobDemand,
 } from './capacity.ts';
-import { chooseGang, gangSizeMax } from './gang.ts';
+import { chooseGang, gangSizeMax, isBoundToOneSwitch } from './gang.ts';
 import { chooseGpus } from './gpuSet.ts';
 import { byName, gpuOrder, placementOrder } from './order.ts';
+import { anchoredGang, whyNotAround, whyPinned } from './pin.ts';
 import {
   describeTask,
   neverFits,
@@ -30,7 +31,7 @@ import {
   withSilent,
 } from './reasons.ts';
 import { byPlace } from './topology.ts';
-import { type LeftOutNodes, type NodeView, nothingLeftOut } from './view.ts';
+import { type JobPast, type LeftOutNodes, type NodeView, noPast } from './view.ts';
 
 export interface Fit {
   readonly node: NodeView;
@@ -45,31 +46,44 @@ export type FitResult =
 /**
  * Chooses nodes for all tasks of a job at once, as many as it can have now, or says why there are not enough.
  * @param reserved nodes kept for a job that comes first
- * @param leftOut nodes that it failed on
- * @param waitedLong long enough for nodes that are away not to be waited for when there are left-out ones to try
  */
 export function fit(
   nodes: readonly NodeView[],
   resources: JobResources,
   driver: DriverName,
   reserved: ReadonlySet<string>,
-  leftOut: LeftOutNodes = nothingLeftOut,
-  waitedLong = false,
+  past: JobPast = noPast,
 ): FitResult {
+  const { leftOut, pin } = past;
   const demand = jobDemand(resources, driver);
   const couldEver = nodes.filter((node) => fitsEmpty(node, demand));
   if (gangSizeMax(couldEver, resources) < resources.minNodes) {
     return { kind: 'waits', reason: neverFits(nodes, couldEver, demand) };
   }
-  const eligible = withoutLeftOut(couldEver, demand, leftOut, waitedLong);
+  const eligible = withoutLeftOut(couldEver, demand, past);
   const online = eligible.filter((node) => node.online);
   const undrained = online.filter((node) => isLeftByDrains(node, demand));
   const withGpus = undrained.filter((node) => hasFreeGpus(node, demand));
   const withCpus = withGpus.filter((node) => hasFreeCpus(node, demand));
   const free = withCpus.filter((node) => hasFreeMemory(node, demand));
   const usable = free.filter((node) => !reserved.has(node.name));
-  const size = gangSizeMax(usable, resources);
-  if (size >= resources.minNodes) return { kind: 'fits', placements: place(usable, size, demand, leftOut) };
+  const ordered = usable.toSorted((a, b) => leftOutLast(leftOut, a, b) || placementOrder(a, b));
+  if (pin !== null) {
+    const gang = anchoredGang(ordered, resources, pin);
+    if (gang !== null) return { kind: 'fits', placements: gang.map((node) => placement(node, demand)) };
+    const homes = nodes.filter(({ name }) => pin.nodes.has(name));
+    const reason = whyPinned(homes, reserved, demand, pin);
+    if (reason !== null) return { kind: 'waits', reason };
+    if (isBoundToOneSwitch(resources)) return { kind: 'waits', reason: whyNotAround(pin) };
+  } else {
+    const size = gangSizeMax(usable, resources);
+    if (size >= resources.minNodes) {
+      // Ranks in the order of places, then names: neighbours in a ring are neighbours in the network, people expect
+      // rank 0 on the first node, and equal input gives equal ranks.
+      const gang = [...chooseGang(ordered, size, resources)].sort(byPlace);
+      return { kind: 'fits', placements: gang.map((node) => placement(node, demand)) };
+    }
+  }
 
   const away = eligible.filter((node) => !node.online);
   const reason = whyNotNow({ away, online, undrained, withGpus, withCpus, free }, demand);
@@ -77,45 +91,42 @@ export function fit(
   return { kind: 'waits', reason: withLeftOut(reason, spared.sort(byName), leftOut) };
 }
 
+/** The nodes that a job may have tasks on, were there room. */
+export function mayUse(
+  nodes: readonly NodeView[],
+  demand: JobDemand,
+  reserved: ReadonlySet<string>,
+  past: JobPast,
+): readonly NodeView[] {
+  const couldEver = nodes.filter((node) => fitsEmpty(node, demand));
+  return withoutLeftOut(couldEver, demand, past).filter(
+    (node) => node.online && isLeftByDrains(node, demand) && !reserved.has(node.name),
+  );
+}
+
 /**
  * The nodes of these that a job may use: not those it failed on, as long as the others will do. Others that are away or
  * drained may be back in a moment, or never: after a while they do not count. It is better to try again than to wait for
- * ever.
+ * ever. Where its newest checkpoint lies it may always be: to do without it would be to lose the work.
  */
 export function withoutLeftOut(
   couldEver: readonly NodeView[],
   demand: JobDemand,
-  leftOut: LeftOutNodes,
-  waitedLong: boolean,
+  { leftOut, waitedLong, pin }: JobPast,
 ): readonly NodeView[] {
   if (leftOut.size === 0) return couldEver;
-  const others = couldEver.filter((node) => !leftOut.has(node.name));
+  const others = couldEver.filter((node) => !leftOut.has(node.name) || pin?.nodes.has(node.name) === true);
   const there = waitedLong ? others.filter((node) => node.online && isLeftByDrains(node, demand)) : others;
   return gangSizeMax(there, demand.resources) >= demand.resources.minNodes ? others : couldEver;
 }
 
-function place(
-  usable: readonly NodeView[],
-  size: number,
-  { resources, task }: JobDemand,
-  leftOut: LeftOutNodes,
-): readonly Fit[] {
-  const order = (a: NodeView, b: NodeView) =>
-    Number(leftOut.has(a.name)) - Number(leftOut.has(b.name)) || placementOrder(a, b);
-  return (
-    [...chooseGang([...usable].sort(order), size, resources)]
-      // Ranks in the order of places, then names: neighbours in a ring are neighbours in the network, people expect
-      // rank 0 on the first node, and equal input gives equal ranks.
-      .sort(byPlace)
-      .map((node) => ({
-        node,
-        gpus: chooseGpus(
-          [...acceptableGpus(node.freeGpus, resources)].sort(gpuOrder),
-          task.gpus,
-          node.inventory.links,
-        ),
-      }))
-  );
+function leftOutLast(leftOut: LeftOutNodes, a: NodeView, b: NodeView): number {
+  return Number(leftOut.has(a.name)) - Number(leftOut.has(b.name));
+}
+
+function placement(node: NodeView, { resources, task }: JobDemand): Fit {
+  const gpus = [...acceptableGpus(node.freeGpus, resources)].sort(gpuOrder);
+  return { node, gpus: chooseGpus(gpus, task.gpus, node.inventory.links) };
 }
 
 /** What is left of the nodes that a job may use, step by step. */
@@ -143,8 +154,9 @@ function whyNotNow(
     return withSilent({ kind: 'no_nodes', message, remedy: null }, away.toSorted(byName));
   }
   // What conditions keep away is part of the answer wherever it might have done.
+  const isDrained = ({ drained }: NodeView) => drained.node || drained.gpuUuids.size > 0;
   const isDrainedAway = (node: NodeView) => !isLeftByDrains(node, demand) || !hasFreeGpus(node, demand);
-  const drains = online.filter((node) => node.drained.kinds.length > 0 && isDrainedAway(node)).sort(byName);
+  const drains = online.filter((node) => isDrained(node) && isDrainedAway(node)).sort(byName);
   if (undrained.length < wanted) {
     const message = wanted === 1 ? 'no node can take it' : `${undrained.length} ${ofTheNodes} can take it`;
     return withDrains({ kind: 'drained', message, remedy: null }, drains);

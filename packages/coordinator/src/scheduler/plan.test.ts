@@ -200,7 +200,7 @@ describe('the queue', () => {
     expect(plan.started).toEqual([2]);
     expect(plan.reasonOf(1)).toEqual({
       kind: 'backoff',
-      message: 'it waits before its next attempt',
+      message: 'its next attempt is in 1 s',
       remedy: null,
     });
   });
@@ -360,6 +360,7 @@ function anyNode(upTo: UpTo, sometimes: Sometimes): NodeOptions {
     freeGpus: upTo(gpus),
     drainedGpus: sometimes(upTo(gpus), 0),
     drained: sometimes(true, false),
+    ...sometimes<NodeOptions>({ told: 'kernel update' }, {}),
     gpu: { model: sometimes('NVIDIA A100', 'NVIDIA H100'), memoryMb: sometimes<number | null>(null, 81_559) },
     cpus,
     freeCpus: cpus * (1 - upTo(10) / 10),

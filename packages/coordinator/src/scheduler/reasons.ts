@@ -123,7 +123,10 @@ export function withDrains(reason: PendingReason, drains: readonly NodeView[]): 
   return {
     kind: reason.kind,
     message: `${reason.message}; ${listed(drains.map(describeDrain)).join('; ')}`,
-    remedy: `\`muster node ${first.name}\` says what is wrong there and what ends it`,
+    remedy:
+      first.drained.told === null
+        ? `\`muster node ${first.name}\` says what is wrong there and what ends it`
+        : `\`muster node undrain ${first.name}\` gives it work again`,
   };
 }
 
@@ -144,13 +147,18 @@ function listed(sentences: readonly string[]): readonly string[] {
   return more <= 0 ? sentences : [...sentences.slice(0, namedMax), `and ${countOf(more, 'node')} more`];
 }
 
-/** `2 of 8 GPUs of node-3 are drained (xid_79)` */
-function describeDrain({ name, drained, inventory }: NodeView): string {
-  const { node, gpuUuids, kinds } = drained;
-  const gpus = `${gpuUuids.size} of ${countOf(inventory.gpus.length, 'GPU')} of ${name}`;
-  const what = node ? `${name} is` : `${gpus} ${gpuUuids.size === 1 ? 'is' : 'are'}`;
-  const more = kinds.length > namedMax ? ', …' : '';
-  return `${what} drained (${kinds.slice(0, namedMax).join(', ')}${more})`;
+/** `2 of 8 GPUs of node-3 are drained (xid_79)`, `node-3 is drained (kernel update)` */
+function describeDrain(node: NodeView): string {
+  const { name, drained, inventory } = node;
+  const { size } = drained.gpuUuids;
+  const gpus = `${size} of ${countOf(inventory.gpus.length, 'GPU')} of ${name}`;
+  return `${drained.node ? `${name} is` : `${gpus} ${size === 1 ? 'is' : 'are'}`} ${drainText(node)}`;
+}
+
+/** `drained (xid_79, clock_skew)` */
+export function drainText({ drained: { told, kinds } }: Pick<NodeView, 'drained'>): string {
+  const all = told === null ? kinds : [told, ...kinds];
+  return `drained (${all.slice(0, namedMax).join(', ')}${all.length > namedMax ? ', …' : ''})`;
 }
 
 /** What one task takes: `8 H100 GPUs, 4 CPUs`. */

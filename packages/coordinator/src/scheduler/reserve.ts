@@ -5,29 +5,36 @@ import { withoutLeftOut } from './fit.ts';
 import { isBoundToOneSwitch } from './gang.ts';
 import { type Lack, nearestToFreeFirst } from './order.ts';
 import { nearestGroups } from './topology.ts';
-import type { LeftOutNodes, NodeView } from './view.ts';
+import type { JobPast, NodeView } from './view.ts';
 
 /**
- * For a job that has waited long: as many nodes as it needs at least, those that lack least of it, GPUs first; of one switch, if it is bound to
- * one. None, if too few are online and not drained: keeping some idle would not help before the others are back.
+ * For a job that has waited long: as many nodes as it needs at least, those that lack least of it, GPUs first; of one
+ * switch, if it is bound to one, and among them the one that its checkpoint is on. None, if too few are online and not
+ * drained: keeping some idle would not help before the others are back.
  */
 export function nodesToReserve(
   nodes: readonly NodeView[],
   demand: JobDemand,
-  leftOut: LeftOutNodes,
+  past: JobPast,
 ): readonly NodeName[] {
   const { resources } = demand;
   const couldEver = nodes.filter((node) => fitsEmpty(node, demand));
-  const candidates = withoutLeftOut(couldEver, demand, leftOut, true).filter(
+  const candidates = withoutLeftOut(couldEver, demand, { ...past, waitedLong: true }).filter(
     (node) => node.online && isLeftByDrains(node, demand),
   );
   const groups = isBoundToOneSwitch(resources)
     ? nearestGroups(candidates).map((group) => group.nodes)
     : [candidates];
+  const { pin } = past;
+  const isPinned = ({ name }: Pick<NodeView, 'name'>) => pin?.nodes.has(name) === true;
   const [best] = groups
-    .filter((group) => group.length >= resources.minNodes)
+    .filter((group) => group.length >= resources.minNodes && (pin === null || group.some(isPinned)))
     .map((group) => group.map((node) => lackOf(node, demand)).sort(nearestToFreeFirst))
-    .map((lacks) => lacks.slice(0, resources.minNodes))
+    .map((lacks) => {
+      const anchor = lacks.find(isPinned);
+      const others = lacks.filter((lack) => lack !== anchor);
+      return [...(anchor === undefined ? [] : [anchor]), ...others].slice(0, resources.minNodes);
+    })
     .sort((a, b) => nearestToFreeFirst(totalOf(a), totalOf(b)));
   return best?.map(({ name }) => name) ?? [];
 }

@@ -6,6 +6,14 @@ import type { JobId, NodeName } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Cause } from '@muster/common/views';
 
+/** What one task takes, or has taken, of a node. */
+export interface PlannedTask {
+  readonly node: NodeName;
+  readonly gpuUuids: readonly string[];
+  readonly cpus: number;
+  readonly memoryMb: number;
+}
+
 export interface NodeView {
   readonly name: NodeName;
   /** Only online nodes get new work; the others count when asking whether a job could ever run. */
@@ -19,19 +27,42 @@ export interface NodeView {
 }
 
 /**
- * What conditions keep from new work. It counts when asking whether a job could ever run: it may come back.
+ * What is kept from new work. It counts when asking whether a job could ever run: it may come back.
  */
 export interface DrainedView extends Drained {
   /** Of the conditions that do it: to the node when that is drained, else to its GPUs. */
   readonly kinds: readonly string[];
+  /** Why it is to be left, by a person's word or its machine's. null: nobody has said so. */
+  readonly told: string | null;
 }
 
-export const notDrained: DrainedView = { node: false, gpuUuids: new Set(), kinds: [] };
+export const notDrained: DrainedView = { node: false, gpuUuids: new Set(), kinds: [], told: null };
 
 /** Nodes that a job does without as long as others could take it, and what happened on them. */
 export type LeftOutNodes = ReadonlyMap<NodeName, Cause['kind']>;
 
 export const nothingLeftOut: LeftOutNodes = new Map();
+
+/** A job whose newest checkpoint lies on the disk of one machine: anywhere else its work would be lost. */
+export interface Pin {
+  readonly node: NodeName;
+  /** Nodes that see the checkpoint: it, and others on the same machine where they share the directory. */
+  readonly nodes: ReadonlySet<NodeName>;
+  /** `step 500`, or the name of one that does not tell. */
+  readonly checkpoint: string;
+  /** Monotonic milliseconds: its nodes are all silent, and from then on it does without. null: they are not. */
+  readonly untilMs: number | null;
+}
+
+/** What a job's earlier attempts mean for the next one. */
+export interface JobPast {
+  readonly leftOut: LeftOutNodes;
+  /** Long enough for nodes that are away not to be waited for when there are left-out ones to try. */
+  readonly waitedLong: boolean;
+  readonly pin: Pin | null;
+}
+
+export const noPast: JobPast = { leftOut: nothingLeftOut, waitedLong: false, pin: null };
 
 export interface QueuedJob {
   readonly id: JobId;
@@ -43,6 +74,28 @@ export interface QueuedJob {
   readonly waitingSinceMs: number;
   readonly dependencies: DependencyState;
   readonly leftOut: LeftOutNodes;
+  readonly pin: Pin | null;
+  /** Failures in a row without a newer checkpoint, when they are why it waits. null: they are not. */
+  readonly breakerFailures: number | null;
+}
+
+/** An attempt, as far as it holds something. */
+export interface Holder {
+  readonly id: JobId;
+  readonly submitSeq: number;
+  readonly priority: number;
+  /** Those that have not ended. */
+  readonly tasks: readonly PlannedTask[];
+  /** `giving_way`: on its way back to the queue to make room; `ending`: on any other way out. */
+  readonly state: 'active' | 'giving_way' | 'ending';
+  /** The job that it was asked to give way to, whose place it is once it has ended. null: nobody knows of one. */
+  readonly heir: JobId | null;
+  /** Its owner and its policy allow that it is preempted. */
+  readonly mayGiveWay: boolean;
+  /** Work that would be lost with it: whole seconds since its last verified checkpoint, for each of its GPUs. */
+  readonly lostGpuSeconds: number;
+  /** `since its last checkpoint of step 500`. null: nothing of it has run yet. */
+  readonly lostSince: string | null;
 }
 
 /** Of the jobs named in `after`. */
@@ -54,4 +107,5 @@ export type DependencyState =
 export interface ClusterView {
   readonly nodes: readonly NodeView[];
   readonly queue: readonly QueuedJob[];
+  readonly holders: readonly Holder[];
 }

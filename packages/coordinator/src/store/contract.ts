@@ -1,4 +1,5 @@
 /** What every store must do. Each implementation runs this suite in its own test file. */
+import { causeOf } from '@muster/common/cause';
 import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -88,12 +89,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         await commit({ newJobs: [queued] });
         const starting = started(queued, 1);
         await commit({ jobs: [starting], attempts: attemptsOf(starting) });
-        const cause = {
-          kind: 'exit_code',
-          message: 'rank 0 exited with code 1',
-          nodeRank: 0,
-          node: 'node-1',
-        } as const;
+        const cause = causeOf('exit_code', 'rank 0 exited with code 1', { nodeRank: 0, node: 'node-1' });
         const failed: Job = { ...starting, state: { kind: 'failed', endedAtMs: someMs, cause } };
         const ended = anAttempt(1, { state: 'ended', endedAtMs: someMs, cause });
         await commit({ jobs: [failed], attempts: [{ jobId: queued.id, attempt: ended }] });
@@ -129,7 +125,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
         const gpus = earlier.inventory.gpus.map((gpu) => ({ ...bareGpu(gpu.uuid), ...gpu }));
         const inventory = { ...emptyInventory, ...earlier.inventory, gpus };
-        expect(node).toEqual({ ...earlier, inventory, conditions: [] });
+        expect(node).toEqual({ ...earlier, inventory, conditions: [], drain: null });
       });
 
       it('submit requests', async () => {
@@ -234,7 +230,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     describe('refuses', () => {
-      const cause = { kind: 'cancelled', message: 'stopped', nodeRank: null, node: null } as const;
+      const cause = causeOf('cancelled', 'stopped');
       const active = started(aJob(1), 2);
       const over = aJob(2, { state: { kind: 'cancelled', endedAtMs: someMs, cause }, lastAttempt: 1 });
       const request = aRequest({ jobIds: [active.id] });

@@ -1,7 +1,7 @@
 /** Rows as earlier versions wrote them: text that was in databases once, and that every later version must read. */
 import { emptyInventory } from '@muster/common/hardware';
 import { expect, test } from 'vitest';
-import { aJob } from '../modelFixture.ts';
+import { aJob, anAttempt, queuedState } from '../modelFixture.ts';
 import { attemptFromRow, jobFromRow, jobToRow, nodeFromRow } from './rows.ts';
 import { earlierNodeBody } from './storeFixture.ts';
 
@@ -35,15 +35,41 @@ test('a node of a version without conditions, and with less of its hardware', ()
     },
     conditions: [],
     joinedAtMs: 1_700_000_000_000,
+    drain: null,
   });
 });
 
-test('a job of a version that left no node out', () => {
-  const row = jobToRow(aJob(1));
-  const { leftOut, ...earlier } = JSON.parse(row.body) as Record<string, unknown>;
-  expect(leftOut).toEqual([]);
+/** What versions wrote of a job before they knew checkpoints. */
+const earlierJobKeys = ['array', 'requeuedFrom', 'failures', 'failedStarts', 'state'];
 
-  expect(jobFromRow({ ...row, body: JSON.stringify(earlier) }, null)).toEqual(aJob(1));
+test('a job of a version that left no node out, and knew no checkpoints', () => {
+  const row = jobToRow(aJob(1));
+  const body = JSON.parse(row.body) as Record<string, unknown>;
+  const earlier = Object.fromEntries(earlierJobKeys.map((key) => [key, body[key]]));
+  const state = { kind: 'queued', backoffMs: 0, lastCause: null };
+
+  // It has waited since it was submitted, as far as anybody can tell.
+  expect(jobFromRow({ ...row, body: JSON.stringify({ ...earlier, state }) }, null)).toEqual(
+    aJob(1, { state: queuedState({ sinceMs: aJob(1).submittedAtMs }) }),
+  );
+});
+
+const earlierCause = { kind: 'node_lost', message: 'node-1 is gone', nodeRank: 0, node: 'node-1' };
+const cause = { ...earlierCause, evidence: null, blame: 'node' };
+
+test.each([
+  [{ kind: 'queued', backoffMs: 5, lastCause: earlierCause }, { lastCause: cause }],
+  [{ kind: 'failed', endedAtMs: 5, cause: earlierCause }, { cause }],
+  [{ kind: 'cancelled', endedAtMs: 5, cause: earlierCause }, { cause }],
+  [{ kind: 'stopping', outcome: { next: 'failed', cause: earlierCause } }, { outcome: { cause } }],
+  [{ kind: 'stopping', outcome: { next: 'succeeded', cause: null } }, { outcome: { cause: null } }],
+])('a cause of a version that kept no evidence (%#)', (state, read) => {
+  const row = { ...jobToRow(aJob(1)), last_attempt: 1 };
+  const body = { ...JSON.parse(row.body), state, leftOut: [{ node: 'node-1', cause: earlierCause }] };
+
+  const job = jobFromRow({ ...row, body: JSON.stringify(body) }, anAttempt(1));
+  expect(job.state).toMatchObject(read);
+  expect(job.leftOut).toEqual([{ node: 'node-1', cause }]);
 });
 
 test('an attempt of a version that did not look at GPUs, tried no paths and fenced nothing', () => {
@@ -56,6 +82,7 @@ test('an attempt of a version that did not look at GPUs, tried no paths and fenc
     startError: null,
     logBytes: 0,
   };
+  const failure = { source: 'log', consequence: false, rank: 3, message: 'it broke', atBoottimeMs: 1 };
   const task = {
     nodeRank: 0,
     node: 'node-1',
@@ -66,14 +93,15 @@ test('an attempt of a version that did not look at GPUs, tried no paths and fenc
     exit,
   };
   const running = { ...task, nodeRank: 1, state: 'running', exit: null };
+  const failed = { ...task, nodeRank: 2, exit: { ...exit, startError: earlierCause, failure } };
   const attempt = {
     number: 1,
     state: 'running',
-    tasks: [task, running],
+    tasks: [task, running, failed],
     allocatedAtMs: 1,
     runningAtMs: 1,
-    endedAtMs: null,
-    cause: null,
+    endedAtMs: 2,
+    cause: earlierCause,
     master: null,
   };
   const row = { job_id: 'job_1', number: 1, state: 'running', body: JSON.stringify(attempt) };
@@ -82,13 +110,28 @@ test('an attempt of a version that did not look at GPUs, tried no paths and fenc
   expect(attemptFromRow(row)).toEqual({
     ...attempt,
     tasks: [
-      { ...task, ...unknown, exit: { ...exit, gpuUsage: null, failure: null } },
+      { ...task, ...unknown, exit: { ...exit, gpuUsage: null, failure: null, training: null } },
       { ...running, ...unknown },
+      {
+        ...failed,
+        ...unknown,
+        exit: {
+          ...{ ...exit, gpuUsage: null, training: null, startError: cause },
+          failure: { ...failure, kind: null, blame: null, line: null },
+        },
+      },
     ],
     // Its agents never fence it.
     leaseMs: null,
     preflight: false,
     network: null,
+    cause,
+    resume: null,
+    savedAtMs: null,
+    stoppingAtMs: null,
+    savedAfterStop: false,
+    signs: [],
+    hungToldAtMs: null,
   });
 });
 
@@ -105,7 +148,7 @@ test.each([
     state: 'claimed',
     exit: null,
   };
-  const body = JSON.stringify({ number: 1, state, tasks: [task], allocatedAtMs: 1 });
+  const body = JSON.stringify({ number: 1, state, tasks: [task], allocatedAtMs: 1, cause: null });
 
   expect(attemptFromRow({ job_id: 'job_1', number: 1, state, body }).tasks[0]?.state).toBe(now);
 });

@@ -3,10 +3,12 @@
  * The attempt of an active job is stored once, in `attempts`; the job's state names its number.
  */
 
+import { causeOf } from '@muster/common/cause';
 import type { LeftOut } from '@muster/common/gangs';
 import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { Cause, TaskEnd } from '@muster/common/views';
 import {
   type Attempt,
   isReleased,
@@ -46,6 +48,17 @@ interface JobBody {
   readonly failedStarts: number;
   /** Absent: of a version that left none out. */
   readonly leftOut?: readonly LeftOut[];
+  /** From here on: absent in what versions wrote that knew no checkpoints. */
+  readonly checkpoints?: Job['checkpoints'];
+  readonly resumeChoice?: Job['resumeChoice'];
+  readonly checkpointJobId?: string;
+  readonly deaths?: Job['deaths'];
+  readonly failuresInRow?: number;
+  readonly preemptions?: number;
+  readonly batchScale?: number;
+  readonly lrScale?: number;
+  readonly extraRuntimeMs?: number;
+  readonly ledger?: Job['ledger'];
   /** The state without its attempt. */
   readonly state: Readonly<Record<string, unknown>> & { readonly kind: string };
 }
@@ -58,6 +71,16 @@ export function jobToRow(job: Job): JobRow {
     failures: job.failures,
     failedStarts: job.failedStarts,
     leftOut: job.leftOut,
+    checkpoints: job.checkpoints,
+    resumeChoice: job.resumeChoice,
+    checkpointJobId: job.checkpointJobId,
+    deaths: job.deaths,
+    failuresInRow: job.failuresInRow,
+    preemptions: job.preemptions,
+    batchScale: job.batchScale,
+    lrScale: job.lrScale,
+    extraRuntimeMs: job.extraRuntimeMs,
+    ledger: job.ledger,
     state,
   };
   return {
@@ -76,14 +99,6 @@ export function jobToRow(job: Job): JobRow {
 /** @param newest the attempt numbered `last_attempt`; needed for active states only */
 export function jobFromRow(row: JobRow, newest: Attempt | null): Job {
   const body = JSON.parse(row.body) as JobBody;
-  const { kind } = body.state;
-  const hasAttempt = kind === 'starting' || kind === 'running' || kind === 'stopping';
-  if (hasAttempt && newest?.number !== row.last_attempt) {
-    throw new StoreError(
-      'damaged',
-      `job ${row.id} is ${kind} and its attempt ${row.last_attempt} is not in the store`,
-    );
-  }
   return {
     id: row.id as JobId,
     submitSeq: row.submit_seq,
@@ -91,12 +106,63 @@ export function jobFromRow(row: JobRow, newest: Attempt | null): Job {
     array: body.array === null ? null : { ...body.array, id: body.array.id as ArrayId },
     requeuedFrom: body.requeuedFrom as JobId | null,
     submittedAtMs: row.submitted_at_ms,
-    state: (hasAttempt ? { ...body.state, attempt: newest } : body.state) as JobState,
+    state: stateFrom(body.state, row, newest),
     lastAttempt: row.last_attempt,
     failures: body.failures,
     failedStarts: body.failedStarts,
-    leftOut: body.leftOut ?? [],
+    leftOut: (body.leftOut ?? []).map((each) => ({ ...each, cause: causeFrom(each.cause) })),
+    checkpoints: body.checkpoints ?? [],
+    resumeChoice: body.resumeChoice ?? { kind: 'newest' },
+    checkpointJobId: (body.checkpointJobId ?? row.id) as JobId,
+    deaths: body.deaths ?? [],
+    failuresInRow: body.failuresInRow ?? 0,
+    preemptions: body.preemptions ?? 0,
+    batchScale: body.batchScale ?? 1,
+    lrScale: body.lrScale ?? 1,
+    extraRuntimeMs: body.extraRuntimeMs ?? 0,
+    ledger: body.ledger ?? [],
   };
+}
+
+function stateFrom(body: JobBody['state'], row: JobRow, newest: Attempt | null): JobState {
+  const state = body as JobState;
+  switch (state.kind) {
+    case 'queued': {
+      const lastCause = state.lastCause === null ? null : causeFrom(state.lastCause);
+      // Earlier versions knew no breaker, and did not write down since when it waits.
+      const { breakerOpen = false, sinceMs = row.submitted_at_ms } = state as Partial<typeof state>;
+      return { ...state, breakerOpen, sinceMs, lastCause };
+    }
+    case 'starting':
+    case 'running':
+      return { ...state, attempt: activeAttempt(state.kind, row, newest) };
+    case 'stopping': {
+      const { outcome } = state;
+      const attempt = activeAttempt(state.kind, row, newest);
+      if (outcome.cause === null) return { ...state, attempt };
+      return { ...state, attempt, outcome: { ...outcome, cause: causeFrom(outcome.cause) } };
+    }
+    case 'succeeded':
+      return state;
+    case 'failed':
+    case 'cancelled':
+      return { ...state, cause: causeFrom(state.cause) };
+    default: {
+      const never: never = state;
+      return never;
+    }
+  }
+}
+
+function activeAttempt(kind: string, { id, last_attempt }: JobRow, newest: Attempt | null): Attempt {
+  if (newest?.number === last_attempt) return newest;
+  throw new StoreError('damaged', `job ${id} is ${kind} and its attempt ${last_attempt} is not in the store`);
+}
+
+/** Earlier versions kept no evidence, and blamed nobody. */
+function causeFrom(written: Cause): Cause {
+  const { kind, message, nodeRank, node } = written;
+  return { ...causeOf(kind, message, { nodeRank, node }), ...written };
 }
 
 export function attemptToRow(jobId: JobId, attempt: Attempt): AttemptRow {
@@ -112,17 +178,38 @@ export function attemptFromRow(row: AttemptRow): Attempt {
   const attempt: Attempt = { ...earlierAttempt, ...written };
   const tasks = written.tasks.map((each): Task => {
     const task: Task = { ...earlierTask, ...each };
-    const exit = task.exit === null ? null : { ...earlierExit, ...task.exit };
+    const exit = task.exit === null ? null : exitFrom(task.exit);
     // What waits for its start after the release was said to be claimed once.
     const state = isReleased(attempt) && task.state === 'claimed' ? 'ready' : task.state;
     return { ...task, state, exit };
   });
-  return { ...attempt, tasks };
+  return { ...attempt, tasks, cause: attempt.cause === null ? null : causeFrom(attempt.cause) };
 }
 
-const earlierAttempt = { leaseMs: null, preflight: false, network: null };
+function exitFrom(written: TaskEnd): TaskEnd {
+  const exit: TaskEnd = { ...earlierExit, ...written };
+  const { startError, failure } = exit;
+  return {
+    ...exit,
+    startError: startError === null ? null : causeFrom(startError),
+    failure: failure === null ? null : { ...earlierFailure, ...failure },
+  };
+}
+
+const earlierAttempt = {
+  leaseMs: null,
+  preflight: false,
+  network: null,
+  resume: null,
+  savedAtMs: null,
+  stoppingAtMs: null,
+  savedAfterStop: false,
+  signs: [],
+  hungToldAtMs: null,
+};
 const earlierTask = { endpoints: [], testPort: null, paths: null, preflight: null, failedAtMs: null };
-const earlierExit = { gpuUsage: null, failure: null };
+const earlierExit = { gpuUsage: null, failure: null, training: null };
+const earlierFailure = { kind: null, blame: null, line: null };
 
 export interface NodeRow {
   readonly name: string;
@@ -135,13 +222,18 @@ export function nodeToRow(node: Node): NodeRow {
 
 /** Earlier versions knew less of hardware, and no conditions: what they did not write is unknown. */
 export function nodeFromRow(row: NodeRow): Node {
-  const { inventory, conditions, ...node } = JSON.parse(row.body) as Omit<Node, 'conditions'> & Partial<Node>;
+  const { inventory, conditions, drain, ...node } = JSON.parse(row.body) as Omit<
+    Node,
+    'conditions' | 'drain'
+  > &
+    Partial<Node>;
   const gpus = inventory.gpus.map((gpu) => ({ ...bareGpu(gpu.uuid), ...gpu }));
   return {
     ...node,
     name: row.name as NodeName,
     inventory: { ...emptyInventory, ...inventory, gpus },
     conditions: conditions ?? [],
+    drain: drain ?? null,
   };
 }
 

@@ -1,8 +1,10 @@
 /** What the contract suite stores: one of everything, with every field set to something. */
 import { bareGpu } from '@muster/common/hardware';
 import type { ArrayId, JobId } from '@muster/common/ids';
+import type { Cause } from '@muster/common/views';
 import type { Job, JobState, Node, StoredEvent } from '../model.ts';
 import {
+  aCheckpoint,
   aCondition,
   aGpuUsage,
   anAttempt,
@@ -11,12 +13,21 @@ import {
   aSpec,
   aTask,
   jobIdOf,
+  nodeNameOf,
+  queuedState,
   someGpus,
   someMs,
 } from '../modelFixture.ts';
 import type { Batch, Credential, RequestRecord } from './store.ts';
 
-const someCause = { kind: 'node_lost', message: 'node-1 is gone', nodeRank: 0, node: 'node-1' } as const;
+const someCause: Cause = {
+  kind: 'gpu_fault',
+  message: 'rank 0 on node-1 lost its GPU',
+  nodeRank: 0,
+  node: 'node-1',
+  evidence: { line: 7, text: 'Xid 79', rank: 3 },
+  blame: 'node',
+};
 
 const runningAttempt = anAttempt(2, {
   state: 'running',
@@ -28,12 +39,18 @@ const runningAttempt = anAttempt(2, {
     }),
   ],
   runningAtMs: someMs,
+  resume: { name: 'checkpoint-500', step: 500 },
+  savedAtMs: someMs + 1,
+  stoppingAtMs: someMs + 2,
+  savedAfterStop: true,
+  signs: [{ kind: 'nan_loss', step: 620, lastGoodStep: null }],
+  hungToldAtMs: someMs + 3,
   master: { addr: '127.0.0.1', port: 29_500 },
 });
 
 /** Active ones first. */
 export const everyState: readonly JobState[] = [
-  { kind: 'queued', backoffMs: 2_000, lastCause: someCause },
+  queuedState({ backoffMs: 2_000, lastCause: someCause, sinceMs: someMs + 5, breakerOpen: true }),
   { kind: 'starting', attempt: anAttempt(2) },
   { kind: 'running', attempt: runningAttempt },
   {
@@ -63,11 +80,29 @@ export const withEverything: Partial<Job> = {
   requeuedFrom: jobIdOf(78),
   failures: 1,
   failedStarts: 2,
+  leftOut: [{ node: 'node-1', cause: someCause }],
+  checkpoints: [
+    aCheckpoint(500, { metrics: { train_loss: 1.5 }, digest: 'sha256:abc', depth: 'deep', shared: true }),
+    aCheckpoint(null, { verdict: 'corrupt', problem: 'no central directory', suspect: true }),
+  ],
+  resumeChoice: { kind: 'step', step: 500 },
+  checkpointJobId: jobIdOf(78),
+  deaths: [{ cause: 'python_exception', resume: 'checkpoint-500', node: nodeNameOf('node-1') }],
+  failuresInRow: 3,
+  preemptions: 4,
+  batchScale: 0.25,
+  lrScale: 0.01,
+  extraRuntimeMs: 7_200_000,
+  ledger: [
+    { kind: 'productive', cause: null, gpuSeconds: 12.5 },
+    { kind: 'failure', cause: 'cuda_oom', gpuSeconds: 3 },
+  ],
 };
 
 const [someGpu = bareGpu('GPU-a')] = someGpus('a', 1);
 
 export const nodeWithEverything: Partial<Node> = {
+  drain: { reason: 'a new fan', sinceMs: someMs, deadlineMs: someMs + 1 },
   conditions: [
     aCondition('xid_79', { gpuUuid: 'GPU-a', task: { jobId: jobIdOf(1), attempt: 1, nodeRank: 0 } }),
   ],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import type { Job } from '../model.ts';
-import { aReport, jobIdOf } from '../modelFixture.ts';
+import { aReport, jobIdOf, queuedState } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import { Story } from '../storyFixture.ts';
 
@@ -69,7 +69,7 @@ test('another attempt begins anew, and so does a coordinator', async () => {
   const { coordinator, close } = await withJob(story);
   await pass(coordinator);
   coordinator.clock.nowMs += 50_000;
-  const second = new Story(file, { ...story.job, state: { kind: 'queued', backoffMs: 0, lastCause: null } });
+  const second = new Story(file, { ...story.job, state: queuedState() });
   const { job, attempt } = second.allocated();
   await coordinator.loop.run((draft) => {
     draft.putJob(job);

@@ -1,15 +1,19 @@
 import { expect, test } from 'vitest';
 import { startTestCoordinator } from '../coordinatorFixture.ts';
-import { aJob, anAttempt, aSpec, aTask, jobIdOf } from '../modelFixture.ts';
+import type { Job } from '../model.ts';
+import { aJob, anAttempt, aReport, aSpec, aTask, jobIdOf } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 
 /** A job of two tasks that may run for ten seconds. */
-async function aRunningJob() {
+async function aRunningJob(fields: Partial<Job> = {}) {
   const memory = new Memory('test');
   const tasks = [0, 1].map((rank) => aTask(rank, { state: 'running' }));
   const attempt = anAttempt(2, { state: 'running', tasks });
   const spec = aSpec({ max_runtime: '10s' });
-  memory.jobs.set(jobIdOf(1), aJob(1, { spec, lastAttempt: 2, state: { kind: 'running', attempt } }));
+  memory.jobs.set(
+    jobIdOf(1),
+    aJob(1, { spec, lastAttempt: 2, state: { kind: 'running', attempt }, ...fields }),
+  );
   memory.attempts.set(jobIdOf(1), new Map([[2, attempt]]));
   const { clock, timeLimits, state, loop, close } = await startTestCoordinator({ memory });
   return {
@@ -17,15 +21,7 @@ async function aRunningJob() {
     close,
     note(nodeRank: number, runningForMs: number | null, attemptNumber = 2) {
       const task = { jobId: jobIdOf(1), attempt: attemptNumber, nodeRank };
-      timeLimits.note({
-        task,
-        state: 'running',
-        exit: null,
-        startedAtMs: null,
-        runningForMs,
-        frozen: false,
-        doing: null,
-      });
+      timeLimits.note(aReport(task, { runningForMs }));
     },
     /** What the job is after a pass. */
     async pass() {
@@ -51,6 +47,15 @@ test('between reports our clock counts on, also while the node is silent', async
   note(0, 4_000);
   clock.nowMs += 5_999;
   note(1, 1_000);
+  expect(await pass()).toBe('running');
+  clock.nowMs += 1;
+  expect(await pass()).toBe('stopping');
+  await close();
+});
+
+test('what the limit was extended by is added to it', async () => {
+  const { note, pass, clock, close } = await aRunningJob({ extraRuntimeMs: 5_000 });
+  note(0, 14_999);
   expect(await pass()).toBe('running');
   clock.nowMs += 1;
   expect(await pass()).toBe('stopping');

@@ -1,5 +1,5 @@
 /**
- * Ends attempts that have run for their job's `max_runtime`. Agents say how long tasks have been running by their own
+ * Ends attempts that have run for their job's `max_runtime`, and what it was extended by. Agents say how long tasks have been running by their own
  * monotonic clock, so neither a wall-clock jump nor a coordinator restart changes when a limit is reached.
  */
 import type { JobId } from '@muster/common/ids';
@@ -47,8 +47,9 @@ export class TimeLimits {
         continue;
       }
       const { maxRuntimeMs } = job.spec;
+      const limitMs = maxRuntimeMs === null ? null : maxRuntimeMs + job.extraRuntimeMs;
       const runningForMs = runtime.runningForMs + (nowMs - runtime.notedAtMs);
-      if (maxRuntimeMs === null || runningForMs < maxRuntimeMs || job.state.kind === 'stopping') continue;
+      if (limitMs === null || runningForMs < limitMs || job.state.kind === 'stopping') continue;
       const event = { kind: 'timeLimit', attempt: attempt.number } as const;
       ended.push(loop.run((draft, wallMs) => applyJobEvent(draft, jobId, event, wallMs)));
     }

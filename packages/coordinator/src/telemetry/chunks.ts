@@ -2,27 +2,53 @@
  * Memory for readings: slots of equal size in a few large buffers. A slot that is given back is used again, so hours of
  * jobs that come and go leave neither garbage nor holes behind, and the whole can never outgrow its budget.
  */
-import { type GpuReading, jobMetrics } from '@muster/common/telemetry';
+import { jobMetrics } from '@muster/common/telemetry';
+import { isTrainingMetricName, type TrainingMetricName, trainingMetrics } from '@muster/common/training';
 
-/** A field of a reading that can be asked for by name. */
+/** A field of a GPU's reading that can be asked for by name. */
 export type MetricField = (typeof jobMetrics)[keyof typeof jobMetrics]['field'];
+
+/** What one reading holds, and how exactly. */
+export interface ReadingLayout<Field extends string> {
+  readonly fields: readonly Field[];
+  /** In 64 bits; in 32 otherwise, which hold seven digits. */
+  readonly exact: boolean;
+}
+
+export const gpuLayout: ReadingLayout<MetricField> = {
+  fields: Object.values(jobMetrics).map(({ field }) => field),
+  exact: false,
+};
+
+/** Steps have more digits than seven, and a step that is not the one that was said is wrong. */
+export const trainingLayout: ReadingLayout<TrainingMetricName> = {
+  fields: Object.keys(trainingMetrics).filter(isTrainingMetricName),
+  exact: true,
+};
+
+/** Values by field; one that is missing or null was not read. */
+export type ReadingValues<Field extends string> = Readonly<Partial<Record<Field, number | null>>>;
 
 /** Five minutes of one GPU: small enough that short jobs waste little, large enough to be dropped in few steps. */
 export const readingsPerChunk = 30;
 
-const fields: readonly MetricField[] = Object.values(jobMetrics).map(({ field }) => field);
-/** One for the time, one for each field. */
-const columns = fields.length + 1;
-const floatsPerChunk = readingsPerChunk * columns;
 const chunksPerBuffer = 1_024;
 
 /** Times are kept as milliseconds since the chunk began: a 32-bit float holds each of these exactly. */
 export const chunkSpanMsMax = 2 ** 24 - 1;
 
 /** What a chunk takes: its slot, and about as much again as its bookkeeping was measured to (bench/telemetry.ts). */
-export const chunkBytes = floatsPerChunk * Float32Array.BYTES_PER_ELEMENT + 120;
+export function chunkBytesOf({ fields, exact }: ReadingLayout<string>): number {
+  const { BYTES_PER_ELEMENT } = exact ? Float64Array : Float32Array;
+  return floatsPerChunk(fields.length) * BYTES_PER_ELEMENT + 120;
+}
 
-/** Readings of one GPU for one task, in the order in which they came. */
+/** One column for the time, one for each field. */
+function floatsPerChunk(fieldCount: number): number {
+  return readingsPerChunk * (fieldCount + 1);
+}
+
+/** Readings of one task, and of one GPU of it where they are of GPUs, in the order in which they came. */
 export interface Chunk {
   readonly slot: number;
   /** Monotonic milliseconds of the first reading. */
@@ -32,10 +58,17 @@ export interface Chunk {
   count: number;
 }
 
-export class ChunkMemory {
-  private readonly buffers: Float32Array[] = [];
+export class ChunkMemory<Field extends string> {
+  private readonly layout: ReadingLayout<Field>;
+  private readonly floatsPerChunk: number;
+  private readonly buffers: (Float32Array | Float64Array)[] = [];
   private readonly freeSlots: number[] = [];
   private slots = 0;
+
+  constructor(layout: ReadingLayout<Field>) {
+    this.layout = layout;
+    this.floatsPerChunk = floatsPerChunk(layout.fields.length);
+  }
 
   /** An empty chunk that begins at this moment. */
   open(beganMs: number): Chunk {
@@ -43,7 +76,7 @@ export class ChunkMemory {
     if (slot === undefined) {
       slot = this.slots;
       this.slots += 1;
-      if (slot % chunksPerBuffer === 0) this.buffers.push(new Float32Array(floatsPerChunk * chunksPerBuffer));
+      if (slot % chunksPerBuffer === 0) this.buffers.push(this.newBuffer());
     }
     return { slot, beganMs, endMs: beganMs, count: 0 };
   }
@@ -54,11 +87,11 @@ export class ChunkMemory {
   }
 
   /** @param chunk one with room, whose span the moment fits in */
-  append(chunk: Chunk, endMs: number, reading: GpuReading): void {
+  append(chunk: Chunk, endMs: number, reading: ReadingValues<Field>): void {
     const buffer = this.bufferOf(chunk);
-    let place = startOf(chunk) + chunk.count;
+    let place = this.startOf(chunk) + chunk.count;
     buffer[place] = endMs - chunk.beganMs;
-    for (const field of fields) {
+    for (const field of this.layout.fields) {
       place += readingsPerChunk;
       buffer[place] = reading[field] ?? Number.NaN;
     }
@@ -71,23 +104,30 @@ export class ChunkMemory {
     return chunk.beganMs + this.at(chunk, 0, index);
   }
 
-  valueAt(chunk: Chunk, field: MetricField, index: number): number | null {
+  valueAt(chunk: Chunk, field: Field, index: number): number | null {
+    const { fields, exact } = this.layout;
     const value = this.at(chunk, fields.indexOf(field) + 1, index);
-    // Floats of 32 bits hold seven digits; what follows them would only look like precision.
-    return Number.isNaN(value) ? null : Number(value.toPrecision(7));
+    if (Number.isNaN(value)) return null;
+    // What follows the seven digits of 32 bits would only look like precision.
+    return exact ? value : Number(value.toPrecision(7));
   }
 
   private at(chunk: Chunk, column: number, index: number): number {
-    return this.bufferOf(chunk)[startOf(chunk) + column * readingsPerChunk + index] ?? Number.NaN;
+    return this.bufferOf(chunk)[this.startOf(chunk) + column * readingsPerChunk + index] ?? Number.NaN;
   }
 
-  private bufferOf(chunk: Chunk): Float32Array {
+  private newBuffer(): Float32Array | Float64Array {
+    const length = this.floatsPerChunk * chunksPerBuffer;
+    return this.layout.exact ? new Float64Array(length) : new Float32Array(length);
+  }
+
+  private startOf(chunk: Chunk): number {
+    return (chunk.slot % chunksPerBuffer) * this.floatsPerChunk;
+  }
+
+  private bufferOf(chunk: Chunk): Float32Array | Float64Array {
     const buffer = this.buffers[Math.floor(chunk.slot / chunksPerBuffer)];
     if (buffer === undefined) throw new Error(`there is no slot ${chunk.slot}`);
     return buffer;
   }
-}
-
-function startOf(chunk: Chunk): number {
-  return (chunk.slot % chunksPerBuffer) * floatsPerChunk;
 }

@@ -1,7 +1,14 @@
 import type { TaskRef } from '@muster/common/ids';
 import { expect, test } from 'vitest';
 import { jobIdOf, nodeNameOf, seededRandom } from '../modelFixture.ts';
-import { chunkBytes, chunkSpanMsMax, readingsPerChunk } from './chunks.ts';
+import {
+  chunkBytesOf,
+  chunkSpanMsMax,
+  gpuLayout,
+  type MetricField,
+  readingsPerChunk,
+  trainingLayout,
+} from './chunks.ts';
 import { endedKeepMs, JobReadings, readingAgeMsMax, seriesBytes } from './jobReadings.ts';
 import { aReading } from './telemetryFixture.ts';
 
@@ -14,19 +21,20 @@ const taskOf = (number: number, fields: Partial<TaskRef> = {}): TaskRef => ({
 });
 const everything = { sinceMs: Number.POSITIVE_INFINITY, attempt: null, field: 'utilization' } as const;
 const interval = 10_000;
+const chunkBytes = chunkBytesOf(gpuLayout);
 /** A budget that so many chunks of three series fit in. */
 const roomFor = (chunks: number) => chunks * chunkBytes + 4 * seriesBytes;
 /** Wall clock of a moment, where the two clocks are one apart. */
 const wallOf = (monotonicMs: number) => monotonicMs + 1;
 
-function valuesOf(readings: JobReadings, number: number, nowMs: number, query = {}) {
+function valuesOf(readings: JobReadings<MetricField>, number: number, nowMs: number, query = {}) {
   return readings
     .query({ jobId: jobIdOf(number), ...everything, ...query }, nowMs, wallOf(nowMs))
     .map(({ points }) => points.map(({ value }) => value));
 }
 
 /** One GPU of one job, `count` intervals from 0 on. */
-function fill(readings: JobReadings, number: number, count: number, fromMs = 0): number {
+function fill(readings: JobReadings<MetricField>, number: number, count: number, fromMs = 0): number {
   for (let index = 0; index < count; index += 1) {
     const endMs = fromMs + index * interval;
     readings.append(taskOf(number), node, aReading({ utilization: index }), endMs, endMs);
@@ -35,7 +43,7 @@ function fill(readings: JobReadings, number: number, count: number, fromMs = 0):
 }
 
 test('every field comes back as it went in, what was not read as null, with its time', () => {
-  const readings = new JobReadings(2 ** 20);
+  const readings = new JobReadings(2 ** 20, gpuLayout);
   const reading = aReading({ memoryUsedMb: 81_559, powerWatts: 612.3, tensorActive: 0, utilization: null });
   readings.append(taskOf(1), node, reading, 500, 500);
   const pointOf = (field: 'utilization' | 'memoryUsedMb' | 'powerWatts' | 'tensorActive' | 'smActive') =>
@@ -48,7 +56,7 @@ test('every field comes back as it went in, what was not read as null, with its 
 });
 
 test('series come by attempt, rank and GPU, over as many chunks as it takes', () => {
-  const readings = new JobReadings(2 ** 20);
+  const readings = new JobReadings(2 ** 20, gpuLayout);
   const places = [
     { attempt: 2, nodeRank: 0, gpuUuid: 'GPU-a' },
     { attempt: 1, nodeRank: 10, gpuUuid: 'GPU-a' },
@@ -78,7 +86,7 @@ test('series come by attempt, rank and GPU, over as many chunks as it takes', ()
 });
 
 test('a question about the last minutes is answered with those', () => {
-  const readings = new JobReadings(2 ** 20);
+  const readings = new JobReadings(2 ** 20, gpuLayout);
   const nowMs = fill(readings, 1, 100);
   expect(valuesOf(readings, 1, nowMs, { sinceMs: 2 * interval })).toEqual([[97, 98, 99]]);
   expect(readings.countReadings(jobIdOf(1), 2 * interval, null, nowMs)).toBeGreaterThanOrEqual(3);
@@ -86,7 +94,7 @@ test('a question about the last minutes is answered with those', () => {
 });
 
 test('times of a series never go back, and a pause of hours is kept exactly', () => {
-  const readings = new JobReadings(2 ** 20);
+  const readings = new JobReadings(2 ** 20, gpuLayout);
   for (const endMs of [1_000, 400, 1_000, chunkSpanMsMax + 2_001])
     readings.append(taskOf(1), node, aReading(), endMs, endMs);
   const nowMs = chunkSpanMsMax + 3_000;
@@ -96,7 +104,7 @@ test('times of a series never go back, and a pause of hours is kept exactly', ()
 
 test('when the budget is used up the oldest readings of all go first', () => {
   const bytesMax = roomFor(20);
-  const readings = new JobReadings(bytesMax);
+  const readings = new JobReadings(bytesMax, gpuLayout);
   fill(readings, 1, readingsPerChunk * 10);
   const nowMs = fill(readings, 2, readingsPerChunk * 30, 1_000_000);
   expect(readings.bytes).toBeLessThanOrEqual(bytesMax);
@@ -108,7 +116,7 @@ test('when the budget is used up the oldest readings of all go first', () => {
 });
 
 test('jobs that ended a while ago make room before jobs that run', () => {
-  const readings = new JobReadings(roomFor(10));
+  const readings = new JobReadings(roomFor(10), gpuLayout);
   fill(readings, 1, readingsPerChunk * 2);
   fill(readings, 2, readingsPerChunk * 6, 10_000_000);
   readings.sweep(11_000_000, (jobId) => jobId === jobIdOf(1));
@@ -119,7 +127,7 @@ test('jobs that ended a while ago make room before jobs that run', () => {
 });
 
 test('what ended a moment ago has no less right to its place than what runs', () => {
-  const readings = new JobReadings(roomFor(10));
+  const readings = new JobReadings(roomFor(10), gpuLayout);
   fill(readings, 1, readingsPerChunk * 2);
   fill(readings, 2, readingsPerChunk * 6, 10_000_000);
   readings.sweep(11_000_000, (jobId) => jobId === jobIdOf(1));
@@ -129,7 +137,7 @@ test('what ended a moment ago has no less right to its place than what runs', ()
 });
 
 test('readings that are too old are gone, also behind a GPU that is seldom heard', () => {
-  const readings = new JobReadings(2 ** 20);
+  const readings = new JobReadings(2 ** 20, gpuLayout);
   readings.append(taskOf(1), node, aReading({ utilization: 1 }), 0, 0);
   fill(readings, 2, readingsPerChunk * 3, 1_000);
   const nowMs = readingAgeMsMax + readingsPerChunk * 4 * interval;
@@ -143,7 +151,7 @@ test('readings that are too old are gone, also behind a GPU that is seldom heard
 test('whatever comes and goes, the budget holds and memory is used again', () => {
   const random = seededRandom(7);
   const bytesMax = 50 * chunkBytes;
-  const readings = new JobReadings(bytesMax);
+  const readings = new JobReadings(bytesMax, gpuLayout);
   const active = new Set<number>();
   let nowMs = 0;
   let mostBytes = 0;
@@ -166,9 +174,22 @@ test('whatever comes and goes, the budget holds and memory is used again', () =>
 });
 
 test('a budget of nothing keeps the newest chunk and goes on', () => {
-  const readings = new JobReadings(0);
+  const readings = new JobReadings(0, gpuLayout);
   const nowMs = fill(readings, 1, 100);
   fill(readings, 2, 3, nowMs);
   expect(valuesOf(readings, 1, nowMs)).toEqual([]);
   expect(valuesOf(readings, 2, nowMs + 3 * interval)).toEqual([[0, 1, 2]]);
+});
+
+test('steps are kept as they were said, and what a line did not say is not there', () => {
+  const readings = new JobReadings(2 ** 20, trainingLayout);
+  const steps = [16_777_217, 123_456_789];
+  steps.forEach((step, index) =>
+    readings.append(taskOf(1), node, { step, gpuUuid: '' }, index * interval, index * interval),
+  );
+  const query = { jobId: jobIdOf(1), sinceMs: Number.POSITIVE_INFINITY, attempt: null };
+  const values = (field: 'step' | 'train_loss') =>
+    readings.query({ ...query, field }, interval, interval)[0]?.points.map(({ value }) => value);
+  expect(values('step')).toEqual(steps);
+  expect(values('train_loss')).toEqual([null, null]);
 });

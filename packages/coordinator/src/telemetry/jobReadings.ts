@@ -1,15 +1,16 @@
 /**
- * What the GPUs of jobs did in the last hours, by job, attempt, rank and GPU. All of it lies in one budget of bytes: when
+ * What jobs and their GPUs did in the last hours, by job, attempt, rank and GPU. All of it lies in one budget of bytes: when
  * that is used up, jobs that ended a while ago go first, then the oldest readings of all. Times here are monotonic.
  */
 import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
-import type { GpuReading, MetricPoint, MetricSeries } from '@muster/common/telemetry';
+import type { MetricPoint, MetricSeries } from '@muster/common/telemetry';
 import {
   type Chunk,
   ChunkMemory,
-  chunkBytes,
+  chunkBytesOf,
   chunkSpanMsMax,
-  type MetricField,
+  type ReadingLayout,
+  type ReadingValues,
   readingsPerChunk,
 } from './chunks.ts';
 
@@ -22,13 +23,14 @@ export const endedKeepMs = 3_600_000;
 /** Names, map entries and lists of a series, as measured (bench/telemetry.ts). */
 export const seriesBytes = 600;
 
-/** One GPU of one rank of one attempt. */
+/** One GPU of one rank of one attempt, or the rank itself. */
 interface Series {
   readonly jobId: JobId;
   readonly key: string;
   readonly attempt: number;
   readonly nodeRank: number;
   readonly node: NodeName;
+  /** Empty: of the rank itself. */
   readonly gpuUuid: string;
   /** Oldest first. */
   readonly chunks: SeriesChunk[];
@@ -41,18 +43,28 @@ interface SeriesChunk extends Chunk {
   newer: SeriesChunk | null;
 }
 
-export interface MetricQuery {
+export interface MetricRange {
   readonly jobId: JobId;
-  readonly field: MetricField;
   /** Only readings of the last so many milliseconds. */
   readonly sinceMs: number;
   /** null: every attempt. */
   readonly attempt: number | null;
 }
 
-export class JobReadings {
+export interface MetricQuery<Field extends string> extends MetricRange {
+  readonly field: Field;
+}
+
+/** Where readings are from. */
+export interface ReadingSource {
+  /** Empty: the rank itself. */
+  readonly gpuUuid: string;
+}
+
+export class JobReadings<Field extends string> {
   private readonly bytesMax: number;
-  private readonly memory = new ChunkMemory();
+  private readonly chunkBytes: number;
+  private readonly memory: ChunkMemory<Field>;
   private readonly jobs = new Map<JobId, Map<string, Series>>();
   /** When each job was first seen to have ended, longest ago first. */
   private readonly endedAtMs = new Map<JobId, number>();
@@ -63,12 +75,14 @@ export class JobReadings {
   /** Dropped before their time, for want of room. */
   evictedReadings = 0;
 
-  constructor(bytesMax: number) {
+  constructor(bytesMax: number, layout: ReadingLayout<Field>) {
     this.bytesMax = bytesMax;
+    this.chunkBytes = chunkBytesOf(layout);
+    this.memory = new ChunkMemory(layout);
   }
 
   get bytes(): number {
-    return this.chunkCount * chunkBytes + this.seriesCount * seriesBytes;
+    return this.chunkCount * this.chunkBytes + this.seriesCount * seriesBytes;
   }
 
   get series(): number {
@@ -76,10 +90,16 @@ export class JobReadings {
   }
 
   /**
-   * @param task the one that holds the GPU on this node
+   * @param task the one that ran, or held the GPU, on this node
    * @param endMs end of the reading's interval; moved behind the series' last one where it is not
    */
-  append(task: TaskRef, node: NodeName, reading: GpuReading, endMs: number, nowMs: number): void {
+  append(
+    task: TaskRef,
+    node: NodeName,
+    reading: ReadingSource & ReadingValues<Field>,
+    endMs: number,
+    nowMs: number,
+  ): void {
     const existing = this.find(task, reading.gpuUuid)?.chunks.at(-1);
     const moment = existing === undefined ? endMs : Math.max(endMs, existing.endMs + 1);
     const hasRoom =
@@ -96,7 +116,11 @@ export class JobReadings {
   }
 
   /** By attempt, rank and GPU, each oldest first. */
-  query({ jobId, field, sinceMs, attempt }: MetricQuery, nowMs: number, wallMs: number): MetricSeries[] {
+  query(
+    { jobId, field, sinceMs, attempt }: MetricQuery<Field>,
+    nowMs: number,
+    wallMs: number,
+  ): MetricSeries[] {
     const fromMs = nowMs - Math.min(sinceMs, readingAgeMsMax);
     const wallOffsetMs = wallMs - nowMs;
     return [...(this.jobs.get(jobId)?.values() ?? [])]
@@ -147,7 +171,7 @@ export class JobReadings {
     beganMs: number,
     nowMs: number,
   ): SeriesChunk {
-    this.makeRoom(chunkBytes + seriesBytes, nowMs);
+    this.makeRoom(this.chunkBytes + seriesBytes, nowMs);
     // Looked up only now: making room may have dropped it.
     const series = this.find(task, gpuUuid) ?? this.addSeries(task, node, gpuUuid);
     const opened = this.memory.open(beganMs);
@@ -206,7 +230,7 @@ export class JobReadings {
     this.endedAtMs.delete(series.jobId);
   }
 
-  private pointsOf(chunk: Chunk, field: MetricField, fromMs: number, wallOffsetMs: number): MetricPoint[] {
+  private pointsOf(chunk: Chunk, field: Field, fromMs: number, wallOffsetMs: number): MetricPoint[] {
     if (chunk.endMs < fromMs) return [];
     const points: MetricPoint[] = [];
     for (let index = 0; index < chunk.count; index += 1) {

@@ -1,22 +1,34 @@
 /**
- * What nodes tell of their GPUs and of themselves: the newest of each, and what the GPUs of jobs did in the last hours.
+ * What nodes tell of their GPUs and of themselves: the newest of each, and what jobs and their GPUs did in the last hours.
  * In memory only: Prometheus keeps the long history, and a coordinator that was restarted begins anew.
  */
 import type { Clock } from '@muster/common/clock';
 import type { NodeInventory } from '@muster/common/hardware';
-import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
+import {
+  type JobId,
+  type NodeName,
+  parseTaskKey,
+  type TaskKey,
+  type TaskRef,
+  taskKey,
+} from '@muster/common/ids';
 import type { GpuReading, HostReading, MetricSeries, NodeTelemetry } from '@muster/common/telemetry';
+import type { TrainingMetricName, TrainingReading } from '@muster/common/training';
 import { heldTask } from '../agents/desired.ts';
 import type { ClusterState } from '../state.ts';
 import { isNews, takenAtMs } from './arrival.ts';
-import { JobReadings, type MetricQuery } from './jobReadings.ts';
+import { gpuLayout, type MetricField, trainingLayout } from './chunks.ts';
+import { JobReadings, type MetricQuery, type MetricRange } from './jobReadings.ts';
 
 const sweepIntervalMs = 60_000;
+
+/** Of the budget; the rest is for GPUs. Neither can push the other out, however much of it there is. */
+const trainingShare = 0.25;
 
 export type DropReason =
   /** Said before, or older than what was said before. */
   | 'stale'
-  /** Names a task that the coordinator did not give this GPU, or of which nothing was heard before it ended. */
+  /** Names a task that the coordinator did not give this node or GPU, or of which nothing was heard before it ended. */
   | 'foreign_task'
   /** Of a GPU that is not in the node's inventory. */
   | 'unknown_gpu'
@@ -44,19 +56,23 @@ interface NodeReadings {
 
 export class TelemetryStore {
   private readonly parts: TelemetryStoreParts;
-  private readonly jobReadings: JobReadings;
+  private readonly gpuReadings: JobReadings<MetricField>;
+  private readonly trainingReadings: JobReadings<TrainingMetricName>;
+  /** The newest of each task that was taken, by its node's clock. */
+  private readonly trainingAtMs = new Map<TaskKey, number>();
   private readonly nodes = new Map<NodeName, NodeReadings>();
   /** UUIDs by inventory, which is a new object whenever it changes. */
   private readonly uuids = new WeakMap<NodeInventory, ReadonlySet<string>>();
   private sweptAtMs = 0;
-  /** Readings of GPUs that were taken. */
+  /** Readings of GPUs and of training that were taken. */
   taken = 0;
   /** Readings that were not, by why. */
   readonly dropped: Record<DropReason, number> = { stale: 0, foreign_task: 0, unknown_gpu: 0, too_fast: 0 };
 
   constructor(parts: TelemetryStoreParts) {
     this.parts = parts;
-    this.jobReadings = new JobReadings(parts.bytesMax);
+    this.gpuReadings = new JobReadings(parts.bytesMax * (1 - trainingShare), gpuLayout);
+    this.trainingReadings = new JobReadings(parts.bytesMax * trainingShare, trainingLayout);
   }
 
   /** What of the budget is in use, and by how many series. */
@@ -66,8 +82,13 @@ export class TelemetryStore {
     readonly series: number;
     readonly evicted: number;
   } {
-    const { bytes, series, evictedReadings } = this.jobReadings;
-    return { bytes, bytesMax: this.parts.bytesMax, series, evicted: evictedReadings };
+    const { gpuReadings, trainingReadings } = this;
+    return {
+      bytes: gpuReadings.bytes + trainingReadings.bytes,
+      bytesMax: this.parts.bytesMax,
+      series: gpuReadings.series + trainingReadings.series,
+      evicted: gpuReadings.evictedReadings + trainingReadings.evictedReadings,
+    };
   }
 
   addGpu(node: NodeName, said: GpuReading): void {
@@ -93,7 +114,28 @@ export class TelemetryStore {
       return;
     }
     this.taken += 1;
-    if (task !== null) this.jobReadings.append(task, node, said, takenMs, nowMs);
+    if (task !== null) this.gpuReadings.append(task, node, said, takenMs, nowMs);
+  }
+
+  /** Several of one moment may be of different metrics: only an older one has been said before. */
+  addTraining(node: NodeName, { task, atMs, values }: TrainingReading): void {
+    const { state, clock } = this.parts;
+    const isHeld = heldTask(state.jobs.get(task.jobId), task, node) !== undefined;
+    if (!isHeld && !this.trainingReadings.knows(task, node, '')) {
+      this.dropped.foreign_task += 1;
+      return;
+    }
+    const key = taskKey(task);
+    const lastMs = this.trainingAtMs.get(key) ?? null;
+    if (atMs !== lastMs && !isNews(atMs, lastMs)) {
+      this.dropped.stale += 1;
+      return;
+    }
+    this.taken += 1;
+    this.trainingAtMs.set(key, atMs);
+    const nowMs = clock.monotonicMs();
+    const takenMs = takenAtMs(atMs, clock.wallMs(), nowMs);
+    this.trainingReadings.append(task, node, { ...values, gpuUuid: '' }, takenMs, nowMs);
   }
 
   addHost(node: NodeName, said: HostReading): void {
@@ -105,14 +147,28 @@ export class TelemetryStore {
     readings.host = { reading: said, takenMs };
   }
 
-  query(query: MetricQuery): readonly MetricSeries[] {
+  query(query: MetricQuery<MetricField>): readonly MetricSeries[] {
     const { clock } = this.parts;
-    return this.jobReadings.query(query, clock.monotonicMs(), clock.wallMs());
+    return this.gpuReadings.query(query, clock.monotonicMs(), clock.wallMs());
   }
 
-  /** @returns how many points a query would answer, or a few more */
-  countPoints({ jobId, sinceMs, attempt }: MetricQuery): number {
-    return this.jobReadings.countReadings(jobId, sinceMs, attempt, this.parts.clock.monotonicMs());
+  /** A line that says nothing of a metric is no point of it. */
+  queryTraining(query: MetricQuery<TrainingMetricName>): readonly MetricSeries[] {
+    const { clock } = this.parts;
+    return this.trainingReadings
+      .query(query, clock.monotonicMs(), clock.wallMs())
+      .map((series) => ({ ...series, points: series.points.filter(({ value }) => value !== null) }))
+      .filter(({ points }) => points.length > 0);
+  }
+
+  /** @returns how many points a query of GPUs would answer, or a few more */
+  countPoints({ jobId, sinceMs, attempt }: MetricRange): number {
+    return this.gpuReadings.countReadings(jobId, sinceMs, attempt, this.parts.clock.monotonicMs());
+  }
+
+  /** @returns how many points a query of training would answer at most */
+  countTrainingPoints({ jobId, sinceMs, attempt }: MetricRange): number {
+    return this.trainingReadings.countReadings(jobId, sinceMs, attempt, this.parts.clock.monotonicMs());
   }
 
   /** In the order of the inventory. GPUs of which nothing was heard are left out. Times are by our clock. */
@@ -137,7 +193,13 @@ export class TelemetryStore {
     const nowMs = clock.monotonicMs();
     if (nowMs - this.sweptAtMs < sweepIntervalMs) return;
     this.sweptAtMs = nowMs;
-    this.jobReadings.sweep(nowMs, (jobId: JobId) => state.jobs.has(jobId));
+    const isActive = (jobId: JobId) => state.jobs.has(jobId);
+    this.gpuReadings.sweep(nowMs, isActive);
+    this.trainingReadings.sweep(nowMs, isActive);
+    for (const key of this.trainingAtMs.keys()) {
+      const task = parseTaskKey(key);
+      if (task === null || !isActive(task.jobId)) this.trainingAtMs.delete(key);
+    }
     for (const [name, { gpus }] of this.nodes) {
       const inventory = state.nodes.get(name)?.inventory;
       const known = inventory === undefined ? new Set<string>() : this.uuidsOf(inventory);
@@ -151,7 +213,7 @@ export class TelemetryStore {
    */
   private isHolder(task: TaskRef, node: NodeName, gpuUuid: string): boolean {
     const held = heldTask(this.parts.state.jobs.get(task.jobId), task, node);
-    return held?.gpuUuids.includes(gpuUuid) === true || this.jobReadings.knows(task, node, gpuUuid);
+    return held?.gpuUuids.includes(gpuUuid) === true || this.gpuReadings.knows(task, node, gpuUuid);
   }
 
   private readingsOf(node: NodeName): NodeReadings {

@@ -6,6 +6,8 @@ import type { Claim as _muster_v1_Claim, Claim__Output as _muster_v1_Claim__Outp
 import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from '../../muster/v1/TaskReport.ts';
 import type { NodeStatus as _muster_v1_NodeStatus, NodeStatus__Output as _muster_v1_NodeStatus__Output } from '../../muster/v1/NodeStatus.ts';
 import type { Checked as _muster_v1_Checked, Checked__Output as _muster_v1_Checked__Output } from '../../muster/v1/Checked.ts';
+import type { CheckpointSeen as _muster_v1_CheckpointSeen, CheckpointSeen__Output as _muster_v1_CheckpointSeen__Output } from '../../muster/v1/CheckpointSeen.ts';
+import type { TrainingSignSeen as _muster_v1_TrainingSignSeen, TrainingSignSeen__Output as _muster_v1_TrainingSignSeen__Output } from '../../muster/v1/TrainingSignSeen.ts';
 
 export interface AgentMessage {
   'hello'?: (_muster_v1_Hello | null);
@@ -14,7 +16,9 @@ export interface AgentMessage {
   'report'?: (_muster_v1_TaskReport | null);
   'status'?: (_muster_v1_NodeStatus | null);
   'checked'?: (_muster_v1_Checked | null);
-  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status"|"checked";
+  'checkpoint'?: (_muster_v1_CheckpointSeen | null);
+  'trainingSign'?: (_muster_v1_TrainingSignSeen | null);
+  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status"|"checked"|"checkpoint"|"trainingSign";
 }
 
 export interface AgentMessage__Output {
@@ -24,5 +28,7 @@ export interface AgentMessage__Output {
   'report'?: (_muster_v1_TaskReport__Output | null);
   'status'?: (_muster_v1_NodeStatus__Output | null);
   'checked'?: (_muster_v1_Checked__Output | null);
-  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status"|"checked";
+  'checkpoint'?: (_muster_v1_CheckpointSeen__Output | null);
+  'trainingSign'?: (_muster_v1_TrainingSignSeen__Output | null);
+  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status"|"checked"|"checkpoint"|"trainingSign";
 }

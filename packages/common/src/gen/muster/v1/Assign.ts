@@ -4,6 +4,7 @@ import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskR
 import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from '../../muster/v1/Release.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from '../../muster/v1/Stop.ts';
 import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Output } from '../../muster/v1/Check.ts';
+import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from '../../muster/v1/Resume.ts';
 
 export interface Assign {
   'task'?: (_muster_v1_TaskRef | null);
@@ -16,6 +17,11 @@ export interface Assign {
   'stop'?: (_muster_v1_Stop | null);
   'check'?: (_muster_v1_Check | null);
   'leaseMs'?: (number);
+  'resume'?: (_muster_v1_Resume | null);
+  'checkpointJobId'?: (string);
+  'batchScale'?: (number | string);
+  'lrScale'?: (number | string);
+  'quarantine'?: (string)[];
 }
 
 export interface Assign__Output {
@@ -29,4 +35,9 @@ export interface Assign__Output {
   'stop': (_muster_v1_Stop__Output | null);
   'check': (_muster_v1_Check__Output | null);
   'leaseMs': (number);
+  'resume': (_muster_v1_Resume__Output | null);
+  'checkpointJobId': (string);
+  'batchScale': (number);
+  'lrScale': (number);
+  'quarantine': (string)[];
 }

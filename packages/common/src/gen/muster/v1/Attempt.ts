@@ -4,6 +4,7 @@ import type { AttemptState as _muster_v1_AttemptState, AttemptState__Output as _
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from '../../muster/v1/Task.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from '../../muster/v1/Cause.ts';
 import type { GpuUsage as _muster_v1_GpuUsage, GpuUsage__Output as _muster_v1_GpuUsage__Output } from '../../muster/v1/GpuUsage.ts';
+import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from '../../muster/v1/Resume.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Attempt {
@@ -17,6 +18,7 @@ export interface Attempt {
   'masterAddr'?: (string);
   'masterPort'?: (number);
   'gpuUsage'?: (_muster_v1_GpuUsage | null);
+  'resume'?: (_muster_v1_Resume | null);
 }
 
 export interface Attempt__Output {
@@ -30,4 +32,5 @@ export interface Attempt__Output {
   'masterAddr': (string);
   'masterPort': (number);
   'gpuUsage': (_muster_v1_GpuUsage__Output | null);
+  'resume': (_muster_v1_Resume__Output | null);
 }

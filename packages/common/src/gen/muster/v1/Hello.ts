@@ -15,6 +15,8 @@ export interface Hello {
   'conditions'?: (_muster_v1_Condition)[];
   'highestTerm'?: (number | string | Long);
   'sentBoottimeMs'?: (number | string | Long);
+  'leavingInMs'?: (number | string | Long);
+  '_leavingInMs'?: "leavingInMs";
 }
 
 export interface Hello__Output {
@@ -27,4 +29,6 @@ export interface Hello__Output {
   'conditions': (_muster_v1_Condition__Output)[];
   'highestTerm': (number);
   'sentBoottimeMs': (number);
+  'leavingInMs'?: (number);
+  '_leavingInMs'?: "leavingInMs";
 }

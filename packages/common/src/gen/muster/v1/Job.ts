@@ -5,6 +5,9 @@ import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output a
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from '../../muster/v1/Cause.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from '../../muster/v1/Attempt.ts';
 import type { LeftOut as _muster_v1_LeftOut, LeftOut__Output as _muster_v1_LeftOut__Output } from '../../muster/v1/LeftOut.ts';
+import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster_v1_Checkpoint__Output } from '../../muster/v1/Checkpoint.ts';
+import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress__Output as _muster_v1_TrainingProgress__Output } from '../../muster/v1/TrainingProgress.ts';
+import type { LedgerEntry as _muster_v1_LedgerEntry, LedgerEntry__Output as _muster_v1_LedgerEntry__Output } from '../../muster/v1/LedgerEntry.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Job {
@@ -24,6 +27,13 @@ export interface Job {
   'requeuedFrom'?: (string);
   'submitSeq'?: (number | string | Long);
   'leftOut'?: (_muster_v1_LeftOut)[];
+  'checkpoints'?: (_muster_v1_Checkpoint)[];
+  'training'?: (_muster_v1_TrainingProgress | null);
+  'ledger'?: (_muster_v1_LedgerEntry)[];
+  'preemptions'?: (number);
+  'batchScale'?: (number | string);
+  'lrScale'?: (number | string);
+  'extraRuntimeMs'?: (number | string | Long);
 }
 
 export interface Job__Output {
@@ -43,4 +53,11 @@ export interface Job__Output {
   'requeuedFrom': (string);
   'submitSeq': (number);
   'leftOut': (_muster_v1_LeftOut__Output)[];
+  'checkpoints': (_muster_v1_Checkpoint__Output)[];
+  'training': (_muster_v1_TrainingProgress__Output | null);
+  'ledger': (_muster_v1_LedgerEntry__Output)[];
+  'preemptions': (number);
+  'batchScale': (number);
+  'lrScale': (number);
+  'extraRuntimeMs': (number);
 }

@@ -8,12 +8,15 @@ import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Clust
 import type { ConfirmDeadRequest as _muster_v1_ConfirmDeadRequest, ConfirmDeadRequest__Output as _muster_v1_ConfirmDeadRequest__Output } from '../../muster/v1/ConfirmDeadRequest.ts';
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from '../../muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from '../../muster/v1/CreateJoinTokenResponse.ts';
+import type { DrainNodeRequest as _muster_v1_DrainNodeRequest, DrainNodeRequest__Output as _muster_v1_DrainNodeRequest__Output } from '../../muster/v1/DrainNodeRequest.ts';
 import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from '../../muster/v1/Event.ts';
 import type { ExplainJobRequest as _muster_v1_ExplainJobRequest, ExplainJobRequest__Output as _muster_v1_ExplainJobRequest__Output } from '../../muster/v1/ExplainJobRequest.ts';
 import type { ExplainJobResponse as _muster_v1_ExplainJobResponse, ExplainJobResponse__Output as _muster_v1_ExplainJobResponse__Output } from '../../muster/v1/ExplainJobResponse.ts';
+import type { ExtendJobRequest as _muster_v1_ExtendJobRequest, ExtendJobRequest__Output as _muster_v1_ExtendJobRequest__Output } from '../../muster/v1/ExtendJobRequest.ts';
 import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from '../../muster/v1/GetClusterRequest.ts';
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from '../../muster/v1/GetJobRequest.ts';
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from '../../muster/v1/GetNodeRequest.ts';
+import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from '../../muster/v1/GetTrainingStatusRequest.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from '../../muster/v1/Job.ts';
 import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Output as _muster_v1_ListJobsRequest__Output } from '../../muster/v1/ListJobsRequest.ts';
 import type { ListJobsResponse as _muster_v1_ListJobsResponse, ListJobsResponse__Output as _muster_v1_ListJobsResponse__Output } from '../../muster/v1/ListJobsResponse.ts';
@@ -33,6 +36,8 @@ import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Ou
 import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from '../../muster/v1/StopJobsResponse.ts';
 import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from '../../muster/v1/SubmitRequest.ts';
 import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Output as _muster_v1_SubmitResponse__Output } from '../../muster/v1/SubmitResponse.ts';
+import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Output as _muster_v1_TrainingStatus__Output } from '../../muster/v1/TrainingStatus.ts';
+import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from '../../muster/v1/UndrainNodeRequest.ts';
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from '../../muster/v1/WatchEventsRequest.ts';
 
 export interface MusterClient extends grpc.Client {
@@ -72,6 +77,15 @@ export interface MusterClient extends grpc.Client {
   createJoinToken(argument: _muster_v1_CreateJoinTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
   createJoinToken(argument: _muster_v1_CreateJoinTokenRequest, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
   
+  DrainNode(argument: _muster_v1_DrainNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  DrainNode(argument: _muster_v1_DrainNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  DrainNode(argument: _muster_v1_DrainNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  DrainNode(argument: _muster_v1_DrainNodeRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  drainNode(argument: _muster_v1_DrainNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  drainNode(argument: _muster_v1_DrainNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  drainNode(argument: _muster_v1_DrainNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  drainNode(argument: _muster_v1_DrainNodeRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  
   ExplainJob(argument: _muster_v1_ExplainJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
   ExplainJob(argument: _muster_v1_ExplainJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
   ExplainJob(argument: _muster_v1_ExplainJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
@@ -80,6 +94,15 @@ export interface MusterClient extends grpc.Client {
   explainJob(argument: _muster_v1_ExplainJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
   explainJob(argument: _muster_v1_ExplainJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
   explainJob(argument: _muster_v1_ExplainJobRequest, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
+  
+  ExtendJob(argument: _muster_v1_ExtendJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  ExtendJob(argument: _muster_v1_ExtendJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  ExtendJob(argument: _muster_v1_ExtendJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  ExtendJob(argument: _muster_v1_ExtendJobRequest, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  extendJob(argument: _muster_v1_ExtendJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  extendJob(argument: _muster_v1_ExtendJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  extendJob(argument: _muster_v1_ExtendJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  extendJob(argument: _muster_v1_ExtendJobRequest, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
   
   GetCluster(argument: _muster_v1_GetClusterRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   GetCluster(argument: _muster_v1_GetClusterRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
@@ -107,6 +130,15 @@ export interface MusterClient extends grpc.Client {
   getNode(argument: _muster_v1_GetNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   getNode(argument: _muster_v1_GetNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   getNode(argument: _muster_v1_GetNodeRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  
+  GetTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
+  GetTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
+  GetTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
+  GetTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
+  getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
+  getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
+  getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
+  getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
   
   ListJobs(argument: _muster_v1_ListJobsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListJobsResponse__Output>): grpc.ClientUnaryCall;
   ListJobs(argument: _muster_v1_ListJobsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListJobsResponse__Output>): grpc.ClientUnaryCall;
@@ -185,6 +217,15 @@ export interface MusterClient extends grpc.Client {
   submit(argument: _muster_v1_SubmitRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
   submit(argument: _muster_v1_SubmitRequest, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
   
+  UndrainNode(argument: _muster_v1_UndrainNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  UndrainNode(argument: _muster_v1_UndrainNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  UndrainNode(argument: _muster_v1_UndrainNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  UndrainNode(argument: _muster_v1_UndrainNodeRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  undrainNode(argument: _muster_v1_UndrainNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  undrainNode(argument: _muster_v1_UndrainNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  undrainNode(argument: _muster_v1_UndrainNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  undrainNode(argument: _muster_v1_UndrainNodeRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  
   WatchEvents(argument: _muster_v1_WatchEventsRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_Event__Output>;
   WatchEvents(argument: _muster_v1_WatchEventsRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_Event__Output>;
   watchEvents(argument: _muster_v1_WatchEventsRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_Event__Output>;
@@ -201,13 +242,19 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   CreateJoinToken: grpc.handleUnaryCall<_muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse>;
   
+  DrainNode: grpc.handleUnaryCall<_muster_v1_DrainNodeRequest__Output, _muster_v1_Node>;
+  
   ExplainJob: grpc.handleUnaryCall<_muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse>;
+  
+  ExtendJob: grpc.handleUnaryCall<_muster_v1_ExtendJobRequest__Output, _muster_v1_Job>;
   
   GetCluster: grpc.handleUnaryCall<_muster_v1_GetClusterRequest__Output, _muster_v1_Cluster>;
   
   GetJob: grpc.handleUnaryCall<_muster_v1_GetJobRequest__Output, _muster_v1_Job>;
   
   GetNode: grpc.handleUnaryCall<_muster_v1_GetNodeRequest__Output, _muster_v1_Node>;
+  
+  GetTrainingStatus: grpc.handleUnaryCall<_muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus>;
   
   ListJobs: grpc.handleUnaryCall<_muster_v1_ListJobsRequest__Output, _muster_v1_ListJobsResponse>;
   
@@ -227,6 +274,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   Submit: grpc.handleUnaryCall<_muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse>;
   
+  UndrainNode: grpc.handleUnaryCall<_muster_v1_UndrainNodeRequest__Output, _muster_v1_Node>;
+  
   WatchEvents: grpc.handleServerStreamingCall<_muster_v1_WatchEventsRequest__Output, _muster_v1_Event>;
   
 }
@@ -236,10 +285,13 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   ClearCondition: MethodDefinition<_muster_v1_ClearConditionRequest, _muster_v1_Node, _muster_v1_ClearConditionRequest__Output, _muster_v1_Node__Output>
   ConfirmDead: MethodDefinition<_muster_v1_ConfirmDeadRequest, _muster_v1_Node, _muster_v1_ConfirmDeadRequest__Output, _muster_v1_Node__Output>
   CreateJoinToken: MethodDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse__Output>
+  DrainNode: MethodDefinition<_muster_v1_DrainNodeRequest, _muster_v1_Node, _muster_v1_DrainNodeRequest__Output, _muster_v1_Node__Output>
   ExplainJob: MethodDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobResponse, _muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse__Output>
+  ExtendJob: MethodDefinition<_muster_v1_ExtendJobRequest, _muster_v1_Job, _muster_v1_ExtendJobRequest__Output, _muster_v1_Job__Output>
   GetCluster: MethodDefinition<_muster_v1_GetClusterRequest, _muster_v1_Cluster, _muster_v1_GetClusterRequest__Output, _muster_v1_Cluster__Output>
   GetJob: MethodDefinition<_muster_v1_GetJobRequest, _muster_v1_Job, _muster_v1_GetJobRequest__Output, _muster_v1_Job__Output>
   GetNode: MethodDefinition<_muster_v1_GetNodeRequest, _muster_v1_Node, _muster_v1_GetNodeRequest__Output, _muster_v1_Node__Output>
+  GetTrainingStatus: MethodDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_TrainingStatus, _muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus__Output>
   ListJobs: MethodDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsResponse, _muster_v1_ListJobsRequest__Output, _muster_v1_ListJobsResponse__Output>
   ListNodes: MethodDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesResponse, _muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse__Output>
   ListTelemetry: MethodDefinition<_muster_v1_ListTelemetryRequest, _muster_v1_ListTelemetryResponse, _muster_v1_ListTelemetryRequest__Output, _muster_v1_ListTelemetryResponse__Output>
@@ -249,5 +301,6 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   SetMaintenance: MethodDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_Cluster, _muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster__Output>
   StopJobs: MethodDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsResponse, _muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse__Output>
   Submit: MethodDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitResponse, _muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse__Output>
+  UndrainNode: MethodDefinition<_muster_v1_UndrainNodeRequest, _muster_v1_Node, _muster_v1_UndrainNodeRequest__Output, _muster_v1_Node__Output>
   WatchEvents: MethodDefinition<_muster_v1_WatchEventsRequest, _muster_v1_Event, _muster_v1_WatchEventsRequest__Output, _muster_v1_Event__Output>
 }

@@ -5,6 +5,7 @@ import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output a
 import type { GpuUse as _muster_v1_GpuUse, GpuUse__Output as _muster_v1_GpuUse__Output } from '../../muster/v1/GpuUse.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from '../../muster/v1/Condition.ts';
 import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from '../../muster/v1/PathBandwidth.ts';
+import type { Drain as _muster_v1_Drain, Drain__Output as _muster_v1_Drain__Output } from '../../muster/v1/Drain.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Node {
@@ -22,6 +23,7 @@ export interface Node {
   'drainedGpuUuids'?: (string)[];
   'fencedInMs'?: (number | string | Long);
   'bandwidths'?: (_muster_v1_PathBandwidth)[];
+  'drain'?: (_muster_v1_Drain | null);
   '_silentForMs'?: "silentForMs";
   '_fencedInMs'?: "fencedInMs";
 }
@@ -41,6 +43,7 @@ export interface Node__Output {
   'drainedGpuUuids': (string)[];
   'fencedInMs'?: (number);
   'bandwidths': (_muster_v1_PathBandwidth__Output)[];
+  'drain': (_muster_v1_Drain__Output | null);
   '_silentForMs'?: "silentForMs";
   '_fencedInMs'?: "fencedInMs";
 }

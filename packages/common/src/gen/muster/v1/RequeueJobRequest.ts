@@ -1,12 +1,19 @@
 // Original file: proto/muster/v1/muster.proto
 
+import type { Long } from '@grpc/proto-loader';
 
 export interface RequeueJobRequest {
   'jobId'?: (string);
   'requestId'?: (string);
+  'fromStep'?: (number | string | Long);
+  'fromStart'?: (boolean);
+  '_fromStep'?: "fromStep";
 }
 
 export interface RequeueJobRequest__Output {
   'jobId': (string);
   'requestId': (string);
+  'fromStep'?: (number);
+  'fromStart': (boolean);
+  '_fromStep'?: "fromStep";
 }

@@ -3,6 +3,7 @@
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from '../../muster/v1/Cause.ts';
 import type { GpuUsage as _muster_v1_GpuUsage, GpuUsage__Output as _muster_v1_GpuUsage__Output } from '../../muster/v1/GpuUsage.ts';
 import type { TaskFailure as _muster_v1_TaskFailure, TaskFailure__Output as _muster_v1_TaskFailure__Output } from '../../muster/v1/TaskFailure.ts';
+import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress__Output as _muster_v1_TrainingProgress__Output } from '../../muster/v1/TrainingProgress.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface TaskExit {
@@ -15,6 +16,7 @@ export interface TaskExit {
   'logBytes'?: (number | string | Long);
   'gpuUsage'?: (_muster_v1_GpuUsage | null);
   'failure'?: (_muster_v1_TaskFailure | null);
+  'training'?: (_muster_v1_TrainingProgress | null);
   '_exitCode'?: "exitCode";
 }
 
@@ -28,5 +30,6 @@ export interface TaskExit__Output {
   'logBytes': (number);
   'gpuUsage': (_muster_v1_GpuUsage__Output | null);
   'failure': (_muster_v1_TaskFailure__Output | null);
+  'training': (_muster_v1_TrainingProgress__Output | null);
   '_exitCode'?: "exitCode";
 }

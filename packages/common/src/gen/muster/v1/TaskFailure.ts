@@ -8,6 +8,9 @@ export interface TaskFailure {
   'rank'?: (number);
   'message'?: (string);
   'atBoottimeMs'?: (number | string | Long);
+  'kind'?: (string);
+  'blame'?: (string);
+  'line'?: (number | string | Long);
   '_rank'?: "rank";
 }
 
@@ -17,5 +20,8 @@ export interface TaskFailure__Output {
   'rank'?: (number);
   'message': (string);
   'atBoottimeMs': (number);
+  'kind': (string);
+  'blame': (string);
+  'line': (number);
   '_rank'?: "rank";
 }

@@ -3,6 +3,8 @@
 import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from '../../muster/v1/TaskRef.ts';
 import type { TaskState as _muster_v1_TaskState, TaskState__Output as _muster_v1_TaskState__Output } from '../../muster/v1/TaskState.ts';
 import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from '../../muster/v1/TaskExit.ts';
+import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress__Output as _muster_v1_TrainingProgress__Output } from '../../muster/v1/TrainingProgress.ts';
+import type { HangSign as _muster_v1_HangSign, HangSign__Output as _muster_v1_HangSign__Output } from '../../muster/v1/HangSign.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface TaskReport {
@@ -13,6 +15,9 @@ export interface TaskReport {
   'runningForMs'?: (number | string | Long);
   'frozen'?: (boolean);
   'doing'?: (string);
+  'trainingComplete'?: (boolean);
+  'training'?: (_muster_v1_TrainingProgress | null);
+  'hang'?: (_muster_v1_HangSign | null);
 }
 
 export interface TaskReport__Output {
@@ -23,4 +28,7 @@ export interface TaskReport__Output {
   'runningForMs': (number);
   'frozen': (boolean);
   'doing': (string);
+  'trainingComplete': (boolean);
+  'training': (_muster_v1_TrainingProgress__Output | null);
+  'hang': (_muster_v1_HangSign__Output | null);
 }

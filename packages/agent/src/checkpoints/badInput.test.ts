@@ -1,0 +1,183 @@
+/** Directories as no program should leave them: real ones, on real file systems. */
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { paceAfter } from './pacer.ts';
+import {
+  aDirectory,
+  assignmentFor,
+  aTask,
+  eventually,
+  indexIn,
+  mountTmpfs,
+  torchFile,
+  WatchingNode,
+} from './watcherFixture.ts';
+
+test('a directory that is a symbolic link is named, and nothing behind it is read, written or deleted', async () => {
+  const node = new WatchingNode();
+  const elsewhere = aDirectory();
+  writeFileSync(join(elsewhere, 'step_10.pt'), torchFile());
+  const link = join(aDirectory(), 'checkpoints');
+  symlinkSync(elsewhere, link);
+  const quarantine = ['step_10.pt'];
+  expect(await node.watcher.prepare(assignmentFor(link, {}, { quarantine }))).toBeNull();
+  node.watch(assignmentFor(link, { checkpoint: { keep_last: 1 } }));
+  await eventually(() => expect(node.warnings.at(-1)).toMatch('the checkpoint directory is a symbolic link'));
+  expect(node.warnings.at(-1)).toMatch(link);
+  await node.watcher.lastLook(aTask);
+  expect(node.said).toEqual([]);
+  expect(readdirSync(elsewhere)).toEqual(['step_10.pt']);
+});
+
+test('a directory that vanishes and comes back is named once, and what it holds is not said to be gone', async () => {
+  const node = new WatchingNode();
+  const parent = aDirectory();
+  const root = join(parent, 'checkpoints');
+  mkdirSync(root);
+  node.watch(assignmentFor(root));
+  writeFileSync(join(root, 'step_10.pt'), torchFile());
+  await node.says('step_10.pt verified');
+  renameSync(root, join(parent, 'away'));
+  await eventually(() => expect(node.warnings.at(-1)).toMatch('the checkpoint directory does not exist'));
+  renameSync(join(parent, 'away'), root);
+  writeFileSync(join(root, 'step_20.pt'), torchFile());
+  await node.says('step_10.pt verified', 'step_20.pt verified');
+  expect(node.warnings).toHaveLength(1);
+});
+
+test('a directory that is made late is nothing to complain of', async () => {
+  const node = new WatchingNode();
+  const root = join(aDirectory(), 'checkpoints');
+  node.watch(assignmentFor(root));
+  mkdirSync(root);
+  writeFileSync(join(root, 'step_10.pt'), torchFile());
+  await node.says('step_10.pt verified');
+  expect(node.warnings).toEqual([]);
+});
+
+test('among 100,000 files the checkpoint is found, and looking for it takes a small part of the time', async () => {
+  const node = new WatchingNode();
+  const root = aDirectory();
+  execFileSync('/bin/sh', ['-c', 'seq 1 99999 | xargs -n 2000 touch'], { cwd: root });
+  node.watch(assignmentFor(root));
+  writeFileSync(join(root, 'step_10.pt'), torchFile());
+  await node.says('step_10.pt verified');
+  expect(paceAfter(800, false).shortestMs).toBeGreaterThanOrEqual(50 * 800);
+  // One more than is looked at: said, and nothing of what was not seen counts as gone.
+  for (const name of ['a', 'b', 'c']) writeFileSync(join(root, name), '');
+  await node.watcher.lastLook(aTask);
+  expect(node.warnings.at(-1)).toMatch('the checkpoint directory holds more than 100000 entries');
+  expect(node.words().filter((words) => words.includes('not there any more'))).toEqual([]);
+}, 60_000);
+
+test('on a full disk the index is missing, which is named once, and all the rest goes on', async () => {
+  const node = new WatchingNode();
+  const root = aDirectory();
+  mountTmpfs(root, 'size=256k');
+  node.watch(assignmentFor(root));
+  writeFileSync(join(root, 'step_10.pt'), torchFile(1, 100_000));
+  await node.says('step_10.pt verified');
+  await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
+  const filled = () => writeFileSync(join(root, 'filler'), Buffer.alloc(1024 * 1024));
+  writeFileSync(join(root, 'step_20.pt'), torchFile(1, 20_000));
+  await node.says('step_10.pt verified', 'step_20.pt verified');
+  await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(2));
+  expect(filled).toThrow('ENOSPC');
+  rmSync(join(root, 'step_20.pt'));
+  expect(filled).toThrow('ENOSPC');
+  await eventually(() =>
+    expect(node.words().at(-1)).toMatch('step_20.pt unverified it is not there any more'),
+  );
+  await eventually(() =>
+    expect(node.warnings.at(-1)).toMatch('the index of its checkpoints cannot be written: ENOSPC'),
+  );
+  // What was written before is still whole, and no rest of the new one takes space.
+  expect(indexIn(root).checkpoints).toHaveLength(2);
+  expect(readdirSync(root).sort()).toEqual(['checkpoints_index.json', 'filler', 'step_10.pt']);
+  rmSync(join(root, 'step_10.pt'));
+  expect(filled).toThrow('ENOSPC');
+  await eventually(() =>
+    expect(node.words().at(-1)).toMatch('step_10.pt unverified it is not there any more'),
+  );
+  expect(node.warnings).toHaveLength(1);
+});
+
+test('on a read-only disk checkpoints are read and told, and nothing is deleted', async () => {
+  const node = new WatchingNode();
+  const root = aDirectory();
+  mountTmpfs(root, 'size=1m');
+  for (const step of [1, 2]) writeFileSync(join(root, `step_${step}.pt`), torchFile());
+  execFileSync('mount', ['-o', 'remount,ro', root]);
+  expect(await node.watcher.prepare(assignmentFor(root, {}, { quarantine: ['step_1.pt'] }))).toBeNull();
+  expect(node.warnings.at(-1)).toMatch('the corrupt checkpoint step_1.pt could not be set aside: EROFS');
+  node.watch(assignmentFor(root, { checkpoint: { keep_last: 1 } }));
+  await eventually(() => expect(node.words().filter((words) => words.endsWith('verified'))).toHaveLength(2));
+  await eventually(() =>
+    expect(node.warnings.join('\n')).toMatch('the index of its checkpoints cannot be written: EROFS'),
+  );
+  await eventually(() =>
+    expect(node.warnings.join('\n')).toMatch('the checkpoint step_1.pt could not be deleted: EROFS'),
+  );
+  await node.watcher.lastLook(aTask);
+  expect(node.warnings).toHaveLength(3);
+  expect(readdirSync(root).sort()).toEqual(['step_1.pt', 'step_2.pt']);
+});
+
+test('an index that is a link is replaced, and not written through', async () => {
+  const node = new WatchingNode();
+  const root = aDirectory();
+  const secret = join(aDirectory(), 'secret');
+  writeFileSync(secret, 'untouched');
+  symlinkSync(secret, join(root, 'checkpoints_index.json'));
+  symlinkSync(secret, join(root, '.checkpoints_index.json.tmp'));
+  node.watch(assignmentFor(root));
+  writeFileSync(join(root, 'step_10.pt'), torchFile());
+  await node.says('step_10.pt verified');
+  await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
+  expect(readFileSync(secret, 'utf8')).toBe('untouched');
+});
+
+test.each([
+  ['no JSON', '{'],
+  ['of another form', '{"version":1,"checkpoints":{}}'],
+  ['with names that lead elsewhere', JSON.stringify(anIndexOf('../outside.pt'))],
+])('an index %s is of no consequence', async (_, text) => {
+  const node = new WatchingNode();
+  const parent = aDirectory();
+  const root = join(parent, 'checkpoints');
+  mkdirSync(root);
+  writeFileSync(join(parent, 'outside.pt'), torchFile());
+  writeFileSync(join(root, 'checkpoints_index.json'), text);
+  node.watch(assignmentFor(root, { checkpoint: { keep_last: 1 } }));
+  writeFileSync(join(root, 'step_10.pt'), torchFile());
+  await eventually(() => expect(node.words()).toContain('step_10.pt verified'));
+  await node.watcher.lastLook(aTask);
+  expect(existsSync(join(parent, 'outside.pt'))).toBe(true);
+});
+
+function anIndexOf(name: string) {
+  const facts = { name, version: 'v', step: 1, format: 'torch', bytes: 1, files: 1, savedAtMs: 1 };
+  const rest = {
+    saveDurationMs: null,
+    metrics: {},
+    digest: null,
+    verdict: 'verified',
+    depth: 'quick',
+    problem: null,
+  };
+  return {
+    ...{ version: 1, job: aTask.jobId, sinceMs: 0, quarantined: [] },
+    checkpoints: [{ ...facts, ...rest, attempt: 1, node: 'a' }],
+  };
+}

@@ -1,0 +1,266 @@
+/**
+ * Looks at the checkpoint directory of one task, from its start to its end: what is new and complete is verified,
+ * written into the index beside it, and said. One thing is done at a time (`inTurn`), but for verifications, which may
+ * take minutes: looking goes on beside them, so that a newer checkpoint can take their place.
+ */
+import { type FSWatcher, watch } from 'node:fs';
+import { isWholeAlready } from '@muster/checkpoints/completeness';
+import { scanCheckpoints } from '@muster/checkpoints/scan';
+import { unverifiable, type Verification } from '@muster/checkpoints/verification';
+import { messageOf } from '@muster/common/errors';
+import { taskKey } from '@muster/common/ids';
+import { untilAborted } from '../drivers/untilAborted.ts';
+import { KnownCheckpoints, type WatchedTask } from './knownCheckpoints.ts';
+import { Pacer, paceAfter } from './pacer.ts';
+import type { WatcherParts } from './parts.ts';
+import { isStill, newest, nextStep, type Sighting, type Step, sighted, triesMax } from './sightings.ts';
+import { completedSince } from './trainingComplete.ts';
+
+/** A signal waits no longer than this for the snapshot that is taken before it. */
+const snapshotMs = 1_000;
+/** And the report of an end no longer than this for what is known of the last checkpoint. */
+const lastLookMs = 10_000;
+/** Kept of that for a quick verification, where a deep one has taken too long. */
+const lastQuickMs = 2_000;
+
+export class DirectoryWatch {
+  private readonly parts: WatcherParts;
+  private readonly of: WatchedTask;
+  private readonly known: KnownCheckpoints;
+  private readonly sightings = new Map<string, Sighting>();
+  private readonly pacer: Pacer;
+  /** No more looks by itself. */
+  private readonly ended = new AbortController();
+  private turn: Promise<unknown> = Promise.resolve();
+  private verifying: { readonly sighting: Sighting; readonly abort: AbortController } | null = null;
+  private hints: FSWatcher | null = null;
+  private isStopping = false;
+  private problemSaid: string | null = null;
+  private wasThere = false;
+  private isComplete = false;
+
+  constructor(parts: WatcherParts, of: WatchedTask) {
+    this.parts = parts;
+    this.of = of;
+    this.known = new KnownCheckpoints(parts, of);
+    this.pacer = new Pacer(parts.monotonicMs);
+  }
+
+  /** Looks until `lastLook` or `close`. */
+  start(): void {
+    void this.run().catch((error: unknown) => this.warn(messageOf(error)));
+  }
+
+  /** The program has left its marker in this attempt. */
+  get isTrainingComplete(): boolean {
+    return this.isComplete;
+  }
+
+  sayAgain(): void {
+    this.known.sayAgain();
+  }
+
+  /** To be awaited before the first signal of a stop, which waits for a second at most. */
+  async stopping(): Promise<void> {
+    if (this.isStopping) return;
+    this.isStopping = true;
+    const taken = this.inTurn(async () => {
+      await this.look();
+      await this.known.noteStop();
+    });
+    await untilAborted(taken, AbortSignal.timeout(snapshotMs)).catch(() => {});
+    this.pacer.hint();
+  }
+
+  /**
+   * Nothing of the task runs any more: whatever there is stays as it is, unless others of its gang still write. What can
+   * be said of it by now is said; resolves within some 10 s whatever the storage does.
+   */
+  async lastLook(): Promise<void> {
+    const limit = AbortSignal.timeout(lastLookMs);
+    this.end();
+    try {
+      await untilAborted(
+        this.inTurn(() => this.look()),
+        limit,
+      );
+      for (const sighting of newest(this.sightings.values())) await this.verifyLast(sighting, limit);
+    } catch (error) {
+      this.warn(`the last look at its checkpoints came to nothing: ${messageOf(error)}`);
+    }
+    await untilAborted(this.known.tidy(), limit).catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.end();
+    await untilAborted(this.turn, AbortSignal.timeout(snapshotMs)).catch(() => {});
+  }
+
+  private end(): void {
+    this.ended.abort(new Error('the task has ended'));
+    this.verifying?.abort.abort(this.ended.signal.reason);
+    this.hints?.close();
+    this.hints = null;
+    this.pacer.end();
+  }
+
+  private async run(): Promise<void> {
+    await this.inTurn(() => this.known.load());
+    while (!this.ended.signal.aborted) {
+      const beganMs = this.parts.monotonicMs();
+      await this.inTurn(() => this.look());
+      const tookMs = this.parts.monotonicMs() - beganMs;
+      if (this.ended.signal.aborted) return;
+      this.verifyNext();
+      this.listen();
+      await this.pacer.pause(() => paceAfter(tookMs, this.isStopping));
+    }
+  }
+
+  /** What fails is said; the next one gets its turn all the same. */
+  private inTurn(act: () => Promise<void>): Promise<void> {
+    const done = this.turn.then(act).catch((error: unknown) => this.warn(messageOf(error)));
+    this.turn = done;
+    return done;
+  }
+
+  private async look(): Promise<void> {
+    const { root, pattern, startedAtMs } = this.of;
+    const scan = await scanCheckpoints(root, { pattern });
+    const nowMs = this.parts.monotonicMs();
+    this.noteProblem(scan.problem);
+    if (scan.isTrainingComplete && !this.isComplete && (await completedSince(root, startedAtMs))) {
+      this.isComplete = true;
+      this.parts.onTrainingComplete(this.of.task);
+    }
+    const news = this.known.newsIn(scan);
+    if (news.size > 0) await this.known.claim();
+    for (const name of this.sightings.keys()) {
+      if (!news.has(name)) this.sightings.delete(name);
+    }
+    for (const [name, candidate] of news) {
+      const before = this.sightings.get(name) ?? null;
+      const sighting = sighted(before, candidate, nowMs);
+      if (sighting.versionSeenMs === nowMs) this.parts.onProgress(this.of.task);
+      this.sightings.set(name, sighting);
+    }
+    await this.known.lookedAt(scan);
+  }
+
+  /** One at a time for this task; the newest first. While its GPUs wait to be free, it takes the place of an older one. */
+  private verifyNext(): void {
+    const step = nextStep(this.sightings.values(), this.of.spec.checkpoint.verify);
+    if (step === null) return;
+    if (this.verifying !== null) {
+      const isOther = this.verifying.sighting.candidate.name !== step.sighting.candidate.name;
+      if (this.isStopping && isOther) this.verifying.abort.abort(new Error('a newer checkpoint comes first'));
+      return;
+    }
+    const abort = new AbortController();
+    this.verifying = { sighting: step.sighting, abort };
+    void this.take(step, abort.signal)
+      .catch((error: unknown) => {
+        if (!abort.signal.aborted) this.warn(messageOf(error));
+      })
+      .finally(() => {
+        this.verifying = null;
+        this.pacer.hint();
+      });
+  }
+
+  private async take({ kind, sighting, depth }: Step, abort: AbortSignal): Promise<void> {
+    const { candidate } = sighting;
+    const found = await this.parts.verify({ root: this.of.root, name: candidate.name, depth }, abort);
+    abort.throwIfAborted();
+    const present = this.sightings.get(candidate.name);
+    // Written on in the meantime, or gone.
+    if (present === undefined || present.candidate.version !== candidate.version) return;
+    const tried = { ...present, tries: present.tries + 1 };
+    this.sightings.set(candidate.name, tried);
+    const isWhole = isWholeAlready(candidate, found);
+    const isVerdict = kind === 'verify' || (isWhole && this.of.spec.checkpoint.verify === depth);
+    if (isVerdict && isBelievable(tried, found)) await this.accept(tried, found);
+    else if (kind === 'verify' && tried.tries >= triesMax) await this.accept(tried, unverifiable(neverStill));
+    else if (isWhole) this.sightings.set(candidate.name, { ...present, isWhole });
+  }
+
+  private async verifyLast(sighting: Sighting, limit: AbortSignal): Promise<void> {
+    const { candidate } = sighting;
+    if (candidate.unfinished !== null) return;
+    const { verify: depth } = this.of.spec.checkpoint;
+    const order = { root: this.of.root, name: candidate.name };
+    const ask = async (wanted: 'quick' | 'deep', signal: AbortSignal) => {
+      return await untilAborted(this.parts.verify({ ...order, depth: wanted }, signal), signal).catch(
+        () => null,
+      );
+    };
+    const found = (await ask(depth, limit)) ?? (await ask('quick', AbortSignal.timeout(lastQuickMs)));
+    if (found === null) {
+      this.known.sayUnverified(
+        sighting,
+        'its job ended before it could be verified, and nobody has looked since',
+      );
+      return;
+    }
+    // Ranks on other nodes may be writing their parts.
+    const mayGrow = this.of.assignment.nodeCount > 1 && !isStill(sighting);
+    if (found.verdict !== 'corrupt' || !mayGrow) await this.accept(sighting, found);
+  }
+
+  private accept(sighting: Sighting, found: Verification): Promise<void> {
+    return this.inTurn(async () => {
+      const { name } = sighting.candidate;
+      await this.known.accept(sighting, found);
+      if (this.sightings.get(name)?.candidate.version === sighting.candidate.version)
+        this.sightings.delete(name);
+      // Looking goes on meanwhile.
+      if (!this.ended.signal.aborted) void this.known.tidy();
+    });
+  }
+
+  /** A hint is no more than that: a directory on a file server has none, and one that was replaced is another. */
+  private listen(): void {
+    if (this.hints !== null || this.problemSaid !== null || !this.wasThere) return;
+    try {
+      const hints = watch(this.of.root, { persistent: false });
+      const forget = () => {
+        hints.close();
+        if (this.hints === hints) this.hints = null;
+      };
+      // Every write to a file that is being saved is a `change`: only names that come and go are worth a look.
+      hints.on('change', (event) => {
+        if (event === 'rename' || this.isStopping) this.pacer.hint();
+      });
+      hints.on('error', forget);
+      this.hints = hints;
+    } catch {
+      // It vanished, or the node has no watches left: looking regularly finds it all the same.
+    }
+  }
+
+  private noteProblem(problem: string | null): void {
+    const isMissing = problem === 'does not exist';
+    // Many programs make it when they save for the first time.
+    const said = isMissing && !this.wasThere ? null : problem;
+    this.wasThere ||= !isMissing;
+    if (problem !== null) {
+      this.hints?.close();
+      this.hints = null;
+    }
+    if (said !== null && said !== this.problemSaid) this.warn(`the checkpoint directory ${said}`);
+    this.problemSaid = said;
+  }
+
+  private warn(message: string): void {
+    this.parts.log.warn({ task: taskKey(this.of.task), directory: this.of.root }, message);
+  }
+}
+
+const neverStill = 'it changes whenever it is read';
+
+/** Whether the verdict is one on what is there, and would be the same in a while. */
+function isBelievable(sighting: Sighting, found: Verification): boolean {
+  const isSame = found.version === sighting.candidate.version;
+  if (found.verdict === 'verified') return isSame;
+  return isStill(sighting) && (isSame || found.verdict === 'unverified');
+}

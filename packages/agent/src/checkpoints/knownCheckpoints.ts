@@ -1,0 +1,271 @@
+/** The checkpoints of one task that are known: in memory, in the index beside them, and in what the coordinator hears. */
+import { realpath } from 'node:fs/promises';
+import type { CheckpointCandidate, CheckpointScan } from '@muster/checkpoints/candidate';
+import type { NamePattern } from '@muster/checkpoints/namePattern';
+import type { Verification } from '@muster/checkpoints/verification';
+import type { CheckpointFacts } from '@muster/common/checkpoints';
+import { messageOf } from '@muster/common/errors';
+import { type TaskRef, taskKey } from '@muster/common/ids';
+import type { JobSpec } from '@muster/common/spec/types';
+import type { Assignment } from '../tasks/records.ts';
+import {
+  type CheckpointIndex,
+  type IndexedCheckpoint,
+  indexedMax,
+  readIndex,
+  writeIndex,
+} from './indexFile.ts';
+import type { WatcherParts } from './parts.ts';
+import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
+import { newestFirst, toDelete } from './retention.ts';
+import { type Sighting, writtenForMs } from './sightings.ts';
+import { beganAfter, identityAt, type StopSnapshot, takeSnapshot } from './stopSnapshot.ts';
+
+/** A coordinator keeps no more. */
+const saidMax = 64;
+/** Some file systems keep whole seconds, and FAT every other one. */
+const granularityMs = 2_000;
+
+/** A task whose checkpoints are looked at. */
+export interface WatchedTask {
+  readonly task: TaskRef;
+  readonly assignment: Assignment;
+  readonly spec: JobSpec;
+  /** The directory as this agent finds it. */
+  readonly root: string;
+  /** null: the usual names. */
+  readonly pattern: NamePattern | null;
+  /** Wall clock. */
+  readonly startedAtMs: number;
+}
+
+interface Known {
+  readonly facts: IndexedCheckpoint;
+  readonly afterStop: boolean;
+}
+
+export class KnownCheckpoints {
+  private readonly parts: WatcherParts;
+  private readonly of: WatchedTask;
+  private readonly isOwn: boolean;
+  private readonly known = new Map<string, Known>();
+  /** What was said of checkpoints that are not known, or not any more. */
+  private readonly lastWords = new Map<string, CheckpointFacts>();
+  private quarantined: CheckpointIndex['quarantined'] = [];
+  /** What was saved before is none of this job's. */
+  private sinceMs: number;
+  /** As of the last look, by name. */
+  private present: ReadonlyMap<string, string> = new Map();
+  private stop: StopSnapshot | null = null;
+  private shared = false;
+  private isFirstLook = true;
+  private isClaimed = false;
+  /** An index that cannot be written is complained of once. */
+  private complaint: string | null = null;
+  private readonly undeletable = new Set<string>();
+  private deleting: string | null = null;
+  /** A large one takes its time; nobody waits for that but the next. */
+  private tidying: Promise<void> = Promise.resolve();
+  private writing: Promise<void> = Promise.resolve();
+
+  constructor(parts: WatcherParts, of: WatchedTask) {
+    this.parts = parts;
+    this.of = of;
+    this.isOwn = parts.dirs.isOwn(of.spec);
+    this.sinceMs = this.isOwn ? 0 : of.startedAtMs - granularityMs;
+  }
+
+  /** What the last watch of this job's checkpoints, here or on another node, has found out. */
+  async load(): Promise<void> {
+    const { root, assignment, pattern } = this.of;
+    const index = await readIndex(root);
+    // Of another job that saved here before: this one has nothing to do with its checkpoints.
+    if (index?.job === assignment.checkpointJobId) {
+      this.sinceMs = Math.min(this.sinceMs, index.sinceMs);
+      this.quarantined = index.quarantined;
+      this.isClaimed = true;
+      for (const facts of index.checkpoints) this.known.set(facts.name, { facts, afterStop: false });
+    }
+    if (this.rules.keepLast !== null) await sweepAside(root, levelsOf(pattern)).catch(() => {});
+  }
+
+  /** Candidates of this job of which nothing is known yet, by name. */
+  newsIn({ candidates }: CheckpointScan): ReadonlyMap<string, CheckpointCandidate> {
+    const news = candidates.filter(({ name, version, savedAtMs }) => {
+      const known = this.known.get(name);
+      return known === undefined ? savedAtMs >= this.sinceMs : known.facts.version !== version;
+    });
+    return new Map(news.map((candidate) => [candidate.name, candidate]));
+  }
+
+  /**
+   * From the first sign of a checkpoint on the index says since when they are this job's: should this node die before it
+   * has verified one, the next knows that it is not somebody else's.
+   */
+  async claim(): Promise<void> {
+    if (this.isClaimed) return;
+    this.isClaimed = true;
+    await this.write();
+  }
+
+  /** Says of those that are not there any more that they are not; of a directory that cannot be read nothing follows. */
+  async lookedAt({ candidates, problem }: CheckpointScan): Promise<void> {
+    this.present = new Map(candidates.map(({ name, version }) => [name, version]));
+    if (problem !== null) return;
+    const gone = [...this.known.values()].filter(
+      ({ facts: { name } }) => !this.present.has(name) && name !== this.deleting,
+    );
+    for (const { facts } of gone) this.sayGone(facts, 'it is not there any more');
+    if (gone.length > 0) await this.write();
+    if (!this.isFirstLook) return;
+    this.isFirstLook = false;
+    this.shared = !this.isOwn && isShared(await realpath(this.of.root), this.parts.mounts());
+    // Of an agent that died before it could say them, here or on another node.
+    this.sayAgain();
+  }
+
+  /** The task is about to be told to stop. */
+  async noteStop(): Promise<void> {
+    const settled = [...this.known.values()].flatMap(({ facts: { name, version } }): [string, string][] =>
+      this.present.get(name) === version ? [[name, version]] : [],
+    );
+    this.stop = await takeSnapshot(this.of.root, new Map(settled), levelsOf(this.of.pattern));
+  }
+
+  async accept(sighting: Sighting, found: Verification): Promise<void> {
+    const { root, task } = this.of;
+    const { name } = sighting.candidate;
+    const facts = { ...this.factsOf(sighting, found), attempt: task.attempt, node: this.parts.nodeName };
+    const afterStop =
+      this.stop !== null && beganAfter(this.stop, sighting.candidate, await identityAt(root, name));
+    const known = { facts, afterStop };
+    this.known.set(name, known);
+    this.forgetOldest();
+    this.lastWords.delete(name);
+    // Said before it is written down: GPUs may be waiting for it.
+    this.say(known);
+    await this.write();
+  }
+
+  /** Not written down: whoever looks next finds out. */
+  sayUnverified(sighting: Sighting, problem: string): void {
+    const { format, bytes, files, step, version } = sighting.candidate;
+    const nothing = { format, bytes, files, step, version, digest: null, depth: null };
+    const facts = this.factsOf(sighting, { ...nothing, verdict: 'unverified', problem });
+    this.noteLastWords(facts);
+  }
+
+  sayAgain(): void {
+    // Oldest first: so they are kept, too.
+    const newest = [...this.known.values()]
+      .sort((a, b) => newestFirst(a.facts, b.facts))
+      .slice(0, saidMax)
+      .reverse();
+    for (const facts of this.lastWords.values()) this.say({ facts, afterStop: false });
+    for (const known of newest) this.say(known);
+  }
+
+  /** Deletes what the rules of the job give up. */
+  tidy(): Promise<void> {
+    this.tidying = this.tidying.then(() => this.deleteGivenUp());
+    return this.tidying;
+  }
+
+  private async deleteGivenUp(): Promise<void> {
+    const { root, assignment } = this.of;
+    const there = [...this.known.values()]
+      .map(({ facts }) => facts)
+      .filter(({ name, version }) => this.present.get(name) === version && !this.undeletable.has(name));
+    const kept = new Set(assignment.resume === null ? [] : [assignment.resume.name]);
+    const names = toDelete(there, this.rules, kept);
+    for (const name of names) {
+      const known = this.known.get(name);
+      if (known === undefined) continue;
+      this.deleting = name;
+      try {
+        await removeCheckpoint(root, name, known.facts.version, this.parts.mounts());
+        this.sayGone(known.facts, 'it was deleted by the keep rules of the job');
+      } catch (error) {
+        this.undeletable.add(name);
+        this.warn(`the checkpoint ${name} could not be deleted: ${messageOf(error)}`);
+      } finally {
+        this.deleting = null;
+      }
+    }
+    if (names.length > 0) await this.write();
+  }
+
+  private get rules() {
+    return this.of.spec.checkpoint;
+  }
+
+  private factsOf(sighting: Sighting, found: Omit<Verification, 'version'>): CheckpointFacts {
+    const { candidate } = sighting;
+    const { verdict, depth, format, digest, problem } = found;
+    const step = found.step ?? candidate.step;
+    const { name, version, bytes, files, savedAtMs } = candidate;
+    return {
+      ...{ name, version, step, bytes, files, savedAtMs, digest, verdict, depth, problem },
+      format: format === 'unknown' ? candidate.format : format,
+      saveDurationMs: writtenForMs(sighting),
+      metrics: this.parts.metricsAt(this.of.task, step),
+    };
+  }
+
+  private say({ facts, afterStop }: { readonly facts: CheckpointFacts; readonly afterStop: boolean }): void {
+    const { task } = this.of;
+    this.parts.send({ kind: 'checkpoint', task, checkpoint: facts, shared: this.shared, afterStop });
+  }
+
+  private sayGone(facts: CheckpointFacts, problem: string): void {
+    this.known.delete(facts.name);
+    this.noteLastWords({ ...facts, verdict: 'unverified', depth: null, digest: null, problem });
+  }
+
+  private noteLastWords(facts: CheckpointFacts): void {
+    this.lastWords.set(facts.name, facts);
+    const [oldest] = this.lastWords.keys();
+    if (oldest !== undefined && this.lastWords.size > saidMax) this.lastWords.delete(oldest);
+    this.say({ facts, afterStop: false });
+  }
+
+  /** A directory that holds more than are looked at never tells that one of them has gone. */
+  private forgetOldest(): void {
+    if (this.known.size <= 2 * indexedMax) return;
+    const oldest = [...this.known.values()].sort((a, b) => newestFirst(b.facts, a.facts));
+    for (const { facts } of oldest.slice(0, indexedMax)) this.known.delete(facts.name);
+  }
+
+  /** One after the other: each writes all there is at its turn. */
+  private write(): Promise<void> {
+    this.writing = this.writing.then(() => this.writeNow());
+    return this.writing;
+  }
+
+  private async writeNow(): Promise<void> {
+    const checkpoints = [...this.known.values()]
+      .map(({ facts }) => facts)
+      .sort(newestFirst)
+      .slice(0, indexedMax)
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+    const { sinceMs, quarantined } = this;
+    const job = this.of.assignment.checkpointJobId;
+    try {
+      await writeIndex(this.of.root, { version: 1, job, sinceMs, checkpoints, quarantined });
+      this.complaint = null;
+    } catch (error) {
+      const complaint = `the index of its checkpoints cannot be written: ${messageOf(error)}`;
+      if (complaint !== this.complaint) this.warn(`${complaint}; they are watched all the same`);
+      this.complaint = complaint;
+    }
+  }
+
+  private warn(message: string): void {
+    this.parts.log.warn({ task: taskKey(this.of.task), directory: this.of.root }, message);
+  }
+}
+
+/** Of directories below the root in which checkpoints lie. */
+function levelsOf(pattern: NamePattern | null): number {
+  return pattern === null ? 1 : pattern.parts.length - 1;
+}

@@ -1,0 +1,30 @@
+/** What watching checkpoints is built on. */
+import type { Verification } from '@muster/checkpoints/verification';
+import type { VerifierOrder } from '@muster/checkpoints/verifierProcess';
+import type { TaskRef } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
+import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
+import type { Mount } from '../host/mounts.ts';
+
+export interface CheckpointMessage extends CheckpointSeen {
+  readonly kind: 'checkpoint';
+}
+
+export interface WatcherParts {
+  readonly dirs: CheckpointDirs;
+  /** In a process of its own. Rejects with the signal's reason. */
+  readonly verify: (order: VerifierOrder, signal: AbortSignal) => Promise<Verification>;
+  /** What the task's output said of itself around that step, by canonical name. @param step null: now */
+  readonly metricsAt: (task: TaskRef, step: number | null) => Readonly<Record<string, number>>;
+  /** What is mounted by now. */
+  readonly mounts: () => readonly Mount[];
+  readonly nodeName: string;
+  /** Say something to the coordinator; dropped while there is no connection. */
+  readonly send: (message: CheckpointMessage) => void;
+  /** Something of a checkpoint was written. */
+  readonly onProgress: (task: TaskRef) => void;
+  readonly onTrainingComplete: (task: TaskRef) => void;
+  readonly monotonicMs: () => number;
+  readonly log: Logger;
+}

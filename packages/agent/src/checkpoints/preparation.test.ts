@@ -1,0 +1,109 @@
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  aDirectory,
+  assignmentFor,
+  aTask,
+  eventually,
+  indexIn,
+  torchFile,
+  WatchingNode,
+} from './watcherFixture.ts';
+
+describe('a corrupt checkpoint', () => {
+  test('is set aside under another name, kept, and noted in the index', async () => {
+    const root = aDirectory();
+    const first = new WatchingNode();
+    first.watch(assignmentFor(root));
+    writeFileSync(join(root, 'step_10.pt'), torchFile().subarray(0, 1_000));
+    await eventually(() => expect(first.said[0]?.checkpoint.verdict).toBe('corrupt'));
+    await first.watcher.lastLook(aTask);
+    const problem = first.said[0]?.checkpoint.problem;
+
+    const node = new WatchingNode();
+    expect(await node.watcher.prepare(assignmentFor(root, {}, { quarantine: ['step_10.pt'] }))).toBeNull();
+    expect(readdirSync(root).sort()).toEqual(['checkpoints_index.json', 'step_10.pt.corrupt']);
+    expect(readFileSync(join(root, 'step_10.pt.corrupt'))).toHaveLength(1_000);
+    expect(indexIn(root)).toMatchObject({
+      checkpoints: [],
+      quarantined: [{ name: 'step_10.pt.corrupt', was: 'step_10.pt', problem }],
+    });
+    // The one that is made in its place is another one.
+    node.watch(assignmentFor(root, {}, { task: { ...aTask, attempt: 2 } }));
+    writeFileSync(join(root, 'step_10.pt'), torchFile());
+    await node.says('step_10.pt verified');
+    await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
+    expect(indexIn(root).quarantined).toHaveLength(1);
+    expect(first.warnings.concat(node.warnings)).toEqual([]);
+  });
+
+  test('does not take the place of an earlier one, and being asked again changes nothing', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    const assignment = assignmentFor(root, {}, { quarantine: ['checkpoint-5', 'gone.pt'] });
+    for (let time = 0; time < 2; time++) {
+      mkdirSync(join(root, 'checkpoint-5'));
+      await node.watcher.prepare(assignment);
+      await node.watcher.prepare(assignment);
+    }
+    expect(readdirSync(root).sort()).toEqual(['checkpoint-5.2.corrupt', 'checkpoint-5.corrupt']);
+    expect(node.warnings).toEqual([]);
+  });
+
+  test('whose name meanwhile holds a good one is none any more', async () => {
+    const root = aDirectory();
+    const first = new WatchingNode();
+    first.watch(assignmentFor(root));
+    writeFileSync(join(root, 'ckpt.pt'), torchFile());
+    await first.says('ckpt.pt verified');
+    await first.watcher.lastLook(aTask);
+    await first.watcher.prepare(assignmentFor(root, {}, { quarantine: ['ckpt.pt'] }));
+    expect(readdirSync(root)).toContain('ckpt.pt');
+  });
+
+  test('that is a link, or lies behind one, is left', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    const outside = aDirectory();
+    writeFileSync(join(outside, 'step_1.pt'), 'x');
+    symlinkSync(join(outside, 'step_1.pt'), join(root, 'step_1.pt'));
+    symlinkSync(outside, join(root, 'run'));
+    const quarantine = ['step_1.pt', 'run/step_1.pt', '../outside'];
+    await node.watcher.prepare(assignmentFor(root, {}, { quarantine }));
+    expect(readdirSync(root).sort()).toEqual(['run', 'step_1.pt']);
+    expect(readdirSync(outside)).toEqual(['step_1.pt']);
+    expect(node.warnings).toEqual([
+      expect.stringMatching('the corrupt checkpoint run/step_1.pt could not be set aside'),
+      expect.stringMatching('the corrupt checkpoint ../outside could not be set aside'),
+    ]);
+  });
+});
+
+describe('the checkpoint to begin from', () => {
+  const resume = { name: 'step_10.pt', step: 10 };
+
+  test('has to be there', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    expect(await node.watcher.prepare(assignmentFor(root, {}, { resume }))).toBe(
+      `the checkpoint step_10.pt, which this attempt was to begin from, is not in ${root} on this node`,
+    );
+    writeFileSync(join(root, 'step_10.pt'), torchFile());
+    expect(await node.watcher.prepare(assignmentFor(root, {}, { resume }))).toBeNull();
+  });
+
+  test('is the business of rank 0', async () => {
+    const node = new WatchingNode();
+    const task = { ...aTask, nodeRank: 1 };
+    expect(await node.watcher.prepare(assignmentFor('/nowhere', {}, { resume, task }))).toBeNull();
+  });
+
+  test('inside of a container cannot be seen', async () => {
+    const node = new WatchingNode();
+    const assignment = assignmentFor('/inside', { image: 'pytorch' }, { resume });
+    expect(await node.watcher.prepare(assignment)).toBeNull();
+    node.watch(assignment);
+    expect(node.warnings).toEqual([expect.stringMatching('lies inside the container')]);
+  });
+});

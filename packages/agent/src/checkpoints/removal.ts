@@ -1,0 +1,104 @@
+/**
+ * Takes a checkpoint away for good. First it is moved aside within its own directory, under a name that no program takes
+ * for a checkpoint: one that is half deleted, after a crash too, must never pass for whole. What was moved aside is
+ * deleted by descriptors; links are removed and never followed, and nothing on another mount is touched.
+ */
+import { type Mount, mountOf } from '../host/mounts.ts';
+import { codeOf, HeldDirectory, within, withPlaceOf } from './heldDirectory.ts';
+
+const asidePrefix = '.muster-deleting-';
+
+/** Deeper than any program nests what it saves; each level holds a descriptor. */
+const depthMax = 32;
+
+/** Why it was left as it is, to follow its name. */
+class NotRemovable extends Error {
+  override readonly name = 'NotRemovable';
+}
+
+/**
+ * @param version of what is to be deleted, as a scan tells it
+ * @param mounts all that this process sees
+ * @throws {Error} what kept it from being deleted, to follow its name. One that is not there is no error.
+ */
+export async function removeCheckpoint(
+  root: string,
+  name: string,
+  version: string,
+  mounts: readonly Mount[],
+): Promise<void> {
+  await withPlaceOf(root, name, async (directory, last) => {
+    const stat = await directory.statOf(last);
+    if (stat === null) return;
+    if (!stat.isFile() && !stat.isDirectory()) throw new NotRemovable('is neither a file nor a directory');
+    const path = `${await directory.realPath()}/${last}`;
+    const isMounted = mounts.some(
+      ({ mountPoint }) => mountPoint === path || mountPoint.startsWith(`${path}/`),
+    );
+    if (isMounted || stat.dev !== (await directory.stat()).dev) {
+      throw new NotRemovable('has something else mounted in it');
+    }
+    const aside = `${asidePrefix}${version}`;
+    // One with the same version was moved there, and its deletion did not come to an end.
+    await deleteEntry(directory, aside, stat.dev, depthMax);
+    await directory.rename(last, aside);
+    await deleteEntry(directory, aside, stat.dev, depthMax);
+  });
+}
+
+/**
+ * Goes on with deletions that a crash has cut short.
+ * @param levels of directories below the root in which checkpoints lie
+ */
+export async function sweepAside(root: string, levels: number): Promise<void> {
+  await within(await HeldDirectory.open(root), (held) => sweep(held, levels));
+}
+
+async function sweep(directory: HeldDirectory, levels: number): Promise<void> {
+  const { dev } = await directory.stat();
+  const below: string[] = [];
+  for await (const name of directory.names()) {
+    if (name.startsWith(asidePrefix)) await deleteEntry(directory, name, dev, depthMax);
+    else if (levels > 0 && !name.startsWith('.')) below.push(name);
+  }
+  for (const name of below) {
+    const stat = await directory.statOf(name);
+    if (stat?.isDirectory() !== true || stat.dev !== dev) continue;
+    await within(await directory.below(name), (held) => sweep(held, levels - 1));
+  }
+}
+
+/** @param dev the file system that all of it has to lie on */
+async function deleteEntry(
+  directory: HeldDirectory,
+  name: string,
+  dev: bigint,
+  depth: number,
+): Promise<void> {
+  const stat = await directory.statOf(name);
+  if (stat === null) return;
+  if (!stat.isDirectory()) {
+    await unlessGone(directory.unlink(name));
+    return;
+  }
+  if (depth === 0) throw new NotRemovable(`holds directories more than ${depthMax} deep`);
+  await within(await directory.below(name), async (held) => {
+    // Looked at through its descriptor: that is what is being emptied, whatever its name leads to by now.
+    if ((await held.stat()).dev !== dev) throw new NotRemovable('has something else mounted in it');
+    for await (const each of held.names()) await deleteEntry(held, each, dev, depth - 1);
+  });
+  await unlessGone(directory.rmdir(name));
+}
+
+async function unlessGone(done: Promise<void>): Promise<void> {
+  try {
+    await done;
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error;
+  }
+}
+
+/** Other nodes see the same files under this path. */
+export function isShared(path: string, mounts: readonly Mount[]): boolean {
+  return mountOf(path, mounts)?.remote === true;
+}

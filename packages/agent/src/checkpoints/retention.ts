@@ -1,0 +1,58 @@
+/**
+ * Which checkpoints the rules of a job give up. A plain function; it never gives up
+ *
+ * - the newest verified one, and one that the running attempt has resumed from: the next attempt may need them,
+ * - one that is not verified: a corrupt one is evidence and none of the job's good ones, and of an unknown format nobody
+ *   can say that a newer one is any better,
+ * - anything at all while no verified one is newer.
+ */
+import type { CheckpointFacts } from '@muster/common/checkpoints';
+import type { JobCheckpoint } from '@muster/common/spec/types';
+
+export type KeepRules = Pick<JobCheckpoint, 'keepLast' | 'keepEvery' | 'keepBest'>;
+
+/**
+ * @param checkpoints all that are there of this job
+ * @param kept names that somebody needs
+ * @returns names, oldest first
+ */
+export function toDelete(
+  checkpoints: readonly CheckpointFacts[],
+  { keepLast, keepEvery, keepBest }: KeepRules,
+  kept: ReadonlySet<string>,
+): readonly string[] {
+  // Left out, all are kept: it is the rule that the others make exceptions of.
+  if (keepLast === null) return [];
+  const verified = checkpoints.filter(({ verdict }) => verdict === 'verified').sort(newestFirst);
+  const best = keepBest === null ? null : bestOf(verified, keepBest);
+  return verified
+    .slice(Math.max(1, keepLast))
+    .filter(({ name, step }) => {
+      const isOfEvery = keepEvery !== null && step !== null && step % keepEvery === 0;
+      return !isOfEvery && name !== best && !kept.has(name);
+    })
+    .map(({ name }) => name)
+    .reverse();
+}
+
+/** Of equals the newest. */
+function bestOf(newest: readonly CheckpointFacts[], rule: NonNullable<KeepRules['keepBest']>): string | null {
+  const sign = rule.mode === 'min' ? 1 : -1;
+  let best: { readonly name: string; readonly value: number } | null = null;
+  for (const { name, metrics } of newest) {
+    const value = metrics[rule.metric];
+    if (value === undefined) continue;
+    if (best === null || sign * value < sign * best.value) best = { name, value };
+  }
+  return best?.name ?? null;
+}
+
+type Age = Pick<CheckpointFacts, 'name' | 'step' | 'savedAtMs'>;
+
+/**
+ * By when they were saved: an attempt that was taken back behind a divergence saves lower steps than are there already.
+ * The order is total.
+ */
+export function newestFirst(a: Age, b: Age): number {
+  return b.savedAtMs - a.savedAtMs || (b.step ?? -1) - (a.step ?? -1) || (a.name < b.name ? 1 : -1);
+}

@@ -1,0 +1,71 @@
+/** What was seen of a checkpoint that is not known yet, look by look, and what to do about it next. Pure. */
+import type { CheckpointCandidate } from '@muster/checkpoints/candidate';
+import { isComplete, stableMs } from '@muster/checkpoints/completeness';
+import type { VerificationDepth } from '@muster/common/checkpoints';
+import { newestFirst } from './retention.ts';
+
+export interface Sighting {
+  readonly candidate: CheckpointCandidate;
+  /** Monotonic: of the first look at it since it was last complete. */
+  readonly firstSeenMs: number;
+  /** Monotonic: of the first look at this version. */
+  readonly versionSeenMs: number;
+  /** Monotonic: of the last look. */
+  readonly lookedMs: number;
+  /** Looks that it took to be verified, of this version. */
+  readonly tries: number;
+  /** A quick verification has found this version whole, though it may be a moment old. */
+  readonly isWhole: boolean;
+}
+
+export function sighted(before: Sighting | null, candidate: CheckpointCandidate, nowMs: number): Sighting {
+  if (before !== null && before.candidate.version === candidate.version) {
+    return { ...before, candidate, lookedMs: nowMs };
+  }
+  const firstSeenMs = before?.firstSeenMs ?? nowMs;
+  return { candidate, firstSeenMs, versionSeenMs: nowMs, lookedMs: nowMs, tries: 0, isWhole: false };
+}
+
+/** How long it was seen being written. null: it was complete when first seen. */
+export function writtenForMs({ firstSeenMs, versionSeenMs }: Sighting): number | null {
+  return versionSeenMs === firstSeenMs ? null : Math.round(versionSeenMs - firstSeenMs);
+}
+
+/** Nothing was written for a while: what is wrong with it now will not come right. */
+export function isStill({ lookedMs, versionSeenMs }: Sighting): boolean {
+  return lookedMs - versionSeenMs >= stableMs;
+}
+
+export interface Step {
+  readonly kind:
+    | 'verify'
+    /** Quickly, for it may be complete already. */
+    | 'probe';
+  readonly sighting: Sighting;
+  readonly depth: VerificationDepth;
+}
+
+/** One that never stays the same while it is read is given up after so many tries. */
+export const triesMax = 3;
+/** A coordinator keeps as many; older ones that nobody has looked at so far are left alone. */
+const lookedAtMax = 64;
+
+/** @returns the newest that there is something to do about; null: nothing, for now */
+export function nextStep(sightings: Iterable<Sighting>, depth: VerificationDepth): Step | null {
+  for (const sighting of newest(sightings)) {
+    const { candidate, tries, isWhole, lookedMs, versionSeenMs } = sighting;
+    if (tries >= triesMax) continue;
+    const sinceMs = lookedMs - versionSeenMs;
+    if (isWhole || isComplete(candidate, sinceMs > 0 ? candidate : null, sinceMs)) {
+      // After a first verdict that was not believed, there is another when it has become still.
+      if (tries === 0 || isStill(sighting)) return { kind: 'verify', sighting, depth };
+    } else if (candidate.kind === 'file' && candidate.unfinished === null && tries === 0) {
+      return { kind: 'probe', sighting, depth: 'quick' };
+    }
+  }
+  return null;
+}
+
+export function newest(sightings: Iterable<Sighting>): readonly Sighting[] {
+  return [...sightings].sort((a, b) => newestFirst(a.candidate, b.candidate)).slice(0, lookedAtMax);
+}

@@ -1,0 +1,224 @@
+import { appendFileSync, mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  aDirectory,
+  assignmentFor,
+  aTask,
+  eventually,
+  indexIn,
+  torchFile,
+  WatchingNode,
+} from './watcherFixture.ts';
+
+describe('a checkpoint that appears', () => {
+  test('is verified, said with all that is known of it, and in the index beside it', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    node.metrics = { train_loss: 1.5 };
+    node.watch(assignmentFor(root));
+    writeFileSync(join(root, 'step_10.pt'), torchFile());
+    await node.says('step_10.pt verified');
+    const [message] = node.said;
+    expect(message).toMatchObject({
+      ...{ kind: 'checkpoint', task: aTask, shared: false, afterStop: false },
+      checkpoint: { step: 10, format: 'torch', files: 1, depth: 'quick', metrics: { train_loss: 1.5 } },
+    });
+    await eventually(() => {
+      expect(indexIn(root)).toMatchObject({
+        job: aTask.jobId,
+        checkpoints: [{ ...message?.checkpoint, attempt: 1, node: 'a' }],
+      });
+    });
+    expect(node.warnings).toEqual([]);
+  });
+
+  test('in the directory that the node keeps is found there', async () => {
+    const node = new WatchingNode();
+    const assignment = { ...assignmentFor('/nowhere'), specJson: '{"name":"test","command":["train"]}' };
+    const root = join(node.ownDirs, assignment.checkpointJobId);
+    mkdirSync(root);
+    writeFileSync(join(root, 'ckpt.pt'), torchFile());
+    node.watch(assignment);
+    await node.says('ckpt.pt verified');
+  });
+
+  test('is read to its last byte where the job asks for that', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    node.watch(assignmentFor(root, { checkpoint: { verify: 'deep' } }));
+    writeFileSync(join(root, 'step_10.pt'), torchFile());
+    await node.says('step_10.pt verified');
+    expect(node.said[0]?.checkpoint).toMatchObject({
+      depth: 'deep',
+      digest: expect.stringMatching(/^sha256:/),
+    });
+  });
+
+  test('is not taken for complete while it is written', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    node.watch(assignmentFor(root));
+    const whole = torchFile();
+    const half = whole.subarray(0, whole.length / 2);
+    writeFileSync(join(root, 'step_10.pt'), half);
+    await eventually(() => expect(node.verified).toContain('step_10.pt quick'));
+    expect(node.said).toEqual([]);
+    appendFileSync(join(root, 'step_10.pt'), whole.subarray(half.length));
+    await node.says('step_10.pt verified');
+    expect(node.said[0]?.checkpoint.saveDurationMs).toBeGreaterThan(0);
+  });
+
+  test('under a name that was there already is another one', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    node.watch(assignmentFor(root));
+    writeFileSync(join(root, 'ckpt.pt'), torchFile(1));
+    await node.says('ckpt.pt verified');
+    writeFileSync(join(root, '.tmp-ckpt.pt'), torchFile(2));
+    renameSync(join(root, '.tmp-ckpt.pt'), join(root, 'ckpt.pt'));
+    await node.says('ckpt.pt verified', 'ckpt.pt verified');
+    const versions = node.said.map(({ checkpoint }) => checkpoint.version);
+    expect(new Set(versions).size).toBe(2);
+    await eventually(() =>
+      expect(indexIn(root).checkpoints.map(({ version }) => version)).toEqual([versions[1]]),
+    );
+  });
+
+  test('and is broken is said to be corrupt, once nobody writes to it any more', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    node.watch(assignmentFor(root));
+    writeFileSync(join(root, 'step_10.pt'), torchFile().subarray(0, 1_000));
+    await eventually(() => expect(node.said[0]?.checkpoint.verdict).toBe('corrupt'));
+    expect(node.said).toHaveLength(1);
+    expect(node.said[0]?.checkpoint.problem).not.toBeNull();
+  });
+
+  test('with its marker before its contents is not called corrupt while they are written', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    node.watch(assignmentFor(root));
+    const whole = torchFile();
+    const states = join(root, 'global_step5', 'mp_rank_00_model_states.pt');
+    mkdirSync(join(root, 'global_step5'));
+    writeFileSync(states, whole.subarray(0, 1_000));
+    writeFileSync(join(root, 'latest'), 'global_step5');
+    await eventually(() => expect(node.verified).toContain('global_step5 quick'));
+    appendFileSync(states, whole.subarray(1_000));
+    await node.says('global_step5 verified');
+  });
+
+  test('and goes again is said to be gone', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    node.watch(assignmentFor(root));
+    writeFileSync(join(root, 'step_10.pt'), torchFile());
+    await node.says('step_10.pt verified');
+    rmSync(join(root, 'step_10.pt'));
+    await node.says('step_10.pt verified', 'step_10.pt unverified it is not there any more');
+    await eventually(() => expect(indexIn(root).checkpoints).toEqual([]));
+  });
+
+  test('on another rank than 0 is not looked at', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    const task = { ...aTask, nodeRank: 1 };
+    node.watch(assignmentFor(root, {}, { task }));
+    expect(node.watcher.isWatched(task)).toBe(false);
+  });
+});
+
+describe('what was there before', () => {
+  test('is not verified again by the next agent, and said again when the coordinator may not know it', async () => {
+    const root = aDirectory();
+    const startedAtMs = Date.now();
+    const first = new WatchingNode();
+    first.watch(assignmentFor(root), startedAtMs);
+    writeFileSync(join(root, 'step_10.pt'), torchFile());
+    await first.says('step_10.pt verified');
+    await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
+    await first.watcher.close();
+
+    const next = new WatchingNode();
+    next.watch(assignmentFor(root), startedAtMs);
+    await next.says('step_10.pt verified');
+    expect(next.verified).toEqual([]);
+    expect(next.said[0]?.checkpoint).toEqual(first.said[0]?.checkpoint);
+    next.watcher.sayAgain();
+    await next.says('step_10.pt verified', 'step_10.pt verified');
+  });
+
+  test('of another job in the same directory is none of this one', async () => {
+    const root = aDirectory();
+    writeFileSync(join(root, 'step_1000.pt'), torchFile());
+    const before = new Date(Date.now() - 60_000);
+    utimesSync(join(root, 'step_1000.pt'), before, before);
+    const node = new WatchingNode();
+    node.watch(assignmentFor(root));
+    writeFileSync(join(root, 'step_10.pt'), torchFile());
+    await node.says('step_10.pt verified');
+    await eventually(() => expect(indexIn(root).checkpoints.map(({ name }) => name)).toEqual(['step_10.pt']));
+  });
+
+  test('of an earlier attempt that nobody could tell of is told now', async () => {
+    const root = aDirectory();
+    const first = new WatchingNode();
+    first.watch(assignmentFor(root), Date.now() - 60_000);
+    writeFileSync(join(root, 'step_10.pt'), torchFile());
+    await first.says('step_10.pt verified');
+    await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
+    await first.watcher.close();
+    // The node dies with its agent; the storage is shared.
+    writeFileSync(join(root, 'step_20.pt'), torchFile());
+    const other = new WatchingNode();
+    other.watch(assignmentFor(root, {}, { task: { ...aTask, attempt: 2 } }), Date.now() + 60_000);
+    await other.says('step_10.pt verified', 'step_20.pt verified');
+  });
+});
+
+describe('training_complete.marker', () => {
+  test('that the program leaves is told', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    node.watch(assignmentFor(root));
+    expect(node.watcher.isTrainingComplete(aTask)).toBe(false);
+    writeFileSync(join(root, 'training_complete.marker'), '');
+    await eventually(() => expect(node.complete).toEqual([aTask]));
+    expect(node.watcher.isTrainingComplete(aTask)).toBe(true);
+  });
+
+  test('of a run before this one does not count', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    writeFileSync(join(root, 'training_complete.marker'), '');
+    node.watch(assignmentFor(root), Date.now() + 60_000);
+    await node.watcher.lastLook(aTask);
+    expect(node.complete).toEqual([]);
+  });
+});
+
+describe('keep rules', () => {
+  test('delete what is older, say so, and never the one that the attempt began from', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    const resume = { name: 'step_1.pt', step: 1 };
+    node.watch(assignmentFor(root, { checkpoint: { keep_last: 2 } }, { resume }));
+    const names = [1, 2, 3, 4].map((step) => `step_${step}.pt`);
+    for (const [index, name] of names.entries()) {
+      writeFileSync(join(root, name), torchFile());
+      utimesSync(join(root, name), new Date(), new Date(Date.now() + index * 10));
+      await eventually(() => expect(node.words()).toContain(`${name} verified`));
+    }
+    await eventually(() =>
+      expect(node.words().at(-1)).toBe('step_2.pt unverified it was deleted by the keep rules of the job'),
+    );
+    await eventually(() =>
+      expect(indexIn(root).checkpoints.map(({ name }) => name)).toEqual([
+        'step_1.pt',
+        'step_3.pt',
+        'step_4.pt',
+      ]),
+    );
+  });
+});

@@ -1,0 +1,121 @@
+/**
+ * The checkpoints of the tasks of this node. Only the node of rank 0 watches: the directory is one for all ranks where
+ * it is shared, and where it is not, what frameworks need to resume is what rank 0 has.
+ */
+import { compilePattern, type NamePattern } from '@muster/checkpoints/namePattern';
+import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { JobSpec } from '@muster/common/spec/types';
+import type { Assignment } from '../tasks/records.ts';
+import { DirectoryWatch } from './directoryWatch.ts';
+import type { WatcherParts } from './parts.ts';
+import { resumeProblem, setAsideCorrupt } from './preparation.ts';
+
+/** What the tasks of a node need of it. */
+export interface Checkpoints {
+  /**
+   * Sets corrupt checkpoints aside, and sees that the one to begin from is there. Again is fine.
+   * @returns why the attempt cannot begin; null: it can
+   */
+  prepare(assignment: Assignment): Promise<string | null>;
+  /** It runs. Again is fine. @param startedAtMs wall clock */
+  watch(assignment: Assignment, startedAtMs: number): void;
+  /** To be awaited before the first signal of a stop; takes a second at most. */
+  stopping(task: TaskRef): Promise<void>;
+  isWatched(task: TaskRef): boolean;
+  /** Its processes are gone: resolves, within some 10 s, when that may be said. */
+  lastLook(task: TaskRef): Promise<void>;
+  isTrainingComplete(task: TaskRef): boolean;
+  /** The coordinator may not have heard what was said so far. */
+  sayAgain(): void;
+  /** Nothing more is to be said of it. */
+  forget(task: TaskRef): void;
+}
+
+interface Place {
+  readonly spec: JobSpec;
+  readonly root: string;
+  readonly pattern: NamePattern | null;
+}
+
+export class CheckpointWatcher implements Checkpoints {
+  private readonly parts: WatcherParts;
+  private readonly watches = new Map<TaskKey, DirectoryWatch>();
+
+  constructor(parts: WatcherParts) {
+    this.parts = parts;
+  }
+
+  async prepare(assignment: Assignment): Promise<string | null> {
+    const { task, quarantine: corrupt, resume } = assignment;
+    if (task.nodeRank !== 0) return null;
+    const place = this.placeOf(assignment);
+    if (place === null) return null;
+    await setAsideCorrupt({ ...place, corrupt }, (message) => this.warn(task, place.root, message));
+    return resume === null ? null : resumeProblem(place.root, resume.name);
+  }
+
+  watch(assignment: Assignment, startedAtMs: number): void {
+    const { task } = assignment;
+    const key = taskKey(task);
+    if (task.nodeRank !== 0 || this.watches.has(key)) return;
+    const place = this.placeOf(assignment);
+    if (place === null) {
+      const { checkpoint } = decodeJobSpec(assignment.specJson);
+      if (checkpoint.dir !== null) {
+        this.warn(
+          task,
+          checkpoint.dir,
+          'the checkpoint directory lies inside the container, on none of its volumes',
+        );
+      }
+      return;
+    }
+    const watch = new DirectoryWatch(this.parts, { task, assignment, startedAtMs, ...place });
+    this.watches.set(key, watch);
+    watch.start();
+  }
+
+  async stopping(task: TaskRef): Promise<void> {
+    await this.watches.get(taskKey(task))?.stopping();
+  }
+
+  isWatched(task: TaskRef): boolean {
+    return this.watches.has(taskKey(task));
+  }
+
+  async lastLook(task: TaskRef): Promise<void> {
+    await this.watches.get(taskKey(task))?.lastLook();
+  }
+
+  isTrainingComplete(task: TaskRef): boolean {
+    return this.watches.get(taskKey(task))?.isTrainingComplete === true;
+  }
+
+  sayAgain(): void {
+    for (const watch of this.watches.values()) watch.sayAgain();
+  }
+
+  forget(task: TaskRef): void {
+    const key = taskKey(task);
+    void this.watches.get(key)?.close();
+    this.watches.delete(key);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.watches.values()].map((watch) => watch.close()));
+    this.watches.clear();
+  }
+
+  private placeOf({ checkpointJobId, specJson }: Assignment): Place | null {
+    const spec = decodeJobSpec(specJson);
+    const root = this.parts.dirs.hostPathFor(checkpointJobId, spec);
+    if (root === null) return null;
+    const { pattern } = spec.checkpoint;
+    return { spec, root, pattern: pattern === null ? null : compilePattern(pattern) };
+  }
+
+  private warn(task: TaskRef, directory: string, message: string): void {
+    this.parts.log.warn({ task: taskKey(task), directory }, message);
+  }
+}

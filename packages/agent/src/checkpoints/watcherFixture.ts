@@ -1,0 +1,128 @@
+/** A node that looks at checkpoint directories, as the agent wires it; verifications run in this process. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { torchEntries, zipOf } from '@muster/checkpoints/testing/torchFile';
+import type { Verification } from '@muster/checkpoints/verification';
+import type { VerifierOrder } from '@muster/checkpoints/verifierProcess';
+import { verifyCheckpoint } from '@muster/checkpoints/verify';
+import type { JobId, TaskRef } from '@muster/common/ids';
+import { silentLogger } from '@muster/common/log';
+import { expect, onTestFinished, vi } from 'vitest';
+import { checkpointDirs } from '../hooks/checkpointDir.ts';
+import { readMounts } from '../host/mounts.ts';
+import type { Assignment } from '../tasks/records.ts';
+import type { CheckpointIndex } from './indexFile.ts';
+import type { CheckpointMessage } from './parts.ts';
+import { CheckpointWatcher } from './watcher.ts';
+
+export const aTask: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
+
+/** As `torch.save` writes it; another content for another seed. */
+export function torchFile(seed = 1, bytes = 4_096): Buffer {
+  return zipOf(torchEntries(Buffer.alloc(bytes, seed)));
+}
+
+export function aDirectory(): string {
+  const path = mkdtempSync(join(tmpdir(), 'saved-'));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }));
+  return path;
+}
+
+/**
+ * A file system of its own, so that it can be full, read-only, or somewhere inside of another one.
+ * @param inTheEnd where it is in the end; left out: where it was mounted
+ */
+export function mountTmpfs(path: string, options: string, inTheEnd = path): void {
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path], { stdio: 'pipe' });
+  } catch (cause) {
+    throw new Error('this test mounts a tmpfs, which takes root (in a container: with CAP_SYS_ADMIN)', {
+      cause,
+    });
+  }
+  onTestFinished(() => void execFileSync('umount', ['--lazy', inTheEnd]));
+}
+
+export function assignmentFor(
+  dir: string,
+  spec: Readonly<Record<string, unknown>> = {},
+  changes: Partial<Assignment> = {},
+): Assignment {
+  const task = changes.task ?? aTask;
+  const checkpoint = { dir, ...(spec['checkpoint'] as object | undefined) };
+  return {
+    task,
+    specJson: JSON.stringify({ name: 'test', command: ['train'], ...spec, checkpoint }),
+    ...{ nodeCount: 1, gpuUuids: [], array: null, resume: null, checkpointJobId: task.jobId },
+    ...{ batchScale: 1, lrScale: 1, quarantine: [] },
+    ...changes,
+  };
+}
+
+export class WatchingNode {
+  readonly said: CheckpointMessage[] = [];
+  readonly warnings: string[] = [];
+  readonly verified: string[] = [];
+  readonly complete: TaskRef[] = [];
+  readonly watcher: CheckpointWatcher;
+  /** What a verification waits for before it begins. */
+  mayVerify: (order: VerifierOrder, signal: AbortSignal) => Promise<unknown> = async () => {};
+  metrics: Readonly<Record<string, number>> = {};
+
+  /** Where the node keeps checkpoints of jobs that name no place. */
+  readonly ownDirs = aDirectory();
+
+  constructor() {
+    const warn = (fields: object, message: string) => {
+      this.warnings.push(`${message} ${JSON.stringify(fields)}`);
+    };
+    this.watcher = new CheckpointWatcher({
+      dirs: checkpointDirs(this.ownDirs),
+      verify: (order, signal) => this.verify(order, signal),
+      metricsAt: () => this.metrics,
+      mounts: () => readMounts(),
+      nodeName: 'a',
+      send: (message) => void this.said.push(message),
+      onProgress: () => {},
+      onTrainingComplete: (task) => void this.complete.push(task),
+      monotonicMs: () => performance.now(),
+      log: { ...silentLogger, warn, error: warn },
+    });
+    onTestFinished(() => this.watcher.close());
+  }
+
+  /** The task runs, and began a moment ago. */
+  watch(assignment: Assignment, startedAtMs = Date.now()): void {
+    this.watcher.watch(assignment, startedAtMs);
+  }
+
+  /** `step_10 verified`, `step_10 verified after the stop` */
+  words(): readonly string[] {
+    return this.said.map(({ checkpoint: { name, verdict, problem }, afterStop }) =>
+      [name, verdict, ...(problem === null ? [] : [problem]), ...(afterStop ? ['after the stop'] : [])].join(
+        ' ',
+      ),
+    );
+  }
+
+  async says(...words: readonly string[]): Promise<void> {
+    await eventually(() => expect(this.words()).toEqual(words));
+  }
+
+  private async verify(order: VerifierOrder, signal: AbortSignal): Promise<Verification> {
+    await this.mayVerify(order, signal);
+    signal.throwIfAborted();
+    this.verified.push(`${order.name} ${order.depth}`);
+    return verifyCheckpoint(order.root, order.name, { depth: order.depth, signal });
+  }
+}
+
+export function indexIn(root: string): CheckpointIndex {
+  return JSON.parse(readFileSync(join(root, 'checkpoints_index.json'), 'utf8')) as CheckpointIndex;
+}
+
+export function eventually(check: () => void): Promise<void> {
+  return vi.waitFor(check, { timeout: 15_000, interval: 10 });
+}

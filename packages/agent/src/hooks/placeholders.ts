@@ -1,0 +1,95 @@
+/**
+ * What `{resume}` and the names of `params` stand for in command and args. All else in braces stays as it is: shells,
+ * awk and JSON have theirs. Values of `env` are left alone; what a program wants from there it finds in
+ * MUSTER_RESUME_FROM, MUSTER_BATCH_SCALE and MUSTER_LR_SCALE.
+ *
+ *     {resume}             the checkpoint to begin from; nothing on a first run
+ *     {resume:--resume=}   the same after those words, or nothing at all
+ *     {batch_size}         params.batch_size times the batch scale
+ */
+import { basename } from 'node:path';
+import type { JobSpec } from '@muster/common/spec/types';
+import { quotedAt } from './shellText.ts';
+
+export interface PlaceholderValues {
+  /** As the job sees it. null: it begins from nothing. */
+  readonly resumeFrom: string | null;
+  /** 1: as the user wrote it. */
+  readonly batchScale: number;
+  readonly lrScale: number;
+}
+
+type Commands = Pick<JobSpec, 'command' | 'args' | 'params'>;
+
+/** @returns command and args as they are to be started */
+export function fillPlaceholders(
+  { command, args, params }: Commands,
+  values: PlaceholderValues,
+): Pick<JobSpec, 'command' | 'args'> {
+  const scriptAt = shellScriptAt(command);
+  const fill = (argument: string, index: number) =>
+    filledArgument(argument, index === scriptAt, params, values);
+  return {
+    command: command.flatMap(fill),
+    // Those of a shell's script are its positional parameters, not shell text.
+    args: args.flatMap((argument) => fill(argument, -1)),
+  };
+}
+
+/** One that becomes empty by that is left out: an empty argument would be taken for a file name. */
+function filledArgument(
+  argument: string,
+  isShellText: boolean,
+  params: JobSpec['params'],
+  values: PlaceholderValues,
+): readonly string[] {
+  const filled = argument.replace(
+    placeholder,
+    (whole, name: string, words: string | undefined, at: number) => {
+      if (name === 'resume') {
+        if (values.resumeFrom === null) return '';
+        const path = isShellText ? quotedAt(argument, at, values.resumeFrom) : values.resumeFrom;
+        return `${words ?? ''}${path}`;
+      }
+      const value = words === undefined && Object.hasOwn(params, name) ? params[name] : undefined;
+      return value === undefined ? whole : scaledParam(name, value, values);
+    },
+  );
+  return filled === '' && argument !== '' && !isShellText ? [] : [filled];
+}
+
+const placeholder = /\{([A-Za-z_][\w-]*)(?::([^{}]*))?\}/g;
+
+const batchName = /(?:^|_)(?:batch_size|batch|bs)$/;
+const rateName = /(?:^|_)(?:learning_rate|lr)$/;
+
+function scaledParam(
+  name: string,
+  value: string | number,
+  { batchScale, lrScale }: PlaceholderValues,
+): string {
+  const amount = Number(value);
+  const isNumber = String(value).trim() !== '' && Number.isFinite(amount);
+  if (isNumber && batchScale !== 1 && batchName.test(name)) {
+    return String(Math.max(1, Math.floor(roundedOff(amount * batchScale))));
+  }
+  if (isNumber && lrScale !== 1 && rateName.test(name)) return String(roundedOff(amount * lrScale));
+  return String(value);
+}
+
+/** 0.0003 × 0.1 is 0.00003, and not 0.000030000000000000004. */
+function roundedOff(value: number): number {
+  return Number(value.toPrecision(12));
+}
+
+const shells = new Set(['sh', 'bash', 'dash', 'ash', 'zsh', 'ksh']);
+
+/** Which of the arguments is text for a shell. -1: none is. */
+function shellScriptAt(command: readonly string[]): number {
+  const [program = '', ...rest] = command;
+  if (!shells.has(basename(program))) return -1;
+  const flag = rest.findIndex((each) => /^-[a-z]*c$/.test(each));
+  // Only flags come before it: else it belongs to a script that the shell runs.
+  const isShells = flag !== -1 && rest.slice(0, flag).every((each) => each.startsWith('-'));
+  return isShells ? flag + 2 : -1;
+}

@@ -1,0 +1,114 @@
+import { silentLogger } from '@muster/common/log';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { exited } from '../drivers/fakeDriver.ts';
+import { connected, running, wireTask } from '../sessionFixture.ts';
+import { aKey, eventually } from '../tasks/managerFixture.ts';
+import { Leaving, type LeavingParts } from './leaving.ts';
+
+function aLeaving(parts: Partial<LeavingParts> = {}) {
+  const clock = { nowMs: 1_000 };
+  const said: (number | null)[] = [];
+  const leaving: Leaving = new Leaving({
+    graceMs: 90_000,
+    tasks: () => 0,
+    onLeaving: async () => {
+      said.push(leaving.leavingInMs());
+    },
+    monotonicMs: () => clock.nowMs,
+    log: silentLogger,
+    ...parts,
+  });
+  onTestFinished(() => leaving.close());
+  return { leaving, clock, said };
+}
+
+/** Whether it has resolved by the time that a whole turn of the event loop and two looks have passed. */
+async function isLeft(left: Promise<void>): Promise<boolean> {
+  const waited = new Promise<false>((resolve) => setTimeout(resolve, 250, false));
+  return Promise.race([left.then(() => true as const), waited]);
+}
+
+test('a node that stays says nothing of leaving', () => {
+  const { leaving, said } = aLeaving();
+  expect(leaving.leavingInMs()).toBeNull();
+  expect(said).toEqual([]);
+});
+
+describe('a node that leaves', () => {
+  test('says so at once, and waits until no task is left', async () => {
+    let tasks = 2;
+    const { leaving, said, clock } = aLeaving({ tasks: () => tasks });
+    const left = leaving.leave();
+    expect(said).toEqual([90_000]);
+    clock.nowMs += 30_000;
+    expect(leaving.leavingInMs()).toBe(60_000);
+    expect(await isLeft(left)).toBe(false);
+    tasks = 0;
+    await left;
+  });
+
+  test('waits for no task longer than there is time', async () => {
+    const { leaving, clock } = aLeaving({ tasks: () => 1 });
+    const left = leaving.leave();
+    clock.nowMs += 90_000;
+    await left;
+    expect(leaving.leavingInMs()).toBe(0);
+  });
+
+  test('is asked twice and gets no more time', async () => {
+    let tasks = 1;
+    const { leaving, said, clock } = aLeaving({ tasks: () => tasks });
+    void leaving.leave();
+    clock.nowMs += 60_000;
+    const left = leaving.leave();
+    expect([leaving.leavingInMs(), said.length]).toEqual([30_000, 1]);
+    tasks = 0;
+    await left;
+  });
+
+  test('does not care that the coordinator could not be told: the next Hello says it', async () => {
+    const { leaving } = aLeaving({ onLeaving: () => Promise.reject(new Error('no status')) });
+    await leaving.leave();
+  });
+
+  test('ends when the agent does', async () => {
+    const { leaving } = aLeaving({ tasks: () => 1 });
+    const left = leaving.leave();
+    leaving.close();
+    await left;
+    await leaving.leave();
+  });
+});
+
+test('with a coordinator: it is told, stops the task, and the node is left when it has done with it', async () => {
+  let leaving: Leaving | null = null;
+  const all = await connected({ leavingInMs: () => leaving?.leavingInMs() ?? null });
+  await running(all);
+  const { first, session, agent, node } = all;
+  leaving = aLeaving({
+    tasks: () => agent.manager.reports().length,
+    onLeaving: () => session.sendStatus(),
+  }).leaving;
+  const left = leaving.leave();
+  expect((await first.gets('status')).leavingInMs).toBe(90_000);
+  expect(await isLeft(left)).toBe(false);
+  first.send({ stop: { task: wireTask, graceMs: 5_000, signal: 'SIGTERM' } });
+  await eventually(() => expect(agent.knows()).toEqual(['ended SIGTERM']));
+  expect(node.process.calls).toContain(`stop ${aKey} SIGTERM 5000`);
+  // Its end may not have arrived.
+  expect(await isLeft(left)).toBe(false);
+  first.send({ forget: { task: wireTask } });
+  await left;
+});
+
+test('a task that ends by itself meanwhile is told of as ever', async () => {
+  let leaving: Leaving | null = null;
+  const all = await connected({ leavingInMs: () => leaving?.leavingInMs() ?? null });
+  await running(all);
+  leaving = aLeaving({ tasks: () => all.agent.manager.reports().length }).leaving;
+  const left = leaving.leave();
+  all.node.process.end(aKey, exited(0));
+  await eventually(() => expect(all.first.received.at(-1)?.report?.exit?.exitCode).toBe(0));
+  all.first.send({ forget: { task: wireTask } });
+  await left;
+});

@@ -1,0 +1,64 @@
+import type { CheckpointFacts } from '@muster/common/checkpoints';
+import type { Assign__Output } from '@muster/common/gen/muster/v1/Assign';
+import type { JobId } from '@muster/common/ids';
+import { expect, test } from 'vitest';
+import { orderOf, taskMessageToWire } from './orders.ts';
+
+const task = { jobId: 'job_0123456789ab' as JobId, attempt: 2, nodeRank: 0 };
+const assign: Assign__Output = {
+  ...{ task: null, specJson: '{}', nodeCount: 1, gpuUuids: [], arraySize: 0, arrayIndex: 0 },
+  ...{ release: null, stop: null, check: null, leaseMs: 0 },
+  resume: { name: 'step_10.pt', step: 10 },
+  checkpointJobId: 'job_ba9876543210',
+  ...{ batchScale: 0.5, lrScale: 0.1, quarantine: ['step_20.pt'] },
+};
+const assignmentOf = (changes: Partial<Assign__Output>) => {
+  const order = orderOf({ ...assign, ...changes }, task);
+  return 'assignment' in order ? order.assignment : null;
+};
+
+test('an assignment says what to begin from, with which adjustments, and what to set aside', () => {
+  expect(assignmentOf({})).toMatchObject({
+    resume: { name: 'step_10.pt', step: 10 },
+    checkpointJobId: 'job_ba9876543210',
+    ...{ batchScale: 0.5, lrScale: 0.1, quarantine: ['step_20.pt'] },
+  });
+});
+
+test('of an older coordinator it says that all is as it was written', () => {
+  const older = { resume: null, checkpointJobId: '', batchScale: 0, lrScale: 0, quarantine: [] };
+  expect(assignmentOf(older)).toMatchObject({
+    resume: null,
+    checkpointJobId: task.jobId,
+    batchScale: 1,
+    lrScale: 1,
+  });
+});
+
+test.each(['../../etc', 'job_', '/'])('"%s" is no job to name a directory after', (checkpointJobId) => {
+  expect(assignmentOf({ checkpointJobId })).toMatchObject({ checkpointJobId: task.jobId });
+});
+
+test('a checkpoint and a sign go to the coordinator with their task', () => {
+  const wireTask = { jobId: task.jobId, attempt: 2, nodeRank: 0 };
+  const checkpoint: CheckpointFacts = {
+    ...{ name: 'step_10.pt', version: 'v', step: 10, format: 'torch', bytes: 5, files: 1, savedAtMs: 7 },
+    ...{
+      saveDurationMs: null,
+      metrics: { train_loss: 1 },
+      digest: null,
+      verdict: 'verified',
+      depth: 'quick',
+    },
+    problem: null,
+  };
+  const sent = taskMessageToWire({ kind: 'checkpoint', task, checkpoint, shared: true, afterStop: true });
+  expect(sent.checkpoint).toMatchObject({
+    task: wireTask,
+    afterStop: true,
+    checkpoint: { name: 'step_10.pt', step: 10, shared: true, verdict: 'verified' },
+  });
+  const sign = { kind: 'nan_loss', step: 5, lastGoodStep: 4, rank: null, line: 9, text: 'nan' } as const;
+  const said = taskMessageToWire({ kind: 'trainingSign', task, sign });
+  expect(said.trainingSign).toMatchObject({ task: wireTask, sign: { kind: 'nan_loss', step: 5, line: 9 } });
+});

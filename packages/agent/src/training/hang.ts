@@ -1,0 +1,82 @@
+/**
+ * Tells a task that hangs from one that takes its time, without a word of the program. Pure: times are arguments.
+ *
+ * A sign of progress is a byte of output (so every step that is told is one), or something new of a checkpoint. Let `quiet`
+ * be the time since the last one, and `usual` the longest time between two of them (usualInterval.ts). The task hangs if
+ *
+ *     quiet > times × usual   and   quiet > atLeastMs   and   all its GPUs have been still for the last half of `quiet`
+ *
+ * with `times` and `atLeastMs` of the job, and still as in gpuStillness.ts. Silence alone is no verdict: without GPUs,
+ * without readings of them, or as long as nothing is known of what is usual, there is none.
+ *
+ * All of it is of one task of one attempt, as this agent has seen it; the next attempt begins with nothing.
+ */
+import type { HangSign } from '@muster/common/training';
+import { type GpuFacts, GpuStillness } from './gpuStillness.ts';
+import { SilentRank } from './silentRank.ts';
+import { UsualInterval } from './usualInterval.ts';
+
+/** The share of the quiet time for which the GPUs have to have been still. */
+const stillShare = 0.5;
+/** Looks are some times a second: with a longer gap the agent itself stood still, or the machine slept. */
+const lookGapMaxMs = 10_000;
+
+export interface HangLimits {
+  readonly times: number;
+  readonly atLeastMs: number;
+}
+
+export class HangWatch {
+  private readonly limits: HangLimits;
+  private readonly gpuUuids: readonly string[];
+  private readonly interval = new UsualInterval();
+  private readonly gpus = new GpuStillness();
+  private readonly ranks = new SilentRank();
+  private lookedMs: number | null = null;
+
+  constructor(limits: HangLimits, gpuUuids: readonly string[]) {
+    this.limits = limits;
+    this.gpuUuids = gpuUuids;
+  }
+
+  /**
+   * To be called at every look at the task, before what it showed is told.
+   * @param nowMs monotonic
+   * @param isFrozen the agent itself keeps it from running: that time does not count
+   */
+  look(nowMs: number, isFrozen: boolean): void {
+    const gapMs = this.lookedMs === null ? 0 : nowMs - this.lookedMs;
+    this.lookedMs = nowMs;
+    if (isFrozen || gapMs > lookGapMaxMs) this.interval.interrupt(nowMs);
+  }
+
+  progressed(nowMs: number): void {
+    this.interval.sign(nowMs);
+    this.gpus.progressed();
+  }
+
+  stepTold(): void {
+    if (this.interval.step()) this.ranks.restart();
+  }
+
+  rankSpoke(rank: number, nowMs: number): void {
+    this.ranks.line(rank, nowMs);
+  }
+
+  gpuSampled(gpuUuid: string, facts: GpuFacts, nowMs: number): void {
+    this.gpus.sample(gpuUuid, facts, nowMs);
+  }
+
+  /** null: it makes progress, or nobody can tell */
+  verdict(nowMs: number): HangSign | null {
+    const { times, atLeastMs } = this.limits;
+    const usualMs = this.interval.usualMs(atLeastMs);
+    const quietForMs = this.interval.quietMs(nowMs);
+    if (usualMs === null || quietForMs === null) return null;
+    if (quietForMs <= times * usualMs || quietForMs <= atLeastMs) return null;
+    const gpus = this.gpus.of(this.gpuUuids, nowMs - stillShare * quietForMs, nowMs);
+    if (gpus === null) return null;
+    const rank = this.ranks.first(nowMs - quietForMs, usualMs);
+    return { quietForMs: Math.round(quietForMs), usualMs: Math.round(usualMs), gpus, rank };
+  }
+}

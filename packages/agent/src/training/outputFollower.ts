@@ -1,0 +1,75 @@
+/**
+ * Reads the output file of one task from its beginning to its end, a slice at a time, while the task writes it. What is
+ * written faster than it can be read is skipped, and whoever reads is told.
+ */
+import type { FileHandle } from 'node:fs/promises';
+import { closeOutput, openOutput, sizeOf } from '../logs/outputFile.ts';
+
+/** Of one turn: a few milliseconds even if every line tells metrics, after which heartbeats and everybody else have theirs. */
+export const sliceBytes = 64 * 1024;
+/** Programs tell their totals at the beginning, so it is read even of an output that is skipped. */
+const headBytes = 1024 * 1024;
+
+export interface FollowerParts {
+  readonly path: string;
+  readonly onBytes: (bytes: Buffer) => void;
+  /** What comes next does not follow what came before. */
+  readonly onSkipped: (bytes: number) => void;
+  /** Another file is there, or this one was emptied: what comes next is its beginning. */
+  readonly onStartedOver: () => void;
+}
+
+export class OutputFollower {
+  private readonly parts: FollowerParts;
+  private file: FileHandle | null = null;
+  private position = 0;
+  private isClosed = false;
+
+  constructor(parts: FollowerParts) {
+    this.parts = parts;
+  }
+
+  /** @returns bytes in the file now; 0 as well when there is none, or something else in its place */
+  async size(): Promise<number> {
+    this.file ??= await openOutput(this.parts.path);
+    // Closed meanwhile or before: nobody would close it any more.
+    if (this.isClosed) this.close();
+    return this.file === null ? 0 : sizeOf(this.file);
+  }
+
+  /** How much has been read or skipped. */
+  get read(): number {
+    return this.position;
+  }
+
+  /**
+   * Reads the next slice.
+   * @param buffer as long as a slice; its contents are of no use afterwards
+   * @param end what lies behind it is left alone
+   * @param backlogBytesMax if more than this is left to read, it is cut down to that
+   * @returns bytes read; 0: there is nothing to read
+   */
+  async readSlice(buffer: Buffer, end: number, backlogBytesMax: number): Promise<number> {
+    if (end < this.position) {
+      this.position = 0;
+      this.parts.onStartedOver();
+    }
+    const skipped = end - this.position - backlogBytesMax;
+    if (skipped > 0 && this.position >= headBytes) {
+      this.position += skipped;
+      this.parts.onSkipped(skipped);
+    }
+    const length = Math.min(buffer.length, end - this.position);
+    if (length <= 0 || this.file === null) return 0;
+    const { bytesRead } = await this.file.read(buffer, 0, length, this.position);
+    this.position += bytesRead;
+    if (bytesRead > 0 && !this.isClosed) this.parts.onBytes(buffer.subarray(0, bytesRead));
+    return bytesRead;
+  }
+
+  close(): void {
+    this.isClosed = true;
+    closeOutput(this.file);
+    this.file = null;
+  }
+}

@@ -1,0 +1,140 @@
+/** What one task tells of its training: its output in, progress, readings and signs out. */
+import type { TaskRef } from '@muster/common/ids';
+import type {
+  TrainingProgress,
+  TrainingReading,
+  TrainingSign,
+  TrainingValues,
+} from '@muster/common/training';
+import { LineReader } from '@muster/diagnosis/lines/lineReader';
+import { ProgressReader } from '@muster/diagnosis/progress/progressReader';
+import { TrendWatch } from '@muster/diagnosis/signs/trend';
+import type { Line } from '@muster/diagnosis/words';
+import { ReadingSeries } from './readingSeries.ts';
+import { RecentRows } from './recentRows.ts';
+
+/** Said again on a new connection; older ones were said long ago. */
+const signsMax = 32;
+
+export interface TaskOutputParts {
+  readonly task: TaskRef;
+  readonly onSign: (sign: TrainingSign) => void;
+  /** Of every line. */
+  readonly onLine: (line: Line) => void;
+  /** A line of metrics told a step. */
+  readonly onStep: () => void;
+}
+
+export class TaskOutput {
+  private readonly parts: TaskOutputParts;
+  private readonly progressReader = new ProgressReader();
+  private readonly trend = new TrendWatch();
+  private readonly rows = new RecentRows();
+  private readonly series = new ReadingSeries();
+  private lines = this.newLines();
+  /** Line numbers are known: nothing was skipped. */
+  private isWhole = true;
+  /** The next line is what is left of one whose beginning was skipped. */
+  private isCutOff = false;
+  /** Wall clock when the present bytes were read, and whether they were written about then. */
+  private readAtMs = 0;
+  private isNews = false;
+  private newestRowMs = 0;
+  private readonly said: TrainingSign[] = [];
+
+  constructor(parts: TaskOutputParts) {
+    this.parts = parts;
+  }
+
+  /**
+   * @param atMs wall clock
+   * @param isNews they were written about now; otherwise some time ago, so that they tell nothing of the speed and make
+   *   no series
+   */
+  feed(bytes: Buffer, atMs: number, isNews: boolean): void {
+    // The first news come with where the task was by then.
+    if (isNews && !this.isNews) this.startSeries();
+    this.readAtMs = atMs;
+    this.isNews = isNews;
+    this.lines.feed(bytes);
+  }
+
+  /** What is fed next does not follow what was fed before. */
+  skip(): void {
+    this.lines = this.newLines();
+    this.isWhole = false;
+    this.isCutOff = true;
+  }
+
+  /** What is fed next is the beginning of another output. */
+  startOver(): void {
+    this.lines = this.newLines();
+    this.isWhole = true;
+    this.isCutOff = false;
+  }
+
+  /** Nothing more will come: a line without an end is one, too. */
+  end(): void {
+    this.lines.end();
+    if (!this.isNews) this.startSeries();
+  }
+
+  get progress(): TrainingProgress | null {
+    const { progress } = this.progressReader;
+    // The reader knows no time of lines that were written some time ago; they were read when they were.
+    return progress === null ? null : { ...progress, atMs: Math.max(progress.atMs, this.newestRowMs) };
+  }
+
+  get signs(): readonly TrainingSign[] {
+    return this.said;
+  }
+
+  /** As RecentRows.at. */
+  metricsAt(step: number | null): TrainingValues {
+    return this.rows.at(step);
+  }
+
+  get hasReadings(): boolean {
+    return this.series.hasSome;
+  }
+
+  takeReadings(): readonly TrainingReading[] {
+    return this.series.take(this.parts.task);
+  }
+
+  private newLines(): LineReader {
+    return new LineReader((line) => this.onLine(line));
+  }
+
+  private onLine(line: Line): void {
+    if (this.isCutOff) {
+      this.isCutOff = false;
+      return;
+    }
+    this.parts.onLine(line);
+    const numbered = this.isWhole ? line : { ...line, number: 0 };
+    const row = this.progressReader.line(numbered, this.isNews ? this.readAtMs : null);
+    if (row === null) {
+      this.say(this.trend.line(numbered));
+      return;
+    }
+    this.newestRowMs = this.readAtMs;
+    this.rows.add(row.canonical);
+    if (this.isNews) this.series.add(row.canonical, this.readAtMs);
+    if (row.canonical.step !== undefined) this.parts.onStep();
+    this.say(this.trend.row(row));
+  }
+
+  private startSeries(): void {
+    const { progress } = this;
+    if (progress !== null && progress.rows > 0) this.series.add(progress.latest, progress.atMs);
+  }
+
+  private say(signs: readonly TrainingSign[]): void {
+    for (const sign of signs) {
+      this.said.push(sign);
+      if (this.said.length > signsMax) this.said.shift();
+      this.parts.onSign(sign);
+    }
+  }
+}

@@ -1,0 +1,381 @@
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
+import { silentLogger } from '@muster/common/log';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { emptySample } from '../gpus/gpuSource.ts';
+import { anAssignment, aTask, eventually } from '../tasks/managerFixture.ts';
+import { TaskTraining, type TrainingSignMessage } from './taskTraining.ts';
+
+const mib = 1024 * 1024;
+const otherTask: TaskRef = { jobId: 'job_0123456789ac' as JobId, attempt: 1, nodeRank: 0 };
+
+const step = (number: number, loss: number | string = 2.5) =>
+  `iter ${number}: loss ${loss}, time 250.00ms, mfu 30.00%\n`;
+const steps = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => step(from + index)).join('');
+
+/** A node whose tasks write real files. */
+class Node {
+  readonly directory = mkdtempSync(join(tmpdir(), 'training-'));
+  readonly running: { task: TaskRef; assignment: ReturnType<typeof anAssignment>; gpuUuids: string[] }[] = [];
+  readonly said: TrainingSignMessage[] = [];
+  readonly warnings: string[] = [];
+  /** Readings that should not have waited. */
+  due = 0;
+  looks = 0;
+  frozen = false;
+  nowMs = 1_000_000;
+  private readonly agents: TaskTraining[] = [];
+
+  constructor() {
+    onTestFinished(() => {
+      for (const agent of this.agents) agent.close();
+      rmSync(this.directory, { recursive: true });
+    });
+  }
+
+  async agent(): Promise<TaskTraining> {
+    const agent = new TaskTraining({
+      running: () => this.running,
+      isFrozen: () => {
+        this.looks += 1;
+        return this.frozen;
+      },
+      outputPathOf: (task) => this.path(task),
+      send: (message) => this.said.push(message),
+      onReadings: () => {
+        this.due += 1;
+      },
+      wallMs: () => this.nowMs,
+      monotonicMs: () => this.nowMs,
+      lookIntervalMs: 5,
+      log: { ...silentLogger, warn: (_fields, message) => this.warnings.push(message) },
+    });
+    this.agents.push(agent);
+    await agent.start();
+    return agent;
+  }
+
+  run(task = aTask, spec: Readonly<Record<string, unknown>> = {}, gpuUuids: string[] = []): void {
+    this.running.push({ task, assignment: anAssignment(spec, task), gpuUuids });
+  }
+
+  write(text: string | Buffer, task = aTask): void {
+    appendFileSync(this.path(task), text);
+  }
+
+  path(task: TaskRef): string {
+    return join(this.directory, taskKey(task));
+  }
+
+  /** Resolves when every task has been looked at once more. */
+  async looked(): Promise<void> {
+    const before = this.looks;
+    await eventually(() => expect(this.looks).toBeGreaterThan(before + this.running.length));
+  }
+}
+
+describe('progress', () => {
+  test('is read from output as it grows', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.run();
+    expect(agent.progress(aTask)).toBeNull();
+    node.write(`max_iters = 1000\n${step(0, 4)}${step(10, 3).slice(0, 9)}`);
+    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(1));
+    node.nowMs += 10_000;
+    node.write(step(10, 3).slice(9));
+    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(2));
+    expect(agent.progress(aTask)).toMatchObject({
+      framework: 'nanogpt',
+      latest: { step: 10, train_loss: 3 },
+      totalSteps: 1_000,
+      atMs: 1_010_000,
+    });
+    expect(agent.metricsAt(aTask, 5)).toMatchObject({ step: 0, train_loss: 4 });
+    expect(agent.metricsAt(otherTask, 5)).toEqual({});
+  });
+
+  test('is complete when a task has ended: the rest is read first, an unfinished line too', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.run();
+    await eventually(() => expect(agent.progress(aTask)).toBeNull());
+    node.write(steps(0, 50_000) + step(50_000, 1).trimEnd());
+    node.running.pop();
+    expect(await agent.finish(aTask)).toMatchObject({
+      rows: 50_001,
+      latest: { step: 50_000, train_loss: 1 },
+    });
+    // Asked again, as after a report that was not delivered.
+    expect(await agent.finish(aTask)).toMatchObject({ rows: 50_001 });
+    expect(agent.progress(aTask)).toMatchObject({ rows: 50_001 });
+  });
+
+  test('of a task that this agent never saw running is read all the same', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.write(steps(0, 10));
+    expect(await agent.finish(aTask)).toMatchObject({ rows: 10 });
+    expect(await agent.finish(otherTask)).toBeNull();
+  });
+
+  test('is forgotten with its task, and a task that is forgotten meanwhile keeps nobody waiting', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.run();
+    node.write(steps(0, 200_000));
+    await eventually(() => expect(agent.progress(aTask)).not.toBeNull());
+    node.running.pop();
+    const end = agent.finish(aTask);
+    agent.forget(aTask);
+    await end;
+    expect(agent.progress(aTask)).toBeNull();
+  });
+
+  test('closing keeps nobody waiting', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.write(steps(0, 200_000));
+    const end = agent.finish(aTask);
+    agent.close();
+    await end;
+    expect(await agent.finish(otherTask)).toBeNull();
+  });
+});
+
+describe('bad output', () => {
+  test('lines of 50 MB, carriage returns and bytes that are no text cost nothing of what is around them', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.run();
+    node.write(step(0));
+    node.write(Buffer.alloc(50 * mib, 'x'));
+    node.write('\n');
+    node.write(step(1).trimEnd().concat('\r').repeat(1_000));
+    const garbage = Buffer.from(Array.from({ length: 3 * mib }, (_, index) => (index * 7_919) % 251));
+    node.write(garbage);
+    node.write(`\n${step(2, 1)}`);
+    node.running.pop();
+    expect(await agent.finish(aTask)).toMatchObject({ rows: 1_002, latest: { step: 2, train_loss: 1 } });
+    expect(node.warnings).toEqual([]);
+  });
+
+  test('however much there is, everybody else has a turn after each slice', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.write(Buffer.alloc(10 * mib, step(7)));
+    let turns = 0;
+    let isReading = true;
+    const count = () => {
+      turns += 1;
+      if (isReading) setImmediate(count);
+    };
+    setImmediate(count);
+    await agent.finish(aTask);
+    isReading = false;
+    expect(turns).toBeGreaterThanOrEqual((10 * mib) / (64 * 1024));
+  });
+
+  test('a task that writes faster than it can be read is skipped ahead, and that is said', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.run();
+    node.write(step(0) + 'x'.repeat(99).concat('\n').repeat(300_000));
+    await eventually(() => expect(node.warnings).toHaveLength(1));
+    node.write(step(1) + step(2, 'nan'));
+    await eventually(() => expect(agent.progress(aTask)?.latest.step).toBe(2));
+    expect(node.warnings).toEqual([expect.stringContaining('lines of them are missing')]);
+    // Which line it is nobody knows any more.
+    expect(node.said.map(({ sign }) => [sign.kind, sign.step, sign.line])).toEqual([['nan_loss', 2, 0]]);
+  });
+
+  test.each(['runs', 'has ended'])(
+    'a flood of one task that %s keeps no other one waiting for its end',
+    async (state) => {
+      const node = new Node();
+      const agent = await node.agent();
+      node.write(Buffer.alloc(8 * mib, step(7)));
+      let isRead = false;
+      if (state === 'runs') node.run();
+      else void agent.finish(aTask).then(() => (isRead = true));
+      await eventually(() => expect(agent.progress(aTask)).not.toBeNull());
+      node.write(steps(0, 3), otherTask);
+      expect(await agent.finish(otherTask)).toMatchObject({ rows: 3 });
+      expect(isRead).toBe(false);
+      await agent.finish(aTask);
+    },
+  );
+
+  test('a task that writes its output anew is followed as one that has just begun', async () => {
+    const node = new Node();
+    node.run();
+    node.write(steps(0, 1_000));
+    const agent = await node.agent();
+    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(1_000));
+    writeFileSync(node.path(aTask), steps(0, 2));
+    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(1_002));
+    expect(agent.takeReadings().map(({ values }) => values.step)).toEqual([1]);
+  });
+});
+
+describe('readings', () => {
+  test('are of one task and one second each, and the first and the last do not wait', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.run();
+    node.write(step(0, 4) + step(1, 3));
+    await eventually(() => expect(node.due).toBe(1));
+    node.nowMs += 5_000;
+    node.write(step(2, 2));
+    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(3));
+    expect(node.due).toBe(1);
+    expect(agent.takeReadings().map(({ task, atMs, values }) => [task, atMs, values.train_loss])).toEqual([
+      [aTask, 1_000_000, 3],
+      [aTask, 1_005_000, 2],
+    ]);
+    node.nowMs += 1_000;
+    node.write(step(3, 1));
+    await agent.finish(aTask);
+    expect(node.due).toBe(2);
+    expect(agent.takeReadings()).toMatchObject([{ atMs: 1_006_000, values: { step: 3, train_loss: 1 } }]);
+    expect(agent.takeReadings()).toEqual([]);
+  });
+
+  test('are not made of what was printed before this agent was, but for where the task was by then', async () => {
+    const node = new Node();
+    node.run();
+    node.write(steps(0, 100));
+    const agent = await node.agent();
+    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(100));
+    expect(agent.progress(aTask)?.atMs).toBe(1_000_000);
+    expect(agent.takeReadings()).toEqual([]);
+    node.nowMs += 7_000;
+    node.write(step(100, 1));
+    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(101));
+    expect(agent.takeReadings().map(({ atMs, values }) => [atMs, values.step])).toEqual([
+      [1_000_000, 99],
+      [1_007_000, 100],
+    ]);
+  });
+});
+
+describe('signs', () => {
+  const bad = steps(0, 20) + step(20, 'nan') + step(21, 'nan');
+
+  test('are said as they are read, and again on a new connection', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.run();
+    node.write(bad);
+    await eventually(() => expect(node.said).toHaveLength(1));
+    expect(node.said[0]).toMatchObject({
+      kind: 'trainingSign',
+      task: aTask,
+      sign: { kind: 'nan_loss', step: 20, lastGoodStep: 19, line: 21 },
+    });
+    agent.sayAgain();
+    expect(node.said[1]).toEqual(node.said[0]);
+  });
+
+  test('of what was printed before this agent was are the same as they were', async () => {
+    const node = new Node();
+    node.run();
+    node.write(bad);
+    const first = await node.agent();
+    await eventually(() => expect(node.said).toHaveLength(1));
+    first.close();
+    await node.agent();
+    await eventually(() => expect(node.said).toHaveLength(2));
+    expect(node.said[1]).toEqual(node.said[0]);
+  });
+
+  test('an output that begins anew has line numbers of its own', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.run();
+    node.write(steps(0, 50));
+    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(50));
+    writeFileSync(node.path(aTask), steps(50, 60) + step(60, 'nan'));
+    await eventually(() => expect(node.said).toHaveLength(1));
+    expect(node.said[0]?.sign.line).toBe(11);
+  });
+});
+
+describe('a hang', () => {
+  const hang = { action: 'warn', times: 3, at_least: '30s' };
+
+  /** A task that has made some steps, one in five seconds. */
+  async function training(gpuUuids = ['GPU-1']) {
+    const node = new Node();
+    const agent = await node.agent();
+    node.run(aTask, { on_hang: hang }, gpuUuids);
+    const observe = (utilization: number, powerWatts: number) => {
+      const samples = new Map(
+        gpuUuids.map((uuid) => [uuid, { ...emptySample(uuid), utilization, powerWatts }]),
+      );
+      agent.observe({ samples, holders: new Map(gpuUuids.map((uuid) => [uuid, aTask])) });
+    };
+    for (let number = 0; number < 12; number += 1) {
+      node.nowMs += 5_000;
+      observe(98, 600);
+      node.write(step(number));
+      await eventually(() => expect(agent.progress(aTask)?.latest.step).toBe(number));
+    }
+    /** Silent, while its GPU shows this. */
+    const quiet = async (seconds: number, utilization: number, powerWatts: number) => {
+      for (let passed = 0; passed < seconds; passed += 5) {
+        node.nowMs += 5_000;
+        observe(utilization, powerWatts);
+        await node.looked();
+      }
+    };
+    return { node, agent, quiet };
+  }
+
+  test('is told from output, GPUs and the limits of the job', async () => {
+    const { agent, quiet, node } = await training();
+    await quiet(30, 100, 120);
+    expect(agent.hang(aTask)).toBeNull();
+    await quiet(5, 100, 120);
+    expect(agent.hang(aTask)).toEqual({ quietForMs: 35_000, usualMs: 5_000, gpus: 'pinned', rank: null });
+    expect(agent.hang(otherTask)).toBeNull();
+    node.write('still here\n');
+    await eventually(() => expect(agent.hang(aTask)).toBeNull());
+  });
+
+  test('is over with a new checkpoint, and with the task', async () => {
+    const { agent, quiet } = await training();
+    await quiet(35, 0, 70);
+    expect(agent.hang(aTask)).toMatchObject({ gpus: 'idle' });
+    agent.checkpointSeen(aTask);
+    expect(agent.hang(aTask)).toBeNull();
+    // Half a minute between two signs of progress is what is usual now.
+    await quiet(100, 0, 70);
+    expect(agent.hang(aTask)).toBeNull();
+    await quiet(10, 0, 70);
+    expect(agent.hang(aTask)).not.toBeNull();
+    const end = agent.finish(aTask);
+    expect(agent.hang(aTask)).toBeNull();
+    await end;
+    expect(agent.hang(aTask)).toBeNull();
+  });
+
+  test('is none while the agent keeps the task frozen, or while its GPU computes', async () => {
+    const { agent, node, quiet } = await training();
+    node.frozen = true;
+    await quiet(60, 100, 120);
+    node.frozen = false;
+    expect(agent.hang(aTask)).toBeNull();
+    await quiet(60, 98, 600);
+    expect(agent.hang(aTask)).toBeNull();
+  });
+
+  test('is none of a task without GPUs', async () => {
+    const { agent, quiet } = await training([]);
+    await quiet(60, 0, 0);
+    expect(agent.hang(aTask)).toBeNull();
+  });
+});

@@ -1,0 +1,333 @@
+/**
+ * Follows what the tasks of this node print: how far their training is, what is wrong with it, and whether it still goes on.
+ *
+ * One reader takes turns over all tasks, a slice each, and everybody else has the event loop while it waits for the next one:
+ * no output, however much there is of it, holds up a heartbeat, and no more than one slice of one task is in memory. Output that was
+ * there before this agent was is read from its beginning all the same, in the background, because totals and trends need it.
+ */
+import { messageOf } from '@muster/common/errors';
+import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { HangSign, TrainingProgress, TrainingReading, TrainingSign } from '@muster/common/training';
+import type { GpuObservation } from '../gpus/observation.ts';
+import type { Assignment } from '../tasks/records.ts';
+import { gpuFacts } from './gpuStillness.ts';
+import { HangWatch } from './hang.ts';
+import { OutputFollower, sliceBytes } from './outputFollower.ts';
+import { TaskOutput } from './taskOutput.ts';
+
+const lookIntervalMsDefault = 250;
+/** Of one look: 4 MiB a second of one task and 8 MiB of all, a sixth of a core unless they are lines of metrics only. */
+const slicesPerTask = 16;
+const slicesPerLook = 32;
+/** What is left to read of a task's output is never more than this; what is older is skipped. */
+const backlogBytesMax = 64 * 1024 * 1024;
+/** A line of metrics of a task that runs should not be told a minute late. */
+const newsBacklogBytesMax = 16 * 1024 * 1024;
+
+export interface TaskTrainingParts {
+  /** Tasks that run on this node. */
+  readonly running: () => readonly RunningTask[];
+  /** Its lease has ended, and the agent keeps it from running. */
+  readonly isFrozen: (task: TaskRef) => boolean;
+  readonly outputPathOf: (task: TaskRef) => string;
+  readonly send: (message: TrainingSignMessage) => void;
+  /** There are readings that should not wait: the first ones of a task, or its last. */
+  readonly onReadings: () => void;
+  readonly wallMs: () => number;
+  readonly monotonicMs: () => number;
+  readonly log: Logger;
+  /** Left out: 250. */
+  readonly lookIntervalMs?: number;
+}
+
+interface RunningTask {
+  readonly task: TaskRef;
+  readonly assignment: Assignment | null;
+  readonly gpuUuids: readonly string[];
+}
+
+export interface TrainingSignMessage {
+  readonly kind: 'trainingSign';
+  readonly task: TaskRef;
+  readonly sign: TrainingSign;
+}
+
+interface Followed {
+  readonly task: TaskRef;
+  readonly output: TaskOutput;
+  readonly follower: OutputFollower;
+  /** null: what its job says of hangs is not known. */
+  readonly hang: HangWatch | null;
+  /** What was there before this agent was: up to here it is no news. */
+  historyBytes: number;
+  /** Bytes in its output at the last look. */
+  size: number;
+  /** That look was after its end: there will not be more. */
+  isFinalSize: boolean;
+  /** What is skipped and not read is told once. */
+  hasSkipped: boolean;
+  hasFailed: boolean;
+  hasSeries: boolean;
+  /** The task has ended, and its output with it. */
+  ending: PromiseWithResolvers<TrainingProgress | null> | null;
+  hasEnded: boolean;
+}
+
+export class TaskTraining {
+  private readonly parts: TaskTrainingParts;
+  private readonly followed = new Map<TaskKey, Followed>();
+  /** The only one: there is one reader. */
+  private readonly slice = Buffer.allocUnsafe(sliceBytes);
+  private timer: NodeJS.Timeout | null = null;
+  private isReading = false;
+  /** Asked for while the reader is at work. */
+  private again = false;
+  private isClosed = false;
+
+  constructor(parts: TaskTrainingParts) {
+    this.parts = parts;
+  }
+
+  /** Begins to follow. Tasks that run by now are those of an earlier agent. */
+  async start(): Promise<void> {
+    for (const running of this.parts.running()) {
+      // One that has ended since then is being read to its end.
+      if (this.followed.has(taskKey(running.task))) continue;
+      const followed = this.follow(running.task, running);
+      await this.measure(followed);
+      followed.historyBytes = followed.size;
+    }
+    this.look();
+  }
+
+  /** null: its output tells of none, or it is not known here. */
+  progress(task: TaskRef): TrainingProgress | null {
+    return this.followed.get(taskKey(task))?.output.progress ?? null;
+  }
+
+  /** null: it makes progress, or nobody can tell. */
+  hang(task: TaskRef): HangSign | null {
+    const followed = this.followed.get(taskKey(task));
+    if (followed === undefined || followed.ending !== null || followed.hasEnded) return null;
+    return followed.hang?.verdict(this.parts.monotonicMs()) ?? null;
+  }
+
+  /**
+   * What the program said of itself around a step, by canonical name.
+   * @param step null: the newest
+   */
+  metricsAt(task: TaskRef, step: number | null): Readonly<Record<string, number>> {
+    return { ...this.followed.get(taskKey(task))?.output.metricsAt(step) };
+  }
+
+  /** Something of a checkpoint has grown, or one is complete: the task is at work, whatever it prints. */
+  checkpointSeen(task: TaskRef): void {
+    this.followed.get(taskKey(task))?.hang?.progressed(this.parts.monotonicMs());
+  }
+
+  /** What the GPUs do now. */
+  observe({ samples, holders }: Pick<GpuObservation, 'samples' | 'holders'>): void {
+    const nowMs = this.parts.monotonicMs();
+    for (const [uuid, task] of holders) {
+      const sample = samples.get(uuid);
+      if (sample === undefined) continue;
+      this.followed.get(taskKey(task))?.hang?.gpuSampled(uuid, gpuFacts(sample), nowMs);
+    }
+  }
+
+  /** Of all tasks since the last time, oldest first. */
+  takeReadings(): readonly TrainingReading[] {
+    return [...this.followed.values()]
+      .flatMap(({ output }) => output.takeReadings())
+      .sort((a, b) => a.atMs - b.atMs);
+  }
+
+  /** On a new connection: what was said on the old one may not have arrived. */
+  sayAgain(): void {
+    for (const { task, output } of this.followed.values()) {
+      for (const sign of output.signs) this.parts.send({ kind: 'trainingSign', task, sign });
+    }
+  }
+
+  /**
+   * Nothing of the task runs any more: reads the rest of its output, at most the last 64 MiB.
+   * @returns where its training was. null: its output told of none, or could not be read
+   */
+  async finish(task: TaskRef): Promise<TrainingProgress | null> {
+    if (this.isClosed) return this.progress(task);
+    const followed = this.followed.get(taskKey(task)) ?? this.follow(task, null);
+    if (followed.hasEnded) return followed.output.progress;
+    followed.ending ??= Promise.withResolvers();
+    const { promise } = followed.ending;
+    this.look();
+    return promise;
+  }
+
+  /** Nothing more will be asked of a task. */
+  forget(task: TaskRef): void {
+    const followed = this.followed.get(taskKey(task));
+    if (followed === undefined) return;
+    this.followed.delete(taskKey(task));
+    this.release(followed);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    if (this.timer !== null) clearTimeout(this.timer);
+    for (const followed of this.followed.values()) this.release(followed);
+  }
+
+  /** Reads what there is, then looks again in a while. */
+  private look(): void {
+    this.again = true;
+    if (this.isClosed || this.isReading) return;
+    this.isReading = true;
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.readAll()
+      .catch((error: unknown) =>
+        this.parts.log.error({ error: messageOf(error) }, 'the output of tasks could not be followed'),
+      )
+      .finally(() => {
+        this.isReading = false;
+        const { lookIntervalMs = lookIntervalMsDefault } = this.parts;
+        if (!this.isClosed) this.timer = setTimeout(() => this.look(), lookIntervalMs);
+      });
+  }
+
+  private async readAll(): Promise<void> {
+    while (this.again && !this.isClosed) {
+      this.again = false;
+      for (const running of this.parts.running()) {
+        if (!this.followed.has(taskKey(running.task))) this.follow(running.task, running);
+      }
+      const unread = [...this.followed.values()].filter(({ hasEnded }) => !hasEnded);
+      for (const each of unread) await this.measure(each);
+      await this.takeTurns(unread);
+    }
+  }
+
+  /** How much there is to read, and whether there is more than at the last look. */
+  private async measure(followed: Followed): Promise<void> {
+    const { task, hang } = followed;
+    const nowMs = this.parts.monotonicMs();
+    followed.isFinalSize = followed.ending !== null;
+    hang?.look(nowMs, this.parts.isFrozen(task));
+    try {
+      const size = await followed.follower.size();
+      if (size !== followed.size) hang?.progressed(nowMs);
+      followed.size = size;
+    } catch (error) {
+      this.failed(followed, error);
+    }
+  }
+
+  /** Each has its slice in turn. Those that have ended are waited for, and are read to their end. */
+  private async takeTurns(unread: readonly Followed[]): Promise<void> {
+    let left = slicesPerLook;
+    for (let turn = 0, hasMore = true; hasMore; turn += 1) {
+      hasMore = false;
+      for (const each of unread) {
+        if (this.isClosed) return;
+        // The first turn is everybody's, however many tasks there are.
+        const isDue = each.isFinalSize || turn === 0 || (turn < slicesPerTask && left > 0);
+        if (each.hasEnded || !isDue) continue;
+        if (await this.readSlice(each)) {
+          left -= 1;
+          hasMore = true;
+        } else if (each.isFinalSize) this.end(each);
+      }
+      // Another one has ended: it is not to wait until all of a flood has been read.
+      if (this.again) return;
+    }
+  }
+
+  /** @returns whether anything was read */
+  private async readSlice(followed: Followed): Promise<boolean> {
+    const { follower, size, isFinalSize } = followed;
+    const isHistory = follower.read < followed.historyBytes;
+    const backlogMax = isHistory || isFinalSize ? backlogBytesMax : newsBacklogBytesMax;
+    try {
+      const bytes = await follower.readSlice(this.slice, size, backlogMax);
+      if (!followed.hasSeries) this.beginSeries(followed);
+      return bytes > 0;
+    } catch (error) {
+      this.failed(followed, error);
+      return false;
+    }
+  }
+
+  private beginSeries(followed: Followed): void {
+    if (followed.output.hasReadings) {
+      followed.hasSeries = true;
+      this.parts.onReadings();
+    }
+  }
+
+  private end(followed: Followed): void {
+    followed.output.end();
+    followed.hasEnded = true;
+    this.release(followed);
+    if (followed.output.hasReadings) this.parts.onReadings();
+  }
+
+  private release({ follower, ending, output }: Followed): void {
+    follower.close();
+    ending?.resolve(output.progress);
+  }
+
+  /** @param running null: it does not run any more */
+  private follow(task: TaskRef, running: RunningTask | null): Followed {
+    const hang = running === null ? null : hangWatch(running);
+    const now = () => this.parts.monotonicMs();
+    const output = new TaskOutput({
+      task,
+      onSign: (sign) => this.parts.send({ kind: 'trainingSign', task, sign }),
+      onLine: ({ rank }) => {
+        if (rank !== null) hang?.rankSpoke(rank, now());
+      },
+      onStep: () => hang?.stepTold(),
+    });
+    const follower: OutputFollower = new OutputFollower({
+      path: this.parts.outputPathOf(task),
+      onBytes: (bytes) => output.feed(bytes, this.parts.wallMs(), follower.read > followed.historyBytes),
+      onSkipped: (bytes) => {
+        output.skip();
+        this.skipped(followed, bytes);
+      },
+      onStartedOver: () => {
+        followed.historyBytes = 0;
+        output.startOver();
+      },
+    });
+    const followed: Followed = {
+      ...{ task, output, follower, hang, historyBytes: 0, size: 0, isFinalSize: false },
+      ...{ hasSkipped: false, hasFailed: false, hasSeries: false, ending: null, hasEnded: false },
+    };
+    this.followed.set(taskKey(task), followed);
+    return followed;
+  }
+
+  private skipped(followed: Followed, bytes: number): void {
+    if (followed.hasSkipped) return;
+    followed.hasSkipped = true;
+    this.parts.log.warn(
+      { task: taskKey(followed.task), bytes },
+      'a task writes more than is read for its metrics: lines of them are missing from here on',
+    );
+  }
+
+  private failed(followed: Followed, error: unknown): void {
+    if (followed.hasFailed) return;
+    followed.hasFailed = true;
+    this.parts.log.warn(
+      { task: taskKey(followed.task), error: messageOf(error) },
+      'the output of a task could not be read for its metrics',
+    );
+  }
+}
+
+function hangWatch({ assignment, gpuUuids }: RunningTask): HangWatch | null {
+  return assignment === null ? null : new HangWatch(decodeJobSpec(assignment.specJson).hang, gpuUuids);
+}

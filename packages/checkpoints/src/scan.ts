@@ -1,0 +1,237 @@
+/** One look at a checkpoint directory: what is there, at the price of some system calls a file. Reads no checkpoint. */
+import type { CheckpointCandidate, CheckpointScan } from './candidate.ts';
+import {
+  belowAll,
+  Directory,
+  type DirectoryEntry,
+  errorCode,
+  unreadableBecause,
+  within,
+} from './directories.ts';
+import { completionMarker, formatOf, type Trackers, unfinishedBecause } from './formats.ts';
+import { type CheckpointListing, type EntryBudget, listDirectory, listFile } from './listing.ts';
+import type { NamePattern } from './namePattern.ts';
+import { mayHoldCheckpoints, recogniseName, trainingCompleteName } from './names.ts';
+
+export interface ScanOptions {
+  /** Of the job's spec; null: the names that programs give by themselves. */
+  readonly pattern: NamePattern | null;
+  /** How many names to read, and how many files inside of checkpoints to look at, ≥ 1. */
+  readonly entriesMax?: number;
+}
+
+const entriesUsual = 100_000;
+/** Of more, those with the highest steps: a program that keeps so many has its newest ones there. */
+const candidatesMax = 1_000;
+/** A tracker holds one name. */
+const trackerBytesMax = 256;
+
+interface Found {
+  readonly name: string;
+  readonly kind: 'file' | 'directory';
+  readonly step: number | null;
+  /** Below the root; empty: in the root itself. */
+  readonly parent: string;
+}
+
+interface Names {
+  readonly found: Found[];
+  readonly trackers: Map<string, Trackers>;
+  isTrainingComplete: boolean;
+  isCut: boolean;
+  readonly unreadable: string[];
+}
+
+/**
+ * Follows no symbolic link below `root`, and not `root` itself when it is one; links in the way to it are the user's.
+ * Never throws for what is there or is not: `problem` says it.
+ */
+export async function scanCheckpoints(root: string, options: ScanOptions): Promise<CheckpointScan> {
+  const entriesMax = options.entriesMax ?? entriesUsual;
+  try {
+    return await within(await Directory.open(root), (directory) =>
+      scan(directory, options.pattern, entriesMax),
+    );
+  } catch (error) {
+    return { candidates: [], problem: await problemOf(root, error), isTrainingComplete: false };
+  }
+}
+
+/** The kernel says of a link that it is no directory. */
+async function problemOf(root: string, error: unknown): Promise<string> {
+  const parts = /^(.*)\/([^/]+)\/*$/.exec(root);
+  if (errorCode(error) === 'ENOTDIR' && parts !== null) {
+    const [, parent = '', name = ''] = parts;
+    const isLink = await Directory.open(parent === '' ? '/' : parent)
+      .then((directory) => within(directory, (each) => each.statOf(name)))
+      .then((stat) => stat.isSymbolicLink())
+      .catch(() => false);
+    if (isLink) return 'is a symbolic link';
+  }
+  return unreadableBecause(error);
+}
+
+async function scan(
+  root: Directory,
+  pattern: NamePattern | null,
+  entriesMax: number,
+): Promise<CheckpointScan> {
+  const names: Names = {
+    found: [],
+    trackers: new Map(),
+    isTrainingComplete: false,
+    isCut: false,
+    unreadable: [],
+  };
+  const levels = pattern === null ? 1 : pattern.parts.length - 1;
+  await readNames(root, '', levels, pattern, { left: entriesMax }, names);
+  const chosen = names.found.toSorted(newestFirst).slice(0, candidatesMax);
+  const budget: EntryBudget = { left: entriesMax };
+  const candidates: CheckpointCandidate[] = [];
+  let cutContents = 0;
+  for (const found of chosen) {
+    const listing = await list(root, found, budget).catch((error: unknown) => {
+      // It was renamed or removed since its name was read.
+      if (errorCode(error) !== 'ENOENT') names.unreadable.push(`${found.name} ${unreadableBecause(error)}`);
+      return null;
+    });
+    if (listing === null) continue;
+    if (listing.isCut) cutContents += 1;
+    else candidates.push(candidateOf(found, listing, names.trackers.get(found.parent) ?? noTrackers));
+  }
+  const problems = [
+    ...(names.isCut ? [`holds more than ${entriesMax} entries; the others were not looked at`] : []),
+    ...(names.found.length > candidatesMax
+      ? [
+          `holds ${names.found.length} checkpoints; only the ${candidatesMax} with the highest steps were looked at`,
+        ]
+      : []),
+    ...(cutContents > 0
+      ? [`holds checkpoints of more than ${entriesMax} files; ${cutContents} of them were left out`]
+      : []),
+    ...names.unreadable.slice(0, 1).map((each) => `holds what cannot be read: ${each}`),
+  ];
+  return {
+    candidates: candidates.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    problem: problems.length === 0 ? null : problems.join('; '),
+    isTrainingComplete: names.isTrainingComplete,
+  };
+}
+
+/** Those whose names tell no step are few, and often the newest. */
+function newestFirst(a: Found, b: Found): number {
+  const [stepOfA, stepOfB] = [a.step ?? Infinity, b.step ?? Infinity];
+  if (stepOfA !== stepOfB) return stepOfA > stepOfB ? -1 : 1;
+  return a.name < b.name ? 1 : -1;
+}
+
+async function readNames(
+  directory: Directory,
+  parent: string,
+  levels: number,
+  pattern: NamePattern | null,
+  budget: EntryBudget,
+  names: Names,
+): Promise<void> {
+  const below: string[] = [];
+  const trackerNames = new Set<string>();
+  for await (const entry of directory.entries()) {
+    if (budget.left <= 0) {
+      names.isCut = true;
+      break;
+    }
+    budget.left -= 1;
+    if (entry.name === latestName || entry.name === latestIterationName) trackerNames.add(entry.name);
+    if (parent === '' && entry.name === trainingCompleteName && entry.kind === 'file')
+      names.isTrainingComplete = true;
+    const found = recognise(entry, parent, pattern);
+    if (found !== null) names.found.push(found);
+    else if (levels > 0 && entry.kind === 'directory' && mayHoldCheckpoints(entry.name))
+      below.push(entry.name);
+  }
+  names.trackers.set(parent, {
+    latest: trackerNames.has(latestName) ? await firstLine(directory, latestName) : null,
+    latestIteration: trackerNames.has(latestIterationName)
+      ? await firstLine(directory, latestIterationName)
+      : null,
+  });
+  for (const name of below.toSorted()) {
+    const path = parent === '' ? name : `${parent}/${name}`;
+    try {
+      await within(await directory.below(name), (each) =>
+        readNames(each, path, levels - 1, pattern, budget, names),
+      );
+    } catch (error) {
+      // Links and what has vanished are no places to look in; the rest is worth a word.
+      const code = errorCode(error);
+      if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'ELOOP')
+        names.unreadable.push(`${path} ${unreadableBecause(error)}`);
+    }
+  }
+}
+
+function recognise(entry: DirectoryEntry, parent: string, pattern: NamePattern | null): Found | null {
+  if (entry.kind !== 'file' && entry.kind !== 'directory') return null;
+  const name = parent === '' ? entry.name : `${parent}/${entry.name}`;
+  const recognised = recogniseName(name, entry.kind, pattern);
+  return recognised === null ? null : { name, kind: entry.kind, step: recognised.step, parent };
+}
+
+// ---- Trackers
+
+const latestName = 'latest';
+const latestIterationName = 'latest_checkpointed_iteration.txt';
+const noTrackers: Trackers = { latest: null, latestIteration: null };
+
+async function firstLine(directory: Directory, name: string): Promise<string | null> {
+  try {
+    const { handle } = await directory.openFile(name);
+    try {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(trackerBytesMax), 0, trackerBytesMax, 0);
+      const [line = ''] = buffer.toString('utf8', 0, bytesRead).split('\n');
+      return line.trim() === '' ? null : line.trim();
+    } finally {
+      await handle.close();
+    }
+  } catch {
+    // As good as none: then it takes some seconds longer to tell that a checkpoint is complete.
+    return null;
+  }
+}
+
+// ---- Contents
+
+/** @throws {Error} with the kernel's code */
+async function list(root: Directory, found: Found, budget: EntryBudget): Promise<CheckpointListing> {
+  const parts = found.name.split('/');
+  const last = parts.pop() ?? '';
+  const look = async (directory: Directory): Promise<CheckpointListing> => {
+    if (found.kind === 'directory')
+      return within(await directory.below(last), (each) => listDirectory(each, budget));
+    const stat = await directory.statOf(last);
+    if (!stat.isFile()) throw Object.assign(new Error(`${last} was replaced`), { code: 'ENOENT' });
+    return listFile(stat);
+  };
+  return belowAll(root, parts, look);
+}
+
+function candidateOf(
+  { name, kind, step }: Found,
+  { files, bytes, savedAtMs, version }: CheckpointListing,
+  trackers: Trackers,
+): CheckpointCandidate {
+  const paths = files.map(({ path }) => path);
+  const format = formatOf(name, kind, paths);
+  return {
+    name,
+    kind,
+    step,
+    format,
+    bytes,
+    files: files.length,
+    savedAtMs,
+    version,
+    marker: completionMarker(name, format, paths, trackers),
+    unfinished: unfinishedBecause(paths, bytes),
+  };
+}

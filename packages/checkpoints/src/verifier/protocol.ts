@@ -1,0 +1,38 @@
+/** What an agent and its verifier say to each other: one JSON object per line. */
+import type { VerificationDepth } from '@muster/common/checkpoints';
+import type { Verification } from '../verification.ts';
+
+/** To the verifier, which works on one after the other. */
+export type VerifierRequest =
+  | {
+      readonly kind: 'verify';
+      readonly id: number;
+      readonly root: string;
+      readonly name: string;
+      readonly depth: VerificationDepth;
+      /** null: as fast as the disk. */
+      readonly bytesPerSecondMax: number | null;
+    }
+  /** Of what was asked for; whether it had begun or not, it is answered. */
+  | { readonly kind: 'abort'; readonly id: number };
+
+/** From the verifier. */
+export type VerifierAnswer =
+  | { readonly kind: 'verified'; readonly id: number; readonly verification: Verification }
+  | { readonly kind: 'aborted'; readonly id: number };
+
+/** Far longer than any message; more without an end is not ours. */
+const lineLengthMax = 1024 * 1024;
+
+/** Splits a stream into lines. */
+export class LineSplitter {
+  #rest = '';
+
+  /** @returns the lines completed by this part @throws {Error} for a line without end */
+  push(part: string): readonly string[] {
+    const lines = (this.#rest + part).split('\n');
+    this.#rest = lines.pop() ?? '';
+    if (this.#rest.length > lineLengthMax) throw new Error('a line that does not end');
+    return lines;
+  }
+}

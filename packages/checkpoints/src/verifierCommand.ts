@@ -1,0 +1,45 @@
+/** How the verifier is started: behind everything else that wants a processor or a disk. */
+import { execFile } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { setPriority } from 'node:os';
+
+const lowestPriority = 19;
+
+/**
+ * `nice` becomes the verifier, so that each of its threads is behind the others. The heap holds some JSON; contents are
+ * read into a buffer outside of it.
+ * @param program absolute path of the verifier's bundle, or of `verifier/main.ts`
+ */
+export function verifierCommand(nodePath: string, program: string): string[] {
+  const nice = findProgram('nice');
+  const behind = nice === null ? [] : [nice, '-n', String(lowestPriority)];
+  return [...behind, nodePath, '--max-old-space-size=512', program];
+}
+
+/**
+ * For where `nice` is missing, and for the disk: idle, only when nobody else wants it. Not as the command that starts it,
+ * because a kernel that refuses would then keep it from starting; it works without, at the price of others.
+ */
+export function putBehindOthers(pid: number): void {
+  try {
+    setPriority(pid, lowestPriority);
+  } catch {
+    // It has ended already.
+  }
+  const ionice = findProgram('ionice');
+  if (ionice !== null) execFile(ionice, ['-c', '3', '-p', String(pid)], () => {});
+}
+
+function findProgram(name: string): string | null {
+  const paths = [`/usr/bin/${name}`, `/bin/${name}`];
+  return paths.find(isExecutable) ?? null;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * The verifier as an agent sees it: asked for a verdict, it is started when none runs and ends by itself when nothing is
+ * left to do. One that dies is started again once for the same checkpoint: if that kills it too, the checkpoint is at
+ * fault, and is left alone.
+ */
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { VerificationDepth } from '@muster/common/checkpoints';
+import { messageOf } from '@muster/common/errors';
+import type { Logger } from '@muster/common/log';
+import { unverifiable, type Verification } from './verification.ts';
+import { LineSplitter, type VerifierAnswer, type VerifierRequest } from './verifier/protocol.ts';
+import { putBehindOthers, verifierCommand } from './verifierCommand.ts';
+
+export interface VerifierProcessOptions {
+  /** Absolute path of the verifier's bundle, or of `verifier/main.ts`. */
+  readonly program: string;
+  readonly nodePath: string;
+  readonly log: Logger;
+  /** How long it stays without work, ≥ 1. Usual: 30. */
+  readonly idleSeconds?: number;
+}
+
+export interface VerifierOrder {
+  /** The checkpoint directory. */
+  readonly root: string;
+  /** Of the checkpoint in it. */
+  readonly name: string;
+  readonly depth: VerificationDepth;
+  /** ≥ 1; left out: as fast as the disk. */
+  readonly bytesPerSecondMax?: number;
+}
+
+/**
+ * A verifier that reads from a file server which is away does not hear; then it is killed. Long enough for one that has
+ * the lowest priority on a busy machine.
+ */
+const abortMs = 5_000;
+/** How long a killed one is waited for. */
+const goneMs = 1_000;
+const complaintLengthMax = 500;
+const startsMax = 2;
+
+type Outcome = VerifierAnswer | { readonly kind: 'died'; readonly how: string };
+
+export class VerifierProcess {
+  readonly #options: VerifierProcessOptions;
+  #running: RunningVerifier | null = null;
+  #lastTurn: Promise<unknown> = Promise.resolve();
+  #lastId = 0;
+  readonly #closing = new AbortController();
+
+  constructor(options: VerifierProcessOptions) {
+    this.#options = options;
+  }
+
+  /** null: none runs. */
+  get pid(): number | null {
+    return this.#running?.pid ?? null;
+  }
+
+  /**
+   * One at a time, in the order in which they were asked for. Takes as long as the storage does: a signal bounds it.
+   * @throws the reason of the signal, at once, and {Error} after `close`
+   */
+  verify(order: VerifierOrder, signal?: AbortSignal): Promise<Verification> {
+    const signals = signal === undefined ? [this.#closing.signal] : [this.#closing.signal, signal];
+    const stop = AbortSignal.any(signals);
+    const turn = this.#lastTurn.then(() => this.#verify(order, stop));
+    this.#lastTurn = turn.catch(() => {});
+    return unlessAborted(turn, stop);
+  }
+
+  /** Resolves when the process is gone, or cannot be ended because it hangs in the kernel. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the verifier of this agent is closed'));
+    const running = this.#running;
+    running?.abandon();
+    await Promise.race([running?.gone, delay(goneMs, undefined, { ref: false })]);
+    await this.#lastTurn;
+  }
+
+  async #verify(order: VerifierOrder, signal: AbortSignal): Promise<Verification> {
+    for (let starts = 1; ; starts += 1) {
+      signal.throwIfAborted();
+      const outcome = await this.#ask(order, signal);
+      signal.throwIfAborted();
+      if (outcome.kind === 'verified') return outcome.verification;
+      if (outcome.kind === 'aborted') throw new Error('the verifier gave up without being asked to');
+      this.#options.log.warn(
+        { checkpoint: order.name, how: outcome.how, starts },
+        'the verifier of checkpoints died',
+      );
+      if (starts === startsMax) return unverifiable(`the verifier died of it twice: ${outcome.how}`);
+    }
+  }
+
+  async #ask(order: VerifierOrder, signal: AbortSignal): Promise<Outcome> {
+    const earlier = this.#running;
+    if (earlier !== null) {
+      const outcome = await this.#askOf(earlier, order, signal);
+      // It may have ended for want of work in the moment in which it was asked; nothing was lost then.
+      if (outcome.kind !== 'died' || !earlier.hasEndedInOrder) return outcome;
+      signal.throwIfAborted();
+    }
+    return this.#askOf(this.#start(), order, signal);
+  }
+
+  async #askOf(running: RunningVerifier, order: VerifierOrder, signal: AbortSignal): Promise<Outcome> {
+    this.#lastId += 1;
+    const outcome = await running.ask(this.#lastId, order, signal);
+    // One that hangs in the kernel outlives its kill, and the next one must not wait for that.
+    if (outcome.kind === 'died' && this.#running === running) this.#running = null;
+    return outcome;
+  }
+
+  #start(): RunningVerifier {
+    const { nodePath, program, idleSeconds } = this.#options;
+    const idle = idleSeconds === undefined ? [] : [String(idleSeconds)];
+    const running = new RunningVerifier([...verifierCommand(nodePath, program), ...idle]);
+    this.#running = running;
+    void running.gone.then(() => {
+      if (this.#running === running) this.#running = null;
+    });
+    return running;
+  }
+}
+
+class RunningVerifier {
+  readonly gone: Promise<void>;
+  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  #hear: (outcome: Outcome) => void = () => {};
+  #how: string | null = null;
+  #complaint = '';
+  #hasEndedInOrder = false;
+
+  constructor(command: readonly string[]) {
+    const [program = '', ...args] = command;
+    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#child = child;
+    if (child.pid !== undefined) putBehindOthers(child.pid);
+    // Its end is noticed by itself; the last write to it may fail.
+    child.stdin.on('error', () => {});
+    const lines = new LineSplitter();
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      try {
+        for (const line of lines.push(part)) this.#hear(JSON.parse(line) as VerifierAnswer);
+      } catch (error) {
+        this.#complaint = `it said what is no message: ${messageOf(error)}`;
+        child.kill('SIGKILL');
+      }
+    });
+    child.stderr.setEncoding('utf8').on('data', (part: string) => {
+      this.#complaint = (this.#complaint + part).slice(-complaintLengthMax);
+    });
+    this.gone = new Promise((resolve) => {
+      const end = (how: string) => {
+        const lastLine = this.#complaint.trim().split('\n').at(-1) ?? '';
+        this.#giveUp(lastLine === '' ? how : `${how}: ${lastLine}`);
+        resolve();
+      };
+      child.once('error', ({ message }) => end(message));
+      child.once('close', (exitCode, signal) => {
+        this.#hasEndedInOrder = exitCode === 0;
+        end(signal === null ? `exit status ${exitCode}` : `signal ${signal}`);
+      });
+    });
+  }
+
+  /** No further answer comes of it. */
+  #giveUp(how: string): void {
+    this.#how ??= how;
+    this.#hear({ kind: 'died', how: this.#how });
+  }
+
+  get pid(): number | null {
+    return this.#child.pid ?? null;
+  }
+
+  /** It had nothing to do for its while. */
+  get hasEndedInOrder(): boolean {
+    return this.#hasEndedInOrder;
+  }
+
+  /** Kills it, and gives up on it without waiting for its end. */
+  abandon(): void {
+    this.#child.kill('SIGKILL');
+    this.#giveUp('it did not stop when it was asked to');
+  }
+
+  /** One at a time. Resolves in any case: a verifier that does not stop when it is asked to is killed. */
+  async ask(id: number, order: VerifierOrder, signal: AbortSignal): Promise<Outcome> {
+    const answered = new Promise<Outcome>((resolve) => {
+      this.#hear = (outcome) => {
+        if (outcome.kind === 'died' || outcome.id === id) resolve(outcome);
+      };
+    });
+    if (this.#how !== null) return { kind: 'died', how: this.#how };
+    this.#tell({ ...order, bytesPerSecondMax: order.bytesPerSecondMax ?? null, kind: 'verify', id });
+    let killTimer: NodeJS.Timeout | undefined;
+    const abort = () => {
+      this.#tell({ kind: 'abort', id });
+      killTimer = setTimeout(() => this.abandon(), abortMs);
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      return await answered;
+    } finally {
+      clearTimeout(killTimer);
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  #tell(request: VerifierRequest): void {
+    this.#child.stdin.write(`${JSON.stringify(request)}\n`);
+  }
+}
+
+/** Whoever gives up does not wait until the verifier has noticed. */
+async function unlessAborted<T>(turn: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([turn, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

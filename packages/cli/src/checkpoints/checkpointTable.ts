@@ -1,0 +1,62 @@
+/** What a job has saved, for a person. Pure. */
+import type { Checkpoint } from '@muster/common/checkpoints';
+import type { Colours, Style } from '../output/colours.ts';
+import { type Column, formatTable } from '../output/table.ts';
+import { agoText, bytesText, durationText } from '../output/times.ts';
+
+export interface CheckpointTableOptions {
+  readonly width: number | null;
+  readonly colours: Colours;
+  readonly nowMs: number;
+}
+
+/** Newest first. */
+export function formatCheckpoints(
+  checkpoints: readonly Checkpoint[],
+  options: CheckpointTableOptions,
+): string {
+  return formatTable(checkpoints.toReversed(), columnsOf(checkpoints, options.nowMs), options);
+}
+
+function columnsOf(checkpoints: readonly Checkpoint[], nowMs: number): readonly Column<Checkpoint>[] {
+  const hasMetrics = checkpoints.some(({ metrics }) => Object.keys(metrics).length > 0);
+  return [
+    { header: 'STEP', cell: ({ step }) => (step === null ? '-' : String(step)), align: 'right' },
+    { header: 'NAME', cell: ({ name }) => name, narrow: { cutTo: 16 } },
+    { header: 'VERDICT', cell: verdictText, style: verdictStyle, narrow: { cutTo: 20 } },
+    { header: 'SIZE', cell: ({ bytes }) => bytesText(bytes), align: 'right' },
+    { header: 'SAVED', cell: ({ savedAtMs }) => agoText(savedAtMs, nowMs) },
+    {
+      header: 'TOOK',
+      cell: ({ saveDurationMs }) => (saveDurationMs === null ? '' : durationText(saveDurationMs)),
+      align: 'right',
+      narrow: 'drop',
+    },
+    { header: 'ATTEMPT', cell: ({ attempt }) => String(attempt), align: 'right', narrow: 'drop' },
+    {
+      header: 'NODE',
+      cell: ({ node, shared }) => (shared ? `${node} (shared)` : node),
+      narrow: 'drop',
+    },
+    ...(hasMetrics ? [{ header: 'METRICS', cell: metricsText, narrow: 'drop' } as const] : []),
+  ];
+}
+
+/** `verified`, `verified, deep`, `verified, suspect`, `corrupt: …`. */
+export function verdictText({ verdict, depth, suspect, problem }: Checkpoint): string {
+  const words = [verdict, depth === 'deep' ? 'deep' : null, suspect ? 'suspect' : null];
+  const said = words.filter((word) => word !== null).join(', ');
+  return problem === null ? said : `${said}: ${problem}`;
+}
+
+function verdictStyle({ verdict, suspect }: Checkpoint): Style | null {
+  if (verdict === 'corrupt') return 'red';
+  return verdict === 'unverified' || suspect ? 'yellow' : 'green';
+}
+
+function metricsText({ metrics }: Checkpoint): string {
+  return Object.entries(metrics)
+    .filter(([name]) => name !== 'step')
+    .map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`)
+    .join(', ');
+}

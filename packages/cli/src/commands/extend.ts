@@ -1,0 +1,51 @@
+import { formatDuration, parseDurationMs } from '@muster/common/spec/duration';
+import { type ConnectionFlags, withConnection } from '../connection.ts';
+import type { CommandModule, Context } from '../context.ts';
+import { usageError } from '../errors.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { type OutputFlags, withOutput } from '../flags.ts';
+import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { specOf } from '../jobs/summary.ts';
+import { writeJson } from '../output/json.ts';
+import { durationText } from '../output/times.ts';
+import { withSession } from '../session.ts';
+
+type ExtendFlags = ConnectionFlags & OutputFlags;
+
+const longestMs = 365 * 24 * 60 * 60_000;
+
+export const command: CommandModule = {
+  define(sub) {
+    sub.argument('<job>', jobReferenceHelp).argument('<duration>', 'how much longer, such as 2h');
+    withConnection(withOutput(sub));
+    sub.addHelpText(
+      'after',
+      '\nFor a job that has a max_runtime; it counts for the attempt that runs and for later ones.',
+    );
+  },
+  run: extend,
+};
+
+async function extend(
+  context: Context,
+  reference: string,
+  typed: string,
+  flags: ExtendFlags,
+): Promise<ExitCode> {
+  const { io } = context;
+  const byMs = parseDurationMs(typed);
+  if (byMs === null || byMs < 1 || byMs > longestMs) {
+    throw usageError(`"${typed}" is no duration of up to ${formatDuration(longestMs)}, such as 2h or 90m`);
+  }
+  const job = await withSession(context, flags, async ({ api }) =>
+    api.extendJob(await resolveJob(api, reference, context), byMs),
+  );
+  if (flags.output === 'json') {
+    await writeJson(io.stdout, job);
+    return exitCodes.ok;
+  }
+  const { maxRuntimeMs } = specOf(job);
+  const whole = maxRuntimeMs === null ? '' : ` ${durationText(maxRuntimeMs + job.extraRuntimeMs)}`;
+  await io.stdout.write(`Each attempt of ${job.id} may run for${whole} now.\n`);
+  return exitCodes.ok;
+}

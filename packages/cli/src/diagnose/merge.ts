@@ -1,0 +1,93 @@
+/**
+ * From the output of every node of an attempt, and the cause that Muster has recorded, to one diagnosis. What Muster knows
+ * of (a lost node, a preemption, a time limit) stands in no output; what only an exit code tells is better told by output.
+ * Pure.
+ */
+import { causeFacts } from '@muster/common/causeFacts';
+import type { CauseKind } from '@muster/common/spec/causes';
+import type { AttemptView, Cause, TaskView } from '@muster/common/views';
+import { LogDiagnosis } from '@muster/diagnosis/diagnose';
+import { type Finding, isStronger } from '@muster/diagnosis/failure/finding';
+import type { ProcessEnd } from '@muster/diagnosis/failure/judge';
+import { retryAdviceOf } from '@muster/diagnosis/failure/retryAdvice';
+import type { Diagnosis } from '@muster/diagnosis/words';
+
+/** Ended by Muster or on somebody's word, with nothing wrong. */
+const stops: ReadonlySet<CauseKind> = new Set(['stopped_by_signal', 'preempted', 'cancelled', 'time_limit']);
+/** They say that it ended and not why. */
+const saysLittle: ReadonlySet<CauseKind> = new Set(['exit_code', 'unknown']);
+
+interface RankDiagnosis {
+  readonly nodeRank: number;
+  readonly diagnosis: Diagnosis;
+  readonly found: Finding | null;
+}
+
+/** @param logs by node rank, read to their ends */
+export function mergeRanks(logs: ReadonlyMap<number, LogDiagnosis>, attempt: AttemptView): Diagnosis {
+  const ranks = [...logs]
+    .map(([nodeRank, log]): RankDiagnosis => {
+      const end = endOf(attempt.tasks.find((task) => task.nodeRank === nodeRank));
+      return { nodeRank, diagnosis: log.result(end), found: log.finding(end) };
+    })
+    .sort((a, b) => a.nodeRank - b.nodeRank);
+  const { cause } = attempt;
+  const first = ranks.find((each) => cause !== null && isNamed(each, cause)) ?? foremost(ranks);
+  const told = (first ?? ranks[0])?.diagnosis ?? nothing();
+  const { framework, metrics } = mostMetrics(ranks)?.diagnosis ?? told;
+  const state = stateOf(attempt);
+  const merged = cause === null || attempt.state !== 'ended' ? told : withRecorded(told, cause);
+  return { ...merged, state, framework, metrics };
+}
+
+/** Times of different nodes cannot be compared here; the recorded cause comes from where they were. */
+function isNamed({ nodeRank, found }: RankDiagnosis, cause: Cause): boolean {
+  return found !== null && nodeRank === cause.nodeRank && (!found.consequence || found.kind === cause.kind);
+}
+
+function endOf(task: TaskView | undefined): ProcessEnd | null {
+  if (task === undefined || task.exit === null || task.exit.startError !== null) return null;
+  const { exitCode, signal, oomKilled } = task.exit;
+  return { exitCode, signal, oomKilled };
+}
+
+function stateOf({ state, cause }: AttemptView): Diagnosis['state'] {
+  if (state !== 'ended') return 'running';
+  if (cause === null) return 'completed';
+  return stops.has(cause.kind) ? 'stopped' : 'failed';
+}
+
+function withRecorded(told: Diagnosis, { kind, blame, message, evidence }: Cause): Diagnosis {
+  if (told.cause === kind) return told;
+  const isBetterTold = told.cause !== null && told.cause !== 'loss_spike' && !saysLittle.has(told.cause);
+  if (saysLittle.has(kind) && isBetterTold) return told;
+  return {
+    ...told,
+    cause: kind,
+    blame,
+    evidence: evidence ?? { line: null, text: message, rank: null },
+    retry: retryAdviceOf[kind],
+    advice: causeFacts[kind].advice,
+  };
+}
+
+function foremost(ranks: readonly RankDiagnosis[]): RankDiagnosis | undefined {
+  const failed = ranks.filter(({ found }) => found !== null);
+  const beginnings = failed.filter(({ found }) => found?.consequence === false);
+  const candidates = beginnings.length > 0 ? beginnings : failed;
+  return candidates.reduce<RankDiagnosis | undefined>((best, each) => {
+    if (best?.found === undefined || best.found === null || each.found === null) return each;
+    return isStronger(each.found, best.found) ? each : best;
+  }, undefined);
+}
+
+/** Programs print their metrics on one rank: the first, or with Megatron the last. */
+function mostMetrics(ranks: readonly RankDiagnosis[]): RankDiagnosis | undefined {
+  return ranks.reduce<RankDiagnosis | undefined>((most, each) => {
+    return most !== undefined && most.diagnosis.metrics.rows >= each.diagnosis.metrics.rows ? most : each;
+  }, undefined);
+}
+
+function nothing(): Diagnosis {
+  return new LogDiagnosis().result();
+}

@@ -1,0 +1,145 @@
+/** What follows from each cause: who has to act unless more is known of the single case, and what to do about it. */
+import type { Blame, CauseKind } from './spec/causes.ts';
+
+export interface CauseFacts {
+  /** Where nothing about the single case says otherwise. */
+  readonly blame: Blame;
+  /** One sentence that names the remedy, with the key of the job file where there is one. */
+  readonly advice: string;
+}
+
+export const causeFacts: Readonly<Record<CauseKind, CauseFacts>> = {
+  cuda_oom: {
+    blame: 'job',
+    advice:
+      'Use a smaller batch (with cuda_oom in retry.on each retry does so, by retry.batch_scale), shard the model, or ask for more: resources.gpu_memory_mb.',
+  },
+  cuda_illegal_access: {
+    blame: 'job',
+    advice:
+      'Run it once with CUDA_LAUNCH_BLOCKING=1 in env to find the kernel that goes out of bounds; if it only ever happens on one GPU, drain that node.',
+  },
+  gpu_suspect: {
+    blame: 'gpu',
+    advice:
+      'Look at the GPU before the program: its Xids, other processes on it, and whether a retry on another node succeeds; drain the node until then.',
+  },
+  gpu_hw_ecc: {
+    blame: 'gpu',
+    advice: 'Drain the node and reset the GPU; replace it if the error comes back. Retry elsewhere.',
+  },
+  gpu_hw_nvlink: {
+    blame: 'gpu',
+    advice: 'Drain the node, then reset its GPUs and check the NVLink bridge or switch. Retry elsewhere.',
+  },
+  nccl_timeout: {
+    blame: 'network',
+    advice:
+      'Retry; if it comes back, leave out the node of the rank that fell silent, and measure the paths between the nodes with preflight in the spec.',
+  },
+  nccl_error: {
+    blame: 'network',
+    advice:
+      "Look for the first NCCL WARN or 'Last error:' of every rank (NCCL_DEBUG=WARN in env), and check the network (network and preflight in the spec).",
+  },
+  nan_loss: {
+    blame: 'job',
+    advice:
+      'Go back to the checkpoint before the first NaN with a lower learning rate (retry.lr_scale, MUSTER_LR_SCALE), or use bf16 in place of fp16.',
+  },
+  loss_divergence: {
+    blame: 'job',
+    advice:
+      'Go back to the checkpoint before the loss rose with a lower learning rate (retry.lr_scale, MUSTER_LR_SCALE), and check the data of that stretch.',
+  },
+  loss_scale_exhausted: {
+    blame: 'job',
+    advice:
+      'Gradients overflow at every scale: lower the learning rate, clip gradients, or use bf16 in place of fp16.',
+  },
+  corrupt_checkpoint: {
+    blame: 'storage',
+    advice:
+      'Resume from the checkpoint before (muster requeue --from STEP), and check the storage behind checkpoint.dir.',
+  },
+  disk_full: {
+    blame: 'storage',
+    advice:
+      'Free space or raise the quota where it writes, keep fewer checkpoints (checkpoint.keep_last), and do not resume from the one it was writing.',
+  },
+  shm_exhausted: {
+    blame: 'platform',
+    advice: 'Give it more shared memory (resources.shm_mb in the spec), or use fewer data loader workers.',
+  },
+  host_oom: {
+    blame: 'job',
+    advice:
+      'Ask for more memory (resources.memory_mb in the spec), or use fewer or leaner data loader workers.',
+  },
+  stopped_by_signal: {
+    blame: 'platform',
+    advice: 'It was told to stop and is not at fault: run it again from its newest checkpoint.',
+  },
+  import_error: {
+    blame: 'job',
+    advice:
+      'Install the missing module, or one built for this version of PyTorch and CUDA, in the image of the spec; a retry fails in the same way.',
+  },
+  python_exception: {
+    blame: 'job',
+    advice: 'Mend what the exception names; a retry of the same program fails in the same way.',
+  },
+  rendezvous: {
+    blame: 'platform',
+    advice:
+      'Check that every node was started and reaches the first one (network and rendezvous_timeout in the spec), and that nobody else holds the port.',
+  },
+  exit_code: {
+    blame: 'job',
+    advice: 'Read the end of its output (muster logs): the program ended itself and did not say why.',
+  },
+  gpu_fault: {
+    blame: 'gpu',
+    advice: 'Drain the node and reset or replace the GPU; retry elsewhere.',
+  },
+  node_lost: {
+    blame: 'node',
+    advice: 'Bring the node back, or confirm that it is gone with muster node confirm-dead; retry elsewhere.',
+  },
+  preempted: {
+    blame: 'platform',
+    advice:
+      'Nothing: it goes on from its newest checkpoint when its turn comes (priority and preemptible in the spec).',
+  },
+  time_limit: {
+    blame: 'job',
+    advice: 'Allow more time (max_runtime in the spec, or muster extend while it runs), then requeue it.',
+  },
+  image_pull: {
+    blame: 'platform',
+    advice: 'Check the name of the image in the spec, and that the nodes may pull it from its registry.',
+  },
+  command_not_found: {
+    blame: 'job',
+    advice:
+      'Check command and workdir of the spec, and that the program is installed on every node or in the image.',
+  },
+  rendezvous_timeout: {
+    blame: 'network',
+    advice:
+      'Check that the nodes reach each other (network in the spec), or allow more time (rendezvous_timeout).',
+  },
+  hung: {
+    blame: 'unknown',
+    advice:
+      'Look at what the rank that fell silent first was doing; if its pauses are meant to be that long, raise on_hang.times or on_hang.at_least.',
+  },
+  cancelled: {
+    blame: 'platform',
+    advice: 'Somebody ended it on purpose; muster requeue runs it again.',
+  },
+  unknown: {
+    blame: 'unknown',
+    advice: 'Nothing says why: read the end of its output (muster logs) and the events of its node.',
+  },
+};

@@ -1,0 +1,60 @@
+/** The words of checkpoints: what a job has saved, where it lies, and whether it is whole. */
+
+export const checkpointVerdicts = ['verified', 'corrupt', 'unverified'] as const;
+/**
+ * `verified`: every file of it was read as far as `depth` says and is whole. `corrupt`: it can never be loaded.
+ * `unverified`: it looks complete, and nothing can be said of what is in it: an unknown format, or not looked at yet.
+ */
+export type CheckpointVerdict = (typeof checkpointVerdicts)[number];
+
+export const verificationDepths = ['quick', 'deep'] as const;
+/** `quick`: directories, headers, sizes, offsets, shards. `deep`: every byte, against the sums that the format keeps. */
+export type VerificationDepth = (typeof verificationDepths)[number];
+
+/** What is known of one checkpoint from looking at it. */
+export interface CheckpointFacts {
+  /** Path below the checkpoint directory: `checkpoint-500`, `ckpt.pt`, `last/step_10.safetensors`. */
+  readonly name: string;
+  /** Another one for other contents: a program may write one name again and again. At most 64 characters. */
+  readonly version: string;
+  /** Training step it was saved at. null: neither its name nor its contents tell. */
+  readonly step: number | null;
+  /** `torch`, `safetensors`, `huggingface`, `lightning`, `deepspeed`, `torch_dcp`, `megatron`, `json`, `unknown`. */
+  readonly format: string;
+  readonly bytes: number;
+  readonly files: number;
+  /** Wall clock of the node: when its last byte was written. */
+  readonly savedAtMs: number;
+  /** From the first change seen until it was complete. null: it was complete when first seen. */
+  readonly saveDurationMs: number | null;
+  /** What the program said of itself around that step, by canonical name (`train_loss`, `eval_loss` …). */
+  readonly metrics: Readonly<Record<string, number>>;
+  /** `sha256:…` over names, sizes and contents. null: only looked at quickly. */
+  readonly digest: string | null;
+  readonly verdict: CheckpointVerdict;
+  /** null with `unverified`. */
+  readonly depth: VerificationDepth | null;
+  /** What is wrong with it, or why nothing can be said. null: nothing is. */
+  readonly problem: string | null;
+}
+
+/** Which checkpoint a job begins from, should it be run again. */
+export type ResumeChoice =
+  /** The newest that is verified and not suspected. */
+  | { readonly kind: 'newest' }
+  /** The newest such one at or before this step. */
+  | { readonly kind: 'step'; readonly step: number }
+  /** From nothing. */
+  | { readonly kind: 'start' };
+
+/** A checkpoint of a job, as the coordinator keeps it. */
+export interface Checkpoint extends CheckpointFacts {
+  /** The attempt that saved it. */
+  readonly attempt: number;
+  /** The node that has seen it. */
+  readonly node: string;
+  /** It lies on storage that other nodes see under the same path. */
+  readonly shared: boolean;
+  /** Attempts that resumed from it died twice in the same way: not chosen any more. */
+  readonly suspect: boolean;
+}

@@ -1,0 +1,47 @@
+// Original file: proto/muster/v1/types.proto
+
+import type { Long } from '@grpc/proto-loader';
+
+export interface Checkpoint {
+  'name'?: (string);
+  'version'?: (string);
+  'step'?: (number | string | Long);
+  'format'?: (string);
+  'bytes'?: (number | string | Long);
+  'files'?: (number);
+  'savedAtMs'?: (number | string | Long);
+  'saveDurationMs'?: (number | string | Long);
+  'metrics'?: ({[key: string]: number | string});
+  'digest'?: (string);
+  'verdict'?: (string);
+  'depth'?: (string);
+  'problem'?: (string);
+  'attempt'?: (number);
+  'node'?: (string);
+  'shared'?: (boolean);
+  'suspect'?: (boolean);
+  '_step'?: "step";
+  '_saveDurationMs'?: "saveDurationMs";
+}
+
+export interface Checkpoint__Output {
+  'name': (string);
+  'version': (string);
+  'step'?: (number);
+  'format': (string);
+  'bytes': (number);
+  'files': (number);
+  'savedAtMs': (number);
+  'saveDurationMs'?: (number);
+  'metrics': ({[key: string]: number});
+  'digest': (string);
+  'verdict': (string);
+  'depth': (string);
+  'problem': (string);
+  'attempt': (number);
+  'node': (string);
+  'shared': (boolean);
+  'suspect': (boolean);
+  '_step'?: "step";
+  '_saveDurationMs'?: "saveDurationMs";
+}

@@ -1,0 +1,134 @@
+/** The part of the job file that is about failures, checkpoints and hangs. */
+import * as z from 'zod';
+import { verificationDepths } from '../checkpoints.ts';
+import { trainingMetrics } from '../training.ts';
+import { retryableCauses } from './causes.ts';
+import { bestModes, hangActions } from './choices.ts';
+import { jobSpecDefaults as defaults } from './defaults.ts';
+import { formatDuration } from './duration.ts';
+import { absolutePath, dayMs, duration, hourMs, patterned, secondMs, wholeNumber } from './fields.ts';
+
+const retryableCause = z.enum(retryableCauses, {
+  error: ({ input }) => {
+    if (input === 'cancelled') return 'to be left out: a cancelled job is not retried';
+    if (input === 'preempted') return 'to be left out: a preempted job goes back to the queue by itself';
+    return `one of ${retryableCauses.join(', ')}`;
+  },
+});
+
+export const backoffShape = {
+  initial: duration(0, dayMs)
+    .optional()
+    .describe('Wait before the second attempt; doubles with each further one.')
+    .meta({ default: formatDuration(defaults.backoffInitialMs) }),
+  max: duration(0, dayMs)
+    .optional()
+    .describe('Longest wait between two attempts.')
+    .meta({ default: formatDuration(defaults.backoffMaxMs) }),
+};
+
+const ratioForm = 'a number more than 0 and at most 1, such as 0.5';
+const ratio = () => z.number({ error: ratioForm }).gt(0, { error: ratioForm }).max(1, { error: ratioForm });
+
+export const breakerShape = {
+  failures: wholeNumber(1, 100)
+    .optional()
+    .describe('Failures in a row.')
+    .meta({ default: defaults.breakerFailures }),
+  pause: duration(0, dayMs)
+    .optional()
+    .describe('How long to wait before the next trial.')
+    .meta({ default: formatDuration(defaults.breakerPauseMs) }),
+};
+
+export const retryShape = {
+  max_attempts: wholeNumber(1, 100)
+    .optional()
+    .describe(
+      'Attempts that may fail, the first included; 1 means no retry. A newer verified checkpoint counts anew.',
+    )
+    .meta({ default: defaults.maxAttempts }),
+  max_preemptions: wholeNumber(0, 1_000)
+    .optional()
+    .describe('How often it gives way to others. Left out: any number of times.'),
+  batch_scale: ratio()
+    .optional()
+    .describe('What each cuda_oom multiplies MUSTER_BATCH_SCALE by.')
+    .meta({ default: defaults.batchScale }),
+  lr_scale: ratio()
+    .optional()
+    .describe('What each divergence multiplies MUSTER_LR_SCALE by.')
+    .meta({ default: defaults.lrScale }),
+  breaker: z
+    .strictObject(breakerShape, { error: 'a mapping such as {failures: 3, pause: 120s}' })
+    .optional()
+    .describe(
+      'After so many failures in a row without a newer checkpoint: a pause, then one trial at a time.',
+    ),
+  backoff: z
+    .strictObject(backoffShape, { error: 'a mapping such as {initial: 2s, max: 60s}' })
+    .optional()
+    .describe('How long to wait before the next attempt.'),
+  on: z
+    .array(retryableCause, { error: 'a list of causes, such as [node_lost, nccl_timeout]' })
+    .optional()
+    .describe('Causes to retry on. Left out: those that lie outside the program, such as a lost node.')
+    .meta({ default: [...defaults.retryOn] }),
+};
+
+const checkpointPatternForm = 'a name without "/" such as run-{step}.bin or save_*';
+const checkpointPattern = /^(?!\.{1,2}$)[^/\0]{1,255}$/;
+
+export const keepBestShape = {
+  metric: z
+    .enum(Object.keys(trainingMetrics) as [keyof typeof trainingMetrics], {
+      error: `one of ${Object.keys(trainingMetrics).join(', ')}`,
+    })
+    .describe('The metric to go by.'),
+  mode: z
+    .enum(bestModes, { error: 'min or max' })
+    .optional()
+    .describe('Which is best.')
+    .meta({ default: 'min' }),
+};
+
+export const checkpointShape = {
+  dir: absolutePath('/checkpoints/llama')
+    .optional()
+    .describe(
+      'Directory the job saves to, as the job sees it. Left out: a process gets one that its node keeps for the job, a container none.',
+    ),
+  pattern: patterned(checkpointPattern, checkpointPatternForm)
+    .optional()
+    .describe(
+      'Names of the checkpoints, where they are none of the usual ones; {step} is the step, * anything else.',
+    ),
+  verify: z
+    .enum(verificationDepths, { error: 'quick or deep' })
+    .optional()
+    .describe('How each one is looked at: headers, sizes and shards (quick), or every byte (deep).')
+    .meta({ default: defaults.verify }),
+  keep_last: wholeNumber(1, 1000)
+    .optional()
+    .describe('Delete all but so many of the newest. Left out, with no other keep rule: all are kept.'),
+  keep_every: wholeNumber(1, 1_000_000_000)
+    .optional()
+    .describe('Keep those of every so many steps as well. Needs keep_last.'),
+  keep_best: z
+    .strictObject(keepBestShape, { error: 'a mapping such as {metric: eval_loss, mode: min}' })
+    .optional()
+    .describe('Keep the best one by a metric as well. Needs keep_last.'),
+};
+
+export const hangForm = 'warn, restart, or a mapping such as {action: restart, times: 10, at_least: 5m}';
+export const hangShape = {
+  action: z.enum(hangActions, { error: 'warn or restart' }).describe('What to do about a hang.'),
+  times: wholeNumber(2, 1_000)
+    .optional()
+    .describe('Quiet for so many times as long as usual.')
+    .meta({ default: defaults.hangTimes }),
+  at_least: duration(secondMs, dayMs)
+    .optional()
+    .describe('And for so long.')
+    .meta({ default: formatDuration(defaults.hangAtLeastMs) }),
+};

@@ -1,0 +1,88 @@
+/** What the output of a training program tells of its progress. A value that was not read is null, never 0. */
+import type { TaskRef } from './ids.ts';
+
+/** The metrics of a job that come from its output, with their units. */
+export const trainingMetrics = {
+  train_loss: 'loss',
+  eval_loss: 'loss',
+  learning_rate: 'rate',
+  grad_norm: 'norm',
+  epoch: 'epochs',
+  step: 'steps',
+  step_seconds: 'seconds',
+  tokens_per_second: 'tokens/s',
+  samples_per_second: 'samples/s',
+} as const;
+export type TrainingMetricName = keyof typeof trainingMetrics;
+
+export function isTrainingMetricName(name: string): name is TrainingMetricName {
+  return Object.hasOwn(trainingMetrics, name);
+}
+
+/** One line of metrics under canonical names; only finite values. */
+export type TrainingValues = Readonly<Partial<Record<TrainingMetricName, number>>>;
+
+/** Values at one moment, for series. */
+export interface TrainingReading {
+  readonly task: TaskRef;
+  /** Wall clock of the node. */
+  readonly atMs: number;
+  readonly values: TrainingValues;
+}
+
+/** Where a task is, by the newest lines of its output. */
+export interface TrainingProgress {
+  /** `nanogpt`, `hf_trainer` …; null: none was recognised. */
+  readonly framework: string | null;
+  /** The newest value of each metric. */
+  readonly latest: TrainingValues;
+  readonly totalSteps: number | null;
+  /** Until `totalSteps` at the present speed. */
+  readonly etaMs: number | null;
+  /** Lines of metrics that were read. */
+  readonly rows: number;
+  /** Wall clock of the node when the newest of them was read. */
+  readonly atMs: number;
+}
+
+export const trainingSignKinds = [
+  'nan_loss',
+  'loss_divergence',
+  'loss_spike',
+  'loss_scale_exhausted',
+] as const;
+/**
+ * `loss_divergence`: it has exploded and does not come back. `loss_spike`: it has jumped, and may come back: never a reason
+ * to stop.
+ */
+export type TrainingSignKind = (typeof trainingSignKinds)[number];
+
+/** Something about the training that its owner should know while it runs. */
+export interface TrainingSign {
+  readonly kind: TrainingSignKind;
+  readonly step: number | null;
+  /** The last step at which all was well. */
+  readonly lastGoodStep: number | null;
+  readonly rank: number | null;
+  /** Line of the output, counted from 1 by line feeds. */
+  readonly line: number;
+  /** At most 500 characters of it. */
+  readonly text: string;
+}
+
+export const gpuStillnesses = ['pinned', 'idle'] as const;
+
+/**
+ * A task that has stopped making progress: nothing in its output, no step and no checkpoint for several times as long as
+ * usual, while its GPUs show that nothing is computed.
+ */
+export interface HangSign {
+  /** Since its last sign of progress. */
+  readonly quietForMs: number;
+  /** What is usual between two signs of progress, by its own past. */
+  readonly usualMs: number;
+  /** `pinned`: full utilisation at the power of an idle card, as spinning collectives show. `idle`: no utilisation. */
+  readonly gpus: (typeof gpuStillnesses)[number];
+  /** The rank on this node that was the first to fall silent. null: its output does not tell ranks apart. */
+  readonly rank: number | null;
+}

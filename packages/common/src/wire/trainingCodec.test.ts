@@ -1,0 +1,162 @@
+import { expect, test } from 'vitest';
+import { type CheckpointFacts, checkpointVerdicts, verificationDepths } from '../checkpoints.ts';
+import type { JobId } from '../ids.ts';
+import {
+  gpuStillnesses,
+  type HangSign,
+  type TrainingReading,
+  type TrainingSign,
+  trainingMetrics,
+  trainingSignKinds,
+} from '../training.ts';
+import { ledgerKinds } from '../views.ts';
+import { agentHubService, musterService } from './service.ts';
+import {
+  checkpointSeenFromWire,
+  checkpointSeenToWire,
+  hangFromWire,
+  hangToWire,
+  ledgerFromWire,
+  ledgerToWire,
+  progressFromWire,
+  resumeFromWire,
+  resumeToWire,
+  trainingReadingFromWire,
+  trainingReadingToWire,
+  trainingSignFromWire,
+  trainingSignToWire,
+} from './trainingCodec.ts';
+import { asked, sent } from './wireFixture.ts';
+
+const { Session, UploadTelemetry } = agentHubService;
+const task = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
+
+const facts: CheckpointFacts = {
+  name: 'last/step_10.safetensors',
+  version: 'v1',
+  step: 0,
+  format: 'safetensors',
+  bytes: 2 ** 40,
+  files: 1,
+  savedAtMs: 1_700_000_000_000,
+  saveDurationMs: 0,
+  metrics: { eval_loss: 0 },
+  digest: 'sha256:ab',
+  verdict: 'verified',
+  depth: 'deep',
+  problem: null,
+};
+const bareFacts: CheckpointFacts = {
+  ...facts,
+  ...{
+    step: null,
+    saveDurationMs: null,
+    metrics: {},
+    digest: null,
+    depth: null,
+    problem: 'not looked at yet',
+  },
+  verdict: 'unverified',
+};
+
+function seen(checkpoint: CheckpointFacts, shared = false, afterStop = false) {
+  const message = { checkpoint: checkpointSeenToWire({ task, checkpoint, shared, afterStop }) };
+  const { checkpoint: read } = asked(Session, message);
+  return read == null ? null : checkpointSeenFromWire(read);
+}
+
+test('a checkpoint that was seen is the same on the other side', () => {
+  for (const checkpoint of [facts, bareFacts])
+    expect(seen(checkpoint)).toEqual({ task, checkpoint, shared: false, afterStop: false });
+  expect(seen(facts, true, true)).toMatchObject({ shared: true, afterStop: true });
+  for (const verdict of checkpointVerdicts)
+    for (const depth of verificationDepths)
+      expect(seen({ ...facts, verdict, depth })?.checkpoint).toMatchObject({ verdict, depth });
+});
+
+test('a verdict that nobody knows is no verdict, and a checkpoint of no task is none', () => {
+  const wire = checkpointSeenToWire({ task, checkpoint: facts, shared: false, afterStop: false });
+  const read = (message: typeof wire) => asked(Session, { checkpoint: message }).checkpoint;
+  const newer = read({ ...wire, checkpoint: { ...wire.checkpoint, verdict: 'blessed', depth: 'abyssal' } });
+  expect(newer == null ? null : checkpointSeenFromWire(newer)?.checkpoint).toMatchObject({
+    verdict: 'unverified',
+    depth: null,
+  });
+  for (const broken of [
+    { ...wire, task: null },
+    { ...wire, checkpoint: null },
+  ]) {
+    const garbage = read(broken);
+    expect(garbage == null ? null : checkpointSeenFromWire(garbage)).toBeNull();
+  }
+});
+
+const sign: TrainingSign = {
+  ...{ kind: 'nan_loss', step: 0, lastGoodStep: 0, rank: 0, line: 2 ** 40, text: 'loss nan' },
+};
+
+function signed(value: TrainingSign, kind: string = value.kind) {
+  const { trainingSign } = asked(Session, {
+    trainingSign: { sign: { ...trainingSignToWire(value), kind } },
+  });
+  return trainingSign?.sign == null ? undefined : trainingSignFromWire(trainingSign.sign);
+}
+
+test('a sign is the same on the other side; of a kind that nobody knows it is none', () => {
+  for (const kind of trainingSignKinds) expect(signed({ ...sign, kind })).toEqual({ ...sign, kind });
+  const bare = { ...sign, step: null, lastGoodStep: null, rank: null };
+  expect(signed(bare)).toEqual(bare);
+  expect(signed(sign, 'boredom')).toBeNull();
+});
+
+test('a hang is the same on the other side', () => {
+  const through = (hang: HangSign | null) => {
+    const { report } = asked(Session, { report: { hang: hangToWire(hang) } });
+    return hangFromWire(report?.hang ?? null);
+  };
+  for (const gpus of gpuStillnesses) {
+    const hang = { quietForMs: 2 ** 40, usualMs: 0, gpus, rank: 0 };
+    expect(through(hang)).toEqual(hang);
+    expect(through({ ...hang, rank: null })).toEqual({ ...hang, rank: null });
+  }
+  expect(through(null)).toBeNull();
+});
+
+test('readings keep every metric there is; what is no number, or no metric, is not there', () => {
+  const through = (reading: object) => {
+    const [read] = asked(UploadTelemetry, { training: [reading] }).training;
+    return read === undefined ? undefined : trainingReadingFromWire(read);
+  };
+  const values = Object.fromEntries(Object.keys(trainingMetrics).map((name, index) => [name, index]));
+  const reading: TrainingReading = { task, atMs: 1_700_000_000_000, values };
+  expect(through(trainingReadingToWire(reading))).toEqual(reading);
+  const odd = { train_loss: Number.NaN, eval_loss: Number.POSITIVE_INFINITY, karma: 1, step: 2 };
+  expect(through({ task, atMs: 1, values: odd })).toEqual({ task, atMs: 1, values: { step: 2 } });
+  expect(through({ atMs: 1, values })).toBeNull();
+});
+
+test('progress is of known metrics only', () => {
+  const { report } = asked(Session, {
+    report: { training: { latest: { step: 5, karma: 1, train_loss: Number.NaN }, rows: 1, atMs: 2 } },
+  });
+  expect(progressFromWire(report?.training ?? null)).toEqual({
+    ...{ framework: null, latest: { step: 5 }, totalSteps: null, etaMs: null, rows: 1, atMs: 2 },
+  });
+});
+
+test('what a task begins from is the same on the other side, and nothing is nothing', () => {
+  for (const resume of [{ name: 'ckpt.pt', step: 0 }, { name: 'ckpt.pt', step: null }, null]) {
+    const { attempts } = sent(musterService.GetJob, { attempts: [{ resume: resumeToWire(resume) }] });
+    expect(resumeFromWire(attempts[0]?.resume ?? null)).toEqual(resume);
+  }
+});
+
+test('every kind of the ledger has its own name; one that nobody knows is left out', () => {
+  const through = (ledger: ReturnType<typeof ledgerToWire>) =>
+    ledgerFromWire(sent(musterService.GetJob, { ledger }).ledger);
+  for (const kind of ledgerKinds) {
+    const entries = [{ kind, cause: null, gpuSeconds: 1.5 }];
+    expect(through(ledgerToWire(entries))).toEqual(entries);
+  }
+  expect(through([{ kind: 'astral', cause: '', gpuSeconds: 1 }])).toEqual([]);
+});

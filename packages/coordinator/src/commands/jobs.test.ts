@@ -1,0 +1,138 @@
+/** What people ask of jobs, as commands on a draft. */
+import type { ResumeChoice } from '@muster/common/checkpoints';
+import { MusterError } from '@muster/common/errors';
+import type { JobId } from '@muster/common/ids';
+import { describe, expect, it } from 'vitest';
+import type { Job } from '../model.ts';
+import { aCheckpoint, aJob, aSpec, jobIdOf } from '../modelFixture.ts';
+import { ClusterState, Draft } from '../state.ts';
+import { aStory, crash } from '../storyFixture.ts';
+import { extend, requeue } from './jobs.ts';
+
+const random = (size: number) => new Uint8Array(size).fill(7);
+const nowMs = 1_700_000_100_000;
+
+function draftWith(job: Job, isOver = false): Draft {
+  return new Draft(
+    new ClusterState({
+      clusterId: 'test',
+      activeJobs: isOver ? [] : [job],
+      outcomes: new Map(isOver ? [[job.id, 'failed']] : []),
+      nodes: [],
+      credentials: [],
+      lastSubmitSeq: 1,
+      lastEventSeq: 0,
+      subjectSeqs: new Map(),
+    }),
+  );
+}
+
+/** @returns the id of the job that runs again */
+function requeued(draft: Draft, job: Job, from: ResumeChoice = { kind: 'newest' }): JobId | undefined {
+  const { id, spec, checkpoints, checkpointJobId } = job;
+  const command = { spec, requestId: 'r', digest: 'd', arraySize: 0, requeuedFrom: id, from };
+  return requeue(draft, { ...command, saved: { checkpoints, checkpointJobId } }, random, nowMs).jobIds[0];
+}
+
+const refusal = (what: string) =>
+  expect.objectContaining({ code: 'failed_precondition', message: expect.stringContaining(what) });
+
+const checkpoints = [
+  aCheckpoint(100, { attempt: 2 }),
+  aCheckpoint(200, { attempt: 2, suspect: true }),
+  aCheckpoint(300, { attempt: 3, verdict: 'corrupt' }),
+  aCheckpoint(400, { attempt: 3 }),
+];
+const failed = aJob(1, {
+  checkpoints,
+  checkpointJobId: jobIdOf(77),
+  state: { kind: 'succeeded', endedAtMs: 1 },
+  lastAttempt: 3,
+  failures: 2,
+  failuresInRow: 2,
+  batchScale: 0.25,
+  lrScale: 0.1,
+  preemptions: 3,
+  extraRuntimeMs: 5,
+});
+
+describe('a job that has ended and is requeued', () => {
+  it('goes on in a new one, from the same checkpoints and in the same directory', () => {
+    const draft = draftWith(failed, true);
+    const from = { kind: 'step', step: 150 } as const;
+    const id = requeued(draft, failed, from);
+    if (id === undefined) throw new Error('there is a new job');
+
+    expect(draft.job(id)).toMatchObject({
+      requeuedFrom: failed.id,
+      // Whatever the new job saves is newer.
+      checkpoints: checkpoints.map((each) => ({ ...each, attempt: 0 })),
+      checkpointJobId: jobIdOf(77),
+      resumeChoice: from,
+      state: { kind: 'queued', sinceMs: nowMs },
+      ...{ lastAttempt: 0, failures: 0, failuresInRow: 0, preemptions: 0, extraRuntimeMs: 0 },
+      ...{ batchScale: 1, lrScale: 1, ledger: [] },
+    });
+  });
+
+  it.each([
+    [99, 'at or before step 99, only those of steps 100, 400'],
+    [0, 'at or before step 0'],
+  ])('from step %i is refused, and told which there are', (step, words) => {
+    expect(() => requeued(draftWith(failed, true), failed, { kind: 'step', step })).toThrow(refusal(words));
+  });
+
+  it('from a step is refused if it has saved nothing', () => {
+    const bare = aJob(1);
+    const ask = () => requeued(draftWith(bare, true), bare, { kind: 'step', step: 9 });
+    expect(ask).toThrow(refusal('only none that tells its step'));
+    expect(ask).toThrow(MusterError);
+  });
+});
+
+describe('a job that has not ended and is requeued', () => {
+  it('goes by the checkpoints that it has now, not by those that were read before', () => {
+    const { job } = aStory().allRunning().saved(50);
+    const draft = draftWith(job);
+    const from = { kind: 'step', step: 60 } as const;
+    expect(requeued(draft, { ...job, checkpoints: [] }, from)).toBe(job.id);
+    expect(draft.job(job.id)).toMatchObject({ resumeChoice: from, state: { kind: 'stopping' } });
+  });
+
+  it('is refused a step that it has not saved', () => {
+    const { job } = aStory().allRunning().saved(50);
+    expect(() => requeued(draftWith(job), job, { kind: 'step', step: 49 })).toThrow(refusal('steps 50'));
+  });
+});
+
+describe('more time', () => {
+  const limited = aSpec({ max_runtime: '1h' });
+
+  it('is added to what it may take', () => {
+    const draft = draftWith(aJob(1, { spec: limited }));
+    extend(draft, jobIdOf(1), 1_000, nowMs);
+    extend(draft, jobIdOf(1), 2_000, nowMs);
+    expect(draft.job(jobIdOf(1))?.extraRuntimeMs).toBe(3_000);
+  });
+
+  it.each<[string, Draft, string]>([
+    ['without a limit', draftWith(aJob(1)), 'has no max_runtime'],
+    ['that has ended', draftWith(failed, true), 'has ended; `muster requeue'],
+    [
+      'that ends for good',
+      draftWith(aStory({ max_runtime: '1h' }).allRunning().on({ kind: 'timeLimit', attempt: 1 }).job),
+      'is stopping',
+    ],
+  ])('is refused to a job %s', (_, draft, words) => {
+    expect(() => extend(draft, jobIdOf(1), 1_000, nowMs)).toThrow(refusal(words));
+  });
+
+  it('is granted to a job that comes back', () => {
+    const retry = { max_attempts: 2, on: ['exit_code' as const] };
+    const story = aStory({ max_runtime: '1h', retry }).allRunning().preempted();
+    const draft = draftWith(story.job);
+    extend(draft, story.job.id, 1_000, nowMs);
+    expect(story.ended(0, crash).job.state.kind).toBe('queued');
+    expect(draft.job(story.job.id)?.extraRuntimeMs).toBe(1_000);
+  });
+});

@@ -1,0 +1,227 @@
+/**
+ * What a job keeps of its checkpoints. A name and a version are one checkpoint: what is known of it only grows, and what was
+ * found corrupt stays so, whatever an agent that looks less closely says later.
+ */
+import { type Checkpoint, type CheckpointFacts, verificationDepths } from '@muster/common/checkpoints';
+import type { NodeName } from '@muster/common/ids';
+import { type Attempt, checkpointsMax, isReleased, type Job, type NewEvent } from '../model.ts';
+import { fencedAttempt, type Handler, type JobEvent, jobEvent, unchanged, withAttempt } from './event.ts';
+import { isGood } from './resume.ts';
+
+type Seen = Extract<JobEvent, { kind: 'checkpoint' }>;
+
+/**
+ * The node that may say this: of the current attempt its rank's own. While the job waits only the one that has seen the
+ * checkpoint before, which may have found out more: nothing new comes from an attempt that is over (G6).
+ * @returns null when nobody may
+ */
+export function checkpointReporter(
+  job: Job,
+  { attempt: number, nodeRank, checkpoint }: Pick<Seen, 'attempt' | 'nodeRank' | 'checkpoint'>,
+): NodeName | null {
+  const attempt = fencedAttempt(job, number);
+  if (attempt !== null) return attempt.tasks[nodeRank]?.node ?? null;
+  if (job.state.kind !== 'queued' || number !== job.lastAttempt) return null;
+  const known = knownAs(job, checkpoint.name);
+  return known?.version === checkpoint.version ? (known.node as NodeName) : null;
+}
+
+export const checkpoint: Handler<'checkpoint'> = (job, event, nowMs) => {
+  const node = checkpointReporter(job, event);
+  if (node === null) return unchanged(job);
+  const attempt = fencedAttempt(job, event.attempt);
+  const before = knownAs(job, event.checkpoint.name);
+  const known = before?.version === event.checkpoint.version ? before : undefined;
+  const after =
+    known === undefined
+      ? firstSeen(job, attempt, event, node)
+      : withFacts(known, event.checkpoint, { node, shared: event.shared });
+  const checkpoints =
+    known === undefined
+      ? bounded(placed(job.checkpoints, after))
+      : job.checkpoints.map((each) => (each === known ? after : each));
+  // Older than everything that is kept.
+  if (!checkpoints.includes(after)) return unchanged(job);
+
+  const isVerifiedNow = after.verdict === 'verified' && known?.verdict !== 'verified';
+  const next = { ...job, checkpoints };
+  if (attempt === null) {
+    if (after === known) return unchanged(job);
+    const rewarded = isVerifiedNow && after.attempt === event.attempt ? afterLateProgress(next) : next;
+    return { job: rewarded, ended: null, events: newsOf(job, known, after) };
+  }
+
+  const isOwn = after.attempt === attempt.number && isNewer(job, attempt, event.checkpoint);
+  const isProgress = isVerifiedNow && isOwn && isReleased(attempt);
+  const savedAtMs = isProgress ? momentOf(attempt, after.savedAtMs, nowMs) : attempt.savedAtMs;
+  const isLast = event.afterStop && job.state.kind === 'stopping' && after.verdict === 'verified';
+  const savedAfterStop = attempt.savedAfterStop || isLast;
+  if (after === known && savedAfterStop === attempt.savedAfterStop) return unchanged(job);
+  const saved: Attempt = { ...attempt, savedAtMs, savedAfterStop };
+  return {
+    job: withAttempt(isProgress ? afterProgress(next) : next, saved),
+    ended: null,
+    events: newsOf(job, known, after),
+  };
+};
+
+function knownAs({ checkpoints }: Job, name: string): Checkpoint | undefined {
+  return checkpoints.find((each) => each.name === name);
+}
+
+/**
+ * Newer than what its attempt began from. By step, where both are known: no clock of a node has a say in what counts as
+ * progress unless nothing else tells.
+ */
+function isNewer(job: Job, { resume, number }: Attempt, facts: CheckpointFacts): boolean {
+  if (resume === null) return true;
+  if (resume.step !== null && facts.step !== null) return facts.step > resume.step;
+  const begunFrom = job.checkpoints.find((each) => each.name === resume.name && each.attempt !== number);
+  return begunFrom === undefined || facts.savedAtMs > begunFrom.savedAtMs;
+}
+
+/** A directory may hold what was saved before, and was forgotten here: that is not the doing of this attempt. */
+function firstSeen(job: Job, attempt: Attempt | null, event: Seen, node: NodeName): Checkpoint {
+  const { checkpoint: facts, shared } = event;
+  const isOwn = attempt === null || isNewer(job, attempt, facts) || knownAs(job, facts.name) !== undefined;
+  const begunFrom = isOwn ? undefined : knownAs(job, attempt.resume?.name ?? '');
+  return { ...facts, attempt: begunFrom?.attempt ?? event.attempt, node, shared, suspect: false };
+}
+
+/** @returns the very same when nothing of it is news */
+function withFacts(
+  known: Checkpoint,
+  facts: CheckpointFacts,
+  place: Pick<Checkpoint, 'node' | 'shared'>,
+): Checkpoint {
+  const isSurer = sureness(facts) > sureness(known);
+  const { verdict, depth, problem } = isSurer ? facts : known;
+  const digest = facts.digest ?? known.digest;
+  const added = Object.entries(facts.metrics).filter(([name, value]) => known.metrics[name] !== value);
+  const isNews =
+    isSurer ||
+    digest !== known.digest ||
+    added.length > 0 ||
+    place.node !== known.node ||
+    place.shared !== known.shared;
+  if (!isNews) return known;
+  const metrics = { ...known.metrics, ...Object.fromEntries(added) };
+  return { ...known, ...place, verdict, depth, problem, digest, metrics };
+}
+
+/** Corrupt outranks verified, which outranks not knowing; then the depth of the look counts. */
+function sureness({ verdict, depth }: Pick<CheckpointFacts, 'verdict' | 'depth'>): number {
+  const ranked: readonly (typeof verdict)[] = ['unverified', 'verified', 'corrupt'];
+  return (
+    ranked.indexOf(verdict) * (verificationDepths.length + 1) +
+    (depth === null ? 0 : verificationDepths.indexOf(depth) + 1)
+  );
+}
+
+/**
+ * Into the order in which they were saved. That of a later attempt comes after all of an earlier one's, which may have got
+ * further before it was taken back; what is found of an earlier one only now was saved before all that is known of it. In an
+ * attempt steps decide, which no clock can turn round: the node's clock counts only where one of them tells no step.
+ */
+function placed(known: readonly Checkpoint[], added: Checkpoint): readonly Checkpoint[] {
+  const others = known.filter(({ name }) => name !== added.name);
+  const earlier = others.filter(({ attempt }) => attempt < added.attempt);
+  const later = others.filter(({ attempt }) => attempt > added.attempt);
+  const same = others.filter(({ attempt }) => attempt === added.attempt);
+  if (later.length > 0) return [...earlier, added, ...same, ...later];
+  const group = [...same, added];
+  const everyStepIsKnown = group.every(({ step }) => step !== null);
+  group.sort(
+    (a, b) =>
+      (everyStepIsKnown ? (a.step ?? 0) - (b.step ?? 0) : 0) ||
+      a.savedAtMs - b.savedAtMs ||
+      (a.name < b.name ? -1 : 1),
+  );
+  return [...earlier, ...group];
+}
+
+/** The newest ones, and among them always the newest good one, on which all depends. */
+function bounded(checkpoints: readonly Checkpoint[]): readonly Checkpoint[] {
+  if (checkpoints.length <= checkpointsMax) return checkpoints;
+  const best = checkpoints.findLast(isGood);
+  const oldest = checkpoints.find((each) => each !== best);
+  return checkpoints.filter((each) => each !== oldest);
+}
+
+/** Clocks differ between machines: nothing was saved before its attempt ran, nor in the future. */
+function momentOf({ runningAtMs, allocatedAtMs, savedAtMs }: Attempt, atMs: number, nowMs: number): number {
+  return Math.max(savedAtMs ?? runningAtMs ?? allocatedAtMs, Math.min(atMs, nowMs));
+}
+
+/** What has been done is kept, so whatever went wrong before it is over. */
+function afterProgress(job: Job): Job {
+  const rewarded: Job = { ...job, failures: 0, failuresInRow: 0, deaths: [], leftOut: [] };
+  // Its user has just said where to go back to: what it saves on its way out does not change that.
+  const { state } = job;
+  const isRequeued =
+    state.kind === 'stopping' && state.outcome.next === 'queued' && state.outcome.charge === 'nothing';
+  return isRequeued ? rewarded : { ...rewarded, resumeChoice: { kind: 'newest' } };
+}
+
+/** It was saved before the attempt ended, so that end is the one that counts since. */
+function afterLateProgress(job: Job): Job {
+  const { failures, failuresInRow } = job;
+  return {
+    ...job,
+    failures: Math.min(failures, 1),
+    failuresInRow: Math.min(failuresInRow, 1),
+    deaths: [],
+    leftOut: [],
+  };
+}
+
+/** One event for each verdict of a checkpoint, and none for one that nobody has looked at yet. */
+function newsOf(job: Job, known: Checkpoint | undefined, after: Checkpoint): readonly NewEvent[] {
+  const kind = newsKind(after);
+  if (kind === null || (known !== undefined && newsKind(known) === kind)) return [];
+  const { name, step, bytes, saveDurationMs, verdict, problem, metrics, node, attempt } = after;
+  // The name of a job event's data is the job's.
+  const data = { attempt, checkpoint: name, step, bytes, saveDurationMs, verdict, problem, metrics, node };
+  return [jobEvent(job, kind, data)];
+}
+
+function newsKind({ verdict, problem }: Checkpoint): string | null {
+  switch (verdict) {
+    case 'verified':
+      return 'checkpoint.saved';
+    case 'corrupt':
+      return 'checkpoint.corrupt';
+    case 'unverified':
+      return problem === null ? null : 'checkpoint.seen';
+    default: {
+      const never: never = verdict;
+      return never;
+    }
+  }
+}
+
+/** What became of checkpoints that speak for themselves no longer: an attempt has died of them. */
+export function verdictNews(before: Job, after: Job): readonly NewEvent[] {
+  return after.checkpoints.flatMap((now) => {
+    const was = knownAs(before, now.name);
+    if (was === undefined || was === now) return [];
+    const { name, step, node, attempt, problem } = now;
+    const data = { attempt, checkpoint: name, step, node, problem };
+    if (now.verdict === 'corrupt' && was.verdict !== 'corrupt')
+      return [jobEvent(after, 'checkpoint.corrupt', { ...data, verdict: now.verdict })];
+    return now.suspect && !was.suspect ? [jobEvent(after, 'checkpoint.suspect', data)] : [];
+  });
+}
+
+/** Those that are meant, so changed. */
+export function withCheckpoints(
+  job: Job,
+  isMeant: (checkpoint: Checkpoint) => boolean,
+  change: Partial<Checkpoint>,
+): Job {
+  if (!job.checkpoints.some(isMeant)) return job;
+  return {
+    ...job,
+    checkpoints: job.checkpoints.map((each) => (isMeant(each) ? { ...each, ...change } : each)),
+  };
+}

@@ -1,0 +1,99 @@
+/** What people, the scheduler and timers ask of a job: to stop, to begin anew, to give way, to take longer. */
+import { causeOf } from '@muster/common/cause';
+import type { ResumeChoice } from '@muster/common/checkpoints';
+import { isTerminal } from '@muster/common/states';
+import { currentAttempt, type Outcome } from '../model.ts';
+import { attemptEvent, fencedAttempt, followedBy, type Handler, jobEvent, unchanged } from './event.ts';
+import { recoveryOf } from './recovery.ts';
+import { beginStopping, end } from './stopping.ts';
+
+export const stop: Handler<'stop'> = (job, event, nowMs) => {
+  if (isTerminal(job.state.kind)) return unchanged(job);
+  const cause = causeOf('cancelled', event.reason === '' ? 'stopped by its user' : event.reason);
+  const attempt = currentAttempt(job);
+  if (attempt === null) return end(job, { next: 'cancelled', cause }, nowMs);
+  if (job.state.kind === 'stopping') {
+    // Already on the way out: the user's wish outranks a retry, but does not hide why a job failed.
+    const { state } = job;
+    if (state.outcome.next === 'failed') {
+      const outcome: Outcome = { ...state.outcome, isWanted: true };
+      return { job: { ...job, state: { ...state, outcome } }, ended: null, events: [] };
+    }
+    if (state.outcome.next !== 'queued') return unchanged(job);
+  }
+  return beginStopping(job, attempt, { next: 'cancelled', cause }, nowMs);
+};
+
+export const requeue: Handler<'requeue'> = (job, { from }, nowMs) => {
+  if (isTerminal(job.state.kind)) return unchanged(job);
+  const { state } = job;
+  if (state.kind === 'stopping' && state.outcome.next !== 'queued') return unchanged(job);
+  const attempt = currentAttempt(job);
+  const isSaid = isSameChoice(job.resumeChoice, from);
+  const chosen = isSaid ? job : { ...job, resumeChoice: from };
+  if (attempt === null || state.kind === 'stopping') {
+    if (isSaid) return unchanged(job);
+    const events = [jobEvent(job, 'job.requeued', { from })];
+    if (state.kind !== 'stopping' || state.outcome.next !== 'queued' || state.outcome.charge !== 'preemption')
+      return { job: chosen, ended: null, events };
+    // From now on it is its user's stop: what it saves on its way out does not undo the choice.
+    const outcome: Outcome = { ...state.outcome, charge: 'nothing' };
+    return { job: { ...chosen, state: { ...state, outcome } }, ended: null, events };
+  }
+  const cause = causeOf('preempted', `requeued by its user${inWords(from)}`);
+  const outcome: Outcome = { next: 'queued', cause, backoffMs: 0, charge: 'nothing' };
+  return beginStopping(chosen, attempt, outcome, nowMs);
+};
+
+export const preempt: Handler<'preempt'> = (job, event, nowMs) => {
+  const attempt = fencedAttempt(job, event.attempt);
+  if (attempt === null || job.state.kind === 'stopping') return unchanged(job);
+  const { message, by } = event;
+  const outcome: Outcome = {
+    next: 'queued',
+    cause: causeOf('preempted', message),
+    backoffMs: 0,
+    charge: 'preemption',
+  };
+  const news = attemptEvent(job, attempt, 'job.preempted', { by, message });
+  return followedBy([news], beginStopping(job, attempt, outcome, nowMs));
+};
+
+export const extend: Handler<'extend'> = (job, { byMs }) => {
+  if (isTerminal(job.state.kind) || job.spec.maxRuntimeMs === null) return unchanged(job);
+  const extraRuntimeMs = job.extraRuntimeMs + byMs;
+  return {
+    job: { ...job, extraRuntimeMs },
+    ended: null,
+    events: [jobEvent(job, 'job.extended', { byMs, extraRuntimeMs })],
+  };
+};
+
+export const timeLimit: Handler<'timeLimit'> = (job, event, nowMs) => {
+  const attempt = fencedAttempt(job, event.attempt);
+  if (attempt === null || job.state.kind === 'stopping') return unchanged(job);
+  const seconds = (ms: number) => `${Math.round(ms / 1_000)} s`;
+  const added = job.extraRuntimeMs === 0 ? '' : `, extended by ${seconds(job.extraRuntimeMs)}`;
+  const message = `ran for its max_runtime of ${seconds(job.spec.maxRuntimeMs ?? 0)}${added}`;
+  const cause = causeOf('time_limit', message);
+  return beginStopping(job, attempt, recoveryOf(job, attempt, cause).outcome, nowMs);
+};
+
+function isSameChoice(a: ResumeChoice, b: ResumeChoice): boolean {
+  return a.kind === b.kind && (a.kind !== 'step' || b.kind !== 'step' || a.step === b.step);
+}
+
+function inWords(from: ResumeChoice): string {
+  switch (from.kind) {
+    case 'newest':
+      return '';
+    case 'step':
+      return `, to go on from step ${from.step}`;
+    case 'start':
+      return ', to begin from nothing';
+    default: {
+      const never: never = from;
+      return never;
+    }
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * Which checkpoint an attempt begins from. Only one that was verified and that nothing speaks against; the newest of them,
+ * unless a person or a divergence has said otherwise.
+ */
+import type { Checkpoint } from '@muster/common/checkpoints';
+import type { NodeName } from '@muster/common/ids';
+import type { Resume } from '@muster/common/views';
+import type { Job, Node } from '../model.ts';
+
+type Saved = Pick<Job, 'checkpoints' | 'resumeChoice'>;
+
+/** Whole, and no attempt has died of it. */
+export function isGood({ verdict, suspect }: Checkpoint): boolean {
+  return verdict === 'verified' && !suspect;
+}
+
+/** What its next attempt may begin from, the best first. */
+export function resumeCandidates({ checkpoints, resumeChoice }: Saved): readonly Checkpoint[] {
+  const good = checkpoints.filter(isGood).toReversed();
+  switch (resumeChoice.kind) {
+    case 'start':
+      return [];
+    case 'newest':
+      return good;
+    case 'step': {
+      const upTo = (checkpoint: Checkpoint) =>
+        checkpoint.step !== null && checkpoint.step <= resumeChoice.step;
+      // The sort is stable: of the same step, the one that was saved last.
+      return good.filter(upTo).sort((a, b) => (b.step ?? 0) - (a.step ?? 0));
+    }
+    default: {
+      const never: never = resumeChoice;
+      return never;
+    }
+  }
+}
+
+/** A node of a placement, and the boot that tells its machine. */
+export type PlacedNode = Pick<Node, 'name' | 'bootId'>;
+
+/**
+ * @param nodes of the placement
+ * @param where what is known of any node; undefined: nothing is
+ * @returns the best one that the placement can read. null: it begins from nothing
+ */
+export function chooseResume(
+  job: Saved & Pick<Job, 'spec'>,
+  nodes: readonly PlacedNode[],
+  where: (node: NodeName) => Pick<Node, 'bootId'> | undefined,
+): Resume | null {
+  const chosen = resumeCandidates(job).find((checkpoint) => {
+    if (checkpoint.shared || nodes.some(({ name }) => name === checkpoint.node)) return true;
+    // Several agents may share a machine, and so a directory that the job names itself.
+    const bootId = job.spec.checkpoint.dir === null ? undefined : where(checkpoint.node as NodeName)?.bootId;
+    return bootId !== undefined && nodes.some((node) => node.bootId === bootId);
+  });
+  return chosen === undefined ? null : { name: chosen.name, step: chosen.step };
+}
+
+/** The node that alone has what the next attempt would best begin from: elsewhere its work would have to be done again. */
+export function pinnedNode(job: Saved): NodeName | null {
+  const [best] = resumeCandidates(job);
+  return best === undefined || best.shared ? null : (best.node as NodeName);
+}

@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest';
+import { anExit, someMs } from '../modelFixture.ts';
+import { aGang, aStory, crash, type Story } from '../storyFixture.ts';
+
+const terminated = anExit({ exitCode: null, signal: 'SIGTERM' });
+const counted = (story: Story, kind: string) => story.events.filter((each) => each === kind).length;
+
+describe('a sign', () => {
+  it('is told with its place', () => {
+    const story = aGang().allRunning().noticed({ rank: 3 }, 1);
+    expect(story.data('training.nan_loss')).toMatchObject({
+      ...{ attempt: 1, nodeRank: 1, node: 'node-2', rank: 3, step: 120, lastGoodStep: 119 },
+      ...{ line: 7, text: 'loss nan' },
+    });
+    expect(story.job.state.kind).toBe('running');
+  });
+
+  it('is told once, however often and by whomever it is said, and anew in the next attempt', () => {
+    const retry = { max_attempts: 3, on: ['exit_code' as const] };
+    const story = aGang({ retry }).allRunning().noticed();
+    const before = story.job;
+    expect(story.noticed().noticed({ rank: 1 }, 1).job).toBe(before);
+    expect(counted(story, 'training.nan_loss')).toBe(1);
+    story.noticed({ step: 121 }).noticed({ kind: 'loss_spike' });
+    expect(story.events.slice(-2)).toEqual(['training.nan_loss', 'training.loss_spike']);
+
+    story.ended(0, crash).ended(1, terminated).allRunning().noticed();
+    expect(counted(story, 'training.nan_loss')).toBe(3);
+  });
+
+  it('is not told for ever, and a flood of one kind hides no other', () => {
+    const story = aStory().allRunning();
+    for (let step = 0; step < 1_000; step += 1) story.noticed({ kind: 'loss_spike', step });
+    expect(counted(story, 'training.loss_spike')).toBe(16);
+    expect(counted(story.noticed(), 'training.nan_loss')).toBe(1);
+  });
+
+  it('of what has not begun, or is another attempt, is none', () => {
+    const story = aStory().allocated();
+    const before = story.job;
+    expect(story.noticed().hung().job).toBe(before);
+    expect(story.on({ kind: 'trainingComplete', attempt: 1, nodeRank: 0 }).job).toBe(before);
+  });
+});
+
+describe('a divergence', () => {
+  it.each(['nan_loss', 'loss_divergence', 'loss_scale_exhausted'] as const)(
+    'of %s stops the attempt if the job says so, and that stays the cause',
+    (kind) => {
+      const story = aGang({ on_divergence: 'stop' }).allRunning().noticed({ kind, rank: 3 }, 1);
+      expect(story.job.state).toMatchObject({
+        kind: 'stopping',
+        outcome: {
+          next: 'queued',
+          charge: 'failure',
+          cause: { kind, nodeRank: null, node: 'node-2', evidence: { line: 7, text: 'loss nan', rank: 3 } },
+        },
+      });
+      expect(story.ended(1, crash, 1, someMs).ended(0, crash, 1, someMs).job).toMatchObject({
+        state: { kind: 'queued', lastCause: { kind } },
+        lrScale: 0.1,
+      });
+      expect(story.data('job.queued')).toMatchObject({ lrScale: 0.1, batchScale: 1 });
+    },
+  );
+
+  it('says in words what, where and since when', () => {
+    const story = aStory({ on_divergence: 'stop', retry: { max_attempts: 1 } }).allRunning();
+    expect(story.noticed().ended(0, crash).job.state).toMatchObject({
+      kind: 'failed',
+      cause: {
+        message:
+          'the loss is not a number at step 120 (all was well at step 119); rank 0 on node-1 said so first',
+      },
+    });
+  });
+
+  it('is never a mere jump', () => {
+    const story = aStory({ on_divergence: 'stop' }).allRunning().noticed({ kind: 'loss_spike' });
+    expect(story.job.state.kind).toBe('running');
+  });
+
+  it('of an attempt that is stopped already changes nothing about that', () => {
+    const story = aStory({ on_divergence: 'stop' }).allRunning().preempted().noticed();
+    expect(story.job.state).toMatchObject({ outcome: { charge: 'preemption' } });
+    expect(counted(story, 'training.nan_loss')).toBe(1);
+  });
+});
+
+describe('a hang', () => {
+  it('is told with who fell silent first, once for each standstill', () => {
+    const story = aGang().allRunning();
+    story.nowMs += 600_000;
+    story.hung({ quietForMs: 590_000, rank: 3 }, 1);
+    expect(story.data('attempt.hung')).toMatchObject({
+      ...{ nodeRank: 1, node: 'node-2', rank: 3, quietForMs: 590_000, usualMs: 30_000, gpus: 'pinned' },
+    });
+    const before = story.job;
+    expect(story.hung({ quietForMs: 591_000 }).job).toBe(before);
+    // It went on, and stands still again.
+    story.nowMs += 900_000;
+    story.hung({ quietForMs: 600_000 });
+    expect(counted(story, 'attempt.hung')).toBe(2);
+    expect(story.job.state.kind).toBe('running');
+  });
+
+  it('ends the attempt if the job says so, as hung and nothing else', () => {
+    const story = aGang({ on_hang: { action: 'restart' } })
+      .allRunning()
+      .hung({ rank: 1 }, 1);
+    expect(story.job.state).toMatchObject({
+      kind: 'stopping',
+      outcome: { next: 'queued', charge: 'failure' },
+    });
+    expect(story.ended(1, crash, 1, someMs).ended(0, crash, 1, someMs).job.state).toMatchObject({
+      kind: 'queued',
+      lastCause: {
+        kind: 'hung',
+        message:
+          'no progress for 600 s where 30 s are usual, GPUs pinned; rank 1 on node-2 fell silent first',
+        evidence: { line: null, rank: 1 },
+      },
+    });
+  });
+
+  it('is none of a job that does not run yet, or is on its way out', () => {
+    const gang = { on_hang: { action: 'restart' as const } };
+    for (const story of [aGang(gang).released(), aGang(gang).allRunning().preempted()]) {
+      const before = story.job;
+      expect(story.hung().job).toBe(before);
+    }
+  });
+});
+
+describe('the marker of a training that is complete', () => {
+  const complete = (story: Story, attempt = 1) =>
+    story.on({ kind: 'trainingComplete', attempt, nodeRank: 0 });
+
+  it('ends the job well, however its tasks end', () => {
+    const story = complete(aGang().allRunning());
+    expect(story.job.state).toMatchObject({ kind: 'stopping', outcome: { next: 'succeeded' } });
+    expect(story.ended(0, terminated).ended(1, crash).job.state.kind).toBe('succeeded');
+    expect(counted(complete(story), 'training.complete')).toBe(1);
+  });
+
+  it.each([
+    ['to give way', (story: Story) => story.preempted()],
+    ['to begin anew', (story: Story) => story.requeued()],
+  ])('counts while it is stopped %s: there is nothing to come back for', (_, stop) => {
+    const story = aStory().allRunning();
+    stop(story);
+    expect(complete(story).ended(0, terminated).job.state.kind).toBe('succeeded');
+    expect(story.job.preemptions).toBe(0);
+  });
+
+  it.each([
+    ['its user', (story: Story) => story.stopped(), 'cancelled'],
+    ['its time limit', (story: Story) => story.on({ kind: 'timeLimit', attempt: 1 }), 'failed'],
+  ])('does not count while it is stopped by %s', (_, stop, kind) => {
+    const story = aStory({ max_runtime: '90s' }).allRunning();
+    stop(story);
+    expect(complete(story).ended(0, terminated).job.state.kind).toBe(kind);
+  });
+});

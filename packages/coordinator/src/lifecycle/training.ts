@@ -1,0 +1,86 @@
+/** What agents notice about the training itself while it runs: signs in its output, standstill, and its end. */
+import { causeOf } from '@muster/common/cause';
+import type { TrainingSign, TrainingSignKind } from '@muster/common/training';
+import { type Attempt, isReleased, type Outcome } from '../model.ts';
+import { attemptEvent, fencedAttempt, followedBy, type Handler, unchanged, withAttempt } from './event.ts';
+import { recoveryOf } from './recovery.ts';
+import { beginStopping } from './stopping.ts';
+
+/** Of each kind, in one attempt. Whoever has not listened by then will not. */
+const signsMax = 16;
+
+const signWords: Readonly<Record<TrainingSignKind, string>> = {
+  nan_loss: 'the loss is not a number',
+  loss_divergence: 'the loss has exploded',
+  loss_spike: 'the loss has jumped',
+  loss_scale_exhausted: 'gradients overflow at every loss scale',
+};
+
+export const trainingComplete: Handler<'trainingComplete'> = (job, event, nowMs) => {
+  const attempt = fencedAttempt(job, event.attempt);
+  const task = attempt?.tasks[event.nodeRank];
+  if (attempt === null || task === undefined || !isReleased(attempt)) return unchanged(job);
+  // Where it was only to make room, there is nothing left to come back for.
+  if (job.state.kind === 'stopping' && !givesWay(job.state.outcome)) return unchanged(job);
+  const { nodeRank, node } = task;
+  const news = attemptEvent(job, attempt, 'training.complete', { nodeRank, node });
+  return followedBy([news], beginStopping(job, attempt, { next: 'succeeded', cause: null }, nowMs));
+};
+
+export const trainingSign: Handler<'trainingSign'> = (job, event, nowMs) => {
+  const { sign } = event;
+  const before = fencedAttempt(job, event.attempt);
+  const task = before?.tasks[event.nodeRank];
+  if (before === null || task === undefined || !isReleased(before)) return unchanged(job);
+  const ofKind = before.signs.filter(({ kind }) => kind === sign.kind);
+  if (ofKind.some(({ step }) => step === sign.step) || ofKind.length >= signsMax) return unchanged(job);
+  const { kind, step, lastGoodStep } = sign;
+  const attempt: Attempt = { ...before, signs: [...before.signs, { kind, step, lastGoodStep }] };
+  const { nodeRank, node } = task;
+  const { rank, line, text } = sign;
+  const data = { nodeRank, node, rank, step, lastGoodStep, line, text };
+  const news = attemptEvent(job, attempt, `training.${kind}`, data);
+  // One that has jumped may come back.
+  if (kind === 'loss_spike' || job.spec.onDivergence === 'warn' || job.state.kind === 'stopping')
+    return { job: withAttempt(job, attempt), ended: null, events: [news] };
+  const message = `${inWords(sign)}; rank ${rank ?? nodeRank} on ${node} said so first`;
+  // Of no task's end: it names no rank, so that what a rank does when it is stopped never becomes the cause.
+  const cause = causeOf(kind, message, { nodeRank: null, node }, { line, text, rank });
+  return followedBy([news], beginStopping(job, attempt, recoveryOf(job, attempt, cause).outcome, nowMs));
+};
+
+export const hung: Handler<'hung'> = (job, event, nowMs) => {
+  const before = fencedAttempt(job, event.attempt);
+  const task = before?.tasks[event.nodeRank];
+  if (before === null || task === undefined || job.state.kind !== 'running') return unchanged(job);
+  const { quietForMs, usualMs, gpus, rank } = event.sign;
+  // Said again of the same standstill: it began before that was told.
+  const sinceMs = nowMs - quietForMs;
+  if (before.hungToldAtMs !== null && sinceMs <= before.hungToldAtMs) return unchanged(job);
+  const attempt: Attempt = { ...before, hungToldAtMs: nowMs };
+  const { nodeRank, node } = task;
+  const news = attemptEvent(job, attempt, 'attempt.hung', {
+    nodeRank,
+    node,
+    rank,
+    quietForMs,
+    usualMs,
+    gpus,
+  });
+  if (job.spec.hang.action === 'warn') return { job: withAttempt(job, attempt), ended: null, events: [news] };
+  const seconds = (ms: number) => `${Math.round(ms / 1_000)} s`;
+  const who = `rank ${rank ?? nodeRank} on ${node} fell silent first`;
+  const text = `no progress for ${seconds(quietForMs)} where ${seconds(usualMs)} are usual, GPUs ${gpus}`;
+  const cause = causeOf('hung', `${text}; ${who}`, { nodeRank: null, node }, { line: null, text, rank });
+  return followedBy([news], beginStopping(job, attempt, recoveryOf(job, attempt, cause).outcome, nowMs));
+};
+
+function givesWay(outcome: Outcome): boolean {
+  return outcome.next === 'queued' && (outcome.charge === 'preemption' || outcome.charge === 'nothing');
+}
+
+function inWords({ kind, step, lastGoodStep }: TrainingSign): string {
+  const at = step === null ? '' : ` at step ${step}`;
+  const until = lastGoodStep === null ? '' : ` (all was well at step ${lastGoodStep})`;
+  return `${signWords[kind]}${at}${until}`;
+}

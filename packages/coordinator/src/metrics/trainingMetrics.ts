@@ -1,0 +1,149 @@
+/** What became of GPU time, what is saved of it, and how training goes, for the Prometheus page. */
+import { type CheckpointVerdict, checkpointVerdicts } from '@muster/common/checkpoints';
+import { messageOf } from '@muster/common/errors';
+import type { JobId } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import { isTerminal } from '@muster/common/states';
+import type { TrainingMetricName } from '@muster/common/training';
+import type { Cause, LedgerEntry } from '@muster/common/views';
+import { Counter, Histogram, type Registry } from 'prom-client';
+import type { AgentNotes } from '../agents/notes.ts';
+import type { Attempt, Job } from '../model.ts';
+import { liveTraining } from '../rpc/views.ts';
+import type { ClusterState, Committed } from '../state.ts';
+import type { Store } from '../store/store.ts';
+import { namedJobs } from './namedJobs.ts';
+import { addGauge } from './register.ts';
+
+export interface TrainingMetricParts {
+  readonly state: Pick<ClusterState, 'jobs'>;
+  readonly notes: Pick<AgentNotes, 'of'>;
+  readonly store: Pick<Store, 'readJob'>;
+  readonly log: Logger;
+}
+
+/** Counts since the coordinator started; what was booked before is in the jobs, and in what Prometheus has scraped. */
+export class TrainingMetrics {
+  private readonly parts: TrainingMetricParts;
+  /** Of jobs that have not ended: what of their ledgers is counted. */
+  private readonly counted = new Map<JobId, readonly LedgerEntry[]>();
+  private readonly gpuSeconds: Counter<'kind' | 'cause'>;
+  private readonly durations: Histogram;
+  private readonly checkpoints: Counter<'verdict'>;
+  private readonly preemptions: Counter;
+  private readonly recoveries: Counter<'cause'>;
+
+  constructor(registry: Registry, parts: TrainingMetricParts) {
+    this.parts = parts;
+    const registers = [registry];
+    for (const { id, ledger } of parts.state.jobs.values()) this.counted.set(id, ledger);
+    this.gpuSeconds = new Counter({
+      name: 'muster_gpu_seconds_total',
+      help: 'GPU time of all jobs since the coordinator started, by what became of it, booked when an attempt or a wait ends.',
+      labelNames: ['kind', 'cause'],
+      registers,
+    });
+    this.durations = new Histogram({
+      name: 'training_duration_seconds',
+      help: 'Time that all attempts of a job ran, of jobs that succeeded or failed.',
+      buckets: [600, 3_600, 14_400, 86_400],
+      registers,
+    });
+    this.checkpoints = new Counter({
+      name: 'muster_checkpoints_total',
+      help: 'Verdicts on checkpoints, as they came.',
+      labelNames: ['verdict'],
+      registers,
+    });
+    for (const verdict of checkpointVerdicts) this.checkpoints.inc({ verdict }, 0);
+    this.preemptions = new Counter({
+      name: 'muster_preemptions_total',
+      help: 'Times that a job gave way to another one, or to a node that is to be left.',
+      registers,
+    });
+    this.recoveries = new Counter({
+      name: 'muster_recoveries_total',
+      help: 'Times that a job went back to the queue after a failure, by its cause.',
+      labelNames: ['cause'],
+      registers,
+    });
+    addJobGauges(registry, parts);
+  }
+
+  /** To be told of every commit. */
+  committed({ events, jobs }: Pick<Committed, 'events' | 'jobs'>): void {
+    for (const job of jobs) this.countJob(job);
+    for (const { kind, data } of events) {
+      if (kind.startsWith('checkpoint.')) this.countCheckpoint(data['verdict']);
+      if (kind === 'job.queued') this.countReturn(data['cause'] as Cause | null | undefined);
+    }
+  }
+
+  private countJob(job: Job): void {
+    const before = this.counted.get(job.id) ?? [];
+    for (const { kind, cause, gpuSeconds } of job.ledger) {
+      const known = before.find((each) => each.kind === kind && each.cause === cause)?.gpuSeconds ?? 0;
+      if (gpuSeconds > known) this.gpuSeconds.inc({ kind, cause: cause ?? '' }, gpuSeconds - known);
+    }
+    if (!isTerminal(job.state.kind)) {
+      this.counted.set(job.id, job.ledger);
+      return;
+    }
+    this.counted.delete(job.id);
+    if (job.state.kind !== 'cancelled' && job.lastAttempt > 0) this.countDuration(job.id);
+  }
+
+  /** Only the store knows every attempt of a job. */
+  private countDuration(jobId: JobId): void {
+    const { store, log } = this.parts;
+    store
+      .readJob(jobId)
+      .then((record) => this.durations.observe(runningSeconds(record?.attempts ?? [])))
+      .catch((error: unknown) => log.warn({ jobId, error: messageOf(error) }, 'a duration was not counted'));
+  }
+
+  private countCheckpoint(said: unknown): void {
+    const verdict: CheckpointVerdict | undefined = checkpointVerdicts.find((each) => each === said);
+    if (verdict !== undefined) this.checkpoints.inc({ verdict });
+  }
+
+  private countReturn(cause: Cause | null | undefined): void {
+    if (cause?.kind === 'preempted') this.preemptions.inc();
+    // By a person: nothing that Muster has mended.
+    else if (cause != null && cause.kind !== 'cancelled') this.recoveries.inc({ cause: cause.kind });
+  }
+}
+
+function runningSeconds(attempts: readonly Attempt[]): number {
+  return attempts.reduce((sum, { runningAtMs, endedAtMs }) => {
+    if (runningAtMs === null || endedAtMs === null) return sum;
+    return sum + Math.max(0, endedAtMs - runningAtMs) / 1_000;
+  }, 0);
+}
+
+/** Under the names that dashboards of training programs use already, without our prefix. */
+function addJobGauges(registry: Registry, { state, notes }: TrainingMetricParts): void {
+  const addMetric = (name: string, help: string, metric: TrainingMetricName) =>
+    addGauge(registry, {
+      name,
+      help,
+      labelNames: ['muster_job'],
+      read: () =>
+        namedJobs(state).flatMap((job) => {
+          const value = liveTraining(job, notes)?.latest[metric];
+          return value === undefined ? [] : [[{ muster_job: job.id }, value] as const];
+        }),
+    });
+  addMetric('training_loss', 'Newest training loss in the output of a job.', 'train_loss');
+  addMetric('learning_rate', 'Newest learning rate in the output of a job.', 'learning_rate');
+  addGauge(registry, {
+    name: 'checkpoint_size_mb',
+    help: 'Size of the newest checkpoint of a job, in millions of bytes.',
+    labelNames: ['muster_job'],
+    read: () =>
+      namedJobs(state).flatMap(({ id, checkpoints }) => {
+        const newest = checkpoints.at(-1);
+        return newest === undefined ? [] : [[{ muster_job: id }, newest.bytes / 1e6] as const];
+      }),
+  });
+}

@@ -1,0 +1,38 @@
+/** Jobs of a coordinator without agents, for tests: submitted by the API, and begun and ended by hand. */
+import type { JobId } from '@muster/common/ids';
+import { applyJobEvent } from '../commands/jobs.ts';
+import { report } from '../commands/nodes.ts';
+import type { TestCoordinator } from '../coordinatorFixture.ts';
+import { allocation, aNode, anExit, aReport } from '../modelFixture.ts';
+
+export const specJson = JSON.stringify({ name: 'train', command: ['true'] });
+
+export async function submitJob(
+  { api }: TestCoordinator,
+  requestId: string,
+  spec = specJson,
+): Promise<JobId> {
+  const { jobIds } = await api.submit({ specJson: spec, requestId });
+  return jobIds[0] as JobId;
+}
+
+/** Gives a queued job an attempt with one task that runs on node-1. */
+export async function startJob({ loop }: TestCoordinator, jobId: JobId): Promise<void> {
+  await loop.run((draft, nowMs) => {
+    if (draft.node(aNode('node-1').name) === undefined) draft.putNode(aNode('node-1'));
+    const placement = { node: aNode('node-1').name, gpuUuids: [], cpus: 0, memoryMb: 0 };
+    applyJobEvent(draft, jobId, allocation([placement]), nowMs);
+    const master = { addr: '127.0.0.1', port: 1 };
+    const attempt = draft.job(jobId)?.lastAttempt ?? 0;
+    const claim = { kind: 'claim', attempt, nodeRank: 0, master, endpoints: [], testPort: null } as const;
+    applyJobEvent(draft, jobId, claim, nowMs);
+    applyJobEvent(draft, jobId, { kind: 'taskRunning', attempt, nodeRank: 0 }, nowMs);
+  });
+}
+
+/** Its task ends well. */
+export async function finishJob({ loop }: TestCoordinator, jobId: JobId, attempt = 1): Promise<void> {
+  const task = { jobId, attempt, nodeRank: 0 };
+  const ended = aReport(task, { state: 'ended', exit: anExit() });
+  await loop.run((draft, nowMs) => report(draft, aNode('node-1').name, [ended], () => null, nowMs));
+}

@@ -1,0 +1,134 @@
+/** What agents say of checkpoints and of training, kept within bounds: it is stored, and shown to people. */
+import type { CheckpointFacts } from '@muster/common/checkpoints';
+import type { CheckpointSeen__Output } from '@muster/common/gen/muster/v1/CheckpointSeen';
+import type { TrainingSignSeen__Output } from '@muster/common/gen/muster/v1/TrainingSignSeen';
+import type { NodeName } from '@muster/common/ids';
+import type { TrainingProgress } from '@muster/common/training';
+import type { TaskReport } from '@muster/common/views';
+import { taskRefFromWire } from '@muster/common/wire/taskRef';
+import { checkpointSeenFromWire, trainingSignFromWire } from '@muster/common/wire/trainingCodec';
+import { heldTask } from '../agents/desired.ts';
+import type { AgentNotes } from '../agents/notes.ts';
+import { applyJobEvent } from '../commands/jobs.ts';
+import { checkpointReporter } from '../lifecycle/checkpoints.ts';
+import type { Loop } from '../loop.ts';
+import type { Draft } from '../state.ts';
+
+export interface TrainingMessageParts {
+  readonly loop: Loop;
+  readonly notes: AgentNotes;
+}
+
+/** A path below a directory: 512 characters hold the deepest that programs make, and sixty-four of them a job. */
+const nameLengthMax = 512;
+const metricsMax = 32;
+const wordLengthMax = 64;
+const digestLengthMax = 128;
+/** One line for people. */
+const textLengthMax = 500;
+
+/** There is a checkpoint, or something new is known of one: also while its job waits, when a node has found out more of it. */
+export async function takeCheckpoint(
+  { loop }: Pick<TrainingMessageParts, 'loop'>,
+  node: NodeName,
+  wire: CheckpointSeen__Output,
+): Promise<void> {
+  const seen = checkpointSeenFromWire(wire);
+  if (seen === null) return;
+  const { task, shared, afterStop } = seen;
+  const checkpoint = boundedCheckpoint(seen.checkpoint);
+  if (checkpoint === null) return;
+  const { attempt, nodeRank } = task;
+  const event = { kind: 'checkpoint', attempt, nodeRank, checkpoint, shared, afterStop } as const;
+  await loop.run((draft, nowMs) => {
+    const job = draft.job(task.jobId);
+    if (job !== undefined && checkpointReporter(job, event) === node)
+      applyJobEvent(draft, task.jobId, event, nowMs);
+  });
+}
+
+/** @returns null: no agent of ours says such a thing */
+function boundedCheckpoint(facts: CheckpointFacts): CheckpointFacts | null {
+  const { name, version, format, digest, problem, metrics } = facts;
+  const entries = Object.entries(metrics);
+  const isSound =
+    isNameBelowDirectory(name) &&
+    isWord(version, wordLengthMax) &&
+    isWord(format, wordLengthMax) &&
+    (digest === null || isWord(digest, digestLengthMax)) &&
+    entries.length <= metricsMax &&
+    entries.every(([metric]) => isWord(metric, wordLengthMax));
+  return isSound ? { ...facts, problem: problem === null ? null : line(problem) } : null;
+}
+
+/** An agent renames what we name, and people read it on their terminals. */
+function isNameBelowDirectory(name: string): boolean {
+  return (
+    name.length > 0 &&
+    name.length <= nameLengthMax &&
+    !/\p{Cc}/u.test(name) &&
+    name.split('/').every((part) => part !== '' && part !== '.' && part !== '..')
+  );
+}
+
+function isWord(text: string, lengthMax: number): boolean {
+  return /^[\x21-\x7e]+$/.test(text) && text.length <= lengthMax;
+}
+
+function line(text: string): string {
+  return text.replace(/\p{Cc}+/gu, ' ').slice(0, textLengthMax);
+}
+
+/** Said again on every connection; what is stored of it already is no news, but is shown again. */
+export async function takeTrainingSign(
+  { loop, notes }: TrainingMessageParts,
+  node: NodeName,
+  wire: TrainingSignSeen__Output,
+): Promise<void> {
+  const task = taskRefFromWire(wire.task);
+  const said = wire.sign === null ? null : trainingSignFromWire(wire.sign);
+  if (task === null || said === null) return;
+  const sign = { ...said, text: line(said.text) };
+  const { attempt, nodeRank } = task;
+  await loop.run((draft, nowMs) => {
+    const held = heldTask(draft.job(task.jobId), task, node);
+    if (held === undefined || held.state === 'ended') return;
+    applyJobEvent(draft, task.jobId, { kind: 'trainingSign', attempt, nodeRank, sign }, nowMs);
+    notes.noteSign(task, sign);
+  });
+}
+
+/**
+ * The programs of these tasks have left their `training_complete.marker`. To be told before the ends of tasks: whatever exit
+ * code follows, their work is done.
+ */
+export function completeTraining(
+  draft: Draft,
+  node: NodeName,
+  reports: readonly TaskReport[],
+  nowMs: number,
+): void {
+  for (const { task, trainingComplete } of reports) {
+    const job = draft.job(task.jobId);
+    if (!trainingComplete || job === undefined || heldTask(job, task, node) === undefined) continue;
+    if (job.state.kind === 'stopping' && job.state.outcome.next === 'succeeded') continue;
+    const { attempt, nodeRank } = task;
+    applyJobEvent(draft, task.jobId, { kind: 'trainingComplete', attempt, nodeRank }, nowMs);
+  }
+}
+
+/** An end is stored with what it tells of the training. */
+export function boundedReport(report: TaskReport): TaskReport {
+  const { training, exit } = report;
+  return {
+    ...report,
+    training: boundedProgress(training),
+    exit: exit === null ? null : { ...exit, training: boundedProgress(exit.training) },
+  };
+}
+
+function boundedProgress(progress: TrainingProgress | null): TrainingProgress | null {
+  if (progress === null || progress.framework === null) return progress;
+  const { framework } = progress;
+  return { ...progress, framework: isWord(framework, wordLengthMax) ? framework : null };
+}

@@ -1,0 +1,142 @@
+/** What a job waits for beside room: the place of its checkpoint, a moment, a node that is to be left. */
+import { describe, expect, it } from 'vitest';
+import { aCluster, type Cluster } from './clusterFixture.ts';
+import { reserveAfterMs } from './plan.ts';
+
+describe('a job whose newest checkpoint is on one node', () => {
+  const remedy = 'name a checkpoint.dir that all nodes see, or give it up: muster requeue ID --from start';
+  const told = (why: string) => ({
+    kind: 'checkpoint',
+    message: `its newest checkpoint (step 500) is on node-1 only, ${why}`,
+    remedy,
+  });
+  const pinned = { gpus: 1, pinnedTo: ['node-1'] };
+
+  const cases: readonly (readonly [string, Cluster, object])[] = [
+    [
+      'which is busy',
+      aCluster()
+        .node({ gpus: 1 })
+        .node({ gpus: 1 })
+        .holder({ on: { 'node-1': 1 }, mayGiveWay: false }),
+      told('which is busy'),
+    ],
+    [
+      'which is silent',
+      aCluster().node({ gpus: 1, online: false }).node({ gpus: 1 }),
+      told('which is silent'),
+    ],
+    [
+      'which was drained',
+      aCluster().node({ gpus: 1, told: 'kernel update' }).node({ gpus: 1 }),
+      told('which is drained (kernel update)'),
+    ],
+    [
+      'whose GPU is drained',
+      aCluster().node({ gpus: 1, drainedGpus: 1 }).node({ gpus: 1 }),
+      told('which has GPUs that are drained (xid_79)'),
+    ],
+    [
+      'which has lost its GPUs',
+      aCluster().node().node({ gpus: 1 }),
+      told('which does not have what it asks for any more'),
+    ],
+  ];
+
+  it.each(cases)('waits for it: %s', (_, cluster, reason) => {
+    expect(cluster.job(pinned).plan().reasonOf(1)).toEqual(reason);
+  });
+
+  it('begins there, though it failed there, and though another would be a better fit', () => {
+    const result = aCluster()
+      .node({ gpus: 8 })
+      .node({ gpus: 1 })
+      .job({ ...pinned, leftOut: ['node-1'] })
+      .plan();
+
+    expect(result.nodesOf(1)).toEqual(['node-1']);
+  });
+
+  it('has that node as its first, and the nearest beside it', () => {
+    const result = aCluster()
+      .node({ gpus: 1, topology: 'rack1/leaf1' })
+      .node({ gpus: 1, topology: 'rack1/leaf1' })
+      .node({ gpus: 1, topology: 'rack2/leaf1' })
+      .node({ gpus: 1, topology: 'rack3/leaf2' })
+      .job({ gpus: 1, nodes: 3, pinnedTo: ['node-3'] })
+      .plan();
+
+    expect(result.nodesOf(1)).toEqual(['node-3', 'node-1', 'node-2']);
+  });
+
+  it('may begin on another node of the same machine', () => {
+    const result = aCluster()
+      .node({ gpus: 1, freeGpus: 0 })
+      .node({ gpus: 1 })
+      .node({ gpus: 1 })
+      .job({ gpus: 1, pinnedTo: ['node-1', 'node-3'] })
+      .plan();
+
+    expect(result.nodesOf(1)).toEqual(['node-3']);
+  });
+
+  it('waits for nodes under the switch of that one, if it is bound to one', () => {
+    const result = aCluster()
+      .node({ gpus: 1, topology: 'rack1' })
+      .node({ gpus: 1, topology: 'rack2' })
+      .node({ gpus: 1, topology: 'rack2' })
+      .job({ ...pinned, nodes: 2, topology: 'required' })
+      .plan();
+
+    expect(result.reasonOf(1)).toEqual(told('and too few nodes under the same switch are free'));
+  });
+
+  it('has that node reserved for it when it has waited long', () => {
+    const result = aCluster()
+      .node({ gpus: 2, freeGpus: 1 })
+      .node({ gpus: 2, freeGpus: 1 })
+      .job({ gpus: 2, pinnedTo: ['node-2'], waitedMs: reserveAfterMs })
+      .job({ gpus: 1 })
+      .job({ gpus: 1 })
+      .plan();
+
+    expect(result.reserved).toEqual([{ job: 1, nodes: ['node-2'] }]);
+    expect(result.nodesOf(2)).toEqual(['node-1']);
+    expect(result.reasonOf(3)?.kind).toBe('reserved');
+  });
+});
+
+describe('a job that waits for a moment', () => {
+  it('is told how long its backoff is', () => {
+    expect(aCluster().node().job({ backoffMs: 4_001 }).plan().reasonOf(1)).toEqual({
+      kind: 'backoff',
+      message: 'its next attempt is in 5 s',
+      remedy: null,
+    });
+  });
+
+  it('is told that its breaker is open', () => {
+    const result = aCluster().node().job({ backoffMs: 120_000, breakerFailures: 3 }).plan();
+
+    expect(result.reasonOf(1)).toMatchObject({
+      kind: 'circuit_open',
+      message: '3 failures without a newer checkpoint: the next trial is in 120 s',
+    });
+  });
+
+  it('starts for its trial when the pause is over', () => {
+    expect(
+      aCluster().node().job({ waitedMs: 120_000, backoffMs: 120_000, breakerFailures: 3 }).plan().started,
+    ).toEqual([1]);
+  });
+});
+
+it('a node that a person drained gets no work, and the remedy is to undrain it', () => {
+  const result = aCluster().node({ gpus: 2, told: 'kernel update' }).job({ gpus: 1 }).plan();
+
+  expect(result.reasonOf(1)).toEqual({
+    kind: 'drained',
+    message: 'no node can take it; node-1 is drained (kernel update)',
+    remedy: '`muster node undrain node-1` gives it work again',
+  });
+});

@@ -1,0 +1,87 @@
+/**
+ * Jobs whose newest checkpoint lies on the disk of one machine. They start only where one of their nodes is on that
+ * machine, and that one is node rank 0, which is the one that saves and loads where only one rank does.
+ */
+import type { JobResources } from '@muster/common/spec/types';
+import type { PendingReason } from '@muster/common/views';
+import { fitsEmpty, hasRoom, isLeftByDrains, type JobDemand } from './capacity.ts';
+import { isBoundToOneSwitch } from './gang.ts';
+import { drainText } from './reasons.ts';
+import { byPlace, nearestGroups, switchPath } from './topology.ts';
+import type { NodeView, Pin } from './view.ts';
+
+/**
+ * As many of these nodes as the job can use, by rank, the first of which sees the checkpoint and the others near to it.
+ * @param ordered with room for one task each, in the order in which they are taken when nothing else tells them apart
+ * @returns null when there are not enough with that node among them
+ */
+export function anchoredGang(
+  ordered: readonly NodeView[],
+  resources: JobResources,
+  pin: Pin,
+): readonly NodeView[] | null {
+  const anchors = ordered.filter(({ name }) => pin.nodes.has(name));
+  for (const anchor of anchors.toSorted(
+    (a, b) => Number(b.name === pin.node) - Number(a.name === pin.node),
+  )) {
+    const within = reachOf(anchor, ordered, resources);
+    const size = Math.min(within.length, resources.nodes);
+    if (size < resources.minNodes) continue;
+    const others = within
+      .filter((node) => node !== anchor)
+      .sort((a, b) => sharedSwitches(b, anchor) - sharedSwitches(a, anchor))
+      .slice(0, size - 1);
+    return [anchor, ...others.sort(byPlace)];
+  }
+  return null;
+}
+
+/** The nodes that a gang with this one in it can have. */
+function reachOf(anchor: NodeView, nodes: readonly NodeView[], resources: JobResources): readonly NodeView[] {
+  if (!isBoundToOneSwitch(resources)) return nodes;
+  return nearestGroups(nodes).find((group) => group.nodes.includes(anchor))?.nodes ?? [];
+}
+
+/** How many switches two nodes have in common, from the farthest on. */
+function sharedSwitches(a: NodeView, b: NodeView): number {
+  const [ofA, ofB] = [switchPath(a).toReversed(), switchPath(b).toReversed()];
+  const differs = ofA.findIndex((name, level) => name !== ofB[level]);
+  return differs < 0 ? ofA.length : differs;
+}
+
+/**
+ * @param homes the nodes that see its checkpoint, as far as they are there
+ * @param reserved kept for a job that comes first
+ * @returns null when one of them has room
+ */
+export function whyPinned(
+  homes: readonly NodeView[],
+  reserved: ReadonlySet<string>,
+  demand: JobDemand,
+  pin: Pin,
+): PendingReason | null {
+  if (homes.some((node) => hasRoom(node, demand) && !reserved.has(node.name))) return null;
+  const home = homes.find(({ name }) => name === pin.node);
+  return pinned(pin, `which ${stateOf(home, reserved, demand)}`);
+}
+
+/** Its place has room, but it is bound to one switch, and under that one there are too few others. */
+export function whyNotAround(pin: Pin): PendingReason {
+  return pinned(pin, 'and too few nodes under the same switch are free');
+}
+
+function pinned({ checkpoint, node }: Pin, why: string): PendingReason {
+  return {
+    kind: 'checkpoint',
+    message: `its newest checkpoint (${checkpoint}) is on ${node} only, ${why}`,
+    remedy: 'name a checkpoint.dir that all nodes see, or give it up: muster requeue ID --from start',
+  };
+}
+
+function stateOf(home: NodeView | undefined, reserved: ReadonlySet<string>, demand: JobDemand): string {
+  if (home === undefined || !fitsEmpty(home, demand)) return 'does not have what it asks for any more';
+  if (!home.online) return 'is silent';
+  if (!isLeftByDrains(home, demand))
+    return `${home.drained.node ? 'is' : 'has GPUs that are'} ${drainText(home)}`;
+  return reserved.has(home.name) ? 'is being kept for a job that has waited longer' : 'is busy';
+}

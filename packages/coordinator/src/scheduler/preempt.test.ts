@@ -1,0 +1,309 @@
+/** Who gives way to whom, what is kept meanwhile, and what both sides are told. */
+import { describe, expect, it } from 'vitest';
+import { jobIdOf } from '../modelFixture.ts';
+import { aCluster, type Cluster } from './clusterFixture.ts';
+import { plan, reserveAfterMs } from './plan.ts';
+import { nowMs } from './planCheckFixture.ts';
+import { notDrained } from './view.ts';
+
+const saved = 'since its last checkpoint of step 500';
+
+describe('a job that does not fit', () => {
+  it('takes the place of the one that loses least, and both are told', () => {
+    const result = aCluster()
+      .node({ gpus: 4 })
+      .node({ gpus: 4 })
+      .holder({ on: { 'node-1': 4 }, priority: 20, lost: 4_000 })
+      .holder({ on: { 'node-2': 4 }, priority: 30, lost: 180, lostSince: saved })
+      .job({ gpus: 4, priority: 80 })
+      .plan();
+
+    expect(result.preemptions).toEqual([
+      {
+        kind: 'preempt',
+        jobId: jobIdOf(902),
+        by: jobIdOf(1),
+        message: `gave way to ${jobIdOf(1)} (priority 80 over 30); 3 GPU-minutes ${saved}`,
+        lostGpuSeconds: 180,
+      },
+    ]);
+    expect(result.reasonOf(1)).toEqual({
+      kind: 'preempting',
+      message: `it waits for ${jobIdOf(902)} (priority 30) to save and give way`,
+      remedy: null,
+    });
+    expect(result.keptFor(1)).toEqual(['node-2']);
+  });
+
+  const losses: readonly (readonly [string, number, string | null, number, string])[] = [
+    ['nothing that has run', 0, null, 1, ' before it began'],
+    ['seconds', 1, saved, 1, `; 1 GPU-second ${saved}`],
+    ['seconds', 119, saved, 1, `; 119 GPU-seconds ${saved}`],
+    ['minutes', 120, saved, 1, `; 2 GPU-minutes ${saved}`],
+    ['hours', 7_200, 'since it began', 1, '; 2 GPU-hours since it began'],
+    ['no GPUs at all', 0, saved, 0, ''],
+  ];
+
+  it.each(losses)('says what that costs: %s (%d)', (_, lost, lostSince, gpus, text) => {
+    const [preemption] = aCluster()
+      .node({ gpus: 1, cpus: 4 })
+      .holder({ on: { 'node-1': gpus }, cpus: 4, priority: 20, lost, lostSince })
+      .job({ cpus: 4, priority: 21 })
+      .plan().preemptions;
+
+    expect(preemption?.message).toBe(`gave way to ${jobIdOf(1)} (priority 21 over 20)${text}`);
+  });
+
+  const chosen: readonly (readonly [string, Cluster, readonly number[]])[] = [
+    [
+      'the lower priority, where as much would be lost',
+      aCluster()
+        .node({ gpus: 2 })
+        .holder({ on: { 'node-1': 1 }, priority: 20 })
+        .holder({ on: { 'node-1': 1 }, priority: 10 })
+        .job({ gpus: 1, priority: 80 }),
+      [902],
+    ],
+    [
+      'what was submitted later, of equals',
+      aCluster()
+        .node({ gpus: 2 })
+        .holder({ on: { 'node-1': 1 } })
+        .holder({ on: { 'node-1': 1 } })
+        .job({ gpus: 1, priority: 80 }),
+      [902],
+    ],
+    [
+      'two that lose little rather than one that loses much',
+      aCluster()
+        .node({ gpus: 4 })
+        .holder({ on: { 'node-1': 2 }, lost: 100 })
+        .holder({ on: { 'node-1': 1 }, lost: 20 })
+        .holder({ on: { 'node-1': 1 }, lost: 30 })
+        .job({ gpus: 2, priority: 80 }),
+      [902, 903],
+    ],
+    [
+      'a gang once, though it is in the way on both nodes',
+      aCluster()
+        .node({ gpus: 2 })
+        .node({ gpus: 2 })
+        .holder({ on: { 'node-1': 1, 'node-2': 1 }, lost: 50 })
+        .holder({ on: { 'node-1': 1 }, lost: 30 })
+        .holder({ on: { 'node-2': 1 }, lost: 30 })
+        .job({ gpus: 1, nodes: 2, priority: 80 }),
+      [901],
+    ],
+    [
+      'as few as will do for a range of sizes',
+      aCluster()
+        .node({ gpus: 1 })
+        .node({ gpus: 1 })
+        .holder({ on: { 'node-1': 1 }, lost: 5 })
+        .holder({ on: { 'node-2': 1 }, lost: 9 })
+        .job({ gpus: 1, nodes: { min: 1, max: 2 }, priority: 80 }),
+      [901],
+    ],
+    [
+      'what is under one switch for a job that is bound to one',
+      aCluster()
+        .node({ gpus: 1, topology: 'rack1' })
+        .node({ gpus: 1, topology: 'rack2' })
+        .node({ gpus: 1, topology: 'rack2' })
+        .holder({ on: { 'node-1': 1 }, lost: 1 })
+        .holder({ on: { 'node-2': 1 }, lost: 8 })
+        .holder({ on: { 'node-3': 1 }, lost: 8 })
+        .job({ gpus: 1, nodes: 2, topology: 'required', priority: 80 }),
+      [902, 903],
+    ],
+    [
+      'what is on the node of its checkpoint',
+      aCluster()
+        .node({ gpus: 1 })
+        .node({ gpus: 1 })
+        .holder({ on: { 'node-1': 1 }, lost: 1 })
+        .holder({ on: { 'node-2': 1 }, lost: 8 })
+        .job({ gpus: 1, pinnedTo: ['node-2'], priority: 80 }),
+      [902],
+    ],
+    [
+      'nobody on a node that it failed on',
+      aCluster()
+        .node({ gpus: 1 })
+        .node({ gpus: 1 })
+        .holder({ on: { 'node-1': 1 }, lost: 1 })
+        .holder({ on: { 'node-2': 1 }, lost: 8 })
+        .job({ gpus: 1, leftOut: ['node-1'], priority: 80 }),
+      [902],
+    ],
+    [
+      'who has the kind of GPU',
+      aCluster()
+        .node({ gpus: 1, gpu: { model: 'NVIDIA A100' } })
+        .node({ gpus: 1 })
+        .holder({ on: { 'node-1': 1 }, lost: 9 })
+        .holder({ on: { 'node-2': 1 }, lost: 1 })
+        .job({ gpus: 1, gpu_type: ['A100'], priority: 80 }),
+      [901],
+    ],
+    [
+      'nobody whose owner does not allow it',
+      aCluster()
+        .node({ gpus: 2 })
+        .holder({ on: { 'node-1': 2 }, mayGiveWay: false })
+        .job({ gpus: 1, priority: 80 }),
+      [],
+    ],
+    [
+      'nobody when it would not fit even then',
+      aCluster()
+        .node({ gpus: 2 })
+        .holder({ on: { 'node-1': 1 } })
+        .holder({ on: { 'node-1': 1 }, mayGiveWay: false })
+        .job({ gpus: 2, priority: 80 }),
+      [],
+    ],
+    [
+      'nobody for a job that waits for another',
+      aCluster()
+        .node({ gpus: 1 })
+        .holder({ on: { 'node-1': 1 } })
+        .job({ gpus: 1, priority: 80, dependencies: { kind: 'waiting', on: jobIdOf(7) } }),
+      [],
+    ],
+    [
+      'nobody for a job in its backoff',
+      aCluster()
+        .node({ gpus: 1 })
+        .holder({ on: { 'node-1': 1 } })
+        .job({ gpus: 1, priority: 80, backoffMs: 5_000 }),
+      [],
+    ],
+    [
+      'nobody on nodes that are reserved for a job that comes first',
+      aCluster()
+        .node({ gpus: 2 })
+        .holder({ on: { 'node-1': 1 }, mayGiveWay: false, priority: 90 })
+        .holder({ on: { 'node-1': 1 } })
+        .job({ gpus: 2, priority: 90, waitedMs: reserveAfterMs })
+        .job({ gpus: 1, priority: 80 }),
+      [],
+    ],
+  ];
+
+  it.each(chosen)('chooses %s', (_, cluster, victims) => {
+    const result = cluster.plan();
+
+    expect(result.preemptions.map(({ jobId }) => Number(jobId.slice(4)))).toEqual(victims);
+  });
+});
+
+it('a GPU that was drained under its task does not come free with it', () => {
+  const { nodes, queue, holders } = aCluster()
+    .node({ gpus: 2 })
+    .holder({ on: { 'node-1': 1 }, lost: 1 })
+    .holder({ on: { 'node-1': 1 }, lost: 9 })
+    .job({ gpus: 1, priority: 80 }).view;
+  const drained = { ...notDrained, gpuUuids: new Set(['GPU-node-1-0']), kinds: ['xid_79'] };
+  const view = { nodes: nodes.map((node) => ({ ...node, drained })), queue, holders };
+
+  expect(plan(view, nowMs)).toMatchObject([{ kind: 'preempt', jobId: jobIdOf(902) }, {}, {}]);
+});
+
+describe('while somebody gives way', () => {
+  /** Two GPUs: one free, one of a job that saves. */
+  const halfFree = (state: 'giving_way' | 'ending', heir?: number) =>
+    aCluster()
+      .node({ gpus: 2 })
+      .holder({ on: { 'node-1': 1 }, state, ...(heir === undefined ? {} : { heir }) });
+
+  it('nobody else is asked, and what is free is kept from those behind', () => {
+    const result = halfFree('giving_way', 1)
+      .job({ gpus: 2, priority: 80 })
+      .job({ gpus: 1, priority: 10 })
+      .plan();
+
+    expect(result.preemptions).toEqual([]);
+    expect(result.reasonOf(1)?.kind).toBe('preempting');
+    expect(result.keptFor(1)).toEqual(['node-1']);
+    expect(result.reasonOf(2)).toEqual({
+      kind: 'reserved',
+      message: 'what is free is being kept for a job that comes first and waits for the rest of its place',
+      remedy: null,
+    });
+  });
+
+  it('the rest of the node is for the others', () => {
+    const result = aCluster()
+      .node({ gpus: 4 })
+      .holder({ on: { 'node-1': 1 }, state: 'giving_way', heir: 1 })
+      .holder({ on: { 'node-1': 1 }, mayGiveWay: false })
+      .job({ gpus: 3, priority: 80 })
+      .job({ cpus: 1, priority: 10 })
+      .job({ gpus: 1, priority: 10 })
+      .plan();
+
+    expect(result.keptFor(1)).toEqual(['node-1']);
+    expect(result.started).toEqual([2]);
+  });
+
+  it('a job that ends anyway is waited for in the same way, but has not given way', () => {
+    const result = halfFree('ending').job({ gpus: 2, priority: 80 }).job({ gpus: 1, priority: 10 }).plan();
+
+    expect(result.reasonOf(1)).toEqual({
+      kind: 'no_gpus_free',
+      message: '0 of 1 nodes have 2 GPUs free',
+      remedy: null,
+    });
+    expect(result.started).toEqual([]);
+  });
+
+  it('its place is not given to another job of the same turn', () => {
+    // Were what 901 leaves anybody's, job 1 would be put there, and job 2 would have to ask again.
+    const result = aCluster()
+      .node({ gpus: 2 })
+      .node({ gpus: 1 })
+      .holder({ on: { 'node-1': 2 }, state: 'giving_way', heir: 2 })
+      .holder({ on: { 'node-2': 1 }, state: 'giving_way', heir: 1 })
+      .job({ gpus: 1, cpus: 2, priority: 80 })
+      .job({ gpus: 2, priority: 70 })
+      .plan();
+
+    expect(result.preemptions).toEqual([]);
+    expect([result.keptFor(1), result.keptFor(2)]).toEqual([['node-2'], ['node-1']]);
+  });
+
+  it('a more urgent job that has no other way takes the place over', () => {
+    const result = aCluster()
+      .node({ gpus: 1 })
+      .holder({ on: { 'node-1': 1 }, state: 'giving_way', heir: 1 })
+      .job({ gpus: 1, priority: 50 })
+      .job({ gpus: 1, priority: 90 })
+      .plan();
+
+    expect(result.keptFor(2)).toEqual(['node-1']);
+    expect(result.reasonOf(1)?.kind).toBe('no_gpus_free');
+  });
+
+  it('its place is anybody’s when the heir is gone', () => {
+    const result = aCluster()
+      .node({ gpus: 1 })
+      .holder({ on: { 'node-1': 1 }, state: 'giving_way', heir: 77 })
+      .job({ gpus: 1, priority: 10 })
+      .plan();
+
+    expect(result.keptFor(1)).toEqual(['node-1']);
+  });
+
+  it('a silent node is not counted on', () => {
+    const result = aCluster()
+      .node({ gpus: 1, online: false })
+      .node({ gpus: 1 })
+      .holder({ on: { 'node-1': 1 }, state: 'giving_way', heir: 1 })
+      .holder({ on: { 'node-2': 1 } })
+      .job({ gpus: 1, priority: 80 })
+      .plan();
+
+    expect(result.victimsOf(1)).toEqual([902]);
+  });
+});

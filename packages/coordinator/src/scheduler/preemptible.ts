@@ -1,0 +1,188 @@
+/** Attempts that may be preempted, as seen from the nodes that they hold something of. */
+import type { NodeName } from '@muster/common/ids';
+import { acceptableGpus, type JobDemand } from './capacity.ts';
+import { releasedGpus } from './room.ts';
+import { type Cost, compareCosts, costOf, isCheaper, nothing, plus } from './victimCost.ts';
+import type { Holder, NodeView } from './view.ts';
+
+/** What of one node an attempt gives back, or what a job lacks there. */
+interface Share {
+  readonly gpus: number;
+  readonly cpus: number;
+  readonly memoryMb: number;
+}
+
+const noShare: Share = { gpus: 0, cpus: 0, memoryMb: 0 };
+
+/** As in `hasFreeCpus`. */
+const cpuTolerance = 1e-6;
+
+export interface Candidate {
+  readonly holder: Holder;
+  readonly cost: Cost;
+  readonly share: Share;
+}
+
+/** A node that could be made to do for one task of a job. */
+export interface Place {
+  readonly node: NodeView;
+  readonly lack: Share;
+  /** The cheapest first. */
+  readonly candidates: readonly Candidate[];
+  /** The cheapest way, were each of them paid for this node alone. */
+  readonly option: Option;
+}
+
+/** A way to make one node do. */
+export interface Option {
+  readonly name: NodeName;
+  readonly cost: Cost;
+  readonly victims: readonly Holder[];
+  /** No other way is cheaper; false: not all of them were looked at. */
+  readonly isExact: boolean;
+}
+
+/** Steps of one search on one node: more than its dozen of jobs need. */
+const stepsMax = 4_000;
+
+/**
+ * Those that are left during a pass. What was found out about a node is kept until something of it changes: for a
+ * thousand equal jobs each node is looked at once, and again when one of them has taken something of it.
+ */
+export class Preemptible {
+  private readonly byNode = new Map<NodeName, Set<Holder>>();
+  private readonly lowest: number;
+  private readonly youngest: number;
+  private readonly places = new Map<string, WeakMap<NodeView, Place | null>>();
+
+  constructor(holders: readonly Holder[]) {
+    const allowed = holders.filter(({ state, mayGiveWay }) => state === 'active' && mayGiveWay);
+    this.lowest = allowed.reduce(
+      (least, { priority }) => Math.min(least, priority),
+      Number.POSITIVE_INFINITY,
+    );
+    this.youngest = allowed.reduce((most, { submitSeq }) => Math.max(most, submitSeq), 0);
+    for (const holder of allowed) {
+      for (const { node } of holder.tasks) {
+        const others = this.byNode.get(node);
+        if (others === undefined) this.byNode.set(node, new Set([holder]));
+        else others.add(holder);
+      }
+    }
+  }
+
+  /** Without a look at any of them: on most clusters no job outranks anything, and ten thousand ask. */
+  isOutrankedBy(priority: number): boolean {
+    return priority > this.lowest;
+  }
+
+  take(victims: readonly Holder[]): void {
+    for (const victim of victims) for (const { node } of victim.tasks) this.byNode.get(node)?.delete(victim);
+  }
+
+  /**
+   * Those of the nodes that could be made to do by preempting what is of lower priority.
+   * @param demandKey equal for equal demands
+   */
+  placesOf(
+    nodes: readonly NodeView[],
+    demand: JobDemand,
+    demandKey: string,
+    priority: number,
+  ): readonly Place[] {
+    const key = `${priority} ${demandKey}`;
+    const known = this.places.get(key) ?? new WeakMap<NodeView, Place | null>();
+    this.places.set(key, known);
+    return nodes.flatMap((node) => {
+      let place = known.get(node);
+      if (place === undefined) {
+        place = this.placeOn(node, demand, priority);
+        known.set(node, place);
+      }
+      return place ?? [];
+    });
+  }
+
+  private placeOn(node: NodeView, demand: JobDemand, priority: number): Place | null {
+    const lack = lackOf(node, demand);
+    const candidates = [...(this.byNode.get(node.name) ?? [])]
+      .filter((holder) => holder.priority < priority)
+      .map((holder) => this.candidate(holder, node, demand))
+      .sort(cheapestFirst);
+    const option = cheapestOption(node.name, lack, candidates);
+    return option === null ? null : { node, lack, candidates, option };
+  }
+
+  private candidate(holder: Holder, node: NodeView, { resources }: JobDemand): Candidate {
+    const tasks = holder.tasks.filter((task) => task.node === node.name);
+    const shares = tasks.map((task) => ({
+      gpus: acceptableGpus(releasedGpus(node, task), resources).length,
+      cpus: task.cpus,
+      memoryMb: task.memoryMb,
+    }));
+    return { holder, cost: costOf(holder, this.youngest), share: shares.reduce(sum, noShare) };
+  }
+}
+
+export function cheapestFirst(a: { readonly cost: Cost }, b: { readonly cost: Cost }): number {
+  return compareCosts(a.cost, b.cost);
+}
+
+function lackOf(node: NodeView, { resources, task }: JobDemand): Share {
+  return {
+    gpus: task.gpus - acceptableGpus(node.freeGpus, resources).length,
+    cpus: task.cpus - node.freeCpus,
+    memoryMb: task.memoryMb - node.freeMemoryMb,
+  };
+}
+
+function isNothing({ gpus, cpus, memoryMb }: Share): boolean {
+  return gpus <= 0 && cpus < cpuTolerance && memoryMb <= 0;
+}
+
+function sum(a: Share, b: Share): Share {
+  return { gpus: a.gpus + b.gpus, cpus: a.cpus + b.cpus, memoryMb: a.memoryMb + b.memoryMb };
+}
+
+function less(a: Share, b: Share): Share {
+  return { gpus: a.gpus - b.gpus, cpus: a.cpus - b.cpus, memoryMb: a.memoryMb - b.memoryMb };
+}
+
+/** What is still lacking when these have given way. */
+export function lackWithout(lack: Share, gone: readonly Candidate[]): Share {
+  return gone.reduce((left, { share }) => less(left, share), lack);
+}
+
+export function isMet(lack: Share, by: readonly Candidate[]): boolean {
+  return isNothing(lackWithout(lack, by));
+}
+
+/**
+ * The cheapest of these that make up for what is lacking; null when all of them do not.
+ * @param candidates the cheapest first
+ */
+export function cheapestOption(name: NodeName, lack: Share, candidates: readonly Candidate[]): Option | null {
+  if (isNothing(lack)) return { name, cost: nothing, victims: [], isExact: true };
+  /** What all from this one on give back. */
+  const rest = [noShare];
+  for (const { share } of candidates.toReversed()) rest.push(sum(share, rest.at(-1) ?? noShare));
+  rest.reverse();
+  let best: Omit<Option, 'isExact'> | null = null;
+  let stepsLeft = stepsMax;
+  const visit = (index: number, left: Share, cost: Cost, taken: readonly Candidate[]): void => {
+    stepsLeft -= 1;
+    if (best !== null && (stepsLeft <= 0 || !isCheaper(cost, best.cost))) return;
+    if (isNothing(left)) {
+      best = { name, cost, victims: taken.map(({ holder }) => holder) };
+      return;
+    }
+    const candidate = candidates[index];
+    if (candidate === undefined || !isNothing(less(left, rest[index] ?? noShare))) return;
+    // Cheap ones first: the first choice that is found is the greedy one.
+    visit(index + 1, less(left, candidate.share), plus(cost, candidate.cost), [...taken, candidate]);
+    visit(index + 1, left, cost, taken);
+  };
+  visit(0, lack, nothing, []);
+  const found: Omit<Option, 'isExact'> | null = best;
+  return found === null ? null : Object.assign(found, { isExact: stepsLeft > 0 });
+}

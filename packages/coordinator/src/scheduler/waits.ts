@@ -1,0 +1,36 @@
+/** What keeps a job waiting that more capacity would not change. */
+import type { PendingReason } from '@muster/common/views';
+import type { QueuedJob } from './view.ts';
+
+/** @param nowMs monotonic milliseconds */
+export function reasonBeforeResources(
+  {
+    dependencies,
+    notBeforeMs,
+    breakerFailures,
+  }: Pick<QueuedJob, 'dependencies' | 'notBeforeMs' | 'breakerFailures'>,
+  nowMs: number,
+): PendingReason | null {
+  if (dependencies.kind === 'failed') {
+    return {
+      kind: 'dependency_failed',
+      message: `${dependencies.job}, which it comes after, did not succeed`,
+      remedy: 'stop this job, or submit it again without that dependency',
+    };
+  }
+  if (dependencies.kind === 'waiting') {
+    return { kind: 'dependency', message: `it comes after ${dependencies.on}`, remedy: null };
+  }
+  if (notBeforeMs <= nowMs) return null;
+  // Rounded up: what is said to be over in 0 s would have to be over.
+  const seconds = Math.ceil((notBeforeMs - nowMs) / 1_000);
+  if (breakerFailures === null) {
+    return { kind: 'backoff', message: `its next attempt is in ${seconds} s`, remedy: null };
+  }
+  const failures = `${breakerFailures} failure${breakerFailures === 1 ? '' : 's'} without a newer checkpoint`;
+  return {
+    kind: 'circuit_open',
+    message: `${failures}: the next trial is in ${seconds} s`,
+    remedy: 'look at what it failed of first: `muster explain` and `muster logs` of this job',
+  };
+}

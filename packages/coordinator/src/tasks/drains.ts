@@ -1,0 +1,69 @@
+/**
+ * Takes the work off nodes that have to be left by a certain moment, early enough for each job to save: as long before as its
+ * `stop_grace`. Whether its owner made it preemptible plays no part; the node will be gone.
+ *
+ * The deadline is stored by the wall clock, for people and for a restart. From when it is first seen here it is counted on
+ * our monotonic clock, so that a wall clock that is set does not take work off early or leave it until too late.
+ */
+import type { NodeName } from '@muster/common/ids';
+import { applyJobEvent } from '../commands/jobs.ts';
+import type { Loop } from '../loop.ts';
+import { currentAttempt } from '../model.ts';
+import type { ClusterState } from '../state.ts';
+
+/** For SIGKILL at the end of the grace, and for word of it to arrive. */
+export const stopMarginMs = 5_000;
+
+interface Deadline {
+  /** Wall clock, as it is stored: another one is another deadline. */
+  readonly storedMs: number;
+  /** Monotonic. */
+  readonly atMs: number;
+}
+
+export interface Clocks {
+  readonly wallMs: () => number;
+  readonly monotonicMs: () => number;
+}
+
+export class Drains {
+  private readonly deadlines = new Map<NodeName, Deadline>();
+  private readonly clocks: Clocks;
+
+  constructor(clocks: Clocks) {
+    this.clocks = clocks;
+  }
+
+  /** One pass; idempotent. */
+  run(state: ClusterState, loop: Loop): readonly Promise<void>[] {
+    const nowMs = this.clocks.monotonicMs();
+    this.follow(state, nowMs);
+    if (this.deadlines.size === 0) return [];
+    return [...state.jobs.values()].flatMap((job) => {
+      const attempt = currentAttempt(job);
+      if (attempt === null || job.state.kind === 'stopping') return [];
+      const leadMs = job.spec.stopGraceMs + stopMarginMs;
+      const due = attempt.tasks.find(({ node, state: taskState }) => {
+        const deadline = this.deadlines.get(node);
+        return taskState !== 'ended' && deadline !== undefined && nowMs >= deadline.atMs - leadMs;
+      });
+      if (due === undefined) return [];
+      const why = state.nodes.get(due.node)?.drain?.reason;
+      const message = `${due.node} is to be left${why ? `: ${why}` : ''}`;
+      const event = { kind: 'preempt', attempt: attempt.number, message, by: null } as const;
+      return [loop.run((draft, wallMs) => applyJobEvent(draft, job.id, event, wallMs))];
+    });
+  }
+
+  private follow({ nodes }: ClusterState, nowMs: number): void {
+    for (const name of this.deadlines.keys()) {
+      if (nodes.get(name)?.drain?.deadlineMs == null) this.deadlines.delete(name);
+    }
+    for (const { name, drain } of nodes.values()) {
+      const storedMs = drain?.deadlineMs ?? null;
+      if (storedMs === null || this.deadlines.get(name)?.storedMs === storedMs) continue;
+      const inMs = Math.max(0, storedMs - this.clocks.wallMs());
+      this.deadlines.set(name, { storedMs, atMs: nowMs + inMs });
+    }
+  }
+}

@@ -1,0 +1,165 @@
+/**
+ * Attempts that stand still. An agent says so of a task whose output is quiet for several times as long as usual while its GPUs
+ * show that nothing is computed; whether the whole attempt hangs is judged here, where all its tasks are known. Silence alone is
+ * never enough: without such a sign, and while anything of the attempt is not heard of, there is no verdict.
+ */
+import { type JobId, type TaskKey, taskKey } from '@muster/common/ids';
+import type { HangSign } from '@muster/common/training';
+import type { TaskReport } from '@muster/common/views';
+import { applyJobEvent } from '../commands/jobs.ts';
+import type { Loop } from '../loop.ts';
+import type { Attempt, Job } from '../model.ts';
+import type { ClusterState } from '../state.ts';
+
+/** A sign has to outlast one look: what was about to go on has gone on by the next. */
+const heartbeatsMin = 2;
+/** A node that has missed so many heartbeats may have moved on since its last word. */
+const heartbeatsMissedMax = 3;
+
+/** What is known of one task that runs. */
+export interface TaskWatch {
+  readonly nodeRank: number;
+  readonly sign: HangSign | null;
+  /** Heartbeats in a row that carried a sign. */
+  readonly heartbeats: number;
+  /** Since it was last seen to make progress of its own. null: it never tells of any. */
+  readonly progressAgoMs: number | null;
+  /** It was heard lately, and is free to run: a frozen task stands still because we hold it. */
+  readonly isWatched: boolean;
+}
+
+export interface HangVerdict {
+  /** Whose rank was the first to fall silent. */
+  readonly nodeRank: number;
+  readonly sign: HangSign;
+}
+
+/**
+ * @param tasks every task of the attempt that has not ended
+ * @returns null: it does not hang, or nobody can tell
+ */
+export function judgeHang(tasks: readonly TaskWatch[]): HangVerdict | null {
+  if (tasks.some(({ isWatched }) => !isWatched)) return null;
+  const still = tasks.flatMap(({ nodeRank, sign, heartbeats }) =>
+    sign !== null && heartbeats >= heartbeatsMin ? [{ nodeRank, sign }] : [],
+  );
+  const [first] = still.sort((a, b) => b.sign.quietForMs - a.sign.quietForMs || a.nodeRank - b.nodeRank);
+  if (first === undefined) return null;
+  // Ranks that wait for one another fall silent within moments: one that went on for half of the time does not wait for it.
+  const recentMs = first.sign.quietForMs / 2;
+  const goesOn = tasks.some(
+    ({ sign, progressAgoMs }) => sign === null && progressAgoMs !== null && progressAgoMs < recentMs,
+  );
+  return goesOn ? null : first;
+}
+
+/** Times are monotonic. */
+interface Noted {
+  readonly sign: HangSign | null;
+  readonly heartbeats: number;
+  readonly frozen: boolean;
+  /** Lines of metrics that were read: more of them are progress. */
+  readonly rows: number;
+  /** null: it has told of none. */
+  readonly progressAtMs: number | null;
+  readonly heardAtMs: number;
+}
+
+interface Watched {
+  readonly attempt: number;
+  readonly tasks: Map<TaskKey, Noted>;
+  /** Of this stretch; a new one begins when no task shows a sign any more. */
+  isTold: boolean;
+}
+
+export interface HangWatchParts {
+  readonly wallMs: () => number;
+  readonly monotonicMs: () => number;
+  readonly heartbeatIntervalMs: number;
+}
+
+export class HangWatch {
+  private readonly parts: HangWatchParts;
+  private readonly jobs = new Map<JobId, Watched>();
+
+  constructor(parts: HangWatchParts) {
+    this.parts = parts;
+  }
+
+  /** Takes note of what a heartbeat says of a task that its node holds. A new attempt begins with nothing known. */
+  note({ task, state, frozen, hang, training }: TaskReport): void {
+    const watched = this.watchedOf(task.jobId, task.attempt);
+    const key = taskKey(task);
+    if (state !== 'running') {
+      watched.tasks.delete(key);
+      return;
+    }
+    const before = watched.tasks.get(key);
+    const heardAtMs = this.parts.monotonicMs();
+    const rows = training?.rows ?? 0;
+    watched.tasks.set(key, {
+      sign: hang,
+      heartbeats: hang === null || frozen ? 0 : (before?.heartbeats ?? 0) + 1,
+      frozen,
+      rows,
+      progressAtMs: this.progressAtMs(before, rows, training?.atMs ?? 0, heardAtMs),
+      heardAtMs,
+    });
+  }
+
+  /** One pass; idempotent. */
+  run(state: ClusterState, loop: Loop): readonly Promise<void>[] {
+    const told: Promise<void>[] = [];
+    for (const [jobId, watched] of this.jobs) {
+      const job = state.jobs.get(jobId);
+      const attempt = runningAttempt(job);
+      // One that is about to run is heard of before it does.
+      if (attempt === null ? job?.state.kind !== 'starting' : attempt.number !== watched.attempt) {
+        this.jobs.delete(jobId);
+        continue;
+      }
+      if (attempt === null) continue;
+      if ([...watched.tasks.values()].every(({ sign }) => sign === null)) watched.isTold = false;
+      const verdict = watched.isTold ? null : judgeHang(this.tasksOf(jobId, attempt, watched));
+      if (verdict === null) continue;
+      watched.isTold = true;
+      const event = { kind: 'hung', attempt: attempt.number, ...verdict } as const;
+      told.push(loop.run((draft, wallMs) => applyJobEvent(draft, jobId, event, wallMs)));
+    }
+    return told;
+  }
+
+  private watchedOf(jobId: JobId, attempt: number): Watched {
+    const before = this.jobs.get(jobId);
+    if (before?.attempt === attempt) return before;
+    const fresh = { attempt, tasks: new Map(), isTold: false };
+    this.jobs.set(jobId, fresh);
+    return fresh;
+  }
+
+  /** When it last made progress. Of what was made before we first heard of it, its own clock has to tell. */
+  private progressAtMs(before: Noted | undefined, rows: number, atMs: number, nowMs: number): number | null {
+    if (rows === 0) return null;
+    if (before !== undefined) return rows === before.rows ? before.progressAtMs : nowMs;
+    return nowMs - Math.max(0, this.parts.wallMs() - atMs);
+  }
+
+  private tasksOf(jobId: JobId, attempt: Attempt, watched: Watched): readonly TaskWatch[] {
+    const nowMs = this.parts.monotonicMs();
+    const silentMs = heartbeatsMissedMax * this.parts.heartbeatIntervalMs;
+    return attempt.tasks.flatMap(({ nodeRank, state }) => {
+      if (state === 'ended') return [];
+      const noted = watched.tasks.get(taskKey({ jobId, attempt: attempt.number, nodeRank }));
+      if (noted === undefined)
+        return [{ nodeRank, sign: null, heartbeats: 0, progressAgoMs: null, isWatched: false }];
+      const { sign, heartbeats, progressAtMs, heardAtMs, frozen } = noted;
+      const progressAgoMs = progressAtMs === null ? null : nowMs - progressAtMs;
+      const isWatched = !frozen && nowMs - heardAtMs < silentMs;
+      return [{ nodeRank, sign, heartbeats, progressAgoMs, isWatched }];
+    });
+  }
+}
+
+function runningAttempt(job: Job | undefined): Attempt | null {
+  return job?.state.kind === 'running' ? job.state.attempt : null;
+}

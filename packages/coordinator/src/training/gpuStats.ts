@@ -1,0 +1,127 @@
+/**
+ * Says every half minute what the GPUs of each running job do, as an event beside its output: `[GPU Stats] Memory: 45.2/80GB |
+ * Util: 92% | Samples/sec: 1024`. What is not known is left out, and where nothing is known nothing is said.
+ */
+import type { NodeName } from '@muster/common/ids';
+import { type GpuReading, type NodeTelemetry, readingIntervalMs } from '@muster/common/telemetry';
+import type { TrainingProgress } from '@muster/common/training';
+import type { AgentNotes } from '../agents/notes.ts';
+import type { Loop } from '../loop.ts';
+import { type Attempt, currentAttempt, type Job, type Node } from '../model.ts';
+import { liveTraining } from '../rpc/views.ts';
+import type { ClusterState } from '../state.ts';
+
+const intervalMs = 30_000;
+/** Two that were lost on the way do not make a node's last word old; a node that says nothing is not spoken for. */
+const freshMs = 3.5 * readingIntervalMs;
+/** Programs that tell their speed do so every some seconds or minutes. */
+const trainingFreshMs = 300_000;
+const mbPerGb = 1_024;
+
+export interface GpuStats {
+  readonly text: string;
+  /** Of all GPUs of the job that were read. */
+  readonly memoryUsedMb: number | null;
+  /** Of the same GPUs. */
+  readonly memoryTotalMb: number | null;
+  /** Percent, the mean of the GPUs. */
+  readonly utilization: number | null;
+  readonly samplesPerSecond: number | null;
+}
+
+export interface GpuOfJob {
+  readonly reading: GpuReading;
+  /** null: unknown. */
+  readonly memoryMb: number | null;
+}
+
+/** @returns null: nothing is known */
+export function gpuStats(gpus: readonly GpuOfJob[], samplesPerSecond: number | null): GpuStats | null {
+  const withMemory = gpus.filter(({ reading }) => reading.memoryUsedMb !== null);
+  const memoryUsedMb = sumOf(withMemory.map(({ reading }) => reading.memoryUsedMb ?? 0));
+  const sizesMb = withMemory.flatMap(({ memoryMb }) => memoryMb ?? []);
+  const memoryTotalMb = sizesMb.length === withMemory.length ? sumOf(sizesMb) : null;
+  const utilizations = gpus.flatMap(({ reading }) => reading.utilization ?? []);
+  const utilizationSum = sumOf(utilizations);
+  const utilization = utilizationSum === null ? null : utilizationSum / utilizations.length;
+  const words = [
+    ...(memoryUsedMb === null ? [] : [`Memory: ${memoryWords(memoryUsedMb, memoryTotalMb)}`]),
+    ...(utilization === null ? [] : [`Util: ${Math.round(utilization)}%`]),
+    ...(samplesPerSecond === null ? [] : [`Samples/sec: ${Number(samplesPerSecond.toPrecision(4))}`]),
+  ];
+  if (words.length === 0) return null;
+  const text = `[GPU Stats] ${words.join(' | ')}`;
+  return { text, memoryUsedMb, memoryTotalMb, utilization, samplesPerSecond };
+}
+
+function memoryWords(usedMb: number, totalMb: number | null): string {
+  const used = (usedMb / mbPerGb).toFixed(1);
+  return totalMb === null ? `${used}GB` : `${used}/${Math.round(totalMb / mbPerGb)}GB`;
+}
+
+function sumOf(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0);
+}
+
+export interface GpuStatsTellerParts {
+  readonly telemetry: { newest(node: NodeName): NodeTelemetry };
+  readonly notes: Pick<AgentNotes, 'of'>;
+  readonly wallMs: () => number;
+  readonly monotonicMs: () => number;
+}
+
+export class GpuStatsTeller {
+  private readonly parts: GpuStatsTellerParts;
+  /** Monotonic. */
+  private toldAtMs: number;
+
+  constructor(parts: GpuStatsTellerParts) {
+    this.parts = parts;
+    this.toldAtMs = parts.monotonicMs();
+  }
+
+  /** One pass. May be called at any time; every half minute it says something. */
+  run(state: ClusterState, loop: Loop): readonly Promise<void>[] {
+    const nowMs = this.parts.monotonicMs();
+    if (nowMs - this.toldAtMs < intervalMs) return [];
+    this.toldAtMs = nowMs;
+    const told = [...state.jobs.values()].flatMap((job) => {
+      const attempt = job.state.kind === 'running' ? job.state.attempt : null;
+      const stats = attempt === null ? null : this.statsOf(job, attempt, state.nodes);
+      return attempt === null || stats === null ? [] : [{ job, attempt: attempt.number, stats }];
+    });
+    if (told.length === 0) return [];
+    // One commit for all of them.
+    const work = loop.run((draft, wallMs) => {
+      for (const { job, attempt, stats } of told) {
+        if (currentAttempt(draft.job(job.id))?.number !== attempt) continue;
+        const data = { name: job.spec.name, attempt, ...stats };
+        draft.emit({ kind: 'training.stats', subject: job.id, data }, wallMs);
+      }
+    });
+    return [work];
+  }
+
+  private statsOf(job: Job, attempt: Attempt, nodes: ReadonlyMap<NodeName, Node>): GpuStats | null {
+    const gpus = attempt.tasks.flatMap(({ node, gpuUuids }) => this.gpusOf(job, nodes.get(node), gpuUuids));
+    const hasGpus = attempt.tasks.some(({ gpuUuids }) => gpuUuids.length > 0);
+    return hasGpus ? gpuStats(gpus, this.samplesPerSecond(liveTraining(job, this.parts.notes))) : null;
+  }
+
+  private gpusOf(job: Job, node: Node | undefined, gpuUuids: readonly string[]): readonly GpuOfJob[] {
+    if (node === undefined || gpuUuids.length === 0) return [];
+    const memoryMb = new Map(node.inventory.gpus.map((gpu) => [gpu.uuid, gpu.memoryMb]));
+    return this.parts.telemetry.newest(node.name).gpus.flatMap((reading) => {
+      const { gpuUuid, task, atMs } = reading;
+      const isOfJob =
+        task?.jobId === job.id && task.attempt === job.lastAttempt && gpuUuids.includes(gpuUuid);
+      const isFresh = this.parts.wallMs() - atMs <= freshMs;
+      return isOfJob && isFresh ? [{ reading, memoryMb: memoryMb.get(gpuUuid) ?? null }] : [];
+    });
+  }
+
+  private samplesPerSecond(training: TrainingProgress | null): number | null {
+    if (training === null || this.parts.wallMs() - training.atMs > trainingFreshMs) return null;
+    return training.latest.samples_per_second ?? null;
+  }
+}

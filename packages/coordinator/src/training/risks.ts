@@ -1,0 +1,93 @@
+/** What threatens the work of a job: pure. */
+import type { Checkpoint } from '@muster/common/checkpoints';
+import type { HangSign, TrainingSign } from '@muster/common/training';
+import type { Drain, JobView } from '@muster/common/views';
+import { code, plain, timeSpan } from './words.ts';
+
+/** What of its surroundings a job itself does not tell: what is noticed while it runs, and what its nodes are about to do. */
+export interface Surroundings {
+  readonly hangs: readonly { readonly nodeRank: number; readonly sign: HangSign }[];
+  readonly signs: readonly { readonly nodeRank: number; readonly sign: TrainingSign }[];
+  readonly drains: readonly { readonly node: string; readonly drain: Drain }[];
+}
+
+const unsavedMsMax = 3_600_000;
+/** A job that saves every few seconds is not at risk because one save takes a little longer. */
+const unsavedMsMin = 600_000;
+/** For so many times the usual distance between two saves. */
+const unsavedTimes = 3;
+const badCheckpointsShownMax = 5;
+
+/** Most urgent first; one sentence each, as Markdown. @param nowMs wall clock */
+export function risksOf(job: JobView, around: Surroundings, nowMs: number): readonly string[] {
+  return [
+    ...around.hangs.map(hangRisk),
+    ...around.signs.map(signRisk),
+    ...around.drains.map(({ node, drain }) => drainRisk(node, drain, nowMs)),
+    ...(job.pending?.kind === 'circuit_open'
+      ? [`The circuit breaker is open: ${plain(job.pending.message)}`]
+      : []),
+    ...badCheckpoints(job.checkpoints),
+    ...unsavedRisk(job, nowMs),
+    ...preemptionRisk(job),
+  ];
+}
+
+function hangRisk({ nodeRank, sign }: Surroundings['hangs'][number]): string {
+  const { quietForMs, usualMs, gpus, rank } = sign;
+  const who = rank === null ? `Node rank ${nodeRank}` : `Rank ${rank}`;
+  const stillness = gpus === 'idle' ? 'idle' : 'busy without computing';
+  return `${who} stands still: quiet for ${timeSpan(quietForMs)} where ${timeSpan(usualMs)} is usual, its GPUs ${stillness}`;
+}
+
+function signRisk({ nodeRank, sign }: Surroundings['signs'][number]): string {
+  const { kind, step, lastGoodStep, rank, line, text } = sign;
+  const where = [
+    rank === null ? `node rank ${nodeRank}` : `rank ${rank}`,
+    ...(step === null ? [] : [`step ${step}`]),
+    ...(lastGoodStep === null ? [] : [`all was well at step ${lastGoodStep}`]),
+    `line ${line}`,
+  ];
+  return `${code(kind)} (${where.join(', ')}): ${plain(text)}`;
+}
+
+function drainRisk(node: string, { reason, deadlineMs }: Drain, nowMs: number): string {
+  const why = reason === '' ? '' : `: ${plain(reason)}`;
+  if (deadlineMs === null) return `${plain(node)} is to be left${why}`;
+  return `${plain(node)} is to be left in ${timeSpan(deadlineMs - nowMs)}${why}`;
+}
+
+function badCheckpoints(checkpoints: readonly Checkpoint[]): readonly string[] {
+  const bad = checkpoints.filter(({ verdict, suspect }) => verdict === 'corrupt' || suspect).toReversed();
+  const shown = bad.slice(0, badCheckpointsShownMax).map(({ name, verdict, problem }) => {
+    if (verdict !== 'corrupt')
+      return `${code(name)} is suspect: attempts that began from it died in the same way`;
+    return `${code(name)} is corrupt${problem === null ? '' : `: ${plain(problem)}`}`;
+  });
+  const left = bad.length - shown.length;
+  return left === 0 ? shown : [...shown, `${left} more checkpoints are corrupt or suspect`];
+}
+
+/** Only while it runs: of a job that waits nothing is lost any more. */
+function unsavedRisk({ state, attempts, checkpoints }: JobView, nowMs: number): readonly string[] {
+  const runningAtMs = attempts.find(({ endedAtMs }) => endedAtMs === null)?.runningAtMs ?? null;
+  if (state !== 'running' || runningAtMs === null) return [];
+  const savedAtMs = checkpoints.filter(({ verdict }) => verdict === 'verified').map((each) => each.savedAtMs);
+  const unsavedMs = nowMs - Math.max(runningAtMs, ...savedAtMs);
+  if (unsavedMs < unsavedLimitMs(savedAtMs)) return [];
+  const lost = 'what is done since then is lost if it fails now';
+  return [`Nothing was saved and verified for ${timeSpan(unsavedMs)}: ${lost}`];
+}
+
+function unsavedLimitMs(savedAtMs: readonly number[]): number {
+  const distances = savedAtMs.slice(1).map((atMs, index) => atMs - (savedAtMs[index] ?? atMs));
+  const usualMs = distances.toSorted((a, b) => a - b)[Math.floor(distances.length / 2)];
+  if (usualMs === undefined) return unsavedMsMax;
+  return Math.max(unsavedMsMin, unsavedTimes * usualMs);
+}
+
+function preemptionRisk({ state, spec, preemptions }: JobView): readonly string[] {
+  if (state !== 'running' || spec['preemptible'] !== true) return [];
+  const before = preemptions === 0 ? '' : `, as it did ${preemptions} times`;
+  return [`It may have to give way to a job of higher priority${before}`];
+}

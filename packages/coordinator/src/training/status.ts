@@ -1,0 +1,133 @@
+/** `training_status.md`: what a job does, what is safe of it and what threatens it, on one page for people. */
+import type { Checkpoint } from '@muster/common/checkpoints';
+import type { TrainingMetricName, TrainingProgress } from '@muster/common/training';
+import type { AttemptView, Cause, JobView, LedgerEntry } from '@muster/common/views';
+import { risksOf, type Surroundings } from './risks.ts';
+import { byteSize, code, figure, gpuHours, plain, timeSpan } from './words.ts';
+
+/** Of a job that is tried again and again, the last ones tell. */
+const attemptsShownMax = 20;
+
+const metricNames: readonly (readonly [TrainingMetricName, string])[] = [
+  ['train_loss', 'Loss'],
+  ['eval_loss', 'Eval loss'],
+  ['learning_rate', 'Learning rate'],
+  ['grad_norm', 'Gradient norm'],
+  ['epoch', 'Epoch'],
+];
+
+/** @param nowMs wall clock */
+export function trainingStatus(job: JobView, around: Surroundings, nowMs: number): string {
+  const sections = [
+    [`# ${plain(job.name)}`, '', summary(job, nowMs)],
+    [
+      '## Training',
+      '',
+      ...listed(job.training === null ? [] : trainingLines(job.training, nowMs), 'Nothing was read.'),
+    ],
+    ['## Last checkpoint', '', ...listed(checkpointLines(job.checkpoints, nowMs), 'There is none.')],
+    ['## Attempts', '', ...attemptTable(job.attempts, nowMs)],
+    ['## GPU hours', '', ...listed(ledgerLines(job.ledger), 'None were used.')],
+    ['## Risks', '', ...listed(risksOf(job, around, nowMs), 'None is known.')],
+  ];
+  return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}
+
+function summary(job: JobView, nowMs: number): string {
+  const why = job.pending?.message ?? job.cause?.message ?? null;
+  const words = [`${code(job.id)} is **${job.state}**`, ...(why === null ? [] : [plain(why)])];
+  return `${words.join(': ')} (as of ${new Date(nowMs).toISOString()})`;
+}
+
+function listed(lines: readonly string[], otherwise: string): readonly string[] {
+  return lines.length === 0 ? [otherwise] : lines.map((line) => `- ${line}`);
+}
+
+function trainingLines(
+  { latest, totalSteps, etaMs, atMs }: TrainingProgress,
+  nowMs: number,
+): readonly string[] {
+  const { step } = latest;
+  const metrics = metricNames.flatMap(([name, title]) => {
+    const value = latest[name];
+    return value === undefined ? [] : [`${title}: ${figure(value)}`];
+  });
+  const speed = speedWords(latest);
+  return [
+    ...(step === undefined ? [] : [`Step: ${stepWords(step, totalSteps)}`]),
+    ...metrics,
+    ...(speed === '' ? [] : [`Speed: ${speed}`]),
+    ...(etaMs === null ? [] : [`Time left: ${timeSpan(etaMs)}`]),
+    `Last heard of: ${timeSpan(nowMs - atMs)} ago`,
+  ];
+}
+
+function stepWords(step: number, totalSteps: number | null): string {
+  if (totalSteps === null || totalSteps === 0) return String(step);
+  return `${step} of ${totalSteps} (${Math.floor((100 * step) / totalSteps)} %)`;
+}
+
+function speedWords(latest: TrainingProgress['latest']): string {
+  const { samples_per_second: samples, tokens_per_second: tokens, step_seconds: seconds } = latest;
+  return [
+    ...(samples === undefined ? [] : [`${figure(samples)} samples/s`]),
+    ...(tokens === undefined ? [] : [`${figure(tokens)} tokens/s`]),
+    ...(seconds === undefined ? [] : [`${figure(seconds)} s per step`]),
+  ].join(', ');
+}
+
+function checkpointLines(checkpoints: readonly Checkpoint[], nowMs: number): readonly string[] {
+  const last = checkpoints.at(-1);
+  if (last === undefined) return [];
+  const { name, step, bytes, savedAtMs, verdict, depth, problem } = last;
+  const looked = depth === null ? verdict : `${verdict} (${depth})`;
+  return [
+    `${code(name)}${step === null ? '' : ` at step ${step}`}, ${byteSize(bytes)}`,
+    `Saved: ${timeSpan(nowMs - savedAtMs)} ago`,
+    `Verdict: ${looked}${problem === null ? '' : `: ${plain(problem)}`}`,
+  ];
+}
+
+function attemptTable(attempts: readonly AttemptView[], nowMs: number): readonly string[] {
+  if (attempts.length === 0) return ['There was none yet.'];
+  const shown = attempts.toSorted((a, b) => b.number - a.number).slice(0, attemptsShownMax);
+  const left = attempts.length - shown.length;
+  return [
+    '| Attempt | State | From | Ran | Cause |',
+    '| --- | --- | --- | --- | --- |',
+    ...shown.map((attempt) => attemptRow(attempt, nowMs)),
+    ...(left === 0 ? [] : ['', `and ${left} earlier`]),
+  ];
+}
+
+function attemptRow(
+  { number, state, resume, runningAtMs, endedAtMs, cause }: AttemptView,
+  nowMs: number,
+): string {
+  const from = resume === null ? 'the beginning' : code(resume.name);
+  const ran = runningAtMs === null ? '' : timeSpan((endedAtMs ?? nowMs) - runningAtMs);
+  return `| ${number} | ${state} | ${from} | ${ran} | ${cause === null ? '' : causeWords(cause)} |`;
+}
+
+function causeWords({ kind, message }: Cause): string {
+  return `${code(kind)} ${plain(message)}`;
+}
+
+const wordsOfKinds: Readonly<Record<LedgerEntry['kind'], string>> = {
+  productive: 'Productive',
+  queued: 'Waited for',
+  starting: 'Starting',
+  preemption: 'Lost to preemption',
+  rollback: 'Lost to going back',
+  hang: 'Lost to hangs',
+  failure: 'Lost to failures',
+};
+
+function ledgerLines(ledger: readonly LedgerEntry[]): readonly string[] {
+  return ledger
+    .filter(({ gpuSeconds }) => gpuSeconds > 0)
+    .map(({ kind, cause, gpuSeconds }) => {
+      const title = `${wordsOfKinds[kind]}${cause === null ? '' : ` (${code(cause)})`}`;
+      return `${title}: ${gpuHours(gpuSeconds)}`;
+    });
+}

@@ -1,0 +1,103 @@
+/**
+ * Keeps `training_status.md` of every job that has begun beside its output. It is a convenience: nothing waits for it, a disk that
+ * takes no more hinders nothing, and what is asked of the API never comes from it.
+ */
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf } from '@muster/common/errors';
+import type { JobId } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import { isTerminal } from '@muster/common/states';
+import type { Job } from '../model.ts';
+import type { ClusterState, Committed } from '../state.ts';
+import type { JobRecord, Store } from '../store/store.ts';
+
+export const statusFileName = 'training_status.md';
+
+/** While nothing of a job changes but what its agents say. */
+const refreshMs = 10_000;
+/** Of one pass: a thousand jobs that end at once must not keep the coordinator from its work. */
+const filesPerPass = 50;
+
+export interface StatusFilesParts {
+  readonly state: Pick<ClusterState, 'jobs'>;
+  readonly store: Pick<Store, 'readJob'>;
+  readonly directoryOf: (jobId: JobId) => string;
+  readonly statusOf: (record: JobRecord) => string;
+  readonly monotonicMs: () => number;
+  readonly log: Logger;
+}
+
+export class StatusFiles {
+  private readonly parts: StatusFilesParts;
+  /** To be written, longest waiting first. */
+  private readonly changed = new Set<JobId>();
+  /** Monotonic, of jobs that have not ended. */
+  private readonly writtenAtMs = new Map<JobId, number>();
+  private writing: Promise<void> | null = null;
+  private isFailing = false;
+  private isClosed = false;
+
+  constructor(parts: StatusFilesParts) {
+    this.parts = parts;
+  }
+
+  /** To be told of every commit. A job that has never had an attempt has no output that a file could lie beside. */
+  committed({ jobs }: Pick<Committed, 'jobs'>): void {
+    for (const job of jobs) {
+      if (job.lastAttempt > 0) this.changed.add(job.id);
+      if (isTerminal(job.state.kind)) this.writtenAtMs.delete(job.id);
+    }
+  }
+
+  /** Begins to write what is due, unless that is under way. Resolves when it is done; never rejects. */
+  run(): Promise<void> {
+    if (this.isClosed) return Promise.resolve();
+    this.writing ??= this.writeDue().finally(() => {
+      this.writing = null;
+    });
+    return this.writing;
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await this.writing;
+  }
+
+  private async writeDue(): Promise<void> {
+    for (const job of this.parts.state.jobs.values()) if (this.isOld(job)) this.changed.add(job.id);
+    for (const jobId of [...this.changed].slice(0, filesPerPass)) {
+      if (this.isClosed) return;
+      this.changed.delete(jobId);
+      if (this.parts.state.jobs.has(jobId)) this.writtenAtMs.set(jobId, this.parts.monotonicMs());
+      await this.write(jobId);
+    }
+  }
+
+  private isOld({ id, state }: Job): boolean {
+    if (state.kind !== 'running' && state.kind !== 'stopping') return false;
+    const writtenAtMs = this.writtenAtMs.get(id);
+    return writtenAtMs === undefined || this.parts.monotonicMs() - writtenAtMs >= refreshMs;
+  }
+
+  private async write(jobId: JobId): Promise<void> {
+    const { store, directoryOf, statusOf, log } = this.parts;
+    const directory = directoryOf(jobId);
+    const temporary = join(directory, `${statusFileName}.tmp`);
+    try {
+      const record = await store.readJob(jobId);
+      if (record === null) return;
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      // What a crash has left goes first; whatever else lies there, a link or a pipe, is never opened.
+      await rm(temporary, { force: true });
+      await writeFile(temporary, statusOf(record), { flag: 'wx', mode: 0o600 });
+      await rename(temporary, join(directory, statusFileName));
+      this.isFailing = false;
+    } catch (error) {
+      // Half of a page on a full disk is of no use, and its blocks may be of use to others.
+      await rm(temporary, { force: true }).catch(() => {});
+      if (!this.isFailing) log.warn({ jobId, error: messageOf(error) }, 'a training status was not written');
+      this.isFailing = true;
+    }
+  }
+}

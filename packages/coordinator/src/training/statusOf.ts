@@ -1,0 +1,45 @@
+/** What threatens a job from outside, gathered from what agents say and what persons have said of its nodes. */
+
+import type { JobId } from '@muster/common/ids';
+import type { PendingReason } from '@muster/common/views';
+import type { AgentNotes } from '../agents/notes.ts';
+import { currentAttempt, type Job } from '../model.ts';
+import { jobView } from '../rpc/views.ts';
+import type { ClusterState } from '../state.ts';
+import type { JobRecord } from '../store/store.ts';
+import type { Surroundings } from './risks.ts';
+import { trainingStatus } from './status.ts';
+
+export interface StatusParts {
+  readonly state: Pick<ClusterState, 'nodes'>;
+  readonly notes: Pick<AgentNotes, 'of'>;
+  /** Why each queued job waits. */
+  readonly reasons: { get(jobId: JobId): PendingReason | undefined };
+  readonly wallMs: () => number;
+}
+
+/** The page of a job as it is now. */
+export function statusOf(
+  { state, notes, reasons, wallMs }: StatusParts,
+  { job, attempts }: JobRecord,
+): string {
+  const nowMs = wallMs();
+  const view = jobView(job, attempts, reasons.get(job.id), notes, nowMs);
+  return trainingStatus(view, surroundingsOf(job, notes, state), nowMs);
+}
+
+function surroundingsOf(job: Job, notes: Pick<AgentNotes, 'of'>, state: StatusParts['state']): Surroundings {
+  const tasks = (currentAttempt(job)?.tasks ?? []).filter((task) => task.state !== 'ended');
+  const noted = tasks.map(({ nodeRank }) => ({
+    nodeRank,
+    note: notes.of({ jobId: job.id, attempt: job.lastAttempt, nodeRank }),
+  }));
+  return {
+    hangs: noted.flatMap(({ nodeRank, note }) => (note.hang === null ? [] : [{ nodeRank, sign: note.hang }])),
+    signs: noted.flatMap(({ nodeRank, note }) => note.signs.map((sign) => ({ nodeRank, sign }))),
+    drains: [...new Set(tasks.map(({ node }) => node))].flatMap((node) => {
+      const drain = state.nodes.get(node)?.drain ?? null;
+      return drain === null ? [] : [{ node, drain }];
+    }),
+  };
+}

@@ -1,0 +1,210 @@
+/**
+ * Finds what went wrong first in the output of a program. A program whose peer has died fails too, often louder and
+ * sometimes sooner than the one that began it: of all that is noticed, beginnings stand above consequences, what is stronger
+ * above what is weaker, and then the first counts (judge.ts).
+ */
+import type { Line } from '../words.ts';
+import { Collectives } from './collectives.ts';
+import { completionHints, saysCompleted } from './endings.ts';
+import { ExceptionReader, exceptionHints } from './exceptions.ts';
+import { evidenceText, type Finding, finding, withVerdict } from './finding.ts';
+import { type FailureResult, judge, type ProcessEnd } from './judge.ts';
+import { type Death, deathFinding, deathHints, diedByItself, readDeath, SummaryReader } from './launchers.ts';
+import { type SignatureRule, signatureRules, stopNotice } from './rules.ts';
+import { type Sighting, Sightings } from './sightings.ts';
+
+const hints = [
+  ...signatureRules.flatMap((rule) => rule.hints),
+  ...exceptionHints,
+  ...deathHints,
+  ...completionHints,
+];
+/** Most lines have none of these and are done with. */
+const telling = new RegExp(
+  [...new Set(hints)].map((each) => each.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|'),
+);
+/** Longer lines hold data. Patterns with gaps in them take time with the square of a line's length. */
+const textLengthMax = 8 * 1024;
+/** Lines of loggers below the level of errors. NCCL calls its errors WARN. */
+const belowError = /\b(?:DEBUG|INFO|WARN(?:ING)?)\b|^W\d{4} |\[W[ \d]/;
+const ncclWarning = /NCCL WARN/;
+/** Behind a failure, these are no sign that the program goes on. */
+const aftermath = /^(?:frame #|wandb: |terminate called)/;
+
+export class FailureReader {
+  private readonly sightings = new Sightings();
+  private readonly exceptions = new ExceptionReader();
+  private readonly summaries = new SummaryReader();
+  private readonly collectives = new Collectives();
+  private previous = '';
+  private completedAt: number | null = null;
+  /** The first, and that of torchrun's newest summary, which names the rank. */
+  private readonly codes = new Map<'death' | 'summary', Death>();
+
+  line(whole: Line): void {
+    const line =
+      whole.text.length <= textLengthMax ? whole : { ...whole, text: whole.text.slice(0, textLengthMax) };
+    const { text, rank } = line;
+    const previous = this.previous;
+    this.previous = text;
+    this.sightings.tick();
+    if (rank !== null) this.collectives.see(rank);
+    if (this.summaries.open) {
+      this.addDeath('summary', this.summaries.read(text, line.number));
+      return;
+    }
+    if (!this.exceptions.open && !telling.test(text)) {
+      this.passOrdinary(text);
+      return;
+    }
+    this.look(line, previous);
+  }
+
+  /**
+   * The program has come to this step, or to this fraction of an epoch, so that it has dealt with what was said before.
+   * To be called before `line` with the line that tells so.
+   */
+  movedTo(position: number): void {
+    if (this.sightings.moveTo(position)) this.completedAt = null;
+  }
+
+  /** @param end null: nothing but the output is known */
+  result(end: ProcessEnd | null = null): FailureResult {
+    const { death, isBeginning } = this.deathSighting();
+    const others = [...this.sightings.all()].filter(({ sort }) => sort !== 'death' && sort !== 'summary');
+    const sightings = others.map(({ sort, sighting, ranks }) => {
+      const verdict = ranks > 1 ? ruleNamed(sort)?.onSeveralRanks : undefined;
+      return verdict === undefined ? sighting : { ...sighting, found: withVerdict(sighting.found, verdict) };
+    });
+    return judge(
+      {
+        sightings: death === null ? sightings : [...sightings, death],
+        death,
+        deathIsBeginning: isBeginning,
+        stoppedAt: this.sightings.get(stopNotice)?.sequence ?? null,
+        completedAt: this.completedAt,
+        steps: this.sightings.steps,
+        ordinaryLines: this.sightings.ordinaryLines,
+        timeoutVerdict: this.collectives.verdict(),
+      },
+      end,
+    );
+  }
+
+  private look(line: Line, previous: string): void {
+    const { text, number } = line;
+    if (this.summaries.opensWith(text)) {
+      this.summaries.read(text, number);
+      return;
+    }
+    const isFrame = this.exceptions.open && /^\s/.test(text);
+    if (!isFrame && this.lookForSignature(line)) return;
+    if (!isFrame && this.addDeath('death', readDeath(text, number))) return;
+    const seen = this.exceptions.read(line, previous);
+    if (seen !== null) {
+      const { kind, consequence, weak } = seen;
+      const strength = kind === 'stopped_by_signal' ? 'stop' : 'program';
+      const evidence = { line: number, text: evidenceText(text), rank: line.rank };
+      const sort = `exception ${kind} ${consequence} ${weak}`;
+      const found = finding({ kind, strength, consequence, evidence });
+      this.sightings.add(sort, { found, weak, final: line.rank !== null });
+    } else if (saysCompleted(text)) this.completedAt = this.sightings.now;
+    else if (!this.exceptions.open) this.passOrdinary(text);
+  }
+
+  /** @returns true: a rule knows the line */
+  private lookForSignature(line: Line): boolean {
+    const { text } = line;
+    for (const rule of signatureRules) {
+      if (!rule.hints.some((hint) => text.includes(hint))) continue;
+      const at = placeOf(rule.patterns, text);
+      if (at === null || rule.unless?.test(text) === true) continue;
+      if (rule.within !== undefined && !this.exceptions.isWithin(rule.within)) continue;
+      this.addSignature(rule, line, at);
+      return true;
+    }
+    return false;
+  }
+
+  private addSignature(rule: SignatureRule, line: Line, at: number): void {
+    const { kind, strength, consequence = false, atAnyLevel = false, needsProof = false } = rule;
+    const rank = kind === 'nccl_timeout' ? this.collectives.add(line) : line.rank;
+    const before = line.text.slice(0, at);
+    const isMild = !atAnyLevel && belowError.test(before) && !ncclWarning.test(before);
+    const { handled } = this.exceptions.close();
+    const weak = isMild || (handled && line.rank === null);
+    const { blame, retry, advice } = rule;
+    const found = finding({
+      kind,
+      strength,
+      consequence,
+      evidence: { line: line.number, text: evidenceText(line.text, at), rank },
+      ...(blame === undefined ? {} : { blame }),
+      ...(retry === undefined ? {} : { retry }),
+      ...(advice === undefined ? {} : { advice }),
+      ...rule.weigh?.(line.text),
+    });
+    this.sightings.add(weak ? `${rule.name} (mild)` : rule.name, {
+      found,
+      weak,
+      final: consequence,
+      needsProof,
+    });
+  }
+
+  private addDeath(sort: 'death' | 'summary', death: Death | null): boolean {
+    if (death === null) return false;
+    const known = this.sightings.get(sort);
+    this.sightings.add(sort, { found: deathFinding(death), final: true, needsProof: death.code === -9 });
+    if (known === null || sort === 'summary') this.codes.set(sort, death);
+    return true;
+  }
+
+  /** torchrun tells twice of a worker's death: at once, and in its summary, which knows the rank. */
+  private deathSighting(): { readonly death: Sighting | null; readonly isBeginning: boolean } {
+    const told = this.sightings.get('death');
+    const summary = this.sightings.get('summary');
+    const death = summary ?? told;
+    const code = this.codes.get(summary === null ? 'death' : 'summary')?.code ?? 0;
+    if (death === null) return { death, isBeginning: false };
+    const timeout = this.sightings.get('collective timeout');
+    // A watchdog ends its process with SIGABRT, which now and then becomes a SIGSEGV.
+    const followsTimeout = code === -11 && timeout !== null && timeout.sequence < death.sequence;
+    const isBeginning = diedByItself(code) && !followsTimeout;
+    if (told === null || summary === null || this.codes.get('death')?.code !== code)
+      return { death, isBeginning };
+    const { line, text } = told.found.evidence;
+    const evidence = { line, text, rank: summary.found.evidence.rank };
+    return { death: { ...told, found: { ...summary.found, evidence } }, isBeginning };
+  }
+
+  private passOrdinary(text: string): void {
+    if (text.charCodeAt(0) > 0x20 && !aftermath.test(text)) this.sightings.passOrdinary();
+  }
+}
+
+/** What the last words of a process that has failed mean. */
+export function findingInMessage(message: string): Finding {
+  const reader = new FailureReader();
+  reader.line({ text: message, number: 1, rank: null });
+  const { found } = reader.result({ exitCode: 1, signal: null, oomKilled: false });
+  if (found !== null && found.evidence.line !== null) return found;
+  return finding({
+    kind: 'python_exception',
+    strength: 'program',
+    evidence: { line: 1, text: message, rank: null },
+  });
+}
+
+/** Where the first of the patterns that matches does. null: none does. */
+function placeOf(patterns: readonly RegExp[], text: string): number | null {
+  for (const pattern of patterns) {
+    const match = pattern.exec(text);
+    if (match !== null) return match.index;
+  }
+  return null;
+}
+
+function ruleNamed(name: string): SignatureRule | undefined {
+  return signatureRules.find((rule) => rule.name === name);
+}

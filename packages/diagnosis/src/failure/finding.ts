@@ -1,0 +1,60 @@
+/** What the failure rules speak of. */
+import { causeFacts } from '@muster/common/causeFacts';
+import type { Blame, CauseKind, Evidence } from '@muster/common/spec/causes';
+import type { RetryAdvice } from '../words.ts';
+import { retryAdviceOf } from './retryAdvice.ts';
+
+/**
+ * How much a thing counts beside others, strongest first. A broken GPU makes programs, collectives and launchers complain as
+ * well, mostly louder and sometimes sooner; never the other way round.
+ */
+export const strengths = ['hardware', 'storage', 'program', 'collective', 'exit', 'stop'] as const;
+export type Strength = (typeof strengths)[number];
+
+/** Something that went wrong, as the output tells it. */
+export interface Finding {
+  readonly kind: CauseKind;
+  readonly strength: Strength;
+  /** It only follows from the end of another process: a peer was lost, a watchdog ran out, it was told to stop. */
+  readonly consequence: boolean;
+  readonly blame: Blame;
+  readonly retry: RetryAdvice;
+  readonly advice: string;
+  readonly evidence: Evidence;
+  /** One line for people: the evidence, or what it says. At most 500 characters. */
+  readonly message: string;
+}
+
+/** What is special about a finding; the rest is what is usual for its kind. */
+export type Verdict = Partial<Pick<Finding, 'kind' | 'blame' | 'retry' | 'advice'>>;
+
+export function finding(
+  given: Pick<Finding, 'kind' | 'strength' | 'evidence'> & Partial<Omit<Finding, 'kind'>>,
+): Finding {
+  const { blame, advice } = causeFacts[given.kind];
+  const usual = { consequence: false, blame, advice, retry: retryAdviceOf[given.kind] };
+  return { ...usual, message: given.evidence.text, ...given };
+}
+
+/** Of what happened at the same time, what stands above what. */
+export function isStronger(one: Finding, other: Finding): boolean {
+  return strengths.indexOf(one.strength) < strengths.indexOf(other.strength);
+}
+
+export function withVerdict(found: Finding, verdict: Verdict): Finding {
+  const { strength, evidence, consequence, message } = found;
+  if (verdict.kind === undefined || verdict.kind === found.kind) return { ...found, ...verdict };
+  return finding({ strength, evidence, consequence, message, kind: verdict.kind, ...verdict });
+}
+
+const evidenceLengthMax = 500;
+/** Of what stands before the match, when the line is too long. */
+const leadLength = 120;
+
+/** The line as evidence: where it is too long, the part around what was recognised. */
+export function evidenceText(line: string, at = 0): string {
+  const text = line.trim();
+  if (text.length <= evidenceLengthMax) return text;
+  const from = at + leadLength <= evidenceLengthMax ? 0 : at - leadLength;
+  return text.slice(from, from + evidenceLengthMax);
+}

@@ -1,0 +1,49 @@
+/**
+ * Who filled the GPU. PyTorch says how much memory the device has, how much of it is free, and how much this process holds:
+ * to 2.0 as `(GPU 0; 23.69 GiB total capacity; … 11.94 MiB free; 22.02 GiB reserved in total by PyTorch)` (before 1.5
+ * `cached`), since 2.1 as `GPU 0 has a total capacity of 79.15 GiB of which 10 MiB is free. … this process has 30 GiB memory
+ * in use`. What nobody of these holds is somebody else's.
+ */
+import type { Verdict } from './finding.ts';
+
+const unitBytes: Readonly<Record<string, number>> = {
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+  bytes: 1,
+};
+const size = String.raw`([\d.]+) (bytes|KiB|MiB|GiB|TiB)`;
+
+const wanted = new RegExp(`Tried to allocate ${size}`);
+const total = new RegExp(`${size} total capacity|total capacity of ${size}`);
+const free = new RegExp(`${size} free|of which ${size} is free`);
+const own = new RegExp(`this process has ${size} memory in use|${size} (?:reserved in total|cached)`);
+
+/** A foreign process holds less than this of the device: contexts and drivers take some as well. */
+const foreignShareMin = 0.25;
+
+export function memoryVerdict(text: string): Verdict {
+  const totalBytes = bytesOf(text, total);
+  const freeBytes = bytesOf(text, free);
+  const ownBytes = bytesOf(text, own);
+  const wantedBytes = bytesOf(text, wanted);
+  if (totalBytes === null || freeBytes === null || ownBytes === null || wantedBytes === null) return {};
+  const foreignBytes = totalBytes - freeBytes - ownBytes;
+  // What would not have fitted into an empty GPU either is nobody's fault but its own.
+  const wouldFit = ownBytes + wantedBytes < totalBytes;
+  if (!wouldFit || foreignBytes < foreignShareMin * totalBytes) return {};
+  return {
+    blame: 'platform',
+    retry: 'other_node',
+    advice:
+      'Another process holds much of that GPU (nvidia-smi shows which): end it, or retry on another node; the program itself would have fitted.',
+  };
+}
+
+function bytesOf(text: string, pattern: RegExp): number | null {
+  const [, ...groups] = pattern.exec(text) ?? [];
+  const at = groups.findIndex((group) => group !== undefined);
+  const factor = unitBytes[groups[at + 1] ?? ''];
+  return at < 0 || factor === undefined ? null : Number(groups[at]) * factor;
+}

@@ -1,0 +1,160 @@
+/** From what was noticed to the one thing that went wrong first. Pure. */
+import { causeFacts } from '@muster/common/causeFacts';
+import type { Diagnosis } from '../words.ts';
+import { type Finding, finding, strengths, type Verdict, withVerdict } from './finding.ts';
+import { linesBetween, type Sighting } from './sightings.ts';
+
+/** How a process ended, as its node saw it. */
+export interface ProcessEnd {
+  readonly exitCode: number | null;
+  /** `SIGKILL`, … */
+  readonly signal: string | null;
+  /** The kernel's out-of-memory killer took a process of it. false: it is known that it did not. */
+  readonly oomKilled: boolean;
+}
+
+export interface FailureResult {
+  readonly state: Diagnosis['state'];
+  /** null: nothing went wrong. */
+  readonly found: Finding | null;
+}
+
+export interface Evidences {
+  readonly sightings: readonly Sighting[];
+  /** Of the launcher's summary or notice; null: no process was said to have died. */
+  readonly death: Sighting | null;
+  /** It died of something that a process does not do to itself on its way out. */
+  readonly deathIsBeginning: boolean;
+  /** `sequence` of the notice that all of it is to stop. null: there was none. */
+  readonly stoppedAt: number | null;
+  /** `sequence` of the words that all is done. null: none, or it went on after them. */
+  readonly completedAt: number | null;
+  readonly steps: number;
+  readonly ordinaryLines: number;
+  /** What the watchdogs say together. */
+  readonly timeoutVerdict: Verdict;
+}
+
+/** After so many lines about other things it has gone on, where nothing tells of an end. */
+const linesUntilSurvived = 50;
+/** The same where it is known to have ended: by that much later that this cannot be why. */
+const linesUntilUnrelated = 2_000;
+
+export function judge(evidences: Evidences, end: ProcessEnd | null): FailureResult {
+  if (end?.exitCode === 0) return { state: 'completed', found: null };
+  const endedBadly = end !== null;
+  const live = liveSightings(evidences, endedBadly);
+  const picked = pick(evidences, live, endedBadly);
+  if (!endedBadly && isOverBefore(evidences, live)) return { state: 'completed', found: null };
+  const found = picked === null ? null : refined(picked, evidences, end);
+  const final = end === null ? found : withEnd(found, end);
+  if (final === null) return { state: 'running', found: null };
+  return { state: final.kind === 'stopped_by_signal' ? 'stopped' : 'failed', found: final };
+}
+
+function liveSightings(evidences: Evidences, endedBadly: boolean): readonly Sighting[] {
+  const { sightings, steps, ordinaryLines } = evidences;
+  const lastFinal = Math.max(-1, ...sightings.map((each) => (each.final ? each.sequence : -1)));
+  return sightings.filter((each) => {
+    const linesAfter = ordinaryLines - each.ordinaryLines;
+    const isOver = endedBadly || lastFinal >= each.sequence;
+    if (isOver && linesAfter >= linesUntilUnrelated) return false;
+    if (!isOver && (steps > each.steps || linesAfter >= linesUntilSurvived)) return false;
+    return !isOutlived(each, sightings);
+  });
+}
+
+/** An exception that the program went on after, until another one came: the first was dealt with. */
+function isOutlived({ found, final, ordinaryLines }: Sighting, sightings: readonly Sighting[]): boolean {
+  if (final || !isAnyException(found)) return false;
+  return sightings.some(
+    (later) =>
+      !later.weak &&
+      isAnyException(later.found) &&
+      later.found.consequence === found.consequence &&
+      later.ordinaryLines - ordinaryLines >= linesBetween,
+  );
+}
+
+function isAnyException({ kind, strength }: Finding): boolean {
+  return strength === 'program' && (kind === 'python_exception' || kind === 'import_error');
+}
+
+function isOverBefore({ completedAt }: Evidences, live: readonly Sighting[]): boolean {
+  return completedAt !== null && live.every(({ weak, sequence }) => weak || sequence < completedAt);
+}
+
+/** The first of those that count most: see each step. */
+function pick(evidences: Evidences, live: readonly Sighting[], endedBadly: boolean): Sighting | null {
+  const { death, deathIsBeginning, stoppedAt } = evidences;
+  const knownBad = endedBadly || live.some(({ final }) => final);
+  const usable = live.filter(({ weak }) => knownBad || !weak);
+  const isAfterStop = ({ found, sequence }: Sighting) =>
+    stoppedAt !== null && sequence > stoppedAt && !['hardware', 'storage'].includes(found.strength);
+  const begins = (each: Sighting) =>
+    !each.found.consequence && !isAfterStop(each) && (each !== death || deathIsBeginning);
+  const follows = (each: Sighting) =>
+    each.found.consequence && each.found.strength !== 'stop' && !isAfterStop(each);
+  const isSure = ({ weak }: Sighting) => !weak;
+  return (
+    foremost(usable.filter((each) => begins(each) && isSure(each))) ??
+    foremost(usable.filter(begins)) ??
+    foremost(usable.filter((each) => follows(each) && isSure(each))) ??
+    foremost(usable.filter(follows)) ??
+    // An exit code tells nothing but that it ended.
+    foremost(usable.filter((each) => each === death && !each.found.consequence && !isAfterStop(each))) ??
+    foremost(usable.filter(({ found }) => found.strength === 'stop'))
+  );
+}
+
+function foremost(sightings: readonly Sighting[]): Sighting | null {
+  const [first] = [...sightings].sort(
+    (a, b) =>
+      strengths.indexOf(a.found.strength) - strengths.indexOf(b.found.strength) || a.sequence - b.sequence,
+  );
+  return first ?? null;
+}
+
+function refined(
+  { found, needsProof }: Sighting,
+  { death, timeoutVerdict }: Evidences,
+  end: ProcessEnd | null,
+): Finding {
+  const rank = found.evidence.rank ?? death?.found.evidence.rank ?? null;
+  const placed = { ...found, evidence: { ...found.evidence, rank } };
+  if (placed.kind === 'nccl_timeout') return withVerdict(placed, timeoutVerdict);
+  if (!needsProof || end === null) return placed;
+  return end.oomKilled
+    ? { ...placed, advice: causeFacts.host_oom.advice }
+    : withVerdict(placed, { kind: 'unknown' });
+}
+
+const oomText = 'the kernel killed a process of it for want of memory';
+
+/** What the node saw of the end, beside what the output tells. */
+function withEnd(found: Finding | null, end: ProcessEnd): Finding {
+  const saysLittle =
+    found === null ||
+    found.consequence ||
+    ['collective', 'exit', 'stop'].includes(found.strength) ||
+    found.kind === 'python_exception';
+  if (end.oomKilled && saysLittle && found?.kind !== 'host_oom') {
+    const rank = found?.evidence.rank ?? null;
+    return finding({ kind: 'host_oom', strength: 'program', evidence: { line: null, text: oomText, rank } });
+  }
+  return found ?? endFinding(end);
+}
+
+function endFinding({ exitCode, signal }: ProcessEnd): Finding {
+  const text =
+    signal !== null
+      ? `ended by ${signal}`
+      : exitCode === null
+        ? 'nobody saw how it ended'
+        : `exit code ${exitCode}`;
+  const about = { strength: 'exit', evidence: { line: null, text, rank: null } } as const;
+  if (signal === 'SIGTERM' || signal === 'SIGINT' || exitCode === 143 || exitCode === 130)
+    return finding({ ...about, kind: 'stopped_by_signal', strength: 'stop', consequence: true });
+  if (signal === null && exitCode !== null) return finding({ ...about, kind: 'exit_code' });
+  return finding({ ...about, kind: 'unknown' });
+}

@@ -1,0 +1,144 @@
+/**
+ * What launchers and shells say of processes that have ended: torchrun, DeepSpeed's launcher, srun, bash. torchrun says
+ * `failed (exitcode: 1) local_rank: 0 (pid: 67) of binary: …` as soon as it has seen a worker fail; its summary comes later,
+ * or never, if it is ended before.
+ */
+import { type Finding, finding } from './finding.ts';
+
+/** The end of one process. */
+export interface Death {
+  readonly line: number;
+  readonly text: string;
+  /** Global rank. null: it does not say. */
+  readonly rank: number | null;
+  /** Negative: the signal. */
+  readonly code: number;
+  /** In words. */
+  readonly how: string;
+}
+
+const summaryTitle = 'Root Cause (first observed failure)';
+/** How torchrun names a worker that has failed, at once. */
+export const workerDeathLine =
+  /failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: \d+\) of (?:binary|fn): /;
+const launcherReturn = /exits with return code = (-?\d+)/;
+const srunDeath =
+  /^srun: error: \S+: tasks? ([\d,-]+): (?:Exited with exit code (\d+)|(Killed|Segmentation fault|Aborted|Bus error|Terminated))/;
+/** bash, and the last words of Python itself. */
+const shellDeath =
+  /(?:: line \d+: +\d+ |^Fatal Python error: )(Killed|Segmentation fault|Aborted|Bus error|Terminated)\b/;
+
+const signalNumbers: Readonly<Record<string, number>> = {
+  Aborted: 6,
+  'Bus error': 7,
+  Killed: 9,
+  'Segmentation fault': 11,
+  Terminated: 15,
+};
+
+export function readDeath(text: string, line: number): Death | null {
+  const worker = workerDeathLine.exec(text);
+  if (worker !== null) {
+    const code = Number(worker[1]);
+    return { line, text, rank: null, code, how: `local rank ${worker[2]}: ${codeText(code)}` };
+  }
+  const returned = launcherReturn.exec(text);
+  if (returned !== null) {
+    const code = Number(returned[1]);
+    return code === 0 ? null : { line, text, rank: null, code, how: codeText(code) };
+  }
+  const task = srunDeath.exec(text);
+  if (task !== null) {
+    const code = task[2] === undefined ? -(signalNumbers[task[3] ?? ''] ?? 0) : Number(task[2]);
+    const rank = /^\d+$/.test(task[1] ?? '') ? Number(task[1]) : null;
+    return { line, text, rank, code, how: codeText(code) };
+  }
+  const shell = shellDeath.exec(text);
+  if (shell === null) return null;
+  const code = -(signalNumbers[shell[1] ?? ''] ?? 0);
+  return { line, text, rank: null, code, how: codeText(code) };
+}
+
+export const deathHints = [
+  '(exitcode:',
+  'return code',
+  'srun: error',
+  ': line ',
+  'Fatal Python',
+  summaryTitle,
+] as const;
+
+/** Says what no code tells: the signal by its name, with the process. */
+const killedWorker = /signal \d+ \(SIG\w+\) received by pid \d+/i;
+
+/** Reads torchrun's summary, line by line: `rank : 1 (local_rank: 1)`, `exitcode : -9 (pid: 123)`, `traceback : Signal 9 …`. */
+export class SummaryReader {
+  private linesLeft = 0;
+  private rank: number | null = null;
+  private exit: { readonly line: number; readonly text: string; readonly code: number } | null = null;
+
+  /** @returns the death it reports, once its last field has been read */
+  read(text: string, line: number): Death | null {
+    if (text.includes(summaryTitle)) {
+      this.linesLeft = 14;
+      this.rank = null;
+      this.exit = null;
+      return null;
+    }
+    this.linesLeft -= 1;
+    const [, name, value = ''] = /^\s*(rank|exitcode|traceback)\s*:\s*(.*)$/.exec(text) ?? [];
+    const number = /^-?\d+/.exec(value);
+    if (name === 'rank' && number !== null) this.rank = Number(number[0]);
+    if (name === 'exitcode' && number !== null) this.exit = { line, text, code: Number(number[0]) };
+    if (name !== 'traceback' || this.exit === null) return null;
+    this.linesLeft = 0;
+    const { rank, exit } = this;
+    const how = killedWorker.test(value) ? value : `exit code ${exit.code}`;
+    return { ...exit, rank, how: rank === null ? how : `rank ${rank}: ${how}` };
+  }
+
+  get open(): boolean {
+    return this.linesLeft > 0;
+  }
+
+  opensWith(text: string): boolean {
+    return text.includes(summaryTitle);
+  }
+}
+
+/** A death as a cause: what its exit code or signal alone can tell. */
+export function deathFinding({ line, text, rank, code, how }: Death): Finding {
+  const evidence = { line, text: text.trim().slice(0, 500), rank };
+  const about = { strength: 'exit', evidence, message: how.slice(0, 500) } as const;
+  switch (code) {
+    // How a launcher ends the processes beside the one that failed, and how all of it is ended.
+    case -15:
+    case -2:
+      return finding({ ...about, kind: 'stopped_by_signal', strength: 'stop', consequence: true });
+    case -9:
+      return finding({
+        ...about,
+        kind: 'host_oom',
+        advice:
+          'It was killed, probably by the kernel for want of memory: compare its use with resources.memory_mb, or ask whoever else may have killed it.',
+      });
+    case -7:
+      return finding({
+        ...about,
+        kind: 'shm_exhausted',
+        advice:
+          'It died of a bus error, probably for want of shared memory: raise resources.shm_mb in the spec, or use fewer data loader workers.',
+      });
+    default:
+      return finding({ ...about, kind: 'exit_code' });
+  }
+}
+
+/** Ended by a signal that a process does not send itself on its way out: it can have been the first to go. */
+export function diedByItself(code: number): boolean {
+  return [-4, -7, -8, -9, -11].includes(code);
+}
+
+function codeText(code: number): string {
+  return code < 0 ? `ended by signal ${-code}` : `exit code ${code}`;
+}

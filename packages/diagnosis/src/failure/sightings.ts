@@ -1,0 +1,101 @@
+/**
+ * What was noticed in an output and still counts. Programs also tell of trouble that they have dealt with: a batch that did
+ * not fit and was halved, a sample that could not be read, a worker that was started again. Whatever a program has gone on
+ * after is not why it ended, so sightings are let go of as the training moves on. Memory is bounded by the number of rules.
+ */
+import type { Finding } from './finding.ts';
+
+export interface Sighting {
+  readonly found: Finding;
+  /** Counts only when it is known from elsewhere that the program failed. */
+  readonly weak: boolean;
+  /** Nothing goes on after this but what is under way: a launcher, a watchdog or PyTorch's own last words. */
+  readonly final: boolean;
+  readonly needsProof: boolean;
+  /** Of lines, in order. */
+  readonly sequence: number;
+  /** How far the program was. */
+  readonly steps: number;
+  readonly ordinaryLines: number;
+}
+
+export type NewSighting = Pick<Sighting, 'found'> & Partial<Pick<Sighting, 'weak' | 'final' | 'needsProof'>>;
+
+/** What is under way may still print so many steps less one after a rank has died. */
+const stepsUntilForgotten = 3;
+/** A new one of the same sort is kept beside the first after so many lines about other things. */
+export const linesBetween = 10;
+const ranksMax = 64;
+
+interface Kept {
+  first: Sighting;
+  /** The first one since the program last went on. null: it has not since the first. */
+  recent: Sighting | null;
+  readonly ranks: Set<number>;
+}
+
+export class Sightings {
+  private readonly kept = new Map<string, Kept>();
+  private sequence = 0;
+  private position: number | null = null;
+  steps = 0;
+  ordinaryLines = 0;
+
+  /** A line was read. */
+  tick(): void {
+    this.sequence += 1;
+  }
+
+  get now(): number {
+    return this.sequence;
+  }
+
+  add(sort: string, seen: NewSighting): void {
+    const { sequence, steps, ordinaryLines } = this;
+    const about = { weak: false, final: false, needsProof: false };
+    const sighting: Sighting = { ...about, ...seen, sequence, steps, ordinaryLines };
+    const kept = this.kept.get(sort) ?? { first: sighting, recent: null, ranks: new Set<number>() };
+    this.kept.set(sort, kept);
+    const { rank } = seen.found.evidence;
+    if (rank !== null && kept.ranks.size < ranksMax) kept.ranks.add(rank);
+    const newest = kept.recent ?? kept.first;
+    const wentOn = steps > newest.steps || ordinaryLines - newest.ordinaryLines >= linesBetween;
+    if (wentOn) kept.recent = sighting;
+  }
+
+  /** A line about something else. */
+  passOrdinary(): void {
+    if (this.kept.size > 0) this.ordinaryLines += 1;
+  }
+
+  /** The program is at this step now, or at this fraction of an epoch. @returns false: it was there before */
+  moveTo(position: number): boolean {
+    if (position === this.position) return false;
+    this.position = position;
+    this.steps += 1;
+    for (const [sort, kept] of this.kept) {
+      if (!this.isForgotten(kept.first)) continue;
+      if (kept.recent === null || this.isForgotten(kept.recent)) this.kept.delete(sort);
+      else {
+        kept.first = kept.recent;
+        kept.recent = null;
+      }
+    }
+    return true;
+  }
+
+  get(sort: string): Sighting | null {
+    return this.kept.get(sort)?.first ?? null;
+  }
+
+  *all(): Generator<{ readonly sort: string; readonly sighting: Sighting; readonly ranks: number }> {
+    for (const [sort, { first, recent, ranks }] of this.kept) {
+      yield { sort, sighting: first, ranks: ranks.size };
+      if (recent !== null) yield { sort, sighting: recent, ranks: ranks.size };
+    }
+  }
+
+  private isForgotten({ steps }: Sighting): boolean {
+    return this.steps - steps >= stepsUntilForgotten;
+  }
+}

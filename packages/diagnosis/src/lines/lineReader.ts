@@ -1,0 +1,119 @@
+/**
+ * Cuts the bytes of a program's output into lines, however the bytes arrive.
+ *
+ * Line ends are single bytes that no UTF-8 sequence contains, so bytes are cut first and decoded afterwards: a chunk that
+ * ends within a character needs no care, and what is no UTF-8 at all spoils no more than its own line. Complete lines of a
+ * chunk are decoded together, since a call per line costs more than reading it.
+ */
+import type { Line } from '../words.ts';
+import { plainText } from './plainText.ts';
+
+/** Longer than any line that somebody wrote to be read; what follows in such a line is not kept. */
+const lineBytesMaxDefault = 64 * 1024;
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
+export interface LineReaderOptions {
+  /** At least 1. */
+  readonly lineBytesMax?: number;
+}
+
+export class LineReader {
+  readonly #onLine: (line: Line) => void;
+  /** The beginning of a line whose end has not come yet. */
+  readonly #begun: Buffer;
+  #begunBytes = 0;
+  #number = 1;
+
+  /** @param onLine is told every line that has something in it, in order, during `feed` and `end` */
+  constructor(onLine: (line: Line) => void, { lineBytesMax = lineBytesMaxDefault }: LineReaderOptions = {}) {
+    this.#onLine = onLine;
+    this.#begun = Buffer.allocUnsafe(Math.max(1, lineBytesMax));
+  }
+
+  feed(bytes: Uint8Array): void {
+    const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    // Pieces no longer than a line may be: only a line that began in an earlier piece can be too long, and a chunk of any
+    // size costs no more memory than a small one.
+    const pieceBytes = this.#begun.length;
+    for (let from = 0; from < buffer.length; from += pieceBytes) {
+      this.#feedPiece(buffer.subarray(from, from + pieceBytes));
+    }
+  }
+
+  /** The output is over: what has no line end is a line, too. */
+  end(): void {
+    this.#finishBegun();
+  }
+
+  #feedPiece(piece: Buffer): void {
+    let from = 0;
+    if (this.#begunBytes > 0) {
+      const end = firstEnd(piece);
+      this.#begin(end === -1 ? piece : piece.subarray(0, end));
+      if (end === -1) return;
+      this.#finishBegun();
+      if (piece[end] === lineFeed) this.#number += 1;
+      from = end + 1;
+    }
+    const last = Math.max(piece.lastIndexOf(lineFeed), piece.lastIndexOf(carriageReturn));
+    if (last >= from) {
+      this.#tellLines(piece.toString('utf8', from, last + 1));
+      from = last + 1;
+    }
+    if (from < piece.length) this.#begin(piece.subarray(from));
+  }
+
+  #begin(bytes: Buffer): void {
+    this.#begunBytes += bytes.copy(this.#begun, this.#begunBytes);
+  }
+
+  #finishBegun(): void {
+    const text = this.#begun.toString('utf8', 0, this.#begunBytes);
+    this.#begunBytes = 0;
+    this.#tell(text);
+  }
+
+  /** @param text ends with a line end */
+  #tellLines(text: string): void {
+    let feed = endAt(text, '\n', 0);
+    let carriage = endAt(text, '\r', 0);
+    for (let from = 0; from < text.length; ) {
+      const end = Math.min(feed, carriage);
+      if (end > from) this.#tell(text.slice(from, end));
+      from = end + 1;
+      if (end === carriage) carriage = endAt(text, '\r', from);
+      else {
+        this.#number += 1;
+        feed = endAt(text, '\n', from);
+      }
+    }
+  }
+
+  #tell(raw: string): void {
+    const { text, rank } = plainText(raw);
+    if (text.length > 0) this.#onLine({ text, number: this.#number, rank });
+  }
+}
+
+/** @returns the length of `text` where there is none */
+function endAt(text: string, end: '\n' | '\r', from: number): number {
+  const at = text.indexOf(end, from);
+  return at === -1 ? text.length : at;
+}
+
+function firstEnd(bytes: Buffer): number {
+  const feed = bytes.indexOf(lineFeed);
+  const carriage = (feed === -1 ? bytes : bytes.subarray(0, feed)).indexOf(carriageReturn);
+  return carriage === -1 ? feed : carriage;
+}
+
+/** All lines of a whole output. */
+export function linesOf(output: string | Uint8Array): readonly Line[] {
+  const lines: Line[] = [];
+  const reader = new LineReader((line) => lines.push(line));
+  reader.feed(typeof output === 'string' ? Buffer.from(output) : output);
+  reader.end();
+  return lines;
+}

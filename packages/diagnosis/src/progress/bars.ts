@@ -1,0 +1,46 @@
+/** Progress bars of tqdm: the only place where some programs tell their step and how many there will be. */
+
+export interface Bar {
+  readonly label: string;
+  readonly done: number;
+  readonly total: number;
+  /** As the bar estimates it. null: it does not know yet. */
+  readonly secondsPerStep: number | null;
+}
+
+/** `575/1725 [3:03:39<6:06:20, 19.11s/it`. What follows may be cut off or somebody else's. */
+const counted = /(\d{1,12})\/(\d{1,12}) \[[\d:]{1,12}<[\d:?]{1,12}, {1,6}([\d.]{1,20}|\?)(s\/it|it\/s)/g;
+/** Bars of data sets and downloads have labels, too. */
+const trainingLabel = /^(?:|train(?:ing)?|steps?|iterations?)$/i;
+
+/** @returns the last bar of a line that counts steps of training; null: there is none */
+export function barIn(text: string): Bar | null {
+  let newest: Bar | null = null;
+  counted.lastIndex = 0;
+  for (let found = counted.exec(text); found !== null; found = counted.exec(text)) {
+    const [, done, total, rate, unit] = found;
+    const label = labelBefore(text, found.index);
+    if (!trainingLabel.test(label)) continue;
+    const perUnit = Number(rate);
+    const isKnown = Number.isFinite(perUnit) && perUnit > 0;
+    newest = {
+      label,
+      done: Number(done),
+      total: Number(total),
+      secondsPerStep: isKnown ? (unit === 's/it' ? perUnit : 1 / perUnit) : null,
+    };
+  }
+  return newest;
+}
+
+/** What stands in front of the percentage: `Training` in `Training:  33%|###   | `. */
+function labelBefore(text: string, index: number): string {
+  const percentage = text.lastIndexOf('%|', index);
+  const from = Math.max(text.lastIndexOf('|', percentage - 1), text.lastIndexOf(']', percentage)) + 1;
+  return percentage === -1
+    ? ''
+    : text
+        .slice(from, percentage)
+        .replace(/:? {0,4}\d{0,3}$/, '')
+        .trim();
+}

@@ -1,0 +1,211 @@
+/**
+ * Reads how far a program is from the lines of its output. Most lines of most outputs say nothing about it, so every
+ * pattern has cheap words in front of it that nearly all other lines lack.
+ */
+import type { TrainingMetricName, TrainingProgress, TrainingValues } from '@muster/common/training';
+import type { Framework, Line, MetricRow } from '../words.ts';
+import { barIn } from './bars.ts';
+import { canonical, saysLossIsNaN } from './canonical.ts';
+import type { LineFormat, Values } from './format.ts';
+import { jsonLines } from './formats/jsonLines.ts';
+import { lineFormats } from './formats.ts';
+import { type SaveMention, saveIn, saveMark } from './saves.ts';
+import { Speed } from './speed.ts';
+import { totalMark, totalsIn } from './totals.ts';
+import { TrainingBar } from './trainingBar.ts';
+
+export interface ProgressRow extends MetricRow {
+  /** The values under canonical names; the step is that of the progress bar where the line itself has none. */
+  readonly canonical: TrainingValues;
+  /** At most 500 characters of the line. */
+  readonly text: string;
+}
+
+export interface ProgressReaderOptions {
+  readonly onRow?: (row: ProgressRow) => void;
+  readonly onSave?: (save: SaveMention) => void;
+}
+
+/** Longer lines hold data; the longest line of metrics known has some 3,000 characters. */
+const textLengthMax = 16 * 1024;
+const rowTextMax = 500;
+
+/** Words of which a line needs one to be worth a closer look: those of the formats, of bars, of saves and of totals. */
+const telling = new RegExp(
+  [
+    ...new Set(
+      lineFormats.flatMap(({ marks }) => marks.map((mark) => mark.replace(/[|{}.*+?^$()[\]\\]/g, '\\$&'))),
+    ),
+    's/it|it/s',
+    saveMark.source,
+    totalMark.source,
+  ].join('|'),
+);
+
+/** What these print says less than what another printer of the same job does; the job is called by the other. */
+const secondary: ReadonlySet<Framework> = new Set(['deepspeed', 'json_lines']);
+
+export class ProgressReader {
+  readonly #options: ProgressReaderOptions;
+  readonly #bar = new TrainingBar();
+  #speed = new Speed();
+  /** That of the newest line of metrics, which is asked first. */
+  #usualFormat: LineFormat | null = null;
+  #framework: Framework | null = null;
+  #rows = 0;
+  #first: ProgressRow | null = null;
+  #last: ProgressRow | null = null;
+  readonly #latest: Partial<Record<TrainingMetricName, number>> = {};
+  #atMs = 0;
+  #toldSteps: number | null = null;
+  #toldEpochs: number | null = null;
+  /** Once the lines with a loss tell their step themselves, bars count something else. */
+  #rowsTellSteps = false;
+
+  constructor(options: ProgressReaderOptions = {}) {
+    this.#options = options;
+  }
+
+  /**
+   * @param atMs wall clock when the line came; null: it was written at another time, so that it tells nothing of the speed
+   * @returns null: the line has no metrics
+   */
+  line(line: Line, atMs: number | null = null): ProgressRow | null {
+    const { text } = line;
+    if (text.length > textLengthMax || !telling.test(text)) return null;
+    this.#readTotals(text);
+    this.#readBar(text, atMs);
+    this.#readSave(line);
+    const usual = this.#usualFormat;
+    if (usual !== null && this.#isOf(usual, line, atMs)) return this.#last;
+    for (const format of lineFormats) {
+      if (format !== usual && this.#isOf(format, line, atMs)) return this.#last;
+    }
+    return null;
+  }
+
+  #isOf(format: LineFormat, line: Line, atMs: number | null): boolean {
+    if (!hasMark(line.text, format)) return false;
+    const values = format.read(line.text);
+    if (values === null) return false;
+    // Lines of fairseq are lines of JSON, too, so that one is never asked first.
+    this.#usualFormat = format === jsonLines ? null : format;
+    this.#row(format.framework, values, line, atMs);
+    return true;
+  }
+
+  /** null: nothing was recognised. */
+  get framework(): Framework | null {
+    return this.#framework;
+  }
+
+  /** How many lines of metrics there were. */
+  get rows(): number {
+    return this.#rows;
+  }
+
+  get first(): ProgressRow | null {
+    return this.#first;
+  }
+
+  get last(): ProgressRow | null {
+    return this.#last;
+  }
+
+  /** null: there was no line of metrics and no progress bar yet. */
+  get progress(): TrainingProgress | null {
+    if (this.#rows === 0 && this.#bar.bar === null) return null;
+    const totalSteps = this.#toldSteps ?? (this.#rowsTellSteps ? null : (this.#bar.bar?.total ?? null));
+    return {
+      framework: this.#framework,
+      latest: { ...this.#latest },
+      totalSteps,
+      etaMs: this.#etaMs(totalSteps),
+      rows: this.#rows,
+      atMs: this.#atMs,
+    };
+  }
+
+  #etaMs(totalSteps: number | null): number | null {
+    const { step } = this.#latest;
+    const { stepSeconds } = this.#speed;
+    if (step === undefined || totalSteps === null || stepSeconds === null) return null;
+    return Math.round(Math.max(0, totalSteps - step) * stepSeconds * 1000);
+  }
+
+  #row(framework: Framework, values: Values, line: Line, atMs: number | null): void {
+    const row: MetricRow = { framework, line: line.number, rank: line.rank, values };
+    const own = canonical(row);
+    if (own.step !== undefined && own.train_loss !== undefined && !this.#rowsTellSteps) {
+      this.#rowsTellSteps = true;
+      this.#speed = new Speed();
+    }
+    if (own.train_loss !== undefined) this.#bar.lossCame();
+    const step = own.step ?? this.#stepOfBar(own.epoch);
+    const full: ProgressRow = {
+      framework,
+      line: line.number,
+      rank: line.rank,
+      values,
+      canonical: step === null ? own : { ...own, step },
+      text: line.text.slice(0, rowTextMax),
+    };
+    if (this.#framework === null || secondary.has(this.#framework)) this.#framework = framework;
+    this.#rows += 1;
+    this.#first ??= full;
+    this.#last = full;
+    if (framework === 'megatron' || framework === 'json_lines') this.#readTotalOf(values);
+    if (own.step_seconds !== undefined) this.#speed.tell(own.step_seconds);
+    // An old loss is not the loss of a program that says it has none.
+    if (saysLossIsNaN(row)) delete this.#latest.train_loss;
+    this.#advance(full.canonical, atMs);
+    this.#options.onRow?.(full);
+  }
+
+  #advance(values: TrainingValues, atMs: number | null): void {
+    Object.assign(this.#latest, values);
+    if (atMs === null) return;
+    this.#atMs = atMs;
+    if (values.step !== undefined) this.#speed.arrive(values.step, atMs);
+  }
+
+  #readTotals(text: string): void {
+    if (!totalMark.test(text)) return;
+    const told = totalsIn(text);
+    this.#toldSteps = told?.steps ?? this.#toldSteps;
+    this.#toldEpochs = told?.epochs ?? this.#toldEpochs;
+  }
+
+  #readTotalOf(values: Values): void {
+    const total = values['total_steps'] ?? values['max_steps'];
+    if (typeof total === 'number' && total > 0) this.#toldSteps = total;
+  }
+
+  #readSave(line: Line): void {
+    const { onSave } = this.#options;
+    if (onSave === undefined || !saveMark.test(line.text)) return;
+    const save = saveIn(line.text);
+    if (save !== null) onSave({ ...save, line: line.number, rank: line.rank });
+  }
+
+  #readBar(text: string, atMs: number | null): void {
+    if (this.#rowsTellSteps || !(text.includes('s/it') || text.includes('it/s'))) return;
+    const bar = barIn(text);
+    if (bar === null || !this.#bar.see(bar, this.#toldSteps)) return;
+    if (bar.secondsPerStep !== null) this.#speed.tell(bar.secondsPerStep);
+    this.#advance({ step: bar.done }, atMs);
+  }
+
+  /** The fraction of the epochs serves where bars are turned off. */
+  #stepOfBar(epoch: number | undefined): number | null {
+    if (this.#rowsTellSteps) return null;
+    if (this.#bar.bar !== null) return this.#bar.bar.done;
+    if (epoch === undefined || this.#toldSteps === null || this.#toldEpochs === null) return null;
+    return Math.round((epoch / this.#toldEpochs) * this.#toldSteps);
+  }
+}
+
+function hasMark(text: string, { marks }: LineFormat): boolean {
+  for (const mark of marks) if (text.includes(mark)) return true;
+  return false;
+}

@@ -1,0 +1,53 @@
+/**
+ * Overflows of half-precision training. A few at the start are how a dynamic loss scale finds its value: it begins at up to
+ * 2^32 and is halved each time. Later ones come alone, whenever it was doubled once too often. It is exhausted when
+ *
+ * - the program says so;
+ * - gradients overflow 3 times in a row at a scale of 1, at which nothing is scaled any more. Not in fairseq, which goes on
+ *   below 1 and says itself when it has reached its minimum;
+ * - there were 64 overflows in a row, twice what halving 2^32 takes.
+ */
+const overflow =
+  /overflow.{0,200}?(?:loss scale: ([\d.eE+-]{1,40}).{0,40})?(reducing(?: loss scale)? to|setting loss scale to:?) ([\d.eE+-]{1,40}\b)/i;
+const exhausted = /Current loss scale already at minimum|Minimum loss scale reached/;
+
+const atMinimumMax = 3;
+const inARowMax = 64;
+
+export class Overflows {
+  #inARow = 0;
+  #atMinimum = 0;
+  /** As the newest overflow left it. */
+  #scale: number | null = null;
+
+  /** A step went well. */
+  end(): void {
+    this.#inARow = 0;
+    this.#atMinimum = 0;
+    this.#scale = null;
+  }
+
+  /** @returns whether the loss scale is exhausted */
+  line(text: string): boolean {
+    if (exhausted.test(text)) return true;
+    const found = overflow.exec(text);
+    if (found === null) return false;
+    const [, attempted, wording = '', scale] = found;
+    // It has grown since the newest overflow, so steps went well in between; or it is another rank's word of the same.
+    if (attempted !== undefined && this.#scale !== null && Number(attempted) > this.#scale) this.end();
+    return this.#count(Number(scale), wording.startsWith('setting'));
+  }
+
+  /** A line of metrics says that every one of its steps was skipped. */
+  skipped(scale: number | null): boolean {
+    return this.#count(scale, false);
+  }
+
+  #count(scale: number | null, mayFallBelow1: boolean): boolean {
+    if (scale !== null && this.#scale !== null && scale > this.#scale) this.end();
+    this.#scale = scale;
+    this.#inARow += 1;
+    if (scale !== null && scale <= 1 && !mayFallBelow1) this.#atMinimum += 1;
+    return this.#atMinimum >= atMinimumMax || this.#inARow >= inARowMax;
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Notices trouble of a training while it runs: a loss that is no number, that explodes, or that jumps, and a loss scale
+ * that is exhausted. Each kind is said once per stretch of trouble.
+ */
+import type { TrainingSign, TrainingSignKind } from '@muster/common/training';
+import { saysLossIsNaN } from '../progress/canonical.ts';
+import type { ProgressRow } from '../progress/progressReader.ts';
+import type { Line } from '../words.ts';
+import { LossTrend } from './lossTrend.ts';
+import { Overflows } from './overflow.ts';
+
+/** So many good lines of metrics in a row end a stretch: trouble that comes and goes is one trouble. */
+const goodRowsMin = 10;
+/**
+ * A norm that is no number beside a good loss is how a loss scale that was too high shows, once in a while; so often in a
+ * row, it is the gradients.
+ */
+const badNormsMax = 3;
+/** The step of another line may lag a little; going back further, the program has begun anew. */
+const rewindSteps = 50;
+const textMax = 500;
+
+/** One of these is in every line that says something of trouble and is no line of metrics. */
+const telling = /oss scale|NaN in/;
+const nanText = /found NaN in (?:local )?(?:forward|grad|loss)/i;
+
+export class TrendWatch {
+  #trend = new LossTrend();
+  #overflows = new Overflows();
+  #badNorms = 0;
+  #goodRows = 0;
+  #said = new Set<TrainingSignKind>();
+  #newestStep: number | null = null;
+  #lastGoodStep: number | null = null;
+  /** As it was when the present jump of the loss began. */
+  #goodBeforeJump: number | null = null;
+
+  /** A line that is no line of metrics. */
+  line({ text, number, rank }: Line): readonly TrainingSign[] {
+    if (!telling.test(text)) return [];
+    const kind = this.#overflows.line(text) ? 'loss_scale_exhausted' : nanText.test(text) ? 'nan_loss' : null;
+    return kind === null ? [] : this.#say(kind, { text, line: number, rank, step: this.#newestStep });
+  }
+
+  row(row: ProgressRow): readonly TrainingSign[] {
+    const step = row.canonical.step ?? null;
+    this.#rewind(step);
+    if (step !== null) this.#newestStep = step;
+    const place = { text: row.text, line: row.line, rank: row.rank, step };
+    if (this.#isNaN(row)) return this.#say('nan_loss', place);
+    if (isSkipped(row)) {
+      const isExhausted = this.#overflows.skipped(numberOf(row.values['loss_scale']));
+      return isExhausted ? this.#say('loss_scale_exhausted', place) : [];
+    }
+    const loss = row.canonical.train_loss;
+    if (loss === undefined) return [];
+    this.#overflows.end();
+    const sign = isPolicyLoss(row) ? null : this.#trend.loss(loss, step);
+    if (sign === 'loss_spike') this.#goodBeforeJump = this.#lastGoodStep;
+    if (this.#trend.isCalm && this.#badNorms === 0) this.#good(step);
+    return sign === null ? [] : this.#say(sign, place, this.#goodBeforeJump);
+  }
+
+  #good(step: number | null): void {
+    this.#lastGoodStep = step ?? this.#lastGoodStep;
+    this.#goodRows += 1;
+    if (this.#goodRows >= goodRowsMin) this.#said.clear();
+  }
+
+  #rewind(step: number | null): void {
+    if (step === null || this.#newestStep === null || step >= this.#newestStep - rewindSteps) return;
+    this.#trend = new LossTrend();
+    this.#overflows.end();
+    this.#badNorms = 0;
+    this.#said.clear();
+    this.#lastGoodStep = null;
+  }
+
+  #isNaN(row: ProgressRow): boolean {
+    const { values } = row;
+    const nanIterations = numberOf(values['nan_iterations']) ?? 0;
+    if (saysLossIsNaN(row) || nanIterations > 0) return true;
+    if ('grad_norm' in values || 'gnorm' in values) {
+      const isBad = values['grad_norm'] === null || values['gnorm'] === null;
+      this.#badNorms = isBad ? this.#badNorms + 1 : 0;
+      // What a Trainer prints in half precision once the weights are no numbers any more.
+      if (isBad && row.canonical.train_loss === 0) return true;
+    }
+    return this.#badNorms >= badNormsMax;
+  }
+
+  #say(
+    kind: TrainingSignKind,
+    { text, line, rank, step }: Pick<TrainingSign, 'text' | 'line' | 'rank' | 'step'>,
+    lastGoodStep = this.#lastGoodStep,
+  ): readonly TrainingSign[] {
+    this.#goodRows = 0;
+    if (this.#said.has(kind)) return [];
+    this.#said.add(kind);
+    return [{ kind, step, lastGoodStep, rank, line, text: text.slice(0, textMax) }];
+  }
+}
+
+/** Megatron leaves the loss out while it skips every step. */
+function isSkipped({ values, canonical }: ProgressRow): boolean {
+  return (numberOf(values['skipped_iterations']) ?? 0) > 0 && canonical.train_loss === undefined;
+}
+
+/** Of a policy that is rewarded, the loss is no measure: it is near 0 whether all is well or not. */
+function isPolicyLoss({ values }: ProgressRow): boolean {
+  return 'reward' in values || 'objective/kl' in values || 'rewards/mean' in values;
+}
+
+function numberOf(value: number | string | null | undefined): number | null {
+  return typeof value === 'number' ? value : null;
+}

@@ -1,0 +1,75 @@
+/**
+ * What is usual for a loss, by its own past, so that noise is not taken for trouble. Medians instead of means: the bad
+ * values that are looked for must not move what they are measured by.
+ *
+ * A loss is far above the usual if it is above the median `m` of the last 64 accepted losses by more than the largest of
+ *
+ * - half of `m`: a pretraining at 2.2 that jumps to 3.3 has lost weeks; what rises by less comes with other data;
+ * - 10 standard deviations (as 1.4826 × the median distance of these 64 from their median): noise of small batches;
+ * - twice the worst rise above their median: noise with heavy tails, and the steep beginning of a run;
+ * - 0.2: losses that hover around 0 (policies, distances) have no scale that a share could be taken of. Of a loss that is
+ *   always smaller than that, nothing is claimed.
+ *
+ * `m` is never above the lowest such median before: a loss that creeps up for days must not become the usual one.
+ */
+const windowRows = 64;
+/** Fewer say nothing about noise. */
+const rowsMin = 5;
+/** A median of fewer is not worth being remembered as the lowest. */
+const rowsOfLowest = 32;
+const deviationPerDistance = 1.4826;
+
+export interface Usual {
+  readonly median: number;
+  /** Losses above it are far above what is usual. */
+  readonly limit: number;
+}
+
+export class UsualLoss {
+  /** In the order of their coming, the oldest at `next` once it is full. */
+  readonly #window: number[] = [];
+  #next = 0;
+  readonly #sorted: number[] = [];
+  #lowest = Number.POSITIVE_INFINITY;
+
+  accept(loss: number): void {
+    const oldest = this.#window[this.#next];
+    if (oldest !== undefined) this.#sorted.splice(placeOf(oldest, this.#sorted), 1);
+    this.#window[this.#next] = loss;
+    this.#next = (this.#next + 1) % windowRows;
+    this.#sorted.splice(placeOf(loss, this.#sorted), 0, loss);
+    if (this.#window.length >= rowsOfLowest) this.#lowest = Math.min(this.#lowest, middle(this.#sorted));
+  }
+
+  /**
+   * @param loss what is to be judged: the costly part is left out for what is not even half above the usual
+   * @returns null: `loss` is not far above, or too little is known
+   */
+  exceededBy(loss: number): Usual | null {
+    if (this.#sorted.length < rowsMin) return null;
+    const present = middle(this.#sorted);
+    const median = Math.min(present, this.#lowest);
+    const least = Math.max(0.2, Math.abs(median) / 2);
+    if (loss - median <= least) return null;
+    const distances = this.#sorted.map((each) => Math.abs(each - present)).sort((a, b) => a - b);
+    const noise = 10 * deviationPerDistance * middle(distances);
+    const worst = 2 * ((this.#sorted.at(-1) ?? present) - present);
+    const limit = median + Math.max(least, noise, worst);
+    return loss > limit ? { median, limit } : null;
+  }
+}
+
+function middle(sorted: readonly number[]): number {
+  return sorted[sorted.length >> 1] ?? 0;
+}
+
+/** @returns the first index of `sorted` whose value is not below `value` */
+function placeOf(value: number, sorted: readonly number[]): number {
+  let [from, to] = [0, sorted.length];
+  while (from < to) {
+    const half = (from + to) >> 1;
+    if ((sorted[half] ?? 0) < value) from = half + 1;
+    else to = half;
+  }
+  return from;
+}
