@@ -11,6 +11,7 @@ import type { TaskFailure } from '@muster/common/gangs';
 import { emptyInventory } from '@muster/common/hardware';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import { checkpointDirectory, SimulatedCheckpoints } from './checkpoints.ts';
 import { SimulatedDriver } from './driver.ts';
 import { addressOf, type Fabric } from './fabric.ts';
 import type { Guard } from './guard.ts';
@@ -61,7 +62,16 @@ export function startAgent(parts: AgentParts): void {
       network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
       baseEnvironment: {},
     },
-    checkpoints: { pathFor: () => null, prepare: async () => {}, cleanUp: async () => {} },
+    checkpointDirs: {
+      ...{ pathFor: checkpointDirectory, hostPathFor: checkpointDirectory },
+      ...{ isOwn: ({ checkpoint }) => checkpoint.dir === null, prepare: async () => {}, cleanUp: async () => {} },
+    },
+    checkpoints: new SimulatedCheckpoints({
+      ...{ machine, agent: life },
+      send: (message) => session.send(taskMessageToWire(message)),
+    }),
+    // What output tells of training has tests of its own.
+    training: { progress: () => null, hang: () => null, finish: () => null },
     rendezvous: parts.fabric.rendezvousOf(machine, life),
     leases,
     nodeName: machine.name,
@@ -90,6 +100,7 @@ export function startAgent(parts: AgentParts): void {
       said = statusOf(machine, address);
       return said;
     },
+    leavingInMs: () => null,
     onClockSkew: () => {},
     wallMs: clock.wallMs,
     onClearCondition: (kind, gpuUuid) => machine.health.clearByHand({ kind, gpuUuid }),
@@ -135,20 +146,23 @@ function statusOf({ health }: Machine, address: string): NodeStatus {
   return { inventory, conditions };
 }
 
-/** What a task's output would tell: a rank that failed because another one had says so. */
+/** What a task's output would tell: what it died of, or that it failed because another one had. */
 function failureOf(
   { processes, clock }: Machine,
   { exit, directory, stopping }: EndOfTask,
 ): TaskFailure | null {
   if (exit.exitCode === 0) return null;
   const key = directory.slice(directory.lastIndexOf('/') + 1);
-  const isConsequence = processes.get(key)?.isConsequence === true;
+  const process = processes.get(key);
+  const isConsequence = process?.isConsequence === true;
+  const said = stopping || isConsequence ? null : (process?.lastWords ?? null);
   const agoMs = exit.finishedAtMs === null ? 0 : clock.trueMs() - exit.finishedAtMs;
   return {
-    source: isConsequence ? 'log' : 'exit',
+    source: isConsequence || said !== null ? 'log' : 'exit',
     consequence: isConsequence || stopping,
     rank: null,
-    message: isConsequence ? 'connection reset by peer' : 'it ended',
+    message: said?.message ?? (isConsequence ? 'connection reset by peer' : 'it ended'),
+    ...{ kind: said?.kind ?? null, blame: null, line: said === null ? null : 1 },
     atBoottimeMs: Math.max(0, Math.round(clock.boottimeMs() - agoMs)),
   };
 }

@@ -21,6 +21,8 @@ import { nodeCalls } from '@muster/coordinator/rpc/nodes';
 import { streamCalls } from '@muster/coordinator/rpc/streams';
 import { ClusterState, Draft } from '@muster/coordinator/state';
 import type { Store } from '@muster/coordinator/store/store';
+import { Drains } from '@muster/coordinator/tasks/drains';
+import { HangWatch } from '@muster/coordinator/tasks/hangWatch';
 import { StartDeadlines } from '@muster/coordinator/tasks/startDeadlines';
 import { TimeLimits } from '@muster/coordinator/tasks/timeLimits';
 import type { PageRequests } from '@muster/coordinator/telemetry/pageRequests';
@@ -52,7 +54,10 @@ export type UnaryName =
   | 'ListNodes'
   | 'ClearCondition'
   | 'ConfirmDead'
-  | 'SetMaintenance';
+  | 'SetMaintenance'
+  | 'DrainNode'
+  | 'UndrainNode'
+  | 'ExtendJob';
 
 export interface CoordinatorProcess {
   readonly life: Life;
@@ -76,6 +81,8 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   const timeLimits = new TimeLimits(clock.monotonicMs);
   const notes = new AgentNotes();
   const startDeadlines = new StartDeadlines(clock.monotonicMs, notes);
+  const hangWatch = new HangWatch({ ...clock, heartbeatIntervalMs });
+  const drains = new Drains(clock);
   const tickMs = Math.min(1_000, heartbeatIntervalMs);
   const settings = leaseSettings;
   const { hasBallast: freeBallast, onFatal } = parts;
@@ -107,7 +114,8 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   });
   leases.attach(loop);
   const shared = {
-    ...{ state, store, loop, agents, leases, notes, paths, log, committed, timeLimits, ...clock },
+    ...{ state, store, loop, agents, leases, notes, paths, log, committed, timeLimits, hangWatch, ...clock },
+    statusOf: () => '',
     authorityDigest: null,
     // Output, readings and free space have tests of their own; nothing here uses more of them than this.
     logs: {} as LogStore,
@@ -125,7 +133,13 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   });
 
   setInterval(() => {
-    const work = [...leases.run(), ...startDeadlines.run(state, loop), ...timeLimits.run(state, loop)];
+    const work = [
+      ...leases.run(),
+      ...startDeadlines.run(state, loop),
+      ...timeLimits.run(state, loop),
+      ...hangWatch.run(state, loop),
+      ...drains.run(state, loop),
+    ];
     Promise.all(work).catch(() => {});
   }, tickMs);
   loop.wake();

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import type { StoredEvent } from '@muster/coordinator/model';
+import type { ResumeState } from './shelf.ts';
 
 export type Fact =
   | { readonly kind: 'phase'; readonly phase: 'faults' | 'quiet' | 'settled' }
@@ -22,6 +23,7 @@ export type Fact =
   | ProcessEnded
   /** No process of the task executes an instruction from here on, or one does again. */
   | { readonly kind: 'frozen' | 'thawed'; readonly machine: string; readonly task: TaskRef }
+  | CheckpointSaved
   /** A transaction reached the disk, acknowledged or not. */
   | { readonly kind: 'committed'; readonly events: readonly StoredEvent[] }
   /** A watching client got an event. */
@@ -75,6 +77,8 @@ export interface ProcessStarted {
   readonly gpuUuids: readonly string[];
   /** Whether the port that the task is told was held for it until now; null for other ranks than 0. */
   readonly portWasHeld: boolean | null;
+  /** What rank 0 begins from, as it lies there. null: nothing. */
+  readonly resume: { readonly name: string; readonly state: ResumeState } | null;
 }
 
 export interface ProcessEnded {
@@ -85,6 +89,17 @@ export interface ProcessEnded {
   readonly signal: string | null;
   /** `fence`: its node had no leave to let it run on. */
   readonly by: 'itself' | 'stop' | 'fence' | 'reboot';
+}
+
+/** A program has written a checkpoint to its end. */
+export interface CheckpointSaved {
+  readonly kind: 'saved';
+  readonly machine: string;
+  readonly task: TaskRef;
+  readonly step: number;
+  readonly isGood: boolean;
+  /** After it was told to stop. */
+  readonly isLast: boolean;
 }
 
 export interface SubmitAnswered {

@@ -7,13 +7,16 @@ import type { Driver, TaskExit, TaskLaunch } from '@muster/agent/drivers/driver'
 import type { HeldPort } from '@muster/agent/hooks/masterPort';
 import { bareGpu, type Gpu } from '@muster/common/hardware';
 import { type NodeName, parseTaskKey, type TaskRef } from '@muster/common/ids';
+import type { CauseKind } from '@muster/common/spec/causes';
 import { MachineClock } from './clock.ts';
 import { Disk } from './disk.ts';
 import { Health } from './health.ts';
-import type { History } from './history.ts';
+import type { History, ProcessStarted } from './history.ts';
 import type { Random } from './random.ts';
+import { placeOf, type Shelf, Shelves, shelfAt } from './shelf.ts';
 import { SimulatedProcess } from './simulatedProcess.ts';
 import { Life, type Timeline } from './timeline.ts';
+import { stepMs, Training } from './training.ts';
 
 /** What a simulated program does; its job's command carries this as JSON. */
 export interface Program {
@@ -30,6 +33,12 @@ export interface Program {
   readonly onStop: 'exit' | 'save' | 'ignore';
   /** How long it takes to save. */
   readonly saveMs: number;
+  /** From there to its exit, after a stop. */
+  readonly lingerMs: number;
+  /** It saves checkpoints once per so long. null: it saves none. */
+  readonly saveEveryMs: number | null;
+  /** What its output says when it fails. null: nothing that anybody knows. */
+  readonly failureKind: CauseKind | null;
   readonly outputBytes: number;
   /** Set: it cannot be started at all. */
   readonly startError: 'command_not_found' | 'image_pull' | null;
@@ -58,6 +67,8 @@ export interface MachineParts {
   readonly random: Random;
   readonly history: History;
   readonly wallOffsetMs: () => number;
+  /** Storage that every machine sees. */
+  readonly shared: Shelves;
   /** A real one, made when something is written there. */
   readonly directory: string;
   /** A process has ended badly by itself. */
@@ -75,6 +86,10 @@ export class Machine {
   /** Whether images can be had. */
   registry: 'well' | 'fails' | 'hangs' = 'well';
   registryEverFailed = false;
+  /** Checkpoints that were begun here. */
+  saves = 0;
+  private readonly shelves = new Shelves();
+  private readonly shared: Shelves;
   private readonly ports = new Map<number, PortHolder>();
   /** From boot to power-off. */
   power: Life;
@@ -85,7 +100,7 @@ export class Machine {
   readonly history: History;
   private readonly onBadEnd: MachineParts['onBadEnd'];
 
-  constructor({ name, gpuCount, directory, wallOffsetMs, onBadEnd, ...parts }: MachineParts) {
+  constructor({ name, gpuCount, directory, wallOffsetMs, shared, onBadEnd, ...parts }: MachineParts) {
     const { timeline, random, history } = parts;
     this.name = name as NodeName;
     this.gpus = Array.from({ length: gpuCount }, (_, index) => ({
@@ -102,6 +117,7 @@ export class Machine {
     this.random = random;
     this.history = history;
     this.onBadEnd = onBadEnd;
+    this.shared = shared;
     this.power = new Life(name);
     this.power.end();
   }
@@ -162,11 +178,16 @@ export class Machine {
     );
   }
 
+  shelfAt(path: string): Shelf {
+    return shelfAt(path, this.shelves, this.shared);
+  }
+
   start(launch: TaskLaunch, driver: Driver['name']): void {
     const task = parseTaskKey(launch.key);
     if (task === null) throw new Error(`${launch.key} is not a task key`);
     const program = JSON.parse(launch.command[1] ?? '{}') as Program;
     const masterPort = Number(launch.env['MASTER_PORT']);
+    const resumeFrom = launch.env['MUSTER_RESUME_FROM'] ?? '';
     this.history.add({
       kind: 'started',
       machine: this.name,
@@ -174,18 +195,48 @@ export class Machine {
       nodeCount: Number(launch.env['MUSTER_NNODES']),
       gpuUuids: launch.gpus.map((gpu) => gpu.uuid),
       portWasHeld: task.nodeRank === 0 ? this.wasHeld(masterPort, task) : null,
+      resume: task.nodeRank === 0 && resumeFrom !== '' ? this.resumeAt(resumeFrom) : null,
     });
     const process = new SimulatedProcess(this, { task, driver, program, masterPort });
     this.processes.set(launch.key, process);
     this.disk.outputSizes.set(launch.key, program.outputBytes);
+    const firstStep = Number(launch.env['MUSTER_RESUME_STEP'] ?? 0);
+    if (task.nodeRank === 0 && resumeFrom !== '' && this.dieOf(resumeFrom, process)) return;
+    const directory = launch.env['MUSTER_CHECKPOINT_DIR'];
+    if (task.nodeRank === 0 && program.saveEveryMs !== null && directory !== undefined) {
+      process.training = new Training(this, process, this.shelfAt(directory), firstStep);
+      process.training.saveRegularly(program.saveEveryMs, program.saveMs);
+    }
     const fails = isFailing(program, task);
-    const endsAfterMs = fails ? program.failsAfterMs : program.runMs;
+    const leftMs = program.runMs === null ? null : Math.max(1, program.runMs - firstStep * stepMs);
+    const endsAfterMs = fails ? program.failsAfterMs : leftMs;
     if (endsAfterMs === null) return;
     const exitCode = fails ? program.exitCode : 0;
     process.after(endsAfterMs, () => {
+      const { failureKind: kind } = program;
+      if (exitCode !== 0 && kind !== null) process.lastWords = { kind, message: `it says ${kind}` };
       process.end({ exitCode, signal: null }, 'itself');
       if (exitCode !== 0) this.onBadEnd(process);
     });
+  }
+
+  private resumeAt(path: string): NonNullable<ProcessStarted['resume']> {
+    const { directory, name } = placeOf(path);
+    return { name, state: this.shelfAt(directory).stateOf(name) };
+  }
+
+  /** @returns whether the checkpoint that it begins from is its end */
+  private dieOf(path: string, process: SimulatedProcess): boolean {
+    const { directory, name } = placeOf(path);
+    const quality = this.shelfAt(directory).checkpoints.get(name)?.quality;
+    if (quality !== 'rotten' && quality !== 'poisoned') return false;
+    const kind = quality === 'rotten' ? 'corrupt_checkpoint' : 'python_exception';
+    process.after(this.random.between(1, 500), () => {
+      process.lastWords = { kind, message: `cannot go on from ${path}` };
+      process.end({ exitCode: 1, signal: null }, 'itself');
+      this.onBadEnd(process);
+    });
+    return true;
   }
 }
 

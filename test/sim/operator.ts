@@ -1,6 +1,7 @@
 /**
  * A person who looks at the nodes now and then, for good, and says of what only a person can end that it is dealt with; who
- * goes and sees that a machine is off before saying so, and announces a maintenance now and then.
+ * goes and sees that a machine is off before saying so, announces a maintenance now and then, and takes machines out of use
+ * for a while.
  */
 import type { Node__Output } from '@muster/common/gen/muster/v1/Node';
 import { nodeFromWire } from '@muster/common/wire/nodeCodec';
@@ -14,12 +15,29 @@ const goThereMs = 25_000;
 
 export async function operate(world: World, client: Client, random: Random, untilMs: number): Promise<never> {
   const maintenanceChance = random.pick([0, 0, 0.04, 0.25]);
+  const drainChance = random.pick([0, 0, 0.1, 0.3]);
   for (;;) {
     await client.pause(random.waitMs(meanPauseMs));
     await orRefused(clearSome(client, random));
     await orRefused(confirmDead(world, client));
     if (world.timeline.nowMs < untilMs && random.chance(maintenanceChance))
       await orRefused(maintain(client, random));
+    const drains = world.timeline.nowMs < untilMs && random.chance(drainChance);
+    if (drains) await orRefused(drain(client, random, random.pick(world.sites).machine.name));
+    await orRefused(undrainSome(client, random, world.timeline.nowMs < untilMs ? 0.2 : 1));
+  }
+}
+
+async function drain(client: Client, random: Random, node: string): Promise<void> {
+  const deadlineMs = random.chance(0.6) ? random.pick([0, 6_000, 12_000, 25_000]) : null;
+  const request = { node, reason: 'a new kernel', ...(deadlineMs === null ? {} : { deadlineMs }) };
+  await client.call('DrainNode', request);
+}
+
+async function undrainSome(client: Client, random: Random, chance: number): Promise<void> {
+  const { nodes } = await client.call<{ nodes: Node__Output[] }>('ListNodes', {});
+  for (const { name, drain: drained } of nodes.map(nodeFromWire)) {
+    if (drained !== null && random.chance(chance)) await orRefused(client.call('UndrainNode', { node: name }));
   }
 }
 

@@ -5,9 +5,11 @@
 import type { Driver, StopOptions, TaskExit } from '@muster/agent/drivers/driver';
 import type { OwnTask } from '@muster/agent/guard/fences';
 import type { TaskRef } from '@muster/common/ids';
+import type { CauseKind } from '@muster/common/spec/causes';
 import type { ProcessEnded } from './history.ts';
 import type { Machine, Program } from './machine.ts';
 import type { Appointment } from './timeline.ts';
+import type { Training } from './training.ts';
 
 /** The kernel is asked to freeze, and now and then something takes its time. Less than what a fence counts on. */
 const freezeMsMax = 1_900;
@@ -26,6 +28,11 @@ interface Running {
   readonly waiting: ((exit: TaskExit) => void)[];
 }
 
+export interface LastWords {
+  readonly kind: CauseKind;
+  readonly message: string;
+}
+
 type End = Pick<TaskExit, 'exitCode' | 'signal'>;
 
 export class SimulatedProcess implements OwnTask {
@@ -37,6 +44,13 @@ export class SimulatedProcess implements OwnTask {
   state: Running | { readonly kind: 'exited'; readonly exit: TaskExit; readonly atMs: number };
   /** It ended badly only because another of its gang had. */
   isConsequence = false;
+  /** What its output says of its end. null: nothing. */
+  lastWords: LastWords | null = null;
+  /** Of rank 0 of a program that saves. */
+  training: Training | null = null;
+  private executedBeforeMs = 0;
+  /** null: it is frozen, or over. */
+  private executesSinceMs: number | null;
   private freezing: 'no' | 'asked' | 'done' = 'no';
   private stopsAt: Appointment | null = null;
   private readonly steps = new Set<Step>();
@@ -48,7 +62,14 @@ export class SimulatedProcess implements OwnTask {
     this.driver = parts.driver;
     this.program = parts.program;
     this.masterPort = parts.masterPort;
+    this.executesSinceMs = machine.timeline.nowMs;
     this.state = { kind: 'running', startedAtMs: machine.timeline.nowMs, stopping: null, waiting: [] };
+  }
+
+  /** Since its start, frozen times left out. */
+  get executedMs(): number {
+    const sinceMs = this.executesSinceMs;
+    return this.executedBeforeMs + (sinceMs === null ? 0 : this.machine.timeline.nowMs - sinceMs);
   }
 
   get isRunning(): boolean {
@@ -103,6 +124,8 @@ export class SimulatedProcess implements OwnTask {
     const { timeline, history, name } = this.machine;
     if (!this.isRunning) return;
     this.freezing = 'done';
+    this.executedBeforeMs = this.executedMs;
+    this.executesSinceMs = null;
     for (const step of this.steps) {
       step.leftMs = Math.max(0, (step.appointment?.atMs ?? timeline.nowMs) - timeline.nowMs);
       if (step.appointment !== null) step.appointment.cancelled = true;
@@ -115,6 +138,7 @@ export class SimulatedProcess implements OwnTask {
     this.freezing = 'no';
     if (this.stopsAt !== null) this.stopsAt.cancelled = true;
     if (!wasStopped || !this.isRunning) return;
+    this.executesSinceMs = this.machine.timeline.nowMs;
     this.machine.history.add({ kind: 'thawed', machine: this.machine.name, task: this.task });
     for (const step of this.steps) this.arrange(step);
   }
@@ -150,11 +174,13 @@ export class SimulatedProcess implements OwnTask {
   }
 
   private hear(signal: string): void {
-    const { onStop, saveMs } = this.program;
+    const { onStop, saveMs, lingerMs } = this.program;
     const { random } = this.machine;
+    const linger = () => this.after(lingerMs, () => this.end({ exitCode: 0, signal: null }, 'stop'));
     if (onStop === 'exit')
       this.after(random.between(1, 30), () => this.end({ exitCode: null, signal }, 'stop'));
-    else if (onStop === 'save') this.after(saveMs, () => this.end({ exitCode: 0, signal: null }, 'stop'));
+    else if (onStop === 'save' && this.training !== null) this.training.saveLast(saveMs, linger);
+    else if (onStop === 'save') this.after(saveMs, linger);
   }
 
   end({ exitCode, signal }: End, by: ProcessEnded['by']): void {

@@ -1,9 +1,11 @@
 /** What users do: submit single jobs, gangs and arrays, stop some, requeue some, and try again when nobody answers. */
 import type { JobId } from '@muster/common/ids';
+import { type CauseKind, retryableCauses } from '@muster/common/spec/causes';
 import type { JobSpecFile } from '@muster/common/spec/types';
 import { CallError, type Client } from './client.ts';
 import type { Program } from './machine.ts';
 import type { Random } from './random.ts';
+import { sharedRoot } from './shelf.ts';
 import type { Life, Timeline } from './timeline.ts';
 
 /** One submit, whatever became of it. */
@@ -16,6 +18,12 @@ export interface Submission {
   readonly nodes: number;
   readonly gpus: number;
 }
+
+/** What programs say of their ends. */
+const saidCauses: readonly CauseKind[] = [
+  ...(['cuda_oom', 'nccl_timeout', 'nccl_error', 'corrupt_checkpoint', 'import_error'] as const),
+  ...(['python_exception', 'nan_loss', 'nan_loss', 'gpu_hw_ecc', 'host_oom'] as const),
+];
 
 export interface ClusterSize {
   /** GPUs of each machine. */
@@ -57,14 +65,16 @@ export class Workload {
     const known = [...this.acknowledged];
     const what = random.next();
     if (what < 0.7 || known.length === 0) await this.submit();
-    else if (what < 0.88) await this.stop(random.pick(known));
+    else if (what < 0.86) await this.stop(random.pick(known));
+    else if (what < 0.88) await this.extend(random.pick(known));
     else await this.requeue(random.pick(known));
   }
 
   private async submit(): Promise<void> {
     const { random } = this;
     const submission = this.compose();
-    const arraySize = submission.nodes === 1 && random.chance(0.15) ? random.between(2, 6) : 0;
+    const mayBeArray = submission.nodes === 1 && submission.file.checkpoint === undefined;
+    const arraySize = mayBeArray && random.chance(0.15) ? random.between(2, 6) : 0;
     this.submissions.set(submission.name, submission);
     const { requestId, file } = submission;
     const submitOnce = async () => {
@@ -84,11 +94,18 @@ export class Workload {
   private async requeue(jobId: JobId): Promise<void> {
     this.requeueSent.add(jobId);
     const requestId = this.nextRequestId();
+    const from = this.random.pick([{}, {}, { fromStart: true }, { fromStep: this.random.between(1, 600) }]);
     this.client.wantsRequeue(jobId);
     await this.persistently(async () => {
-      const answer = await this.client.call<{ jobId: JobId }>('RequeueJob', { jobId, requestId });
+      const request = { jobId, requestId, ...from };
+      const answer = await this.client.call<{ jobId: JobId }>('RequeueJob', request);
       this.acknowledged.add(answer.jobId);
     });
+  }
+
+  private async extend(jobId: JobId): Promise<void> {
+    const byMs = this.random.between(500, 5_000);
+    await this.persistently(() => this.client.call('ExtendJob', { jobId, byMs }));
   }
 
   /** Repeats what was not answered; some users give up. */
@@ -133,11 +150,10 @@ export class Workload {
       resources: { nodes: minNodes === nodes ? nodes : { min: minNodes, max: nodes }, gpus },
       priority: random.pick([0, 50, 50, 50, 100]),
       stop_grace: `${random.pick([0, 200, 1_000, 3_000, 15_000])}ms`,
-      retry: {
-        max_attempts: random.between(1, 4),
-        backoff: { initial: '200ms', max: '2s' },
-        on: random.chance(0.7) ? ['exit_code', 'node_lost', 'unknown', 'time_limit'] : ['node_lost'],
-      },
+      retry: this.composeRetry(),
+      ...(random.chance(0.5) && { preemptible: true }),
+      // One directory for all jobs of an array would be a mistake of theirs.
+      ...(program.saveEveryMs !== null && random.chance(0.4) && { checkpoint: { dir: `${sharedRoot}${name}` } }),
       ...(random.chance(0.25) && { image: 'simulated:1' }),
       ...this.composeGuards(isGang),
       ...((isEndless ? random.chance(0.5) : random.chance(0.1)) && {
@@ -146,6 +162,18 @@ export class Workload {
       ...(random.chance(0.08) && known.length > 0 && { after: [random.pick(known)] }),
     };
     return { name, requestId, file, program, nodes: minNodes, gpus };
+  }
+
+  private composeRetry(): NonNullable<JobSpecFile['retry']> {
+    const { random } = this;
+    const some = retryableCauses.filter(() => random.chance(0.6));
+    return {
+      max_attempts: random.between(1, 5),
+      backoff: { initial: '200ms', max: '2s' },
+      on: random.chance(0.5) ? [...retryableCauses] : random.chance(0.7) ? some : ['node_lost'],
+      breaker: { failures: random.between(1, 4), pause: `${random.pick([0, 1_000, 4_000])}ms` },
+      ...(random.chance(0.3) && { max_preemptions: random.between(0, 2) }),
+    };
   }
 
   /** What a job wants of leases, deadlines and preflights. */
@@ -164,7 +192,8 @@ export class Workload {
 
   private composeProgram(nodes: number): Program {
     const { random } = this;
-    const exitCode = random.chance(0.25) ? random.pick([1, 1, 137]) : 0;
+    const exitCode = random.chance(0.3) ? random.pick([1, 1, 137]) : 0;
+    const saves = random.chance(0.6);
     // When one rank of a gang is gone, the others often wait for it in a collective for ever.
     const isEndless = random.chance(exitCode !== 0 && nodes > 1 ? 0.4 : 0.06);
     return {
@@ -179,6 +208,9 @@ export class Workload {
       onStop: random.pick(['exit', 'save', 'ignore']),
       saveMs: random.chance(0.8) ? random.between(50, 900) : random.between(900, 12_000),
       outputBytes: random.chance(0.7) ? random.between(1, 10_000) : 0,
+      lingerMs: random.chance(0.6) ? 0 : random.between(100, 30_000),
+      saveEveryMs: saves ? random.between(200, 3_000) : null,
+      failureKind: random.chance(0.6) ? random.pick(saidCauses) : null,
       startError: random.chance(0.04) ? random.pick(['command_not_found', 'image_pull']) : null,
       failsWhen: random.pick(['prepared', 'started']),
     };

@@ -15,6 +15,7 @@ import { Machine } from './machine.ts';
 import { Network, type NetworkConditions } from './network.ts';
 import { Random } from './random.ts';
 import { Service } from './service.ts';
+import { Shelves } from './shelf.ts';
 import type { SimulatedProcess } from './simulatedProcess.ts';
 import { SimulatedStore, type StoreFaults } from './store.ts';
 import { Life, Timeline } from './timeline.ts';
@@ -64,6 +65,8 @@ export class World {
   wallOffsetMs = 0;
   /** Ways between machines. */
   readonly fabric = new Fabric(() => this.sites.map(({ machine }) => machine));
+  /** Storage that every machine sees. */
+  private readonly shelves = new Shelves();
   private coordinatorRuns = 0;
   private readonly gangLuck: Random;
   /** A real one, for what the product writes itself. */
@@ -86,7 +89,7 @@ export class World {
       const machine = new Machine({
         ...{ name, gpuCount, timeline: this.timeline, random, history: this.history },
         directory: join(this.directory, name),
-        wallOffsetMs: () => this.wallOffsetMs,
+        ...{ wallOffsetMs: () => this.wallOffsetMs, shared: this.shelves },
         onBadEnd: (process) => this.tellGang(process),
       });
       return {

@@ -25,12 +25,16 @@ test.each<[name: string, kind: EntryKind, step: number | null]>([
   ['checkpoint_last.pt', 'file', null],
   ['checkpoint-500.pth.tar', 'file', 500],
   ['step_99999999999999999999.pt', 'file', null],
+  ['step-000050.json', 'file', 50],
 ])('%s, a %s, is a checkpoint of step %s', (name, kind, step) => {
   expect(recogniseName(name, kind, null)).toEqual({ step });
 });
 
 test.each<[name: string, kind: EntryKind]>([
   ['train.log', 'file'],
+  ['latest.json', 'file'],
+  ['checkpoint.json', 'file'],
+  ['epoch_3.json', 'file'],
   ['step-100.log', 'file'],
   ['checkpoint-500', 'file'],
   ['checkpoint-500.tmp', 'directory'],

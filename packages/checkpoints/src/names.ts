@@ -14,6 +14,8 @@ export const trainingCompleteName = 'training_complete.marker';
 
 /** Names that hold the state of a program rather than words about it. */
 const stateFile = /^(.+?)\.(?:pt|pth|ckpt|bin|safetensors|distcp|npz|pt\.tar|pth\.tar)$/;
+/** Programs save small states as JSON, and far more often settings and results: only the step tells. */
+const jsonFile = /^(.+)\.json$/;
 
 /** `quarantined`: Muster itself renames what is corrupt. */
 const temporary = /^\.?(?:te?mp)[-_.]|^\.tmp|[-_.](?:te?mp|partial|incomplete|part)$|\.orbax-checkpoint-tmp-/;
@@ -67,10 +69,13 @@ export function recogniseName(
   if (pattern !== null) return matchPattern(pattern, path);
   // A directory that a program calls so is a link's place, or holds no more than a name.
   if (name === 'latest') return null;
-  const stem = kind === 'directory' ? (stateFile.exec(name)?.[1] ?? name) : stateFile.exec(name)?.[1];
+  const isFile = kind === 'file';
+  const stem =
+    (stateFile.exec(name) ?? (isFile ? jsonFile.exec(name) : null))?.[1] ?? (isFile ? undefined : name);
   if (stem === undefined || companion.test(stem) || shard.test(stem)) return null;
   for (const each of known) {
     const match = each.exec(stem);
+    if (match !== null && match[1] === undefined && jsonFile.test(name)) return null;
     if (match !== null) return { step: match[1] === undefined ? null : stepFrom(match[1]) };
   }
   return null;

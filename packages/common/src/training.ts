@@ -64,7 +64,7 @@ export interface TrainingSign {
   /** The last step at which all was well. */
   readonly lastGoodStep: number | null;
   readonly rank: number | null;
-  /** Line of the output, counted from 1 by line feeds. */
+  /** Line of the output, counted from 1 by line feeds; 0: unknown, for some of the output was not read. */
   readonly line: number;
   /** At most 500 characters of it. */
   readonly text: string;

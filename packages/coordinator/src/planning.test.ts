@@ -224,7 +224,9 @@ test('a wall clock that is set changes nothing of what would be lost', () => {
   expect(watched.pass(1_000).look(atWork()).holders[0]?.lostGpuSeconds).toBe(62);
   watched.wallMs -= 2 * 86_400_000;
   expect(watched.pass(1_000).look(atWork()).holders[0]?.lostGpuSeconds).toBe(64);
-  // It saves, and by that clock it did so before it began.
+  // By the clock of its node it has saved before it began: at least it lost no more than all it did.
+  const early = atWork({ savedAtMs: watched.wallMs - 86_400_000 });
+  expect(watched.pass(1_000).look(early).holders[0]?.lostGpuSeconds).toBe(66);
   const saved = watched.pass(1_000).look(atWork({ savedAtMs: watched.wallMs - 500 })).holders[0];
   expect(saved?.lostGpuSeconds).toBe(1);
 });

@@ -42,6 +42,8 @@ function isTrueCause(
   { kind, node, message }: Cause,
 ): boolean {
   const { world, workload, executions } = parts;
+  if (kind === 'preempted' && message.includes('gave way to')) return submissionOf(parts, name)?.preemptible === true;
+  if (kind === 'preempted' && message.includes('is to be left')) return node === null;
   const submission = workload.submissions.get(name);
   const { machine, lost = false } = world.sites.find((site) => site.machine.name === node) ?? {};
   const wasRebooted = lost || (machine !== undefined && (machine.boots > 1 || !machine.power.alive));

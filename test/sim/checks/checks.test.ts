@@ -43,6 +43,7 @@ function started(task: TaskRef, more: Partial<ProcessStarted> = {}): Fact {
     nodeCount: 1,
     gpuUuids: [gpu],
     portWasHeld: true,
+    resume: null,
     ...more,
   };
 }

@@ -43,8 +43,8 @@ export class ClientCheck {
   /** Of a running job it shows as an end of its attempt, of an ended one as a new job. */
   private onRequeued({ kind, subject, data }: StoredEvent): void {
     const { cause, requeuedFrom } = data as { cause?: { message?: string }; requeuedFrom?: string };
-    const isStop = kind === 'job.stopping' && cause?.message === 'requeued by its user';
-    const job = isStop ? subject : kind === 'job.submitted' ? requeuedFrom : undefined;
+    const isStop = kind === 'job.stopping' && cause?.message?.startsWith('requeued by its user') === true;
+    const job = isStop || kind === 'job.requeued' ? subject : kind === 'job.submitted' ? requeuedFrom : undefined;
     if (job === undefined) return;
     const isWanted = this.requeues.take(job);
     this.verdict.require(isWanted, 'G1', () => `${job} was requeued more often than anybody asked for`);

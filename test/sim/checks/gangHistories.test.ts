@@ -94,7 +94,7 @@ test('a cause that names a rank which only followed', () => {
 
 const start = (attempt: number): Fact => ({
   ...{ kind: 'started', machine: `node-${attempt}`, task: ref(0, attempt), nodeCount: 0, gpuUuids: [] },
-  portWasHeld: true,
+  ...{ portWasHeld: true, resume: null },
 });
 const lostEnd = {
   ...{ exitCode: null, signal: null },

@@ -171,6 +171,7 @@ async function checkWholeClusterFree({ world, client, workload, verdict }: Settl
     ...{ runMs: 100, exitCode: 0, failingRank: null, failsAfterMs: 0, succeedsFromAttempt: 1 },
     ...{ onStop: 'exit', outputBytes: 10, startError: null },
     ...{ failsTogether: false, saveMs: 0, failsWhen: 'started' },
+    ...{ lingerMs: 0, saveEveryMs: null, failureKind: null },
   };
   const resources = { nodes: standing.length, gpus };
   const file = { name: 'whole-cluster', command: ['simulate', JSON.stringify(program)], resources };

@@ -1,7 +1,7 @@
 /** Messages about nodes, their hardware and conditions ↔ domain words. */
 import { type Condition, conditionActions, conditionEnds, conditionSeverities } from '../conditions.ts';
 import type { Condition__Output, Condition as WireCondition } from '../gen/muster/v1/Condition.ts';
-import type { Drain as WireDrain } from '../gen/muster/v1/Drain.ts';
+import type { Drain__Output, Drain as WireDrain } from '../gen/muster/v1/Drain.ts';
 import type { Gpu__Output, Gpu as WireGpu } from '../gen/muster/v1/Gpu.ts';
 import type { Nic__Output } from '../gen/muster/v1/Nic.ts';
 import type { Node__Output, Node as WireNode } from '../gen/muster/v1/Node.ts';
@@ -202,8 +202,12 @@ export function nodeFromWire(wire: Node__Output): NodeView {
     drainedGpuUuids: wire.drainedGpuUuids,
     fencedInMs: wire.fencedInMs ?? null,
     bandwidths: wire.bandwidths.map(pathBandwidthFromWire),
-    drain: wire.drain === null ? null : { ...wire.drain, deadlineMs: wire.drain.deadlineMs ?? null },
+    drain: wire.drain === null ? null : drainFromWire(wire.drain),
   };
+}
+
+function drainFromWire({ reason, sinceMs, deadlineMs = null }: Drain__Output): Drain {
+  return { reason, sinceMs, deadlineMs };
 }
 
 function drainToWire({ reason, sinceMs, deadlineMs }: Drain): WireDrain {

@@ -170,7 +170,13 @@ export function checkpointSeenToWire({
 export function checkpointSeenFromWire(wire: CheckpointSeen__Output): CheckpointSeen | null {
   const task = taskRefFromWire(wire.task);
   if (task === null || wire.checkpoint === null) return null;
-  const { attempt, node, suspect, shared, ...checkpoint } = checkpointFromWire(wire.checkpoint);
+  const {
+    attempt: _attempt,
+    node: _node,
+    suspect: _suspect,
+    shared,
+    ...checkpoint
+  } = checkpointFromWire(wire.checkpoint);
   return { task, checkpoint, shared, afterStop: wire.afterStop };
 }
 

@@ -174,6 +174,7 @@ test('GPU time is counted once for each booking, and that of ended jobs stays', 
   await book([productive, failure], { state: { kind: 'failed', endedAtMs: someMs, cause } });
   expect(state.jobs.has(runningJobId)).toBe(false);
   expect(await readValues()).toMatchObject(counted);
+  expect(coordinator.fatal, 'a counter that went back would be the end of the coordinator').toEqual([]);
 });
 
 test('what was booked before the coordinator started is not counted again', async () => {

@@ -21,9 +21,7 @@ export function anchoredGang(
   pin: Pin,
 ): readonly NodeView[] | null {
   const anchors = ordered.filter(({ name }) => pin.nodes.has(name));
-  for (const anchor of anchors.toSorted(
-    (a, b) => Number(b.name === pin.node) - Number(a.name === pin.node),
-  )) {
+  for (const anchor of anchors) {
     const within = reachOf(anchor, ordered, resources);
     const size = Math.min(within.length, resources.nodes);
     if (size < resources.minNodes) continue;

@@ -45,15 +45,17 @@ export function findWay(
   refusal: PendingReason,
   { room, reserved, preemptible }: Means,
 ): Way | null {
-  const search = (): Way | null => {
-    const victims = victimsFor(job, past, demandKey, { room, reserved, preemptible });
-    if (victims === null) return null;
-    room.letGo(victims);
-    preemptible.take(victims);
-    const places = placesIn(room.coming, job, past, reserved);
-    return places === null ? null : keep(job, places, refusal, room, victims);
-  };
-  return search() ?? (room.handOverAll() ? search() : null);
+  let victims = victimsFor(job, past, demandKey, room.coming, { room, reserved, preemptible });
+  if (victims === null && room.hasHeirs) {
+    // Only if that helps: who is to have a place had better find it where it was when its victims were chosen.
+    victims = victimsFor(job, past, demandKey, room.comingForAll, { room, reserved, preemptible });
+    if (victims !== null) room.handOverAll();
+  }
+  if (victims === null) return null;
+  room.letGo(victims);
+  preemptible.take(victims);
+  const places = placesIn(room.coming, job, past, reserved);
+  return places === null ? null : keep(job, places, refusal, room, victims);
 }
 
 /** What a pass has to make room with. */
@@ -68,13 +70,14 @@ function victimsFor(
   job: QueuedJob,
   past: JobPast,
   demandKey: string,
+  coming: readonly NodeView[],
   { room, reserved, preemptible }: Means,
 ): readonly Holder[] | null {
-  if (room.hasComing && placesIn(room.coming, job, past, reserved) !== null) return [];
+  if (room.hasComing && placesIn(coming, job, past, reserved) !== null) return [];
   const { resources, priority } = job.spec;
   if (!preemptible.isOutrankedBy(priority)) return null;
   const demand = jobDemand(resources, driverOf(job.spec));
-  const nodes = mayUse(room.coming, demand, reserved, past);
+  const nodes = mayUse(coming, demand, reserved, past);
   const places = preemptible.placesOf(nodes, demand, demandKey, priority);
   const victims = chooseVictims(places, resources, past.pin);
   return victims === null || victims.length === 0 ? null : victims;

@@ -108,11 +108,23 @@ export class Room {
     this.inherited.delete(heir);
   }
 
-  /** For a job that outranks them and has no other way. @returns whether there was anything */
-  handOverAll(): boolean {
-    const heirs = [...this.inherited.keys()];
-    for (const heir of heirs) this.handOver(heir);
-    return heirs.length > 0;
+  /** For a job that outranks them and has no other way. */
+  handOverAll(): void {
+    for (const heir of [...this.inherited.keys()]) this.handOver(heir);
+  }
+
+  /** Someone is still to inherit something. */
+  get hasHeirs(): boolean {
+    return this.inherited.size > 0;
+  }
+
+  /** `coming` as it would be if everything were handed over. */
+  get comingForAll(): readonly NodeView[] {
+    const nodes = new Map(this.comingNodes);
+    for (const { tasks } of [...this.inherited.values()].flat()) {
+      for (const task of tasks) change(nodes, task.node, (node) => withReleased(node, task));
+    }
+    return [...nodes.values()];
   }
 
   private noteLeaving(holder: Holder): void {

@@ -1,7 +1,7 @@
 /** Compares the choice of victims with a look at every choice there is, on thousands of small clusters. */
 import { describe, expect, it } from 'vitest';
 import { jobIdOf, seededRandom } from '../modelFixture.ts';
-import { aCluster, type Cluster } from './clusterFixture.ts';
+import { aCluster, type Cluster, type Plan } from './clusterFixture.ts';
 import { plan } from './plan.ts';
 import { nowMs } from './planCheckFixture.ts';
 import type { ClusterView, Holder, NodeView, QueuedJob } from './view.ts';
@@ -132,6 +132,18 @@ function leastLoss(job: QueuedJob, view: ClusterView): Loss | null {
   return least;
 }
 
+function expectNoneSuperfluous(view: ClusterView, { preemptions }: Plan): void {
+  const ids = new Set(preemptions.map(({ jobId }) => jobId));
+  const victims = view.holders.filter(({ id }) => ids.has(id));
+  const leaving = view.holders.filter(({ state }) => state !== 'active');
+  const [job] = view.queue;
+  if (job === undefined) throw new Error('nobody waits');
+  for (const victim of victims) {
+    const rest = victims.filter((each) => each !== victim);
+    expect(fitsWithout(job, view, [...leaving, ...rest]), `${victim.id} is superfluous`).toBe(false);
+  }
+}
+
 describe('victims', () => {
   it('lose as little as any choice would, are enough, and none of them is superfluous', () => {
     const random = seededRandom(5_061_980);
@@ -160,12 +172,7 @@ describe('victims', () => {
       expect(lossOf(victims), what).toEqual(least);
       const leaving = view.holders.filter(({ state }) => state !== 'active');
       expect(fitsWithout(job, view, [...leaving, ...victims]), what).toBe(true);
-      for (const victim of victims) {
-        const rest = victims.filter((each) => each !== victim);
-        expect(fitsWithout(job, view, [...leaving, ...rest]), `${what}: ${victim.id} is superfluous`).toBe(
-          false,
-        );
-      }
+      expectNoneSuperfluous(view, result);
       expect(result.keptFor(1), `${what}: its place is kept`).not.toBeNull();
       seen.preempting += Number(victims.length > 0);
       seen.several += Number(victims.length > 1);
@@ -190,6 +197,19 @@ describe('victims', () => {
 
     expect(result.keptFor(1)).toHaveLength(30);
     expect(new Set(result.victimsOf(1)).size).toBeLessThan(40);
+    expectNoneSuperfluous(cluster.view, result);
+  });
+
+  it('are not superfluous either where too many are on one node to try every choice', () => {
+    const cluster = aCluster().node({ gpus: 50 });
+    for (let small = 1; small <= 20; small += 1) cluster.holder({ on: { 'node-1': 1 }, lost: small });
+    const result = cluster
+      .holder({ on: { 'node-1': 30 }, lost: 1_000 })
+      .job({ gpus: 40, priority: 90 })
+      .plan();
+
+    expect(result.victimsOf(1)).toEqual([...Array.from({ length: 10 }, (_, index) => 901 + index), 921]);
+    expectNoneSuperfluous(cluster.view, result);
   });
 });
 

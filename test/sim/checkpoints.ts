@@ -1,0 +1,174 @@
+/**
+ * Stands in an agent for what watches checkpoint directories: the same calls, with looks and verifications that take
+ * their time. What it has found out lies beside the checkpoints and outlives it, as an index does.
+ */
+import type { CheckpointMessage } from '@muster/agent/checkpoints/parts';
+import type { Checkpoints } from '@muster/agent/checkpoints/watcher';
+import type { Assignment } from '@muster/agent/tasks/records';
+import type { CheckpointFacts } from '@muster/common/checkpoints';
+import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { JobSpec } from '@muster/common/spec/types';
+import type { Machine } from './machine.ts';
+import { type SavedCheckpoint, type Shelf, sharedRoot } from './shelf.ts';
+import type { Life } from './timeline.ts';
+
+const lookMsMax = 1_500;
+const verifyMsMax = 2_500;
+/** A report of an end waits for these, one after the other. */
+const lastVerifyMsMax = 800;
+
+/** As the job sees it, and as its agents find it. */
+export function checkpointDirectory(checkpointJobId: JobId, spec: JobSpec): string {
+  return spec.checkpoint.dir ?? `/checkpoints/${checkpointJobId}`;
+}
+
+interface Known {
+  readonly facts: CheckpointFacts;
+  readonly afterStop: boolean;
+}
+
+interface Watch {
+  readonly task: TaskRef;
+  readonly shelf: Shelf;
+  readonly shared: boolean;
+  readonly known: Map<string, Known>;
+  isVerifying: boolean;
+  hasEnded: boolean;
+  /** What was there when it was told to stop. null: it was not. */
+  before: ReadonlySet<SavedCheckpoint> | null;
+}
+
+export interface SimulatedCheckpointParts {
+  readonly machine: Machine;
+  readonly agent: Life;
+  readonly send: (message: CheckpointMessage) => void;
+}
+
+export class SimulatedCheckpoints implements Checkpoints {
+  private readonly parts: SimulatedCheckpointParts;
+  private readonly watches = new Map<TaskKey, Watch>();
+
+  constructor(parts: SimulatedCheckpointParts) {
+    this.parts = parts;
+  }
+
+  async prepare({ task, resume, quarantine, ...assignment }: Assignment): Promise<string | null> {
+    if (task.nodeRank !== 0) return null;
+    await this.moment(20);
+    const { shelf } = this.placeOf(assignment);
+    for (const name of quarantine) shelf.checkpoints.delete(name);
+    if (resume === null || shelf.checkpoints.has(resume.name)) return null;
+    return `the checkpoint ${resume.name} is not there`;
+  }
+
+  watch({ task, ...assignment }: Assignment): void {
+    const key = taskKey(task);
+    if (task.nodeRank !== 0 || this.watches.has(key)) return;
+    const watch: Watch = {
+      ...{ task, ...this.placeOf(assignment), known: new Map() },
+      ...{ isVerifying: false, hasEnded: false, before: null },
+    };
+    this.watches.set(key, watch);
+    for (const saved of watch.shelf.checkpoints.values()) {
+      if (saved.verdict !== null) watch.known.set(saved.name, { facts: factsOf(saved), afterStop: false });
+    }
+    this.sayAll(watch);
+    this.look(watch);
+  }
+
+  async stopping(task: TaskRef): Promise<void> {
+    const watch = this.watches.get(taskKey(task));
+    if (watch === undefined || watch.before !== null) return;
+    await this.moment(this.parts.machine.random.chance(0.9) ? 30 : 1_000);
+    watch.before = new Set(watch.shelf.checkpoints.values());
+  }
+
+  isWatched(task: TaskRef): boolean {
+    return this.watches.has(taskKey(task));
+  }
+
+  async lastLook(task: TaskRef): Promise<void> {
+    const watch = this.watches.get(taskKey(task));
+    if (watch === undefined || watch.hasEnded) return;
+    watch.hasEnded = true;
+    for (const saved of newsOf(watch)) {
+      await this.moment(lastVerifyMsMax);
+      this.accept(watch, saved);
+    }
+  }
+
+  isTrainingComplete(): boolean {
+    return false;
+  }
+
+  sayAgain(): void {
+    for (const watch of this.watches.values()) this.sayAll(watch);
+  }
+
+  forget(task: TaskRef): void {
+    const watch = this.watches.get(taskKey(task));
+    if (watch !== undefined) watch.hasEnded = true;
+    this.watches.delete(taskKey(task));
+  }
+
+  private look(watch: Watch): void {
+    const { machine, agent } = this.parts;
+    machine.timeline.at(machine.random.between(50, lookMsMax), agent, () => {
+      if (watch.hasEnded) return;
+      const next = newsOf(watch).find(({ savedAtMs }) => savedAtMs !== null);
+      if (next !== undefined && !watch.isVerifying) {
+        watch.isVerifying = true;
+        machine.timeline.at(machine.random.between(5, verifyMsMax), agent, () => {
+          watch.isVerifying = false;
+          if (!watch.hasEnded) this.accept(watch, next);
+        });
+      }
+      this.look(watch);
+    });
+  }
+
+  private accept(watch: Watch, saved: SavedCheckpoint): void {
+    // Written anew meanwhile: that is another one.
+    if (watch.shelf.checkpoints.get(saved.name) !== saved) return;
+    saved.verdict = saved.savedAtMs === null || saved.quality === 'corrupt' ? 'corrupt' : 'verified';
+    const known = { facts: factsOf(saved), afterStop: watch.before?.has(saved) === false };
+    watch.known.set(saved.name, known);
+    this.say(watch, known);
+  }
+
+  private sayAll(watch: Watch): void {
+    for (const known of watch.known.values()) this.say(watch, known);
+  }
+
+  private say({ task, shared }: Watch, { facts, afterStop }: Known): void {
+    this.parts.send({ kind: 'checkpoint', task, checkpoint: facts, shared, afterStop });
+  }
+
+  private placeOf({ checkpointJobId, specJson }: Pick<Assignment, 'checkpointJobId' | 'specJson'>) {
+    const path = checkpointDirectory(checkpointJobId, decodeJobSpec(specJson));
+    return { shelf: this.parts.machine.shelfAt(path), shared: path.startsWith(sharedRoot) };
+  }
+
+  private moment(msMax: number): Promise<void> {
+    const { machine, agent } = this.parts;
+    return new Promise((resolve) => {
+      machine.timeline.at(machine.random.between(0, msMax), agent, resolve);
+    });
+  }
+}
+
+/** The newest first. */
+function newsOf({ shelf, known }: Watch): readonly SavedCheckpoint[] {
+  return [...shelf.checkpoints.values()]
+    .filter(({ name, version }) => known.get(name)?.facts.version !== version)
+    .sort((a, b) => b.step - a.step);
+}
+
+function factsOf({ name, version, step, savedAtMs, verdict }: SavedCheckpoint): CheckpointFacts {
+  return {
+    ...{ name, version, step, savedAtMs: savedAtMs ?? 0, verdict: verdict ?? 'unverified' },
+    ...{ format: 'torch', bytes: 1_048_576, files: 1, saveDurationMs: 10, metrics: {}, digest: null },
+    ...{ depth: 'quick', problem: verdict === 'corrupt' ? 'it is cut off' : null },
+  };
+}
