@@ -35,13 +35,22 @@ function digest(output: string): string | undefined {
   return /weights (sha256:[0-9a-f]{64})$/m.exec(output)?.[1];
 }
 
+/** What lies in a checkpoint directory, but for the index that Muster keeps there. */
+function checkpointsIn(directory: string): readonly string[] {
+  const names = readdirSync(directory).sort();
+  expect(names[0]).toBe('checkpoints_index.json');
+  return names.slice(1).map((name) => join(directory, name));
+}
+
 /** Where a job without a checkpoint directory of its own saves: a place on the node of its rank 0. */
 function checkpointsOf(job: JobView): readonly string[] {
   const node = job.attempts.at(-1)?.tasks[0]?.node ?? '';
-  const directory = join(cluster.agentsDir, node, 'checkpoints', job.id);
-  return readdirSync(directory)
-    .sort()
-    .map((name) => join(directory, name));
+  return checkpointsIn(join(cluster.agentsDir, node, 'checkpoints', job.id));
+}
+
+/** Names and verdicts, as the job has them. */
+function verdictsOf({ checkpoints }: JobView): readonly string[] {
+  return checkpoints.map(({ name, verdict }) => `${name} ${verdict}`);
 }
 
 describe('quickstart.yaml', () => {
@@ -66,6 +75,7 @@ describe('quickstart.yaml', () => {
       'step-000050.json',
       'step-000100.json',
     ]);
+    expect(verdictsOf(job)).toEqual(['step-000050.json verified', 'step-000100.json verified']);
   });
 
   test('stopped in the middle it saves, and goes on from there to the very bits of an undisturbed run', async () => {
@@ -142,6 +152,7 @@ describe('torchrun.yaml', { timeout: 2 * torchTimeoutMs }, () => {
     const seen = losses(output);
     expect(seen.at(-1)).toBeLessThan(seen[0] ?? 0);
     expect(checkpointsOf(job).map((path) => path.slice(-14))).toEqual(['step-000020.pt', 'step-000040.pt']);
+    expect(verdictsOf(job)).toEqual(['step-000020.pt verified', 'step-000040.pt verified']);
   });
 
   test('stopped in the middle it saves', async () => {
@@ -153,9 +164,10 @@ describe('torchrun.yaml', { timeout: 2 * torchTimeoutMs }, () => {
     const job = await cluster.untilEnded(jobId, { timeoutMs: torchTimeoutMs });
     const output = await cluster.output(jobId);
     expect(job, output).toMatchObject({ state: 'cancelled', cause: { kind: 'cancelled' } });
-    const [saved] = readdirSync(checkpoint[1] ?? '');
-    expect(saved).toMatch(/^step-\d{6}\.pt$/);
-    expect(output).toContain(`saving checkpoint to ${join(checkpoint[1] ?? '', saved ?? '')}\n`);
+    const [saved = ''] = checkpointsIn(checkpoint[1] ?? '');
+    expect(saved.slice(-14)).toMatch(/^step-\d{6}\.pt$/);
+    expect(output).toContain(`saving checkpoint to ${saved}\n`);
+    expect(verdictsOf(job)).toEqual([`${saved.slice(-14)} verified`]);
     expect(cluster.processesOf(jobId)).toEqual([]);
   });
 });

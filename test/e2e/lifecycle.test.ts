@@ -46,6 +46,8 @@ describe('a job that ends by itself', () => {
       message: `rank 0 on ${task?.node} exited with code 3`,
       nodeRank: 0,
       node: task?.node,
+      blame: 'job',
+      evidence: { line: null, text: 'exit code 3', rank: null },
     };
     expect(job).toMatchObject({ state: 'failed', cause });
     expect(job.attempts[0]?.cause).toEqual(cause);
@@ -254,7 +256,7 @@ describe('max_runtime', () => {
     });
     const cause = {
       kind: 'time_limit',
-      message: 'ran for its max_runtime of 1 s',
+      message: 'ran for its max_runtime of 1 s; no checkpoint of it is known',
       nodeRank: null,
       node: null,
     };

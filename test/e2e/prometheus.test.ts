@@ -71,16 +71,22 @@ test('a query per job answers with the GPUs that the job holds, on every node', 
 });
 
 /**
- * What promtool has against dcgm-exporter's own names and labels, which an agent's page has to have for dashboards and
- * alert rules to find them. Everything else it says is ours to mend.
+ * What promtool has against names that others have given: dcgm-exporter's names and labels, and one of training programs,
+ * which dashboards and alert rules look for. Everything else it says is ours to mend.
  */
 const notOurs = new RegExp(
   '^DCGM_FI_\\w+ (?:counter metrics should have "_total" suffix' +
     "|metric name should not include type 'counter'" +
-    "|label names should be written in 'snake_case' not 'camelCase')$",
+    "|label names should be written in 'snake_case' not 'camelCase')$" +
+    '|^checkpoint_size_mb metric names should not contain abbreviated units$',
 );
 
-test('every page is as Prometheus would have it', async () => {
+test('every page is as Prometheus would have it, with all there is to tell of a job', async () => {
+  const save = `echo '{"step": 7}' > "$MUSTER_CHECKPOINT_DIR/step-7.json"`;
+  const jobId = await cluster.submit({
+    command: `echo 'iter 7: loss 2.5000, time 10.00ms, mfu 1.00%'; ${save}; exec sleep 600`,
+  });
+  for (const name of ['training_loss', 'checkpoint_size_mb']) await seriesOf(`${name}{muster_job="${jobId}"}`, 1);
   for (const path of ['/metrics', '/nodes/node-1/metrics', '/nodes/node-2/metrics']) {
     const complaints = (await complaintsOfPromtool(await page(path))).split('\n');
     expect(

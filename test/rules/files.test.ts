@@ -99,6 +99,8 @@ const mayDependOnMachine: Readonly<Record<string, string>> = {
   'packages/agent/src/gpus/nvidiaSmi/topo.test.ts': captures,
   'packages/agent/src/gpus/nvidiaSmi/xml.test.ts': captures,
   'packages/agent/src/metrics/captures.test.ts': captures,
+  'packages/diagnosis/src/diagnoseFixtures.test.ts': captures,
+  'packages/diagnosis/src/progress/sampleLogs.test.ts': captures,
   'packages/agent/src/drivers/process/conformance.test.ts':
     'a kernel offers version 1 or 2 of control groups, not both',
   'packages/agent/src/drivers/process/fences.test.ts':

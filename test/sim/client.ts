@@ -1,5 +1,6 @@
 /** A user of the API, outside of everything that is tested: calls that get lost, and a watch that goes on after a break. */
 
+import type { ResumeChoice } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
 import type { Job__Output } from '@muster/common/gen/muster/v1/Job';
 import type { Node__Output } from '@muster/common/gen/muster/v1/Node';
@@ -90,12 +91,13 @@ export class Client {
   }
 
   async stop(jobId: JobId): Promise<void> {
+    this.parts.history.add({ kind: 'stopSent', jobId });
     await this.call('StopJobs', { ids: [jobId], reason: '' });
     this.parts.history.add({ kind: 'stopAnswered', jobId });
   }
 
-  wantsRequeue(jobId: JobId): void {
-    this.parts.history.add({ kind: 'requeueWanted', jobId });
+  wantsRequeue(jobId: JobId, from: ResumeChoice): void {
+    this.parts.history.add({ kind: 'requeueWanted', jobId, from });
   }
 
   /** @throws {CallError} */
@@ -112,9 +114,8 @@ export class Client {
     const request = { states: [], arrayId: '', name: '', limit: 1_000, beforeSubmitSeq: 0 };
     const answer = await this.call<{ jobs: Job__Output[] }>('ListJobs', request);
     const jobs = answer.jobs.map(jobFromWire);
-    const brief = jobs.map(({ id, state, attempts }) => ({
-      id,
-      state,
+    const brief = jobs.map(({ id, state, attempts, submitSeq }) => ({
+      ...{ id, state, submitSeq },
       attempt: attempts.at(-1)?.number ?? 0,
     }));
     this.parts.history.add({ kind: 'listed', askedAtMs, jobs: brief });

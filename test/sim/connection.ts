@@ -208,6 +208,7 @@ export class Connection {
     if (event === 'data') {
       const message = agentHubService.Session.requestDeserialize(value as Buffer);
       this.noteClaim(message);
+      this.noteLastCheckpoint(message);
       coordinatorEnd.emit('data', message);
       return;
     }
@@ -243,6 +244,12 @@ export class Connection {
   private noteClaim(message: AgentMessage__Output): void {
     const task = message.claim == null ? null : taskRefFromWire(message.claim.task);
     if (task !== null) this.network.history.add({ kind: 'claimed', machine: this.machine.name, task });
+  }
+
+  private noteLastCheckpoint({ checkpoint }: AgentMessage__Output): void {
+    const task = checkpoint?.afterStop === true ? taskRefFromWire(checkpoint.task) : null;
+    if (task !== null && checkpoint?.checkpoint?.verdict === 'verified')
+      this.network.history.add({ kind: 'lastHeard', machine: this.machine.name, task });
   }
 }
 

@@ -3,6 +3,7 @@
  * committed, and by clients. Checks read nothing else, and the digest of it says whether two runs were the same.
  */
 import { createHash } from 'node:crypto';
+import type { ResumeChoice } from '@muster/common/checkpoints';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import type { StoredEvent } from '@muster/coordinator/model';
 import type { ResumeState } from './shelf.ts';
@@ -24,6 +25,10 @@ export type Fact =
   /** No process of the task executes an instruction from here on, or one does again. */
   | { readonly kind: 'frozen' | 'thawed'; readonly machine: string; readonly task: TaskRef }
   | CheckpointSaved
+  /** Its processes got their first signal. */
+  | { readonly kind: 'toldToStop'; readonly machine: string; readonly task: TaskRef }
+  /** The coordinator got word of a whole checkpoint that was begun after that. */
+  | { readonly kind: 'lastHeard'; readonly machine: string; readonly task: TaskRef }
   /** A transaction reached the disk, acknowledged or not. */
   | { readonly kind: 'committed'; readonly events: readonly StoredEvent[] }
   /** A watching client got an event. */
@@ -35,7 +40,9 @@ export type Fact =
   | JobsListed
   | { readonly kind: 'stopAnswered'; readonly jobId: JobId }
   /** A client wants a job requeued, and will ask until it hears that it was. */
-  | { readonly kind: 'requeueWanted'; readonly jobId: JobId }
+  | { readonly kind: 'requeueWanted'; readonly jobId: JobId; readonly from: ResumeChoice }
+  /** A client wants a job stopped. */
+  | { readonly kind: 'stopSent'; readonly jobId: JobId }
   | ConditionFact
   | ClearAnswered
   /** A person has looked: the power of this machine is off. */
@@ -112,7 +119,14 @@ export interface SubmitAnswered {
 export interface JobsListed {
   readonly kind: 'listed';
   readonly askedAtMs: number;
-  readonly jobs: readonly { readonly id: string; readonly state: string; readonly attempt: number }[];
+  readonly jobs: readonly ListedJob[];
+}
+
+interface ListedJob {
+  readonly id: string;
+  readonly state: string;
+  readonly attempt: number;
+  readonly submitSeq: number;
 }
 
 export class History {

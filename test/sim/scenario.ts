@@ -3,19 +3,26 @@
  * checked, is followed by a quiet one, in which everything has to come to an end.
  */
 import type { JobSpecFile } from '@muster/common/spec/types';
+import { BudgetCheck } from './checks/budgets.ts';
 import { ClientCheck } from './checks/clients.ts';
 import { DrainCheck } from './checks/drains.ts';
 import { ExecutionCheck } from './checks/executions.ts';
 import { GangCheck } from './checks/gangs.ts';
+import { GraceCheck } from './checks/graces.ts';
+import { JobStories } from './checks/jobStories.ts';
 import { LeaseCheck } from './checks/leases.ts';
+import { LeavingCheck } from './checks/leaving.ts';
 import { LogCheck } from './checks/log.ts';
 import { PathsCheck } from './checks/paths.ts';
+import { PreemptionCheck } from './checks/preemptions.ts';
+import { ResumeCheck } from './checks/resumes.ts';
 import { RetryCheck } from './checks/retries.ts';
 import { checkSettled, type SettledParts } from './checks/settled.ts';
 import { Verdict, type Violation } from './checks/verdict.ts';
 import { Client } from './client.ts';
 import { beginFaults, type FaultKind, faultKinds, healAll, lose } from './faults.ts';
 import { strikeAtPhases } from './gangFaults.ts';
+import type { Fact } from './history.ts';
 import type { NetworkConditions } from './network.ts';
 import { operate } from './operator.ts';
 import { Random } from './random.ts';
@@ -93,7 +100,7 @@ export async function simulate(
   const unhandled = collectUnhandled();
   try {
     world.print(() => JSON.stringify(plan));
-    keepLooking(world, checks.leases);
+    keepLooking(world, Object.values(checks.looking));
     await runFaultPhase(world, plan, client, workload);
     await runQuietPhase(plan, { world, client, workload, verdict, ...checks });
   } finally {
@@ -116,6 +123,13 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
   const paths = new PathsCheck(verdict, fileOf);
   const retries = new RetryCheck(verdict, fileOf);
   const isWell = (name: string) => world.isWell(name);
+  const stories = new JobStories(fileOf);
+  const resumes = new ResumeCheck(verdict, stories, network.grants);
+  const preemptions = new PreemptionCheck(verdict, stories);
+  const budgets = new BudgetCheck(verdict, stories);
+  const shared = { verdict, stories, executions, grants: network.grants, isWell };
+  const graces = new GraceCheck(shared);
+  const leaving = new LeavingCheck({ ...shared, isTimeSteady: () => world.wallOffsetMs === 0 });
   const leases = new LeaseCheck({ verdict, executions, grants: network.grants, fileOf, isWell });
   history.listen((fact, nowMs) => {
     executions.see(fact, nowMs);
@@ -126,8 +140,18 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
     log.see(fact);
     clients.see(fact, nowMs);
     drains.see(fact);
+    // One after the other: each event is judged by what was before it and itself.
+    for (const each of singly(fact)) {
+      if (each.kind === 'committed') for (const event of each.events) stories.follow(event);
+      for (const check of [resumes, preemptions, budgets, graces, leaving]) check.see(each, nowMs);
+    }
   });
-  return { executions, gangs, leases, log, clients, paths };
+  const looking = { leases, graces, leaving };
+  return { looking, preemptions, executions, gangs, leases, log, clients, paths };
+}
+
+function singly(fact: Fact): readonly Fact[] {
+  return fact.kind === 'committed' ? fact.events.map((event) => ({ ...fact, events: [event] })) : [fact];
 }
 
 async function runFaultPhase(world: World, plan: Plan, client: Client, workload: Workload): Promise<void> {
@@ -146,9 +170,9 @@ async function runFaultPhase(world: World, plan: Plan, client: Client, workload:
 }
 
 /** At what no event would show: that something goes on, or does not. */
-function keepLooking({ timeline, life }: World, leases: LeaseCheck): void {
+function keepLooking({ timeline, life }: World, checks: readonly { look(nowMs: number): void }[]): void {
   const look = () => {
-    leases.look(timeline.nowMs);
+    for (const check of checks) check.look(timeline.nowMs);
     timeline.at(1_000, life, look);
   };
   look();

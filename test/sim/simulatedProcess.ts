@@ -150,6 +150,8 @@ export class SimulatedProcess implements OwnTask {
     const before = this.state.stopping;
     const deadlineMs = Math.min(timeline.nowMs + graceMs, before?.deadlineMs ?? Number.POSITIVE_INFINITY);
     this.state.stopping = { signal, deadlineMs };
+    if (before === null)
+      this.machine.history.add({ kind: 'toldToStop', machine: this.machine.name, task: this.task });
     if (before?.signal !== signal && signal !== 'SIGKILL') this.hear(signal);
     if (before === null || deadlineMs < before.deadlineMs)
       timeline.at(deadlineMs - timeline.nowMs, power, () => this.kill('stop'));

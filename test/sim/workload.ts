@@ -94,10 +94,12 @@ export class Workload {
   private async requeue(jobId: JobId): Promise<void> {
     this.requeueSent.add(jobId);
     const requestId = this.nextRequestId();
-    const from = this.random.pick([{}, {}, { fromStart: true }, { fromStep: this.random.between(1, 600) }]);
-    this.client.wantsRequeue(jobId);
+    const step = this.random.between(1, 600);
+    const from = this.random.pick([{ kind: 'newest' }, { kind: 'start' }, { kind: 'step', step }] as const);
+    this.client.wantsRequeue(jobId, from);
     await this.persistently(async () => {
-      const request = { jobId, requestId, ...from };
+      const where = from.kind === 'step' ? { fromStep: step } : { fromStart: from.kind === 'start' };
+      const request = { jobId, requestId, ...where };
       const answer = await this.client.call<{ jobId: JobId }>('RequeueJob', request);
       this.acknowledged.add(answer.jobId);
     });

@@ -9,7 +9,7 @@ export interface VerifyOptions {
 
 /** What was found out about one checkpoint; field by field as in `CheckpointFacts`. */
 export interface Verification {
-  readonly verdict: CheckpointVerdict;
+  readonly verdict: Exclude<CheckpointVerdict, 'gone'>;
   /** null with `unverified`. */
   readonly depth: VerificationDepth | null;
   readonly format: string;

@@ -8,7 +8,7 @@ import { isStateFileName } from './names.ts';
 export type Findings = ReadonlyMap<string, FileFinding>;
 
 export interface Judgement {
-  readonly verdict: CheckpointVerdict;
+  readonly verdict: Exclude<CheckpointVerdict, 'gone'>;
   readonly problem: string | null;
 }
 

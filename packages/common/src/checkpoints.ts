@@ -1,9 +1,10 @@
 /** The words of checkpoints: what a job has saved, where it lies, and whether it is whole. */
 
-export const checkpointVerdicts = ['verified', 'corrupt', 'unverified'] as const;
+export const checkpointVerdicts = ['verified', 'corrupt', 'unverified', 'gone'] as const;
 /**
  * `verified`: every file of it was read as far as `depth` says and is whole. `corrupt`: it can never be loaded.
  * `unverified`: it looks complete, and nothing can be said of what is in it: an unknown format, or not looked at yet.
+ * `gone`: it was there once, and has been deleted or moved.
  */
 export type CheckpointVerdict = (typeof checkpointVerdicts)[number];
 

@@ -42,26 +42,24 @@ function isTrueCause(
   { kind, node, message }: Cause,
 ): boolean {
   const { world, workload, executions } = parts;
-  if (kind === 'preempted' && message.includes('gave way to')) return submissionOf(parts, name)?.preemptible === true;
-  if (kind === 'preempted' && message.includes('is to be left')) return node === null;
   const submission = workload.submissions.get(name);
   const { machine, lost = false } = world.sites.find((site) => site.machine.name === node) ?? {};
   const wasRebooted = lost || (machine !== undefined && (machine.boots > 1 || !machine.power.alive));
+  const hasFailedAt = () =>
+    [...executions.exits.values()].some(
+      ({ task, machine: where, exitCode, by }) =>
+        task.jobId === jobId && where === node && exitCode !== 0 && isOwnEnd(by, submission?.file),
+    );
   switch (kind) {
     case 'cancelled':
       return workload.stopSent.has(jobId);
     case 'preempted':
-      return workload.requeueSent.has(jobId);
+      if (message.startsWith('gave way to ')) return submission?.file.preemptible === true;
+      return message.includes(' is to be left') || workload.requeueSent.has(jobId);
     case 'time_limit':
       return submission?.file.max_runtime !== undefined;
     case 'exit_code':
-      return [...executions.exits.values()].some(
-        (exit) =>
-          exit.task.jobId === jobId &&
-          exit.machine === node &&
-          exit.exitCode !== 0 &&
-          isOwnEnd(exit.by, submission?.file),
-      );
+      return hasFailedAt();
     case 'node_lost':
       // Nobody can tell a silent node from a slow one: either nothing had been started there, or it was fenced.
       return (
@@ -82,8 +80,12 @@ function isTrueCause(
       return parts.paths.wereBad(jobId);
     case 'unknown':
       return wasRebooted;
+    case 'corrupt_checkpoint':
+    case 'python_exception':
+      // Also what a checkpoint did to a program that began from it.
+      return hasFailedAt() || message.endsWith('is not there');
     default:
-      return kind === submission?.program.startError;
+      return kind === submission?.program.startError || (kind === submission?.program.failureKind && hasFailedAt());
   }
 }
 

@@ -16,8 +16,10 @@ import type { Site, World } from '../world.ts';
 import { checkCauses } from './causes.ts';
 import type { ClientCheck } from './clients.ts';
 import type { ExecutionCheck } from './executions.ts';
+import { checkLedgers } from './ledgers.ts';
 import type { LogCheck } from './log.ts';
 import type { PathsCheck } from './paths.ts';
+import type { PreemptionCheck } from './preemptions.ts';
 import type { Verdict } from './verdict.ts';
 
 /** Far longer than all retries, backoffs and reconnects of a run together. */
@@ -34,6 +36,7 @@ export interface SettledParts {
   readonly log: LogCheck;
   readonly clients: ClientCheck;
   readonly paths: PathsCheck;
+  readonly preemptions: PreemptionCheck;
   readonly verdict: Verdict;
 }
 
@@ -59,6 +62,8 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
     );
   }
   checkCauses(parts);
+  checkLedgers(jobs, verdict);
+  parts.preemptions.requireCounts(jobs);
   for (const id of workload.acknowledged) {
     const job = jobs.find((each) => each.id === id);
     verdict.require(job !== undefined, 'G1', () => `${id} was answered to a client and is gone`);

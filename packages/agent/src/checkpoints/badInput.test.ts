@@ -96,9 +96,7 @@ test('on a full disk the index is missing, which is named once, and all the rest
   expect(filled).toThrow('ENOSPC');
   rmSync(join(root, 'step_20.pt'));
   expect(filled).toThrow('ENOSPC');
-  await eventually(() =>
-    expect(node.words().at(-1)).toMatch('step_20.pt unverified it is not there any more'),
-  );
+  await eventually(() => expect(node.words().at(-1)).toMatch('step_20.pt gone it is not there any more'));
   await eventually(() =>
     expect(node.warnings.at(-1)).toMatch('the index of its checkpoints cannot be written: ENOSPC'),
   );
@@ -107,9 +105,7 @@ test('on a full disk the index is missing, which is named once, and all the rest
   expect(readdirSync(root).sort()).toEqual(['checkpoints_index.json', 'filler', 'step_10.pt']);
   rmSync(join(root, 'step_10.pt'));
   expect(filled).toThrow('ENOSPC');
-  await eventually(() =>
-    expect(node.words().at(-1)).toMatch('step_10.pt unverified it is not there any more'),
-  );
+  await eventually(() => expect(node.words().at(-1)).toMatch('step_10.pt gone it is not there any more'));
   expect(node.warnings).toHaveLength(1);
 });
 

@@ -219,7 +219,7 @@ export class KnownCheckpoints {
 
   private sayGone(facts: CheckpointFacts, problem: string): void {
     this.known.delete(facts.name);
-    this.noteLastWords({ ...facts, verdict: 'unverified', depth: null, digest: null, problem });
+    this.noteLastWords({ ...facts, verdict: 'gone', depth: null, digest: null, problem });
   }
 
   private noteLastWords(facts: CheckpointFacts): void {

@@ -116,7 +116,7 @@ describe('a checkpoint that appears', () => {
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     await node.says('step_10.pt verified');
     rmSync(join(root, 'step_10.pt'));
-    await node.says('step_10.pt verified', 'step_10.pt unverified it is not there any more');
+    await node.says('step_10.pt verified', 'step_10.pt gone it is not there any more');
     await eventually(() => expect(indexIn(root).checkpoints).toEqual([]));
   });
 
@@ -211,7 +211,7 @@ describe('keep rules', () => {
       await eventually(() => expect(node.words()).toContain(`${name} verified`));
     }
     await eventually(() =>
-      expect(node.words().at(-1)).toBe('step_2.pt unverified it was deleted by the keep rules of the job'),
+      expect(node.words().at(-1)).toBe('step_2.pt gone it was deleted by the keep rules of the job'),
     );
     await eventually(() =>
       expect(indexIn(root).checkpoints.map(({ name }) => name)).toEqual([

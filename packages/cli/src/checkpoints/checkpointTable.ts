@@ -51,6 +51,7 @@ export function verdictText({ verdict, depth, suspect, problem }: Checkpoint): s
 
 function verdictStyle({ verdict, suspect }: Checkpoint): Style | null {
   if (verdict === 'corrupt') return 'red';
+  if (verdict === 'gone') return 'dim';
   return verdict === 'unverified' || suspect ? 'yellow' : 'green';
 }
 

@@ -52,7 +52,8 @@ export const command: CommandModule = {
         sub
           .createOption(
             '--on-sigterm <action>',
-            `leave: end the agent, tasks run on, unless the system is being shut down; drain: this machine goes, tasks save and leave it first; default ${defaults.onSigterm}`,
+            'leave: end the agent, tasks run on, unless the system is being shut down; ' +
+              `drain: this machine goes, tasks save and leave it first; default ${defaults.onSigterm}`,
           )
           .choices(sigtermActions),
       )

@@ -391,31 +391,3 @@ test('node confirm-dead of a node that answers says what the coordinator says', 
   expect(exitCode).toBe(exitCodes.refused);
   expect(stderr).toContain('node-1 answers: it is not dead');
 });
-
-test('node drain tells the coordinator, what runs there and how to take it back', async () => {
-  const drain = { reason: 'new disk', sinceMs: submittedAtMs, deadlineMs: submittedAtMs + 660_000 };
-  const DrainNode = () => wire.node({ ...busy, drained: true, drain });
-  const { stdout, requests } = await run(
-    ['node', 'drain', 'node-1', '--deadline', '10m', '--reason', 'new disk'],
-    { DrainNode },
-  );
-  expect(requests.at(-1)).toMatchObject({
-    request: { node: 'node-1', reason: 'new disk', deadlineMs: 600_000 },
-  });
-  expect(stdout).toBe(
-    'node-1 gets no new work; 1 GPU job is on it and has 10 min to save and go elsewhere. ' +
-      'Take it back with: muster node undrain node-1\n',
-  );
-  const slow = await run(['node', 'drain', 'node-1'], { DrainNode });
-  expect(slow.requests.at(-1)?.request).not.toHaveProperty('deadlineMs', expect.anything());
-  expect(slow.stdout).toContain('1 GPU job is on it and runs on until it ends.');
-  const shown = await run(['node', 'node-1'], { GetNode: DrainNode });
-  expect(shown.stdout).toMatch(/Drained +new disk, 1 min ago, jobs are gone in \d+ min/);
-});
-
-test('node undrain says when conditions keep the node drained all the same', async () => {
-  const free = await run(['node', 'undrain', 'node-1'], { UndrainNode: () => wire.node(busy) });
-  expect(free.stdout).toBe('node-1 is not drained any more.\n');
-  const still = await run(['node', 'undrain', 'node-3'], { UndrainNode: () => wire.node(drained) });
-  expect(still.stdout).toBe('node-3 is not drained any more, but its conditions still keep work from it.\n');
-});

@@ -206,8 +206,8 @@ export function nodeFromWire(wire: Node__Output): NodeView {
   };
 }
 
-function drainFromWire({ reason, sinceMs, deadlineMs = null }: Drain__Output): Drain {
-  return { reason, sinceMs, deadlineMs };
+function drainFromWire({ reason, sinceMs, deadlineMs }: Drain__Output): Drain {
+  return { reason, sinceMs, deadlineMs: deadlineMs ?? null };
 }
 
 function drainToWire({ reason, sinceMs, deadlineMs }: Drain): WireDrain {

@@ -109,9 +109,9 @@ function withFacts(
   return { ...known, ...place, verdict, depth, problem, digest, metrics };
 }
 
-/** Corrupt outranks verified, which outranks not knowing; then the depth of the look counts. */
+/** What is gone is gone; corrupt outranks verified, which outranks not knowing; then the depth of the look counts. */
 function sureness({ verdict, depth }: Pick<CheckpointFacts, 'verdict' | 'depth'>): number {
-  const ranked: readonly (typeof verdict)[] = ['unverified', 'verified', 'corrupt'];
+  const ranked: readonly (typeof verdict)[] = ['unverified', 'verified', 'corrupt', 'gone'];
   return (
     ranked.indexOf(verdict) * (verificationDepths.length + 1) +
     (depth === null ? 0 : verificationDepths.indexOf(depth) + 1)
@@ -191,6 +191,8 @@ function newsKind({ verdict, problem }: Checkpoint): string | null {
       return 'checkpoint.saved';
     case 'corrupt':
       return 'checkpoint.corrupt';
+    case 'gone':
+      return 'checkpoint.gone';
     case 'unverified':
       return problem === null ? null : 'checkpoint.seen';
     default: {
@@ -207,8 +209,9 @@ export function verdictNews(before: Job, after: Job): readonly NewEvent[] {
     if (was === undefined || was === now) return [];
     const { name, step, node, attempt, problem } = now;
     const data = { attempt, checkpoint: name, step, node, problem };
-    if (now.verdict === 'corrupt' && was.verdict !== 'corrupt')
-      return [jobEvent(after, 'checkpoint.corrupt', { ...data, verdict: now.verdict })];
+    const isWorse = now.verdict === 'corrupt' || now.verdict === 'gone';
+    if (isWorse && was.verdict !== now.verdict)
+      return [jobEvent(after, `checkpoint.${now.verdict}`, { ...data, verdict: now.verdict })];
     return now.suspect && !was.suspect ? [jobEvent(after, 'checkpoint.suspect', data)] : [];
   });
 }

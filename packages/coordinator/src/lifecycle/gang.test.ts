@@ -1,9 +1,10 @@
 /** From the allocation of a gang to its release, and every way in which that can go wrong. */
 import { causeOf } from '@muster/common/cause';
-import { describe, expect, it } from 'vitest';
-import { anEndpoint, anExit, aSpec, nodeNameOf } from '../modelFixture.ts';
+import { describe, expect, it, test } from 'vitest';
+import { aCheckpoint, anEndpoint, anExit, aSpec, nodeNameOf } from '../modelFixture.ts';
 import { aGang, aStory, imageMissing, nodeLost, Story } from '../storyFixture.ts';
 import { failedStartsMax } from './outcomes.ts';
+import { resumeCandidates } from './resume.ts';
 
 const ofThree = { resources: { nodes: 3 } };
 
@@ -45,6 +46,26 @@ describe('an allocation', () => {
 
     expect(story.attempt?.preflight).toBe(wanted);
   });
+});
+
+test('a checkpoint that is not there to begin from is gone, costs nothing, and is not chosen again', () => {
+  const checkpoints = [aCheckpoint(50), aCheckpoint(100)];
+  const story = new Story({}, { checkpoints });
+  const resume = { name: 'checkpoint-100', step: 100 };
+  story.allocated({ resume });
+  const startError = causeOf(
+    'corrupt_checkpoint',
+    'the checkpoint checkpoint-100 is not in /data on this node',
+  );
+  story.ended(0, anExit({ exitCode: null, startError }));
+
+  expect(story.job).toMatchObject({ failures: 0, leftOut: [], state: { kind: 'queued' } });
+  expect(story.job.checkpoints.map(({ step, verdict }) => [step, verdict])).toEqual([
+    [50, 'verified'],
+    [100, 'gone'],
+  ]);
+  expect(resumeCandidates(story.job).map(({ step }) => step)).toEqual([50]);
+  expect(story.events).toContain('checkpoint.gone');
 });
 
 describe('the claims of a gang', () => {

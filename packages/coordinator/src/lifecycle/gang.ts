@@ -14,6 +14,7 @@
  */
 
 import { causeOf } from '@muster/common/cause';
+import type { Checkpoint } from '@muster/common/checkpoints';
 import { assertInvariant } from '@muster/common/errors';
 import type { PathFindings } from '@muster/common/gangs';
 import type { NodeName } from '@muster/common/ids';
@@ -27,6 +28,7 @@ import {
   type Task,
 } from '../model.ts';
 import { causeOfEnd } from './causes.ts';
+import { verdictNews, withCheckpoints } from './checkpoints.ts';
 import {
   attemptEvent,
   fencedAttempt,
@@ -196,8 +198,14 @@ export function endBeforeRelease(
     exit.startError === null
       ? outcomeOfEarlyEnd(job, task)
       : outcomeOfStartError(job, attempt, causeOfEnd(ended));
+  const { kind, message } = outcome.cause;
+  if (kind === 'corrupt_checkpoint') {
+    const isMeant = ({ name }: Checkpoint) => name === before.resume?.name;
+    const without = withCheckpoints(job, isMeant, { verdict: 'gone', problem: message });
+    return followedBy(verdictNews(job, without), beginStopping(without, attempt, outcome, nowMs));
+  }
   // A node that was lost is silent: once it is back, nothing speaks against it.
-  const leaveOut = outcome.cause.kind === 'node_lost' ? [] : [node];
+  const leaveOut = kind === 'node_lost' ? [] : [node];
   return beginStopping(leavingOut(job, outcome.cause, leaveOut), attempt, outcome, nowMs);
 }
 

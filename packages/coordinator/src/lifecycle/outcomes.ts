@@ -17,6 +17,8 @@ const nodeSideCauses: readonly CauseKind[] = [
   'rendezvous',
   'rendezvous_timeout',
   'node_lost',
+  // What it was to begin from is not there: another one is chosen.
+  'corrupt_checkpoint',
 ];
 
 /** A task could not be started, and its attempt was not released yet. */

@@ -87,6 +87,17 @@ describe('of infrastructure', () => {
     expect(outcome.next).toBe('queued');
   });
 
+  it('is not believed for ever: once the breaker is open each trial costs one, but not for a lost node', () => {
+    const opened = aFailing({ max_attempts: 3, breaker: { failures: 2 } }, { failuresInRow: 1, failures: 1 });
+    expect(recover(aCause('nccl_error'), opened).outcome).toMatchObject({
+      next: 'queued',
+      charge: 'failure',
+    });
+    expect(recover(aCause('nccl_error'), { ...opened, failures: 2 }).outcome.next).toBe('failed');
+    const lost = recover(aCause('node_lost'), { ...opened, failures: 2 });
+    expect(lost.outcome).toMatchObject({ next: 'queued', charge: 'node_loss' });
+  });
+
   it('is none if the evidence blames the job: its settings follow it everywhere', () => {
     const { job, outcome } = recover(aCause('nccl_error', {}, { blame: 'job' }));
     expect(outcome).toMatchObject({ next: 'queued', charge: 'failure', backoffMs: 2_000 });

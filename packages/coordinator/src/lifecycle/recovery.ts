@@ -162,11 +162,13 @@ export function recoveryOf(job: Job, attempt: Attempt, cause: Cause): Recovery {
 function outcomeOf(job: Job, { isFree, isHopeless }: Remedy, cause: Cause): BadOutcome {
   const { retry } = job.spec;
   const isRetried = (retry.on as readonly CauseKind[]).includes(cause.kind) && isHopeless !== true;
-  if (!isRetried || (!isFree && job.failures + 1 >= retry.maxAttempts)) return { next: 'failed', cause };
+  // What fails everywhere, again and again, is not the nodes' doing after all. Only that they are lost never is its own.
+  const isCharged = !isFree || (opensBreaker(job) && cause.kind !== 'node_lost');
+  if (!isRetried || (isCharged && job.failures + 1 >= retry.maxAttempts)) return { next: 'failed', cause };
   // Another node is there at once; only if that one breaks as well is there something to wait for.
   const counted = isFree ? job.failuresInRow - 1 : job.failuresInRow;
   const waitMs = counted === 0 ? 0 : backoffMs(retry.backoff, counted);
-  const charge = isFree ? 'node_loss' : 'failure';
+  const charge = isCharged ? 'failure' : 'node_loss';
   const pauseMs = opensBreaker(job) ? Math.max(waitMs, retry.breaker.pauseMs) : waitMs;
   return { next: 'queued', cause, backoffMs: pauseMs, charge };
 }

@@ -17,6 +17,7 @@ import { applyJobEvent, extend, requeue, type SubmitCommand, sameIntent, submit 
 import type { DiskReserve } from '../diskReserve.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import { checkJobLease } from '../leases/leases.ts';
+import { resumeCandidates } from '../lifecycle/resume.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt, isReleased, type Job } from '../model.ts';
 import { explain } from '../scheduler/explain.ts';
@@ -218,7 +219,13 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       ).length;
       const job = view(record);
       const silent = silentNodes(parts, record.job);
-      const { summary, details, nextSteps } = explain(job, ahead, silent, parts.leases.paused());
+      const { summary, details, nextSteps } = explain(
+        job,
+        ahead,
+        silent,
+        parts.leases.paused(),
+        resumeCandidates(record.job)[0] ?? null,
+      );
       return { job: jobToWire(job), summary, details: [...details], nextSteps: [...nextSteps] };
     }),
   };

@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest';
+import { exitCodes } from '../exitCodes.ts';
+import { aCheckpoint, aJob, anAttempt, aTask, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
+import { run } from '../testing/testContext.ts';
+
+const running = aJob({
+  id: 'job_aaaaaaaaaaaa',
+  name: 'llama',
+  state: 'running',
+  spec: { name: 'llama', command: ['torchrun', 'train.py'], resources: { nodes: 1, gpus: 1 } },
+  attempts: [anAttempt({ tasks: [aTask()] })],
+});
+
+test('job shows its training, its newest checkpoint and what its GPU time was spent on', async () => {
+  const job = {
+    ...running,
+    training: {
+      framework: 'nanogpt',
+      latest: { step: 1200, train_loss: 2.30719, learning_rate: 0.00003, tokens_per_second: 812 },
+      totalSteps: 5000,
+      etaMs: 7_500_000,
+      rows: 12,
+      atMs: submittedAtMs,
+    },
+    checkpoints: [aCheckpoint(), aCheckpoint({ name: 'checkpoint-1000', step: 1000, suspect: true })],
+    ledger: [
+      { kind: 'productive', cause: null, gpuSeconds: 7_200 },
+      { kind: 'failure', cause: 'node_lost', gpuSeconds: 240 },
+      { kind: 'hang', cause: null, gpuSeconds: 0 },
+    ],
+    preemptions: 2,
+    batchScale: 0.5,
+    lrScale: 0.1,
+    attempts: [anAttempt({ number: 2, resume: { name: 'checkpoint-500', step: 500 }, tasks: [aTask()] })],
+  } as const;
+  const { stdout } = await run(['job', job.id], { GetJob: () => wire.job(job) });
+  expect(stdout).toMatch(
+    /Training +step 1200 of 5000, loss 2\.307, learning rate 0\.00003, 812 tokens\/s, 2 h 5 min to go\n/,
+  );
+  expect(stdout).toMatch(/Checkpoint +checkpoint-1000 \(step 1000\), 3 MiB, 1 min ago, verified, suspect\n/);
+  expect(stdout).toMatch(/GPU time +2 h productive, 4 min lost to node_lost\n/);
+  expect(stdout).toMatch(
+    /Changed +batch size × 0\.5 after cuda_oom, learning rate × 0\.1 after a divergence, gave way 2 times\n/,
+  );
+  expect(stdout).toContain('Resumed  from checkpoint-500 (step 500)\n');
+});
+
+test('job --status prints the status file, which cannot move the cursor', async () => {
+  const GetTrainingStatus = () => ({ markdown: '# llama\n\u001b[2Jstep 3\n' });
+  const { stdout } = await run(['job', running.id, '--status'], {
+    GetJob: () => wire.job(running),
+    GetTrainingStatus,
+  });
+  expect(stdout).toBe('# llama\n\\u001b[2Jstep 3\n');
+});
+
+test('checkpoints lists what was saved, newest first', async () => {
+  const checkpoints = [
+    aCheckpoint({ metrics: { step: 500, train_loss: 2.34567 } }),
+    aCheckpoint({
+      ...{ name: 'checkpoint-1000', step: 1000, verdict: 'corrupt', depth: 'quick', saveDurationMs: null },
+      ...{ problem: 'the central directory is missing', attempt: 2, shared: true },
+    }),
+  ];
+  const GetJob = () => wire.job({ ...running, checkpoints });
+  const { stdout } = await run(['checkpoints', running.id], { GetJob });
+  expect(stdout).toBe(
+    [
+      'STEP  NAME             VERDICT                                     SIZE  SAVED      TOOK  ATTEMPT  NODE             METRICS',
+      '1000  checkpoint-1000  corrupt: the central directory is missing  3 MiB  1 min ago              2  node-1 (shared)',
+      ' 500  checkpoint-500   verified                                   3 MiB  1 min ago   2 s        1  node-1           train_loss 2.346',
+      '',
+    ].join('\n'),
+  );
+  const json = await run(['checkpoints', running.id, '-o', 'json'], { GetJob });
+  expect(JSON.parse(json.stdout)).toMatchObject([{ step: 500 }, { step: 1000, verdict: 'corrupt' }]);
+  const none = await run(['checkpoints', running.id], { GetJob: () => wire.job(running) });
+  expect(none).toMatchObject({ exitCode: exitCodes.ok, stdout: '' });
+  expect(none.stderr).toContain(
+    'has saved no checkpoint yet that was seen in the directory in MUSTER_CHECKPOINT_DIR',
+  );
+});
+
+test('extend says how long each attempt may run now', async () => {
+  const spec = { ...running.spec, max_runtime: '1h' };
+  const answers = {
+    GetJob: () => wire.job(running),
+    ExtendJob: () => wire.job({ ...running, spec, extraRuntimeMs: 7_200_000 }),
+  };
+  const { stdout, requests } = await run(['extend', running.id, '2h'], answers);
+  expect(stdout).toBe(`Each attempt of ${running.id} may run for 3 h now.\n`);
+  expect(requests.at(-1)).toMatchObject({ method: 'ExtendJob', request: { byMs: 7_200_000 } });
+  const wrong = await run(['extend', running.id, 'soon'], answers);
+  expect(wrong).toMatchObject({ exitCode: exitCodes.usage });
+  expect(wrong.stderr).toContain('"soon" is no duration of up to 365d, such as 2h or 90m');
+});
+
+test('requeue --from asks for a step, or for the start', async () => {
+  const answers = {
+    GetJob: () => wire.job(running),
+    RequeueJob: () => ({ jobId: running.id, newJob: false }),
+  };
+  const step = await run(['requeue', running.id, '--from', '500'], answers);
+  expect(step.requests.at(-1)).toMatchObject({ request: { fromStep: 500, fromStart: false } });
+  const start = await run(['requeue', running.id, '--from', 'start'], answers);
+  expect(start.requests.at(-1)?.request).toMatchObject({ fromStart: true });
+  expect(start.requests.at(-1)?.request).not.toHaveProperty('fromStep', expect.anything());
+  const wrong = await run(['requeue', running.id, '--from', 'best'], answers);
+  expect(wrong.stderr).toContain('--from takes the step of a checkpoint, such as 500, or start; got "best"');
+});

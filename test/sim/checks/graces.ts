@@ -1,0 +1,74 @@
+/**
+ * Stops: nobody is killed before the end of its grace unless what it was to save is safe, and then nobody is waited for.
+ */
+import { type TaskKey, taskKey } from '@muster/common/ids';
+import { parseDurationMs } from '@muster/common/spec/duration';
+import type { Grants } from '../grants.ts';
+import type { Fact, ProcessEnded } from '../history.ts';
+import type { ExecutionCheck } from './executions.ts';
+import type { JobStories } from './jobStories.ts';
+import type { Verdict } from './verdict.ts';
+
+/** The rates of clocks over the longest grace, and a tick. */
+const toleranceMs = 120;
+/** For the word of it to come and go, and to kill. */
+const endsWithinMs = 8_000;
+
+export interface GraceCheckParts {
+  readonly verdict: Verdict;
+  readonly stories: JobStories;
+  readonly executions: ExecutionCheck;
+  readonly grants: Grants;
+  readonly isWell: (machine: string) => boolean;
+}
+
+export class GraceCheck {
+  /** Since when a task has been told to stop. */
+  private readonly told = new Map<TaskKey, number>();
+  /** `<job>.<attempt>` with a whole checkpoint that was begun after that. */
+  private readonly saved = new Set<string>();
+  /** When the coordinator was told of it. */
+  private readonly heard = new Map<string, number>();
+  private readonly parts: GraceCheckParts;
+
+  constructor(parts: GraceCheckParts) {
+    this.parts = parts;
+  }
+
+  see(fact: Fact, nowMs: number): void {
+    if (fact.kind === 'toldToStop') this.told.set(taskKey(fact.task), nowMs);
+    else if (fact.kind === 'saved' && fact.isLast && fact.isGood) this.saved.add(attemptKey(fact.task));
+    else if (fact.kind === 'lastHeard') this.heard.set(attemptKey(fact.task), nowMs);
+    else if (fact.kind === 'ended') this.onEnded(fact, nowMs);
+  }
+
+  /** To be called now and then. */
+  look(nowMs: number): void {
+    const { verdict, executions, grants, isWell } = this.parts;
+    for (const [key, { task, machine }] of executions.running) {
+      const heardMs = this.heard.get(attemptKey(task));
+      const toldMs = this.told.get(key);
+      if (heardMs === undefined || toldMs === undefined) continue;
+      const waitedMs = Math.min(nowMs - Math.max(heardMs, toldMs), grants.steadyForMs(machine));
+      const what = () => `${key} still runs, and its last checkpoint has been safe for ${waitedMs} ms`;
+      verdict.require(waitedMs <= endsWithinMs || !isWell(machine), 'grace', what);
+    }
+  }
+
+  private onEnded({ task, by, signal }: ProcessEnded, nowMs: number): void {
+    const { stories, verdict } = this.parts;
+    const toldMs = this.told.get(taskKey(task));
+    const story = stories.of(task.jobId);
+    // One that is over for the coordinator is killed.
+    if (by !== 'stop' || signal !== 'SIGKILL' || story?.attempt?.number !== task.attempt) return;
+    const graceMs = parseDurationMs(story.file?.stop_grace ?? 0) ?? 0;
+    const tookMs = nowMs - (toldMs ?? nowMs);
+    const isEarly = tookMs < graceMs - toleranceMs;
+    const what = () => `${taskKey(task)} was killed ${tookMs} ms into its grace of ${graceMs} ms`;
+    verdict.require(!isEarly || this.saved.has(attemptKey(task)), 'grace', what);
+  }
+}
+
+function attemptKey({ jobId, attempt }: { readonly jobId: string; readonly attempt: number }): string {
+  return `${jobId}.${attempt}`;
+}

@@ -1,0 +1,70 @@
+/** Nodes that a person wants to have left: nothing new comes there, and by the deadline what could save is gone. */
+import { parseDurationMs } from '@muster/common/spec/duration';
+import type { StoredEvent } from '@muster/coordinator/model';
+import { stopMarginMs } from '@muster/coordinator/tasks/drains';
+import type { Grants } from '../grants.ts';
+import type { Fact } from '../history.ts';
+import type { ExecutionCheck } from './executions.ts';
+import type { JobStories } from './jobStories.ts';
+import type { Verdict } from './verdict.ts';
+
+/** For the coordinator to see it, on its clock, and for the last kill. */
+const slackMs = 4_000;
+
+interface Leaving {
+  readonly sinceMs: number;
+  /** null: it may take its time. */
+  readonly forMs: number | null;
+}
+
+export interface LeavingCheckParts {
+  readonly verdict: Verdict;
+  readonly stories: JobStories;
+  readonly executions: ExecutionCheck;
+  readonly grants: Grants;
+  readonly isWell: (machine: string) => boolean;
+  /** Wall clocks were never set: deadlines are stored by them. */
+  readonly isTimeSteady: () => boolean;
+}
+
+export class LeavingCheck {
+  private readonly leaving = new Map<string, Leaving>();
+  private readonly parts: LeavingCheckParts;
+
+  constructor(parts: LeavingCheckParts) {
+    this.parts = parts;
+  }
+
+  see(fact: Fact, nowMs: number): void {
+    if (fact.kind === 'committed') for (const event of fact.events) this.onEvent(event, nowMs);
+  }
+
+  /** To be called now and then. */
+  look(nowMs: number): void {
+    const { executions, stories, grants, verdict, isWell, isTimeSteady } = this.parts;
+    if (!isTimeSteady()) return;
+    for (const [key, { task, machine }] of executions.running) {
+      const { sinceMs, forMs = null } = this.leaving.get(machine) ?? {};
+      if (sinceMs === undefined || forMs === null || nowMs < sinceMs + forMs) continue;
+      const graceMs = parseDurationMs(stories.of(task.jobId)?.file?.stop_grace ?? 0) ?? 0;
+      const isShort = Math.min(forMs, grants.steadyForMs(machine)) >= graceMs + stopMarginMs + slackMs;
+      const what = () => `${key} runs on ${machine}, which was to be left by now`;
+      verdict.require(!isShort || !isWell(machine), 'drains', what);
+    }
+  }
+
+  private onEvent({ kind, subject, data, timeMs }: StoredEvent, nowMs: number): void {
+    if (kind === 'node.undrained') this.leaving.delete(subject);
+    else if (kind === 'node.drained') {
+      const deadlineMs = data['deadlineMs'] as number | null;
+      this.leaving.set(subject, {
+        ...{ sinceMs: nowMs, forMs: deadlineMs === null ? null : deadlineMs - timeMs },
+      });
+    } else if (kind === 'attempt.allocated') {
+      for (const { node } of data['tasks'] as { node: string }[]) {
+        const what = () => `${subject} was given ${node}, which is to be left`;
+        this.parts.verdict.require(!this.leaving.has(node), 'drains', what);
+      }
+    }
+  }
+}
