@@ -86,7 +86,8 @@ test('every page is as Prometheus would have it, with all there is to tell of a 
   const jobId = await cluster.submit({
     command: `echo 'iter 7: loss 2.5000, time 10.00ms, mfu 1.00%'; ${save}; exec sleep 600`,
   });
-  for (const name of ['training_loss', 'checkpoint_size_mb']) await seriesOf(`${name}{muster_job="${jobId}"}`, 1);
+  for (const name of ['training_loss', 'checkpoint_size_mb'])
+    await seriesOf(`${name}{muster_job="${jobId}"}`, 1);
   for (const path of ['/metrics', '/nodes/node-1/metrics', '/nodes/node-2/metrics']) {
     const complaints = (await complaintsOfPromtool(await page(path))).split('\n');
     expect(

@@ -11,6 +11,7 @@ import { GangCheck } from './checks/gangs.ts';
 import { GraceCheck } from './checks/graces.ts';
 import { JobStories } from './checks/jobStories.ts';
 import { LeaseCheck } from './checks/leases.ts';
+import { LedgerCheck } from './checks/ledgers.ts';
 import { LeavingCheck } from './checks/leaving.ts';
 import { LogCheck } from './checks/log.ts';
 import { PathsCheck } from './checks/paths.ts';
@@ -126,6 +127,7 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
   const stories = new JobStories(fileOf);
   const resumes = new ResumeCheck(verdict, stories, network.grants);
   const preemptions = new PreemptionCheck(verdict, stories);
+  const ledgers = new LedgerCheck(verdict);
   const budgets = new BudgetCheck(verdict, stories);
   const shared = { verdict, stories, executions, grants: network.grants, isWell };
   const graces = new GraceCheck(shared);
@@ -143,11 +145,11 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
     // One after the other: each event is judged by what was before it and itself.
     for (const each of singly(fact)) {
       if (each.kind === 'committed') for (const event of each.events) stories.follow(event);
-      for (const check of [resumes, preemptions, budgets, graces, leaving]) check.see(each, nowMs);
+      for (const check of [resumes, preemptions, ledgers, budgets, graces, leaving]) check.see(each, nowMs);
     }
   });
   const looking = { leases, graces, leaving };
-  return { looking, preemptions, executions, gangs, leases, log, clients, paths };
+  return { looking, preemptions, ledgers, executions, gangs, leases, log, clients, paths };
 }
 
 function singly(fact: Fact): readonly Fact[] {

@@ -12,6 +12,9 @@ export const verificationDepths = ['quick', 'deep'] as const;
 /** `quick`: directories, headers, sizes, offsets, shards. `deep`: every byte, against the sums that the format keeps. */
 export type VerificationDepth = (typeof verificationDepths)[number];
 
+/** One that can never be loaded: another version of that name may be good. */
+export type CorruptCheckpoint = Pick<CheckpointFacts, 'name' | 'version'>;
+
 /** What is known of one checkpoint from looking at it. */
 export interface CheckpointFacts {
   /** Path below the checkpoint directory: `checkpoint-500`, `ckpt.pt`, `last/step_10.safetensors`. */

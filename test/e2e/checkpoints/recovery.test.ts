@@ -259,18 +259,19 @@ test('diagnose reads a log that Muster never saw, and that of a job', async () =
   const log = join(tempDir('log').path, 'train.log');
   writeFileSync(
     log,
-    'iter 1: loss 2.0000, time 5.00ms, mfu 1.00%\nImportError: libfoo.so: undefined symbol: bar\n',
+    'iter 1: loss 2.0000, time 5.00ms, mfu 1.00%\nTraceback (most recent call last):\n' +
+      '  File "train.py", line 1, in <module>\nImportError: libfoo.so: undefined symbol: bar\n',
   );
   const file = await cluster.muster(['diagnose', log, '-o', 'json']);
   expect(JSON.parse(file.stdout)).toMatchObject({
     state: 'failed',
     cause: 'import_error',
     blame: 'job',
-    evidence: { line: 2 },
+    evidence: { line: 4 },
     framework: 'nanogpt',
     metrics: { rows: 1 },
   });
   const job = await cluster.run({ command: `cat ${log}; exit 1`, workdir: repositoryDir });
   const ofJob = await cluster.muster(['diagnose', job.id, '-o', 'json']);
-  expect(JSON.parse(ofJob.stdout)).toMatchObject({ cause: 'import_error', evidence: { line: 2 } });
+  expect(JSON.parse(ofJob.stdout)).toMatchObject({ cause: 'import_error', evidence: { line: 4 } });
 });

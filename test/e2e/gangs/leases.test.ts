@@ -206,7 +206,7 @@ test('a node is lost: an elastic job goes on with the others where it was, one t
     resources: { nodes: { min: 1, max: 4 }, gpus: 1 },
   });
   const holds = await startBeating({ resources: { nodes: 2, gpus: 1 }, node_loss: 'hold' });
-  for (const rank of [0, 1, 2, 3]) await cluster.untilOutput(elastic, 'in a world of 4\n', rank);
+  for (const rank of [0, 1, 2, 3]) await cluster.untilOutput(elastic, 'in a world of 4\n', { rank });
   const victim = cluster.host((await cluster.api.getJob(holds)).attempts[0]?.tasks[1]?.node ?? '');
   const [rank = -1] = ((await cluster.api.getJob(elastic)).attempts[0]?.tasks ?? [])
     .filter(({ node }) => node === victim.name)
@@ -222,7 +222,7 @@ test('a node is lost: an elastic job goes on with the others where it was, one t
   expect(smaller.attempts[0]?.cause).toMatchObject({ kind: 'node_lost', node: victim.name, nodeRank: rank });
   expect(smaller.attempts[1]?.tasks.map(({ node }) => node)).not.toContain(victim.name);
   for (const each of [0, 1, 2]) {
-    expect(await cluster.untilOutput(elastic, 'in a world of 3\n', each)).toMatch(
+    expect(await cluster.untilOutput(elastic, 'in a world of 3\n', { rank: each })).toMatch(
       /^goes on from step [1-9]\d* in a world of 3$/m,
     );
   }

@@ -27,7 +27,7 @@ export async function playScenario(cluster: GangCluster, scenario: Scenario): Pr
   let victim: Host | null = null;
   let undo = async () => {};
   if (fault !== null) {
-    await cluster.untilOutput(jobId, 'the gang works', fault.rank);
+    await cluster.untilOutput(jobId, 'the gang works', { rank: fault.rank });
     victim = hostOfRank(cluster, await cluster.api.getJob(jobId), fault.rank);
     sinceMs = boottimeMs();
     undo = await inflict(fault, victim, jobId);
@@ -175,7 +175,9 @@ function expectEnd(
 /** Every rank of the last attempt has added up everything, and each was on another host. */
 async function expectResult(cluster: GangCluster, job: JobView, nodes: number): Promise<void> {
   if (job.state !== 'succeeded') return;
-  const outputs = await Promise.all(Array.from({ length: nodes }, (_, rank) => cluster.output(job.id, rank)));
+  const outputs = await Promise.all(
+    Array.from({ length: nodes }, (_, rank) => cluster.output(job.id, { rank })),
+  );
   const places = outputs.map(
     (output, rank) => new RegExp(`^rank ${rank} of ${nodes} on (\\S+)$`, 'm').exec(output)?.[1],
   );

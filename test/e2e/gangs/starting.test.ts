@@ -33,7 +33,7 @@ async function expectNetwork(job: JobView, network: 0 | 1): Promise<void> {
   expect(new Set(tasks.map(({ address }) => address)).size).toBe(tasks.length);
   expect(masterAddr).toBe(tasks[0]?.address);
   for (const { nodeRank } of tasks) {
-    const said = await cluster.output(job.id, nodeRank);
+    const said = await cluster.output(job.id, { rank: nodeRank });
     for (const name of ['GLOO_SOCKET_IFNAME=', 'NCCL_SOCKET_IFNAME=='])
       expect(said).toContain(`${name}eth${network}\n`);
     expect(said).toContain(`MASTER_ADDR=${masterAddr}\n`);
@@ -173,6 +173,6 @@ test('mpi-hostfile: the first node has a file of all of them, by addresses that 
     ...addresses.map((address) => `${address} is there`),
   ];
   expect(await cluster.output(job.id)).toBe(`${lines.join('\n')}\n`);
-  for (const rank of [1, 2]) expect(await cluster.output(job.id, rank)).toBe('');
+  for (const rank of [1, 2]) expect(await cluster.output(job.id, { rank })).toBe('');
   expect(cluster.processesOf(job.id)).toEqual([]);
 });

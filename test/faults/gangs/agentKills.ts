@@ -101,7 +101,7 @@ function runProblems(beats: readonly Beat[], job: JobView): readonly string[] {
 /** Each line of each rank is there, once. */
 async function outputProblems(cluster: GangCluster, job: JobView): Promise<readonly string[]> {
   const expected = Array.from({ length: lines }, (_, line) => `line ${line}\n`).join('');
-  const outputs = await Promise.all([0, 1].map((rank) => cluster.output(job.id, rank)));
+  const outputs = await Promise.all([0, 1].map((rank) => cluster.output(job.id, { rank })));
   return outputs.flatMap((output, rank) =>
     output === expected ? [] : [`rank ${rank} has said ${JSON.stringify(output)}`],
   );

@@ -1,26 +1,53 @@
 /** The books of a job that is over: nothing negative, and every GPU-second of its attempts once. */
 import { isTerminal } from '@muster/common/states';
-import type { AttemptView, JobView } from '@muster/common/views';
+import type { JobView } from '@muster/common/views';
+import type { StoredEvent } from '@muster/coordinator/model';
+import type { Fact } from '../history.ts';
 import type { Verdict } from './verdict.ts';
 
 /** Of sums of fractions. */
 const roundingS = 0.01;
 
-export function checkLedgers(jobs: readonly JobView[], verdict: Verdict): void {
-  for (const { id, state, ledger, attempts } of jobs) {
-    for (const { kind, gpuSeconds } of ledger)
-      verdict.require(gpuSeconds >= 0, 'ledger', () => `${id} has ${gpuSeconds} GPU-seconds of ${kind}`);
-    if (!isTerminal(state)) continue;
-    const booked = ledger
-      .filter(({ kind }) => kind !== 'queued')
-      .reduce((sum, { gpuSeconds }) => sum + gpuSeconds, 0);
-    const held = attempts.reduce((sum, attempt) => sum + heldBy(attempt), 0);
-    const what = () => `${id} has ${booked} GPU-seconds in its ledger, and its attempts held ${held}`;
-    verdict.require(Math.abs(booked - held) <= roundingS, 'ledger', what);
-  }
+interface Held {
+  gpus: number;
+  /** Wall clock, as is everything in the books. */
+  sinceMs: number;
+  gpuSeconds: number;
 }
 
-function heldBy({ tasks, allocatedAtMs, endedAtMs }: AttemptView): number {
-  const gpus = tasks.reduce((sum, { gpuUuids }) => sum + gpuUuids.length, 0);
-  return (gpus * Math.max(0, (endedAtMs ?? allocatedAtMs) - allocatedAtMs)) / 1_000;
+export class LedgerCheck {
+  private readonly held = new Map<string, Held>();
+  private readonly verdict: Verdict;
+
+  constructor(verdict: Verdict) {
+    this.verdict = verdict;
+  }
+
+  see(fact: Fact): void {
+    if (fact.kind === 'committed') for (const event of fact.events) this.onEvent(event);
+  }
+
+  /** @param jobs when all is over */
+  requireSums(jobs: readonly JobView[]): void {
+    for (const { id, state, ledger } of jobs) {
+      for (const { kind, gpuSeconds } of ledger)
+        this.verdict.require(gpuSeconds >= 0, 'ledger', () => `${id} has ${gpuSeconds} GPU-seconds of ${kind}`);
+      if (!isTerminal(state)) continue;
+      const booked = ledger
+        .filter(({ kind }) => kind !== 'queued')
+        .reduce((sum, { gpuSeconds }) => sum + gpuSeconds, 0);
+      const held = this.held.get(id)?.gpuSeconds ?? 0;
+      const what = () => `${id} has ${booked} GPU-seconds in its ledger, and its attempts held ${held}`;
+      this.verdict.require(Math.abs(booked - held) <= roundingS, 'ledger', what);
+    }
+  }
+
+  private onEvent({ kind, subject, data, timeMs }: StoredEvent): void {
+    if (kind !== 'attempt.allocated' && kind !== 'attempt.ended') return;
+    const held = this.held.get(subject) ?? { gpus: 0, sinceMs: timeMs, gpuSeconds: 0 };
+    this.held.set(subject, held);
+    if (kind === 'attempt.ended') held.gpuSeconds += (held.gpus * Math.max(0, timeMs - held.sinceMs)) / 1_000;
+    held.gpus = (data['tasks'] as { gpuUuids: unknown[] }[]).reduce((sum, task) => sum + task.gpuUuids.length, 0);
+    held.sinceMs = timeMs;
+  }
 }

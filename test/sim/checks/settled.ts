@@ -16,7 +16,7 @@ import type { Site, World } from '../world.ts';
 import { checkCauses } from './causes.ts';
 import type { ClientCheck } from './clients.ts';
 import type { ExecutionCheck } from './executions.ts';
-import { checkLedgers } from './ledgers.ts';
+import type { LedgerCheck } from './ledgers.ts';
 import type { LogCheck } from './log.ts';
 import type { PathsCheck } from './paths.ts';
 import type { PreemptionCheck } from './preemptions.ts';
@@ -37,6 +37,7 @@ export interface SettledParts {
   readonly clients: ClientCheck;
   readonly paths: PathsCheck;
   readonly preemptions: PreemptionCheck;
+  readonly ledgers: LedgerCheck;
   readonly verdict: Verdict;
 }
 
@@ -62,7 +63,7 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
     );
   }
   checkCauses(parts);
-  checkLedgers(jobs, verdict);
+  parts.ledgers.requireSums(jobs);
   parts.preemptions.requireCounts(jobs);
   for (const id of workload.acknowledged) {
     const job = jobs.find((each) => each.id === id);

@@ -36,6 +36,14 @@ export interface GangClusterOptions {
   readonly expectedComplaints?: RegExp;
 }
 
+/** Whose output is meant. */
+interface OutputOf {
+  /** Of a node. Default 0. */
+  readonly rank?: number;
+  /** Default: the newest. */
+  readonly attempt?: number;
+}
+
 /** Far longer than what is waited for ever takes, so that only a hang is called one. */
 export const stateTimeoutMs = 90_000;
 const port = 7070;
@@ -152,29 +160,30 @@ export class GangCluster {
   }
 
   /** The whole output of one rank, once it is complete. */
-  async output(jobId: string, nodeRank = 0): Promise<string> {
-    return (await this.#read(jobId, nodeRank, () => false)).text;
+  async output(jobId: string, of: OutputOf = {}): Promise<string> {
+    return (await this.#read(jobId, of, () => false)).text;
   }
 
   /** Waits until a node rank of a job has printed `text`. @returns all that it has printed by then */
-  async untilOutput(jobId: string, text: string, nodeRank = 0): Promise<string> {
-    const { text: seen, found } = await this.#read(jobId, nodeRank, (said) => said.includes(text));
+  async untilOutput(jobId: string, text: string, of: OutputOf = {}): Promise<string> {
+    const { text: seen, found } = await this.#read(jobId, of, (said) => said.includes(text));
     if (!found)
       throw new Error(
-        `node rank ${nodeRank} of ${jobId} has not printed ${JSON.stringify(text)}, but:\n${seen}`,
+        `node rank ${of.rank ?? 0} of ${jobId} has not printed ${JSON.stringify(text)}, but:\n${seen}`,
       );
     return seen;
   }
 
   async #read(
     jobId: string,
-    nodeRank: number,
+    { rank: nodeRank = 0, attempt }: OutputOf,
     until: (text: string) => boolean,
   ): Promise<{ readonly text: string; readonly found: boolean }> {
     const deadline = AbortSignal.timeout(stateTimeoutMs);
     const pieces: Uint8Array[] = [];
     let text = '';
-    for await (const piece of this.api.readLogs({ jobId, nodeRank, follow: true }, deadline)) {
+    const request = { jobId, nodeRank, follow: true, ...(attempt === undefined ? {} : { attempt }) };
+    for await (const piece of this.api.readLogs(request, deadline)) {
       pieces.push(piece.data);
       text = Buffer.concat(pieces).toString('utf8');
       if (until(text)) return { text, found: true };

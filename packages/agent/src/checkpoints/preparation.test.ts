@@ -5,6 +5,7 @@ import {
   aDirectory,
   assignmentFor,
   aTask,
+  corrupt,
   eventually,
   indexIn,
   torchFile,
@@ -22,7 +23,9 @@ describe('a corrupt checkpoint', () => {
     const problem = first.said[0]?.checkpoint.problem;
 
     const node = new WatchingNode();
-    expect(await node.watcher.prepare(assignmentFor(root, {}, { quarantine: ['step_10.pt'] }))).toBeNull();
+    expect(
+      await node.watcher.prepare(assignmentFor(root, {}, { quarantine: corrupt('step_10.pt') })),
+    ).toBeNull();
     expect(readdirSync(root).sort()).toEqual(['checkpoints_index.json', 'step_10.pt.corrupt']);
     expect(readFileSync(join(root, 'step_10.pt.corrupt'))).toHaveLength(1_000);
     expect(indexIn(root)).toMatchObject({
@@ -41,7 +44,7 @@ describe('a corrupt checkpoint', () => {
   test('does not take the place of an earlier one, and being asked again changes nothing', async () => {
     const node = new WatchingNode();
     const root = aDirectory();
-    const assignment = assignmentFor(root, {}, { quarantine: ['checkpoint-5', 'gone.pt'] });
+    const assignment = assignmentFor(root, {}, { quarantine: corrupt('checkpoint-5', 'gone.pt') });
     for (let time = 0; time < 2; time++) {
       mkdirSync(join(root, 'checkpoint-5'));
       await node.watcher.prepare(assignment);
@@ -58,8 +61,20 @@ describe('a corrupt checkpoint', () => {
     writeFileSync(join(root, 'ckpt.pt'), torchFile());
     await first.says('ckpt.pt verified');
     await first.watcher.lastLook(aTask);
-    await first.watcher.prepare(assignmentFor(root, {}, { quarantine: ['ckpt.pt'] }));
+    await first.watcher.prepare(assignmentFor(root, {}, { quarantine: corrupt('ckpt.pt') }));
     expect(readdirSync(root)).toContain('ckpt.pt');
+  });
+
+  test('that looked good here, and that a program could not load, is believed to be corrupt', async () => {
+    const root = aDirectory();
+    const first = new WatchingNode();
+    first.watch(assignmentFor(root));
+    writeFileSync(join(root, 'ckpt.pt'), torchFile());
+    await first.says('ckpt.pt verified');
+    await first.watcher.lastLook(aTask);
+    const version = first.said[0]?.checkpoint.version ?? '';
+    await first.watcher.prepare(assignmentFor(root, {}, { quarantine: [{ name: 'ckpt.pt', version }] }));
+    expect(readdirSync(root)).toContain('ckpt.pt.corrupt');
   });
 
   test('that is a link, or lies behind one, is left', async () => {
@@ -69,7 +84,7 @@ describe('a corrupt checkpoint', () => {
     writeFileSync(join(outside, 'step_1.pt'), 'x');
     symlinkSync(join(outside, 'step_1.pt'), join(root, 'step_1.pt'));
     symlinkSync(outside, join(root, 'run'));
-    const quarantine = ['step_1.pt', 'run/step_1.pt', '../outside'];
+    const quarantine = corrupt('step_1.pt', 'run/step_1.pt', '../outside');
     await node.watcher.prepare(assignmentFor(root, {}, { quarantine }));
     expect(readdirSync(root).sort()).toEqual(['run', 'step_1.pt']);
     expect(readdirSync(outside)).toEqual(['step_1.pt']);

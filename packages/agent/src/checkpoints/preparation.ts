@@ -2,6 +2,7 @@
 
 import type { NamePattern } from '@muster/checkpoints/namePattern';
 import { scanCheckpoints } from '@muster/checkpoints/scan';
+import type { CorruptCheckpoint } from '@muster/common/checkpoints';
 import { messageOf } from '@muster/common/errors';
 import { type IndexedCheckpoint, readIndex, writeIndex } from './indexFile.ts';
 import { isThere, quarantine } from './quarantine.ts';
@@ -9,13 +10,13 @@ import { isThere, quarantine } from './quarantine.ts';
 export interface DirectoryToPrepare {
   readonly root: string;
   readonly pattern: NamePattern | null;
-  /** Names of corrupt checkpoints, as the coordinator knows them. */
-  readonly corrupt: readonly string[];
+  /** As the coordinator knows them: of a look at them, or because a program could not load them. */
+  readonly corrupt: readonly CorruptCheckpoint[];
 }
 
 /**
- * Sets corrupt checkpoints aside, and notes that in the index. One whose name meanwhile holds another checkpoint, which
- * the index knows to be good, stays. Again is fine.
+ * Sets corrupt checkpoints aside, and notes that in the index. One whose name meanwhile holds another version, which the
+ * index knows to be good, stays. Again is fine.
  * @param warn gets what could not be done; the attempt goes on without it
  */
 export async function setAsideCorrupt(
@@ -31,8 +32,8 @@ export async function setAsideCorrupt(
     verdict === 'verified' && versions.get(name) === version;
   const good = new Set((index?.checkpoints ?? []).filter(isGood).map(({ name }) => name));
   const moved = new Map<string, string>();
-  for (const name of corrupt) {
-    if (good.has(name)) continue;
+  for (const { name, version } of corrupt) {
+    if (good.has(name) && versions.get(name) !== version) continue;
     try {
       const aside = await quarantine(root, name);
       if (aside !== null) moved.set(name, aside);

@@ -1,4 +1,5 @@
 /** A node that looks at checkpoint directories, as the agent wires it; verifications run in this process. */
+
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,6 +8,7 @@ import { torchEntries, zipOf } from '@muster/checkpoints/testing/torchFile';
 import type { Verification } from '@muster/checkpoints/verification';
 import type { VerifierOrder } from '@muster/checkpoints/verifierProcess';
 import { verifyCheckpoint } from '@muster/checkpoints/verify';
+import type { CorruptCheckpoint } from '@muster/common/checkpoints';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
 import { expect, onTestFinished, vi } from 'vitest';
@@ -59,6 +61,11 @@ export function assignmentFor(
     ...{ batchScale: 1, lrScale: 1, quarantine: [] },
     ...changes,
   };
+}
+
+/** As the coordinator found them, of versions that are not there any more. */
+export function corrupt(...names: readonly string[]): readonly CorruptCheckpoint[] {
+  return names.map((name) => ({ name, version: 'another' }));
 }
 
 export class WatchingNode {

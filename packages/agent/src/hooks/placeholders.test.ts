@@ -36,6 +36,7 @@ describe('{resume}', () => {
   ])('%j', (command, onFirst, onNext) => {
     expect(filled(command, first)).toEqual(onFirst);
     expect(filled(command, again)).toEqual(onNext);
+    expect(filled([], first, {}, command)).toEqual(onFirst);
     expect(filled([], again, {}, command)).toEqual(onNext);
   });
 

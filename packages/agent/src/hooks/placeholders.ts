@@ -27,12 +27,12 @@ export function fillPlaceholders(
   values: PlaceholderValues,
 ): Pick<JobSpec, 'command' | 'args'> {
   const scriptAt = shellScriptAt(command);
-  const fill = (argument: string, index: number) =>
-    filledArgument(argument, index === scriptAt, params, values);
+  const fill = (argument: string, isShellText: boolean) =>
+    filledArgument(argument, isShellText, params, values);
   return {
-    command: command.flatMap(fill),
+    command: command.flatMap((argument, index) => fill(argument, index === scriptAt)),
     // Those of a shell's script are its positional parameters, not shell text.
-    args: args.flatMap((argument) => fill(argument, -1)),
+    args: args.flatMap((argument) => fill(argument, false)),
   };
 }
 

@@ -22,6 +22,7 @@ import {
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { CorruptCheckpoint } from '@muster/common/checkpoints';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { type JobId, parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Resume, TaskEnd } from '@muster/common/views';
@@ -42,8 +43,8 @@ export interface Assignment {
   /** 1: as the user wrote it. */
   readonly batchScale: number;
   readonly lrScale: number;
-  /** Names of checkpoints that are corrupt, to be set aside before anything of the job runs. */
-  readonly quarantine: readonly string[];
+  /** To be set aside before anything of the job runs. */
+  readonly quarantine: readonly CorruptCheckpoint[];
 }
 
 export type Phase =

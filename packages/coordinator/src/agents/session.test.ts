@@ -168,7 +168,8 @@ test('an assignment tells where to begin, with what scales, and what to set asid
   expect(messages[0]?.welcome?.desired).toMatchObject([
     {
       ...{ resume: { name: 'checkpoint-2', step: 2 }, checkpointJobId: predecessor },
-      ...{ batchScale: 0.25, lrScale: 0.1, quarantine: ['checkpoint-1', 'checkpoint-4'] },
+      ...{ batchScale: 0.25, lrScale: 0.1 },
+      quarantine: [aCheckpoint(1), aCheckpoint(4)].map(({ name, version }) => ({ name, version })),
     },
   ]);
   const first = welcomed([allocated]).messages[0]?.welcome?.desired;

@@ -5,6 +5,7 @@
  * or never because the stream broke, needs no thought anywhere else: a new connection starts from nothing said.
  */
 
+import type { CorruptCheckpoint } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
 import type { Assign } from '@muster/common/gen/muster/v1/Assign';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
@@ -189,10 +190,11 @@ export class AgentSession {
  * Checkpoints that this node is to set aside. A program may write one name again and again: only what was last seen under it
  * counts, and what lies on another node's own disk is not the file of that name here.
  */
-function quarantineOf({ checkpoints }: Job, node: NodeName): string[] {
+function quarantineOf({ checkpoints }: Job, node: NodeName): CorruptCheckpoint[] {
   const seenHere = checkpoints.filter((each) => each.shared || each.node === node);
   const newest = new Map(seenHere.map((each) => [each.name, each]));
-  return [...newest.values()].filter(({ verdict }) => verdict === 'corrupt').map(({ name }) => name);
+  const corrupt = [...newest.values()].filter(({ verdict }) => verdict === 'corrupt');
+  return corrupt.map(({ name, version }) => ({ name, version }));
 }
 
 function releaseOf(task: TaskRef, desired: Extract<Desired, { kind: 'release' }>, leaseMs: number): Release {

@@ -5,6 +5,7 @@ import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Relea
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from '../../muster/v1/Stop.ts';
 import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Output } from '../../muster/v1/Check.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from '../../muster/v1/Resume.ts';
+import type { CorruptCheckpoint as _muster_v1_CorruptCheckpoint, CorruptCheckpoint__Output as _muster_v1_CorruptCheckpoint__Output } from '../../muster/v1/CorruptCheckpoint.ts';
 
 export interface Assign {
   'task'?: (_muster_v1_TaskRef | null);
@@ -21,7 +22,7 @@ export interface Assign {
   'checkpointJobId'?: (string);
   'batchScale'?: (number | string);
   'lrScale'?: (number | string);
-  'quarantine'?: (string)[];
+  'quarantine'?: (_muster_v1_CorruptCheckpoint)[];
 }
 
 export interface Assign__Output {
@@ -39,5 +40,5 @@ export interface Assign__Output {
   'checkpointJobId': (string);
   'batchScale': (number);
   'lrScale': (number);
-  'quarantine': (string)[];
+  'quarantine': (_muster_v1_CorruptCheckpoint__Output)[];
 }
