@@ -57,7 +57,9 @@ export class SimulatedCheckpoints implements Checkpoints {
     if (task.nodeRank !== 0) return null;
     await this.moment(20);
     const { shelf } = this.placeOf(assignment);
-    for (const name of quarantine) shelf.checkpoints.delete(name);
+    for (const { name, version } of quarantine) {
+      if (shelf.checkpoints.get(name)?.version === version) shelf.checkpoints.delete(name);
+    }
     if (resume === null || shelf.checkpoints.has(resume.name)) return null;
     return `the checkpoint ${resume.name} is not there`;
   }

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { ResumeChoice } from '@muster/common/checkpoints';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import type { StoredEvent } from '@muster/coordinator/model';
-import type { ResumeState } from './shelf.ts';
+import type { Quality, ResumeState } from './shelf.ts';
 
 export type Fact =
   | { readonly kind: 'phase'; readonly phase: 'faults' | 'quiet' | 'settled' }
@@ -104,7 +104,9 @@ export interface CheckpointSaved {
   readonly machine: string;
   readonly task: TaskRef;
   readonly step: number;
-  readonly isGood: boolean;
+  readonly quality: Quality;
+  /** World time. */
+  readonly beganMs: number;
   /** After it was told to stop. */
   readonly isLast: boolean;
 }

@@ -39,6 +39,7 @@ export class Training {
   private save(writeMs: number, quality: Quality, then: () => void, isLast = false): void {
     const { machine, process, shelf, step } = this;
     const name = `step-${step}`;
+    const beganMs = machine.timeline.nowMs;
     machine.saves += 1;
     const saved: SavedCheckpoint = {
       ...{ name, version: `${machine.name}-${machine.saves}`, step, quality },
@@ -48,7 +49,7 @@ export class Training {
     process.after(writeMs, () => {
       saved.savedAtMs = machine.clock.wallMs();
       const { task } = process;
-      machine.history.add({ kind: 'saved', machine: machine.name, task, step, isGood: quality === 'good', isLast });
+      machine.history.add({ kind: 'saved', machine: machine.name, task, step, quality, beganMs, isLast });
       then();
     });
   }

@@ -91,7 +91,7 @@ export const scenarios: readonly Scenario[] = [
       fault: { kind: 'signal', rank: 0, signal: 'SIGSTOP' },
       flags: ['--timeout=5'],
       state: 'failed',
-      attempts: [{ causes: ['exit_code'], blames: 'anybody', says: /: .*Timed out waiting 5000 ?ms/ }],
+      attempts: [{ causes: ['nccl_timeout'], blames: 'anybody', says: /: .*Timed out waiting 5000 ?ms/ }],
     }),
   ),
   {

@@ -68,10 +68,11 @@ export class BudgetCheck {
     must((retry?.on as readonly string[]).includes(cause.kind), 'which it did not ask for');
     budget.inRow += 1;
     budget.ooms += cause.kind === 'cuda_oom' ? 1 : 0;
-    if (!isFree(cause)) budget.failures += 1;
+    const isCharged = isChargedFor(story, budget.inRow, cause);
+    if (isCharged) budget.failures += 1;
     const most = retry?.max_attempts ?? 1;
-    must(isFree(cause) || budget.failures < most, `its failure ${budget.failures} of ${most}`);
-    if (budget.inRow < (retry?.breaker?.failures ?? 3)) return;
+    must(!isCharged || budget.failures < most, `its failure ${budget.failures} of ${most}`);
+    if (!isOpen(story, budget.inRow)) return;
     const pauseMs = parseDurationMs(retry?.breaker?.pause ?? 0) ?? 0;
     must(Number(data['backoffMs']) >= pauseMs, `its failure ${budget.inRow} in a row, without a pause`);
     budget.pausedUntilMs = nowMs + pauseMs * 0.98 - 20;
@@ -84,12 +85,23 @@ export class BudgetCheck {
     if (cause.kind === 'cuda_oom' && budget.ooms >= oomsMax) return;
     const most = retry?.max_attempts ?? 1;
     const what = () => `${story.id} was given up after ${cause.kind}, its failure ${budget.failures + 1} of ${most}`;
-    this.verdict.require(!isFree(cause) && budget.failures + 1 >= most, 'retry', what);
+    const isCharged = isChargedFor(story, budget.inRow + 1, cause);
+    this.verdict.require(isCharged && budget.failures + 1 >= most, 'retry', what);
   }
 }
 
 function isOfStart({ last }: JobStory, { kind }: Cause): boolean {
   return last?.isReleased === false && startCauses.includes(kind);
+}
+
+/** So many failures in a row open the breaker. */
+function isOpen({ file }: JobStory, inRow: number): boolean {
+  return inRow >= (file?.retry?.breaker?.failures ?? 3);
+}
+
+/** What fails everywhere is not the nodes' doing after all. */
+function isChargedFor(story: JobStory, inRow: number, cause: Cause): boolean {
+  return !isFree(cause) || (isOpen(story, inRow) && cause.kind !== 'node_lost');
 }
 
 function isFree({ kind, blame }: Cause): boolean {

@@ -4,7 +4,7 @@
 import { type TaskKey, taskKey } from '@muster/common/ids';
 import { parseDurationMs } from '@muster/common/spec/duration';
 import type { Grants } from '../grants.ts';
-import type { Fact, ProcessEnded } from '../history.ts';
+import type { CheckpointSaved, Fact, ProcessEnded } from '../history.ts';
 import type { ExecutionCheck } from './executions.ts';
 import type { JobStories } from './jobStories.ts';
 import type { Verdict } from './verdict.ts';
@@ -13,6 +13,8 @@ import type { Verdict } from './verdict.ts';
 const toleranceMs = 120;
 /** For the word of it to come and go, and to kill. */
 const endsWithinMs = 8_000;
+/** From its look at what is there to the signal. */
+const noticeMs = 1_200;
 
 export interface GraceCheckParts {
   readonly verdict: Verdict;
@@ -37,7 +39,7 @@ export class GraceCheck {
 
   see(fact: Fact, nowMs: number): void {
     if (fact.kind === 'toldToStop') this.told.set(taskKey(fact.task), nowMs);
-    else if (fact.kind === 'saved' && fact.isLast && fact.isGood) this.saved.add(attemptKey(fact.task));
+    else if (fact.kind === 'saved') this.onSaved(fact);
     else if (fact.kind === 'lastHeard') this.heard.set(attemptKey(fact.task), nowMs);
     else if (fact.kind === 'ended') this.onEnded(fact, nowMs);
   }
@@ -53,6 +55,12 @@ export class GraceCheck {
       const what = () => `${key} still runs, and its last checkpoint has been safe for ${waitedMs} ms`;
       verdict.require(waitedMs <= endsWithinMs || !isWell(machine), 'grace', what);
     }
+  }
+
+  /** Which is the last one the agent decides a moment before the signal. */
+  private onSaved({ task, quality, beganMs }: CheckpointSaved): void {
+    const toldMs = this.told.get(taskKey(task)) ?? Number.POSITIVE_INFINITY;
+    if (quality !== 'corrupt' && beganMs >= toldMs - noticeMs) this.saved.add(attemptKey(task));
   }
 
   private onEnded({ task, by, signal }: ProcessEnded, nowMs: number): void {

@@ -52,7 +52,7 @@ export class ResumeCheck {
     if (fact.kind === 'requeueWanted')
       this.wanted.set(fact.jobId, [...(this.wanted.get(fact.jobId) ?? []), fact.from]);
     else if (fact.kind === 'started') this.requireWhole(fact.task, fact.resume);
-    else if (fact.kind === 'saved' && fact.isLast && fact.isGood) this.last.set(taskKey(fact.task), fact);
+    else if (fact.kind === 'saved' && fact.isLast && fact.quality === 'good') this.last.set(taskKey(fact.task), fact);
     else if (fact.kind === 'committed') for (const event of fact.events) this.onEvent(event);
   }
 

@@ -27,6 +27,8 @@ const patienceMs = 600_000;
 /** Two heartbeats and the clean-up after the last end. */
 const cleanUpMs = 40_000;
 const lookEveryMs = 2_000;
+/** Its user has seen enough of it then. */
+const attemptsMax = 10;
 
 export interface SettledParts {
   readonly world: World;
@@ -88,8 +90,10 @@ function needsStop({ workload, world }: SettledParts, job: JobView): boolean {
   const { kind, message } = job.pending ?? {};
   if (kind === 'no_nodes' && message?.includes('is left out') && world.sites.some(({ lost }) => lost))
     return true;
-  const submission = workload.submissions.get(job.name);
-  return submission?.program.runMs === null && submission.file.max_runtime === undefined;
+  const { program, file } = workload.submissions.get(job.name) ?? {};
+  // As long as it gets further each time, it is tried again for ever.
+  if (program?.saveEveryMs !== null && (job.attempts.at(-1)?.number ?? 0) > attemptsMax) return true;
+  return program?.runMs === null && file?.max_runtime === undefined;
 }
 
 /** It has ended, or waits for what nothing but a user, or a machine that is lost, can change. */

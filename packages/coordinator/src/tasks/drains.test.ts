@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { drainNode, undrainNode } from '../commands/drains.ts';
+import { nodeStatus } from '../commands/nodes.ts';
 import { startTestCoordinator } from '../coordinatorFixture.ts';
 import { aJob, aNode, anAttempt, aSpec, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
@@ -40,6 +41,15 @@ async function twoJobs() {
       loop.run((draft, nowMs) =>
         drainNode(draft, { node: nodeNameOf(node), reason: 'kernel update', deadlineMs }, nowMs),
       ),
+    /** Its agent's word. */
+    leave: (leavingInMs: number) =>
+      loop.run((draft, nowMs) =>
+        nodeStatus(
+          draft,
+          { name: nodeNameOf('node-1'), inventory: null, conditions: [], leavingInMs },
+          nowMs,
+        ),
+      ),
     undrain: () => loop.run((draft, nowMs) => undrainNode(draft, nodeNameOf('node-1'), nowMs)),
     job: (number: number) => state.jobs.get(jobIdOf(number)),
     /** States of both jobs after a pass. */
@@ -79,6 +89,13 @@ test('a longer grace begins earlier', async () => {
 test('a deadline of nothing is now', async () => {
   const { drain, pass, close } = await twoJobs();
   await drain(0);
+  expect(await pass()).toEqual(['stopping', 'running']);
+  await close();
+});
+
+test('a machine that says itself that it is switched off is left at once', async () => {
+  const { leave, pass, close } = await twoJobs();
+  await leave(600_000);
   expect(await pass()).toEqual(['stopping', 'running']);
   await close();
 });

@@ -6,6 +6,7 @@
  * our monotonic clock, so that a wall clock that is set does not take work off early or leave it until too late.
  */
 import type { NodeName } from '@muster/common/ids';
+import { leavingReason } from '../commands/drains.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
@@ -62,7 +63,9 @@ export class Drains {
     for (const { name, drain } of nodes.values()) {
       const storedMs = drain?.deadlineMs ?? null;
       if (storedMs === null || this.deadlines.get(name)?.storedMs === storedMs) continue;
-      const inMs = Math.max(0, storedMs - this.clocks.wallMs());
+      // A machine that is switched off does not promise its time: what is saved at once is safe.
+      const isMachines = drain?.reason === leavingReason;
+      const inMs = isMachines ? 0 : Math.max(0, storedMs - this.clocks.wallMs());
       this.deadlines.set(name, { storedMs, atMs: nowMs + inMs });
     }
   }
