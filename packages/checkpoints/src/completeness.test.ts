@@ -44,6 +44,7 @@ test('only a file of PyTorch shows by itself that it is whole', () => {
   expect(isWholeAlready(aCandidate(), found)).toBe(true);
   expect(isWholeAlready(aCandidate(), { ...found, version: 'v0' })).toBe(false);
   expect(isWholeAlready(aCandidate(), { ...found, verdict: 'corrupt' })).toBe(false);
+  expect(isWholeAlready(aCandidate(), { ...found, format: 'json' })).toBe(true);
   expect(isWholeAlready(aCandidate(), { ...found, format: 'safetensors' })).toBe(false);
   expect(isWholeAlready(aCandidate({ kind: 'directory' }), found)).toBe(false);
 });

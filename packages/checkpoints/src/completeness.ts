@@ -23,15 +23,18 @@ export function isComplete(
   return betweenMs >= (candidate.unfinished === null ? stableMs : abandonedMs);
 }
 
+const wholeWhenVerified: readonly string[] = ['torch', 'lightning', 'json'];
+
 /**
  * Whether what a quick verification has found makes waiting needless: PyTorch writes the directory of a file last, so a
- * file that has a whole one is complete. The other formats have their sizes before they have their contents.
+ * file that has a whole one is complete, and JSON that can be parsed has its last bracket. The other formats have their
+ * sizes before they have their contents.
  */
 export function isWholeAlready(candidate: CheckpointCandidate, found: Verification): boolean {
   return (
     candidate.kind === 'file' &&
     found.verdict === 'verified' &&
     found.version === candidate.version &&
-    (found.format === 'torch' || found.format === 'lightning')
+    wholeWhenVerified.includes(found.format)
   );
 }
