@@ -18,7 +18,7 @@ describe('killed again and again while it starts for the first time', () => {
       const data = join(cluster.workDir, `newborn-${stepMs}`);
       const newborn = new Daemon({
         title: `newborn-${stepMs}`,
-        args: () => ['coordinator', '--data', data, '--listen', '127.0.0.1:0'],
+        args: () => ['coordinator', '--data', data, '--listen', '127.0.0.1:0', '--http', '127.0.0.1:0'],
         env: async () => ({ PATH: process.env.PATH, HOME: cluster.workDir }),
         logPath: join(cluster.workDir, `newborn-${stepMs}.log`),
       });

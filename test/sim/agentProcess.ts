@@ -64,7 +64,11 @@ export function startAgent(parts: AgentParts): void {
     },
     checkpointDirs: {
       ...{ pathFor: checkpointDirectory, hostPathFor: checkpointDirectory },
-      ...{ isOwn: ({ checkpoint }) => checkpoint.dir === null, prepare: async () => {}, cleanUp: async () => {} },
+      ...{
+        isOwn: ({ checkpoint }) => checkpoint.dir === null,
+        prepare: async () => {},
+        cleanUp: async () => {},
+      },
     },
     checkpoints: new SimulatedCheckpoints({
       ...{ machine, agent: life },

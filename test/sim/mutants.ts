@@ -5,6 +5,7 @@
 
 import { leaseMutants } from './leaseMutants.ts';
 import { edit, type Mutant } from './mutant.ts';
+import { trainingMutants } from './trainingMutants.ts';
 
 const coordinator = 'packages/coordinator/src';
 const transition = `${coordinator}/lifecycle/transition.ts`;
@@ -337,6 +338,7 @@ export const mutants = {
     ],
   },
   ...leaseMutants,
+  ...trainingMutants,
 } satisfies Record<string, Mutant>;
 
 export type MutantName = keyof typeof mutants;

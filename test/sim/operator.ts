@@ -37,7 +37,8 @@ async function drain(client: Client, random: Random, node: string): Promise<void
 async function undrainSome(client: Client, random: Random, chance: number): Promise<void> {
   const { nodes } = await client.call<{ nodes: Node__Output[] }>('ListNodes', {});
   for (const { name, drain: drained } of nodes.map(nodeFromWire)) {
-    if (drained !== null && random.chance(chance)) await orRefused(client.call('UndrainNode', { node: name }));
+    if (drained !== null && random.chance(chance))
+      await orRefused(client.call('UndrainNode', { node: name }));
   }
 }
 

@@ -11,8 +11,8 @@ import { GangCheck } from './checks/gangs.ts';
 import { GraceCheck } from './checks/graces.ts';
 import { JobStories } from './checks/jobStories.ts';
 import { LeaseCheck } from './checks/leases.ts';
-import { LedgerCheck } from './checks/ledgers.ts';
 import { LeavingCheck } from './checks/leaving.ts';
+import { LedgerCheck } from './checks/ledgers.ts';
 import { LogCheck } from './checks/log.ts';
 import { PathsCheck } from './checks/paths.ts';
 import { PreemptionCheck } from './checks/preemptions.ts';
@@ -125,7 +125,7 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
   const retries = new RetryCheck(verdict, fileOf);
   const isWell = (name: string) => world.isWell(name);
   const stories = new JobStories(fileOf);
-  const resumes = new ResumeCheck(verdict, stories, network.grants);
+  const resumes = new ResumeCheck(verdict, stories, network.grants, network.conditions.dropChance > 0);
   const preemptions = new PreemptionCheck(verdict, stories);
   const ledgers = new LedgerCheck(verdict);
   const budgets = new BudgetCheck(verdict, stories);

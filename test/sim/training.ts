@@ -1,6 +1,7 @@
 /** What a simulated program does as rank 0 besides running and ending: it counts steps, and saves them now and then. */
-import { type Quality, type Shelf, type SavedCheckpoint, someQuality } from './shelf.ts';
+
 import type { Machine } from './machine.ts';
+import { type Quality, type SavedCheckpoint, type Shelf, someQuality } from './shelf.ts';
 import type { SimulatedProcess } from './simulatedProcess.ts';
 
 /** Of the time that its program executes. */

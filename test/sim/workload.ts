@@ -155,7 +155,8 @@ export class Workload {
       retry: this.composeRetry(),
       ...(random.chance(0.5) && { preemptible: true }),
       // One directory for all jobs of an array would be a mistake of theirs.
-      ...(program.saveEveryMs !== null && random.chance(0.4) && { checkpoint: { dir: `${sharedRoot}${name}` } }),
+      ...(program.saveEveryMs !== null &&
+        random.chance(0.4) && { checkpoint: { dir: `${sharedRoot}${name}` } }),
       ...(random.chance(0.25) && { image: 'simulated:1' }),
       ...this.composeGuards(isGang),
       ...((isEndless ? random.chance(0.5) : random.chance(0.1)) && {

@@ -28,6 +28,8 @@ export interface EntryBudget {
   left: number;
 }
 
+/** What is looked at unless somebody wants less. */
+export const entriesUsual = 100_000;
 /** Deeper than any program nests its shards. */
 const depthMax = 6;
 
@@ -64,6 +66,17 @@ export async function listDirectory(directory: Directory, budget: EntryBudget): 
   await list(directory, '', 1);
   const { mtimeMs } = await directory.stat();
   return complete(files, others, isCut, mtimeMs);
+}
+
+/**
+ * The version of one entry, as a scan tells it of a candidate; whatever the entry is called, it is the same.
+ * @throws {Error} with the kernel's code
+ */
+export async function versionOf(directory: Directory, name: string): Promise<string> {
+  const stat = await directory.statOf(name);
+  if (!stat.isDirectory()) return listFile(stat).version;
+  const budget = { left: entriesUsual };
+  return within(await directory.below(name), async (each) => (await listDirectory(each, budget)).version);
 }
 
 async function unlessGone(look: () => Promise<void>): Promise<void> {

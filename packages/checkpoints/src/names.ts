@@ -81,6 +81,21 @@ export function recogniseName(
   return null;
 }
 
+const chosen = /(?:^|[-_.])(?:best|final)(?:[-_.]|$)/;
+
+/** Its program calls it its best or its final one. @param path below the checkpoint directory */
+export function isChosenName(path: string): boolean {
+  return path.split('/').some((part) => chosen.test(part));
+}
+
+/**
+ * A directory of such a name, `checkpoint` or `final`, is one checkpoint to some programs, and to others the place where all
+ * of them lie: what is in it tells.
+ */
+export function mayBePlace(name: string): boolean {
+  return !/\d/.test(name);
+}
+
 /** A directory that may hold checkpoints and is none. */
 export function mayHoldCheckpoints(name: string): boolean {
   return !name.startsWith('.') && !isTemporaryName(name) && !quarantined.test(name);

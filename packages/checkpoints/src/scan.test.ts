@@ -46,6 +46,22 @@ test('finds checkpoints of all kinds, one level down too, and nothing else', asy
   ]);
 });
 
+test('a directory called "checkpoint" is one, or the place of those in it', async () => {
+  const place = checkpointDir({
+    'checkpoint/step-100/__0_0.distcp': 'x',
+    'checkpoint/step-200/__0_0.distcp': 'y',
+    'final/lit_model.pth': 'z',
+    'ckpt/checkpoint.pt': 'z',
+  });
+  const { candidates } = await scanned(place);
+  expect(candidates.map(({ name, step }) => [name, step])).toEqual([
+    ['checkpoint/step-100', 100],
+    ['checkpoint/step-200', 200],
+    ['ckpt', null],
+    ['final', null],
+  ]);
+});
+
 test('a pattern reaches as deep as it has parts', async () => {
   const root = checkpointDir({ 'a/b/run-12.bin': 'x', 'a/run-13.bin': 'x', 'checkpoint-5/x.pt': 'x' });
   const { candidates } = await scanned(root, { pattern: '*/*/run-{step}.bin' });

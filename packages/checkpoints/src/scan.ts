@@ -9,9 +9,15 @@ import {
   within,
 } from './directories.ts';
 import { completionMarker, formatOf, type Trackers, unfinishedBecause } from './formats.ts';
-import { type CheckpointListing, type EntryBudget, listDirectory, listFile } from './listing.ts';
+import {
+  type CheckpointListing,
+  type EntryBudget,
+  entriesUsual,
+  listDirectory,
+  listFile,
+} from './listing.ts';
 import type { NamePattern } from './namePattern.ts';
-import { mayHoldCheckpoints, recogniseName, trainingCompleteName } from './names.ts';
+import { mayBePlace, mayHoldCheckpoints, recogniseName, trainingCompleteName } from './names.ts';
 
 export interface ScanOptions {
   /** Of the job's spec; null: the names that programs give by themselves. */
@@ -20,7 +26,6 @@ export interface ScanOptions {
   readonly entriesMax?: number;
 }
 
-const entriesUsual = 100_000;
 /** Of more, those with the highest steps: a program that keeps so many has its newest ones there. */
 const candidatesMax = 1_000;
 /** A tracker holds one name. */
@@ -133,7 +138,8 @@ async function readNames(
   budget: EntryBudget,
   names: Names,
 ): Promise<void> {
-  const below: string[] = [];
+  /** With what they are themselves, unless they prove to be places. */
+  const below = new Map<string, Found | null>();
   const trackerNames = new Set<string>();
   for await (const entry of directory.entries()) {
     if (budget.left <= 0) {
@@ -145,9 +151,10 @@ async function readNames(
     if (parent === '' && entry.name === trainingCompleteName && entry.kind === 'file')
       names.isTrainingComplete = true;
     const found = recognise(entry, parent, pattern);
-    if (found !== null) names.found.push(found);
-    else if (levels > 0 && entry.kind === 'directory' && mayHoldCheckpoints(entry.name))
-      below.push(entry.name);
+    const mayHold = levels > 0 && entry.kind === 'directory' && mayHoldCheckpoints(entry.name);
+    if (mayHold && (found === null || (pattern === null && mayBePlace(entry.name))))
+      below.set(entry.name, found);
+    else if (found !== null) names.found.push(found);
   }
   names.trackers.set(parent, {
     latest: trackerNames.has(latestName) ? await firstLine(directory, latestName) : null,
@@ -155,8 +162,10 @@ async function readNames(
       ? await firstLine(directory, latestIterationName)
       : null,
   });
-  for (const name of below.toSorted()) {
+  for (const name of [...below.keys()].toSorted()) {
     const path = parent === '' ? name : `${parent}/${name}`;
+    const itself = below.get(name) ?? null;
+    const knownBefore = names.found.length;
     try {
       await within(await directory.below(name), (each) =>
         readNames(each, path, levels - 1, pattern, budget, names),
@@ -167,6 +176,8 @@ async function readNames(
       if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'ELOOP')
         names.unreadable.push(`${path} ${unreadableBecause(error)}`);
     }
+    if (itself !== null && !names.found.slice(knownBefore).some(({ step }) => step !== null))
+      names.found.splice(knownBefore, Infinity, itself);
   }
 }
 

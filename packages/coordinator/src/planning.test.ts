@@ -263,6 +263,23 @@ test('a job that gives way is told from one that ends, and its heir is remembere
   expect(watched.look(stopping('preemption')).holders, 'until it is over').toMatchObject([{ heir: null }]);
 });
 
+test('one that should have ended long ago is not waited for, nor asked again', () => {
+  const watched = new Watched();
+  const stopping = (stoppingAtMs: number) => {
+    const tasks = [aTask(0, { ...twoGpus, state: 'running' })];
+    const attempt = anAttempt(1, { state: 'running', stoppingAtMs, tasks });
+    const outcome = { next: 'succeeded', cause: null } as const;
+    const spec = aSpec({ preemptible: true, stop_grace: '30s' });
+    return aJob(1, { spec, lastAttempt: 1, state: { kind: 'stopping', attempt, outcome } });
+  };
+  const job = stopping(watched.wallMs);
+  expect(watched.look(job).holders).toMatchObject([{ state: 'ending', mayGiveWay: false }]);
+  // No clock that is set makes it late.
+  watched.wallMs += 86_400_000;
+  expect(watched.pass(90_000).look(job).holders).toMatchObject([{ state: 'ending' }]);
+  expect(watched.pass(1).look(job).holders).toMatchObject([{ state: 'active', mayGiveWay: false }]);
+});
+
 const local = { checkpoints: [aCheckpoint(500, { shared: false })] };
 
 test('a job is bound to the node that alone has its newest checkpoint', () => {

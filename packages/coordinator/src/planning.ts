@@ -3,7 +3,7 @@ import { drainedBy } from '@muster/common/conditions';
 import { assertInvariant } from '@muster/common/errors';
 import type { JobId, NodeName } from '@muster/common/ids';
 import { mayBePreempted } from './lifecycle/recovery.ts';
-import { pinnedNode, resumeCandidates } from './lifecycle/resume.ts';
+import { pinnedCheckpoint } from './lifecycle/resume.ts';
 import { type Attempt, currentAttempt, type Job, type JobState, type Node } from './model.ts';
 import { PassMemory } from './passMemory.ts';
 import {
@@ -102,9 +102,9 @@ function pinOf(
   machines: Machines,
   monotonicMs: number,
 ): Pin | null {
-  const home = pinnedNode(job);
-  const node = home === null ? undefined : draft.node(home);
-  if (node === undefined) return null;
+  const best = pinnedCheckpoint(job);
+  const node = best === null ? undefined : draft.node(best.node as NodeName);
+  if (best === null || node === undefined) return null;
   // Several agents may share a machine, and so a directory that the job names itself.
   const nodes = job.spec.checkpoint.dir === null ? [node] : (machines.get(node.bootId) ?? [node]);
   let untilMs: number | null = null;
@@ -113,18 +113,22 @@ function pinOf(
     untilMs = (memory.awaySinceMs(node.name) ?? monotonicMs) + (job.spec.leaseMs ?? leaseMs);
     if (untilMs <= monotonicMs) return null;
   }
-  const [best] = resumeCandidates(job);
   return {
     node: node.name,
     nodes: new Set(nodes.map(({ name }) => name)),
-    checkpoint: best?.step == null ? (best?.name ?? '') : `step ${best.step}`,
+    checkpoint: best.step === null ? best.name : `step ${best.step}`,
     untilMs,
   };
 }
 
+/** After its grace: for SIGKILL, a last look at what it has saved, and word of both. */
+const overdueMs = 60_000;
+
 function holderOf(job: Job, attempt: Attempt, memory: PassMemory): Holder {
   const { state, spec } = job;
-  const isStopping = state.kind === 'stopping';
+  // One that even SIGKILL does not end may never end: what it holds is coming free no more than that of one that runs.
+  const isOverdue = memory.stoppingForMs(job.id) > spec.stopGraceMs + overdueMs;
+  const isStopping = state.kind === 'stopping' && !isOverdue;
   const isGivingWay = isStopping && state.outcome.next === 'queued' && state.outcome.charge === 'preemption';
   const gpus = attempt.tasks.reduce((sum, { gpuUuids }) => sum + gpuUuids.length, 0);
   return {
@@ -134,7 +138,7 @@ function holderOf(job: Job, attempt: Attempt, memory: PassMemory): Holder {
     tasks: attempt.tasks.filter((task) => task.state !== 'ended'),
     heir: isGivingWay ? memory.heirOf(job.id, attempt.number) : null,
     state: isGivingWay ? 'giving_way' : isStopping ? 'ending' : 'active',
-    mayGiveWay: spec.preemptible && mayBePreempted(job),
+    mayGiveWay: spec.preemptible && mayBePreempted(job) && state.kind !== 'stopping',
     lostGpuSeconds: Math.round((memory.unsavedMs(job.id) / 1_000) * gpus),
     lostSince: lostSince(job, attempt),
   };

@@ -13,12 +13,14 @@ beforeAll(async () => {
 });
 
 const training = (...flags: readonly string[]) => ({
-  command: ['torchrun', join(repositoryDir, 'examples/train_torch.py'), '--steps=240', ...flags],
+  command: ['torchrun', join(repositoryDir, 'examples/train_torch.py'), '--steps=200', ...flags],
   // torchrun 1.13 on Python 3.11 fails with its own defaults of these two; local rank 9 is not there.
   env: { PET_REDIRECTS: '9:1', PET_TEE: '9:1' },
   resources: { nodes: 2, gpus: 1 },
 });
 const saveEvery = 20;
+/** Importing torch takes seconds, three times over, and more where other work shares the processors. */
+const timeout = 240_000;
 
 const nodesOf = (job: JobView, attempt: number) =>
   (job.attempts[attempt - 1]?.tasks ?? []).map(({ node }) => node);
@@ -32,25 +34,25 @@ function lastSaved(output: string): { readonly name: string; readonly step: numb
 
 const digest = (output: string) => /weights (sha256:[0-9a-f]{64})$/m.exec(output)?.[1];
 
-test('a rank is killed: the gang trains on from its last checkpoint, on the nodes where it was', async ({
-  annotate,
-}) => {
-  // A host that comes first whenever all are free, and is free by the time the gang could move there.
+test('a rank is killed: the gang trains on from its last checkpoint, with rank 0 where that is', {
+  timeout,
+}, async ({ annotate }) => {
+  // Keeps the host that comes first, which is free again by the time the gang could move its rank 0 there.
   const holder = await cluster.submit({ command: ['/usr/bin/sleep', '600'] });
   await cluster.untilJob(holder, 'is running', ({ state }) => state === 'running');
   const jobId = await cluster.submit({
     ...training('--step-ms=20', '--log-every=1', `--save-every=${saveEvery}`),
     retry: { on: ['exit_code'] },
   });
+  await cluster.untilJob(jobId, 'is running', ({ state }) => state === 'running');
+  await cluster.api.stopJobs([holder]);
+  await cluster.untilEnded(holder);
   await cluster.untilOutput(jobId, `iter ${2 * saveEvery + 5}: `);
   const before = await cluster.untilJob(
     jobId,
     'has saved twice',
     ({ checkpoints }) => checkpoints.length >= 2,
   );
-  await cluster.api.stopJobs([holder]);
-  await cluster.untilEnded(holder);
-
   const [, victim = ''] = nodesOf(before, 1);
   const pid = await cluster.host(victim).rankProcess(jobId, 1);
   const killedAtMs = Date.now();
@@ -66,21 +68,35 @@ test('a rank is killed: the gang trains on from its last checkpoint, on the node
   expect(job).toMatchObject({
     state: 'succeeded',
     attempts: [
-      { cause: { kind: 'exit_code', node: victim, nodeRank: 1, evidence: { text: /SIGKILL/ } } },
+      {
+        cause: {
+          kind: 'exit_code',
+          node: victim,
+          nodeRank: 1,
+          evidence: { text: expect.stringContaining('SIGKILL') },
+        },
+      },
       { cause: null, resume: saved },
     ],
   });
-  expect(nodesOf(job, 2)).toEqual(nodesOf(job, 1));
+  expect(nodesOf(job, 2)[0]).toBe(nodesOf(job, 1)[0]);
   expect(output).toContain(`/${saved.name} at step ${saved.step}\n`);
   expect(/^iter (\d+): /m.exec(output)?.[1]).toBe(String(saved.step + 1));
   const undisturbed = await cluster.untilEnded(await cluster.submit(training()));
   expect(digest(output)).toMatch(/^sha256:/);
   expect(digest(output)).toBe(digest(await cluster.output(undisturbed.id)));
 
-  const runsAgainAtMs = job.attempts[1]?.runningAtMs ?? 0;
+  const [died, next] = job.attempts;
+  const moments = [killedAtMs, died?.endedAtMs, next?.allocatedAtMs, next?.runningAtMs, trainsAgainAtMs];
+  const names = [
+    'until the gang has ended',
+    'of backoff',
+    'until it runs again',
+    "of the program's own start-up",
+  ];
+  const parts = names.map((name, index) => `${(moments[index + 1] ?? 0) - (moments[index] ?? 0)} ms ${name}`);
   await annotate(
-    `from the kill to the first step after it: ${trainsAgainAtMs - killedAtMs} ms, of which the program took ` +
-      `${trainsAgainAtMs - runsAgainAtMs} ms to start up and Muster ${runsAgainAtMs - killedAtMs} ms`,
+    `from the kill to the first step after it: ${trainsAgainAtMs - killedAtMs} ms: ${parts.join(', ')}`,
     'time',
   );
 });

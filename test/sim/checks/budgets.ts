@@ -2,7 +2,7 @@
  * What follows from an end that was bad: retried is only what the job asks for, only as often as it asks for without
  * progress, not too fast, and as often as that.
  */
-import type { CauseKind } from '@muster/common/spec/causes';
+import { type CauseKind, defaultRetryCauses } from '@muster/common/spec/causes';
 import { parseDurationMs } from '@muster/common/spec/duration';
 import type { Cause } from '@muster/common/views';
 import type { StoredEvent } from '@muster/coordinator/model';
@@ -53,7 +53,8 @@ export class BudgetCheck {
     this.budgets.set(subject, budget);
     if (isProgress(story, event)) Object.assign(budget, { failures: 0, inRow: 0 });
     else if (kind === 'attempt.allocated') {
-      const what = () => `${subject} got another trial ${budget.pausedUntilMs - nowMs} ms before its pause is over`;
+      const what = () =>
+        `${subject} got another trial ${budget.pausedUntilMs - nowMs} ms before its pause is over`;
       this.verdict.require(nowMs >= budget.pausedUntilMs, 'retry', what);
     } else if (kind === 'job.queued') this.onRetried(story, budget, event, nowMs);
     else if (kind === 'job.failed') this.onGivenUp(story, budget, data['cause'] as Cause);
@@ -65,7 +66,7 @@ export class BudgetCheck {
     const { retry } = story.file ?? {};
     const must = (holds: boolean, what: string) =>
       this.verdict.require(holds, 'retry', () => `${story.id} is tried again after ${cause.kind}, ${what}`);
-    must((retry?.on as readonly string[]).includes(cause.kind), 'which it did not ask for');
+    must(isAskedFor(story, cause), 'which it did not ask for');
     budget.inRow += 1;
     budget.ooms += cause.kind === 'cuda_oom' ? 1 : 0;
     const isCharged = isChargedFor(story, budget.inRow, cause);
@@ -81,10 +82,11 @@ export class BudgetCheck {
   private onGivenUp(story: JobStory, budget: Budget, cause: Cause): void {
     if (this.stopped.has(story.id) || isOfStart(story, cause)) return;
     const { retry } = story.file ?? {};
-    if (!(retry?.on as readonly string[]).includes(cause.kind)) return;
+    if (!isAskedFor(story, cause)) return;
     if (cause.kind === 'cuda_oom' && budget.ooms >= oomsMax) return;
     const most = retry?.max_attempts ?? 1;
-    const what = () => `${story.id} was given up after ${cause.kind}, its failure ${budget.failures + 1} of ${most}`;
+    const what = () =>
+      `${story.id} was given up after ${cause.kind}, its failure ${budget.failures + 1} of ${most}`;
     const isCharged = isChargedFor(story, budget.inRow + 1, cause);
     this.verdict.require(isCharged && budget.failures + 1 >= most, 'retry', what);
   }
@@ -92,6 +94,11 @@ export class BudgetCheck {
 
 function isOfStart({ last }: JobStory, { kind }: Cause): boolean {
   return last?.isReleased === false && startCauses.includes(kind);
+}
+
+function isAskedFor({ file }: JobStory, { kind }: Cause): boolean {
+  const asked: readonly string[] = file?.retry?.on ?? defaultRetryCauses;
+  return asked.includes(kind);
 }
 
 /** So many failures in a row open the breaker. */

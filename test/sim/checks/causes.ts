@@ -85,7 +85,9 @@ function isTrueCause(
       // Also what a checkpoint did to a program that began from it.
       return hasFailedAt() || message.endsWith('is not there');
     default:
-      return kind === submission?.program.startError || (kind === submission?.program.failureKind && hasFailedAt());
+      return (
+        kind === submission?.program.startError || (kind === submission?.program.failureKind && hasFailedAt())
+      );
   }
 }
 

@@ -211,7 +211,12 @@ test.each<[string, string, readonly Fact[]]>([
   [
     'G1',
     'more often than anybody asked for',
-    [committed(1, submitted), { kind: 'requeueWanted', jobId: job, from: { kind: 'newest' } }, requeued(2), requeued(3)],
+    [
+      committed(1, submitted),
+      { kind: 'requeueWanted', jobId: job, from: { kind: 'newest' } },
+      requeued(2),
+      requeued(3),
+    ],
   ],
   ['G6', 'was failed and is queued', [listed('failed'), listed('queued')]],
   ['G6', 'was at attempt 2 and is at 1', [listed('running', 2), listed('running', 1)]],

@@ -44,7 +44,8 @@ export class ClientCheck {
   private onRequeued({ kind, subject, data }: StoredEvent): void {
     const { cause, requeuedFrom } = data as { cause?: { message?: string }; requeuedFrom?: string };
     const isStop = kind === 'job.stopping' && cause?.message?.startsWith('requeued by its user') === true;
-    const job = isStop || kind === 'job.requeued' ? subject : kind === 'job.submitted' ? requeuedFrom : undefined;
+    const job =
+      isStop || kind === 'job.requeued' ? subject : kind === 'job.submitted' ? requeuedFrom : undefined;
     if (job === undefined) return;
     const isWanted = this.requeues.take(job);
     this.verdict.require(isWanted, 'G1', () => `${job} was requeued more often than anybody asked for`);

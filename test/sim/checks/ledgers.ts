@@ -31,7 +31,11 @@ export class LedgerCheck {
   requireSums(jobs: readonly JobView[]): void {
     for (const { id, state, ledger } of jobs) {
       for (const { kind, gpuSeconds } of ledger)
-        this.verdict.require(gpuSeconds >= 0, 'ledger', () => `${id} has ${gpuSeconds} GPU-seconds of ${kind}`);
+        this.verdict.require(
+          gpuSeconds >= 0,
+          'ledger',
+          () => `${id} has ${gpuSeconds} GPU-seconds of ${kind}`,
+        );
       if (!isTerminal(state)) continue;
       const booked = ledger
         .filter(({ kind }) => kind !== 'queued')
@@ -47,7 +51,10 @@ export class LedgerCheck {
     const held = this.held.get(subject) ?? { gpus: 0, sinceMs: timeMs, gpuSeconds: 0 };
     this.held.set(subject, held);
     if (kind === 'attempt.ended') held.gpuSeconds += (held.gpus * Math.max(0, timeMs - held.sinceMs)) / 1_000;
-    held.gpus = (data['tasks'] as { gpuUuids: unknown[] }[]).reduce((sum, task) => sum + task.gpuUuids.length, 0);
+    held.gpus = (data['tasks'] as { gpuUuids: unknown[] }[]).reduce(
+      (sum, task) => sum + task.gpuUuids.length,
+      0,
+    );
     held.sinceMs = timeMs;
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { ResumeChoice } from '@muster/common/checkpoints';
 import { type TaskRef, taskKey } from '@muster/common/ids';
+import type { TaskEnd } from '@muster/common/views';
 import type { StoredEvent } from '@muster/coordinator/model';
 import type { Grants } from '../grants.ts';
 import type { CheckpointSaved, Fact } from '../history.ts';
@@ -36,13 +37,17 @@ export class ResumeCheck {
   private readonly wanted = new Map<string, ResumeChoice[]>();
   /** What programs saved on their way out, by task. */
   private readonly last = new Map<string, CheckpointSaved>();
-  /** `<job>`: a step that the next attempt does not begin before. */
-  private readonly owed = new Map<string, number>();
+  /** By job: what the next attempt does not begin before. */
+  private readonly owed = new Map<string, CheckpointSaved>();
+  /** Attempts, `<job>.<number>`, of which a node was lost. */
+  private readonly lost = new Set<string>();
   private readonly verdict: Verdict;
   private readonly stories: JobStories;
   private readonly grants: Grants;
+  private readonly isLossy: boolean;
 
-  constructor(verdict: Verdict, stories: JobStories, grants: Grants) {
+  constructor(verdict: Verdict, stories: JobStories, grants: Grants, isLossy: boolean) {
+    this.isLossy = isLossy;
     this.verdict = verdict;
     this.stories = stories;
     this.grants = grants;
@@ -52,7 +57,8 @@ export class ResumeCheck {
     if (fact.kind === 'requeueWanted')
       this.wanted.set(fact.jobId, [...(this.wanted.get(fact.jobId) ?? []), fact.from]);
     else if (fact.kind === 'started') this.requireWhole(fact.task, fact.resume);
-    else if (fact.kind === 'saved' && fact.isLast && fact.quality === 'good') this.last.set(taskKey(fact.task), fact);
+    else if (fact.kind === 'saved' && fact.isLast && fact.quality === 'good')
+      this.last.set(taskKey(fact.task), fact);
     else if (fact.kind === 'committed') for (const event of fact.events) this.onEvent(event);
   }
 
@@ -75,6 +81,8 @@ export class ResumeCheck {
       for (const each of memory.known) if (each.name === data['checkpoint']) each.isGood = false;
     } else if (kind === 'attempt.allocated') this.onAllocated(memory, story, event);
     else if (kind === 'job.queued') this.onQueued(story);
+    else if (kind === 'task.ended' && (data['exit'] as TaskEnd).startError?.kind === 'node_lost')
+      this.lost.add(`${subject}.${Number(data['attempt'])}`);
   }
 
   private inherit(memory: Memory, from: string | undefined): void {
@@ -95,7 +103,13 @@ export class ResumeCheck {
 
   private onSaved(memory: Memory, story: JobStory, event: StoredEvent): void {
     const { checkpoint, step, attempt, node } = event.data as Record<string, string>;
-    const added = { name: String(checkpoint), step: Number(step), attempt: Number(attempt), node: String(node), isGood: true };
+    const added = {
+      name: String(checkpoint),
+      step: Number(step),
+      attempt: Number(attempt),
+      node: String(node),
+      isGood: true,
+    };
     const others = memory.known.filter(({ name }) => name !== added.name);
     const later = others.filter((each) => each.attempt > added.attempt);
     const same = others.filter((each) => each.attempt === added.attempt);
@@ -104,15 +118,18 @@ export class ResumeCheck {
       later.length > 0
         ? [...earlier, added, ...same, ...later]
         : [...earlier, ...[...same, added].sort((a, b) => a.step - b.step)];
-    if (isProgress(story, event) && story.attempt?.isRequeued === false) memory.choices = [{ kind: 'newest' }];
+    if (isProgress(story, event) && story.attempt?.isRequeued === false)
+      memory.choices = [{ kind: 'newest' }];
   }
 
   /** What a program that gave way has saved on its way out is where it goes on. */
   private onQueued({ id, last }: JobStory): void {
     this.owed.delete(id);
-    if (last?.stopCause?.kind !== 'preempted' || last.isRequeued) return;
+    // What a node could not tell any more, nobody knows.
+    if (last?.stopCause?.kind !== 'preempted' || last.isRequeued || this.lost.has(`${id}.${last.number}`))
+      return;
     const saved = this.last.get(`${id}.${last.number}.0`);
-    if (saved !== undefined) this.owed.set(id, saved.step);
+    if (saved !== undefined) this.owed.set(id, saved);
   }
 
   private onAllocated(memory: Memory, story: JobStory, { data }: StoredEvent): void {
@@ -120,13 +137,18 @@ export class ResumeCheck {
     const nodes = tasks.map(({ node }) => node);
     const isShared = story.file?.checkpoint?.dir !== undefined;
     const must = (holds: boolean, what: () => string) =>
-      this.verdict.require(holds, 'resume', () => `${story.id}.${story.attempt?.number} on ${nodes} ${what()}`);
+      this.verdict.require(
+        holds,
+        'resume',
+        () => `${story.id}.${story.attempt?.number} on ${nodes.join()} ${what()}`,
+      );
     if (memory.known.length >= knownMax) return;
     const wanted = memory.choices.map((choice) => candidatesOf(memory.known, choice));
     const readable = wanted.map((all) => all.find(({ node }) => isShared || nodes.includes(node)));
     must(
       readable.some((each) => each?.name === resume?.name),
-      () => `begins from ${resume?.name}, and ${readable.map((each) => each?.name)} is the newest it can read`,
+      () =>
+        `begins from ${resume?.name}, and ${readable.map((each) => each?.name).join()} is the newest it can read`,
     );
     const [best] = wanted[0] ?? [];
     if (wanted.length === 1 && best !== undefined && !isShared) {
@@ -135,8 +157,11 @@ export class ResumeCheck {
     }
     const owed = this.owed.get(story.id);
     this.owed.delete(story.id);
-    must(owed === undefined || (story.attempt?.resumeStep ?? 0) >= owed, () => {
-      return `begins from step ${story.attempt?.resumeStep}, and step ${owed} was saved when it gave way`;
+    // Messages that get lost on a connection that lasts are not said again before the next one.
+    if (this.isLossy) return;
+    if (owed === undefined || !(isShared || nodes.includes(owed.machine))) return;
+    must((story.attempt?.resumeStep ?? 0) >= owed.step, () => {
+      return `begins from step ${story.attempt?.resumeStep}, and step ${owed.step} was saved when it gave way`;
     });
   }
 }

@@ -4,7 +4,7 @@ import { waitFor } from '../services.ts';
 import { enterMachine, enterNetwork } from './enter.ts';
 import type { HostProcess } from './hostProcess.ts';
 import type { Machine } from './machine.ts';
-import { allPids, mustRun, type ProgramResult, readLinesOf, runProgram } from './programs.ts';
+import { allPids, childrenOf, mustRun, type ProgramResult, readLinesOf, runProgram } from './programs.ts';
 
 /** Bytes of a burst: one full packet of a veth pair, which knows no smaller ones. */
 const burstBytes = 65_536;
@@ -99,7 +99,8 @@ export class Host {
 
   /** Commands of all that runs in it and belongs neither to the host nor to its agent. */
   strangers(): readonly string[] {
-    const own = new Set([this.machine.initPid, this.agent.isRunning ? this.agent.pid : null]);
+    const agentPids = this.agent.isRunning ? [this.agent.pid, ...verifiersOf(this.agent.pid)] : [];
+    const own = new Set([this.machine.initPid, ...agentPids]);
     return this.#pids()
       .filter((pid) => !own.has(pid) && !isGuard(pid))
       .map((pid) => `${pid} ${commandOf(pid)}`);
@@ -139,6 +140,11 @@ function environmentOf(pid: number): ReadonlyMap<string, string> {
 
 function commandOf(pid: number): string {
   return readLinesOf(`/proc/${pid}/cmdline`, '\0').join(' ');
+}
+
+/** What an agent reads checkpoints with stays for a while, for the next one. */
+function verifiersOf(agentPid: number): readonly number[] {
+  return childrenOf(agentPid).filter((pid) => /\bcheckpoint-verifier\b/.test(commandOf(pid)));
 }
 
 /** It outlives its agent, to hold the fence. */

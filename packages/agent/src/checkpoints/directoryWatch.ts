@@ -20,7 +20,7 @@ import { completedSince } from './trainingComplete.ts';
 const snapshotMs = 1_000;
 /** And the report of an end no longer than this for what is known of the last checkpoint. */
 const lastLookMs = 10_000;
-/** Kept of that for a quick verification, where a deep one has taken too long. */
+/** And so much longer for quick verifications of all whose deep ones have taken too long. */
 const lastQuickMs = 2_000;
 
 export class DirectoryWatch {
@@ -78,13 +78,15 @@ export class DirectoryWatch {
    */
   async lastLook(): Promise<void> {
     const limit = AbortSignal.timeout(lastLookMs);
+    const quickLimit = AbortSignal.timeout(lastLookMs + lastQuickMs);
     this.end();
     try {
       await untilAborted(
         this.inTurn(() => this.look()),
         limit,
       );
-      for (const sighting of newest(this.sightings.values())) await this.verifyLast(sighting, limit);
+      for (const sighting of newest(this.sightings.values()))
+        await this.verifyLast(sighting, limit, quickLimit);
     } catch (error) {
       this.warn(`the last look at its checkpoints came to nothing: ${messageOf(error)}`);
     }
@@ -147,13 +149,20 @@ export class DirectoryWatch {
     await this.known.lookedAt(scan);
   }
 
-  /** One at a time for this task; the newest first. While its GPUs wait to be free, it takes the place of an older one. */
+  /**
+   * One at a time for this task; the newest first. It takes the place of one that was written over, and while its GPUs wait
+   * to be free, of any older one.
+   */
   private verifyNext(): void {
     const step = nextStep(this.sightings.values(), this.of.spec.checkpoint.verify);
     if (step === null) return;
     if (this.verifying !== null) {
-      const isOther = this.verifying.sighting.candidate.name !== step.sighting.candidate.name;
-      if (this.isStopping && isOther) this.verifying.abort.abort(new Error('a newer checkpoint comes first'));
+      const { sighting, abort } = this.verifying;
+      const { name, version } = sighting.candidate;
+      const isOther = name !== step.sighting.candidate.name;
+      // Nobody is interested any more in what has been written over.
+      const isOver = this.sightings.get(name)?.candidate.version !== version;
+      if (isOver || (this.isStopping && isOther)) abort.abort(new Error('a newer checkpoint comes first'));
       return;
     }
     const abort = new AbortController();
@@ -184,7 +193,7 @@ export class DirectoryWatch {
     else if (isWhole) this.sightings.set(candidate.name, { ...present, isWhole });
   }
 
-  private async verifyLast(sighting: Sighting, limit: AbortSignal): Promise<void> {
+  private async verifyLast(sighting: Sighting, limit: AbortSignal, quickLimit: AbortSignal): Promise<void> {
     const { candidate } = sighting;
     if (candidate.unfinished !== null) return;
     const { verify: depth } = this.of.spec.checkpoint;
@@ -194,7 +203,7 @@ export class DirectoryWatch {
         () => null,
       );
     };
-    const found = (await ask(depth, limit)) ?? (await ask('quick', AbortSignal.timeout(lastQuickMs)));
+    const found = (await ask(depth, limit)) ?? (await ask('quick', quickLimit));
     if (found === null) {
       this.known.sayUnverified(
         sighting,

@@ -183,8 +183,8 @@ export class KnownCheckpoints {
       if (known === undefined) continue;
       this.deleting = name;
       try {
-        await removeCheckpoint(root, name, known.facts.version, this.parts.mounts());
-        this.sayGone(known.facts, 'it was deleted by the keep rules of the job');
+        const isGone = await removeCheckpoint(root, name, known.facts.version, this.parts.mounts());
+        if (isGone) this.sayGone(known.facts, 'it was deleted by the keep rules of the job');
       } catch (error) {
         this.undeletable.add(name);
         this.warn(`the checkpoint ${name} could not be deleted: ${messageOf(error)}`);

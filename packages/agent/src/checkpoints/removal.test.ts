@@ -1,5 +1,15 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { Directory, within } from '@muster/checkpoints/directories';
+import { versionOf } from '@muster/checkpoints/listing';
 import { describe, expect, test } from 'vitest';
 import { readMounts } from '../host/mounts.ts';
 import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
@@ -11,8 +21,15 @@ function aPlace() {
   const outside = aDirectory();
   writeFileSync(join(outside, 'precious'), 'still here');
   const isUntouched = () => readFileSync(join(outside, 'precious'), 'utf8') === 'still here';
-  const remove = (name: string) => removeCheckpoint(root, name, 'version', readMounts());
+  const remove = async (name: string) =>
+    removeCheckpoint(root, name, await versionAt(root, name), readMounts());
   return { root, outside, isUntouched, remove };
+}
+
+/** Of what is there now; none: of nothing. */
+async function versionAt(root: string, name: string): Promise<string> {
+  const directory = await Directory.open(root);
+  return within(directory, (each) => versionOf(each, name)).catch(() => 'none');
 }
 
 test('a file and a directory with all that is in it are deleted, and nothing else', async () => {
@@ -25,6 +42,21 @@ test('a file and a directory with all that is in it are deleted, and nothing els
   await remove('checkpoint-2');
   expect(readdirSync(root)).toEqual(['step_3.pt']);
   await remove('step_1.pt');
+});
+
+test('what was written over since it was looked at stays', async () => {
+  const { root } = aPlace();
+  for (const name of ['ckpt_a.pt', 'checkpoint-2/model.pt']) {
+    mkdirSync(join(root, 'checkpoint-2'), { recursive: true });
+    writeFileSync(join(root, name), 'old');
+    const [checkpoint = ''] = name.split('/');
+    const version = await versionAt(root, checkpoint);
+    writeFileSync(join(root, `${name}.tmp`), 'new');
+    renameSync(join(root, `${name}.tmp`), join(root, name));
+    expect(await removeCheckpoint(root, checkpoint, version, readMounts())).toBe(false);
+    expect(readFileSync(join(root, name), 'utf8')).toBe('new');
+  }
+  expect(readdirSync(root).sort()).toEqual(['checkpoint-2', 'ckpt_a.pt']);
 });
 
 test('one below another directory is deleted there', async () => {
@@ -86,11 +118,13 @@ test('one with another file system in it is left whole', async () => {
 test('what was mounted in the very moment of the deletion is not touched either', async () => {
   const { root } = aPlace();
   mkdirSync(join(root, 'checkpoint-2', 'mounted'), { recursive: true });
-  const aside = join(root, '.muster-deleting-version');
+  const version = await versionAt(root, 'checkpoint-2');
+  const aside = join(root, `.muster-deleting-${version}`);
   mountTmpfs(join(root, 'checkpoint-2', 'mounted'), 'size=1m', join(aside, 'mounted'));
-  writeFileSync(join(root, 'checkpoint-2', 'mounted', 'precious'), 'x');
+  // A directory, which no version tells.
+  mkdirSync(join(root, 'checkpoint-2', 'mounted', 'precious'));
   // The list of mounts is from a moment before.
-  await expect(removeCheckpoint(root, 'checkpoint-2', 'version', [])).rejects.toThrow('mounted');
+  await expect(removeCheckpoint(root, 'checkpoint-2', version, [])).rejects.toThrow('mounted');
   expect(readdirSync(join(aside, 'mounted'))).toEqual(['precious']);
 });
 

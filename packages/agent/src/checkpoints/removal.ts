@@ -1,8 +1,11 @@
 /**
  * Takes a checkpoint away for good. First it is moved aside within its own directory, under a name that no program takes
  * for a checkpoint: one that is half deleted, after a crash too, must never pass for whole. What was moved aside is
- * deleted by descriptors; links are removed and never followed, and nothing on another mount is touched.
+ * deleted by descriptors; links are removed and never followed, and nothing on another mount is touched. A program may write
+ * over a name at any moment: what is deleted is the version that was meant, or nothing.
  */
+import { Directory, within as withinListed } from '@muster/checkpoints/directories';
+import { versionOf } from '@muster/checkpoints/listing';
 import { type Mount, mountOf } from '../host/mounts.ts';
 import { codeOf, HeldDirectory, within, withPlaceOf } from './heldDirectory.ts';
 
@@ -19,17 +22,18 @@ class NotRemovable extends Error {
 /**
  * @param version of what is to be deleted, as a scan tells it
  * @param mounts all that this process sees
- * @throws {Error} what kept it from being deleted, to follow its name. One that is not there is no error.
+ * @returns whether it is gone, as is one that was not there; false: the name holds another version by now, which is kept
+ * @throws {Error} what kept it from being deleted, to follow its name
  */
 export async function removeCheckpoint(
   root: string,
   name: string,
   version: string,
   mounts: readonly Mount[],
-): Promise<void> {
-  await withPlaceOf(root, name, async (directory, last) => {
+): Promise<boolean> {
+  return withPlaceOf(root, name, async (directory, last) => {
     const stat = await directory.statOf(last);
-    if (stat === null) return;
+    if (stat === null) return true;
     if (!stat.isFile() && !stat.isDirectory()) throw new NotRemovable('is neither a file nor a directory');
     const path = `${await directory.realPath()}/${last}`;
     const isMounted = mounts.some(
@@ -38,12 +42,21 @@ export async function removeCheckpoint(
     if (isMounted || stat.dev !== (await directory.stat()).dev) {
       throw new NotRemovable('has something else mounted in it');
     }
+    if ((await versionIn(directory, last)) !== version) return false;
     const aside = `${asidePrefix}${version}`;
     // One with the same version was moved there, and its deletion did not come to an end.
     await deleteEntry(directory, aside, stat.dev, depthMax);
     await directory.rename(last, aside);
-    await deleteEntry(directory, aside, stat.dev, depthMax);
+    // Written over between the look and the move. Where its program has saved there again since, it is rid of it anyway.
+    const isMeant = (await versionIn(directory, aside)) === version;
+    if (!isMeant && (await directory.statOf(last)) === null) await directory.rename(aside, last);
+    else await deleteEntry(directory, aside, stat.dev, depthMax);
+    return isMeant;
   });
+}
+
+async function versionIn(directory: HeldDirectory, name: string): Promise<string> {
+  return withinListed(await Directory.open(directory.path('.')), (listed) => versionOf(listed, name));
 }
 
 /**

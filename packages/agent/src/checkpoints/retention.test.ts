@@ -57,6 +57,12 @@ test('the newest is the one that was saved last: a job that was taken back saves
   expect(given([diverged, after], { keepLast: 1 })).toEqual(['step_900']);
 });
 
+test('what its program calls its best or final one stays, and does not count', () => {
+  const chosen = ['checkpoint_best.pt', 'final', 'best/step_2', 'model-best-v1.ckpt'];
+  const checkpoints = [...steps(1, 3, 4), ...chosen.map((name, index) => saved(10 * index, { name }))];
+  expect(given(checkpoints, { keepLast: 1 })).toEqual(['step_1', 'step_3']);
+});
+
 test('one that somebody needs stays', () => {
   expect(given(steps(1, 2, 3), { keepLast: 1 }, ['step_1'])).toEqual(['step_2']);
 });

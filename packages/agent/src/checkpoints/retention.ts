@@ -2,10 +2,12 @@
  * Which checkpoints the rules of a job give up. A plain function; it never gives up
  *
  * - the newest verified one, and one that the running attempt has resumed from: the next attempt may need them,
+ * - one that its program itself calls its best or final one, whenever that was saved: it keeps these by its own rules,
  * - one that is not verified: a corrupt one is evidence and none of the job's good ones, and of an unknown format nobody
  *   can say that a newer one is any better,
  * - anything at all while no verified one is newer.
  */
+import { isChosenName } from '@muster/checkpoints/names';
 import type { CheckpointFacts } from '@muster/common/checkpoints';
 import type { JobCheckpoint } from '@muster/common/spec/types';
 
@@ -23,7 +25,9 @@ export function toDelete(
 ): readonly string[] {
   // Left out, all are kept: it is the rule that the others make exceptions of.
   if (keepLast === null) return [];
-  const verified = checkpoints.filter(({ verdict }) => verdict === 'verified').sort(newestFirst);
+  const verified = checkpoints
+    .filter(({ name, verdict }) => verdict === 'verified' && !isChosenName(name))
+    .sort(newestFirst);
   const best = keepBest === null ? null : bestOf(verified, keepBest);
   return verified
     .slice(Math.max(1, keepLast))

@@ -110,6 +110,19 @@ test('while a task is stopped, its newest checkpoint comes before one that takes
   await node.says('ckpt.pt verified', 'step_11.pt verified after the stop');
 });
 
+test('a checkpoint that was written over is not read to its end', async () => {
+  const { node, save } = await aRunningTask();
+  node.mayVerify = (_, signal) =>
+    new Promise((_resolve, reject) =>
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+    );
+  save('step_10.pt');
+  await eventually(() => expect(node.asked).toContain('step_10.pt quick'));
+  node.mayVerify = () => Promise.resolve();
+  save('step_10.pt', 3);
+  await node.says('ckpt.pt verified', 'step_10.pt verified');
+});
+
 describe('the end of a task', () => {
   test('is not said before its last checkpoint is', async () => {
     const { node, save } = await aRunningTask();
@@ -134,16 +147,18 @@ describe('the end of a task', () => {
     expect(node.said).toEqual([]);
   });
 
-  test('does not wait for ever for one that cannot be read: it is said to be unverified, and read by the next', async () => {
+  test('does not wait for ever for what cannot be read: that is said to be unverified, and read by the next', async () => {
     const node = new WatchingNode();
     const root = aDirectory();
     node.watch(assignmentFor(root));
     node.mayVerify = () => new Promise(() => {});
-    writeFileSync(join(root, 'step_12.pt'), torchFile());
+    // Two seconds for each of them would be too long, too.
+    const names = Array.from({ length: 12 }, (_, index) => `step_${index + 10}.pt`);
+    for (const name of names) writeFileSync(join(root, name), torchFile());
     await node.watcher.lastLook(aTask);
-    expect(node.said.map(({ checkpoint }) => checkpoint.verdict)).toEqual(['unverified']);
+    expect(node.said.map(({ checkpoint }) => checkpoint.verdict)).toEqual(names.map(() => 'unverified'));
     const next = new WatchingNode();
     next.watch(assignmentFor(root));
-    await next.says('step_12.pt verified');
-  }, 30_000);
+    await eventually(() => expect(next.words().toSorted()).toEqual(names.map((name) => `${name} verified`)));
+  }, 25_000);
 });

@@ -71,6 +71,8 @@ export function corrupt(...names: readonly string[]): readonly CorruptCheckpoint
 export class WatchingNode {
   readonly said: CheckpointMessage[] = [];
   readonly warnings: string[] = [];
+  /** Verifications that were asked for, and those of them that came to an end. */
+  readonly asked: string[] = [];
   readonly verified: string[] = [];
   readonly complete: TaskRef[] = [];
   readonly watcher: CheckpointWatcher;
@@ -119,6 +121,7 @@ export class WatchingNode {
   }
 
   private async verify(order: VerifierOrder, signal: AbortSignal): Promise<Verification> {
+    this.asked.push(`${order.name} ${order.depth}`);
     await this.mayVerify(order, signal);
     signal.throwIfAborted();
     this.verified.push(`${order.name} ${order.depth}`);

@@ -67,6 +67,20 @@ test('paths of checkpoints themselves, links and relative ones too; exit code 0 
   ]);
 });
 
+test('a directory called like a checkpoint is one unless others lie in it, or a pattern says what is', async () => {
+  const root = aDir({ 'ckpt/step_1.pt': torch, 'ckpt/step_2.pt': torch, 'final/model.pt': torch });
+  const namesIn = async (...args: string[]) => {
+    const { stdout } = await verify([...args, '--quick', '-o', 'json']);
+    return parsed(stdout).map(({ path }) => path.slice(root.length + 1));
+  };
+  expect(await namesIn(join(root, 'ckpt'), join(root, 'final'))).toEqual([
+    'ckpt/step_1.pt',
+    'ckpt/step_2.pt',
+    'final',
+  ]);
+  expect(await namesIn(join(root, 'final'), '--pattern', 'mod*')).toEqual(['final/model.pt']);
+});
+
 test('quickly: without a digest and without a rate', async () => {
   const root = aDir({ 'step-1.pt': torch });
   expect((await verify([root, '--quick'])).stdout).toBe(

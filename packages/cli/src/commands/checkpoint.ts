@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { compilePattern, type NamePattern } from '@muster/checkpoints/namePattern';
-import { recogniseName } from '@muster/checkpoints/names';
+import { mayBePlace, recogniseName } from '@muster/checkpoints/names';
 import { scanCheckpoints } from '@muster/checkpoints/scan';
 import type { Verification } from '@muster/checkpoints/verification';
 import { verifyCheckpoint } from '@muster/checkpoints/verify';
@@ -105,9 +105,11 @@ async function placesAt(
   });
   const itself: Place = { root: dirname(path), name: basename(path), step: null };
   const isDirectory = (await stat(path)).isDirectory();
-  if (!isDirectory || recogniseName(itself.name, 'directory', null) !== null) return [itself];
+  const isCalledSo = namePattern === null && recogniseName(itself.name, 'directory', null) !== null;
+  if (!isDirectory || (isCalledSo && !mayBePlace(itself.name))) return [itself];
   const { candidates, problem } = await scanCheckpoints(path, { pattern: namePattern });
   if (problem !== null) await io.stderr.write(`${printable(typed)} ${printable(problem)}\n`);
+  if (isCalledSo && !candidates.some(({ step }) => step !== null)) return [itself];
   if (candidates.length > 0) return candidates.map(({ name, step }) => ({ root: path, name, step }));
   if (namePattern === null) return [itself];
   throw new CliError(`${typed} holds no checkpoint that is called like ${namePattern.text}`);

@@ -6,6 +6,7 @@ import type { NodeInventory } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
 import type { Cause, TaskEnd, TaskReport } from '@muster/common/views';
 import { heldTask } from '../agents/desired.ts';
+import { heldTasks } from '../heldTasks.ts';
 import { currentAttempt, isReleased, type Node } from '../model.ts';
 import type { Draft } from '../state.ts';
 import { acceptConditions, conditionEvents, gpuFaultOf } from './conditions.ts';
@@ -45,7 +46,8 @@ export function refuseStranger(
   { name, instanceId }: Pick<HelloCommand, 'name' | 'instanceId'>,
 ): void {
   const before = draft.node(name);
-  if (before === undefined || before.instanceId === instanceId || !holdsTasks(draft, name)) return;
+  if (before === undefined || before.instanceId === instanceId || !heldTasks(draft.activeJobs()).has(name))
+    return;
   throw new MusterError(
     'already_exists',
     `the machine that joined as ${name} has tasks that have not ended, and this is another one: give this agent ` +
@@ -109,14 +111,6 @@ function emitStatusEvents(draft: Draft, before: Node, after: Node, nowMs: number
   ];
   for (const event of events) draft.emit(event, nowMs);
   return events.length > 0;
-}
-
-function holdsTasks(draft: Draft, node: NodeName): boolean {
-  for (const job of draft.activeJobs()) {
-    const tasks = currentAttempt(job)?.tasks ?? [];
-    if (tasks.some((task) => task.node === node && task.state !== 'ended')) return true;
-  }
-  return false;
 }
 
 /**

@@ -185,6 +185,8 @@ const table: Readonly<Record<keyof typeof states, Readonly<Record<string, string
     taskLost: 'queued',
     stop: 'stopping/running',
     'requeue from a step': 'stopping/running',
+    // It may have been left before rank 0 failed.
+    trainingComplete: 'stopping/running',
   },
   'gives way': {
     ...stopping,
@@ -199,6 +201,7 @@ const table: Readonly<Record<keyof typeof states, Readonly<Record<string, string
     ...notedOnceItRuns('stopping/ended'),
     stop: 'stopping/ended',
     'requeue from a step': 'stopping/ended',
+    trainingComplete: 'stopping/ended',
   },
   succeeded: over,
   failed: over,

@@ -3,7 +3,7 @@ import type { NodeName } from '@muster/common/ids';
 import { describe, expect, it, test } from 'vitest';
 import type { Job } from '../model.ts';
 import { aCheckpoint, aJob, aNode, aSpec } from '../modelFixture.ts';
-import { chooseResume, pinnedNode, resumeCandidates } from './resume.ts';
+import { chooseResume, pinnedCheckpoint, resumeCandidates } from './resume.ts';
 
 const jobWith = (checkpoints: readonly Checkpoint[], fields: Partial<Job> = {}) =>
   aJob(1, { checkpoints, ...fields });
@@ -84,12 +84,18 @@ describe('what an attempt begins from', () => {
   });
 });
 
+const shared = aCheckpoint(200, { shared: true });
 test.each<[string, Job, string | null]>([
   ['has what is newest', jobWith([aCheckpoint(100, { shared: true }), aCheckpoint(200)]), 'node-1'],
-  ['need not be one: all see it', jobWith([aCheckpoint(100), aCheckpoint(200, { shared: true })]), null],
+  ['need not be one: all see it', jobWith([aCheckpoint(100), shared]), null],
+  [
+    'has what was chosen',
+    jobWith([aCheckpoint(100), shared], { resumeChoice: { kind: 'step', step: 150 } }),
+    'node-1',
+  ],
   ['is none without checkpoints', jobWith([]), null],
   ['is none for a fresh start', jobWith([aCheckpoint(1)], { resumeChoice: { kind: 'start' } }), null],
   ['does not count for what is corrupt', jobWith([aCheckpoint(1, { verdict: 'corrupt' })]), null],
 ])('the node that a job waits for %s', (_, job, node) => {
-  expect(pinnedNode(job)).toBe(node);
+  expect(pinnedCheckpoint(job)?.node ?? null).toBe(node);
 });

@@ -57,8 +57,10 @@ export function chooseResume(
   return chosen === undefined ? null : { name: chosen.name, step: chosen.step };
 }
 
-/** The node that alone has what the next attempt would best begin from: elsewhere its work would have to be done again. */
-export function pinnedNode(job: Saved): NodeName | null {
-  const [best] = resumeCandidates(job);
-  return best === undefined || best.shared ? null : (best.node as NodeName);
+/** What the next attempt would best begin from, if one node alone has it: elsewhere its work would have to be done again. */
+export function pinnedCheckpoint(job: Saved): Checkpoint | null {
+  // Of every job that waits, in every pass: mostly without a list of all the others.
+  const isUsual = job.resumeChoice.kind === 'newest';
+  const best = isUsual ? job.checkpoints.findLast(isGood) : resumeCandidates(job)[0];
+  return best === undefined || best.shared ? null : best;
 }

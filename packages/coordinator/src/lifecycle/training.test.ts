@@ -154,6 +154,23 @@ describe('the marker of a training that is complete', () => {
   });
 
   it.each([
+    ['to be tried again', { max_attempts: 3, on: ['exit_code' as const] }, 'queued'],
+    ['for good', { max_attempts: 1 }, 'failed'],
+  ])('counts though the end of another rank was told first, and stopped it %s', (_, retry, next) => {
+    const story = aGang({ retry }).allRunning().ended(1, crash);
+    expect(story.job.state).toMatchObject({ kind: 'stopping', outcome: { next } });
+    expect(complete(story).ended(0, terminated).job.state.kind).toBe('succeeded');
+  });
+
+  it('does not count once its user has stopped what was failing', () => {
+    const story = aGang({ retry: { max_attempts: 1 } })
+      .allRunning()
+      .ended(1, crash)
+      .stopped();
+    expect(complete(story).ended(0, terminated).job.state.kind).toBe('failed');
+  });
+
+  it.each([
     ['its user', (story: Story) => story.stopped(), 'cancelled'],
     ['its time limit', (story: Story) => story.on({ kind: 'timeLimit', attempt: 1 }), 'failed'],
   ])('does not count while it is stopped by %s', (_, stop, kind) => {

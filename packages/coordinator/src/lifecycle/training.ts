@@ -20,8 +20,7 @@ export const trainingComplete: Handler<'trainingComplete'> = (job, event, nowMs)
   const attempt = fencedAttempt(job, event.attempt);
   const task = attempt?.tasks[event.nodeRank];
   if (attempt === null || task === undefined || !isReleased(attempt)) return unchanged(job);
-  // Where it was only to make room, there is nothing left to come back for.
-  if (job.state.kind === 'stopping' && !givesWay(job.state.outcome)) return unchanged(job);
+  if (job.state.kind === 'stopping' && !isVoidOnceComplete(job.state.outcome)) return unchanged(job);
   const { nodeRank, node } = task;
   const news = attemptEvent(job, attempt, 'training.complete', { nodeRank, node });
   return followedBy([news], beginStopping(job, attempt, { next: 'succeeded', cause: null }, nowMs));
@@ -75,8 +74,25 @@ export const hung: Handler<'hung'> = (job, event, nowMs) => {
   return followedBy([news], beginStopping(job, attempt, recoveryOf(job, attempt, cause).outcome, nowMs));
 };
 
-function givesWay(outcome: Outcome): boolean {
-  return outcome.next === 'queued' && (outcome.charge === 'preemption' || outcome.charge === 'nothing');
+/**
+ * Where it was only to make room, there is nothing left to come back for. Nor is there where one of its tasks has failed: the
+ * marker may have been left before that, and news of the two come in any order.
+ */
+function isVoidOnceComplete(outcome: Outcome): boolean {
+  const isOfTask = (outcome.cause?.nodeRank ?? null) !== null;
+  switch (outcome.next) {
+    case 'queued':
+      return isOfTask || outcome.charge === 'preemption' || outcome.charge === 'nothing';
+    case 'failed':
+      return isOfTask && outcome.isWanted !== true;
+    case 'cancelled':
+    case 'succeeded':
+      return false;
+    default: {
+      const never: never = outcome;
+      return never;
+    }
+  }
 }
 
 function inWords({ kind, step, lastGoodStep }: TrainingSign): string {

@@ -236,7 +236,9 @@ test('verdicts, preemptions and recoveries are counted', async () => {
   await emit('checkpoint.saved', { verdict: 'verified' });
   await emit('checkpoint.corrupt', { verdict: 'corrupt' });
   await emit('checkpoint.seen', { verdict: 'odd' });
-  for (const kind of ['preempted', 'preempted', 'node_lost', 'cancelled'] as const)
+  for (let times = 0; times < 2; times += 1) await emit('job.preempted', { by: null });
+  // Of the three that go back for this, its user has asked for one.
+  for (const kind of ['preempted', 'preempted', 'preempted', 'node_lost', 'cancelled'] as const)
     await emit('job.queued', { cause: causeOf(kind, 'it went back'), backoffMs: 0 });
   expect(await readValues()).toMatchObject({
     'muster_checkpoints_total{verdict="verified"}': 2,

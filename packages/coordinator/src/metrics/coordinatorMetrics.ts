@@ -10,8 +10,9 @@ import type { NodeView } from '@muster/common/views';
 import { Counter, Histogram, Registry } from 'prom-client';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
+import { heldTasks } from '../heldTasks.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
-import { heldTasksByNode, nodeView } from '../rpc/views.ts';
+import { nodeView } from '../rpc/views.ts';
 import type { ClusterState, Committed } from '../state.ts';
 import type { Store } from '../store/store.ts';
 import type { PageRequests } from '../telemetry/pageRequests.ts';
@@ -191,7 +192,7 @@ function addNodeMetrics(registry: Registry, parts: MetricsParts): () => void {
 
 /** As the API shows them. */
 function shownNodes({ state, agents }: MetricsParts): readonly NodeView[] {
-  const held = heldTasksByNode(state.jobs.values());
+  const held = heldTasks(state.jobs.values());
   return [...state.nodes.values()].map((node) => {
     const { name } = node;
     return nodeView(node, held.get(name) ?? [], agents.isOnline(name), agents.silentForMs(name));

@@ -58,7 +58,7 @@ export class TrainingMetrics {
     for (const verdict of checkpointVerdicts) this.checkpoints.inc({ verdict }, 0);
     this.preemptions = new Counter({
       name: 'muster_preemptions_total',
-      help: 'Times that a job gave way to another one, or to a node that is to be left.',
+      help: 'Times that a job was told to give way to another one, or to a node that is to be left.',
       registers,
     });
     this.recoveries = new Counter({
@@ -75,6 +75,7 @@ export class TrainingMetrics {
     for (const job of jobs) this.countJob(job);
     for (const { kind, data } of events) {
       if (kind.startsWith('checkpoint.')) this.countCheckpoint(data['verdict']);
+      if (kind === 'job.preempted') this.preemptions.inc();
       if (kind === 'job.queued') this.countReturn(data['cause'] as Cause | null | undefined);
     }
   }
@@ -108,9 +109,9 @@ export class TrainingMetrics {
   }
 
   private countReturn(cause: Cause | null | undefined): void {
-    if (cause?.kind === 'preempted') this.preemptions.inc();
-    // By a person: nothing that Muster has mended.
-    else if (cause != null && cause.kind !== 'cancelled') this.recoveries.inc({ cause: cause.kind });
+    // It gave way, or a person wanted it so: nothing that Muster has mended.
+    const isAsked = cause?.kind === 'preempted' || cause?.kind === 'cancelled';
+    if (cause != null && !isAsked) this.recoveries.inc({ cause: cause.kind });
   }
 }
 

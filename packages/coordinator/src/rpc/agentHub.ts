@@ -281,9 +281,11 @@ function reportsFromWire(wire: readonly TaskReport__Output[]): readonly TaskRepo
 /** Keeps in mind what is shown of tasks and not stored. That one was frozen or thawed is an event. */
 function noteTasks(parts: AgentHubParts, session: AgentSession, reports: readonly TaskReport[]): void {
   const { node } = session;
-  const held = reports.filter(
-    ({ task }) => heldTask(parts.state.jobs.get(task.jobId), task, node) !== undefined,
-  );
+  const held = reports.filter(({ task }) => {
+    const recorded = heldTask(parts.state.jobs.get(task.jobId), task, node);
+    // Of one that has ended nobody would drop it again.
+    return recorded !== undefined && recorded.state !== 'ended';
+  });
   const changed = held.filter((each) => parts.notes.note(each));
   if (changed.length === 0) return;
   parts.loop

@@ -10,13 +10,14 @@ import { callerOf } from '../auth/interceptor.ts';
 import { hashToken, joinTokenLifetimeMs, newJoinToken } from '../auth/tokens.ts';
 import { drainNode, undrainNode } from '../commands/drains.ts';
 import type { Bell } from '../events/bell.ts';
+import { heldTasks } from '../heldTasks.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import type { Loop } from '../loop.ts';
 import type { Node } from '../model.ts';
 import type { PathHistory } from '../paths/pathHistory.ts';
 import type { ClusterState } from '../state.ts';
 import { unary } from './calls.ts';
-import { heldTasksByNode, nodeView } from './views.ts';
+import { nodeView } from './views.ts';
 
 export interface NodeCallParts {
   readonly state: ClusterState;
@@ -52,7 +53,7 @@ type NodeCalls = Pick<
 
 export function nodeCalls(parts: NodeCallParts): NodeCalls {
   const { state, loop, agents, leases, paths } = parts;
-  const view = (node: Node, held = heldTasksByNode(state.jobs.values())) => {
+  const view = (node: Node, held = heldTasks(state.jobs.values())) => {
     const { name } = node;
     const tasks = held.get(name) ?? [];
     const lore = {
@@ -89,7 +90,7 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
   return {
     ListNodes: unary(async () => {
       const nodes = [...state.nodes.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-      const held = heldTasksByNode(state.jobs.values());
+      const held = heldTasks(state.jobs.values());
       return { nodes: nodes.map((node) => view(node, held)) };
     }),
 

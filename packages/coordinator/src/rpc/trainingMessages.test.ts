@@ -157,6 +157,16 @@ test('where the training is, is shown while it runs, and as its end left it afte
   expect(left).toEqual({ ...last, framework: null });
 });
 
+test('of a task that has ended, a heartbeat that comes late keeps nothing in mind', async () => {
+  const agent = await reported(0, { state: 'ended', exit: anExit() });
+  await vi.waitFor(() => expect(kinds()).toContain('task.ended'));
+  const observed = [taskReportToWire(aReport(task, { training }))];
+  agent.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
+  await vi.waitFor(() => expect(agent.told.some(({ heartbeatAck }) => heartbeatAck?.seq === 1)).toBe(true));
+  expect(jobNow()?.state.kind, 'the other rank goes on').toBe('running');
+  expect(coordinator.notes.of(task).training).toBeNull();
+});
+
 test('a program that has left its marker is done, whatever its exit code is, and is told so once', async () => {
   const agent = await reported(0, { trainingComplete: true });
   await vi.waitFor(() =>

@@ -5,9 +5,10 @@ import { jobSpecToFile } from '@muster/common/spec/serialize';
 import type { TrainingProgress } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, NodeView, PendingReason } from '@muster/common/views';
 import type { AgentNotes } from '../agents/notes.ts';
+import type { HeldTask } from '../heldTasks.ts';
 import { gpuUsageOf } from '../lifecycle/gpuUsage.ts';
 import { ledgerOf } from '../lifecycle/ledger.ts';
-import type { Attempt, Job, Node, Task } from '../model.ts';
+import type { Attempt, Job, Node } from '../model.ts';
 import { currentAttempt } from '../model.ts';
 
 const notLookedAtYet: PendingReason = {
@@ -120,25 +121,6 @@ function attemptView(jobId: JobId, attempt: Attempt, notes: Pick<AgentNotes, 'of
   };
 }
 
-export interface HeldTask {
-  readonly job: Job;
-  readonly task: Task;
-}
-
-/** What holds something of each node. One look at every job, so that a list of nodes does not take one per node. */
-export function heldTasksByNode(activeJobs: Iterable<Job>): ReadonlyMap<string, readonly HeldTask[]> {
-  const held = new Map<string, HeldTask[]>();
-  for (const job of activeJobs) {
-    for (const task of currentAttempt(job)?.tasks ?? []) {
-      if (task.state === 'ended') continue;
-      const tasks = held.get(task.node);
-      if (tasks === undefined) held.set(task.node, [{ job, task }]);
-      else tasks.push({ job, task });
-    }
-  }
-  return held;
-}
-
 /** What leases and preflights know of a node. */
 type NodeLore = Pick<NodeView, 'fencedInMs' | 'bandwidths'>;
 
@@ -146,7 +128,7 @@ const nothingKnown: NodeLore = { fencedInMs: null, bandwidths: [] };
 
 export function nodeView(
   node: Node,
-  tasks: readonly HeldTask[],
+  tasks: readonly Pick<HeldTask, 'job' | 'task'>[],
   online: boolean,
   silentForMs: number | null,
   { fencedInMs, bandwidths } = nothingKnown,

@@ -86,7 +86,10 @@ export interface Holder {
   readonly priority: number;
   /** Those that have not ended. */
   readonly tasks: readonly PlannedTask[];
-  /** `giving_way`: on its way back to the queue to make room; `ending`: on any other way out. */
+  /**
+   * `giving_way`: on its way back to the queue to make room; `ending`: on any other way out. `active`: neither, or it should
+   * have ended long ago, and nobody knows whether it will.
+   */
   readonly state: 'active' | 'giving_way' | 'ending';
   /** The job that it was asked to give way to, whose place it is once it has ended. null: nobody knows of one. */
   readonly heir: JobId | null;

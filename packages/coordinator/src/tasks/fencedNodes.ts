@@ -1,8 +1,9 @@
 /** Ends the tasks of silent nodes whose leases have run out for certain. One pass; idempotent. */
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
+import { heldTasks } from '../heldTasks.ts';
 import type { LeaseBook } from '../leases/leaseBook.ts';
-import { endLostTasks, heldTasks } from '../leases/lostTasks.ts';
+import { endLostTasks } from '../leases/lostTasks.ts';
 import type { Loop } from '../loop.ts';
 import type { Attempt } from '../model.ts';
 import type { ClusterState, Draft } from '../state.ts';

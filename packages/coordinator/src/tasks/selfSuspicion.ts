@@ -1,8 +1,8 @@
 /** Notices when most nodes are silent, and when they are back. One pass; idempotent. */
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
+import { heldTasks } from '../heldTasks.ts';
 import { clusterSubject } from '../leases/clusterSubject.ts';
-import { heldTasks } from '../leases/lostTasks.ts';
 import { type SeenNode, suspectOurselves } from '../leases/suspicion.ts';
 import type { Loop } from '../loop.ts';
 import type { ClusterState } from '../state.ts';

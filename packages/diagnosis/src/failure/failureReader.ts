@@ -10,19 +10,15 @@ import { ExceptionReader, exceptionHints } from './exceptions.ts';
 import { evidenceText, type Finding, finding, withVerdict } from './finding.ts';
 import { type FailureResult, judge, type ProcessEnd } from './judge.ts';
 import { type Death, deathFinding, deathHints, diedByItself, readDeath, SummaryReader } from './launchers.ts';
+import { MarkSearch } from './markSearch.ts';
 import { type SignatureRule, signatureRules, stopNotice } from './rules.ts';
 import { type Sighting, Sightings } from './sightings.ts';
 
-const hints = [
-  ...signatureRules.flatMap((rule) => rule.hints),
-  ...exceptionHints,
-  ...deathHints,
-  ...completionHints,
-];
-/** Most lines have none of these and are done with. */
-const telling = new RegExp(
-  [...new Set(hints)].map((each) => each.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|'),
-);
+/** Most lines have none of these and are done with. What they mean: the rules that they are a hint to; none of the others. */
+const hints = new MarkSearch<SignatureRule | null>([
+  ...signatureRules.flatMap((rule) => rule.hints.map((hint) => [hint, rule] as const)),
+  ...[...exceptionHints, ...deathHints, ...completionHints].map((hint) => [hint, null] as const),
+]);
 /** Longer lines hold data. Patterns with gaps in them take time with the square of a line's length. */
 const textLengthMax = 8 * 1024;
 /** Lines of loggers below the level of errors. NCCL calls its errors WARN. */
@@ -53,11 +49,12 @@ export class FailureReader {
       this.addDeath('summary', this.summaries.read(text, line.number));
       return;
     }
-    if (!this.exceptions.open && !telling.test(text)) {
+    const hinted = hints.in(text);
+    if (hinted.length === 0 && !this.exceptions.open) {
       this.passOrdinary(text);
       return;
     }
-    this.look(line, previous);
+    this.look(line, previous, hinted);
   }
 
   /**
@@ -91,14 +88,14 @@ export class FailureReader {
     );
   }
 
-  private look(line: Line, previous: string): void {
+  private look(line: Line, previous: string, hinted: readonly (SignatureRule | null)[]): void {
     const { text, number } = line;
     if (this.summaries.opensWith(text)) {
       this.summaries.read(text, number);
       return;
     }
     const isFrame = this.exceptions.open && /^\s/.test(text);
-    if (!isFrame && this.lookForSignature(line)) return;
+    if (!isFrame && this.lookForSignature(line, hinted)) return;
     if (!isFrame && this.addDeath('death', readDeath(text, number))) return;
     const seen = this.exceptions.read(line, previous);
     if (seen !== null) {
@@ -113,10 +110,11 @@ export class FailureReader {
   }
 
   /** @returns true: a rule knows the line */
-  private lookForSignature(line: Line): boolean {
+  private lookForSignature(line: Line, hinted: readonly (SignatureRule | null)[]): boolean {
+    if (hinted.every((rule) => rule === null)) return false;
     const { text } = line;
     for (const rule of signatureRules) {
-      if (!rule.hints.some((hint) => text.includes(hint))) continue;
+      if (!hinted.includes(rule)) continue;
       const at = placeOf(rule.patterns, text);
       if (at === null || rule.unless?.test(text) === true) continue;
       if (rule.within !== undefined && !this.exceptions.isWithin(rule.within)) continue;

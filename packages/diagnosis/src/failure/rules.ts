@@ -178,7 +178,7 @@ export const signatureRules: readonly SignatureRule[] = [
     kind: 'loss_scale_exhausted',
     strength: 'program',
     patterns: [/Current loss scale already at minimum/, /Minimum loss scale reached/],
-    hints: ['loss scale'],
+    hints: ['loss scale already', 'loss scale reached'],
   },
   {
     name: 'nan found',

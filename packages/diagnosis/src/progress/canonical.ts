@@ -35,13 +35,17 @@ interface Metric {
   readonly name: TrainingMetricName;
   /** Of several names for it in one line the lowest counts. */
   readonly order: number;
+  /** Among all metrics. */
+  readonly index: number;
 }
 
 const metricOf: ReadonlyMap<string, Metric> = new Map(
-  Object.entries(names).flatMap(([name, told]) =>
-    told.map((each, order) => [each, { name: name as TrainingMetricName, order }] as const),
+  Object.entries(names).flatMap(([name, told], index) =>
+    told.map((each, order) => [each, { name: name as TrainingMetricName, order, index }] as const),
   ),
 );
+const noOrders: readonly number[] = Object.keys(names).map(() => 1_000);
+const evalLossIndex = Object.keys(names).indexOf('eval_loss');
 
 /** Names that mean something else in the lines of one program. */
 const notHere: Partial<Record<Framework, ReadonlySet<string>>> = {
@@ -58,15 +62,16 @@ const evaluation = /^(?:val|valid|validation|eval|evaluation|dev|test)$/i;
 /** @returns finite values only. A step that is told by a progress bar and not by the line itself is missing. */
 export function canonical(row: MetricRow): TrainingValues {
   const found: Partial<Record<TrainingMetricName, number>> = {};
-  const orders: Partial<Record<TrainingMetricName, number>> = {};
-  for (const key of Object.keys(row.values)) {
+  const orders = noOrders.slice();
+  const metrics = metricsOf(row.framework);
+  for (const key in row.values) {
     const value = row.values[key];
     if (typeof value !== 'number' || !Number.isFinite(value)) continue;
-    const metric = metricNamed(row, key);
-    if (metric === null || metric.order >= (orders[metric.name] ?? Number.POSITIVE_INFINITY)) continue;
+    const metric = metricNamed(row, key, metrics);
+    if (metric === null || metric.order >= (orders[metric.index] ?? 0)) continue;
     if (metric.name === 'step' && !(Number.isSafeInteger(value) && value >= 0)) continue;
     found[metric.name] = value;
-    orders[metric.name] = metric.order;
+    orders[metric.index] = metric.order;
   }
   derive(row, found);
   return found;
@@ -74,28 +79,38 @@ export function canonical(row: MetricRow): TrainingValues {
 
 /** Whether the line says that a loss of training is not a (finite) number. */
 export function saysLossIsNaN(row: MetricRow): boolean {
-  for (const key of Object.keys(row.values)) {
+  for (const key in row.values) {
     if (row.values[key] !== null) continue;
-    if (key === 'train_loss_eval' || metricNamed(row, key)?.name === 'train_loss') return true;
+    if (key === 'train_loss_eval') return true;
+    if (metricNamed(row, key, metricsOf(row.framework))?.name === 'train_loss') return true;
   }
   return false;
 }
 
-function metricNamed({ framework, values }: MetricRow, key: string): Metric | null {
-  const metric = rememberedMetric(framework, key);
+function metricNamed({ framework, values }: MetricRow, key: string, metrics: MetricsByName): Metric | null {
+  const metric = rememberedMetric(framework, key, metrics);
   if (metric?.name !== 'train_loss') return metric;
   // The last line of the Trainer: means over the whole run, which are nobody's present values.
   if (framework === 'hf_trainer' && key === 'train_loss' && 'train_runtime' in values) return null;
-  return framework === 'json_lines' && isEvaluation(values) ? { ...metric, name: 'eval_loss' } : metric;
+  return framework === 'json_lines' && isEvaluation(values) ? evaluationLoss(metric) : metric;
+}
+
+function evaluationLoss({ order }: Metric): Metric {
+  return { name: 'eval_loss', order, index: evalLossIndex };
 }
 
 /** Lines of a program have the same names again and again. Names that vary from line to line must not fill the memory. */
-const remembered = new Map<Framework, Map<string, Metric | null>>();
+type MetricsByName = Map<string, Metric | null>;
+const remembered = new Map<Framework, MetricsByName>();
 const rememberedMax = 1_000;
 
-function rememberedMetric(framework: Framework, key: string): Metric | null {
+function metricsOf(framework: Framework): MetricsByName {
   let metrics = remembered.get(framework);
   if (metrics === undefined) remembered.set(framework, (metrics = new Map()));
+  return metrics;
+}
+
+function rememberedMetric(framework: Framework, key: string, metrics: MetricsByName): Metric | null {
   let metric = metrics.get(key);
   if (metric === undefined) {
     metric = metricOfName(framework, key);

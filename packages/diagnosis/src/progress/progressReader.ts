@@ -147,7 +147,7 @@ export class ProgressReader {
       line: line.number,
       rank: line.rank,
       values,
-      canonical: step === null ? own : { ...own, step },
+      canonical: step === null || step === own.step ? own : { ...own, step },
       text: line.text.slice(0, rowTextMax),
     };
     if (this.#framework === null || secondary.has(this.#framework)) this.#framework = framework;

@@ -34,11 +34,19 @@ export class UsualLoss {
 
   accept(loss: number): void {
     const oldest = this.#window[this.#next];
-    if (oldest !== undefined) this.#sorted.splice(placeOf(oldest, this.#sorted), 1);
     this.#window[this.#next] = loss;
     this.#next = (this.#next + 1) % windowRows;
-    this.#sorted.splice(placeOf(loss, this.#sorted), 0, loss);
+    this.#sort(loss, oldest === undefined ? this.#sorted.length : placeOf(oldest, this.#sorted));
     if (this.#window.length >= rowsOfLowest) this.#lowest = Math.min(this.#lowest, middle(this.#sorted));
+  }
+
+  /** @param place of what is not needed any more: what stands between it and where `loss` belongs moves by one */
+  #sort(loss: number, place: number): void {
+    const sorted = this.#sorted;
+    let at = place;
+    for (; at + 1 < sorted.length && (sorted[at + 1] ?? 0) < loss; at += 1) sorted[at] = sorted[at + 1] ?? 0;
+    for (; at > 0 && (sorted[at - 1] ?? 0) > loss; at -= 1) sorted[at] = sorted[at - 1] ?? 0;
+    sorted[at] = loss;
   }
 
   /**

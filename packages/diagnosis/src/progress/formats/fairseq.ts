@@ -49,7 +49,8 @@ function simple(told: string, prefix: string): Values {
   const counted = epoch.exec(told);
   if (counted !== null) values['epoch'] = Number(counted[1]);
   for (const pattern of [pair, barred]) {
-    for (const [, key = '', printed = ''] of told.matchAll(pattern)) {
+    for (let part = pattern.exec(told); part !== null; part = pattern.exec(told)) {
+      const [, key = '', printed = ''] = part;
       const value = numberIn(printed);
       if (value !== undefined) values[prefix + key] = value;
     }

@@ -18,7 +18,9 @@ export const hfTrainer: LineFormat = {
     if (from === -1 || to === -1) return null;
     const values: Record<string, Values[string]> = {};
     let isTelling = false;
-    for (const [, key = '', quoted, bare] of text.slice(from, to + 1).matchAll(entry)) {
+    const told = text.slice(from, to + 1);
+    for (let found = entry.exec(told); found !== null; found = entry.exec(told)) {
+      const [, key = '', quoted, bare] = found;
       const value = numberIn(quoted ?? bare ?? '');
       if (value !== undefined) {
         values[key] = value;

@@ -18,7 +18,8 @@ export const lightning: LineFormat = {
       batches: Number(batches),
     };
     let isTelling = false;
-    for (const [, key = '', shown = ''] of inside.matchAll(pair)) {
+    for (let part = pair.exec(inside); part !== null; part = pair.exec(inside)) {
+      const [, key = '', shown = ''] = part;
       const value = numberIn(shown.trim());
       if (value === undefined) continue;
       values[key] = value;

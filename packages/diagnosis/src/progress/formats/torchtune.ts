@@ -17,7 +17,9 @@ export const torchtune: LineFormat = {
     const found = logged.exec(text);
     if (found === null) return null;
     const values: Record<string, Values[string]> = { step: Number(found[1]) };
-    for (const [, key = '', printed = ''] of (found[2] ?? '').matchAll(pair)) {
+    const [, , told = ''] = found;
+    for (let part = pair.exec(told); part !== null; part = pair.exec(told)) {
+      const [, key = '', printed = ''] = part;
       const value = numberIn(printed);
       if (value !== undefined) values[key] = value;
     }

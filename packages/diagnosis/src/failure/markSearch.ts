@@ -1,0 +1,66 @@
+/**
+ * Finds which of many words stand in a line, in one pass (Wu and Manber 1994). A pattern of a hundred alternatives tries them
+ * at every character. Here a window as long as the shortest word is laid on the text, and the pair of characters at its end
+ * tells how far it may move on: as far as that pair stands from the end of any word's beginning, and past all of it where no
+ * word's beginning has it. Only where it may not move at all, words are compared.
+ */
+
+/** Pairs are put together so that a table has room for them: those of ASCII text nearly all have a place of their own. */
+const places = 4096;
+
+function placeOf(first: number, second: number): number {
+  return ((first << 5) ^ second) & (places - 1);
+}
+
+interface Mark<Meaning> {
+  readonly text: string;
+  readonly meaning: Meaning;
+}
+
+export class MarkSearch<Meaning> {
+  private readonly windowLength: number;
+  private readonly moves: Uint8Array;
+  /** By the pair that ends the window over their beginnings. */
+  private readonly marks = new Map<number, Mark<Meaning>[]>();
+  private readonly none: readonly Meaning[] = [];
+
+  /** @param marks at least 2 characters each */
+  constructor(marks: Iterable<readonly [text: string, meaning: Meaning]>) {
+    const all = [...marks].map(([text, meaning]) => ({ text, meaning }));
+    this.windowLength = Math.min(...all.map(({ text }) => text.length));
+    this.moves = new Uint8Array(places).fill(this.windowLength - 1);
+    for (const mark of all) this.enter(mark);
+  }
+
+  /** @returns what the marks mean that the text has, one of them as often as it has it */
+  in(text: string): readonly Meaning[] {
+    let found = this.none;
+    for (let end = this.windowLength - 1; end < text.length; ) {
+      const place = placeOf(text.charCodeAt(end - 1), text.charCodeAt(end));
+      const move = this.moves[place] ?? 1;
+      if (move === 0) {
+        const here = this.startingAt(end - this.windowLength + 1, place, text);
+        if (here.length > 0) found = [...found, ...here];
+      }
+      end += Math.max(1, move);
+    }
+    return found;
+  }
+
+  private startingAt(from: number, place: number, text: string): readonly Meaning[] {
+    let found = this.none;
+    for (const mark of this.marks.get(place) ?? []) {
+      if (text.startsWith(mark.text, from)) found = [...found, mark.meaning];
+    }
+    return found;
+  }
+
+  private enter(mark: Mark<Meaning>): void {
+    for (let end = 1; end < this.windowLength; end += 1) {
+      const place = placeOf(mark.text.charCodeAt(end - 1), mark.text.charCodeAt(end));
+      const move = this.windowLength - 1 - end;
+      this.moves[place] = Math.min(this.moves[place] ?? move, move);
+      if (move === 0) this.marks.set(place, [...(this.marks.get(place) ?? []), mark]);
+    }
+  }
+}
