@@ -38,7 +38,13 @@ export const trainingMutants = {
     rule: 'A job whose newest checkpoint is on one machine goes on there.',
     breaks: ['resume'],
     seed: 1,
-    edits: [edit(planning, 'if (node === undefined) return null;', 'if (node !== null) return null;')],
+    edits: [
+      edit(
+        planning,
+        'if (best === null || node === undefined) return null;',
+        'if (node !== null) return null;',
+      ),
+    ],
   },
   'the-newest-comes-first': {
     rule: 'Of several checkpoints the newest is begun from.',
@@ -120,6 +126,11 @@ export const trainingMutants = {
         `${lifecycle}/stopping.ts`,
         "failures: job.failures + (charge === 'failure' ? 1 : 0),",
         "failures: job.failures + (charge === 'failure' ? 1 : 0), submitSeq: job.submitSeq + 1_000,",
+      ),
+      edit(
+        `${coordinator}/store/memory/memoryStore.ts`,
+        '{ ...job, spec, submitSeq, submittedAtMs }',
+        '{ ...job, spec, submitSeq: job.submitSeq ?? submitSeq, submittedAtMs }',
       ),
     ],
   },

@@ -28,7 +28,7 @@ const patienceMs = 600_000;
 const cleanUpMs = 40_000;
 const lookEveryMs = 2_000;
 /** Its user has seen enough of it then. */
-const attemptsMax = 10;
+const attemptsMax = 6;
 
 export interface SettledParts {
   readonly world: World;

@@ -72,7 +72,9 @@ export const retryShape = {
   on: z
     .array(retryableCause, { error: 'a list of causes, such as [node_lost, nccl_timeout]' })
     .optional()
-    .describe('Causes to retry on. Left out: those that lie outside the program, such as a lost node.')
+    .describe(
+      'Causes to retry on. Left out: those that lie outside the program, and those that Muster does something about.',
+    )
     .meta({ default: [...defaults.retryOn] }),
 };
 

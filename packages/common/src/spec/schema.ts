@@ -282,7 +282,7 @@ const jobShape = {
   retry: z
     .strictObject(retryShape, { error: 'a mapping such as {max_attempts: 3}' })
     .optional()
-    .describe('What happens when an attempt fails. Left out: the job fails.'),
+    .describe('What happens when an attempt fails. Left out: it is tried again where that can help.'),
   checkpoint: z
     .strictObject(checkpointShape, { error: 'a mapping such as {dir: /checkpoints/llama, keep_last: 3}' })
     .optional()

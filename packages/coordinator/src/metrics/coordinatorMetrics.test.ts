@@ -144,6 +144,7 @@ test('how training goes is on the page while its job holds nodes', async () => {
     [`training_loss${labels}`]: 0,
     [`learning_rate${labels}`]: 3e-4,
     [`checkpoint_size_mb${labels}`]: 2.5,
+    [`muster_job_saved_timestamp_seconds${labels}`]: expect.any(Number),
   });
   for (let number = 1; number <= 1_500; number += 1) {
     const id = `job_${String(number).padStart(12, '0')}` as typeof runningJobId;

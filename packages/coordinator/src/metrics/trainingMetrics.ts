@@ -8,6 +8,7 @@ import type { TrainingMetricName } from '@muster/common/training';
 import type { Cause, LedgerEntry } from '@muster/common/views';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { AgentNotes } from '../agents/notes.ts';
+import { isGood } from '../lifecycle/resume.ts';
 import type { Attempt, Job } from '../model.ts';
 import { liveTraining } from '../rpc/views.ts';
 import type { ClusterState, Committed } from '../state.ts';
@@ -145,6 +146,16 @@ function addJobGauges(registry: Registry, { state, notes }: TrainingMetricParts)
       namedJobs(state).flatMap(({ id, checkpoints }) => {
         const newest = checkpoints.at(-1);
         return newest === undefined ? [] : [[{ muster_job: id }, newest.bytes / 1e6] as const];
+      }),
+  });
+  addGauge(registry, {
+    name: 'muster_job_saved_timestamp_seconds',
+    help: 'When the newest verified checkpoint of a job was saved, in seconds since 1970.',
+    labelNames: ['muster_job'],
+    read: () =>
+      namedJobs(state).flatMap(({ id, checkpoints }) => {
+        const newest = checkpoints.findLast(isGood);
+        return newest === undefined ? [] : [[{ muster_job: id }, newest.savedAtMs / 1_000] as const];
       }),
   });
 }

@@ -4,7 +4,7 @@ import { aCluster, type Cluster } from './clusterFixture.ts';
 import { reserveAfterMs } from './plan.ts';
 
 describe('a job whose newest checkpoint is on one node', () => {
-  const remedy = 'name a checkpoint.dir that all nodes see, or give it up: muster requeue ID --from start';
+  const remedy = 'name a checkpoint.dir that all nodes see, or give it up: muster requeue JOB --from start';
   const told = (why: string) => ({
     kind: 'checkpoint',
     message: `its newest checkpoint (step 500) is on node-1 only, ${why}`,

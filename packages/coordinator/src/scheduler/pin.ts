@@ -72,7 +72,7 @@ function pinned({ checkpoint, node }: Pin, why: string): PendingReason {
   return {
     kind: 'checkpoint',
     message: `its newest checkpoint (${checkpoint}) is on ${node} only, ${why}`,
-    remedy: 'name a checkpoint.dir that all nodes see, or give it up: muster requeue ID --from start',
+    remedy: 'name a checkpoint.dir that all nodes see, or give it up: muster requeue JOB --from start',
   };
 }
 

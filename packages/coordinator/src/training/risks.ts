@@ -88,6 +88,7 @@ function unsavedLimitMs(savedAtMs: readonly number[]): number {
 
 function preemptionRisk({ state, spec, preemptions }: JobView): readonly string[] {
   if (state !== 'running' || spec['preemptible'] !== true) return [];
-  const before = preemptions === 0 ? '' : `, as it did ${preemptions} times`;
+  const before =
+    preemptions === 0 ? '' : `, as it did ${preemptions === 1 ? 'once' : `${preemptions} times`}`;
   return [`It may have to give way to a job of higher priority${before}`];
 }
