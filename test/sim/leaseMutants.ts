@@ -167,7 +167,7 @@ export const leaseMutants = {
     edits: [
       edit(
         gang,
-        "const leaveOut = outcome.cause.kind === 'node_lost' ? [] : [node];",
+        "const leaveOut = kind === 'node_lost' ? [] : [node];",
         'const leaveOut: readonly typeof node[] = [];',
       ),
     ],

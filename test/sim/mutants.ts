@@ -8,7 +8,6 @@ import { edit, type Mutant } from './mutant.ts';
 import { trainingMutants } from './trainingMutants.ts';
 
 const coordinator = 'packages/coordinator/src';
-const transition = `${coordinator}/lifecycle/transition.ts`;
 const gang = `${coordinator}/lifecycle/gang.ts`;
 const state = `${coordinator}/state.ts`;
 const nodes = `${coordinator}/commands/nodes.ts`;
@@ -60,7 +59,11 @@ export const mutants = {
       edit(`${coordinator}/store/memory/memoryStore.ts`, '!isTerminal(known.state.kind) &&', ''),
       edit(state, 'base.jobs.delete(job.id);', 'base.jobs.set(job.id, job);'),
       edit(state, 'base.subjectSeqs.delete(job.id);', ';'),
-      edit(transition, 'if (isTerminal(job.state.kind)) return unchanged(job);', ''),
+      edit(
+        `${coordinator}/lifecycle/requests.ts`,
+        "Handler<'stop'> = (job, event, nowMs) => { if (isTerminal(job.state.kind)) return unchanged(job);",
+        "Handler<'stop'> = (job, event, nowMs) => {",
+      ),
     ],
   },
   'attempt-numbers-grow': {
@@ -228,8 +231,8 @@ export const mutants = {
     edits: [
       edit(
         `${coordinator}/scheduler/reserve.ts`,
-        '.filter((group) => group.length >= resources.minNodes)',
-        '',
+        'group.length >= resources.minNodes && (pin === null',
+        '(pin === null',
       ),
     ],
   },
@@ -286,11 +289,7 @@ export const mutants = {
     breaks: ['liveness'],
     seed: 1,
     edits: [
-      edit(
-        `${coordinator}/tasks/timeLimits.ts`,
-        'maxRuntimeMs === null || runningForMs < maxRuntimeMs',
-        'true',
-      ),
+      edit(`${coordinator}/tasks/timeLimits.ts`, 'limitMs === null || runningForMs < limitMs ||', 'true ||'),
     ],
   },
   'an-agent-finds-its-tasks': {

@@ -15,7 +15,7 @@ const goThereMs = 25_000;
 
 export async function operate(world: World, client: Client, random: Random, untilMs: number): Promise<never> {
   const maintenanceChance = random.pick([0, 0, 0.04, 0.25]);
-  const drainChance = random.pick([0, 0, 0.1, 0.3]);
+  const drainChance = random.pick([0, 0, 0.15, 0.3]);
   for (;;) {
     await client.pause(random.waitMs(meanPauseMs));
     await orRefused(clearSome(client, random));
@@ -23,13 +23,18 @@ export async function operate(world: World, client: Client, random: Random, unti
     if (world.timeline.nowMs < untilMs && random.chance(maintenanceChance))
       await orRefused(maintain(client, random));
     const drains = world.timeline.nowMs < untilMs && random.chance(drainChance);
-    if (drains) await orRefused(drain(client, random, random.pick(world.sites).machine.name));
-    await orRefused(undrainSome(client, random, world.timeline.nowMs < untilMs ? 0.2 : 1));
+    if (drains) await orRefused(drainSome(client, random));
+    await orRefused(undrainSome(client, random, world.timeline.nowMs < untilMs ? 0.05 : 1));
   }
 }
 
-async function drain(client: Client, random: Random, node: string): Promise<void> {
-  const deadlineMs = random.chance(0.6) ? random.pick([0, 6_000, 12_000, 25_000]) : null;
+/** Mostly one that has work, for that is where it matters. */
+async function drainSome(client: Client, random: Random): Promise<void> {
+  const nodes = (await client.call<{ nodes: Node__Output[] }>('ListNodes', {})).nodes.map(nodeFromWire);
+  const busy = nodes.filter(({ gpuUses }) => gpuUses.length > 0);
+  if (nodes.length === 0) return;
+  const { name: node } = random.pick(busy.length > 0 && random.chance(0.8) ? busy : nodes);
+  const deadlineMs = random.chance(0.7) ? random.pick([0, 9_500, 9_500, 14_000]) : null;
   const request = { node, reason: 'a new kernel', ...(deadlineMs === null ? {} : { deadlineMs }) };
   await client.call('DrainNode', request);
 }

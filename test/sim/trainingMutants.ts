@@ -19,13 +19,13 @@ export const trainingMutants = {
   'suspects-are-left-alone': {
     rule: 'A checkpoint of which attempts died in the same way is not begun from.',
     breaks: ['resume'],
-    seed: 1,
+    seed: 2,
     edits: [edit(resume, good, "return verdict === 'verified' && suspect !== null;")],
   },
   'readable-where-it-runs': {
     rule: 'An attempt begins from what one of its nodes can read.',
     breaks: ['resume'],
-    seed: 1,
+    seed: 13,
     edits: [
       edit(
         resume,
@@ -37,7 +37,7 @@ export const trainingMutants = {
   'no-work-is-left-behind': {
     rule: 'A job whose newest checkpoint is on one machine goes on there.',
     breaks: ['resume'],
-    seed: 1,
+    seed: 19,
     edits: [
       edit(
         planning,
@@ -61,17 +61,12 @@ export const trainingMutants = {
   'only-the-less-urgent-give-way': {
     rule: 'Only what is of lower priority gives way.',
     breaks: ['preemption'],
-    seed: 1,
+    seed: 10,
     edits: [
       edit(
         `${coordinator}/scheduler/preemptible.ts`,
         '.filter((holder) => holder.priority < priority)',
-        '.filter((holder) => holder.priority <= priority)',
-      ),
-      edit(
-        `${coordinator}/scheduler/preemptible.ts`,
-        'return priority > this.lowest;',
-        'return priority >= this.lowest;',
+        '.filter((holder) => holder.priority !== priority)',
       ),
     ],
   },
@@ -82,15 +77,15 @@ export const trainingMutants = {
     edits: [
       edit(
         planning,
-        'mayGiveWay: spec.preemptible && mayBePreempted(job),',
-        'mayGiveWay: mayBePreempted(job),',
+        'mayGiveWay: spec.preemptible && mayBePreempted(job)',
+        'mayGiveWay: mayBePreempted(job)',
       ),
     ],
   },
   'so-often-and-no-more': {
     rule: 'A job gives way no more than max_preemptions times.',
     breaks: ['preemption'],
-    seed: 1,
+    seed: 11,
     edits: [
       edit(
         recovery,
@@ -137,7 +132,7 @@ export const trainingMutants = {
   'saved-is-saved': {
     rule: 'Once the last checkpoint is safe nobody waits for the rest of the grace.',
     breaks: ['grace'],
-    seed: 1,
+    seed: 47,
     edits: [
       edit(
         `${coordinator}/agents/desired.ts`,
@@ -155,7 +150,7 @@ export const trainingMutants = {
   'nodes-to-be-left-get-no-work': {
     rule: 'A node that a person has drained is given nothing.',
     breaks: ['drains'],
-    seed: 1,
+    seed: 2,
     edits: [edit(planning, 'node: node || drain !== null,', 'node,')],
   },
   'nodes-are-left-in-time': {

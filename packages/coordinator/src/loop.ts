@@ -65,7 +65,7 @@ export class Loop {
   private notBeforeMs = 0;
   private readonly memory = new PassMemory();
   /** Monotonic milliseconds: the next pass may find more, though nothing happens until then. null: it will not. */
-  private nextPinEndsMs: number | null = null;
+  private nextLookMs: number | null = null;
   readonly reasons: PendingReasons;
 
   constructor(parts: LoopParts) {
@@ -161,7 +161,7 @@ export class Loop {
    */
   private schedule(draft: Draft, nowMs: number, monotonicMs: number): boolean {
     this.reasons.clear();
-    this.nextPinEndsMs = null;
+    this.nextLookMs = null;
     const paused = this.parts.paused();
     if (paused !== null) {
       const reason = { kind: 'paused', message: paused, remedy: null } as const;
@@ -187,8 +187,11 @@ export class Loop {
     const names = [...draft.nodesByName()].map(({ name }) => name);
     memory.look(draft.activeJobs(), names, onlineNodes, { wallMs, monotonicMs });
     const view = planningView(draft, { onlineNodes, waitTimes, memory, leaseMs }, monotonicMs);
-    const ends = view.queue.flatMap(({ pin }) => pin?.untilMs ?? []);
-    this.nextPinEndsMs = ends.length === 0 ? null : Math.min(...ends);
+    const ends = [
+      ...view.queue.flatMap(({ pin }) => pin?.untilMs ?? []),
+      ...view.nodes.flatMap(({ awaitedUntilMs }) => awaitedUntilMs ?? []),
+    ];
+    this.nextLookMs = ends.reduce<number | null>((a, b) => (a === null ? b : Math.min(a, b)), null);
     return view;
   }
 
@@ -268,7 +271,7 @@ export class Loop {
     if (this.wakeTimer !== null) clearTimeout(this.wakeTimer);
     this.wakeTimer = null;
     if (this.stopped !== null) return;
-    const moments = [this.parts.waitTimes.nextAfter(monotonicMs), this.nextPinEndsMs];
+    const moments = [this.parts.waitTimes.nextAfter(monotonicMs), this.nextLookMs];
     const nextMs = moments.reduce((a, b) => (a === null ? b : b === null ? a : Math.min(a, b)));
     if (nextMs !== null) this.wakeTimer = setTimeout(() => this.wake(), Math.max(1, nextMs - monotonicMs));
   }

@@ -263,6 +263,20 @@ test('a job that gives way is told from one that ends, and its heir is remembere
   expect(watched.look(stopping('preemption')).holders, 'until it is over').toMatchObject([{ heir: null }]);
 });
 
+test('a node that has just gone is awaited for some seconds, and so is each one at first', () => {
+  const watched = new Watched();
+  watched.online = new Set(['node-1']);
+  const awaited = () => watched.look().nodes.map(({ awaitedUntilMs }) => awaitedUntilMs);
+  const untilMs = watched.monotonicMs + 10_000;
+  expect(awaited()).toEqual([null, untilMs]);
+  watched.pass(9_999);
+  expect(awaited()).toEqual([null, untilMs]);
+  watched.pass(1);
+  expect(awaited()).toEqual([null, null]);
+  watched.online = new Set(['node-2']);
+  expect(awaited()).toEqual([watched.monotonicMs + 10_000, null]);
+});
+
 test('one that should have ended long ago is not waited for, nor asked again', () => {
   const watched = new Watched();
   const stopping = (stoppingAtMs: number) => {

@@ -64,7 +64,7 @@ export function planningView(draft: Draft, around: Surroundings, monotonicMs: nu
     const attempt = currentAttempt(job);
     if (attempt !== null) holders.push(holderOf(job, attempt, around.memory));
   }
-  return { nodes: nodeViews(draft, around.onlineNodes, uses), queue, holders };
+  return { nodes: nodeViews(draft, around, uses, monotonicMs), queue, holders };
 }
 
 function queuedJob(
@@ -183,19 +183,27 @@ function addUse(uses: Map<NodeName, Use>, job: Job): void {
   }
 }
 
+/** An agent whose connection broke dials in again within seconds. */
+const awaitedMs = 10_000;
+
 function nodeViews(
   draft: Draft,
-  onlineNodes: ReadonlySet<string>,
+  { onlineNodes, memory }: Surroundings,
   uses: Map<NodeName, Use>,
+  monotonicMs: number,
 ): readonly NodeView[] {
   return [...draft.nodesByName()].map((node) => {
     const use = uses.get(node.name);
     const { inventory } = node;
     const drained = drainedView(node);
+    const online = onlineNodes.has(node.name);
+    const awaySinceMs = online ? null : memory.awaySinceMs(node.name);
+    const isAwaited = awaySinceMs !== null && monotonicMs < awaySinceMs + awaitedMs;
     const isFree = (uuid: string) => use?.gpuUuids.has(uuid) !== true && !drained.gpuUuids.has(uuid);
     return {
       name: node.name,
-      online: onlineNodes.has(node.name),
+      online,
+      awaitedUntilMs: isAwaited ? awaySinceMs + awaitedMs : null,
       inventory,
       drained,
       freeGpus: inventory.gpus.filter((gpu) => isFree(gpu.uuid)),

@@ -6,6 +6,7 @@ import { type CauseKind, defaultRetryCauses } from '@muster/common/spec/causes';
 import { parseDurationMs } from '@muster/common/spec/duration';
 import type { Cause } from '@muster/common/views';
 import type { StoredEvent } from '@muster/coordinator/model';
+import { clockRateError } from '../clock.ts';
 import type { Fact } from '../history.ts';
 import { isProgress, type JobStories, type JobStory } from './jobStories.ts';
 import type { Verdict } from './verdict.ts';
@@ -17,6 +18,8 @@ const elsewhere: readonly CauseKind[] = [
 ];
 /** What keeps tasks from starting: it has a budget of its own. */
 const startCauses: readonly CauseKind[] = [...elsewhere, 'image_pull', 'disk_full', 'unknown'];
+/** What a slow disk takes to write. */
+const slowCommitsMs = 1_700;
 /** Then a batch is too small to be halved. */
 const oomsMax = 6;
 
@@ -76,7 +79,8 @@ export class BudgetCheck {
     if (!isOpen(story, budget.inRow)) return;
     const pauseMs = parseDurationMs(retry?.breaker?.pause ?? 0) ?? 0;
     must(Number(data['backoffMs']) >= pauseMs, `its failure ${budget.inRow} in a row, without a pause`);
-    budget.pausedUntilMs = nowMs + pauseMs * 0.98 - 20;
+    // It began before this was committed, by another clock.
+    budget.pausedUntilMs = nowMs + pauseMs * (1 - clockRateError) - slowCommitsMs;
   }
 
   private onGivenUp(story: JobStory, budget: Budget, cause: Cause): void {

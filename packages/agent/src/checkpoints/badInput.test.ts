@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import type { JobId, TaskRef } from '@muster/common/ids';
 import { expect, test } from 'vitest';
 import { paceAfter } from './pacer.ts';
 import {
@@ -49,6 +50,7 @@ test('a directory that vanishes and comes back is named once, and what it holds 
   node.watch(assignmentFor(root));
   writeFileSync(join(root, 'step_10.pt'), torchFile());
   await node.says('step_10.pt verified');
+  await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
   renameSync(root, join(parent, 'away'));
   await eventually(() => expect(node.warnings.at(-1)).toMatch('the checkpoint directory does not exist'));
   renameSync(join(parent, 'away'), root);
@@ -123,7 +125,9 @@ test('on a read-only disk checkpoints are read and told, and nothing is deleted'
   node.watch(assignmentFor(root, { checkpoint: { keep_last: 1 } }));
   await eventually(() => expect(node.words().filter((words) => words.endsWith('verified'))).toHaveLength(2));
   await eventually(() =>
-    expect(node.warnings.join('\n')).toMatch('the index of its checkpoints cannot be written: EROFS'),
+    expect(node.warnings.join('\n')).toMatch(
+      'the index of its checkpoints cannot be written: EROFS: read-only file system; they are',
+    ),
   );
   await eventually(() =>
     expect(node.warnings.join('\n')).toMatch('the checkpoint step_1.pt could not be deleted: EROFS'),
@@ -180,3 +184,43 @@ function anIndexOf(name: string) {
     checkpoints: [{ ...facts, ...rest, attempt: 1, node: 'a' }],
   };
 }
+
+test('what is known is said in a directory that holds more than is looked at, too', async () => {
+  const root = aDirectory();
+  const first = new WatchingNode();
+  first.watch(assignmentFor(root));
+  writeFileSync(join(root, 'step_5000.pt'), torchFile());
+  await first.says('step_5000.pt verified');
+  await first.watcher.lastLook(aTask);
+  for (let step = 1; step <= 1_000; step++) writeFileSync(join(root, `step_${step}.pt`), 'x');
+  const next = new WatchingNode();
+  next.mayVerify = () => new Promise(() => {});
+  next.watch(assignmentFor(root));
+  await next.says('step_5000.pt verified');
+});
+
+test('of two jobs that save into one directory at the same time, neither deletes anything', async () => {
+  const root = aDirectory();
+  const rules = { checkpoint: { keep_last: 1 } };
+  const other: TaskRef = { ...aTask, jobId: 'job_ba9876543210' as JobId };
+  const [first, second] = [new WatchingNode(), new WatchingNode()];
+  first.watch(assignmentFor(root, rules));
+  second.watch(assignmentFor(root, rules, { task: other }));
+  // One after the other: what both find at the same instant, both may write down.
+  second.mayVerify = ({ name }) =>
+    eventually(() => expect(indexIn(root).checkpoints.map((each) => each.name)).toContain(name));
+  const names = ['a_step_1.pt', 'b_step_1.pt', 'a_step_2.pt', 'b_step_2.pt'];
+  for (const name of names) {
+    writeFileSync(join(root, name), torchFile());
+    for (const node of [first, second]) {
+      await eventually(() => expect(node.words()).toContain(`${name} verified`));
+    }
+    await eventually(() => expect(indexIn(root).job).toBe(other.jobId));
+  }
+  await Promise.all([first.watcher.lastLook(aTask), second.watcher.lastLook(other)]);
+  expect(readdirSync(root).toSorted()).toEqual([...names, 'checkpoints_index.json'].toSorted());
+  expect(first.warnings).toContainEqual(expect.stringContaining(`${other.jobId} saves its checkpoints here`));
+  expect(second.warnings).toContainEqual(
+    expect.stringContaining(`${aTask.jobId} saves its checkpoints here`),
+  );
+});

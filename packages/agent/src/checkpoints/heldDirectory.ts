@@ -4,6 +4,7 @@
  */
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, lstat, open, opendir, readlink, rename, rmdir, unlink } from 'node:fs/promises';
+import { messageOf } from '@muster/common/errors';
 
 const carefully =
   constants.O_RDONLY |
@@ -112,4 +113,10 @@ export async function withPlaceOf<T>(
 
 export function codeOf(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
+}
+
+/** Without the path, which names a descriptor that is another one the next time and leads nobody anywhere. */
+export function reasonOf(error: unknown): string {
+  const message = messageOf(error);
+  return codeOf(error) === null ? message : message.replace(/, \w+ '.*$/s, '');
 }

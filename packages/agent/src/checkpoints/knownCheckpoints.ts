@@ -4,10 +4,10 @@ import type { CheckpointCandidate, CheckpointScan } from '@muster/checkpoints/ca
 import type { NamePattern } from '@muster/checkpoints/namePattern';
 import type { Verification } from '@muster/checkpoints/verification';
 import type { CheckpointFacts } from '@muster/common/checkpoints';
-import { messageOf } from '@muster/common/errors';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Assignment } from '../tasks/records.ts';
+import { reasonOf } from './heldDirectory.ts';
 import {
   type CheckpointIndex,
   type IndexedCheckpoint,
@@ -60,6 +60,10 @@ export class KnownCheckpoints {
   private shared = false;
   private isFirstLook = true;
   private isClaimed = false;
+  /** The index of another job that was there at the beginning, as text: nobody may be at work on it. */
+  private foundIndex: string | null = null;
+  /** Another job that saves here at the same time. Nobody can tell whose is whose, so nothing is deleted. */
+  private rival: string | null = null;
   /** An index that cannot be written is complained of once. */
   private complaint: string | null = null;
   private readonly undeletable = new Set<string>();
@@ -79,6 +83,7 @@ export class KnownCheckpoints {
   async load(): Promise<void> {
     const { root, assignment, pattern } = this.of;
     const index = await readIndex(root);
+    this.foundIndex = JSON.stringify(index);
     // Of another job that saved here before: this one has nothing to do with its checkpoints.
     if (index?.job === assignment.checkpointJobId) {
       this.sinceMs = Math.min(this.sinceMs, index.sinceMs);
@@ -111,17 +116,21 @@ export class KnownCheckpoints {
   /** Says of those that are not there any more that they are not; of a directory that cannot be read nothing follows. */
   async lookedAt({ candidates, problem }: CheckpointScan): Promise<void> {
     this.present = new Map(candidates.map(({ name, version }) => [name, version]));
-    if (problem !== null) return;
+    if (problem === null) await this.sayMissing();
+    // With a problem there may be more than was looked at, or nothing that could be.
+    if (!this.isFirstLook || (problem !== null && candidates.length === 0)) return;
+    this.isFirstLook = false;
+    this.shared = !this.isOwn && isShared(await realpath(this.of.root), this.parts.mounts());
+    // Of an agent that died before it could say them, here or on another node.
+    this.sayAgain();
+  }
+
+  private async sayMissing(): Promise<void> {
     const gone = [...this.known.values()].filter(
       ({ facts: { name } }) => !this.present.has(name) && name !== this.deleting,
     );
     for (const { facts } of gone) this.sayGone(facts, 'it is not there any more');
     if (gone.length > 0) await this.write();
-    if (!this.isFirstLook) return;
-    this.isFirstLook = false;
-    this.shared = !this.isOwn && isShared(await realpath(this.of.root), this.parts.mounts());
-    // Of an agent that died before it could say them, here or on another node.
-    this.sayAgain();
   }
 
   /** The task is about to be told to stop. */
@@ -178,6 +187,8 @@ export class KnownCheckpoints {
       .filter(({ name, version }) => this.present.get(name) === version && !this.undeletable.has(name));
     const kept = new Set(assignment.resume === null ? [] : [assignment.resume.name]);
     const names = toDelete(there, this.rules, kept);
+    if (names.length > 0) await this.lookForRival();
+    if (this.rival !== null) return;
     for (const name of names) {
       const known = this.known.get(name);
       if (known === undefined) continue;
@@ -187,7 +198,7 @@ export class KnownCheckpoints {
         if (isGone) this.sayGone(known.facts, 'it was deleted by the keep rules of the job');
       } catch (error) {
         this.undeletable.add(name);
-        this.warn(`the checkpoint ${name} could not be deleted: ${messageOf(error)}`);
+        this.warn(`the checkpoint ${name} could not be deleted: ${reasonOf(error)}`);
       } finally {
         this.deleting = null;
       }
@@ -250,14 +261,30 @@ export class KnownCheckpoints {
       .sort((a, b) => (a.name < b.name ? -1 : 1));
     const { sinceMs, quarantined } = this;
     const job = this.of.assignment.checkpointJobId;
+    await this.lookForRival();
     try {
       await writeIndex(this.of.root, { version: 1, job, sinceMs, checkpoints, quarantined });
       this.complaint = null;
     } catch (error) {
-      const complaint = `the index of its checkpoints cannot be written: ${messageOf(error)}`;
+      const complaint = `the index of its checkpoints cannot be written: ${reasonOf(error)}`;
       if (complaint !== this.complaint) this.warn(`${complaint}; they are watched all the same`);
       this.complaint = complaint;
     }
+  }
+
+  /** Before it is written over: an index of somebody else's that has changed since the beginning. */
+  private async lookForRival(): Promise<void> {
+    if (this.rival !== null) return;
+    const { keepLast } = this.rules;
+    const index = await readIndex(this.of.root);
+    if (index === null || index.job === this.of.assignment.checkpointJobId) return;
+    if (JSON.stringify(index) === this.foundIndex) return;
+    this.rival = index.job;
+    const consequence = keepLast === null ? '' : ', and keep_last deletes nothing';
+    this.warn(
+      `${index.job} saves its checkpoints here at the same time: each may resume from those of the other` +
+        `${consequence}; give each job a directory of its own`,
+    );
   }
 
   private warn(message: string): void {

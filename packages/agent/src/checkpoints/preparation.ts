@@ -3,7 +3,7 @@
 import type { NamePattern } from '@muster/checkpoints/namePattern';
 import { scanCheckpoints } from '@muster/checkpoints/scan';
 import type { CorruptCheckpoint } from '@muster/common/checkpoints';
-import { messageOf } from '@muster/common/errors';
+import { reasonOf } from './heldDirectory.ts';
 import { type IndexedCheckpoint, readIndex, writeIndex } from './indexFile.ts';
 import { isThere, quarantine } from './quarantine.ts';
 
@@ -38,7 +38,7 @@ export async function setAsideCorrupt(
       const aside = await quarantine(root, name);
       if (aside !== null) moved.set(name, aside);
     } catch (error) {
-      warn(`the corrupt checkpoint ${name} could not be set aside: ${messageOf(error)}`);
+      warn(`the corrupt checkpoint ${name} could not be set aside: ${reasonOf(error)}`);
     }
   }
   if (moved.size === 0 || index === null) return;
@@ -49,7 +49,7 @@ export async function setAsideCorrupt(
   const checkpoints = index.checkpoints.filter(({ name }) => !moved.has(name));
   const quarantined = [...index.quarantined, ...asideNow].slice(-quarantinedMax);
   await writeIndex(root, { ...index, checkpoints, quarantined }).catch((error: unknown) => {
-    warn(`the index of its checkpoints cannot be written: ${messageOf(error)}`);
+    warn(`the index of its checkpoints cannot be written: ${reasonOf(error)}`);
   });
 }
 

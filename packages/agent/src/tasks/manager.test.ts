@@ -38,8 +38,8 @@ describe('one task', () => {
     agent.order(forget);
     expect(node.hasRecord()).toBe(true);
     agent.manager.setUploaded(aTask);
-    await eventually(() => expect(node.hasRecord()).toBe(false));
-    expect(agent.knows()).toEqual([]);
+    await eventually(() => expect(agent.knows()).toEqual([]));
+    expect(node.hasRecord()).toBe(false);
     expect(agent.outputs.size).toBe(0);
     expect(node.heldPorts.size).toBe(0);
     expect(agent.said).toEqual(['claim 10.0.0.7:4000', 'running', 'ended 3']);

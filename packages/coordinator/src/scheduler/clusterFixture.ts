@@ -35,6 +35,7 @@ export interface NodeOptions {
   readonly memoryMb?: number;
   readonly freeMemoryMb?: number;
   readonly online?: boolean;
+  readonly awaitedUntilMs?: number | null;
   readonly drivers?: readonly string[];
   /** Its switches, the nearest first: `rack1/leaf1`. */
   readonly topology?: string;
@@ -91,6 +92,7 @@ export class Cluster {
     this.nodes.push({
       name,
       online: options.online ?? true,
+      awaitedUntilMs: options.awaitedUntilMs ?? null,
       inventory,
       drained: this.drainedView(options, gpus),
       freeGpus: gpus.slice(options.drainedGpus ?? 0).slice(0, options.freeGpus ?? gpus.length),

@@ -366,7 +366,7 @@ function anyNode(upTo: UpTo, sometimes: Sometimes): NodeOptions {
     freeCpus: cpus * (1 - upTo(10) / 10),
     memoryMb,
     freeMemoryMb: upTo(memoryMb),
-    online: sometimes(false, true),
+    ...sometimes<NodeOptions>({ online: false, ...sometimes({ awaitedUntilMs: nowMs + 1 }, {}) }, {}),
     ...sometimes<NodeOptions>({}, { topology: `rack${upTo(1)}/leaf${upTo(1)}` }),
     drivers: sometimes(['process'], ['process', 'docker']),
   };

@@ -228,12 +228,15 @@ class NodeLedger {
   }
 
   take(job: QueuedJob, task: PlannedTask): void {
+    expect(this.node.online, `${this.node.name} is online`).toBe(true);
     this.check(job, task);
     this.now.take(task, 'now');
     this.later.take(task, 'later');
   }
 
   keep(job: QueuedJob, task: PlannedTask): void {
+    const { online, awaitedUntilMs, name } = this.node;
+    expect(online || awaitedUntilMs !== null, `${name} is there or awaited`).toBe(true);
     this.check(job, task);
     this.later.take(task, 'later');
   }
@@ -247,7 +250,6 @@ class NodeLedger {
   private check(job: QueuedJob, { gpuUuids }: PlannedTask): void {
     const { node } = this;
     const { image, resources } = job.spec;
-    expect(node.online, `${node.name} is online`).toBe(true);
     expect(node.drained.node, `${node.name} is drained`).toBe(false);
     const driver = image === null ? 'process' : 'docker';
     expect(node.inventory.drivers, `${node.name} can run ${job.id}`).toContain(driver);

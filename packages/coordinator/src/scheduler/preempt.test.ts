@@ -307,3 +307,43 @@ describe('while somebody gives way', () => {
     expect(result.victimsOf(1)).toEqual([902]);
   });
 });
+
+describe('a node that is awaited', () => {
+  const away = { online: false, awaitedUntilMs: nowMs + 1 };
+
+  /** A gang has made node-1 and node-2 free, and then the coordinator was started anew. */
+  const restarted = (second: typeof away | { online: false }) =>
+    aCluster()
+      .node({ gpus: 2 })
+      .node({ gpus: 2, ...second })
+      .node({ gpus: 2 })
+      .holder({ on: { 'node-2': 2 }, state: 'giving_way' })
+      .holder({ on: { 'node-3': 2 }, priority: 30 })
+      .job({ gpus: 2, nodes: 2, priority: 90 })
+      .job({ gpus: 2, priority: 10 });
+
+  it('spares others: what is on its way out there is not asked of them, nor the place beside it given away', () => {
+    const result = restarted(away).plan();
+    expect(result.preemptions).toEqual([]);
+    expect(result.keptFor(1)).toEqual(['node-1', 'node-2']);
+    expect(result.started).toEqual([]);
+  });
+
+  it('does not, once it is waited for no more', () => {
+    const result = restarted({ online: false }).plan();
+    expect(result.victimsOf(1)).toEqual([902]);
+    expect(result.keptFor(1)).toEqual(['node-1', 'node-3']);
+  });
+
+  it('holds up nothing that fits elsewhere, and gets no work before it is back', () => {
+    const result = aCluster()
+      .node({ gpus: 2 })
+      .node({ gpus: 4, ...away })
+      .job({ gpus: 2 })
+      .job({ gpus: 2 })
+      .plan();
+    expect(result.nodesOf(1)).toEqual(['node-1']);
+    expect(result.nodesOf(2)).toBeNull();
+    expect(result.keptFor(2)).toEqual(['node-2']);
+  });
+});

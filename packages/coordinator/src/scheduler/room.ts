@@ -2,7 +2,8 @@
  * What is left of the nodes during one pass, in three views that only differ while attempts are on their way out.
  *
  * `free`: held by nobody. `open`: of that, what a job may start on now. `coming`: what will be there once the attempts
- * that are stopping have ended. A job that fits into `coming` is kept its place there; what it needs of it that is free
+ * that are stopping have ended and the nodes that are awaited are back: after a start of ours, nodes are heard one by one,
+ * and what is on its way out of those that are still away must not be asked of others. A job that fits into `coming` is kept its place there; what it needs of it that is free
  * already leaves `open`, so that nothing behind it in the queue moves in while the rest is being cleared for it.
  *
  * What an attempt leaves that gave way to a job is for that job, its heir, until the heir has had its turn: were it
@@ -19,6 +20,7 @@ export class Room {
   private readonly freeNodes: NodesByName;
   private readonly openNodes: NodesByName;
   private readonly comingNodes: NodesByName;
+  private readonly awaits: boolean;
   /** Attempts that will end without being asked again, by node. */
   private readonly leaving = new Map<NodeName, Holder[]>();
   /** Of these, those that have an heir who has not had its turn. */
@@ -30,7 +32,8 @@ export class Room {
   constructor(nodes: readonly NodeView[], holders: readonly Holder[], isWaiting: (id: JobId) => boolean) {
     this.freeNodes = new Map(nodes.map((node) => [node.name, node]));
     this.openNodes = new Map(this.freeNodes);
-    this.comingNodes = new Map(this.freeNodes);
+    this.comingNodes = new Map(nodes.map((node) => [node.name, asIfBack(node)]));
+    this.awaits = nodes.some(({ awaitedUntilMs }) => awaitedUntilMs !== null);
     for (const holder of holders) {
       const { state, heir } = holder;
       if (state === 'active') continue;
@@ -61,9 +64,9 @@ export class Room {
     return [...names].flatMap((name) => this.openNodes.get(name) ?? []);
   }
 
-  /** Something is on its way out: `coming` is more than `free`. */
+  /** Something is on its way out, or a node on its way back: `coming` is more than `free`. */
   get hasComing(): boolean {
-    return this.leaving.size > 0;
+    return this.awaits || this.leaving.size > 0;
   }
 
   /** Something that is free is kept for a job that waits for the rest of its place. */
@@ -144,6 +147,10 @@ export class Room {
     const holders = new Set([...names].flatMap((name) => this.leaving.get(name) ?? []));
     return [...holders].sort((a, b) => a.submitSeq - b.submitSeq);
   }
+}
+
+function asIfBack(node: NodeView): NodeView {
+  return node.awaitedUntilMs === null ? node : { ...node, online: true };
 }
 
 function change(nodes: NodesByName, name: NodeName, by: (node: NodeView) => NodeView): void {

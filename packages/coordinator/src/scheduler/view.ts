@@ -18,6 +18,11 @@ export interface NodeView {
   readonly name: NodeName;
   /** Only online nodes get new work; the others count when asking whether a job could ever run. */
   readonly online: boolean;
+  /**
+   * Monotonic milliseconds: it was there a moment ago, or this coordinator has only just begun to listen, and until then it
+   * is expected to be back. null: it is online, or has been away for longer.
+   */
+  readonly awaitedUntilMs: number | null;
   readonly inventory: NodeInventory;
   readonly drained: DrainedView;
   /** Held by no task, and not drained. */

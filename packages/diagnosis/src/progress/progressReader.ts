@@ -30,17 +30,17 @@ export interface ProgressReaderOptions {
 const textLengthMax = 16 * 1024;
 const rowTextMax = 500;
 
+/** One search for all words instead of one for each. */
+function marksOf(formats: readonly LineFormat[]): string {
+  const marks = new Set(formats.flatMap((format) => format.marks));
+  return [...marks].map((mark) => mark.replace(/[|{}.*+?^$()[\]\\]/g, '\\$&')).join('|');
+}
+
 /** Words of which a line needs one to be worth a closer look: those of the formats, of bars, of saves and of totals. */
-const telling = new RegExp(
-  [
-    ...new Set(
-      lineFormats.flatMap(({ marks }) => marks.map((mark) => mark.replace(/[|{}.*+?^$()[\]\\]/g, '\\$&'))),
-    ),
-    's/it|it/s',
-    saveMark.source,
-    totalMark.source,
-  ].join('|'),
-);
+const telling = new RegExp([marksOf(lineFormats), 's/it|it/s', saveMark.source, totalMark.source].join('|'));
+
+/** A line without these is one of JSON or none at all. */
+const tellingBesideJson = new RegExp(marksOf(lineFormats.filter((format) => format !== jsonLines)));
 
 /** What these print says less than what another printer of the same job does; the job is called by the other. */
 const secondary: ReadonlySet<Framework> = new Set(['deepspeed', 'json_lines']);
@@ -78,6 +78,7 @@ export class ProgressReader {
     this.#readSave(line);
     const usual = this.#usualFormat;
     if (usual !== null && this.#isOf(usual, line, atMs)) return this.#last;
+    if (!tellingBesideJson.test(text)) return this.#isOf(jsonLines, line, atMs) ? this.#last : null;
     for (const format of lineFormats) {
       if (format !== usual && this.#isOf(format, line, atMs)) return this.#last;
     }
@@ -150,7 +151,8 @@ export class ProgressReader {
       canonical: step === null || step === own.step ? own : { ...own, step },
       text: line.text.slice(0, rowTextMax),
     };
-    if (this.#framework === null || secondary.has(this.#framework)) this.#framework = framework;
+    if (framework !== this.#framework && (this.#framework === null || secondary.has(this.#framework)))
+      this.#framework = framework;
     this.#rows += 1;
     this.#first ??= full;
     this.#last = full;

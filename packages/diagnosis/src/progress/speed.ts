@@ -20,13 +20,15 @@ interface Mark {
 }
 
 export class Speed {
+  /** The newest, in no order: the oldest is overwritten. */
   readonly #told: number[] = [];
+  #nextTold = 0;
   #marks: Mark[] = [];
 
   tell(stepSeconds: number): void {
     if (stepSeconds <= 0) return;
-    this.#told.push(stepSeconds);
-    if (this.#told.length > marksMax) this.#told.shift();
+    this.#told[this.#nextTold] = stepSeconds;
+    this.#nextTold = (this.#nextTold + 1) % marksMax;
   }
 
   arrive(step: number, atMs: number): void {

@@ -64,7 +64,7 @@ export class TrendWatch {
   #good(step: number | null): void {
     this.#lastGoodStep = step ?? this.#lastGoodStep;
     this.#goodRows += 1;
-    if (this.#goodRows >= goodRowsMin) this.#said.clear();
+    if (this.#goodRows >= goodRowsMin && this.#said.size > 0) this.#said.clear();
   }
 
   #rewind(step: number | null): void {

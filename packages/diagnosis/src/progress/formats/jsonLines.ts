@@ -13,20 +13,22 @@ const measures =
 /** One of these is in every such name; parsing costs much more. */
 const likelyMeasures = /(?:loss|lr|rate|norm|perplexity|ppl|_per_s\w{0,5})":/i;
 
+const blanks = /^\s{0,8}$/;
+
 export const jsonLines: LineFormat = {
   framework: 'json_lines',
   marks: ['":'],
   read(text) {
     const from = text.indexOf('{"');
     // A logger may have put its own words in front, never behind.
-    if (from === -1 || !/\}\s{0,8}$/.test(text) || !likelyMeasures.test(text)) return null;
+    if (from === -1 || !endsObject(text) || !likelyMeasures.test(text)) return null;
     const object = objectIn(text.slice(from));
     if (object === null) return null;
     const values: Record<string, Values[string]> = {};
     let hasCount = false;
     let hasMeasure = false;
-    for (const [key, told] of Object.entries(object)) {
-      const value = valueIn(told);
+    for (const key in object) {
+      const value = valueIn(object[key]);
       if (value === undefined) continue;
       values[key] = value;
       if (typeof value === 'string') continue;
@@ -36,3 +38,9 @@ export const jsonLines: LineFormat = {
     return hasCount && hasMeasure ? values : null;
   },
 };
+
+/** The brace stands at the end, but for a few blanks: found from behind, since a search from the front tries every brace. */
+function endsObject(text: string): boolean {
+  const brace = text.lastIndexOf('}');
+  return brace !== -1 && blanks.test(text.slice(brace + 1));
+}

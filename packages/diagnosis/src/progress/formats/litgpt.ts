@@ -7,7 +7,7 @@ const validation = /\biter (\d{1,15}): val loss ([-+.\w]{1,40}), val time: ([-+.
 
 export const litgpt: LineFormat = {
   framework: 'litgpt',
-  marks: [' loss '],
+  marks: ['loss train: ', ': val loss '],
   read: (text) => iterationOf(text) ?? validationOf(text),
 };
 

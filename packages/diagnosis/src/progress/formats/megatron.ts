@@ -13,20 +13,22 @@ interface Field {
 }
 
 /** What they print => what it is called here. What is not listed repeats the configuration or another field. */
-const fields: Readonly<Record<string, Field>> = {
-  'consumed samples': { key: 'samples' },
-  'elapsed time per iteration (ms)': { key: 'step_time_s', isMilliseconds: true },
-  'elapsed time per iteration (s)': { key: 'step_time_s' },
-  'throughput per GPU (TFLOP/s/GPU)': { key: 'tflops_per_gpu' },
-  TFLOPs: { key: 'tflops_per_gpu' },
-  'learning rate': { key: 'learning_rate' },
-  'lm loss': { key: 'loss' },
-  'loss scale': { key: 'loss_scale' },
-  'grad norm': { key: 'grad_norm' },
-  'number of skipped iterations': { key: 'skipped_iterations' },
-  'number of nan iterations': { key: 'nan_iterations' },
-  'samples per second': { key: 'samples_per_s' },
-};
+const fields: ReadonlyMap<string, Field> = new Map(
+  Object.entries({
+    'consumed samples': { key: 'samples' },
+    'elapsed time per iteration (ms)': { key: 'step_time_s', isMilliseconds: true },
+    'elapsed time per iteration (s)': { key: 'step_time_s' },
+    'throughput per GPU (TFLOP/s/GPU)': { key: 'tflops_per_gpu' },
+    TFLOPs: { key: 'tflops_per_gpu' },
+    'learning rate': { key: 'learning_rate' },
+    'lm loss': { key: 'loss' },
+    'loss scale': { key: 'loss_scale' },
+    'grad norm': { key: 'grad_norm' },
+    'number of skipped iterations': { key: 'skipped_iterations' },
+    'number of nan iterations': { key: 'nan_iterations' },
+    'samples per second': { key: 'samples_per_s' },
+  }),
+);
 
 export const megatron: LineFormat = {
   framework: 'megatron',
@@ -39,7 +41,7 @@ export const megatron: LineFormat = {
       const colon = part.lastIndexOf(':');
       if (colon === -1) continue;
       const name = part.slice(0, colon).trim();
-      const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+      const field = fields.get(name);
       if (field === undefined) continue;
       const printed = part.slice(colon + 1).trim();
       const value = numberIn(printed);

@@ -6,7 +6,7 @@ const evaluation = /\bstep (\d{1,15}): train loss ([-+.\w]{1,40}), val loss ([-+
 
 export const nanogpt: LineFormat = {
   framework: 'nanogpt',
-  marks: [' loss '],
+  marks: [': loss ', ': train loss '],
   read: (text) => iterationOf(text) ?? evaluationOf(text),
 };
 
