@@ -186,6 +186,7 @@ async function openAgent(
     send: (message) => session.send(taskMessageToWire(message)),
     onProgress: (task) => training.checkpointSeen(task),
     onTrainingComplete: (task) => manager.sayOf(task),
+    onTrouble: (trouble) => watch.checkpointTrouble(trouble),
   });
   const manager: TaskManager = new TaskManager({
     records,

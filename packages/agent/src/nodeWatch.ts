@@ -15,6 +15,7 @@ import type { GpuUsage, HostReading } from '@muster/common/telemetry';
 import type { TrainingReading } from '@muster/common/training';
 import { musterVersion } from '@muster/common/version';
 import type { TaskReport } from '@muster/common/views';
+import type { CheckpointTrouble } from './checkpoints/troubles.ts';
 import { withDeadline } from './gpus/deadline.ts';
 import { GpuReader } from './gpus/gpuReader.ts';
 import type { GpuProblem } from './gpus/gpuSource.ts';
@@ -247,6 +248,10 @@ export class NodeWatch {
     this.health?.monitor.clear(kind, gpuUuid);
     // Also when there was none: whoever asked is waiting to see that it is gone.
     this.parts.onStatusChange();
+  }
+
+  checkpointTrouble(trouble: CheckpointTrouble | null): void {
+    this.health?.monitor.checkpointTrouble(trouble);
   }
 
   clockSkew(skewMs: number): void {

@@ -238,6 +238,10 @@ describe('the checkpoint directory', () => {
     });
     expect(job).toMatchObject({ state: 'succeeded', checkpoints: [] });
     expect(readdirSync(real)).toEqual(['step-1.json']);
+    const node = await cluster.api.getNode(job.attempts[0]?.tasks[0]?.node ?? '');
+    expect(node.conditions).toMatchObject([
+      { kind: 'checkpoint_directory', evidence: `${job.id}: ${link} is a symbolic link` },
+    ]);
   });
 });
 

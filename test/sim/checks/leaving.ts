@@ -1,7 +1,6 @@
-/** Nodes that a person wants to have left: nothing new comes there, and by the deadline what could save is gone. */
+/** Nodes that a person wants to have left: nothing new comes there, and by the deadline, or its own grace, all is gone. */
 import { parseDurationMs } from '@muster/common/spec/duration';
 import type { StoredEvent } from '@muster/coordinator/model';
-import { stopMarginMs } from '@muster/coordinator/tasks/drains';
 import type { Grants } from '../grants.ts';
 import type { Fact } from '../history.ts';
 import type { ExecutionCheck } from './executions.ts';
@@ -45,11 +44,13 @@ export class LeavingCheck {
     if (!isTimeSteady()) return;
     for (const [key, { task, machine }] of executions.running) {
       const { sinceMs, forMs = null } = this.leaving.get(machine) ?? {};
-      if (sinceMs === undefined || forMs === null || nowMs < sinceMs + forMs) continue;
+      if (sinceMs === undefined || forMs === null) continue;
       const graceMs = parseDurationMs(stories.of(task.jobId)?.file?.stop_grace ?? 0) ?? 0;
-      const isShort = Math.min(forMs, grants.steadyForMs(machine)) >= graceMs + stopMarginMs + slackMs;
+      // One whose grace is longer than there was time is told at once, and gets all of it.
+      const isDue = nowMs >= sinceMs + Math.max(forMs, graceMs) + slackMs;
+      const wasHeard = grants.steadyForMs(machine) >= graceMs + slackMs;
       const what = () => `${key} runs on ${machine}, which was to be left by now`;
-      verdict.require(!isShort || !isWell(machine), 'drains', what);
+      verdict.require(!isDue || !wasHeard || !isWell(machine), 'drains', what);
     }
   }
 

@@ -15,6 +15,7 @@ import { Pacer, paceAfter } from './pacer.ts';
 import type { WatcherParts } from './parts.ts';
 import { isStill, newest, nextStep, type Sighting, type Step, sighted, triesMax } from './sightings.ts';
 import { completedSince } from './trainingComplete.ts';
+import type { Troubles } from './troubles.ts';
 
 /** A signal waits no longer than this for the snapshot that is taken before it. */
 const snapshotMs = 1_000;
@@ -25,6 +26,7 @@ const lastQuickMs = 2_000;
 
 export class DirectoryWatch {
   private readonly parts: WatcherParts;
+  private readonly troubles: Troubles;
   private readonly of: WatchedTask;
   private readonly known: KnownCheckpoints;
   private readonly sightings = new Map<string, Sighting>();
@@ -39,10 +41,11 @@ export class DirectoryWatch {
   private wasThere = false;
   private isComplete = false;
 
-  constructor(parts: WatcherParts, of: WatchedTask) {
+  constructor(parts: WatcherParts, troubles: Troubles, of: WatchedTask) {
     this.parts = parts;
+    this.troubles = troubles;
     this.of = of;
-    this.known = new KnownCheckpoints(parts, of);
+    this.known = new KnownCheckpoints(parts, troubles, of);
     this.pacer = new Pacer(parts.monotonicMs);
   }
 
@@ -258,6 +261,7 @@ export class DirectoryWatch {
     }
     if (said !== null && said !== this.problemSaid) this.warn(`the checkpoint directory ${said}`);
     this.problemSaid = said;
+    this.troubles.note(this.of.task, 'place', this.of.root, said);
   }
 
   private warn(message: string): void {

@@ -20,6 +20,7 @@ import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
 import { newestFirst, toDelete } from './retention.ts';
 import { type Sighting, writtenForMs } from './sightings.ts';
 import { beganAfter, identityAt, type StopSnapshot, takeSnapshot } from './stopSnapshot.ts';
+import type { Troubles } from './troubles.ts';
 
 /** A coordinator keeps no more. */
 const saidMax = 64;
@@ -46,6 +47,7 @@ interface Known {
 
 export class KnownCheckpoints {
   private readonly parts: WatcherParts;
+  private readonly troubles: Troubles;
   private readonly of: WatchedTask;
   private readonly isOwn: boolean;
   private readonly known = new Map<string, Known>();
@@ -72,8 +74,9 @@ export class KnownCheckpoints {
   private tidying: Promise<void> = Promise.resolve();
   private writing: Promise<void> = Promise.resolve();
 
-  constructor(parts: WatcherParts, of: WatchedTask) {
+  constructor(parts: WatcherParts, troubles: Troubles, of: WatchedTask) {
     this.parts = parts;
+    this.troubles = troubles;
     this.of = of;
     this.isOwn = parts.dirs.isOwn(of.spec);
     this.sinceMs = this.isOwn ? 0 : of.startedAtMs - granularityMs;
@@ -265,10 +268,12 @@ export class KnownCheckpoints {
     try {
       await writeIndex(this.of.root, { version: 1, job, sinceMs, checkpoints, quarantined });
       this.complaint = null;
+      this.noteTrouble(null);
     } catch (error) {
       const complaint = `the index of its checkpoints cannot be written: ${reasonOf(error)}`;
       if (complaint !== this.complaint) this.warn(`${complaint}; they are watched all the same`);
       this.complaint = complaint;
+      this.noteTrouble(`has no room for what is known of it: ${reasonOf(error)}`);
     }
   }
 
@@ -285,6 +290,10 @@ export class KnownCheckpoints {
       `${index.job} saves its checkpoints here at the same time: each may resume from those of the other` +
         `${consequence}; give each job a directory of its own`,
     );
+  }
+
+  private noteTrouble(problem: string | null): void {
+    this.troubles.note(this.of.task, 'index', this.of.root, problem);
   }
 
   private warn(message: string): void {

@@ -6,6 +6,7 @@ import type { Logger } from '@muster/common/log';
 import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
 import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
 import type { Mount } from '../host/mounts.ts';
+import type { CheckpointTrouble } from './troubles.ts';
 
 export interface CheckpointMessage extends CheckpointSeen {
   readonly kind: 'checkpoint';
@@ -25,6 +26,8 @@ export interface WatcherParts {
   /** Something of a checkpoint was written. */
   readonly onProgress: (task: TaskRef) => void;
   readonly onTrainingComplete: (task: TaskRef) => void;
+  /** Of all tasks the gravest, when that is another one; null: nothing is wrong with any directory. */
+  readonly onTrouble: (trouble: CheckpointTrouble | null) => void;
   readonly monotonicMs: () => number;
   readonly log: Logger;
 }

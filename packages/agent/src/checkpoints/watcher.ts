@@ -10,6 +10,7 @@ import type { Assignment } from '../tasks/records.ts';
 import { DirectoryWatch } from './directoryWatch.ts';
 import type { WatcherParts } from './parts.ts';
 import { resumeProblem, setAsideCorrupt } from './preparation.ts';
+import { Troubles } from './troubles.ts';
 
 /** What the tasks of a node need of it. */
 export interface Checkpoints {
@@ -38,12 +39,16 @@ interface Place {
   readonly pattern: NamePattern | null;
 }
 
+const insideContainer = 'lies inside the container, on none of its volumes';
+
 export class CheckpointWatcher implements Checkpoints {
   private readonly parts: WatcherParts;
   private readonly watches = new Map<TaskKey, DirectoryWatch>();
+  private readonly troubles: Troubles;
 
   constructor(parts: WatcherParts) {
     this.parts = parts;
+    this.troubles = new Troubles(parts.onTrouble);
   }
 
   async prepare(assignment: Assignment): Promise<string | null> {
@@ -63,15 +68,12 @@ export class CheckpointWatcher implements Checkpoints {
     if (place === null) {
       const { checkpoint } = decodeJobSpec(assignment.specJson);
       if (checkpoint.dir !== null) {
-        this.warn(
-          task,
-          checkpoint.dir,
-          'the checkpoint directory lies inside the container, on none of its volumes',
-        );
+        this.warn(task, checkpoint.dir, `the checkpoint directory ${insideContainer}`);
+        this.troubles.note(task, 'place', checkpoint.dir, insideContainer);
       }
       return;
     }
-    const watch = new DirectoryWatch(this.parts, { task, assignment, startedAtMs, ...place });
+    const watch = new DirectoryWatch(this.parts, this.troubles, { task, assignment, startedAtMs, ...place });
     this.watches.set(key, watch);
     watch.start();
   }
@@ -100,6 +102,7 @@ export class CheckpointWatcher implements Checkpoints {
     const key = taskKey(task);
     void this.watches.get(key)?.close();
     this.watches.delete(key);
+    this.troubles.forget(task);
   }
 
   async close(): Promise<void> {

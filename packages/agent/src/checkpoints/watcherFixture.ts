@@ -17,6 +17,7 @@ import { readMounts } from '../host/mounts.ts';
 import type { Assignment } from '../tasks/records.ts';
 import type { CheckpointIndex } from './indexFile.ts';
 import type { CheckpointMessage } from './parts.ts';
+import type { CheckpointTrouble } from './troubles.ts';
 import { CheckpointWatcher } from './watcher.ts';
 
 export const aTask: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
@@ -75,6 +76,7 @@ export class WatchingNode {
   readonly asked: string[] = [];
   readonly verified: string[] = [];
   readonly complete: TaskRef[] = [];
+  readonly troubles: (CheckpointTrouble | null)[] = [];
   readonly watcher: CheckpointWatcher;
   /** What a verification waits for before it begins. */
   mayVerify: (order: VerifierOrder, signal: AbortSignal) => Promise<unknown> = async () => {};
@@ -96,6 +98,7 @@ export class WatchingNode {
       send: (message) => void this.said.push(message),
       onProgress: () => {},
       onTrainingComplete: (task) => void this.complete.push(task),
+      onTrouble: (trouble) => void this.troubles.push(trouble),
       monotonicMs: () => performance.now(),
       log: { ...silentLogger, warn, error: warn },
     });

@@ -4,6 +4,7 @@
  */
 import { type Condition, conditionKey } from '@muster/common/conditions';
 import { cardUuid } from '@muster/common/hardware';
+import type { CheckpointTrouble } from '../checkpoints/troubles.ts';
 import type { XidEvent } from '../gpus/gpuSource.ts';
 import { type ConditionTable, rowOf } from './conditionTable.ts';
 import { see, sweep, weight, well } from './entries.ts';
@@ -29,6 +30,8 @@ export type HealthInput =
   | { readonly kind: 'file_systems'; readonly facts: readonly FileSystemFact[] }
   /** null: it could not be measured. */
   | { readonly kind: 'clock_skew'; readonly skewMs: number | null }
+  /** null: nothing is wrong with any. */
+  | { readonly kind: 'checkpoint_directory'; readonly trouble: CheckpointTrouble | null }
   /** A person says that it is over. */
   | { readonly kind: 'clear'; readonly conditionKind: string; readonly gpuUuid: string | null }
   | { readonly kind: 'tick' };
@@ -57,6 +60,9 @@ function apply(draft: Draft, input: HealthInput, context: Context): void {
     case 'clock_skew':
       applyClockSkew(draft, context, input.skewMs);
       return;
+    case 'checkpoint_directory':
+      applyCheckpointTrouble(draft, context, input.trouble);
+      return;
     case 'clear':
       clear(draft, context, input.conditionKind, input.gpuUuid);
       return;
@@ -84,6 +90,29 @@ function applyClockSkew(draft: Draft, { table, now }: Context, skewMs: number | 
     detail: `${(Math.abs(skewMs) / 1000).toFixed(1)} s`,
     evidence: `this node is ${Math.round(Math.abs(skewMs))} ms ${skewMs > 0 ? 'ahead' : 'behind'}; the limit is ${clockSkewMs} ms`,
     task: null,
+    announced: false,
+    at: now,
+  });
+}
+
+function applyCheckpointTrouble(
+  draft: Draft,
+  { table, now }: Context,
+  trouble: CheckpointTrouble | null,
+): void {
+  if (trouble === null) {
+    well(draft, 'checkpoint_directory', null, now.uptimeMs);
+    return;
+  }
+  const { task, directory, problem } = trouble;
+  see(draft, table, {
+    kind: 'checkpoint_directory',
+    gpuUuid: null,
+    pciBusId: null,
+    number: null,
+    detail: `${directory} ${problem}`,
+    evidence: `${task.jobId}: ${directory} ${problem}`,
+    task,
     announced: false,
     at: now,
   });

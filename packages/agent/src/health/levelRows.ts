@@ -158,6 +158,11 @@ export const levelRows = {
     ...warning,
     message: 'the clock of this node differs from the coordinator by {detail}; check its time service',
   },
+  checkpoint_directory: {
+    ...warning,
+    message:
+      'the checkpoints of a job are not safe ({detail}); mend the directory, or name another one in its spec',
+  },
   disk_full: {
     ...drainNode,
     message: 'the disk of the agent is full ({detail}) and the node gets no new work; free some space',

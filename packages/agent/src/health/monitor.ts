@@ -4,6 +4,7 @@
  */
 import { type Condition, conditionKey } from '@muster/common/conditions';
 import type { Logger } from '@muster/common/log';
+import type { CheckpointTrouble } from '../checkpoints/troubles.ts';
 import type { XidEvent } from '../gpus/gpuSource.ts';
 import type { GpuObservation } from '../gpus/observation.ts';
 import type { ConditionStore } from './conditionStore.ts';
@@ -121,6 +122,11 @@ export class HealthMonitor {
   /** @param skewMs this node's wall clock less the coordinator's; null: it could not be measured */
   clockSkew(skewMs: number | null): void {
     this.take({ kind: 'clock_skew', skewMs });
+  }
+
+  /** @param trouble null: nothing is wrong with any checkpoint directory */
+  checkpointTrouble(trouble: CheckpointTrouble | null): void {
+    this.take({ kind: 'checkpoint_directory', trouble });
   }
 
   /** A person says that it is over. What is still so is back with the next reading. @returns whether there was one */

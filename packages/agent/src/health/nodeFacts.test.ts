@@ -1,4 +1,5 @@
 /** Conditions of the node itself: its clock and its file systems. */
+import type { JobId } from '@muster/common/ids';
 import { expect, test } from 'vitest';
 import type { HealthInput } from './evaluate.ts';
 import type { FileSystemFact } from './fileSystems.ts';
@@ -14,6 +15,22 @@ test('a clock that is off is a condition until it is right for a minute', () => 
   expect(node.conditions).toMatchObject([{ kind: 'clock_skew', gpuUuid: null, action: 'note' }]);
   expect(node.conditions[0]?.evidence).toContain('4200 ms behind');
   node.takes(skew(10)).after(minute).takes(skew(null));
+  expect(node.kinds).toEqual([]);
+});
+
+test('a checkpoint directory that cannot be watched is a condition that names the job', () => {
+  const task = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
+  const trouble = { task, directory: '/data/run', problem: 'is a symbolic link' };
+  const node = new HealthNode().takes({ kind: 'checkpoint_directory', trouble });
+  expect(node.conditions).toMatchObject([
+    {
+      ...{ kind: 'checkpoint_directory', severity: 'warning', action: 'note', gpuUuid: null, task },
+      message: expect.stringContaining('/data/run is a symbolic link'),
+      evidence: 'job_0123456789ab: /data/run is a symbolic link',
+    },
+  ]);
+  const over: HealthInput = { kind: 'checkpoint_directory', trouble: null };
+  node.takes(over).after(minute).takes(over);
   expect(node.kinds).toEqual([]);
 });
 

@@ -43,6 +43,7 @@ async function aWatchingAgent(node: TestNode, parts: Partial<ManagerParts> = {})
     nodeName: 'a',
     send: (message) => agent.hear(message),
     onProgress: () => {},
+    onTrouble: () => {},
     onTrainingComplete: (task) => agent.manager.sayOf(task),
     monotonicMs: () => performance.now(),
     log: silentLogger,

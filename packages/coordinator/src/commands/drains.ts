@@ -82,10 +82,13 @@ export function drainEvents(before: Node, { name, drain }: Node): readonly NewEv
   return [{ kind: 'node.drained', subject: name, data: { reason, deadlineMs } }];
 }
 
-/** What is left of a drain when an agent connects: a machine that is up again is not being switched off any more. */
-export function drainOnHello(before: Node | undefined, bootId: string): Drain | null {
+/**
+ * What is left of a drain when an agent connects. One whose machine goes says so each time: where it does not, the machine is
+ * up again, or its shutdown was called off and the agent started anew.
+ */
+export function drainOnHello(before: Node | undefined, leavingInMs: number | null): Drain | null {
   if (before === undefined) return null;
-  return before.drain?.reason === leavingReason && before.bootId !== bootId ? null : before.drain;
+  return before.drain?.reason === leavingReason && leavingInMs === null ? null : before.drain;
 }
 
 /**

@@ -64,7 +64,7 @@ export function hello(draft: Draft, command: HelloCommand, nowMs: number): void 
   refuseStranger(draft, node);
   const before = draft.node(command.name);
   const conditions = acceptConditions(command.conditions);
-  const drain = leavingDrain(drainOnHello(before, command.bootId), leavingInMs, nowMs);
+  const drain = leavingDrain(drainOnHello(before, command.leavingInMs), leavingInMs, nowMs);
   const after: Node = { ...node, conditions, drain, joinedAtMs: before?.joinedAtMs ?? nowMs };
   draft.putNode(after);
   if (before === undefined) {

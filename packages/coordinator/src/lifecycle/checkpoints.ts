@@ -140,11 +140,12 @@ function placed(known: readonly Checkpoint[], added: Checkpoint): readonly Check
   return [...earlier, ...group];
 }
 
-/** The newest ones, and among them always the newest good one, on which all depends. */
+/** The newest ones that are there, and among them always the newest good one, on which all depends. */
 function bounded(checkpoints: readonly Checkpoint[]): readonly Checkpoint[] {
   if (checkpoints.length <= checkpointsMax) return checkpoints;
   const best = checkpoints.findLast(isGood);
-  const oldest = checkpoints.find((each) => each !== best);
+  const oldest =
+    checkpoints.find(({ verdict }) => verdict === 'gone') ?? checkpoints.find((each) => each !== best);
   return checkpoints.filter((each) => each !== oldest);
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { jobIdOf, seededRandom } from '../modelFixture.ts';
 import { aCluster, type JobOptions, type NodeOptions } from './clusterFixture.ts';
 import { reserveAfterMs } from './plan.ts';
+import { nowMs } from './planCheckFixture.ts';
 
 describe('placement', () => {
   it('starts a job on a node that has what it asks for', () => {

@@ -14,8 +14,11 @@ import { MarkSearch } from './markSearch.ts';
 import { type SignatureRule, signatureRules, stopNotice } from './rules.ts';
 import { type Sighting, Sightings } from './sightings.ts';
 
-/** Most lines have none of these and are done with. What they mean: the rules that they are a hint to; none of the others. */
-const hints = new MarkSearch<SignatureRule | null>([
+/** The rules that a line's words are a hint to; null: to something else. */
+type Hinted = readonly (SignatureRule | null)[];
+
+/** Most lines have none of these and are done with. */
+const hints = new MarkSearch<Hinted[number]>([
   ...signatureRules.flatMap((rule) => rule.hints.map((hint) => [hint, rule] as const)),
   ...[...exceptionHints, ...deathHints, ...completionHints].map((hint) => [hint, null] as const),
 ]);
@@ -49,12 +52,14 @@ export class FailureReader {
       this.addDeath('summary', this.summaries.read(text, line.number));
       return;
     }
-    const hinted = hints.in(text);
+    const isFrame = this.exceptions.open && /^\s/.test(text);
+    // Whatever words the frames of a traceback have, no rule is about them.
+    const hinted = isFrame ? [] : hints.in(text);
     if (hinted.length === 0 && !this.exceptions.open) {
       this.passOrdinary(text);
       return;
     }
-    this.look(line, previous, hinted);
+    this.look(line, previous, isFrame, hinted);
   }
 
   /**
@@ -88,13 +93,12 @@ export class FailureReader {
     );
   }
 
-  private look(line: Line, previous: string, hinted: readonly (SignatureRule | null)[]): void {
+  private look(line: Line, previous: string, isFrame: boolean, hinted: Hinted): void {
     const { text, number } = line;
     if (this.summaries.opensWith(text)) {
       this.summaries.read(text, number);
       return;
     }
-    const isFrame = this.exceptions.open && /^\s/.test(text);
     if (!isFrame && this.lookForSignature(line, hinted)) return;
     if (!isFrame && this.addDeath('death', readDeath(text, number))) return;
     const seen = this.exceptions.read(line, previous);
@@ -110,7 +114,7 @@ export class FailureReader {
   }
 
   /** @returns true: a rule knows the line */
-  private lookForSignature(line: Line, hinted: readonly (SignatureRule | null)[]): boolean {
+  private lookForSignature(line: Line, hinted: Hinted): boolean {
     if (hinted.every((rule) => rule === null)) return false;
     const { text } = line;
     for (const rule of signatureRules) {

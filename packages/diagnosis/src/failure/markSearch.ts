@@ -1,11 +1,11 @@
 /**
  * Finds which of many words stand in a line, in one pass (Wu and Manber 1994). A pattern of a hundred alternatives tries them
  * at every character. Here a window as long as the shortest word is laid on the text, and the pair of characters at its end
- * tells how far it may move on: as far as that pair stands from the end of any word's beginning, and past all of it where no
- * word's beginning has it. Only where it may not move at all, words are compared.
+ * tells how far it may move on: until that pair stands where it does in the beginning of some word, or past it where no
+ * word's beginning has it. Only where the window may not move at all, words are compared.
  */
 
-/** Pairs are put together so that a table has room for them: those of ASCII text nearly all have a place of their own. */
+/** Pairs share a table of this size: those of ASCII text have nearly all a place of their own, and sharing costs time only. */
 const places = 4096;
 
 function placeOf(first: number, second: number): number {
@@ -24,7 +24,7 @@ export class MarkSearch<Meaning> {
   private readonly marks = new Map<number, Mark<Meaning>[]>();
   private readonly none: readonly Meaning[] = [];
 
-  /** @param marks at least 2 characters each */
+  /** @param marks of 2 to 256 characters each */
   constructor(marks: Iterable<readonly [text: string, meaning: Meaning]>) {
     const all = [...marks].map(([text, meaning]) => ({ text, meaning }));
     this.windowLength = Math.min(...all.map(({ text }) => text.length));
@@ -32,27 +32,23 @@ export class MarkSearch<Meaning> {
     for (const mark of all) this.enter(mark);
   }
 
-  /** @returns what the marks mean that the text has, one of them as often as it has it */
+  /** @returns what the marks mean that the text has, as often as it has them; overlapping ones, too */
   in(text: string): readonly Meaning[] {
-    let found = this.none;
+    let found: Meaning[] | null = null;
     for (let end = this.windowLength - 1; end < text.length; ) {
       const place = placeOf(text.charCodeAt(end - 1), text.charCodeAt(end));
-      const move = this.moves[place] ?? 1;
-      if (move === 0) {
-        const here = this.startingAt(end - this.windowLength + 1, place, text);
-        if (here.length > 0) found = [...found, ...here];
+      const move = this.moves[place] ?? 0;
+      if (move > 0) {
+        end += move;
+        continue;
       }
-      end += Math.max(1, move);
+      const from = end - this.windowLength + 1;
+      for (const mark of this.marks.get(place) ?? []) {
+        if (text.startsWith(mark.text, from)) (found ??= []).push(mark.meaning);
+      }
+      end += 1;
     }
-    return found;
-  }
-
-  private startingAt(from: number, place: number, text: string): readonly Meaning[] {
-    let found = this.none;
-    for (const mark of this.marks.get(place) ?? []) {
-      if (text.startsWith(mark.text, from)) found = [...found, mark.meaning];
-    }
-    return found;
+    return found ?? this.none;
   }
 
   private enter(mark: Mark<Meaning>): void {

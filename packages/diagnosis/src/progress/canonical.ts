@@ -1,5 +1,5 @@
 /** One name per metric, whatever a program calls it. */
-import type { TrainingMetricName, TrainingValues } from '@muster/common/training';
+import type { TrainingMetricName } from '@muster/common/training';
 import type { Framework, MetricRow } from '../words.ts';
 
 /**
@@ -60,7 +60,7 @@ const parts = ['split', 'mode', 'phase', 'stage'] as const;
 const evaluation = /^(?:val|valid|validation|eval|evaluation|dev|test)$/i;
 
 /** @returns finite values only. A step that is told by a progress bar and not by the line itself is missing. */
-export function canonical(row: MetricRow): TrainingValues {
+export function canonical(row: MetricRow): Partial<Record<TrainingMetricName, number>> {
   const found: Partial<Record<TrainingMetricName, number>> = {};
   const orders = noOrders.slice();
   const metrics = metricsOf(row.framework);

@@ -39,6 +39,8 @@ function marksOf(formats: readonly LineFormat[]): string {
 /** Words of which a line needs one to be worth a closer look: those of the formats, of bars, of saves and of totals. */
 const telling = new RegExp([marksOf(lineFormats), 's/it|it/s', saveMark.source, totalMark.source].join('|'));
 
+const aside = new RegExp(`${saveMark.source}|${totalMark.source}`);
+
 /** A line without these is one of JSON or none at all. */
 const tellingBesideJson = new RegExp(marksOf(lineFormats.filter((format) => format !== jsonLines)));
 
@@ -73,9 +75,10 @@ export class ProgressReader {
   line(line: Line, atMs: number | null = null): ProgressRow | null {
     const { text } = line;
     if (text.length > textLengthMax || !telling.test(text)) return null;
-    this.#readTotals(text);
+    const hasAside = aside.test(text);
+    if (hasAside) this.#readTotals(text);
     this.#readBar(text, atMs);
-    this.#readSave(line);
+    if (hasAside) this.#readSave(line);
     const usual = this.#usualFormat;
     if (usual !== null && this.#isOf(usual, line, atMs)) return this.#last;
     if (!tellingBesideJson.test(text)) return this.#isOf(jsonLines, line, atMs) ? this.#last : null;
@@ -143,12 +146,13 @@ export class ProgressReader {
     }
     if (own.train_loss !== undefined) this.#bar.lossCame();
     const step = own.step ?? this.#stepOfBar(own.epoch);
+    if (step !== null) own.step = step;
     const full: ProgressRow = {
       framework,
       line: line.number,
       rank: line.rank,
       values,
-      canonical: step === null || step === own.step ? own : { ...own, step },
+      canonical: own,
       text: line.text.slice(0, rowTextMax),
     };
     if (framework !== this.#framework && (this.#framework === null || secondary.has(this.#framework)))

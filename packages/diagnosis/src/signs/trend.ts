@@ -80,8 +80,9 @@ export class TrendWatch {
     const { values } = row;
     const nanIterations = numberOf(values['nan_iterations']) ?? 0;
     if (saysLossIsNaN(row) || nanIterations > 0) return true;
-    if ('grad_norm' in values || 'gnorm' in values) {
-      const isBad = values['grad_norm'] === null || values['gnorm'] === null;
+    const { grad_norm: norm, gnorm } = values;
+    if (norm !== undefined || gnorm !== undefined) {
+      const isBad = norm === null || gnorm === null;
       this.#badNorms = isBad ? this.#badNorms + 1 : 0;
       // What a Trainer prints in half precision once the weights are no numbers any more.
       if (isBad && row.canonical.train_loss === 0) return true;

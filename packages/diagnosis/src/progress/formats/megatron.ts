@@ -5,6 +5,7 @@
 import { type LineFormat, numberIn, secondsOf, type Values } from '../format.ts';
 
 const iteration = /(?:^|[\s\]])iteration {1,12}(\d{1,12}) {0,12}\/ {0,12}(\d{1,12}) \|/;
+const shown = /\|([^|:]{1,80}):\s{0,12}([^|:\s]{1,80})\s{0,12}(?=\||$)/g;
 const validation = /\bvalidation loss at iteration (\d{1,12})\b[^|]{0,100}\| lm loss value: ([-+.\w]{1,40})/;
 
 interface Field {
@@ -37,13 +38,12 @@ export const megatron: LineFormat = {
     const found = iteration.exec(text);
     if (found === null) return validationOf(text);
     const values: Record<string, Values[string]> = { step: Number(found[1]), total_steps: Number(found[2]) };
-    for (const part of text.slice(found.index + found[0].length).split('|')) {
-      const colon = part.lastIndexOf(':');
-      if (colon === -1) continue;
-      const name = part.slice(0, colon).trim();
-      const field = fields.get(name);
+    // The bar that ends the iteration begins the first of the others.
+    shown.lastIndex = found.index + found[0].length - 1;
+    for (let part = shown.exec(text); part !== null; part = shown.exec(text)) {
+      const [, name = '', printed = ''] = part;
+      const field = fields.get(name.trim());
       if (field === undefined) continue;
-      const printed = part.slice(colon + 1).trim();
       const value = numberIn(printed);
       if (value !== undefined) values[field.key] = field.isMilliseconds === true ? secondsOf(printed) : value;
     }
