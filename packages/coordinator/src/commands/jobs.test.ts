@@ -75,6 +75,27 @@ describe('a job that has ended and is requeued', () => {
     });
   });
 
+  it('is refused while another one goes on from there, unless it begins anew in a directory of its own', () => {
+    const draft = draftWith(failed, true);
+    const first = requeued(draft, failed);
+    const again = (from: ResumeChoice) => {
+      const { id, spec } = failed;
+      const command = {
+        spec,
+        requestId: `r ${from.kind}`,
+        digest: 'e',
+        arraySize: 0,
+        requeuedFrom: id,
+        from,
+      };
+      const other = (size: number) => new Uint8Array(size).fill(8);
+      return requeue(draft, { ...command, saved: failed }, other, nowMs).jobIds[0];
+    };
+    expect(() => again({ kind: 'newest' })).toThrow(refusal(`${first} goes on from the checkpoints`));
+    const fresh = again({ kind: 'start' });
+    expect(draft.job(fresh ?? failed.id)).toMatchObject({ checkpoints: [], checkpointJobId: fresh });
+  });
+
   it.each([
     [99, 'at or before step 99, only those of steps 100, 400'],
     [0, 'at or before step 0'],

@@ -123,7 +123,8 @@ export type RequeueCommand = SubmitCommand & {
  *
  * The record is committed with the change. Without it a client that got no answer, and asks again, would stop the attempt
  * that its first call made room for.
- * @throws {MusterError} `failed_precondition` while the job ends for good, and for a step that no good checkpoint is at or before
+ * @throws {MusterError} `failed_precondition` while the job ends for good, for a step that no good checkpoint is at or before,
+ *   and while another job goes on from its checkpoints
  */
 export function requeue(
   draft: Draft,
@@ -138,6 +139,9 @@ export function requeue(
   requireResumable(jobId, (job ?? saved).checkpoints, from);
   if (job === undefined) {
     const { checkpoints, checkpointJobId } = saved;
+    // With nothing to go on from it is a job like any other, in a directory of its own.
+    if (checkpoints.length === 0 || from.kind === 'start') return submit(draft, command, random, nowMs);
+    requireSoleHeir(draft, jobId, checkpointJobId);
     return submit(draft, command, random, nowMs, {
       // Numbers of attempts begin anew, and whatever the new job saves is newer.
       checkpoints: checkpoints.map((each) => ({ ...each, attempt: 0 })),
@@ -156,6 +160,18 @@ export function requeue(
   const record = { requestId, digest, jobIds: [jobId], arrayId: null, createdAtMs: nowMs };
   draft.putRequest(record);
   return record;
+}
+
+/** Two that save into one directory would resume from, and delete, each other's checkpoints. */
+function requireSoleHeir(draft: Draft, jobId: JobId, checkpointJobId: JobId): void {
+  for (const other of draft.activeJobs()) {
+    if (other.checkpointJobId !== checkpointJobId) continue;
+    throw new MusterError(
+      'failed_precondition',
+      `${other.id} goes on from the checkpoints of ${jobId} already; stop that first, or begin anew: ` +
+        `muster requeue ${jobId} --from start`,
+    );
+  }
 }
 
 function requireResumable(jobId: JobId, checkpoints: Job['checkpoints'], from: ResumeChoice): void {
