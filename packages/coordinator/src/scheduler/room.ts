@@ -3,8 +3,9 @@
  *
  * `free`: held by nobody. `open`: of that, what a job may start on now. `coming`: what will be there once the attempts
  * that are stopping have ended and the nodes that are awaited are back: after a start of ours, nodes are heard one by one,
- * and what is on its way out of those that are still away must not be asked of others. A job that fits into `coming` is kept its place there; what it needs of it that is free
- * already leaves `open`, so that nothing behind it in the queue moves in while the rest is being cleared for it.
+ * and what is on its way out of those that are still away must not be asked of others. A job that fits into `coming` is
+ * kept its place there; what it needs of it that is free already leaves `open`, so that nothing behind it in the queue
+ * moves in while the rest is being cleared for it.
  *
  * What an attempt leaves that gave way to a job is for that job, its heir, until the heir has had its turn: were it
  * anybody's, the jobs of the next pass might be laid out in another way than when the victims were chosen, and one of
