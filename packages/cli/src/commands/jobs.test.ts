@@ -2,16 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
-import {
-  aCause,
-  aCheckpoint,
-  aJob,
-  anAttempt,
-  anEnd,
-  aTask,
-  submittedAtMs,
-  wire,
-} from '../testing/fakeCoordinator.ts';
+import { aCause, aJob, anAttempt, anEnd, aTask, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
 import { run } from '../testing/testContext.ts';
 
 const running = aJob({

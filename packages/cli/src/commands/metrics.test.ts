@@ -73,8 +73,8 @@ test('without a name there is a line of each, and what was not read is no 0', as
 
 test('a metric of the output is shown per rank, with digits enough for a learning rate', async () => {
   const points = [3e-5, 2.9e-5].map((value, index) => ({ atMs: submittedAtMs + index * 10_000, value }));
-  const series = [{ attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid: '', points }];
-  const QueryMetrics = () => wire.metrics({ unit: 'rate', series });
+  const ofRank = { attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid: '', points };
+  const QueryMetrics = () => wire.metrics({ unit: 'rate', series: [ofRank] });
   const { stdout } = await run(['metrics', job.id, 'learning_rate'], { ...answers, QueryMetrics });
   expect(stdout).toMatch(/RANK +NODE +LAST +MIN +MEAN +MAX/);
   expect(stdout).not.toContain('GPU');

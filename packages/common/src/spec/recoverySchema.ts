@@ -6,7 +6,7 @@ import { retryableCauses } from './causes.ts';
 import { bestModes, hangActions } from './choices.ts';
 import { jobSpecDefaults as defaults } from './defaults.ts';
 import { formatDuration } from './duration.ts';
-import { absolutePath, dayMs, duration, hourMs, patterned, secondMs, wholeNumber } from './fields.ts';
+import { absolutePath, dayMs, duration, patterned, secondMs, wholeNumber } from './fields.ts';
 
 const retryableCause = z.enum(retryableCauses, {
   error: ({ input }) => {

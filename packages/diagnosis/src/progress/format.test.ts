@@ -19,6 +19,9 @@ test.each<[string, number | null | undefined]>([
   ['.', undefined],
   ['1.2.3', undefined],
   ['1-2', undefined],
+  ['1e', undefined],
+  ['1e-', undefined],
+  ['1e5.0', undefined],
   ['0x10', undefined],
 ])('%j is %s', (text, value) => {
   expect(numberIn(text)).toBe(value);
@@ -30,7 +33,9 @@ test('numbers are read to the last bit as JavaScript reads them, milliseconds wi
     const digits = Array.from({ length: chance.integer(1, 18) }, () => chance.integer(0, 9)).join('');
     const point = chance.integer(0, digits.length);
     const text = `${chance.pick(['', '-', '+'])}${digits.slice(0, point)}.${digits.slice(point)}`;
+    const exponent = chance.pick(['e-05', 'E+2', 'e3', 'e22', 'e-30']);
     expect(numberIn(text), text).toBe(Number(text));
+    expect(numberIn(text + exponent), text + exponent).toBe(Number(text + exponent));
     expect(secondsOf(text), text).toBe(Number(`${text}e-3`));
   }
 });
