@@ -20,7 +20,7 @@ export const leaseMutants = {
   'two-attempts-are-apart': {
     rule: 'A task is given up only when both fences have held for the margin, by the slowest and the fastest clock.',
     breaks: ['G2'],
-    seed: 76,
+    seed: 43,
     edits: [
       edit(
         `${leases}/leases.ts`,
@@ -33,7 +33,7 @@ export const leaseMutants = {
   'two-fences': {
     rule: 'What may run no longer is frozen, by the agent and by the guard.',
     breaks: ['G2'],
-    seed: 9,
+    seed: 10,
     edits: [noAgentFence, noGuardFence],
   },
   'a-fence-in-the-guard': {
@@ -70,7 +70,7 @@ export const leaseMutants = {
   'a-late-release-starts-nothing': {
     rule: 'A task starts only while its lease holds: the agent sees to it, and whatever starts it does.',
     breaks: ['G2'],
-    seed: 14,
+    seed: 45,
     edits: [
       edit(`${agent}/reconcile.ts`, "return local.leased ? 'start' : 'nothing';", "return 'start';"),
       edit(
@@ -83,7 +83,7 @@ export const leaseMutants = {
   'a-lease-counts-from-the-question': {
     rule: 'A lease begins when the question was sent, not when its answer came.',
     breaks: ['G2'],
-    seed: 14,
+    seed: 61,
     edits: [
       edit(
         leaseKeeper,
@@ -95,7 +95,7 @@ export const leaseMutants = {
   'a-new-coordinator-waits': {
     rule: 'After its start a coordinator gives nobody up before every lease of an earlier one is over.',
     breaks: ['G2'],
-    seed: 9,
+    seed: 43,
     edits: [
       edit(
         `${coordinator}/agents/registry.ts`,
@@ -107,7 +107,7 @@ export const leaseMutants = {
   'suspect-yourself': {
     rule: 'When most nodes fall silent together, nobody is given up.',
     breaks: ['suspicion'],
-    seed: 70,
+    seed: 159,
     edits: [
       edit(
         `${coordinator}/tasks/selfSuspicion.ts`,
@@ -119,7 +119,7 @@ export const leaseMutants = {
   'a-stop-renews': {
     rule: 'A task that is being stopped keeps its lease: it may need it to save.',
     breaks: ['G4'],
-    seed: 2,
+    seed: 1,
     edits: [
       edit(
         `${coordinator}/agents/verdicts.ts`,
@@ -133,7 +133,7 @@ export const leaseMutants = {
   'held-is-held': {
     rule: 'A job that is to be held is never fenced, and never moved without proof.',
     breaks: ['hold'],
-    seed: 10,
+    seed: 32,
     edits: [
       edit(
         gang,
@@ -157,13 +157,13 @@ export const leaseMutants = {
   'paths-are-good': {
     rule: 'A gang whose nodes do not reach each other is not released.',
     breaks: ['G3'],
-    seed: 53,
+    seed: 25,
     edits: [edit(gang, "if (verdict.kind === 'good') return release", 'return release')],
   },
   'failed-nodes-are-left-out': {
     rule: 'After a failed start the next attempt does without that node, where others could do.',
     breaks: ['left out'],
-    seed: 2,
+    seed: 1,
     edits: [
       edit(
         gang,
@@ -175,7 +175,7 @@ export const leaseMutants = {
   'the-first-failure-is-the-cause': {
     rule: 'Which failure was the first is decided when all are known, not by whose news came first.',
     breaks: ['G7'],
-    seed: 154,
+    seed: 138,
     edits: [
       edit(
         transition,
@@ -187,7 +187,7 @@ export const leaseMutants = {
   'gpus-of-the-dead-are-waited-for': {
     rule: 'A node gives no GPU to a task while another one still has it, though it was given up.',
     breaks: ['G3'],
-    seed: 166,
+    seed: 276,
     edits: [edit(`${agent}/tasks/preparation.ts`, 'if (holder !== null) throw', 'if (false) throw')],
   },
 } satisfies Record<string, Mutant>;

@@ -12,7 +12,6 @@ const gang = `${coordinator}/lifecycle/gang.ts`;
 const state = `${coordinator}/state.ts`;
 const nodes = `${coordinator}/commands/nodes.ts`;
 const agent = 'packages/agent/src';
-const manager = `${agent}/tasks/manager.ts`;
 
 export const mutants = {
   'release-after-every-claim': {
@@ -42,7 +41,7 @@ export const mutants = {
   'fencing-token': {
     rule: 'A report about an attempt that is not current changes nothing.',
     breaks: ['G7'],
-    seed: 4,
+    seed: 1,
     edits: [
       edit(
         `${coordinator}/lifecycle/event.ts`,
@@ -126,7 +125,7 @@ export const mutants = {
   'silent-is-not-dead': {
     rule: 'Only its node, or proof of death, ends a task that was released.',
     breaks: ['G2', 'G7'],
-    seed: 9,
+    seed: 20,
     edits: [
       edit(
         nodes,
@@ -143,7 +142,7 @@ export const mutants = {
   'reboot-is-proof-of-death': {
     rule: 'Tasks of an earlier boot of their node have ended.',
     breaks: ['liveness', 'G2'],
-    seed: 27,
+    seed: 45,
     edits: [
       edit(
         nodes,
@@ -167,7 +166,7 @@ export const mutants = {
   'a-gang-stops-together': {
     rule: 'When one task ends badly, the others of its gang are stopped.',
     breaks: ['G3'],
-    seed: 19,
+    seed: 21,
     edits: [edit(`${coordinator}/agents/desired.ts`, "if (job.state.kind === 'stopping')", 'if (false)')],
   },
   'events-are-numbered-on': {
@@ -194,16 +193,10 @@ export const mutants = {
       ),
     ],
   },
-  'a-late-order-starts-nothing': {
-    rule: 'An order about a task that was to be forgotten comes late, or twice, and is dropped.',
-    breaks: ['G2', 'G7', 'liveness'],
-    seed: 173,
-    edits: [edit(manager, 'else if (this.forgotten.has(key)) return;', '')],
-  },
   'a-full-disk-hides-nothing': {
     rule: 'An agent follows a task whose record it cannot write.',
     breaks: ['crash', 'liveness'],
-    seed: 10,
+    seed: 25,
     edits: [
       edit(
         `${agent}/tasks/phases.ts`,
@@ -239,7 +232,7 @@ export const mutants = {
   'drained-gpus-get-no-work': {
     rule: 'A GPU that a condition drains is given to nobody.',
     breaks: ['drains'],
-    seed: 20,
+    seed: 26,
     edits: [edit(`${coordinator}/planning.ts`, '&& !drained.gpuUuids.has(uuid)', '')],
   },
   'drained-nodes-get-no-work': {
@@ -319,7 +312,7 @@ export const mutants = {
   'what-was-lost-is-said-again': {
     rule: 'A heartbeat shows what an agent has not heard, and it is told again.',
     breaks: ['liveness'],
-    seed: 134,
+    seed: 144,
     edits: [
       edit(
         `${coordinator}/rpc/agentHub.ts`,

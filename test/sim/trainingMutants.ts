@@ -19,13 +19,13 @@ export const trainingMutants = {
   'suspects-are-left-alone': {
     rule: 'A checkpoint of which attempts died in the same way is not begun from.',
     breaks: ['resume'],
-    seed: 2,
+    seed: 16,
     edits: [edit(resume, good, "return verdict === 'verified' && suspect !== null;")],
   },
   'readable-where-it-runs': {
     rule: 'An attempt begins from what one of its nodes can read.',
     breaks: ['resume'],
-    seed: 13,
+    seed: 59,
     edits: [
       edit(
         resume,
@@ -156,7 +156,7 @@ export const trainingMutants = {
   'nodes-are-left-in-time': {
     rule: 'Work is taken off a node early enough before its deadline.',
     breaks: ['drains'],
-    seed: 1,
+    seed: 70,
     edits: [
       edit(
         `${coordinator}/tasks/drains.ts`,
