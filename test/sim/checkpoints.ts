@@ -75,7 +75,7 @@ export class SimulatedCheckpoints implements Checkpoints {
     for (const saved of watch.shelf.checkpoints.values()) {
       if (saved.verdict !== null) watch.known.set(saved.name, { facts: factsOf(saved), afterStop: false });
     }
-    this.sayAll(watch);
+    for (const known of watch.known.values()) this.say(watch, known);
     this.look(watch);
   }
 
@@ -105,7 +105,13 @@ export class SimulatedCheckpoints implements Checkpoints {
   }
 
   sayAgain(): void {
-    for (const watch of this.watches.values()) this.sayAll(watch);
+    for (const message of this.words()) this.parts.send(message);
+  }
+
+  words(): readonly CheckpointMessage[] {
+    return [...this.watches.values()].flatMap((watch) =>
+      [...watch.known.values()].map((known) => messageOf(watch, known)),
+    );
   }
 
   forget(task: TaskRef): void {
@@ -139,12 +145,8 @@ export class SimulatedCheckpoints implements Checkpoints {
     this.say(watch, known);
   }
 
-  private sayAll(watch: Watch): void {
-    for (const known of watch.known.values()) this.say(watch, known);
-  }
-
-  private say({ task, shared }: Watch, { facts, afterStop }: Known): void {
-    this.parts.send({ kind: 'checkpoint', task, checkpoint: facts, shared, afterStop });
+  private say(watch: Watch, known: Known): void {
+    this.parts.send(messageOf(watch, known));
   }
 
   private placeOf({ checkpointJobId, specJson }: Pick<Assignment, 'checkpointJobId' | 'specJson'>) {
@@ -158,6 +160,10 @@ export class SimulatedCheckpoints implements Checkpoints {
       machine.timeline.at(machine.random.between(0, msMax), agent, resolve);
     });
   }
+}
+
+function messageOf({ task, shared }: Watch, { facts, afterStop }: Known): CheckpointMessage {
+  return { kind: 'checkpoint', task, checkpoint: facts, shared, afterStop };
 }
 
 /** The newest first. */

@@ -21,6 +21,7 @@ import { checkFromWire } from '@muster/common/wire/gangCodec';
 import { conditionToWire, inventoryToWire } from '@muster/common/wire/nodeCodec';
 import { fromServiceError } from '@muster/common/wire/status';
 import { taskRefFromWire } from '@muster/common/wire/taskRef';
+import { checkpointSeenToWire } from '@muster/common/wire/trainingCodec';
 import type { Terms } from './leases/highestTerm.ts';
 import { Questions } from './leases/questions.ts';
 import { letsRun, orderOf, runOrder } from './orders.ts';
@@ -154,6 +155,7 @@ export class AgentSession {
         ...statusToWire(status),
         ...this.leaving(),
         observed: parts.manager.reports().map(taskReportToWire),
+        checkpoints: parts.manager.checkpoints().map(checkpointSeenToWire),
         highestTerm: parts.terms.highest,
         sentBoottimeMs,
       },

@@ -12,7 +12,7 @@ import { taskKey } from '@muster/common/ids';
 import { untilAborted } from '../drivers/untilAborted.ts';
 import { KnownCheckpoints, type WatchedTask } from './knownCheckpoints.ts';
 import { Pacer, paceAfter } from './pacer.ts';
-import type { WatcherParts } from './parts.ts';
+import type { CheckpointMessage, WatcherParts } from './parts.ts';
 import { isStill, newest, nextStep, type Sighting, type Step, sighted, triesMax } from './sightings.ts';
 import { completedSince } from './trainingComplete.ts';
 import type { Troubles } from './troubles.ts';
@@ -61,6 +61,10 @@ export class DirectoryWatch {
 
   sayAgain(): void {
     this.known.sayAgain();
+  }
+
+  words(): readonly CheckpointMessage[] {
+    return this.known.words();
   }
 
   /** To be awaited before the first signal of a stop, which waits for a second at most. */

@@ -15,7 +15,7 @@ import {
   readIndex,
   writeIndex,
 } from './indexFile.ts';
-import type { WatcherParts } from './parts.ts';
+import type { CheckpointMessage, WatcherParts } from './parts.ts';
 import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
 import { newestFirst, toDelete } from './retention.ts';
 import { type Sighting, writtenForMs } from './sightings.ts';
@@ -40,9 +40,13 @@ export interface WatchedTask {
   readonly startedAtMs: number;
 }
 
-interface Known {
-  readonly facts: IndexedCheckpoint;
+interface Sayable {
+  readonly facts: CheckpointFacts;
   readonly afterStop: boolean;
+}
+
+interface Known extends Sayable {
+  readonly facts: IndexedCheckpoint;
 }
 
 export class KnownCheckpoints {
@@ -168,13 +172,17 @@ export class KnownCheckpoints {
   }
 
   sayAgain(): void {
-    // Oldest first: so they are kept, too.
+    for (const message of this.words()) this.parts.send(message);
+  }
+
+  /** All there is to say, the oldest first: so they are kept, too. */
+  words(): readonly CheckpointMessage[] {
     const newest = [...this.known.values()]
       .sort((a, b) => newestFirst(a.facts, b.facts))
       .slice(0, saidMax)
       .reverse();
-    for (const facts of this.lastWords.values()) this.say({ facts, afterStop: false });
-    for (const known of newest) this.say(known);
+    const lastWords = [...this.lastWords.values()].map((facts) => ({ facts, afterStop: false }));
+    return [...lastWords, ...newest].map((each) => this.messageOf(each));
   }
 
   /** Deletes what the rules of the job give up. */
@@ -226,9 +234,12 @@ export class KnownCheckpoints {
     };
   }
 
-  private say({ facts, afterStop }: { readonly facts: CheckpointFacts; readonly afterStop: boolean }): void {
-    const { task } = this.of;
-    this.parts.send({ kind: 'checkpoint', task, checkpoint: facts, shared: this.shared, afterStop });
+  private say(known: Sayable): void {
+    this.parts.send(this.messageOf(known));
+  }
+
+  private messageOf({ facts, afterStop }: Sayable): CheckpointMessage {
+    return { kind: 'checkpoint', task: this.of.task, checkpoint: facts, shared: this.shared, afterStop };
   }
 
   private sayGone(facts: CheckpointFacts, problem: string): void {

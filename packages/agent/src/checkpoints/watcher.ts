@@ -8,7 +8,7 @@ import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Assignment } from '../tasks/records.ts';
 import { DirectoryWatch } from './directoryWatch.ts';
-import type { WatcherParts } from './parts.ts';
+import type { CheckpointMessage, WatcherParts } from './parts.ts';
 import { resumeProblem, setAsideCorrupt } from './preparation.ts';
 import { Troubles } from './troubles.ts';
 
@@ -29,6 +29,8 @@ export interface Checkpoints {
   isTrainingComplete(task: TaskRef): boolean;
   /** The coordinator may not have heard what was said so far. */
   sayAgain(): void;
+  /** Of what `sayAgain` says the newest of each task, for a Hello, which has a bound. */
+  words(): readonly CheckpointMessage[];
   /** Nothing more is to be said of it. */
   forget(task: TaskRef): void;
 }
@@ -38,6 +40,9 @@ interface Place {
   readonly root: string;
   readonly pattern: NamePattern | null;
 }
+
+/** Of one task; all of them are said after the Welcome. */
+const newestMax = 8;
 
 const insideContainer = 'lies inside the container, on none of its volumes';
 
@@ -96,6 +101,10 @@ export class CheckpointWatcher implements Checkpoints {
 
   sayAgain(): void {
     for (const watch of this.watches.values()) watch.sayAgain();
+  }
+
+  words(): readonly CheckpointMessage[] {
+    return [...this.watches.values()].flatMap((watch) => watch.words().slice(-newestMax));
   }
 
   forget(task: TaskRef): void {

@@ -7,6 +7,7 @@ import { messageOf } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { backoffMs } from '@muster/common/retry';
 import type { TaskReport } from '@muster/common/views';
+import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
 import { type Action, reconcile } from '../reconcile.ts';
 import { TaskActions } from './actions.ts';
 import {
@@ -135,6 +136,11 @@ export class TaskManager {
     if (entry === undefined || entry.uploaded) return;
     entry.uploaded = true;
     this.converge(entry);
+  }
+
+  /** Everything that is known of what its tasks have saved, for Hello. */
+  checkpoints(): readonly CheckpointSeen[] {
+    return this.parts.checkpoints.words();
   }
 
   /** Everything this agent knows, for Hello and heartbeats. */

@@ -45,6 +45,7 @@ const noCheckpoints: Checkpoints = {
   lastLook: async () => {},
   isTrainingComplete: () => false,
   sayAgain: () => {},
+  words: () => [],
   forget: () => {},
 };
 

@@ -74,6 +74,6 @@ export async function connected(
   const token = await joined(coordinator, client, nodeName);
   const session = openSession(client, token);
   session.say(helloMessage(fields));
-  await vi.waitFor(() => expect(session.told).toHaveLength(1));
+  await vi.waitFor(() => expect(session.told[0]?.welcome).toBeTruthy());
   return { token, ...session };
 }

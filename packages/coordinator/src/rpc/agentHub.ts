@@ -44,7 +44,13 @@ import { endWithError, unary } from './calls.ts';
 import { type JoinParts, join } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
 import { serveTelemetry, type TelemetryUploadParts } from './telemetryUploads.ts';
-import { boundedReport, completeTraining, takeCheckpoint, takeTrainingSign } from './trainingMessages.ts';
+import {
+  applyCheckpoint,
+  boundedReport,
+  completeTraining,
+  takeCheckpoint,
+  takeTrainingSign,
+} from './trainingMessages.ts';
 
 /** Session messages that this coordinator and its agents understand each other in. */
 const protocolVersion = 2;
@@ -70,6 +76,9 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploa
 
 /** Addresses of one node: more than any machine has, and little enough to store with every attempt. */
 const endpointsMax = 64;
+
+/** In a Hello: those of the tasks of one node, 128 of each at most. */
+const checkpointsMax = 4_096;
 
 type SessionCall = ServerDuplexStream<AgentMessage__Output, CoordinatorMessage>;
 
@@ -156,6 +165,8 @@ async function beginSession(
     lastHeardMs: silentForMs === null ? null : parts.wallMs() - silentForMs,
   };
   await parts.loop.run((draft, nowMs) => {
+    // Before the ends: by them it is chosen what the next attempts begin from.
+    for (const each of wire.checkpoints.slice(0, checkpointsMax)) applyCheckpoint(draft, node, each, nowMs);
     completeTraining(draft, node, observed, nowMs);
     hello(draft, command, nowMs);
   });

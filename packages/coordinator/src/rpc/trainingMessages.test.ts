@@ -76,6 +76,21 @@ test('a checkpoint that the node of its task has seen is kept with the job', asy
   expect(kinds()).toContain('checkpoint.saved');
 });
 
+test('what was saved at the very end is known before the end, when a Hello tells of both', async () => {
+  const ended = (nodeRank: number) => {
+    const exit = anExit({ exitCode: 1 });
+    return [taskReportToWire(aReport({ ...task, nodeRank }, { state: 'ended', exit }))];
+  };
+  await agentOf(1, { observed: ended(1) });
+  await agentOf(0, { observed: ended(0), checkpoints: [seen().checkpoint] });
+  const job = await vi.waitFor(async () => {
+    const view = await coordinator.api.getJob(runningJobId);
+    expect(view.attempts[0]?.state).toBe('ended');
+    return view;
+  });
+  expect(job.checkpoints.map(({ name }) => name)).toEqual(['checkpoint-10']);
+});
+
 const tooMany = Object.fromEntries(Array.from({ length: 33 }, (_, index) => [`m${index}`, index]));
 test.each<[string, Partial<CheckpointFacts>]>([
   ['without a name', { name: '' }],

@@ -33,6 +33,16 @@ export async function takeCheckpoint(
   node: NodeName,
   wire: CheckpointSeen__Output,
 ): Promise<void> {
+  await loop.run((draft, nowMs) => applyCheckpoint(draft, node, wire, nowMs));
+}
+
+/** The same as a command. */
+export function applyCheckpoint(
+  draft: Draft,
+  node: NodeName,
+  wire: CheckpointSeen__Output,
+  nowMs: number,
+): void {
   const seen = checkpointSeenFromWire(wire);
   if (seen === null) return;
   const { task, shared, afterStop } = seen;
@@ -40,11 +50,9 @@ export async function takeCheckpoint(
   if (checkpoint === null) return;
   const { attempt, nodeRank } = task;
   const event = { kind: 'checkpoint', attempt, nodeRank, checkpoint, shared, afterStop } as const;
-  await loop.run((draft, nowMs) => {
-    const job = draft.job(task.jobId);
-    if (job !== undefined && checkpointReporter(job, event) === node)
-      applyJobEvent(draft, task.jobId, event, nowMs);
-  });
+  const job = draft.job(task.jobId);
+  if (job !== undefined && checkpointReporter(job, event) === node)
+    applyJobEvent(draft, task.jobId, event, nowMs);
 }
 
 /** @returns null: no agent of ours says such a thing */

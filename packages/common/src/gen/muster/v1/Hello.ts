@@ -3,6 +3,7 @@
 import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from '../../muster/v1/NodeInventory.ts';
 import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from '../../muster/v1/TaskReport.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from '../../muster/v1/Condition.ts';
+import type { CheckpointSeen as _muster_v1_CheckpointSeen, CheckpointSeen__Output as _muster_v1_CheckpointSeen__Output } from '../../muster/v1/CheckpointSeen.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Hello {
@@ -16,6 +17,7 @@ export interface Hello {
   'highestTerm'?: (number | string | Long);
   'sentBoottimeMs'?: (number | string | Long);
   'leavingInMs'?: (number | string | Long);
+  'checkpoints'?: (_muster_v1_CheckpointSeen)[];
   '_leavingInMs'?: "leavingInMs";
 }
 
@@ -30,5 +32,6 @@ export interface Hello__Output {
   'highestTerm': (number);
   'sentBoottimeMs': (number);
   'leavingInMs'?: (number);
+  'checkpoints': (_muster_v1_CheckpointSeen__Output)[];
   '_leavingInMs'?: "leavingInMs";
 }
