@@ -145,6 +145,7 @@ describe('what was there before', () => {
     await next.says('step_10.pt verified');
     expect(next.verified).toEqual([]);
     expect(next.said[0]?.checkpoint).toEqual(first.said[0]?.checkpoint);
+    expect(next.watcher.words()).toEqual(next.said);
     next.watcher.sayAgain();
     await next.says('step_10.pt verified', 'step_10.pt verified');
   });
