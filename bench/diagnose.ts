@@ -45,7 +45,7 @@ const logs: Readonly<Record<string, readonly MakeLine[]>> = {
   ],
   'tracebacks only': [
     () => 'Traceback (most recent call last):\n',
-    (step) => `  File "/work/train.py", line ${step % 400}, in step\n    loss = model(batch).loss\n`,
+    (step) => `  File "/srv/train.py", line ${step % 400}, in step\n    loss = model(batch).loss\n`,
     (step) => `RuntimeError: CUDA error: number ${step} that no rule knows\n`,
   ],
   talk,

@@ -12,7 +12,7 @@ interface Example {
 }
 
 const traceback = (frame: string, last: string) =>
-  `Traceback (most recent call last):\n  File "/work/job.py", line 12, in <module>\n    ${frame}\n${last}`;
+  `Traceback (most recent call last):\n  File "/srv/job.py", line 12, in <module>\n    ${frame}\n${last}`;
 
 const examples: Readonly<Record<string, Example>> = {
   'nvlink error': {
@@ -89,7 +89,7 @@ const examples: Readonly<Record<string, Example>> = {
     miss: 'loading shared libraries from /usr/local/cuda/lib64',
   },
   'script missing': {
-    hit: "/usr/bin/python3: can't open file '/work/trian.py': [Errno 2] No such file or directory",
+    hit: "/usr/bin/python3: can't open file '/srv/trian.py': [Errno 2] No such file or directory",
     miss: "cache: can't open file yet, it is made now",
   },
   'collective timeout': {
