@@ -103,11 +103,18 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     leaseMs: settings.leaseMs,
     needsPreflight: (node) => paths.needsPreflight(node),
     onViolation: () => {},
-    onCommitted: (change) => {
-      agents.sync(change);
-      notes.committed(change);
-      paths.committed(change.events);
-      committed.ring(change.events.map((event) => event.subject));
+    // Here nothing may fail: what does ends the coordinator.
+    contained: {
+      run(_, work) {
+        work();
+        return Promise.resolve();
+      },
+    },
+    followers: {
+      agents: (change) => agents.sync(change),
+      notes: (change) => notes.committed(change),
+      paths: (change) => paths.committed(change.events),
+      watchers: (change) => committed.ring(change.events.map((event) => event.subject)),
     },
     freeBallast,
     onFatal,

@@ -13,6 +13,7 @@ import { connectMuster } from '@muster/common/wire/client';
 import { AgentNotes } from './agents/notes.ts';
 import { AgentRegistry } from './agents/registry.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
+import { Contained } from './contained.ts';
 import { DiskReserve } from './diskReserve.ts';
 import { Bell } from './events/bell.ts';
 import { startHttpServer } from './http/httpServer.ts';
@@ -110,6 +111,7 @@ export async function startTestCoordinator(
   const paths = await PathHistory.open(store, state);
   const telemetry = new TelemetryStore({ state, clock, bytesMax: options.telemetryBytes ?? 2 ** 20 });
   const pages = new PageRequests();
+  const contained = new Contained(silentLogger, monotonicMs);
   const metrics = new CoordinatorMetrics({
     state,
     clock,
@@ -119,6 +121,7 @@ export async function startTestCoordinator(
     notes,
     telemetry,
     pages,
+    contained,
     store,
     log: silentLogger,
   });
@@ -133,13 +136,14 @@ export async function startTestCoordinator(
     paused: () => leases.paused(),
     leaseMs: leaseSettings.leaseMs,
     needsPreflight: (node) => paths.needsPreflight(node),
-    onCommitted: (change) => {
-      agents.sync(change);
-      notes.committed(change);
-      paths.committed(change.events);
-      statusFiles.committed(change);
-      committed.ring(change.events.map((event) => event.subject));
-      metrics.committed(change);
+    contained,
+    followers: {
+      agents: (change) => agents.sync(change),
+      notes: (change) => notes.committed(change),
+      paths: (change) => paths.committed(change.events),
+      statusFiles: (change) => statusFiles.committed(change),
+      watchers: (change) => committed.ring(change.events.map((event) => event.subject)),
+      metrics: (change) => metrics.committed(change),
     },
     onViolation: () => {},
     freeBallast: () => false,
@@ -217,6 +221,7 @@ export async function startTestCoordinator(
     leases,
     telemetry,
     pages,
+    contained,
     /** `http://host:port` of its Prometheus pages. */
     httpUrl: `http://${http.address}`,
     /** A bare connection, for what the typed client would not send. */

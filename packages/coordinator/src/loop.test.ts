@@ -3,6 +3,7 @@ import type { JobId } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
 import { afterEach, expect, test, vi } from 'vitest';
 import { applyJobEvent, submit } from './commands/jobs.ts';
+import { Contained } from './contained.ts';
 import { countingBytes, TestClock } from './coordinatorFixture.ts';
 import { type Command, Loop, type LoopParts } from './loop.ts';
 import {
@@ -57,7 +58,8 @@ async function aLoop(parts: Partial<LoopParts> = {}, memory = new Memory('test')
     leaseMs: 60_000,
     needsPreflight: () => false,
     onViolation: () => {},
-    onCommitted: (committed) => commits.push(committed),
+    contained: new Contained(silentLogger, () => 0),
+    followers: { test: (committed) => void commits.push(committed) },
     freeBallast: () => false,
     onFatal: (error) => fatal.push(error),
     ...parts,
@@ -352,4 +354,21 @@ test('how long a job has still to wait is told as of the moment that one asks', 
   expect(loop.reasons.get(job.id)?.message).toBe(
     '3 failures without a newer checkpoint: the next trial is in 20 s',
   );
+});
+
+test('a commit that a follower cannot take is answered all the same, told to the others, and ends nothing', async () => {
+  const contained = new Contained(silentLogger, () => 0);
+  const told: number[] = [];
+  const followers: LoopParts['followers'] = {
+    poisoned: ({ events }) => {
+      throw new Error(`cannot take ${events[0]?.kind}`);
+    },
+    next: ({ events }) => void told.push(events.length),
+  };
+  const { loop, fatal } = await aLoop({ contained, followers });
+  expect(await loop.run(submitting('one'))).toMatch(/^job_/);
+  expect(await loop.run(submitting('two'))).toMatch(/^job_/);
+  expect(told).toEqual([1, 1]);
+  expect(contained.failures.get('poisoned')).toBe(2);
+  expect(fatal).toEqual([]);
 });

@@ -7,6 +7,7 @@ import { InvariantViolation, MusterError, messageOf } from '@muster/common/error
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { applyJobEvent } from './commands/jobs.ts';
+import type { Contained } from './contained.ts';
 import { chooseResume } from './lifecycle/resume.ts';
 import { currentAttempt } from './model.ts';
 import { PassMemory } from './passMemory.ts';
@@ -20,6 +21,8 @@ import type { WaitTimes } from './waitTimes.ts';
 
 /** Changes a draft and answers its caller; throws MusterError to refuse. Runs to the end without waiting. */
 export type Command<T> = (draft: Draft, nowMs: number) => T;
+
+export type CommitFollowers = Readonly<Record<string, (committed: Committed) => void>>;
 
 interface Queued {
   readonly run: (draft: Draft, nowMs: number) => unknown;
@@ -43,8 +46,9 @@ export interface LoopParts {
   readonly needsPreflight: (node: NodeName) => boolean;
   /** A guarantee would have been broken, and was kept by refusing what would have broken it. */
   readonly onViolation: (guarantee: string) => void;
-  /** After each commit, in order. */
-  readonly onCommitted: (committed: Committed) => void;
+  /** Told of each commit, in order, by name. What one throws reaches neither the others nor the answers: it is committed. */
+  readonly followers: CommitFollowers;
+  readonly contained: Pick<Contained, 'run'>;
   /** Gives back space kept for this moment; false when there is none left. */
   readonly freeBallast: () => boolean;
   /** The store is in an unknown state: nothing may be acknowledged any more. */
@@ -133,7 +137,7 @@ export class Loop {
       // 6. Answer, publish, talk to agents.
       for (const job of committed.jobs) waitTimes.follow(job, monotonicMs);
       for (const answer of answers) answer();
-      if (committed.events.length > 0 || committed.jobs.length > 0) this.parts.onCommitted(committed);
+      if (committed.events.length > 0 || committed.jobs.length > 0) this.tell(committed);
       this.wakeForBackoff(monotonicMs);
       // What had not begun has ended at once: there is room for who asked for it, and no report to come.
       if (hasMadeRoom) this.wake();
@@ -141,6 +145,11 @@ export class Loop {
       const failure = this.fail(error);
       for (const command of commands) command.reject(failure);
     }
+  }
+
+  private tell(committed: Committed): void {
+    const { followers, contained } = this.parts;
+    for (const [name, follow] of Object.entries(followers)) void contained.run(name, () => follow(committed));
   }
 
   /** Runs one command and returns how to answer it once the commit is done. */

@@ -10,6 +10,7 @@ import { createLogger } from '@muster/common/pinoLogger';
 import { AgentNotes } from './agents/notes.ts';
 import { AgentRegistry } from './agents/registry.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
+import { Contained, type ContainedWork } from './contained.ts';
 import { DiskReserve } from './diskReserve.ts';
 import { Bell } from './events/bell.ts';
 import type { RunningHttpServer } from './http/httpServer.ts';
@@ -111,6 +112,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     const telemetry = new TelemetryStore({ state, clock, bytesMax: options.telemetryBytes });
     const gpuStats = new GpuStatsTeller({ ...clock, telemetry, notes });
     const pages = new PageRequests();
+    const contained = new Contained(log, clock.monotonicMs);
 
     const loop = new Loop({
       state,
@@ -123,13 +125,14 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       needsPreflight: (node) => paths.needsPreflight(node),
       leaseMs: options.leaseMs,
       onViolation: (guarantee) => metrics?.violated(guarantee),
-      onCommitted: (change) => {
-        agents.sync(change);
-        notes.committed(change);
-        paths.committed(change.events);
-        statusFiles.committed(change);
-        committed.ring(change.events.map((event) => event.subject));
-        metrics?.committed(change);
+      contained,
+      followers: {
+        agents: (change) => agents.sync(change),
+        notes: (change) => notes.committed(change),
+        paths: (change) => paths.committed(change.events),
+        statusFiles: (change) => statusFiles.committed(change),
+        watchers: (change) => committed.ring(change.events.map((event) => event.subject)),
+        metrics: (change) => metrics?.committed(change),
       },
       freeBallast: () => reserve.dropBallast(),
       onFatal,
@@ -171,6 +174,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       statusOf,
       telemetry,
       pages,
+      contained,
       ...clock,
     };
     const nodeViews = () =>
@@ -221,22 +225,20 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       releases.push(() => relay.close());
     }
 
+    const periodic: Readonly<Record<string, ContainedWork>> = {
+      reserve: () => reserve.restoreBallast(),
+      telemetry: () => telemetry.sweep(),
+      leases: () => leases.run(),
+      startDeadlines: () => startDeadlines.run(state, loop),
+      timeLimits: () => timeLimits.run(state, loop),
+      hangWatch: () => hangWatch.run(state, loop),
+      drains: () => drains.run(state, loop),
+      gpuStats: () => gpuStats.run(state, loop),
+      statusFiles: () => statusFiles.run(),
+      oldJoinTokens: () => removeOldJoinTokens(state, loop, clock.wallMs()),
+    };
     const timer = setInterval(() => {
-      reserve.restoreBallast();
-      telemetry.sweep();
-      const work = [
-        ...leases.run(),
-        ...startDeadlines.run(state, loop),
-        ...timeLimits.run(state, loop),
-        ...hangWatch.run(state, loop),
-        ...drains.run(state, loop),
-        ...gpuStats.run(state, loop),
-        statusFiles.run(),
-        ...removeOldJoinTokens(state, loop, clock.wallMs()),
-      ];
-      Promise.all(work).catch((error: unknown) =>
-        log.warn({ error: messageOf(error) }, 'a periodic task failed'),
-      );
+      for (const [name, run] of Object.entries(periodic)) void contained.run(name, run);
     }, tickMs);
     releases.push(() => clearInterval(timer));
 

@@ -122,6 +122,11 @@ test('leases, fences and distrust of ourselves are counted', async () => {
   });
 });
 
+test('a part that fails is counted by its name', async () => {
+  await coordinator.contained.run('drains', () => Promise.reject(new Error('poison')));
+  expect(await readValues()).toMatchObject({ 'muster_part_failures_total{part="drains"}': 1 });
+});
+
 test('at most a thousand jobs are named', async () => {
   const job = coordinator.state.jobs.get(runningJobId);
   if (job === undefined) throw new Error('the job is not there');

@@ -10,6 +10,7 @@ import type { NodeView } from '@muster/common/views';
 import { Counter, Histogram, Registry } from 'prom-client';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
+import type { Contained } from '../contained.ts';
 import { heldTasks } from '../heldTasks.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import { nodeView } from '../rpc/views.ts';
@@ -38,6 +39,7 @@ export interface MetricsParts {
   readonly leases: LeaseKeeper;
   readonly notes: Pick<AgentNotes, 'of'>;
   readonly store: Pick<Store, 'readJob'>;
+  readonly contained: Pick<Contained, 'failures'>;
   readonly log: Logger;
 }
 
@@ -82,6 +84,12 @@ export class CoordinatorMetrics {
       help: 'Constantly 1, with the version of the coordinator.',
       labelNames: ['version'],
       read: () => [[{ version: musterVersion }, 1]],
+    });
+    addCounter(this.registry, {
+      name: 'muster_part_failures_total',
+      help: 'Failures of periodic work and of parts that follow commits, by part; the others went on. Each is a bug.',
+      labelNames: ['part'],
+      read: () => Array.from(parts.contained.failures, ([part, count]) => [{ part }, count]),
     });
     addJobMetrics(this.registry, parts);
     this.readNodes = addNodeMetrics(this.registry, parts);

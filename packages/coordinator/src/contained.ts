@@ -1,0 +1,55 @@
+/**
+ * Work whose failure must not reach beyond itself: a periodic reconciler, or a part that follows commits. Each has a name.
+ * What it throws is logged under that name and counted; its neighbours run, and it is called again the next time.
+ */
+import { messageOf } from '@muster/common/errors';
+import type { Logger } from '@muster/common/log';
+
+/** What fails at every tick is logged this often. */
+const logAgainAfterMs = 60_000;
+
+/** Synchronous, a promise, or promises. */
+export type ContainedWork = () => unknown;
+
+export class Contained {
+  private readonly log: Logger;
+  private readonly monotonicMs: () => number;
+  private readonly counts = new Map<string, number>();
+  /** Monotonic, by name. */
+  private readonly loggedAtMs = new Map<string, number>();
+
+  constructor(log: Logger, monotonicMs: () => number) {
+    this.log = log;
+    this.monotonicMs = monotonicMs;
+  }
+
+  /** Failures since the start, by name. */
+  get failures(): ReadonlyMap<string, number> {
+    return this.counts;
+  }
+
+  /** Runs it; resolves when all of it is done or has failed. Never throws and never rejects. */
+  async run(name: string, work: ContainedWork): Promise<void> {
+    try {
+      const begun = work();
+      const results = await Promise.allSettled(Array.isArray(begun) ? begun : [begun]);
+      for (const result of results) if (result.status === 'rejected') this.failed(name, result.reason);
+    } catch (error) {
+      this.failed(name, error);
+    }
+  }
+
+  private failed(name: string, error: unknown): void {
+    const count = (this.counts.get(name) ?? 0) + 1;
+    this.counts.set(name, count);
+    const nowMs = this.monotonicMs();
+    const loggedAtMs = this.loggedAtMs.get(name);
+    if (loggedAtMs !== undefined && nowMs - loggedAtMs < logAgainAfterMs) return;
+    this.loggedAtMs.set(name, nowMs);
+    const stack = error instanceof Error ? error.stack : undefined;
+    this.log.error(
+      { part: name, error: messageOf(error), failures: count, stack },
+      'a part of the coordinator failed; the others go on',
+    );
+  }
+}
