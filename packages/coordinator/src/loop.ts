@@ -6,6 +6,7 @@ import type { Clock } from '@muster/common/clock';
 import { InvariantViolation, MusterError, messageOf } from '@muster/common/errors';
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import { type Caller, coordinatorPart } from './caller.ts';
 import { applyJobEvent } from './commands/jobs.ts';
 import type { Contained } from './contained.ts';
 import { chooseResume } from './lifecycle/resume.ts';
@@ -25,6 +26,7 @@ export type Command<T> = (draft: Draft, nowMs: number) => T;
 export type CommitFollowers = Readonly<Record<string, (committed: Committed) => void>>;
 
 interface Queued {
+  readonly by: Caller;
   readonly run: (draft: Draft, nowMs: number) => unknown;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
@@ -55,6 +57,8 @@ export interface LoopParts {
   readonly onFatal: (error: StoreError) => void;
 }
 
+const scheduler = coordinatorPart('scheduler');
+
 /** A disk that stalls for seconds must not make the coordinator wait for seconds more. */
 const coalesceMsMax = 20;
 
@@ -77,11 +81,14 @@ export class Loop {
     this.reasons = new PendingReasons(() => parts.clock.monotonicMs());
   }
 
-  /** Queues a command; resolves after the commit that holds its change. */
-  run<T>(command: Command<T>): Promise<T> {
+  /**
+   * Queues a command; resolves after the commit that holds its change.
+   * @param by on whose behalf: what the command emits names it
+   */
+  run<T>(by: Caller, command: Command<T>): Promise<T> {
     if (this.stopped !== null) return Promise.reject(this.stopped);
     return new Promise<T>((resolve, reject) => {
-      this.queue.push({ run: command, resolve: resolve, reject });
+      this.queue.push({ by, run: command, resolve: resolve, reject });
       this.wake();
     });
   }
@@ -155,7 +162,7 @@ export class Loop {
   /** Runs one command and returns how to answer it once the commit is done. */
   private attempt(command: Queued, draft: Draft, nowMs: number): () => void {
     try {
-      const value = draft.attempt(() => command.run(draft, nowMs)) as never;
+      const value = draft.attempt(command.by, () => command.run(draft, nowMs)) as never;
       return () => command.resolve(value);
     } catch (error) {
       if (error instanceof InvariantViolation) this.logViolation(error);
@@ -178,7 +185,7 @@ export class Loop {
       return false;
     }
     try {
-      return draft.attempt(() => {
+      return draft.attempt(scheduler, () => {
         const view = this.view(draft, nowMs, monotonicMs);
         return this.carryOut(plan(view, monotonicMs), view, draft, nowMs);
       });

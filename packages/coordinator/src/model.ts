@@ -215,6 +215,9 @@ export interface StoredEvent extends NewEvent {
   readonly id: string;
   readonly subjectSeq: number;
   readonly timeMs: number;
+  /** On whose behalf, and from where, as in `CallerName`. */
+  readonly by: string;
+  readonly peer: string;
 }
 
 /** An active job's attempt, or null: queued and ended jobs have none that may act. */

@@ -9,6 +9,7 @@ import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec, JobSpecFile } from '@muster/common/spec/types';
 import type { GpuUsage } from '@muster/common/telemetry';
 import type { TaskEnd, TaskReport } from '@muster/common/views';
+import { type AgentIdentity, type Coordinator, coordinatorPart } from './caller.ts';
 import type { JobEvent, Placement } from './lifecycle/event.ts';
 import type { Attempt, Job, JobState, Node, Task } from './model.ts';
 
@@ -22,6 +23,13 @@ export function jobIdOf(number: number): JobId {
 
 export function nodeNameOf(name: string): NodeName {
   return name as NodeName;
+}
+
+/** For commands of which nobody asks who gave them. */
+export const aCaller: Coordinator = coordinatorPart('test');
+
+export function anAgent(node: string): AgentIdentity {
+  return { kind: 'agent', id: `agent:${node}`, node: nodeNameOf(node), peer: null };
 }
 
 /** A checked spec from what a user would write. */

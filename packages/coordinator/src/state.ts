@@ -7,6 +7,7 @@
 import { assertInvariant } from '@muster/common/errors';
 import type { JobId, NodeName } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
+import { type Caller, coordinatorPart, nameOf } from './caller.ts';
 import type { Attempt, Job, NewEvent, Node, StoredEvent } from './model.ts';
 import type { Batch, Credential, RequestRecord, Snapshot } from './store/store.ts';
 
@@ -58,6 +59,8 @@ export class Draft {
   private readonly subjectSeqs = new Map<string, number>();
   private submitSeq: number;
   private eventSeq: number;
+  /** Whose command is under way. Views of the state are drafts, too, on which nobody commands. */
+  private caller: Caller = coordinatorPart('view');
   /** What takes the command under way back, newest last. */
   private undoes: (() => void)[] = [];
 
@@ -70,11 +73,13 @@ export class Draft {
   /**
    * Runs a command. One that throws leaves the draft as it found it, however far it had come: half of a refused
    * command must not be committed with those that share its batch.
+   * @param by named by what the command emits
    */
-  attempt<T>(command: () => T): T {
+  attempt<T>(by: Caller, command: () => T): T {
     const { submitSeq, eventSeq } = this;
     const eventCount = this.events.length;
     this.undoes = [];
+    this.caller = by;
     try {
       return command();
     } catch (error) {
@@ -205,6 +210,7 @@ export class Draft {
     this.set(this.subjectSeqs, event.subject, subjectSeq);
     this.events.push({
       ...event,
+      ...nameOf(this.caller),
       seq: this.eventSeq,
       id: `${this.base.clusterId}-${this.eventSeq}`,
       subjectSeq,

@@ -94,7 +94,9 @@ function jsonLine({ cloudEvent }: EventView): string {
 }
 
 function textLine({ seq, kind, subject, timeMs, cloudEvent }: EventView, { dim, bold }: Colours): string {
-  const data = printable(dataText(cloudEvent['data']));
+  const by = cloudEvent['by'];
+  const caller = typeof by === 'string' ? `by ${by}` : '';
+  const data = printable([dataText(cloudEvent['data']), caller].filter((text) => text !== '').join('  '));
   const about = data === '' ? printable(subject) : `${printable(subject).padEnd(16)}  ${dim(data)}`;
   const when = dim(`${String(seq).padStart(6)}  ${clockText(timeMs)}`);
   return `${when}  ${bold(kind.padEnd(18))}  ${about}\n`;

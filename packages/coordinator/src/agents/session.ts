@@ -18,6 +18,7 @@ import type { TaskReport } from '@muster/common/views';
 import { checkToWire } from '@muster/common/wire/gangCodec';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { resumeToWire } from '@muster/common/wire/trainingCodec';
+import type { AgentIdentity } from '../caller.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
 import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
 import { specText } from '../specText.ts';
@@ -29,6 +30,8 @@ export interface AgentStream {
 }
 
 export class AgentSession {
+  /** Who talks on it. */
+  readonly caller: AgentIdentity;
   readonly node: NodeName;
   readonly instanceId: string;
   readonly bootId: string;
@@ -39,11 +42,12 @@ export class AgentSession {
   private readonly said = new Map<TaskKey, string>();
 
   constructor(
-    identity: { node: NodeName; instanceId: string; bootId: string },
+    identity: { caller: AgentIdentity; instanceId: string; bootId: string },
     stream: AgentStream,
     leases: LeaseGrants,
   ) {
-    this.node = identity.node;
+    this.caller = identity.caller;
+    this.node = identity.caller.node;
     this.instanceId = identity.instanceId;
     this.bootId = identity.bootId;
     this.stream = stream;

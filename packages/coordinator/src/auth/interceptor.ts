@@ -12,9 +12,10 @@ import {
   type ServerMethodDefinition,
   status,
 } from '@grpc/grpc-js';
+import type { Identity } from '../caller.ts';
 import type { Credential } from '../store/store.ts';
 import { mayCall } from './policy.ts';
-import { hashToken, type Identity, identityOf } from './tokens.ts';
+import { hashToken, identityOf } from './tokens.ts';
 
 const identityKey = 'muster-identity';
 
@@ -29,7 +30,7 @@ export function authInterceptor(parts: AuthParts): ServerInterceptor {
       .withStart((next) => {
         const listener = new ServerListenerBuilder()
           .withOnReceiveMetadata((metadata, nextListener) => {
-            const refusal = authorise(parts, metadata, method.path);
+            const refusal = authorise(parts, metadata, method.path, addressOf(call.getPeer()));
             if (refusal !== null) call.sendStatus(refusal);
             else nextListener(metadata);
           })
@@ -46,6 +47,7 @@ function authorise(
   parts: AuthParts,
   metadata: Metadata,
   path: string,
+  peer: string | null,
 ): { code: status; details: string } | null {
   // A client that sends this key itself must not become whoever it names.
   metadata.remove(identityKey);
@@ -59,7 +61,7 @@ function authorise(
     };
   }
   const credential = parts.findCredential(hashToken(token));
-  const identity = credential === undefined ? null : identityOf(credential, parts.wallMs());
+  const identity = credential === undefined ? null : identityOf(credential, peer, parts.wallMs());
   if (identity === null) {
     return {
       code: status.UNAUTHENTICATED,
@@ -69,8 +71,19 @@ function authorise(
   if (!mayCall(identity, path)) {
     return { code: status.PERMISSION_DENIED, details: `this token (${identity.kind}) may not call ${path}` };
   }
-  metadata.set(identityKey, JSON.stringify(identity));
+  identify(metadata, identity);
   return null;
+}
+
+/** Notes in a call's metadata who makes it, for `callerOf`. */
+export function identify(metadata: Metadata, identity: Identity): void {
+  metadata.set(identityKey, JSON.stringify(identity));
+}
+
+/** @param peer `host:port` as gRPC tells it, with brackets around IPv6 or without */
+function addressOf(peer: string): string | null {
+  const host = /^(.*):\d+$/.exec(peer)?.[1]?.replace(/^\[(.*)\]$/, '$1');
+  return host?.replace(/^::ffff:(?=\d+\.)/, '') ?? null;
 }
 
 /** Who makes this call, as the interceptor established it. */

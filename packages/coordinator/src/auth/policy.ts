@@ -1,5 +1,5 @@
 /** Who may call what. What is not listed is refused. */
-import type { Identity } from './tokens.ts';
+import type { Identity } from '../caller.ts';
 
 type Role = Identity['kind'];
 
@@ -43,8 +43,8 @@ const rolesByPath: ReadonlyMap<string, readonly Role[]> = new Map(
   }),
 );
 
-export function mayCall(identity: Identity, path: string): boolean {
-  return rolesByPath.get(path)?.includes(identity.kind) ?? false;
+export function mayCall({ kind }: Pick<Identity, 'kind'>, path: string): boolean {
+  return rolesByPath.get(path)?.includes(kind) ?? false;
 }
 
 /** Every method that anyone may call; a test compares it with what the server serves. */

@@ -4,12 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import type { NodeName, RandomBytes } from '@muster/common/ids';
+import type { Identity } from '../caller.ts';
 import type { Credential } from '../store/store.ts';
-
-export type Identity =
-  | { readonly kind: 'admin' }
-  | { readonly kind: 'agent'; readonly node: NodeName }
-  | { readonly kind: 'join'; readonly node: NodeName };
 
 export const joinTokenLifetimeMs = 15 * 60_000;
 
@@ -31,20 +27,22 @@ export function hashToken(token: string): string {
 }
 
 /**
+ * @param peer address of the client; null: unknown
  * @param nowMs wall clock: lifetimes of credentials are the one decision made on it
  * @returns null for a credential that is expired
  */
-export function identityOf(credential: Credential, nowMs: number): Identity | null {
+export function identityOf(credential: Credential, peer: string | null, nowMs: number): Identity | null {
+  const { id, kind, subject } = credential;
   if (credential.expiresAtMs !== null && credential.expiresAtMs <= nowMs) return null;
-  switch (credential.kind) {
+  switch (kind) {
     case 'admin':
-      return { kind: 'admin' };
+      return { kind, id, peer };
     case 'agent':
-      return { kind: 'agent', node: credential.subject as NodeName };
+      return { kind, id, peer, node: subject as NodeName };
     case 'join':
-      return { kind: 'join', node: credential.subject as NodeName };
+      return { kind, id, peer, node: subject as NodeName };
     default: {
-      const never: never = credential.kind;
+      const never: never = kind;
       return never;
     }
   }

@@ -2,7 +2,8 @@
 import type { EventView } from '@muster/common/views';
 import type { StoredEvent } from '../model.ts';
 
-/** Extension attributes: `sequence` is the position in the cluster's log, `subjectsequence` that of the subject. */
+/** Extension attributes: `sequence` is the position in the cluster's log, `subjectsequence` that of the subject; `by` is the
+ * caller and `peer` its address. */
 export function cloudEventOf(clusterId: string, event: StoredEvent): Readonly<Record<string, unknown>> {
   return {
     specversion: '1.0',
@@ -14,6 +15,8 @@ export function cloudEventOf(clusterId: string, event: StoredEvent): Readonly<Re
     datacontenttype: 'application/json',
     sequence: String(event.seq),
     subjectsequence: String(event.subjectSeq),
+    ...(event.by === '' ? {} : { by: event.by }),
+    ...(event.peer === '' ? {} : { peer: event.peer }),
     data: event.data,
   };
 }

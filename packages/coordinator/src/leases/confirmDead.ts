@@ -2,12 +2,13 @@
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
+import { type Caller, nameOf } from '../caller.ts';
 import type { Draft } from '../state.ts';
 import { endLostTasks } from './lostTasks.ts';
 
 /** Who says so. */
 export type Proof =
-  | { readonly kind: 'person'; readonly caller: string }
+  | { readonly kind: 'person'; readonly caller: Caller }
   | { readonly kind: 'fence_command'; readonly silence: number };
 
 /**
@@ -32,7 +33,7 @@ export function confirmDead(
   }
   if (proof.kind === 'fence_command' && proof.silence !== silence.number)
     throw new MusterError('failed_precondition', `${node} was heard after the fencing command was started`);
-  const by = proof.kind === 'person' ? proof.caller : 'fence command';
+  const by = proof.kind === 'person' ? nameOf(proof.caller).by : 'fence command';
   const silentForMs = agents.silentForMs(node);
   const lastHeardMs = silentForMs === null ? null : nowMs - silentForMs;
   const loss = { message: `node ${node} is dead, confirmed by ${by}`, lastHeardMs };

@@ -7,6 +7,7 @@ import { MusterError, messageOf } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { AgentRegistry } from '../agents/registry.ts';
+import { type Caller, nameOf } from '../caller.ts';
 import { heldTasks } from '../heldTasks.ts';
 import type { Loop } from '../loop.ts';
 import type { Attempt, Job } from '../model.ts';
@@ -172,15 +173,17 @@ export class LeaseKeeper implements LeaseGrants {
   }
 
   /** @throws {MusterError} `failed_precondition` while the node answers */
-  async confirmDead(node: NodeName, caller: string): Promise<void> {
+  async confirmDead(node: NodeName, caller: Caller): Promise<void> {
     const { agents } = this.parts;
     const proof = { kind: 'person', caller } as const;
-    const silence = await this.loop().run((draft, nowMs) => confirmDead(draft, agents, node, proof, nowMs));
+    const silence = await this.loop().run(caller, (draft, nowMs) =>
+      confirmDead(draft, agents, node, proof, nowMs),
+    );
     agents.noteDead(node, silence);
   }
 
   /** @throws {MusterError} `invalid` unless it is 0, which ends it, or 10 s to 24 h */
-  async setMaintenance(forMs: number, caller: string): Promise<void> {
+  async setMaintenance(forMs: number, caller: Caller): Promise<void> {
     const isRight = forMs === 0 || (forMs >= maintenanceMsMin && forMs <= maintenanceMsMax);
     if (!isRight || !Number.isInteger(forMs))
       throw new MusterError(
@@ -188,20 +191,24 @@ export class LeaseKeeper implements LeaseGrants {
         `a maintenance lasts 10 s to 24 h, and ${forMs / 1_000} s is not that; 0 ends it`,
       );
     await this.maintenance.set(forMs, () => this.parts.clock.monotonicMs());
-    const event = { kind: 'cluster.maintenance', subject: clusterSubject, data: { forMs, by: caller } };
-    await this.loop().run((draft, nowMs) => draft.emit(event, nowMs));
+    const event = {
+      kind: 'cluster.maintenance',
+      subject: clusterSubject,
+      data: { forMs, by: nameOf(caller).by },
+    };
+    await this.loop().run(caller, (draft, nowMs) => draft.emit(event, nowMs));
   }
 
   /**
    * Goes on from a store that was restored from an old copy.
    * @throws {MusterError} `failed_precondition` when it was not
    */
-  async advanceStore(caller: string): Promise<void> {
+  async advanceStore(caller: Caller): Promise<void> {
     const { state, settings } = this.parts;
     const ownLeases = [...state.jobs.values()].map(({ spec }) => spec.leaseMs ?? 0);
     const longestMs = Math.max(settings.leaseMs, this.maintenanceMs(), ...ownLeases);
     const quietMs = fencedAfterMs(settings, longestMs);
-    await this.terms.advance(quietMs, (command) => this.loop().run(command), caller);
+    await this.terms.advance(quietMs, (command) => this.loop().run(caller, command), nameOf(caller).by);
     this.loop().wake();
   }
 

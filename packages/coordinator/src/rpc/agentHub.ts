@@ -23,6 +23,7 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
 import { verdictOn } from '../agents/verdicts.ts';
 import { callerOf } from '../auth/interceptor.ts';
+import type { AgentIdentity } from '../caller.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
 import {
   type FailureTimes,
@@ -84,7 +85,7 @@ type SessionCall = ServerDuplexStream<AgentMessage__Output, CoordinatorMessage>;
 
 export function agentHubCalls(parts: AgentHubParts): AgentHubHandlers {
   return {
-    Join: unary((request, metadata) => join(parts, request, metadata)),
+    Join: unary((request, caller) => join(parts, request, caller)),
     Session: (call) => serveSession(parts, call),
     UploadLogs: (call) => serveUpload(parts, call),
     UploadTelemetry: (call) => serveTelemetry(parts, call),
@@ -93,21 +94,21 @@ export function agentHubCalls(parts: AgentHubParts): AgentHubHandlers {
 
 function serveSession(parts: AgentHubParts, call: SessionCall): void {
   const caller = callerOf(call);
-  const node = caller.kind === 'agent' ? caller.node : null;
   /** Messages may follow Hello before its commit is done; they wait for it, in order. */
   let opening: Promise<AgentSession> | null = null;
   let session: AgentSession | null = null;
   let isClosed = false;
   const refuse = (error: MusterError) => endWithError(call, error);
-  if (node === null) {
+  if (caller.kind !== 'agent') {
     refuse(new MusterError('permission_denied', 'only agents have sessions'));
     return;
   }
+  const { node } = caller;
 
   call.on('data', (message: AgentMessage__Output) => {
     // Said twice, as any message may be, it opens nothing anew.
     if (message.hello != null && opening === null) {
-      opening = beginSession(parts, call, node, message.hello).then((opened) => {
+      opening = beginSession(parts, call, caller, message.hello).then((opened) => {
         session = opened;
         // It broke while the commit was under way: kept, it would pass for connected until it counts as silent.
         if (isClosed) closed();
@@ -139,9 +140,10 @@ function serveSession(parts: AgentHubParts, call: SessionCall): void {
 async function beginSession(
   parts: AgentHubParts,
   call: SessionCall,
-  node: NodeName,
+  caller: AgentIdentity,
   wire: Hello__Output,
 ): Promise<AgentSession> {
+  const { node } = caller;
   if (wire.protocolVersion !== protocolVersion) {
     throw new MusterError(
       'failed_precondition',
@@ -164,7 +166,7 @@ async function beginSession(
     failedAtMs: failureTimes(parts, node, bootId),
     lastHeardMs: silentForMs === null ? null : parts.wallMs() - silentForMs,
   };
-  await parts.loop.run((draft, nowMs) => {
+  await parts.loop.run(caller, (draft, nowMs) => {
     // Before the ends: by them it is chosen what the next attempts begin from.
     for (const each of wire.checkpoints.slice(0, checkpointsMax)) applyCheckpoint(draft, node, each, nowMs);
     completeTraining(draft, node, observed, nowMs);
@@ -174,7 +176,7 @@ async function beginSession(
     write: (message: CoordinatorMessage) => void call.write(message),
     end: () => call.end(),
   };
-  const session = new AgentSession({ node, instanceId, bootId }, stream, parts.leases);
+  const session = new AgentSession({ caller, instanceId, bootId }, stream, parts.leases);
   noteTasks(parts, session, observed);
   const { jobs } = parts.state;
   session.welcome(
@@ -205,8 +207,8 @@ async function onMessage(
     const reports = reportsFromWire([message.report]);
     if (reports.length > 0) await takeReports(parts, session, reports);
   }
-  if (message.checkpoint != null) await takeCheckpoint(parts, session.node, message.checkpoint);
-  if (message.trainingSign != null) await takeTrainingSign(parts, session.node, message.trainingSign);
+  if (message.checkpoint != null) await takeCheckpoint(parts, session.caller, message.checkpoint);
+  if (message.trainingSign != null) await takeTrainingSign(parts, session.caller, message.trainingSign);
   if (message.status != null) await takeStatus(parts, session, message.status);
 }
 
@@ -243,7 +245,7 @@ async function takeEvent(
   task: TaskRef,
   event: JobEvent,
 ): Promise<void> {
-  const job = await parts.loop.run((draft, nowMs) => {
+  const job = await parts.loop.run(session.caller, (draft, nowMs) => {
     if (heldTask(draft.job(task.jobId), task, session.node) !== undefined)
       applyJobEvent(draft, task.jobId, event, nowMs);
     return draft.job(task.jobId);
@@ -261,7 +263,7 @@ async function takeStatus(
   const conditions = status.conditions.map(conditionFromWire);
   const leavingInMs = status.leavingInMs ?? null;
   const command = { name: session.node, inventory, conditions, leavingInMs };
-  await parts.loop.run((draft, nowMs) => {
+  await parts.loop.run(session.caller, (draft, nowMs) => {
     // It waited for its turn, and a newer Hello may have come first: what was true before that is not news.
     if (parts.agents.isCurrent(session)) nodeStatus(draft, command, nowMs);
   });
@@ -275,7 +277,7 @@ async function takeReports(
   const { node, bootId } = session;
   noteTasks(parts, session, reports);
   const failedAtMs = failureTimes(parts, node, bootId);
-  await parts.loop.run((draft, nowMs) => {
+  await parts.loop.run(session.caller, (draft, nowMs) => {
     completeTraining(draft, node, reports, nowMs);
     report(draft, node, reports, failedAtMs, nowMs);
   });
@@ -300,7 +302,7 @@ function noteTasks(parts: AgentHubParts, session: AgentSession, reports: readonl
   const changed = held.filter((each) => parts.notes.note(each));
   if (changed.length === 0) return;
   parts.loop
-    .run((draft, nowMs) => noteFreezes(draft, node, changed, nowMs))
+    .run(session.caller, (draft, nowMs) => noteFreezes(draft, node, changed, nowMs))
     .catch((error: unknown) =>
       parts.log.warn({ node, error: messageOf(error) }, 'a freeze was not recorded'),
     );

@@ -1,13 +1,15 @@
 /** Turns plain async functions into gRPC handlers: one place where errors become statuses. */
-import type { handleServerStreamingCall, handleUnaryCall, Metadata } from '@grpc/grpc-js';
+import type { handleServerStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { toServiceError } from '@muster/common/wire/status';
+import { callerOf } from '../auth/interceptor.ts';
+import type { Identity } from '../caller.ts';
 
 export function unary<Request, Response>(
-  handle: (request: Request, metadata: Metadata) => Promise<Response>,
+  handle: (request: Request, caller: Identity) => Promise<Response>,
 ): handleUnaryCall<Request, Response> {
   return (call, callback) => {
-    handle(call.request, call.metadata).then(
+    handle(call.request, callerOf(call)).then(
       (response) => callback(null, response),
       (error: unknown) => callback(toServiceError(asMusterError(error))),
     );

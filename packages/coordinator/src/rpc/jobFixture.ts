@@ -3,7 +3,7 @@ import type { JobId } from '@muster/common/ids';
 import { applyJobEvent } from '../commands/jobs.ts';
 import { report } from '../commands/nodes.ts';
 import type { TestCoordinator } from '../coordinatorFixture.ts';
-import { allocation, aNode, anExit, aReport } from '../modelFixture.ts';
+import { aCaller, allocation, aNode, anExit, aReport } from '../modelFixture.ts';
 
 export const specJson = JSON.stringify({ name: 'train', command: ['true'] });
 
@@ -18,7 +18,7 @@ export async function submitJob(
 
 /** Gives a queued job an attempt with one task that runs on node-1. */
 export async function startJob({ loop }: TestCoordinator, jobId: JobId): Promise<void> {
-  await loop.run((draft, nowMs) => {
+  await loop.run(aCaller, (draft, nowMs) => {
     if (draft.node(aNode('node-1').name) === undefined) draft.putNode(aNode('node-1'));
     const placement = { node: aNode('node-1').name, gpuUuids: [], cpus: 0, memoryMb: 0 };
     applyJobEvent(draft, jobId, allocation([placement]), nowMs);
@@ -34,5 +34,5 @@ export async function startJob({ loop }: TestCoordinator, jobId: JobId): Promise
 export async function finishJob({ loop }: TestCoordinator, jobId: JobId, attempt = 1): Promise<void> {
   const task = { jobId, attempt, nodeRank: 0 };
   const ended = aReport(task, { state: 'ended', exit: anExit() });
-  await loop.run((draft, nowMs) => report(draft, aNode('node-1').name, [ended], () => null, nowMs));
+  await loop.run(aCaller, (draft, nowMs) => report(draft, aNode('node-1').name, [ended], () => null, nowMs));
 }

@@ -114,7 +114,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   }
 
   return {
-    Submit: unary(async (request) => {
+    Submit: unary(async (request, caller) => {
       const spec = decodeSpec(request.specJson);
       checkJobLease(spec.leaseMs, parts.agents.heartbeatIntervalMs);
       if (request.arraySize > arraySizeMax) {
@@ -138,7 +138,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       });
       const { record, repeated } = await once(command, async () => {
         requireSpace();
-        return loop.run((draft, nowMs) => submit(draft, command, parts.random, nowMs));
+        return loop.run(caller, (draft, nowMs) => submit(draft, command, parts.random, nowMs));
       });
       return { jobIds: [...record.jobIds], arrayId: record.arrayId ?? '', repeatedRequest: repeated };
     }),
@@ -160,7 +160,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       };
     }),
 
-    StopJobs: unary(async (request) => {
+    StopJobs: unary(async (request, caller) => {
       if (request.ids.length > stopIdsMax) {
         throw new MusterError('invalid', `${request.ids.length} ids; at most ${stopIdsMax} in one call`);
       }
@@ -173,14 +173,14 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       const named = await Promise.all(request.ids.map((text) => resolveJobIds(parts, text)));
       const ids = [...new Set(named.flat())];
       const event = { kind: 'stop', reason: request.reason } as const;
-      await loop.run((draft, nowMs) => {
+      await loop.run(caller, (draft, nowMs) => {
         for (const id of ids) applyJobEvent(draft, id, event, nowMs);
       });
       const records = await Promise.all(ids.slice(0, stopIdsMax).map((id) => store.readJob(id)));
       return { jobs: records.filter((record) => record !== null).map((record) => jobToWire(brief(record))) };
     }),
 
-    RequeueJob: unary(async (request) => {
+    RequeueJob: unary(async (request, caller) => {
       const { id, spec, checkpoints, checkpointJobId } = (await read(request.jobId)).job;
       const { requestId } = request;
       const from = resumeChoiceOf(request);
@@ -192,18 +192,18 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       };
       const { record } = await once(command, async () => {
         if (!state.jobs.has(id)) requireSpace();
-        return loop.run((draft, nowMs) => requeue(draft, command, parts.random, nowMs));
+        return loop.run(caller, (draft, nowMs) => requeue(draft, command, parts.random, nowMs));
       });
       const [jobId = id] = record.jobIds;
       return { jobId, newJob: jobId !== id };
     }),
 
-    ExtendJob: unary(async ({ jobId: named, byMs }) => {
+    ExtendJob: unary(async ({ jobId: named, byMs }, caller) => {
       if (!Number.isSafeInteger(byMs) || byMs <= 0 || byMs > extendMsMax) {
         throw new MusterError('invalid', `by_ms: ${byMs} ms; more than 0 and at most 365 days`);
       }
       const id = await resolveJobId(parts, named);
-      await loop.run((draft, nowMs) => extend(draft, id, byMs, nowMs));
+      await loop.run(caller, (draft, nowMs) => extend(draft, id, byMs, nowMs));
       return jobToWire(view(await read(id)));
     }),
 

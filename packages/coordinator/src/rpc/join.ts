@@ -1,9 +1,8 @@
 /** How a node gets its standing credential. */
-import type { Metadata } from '@grpc/grpc-js';
 import { MusterError } from '@muster/common/errors';
 import type { JoinRequest__Output } from '@muster/common/gen/muster/v1/JoinRequest';
-import { callerOf } from '../auth/interceptor.ts';
 import { hashToken } from '../auth/tokens.ts';
+import type { Identity } from '../caller.ts';
 import type { Loop } from '../loop.ts';
 import type { ClusterState } from '../state.ts';
 
@@ -16,9 +15,8 @@ export interface JoinParts {
 export async function join(
   parts: JoinParts,
   { nodeName, credential, joinToken }: JoinRequest__Output,
-  metadata: Metadata,
+  caller: Identity,
 ): Promise<{ clusterId: string }> {
-  const caller = callerOf({ metadata });
   if (caller.kind !== 'join' || caller.node !== nodeName) {
     throw new MusterError('permission_denied', `this join token is not for a node named "${nodeName}"`);
   }
@@ -26,7 +24,7 @@ export async function join(
     throw new MusterError('invalid', 'the credential is too short; agents make 32 random bytes');
   }
   const credentialHash = hashToken(credential);
-  await parts.loop.run((draft, nowMs) => {
+  await parts.loop.run(caller, (draft, nowMs) => {
     const token = draft.credential(hashToken(joinToken));
     if (token?.kind !== 'join' || token.subject !== nodeName)
       throw new MusterError('unauthenticated', `the join token is not for a node named "${nodeName}"`);

@@ -6,11 +6,12 @@ import { isNodeName, type NodeName, type RandomBytes } from '@muster/common/ids'
 import { musterVersion } from '@muster/common/version';
 import { nodeToWire } from '@muster/common/wire/nodeCodec';
 import type { AgentRegistry } from '../agents/registry.ts';
-import { callerOf } from '../auth/interceptor.ts';
 import { hashToken, joinTokenLifetimeMs, newJoinToken } from '../auth/tokens.ts';
+import type { Caller } from '../caller.ts';
 import { drainNode, undrainNode } from '../commands/drains.ts';
 import type { Bell } from '../events/bell.ts';
 import { heldTasks } from '../heldTasks.ts';
+import { clusterSubject } from '../leases/clusterSubject.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import type { Loop } from '../loop.ts';
 import type { Node } from '../model.ts';
@@ -96,25 +97,25 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
 
     GetNode: unary(async (request) => view(nodeNamed(request.name))),
 
-    ClearCondition: unary(async (request) => {
+    ClearCondition: unary(async (request, caller) => {
       const { name } = nodeNamed(request.node);
-      await clearCondition(parts, name, { kind: request.kind, gpuUuid: request.gpuUuid || null });
+      await clearCondition(parts, caller, name, { kind: request.kind, gpuUuid: request.gpuUuid || null });
       return view(nodeNamed(name));
     }),
 
-    DrainNode: unary(async ({ node, reason, deadlineMs = null }) => {
+    DrainNode: unary(async ({ node, reason, deadlineMs = null }, caller) => {
       const { name } = nodeNamed(node);
-      await loop.run((draft, nowMs) => drainNode(draft, { node: name, reason, deadlineMs }, nowMs));
+      await loop.run(caller, (draft, nowMs) => drainNode(draft, { node: name, reason, deadlineMs }, nowMs));
       return view(nodeNamed(name));
     }),
 
-    UndrainNode: unary(async ({ node }) => {
+    UndrainNode: unary(async ({ node }, caller) => {
       const { name } = nodeNamed(node);
-      await loop.run((draft, nowMs) => undrainNode(draft, name, nowMs));
+      await loop.run(caller, (draft, nowMs) => undrainNode(draft, name, nowMs));
       return view(nodeNamed(name));
     }),
 
-    CreateJoinToken: unary(async (request) => {
+    CreateJoinToken: unary(async (request, caller) => {
       const { nodeName } = request;
       if (!isNodeName(nodeName)) {
         throw new MusterError(
@@ -132,10 +133,11 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
         );
       }
       const token = newJoinToken(parts.random, parts.authorityDigest ?? null);
-      const expiresAtMs = await loop.run((draft, nowMs) => {
+      const expiresAtMs = await loop.run(caller, (draft, nowMs) => {
         const secretHash = hashToken(token);
+        const id = `join:${secretHash.slice(0, 16)}`;
         draft.putCredential({
-          id: `join:${secretHash.slice(0, 16)}`,
+          id,
           kind: 'join',
           subject: nodeName,
           secretHash,
@@ -143,6 +145,8 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
           expiresAtMs: nowMs + joinTokenLifetimeMs,
           usedFor: null,
         });
+        const data = { id, node: nodeName };
+        draft.emit({ kind: 'token.created', subject: clusterSubject, data }, nowMs);
         return nowMs + joinTokenLifetimeMs;
       });
       return { token, expiresAtMs };
@@ -150,19 +154,19 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
 
     GetCluster: unary(async () => cluster()),
 
-    ConfirmDead: unary(async (request, metadata) => {
+    ConfirmDead: unary(async (request, caller) => {
       const { name } = nodeNamed(request.node);
-      await leases.confirmDead(name, callerOf({ metadata }).kind);
+      await leases.confirmDead(name, caller);
       return view(nodeNamed(name));
     }),
 
-    SetMaintenance: unary(async ({ forMs }, metadata) => {
-      await leases.setMaintenance(forMs, callerOf({ metadata }).kind);
+    SetMaintenance: unary(async ({ forMs }, caller) => {
+      await leases.setMaintenance(forMs, caller);
       return cluster();
     }),
 
-    AdvanceStore: unary(async (_request, metadata) => {
-      await leases.advanceStore(callerOf({ metadata }).kind);
+    AdvanceStore: unary(async (_request, caller) => {
+      await leases.advanceStore(caller);
       return cluster();
     }),
   };
@@ -174,7 +178,12 @@ type ConditionPlace = Pick<Condition, 'kind' | 'gpuUuid'>;
  * Hands a person's word to the node's agent and waits for the node to be without the condition.
  * @throws {MusterError} `not_found` when it has none such; `failed_precondition` when it does not answer, or still has it
  */
-async function clearCondition(parts: NodeCallParts, node: NodeName, place: ConditionPlace): Promise<void> {
+async function clearCondition(
+  parts: NodeCallParts,
+  caller: Caller,
+  node: NodeName,
+  place: ConditionPlace,
+): Promise<void> {
   const { kind, gpuUuid } = place;
   const what = gpuUuid === null ? kind : `${kind} of ${gpuUuid}`;
   if (conditionOf(parts.state, node, place) === undefined) {
@@ -183,6 +192,8 @@ async function clearCondition(parts: NodeCallParts, node: NodeName, place: Condi
   }
   const silent = `${node} does not answer, and only its agent can clear ${what}; try again once it is online`;
   if (!parts.agents.clearCondition(node, place)) throw new MusterError('failed_precondition', silent);
+  const asked = { kind: 'node.clear_asked', subject: node, data: { ...place } };
+  await parts.loop.run(caller, (draft, nowMs) => draft.emit(asked, nowMs));
   const left = await conditionAfterWait(parts, node, place);
   if (left === undefined) return;
   if (!parts.agents.isOnline(node)) throw new MusterError('failed_precondition', silent);

@@ -9,6 +9,7 @@ import { taskRefFromWire } from '@muster/common/wire/taskRef';
 import { checkpointSeenFromWire, trainingSignFromWire } from '@muster/common/wire/trainingCodec';
 import { heldTask } from '../agents/desired.ts';
 import type { AgentNotes } from '../agents/notes.ts';
+import type { AgentIdentity } from '../caller.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
 import { checkpointReporter } from '../lifecycle/checkpoints.ts';
 import type { Loop } from '../loop.ts';
@@ -30,10 +31,10 @@ const textLengthMax = 500;
 /** There is a checkpoint, or something new is known of one: also while its job waits, when a node has found out more of it. */
 export async function takeCheckpoint(
   { loop }: Pick<TrainingMessageParts, 'loop'>,
-  node: NodeName,
+  caller: AgentIdentity,
   wire: CheckpointSeen__Output,
 ): Promise<void> {
-  await loop.run((draft, nowMs) => applyCheckpoint(draft, node, wire, nowMs));
+  await loop.run(caller, (draft, nowMs) => applyCheckpoint(draft, caller.node, wire, nowMs));
 }
 
 /** The same as a command. */
@@ -90,7 +91,7 @@ function line(text: string): string {
 /** Said again on every connection; what is stored of it already is no news, but is shown again. */
 export async function takeTrainingSign(
   { loop, notes }: TrainingMessageParts,
-  node: NodeName,
+  caller: AgentIdentity,
   wire: TrainingSignSeen__Output,
 ): Promise<void> {
   const task = taskRefFromWire(wire.task);
@@ -98,8 +99,8 @@ export async function takeTrainingSign(
   if (task === null || said === null) return;
   const sign = { ...said, text: line(said.text) };
   const { attempt, nodeRank } = task;
-  await loop.run((draft, nowMs) => {
-    const held = heldTask(draft.job(task.jobId), task, node);
+  await loop.run(caller, (draft, nowMs) => {
+    const held = heldTask(draft.job(task.jobId), task, caller.node);
     if (held === undefined || held.state === 'ended') return;
     applyJobEvent(draft, task.jobId, { kind: 'trainingSign', attempt, nodeRank, sign }, nowMs);
     notes.noteSign(task, sign);

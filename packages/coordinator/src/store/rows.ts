@@ -245,6 +245,8 @@ export interface EventRow {
   readonly kind: string;
   readonly time_ms: number;
   readonly data: string;
+  readonly caller: string;
+  readonly peer: string;
 }
 
 export function eventToRow(event: StoredEvent): EventRow {
@@ -256,6 +258,8 @@ export function eventToRow(event: StoredEvent): EventRow {
     kind: event.kind,
     time_ms: event.timeMs,
     data: JSON.stringify(event.data),
+    caller: event.by,
+    peer: event.peer,
   };
 }
 
@@ -268,5 +272,7 @@ export function eventFromRow(row: EventRow): StoredEvent {
     kind: row.kind,
     timeMs: row.time_ms,
     data: JSON.parse(row.data) as Record<string, unknown>,
+    by: row.caller,
+    peer: row.peer,
   };
 }

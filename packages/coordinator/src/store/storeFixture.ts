@@ -165,6 +165,8 @@ export function anEvent(seq: number, subject: string, subjectSeq: number): Store
     subjectSeq,
     timeMs: someMs + seq,
     data: { seq },
+    by: 'admin',
+    peer: '127.0.0.1',
   };
 }
 

@@ -5,12 +5,16 @@
  * The deadline is stored by the wall clock, for people and for a restart. From when it is first seen here it is counted on
  * our monotonic clock, so that a wall clock that is set does not take work off early or leave it until too late.
  */
+
 import type { NodeName } from '@muster/common/ids';
+import { coordinatorPart } from '../caller.ts';
 import { leavingReason } from '../commands/drains.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
 import type { ClusterState } from '../state.ts';
+
+const caller = coordinatorPart('drains');
 
 /** For SIGKILL at the end of the grace, and for word of it to arrive. */
 export const stopMarginMs = 5_000;
@@ -52,7 +56,7 @@ export class Drains {
       const why = state.nodes.get(due.node)?.drain?.reason;
       const message = `${due.node} is to be left${why ? `: ${why}` : ''}`;
       const event = { kind: 'preempt', attempt: attempt.number, message, by: null } as const;
-      return [loop.run((draft, wallMs) => applyJobEvent(draft, job.id, event, wallMs))];
+      return [loop.run(caller, (draft, wallMs) => applyJobEvent(draft, job.id, event, wallMs))];
     });
   }
 

@@ -3,17 +3,21 @@
  * of death, so that their jobs need not wait for leases to end; for jobs that are never fenced it is the only way but a
  * person's.
  */
+
 import { MusterError, messageOf } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
 import type { AgentRegistry } from '../agents/registry.ts';
+import { coordinatorPart } from '../caller.ts';
 import { heldTasks } from '../heldTasks.ts';
 import { confirmDead } from '../leases/confirmDead.ts';
 import type { RunFenceCommand } from '../leases/fenceCommand.ts';
 import type { Loop } from '../loop.ts';
 import { isReleased } from '../model.ts';
 import type { ClusterState } from '../state.ts';
+
+const caller = coordinatorPart('fencing command');
 
 export interface FenceHookParts {
   readonly state: ClusterState;
@@ -104,7 +108,7 @@ export class FenceHook {
     }
     try {
       const proof = { kind: 'fence_command', silence } as const;
-      await loop.run((draft, nowMs) => confirmDead(draft, agents, node, proof, nowMs));
+      await loop.run(caller, (draft, nowMs) => confirmDead(draft, agents, node, proof, nowMs));
       agents.noteDead(node, silence);
       log.warn({ node }, 'the fencing command has ended a silent node');
     } catch (error) {

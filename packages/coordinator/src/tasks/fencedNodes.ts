@@ -1,12 +1,16 @@
 /** Ends the tasks of silent nodes whose leases have run out for certain. One pass; idempotent. */
+
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
+import { coordinatorPart } from '../caller.ts';
 import { heldTasks } from '../heldTasks.ts';
 import type { LeaseBook } from '../leases/leaseBook.ts';
 import { endLostTasks } from '../leases/lostTasks.ts';
 import type { Loop } from '../loop.ts';
 import type { Attempt } from '../model.ts';
 import type { ClusterState, Draft } from '../state.ts';
+
+const caller = coordinatorPart('fences');
 
 export interface FencedNodesParts {
   readonly state: ClusterState;
@@ -23,7 +27,7 @@ export function endFencedTasks(parts: FencedNodesParts): readonly Promise<void>[
   const due = [...heldTasks(parts.state.jobs.values())]
     .filter(([node, tasks]) => tasks.some(({ attempt }) => isFenced(parts, node, attempt)))
     .map(([node]) => node);
-  return due.map((node) => parts.loop.run((draft, nowMs) => endTasksOf(parts, draft, node, nowMs)));
+  return due.map((node) => parts.loop.run(caller, (draft, nowMs) => endTasksOf(parts, draft, node, nowMs)));
 }
 
 /** It waited for its turn, and the node may have been heard meanwhile: then its tasks have fresh leases. */

@@ -3,13 +3,17 @@
  * show that nothing is computed; whether the whole attempt hangs is judged here, where all its tasks are known. Silence alone is
  * never enough: without such a sign, and while anything of the attempt is not heard of, there is no verdict.
  */
+
 import { type JobId, type TaskKey, taskKey } from '@muster/common/ids';
 import type { HangSign } from '@muster/common/training';
 import type { TaskReport } from '@muster/common/views';
+import { coordinatorPart } from '../caller.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
 import type { Loop } from '../loop.ts';
 import type { Attempt, Job } from '../model.ts';
 import type { ClusterState } from '../state.ts';
+
+const caller = coordinatorPart('hang detection');
 
 /** A sign has to outlast one look: what was about to go on has gone on by the next. */
 const heartbeatsMin = 2;
@@ -124,7 +128,7 @@ export class HangWatch {
       if (verdict === null) continue;
       watched.isTold = true;
       const event = { kind: 'hung', attempt: attempt.number, ...verdict } as const;
-      told.push(loop.run((draft, wallMs) => applyJobEvent(draft, jobId, event, wallMs)));
+      told.push(loop.run(caller, (draft, wallMs) => applyJobEvent(draft, jobId, event, wallMs)));
     }
     return told;
   }

@@ -2,9 +2,12 @@
  * Removes join tokens that nobody can use any more. Whoever adds nodes by program makes them by the thousand, and all
  * of them are in memory.
  */
+import { coordinatorPart } from '../caller.ts';
 import type { Loop } from '../loop.ts';
 import type { ClusterState } from '../state.ts';
 import type { Credential } from '../store/store.ts';
+
+const caller = coordinatorPart('old credentials');
 
 /** After its expiry: who looks into why a node could not join finds its token for so long. */
 const keptForMs = 24 * 60 * 60_000;
@@ -20,7 +23,7 @@ export function removeOldJoinTokens(
   const old = [...state.credentials.values()].filter(isOld);
   if (old.length === 0) return [];
   return [
-    loop.run((draft) => {
+    loop.run(caller, (draft) => {
       for (const credential of old) draft.removeCredential(credential);
     }),
   ];

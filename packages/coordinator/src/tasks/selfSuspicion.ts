@@ -1,11 +1,15 @@
 /** Notices when most nodes are silent, and when they are back. One pass; idempotent. */
+
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
+import { coordinatorPart } from '../caller.ts';
 import { heldTasks } from '../heldTasks.ts';
 import { clusterSubject } from '../leases/clusterSubject.ts';
 import { type SeenNode, suspectOurselves } from '../leases/suspicion.ts';
 import type { Loop } from '../loop.ts';
 import type { ClusterState } from '../state.ts';
+
+const caller = coordinatorPart('suspicion of itself');
 
 export interface SelfSuspicionParts {
   readonly state: ClusterState;
@@ -65,7 +69,7 @@ export class SelfSuspicion {
     const kind = this.fallen === null ? 'cluster.trusted' : 'cluster.suspect';
     const silent = [...(this.fallen ?? [])].sort();
     const data = { silentNodes: silent.length, nodes: seen.length, names: silent.slice(0, namedMax) };
-    return [loop.run((draft, nowMs) => draft.emit({ kind, subject: clusterSubject, data }, nowMs))];
+    return [loop.run(caller, (draft, nowMs) => draft.emit({ kind, subject: clusterSubject, data }, nowMs))];
   }
 
   /**

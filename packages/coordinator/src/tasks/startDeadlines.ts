@@ -3,13 +3,17 @@
  * `rendezvous_timeout` from the release until every task runs. Counted on our monotonic clock from when an attempt was first
  * seen in its phase: after a coordinator restart the time begins anew, since nobody could have become ready without us.
  */
+
 import type { JobId } from '@muster/common/ids';
 import type { AgentNotes } from '../agents/notes.ts';
+import { coordinatorPart } from '../caller.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
 import type { JobEvent } from '../lifecycle/transition.ts';
 import type { Loop } from '../loop.ts';
 import { type Attempt, isReleased, type Job } from '../model.ts';
 import type { ClusterState } from '../state.ts';
+
+const caller = coordinatorPart('start deadlines');
 
 interface Phase {
   readonly attempt: number;
@@ -43,7 +47,7 @@ export class StartDeadlines {
       const limitMs = phase.released ? rendezvousTimeoutMs : prepareTimeoutMs;
       if (nowMs - phase.sinceMs < limitMs) continue;
       const event = this.timeout(job, attempt);
-      ended.push(loop.run((draft, wallMs) => applyJobEvent(draft, job.id, event, wallMs)));
+      ended.push(loop.run(caller, (draft, wallMs) => applyJobEvent(draft, job.id, event, wallMs)));
     }
     return ended;
   }

@@ -2,12 +2,16 @@
  * Ends attempts that have run for their job's `max_runtime`, and what it was extended by. Agents say how long tasks have been running by their own
  * monotonic clock, so neither a wall-clock jump nor a coordinator restart changes when a limit is reached.
  */
+
 import type { JobId } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
+import { coordinatorPart } from '../caller.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
 import type { ClusterState } from '../state.ts';
+
+const caller = coordinatorPart('time limits');
 
 interface Runtime {
   readonly attempt: number;
@@ -51,7 +55,7 @@ export class TimeLimits {
       const runningForMs = runtime.runningForMs + (nowMs - runtime.notedAtMs);
       if (limitMs === null || runningForMs < limitMs || job.state.kind === 'stopping') continue;
       const event = { kind: 'timeLimit', attempt: attempt.number } as const;
-      ended.push(loop.run((draft, wallMs) => applyJobEvent(draft, jobId, event, wallMs)));
+      ended.push(loop.run(caller, (draft, wallMs) => applyJobEvent(draft, jobId, event, wallMs)));
     }
     return ended;
   }

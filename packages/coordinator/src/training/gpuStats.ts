@@ -2,14 +2,18 @@
  * Says every half minute what the GPUs of each running job do, as an event beside its output: `[GPU Stats] Memory: 45.2/80GB |
  * Util: 92% | Samples/sec: 1024`. What is not known is left out, and where nothing is known nothing is said.
  */
+
 import type { NodeName } from '@muster/common/ids';
 import { type GpuReading, type NodeTelemetry, readingIntervalMs } from '@muster/common/telemetry';
 import type { TrainingProgress } from '@muster/common/training';
 import type { AgentNotes } from '../agents/notes.ts';
+import { coordinatorPart } from '../caller.ts';
 import type { Loop } from '../loop.ts';
 import { type Attempt, currentAttempt, type Job, type Node } from '../model.ts';
 import { liveTraining } from '../rpc/views.ts';
 import type { ClusterState } from '../state.ts';
+
+const caller = coordinatorPart('GPU statistics');
 
 const intervalMs = 30_000;
 /** Two that were lost on the way do not make a node's last word old; a node that says nothing is not spoken for. */
@@ -92,7 +96,7 @@ export class GpuStatsTeller {
     });
     if (told.length === 0) return [];
     // One commit for all of them.
-    const work = loop.run((draft, wallMs) => {
+    const work = loop.run(caller, (draft, wallMs) => {
       for (const { job, attempt, stats } of told) {
         if (currentAttempt(draft.job(job.id))?.number !== attempt) continue;
         const data = { name: job.spec.name, attempt, ...stats };

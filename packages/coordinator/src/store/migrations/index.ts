@@ -3,5 +3,6 @@
  * edited, and a binary refuses a store with a version it does not know.
  */
 import { initialSchema } from './000001_initial.ts';
+import { callers } from './000004_callers.ts';
 
-export const migrations: readonly string[] = [initialSchema];
+export const migrations: readonly string[] = [initialSchema, callers];

@@ -23,6 +23,8 @@ for (let number = Number(first); ; number += 1) {
         subjectSeq: 1,
         timeMs: 0,
         data: {},
+        by: 'admin',
+        peer: '',
       },
     ],
   });
