@@ -41,6 +41,8 @@ export class EventLog {
         kind,
         timeMs: 1_700_000_000_000 + seq,
         data: data(seq),
+        by: 'admin',
+        peer: '',
       };
     });
     await this.store.commit({ ...emptyBatch, events: batch });

@@ -7,6 +7,7 @@ import { Contained } from './contained.ts';
 import { countingBytes, TestClock } from './coordinatorFixture.ts';
 import { type Command, Loop, type LoopParts } from './loop.ts';
 import {
+  aCaller,
   aCheckpoint,
   aJob,
   aNode,
@@ -83,15 +84,18 @@ const refused = new MusterError('invalid', 'refused');
 
 test('commands that queue together share a commit, and each gets its own answer', async () => {
   const { loop, store, state } = await aLoop();
-  const [first, second] = await Promise.all([loop.run(submitting('a')), loop.run(submitting('b'))]);
+  const [first, second] = await Promise.all([
+    loop.run(aCaller, submitting('a')),
+    loop.run(aCaller, submitting('b')),
+  ]);
   expect(store.batches).toHaveLength(1);
   expect([...state.jobs.keys()]).toEqual([first, second]);
 });
 
 test('a command that throws midway leaves nothing in the commit it would have shared', async () => {
   const { loop, store, state } = await aLoop();
-  const before = loop.run(submitting('before'));
-  const thrown = loop.run((draft, nowMs) => {
+  const before = loop.run(aCaller, submitting('before'));
+  const thrown = loop.run(aCaller, (draft, nowMs) => {
     submitting('half')(draft, nowMs);
     draft.putNode(aNode('half'));
     draft.putCredential({
@@ -107,7 +111,7 @@ test('a command that throws midway leaves nothing in the commit it would have sh
     if (job !== undefined) applyJobEvent(draft, job.id, { kind: 'stop', reason: '' }, nowMs);
     throw refused;
   });
-  const after = loop.run(submitting('after'));
+  const after = loop.run(aCaller, submitting('after'));
   await expect(thrown).rejects.toBe(refused);
   const ids = [await before, await after];
 
@@ -129,15 +133,15 @@ test('a failed commit fails every command of its turn, what queued behind it, an
   const { loop, store, state, commits, fatal } = await aLoop();
   store.failures.push(new StoreError('io', 'disk I/O error'));
   const answers = await Promise.allSettled([
-    loop.run(submitting('a')),
-    loop.run(() => 'no change'),
-    loop.run(() => {
+    loop.run(aCaller, submitting('a')),
+    loop.run(aCaller, () => 'no change'),
+    loop.run(aCaller, () => {
       throw refused;
     }),
   ]);
   expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   expect(fatal.map((error) => error.kind)).toEqual(['io']);
-  await expect(loop.run(submitting('b'))).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(loop.run(aCaller, submitting('b'))).rejects.toMatchObject({ code: 'unavailable' });
   expect(state.jobs.size).toBe(0);
   expect(commits).toEqual([]);
 });
@@ -146,7 +150,7 @@ test('a full disk drops the ballast and commits after all', async () => {
   const freeBallast = vi.fn<() => boolean>(() => true);
   const { loop, store, fatal } = await aLoop({ freeBallast });
   store.failures.push(new StoreError('full', 'database or disk is full'));
-  await loop.run(submitting('a'));
+  await loop.run(aCaller, submitting('a'));
   expect(freeBallast).toHaveBeenCalledTimes(1);
   expect(store.batches).toHaveLength(1);
   expect(fatal).toEqual([]);
@@ -163,7 +167,7 @@ test.each([
 ])('a full disk %s is final, and every caller hears so', async (_, freeBallast) => {
   const { loop, store, fatal } = await aLoop({ freeBallast });
   store.failures.push(new StoreError('full', 'database or disk is full'));
-  await expect(loop.run(submitting('a'))).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(loop.run(aCaller, submitting('a'))).rejects.toMatchObject({ code: 'unavailable' });
   expect(fatal).toHaveLength(1);
 });
 
@@ -174,8 +178,8 @@ test('a scheduling pass that breaks an invariant starts nothing and hinders no c
   const gpus = [...someGpus('a', 1), ...someGpus('a', 1)];
   memory.nodes.set('node-1', aNode('node-1', { inventory: anInventory({ gpus }) }));
   const { loop, state, fatal } = await aLoop({ log }, memory);
-  await loop.run(submitting('a', { resources: { gpus: 2 } }));
-  const second = await loop.run(submitting('b'));
+  await loop.run(aCaller, submitting('a', { resources: { gpus: 2 } }));
+  const second = await loop.run(aCaller, submitting('b'));
   expect(state.jobs.get(second)?.state.kind).toBe('queued');
   expect(errors).toEqual([expect.stringContaining('GPU-a-0 on node-1 is allocated twice')]);
   expect(fatal).toEqual([]);
@@ -185,7 +189,7 @@ test('a broken invariant in a command is logged with its name and refused', asyn
   const logged: object[] = [];
   const { loop } = await aLoop({ log: { ...silentLogger, error: (fields) => logged.push(fields) } });
   const violation = new InvariantViolation('G2', 'two attempts');
-  const run = loop.run(() => {
+  const run = loop.run(aCaller, () => {
     throw violation;
   });
   await expect(run).rejects.toBe(violation);
@@ -196,11 +200,11 @@ test('what is submitted starts in the same commit when there is room, and carrie
   const memory = new Memory('test');
   memory.nodes.set('node-1', aNode('node-1'));
   const { loop, store, state } = await aLoop({}, memory);
-  const started = await loop.run(submitting('a', { resources: { gpus: 2 } }));
+  const started = await loop.run(aCaller, submitting('a', { resources: { gpus: 2 } }));
   expect(store.batches.map((batch) => batch.events.map((event) => event.kind))).toEqual([
     ['job.submitted', 'attempt.allocated'],
   ]);
-  const waiting = await loop.run(submitting('b', { resources: { gpus: 1 } }));
+  const waiting = await loop.run(aCaller, submitting('b', { resources: { gpus: 1 } }));
   expect(state.jobs.get(started)?.state.kind).toBe('starting');
   expect(loop.reasons.get(waiting)?.kind).toBe('no_gpus_free');
 });
@@ -211,11 +215,11 @@ test('stop lets the turn under way finish, and refuses what waits and what comes
   store.held = new Promise((resolve) => {
     letGo = resolve;
   });
-  const underWay = loop.run(submitting('a'));
+  const underWay = loop.run(aCaller, submitting('a'));
   await new Promise((resolve) => setImmediate(resolve));
-  const waiting = loop.run(submitting('b'));
+  const waiting = loop.run(aCaller, submitting('b'));
   const stopped = loop.stop();
-  await expect(loop.run(submitting('c'))).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(loop.run(aCaller, submitting('c'))).rejects.toMatchObject({ code: 'unavailable' });
   letGo();
   await stopped;
   await expect(waiting).rejects.toMatchObject({ code: 'unavailable' });
@@ -231,7 +235,7 @@ test('a stopped loop leaves no timer that would keep the process alive', async (
     letGo = resolve;
   });
   // It waits for nodes, so the turn ends with a timer for its reservation.
-  const submitted = loop.run(submitting('a'));
+  const submitted = loop.run(aCaller, submitting('a'));
   await new Promise((resolve) => setImmediate(resolve));
   const stopped = loop.stop();
   letGo();
@@ -243,8 +247,8 @@ test('a job that was requeued while its nodes are free names both attempts in on
   const memory = new Memory('test');
   memory.nodes.set('node-1', aNode('node-1'));
   const { loop, commits } = await aLoop({}, memory);
-  const jobId = await loop.run(submitting('a', { resources: { gpus: 2 } }));
-  await loop.run((draft, nowMs) =>
+  const jobId = await loop.run(aCaller, submitting('a', { resources: { gpus: 2 } }));
+  await loop.run(aCaller, (draft, nowMs) =>
     applyJobEvent(draft, jobId, { kind: 'requeue', from: { kind: 'newest' } }, nowMs),
   );
   expect(commits.at(-1)?.attempts.map(({ attempt }) => [attempt.number, attempt.state])).toEqual([
@@ -265,8 +269,8 @@ const twoGpus = { resources: { gpus: 2 } };
 
 test('what has not begun gives way at once, and who outranks it starts without another push', async () => {
   const { loop, state, commits } = await aSmallLoop();
-  const low = await loop.run(submitting('low', { ...twoGpus, priority: 10, preemptible: true }));
-  const high = await loop.run(submitting('high', { ...twoGpus, priority: 80 }));
+  const low = await loop.run(aCaller, submitting('low', { ...twoGpus, priority: 10, preemptible: true }));
+  const high = await loop.run(aCaller, submitting('high', { ...twoGpus, priority: 80 }));
   await vi.waitFor(() => expect(state.jobs.get(high)?.state.kind).toBe('starting'));
   expect(state.jobs.get(low)).toMatchObject({
     state: {
@@ -282,8 +286,8 @@ test('what has not begun gives way at once, and who outranks it starts without a
 
 test('what runs is told to give way once, and its place is kept until it has', async () => {
   const { loop, state, store } = await aSmallLoop();
-  const low = await loop.run(submitting('low', { ...twoGpus, priority: 10, preemptible: true }));
-  await loop.run((draft, nowMs) => {
+  const low = await loop.run(aCaller, submitting('low', { ...twoGpus, priority: 10, preemptible: true }));
+  await loop.run(aCaller, (draft, nowMs) => {
     applyJobEvent(
       draft,
       low,
@@ -300,15 +304,15 @@ test('what runs is told to give way once, and its place is kept until it has', a
     applyJobEvent(draft, low, { kind: 'taskRunning', attempt: 1, nodeRank: 0 }, nowMs);
   });
   expect(state.jobs.get(low)?.state.kind).toBe('running');
-  const high = await loop.run(submitting('high', { ...twoGpus, priority: 80 }));
-  const middle = await loop.run(submitting('middle', { resources: { gpus: 1 }, priority: 50 }));
+  const high = await loop.run(aCaller, submitting('high', { ...twoGpus, priority: 80 }));
+  const middle = await loop.run(aCaller, submitting('middle', { resources: { gpus: 1 }, priority: 50 }));
   expect(state.jobs.get(low)?.state.kind).toBe('stopping');
   expect(loop.reasons.get(high)).toEqual({
     kind: 'preempting',
     message: `it waits for ${low} (priority 10) to save and give way`,
     remedy: null,
   });
-  await loop.run((draft, nowMs) => {
+  await loop.run(aCaller, (draft, nowMs) => {
     applyJobEvent(
       draft,
       low,
@@ -346,7 +350,7 @@ test('how long a job has still to wait is told as of the moment that one asks', 
   const job = aJob(1, { failuresInRow: 3, state });
   memory.jobs.set(job.id, job);
   const { loop } = await aLoop({ clock }, memory);
-  await loop.run(() => {});
+  await loop.run(aCaller, () => {});
   expect(loop.reasons.get(job.id)?.message).toBe(
     '3 failures without a newer checkpoint: the next trial is in 120 s',
   );

@@ -56,7 +56,7 @@ function ended(task: TaskRef, exitCode = 0): Fact {
 function committed(seq: number, ...events: readonly Partial<StoredEvent>[]): Fact {
   const numbered = events.map((event, index) => ({
     ...{ seq: seq + index, id: `c-${seq + index}`, subject: job, subjectSeq: seq + index },
-    ...{ kind: 'job.submitted', data: {}, timeMs: 0 },
+    ...{ kind: 'job.submitted', data: {}, timeMs: 0, by: 'test', peer: '' },
     ...event,
   }));
   return { kind: 'committed', events: numbered };

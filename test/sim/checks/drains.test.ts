@@ -15,7 +15,16 @@ function judge(facts: readonly Fact[]): readonly string[] {
 function committed(...events: readonly Pick<StoredEvent, 'kind' | 'data'>[]): Fact {
   const full = events.map((event, index) => {
     const subject = event.kind.startsWith('attempt.') ? 'job_1' : 'node-1';
-    return { ...event, subject, seq: index + 1, id: `c-${index}`, subjectSeq: index + 1, timeMs: 0 };
+    return {
+      ...event,
+      subject,
+      seq: index + 1,
+      id: `c-${index}`,
+      subjectSeq: index + 1,
+      timeMs: 0,
+      by: 'test',
+      peer: '',
+    };
   });
   return { kind: 'committed', events: full };
 }

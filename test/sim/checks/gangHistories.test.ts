@@ -32,7 +32,15 @@ function judge(facts: readonly Fact[]): readonly string[] {
 const ref = (nodeRank: number, attempt = 1): TaskRef => ({ jobId: job, attempt, nodeRank });
 
 function committed(...events: readonly Pick<StoredEvent, 'kind' | 'subject' | 'data'>[]): Fact {
-  const stored = events.map((event) => ({ ...event, seq: 1, id: 'c-1', subjectSeq: 1, timeMs: 0 }));
+  const stored = events.map((event) => ({
+    ...event,
+    seq: 1,
+    id: 'c-1',
+    subjectSeq: 1,
+    timeMs: 0,
+    by: 'test',
+    peer: '',
+  }));
   return { kind: 'committed', events: stored };
 }
 

@@ -1,7 +1,7 @@
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import { expect, test } from 'vitest';
 import { heartbeatIntervalMs, TestClock } from '../coordinatorFixture.ts';
-import { aJob, anAttempt, anExit, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
+import { aJob, anAgent, anAttempt, anExit, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
 import { AgentRegistry } from './registry.ts';
 import { AgentSession } from './session.ts';
 
@@ -19,7 +19,7 @@ function aSession(name = 'node-1', instanceId = 'a') {
     write: (message: CoordinatorMessage) => void told.push(Object.keys(message).join()),
     end: () => void told.push('end'),
   };
-  const identity = { node: nodeNameOf(name), instanceId, bootId: 'boot' };
+  const identity = { caller: anAgent(name), instanceId, bootId: 'boot' };
   return { session: new AgentSession(identity, stream, { grant: () => 6_000 }), told };
 }
 

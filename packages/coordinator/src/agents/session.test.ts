@@ -8,6 +8,7 @@ import type { Job, JobState, Outcome } from '../model.ts';
 import {
   aCheckpoint,
   aJob,
+  anAgent,
   anAttempt,
   anExit,
   aReport,
@@ -84,7 +85,11 @@ test.each([
 function aSession() {
   const messages: CoordinatorMessage[] = [];
   const stream = { write: (message: CoordinatorMessage) => void messages.push(message), end: () => {} };
-  const session = new AgentSession({ node, instanceId: 'instance', bootId: 'boot' }, stream, leases);
+  const session = new AgentSession(
+    { caller: anAgent(node), instanceId: 'instance', bootId: 'boot' },
+    stream,
+    leases,
+  );
   /** Kinds since the last call. */
   const told = () => messages.splice(0).map((message) => Object.keys(message).join());
   return { session, messages, told };

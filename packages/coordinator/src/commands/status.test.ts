@@ -1,7 +1,16 @@
 import type { Condition } from '@muster/common/conditions';
 import { describe, expect, it } from 'vitest';
 import type { Node } from '../model.ts';
-import { aCondition, aNode, anInventory, jobIdOf, nodeNameOf, someGpus, someMs } from '../modelFixture.ts';
+import {
+  aCaller,
+  aCondition,
+  aNode,
+  anInventory,
+  jobIdOf,
+  nodeNameOf,
+  someGpus,
+  someMs,
+} from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state.ts';
 import { acceptConditions, conditionsMax, gpuFaultOf } from './conditions.ts';
 import { type HelloCommand, hello, nodeStatus, type StatusCommand } from './nodes.ts';
@@ -131,7 +140,7 @@ describe('a status', () => {
   it('leaves nothing behind when its command is refused', () => {
     const draft = new Draft(stateWith([aNode('node-1', { conditions: [held] })]));
     const refused = (conditions: readonly Condition[]) => () =>
-      draft.attempt(() => {
+      draft.attempt(aCaller, () => {
         nodeStatus(draft, { name, inventory: null, conditions, leavingInMs: null }, someMs);
         throw new Error('refused');
       });

@@ -134,6 +134,8 @@ test('an event as a CloudEvent', () => {
     datacontenttype: 'application/json',
     sequence: '7',
     subjectsequence: '3',
+    by: 'admin',
+    peer: '127.0.0.1',
     data: { seq: 7 },
   });
 });

@@ -4,6 +4,7 @@ import { complaintsOfPromtool } from '../../../../test/support/prometheus.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { currentAttempt, type Job } from '../model.ts';
 import {
+  aCaller,
   aCheckpoint,
   aCondition,
   aJob,
@@ -114,7 +115,9 @@ test('leases, fences and distrust of ourselves are counted', async () => {
   const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
   coordinator.notes.note(aReport(task, { frozen: true }));
   leases.agentSaid({ node: nodeNameOf('node-1'), highestTerm: 7, observed: [] });
-  await loop.run((draft) => draft.emit({ kind: 'node.fenced', subject: 'node-1', data: {} }, clock.wallMs()));
+  await loop.run(aCaller, (draft) =>
+    draft.emit({ kind: 'node.fenced', subject: 'node-1', data: {} }, clock.wallMs()),
+  );
   expect(await readValues()).toMatchObject({
     muster_lease_fenced_nodes_total: 1,
     muster_lease_frozen_tasks: 1,
@@ -165,7 +168,7 @@ test('how training goes is on the page while its job holds nodes', async () => {
 test('GPU time is counted once for each booking, and that of ended jobs stays', async () => {
   const { loop, state } = coordinator;
   const book = async (ledger: Job['ledger'], fields: Partial<Job> = {}) =>
-    loop.run((draft) => draft.putJob({ ...runningJob, ledger, ...fields }));
+    loop.run(aCaller, (draft) => draft.putJob({ ...runningJob, ledger, ...fields }));
   const failure = { kind: 'failure', cause: 'cuda_oom', gpuSeconds: 5 } as const;
   const productive = { kind: 'productive', cause: null, gpuSeconds: 10 } as const;
   await book([productive]);
@@ -191,7 +194,7 @@ test('what was booked before the coordinator started is not counted again', asyn
   memory.jobs.set(runningJobId, { ...runningJob, ledger: [productive] });
   coordinator = await startTestCoordinator({ memory });
   const later = [{ ...productive, gpuSeconds: 11 }];
-  await coordinator.loop.run((draft) => draft.putJob({ ...runningJob, ledger: later }));
+  await coordinator.loop.run(aCaller, (draft) => draft.putJob({ ...runningJob, ledger: later }));
   expect(await readValues()).toMatchObject({ 'muster_gpu_seconds_total{kind="productive",cause=""}': 1 });
 });
 
@@ -201,7 +204,9 @@ test('how long jobs trained is known of those that succeeded or failed, over all
     ({ state: 'ended', runningAtMs: someMs + from * 60_000, endedAtMs: someMs + to * 60_000 }) as const;
   const attempts = [anAttempt(1, minutes(0, 5)), anAttempt(2, minutes(7, 13)), anAttempt(3)];
   memory.attempts.set(runningJobId, new Map(attempts.map((each) => [each.number, each])));
-  await loop.run((draft) => draft.putJob({ ...runningJob, state: { kind: 'succeeded', endedAtMs: someMs } }));
+  await loop.run(aCaller, (draft) =>
+    draft.putJob({ ...runningJob, state: { kind: 'succeeded', endedAtMs: someMs } }),
+  );
   await vi.waitFor(async () =>
     expect(await readValues()).toMatchObject({
       training_duration_seconds_count: 1,
@@ -217,18 +222,20 @@ test('how long jobs trained is known of those that succeeded or failed, over all
 test('a job that was cancelled, or never began, has no duration', async () => {
   const { loop } = coordinator;
   const cause = causeOf('cancelled', 'stopped');
-  await loop.run((draft) =>
+  await loop.run(aCaller, (draft) =>
     draft.putJob({ ...runningJob, state: { kind: 'cancelled', endedAtMs: someMs, cause } }),
   );
   const unbegun = aJob(2);
-  await loop.run((draft) => draft.addJob(unbegun));
-  await loop.run((draft) =>
+  await loop.run(aCaller, (draft) => draft.addJob(unbegun));
+  await loop.run(aCaller, (draft) =>
     draft.putJob({ ...unbegun, state: { kind: 'failed', endedAtMs: someMs, cause } }),
   );
   // A later one is counted, so the others would have been by then.
   const last = { ...aJob(3), lastAttempt: 1 };
-  await loop.run((draft) => draft.addJob(last));
-  await loop.run((draft) => draft.putJob({ ...last, state: { kind: 'succeeded', endedAtMs: someMs } }));
+  await loop.run(aCaller, (draft) => draft.addJob(last));
+  await loop.run(aCaller, (draft) =>
+    draft.putJob({ ...last, state: { kind: 'succeeded', endedAtMs: someMs } }),
+  );
   await vi.waitFor(async () =>
     expect(await readValues()).toMatchObject({ training_duration_seconds_count: 1 }),
   );
@@ -237,7 +244,7 @@ test('a job that was cancelled, or never began, has no duration', async () => {
 test('verdicts, preemptions and recoveries are counted', async () => {
   const { loop, clock } = coordinator;
   const emit = (kind: string, data: Readonly<Record<string, unknown>>) =>
-    loop.run((draft) => draft.emit({ kind, subject: runningJobId, data }, clock.wallMs()));
+    loop.run(aCaller, (draft) => draft.emit({ kind, subject: runningJobId, data }, clock.wallMs()));
   await emit('checkpoint.saved', { verdict: 'verified' });
   await emit('checkpoint.saved', { verdict: 'verified' });
   await emit('checkpoint.corrupt', { verdict: 'corrupt' });

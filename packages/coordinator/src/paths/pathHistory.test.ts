@@ -15,7 +15,7 @@ function anEvent(
   timeMs = someMs,
 ): StoredEvent {
   seq += 1;
-  return { seq, id: `e${seq}`, subjectSeq: seq, kind, subject, data, timeMs };
+  return { seq, id: `e${seq}`, subjectSeq: seq, kind, subject, data, timeMs, by: 'test', peer: '' };
 }
 const online = (node: string, bootId: string) => anEvent('node.online', node, { bootId });
 const silent = (node: string) => anEvent('node.silent', node, {});

@@ -96,7 +96,7 @@ test('a connection that breaks while its Hello is being stored does not pass for
   const run = coordinator.loop.run.bind(coordinator.loop);
   const spy = vi
     .spyOn(coordinator.loop, 'run')
-    .mockImplementation((command) => held.then(() => run(command)));
+    .mockImplementation((by, command) => held.then(() => run(by, command)));
   session.say(helloMessage());
   await vi.waitFor(() => expect(spy).toHaveBeenCalled());
   session.cancel();

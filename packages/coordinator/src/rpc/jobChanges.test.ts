@@ -4,7 +4,7 @@ import { musterService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { applyJobEvent } from '../commands/jobs.ts';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
-import { aCheckpoint, aJob, allocation, aNode } from '../modelFixture.ts';
+import { aCaller, aCheckpoint, aJob, allocation, aNode } from '../modelFixture.ts';
 import { finishJob, startJob, submitJob } from './jobFixture.ts';
 
 let coordinator: TestCoordinator;
@@ -23,7 +23,7 @@ test('a requeue may begin from a step or from nothing, and that belongs to what 
   const from = { kind: 'step', step: 15 } as const;
   await expect(api.requeueJob(id, 'q0', from)).rejects.toThrow(/no good checkpoint at or before step 15/);
   const checkpoints = [aCheckpoint(10), aCheckpoint(20)];
-  await loop.run((draft) => draft.putJob({ ...aJob(1), ...state.jobs.get(id), checkpoints }));
+  await loop.run(aCaller, (draft) => draft.putJob({ ...aJob(1), ...state.jobs.get(id), checkpoints }));
   await api.requeueJob(id, 'q1', from);
   expect(state.jobs.get(id)?.resumeChoice).toEqual(from);
   for (const other of [{ kind: 'start' }, { kind: 'newest' }, { kind: 'step', step: 16 }] as const)
@@ -47,7 +47,7 @@ test('a job that has ended runs again from the checkpoints that it left', async 
   const { api, loop, state } = coordinator;
   const id = await submitOne('r1');
   await start(id);
-  await loop.run((draft) =>
+  await loop.run(aCaller, (draft) =>
     draft.putJob({ ...aJob(1), ...state.jobs.get(id), checkpoints: [aCheckpoint(10)] }),
   );
   await finish(id);
@@ -61,7 +61,7 @@ test('a list of jobs names the newest checkpoint of each', async () => {
   const { api, loop, state } = coordinator;
   const id = await submitOne('r1');
   const checkpoints = [aCheckpoint(10), aCheckpoint(20)];
-  await loop.run((draft) => draft.putJob({ ...aJob(1), ...state.jobs.get(id), checkpoints }));
+  await loop.run(aCaller, (draft) => draft.putJob({ ...aJob(1), ...state.jobs.get(id), checkpoints }));
   const newest = [{ checkpoints: [{ name: 'checkpoint-20' }] }];
   expect((await api.listJobs()).jobs).toMatchObject(newest);
   expect((await api.getJob(id)).checkpoints).toHaveLength(2);
@@ -89,14 +89,14 @@ test('a job shows what became of its time, what it has saved and how it goes on'
   const gpus = JSON.stringify({ name: 'train', command: ['true'], resources: { gpus: 2 } });
   const id = await submitOne('r1', gpus);
   const fields = { preemptions: 2, batchScale: 0.5, lrScale: 0.1, checkpoints: [aCheckpoint(10)] };
-  await loop.run((draft) => draft.putJob({ ...aJob(1), ...state.jobs.get(id), ...fields }));
+  await loop.run(aCaller, (draft) => draft.putJob({ ...aJob(1), ...state.jobs.get(id), ...fields }));
   clock.nowMs += 10_000;
   expect(await api.getJob(id)).toMatchObject({
     ...fields,
     ledger: [{ kind: 'queued', cause: null, gpuSeconds: 20 }],
     training: null,
   });
-  await loop.run((draft, nowMs) => {
+  await loop.run(aCaller, (draft, nowMs) => {
     const placement = { node: aNode('node-1').name, gpuUuids: ['GPU-0'], cpus: 0, memoryMb: 0 };
     const resume = { name: 'checkpoint-10', step: 10 };
     applyJobEvent(draft, id, { ...allocation([placement]), resume }, nowMs);

@@ -5,7 +5,7 @@ import { musterService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { applyJobEvent } from '../commands/jobs.ts';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
-import { allocation, aNode } from '../modelFixture.ts';
+import { aCaller, allocation, aNode } from '../modelFixture.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { finishJob, specJson, startJob, submitJob } from './jobFixture.ts';
 
@@ -307,7 +307,7 @@ test('nodes are listed by name, each with what its own tasks hold', async () => 
   try {
     const { jobIds } = await other.api.submit({ specJson, requestId: 'r1' });
     const placement = { node: aNode('node-2').name, gpuUuids: ['GPU-node-2-0'], cpus: 2, memoryMb: 5 };
-    await other.loop.run((draft, nowMs) =>
+    await other.loop.run(aCaller, (draft, nowMs) =>
       applyJobEvent(draft, jobIds[0] as JobId, allocation([placement]), nowMs),
     );
     expect(await other.api.listNodes()).toMatchObject([

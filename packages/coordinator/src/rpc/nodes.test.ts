@@ -1,10 +1,11 @@
-import type { Client, ServiceError } from '@grpc/grpc-js';
+import { type Client, Metadata, type ServiceError } from '@grpc/grpc-js';
 import type { Condition } from '@muster/common/conditions';
 import type { MusterError } from '@muster/common/errors';
 import type { ClearConditionRequest__Output } from '@muster/common/gen/muster/v1/ClearConditionRequest';
 import { conditionToWire } from '@muster/common/wire/nodeCodec';
 import { fromServiceError } from '@muster/common/wire/status';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { identify } from '../auth/interceptor.ts';
 import { countingBytes, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { Bell } from '../events/bell.ts';
 import { aCondition, nodeNameOf } from '../modelFixture.ts';
@@ -116,8 +117,8 @@ describe('a node', () => {
     const older = await connectedWith(sick);
     const run = coordinator.loop.run.bind(coordinator.loop);
     const held: (() => void)[] = [];
-    const spy = vi.spyOn(coordinator.loop, 'run').mockImplementation((command) => {
-      return new Promise<void>((resolve) => void held.push(resolve)).then(() => run(command));
+    const spy = vi.spyOn(coordinator.loop, 'run').mockImplementation((by, command) => {
+      return new Promise<void>((resolve) => void held.push(resolve)).then(() => run(by, command));
     });
     const newer = openSession(client, older.token);
     newer.say(helloMessage({ conditions: [] }));
@@ -206,7 +207,9 @@ function refusalOf(
   request: ClearConditionRequest__Output,
 ): Promise<MusterError> {
   return new Promise((resolve) => {
-    const call = { request } as Parameters<typeof handler>[0];
+    const metadata = new Metadata();
+    identify(metadata, { kind: 'admin', id: 'admin', peer: null });
+    const call = { request, metadata } as Parameters<typeof handler>[0];
     handler(call, (error) => resolve(fromServiceError(error as ServiceError)));
   });
 }

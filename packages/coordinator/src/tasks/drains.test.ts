@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { drainNode, undrainNode } from '../commands/drains.ts';
 import { nodeStatus } from '../commands/nodes.ts';
 import { startTestCoordinator } from '../coordinatorFixture.ts';
-import { aJob, aNode, anAttempt, aSpec, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
+import { aCaller, aJob, aNode, anAttempt, aSpec, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import { Drains, stopMarginMs } from './drains.ts';
 
@@ -38,19 +38,19 @@ async function twoJobs() {
       wallOffsetMs = offsetMs;
     },
     drain: (deadlineMs: number | null, node = 'node-1') =>
-      loop.run((draft, nowMs) =>
+      loop.run(aCaller, (draft, nowMs) =>
         drainNode(draft, { node: nodeNameOf(node), reason: 'kernel update', deadlineMs }, nowMs),
       ),
     /** Its agent's word. */
     leave: (leavingInMs: number) =>
-      loop.run((draft, nowMs) =>
+      loop.run(aCaller, (draft, nowMs) =>
         nodeStatus(
           draft,
           { name: nodeNameOf('node-1'), inventory: null, conditions: [], leavingInMs },
           nowMs,
         ),
       ),
-    undrain: () => loop.run((draft, nowMs) => undrainNode(draft, nodeNameOf('node-1'), nowMs)),
+    undrain: () => loop.run(aCaller, (draft, nowMs) => undrainNode(draft, nodeNameOf('node-1'), nowMs)),
     job: (number: number) => state.jobs.get(jobIdOf(number)),
     /** States of both jobs after a pass. */
     async pass() {

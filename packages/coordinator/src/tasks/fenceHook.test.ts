@@ -5,7 +5,17 @@ import { silentLogger } from '@muster/common/log';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { heartbeatIntervalMs, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { fenceCommandRunner } from '../leases/fenceCommand.ts';
-import { aJob, aNode, anAttempt, anInventory, aSpec, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
+import {
+  aCaller,
+  aJob,
+  aNode,
+  anAttempt,
+  anInventory,
+  aSpec,
+  aTask,
+  jobIdOf,
+  nodeNameOf,
+} from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import { FenceHook } from './fenceHook.ts';
 
@@ -109,7 +119,7 @@ test.each([
     });
   } else {
     await new Promise((resolve) => setImmediate(resolve));
-    await coordinator.loop.run(() => {});
+    await coordinator.loop.run(aCaller, () => {});
     hook.run();
     expect(runs).toHaveLength(1);
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import type { Job } from '../model.ts';
-import { aReport, jobIdOf, queuedState } from '../modelFixture.ts';
+import { aCaller, aReport, jobIdOf, queuedState } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import { Story } from '../storyFixture.ts';
 
@@ -50,7 +50,7 @@ test('once released, the tasks have their own time to run', async () => {
   await pass(coordinator);
   coordinator.clock.nowMs += 59_999;
   const { job, attempt } = gang().allClaimed().checked(0).checked(1);
-  await coordinator.loop.run((draft) => {
+  await coordinator.loop.run(aCaller, (draft) => {
     draft.putJob(job);
     if (attempt !== null) draft.putAttempt(job.id, attempt);
   });
@@ -71,7 +71,7 @@ test('another attempt begins anew, and so does a coordinator', async () => {
   coordinator.clock.nowMs += 50_000;
   const second = new Story(file, { ...story.job, state: queuedState() });
   const { job, attempt } = second.allocated();
-  await coordinator.loop.run((draft) => {
+  await coordinator.loop.run(aCaller, (draft) => {
     draft.putJob(job);
     if (attempt !== null) draft.putAttempt(job.id, attempt);
   });

@@ -17,7 +17,7 @@ import { type Logger, silentLogger } from '@muster/common/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startTestCoordinator, TestClock } from '../coordinatorFixture.ts';
 import type { Job } from '../model.ts';
-import { aJob, aReport, jobIdOf, queuedState, someMs } from '../modelFixture.ts';
+import { aCaller, aJob, aReport, jobIdOf, queuedState, someMs } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import type { JobRecord } from '../store/store.ts';
 import { runningJob, runningJobId, storeRunningJob } from '../telemetry/telemetryFixture.ts';
@@ -160,7 +160,7 @@ test('a coordinator keeps it beside the output, with what agents say, and answer
     await logs.append(task, 0, Buffer.from('step 1\n'));
     const hang = { quietForMs: 600_000, usualMs: 1_000, gpus: 'idle', rank: 2 } as const;
     notes.note(aReport(task, { training: someProgress(), hang }));
-    await loop.run((draft) => draft.putJob({ ...runningJob, preemptions: 1 }));
+    await loop.run(aCaller, (draft) => draft.putJob({ ...runningJob, preemptions: 1 }));
     await statusFiles.run();
     const folder = logs.directoryOf(runningJobId);
     expect(readdirSync(folder).sort()).toEqual(['1.0.log', statusFileName]);

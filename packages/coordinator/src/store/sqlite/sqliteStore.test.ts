@@ -338,6 +338,8 @@ function bigBatch(number: number): Batch {
     subjectSeq: 1,
     timeMs: 0,
     data: { text: 'x'.repeat(50_000) },
+    by: 'admin',
+    peer: '',
   };
   return { ...emptyBatch, newJobs: [job], events: [event] };
 }

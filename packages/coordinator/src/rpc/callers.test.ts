@@ -1,0 +1,164 @@
+import type { Client } from '@grpc/grpc-js';
+import { conditionToWire } from '@muster/common/wire/nodeCodec';
+import { musterService } from '@muster/common/wire/service';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import type { StoredEvent } from '../model.ts';
+import { aCondition, nodeNameOf } from '../modelFixture.ts';
+import { connected } from './agentFixture.ts';
+import { startJob, submitJob } from './jobFixture.ts';
+
+let coordinator: TestCoordinator;
+let client: Client;
+beforeEach(async () => {
+  coordinator = await startTestCoordinator();
+  client = coordinator.client();
+});
+afterEach(() => coordinator.close());
+
+/** Calls that change nothing of the cluster. */
+const reading: ReadonlySet<string> = new Set([
+  'GetJob',
+  'ListJobs',
+  'ExplainJob',
+  'ReadLogs',
+  'WatchEvents',
+  'ListNodes',
+  'GetNode',
+  'GetCluster',
+  'QueryMetrics',
+  'ListTelemetry',
+  'GetTrainingStatus',
+]);
+
+/** The others: one call of each, after what it needs, and an event that it makes. */
+const changing: Readonly<Record<string, readonly [kind: string, () => Promise<() => Promise<unknown>>]>> = {
+  Submit: ['job.submitted', async () => () => submitJob(coordinator, 'r1')],
+  StopJobs: [
+    'job.cancelled',
+    async () => {
+      const id = await submitJob(coordinator, 'r1');
+      return () => coordinator.api.stopJobs([id]);
+    },
+  ],
+  RequeueJob: [
+    'job.stopping',
+    async () => {
+      const id = await submitJob(coordinator, 'r1');
+      await startJob(coordinator, id);
+      return () => coordinator.api.requeueJob(id, 'q1');
+    },
+  ],
+  ExtendJob: [
+    'job.extended',
+    async () => {
+      const spec = { name: 'train', command: ['true'], max_runtime: '1h' };
+      const id = await submitJob(coordinator, 'r1', JSON.stringify(spec));
+      return () => coordinator.api.extendJob(id, 1_000);
+    },
+  ],
+  CreateJoinToken: ['token.created', async () => () => coordinator.api.createJoinToken('node-1')],
+  ClearCondition: [
+    'node.clear_asked',
+    async () => {
+      const condition = conditionToWire(aCondition('xid_48', { clears: 'by_hand' }));
+      const { told, say } = await connected(coordinator, client, 'node-1', { conditions: [condition] });
+      return async () => {
+        const cleared = coordinator.api.clearCondition({ node: 'node-1', kind: 'xid_48', gpuUuid: null });
+        await vi.waitFor(() => expect(told.some((each) => each.clearCondition)).toBe(true));
+        say({ status: { conditions: [] } });
+        await cleared;
+      };
+    },
+  ],
+  ConfirmDead: [
+    'node.confirmed_dead',
+    async () => {
+      await connected(coordinator, client, 'node-1');
+      for (let second = 0; second < 10; second += 1) {
+        coordinator.clock.nowMs += 1_000;
+        await Promise.all(coordinator.leases.run());
+      }
+      return () => coordinator.api.confirmDead('node-1');
+    },
+  ],
+  SetMaintenance: ['cluster.maintenance', async () => () => coordinator.api.setMaintenance(60_000)],
+  AdvanceStore: [
+    'store.advanced',
+    async () => {
+      coordinator.leases.agentSaid({ node: nodeNameOf('node-1'), highestTerm: 7, observed: [] });
+      return () => coordinator.api.advanceStore();
+    },
+  ],
+  DrainNode: [
+    'node.drained',
+    async () => {
+      await connected(coordinator, client, 'node-1');
+      return () => coordinator.api.drainNode('node-1', '', null);
+    },
+  ],
+  UndrainNode: [
+    'node.undrained',
+    async () => {
+      await connected(coordinator, client, 'node-1');
+      await coordinator.api.drainNode('node-1', '', null);
+      return () => coordinator.api.undrainNode('node-1');
+    },
+  ],
+};
+
+function eventsAfter(seq: number): readonly StoredEvent[] {
+  return [...coordinator.memory.events.values()].filter((event) => event.seq > seq);
+}
+
+test('every call of the API is one that reads or one that is tried here', () => {
+  expect([...reading, ...Object.keys(changing)].toSorted()).toEqual(Object.keys(musterService).toSorted());
+});
+
+test.each(Object.entries(changing))(
+  'what %s makes happen names who called, and from where',
+  async (_, [kind, prepare]) => {
+    const call = await prepare();
+    const before = coordinator.state.lastEventSeq;
+    await call();
+    const event = eventsAfter(before).find((each) => each.kind === kind);
+    expect(
+      event,
+      `${kind} among ${eventsAfter(before)
+        .map((each) => each.kind)
+        .join(', ')}`,
+    ).toMatchObject({
+      by: 'admin',
+      peer: '127.0.0.1',
+    });
+  },
+);
+
+test('what an agent says names its credential, and what the coordinator does by itself the part of it', async () => {
+  const { say, told } = await connected(coordinator, client, 'node-1');
+  const byAgent = eventsAfter(0).filter(({ subject }) => subject === 'node-1');
+  expect(byAgent.map(({ kind }) => kind)).toEqual(['node.joined', 'node.online']);
+  for (const event of byAgent) expect(event.by).toMatch(/^agent:node-1/);
+  await submitJob(coordinator, 'r1');
+  const assigned = await vi.waitFor(
+    () => told.find((each) => each.assign)?.assign ?? expect.fail('no Assign'),
+  );
+  expect(eventsAfter(0).find(({ kind }) => kind === 'attempt.allocated')).toMatchObject({
+    by: 'coordinator: scheduler',
+    peer: '',
+  });
+  say({ claim: { task: assigned.task, masterAddr: '127.0.0.1', masterPort: 1, testPort: 0, endpoints: [] } });
+  await vi.waitFor(() => expect(eventsAfter(0).some(({ kind }) => kind === 'attempt.claimed')).toBe(true));
+  expect(eventsAfter(0).find(({ kind }) => kind === 'attempt.claimed')?.by).toMatch(/^agent:node-1/);
+});
+
+test('an event of a version that kept no callers is shown without one', async () => {
+  const { memory, api } = coordinator;
+  await submitJob(coordinator, 'r1');
+  const [seq, event] = [...memory.events][0] ?? expect.fail('no event');
+  memory.events.set(seq, { ...event, by: '', peer: '' });
+  const shown = [];
+  for await (const each of api.watchEvents({ sinceSeq: 0, follow: false })) shown.push(each.cloudEvent);
+  expect(shown[0]).toMatchObject({ type: 'muster.job.submitted' });
+  expect(Object.keys(shown[0] ?? {})).not.toEqual(expect.arrayContaining(['by']));
+});
