@@ -370,8 +370,8 @@ test('a commit that a follower cannot take is answered all the same, told to the
     next: ({ events }) => void told.push(events.length),
   };
   const { loop, fatal } = await aLoop({ contained, followers });
-  expect(await loop.run(submitting('one'))).toMatch(/^job_/);
-  expect(await loop.run(submitting('two'))).toMatch(/^job_/);
+  expect(await loop.run(aCaller, submitting('one'))).toMatch(/^job_/);
+  expect(await loop.run(aCaller, submitting('two'))).toMatch(/^job_/);
   expect(told).toEqual([1, 1]);
   expect(contained.failures.get('poisoned')).toBe(2);
   expect(fatal).toEqual([]);
