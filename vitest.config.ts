@@ -1,4 +1,11 @@
 import { defineConfig } from 'vitest/config';
+import { testPatienceMs } from './test/support/patience.ts';
+
+const patient = {
+  setupFiles: ['test/support/patientWaits.ts'],
+  testTimeout: testPatienceMs,
+  hookTimeout: testPatienceMs,
+};
 
 export default defineConfig({
   test: {
@@ -7,23 +14,21 @@ export default defineConfig({
     projects: [
       {
         test: {
+          ...patient,
           name: 'unit',
           include: ['packages/*/src/**/*.test.ts', 'test/{sim,rules,examples,support}/**/*.test.ts'],
-          testTimeout: 20_000,
-          hookTimeout: 20_000,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
       },
       {
         test: {
+          ...patient,
           name: 'e2e',
           include: ['test/{e2e,faults}/**/*.test.ts'],
           globalSetup: ['test/support/currentBuild.ts'],
           // Whole clusters of processes: two at a time would only measure each other's load.
           fileParallelism: false,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
           sequence: { groupOrder: 1 },
         },
       },

@@ -139,7 +139,6 @@ describe('a watch', () => {
       await cluster.coordinator.restart();
     }
     await waitFor('all jobs have ended', () => cluster.api.getCluster(), {
-      timeoutMs: 30_000,
       until: ({ jobsActive, jobsQueued }) => jobsActive + jobsQueued === 0,
     });
     const seen = await watch.catchUp();
@@ -200,14 +199,12 @@ test('on NATS everything arrives, in order and once, though NATS and the coordin
     await published.coordinator.restart();
   }
   await waitFor('all jobs have ended', () => published.api.getCluster(), {
-    timeoutMs: 30_000,
     until: ({ jobsActive, jobsQueued }) => jobsActive + jobsQueued === 0,
   });
   const events = await published.events();
   const stream = `MUSTER_${clusterId}`;
   const messages = await withStreams(nats, async (manager) => {
     await waitFor('NATS has everything', () => manager.streams.info(stream), {
-      timeoutMs: 30_000,
       until: ({ state }) => state.messages >= events.length,
     });
     return readStream(manager, stream);

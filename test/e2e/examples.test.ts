@@ -8,7 +8,7 @@ import { repositoryDir } from '../support/command.ts';
 import { pythonWithTorch, tempDir } from '../support/services.ts';
 
 /** Importing torch takes seconds, and several ranks share the processors of a small machine. */
-const torchTimeoutMs = 120_000;
+const torchTimeoutMs = 300_000;
 
 let cluster: Cluster;
 beforeAll(async () => {

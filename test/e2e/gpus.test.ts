@@ -17,7 +17,6 @@ import { buildFakeNvml, type FakeNvml } from '../support/fakeNvml/fakeNvml.ts';
 import { tempDir, waitFor } from '../support/services.ts';
 
 /** A heartbeat is a second, a reading too; a machine under load is slower than both. */
-const timeoutMs = 30_000;
 
 function untilNode(
   cluster: Cluster,
@@ -25,7 +24,7 @@ function untilNode(
   until: (node: NodeView) => boolean,
   name = 'node-1',
 ): Promise<NodeView> {
-  return waitFor(what, () => cluster.api.getNode(name), { until, timeoutMs });
+  return waitFor(what, () => cluster.api.getNode(name), { until });
 }
 
 const kinds = ({ conditions }: NodeView) =>
@@ -73,7 +72,7 @@ describe('a node whose GPUs are read with NVML', () => {
     const telemetry = await waitFor(
       'a reading of the job has come',
       async () => (await cluster.api.queryMetrics({ jobId: job, name: 'gpu_utilization' })).series,
-      { until: (series) => series.some(({ points }) => points.length > 0), timeoutMs },
+      { until: (series) => series.some(({ points }) => points.length > 0) },
     );
     expect(telemetry).toMatchObject([{ attempt: 1, nodeRank: 0, node: 'node-1' }]);
     expect(telemetry[0]?.points[0]?.value).toBeCloseTo(87, 3);
@@ -239,7 +238,7 @@ describe('a node whose GPUs are read with nvidia-smi', () => {
     expect(node.drained).toBe(true);
     const job = await cluster.submit({ command: 'echo still here', resources: { gpus: 1 } });
     changeFakeNvidiaSmi(program, healthy);
-    expect(await cluster.untilEnded(job, { timeoutMs })).toMatchObject({ state: 'succeeded' });
+    expect(await cluster.untilEnded(job)).toMatchObject({ state: 'succeeded' });
   }, 60_000);
 });
 

@@ -222,7 +222,6 @@ test('after a new CA agents stay away until they are told of it, once', async ()
   const node = cluster.agent(0);
   await node.restart();
   await waitFor('the agent says why', () => node.log, {
-    timeoutMs: 30_000,
     until: (log) => /no connection to the coordinator/.test(log) && /self-signed certificate/.test(log),
   });
   expect(await cluster.api.getNode('node-1')).toMatchObject({ state: 'silent' });

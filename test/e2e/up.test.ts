@@ -29,7 +29,6 @@ async function readJson<T>(...args: readonly string[]): Promise<T> {
 
 async function untilOnline(): Promise<void> {
   await waitFor('both nodes are online', () => readJson<{ nodes: readonly NodeView[] }>('nodes'), {
-    timeoutMs: 30_000,
     intervalMs: 200,
     until: ({ nodes }) => nodes.filter(({ state }) => state === 'online').length === 2,
   });

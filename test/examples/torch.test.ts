@@ -14,7 +14,7 @@ import {
 } from './trainingRun.ts';
 
 /** Importing torch takes seconds, and four ranks share two cores. */
-const torchTimeoutMs = 120_000;
+const torchTimeoutMs = 300_000;
 
 /** The environment that the example job gives torchrun: tried here, so that it is right there. */
 function exampleEnvironment(): NodeJS.ProcessEnv {

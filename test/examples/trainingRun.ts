@@ -5,6 +5,7 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
+import { patienceMs } from '../support/patience.ts';
 import { freePort, waitFor } from '../support/services.ts';
 
 export const examplesDir: string = fileURLToPath(new URL('../../examples/', import.meta.url));
@@ -90,7 +91,7 @@ export class NodeRun {
   }
 
   /** Waits for the end and returns the exit status, 128 + n for signal n. */
-  async ended(timeoutMs = 30_000): Promise<number> {
+  async ended(timeoutMs = patienceMs): Promise<number> {
     await waitFor(`node ends, having said:\n${this.output}`, () => this.status !== null, { timeoutMs });
     return this.status ?? -1;
   }
@@ -147,7 +148,7 @@ export class TrainingRun {
   /** The process id of a rank, once it runs. */
   async rank(rank: number): Promise<number> {
     const ranks = () => new Map(this.nodes.flatMap((node) => [...node.ranks()]));
-    return (await waitFor(`rank ${rank} runs`, () => ranks().get(rank), { timeoutMs: 30_000 })) ?? -1;
+    return (await waitFor(`rank ${rank} runs`, () => ranks().get(rank))) ?? -1;
   }
 
   /** Waits for a step of at least `step`, or for the end of the run, whichever comes first. */
@@ -155,7 +156,6 @@ export class TrainingRun {
     const isThere = () =>
       this.lossSteps().some((seen) => seen >= step) || this.nodes.some((node) => node.status !== null);
     await waitFor(`step ${step}`, () => isThere() || this.output, {
-      timeoutMs: 60_000,
       until: (seen) => seen === true,
     });
   }

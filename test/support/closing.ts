@@ -7,7 +7,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { commandOf, processesNaming } from '../../scripts/processes.mjs';
 import type { Daemon } from './daemon.ts';
-import { type Cluster, stateTimeoutMs } from './runningCluster.ts';
+import type { Cluster } from './runningCluster.ts';
 import { dockerAnswers, dockerSocketPath, waitFor } from './services.ts';
 
 /** Stops every job and every process. @returns what was not as it should be */
@@ -46,7 +46,6 @@ async function stopJobs(cluster: Cluster): Promise<void> {
       'the test is over',
     );
   await waitFor('all jobs have ended', async () => (await cluster.api.getCluster()).jobsActive, {
-    timeoutMs: stateTimeoutMs,
     until: (active) => active === 0,
   });
 }

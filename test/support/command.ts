@@ -3,15 +3,13 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { patienceMs } from './patience.ts';
 import { waitFor } from './services.ts';
 
 export const repositoryDir: string = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Vitest builds what it starts anew before the first test that needs it. */
 export const musterProgram: string = join(repositoryDir, 'packages/cli/bin/muster');
-
-/** Far longer than any command here takes; a hang must end some time. */
-const commandTimeoutMs = 60_000;
 
 export interface CommandOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -43,7 +41,7 @@ export class MusterCommand {
       cwd,
       env,
       stdio: ['pipe', 'pipe', 'pipe'],
-      timeout: commandTimeoutMs,
+      timeout: patienceMs,
       killSignal: 'SIGKILL',
     });
     this.child = child;
@@ -76,7 +74,6 @@ export class MusterCommand {
       `"${text}" is printed`,
       () => this.stdout.includes(text) || this.stderr.includes(text) || this,
       {
-        timeoutMs: commandTimeoutMs,
         until: (seen) => seen === true,
       },
     );

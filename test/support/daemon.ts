@@ -6,11 +6,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { musterProgram, repositoryDir } from './command.ts';
+import { patienceMs } from './patience.ts';
 import { waitFor } from './services.ts';
-
-/** Far longer than any start here takes, also when everything else wants the processors. */
-const startTimeoutMs = 30_000;
-const endTimeoutMs = 30_000;
 
 export interface DaemonOptions {
   /** As it is called in failures: `coordinator`, `node-1`. */
@@ -58,7 +55,7 @@ export class Daemon {
   /** Resolves when it serves. @throws {Error} with what it said, when it ends before that */
   async start(): Promise<void> {
     const { serving } = await this.#launch();
-    const timeout = AbortSignal.timeout(startTimeoutMs);
+    const timeout = AbortSignal.timeout(patienceMs);
     const tooLate = new Promise<'late'>((resolve) =>
       timeout.addEventListener('abort', () => resolve('late')),
     );
@@ -158,7 +155,7 @@ export class Daemon {
 
   private async ended(): Promise<DaemonEnd> {
     const { title } = this.options;
-    await waitFor(`${title} ends`, () => this.#child === null, { timeoutMs: endTimeoutMs });
+    await waitFor(`${title} ends`, () => this.#child === null);
     return this.#end;
   }
 }

@@ -17,7 +17,6 @@ const clients = 4;
 const longJobs = 4;
 /** Between two submits of one client: what the smallest machines keep up with. */
 const pauseMs = { min: 50, max: 600 };
-const settleTimeoutMs = 90_000;
 
 /** What a client was told. */
 interface Acknowledged {
@@ -89,7 +88,7 @@ export class Load {
         }
         return unfinished.size;
       },
-      { timeoutMs: settleTimeoutMs, until: (seen) => seen === 0 },
+      { until: (seen) => seen === 0 },
     );
     return Promise.all(ids.map((id) => this.cluster.api.getJob(id)));
   }

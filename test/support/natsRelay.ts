@@ -89,7 +89,7 @@ export async function messagesUpToDate(server: NatsServer, log: EventLog): Promi
         const last = await manager.streams.getMessage(streamName, { seq: state.last_seq });
         return last?.header.get('Nats-Msg-Id');
       },
-      { timeoutMs: 20_000, until: (seen) => seen === lastId },
+      { until: (seen) => seen === lastId },
     );
     return readStream(manager);
   });

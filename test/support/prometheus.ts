@@ -75,7 +75,7 @@ export async function startPrometheus(discoveryUrl: string, workDir: string): Pr
         if (child.exitCode !== null) throw new Error(`prometheus ended with ${child.exitCode}:\n${log}`);
         return (await get('/-/ready')).ok;
       },
-      { timeoutMs: 30_000, intervalMs: 100 },
+      { intervalMs: 100 },
     );
   } catch (error) {
     await end(child);

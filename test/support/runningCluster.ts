@@ -14,6 +14,7 @@ import { connectMuster, type MusterApi } from '@muster/common/wire/client';
 import { commandOf, processesNaming } from '../../scripts/processes.mjs';
 import { type CommandOptions, type CommandResult, MusterCommand } from './command.ts';
 import { Daemon, type DaemonOptions } from './daemon.ts';
+import { patienceMs } from './patience.ts';
 import { asSeenBy, withOwnDisk } from './places.ts';
 import { tempDir, waitFor } from './services.ts';
 
@@ -38,8 +39,6 @@ export interface ClusterOptions {
 
 export type Spec = JobSpecFile;
 
-/** Far longer than what is waited for ever takes, so that only a hang is called one. */
-export const stateTimeoutMs = 30_000;
 const heartbeat = '1s';
 const lease = '6s';
 
@@ -220,7 +219,7 @@ export class Cluster {
     jobId: string,
     what: string,
     reached: (job: JobView) => boolean,
-    { timeoutMs = stateTimeoutMs }: { timeoutMs?: number } = {},
+    { timeoutMs = patienceMs }: { timeoutMs?: number } = {},
   ): Promise<JobView> {
     const deadline = AbortSignal.timeout(timeoutMs);
     let last: unknown = 'nothing';
@@ -248,16 +247,16 @@ export class Cluster {
   ): Promise<string> {
     const pieces: Uint8Array[] = [];
     const wanted = { jobId, nodeRank: rank, follow: true, ...(attempt === undefined ? {} : { attempt }) };
-    const deadline = AbortSignal.timeout(stateTimeoutMs);
+    const deadline = AbortSignal.timeout(patienceMs);
     for await (const piece of this.api.readLogs(wanted, deadline)) pieces.push(piece.data);
     const text = Buffer.concat(pieces).toString('utf8');
     if (deadline.aborted)
-      throw new Error(`the output of ${jobId} was not complete within ${stateTimeoutMs} ms:\n${text}`);
+      throw new Error(`the output of ${jobId} was not complete within ${patienceMs} ms:\n${text}`);
     return text;
   }
 
   /** Waits until a rank of a running job has printed `text`, and returns what it has printed by then. */
-  async untilOutput(jobId: string, text: string, rank = 0, timeoutMs = stateTimeoutMs): Promise<string> {
+  async untilOutput(jobId: string, text: string, rank = 0, timeoutMs = patienceMs): Promise<string> {
     const deadline = AbortSignal.timeout(timeoutMs);
     let seen = '';
     for await (const piece of this.api.readLogs({ jobId, nodeRank: rank, follow: true }, deadline)) {
@@ -286,7 +285,7 @@ export class Cluster {
     await waitFor(
       `${names.join(', ')} online`,
       async () => (await this.api.listNodes()).map(({ name, state }) => `${name} ${state}`),
-      { timeoutMs: stateTimeoutMs, until: (seen) => names.every((name) => seen.includes(`${name} online`)) },
+      { until: (seen) => names.every((name) => seen.includes(`${name} online`)) },
     );
   }
 

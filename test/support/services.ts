@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
+import { patienceMs } from './patience.ts';
 
 /** Something the machine lacks. The message says how to get it. */
 export class MissingServiceError extends Error {
@@ -47,6 +48,7 @@ if (process.env.VITEST !== undefined) {
 // ---- Waiting, ports, folders
 
 export interface WaitOptions<T> {
+  /** Default: `patienceMs`. */
   readonly timeoutMs?: number;
   readonly intervalMs?: number;
   /** Default: any truthy value will do. */
@@ -55,12 +57,12 @@ export interface WaitOptions<T> {
 
 /**
  * Polls `probe` until its result is what the test waits for, and returns it. A probe that throws has not seen it yet.
- * @throws {Error} after `timeoutMs` (10 s), with the last state or error seen.
+ * @throws {Error} after `timeoutMs`, with the last state or error seen.
  */
 export async function waitFor<T>(
   what: string,
   probe: () => T | Promise<T>,
-  { timeoutMs = 10_000, intervalMs = 20, until = Boolean }: WaitOptions<T> = {},
+  { timeoutMs = patienceMs, intervalMs = 20, until = Boolean }: WaitOptions<T> = {},
 ): Promise<T> {
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {

@@ -14,7 +14,7 @@ const task: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank
 const [gpu0, gpu1] = [fakeGpu(0), fakeGpu(1)];
 
 /** nvidia-smi is started for each reading, on a machine that may be busy. */
-const soon = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+const soon = (check: () => Promise<void>) => vi.waitFor(check, { interval: 20 });
 
 const conditionsOf = async ({ watch }: WatchedNode) =>
   (await watch.status()).conditions.map(({ kind, gpuUuid }) => `${kind} ${gpuUuid ?? 'node'}`);

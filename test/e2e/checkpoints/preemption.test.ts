@@ -111,7 +111,7 @@ describe('a job that saves when it is told to stop', () => {
     });
     const times = trialsOf(20);
     const flags = [`--steps=${times * 40}`];
-    const undisturbed = await cluster.run(spec(...flags), { timeoutMs: 120_000 });
+    const undisturbed = await cluster.run(spec(...flags));
     const often = { ...spec(...flags, '--step-ms=20', '--log-every=1', '--save-every=20'), checkpoint };
     const job = await preemptAgainAndAgain(often, times, 120_000);
     expect(digest(await cluster.output(job.id, { attempt: times + 1 }))).toBe(

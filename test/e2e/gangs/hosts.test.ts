@@ -32,7 +32,6 @@ describe.each(['containers', 'namespaces'] as const)('hosts that are %s', (kind)
     const command = ['/usr/bin/python3', cluster.program('signOfLife.py'), cluster.sharedDir];
     const jobId = await cluster.submit({ command, resources: { nodes: 2 } });
     await waitFor('both ranks beat', () => [0, 1].map((rank) => beatsOf(jobId, rank)), {
-      timeoutMs: 60_000,
       until: (counts) => counts.every((count) => count > 0),
     });
     return jobId;

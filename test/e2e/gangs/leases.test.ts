@@ -59,7 +59,6 @@ const pidsOf = (beats: readonly Beat[]) =>
 async function untilBeatingOn(jobId: string, ranks: number): Promise<void> {
   const sinceMs = boottimeMs();
   await waitFor(`${ranks} ranks of ${jobId} beat`, () => pidsOf(beatsOf(jobId, sinceMs)), {
-    timeoutMs: 60_000,
     until: (pids) => pids.length === ranks,
   });
 }
@@ -67,7 +66,6 @@ async function untilBeatingOn(jobId: string, ranks: number): Promise<void> {
 /** No rank of it has given a sign of life for a while. */
 async function untilStill(jobId: string): Promise<void> {
   await waitFor(`${jobId} stands still`, () => beatsOf(jobId, boottimeMs() - pauseMs).length, {
-    timeoutMs: 60_000,
     until: (beats) => beats === 0,
   });
 }
@@ -75,7 +73,6 @@ async function untilStill(jobId: string): Promise<void> {
 /** A moment of CLOCK_BOOTTIME: leases run out by time, whatever else happens. */
 async function untilMoment(momentMs: number): Promise<void> {
   await waitFor(`the clock shows ${momentMs}`, () => boottimeMs(), {
-    timeoutMs: 60_000,
     until: (nowMs) => nowMs >= momentMs,
   });
 }
@@ -171,7 +168,6 @@ test('most nodes fall silent together: the coordinator suspects itself, says so 
   await Promise.all(cut.map((host) => host.unplug()));
   onTestFinished(async () => void (await Promise.all(cut.map((host) => host.plug()))));
   await waitFor('it pauses', async () => (await cluster.api.getCluster()).pausedBecause, {
-    timeoutMs: 30_000,
     until: (because) => because !== '',
   });
   await untilMoment(sinceMs + fencedAfterMs + 2_000);

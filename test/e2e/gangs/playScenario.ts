@@ -52,7 +52,6 @@ export async function playScenario(cluster: GangCluster, scenario: Scenario): Pr
   await cluster.untilOnline();
   for (const id of jobIds) {
     await waitFor(`no process of ${id} is left`, () => cluster.processesOf(id), {
-      timeoutMs: 30_000,
       until: (left) => left.length === 0,
     });
   }

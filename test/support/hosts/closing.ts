@@ -1,6 +1,6 @@
 /** The end of a cluster of hosts, in the order in which nothing can hide: faults undone, jobs stopped, daemons asked to leave. */
 import { waitFor } from '../services.ts';
-import { type GangCluster, stateTimeoutMs } from './gangCluster.ts';
+import type { GangCluster } from './gangCluster.ts';
 import type { HostProcess } from './hostProcess.ts';
 
 /** @returns what was not as it should be */
@@ -36,7 +36,6 @@ async function stopJobs(cluster: GangCluster): Promise<void> {
   const ids = jobs.map(({ id }) => id);
   if (ids.length > 0) await cluster.api.stopJobs(ids, 'the test is over');
   await waitFor('all jobs have ended', async () => (await cluster.api.getCluster()).jobsActive, {
-    timeoutMs: stateTimeoutMs,
     until: (active) => active === 0,
   });
 }

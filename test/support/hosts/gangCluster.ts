@@ -11,6 +11,7 @@ import { isTerminal } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import { connectMuster, type MusterApi } from '@muster/common/wire/client';
 import { musterProgram } from '../command.ts';
+import { patienceMs } from '../patience.ts';
 import { tempDir, waitFor } from '../services.ts';
 import { type Doorway, openDoorway } from './doorway.ts';
 import { enterMachine, seenFromOutside } from './enter.ts';
@@ -44,8 +45,6 @@ interface OutputOf {
   readonly attempt?: number;
 }
 
-/** Far longer than what is waited for ever takes, so that only a hang is called one. */
-export const stateTimeoutMs = 90_000;
 const port = 7070;
 const programsDir = fileURLToPath(new URL('programs/', import.meta.url));
 
@@ -74,7 +73,7 @@ export class GangCluster {
     const coordinator = this.#coordinatorOn(machine);
     await coordinator.start();
     this.#coordinator = { machine, process: coordinator, doorway: await openDoorway(machine, port) };
-    await waitFor('the coordinator answers', () => this.api.getCluster(), { timeoutMs: stateTimeoutMs });
+    await waitFor('the coordinator answers', () => this.api.getCluster());
     const names = Array.from({ length: this.options.hosts ?? 2 }, (_, index) => `host-${index + 1}`);
     this.hosts.push(...(await Promise.all(names.map((name) => this.#hostCalled(name)))));
     await Promise.all(this.hosts.map(({ agent }) => agent.start()));
@@ -149,7 +148,6 @@ export class GangCluster {
   /** @throws {Error} after the deadline, with the job as it was seen last */
   untilJob(jobId: string, what: string, reached: (job: JobView) => boolean): Promise<JobView> {
     return waitFor(`${jobId} ${what}`, () => this.api.getJob(jobId), {
-      timeoutMs: stateTimeoutMs,
       intervalMs: 50,
       until: reached,
     });
@@ -179,7 +177,7 @@ export class GangCluster {
     { rank: nodeRank = 0, attempt }: OutputOf,
     until: (text: string) => boolean,
   ): Promise<{ readonly text: string; readonly found: boolean }> {
-    const deadline = AbortSignal.timeout(stateTimeoutMs);
+    const deadline = AbortSignal.timeout(patienceMs);
     const pieces: Uint8Array[] = [];
     let text = '';
     const request = { jobId, nodeRank, follow: true, ...(attempt === undefined ? {} : { attempt }) };
@@ -189,7 +187,7 @@ export class GangCluster {
       if (until(text)) return { text, found: true };
     }
     if (deadline.aborted) {
-      throw new Error(`the output of ${jobId} was not complete within ${stateTimeoutMs} ms:\n${text}`);
+      throw new Error(`the output of ${jobId} was not complete within ${patienceMs} ms:\n${text}`);
     }
     return { text, found: false };
   }
@@ -204,7 +202,7 @@ export class GangCluster {
     await waitFor(
       `${names.join(', ')} online`,
       async () => (await this.api.listNodes()).map(({ name, state }) => `${name} ${state}`),
-      { timeoutMs: stateTimeoutMs, until: (seen) => names.every((name) => seen.includes(`${name} online`)) },
+      { until: (seen) => names.every((name) => seen.includes(`${name} online`)) },
     );
   }
 

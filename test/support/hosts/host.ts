@@ -89,7 +89,7 @@ export class Host {
       this.processes(jobId)
         .filter((pid) => environmentOf(pid).get('RANK') === String(rank))
         .at(0);
-    return waitFor(`rank ${rank} of ${jobId} runs on ${this.name}`, find, { timeoutMs: 30_000 }).then(Number);
+    return waitFor(`rank ${rank} of ${jobId} runs on ${this.name}`, find).then(Number);
   }
 
   /** The parent of its bare tasks; it outlives agents. null: nothing has needed one yet. */

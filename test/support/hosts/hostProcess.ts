@@ -9,10 +9,6 @@ import type { DaemonEnd } from '../daemon.ts';
 import { waitFor } from '../services.ts';
 import { childrenOf, signalProcess } from './programs.ts';
 
-/** Far longer than any start or end here takes, also when everything else wants the processors. */
-const startTimeoutMs = 60_000;
-const endTimeoutMs = 30_000;
-
 export interface HostProcessOptions {
   /** As it is called in failures: `coordinator`, `agent of host-1`. */
   readonly title: string;
@@ -73,7 +69,7 @@ export class HostProcess {
     };
     child.on('error', () => ended(null, null));
     child.on('exit', ended);
-    await waitFor(`${title} serves`, () => serves || this.#child === null, { timeoutMs: startTimeoutMs });
+    await waitFor(`${title} serves`, () => serves || this.#child === null);
     if (!serves) throw new Error(`${title} did not start:\n${this.log.slice(-4_000)}`);
     this.timesServed += 1;
   }
@@ -117,7 +113,7 @@ export class HostProcess {
   }
 
   async untilEnded(): Promise<void> {
-    await waitFor(`${this.options.title} ends`, () => this.#child === null, { timeoutMs: endTimeoutMs });
+    await waitFor(`${this.options.title} ends`, () => this.#child === null);
   }
 
   /** Everything it has said on stdout and stderr since its first start. */

@@ -1,9 +1,7 @@
 /** Runs programs of this machine, for what makes and breaks hosts. */
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-
-/** Each is a matter of milliseconds; only a hang takes this long. */
-const programTimeoutMs = 30_000;
+import { patienceMs } from '../patience.ts';
 
 export interface ProgramResult {
   readonly exitCode: number | null;
@@ -12,7 +10,7 @@ export interface ProgramResult {
 }
 
 /** Runs it to its end, good or bad. */
-export function runProgram(argv: readonly string[], timeoutMs = programTimeoutMs): Promise<ProgramResult> {
+export function runProgram(argv: readonly string[], timeoutMs = patienceMs): Promise<ProgramResult> {
   const [program = '', ...args] = argv;
   const options = {
     encoding: 'utf8',

@@ -137,5 +137,5 @@ export function indexIn(root: string): CheckpointIndex {
 }
 
 export function eventually(check: () => void): Promise<void> {
-  return vi.waitFor(check, { timeout: 15_000, interval: 10 });
+  return vi.waitFor(check, { interval: 10 });
 }

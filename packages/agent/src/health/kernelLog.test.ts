@@ -46,7 +46,7 @@ function open(path: string): KernelLog {
 const line = (sequence: number, text: string) => `4,${sequence},1000,-;${text}\n`;
 
 async function until(condition: () => boolean): Promise<void> {
-  await vi.waitFor(() => expect(condition()).toBe(true), { timeout: 10_000, interval: 20 });
+  await vi.waitFor(() => expect(condition()).toBe(true), { interval: 20 });
 }
 
 test('what was there before is history, what comes later is not', async () => {

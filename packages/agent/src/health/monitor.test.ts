@@ -283,7 +283,6 @@ test('put together: the kernel log and the disk become conditions', async () => 
     health.monitor.observe(anObservation());
     appendFileSync(kernelLog, `4,2,2000,-;${xid(31)}\n`);
     await vi.waitFor(() => expect(kinds(health.monitor)).toEqual(['xid_48', 'mount_unreachable', 'xid_31']), {
-      timeout: 10_000,
       interval: 20,
     });
   } finally {

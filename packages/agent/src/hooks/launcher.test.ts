@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { launchCommand } from './launcher.ts';
 
 function specOf(spec: Readonly<Record<string, unknown>>) {
@@ -82,11 +82,7 @@ function runRanks(
 }
 
 async function until(condition: () => boolean, what: () => string): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`not within 10 s: ${what()}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  await vi.waitFor(() => expect(condition(), what()).toBe(true), { interval: 10 });
 }
 
 /** What is left of a run, in whichever session: everything of it has this test's folder in its environment. */

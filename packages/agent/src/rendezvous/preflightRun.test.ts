@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JobId } from '@muster/common/ids';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { TaskLaunch } from '../drivers/driver.ts';
 import { FakeDriver } from '../drivers/fakeDriver.ts';
 import { parsePreflightKey, preflightLocation, programRunner } from './preflightRun.ts';
@@ -63,11 +63,7 @@ test('what an earlier agent left under this name is ended first', async () => {
 test('given up, it is ended', async () => {
   const abort = new AbortController();
   const running = run({ FAKE_OUTPUT: 'x' }, abort.signal);
-  const deadline = performance.now() + 5_000;
-  while (!drivers.process.isRunning(key)) {
-    expect(performance.now()).toBeLessThan(deadline);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  await vi.waitFor(() => expect(drivers.process.isRunning(key)).toBe(true), { interval: 1 });
   abort.abort(new Error('not wanted'));
   await expect(running).rejects.toThrow('not wanted');
   expect(await drivers.process.list()).toEqual([]);

@@ -186,7 +186,7 @@ print("rank", dist.get_rank(), "of", dist.get_world_size(), "sum", total.item(),
 `;
 
 describe('with real PyTorch', () => {
-  test('torchrun needs no flags', { timeout: 120_000 }, async () => {
+  test('torchrun needs no flags', async () => {
     writeFileSync(join(folder, 'train.py'), training);
     // The way standard output is redirected is broken in this combination of PyTorch 1.13 and Python 3.11.
     const command = ['python3', '-m', 'torch.distributed.run', '-r', '1', '-t', '1', 'train.py'];
@@ -196,7 +196,7 @@ describe('with real PyTorch', () => {
     }
   });
 
-  test('launcher: env starts a process per GPU', { timeout: 120_000 }, async () => {
+  test('launcher: env starts a process per GPU', async () => {
     writeFileSync(join(folder, 'train.py'), training);
     const spec = { command: ['python3', 'train.py'], launcher: 'env' };
     const outputs = await runGang(spec, ['GPU-SIMULATED-a-0', 'GPU-SIMULATED-a-1']);

@@ -266,5 +266,5 @@ export function inWords({ state, exit, frozen }: TaskReport): string {
 }
 
 export function eventually(check: () => void): Promise<void> {
-  return vi.waitFor(check, { timeout: 10_000, interval: 5 });
+  return vi.waitFor(check, { interval: 5 });
 }

@@ -25,7 +25,7 @@ function rawCall(name: 'ListJobs' | 'Submit' | 'GetJob', request: object): Promi
   const { path, requestSerialize, responseDeserialize } = musterService[name];
   const metadata = withToken(coordinator.adminToken);
   return new Promise((resolve) => {
-    const deadline = { deadline: Date.now() + 5_000 };
+    const deadline = { deadline: Date.now() + 60_000 };
     client.makeUnaryRequest(
       path,
       requestSerialize,

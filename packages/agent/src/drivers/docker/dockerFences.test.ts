@@ -74,7 +74,7 @@ async function startError(launch: TaskLaunch, driver = aDriver()): Promise<Drive
   return error as DriverError;
 }
 
-describe('preparations', { timeout: 30_000 }, () => {
+describe('preparations', () => {
   it('pull the image and say how far they are; a second one has nothing to do', async () => {
     const served = await serveTestImage();
     onTestFinished(() => served.remove());
@@ -115,7 +115,7 @@ describe('preparations', { timeout: 30_000 }, () => {
   });
 });
 
-describe('fences', { timeout: 60_000 }, () => {
+describe('fences', () => {
   const bootId = readBootId();
   const count = ['sh', '-c', 'trap "echo saved; exit 7" TERM; while :; do echo on; sleep 0.05; done'];
   const countsOn = async (launch: TaskLaunch) => {

@@ -98,7 +98,7 @@ async function startError(launch: TaskLaunch, driver = aDriver()): Promise<Drive
   return error as DriverError;
 }
 
-describe('images', { timeout: 30_000 }, () => {
+describe('images', () => {
   it('keep their entrypoint in front of the command', async () => {
     const changes = ['ENTRYPOINT ["echo", "entrypoint"]', 'CMD ["image"]'];
     const withEntrypoint = await ensureTestImage({ tag: 'muster-test/entrypoint:1', changes });
@@ -151,7 +151,7 @@ describe('images', { timeout: 30_000 }, () => {
   });
 });
 
-describe('what a task gets', { timeout: 30_000 }, () => {
+describe('what a task gets', () => {
   it('is its user', async () => {
     expect((await run({ command: ['sh', '-c', 'id -u; id -g'], user: '65534:65534' })).output).toBe(
       '65534\n65534\n',
@@ -225,7 +225,7 @@ describe('what a task gets', { timeout: 30_000 }, () => {
   });
 });
 
-describe('what cannot be started', { timeout: 30_000 }, () => {
+describe('what cannot be started', () => {
   it('names a volume that is not there and does not make it', async () => {
     const source = join(tempDir('volume').path, 'missing');
     const error = await startError(aTask({ volumes: [{ source, target: '/data', readOnly: false }] }));
@@ -277,7 +277,7 @@ describe('what cannot be started', { timeout: 30_000 }, () => {
   });
 });
 
-describe('several agents and restarts', { timeout: 30_000 }, () => {
+describe('several agents and restarts', () => {
   it('agents do not see, touch or replace the containers of others', async () => {
     const launch = aTask({ command: ['sleep', '1000'] });
     const ours = aDriver();

@@ -61,7 +61,7 @@ async function outputOf(script: string): Promise<string> {
   return readFileSync(outputPath(launch), 'utf8');
 }
 
-describe('output kept by the engine', { timeout: 60_000 }, () => {
+describe('output kept by the engine', () => {
   it('is copied exactly once over agent restarts in its middle', async () => {
     const [rounds, linesPerRound, lineBytes] = [5, 20_000, 200];
     const round = `awk -v from=$((i * ${linesPerRound})) 'BEGIN { for (n = 0; n < ${linesPerRound}; n++) printf "%0${lineBytes - 1}d\\n", from + n }'`;

@@ -105,7 +105,7 @@ afterAll(async () => {
   for (const path of mounts.reverse()) execFileSync('umount', ['-l', path]);
 }, 60_000);
 
-describe('an engine that is away', { timeout: 60_000 }, () => {
+describe('an engine that is away', () => {
   it('does not keep a lease from running out, nor the agent from freezing and thawing', async () => {
     const image = await ensureTestImage({ tag: 'muster-test/busybox:1', socketPath });
     const guard = new GuardFixture();
@@ -158,7 +158,7 @@ describe('an engine that is away', { timeout: 60_000 }, () => {
   });
 });
 
-describe('an engine that restarts', { timeout: 60_000 }, () => {
+describe('an engine that restarts', () => {
   it.each([
     ['SIGTERM', true],
     ['SIGKILL', true],
