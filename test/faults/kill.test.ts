@@ -11,8 +11,6 @@ import type { Daemon } from '../support/daemon.ts';
 import { Load } from '../support/load.ts';
 import { waitFor } from '../support/services.ts';
 
-const minutes = 60_000;
-
 interface Scene {
   readonly cluster: Cluster;
   readonly chance: Chance;
@@ -68,7 +66,7 @@ async function expectEventsWithoutGap({ cluster }: Scene): Promise<void> {
 }
 
 describe('kill -9', () => {
-  test('of the coordinator, 30 times', { timeout: 5 * minutes }, async () => {
+  test('of the coordinator, 30 times', async () => {
     const scene = await underLoad();
     const { cluster, chance, load } = scene;
     for (let round = 0; round < 30; round += 1) {
@@ -86,7 +84,7 @@ describe('kill -9', () => {
     await expectEventsWithoutGap(scene);
   });
 
-  test('of agents, 20 times', { timeout: 5 * minutes }, async () => {
+  test('of agents, 20 times', async () => {
     const scene = await underLoad();
     const { cluster, chance, load } = scene;
     for (let round = 0; round < 20; round += 1) {
@@ -102,9 +100,7 @@ describe('kill -9', () => {
     await load.expectHistoryAgrees();
   });
 
-  test('of guards, 6 times: tasks run on, and an end that nobody saw is called unknown', {
-    timeout: 5 * minutes,
-  }, async () => {
+  test('of guards, 6 times: tasks run on, and an end that nobody saw is called unknown', async () => {
     const scene = await underLoad();
     const { cluster, chance, load } = scene;
     for (let round = 0; round < 6; round += 1) {
@@ -129,7 +125,7 @@ describe('kill -9', () => {
     await load.expectHistoryAgrees();
   });
 
-  test('of coordinator and agents at the same time, 8 times', { timeout: 5 * minutes }, async () => {
+  test('of coordinator and agents at the same time, 8 times', async () => {
     const scene = await underLoad();
     const { cluster, chance, load } = scene;
     for (let round = 0; round < 8; round += 1) {

@@ -3,7 +3,7 @@
  * what is done to a host is done to one gang. A gang's first attempt goes on until it is stopped, later ones end by
  * themselves and make room.
  */
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JobSpecFile } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
@@ -12,6 +12,7 @@ import type { GangCluster } from '../../support/hosts/gangCluster.ts';
 import type { Host } from '../../support/hosts/host.ts';
 import { startNamespaceCluster } from '../../support/hosts/namespaceHosts.ts';
 import { waitFor } from '../../support/services.ts';
+import { untilNothingIsLeft } from './wave.ts';
 
 export interface Gang {
   readonly jobId: string;
@@ -34,13 +35,6 @@ export function startClusterOfGangs(expectedComplaints?: RegExp): Promise<GangCl
   });
 }
 
-/** A directory for the signs of life of one wave: what is read again and again stays small. */
-export function beatsDirOf(cluster: GangCluster, wave: string): string {
-  const path = join(cluster.sharedDir, wave);
-  mkdirSync(path);
-  return path;
-}
-
 /** @param before shell commands in front of the beating, such as a trap */
 export function beatingSpec(cluster: GangCluster, beatsDir: string, before = ''): JobSpecFile {
   const beat = `/usr/bin/python3 ${cluster.program('signOfLife.py')} ${beatsDir}`;
@@ -58,21 +52,6 @@ export function gangOf(cluster: GangCluster, job: JobView): Gang {
   const [first, second] = job.attempts[0]?.tasks ?? [];
   if (first === undefined || second === undefined) throw new Error(`${job.id} has not been allocated`);
   return { jobId: job.id, hosts: [cluster.host(first.node), cluster.host(second.node)] };
-}
-
-/**
- * One gang over all hosts, before faults: those that were away have their paths measured, and each has a guard. No later
- * gang is then held up by either.
- */
-export async function settle(cluster: GangCluster): Promise<void> {
-  await cluster.untilOnline();
-  const jobId = await cluster.submit({
-    command: 'true',
-    env: { PATH: cluster.sharedDir },
-    resources: { nodes: cluster.hosts.length },
-  });
-  const { state, attempts } = await cluster.untilEnded(jobId);
-  if (state !== 'succeeded') throw new Error(`a gang of all hosts is ${state}: ${JSON.stringify(attempts)}`);
 }
 
 /** @throws {Error} when it has none */
@@ -99,19 +78,36 @@ export async function startGangs(
 
 /** Waits until every rank of the first attempt of a job has shown a sign of life. */
 export async function untilBeating(beatsDir: string, jobId: string): Promise<void> {
-  await waitFor(`both ranks of ${jobId} beat`, () => [0, 1].map((rank) => bytesOf(beatsDir, jobId, rank)), {
-    timeoutMs: 60_000,
+  await waitFor(`both ranks of ${jobId} beat`, () => bytesByRank(beatsDir, jobId), {
     until: (sizes) => sizes.every((size) => size > 0),
   });
 }
 
-/** Waits until every rank that has shown a sign of life shows another one. */
-export async function untilBeatingOn(beatsDir: string, jobId: string): Promise<void> {
-  const before = [0, 1].map((rank) => bytesOf(beatsDir, jobId, rank));
-  await waitFor(`both ranks of ${jobId} go on`, () => [0, 1].map((rank) => bytesOf(beatsDir, jobId, rank)), {
-    timeoutMs: 60_000,
-    until: (sizes) => sizes.every((size, rank) => size > (before[rank] ?? 0)),
-  });
+/**
+ * Waits until it is certain how each job goes on after its trouble: it has ended, or every rank of its first attempt has
+ * shown another sign of life since this was called. A gang that moves is waited for: its later attempts end by themselves.
+ */
+export async function untilSettled(
+  cluster: GangCluster,
+  beatsDir: string,
+  jobIds: readonly string[],
+): Promise<void> {
+  await Promise.all(
+    jobIds.map((jobId) => {
+      const before = bytesByRank(beatsDir, jobId);
+      const goesOn = () => bytesByRank(beatsDir, jobId).every((size, rank) => size > (before[rank] ?? 0));
+      return cluster.untilJob(
+        jobId,
+        'has ended or goes on in its first attempt',
+        ({ state, attempts }) =>
+          isTerminal(state) || (attempts.length === 1 && state === 'running' && goesOn()),
+      );
+    }),
+  );
+}
+
+function bytesByRank(beatsDir: string, jobId: string): readonly number[] {
+  return [0, 1].map((rank) => bytesOf(beatsDir, jobId, rank));
 }
 
 function bytesOf(beatsDir: string, jobId: string, rank: number): number {
@@ -120,17 +116,21 @@ function bytesOf(beatsDir: string, jobId: string, rank: number): number {
     .reduce((bytes, name) => bytes + statSync(join(beatsDir, name)).size, 0);
 }
 
-/** Ends what still runs, and waits until no process and no allocation of any of the jobs is left. */
-export async function endGangs(cluster: GangCluster, jobIds: readonly string[]): Promise<readonly JobView[]> {
+export interface EndedGang {
+  readonly job: JobView;
+  /** By this test, while it had not ended. */
+  readonly wasStopped: boolean;
+}
+
+/** Stops what still runs, and waits until no process and no allocation of any of the jobs is left. */
+export async function endGangs(
+  cluster: GangCluster,
+  jobIds: readonly string[],
+): Promise<readonly EndedGang[]> {
   const open = await Promise.all(jobIds.map((id) => cluster.api.getJob(id)));
   const toStop = open.filter(({ state }) => !isTerminal(state)).map(({ id }) => id);
   if (toStop.length > 0) await cluster.api.stopJobs(toStop);
-  const ended = await Promise.all(jobIds.map((id) => cluster.untilEnded(id)));
-  await waitFor('no process of a gang is left', () => jobIds.flatMap((id) => cluster.processesOf(id)), {
-    timeoutMs: 30_000,
-    until: (left) => left.length === 0,
-  });
-  const gpuUses = async () => (await cluster.api.listNodes()).flatMap(({ gpuUses: uses }) => uses);
-  await waitFor('no GPU is allocated', gpuUses, { until: (uses) => uses.length === 0 });
-  return ended;
+  const jobs = await Promise.all(jobIds.map((id) => cluster.untilEnded(id)));
+  await untilNothingIsLeft(cluster, jobIds);
+  return jobs.map((job) => ({ job, wasStopped: toStop.includes(job.id) }));
 }

@@ -37,6 +37,57 @@ export async function historyProblems(
   ];
 }
 
+/** Of the coordinator of these tests, in milliseconds: a lease, the time that a fence may take, and the margin. */
+export const leaseTimes = { leaseMs: 6_000, fenceMs: 2_000, marginMs: 2_000 } as const;
+const shortestSilenceMs = leaseTimes.leaseMs + leaseTimes.fenceMs + leaseTimes.marginMs;
+
+/**
+ * Attempts that ran and were given up without need. A machine that is busy with something else can keep a node from
+ * answering for longer than a lease, so that its gang has to move though nobody has cut it off. What shows that is the
+ * event of the fence with the silence before it; how long the test has waited shows nothing.
+ */
+export function needlessMoves(beats: readonly Beat[], job: JobView, silences: Silences): readonly string[] {
+  const ran = job.attempts
+    .slice(0, -1)
+    .filter(({ number }) => beats.some(({ attempt }) => attempt === number));
+  return ran.flatMap(({ number, cause, tasks }) => {
+    if (cause?.kind !== 'node_lost') return [`attempt ${number} ended with ${JSON.stringify(cause)}`];
+    const fences = tasks.flatMap(({ node }) => silences.get(silenceKey(node, job.id, number)) ?? []);
+    return fences.some((silentForMs) => silentForMs >= shortestSilenceMs)
+      ? []
+      : [
+          `attempt ${number} was lost after silences of ${fences.join(', ') || 'no node'} ms, of ${shortestSilenceMs}`,
+        ];
+  });
+}
+
+/** Milliseconds that nodes were silent before they were fenced, by node, job and attempt. */
+export type Silences = ReadonlyMap<string, readonly number[]>;
+
+function silenceKey(node: string, jobId: string, attempt: number): string {
+  return `${node} ${jobId} ${attempt}`;
+}
+
+/** Of all fences since the cluster was started. */
+export async function silencesOf(cluster: GangCluster): Promise<Silences> {
+  const silences = new Map<string, number[]>();
+  for await (const { kind, subject, cloudEvent } of cluster.api.watchEvents({ sinceSeq: 0 })) {
+    if (kind !== 'node.fenced') continue;
+    const { silentForMs, tasks } = cloudEvent['data'] as FencedData;
+    for (const { jobId, attempt } of tasks) {
+      const key = silenceKey(subject, jobId, attempt);
+      // A node that a new coordinator has not heard at all has been silent since that one started: nobody knows more.
+      silences.set(key, [...(silences.get(key) ?? []), silentForMs ?? Number.POSITIVE_INFINITY]);
+    }
+  }
+  return silences;
+}
+
+interface FencedData {
+  readonly silentForMs: number | null;
+  readonly tasks: readonly { readonly jobId: string; readonly attempt: number }[];
+}
+
 /** Milliseconds from the last sign of life of each fenced rank to the first one of the attempt after it. */
 export function gapsOf(beats: readonly Beat[], job: JobView): readonly number[] {
   return lostRanks(job).flatMap(({ attempt, rank }) => {

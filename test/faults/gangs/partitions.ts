@@ -32,7 +32,7 @@ function cutTrials(chance: Chance, name: string, cuts: readonly [Cut, ...Cut[]])
       afterMs: someTime(chance),
       inflict: (victim) => cutOff(victim, cut),
       lastsMs: isLong ? null : chance.integer(shortMs.min, shortMs.max),
-      moves: isLong,
+      hasToMove: isLong,
     };
   });
 }
@@ -44,7 +44,7 @@ function lossyTrials(chance: Chance): readonly Trial[] {
     afterMs: someTime(chance),
     inflict: (victim) => cutOff(victim, '30 % loss'),
     lastsMs: longMs,
-    moves: null,
+    hasToMove: false,
   }));
 }
 
@@ -60,7 +60,7 @@ function flappingTrials(chance: Chance): readonly Trial[] {
       afterMs: someTime(chance),
       inflict: (victim) => flap(victim, periods),
       lastsMs: longMs,
-      moves: null,
+      hasToMove: false,
     };
   });
 }
@@ -128,7 +128,7 @@ function harmTrials(chance: Chance): readonly Trial[] {
           };
         },
         lastsMs: null,
-        moves: true,
+        hasToMove: true,
       };
     }),
   );
@@ -144,7 +144,7 @@ function frozenTrials(chance: Chance): readonly Trial[] {
       return () => victim.unpause();
     },
     lastsMs: null,
-    moves: true,
+    hasToMove: true,
     leftoversMs: 1_000,
   }));
 }

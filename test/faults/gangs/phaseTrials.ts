@@ -7,10 +7,11 @@ import type { GangCluster } from '../../support/hosts/gangCluster.ts';
 import type { Host } from '../../support/hosts/host.ts';
 import { type Beat, boottimeMs, readBeats } from '../../support/hosts/signOfLife.ts';
 import { trialsOf } from '../../support/trials.ts';
-import { beatingSpec, beatsDirOf, endGangs, gangOf, gangsAtOnce, settle } from './beatingGang.ts';
+import { beatingSpec, endGangs, gangOf, gangsAtOnce } from './beatingGang.ts';
 import { historyProblems } from './gangHistory.ts';
 import { bringTo, letGo, type Phase, phases, resume, type Stage } from './phases.ts';
 import type { Undo } from './trials.ts';
+import { playAlone } from './wave.ts';
 
 /** After SIGTERM it beats on until it is killed: a grace in which something can happen. */
 const unstoppable = 'trap "" TERM;';
@@ -50,39 +51,39 @@ interface Played {
 /** What a host that stood still beyond its lease still does of an attempt that is over, before its fences act. */
 const leftoversMs = 1_000;
 
-async function playWave(
+function playWave(
   cluster: GangCluster,
   name: string,
   trials: readonly PhaseTrial[],
 ): Promise<readonly string[]> {
-  const beatsDir = beatsDirOf(cluster, name);
-  await settle(cluster);
-  const stages = await allocateGangs(cluster, beatsDir, trials);
-  const played = await Promise.allSettled(stages.map(({ trial, stage }) => play(trial, stage)));
-  await cluster.untilOnline();
-  const jobs = await endGangs(
-    cluster,
-    stages.map(({ stage }) => stage.gang.jobId),
-  );
-  const beats = readBeats(beatsDir);
-  const problems = await Promise.all(
-    stages.map(async ({ trial }, index) => {
-      const { rank, phase, fault } = trial;
-      const [job, result] = [jobs[index], played[index]];
-      if (job === undefined || result === undefined) return [`${name} has no end of gang ${index}`];
-      const own = beats.filter((beat) => beat.job === job.id);
-      const seen =
-        result.status === 'rejected'
-          ? [String(result.reason), ...partialProblems(own, phase)]
-          : [
-              ...(await historyProblems(cluster, withoutLeftovers(own, trial, result.value), job)),
-              ...partialProblems(own, phase),
-              ...endProblems(job, result.value.before, phase),
-            ];
-      return seen.map((problem) => `rank ${rank} ${fault} while ${phase}: ${job.id}: ${problem}`);
-    }),
-  );
-  return problems.flat();
+  return playAlone(cluster, name, async (beatsDir) => {
+    const stages = await allocateGangs(cluster, beatsDir, trials);
+    const played = await Promise.allSettled(stages.map(({ trial, stage }) => play(trial, stage)));
+    await cluster.untilOnline();
+    const ended = await endGangs(
+      cluster,
+      stages.map(({ stage }) => stage.gang.jobId),
+    );
+    const beats = readBeats(beatsDir);
+    const problems = await Promise.all(
+      stages.map(async ({ trial }, index) => {
+        const { rank, phase, fault } = trial;
+        const [job, result] = [ended[index]?.job, played[index]];
+        if (job === undefined || result === undefined) return [`${name} has no end of gang ${index}`];
+        const own = beats.filter((beat) => beat.job === job.id);
+        const seen =
+          result.status === 'rejected'
+            ? [String(result.reason), ...partialProblems(own, phase)]
+            : [
+                ...(await historyProblems(cluster, withoutLeftovers(own, trial, result.value), job)),
+                ...partialProblems(own, phase),
+                ...endProblems(job, result.value.before, phase),
+              ];
+        return seen.map((problem) => `rank ${rank} ${fault} while ${phase}: ${job.id}: ${problem}`);
+      }),
+    );
+    return problems.flat();
+  });
 }
 
 function withoutLeftovers(

@@ -5,8 +5,9 @@ import type { JobView } from '@muster/common/views';
 import type { GangCluster } from '../../support/hosts/gangCluster.ts';
 import type { Host } from '../../support/hosts/host.ts';
 import { type Beat, boottimeMs, readBeats } from '../../support/hosts/signOfLife.ts';
-import { beatsDirOf, endGangs, type Gang, settle, startGangs, untilBeatingOn } from './beatingGang.ts';
-import { gapsOf, historyProblems, pidsOf } from './gangHistory.ts';
+import { type EndedGang, endGangs, type Gang, startGangs, untilSettled } from './beatingGang.ts';
+import { gapsOf, historyProblems, needlessMoves, pidsOf, type Silences, silencesOf } from './gangHistory.ts';
+import { playAlone } from './wave.ts';
 
 export type Undo = () => Promise<void>;
 
@@ -19,8 +20,8 @@ export interface Trial {
   readonly inflict: (victim: Host) => Promise<Undo>;
   /** Milliseconds; null: until the gang has done its work elsewhere. */
   readonly lastsMs: number | null;
-  /** Whether the gang goes on elsewhere. null: it may, or may not. */
-  readonly moves: boolean | null;
+  /** The gang has to go on elsewhere. Else it may, if its node was silent for long enough. */
+  readonly hasToMove: boolean;
   /**
    * For hosts that stood still beyond their lease: no fence could act there either, and so many milliseconds after they go
    * on nothing of the old attempt may run any more.
@@ -35,52 +36,37 @@ export interface Outcome {
 }
 
 /** @param wave a name, for its files */
-export async function playWave(
-  cluster: GangCluster,
-  wave: string,
-  trials: readonly Trial[],
-): Promise<Outcome> {
-  const beatsDir = beatsDirOf(cluster, wave);
-  await settle(cluster);
-  const gangs = await startGangs(cluster, beatsDir, trials.length);
+export function playWave(cluster: GangCluster, wave: string, trials: readonly Trial[]): Promise<Outcome> {
+  return playAlone(cluster, wave, async (beatsDir) => {
+    const gangs = await startGangs(cluster, beatsDir, trials.length);
+    const jobIds = gangs.map(({ jobId }) => jobId);
 
-  const played = await Promise.allSettled(
-    gangs.map((gang, index) => play(cluster, gang, trials[index] as Trial)),
-  );
-  await cluster.untilOnline();
-  // Whoever has not moved is to go on where it is.
-  for (const { jobId } of gangs) {
-    const { state } = await cluster.api.getJob(jobId);
-    if (state === 'running') await untilBeatingOn(beatsDir, jobId);
-  }
+    const played = await Promise.allSettled(
+      gangs.map((gang, index) => play(cluster, gang, trials[index] as Trial)),
+    );
+    await cluster.untilOnline();
+    await untilSettled(cluster, beatsDir, jobIds);
 
-  const jobs = await endGangs(
-    cluster,
-    gangs.map(({ jobId }) => jobId),
-  );
+    const ended = await endGangs(cluster, jobIds);
+    const beats = readBeats(beatsDir);
+    const silences = await silencesOf(cluster);
+    const outcomes = await Promise.all(
+      ended.map(async (gang, index) => {
+        const result = played[index];
+        const trial = trials[index] as Trial;
+        if (result?.status !== 'fulfilled') {
+          return { problems: [`${trial.name}: ${gang.job.id}: ${String(result?.reason)}`], gapsMs: [] };
+        }
+        const own = beats.filter((beat) => beat.job === gang.job.id);
+        return judge(cluster, { trial, played: result.value, gang, beats: own, silences });
+      }),
+    );
 
-  const beats = readBeats(beatsDir);
-  const outcomes = await Promise.all(
-    jobs.map(async (job, index) => {
-      const result = played[index];
-      const trial = trials[index] as Trial;
-      if (result?.status !== 'fulfilled') {
-        return { problems: [`${trial.name}: ${job.id}: ${String(result?.reason)}`], gapsMs: [] };
-      }
-      return judge(
-        cluster,
-        trial,
-        result.value,
-        job,
-        beats.filter((beat) => beat.job === job.id),
-      );
-    }),
-  );
-
-  return {
-    problems: outcomes.flatMap(({ problems }) => problems),
-    gapsMs: outcomes.flatMap(({ gapsMs }) => gapsMs),
-  };
+    return {
+      problems: outcomes.flatMap(({ problems }) => problems),
+      gapsMs: outcomes.flatMap(({ gapsMs }) => gapsMs),
+    };
+  });
 }
 
 interface Played {
@@ -109,25 +95,27 @@ async function play(cluster: GangCluster, gang: Gang, trial: Trial): Promise<Pla
   }
 }
 
-async function judge(
-  cluster: GangCluster,
-  trial: Trial,
-  { before, undoneAtMs }: Played,
-  job: JobView,
-  beats: readonly Beat[],
-): Promise<Outcome> {
+interface TrialRecord {
+  readonly trial: Trial;
+  readonly played: Played;
+  readonly gang: EndedGang;
+  /** Of its job. */
+  readonly beats: readonly Beat[];
+  readonly silences: Silences;
+}
+
+async function judge(cluster: GangCluster, record: TrialRecord): Promise<Outcome> {
+  const { trial, gang, beats, silences } = record;
+  const { before, undoneAtMs } = record.played;
+  const { job, wasStopped } = gang;
   const { leftoversMs = 0 } = trial;
   const isLeftover = ({ attempt, rank, atMs }: Beat) =>
     attempt === 1 && rank === trial.rank && atMs >= undoneAtMs && atMs < undoneAtMs + leftoversMs;
   const own = leftoversMs === 0 ? beats : beats.filter((beat) => !isLeftover(beat));
-  const problems = [...(await historyProblems(cluster, own, job))];
+  const problems = [...(await historyProblems(cluster, own, job)), ...needlessMoves(own, job, silences)];
   const moved = job.attempts.length > 1;
-  if (trial.moves !== null && moved !== trial.moves) problems.push(`has had ${job.attempts.length} attempts`);
-  if (moved && job.state !== 'succeeded') problems.push(`is ${job.state} after it moved`);
-  for (const { cause, number } of job.attempts.slice(0, -1)) {
-    if (cause?.kind !== 'node_lost' && trial.moves === true)
-      problems.push(`attempt ${number} ended with ${JSON.stringify(cause)}`);
-  }
+  if (trial.hasToMove && !moved) problems.push('has had one attempt');
+  if (moved && job.state !== 'succeeded' && !wasStopped) problems.push(`is ${job.state} after it moved`);
   // What a node that comes back says of an attempt that is over must change nothing.
   if (before.state === 'succeeded' && JSON.stringify(before) !== JSON.stringify(job)) {
     problems.push(`was changed after its end, from ${JSON.stringify(before)}, to ${JSON.stringify(job)}`);
