@@ -177,3 +177,37 @@ test('no path of one machine is committed', () => {
     'Such a path exists on one machine only. Use a relative path, the temporary folder or a placeholder.',
   );
 });
+
+// ---- Package registries
+
+/** Hosts that packages of npm, Debian, Python and Rust come from; written in parts, or this file would name them. */
+const packageRegistries = new RegExp(
+  [
+    ['npm', 'js.org'],
+    ['npm', 'js.com'],
+    ['yarn', 'pkg.com'],
+    ['deb.', 'debian.org'],
+    ['archive.', 'ubuntu.com'],
+    ['py', 'pi.org'],
+    ['python', 'hosted.org'],
+    ['crates', '.io'],
+  ]
+    .map((parts) => parts.join('').replaceAll('.', String.raw`\.`))
+    .join('|'),
+  'g',
+);
+
+test('the checker sees hosts of package registries', () => {
+  const text = `fetch https://registry.${['npm', 'js.org'].join('')}/x\nfrom https://example.org`;
+  expect(matchesInText({ path: 'a.md', text }, packageRegistries)).toEqual([
+    `a.md:1: ${['npm', 'js.org'].join('')}`,
+  ]);
+});
+
+test('no file names the host of a package registry', () => {
+  const problems = repositoryFiles().flatMap((file) => matchesInText(file, packageRegistries));
+  expectNone(
+    problems,
+    'Each machine gets its packages from the registry that it is set up for; a name in a file would send it elsewhere.',
+  );
+});
