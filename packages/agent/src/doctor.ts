@@ -1,5 +1,5 @@
 /** Looks at this machine as an agent would, and says what it sees: every source, the one it would use, and what is missing. */
-import { closeSync, constants, existsSync, openSync } from 'node:fs';
+import { closeSync, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
@@ -25,6 +25,7 @@ import {
   type SourceParts,
 } from './gpus/openSources.ts';
 import { FileSystemProbe, systemCalls } from './health/fileSystems.ts';
+import { kernelLogOnStdin, openKernelLog } from './health/kernelLog.ts';
 import { loadConditionTable } from './health/loadTable.ts';
 import { HostInventory } from './host/inventory.ts';
 import type { AgentOptions } from './options.ts';
@@ -237,7 +238,8 @@ function examineKernelLog(path: string): DoctorCheck {
   const about = { area: 'health', name: path, chosen: false } as const;
   try {
     // Opened, because what forbids it (dmesg_restrict, a container) does not show in the permissions of the file.
-    closeSync(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK));
+    const file = openKernelLog(path);
+    if (path !== kernelLogOnStdin) closeSync(file);
     return { ...about, state: 'ok', message: 'Xids are read from it', evidence: null, remedy: null };
   } catch (error) {
     const message =

@@ -85,7 +85,7 @@ export function withProbeFlags(command: Command): Command {
   return command
     .option('--hpc-job-dir <dir>', 'where a dcgm-exporter reads which job has which GPU; default: nowhere')
     .option('--condition-table <file>', 'changes what conditions lead to; default: the table as it comes')
-    .option('--kernel-log <file>', `default ${defaults.kernelLog}`)
+    .option('--kernel-log <file>', `-: it is open as standard input; default ${defaults.kernelLog}`)
     .option('--docker-socket <path>', `default: ${defaults.dockerSocket}`);
 }
 
@@ -110,7 +110,7 @@ export function probeOptions(flags: ProbeFlags, workingDir: string): ProbeOption
     hostnameLabel: flags.hostnameLabel ?? defaults.hostnameLabel,
     hpcJobDir: place(flags.hpcJobDir),
     conditionTable: place(flags.conditionTable),
-    kernelLog: resolve(workingDir, flags.kernelLog ?? defaults.kernelLog),
+    kernelLog: flags.kernelLog === '-' ? '-' : resolve(workingDir, flags.kernelLog ?? defaults.kernelLog),
     dockerSocket: resolve(workingDir, flags.dockerSocket ?? defaults.dockerSocket),
   };
 }

@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   appendFileSync,
   closeSync,
@@ -12,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '@muster/common/log';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { KernelLog } from './kernelLog.ts';
 import type { KernelRecord } from './kernelRecord.ts';
 
@@ -145,4 +146,27 @@ test('the process ends although the log is open for reading', () => {
     console.log('closed');`;
   const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000 });
   expect(output.toString()).toContain('closed');
+});
+
+test('as standard input it is read without waiting, by an agent that could not open it', async () => {
+  // A pipe, which like the kernel log makes its readers wait, with an end that stays open.
+  const program = `
+    import { KernelLog } from ${JSON.stringify(join(import.meta.dirname, 'kernelLog.ts'))};
+    const log = { info() {}, debug() {}, warn(_, text) { console.log(text); }, error() {} };
+    const seen = [];
+    const onRecord = (record, history) => seen.push(record.text + ' ' + history);
+    const kernelLog = new KernelLog({ path: '-', log, onRecord });
+    kernelLog.open();
+    console.log(seen.join(), kernelLog.state.kind);
+    kernelLog.close();
+  `;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let said = '';
+  child.stdout.on('data', (data: Buffer) => (said += data.toString()));
+  child.stdin.write(line(1, 'old'));
+  const [code] = await once(child, 'exit');
+  expect([said, code]).toEqual(['old true reading\n', 0]);
 });

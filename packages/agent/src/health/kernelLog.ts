@@ -5,6 +5,7 @@
  * Each read of /dev/kmsg returns one record. A plain file or a pipe in its place (a test, a log that was forwarded) is
  * read as lines and followed as it grows.
  */
+import { spawnSync } from 'node:child_process';
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
@@ -17,6 +18,14 @@ const busyIntervalMs = 50;
 const recordsPerTickMax = 500;
 /** /dev/kmsg refuses a buffer that is smaller than the record, 8 KiB at most. */
 const bufferBytes = 16 * 1024;
+
+/**
+ * As a path: the log was opened by whoever started the agent and is its standard input. The kernel asks for CAP_SYSLOG where
+ * the log is opened, and not where it is read, so that the agent needs none.
+ */
+export const kernelLogOnStdin = '-';
+const stdinFile = 0;
+const dd = ['dd', 'iflag=nonblock', 'count=0', 'status=none'] as const;
 
 export interface KernelLogParts {
   readonly path: string;
@@ -52,7 +61,7 @@ export class KernelLog {
   /** Never throws: a kernel log that cannot be read is said once, and the agent goes on without it. */
   open(): void {
     try {
-      this.file = openSync(this.parts.path, constants.O_RDONLY | constants.O_NONBLOCK);
+      this.file = openKernelLog(this.parts.path);
       this.current = { kind: 'reading', overruns: 0 };
     } catch (error) {
       this.giveUp(error);
@@ -146,9 +155,22 @@ export class KernelLog {
   private release(): void {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;
-    if (this.file !== null) closeSync(this.file);
+    if (this.file !== null && this.file !== stdinFile) closeSync(this.file);
     this.file = null;
   }
+}
+
+/**
+ * @returns its descriptor, from which a read never waits
+ * @throws {Error} of the file system, or when standard input cannot be read without waiting
+ */
+export function openKernelLog(path: string): number {
+  if (path !== kernelLogOnStdin) return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  // Node cannot change the flags of an open file. They belong to the open file, which the child shares: what it sets is set.
+  const [program, ...args] = dd;
+  const { error, status } = spawnSync(program, args, { stdio: [stdinFile, 'ignore', 'ignore'] });
+  if (error === undefined && status === 0) return stdinFile;
+  throw error ?? new Error(`\`${dd.join(' ')}\` on standard input ended with status ${status}`);
 }
 
 function refusal(path: string, error: unknown): string {
