@@ -72,6 +72,7 @@ export async function build(options = {}) {
   };
   /** @type {OutputFile[]} */
   const assets = [];
+  // A native library lies beside koffi's code (`external`), which has to stay where npm put it.
   /** In memory until all of it is there. */
   const kept = /** @type {const} */ ({ write: false, metafile: true });
   const results = await Promise.all([
@@ -83,10 +84,10 @@ export async function build(options = {}) {
       chunkNames: 'part-[name]-[hash]',
       banner: { js: commonJsBanner },
       plugins: [lazyPackages, bundledProtos(sources.outDir, assets)],
+      external: ['koffi'],
     }),
     bundle({ ...common, ...kept, entryPoints: { guard: guardEntry } }),
     bundle({ ...common, ...kept, entryPoints: { 'checkpoint-verifier': verifierEntry } }),
-    // A native library lies beside koffi's code, which has to stay where npm put it.
     bundle({
       ...common,
       ...kept,

@@ -2,6 +2,7 @@
 import type { Context } from './context.ts';
 import { reportFailure } from './errors.ts';
 import { type ExitCode, exitCodes } from './exitCodes.ts';
+import { notifyServiceManager, type ServiceNotice } from './serviceManager.ts';
 
 export interface Daemon {
   /** What it serves on; null: nothing. */
@@ -18,10 +19,13 @@ export async function runDaemon(context: Context, start: () => Promise<Daemon>):
   const stop = new AbortController();
   const stopAtOnce = new AbortController();
   const dispose = io.onStopRequest(() => (stop.signal.aborted ? stopAtOnce : stop).abort());
+  const service = await serviceOf(context);
   try {
     const daemon = await start();
     await io.supervisor?.tell({ kind: 'serving', address: daemon.address });
+    service?.ready();
     await Promise.race([daemon.closed, whenAborted(stop.signal)]);
+    service?.stopping();
     if (stop.signal.aborted && daemon.beforeClose !== undefined) {
       await Promise.race([daemon.closed, whenAborted(stopAtOnce.signal), daemon.beforeClose()]);
     }
@@ -32,8 +36,16 @@ export async function runDaemon(context: Context, start: () => Promise<Daemon>):
     await io.supervisor?.tell({ kind: 'failed', message, hints });
     return unexpected ? exitCodes.daemonFailed : exitCode;
   } finally {
+    service?.close();
     dispose();
   }
+}
+
+/** null: systemd did not start this daemon, or does not ask */
+async function serviceOf({ io, environment }: Context): Promise<ServiceNotice | null> {
+  if (environment.serviceManager === null) return null;
+  const say = (sentence: string) => void io.stderr.write(`${sentence}\n`).catch(() => {});
+  return notifyServiceManager(environment.serviceManager, say);
 }
 
 export function whenAborted(signal: AbortSignal): Promise<void> {

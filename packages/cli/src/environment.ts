@@ -4,6 +4,7 @@ import { homedir, hostname } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { nvmlReaderCommand } from '@muster/agent/gpus/nvml/command';
 import { guardCommand } from '@muster/agent/guard/command';
+import type { ServiceManager } from './serviceManager.ts';
 
 export interface Environment {
   readonly workingDir: string;
@@ -18,6 +19,8 @@ export interface Environment {
   readonly dataDir: string | null;
   /** MUSTER_JOIN_TOKEN, for agents. */
   readonly joinToken: string | null;
+  /** systemd, when it started this process and wants to hear of it; else null. */
+  readonly serviceManager: ServiceManager | null;
   /** Where `muster up` keeps its data unless told otherwise. */
   readonly defaultDataDir: string;
   /** Written by `muster up`, so that later calls find its coordinator. */
@@ -35,7 +38,7 @@ export interface Environment {
   readonly guardCommand: readonly string[];
   /** argv that starts the reader of NVML; its options follow. */
   readonly nvmlReaderCommand: readonly string[];
-  /** The variables themselves, for child processes and `--env NAME`; without those that are for this process alone: tokens and CA. */
+  /** The variables themselves, for child processes and `--env NAME`; without those that are for this process alone: tokens, CA, and where systemd listens. */
   readonly variables: Readonly<Record<string, string>>;
 }
 
@@ -44,7 +47,8 @@ type Variables = Readonly<Record<string, string | undefined>>;
 /** @param scriptPath the file Node was started with */
 export function readEnvironment(variables: Variables, scriptPath: string, workingDir: string): Environment {
   const home = variables['HOME'] || homedir();
-  const { MUSTER_TOKEN: _token, MUSTER_JOIN_TOKEN: _joinToken, MUSTER_CA: _ca, ...shared } = variables;
+  const { MUSTER_TOKEN: _token, MUSTER_JOIN_TOKEN: _joinToken, MUSTER_CA: _ca, ...rest } = variables;
+  const { NOTIFY_SOCKET: notifySocket, WATCHDOG_USEC: watchdog, WATCHDOG_PID: watched, ...shared } = rest;
   return Object.freeze({
     workingDir,
     hostname: hostname(),
@@ -53,6 +57,7 @@ export function readEnvironment(variables: Variables, scriptPath: string, workin
     caPath: variables['MUSTER_CA'] || null,
     dataDir: variables['MUSTER_DATA'] || null,
     joinToken: variables['MUSTER_JOIN_TOKEN'] || null,
+    serviceManager: notifySocket ? { notifySocket, watchdogMs: watchdogMs(watchdog, watched) } : null,
     defaultDataDir: join(baseDir(variables['XDG_DATA_HOME'], home, '.local/share'), 'muster'),
     lastUpPath: join(baseDir(variables['XDG_STATE_HOME'], home, '.local/state'), 'muster', 'last-up.json'),
     colour: colourChoice(variables),
@@ -69,6 +74,12 @@ export function readEnvironment(variables: Variables, scriptPath: string, workin
       Object.entries(shared).filter((entry): entry is [string, string] => entry[1] !== undefined),
     ),
   });
+}
+
+/** In the environment of a process that another one was started from, it is meant for that one. */
+function watchdogMs(microseconds: string | undefined, pid: string | undefined): number | null {
+  const value = Number(microseconds) / 1000;
+  return value > 0 && (pid === undefined || pid === String(process.pid)) ? value : null;
 }
 
 /** The XDG rule: a relative path there is to be ignored. */
