@@ -13,6 +13,7 @@ import {
   prometheusPrograms,
   pythonWithTorch,
   staticBusybox,
+  systemdAnalyze,
   waitFor,
 } from '../test/support/services.ts';
 import { capture, endChild, hasEnded } from './processes.mjs';
@@ -54,6 +55,7 @@ const needs = [
     packages: ['prometheus'],
     isMissing: () => throwsMissing(prometheusPrograms),
   },
+  { what: 'systemd-analyze', packages: ['systemd'], isMissing: () => throwsMissing(systemdAnalyze) },
 ];
 
 function canStartDocker() {

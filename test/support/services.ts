@@ -193,6 +193,18 @@ export function prometheusPrograms(): { readonly prometheus: string; readonly pr
   return { prometheus, promtool };
 }
 
+/**
+ * systemd's own reader of units. It needs no systemd that runs.
+ * @throws {MissingServiceError}
+ */
+export function systemdAnalyze(): string {
+  const program = findProgram('systemd-analyze');
+  if (program === null) {
+    throw new MissingServiceError(`no systemd-analyze on PATH (Debian package systemd; ${installWith})`);
+  }
+  return program;
+}
+
 /** Of a 64-bit ELF file: it names no dynamic loader (no program header of type PT_INTERP). */
 export function isStaticallyLinked(file: Buffer): boolean {
   const interpreter = 3;
