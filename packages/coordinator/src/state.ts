@@ -9,12 +9,16 @@ import type { JobId, NodeName } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
 import { type Caller, coordinatorPart, nameOf } from './caller.ts';
 import type { Attempt, Job, NewEvent, Node, StoredEvent } from './model.ts';
-import type { Batch, Credential, RequestRecord, Snapshot } from './store/store.ts';
+import type { Batch, Credential, RequestRecord, Snapshot, Store } from './store/store.ts';
 
 export class ClusterState {
   readonly clusterId: string;
   /** Jobs that have not ended. */
   readonly jobs: Map<JobId, Job>;
+  /**
+   * How the jobs have ended that active ones come after, and those that ended last: what is asked for in every turn. Of all
+   * others the store tells, so that memory does not grow with the past.
+   */
   readonly outcomes: Map<JobId, TerminalJobState>;
   readonly nodes: Map<NodeName, Node>;
   /** By secret hash. */
@@ -33,7 +37,28 @@ export class ClusterState {
     this.lastSubmitSeq = snapshot.lastSubmitSeq;
     this.lastEventSeq = snapshot.lastEventSeq;
   }
+
+  /** Reads of these jobs, as far as memory has nothing about them, how they have ended. */
+  async learnOutcomes(store: Pick<Store, 'readOutcomes'>, ids: Iterable<JobId>): Promise<void> {
+    const unknown = [...new Set(ids)].filter((id) => !this.jobs.has(id) && !this.outcomes.has(id));
+    if (unknown.length === 0) return;
+    for (const [id, outcome] of await store.readOutcomes(unknown)) this.outcomes.set(id, outcome);
+  }
+
+  /** Drops what the store can tell as well, once that is much. */
+  forgetOutcomes(): void {
+    if (this.outcomes.size <= 2 * outcomesKept) return;
+    const needed = new Set<string>();
+    for (const { spec } of this.jobs.values()) for (const id of spec.after) needed.add(id);
+    for (const id of this.outcomes.keys()) {
+      if (this.outcomes.size <= outcomesKept) return;
+      if (!needed.has(id)) this.outcomes.delete(id);
+    }
+  }
 }
+
+/** Beside those that active jobs come after. */
+const outcomesKept = 10_000;
 
 /** What a committed draft changed; whoever talks to agents and watchers starts from here. */
 export interface Committed {
@@ -122,6 +147,7 @@ export class Draft {
     return this.base.outcomes.get(id);
   }
 
+  /** As far as memory tells: of a job that ended long ago it has to be learnt first. */
   exists(id: JobId): boolean {
     return this.jobs.has(id) || this.base.jobs.has(id) || this.base.outcomes.has(id);
   }
@@ -258,6 +284,7 @@ export class Draft {
     }
     for (const [subject, seq] of this.subjectSeqs) base.subjectSeqs.set(subject, seq);
     for (const job of this.jobs.values()) if (isTerminal(job.state.kind)) base.subjectSeqs.delete(job.id);
+    base.forgetOutcomes();
     base.lastSubmitSeq = this.submitSeq;
     base.lastEventSeq = this.eventSeq;
     return {

@@ -98,8 +98,24 @@ test('a slow reader makes nobody read ahead for it', async () => {
   const read = vi.fn<() => void>();
   log.beforeRead = read;
   const events = log.events();
-  for (let count = 0; count < 500; count += 1) await events.next();
+  for (let count = 0; count < 200; count += 1) await events.next();
   expect(read).toHaveBeenCalledTimes(1);
+});
+
+test('a watch from the beginning of a long log gives way between its pages', async () => {
+  const log = new Log();
+  for (let index = 0; index < 4_000; index += 1) log.add();
+  let rounds = 0;
+  let isOver = false;
+  const others = () => {
+    rounds += 1;
+    if (!isOver) setImmediate(others);
+  };
+  others();
+
+  expect(await log.watch({ follow: false }).done).toHaveLength(4_000);
+  isOver = true;
+  expect(rounds).toBeGreaterThanOrEqual(20);
 });
 
 test('a watch ends when its reader goes away', async () => {

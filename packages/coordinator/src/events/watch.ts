@@ -6,7 +6,8 @@ import type { StoredEvent } from '../model.ts';
 import type { Store } from '../store/store.ts';
 import type { Bell } from './bell.ts';
 
-const pageSize = 500;
+/** Read between two rounds of the event loop: a watch from the beginning of a long log gives way to everybody else. */
+const pageSize = 200;
 
 export interface WatchOptions {
   readonly sinceSeq: number;
@@ -28,8 +29,16 @@ export async function* watchEvents(
       yield event;
       position = event.seq;
     }
-    if (events.length === pageSize) continue;
+    if (events.length > 0) {
+      await nextRound();
+      continue;
+    }
     if (!options.follow) return;
     await rung;
   }
+}
+
+/** Resolves once whatever else has come in was handled. */
+function nextRound(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

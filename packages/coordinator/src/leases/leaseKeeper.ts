@@ -17,7 +17,7 @@ import { FenceHook } from '../tasks/fenceHook.ts';
 import { OwnPauses } from '../tasks/ownPauses.ts';
 import { SelfSuspicion } from '../tasks/selfSuspicion.ts';
 import { noticeSilentNodes } from '../tasks/silentNodes.ts';
-import { clusterSubject, followClusterEvents } from './clusterSubject.ts';
+import { clusterSubject } from './clusterSubject.ts';
 import { confirmDead } from './confirmDead.ts';
 import type { RunFenceCommand } from './fenceCommand.ts';
 import { LeaseBook } from './leaseBook.ts';
@@ -69,7 +69,6 @@ export class LeaseKeeper implements LeaseGrants {
   /** Begins the next term. To be awaited before anything is served. */
   static async open(parts: LeaseParts): Promise<LeaseKeeper> {
     const { store, state, clock, settings, log } = parts;
-    await followClusterEvents(state, store);
     const monotonicMs = () => clock.monotonicMs();
     const onWriteFailed = (error: unknown) =>
       log.error({ error: messageOf(error) }, 'what agents know and the store does not could not be stored');

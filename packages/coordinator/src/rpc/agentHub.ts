@@ -39,6 +39,7 @@ import type { JobEvent } from '../lifecycle/transition.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
 import { type ClusterState, Draft } from '../state.ts';
+import type { Store } from '../store/store.ts';
 import type { HangWatch } from '../tasks/hangWatch.ts';
 import type { TimeLimits } from '../tasks/timeLimits.ts';
 import { endWithError, unary } from './calls.ts';
@@ -58,6 +59,7 @@ const protocolVersion = 2;
 
 export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploadParts {
   readonly state: ClusterState;
+  readonly store: Pick<Store, 'readJob' | 'readOutcomes'>;
   readonly loop: Loop;
   readonly agents: AgentRegistry;
   readonly log: Logger;
@@ -157,6 +159,10 @@ async function beginSession(
   const silentForMs = parts.agents.silentForMs(node);
   parts.agents.admit(node, instanceId, bootId);
   const observed = reportsFromWire(wire.observed);
+  await parts.state.learnOutcomes(
+    parts.store,
+    observed.map(({ task }) => task.jobId),
+  );
   parts.agentSaid({ node, highestTerm, observed });
   const inventory = inventoryFromWire(wire.inventory);
   const conditions = wire.conditions.map(conditionFromWire);
@@ -317,6 +323,13 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
   const { node, bootId } = session;
   parts.notes.heard(node, bootId, heartbeat.sentBoottimeMs, parts.wallMs());
   const reports = reportsFromWire(heartbeat.observed);
+  // Of jobs that ended long ago the next heartbeat is answered from what this reads.
+  parts.state
+    .learnOutcomes(
+      parts.store,
+      reports.map(({ task }) => task.jobId),
+    )
+    .catch((error: unknown) => parts.log.warn({ node, error: messageOf(error) }, 'ended jobs were not read'));
   const verdicts = reports.map(({ task }) => verdictOn(task, node, parts.state, parts.leases));
   session.acknowledge(heartbeat.seq, verdicts, parts.wallMs());
   session.remind(reports, (id) => parts.state.jobs.get(id));

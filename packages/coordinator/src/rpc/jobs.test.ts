@@ -149,6 +149,22 @@ test('a job is named by its id or by the beginning that only it has', async () =
   }
 });
 
+test('specs at their limit are listed in pages that every client takes', async () => {
+  const text = 'x'.repeat(95_000);
+  const large = JSON.stringify({ name: 'large', command: ['true'], env: { A: text, B: text } });
+  await coordinator.api.submit({ specJson: large, requestId: 'r1', arraySize: 12 });
+  const indexes: (number | undefined)[] = [];
+  let beforeSubmitSeq = 0;
+  for (let more = true; more; ) {
+    const page = await coordinator.api.listJobs({ limit: 1_000, beforeSubmitSeq });
+    expect(page.jobs.length).toBeLessThanOrEqual(6);
+    indexes.push(...page.jobs.map(({ array }) => array?.index));
+    beforeSubmitSeq = page.jobs.at(-1)?.submitSeq ?? 0;
+    more = page.more;
+  }
+  expect(indexes).toEqual([11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+});
+
 test('jobs are listed newest first, in pages without gap or repeat, and by state', async () => {
   const ids: string[] = [];
   for (let count = 0; count < 7; count += 1) ids.unshift(await submitOne(`r${count}`));

@@ -31,6 +31,8 @@ import { jobView } from './views.ts';
 
 const arraySizeMax = 100_000;
 const listLimitMax = 1_000;
+/** Characters of stored jobs in one page: some tens of milliseconds of work, and far below what a client takes. */
+const pageSizeMax = 1024 * 1024;
 const stopIdsMax = 1_000;
 /** It is stored with every job that it stops, of which one call may name a hundred thousand. */
 const reasonLengthMax = 1_000;
@@ -138,6 +140,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       });
       const { record, repeated } = await once(command, async () => {
         requireSpace();
+        await state.learnOutcomes(store, spec.after as readonly JobId[]);
         return loop.run(caller, (draft, nowMs) => submit(draft, command, parts.random, nowMs));
       });
       return { jobIds: [...record.jobIds], arrayId: record.arrayId ?? '', repeatedRequest: repeated };
@@ -147,17 +150,15 @@ export function jobCalls(parts: JobCallParts): JobCalls {
 
     ListJobs: unary(async (request) => {
       const limit = request.limit === 0 ? 100 : Math.min(request.limit, listLimitMax);
-      const records = await store.listJobs({
+      const { records, more } = await store.listJobs({
         states: request.states.map(knownState),
         arrayId: request.arrayId || null,
         name: request.name || null,
-        limit: limit + 1,
+        limit,
+        sizeMax: pageSizeMax,
         beforeSubmitSeq: request.beforeSubmitSeq || null,
       });
-      return {
-        jobs: records.slice(0, limit).map((record) => jobToWire(brief(record))),
-        more: records.length > limit,
-      };
+      return { jobs: records.map((record) => jobToWire(brief(record))), more };
     }),
 
     StopJobs: unary(async (request, caller) => {
@@ -192,6 +193,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       };
       const { record } = await once(command, async () => {
         if (!state.jobs.has(id)) requireSpace();
+        await state.learnOutcomes(store, spec.after as readonly JobId[]);
         return loop.run(caller, (draft, nowMs) => requeue(draft, command, parts.random, nowMs));
       });
       const [jobId = id] = record.jobIds;
@@ -299,6 +301,7 @@ export async function resolveJobId(
   text: string,
 ): Promise<JobId> {
   if (isJobId(text)) {
+    await parts.state.learnOutcomes(parts.store, [text]);
     if (parts.state.jobs.has(text) || parts.state.outcomes.has(text)) return text;
     throw unknownJob(text);
   }
@@ -324,9 +327,9 @@ async function resolveJobIds(
   if (!isArrayId(text)) return [await resolveJobId(parts, text)];
   const active = [...parts.state.jobs.values()].filter((job) => job.array?.id === text);
   if (active.length > 0) return active.map((job) => job.id);
-  const query = { states: [], arrayId: text, name: null, limit: 1, beforeSubmitSeq: null };
+  const query = { states: [], arrayId: text, name: null, limit: 1, sizeMax: 0, beforeSubmitSeq: null };
   const ended = await parts.store.listJobs(query);
-  if (ended.length === 0)
+  if (ended.records.length === 0)
     throw new MusterError('not_found', `there is no array ${text}; \`muster jobs --all\` lists jobs`);
   return [];
 }

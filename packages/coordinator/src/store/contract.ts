@@ -67,21 +67,29 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         },
       );
 
-      it('active jobs in order of submission with their attempts, and of ended ones the outcome', async () => {
+      it('active jobs in order of submission with their attempts, and no ended ones', async () => {
         const jobs = everyState.map((state, index) => aJob(index + 1, { state, lastAttempt: 2 }));
         await commit({ newJobs: jobs, attempts: jobs.flatMap(attemptsOf) });
 
         const snapshot = await (await opened.reopen()).load();
 
         expect(snapshot.activeJobs).toEqual(jobs.slice(0, 4));
-        expect(snapshot.outcomes).toEqual(
-          new Map([
-            [jobIdOf(5), 'succeeded'],
-            [jobIdOf(6), 'failed'],
-            [jobIdOf(7), 'cancelled'],
-          ]),
-        );
+        expect(snapshot.outcomes.size).toBe(0);
         expect(snapshot.lastSubmitSeq).toBe(7);
+      });
+
+      it('how the jobs have ended that active ones come after, and no others', async () => {
+        const ended: Job = aJob(1, { state: { kind: 'succeeded', endedAtMs: someMs } });
+        const running = started(aJob(3), 1);
+        const spec = aSpec({ after: [jobIdOf(1), jobIdOf(3)] });
+        await commit({
+          newJobs: [ended, aJob(2, { state: ended.state }), running, aJob(4, { spec }), aJob(5, { spec })],
+          attempts: attemptsOf(running),
+        });
+
+        const { outcomes } = await (await opened.reopen()).load();
+
+        expect(outcomes).toEqual(new Map([[jobIdOf(1), 'succeeded']]));
       });
 
       it('changes of jobs and attempts', async () => {
@@ -302,9 +310,12 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
     describe('finds', () => {
       const arrayId = 'arr_000000000001' as ArrayId;
-      const query: JobQuery = { states: [], arrayId: null, name: null, limit: 100, beforeSubmitSeq: null };
+      const query: JobQuery = {
+        ...{ states: [], arrayId: null, name: null },
+        ...{ limit: 100, sizeMax: 1_000_000, beforeSubmitSeq: null },
+      };
       const list = async (fields: Partial<JobQuery>) =>
-        (await store.listJobs({ ...query, ...fields })).map(({ job }) => job.submitSeq);
+        (await store.listJobs({ ...query, ...fields })).records.map(({ job }) => job.submitSeq);
       const jobs = [
         aJob(1, { spec: aSpec({ name: 'first' }) }),
         aJob(2, { array: { id: arrayId, index: 0, size: 2 } }),
@@ -325,7 +336,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       beforeEach(() => commit({ newJobs: jobs, attempts: jobs.flatMap(attemptsOf), events }));
 
       it('jobs, the newest first, each with its newest attempt', async () => {
-        const records = await store.listJobs(query);
+        const { records } = await store.listJobs(query);
 
         expect(records.map(({ job }) => job)).toEqual(jobs.toReversed());
         expect(records.map(({ attempts }) => attempts.length)).toEqual([0, 1, 0, 0, 0]);
@@ -345,6 +356,61 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         expect(await list({ limit: 2, beforeSubmitSeq: 4 })).toEqual([3, 2]);
         expect(await list({ limit: 2, beforeSubmitSeq: 2 })).toEqual([1]);
         expect(await list({ limit: 2, beforeSubmitSeq: 1 })).toEqual([]);
+      });
+
+      it('jobs by name and array in any combination of states, and says whether there are more', async () => {
+        const filters = [
+          ...[{}, { name: aSpec().name }, { arrayId }, { name: aSpec().name, arrayId }, { name: 'none' }],
+        ];
+        const states = [
+          [],
+          ['queued'],
+          ['starting', 'succeeded'],
+          ['queued', 'failed', 'succeeded'],
+        ] as const;
+        const everything = (await store.listJobs(query)).records.map(({ job }) => job);
+        for (const filter of filters) {
+          for (const each of states) {
+            const expected = everything
+              .filter(({ state }) => each.length === 0 || each.some((kind) => kind === state.kind))
+              .filter(({ spec }) => filter.name === undefined || spec.name === filter.name)
+              .filter(({ array }) => filter.arrayId === undefined || array?.id === filter.arrayId)
+              .map(({ submitSeq }) => submitSeq);
+            for (const limit of [1, 2, 3, 100]) {
+              const page = await store.listJobs({ ...query, ...filter, states: each, limit });
+              expect(page.records.map(({ job }) => job.submitSeq)).toEqual(expected.slice(0, limit));
+              expect(page.more).toBe(expected.length > limit);
+            }
+          }
+        }
+      });
+
+      it('jobs in pages of a size, each of at least one job, none of them left out', async () => {
+        const large = aSpec({ name: 'large', env: { TEXT: 'x'.repeat(10_000) } });
+        await commit({ newJobs: Array.from({ length: 7 }, (_, index) => aJob(11 + index, { spec: large })) });
+        for (const [sizeMax, longest] of [
+          [0, 1],
+          [10_000, 1],
+          [35_000, 3],
+        ] as const) {
+          const seen: number[] = [];
+          let before: number | null = null;
+          for (let more = true; more; ) {
+            const page = await store.listJobs({ ...query, name: 'large', sizeMax, beforeSubmitSeq: before });
+            expect(page.records.length).toBeLessThanOrEqual(longest);
+            seen.push(...page.records.map(({ job }) => job.submitSeq));
+            before = seen.at(-1) ?? null;
+            more = page.more;
+          }
+          expect(seen).toEqual([17, 16, 15, 14, 13, 12, 11]);
+        }
+      });
+
+      it('how jobs have ended, of those that have', async () => {
+        const ids = [jobIdOf(1), jobIdOf(3), jobIdOf(99)];
+
+        expect(await store.readOutcomes(ids)).toEqual(new Map([[jobIdOf(3), 'succeeded']]));
+        expect(await store.readOutcomes([])).toEqual(new Map());
       });
 
       it('job ids by how they begin', async () => {
@@ -378,8 +444,11 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
 /** All that its readers show, to find out whether anything changed. */
 async function everythingIn(store: Store): Promise<unknown> {
-  const all = { states: [], arrayId: null, name: null, limit: 1_000, beforeSubmitSeq: null };
-  const listed = await store.listJobs(all);
+  const all = {
+    ...{ states: [], arrayId: null, name: null },
+    ...{ limit: 1_000, sizeMax: 10_000_000, beforeSubmitSeq: null },
+  };
+  const { records: listed } = await store.listJobs(all);
   return {
     snapshot: await store.load(),
     jobs: await Promise.all(listed.map(({ job }) => store.readJob(job.id))),

@@ -59,13 +59,13 @@ export interface Snapshot {
   readonly clusterId: string;
   /** Jobs that have not ended. */
   readonly activeJobs: readonly Job[];
-  /** Outcome of every job that has: dependencies and id prefixes need no more. */
+  /** How the ended jobs that active ones come after have ended. */
   readonly outcomes: ReadonlyMap<JobId, TerminalJobState>;
   readonly nodes: readonly Node[];
   readonly credentials: readonly Credential[];
   readonly lastSubmitSeq: number;
   readonly lastEventSeq: number;
-  /** Last per-subject event number of active jobs and nodes. */
+  /** Last per-subject event number of active jobs, nodes and the cluster. */
   readonly subjectSeqs: ReadonlyMap<string, number>;
 }
 
@@ -80,8 +80,17 @@ export interface JobQuery {
   readonly arrayId: string | null;
   readonly name: string | null;
   readonly limit: number;
+  /** Characters of what is stored of the jobs of a page, as a measure of its size; a page has at least one job. */
+  readonly sizeMax: number;
   /** Only jobs with a lower submitSeq; null: from the newest. */
   readonly beforeSubmitSeq: number | null;
+}
+
+/** A page of a list of jobs. */
+export interface JobPage {
+  readonly records: readonly JobRecord[];
+  /** More jobs match. */
+  readonly more: boolean;
 }
 
 export interface Store {
@@ -94,12 +103,14 @@ export interface Store {
   commit(batch: Batch): Promise<void>;
 
   readJob(id: JobId): Promise<JobRecord | null>;
-  /** Newest first, each with its newest attempt only. */
-  listJobs(query: JobQuery): Promise<readonly JobRecord[]>;
+  /** Newest first, each with its newest attempt only. Costs as much as the page, however many jobs are stored. */
+  listJobs(query: JobQuery): Promise<JobPage>;
+  /** Of these jobs, how those have ended that have. */
+  readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, TerminalJobState>>;
   /** Ids of at most `limit` jobs that begin with `prefix`. */
   findJobIds(prefix: string, limit: number): Promise<readonly JobId[]>;
   readRequest(requestId: string): Promise<RequestRecord | null>;
-  /** Events with seq > sinceSeq, in order; of one subject when given. */
+  /** Events with seq > sinceSeq, in order; of one subject when given. Fewer than `limit` when they are large; none: there is none. */
   readEvents(
     sinceSeq: number,
     limit: number,

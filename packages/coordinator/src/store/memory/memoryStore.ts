@@ -5,11 +5,13 @@
  */
 import type { JobId } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
+import { clusterSubject } from '../../leases/clusterSubject.ts';
 import { type Attempt, currentAttempt, type Job, type Node, type StoredEvent } from '../../model.ts';
 import { nodeFromRow, nodeToRow } from '../rows.ts';
 import {
   type Batch,
   type Credential,
+  type JobPage,
   type JobQuery,
   type JobRecord,
   type RequestRecord,
@@ -48,11 +50,11 @@ export class MemoryStore implements Store {
     const { clusterId, nodes, credentials, jobsBySubmitSeq, events, subjectSeqs } = this.memory;
     const jobs = this.jobsInOrder();
     const activeJobs = jobs.filter((job) => !isTerminal(job.state.kind));
-    const speaking = new Set<string>([...activeJobs.map((job) => job.id), ...nodes.keys()]);
+    const speaking = new Set<string>([...activeJobs.map((job) => job.id), ...nodes.keys(), clusterSubject]);
     return {
       clusterId,
       activeJobs,
-      outcomes: new Map(jobs.flatMap((job) => outcomeOf(job))),
+      outcomes: await this.readOutcomes(activeJobs.flatMap(({ spec }) => spec.after as readonly JobId[])),
       // As from a disk, where an earlier version may have written them.
       nodes: sortedBy([...nodes.values()], (node) => node.name).map((node) => nodeFromRow(nodeToRow(node))),
       credentials: sortedBy([...credentials.values()], (credential) => credential.id),
@@ -120,18 +122,27 @@ export class MemoryStore implements Store {
     return { job: this.withAttempt(job), attempts };
   }
 
-  async listJobs(query: JobQuery): Promise<readonly JobRecord[]> {
-    return this.jobsInOrder()
+  async listJobs(query: JobQuery): Promise<JobPage> {
+    const matching = this.jobsInOrder()
       .reverse()
       .filter((job) => query.states.length === 0 || query.states.includes(job.state.kind))
       .filter((job) => query.arrayId === null || job.array?.id === query.arrayId)
       .filter((job) => query.name === null || job.spec.name === query.name)
-      .filter((job) => query.beforeSubmitSeq === null || job.submitSeq < query.beforeSubmitSeq)
-      .slice(0, query.limit)
-      .map((job) => {
-        const newest = this.memory.attempts.get(job.id)?.get(job.lastAttempt);
-        return { job, attempts: newest === undefined ? [] : [newest] };
-      });
+      .filter((job) => query.beforeSubmitSeq === null || job.submitSeq < query.beforeSubmitSeq);
+    const records: JobRecord[] = [];
+    let size = 0;
+    for (const job of matching.slice(0, query.limit)) {
+      const newest = this.memory.attempts.get(job.id)?.get(job.lastAttempt);
+      const record = { job, attempts: newest === undefined ? [] : [newest] };
+      size += JSON.stringify(record).length;
+      if (records.length > 0 && size > query.sizeMax) break;
+      records.push(record);
+    }
+    return { records, more: records.length < matching.length };
+  }
+
+  async readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, TerminalJobState>> {
+    return new Map(ids.flatMap((id) => outcomeOf(this.memory.jobs.get(id))));
   }
 
   async findJobIds(prefix: string, limit: number): Promise<readonly JobId[]> {
@@ -206,9 +217,8 @@ function conflict(what: string): StoreError {
   return new StoreError('conflict', `the store refused to change ${what}`);
 }
 
-function outcomeOf(job: Job): readonly (readonly [JobId, TerminalJobState])[] {
-  const { kind } = job.state;
-  return isTerminal(kind) ? [[job.id, kind]] : [];
+function outcomeOf(job: Job | undefined): readonly (readonly [JobId, TerminalJobState])[] {
+  return job !== undefined && isTerminal(job.state.kind) ? [[job.id, job.state.kind]] : [];
 }
 
 function sortedBy<T>(values: T[], key: (value: T) => string | number): T[] {

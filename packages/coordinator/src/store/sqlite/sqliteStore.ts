@@ -1,8 +1,9 @@
 /** The embedded store: SQLite in WAL mode, one fsync per commit, one process per data directory. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { JobId } from '@muster/common/ids';
-import type { TerminalJobState } from '@muster/common/states';
-import type { Attempt } from '../../model.ts';
+import { type JobStateKind, jobStates, type TerminalJobState } from '@muster/common/states';
+import { clusterSubject } from '../../leases/clusterSubject.ts';
+import type { Attempt, StoredEvent } from '../../model.ts';
 import {
   type AttemptRow,
   attemptFromRow,
@@ -30,7 +31,8 @@ import {
   newestAttemptRow,
   selectActiveJobs,
   selectJob,
-  selectJobList,
+  selectJobBySubmitSeq,
+  selectSubmitSeqs,
 } from '../statements/selectJobs.ts';
 import { selectNodes } from '../statements/selectNodes.ts';
 import { selectPositions, selectSubjectPositions } from '../statements/selectPositions.ts';
@@ -39,10 +41,21 @@ import { updateJob } from '../statements/updateJob.ts';
 import { upsertAttempt } from '../statements/upsertAttempt.ts';
 import { upsertCredential } from '../statements/upsertCredential.ts';
 import { upsertNode } from '../statements/upsertNode.ts';
-import { type Batch, type JobRecord, type Snapshot, type Store, StoreError } from '../store.ts';
+import {
+  type Batch,
+  type JobPage,
+  type JobQuery,
+  type JobRecord,
+  type Snapshot,
+  type Store,
+  StoreError,
+} from '../store.ts';
 import { asStoreError, openDatabase } from './open.ts';
 
 type Parameters = Record<string, SQLInputValue>;
+
+/** Characters of the data of events in one read: enough for many, and read within milliseconds. */
+const eventsSizeMax = 512 * 1024;
 
 /**
  * @param dataDir absolute, exists
@@ -87,12 +100,16 @@ class SqliteStore implements Store {
 
   async load(): Promise<Snapshot> {
     const [positions] = this.rows<{ submit_seq: number; event_seq: number }>(selectPositions.sql);
-    const outcomes = this.rows<{ id: JobId; state: TerminalJobState }>(selectOutcomes.sql);
-    const subjects = this.rows<{ subject: string; subject_seq: number }>(selectSubjectPositions.sql);
+    const subjects = this.rows<{ subject: string; subject_seq: number }>(selectSubjectPositions.sql, {
+      cluster: clusterSubject,
+    });
+    const activeJobs = this.rows<JobWithAttemptRow>(selectActiveJobs.sql).map(
+      (row) => recordFromRow(row).job,
+    );
     return {
       clusterId: this.clusterId,
-      activeJobs: this.rows<JobWithAttemptRow>(selectActiveJobs.sql).map((row) => recordFromRow(row).job),
-      outcomes: new Map(outcomes.map(({ id, state }) => [id, state])),
+      activeJobs,
+      outcomes: await this.readOutcomes(activeJobs.flatMap(({ spec }) => spec.after as readonly JobId[])),
       nodes: this.rows<NodeRow>(selectNodes.sql).map(nodeFromRow),
       credentials: this.rows<ArgumentOf<typeof selectCredentials.fromRow>>(selectCredentials.sql).map(
         selectCredentials.fromRow,
@@ -140,15 +157,46 @@ class SqliteStore implements Store {
     return { job: recordFromRow(row).job, attempts };
   }
 
-  async listJobs(query: ArgumentOf<Store['listJobs']>): Promise<readonly JobRecord[]> {
-    const rows = this.rows<JobWithAttemptRow>(selectJobList.sql, {
-      states: JSON.stringify(query.states),
-      array_id: query.arrayId,
-      name: query.name,
-      before: query.beforeSubmitSeq,
-      limit: query.limit,
+  async listJobs(query: JobQuery): Promise<JobPage> {
+    const found = this.submitSeqs(query);
+    const records: JobRecord[] = [];
+    let size = 0;
+    for (const seq of found.slice(0, query.limit)) {
+      const [row] = this.rows<JobWithAttemptRow>(selectJobBySubmitSeq.sql, { seq });
+      if (row === undefined) continue;
+      size += row.spec.length + row.body.length + (row.attempt_body?.length ?? 0);
+      if (records.length > 0 && size > query.sizeMax) break;
+      records.push(recordFromRow(row));
+    }
+    return { records, more: records.length < found.length };
+  }
+
+  /** Of the jobs that match, newest first: one more than asked for, to tell whether there are more. */
+  private submitSeqs({ states, arrayId, name, limit, beforeSubmitSeq }: JobQuery): readonly number[] {
+    const isNarrowed = arrayId !== null || name !== null;
+    // The indexes of names and arrays are in order within a state only.
+    const wanted: readonly (JobStateKind | null)[] =
+      states.length > 0 ? [...new Set(states)] : isNarrowed ? jobStates : [null];
+    const found = wanted.flatMap((state) => {
+      const filter = { byArray: arrayId !== null, byName: name !== null, byState: state !== null };
+      const rows = this.rows<{ submit_seq: number }>(selectSubmitSeqs(filter), {
+        before: beforeSubmitSeq ?? Number.MAX_SAFE_INTEGER,
+        limit: limit + 1,
+        ...(arrayId === null ? {} : { array_id: arrayId }),
+        ...(name === null ? {} : { name }),
+        ...(state === null ? {} : { state }),
+      });
+      return rows.map((row) => row.submit_seq);
     });
-    return rows.map(recordFromRow);
+    return found.sort((a, b) => b - a).slice(0, limit + 1);
+  }
+
+  async readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, TerminalJobState>> {
+    if (ids.length === 0) return new Map();
+    const rows = this.rows<{ id: JobId; state: TerminalJobState }>(selectOutcomes.sql, {
+      ids: JSON.stringify(ids),
+    });
+    return new Map(rows.map(({ id, state }) => [id, state]));
   }
 
   async findJobIds(prefix: string, limit: number): Promise<readonly JobId[]> {
@@ -168,11 +216,19 @@ class SqliteStore implements Store {
   }
 
   async readEvents(sinceSeq: number, limit: number, subject: string | null) {
+    const all = { since_seq: sinceSeq, limit };
     const rows =
       subject === null
-        ? this.rows<EventRow>(selectEvents.sql, { since_seq: sinceSeq, limit })
-        : this.rows<EventRow>(selectEventsOfSubject.sql, { since_seq: sinceSeq, limit, subject });
-    return rows.map(eventFromRow);
+        ? this.statement(selectEvents.sql).iterate(all)
+        : this.statement(selectEventsOfSubject.sql).iterate({ ...all, subject });
+    const events: StoredEvent[] = [];
+    let size = 0;
+    for (const row of rows as Iterable<EventRow>) {
+      events.push(eventFromRow(row));
+      size += row.data.length;
+      if (size > eventsSizeMax) break;
+    }
+    return events;
   }
 
   async readMeta(name: string): Promise<string | null> {

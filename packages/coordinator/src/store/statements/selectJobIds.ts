@@ -3,6 +3,9 @@ export const selectJobIds = {
   sql: /* sql */ `select id from jobs where id >= :from and id < :to order by id limit :limit`,
 };
 
+/** `ids` is a JSON array. */
 export const selectOutcomes = {
-  sql: /* sql */ `select id, state from jobs where state in ('succeeded', 'failed', 'cancelled')`,
+  sql: /* sql */ `
+    select jobs.id, jobs.state from json_each(:ids) as wanted cross join jobs on jobs.id = wanted.value
+    where jobs.state in ('succeeded', 'failed', 'cancelled')`,
 };

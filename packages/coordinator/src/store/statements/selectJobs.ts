@@ -18,15 +18,27 @@ export const selectActiveJobs = {
 
 export const selectJob = { sql: /* sql */ `${jobWithNewestAttempt} where jobs.id = :id` };
 
-/** Newest first. A parameter that is null does not restrict; `states` is a JSON array, empty for all. */
-export const selectJobList = {
-  sql: /* sql */ `${jobWithNewestAttempt}
-    where (:states = '[]' or jobs.state in (select value from json_each(:states)))
-      and (:array_id is null or jobs.array_id = :array_id)
-      and (:name is null or jobs.name = :name)
-      and (:before is null or jobs.submit_seq < :before)
-    order by jobs.submit_seq desc limit :limit`,
-};
+export const selectJobBySubmitSeq = { sql: /* sql */ `${jobWithNewestAttempt} where jobs.submit_seq = :seq` };
+
+/** What a list is restricted to; each combination is a statement of its own, so that each has its index. */
+export interface JobListFilter {
+  readonly byArray: boolean;
+  readonly byName: boolean;
+  readonly byState: boolean;
+}
+
+/** Submission numbers only, newest first: an index holds all that is read. One state at a time, for the same reason. */
+export function selectSubmitSeqs({ byArray, byName, byState }: JobListFilter): string {
+  const conditions = [
+    'submit_seq < :before',
+    ...(byArray ? ['array_id = :array_id'] : []),
+    // The jobs of an array share a name: with both given, the plus keeps SQLite from going by the name.
+    ...(byName ? [`${byArray ? '+' : ''}name = :name`] : []),
+    ...(byState ? ['state = :state'] : []),
+  ];
+  return /* sql */ `
+    select submit_seq from jobs where ${conditions.join(' and ')} order by submit_seq desc limit :limit`;
+}
 
 export function newestAttemptRow(row: JobWithAttemptRow): AttemptRow | null {
   const { attempt_number: number, attempt_state: state, attempt_body: body } = row;

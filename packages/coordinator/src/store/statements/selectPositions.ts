@@ -6,11 +6,16 @@ export const selectPositions = {
       (select coalesce(max(seq), 0) from events) as event_seq`,
 };
 
-/** Last event number of every subject that can still get events. */
+/** Last event number of every subject that can still get events; each is one step in an index. */
 export const selectSubjectPositions = {
   sql: /* sql */ `
-    select subject, max(subject_seq) as subject_seq from events
-    where subject in (select id from jobs where state in ('queued', 'starting', 'running', 'stopping'))
-       or subject in (select name from nodes)
-    group by subject`,
+    with live (subject) as (
+      select id from jobs where state in ('queued', 'starting', 'running', 'stopping')
+      union all select name from nodes
+      union all select :cluster
+    )
+    select subject, subject_seq from (
+      select subject, (select max(subject_seq) from events where events.subject = live.subject) as subject_seq
+      from live
+    ) where subject_seq is not null`,
 };
