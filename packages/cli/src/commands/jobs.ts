@@ -1,12 +1,11 @@
 import { type JobStateKind, jobStates } from '@muster/common/states';
-import type { JobView } from '@muster/common/views';
-import type { MusterApi } from '@muster/common/wire/client';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { collect, type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
 import { formatJobs } from '../jobs/jobTable.ts';
+import { collectJobs } from '../jobs/pages.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
 import { withSession } from '../session.ts';
@@ -21,8 +20,6 @@ interface JobsFlags extends ConnectionFlags, OutputFlags {
 
 /** One screenful; more is for those who ask. */
 const limitDefault = 20;
-/** What the API gives at once. */
-const pageSizeMax = 1_000;
 
 export const command: CommandModule = {
   define(sub) {
@@ -46,7 +43,15 @@ async function listJobs(context: Context, flags: JobsFlags): Promise<ExitCode> {
   const states = (flags.state ?? []).flatMap((word) => word.split(',')).map(stateNamed);
   const limit = flags.all === true ? Number.POSITIVE_INFINITY : (flags.limit ?? limitDefault);
   const { jobs, more } = await withSession(context, flags, ({ api }) =>
-    collectJobs(api, { ...flags, states }, limit),
+    collectJobs(
+      api,
+      {
+        states,
+        ...(flags.array === undefined ? {} : { arrayId: flags.array }),
+        ...(flags.name === undefined ? {} : { name: flags.name }),
+      },
+      limit,
+    ),
   );
   if (flags.output === 'json') {
     await writeJson(io.stdout, { jobs, more });
@@ -71,24 +76,4 @@ function stateNamed(word: string): JobStateKind {
   const state = jobStates.find((known) => known === word);
   if (state !== undefined) return state;
   throw usageError(`no job is ever "${word}"; --state takes ${jobStates.join(', ')}`);
-}
-
-async function collectJobs(
-  api: MusterApi,
-  { states, array, name }: { states: readonly JobStateKind[]; array?: string; name?: string },
-  limit: number,
-): Promise<{ jobs: readonly JobView[]; more: boolean }> {
-  const jobs: JobView[] = [];
-  for (;;) {
-    const last = jobs.at(-1);
-    const page = await api.listJobs({
-      states,
-      limit: Math.min(pageSizeMax, limit - jobs.length),
-      ...(array === undefined ? {} : { arrayId: array }),
-      ...(name === undefined ? {} : { name }),
-      ...(last === undefined ? {} : { beforeSubmitSeq: last.submitSeq }),
-    });
-    jobs.push(...page.jobs);
-    if (!page.more || page.jobs.length === 0 || jobs.length >= limit) return { jobs, more: page.more };
-  }
 }

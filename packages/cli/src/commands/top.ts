@@ -3,6 +3,7 @@ import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { durationMs, type OutputFlags, withOutput } from '../flags.ts';
+import { collectJobs } from '../jobs/pages.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
 import { withSession } from '../session.ts';
@@ -69,7 +70,7 @@ async function readSnapshot(api: MusterApi, node: string | undefined): Promise<T
   const [nodes, telemetry, { jobs }] = await Promise.all([
     node === undefined ? api.listNodes() : api.getNode(node).then((found) => [found]),
     api.listTelemetry(node),
-    api.listJobs({ states: ['starting', 'running', 'stopping'], limit: jobsMax }),
+    collectJobs(api, { states: ['starting', 'running', 'stopping'] }, jobsMax),
   ]);
   return { nodes, telemetry, jobs };
 }

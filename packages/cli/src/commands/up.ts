@@ -13,6 +13,7 @@ import { CliError, fileErrorReason } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { natsUrl, pageAddress, pageListen, wholeNumber } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
+import { collectJobs } from '../jobs/pages.ts';
 import { advertisedHosts, listenHost } from '../listenFlags.ts';
 import { startProgress } from '../output/progress.ts';
 import { printable } from '../output/text.ts';
@@ -225,7 +226,7 @@ async function waitUntilOnline(
 /** A coordinator that does not answer keeps nobody from stopping it. */
 async function activeJobs({ api }: Session) {
   const unknown = sleep(goodbyeWithinMs, null);
-  const asked = api.listJobs({ states: ['starting', 'running', 'stopping'], limit: 1_000 }).then(
+  const asked = collectJobs(api, { states: ['starting', 'running', 'stopping'] }, 1_000).then(
     ({ jobs }) => jobs,
     () => null,
   );

@@ -5,6 +5,7 @@ import { isTerminal } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import type { Session } from '../session.ts';
+import { collectJobs } from './pages.ts';
 
 /** A coordinator that is restarted or upgraded is back long before; a script must not hang for ever. */
 export const outagePatienceMs = 5 * 60_000;
@@ -98,12 +99,9 @@ export async function waitForArray(
 async function lookAtArray(api: MusterApi, arrayId: string, size: number): Promise<ArrayProgress> {
   const limit = Math.min(size, countedMax);
   // One after the other, the unfinished first: a job that ends in between is then counted late, never missed.
-  const unfinished = await api.listJobs({
-    arrayId,
-    limit,
-    states: ['queued', 'starting', 'running', 'stopping'],
-  });
-  const unsuccessful = await api.listJobs({ arrayId, limit, states: ['failed', 'cancelled'] });
+  const states = ['queued', 'starting', 'running', 'stopping'] as const;
+  const unfinished = await collectJobs(api, { arrayId, states }, limit);
+  const unsuccessful = await collectJobs(api, { arrayId, states: ['failed', 'cancelled'] }, limit);
   return { size, unfinished: unfinished.jobs.length, unsuccessful: unsuccessful.jobs.length };
 }
 
