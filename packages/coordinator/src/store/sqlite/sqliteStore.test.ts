@@ -17,7 +17,6 @@ import { tempDir } from '../../../../../test/support/services.ts';
 import { aJob, jobIdOf, seededRandom } from '../../modelFixture.ts';
 import { describeStore } from '../contract.ts';
 import { type Batch, emptyBatch, type Store, StoreError, type StoreErrorKind } from '../store.ts';
-import { anEvent } from '../storeFixture.ts';
 import { openDatabase } from './open.ts';
 import { openSqliteStore } from './sqliteStore.ts';
 
@@ -102,20 +101,6 @@ describe('a SQLite store', () => {
 
     expect((await again.load()).clusterId).toBe('c0ffee');
     expect(readFileSync(join(dataDir, 'cluster.json'), 'utf8')).toContain('c0ffee');
-  });
-
-  it('reads large events a few at a time', async () => {
-    const store = openIn(dataDir);
-    const events = Array.from({ length: 40 }, (_, index) => ({
-      ...anEvent(index + 1, jobIdOf(1), index + 1),
-      data: { text: 'x'.repeat(50_000) },
-    }));
-    await store.commit({ ...emptyBatch, events });
-
-    const read = await store.readEvents(0, 1_000, null);
-
-    expect(read.length).toBeGreaterThan(0);
-    expect(read.length).toBeLessThan(20);
   });
 
   describe('refuses to open', () => {

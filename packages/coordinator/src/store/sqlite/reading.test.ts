@@ -1,6 +1,8 @@
 /** What is asked while heartbeats wait reads an index: its cost is that of its answer, not of all that is stored. */
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { tempDir } from '../../../../../test/support/services.ts';
+import { jobIdOf } from '../../modelFixture.ts';
 import { migrations } from '../migrations/index.ts';
 import { selectEvents, selectEventsOfSubject } from '../statements/selectEvents.ts';
 import { selectJobIds, selectOutcomes } from '../statements/selectJobIds.ts';
@@ -12,6 +14,9 @@ import {
 } from '../statements/selectJobs.ts';
 import { selectPositions, selectSubjectPositions } from '../statements/selectPositions.ts';
 import { selectRequest } from '../statements/selectRequest.ts';
+import { emptyBatch } from '../store.ts';
+import { anEvent } from '../storeFixture.ts';
+import { openSqliteStore } from './sqliteStore.ts';
 
 let database: DatabaseSync;
 beforeEach(() => {
@@ -54,4 +59,19 @@ it.each([
   // The names of nodes, and what a call or a query of the same statement lists itself, are few.
   const scans = steps.filter((step) => step.startsWith('SCAN'));
   for (const scan of scans) expect(scan).toMatch(/^SCAN (nodes|wanted|live|CONSTANT ROW|json_each)/);
+});
+
+it('large events are read a few at a time', async () => {
+  const store = openSqliteStore(tempDir('store').path, () => 'c0ffee');
+  const events = Array.from({ length: 40 }, (_, index) => ({
+    ...anEvent(index + 1, jobIdOf(1), index + 1),
+    data: { text: 'x'.repeat(50_000) },
+  }));
+  await store.commit({ ...emptyBatch, events });
+
+  const read = await store.readEvents(0, 1_000, null);
+
+  expect(read.length).toBeGreaterThan(0);
+  expect(read.length).toBeLessThan(20);
+  await store.close();
 });

@@ -1,0 +1,141 @@
+/** What every store must find of what it holds. */
+import type { ArrayId, JobId } from '@muster/common/ids';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { aJob, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
+import { type Batch, emptyBatch, type JobQuery, type Store } from './store.ts';
+import { anEvent, attemptsOf, started } from './storeFixture.ts';
+
+/** @param opened the store under test, empty */
+export function describeFinding(opened: () => Store): void {
+  describe('finds', () => {
+    let store: Store;
+    const commit = (batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
+    const arrayId = 'arr_000000000001' as ArrayId;
+    const query: JobQuery = {
+      ...{ states: [], arrayId: null, name: null },
+      ...{ limit: 100, sizeMax: 1_000_000, beforeSubmitSeq: null },
+    };
+    const list = async (fields: Partial<JobQuery>) =>
+      (await store.listJobs({ ...query, ...fields })).records.map(({ job }) => job.submitSeq);
+    const jobs = [
+      aJob(1, { spec: aSpec({ name: 'first' }) }),
+      aJob(2, { array: { id: arrayId, index: 0, size: 2 } }),
+      aJob(3, {
+        array: { id: arrayId, index: 1, size: 2 },
+        state: { kind: 'succeeded', endedAtMs: someMs },
+      }),
+      started(aJob(4), 1),
+      aJob(5, { id: 'job_zzzzzzzzzzzz' as JobId, state: { kind: 'succeeded', endedAtMs: someMs } }),
+    ];
+    const events = [
+      anEvent(1, jobIdOf(1), 1),
+      anEvent(2, jobIdOf(2), 1),
+      anEvent(3, jobIdOf(1), 2),
+      anEvent(4, 'node-1', 1),
+      anEvent(5, jobIdOf(1), 3),
+    ];
+    beforeEach(() => {
+      store = opened();
+      return commit({ newJobs: jobs, attempts: jobs.flatMap(attemptsOf), events });
+    });
+
+    it('jobs, the newest first, each with its newest attempt', async () => {
+      const { records } = await store.listJobs(query);
+
+      expect(records.map(({ job }) => job)).toEqual(jobs.toReversed());
+      expect(records.map(({ attempts }) => attempts.length)).toEqual([0, 1, 0, 0, 0]);
+    });
+
+    it('jobs by state, array and name', async () => {
+      expect(await list({ states: ['succeeded'] })).toEqual([5, 3]);
+      expect(await list({ states: ['queued', 'starting'] })).toEqual([4, 2, 1]);
+      expect(await list({ states: ['failed'] })).toEqual([]);
+      expect(await list({ arrayId })).toEqual([3, 2]);
+      expect(await list({ arrayId, states: ['queued'] })).toEqual([2]);
+      expect(await list({ name: 'first' })).toEqual([1]);
+    });
+
+    it('jobs a page at a time', async () => {
+      expect(await list({ limit: 2 })).toEqual([5, 4]);
+      expect(await list({ limit: 2, beforeSubmitSeq: 4 })).toEqual([3, 2]);
+      expect(await list({ limit: 2, beforeSubmitSeq: 2 })).toEqual([1]);
+      expect(await list({ limit: 2, beforeSubmitSeq: 1 })).toEqual([]);
+    });
+
+    it('jobs by name and array in any combination of states, and says whether there are more', async () => {
+      const filters = [
+        ...[{}, { name: aSpec().name }, { arrayId }, { name: aSpec().name, arrayId }, { name: 'none' }],
+      ];
+      const states = [[], ['queued'], ['starting', 'succeeded'], ['queued', 'failed', 'succeeded']] as const;
+      const everything = (await store.listJobs(query)).records.map(({ job }) => job);
+      for (const filter of filters) {
+        for (const each of states) {
+          const expected = everything
+            .filter(({ state }) => each.length === 0 || each.some((kind) => kind === state.kind))
+            .filter(({ spec }) => filter.name === undefined || spec.name === filter.name)
+            .filter(({ array }) => filter.arrayId === undefined || array?.id === filter.arrayId)
+            .map(({ submitSeq }) => submitSeq);
+          for (const limit of [1, 2, 3, 100]) {
+            const page = await store.listJobs({ ...query, ...filter, states: each, limit });
+            expect(page.records.map(({ job }) => job.submitSeq)).toEqual(expected.slice(0, limit));
+            expect(page.more).toBe(expected.length > limit);
+          }
+        }
+      }
+    });
+
+    it('jobs in pages of a size, each of at least one job, none of them left out', async () => {
+      const large = aSpec({ name: 'large', env: { TEXT: 'x'.repeat(10_000) } });
+      await commit({ newJobs: Array.from({ length: 7 }, (_, index) => aJob(11 + index, { spec: large })) });
+      for (const [sizeMax, longest] of [
+        [0, 1],
+        [10_000, 1],
+        [35_000, 3],
+      ] as const) {
+        const seen: number[] = [];
+        let before: number | null = null;
+        for (let more = true; more; ) {
+          const page = await store.listJobs({ ...query, name: 'large', sizeMax, beforeSubmitSeq: before });
+          expect(page.records.length).toBeLessThanOrEqual(longest);
+          seen.push(...page.records.map(({ job }) => job.submitSeq));
+          before = seen.at(-1) ?? null;
+          more = page.more;
+        }
+        expect(seen).toEqual([17, 16, 15, 14, 13, 12, 11]);
+      }
+    });
+
+    it('how jobs have ended, of those that have', async () => {
+      const ids = [jobIdOf(1), jobIdOf(3), jobIdOf(99)];
+
+      expect(await store.readOutcomes(ids)).toEqual(new Map([[jobIdOf(3), 'succeeded']]));
+      expect(await store.readOutcomes([])).toEqual(new Map());
+    });
+
+    it('job ids by how they begin', async () => {
+      expect(await store.findJobIds('job_zz', 10)).toEqual(['job_zzzzzzzzzzzz']);
+      expect(await store.findJobIds('job_0', 3)).toEqual([jobIdOf(1), jobIdOf(2), jobIdOf(3)]);
+      expect(await store.findJobIds(jobIdOf(4), 10)).toEqual([jobIdOf(4)]);
+      expect(await store.findJobIds('job_x', 10)).toEqual([]);
+      // A search for text, not for a pattern.
+      expect(await store.findJobIds('job%', 10)).toEqual([]);
+    });
+
+    it('no job that is not there', async () => {
+      expect(await store.readJob(jobIdOf(99))).toBeNull();
+    });
+
+    it('events after a position, of all subjects or of one', async () => {
+      const seqs = async (since: number, limit: number, subject: string | null) =>
+        (await store.readEvents(since, limit, subject)).map((event) => event.seq);
+
+      expect(await store.readEvents(0, 100, null)).toEqual(events);
+      expect(await seqs(2, 2, null)).toEqual([3, 4]);
+      expect(await seqs(5, 100, null)).toEqual([]);
+      expect(await seqs(0, 100, jobIdOf(1))).toEqual([1, 3, 5]);
+      expect(await seqs(1, 1, jobIdOf(1))).toEqual([3]);
+      expect(await seqs(0, 100, 'node-1')).toEqual([4]);
+      expect(await seqs(0, 100, 'node-2')).toEqual([]);
+    });
+  });
+}
