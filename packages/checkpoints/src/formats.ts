@@ -81,10 +81,15 @@ export function missingShards(paths: readonly string[]): readonly string[] {
     const match = /^(.*-)(\d{1,6})(-of-)(\d{1,6})(\.\w+)$/.exec(path);
     if (match === null) continue;
     const [, before = '', number = '', of = '', total = '', suffix = ''] = match;
+    // `torch.distributed.checkpoint` writes only those files of a rank that something is in.
+    if (/(?:^|\/)shard-\d+-[^/]*$/.test(before)) continue;
+    const named = (each: number) =>
+      `${before}${String(each).padStart(number.length, '0')}${of}${total}${suffix}`;
+    const first = present.has(named(0)) ? 0 : 1;
     // More than there are files is nonsense, and would be a long way to count.
-    for (let each = 1; each <= Math.min(Number(total), paths.length + 1); each += 1) {
-      const wanted = `${before}${String(each).padStart(number.length, '0')}${of}${total}${suffix}`;
-      if (!present.has(wanted)) missing.add(wanted);
+    const count = Math.min(Number(total), paths.length + 1);
+    for (let each = first; each < first + count; each += 1) {
+      if (!present.has(named(each))) missing.add(named(each));
     }
     if (missing.size >= 8) break;
   }

@@ -26,11 +26,51 @@ export function readJson(file: OpenedFile): unknown {
 export function parseJson(bytes: Buffer): unknown {
   // The parser keeps a note per level: some megabytes of `[` would take gigabytes of memory.
   if (isDeeperThan(bytes, depthMax)) throw new OpaqueFile(`is JSON of more than ${depthMax} levels`);
+  const text = bytes.toString('utf8');
+  const value = parsed(text) ?? parsed(withoutNumbersOfPython(text)) ?? parsedLines(text);
+  if (value === null) throw new CorruptFile('is no JSON: it is damaged or was cut off');
+  return value.json;
+}
+
+/** @returns null: it is no JSON */
+function parsed(text: string): { readonly json: unknown } | null {
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    return { json: JSON.parse(text) };
   } catch {
-    throw new CorruptFile('is no JSON: it is damaged or was cut off');
+    return null;
   }
+}
+
+/** Python writes a loss that is not a number as `NaN`, which it reads again and nobody else does. */
+function withoutNumbersOfPython(text: string): string {
+  const parts: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    const quote = text.indexOf('"', at);
+    const outsideEnd = quote === -1 ? text.length : quote;
+    parts.push(text.slice(at, outsideEnd).replace(/-?\bInfinity\b|\bNaN\b/g, 'null'));
+    at = quote === -1 ? text.length : endOfText(text, quote);
+    parts.push(text.slice(outsideEnd, at));
+  }
+  return parts.join('');
+}
+
+/** @returns behind the quote that ends what begins with the one at `from`, or behind all where none does */
+function endOfText(text: string, from: number): number {
+  for (let quote = text.indexOf('"', from + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
+    let backslashes = 0;
+    while (text[quote - 1 - backslashes] === '\\') backslashes += 1;
+    if (backslashes % 2 === 0) return quote + 1;
+  }
+  return text.length;
+}
+
+/** Logs are often one value to a line under the same suffix. */
+function parsedLines(text: string): { readonly json: unknown } | null {
+  const lines = withoutNumbersOfPython(text)
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map(parsed);
+  return lines.length > 1 && lines.every((line) => line !== null) ? { json: undefined } : null;
 }
 
 function isDeeperThan(bytes: Buffer, levels: number): boolean {

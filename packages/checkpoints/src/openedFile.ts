@@ -20,14 +20,21 @@ export interface OpenedFile {
   /** Last part of its path. */
   readonly name: string;
   readonly descriptor: number;
+  /** Where in the descriptor it begins: 0, or somewhere inside for one of several pieces of a file. */
+  readonly start: number;
   readonly bytes: number;
 }
 
+/** A piece of a file, to be looked at as if it were a file of its own. @param end after `start`, inside of the file */
+export function pieceOf({ name, descriptor, start }: OpenedFile, from: number, end: number): OpenedFile {
+  return { name, descriptor, start: start + from, bytes: end - from };
+}
+
 /** @throws {ChangingFile} when it has become shorter */
-export function readFully({ descriptor }: OpenedFile, target: Uint8Array, position: number): void {
+export function readFully({ descriptor, start }: OpenedFile, target: Uint8Array, position: number): void {
   let done = 0;
   while (done < target.length) {
-    const read = readSync(descriptor, target, done, target.length - done, position + done);
+    const read = readSync(descriptor, target, done, target.length - done, start + position + done);
     if (read === 0) throw new ChangingFile('became shorter');
     done += read;
   }

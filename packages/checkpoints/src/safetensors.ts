@@ -3,7 +3,7 @@
  * keeps no sums: damage inside of a tensor cannot be seen, every other damage can.
  */
 import { asStep, isRecord, parseJson } from './json.ts';
-import { CorruptFile, OpaqueFile, type OpenedFile, readPart } from './openedFile.ts';
+import { CorruptFile, OpaqueFile, type OpenedFile, pieceOf, readPart } from './openedFile.ts';
 
 export interface SafetensorsFile {
   readonly tensors: ReadonlySet<string>;
@@ -16,6 +16,13 @@ const headerBytesAllowed = 100_000_000;
 /** What is read: parsed, it takes several times as much memory. The header of a model of 10,000 tensors has 1 MB. */
 const headerBytesMax = 32 * 1024 * 1024;
 const lengthBytes = 8;
+const pageBytes = 4_096;
+/** Zeros that are worth a doubt. */
+const doubtedBytes = 1024 * 1024;
+/** How far back their beginning is looked for: read once, and only where there are any. */
+const zerosLookedAt = 256 * 1024 * 1024;
+/** The last value before them may itself end in zeros. */
+const valueBytesMax = 16;
 
 const bitsOf: Readonly<Record<string, number>> = {
   F4: 4,
@@ -45,7 +52,8 @@ const bitsOf: Readonly<Record<string, number>> = {
 export function beginsLikeSafetensors(head: Buffer, fileBytes: number): boolean {
   if (head.length <= lengthBytes) return false;
   const headerBytes = head.readBigUInt64LE(0);
-  return headerBytes <= BigInt(fileBytes - lengthBytes) && head[lengthBytes] === 0x7b;
+  const first = head.toString('latin1', lengthBytes).trimStart()[0];
+  return headerBytes <= BigInt(fileBytes - lengthBytes) && first === '{';
 }
 
 /** @throws {CorruptFile} {OpaqueFile} */
@@ -64,8 +72,10 @@ export function examineSafetensors(file: OpenedFile): SafetensorsFile {
   if (headerBytes > BigInt(headerBytesMax))
     throw new OpaqueFile(`has a header of ${headerBytes} bytes, more than is read`);
   const text = readPart(file, lengthBytes, Number(headerBytes));
-  if (text[0] !== 0x7b) throw new CorruptFile('is damaged: its header is no JSON');
-  return examineHeader(parseHeader(text), file.bytes - lengthBytes - text.length);
+  const dataAt = lengthBytes + text.length;
+  const { begins, ...described } = examineHeader(parseHeader(text), file.bytes - dataAt);
+  requireWrittenEnd(pieceOf(file, dataAt, file.bytes), begins);
+  return described;
 }
 
 function parseHeader(text: Buffer): Readonly<Record<string, unknown>> {
@@ -85,7 +95,10 @@ interface Tensor {
 }
 
 /** @param dataBytes what follows the header @throws {CorruptFile} {OpaqueFile} */
-export function examineHeader(header: Readonly<Record<string, unknown>>, dataBytes: number): SafetensorsFile {
+function examineHeader(
+  header: Readonly<Record<string, unknown>>,
+  dataBytes: number,
+): SafetensorsFile & { readonly begins: ReadonlySet<number> } {
   const { __metadata__: metadata, ...described } = header;
   const tensors = Object.entries(described).map(([name, value]) => readTensor(name, value));
   let end = 0;
@@ -102,7 +115,39 @@ export function examineHeader(header: Readonly<Record<string, unknown>>, dataByt
   return {
     tensors: new Set(tensors.map(({ name }) => name)),
     step: steps.map(asStep).find((step) => step !== null) ?? null,
+    begins: new Set(tensors.map(({ begin }) => begin)),
   };
+}
+
+/**
+ * A crash may leave the size of a file and not its last contents: zeros, from the beginning of a page on. Tensors that are
+ * nothing but zeros look the same, unless they are the last ones and begin elsewhere: those are believed.
+ * @param begins of its tensors
+ * @throws {OpaqueFile}
+ */
+function requireWrittenEnd(data: OpenedFile, begins: ReadonlySet<number>): void {
+  if (data.bytes < pageBytes || zerosFrom(data, Math.max(0, data.bytes - doubtedBytes)) > 0) return;
+  const zeros = zerosFrom(data, Math.max(0, data.bytes - zerosLookedAt));
+  const isWholeTensors =
+    zeros > 0 &&
+    [...Array(valueBytesMax).keys()].some(
+      (more) => begins.has(zeros + more) && (data.start + zeros + more) % pageBytes !== 0,
+    );
+  if (!isWholeTensors) throw new OpaqueFile('ends in zeros, which is what a crash leaves behind');
+}
+
+/**
+ * @param from where to stop looking
+ * @returns where the zeros at its end begin; 0: there is nothing else behind `from`
+ */
+function zerosFrom(data: OpenedFile, from: number): number {
+  for (let end = data.bytes; end > from; ) {
+    const start = Math.max(from, end - doubtedBytes);
+    const last = readPart(data, start, end - start).findLastIndex((byte) => byte !== 0);
+    if (last !== -1) return start + last + 1;
+    end = start;
+  }
+  return 0;
 }
 
 function readTensor(name: string, value: unknown): Tensor {

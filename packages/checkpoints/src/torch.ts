@@ -1,8 +1,9 @@
 /** What `torch.save` writes. Its pickles are never loaded: that would run whatever somebody put there. */
 import type { SummedRange } from './contents.ts';
-import { CorruptFile, OpaqueFile, type OpenedFile } from './openedFile.ts';
+import { CorruptFile, OpaqueFile, type OpenedFile, readPart } from './openedFile.ts';
 import type { Pace } from './pace.ts';
-import { examineZip, findEnd, type ZipArchive } from './zip.ts';
+import { pickleEnd } from './pickle.ts';
+import { type EntryPlace, examineZip, findEnd, type ZipArchive } from './zip.ts';
 
 /** Before PyTorch 1.6: a pickled number, then pickles and tensors without sums or an end that could be recognised. */
 const oldMagic = Buffer.from('80028a0a6cfc9c46f9206aa85019', 'hex');
@@ -21,18 +22,30 @@ export async function examineTorch(file: OpenedFile, pace: Pace): Promise<readon
   const archive = await examineZip(file, endAt, pace);
   if (archive.start > 0)
     throw new CorruptFile(`is damaged: it has ${archive.start} bytes more than were written`);
-  requireTorchEntries(archive);
+  requireTorchEntries(file, archive);
   return archive.sums;
 }
 
-function requireTorchEntries({ names }: ZipArchive): void {
+function requireTorchEntries(file: OpenedFile, { entries }: ZipArchive): void {
+  const names = [...entries.keys()];
   const [first = ''] = names;
   const prefix = first.slice(0, first.indexOf('/') + 1);
-  const isTorch = names.has(`${prefix}data.pkl`) && names.has(`${prefix}version`);
-  if (isTorch && prefix !== '' && [...names].every((name) => name.startsWith(prefix))) return;
-  const isPart = [...names].some((name) => /\/(?:data\.pkl|data\/\d+)$/.test(name));
+  const pickle = entries.get(`${prefix}data.pkl`);
+  if (pickle !== undefined && entries.has(`${prefix}version`)) {
+    if (prefix === '' || !names.every((name) => name.startsWith(prefix)))
+      throw new OpaqueFile('holds entries that torch.save does not write');
+    requireEndOfPickle(file, pickle);
+    return;
+  }
+  const isPart = names.some((name) => /\/(?:data\.pkl|data\/\d+)$/.test(name));
   if (isPart) throw new CorruptFile('is damaged: it lacks data.pkl or version, which torch.save writes');
   throw new OpaqueFile('is a zip archive that torch.save did not write');
+}
+
+/** Of any protocol. It is the one part of an archive without sums, other than its directory, that tells whether it is there. */
+function requireEndOfPickle(file: OpenedFile, { start, end }: EntryPlace): void {
+  const last = start === end ? undefined : readPart(file, end - 1, 1)[0];
+  if (last !== pickleEnd) throw new CorruptFile('is damaged: its data.pkl does not end as a pickle does');
 }
 
 /**
@@ -50,7 +63,7 @@ export async function examineTorchSeries(file: OpenedFile, pace: Pace): Promise<
     if (endAt === null || archives === archivesMax)
       throw new OpaqueFile('holds what torch.save did not write, or in a way that is not known');
     const archive = await examineZip(file, endAt, pace);
-    requireTorchEntries(archive);
+    requireTorchEntries(file, archive);
     for (const sum of archive.sums) sums.push(sum);
     end = archive.start;
   }

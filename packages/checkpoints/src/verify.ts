@@ -206,7 +206,7 @@ async function withFile<T>(
     if (stat.size !== bytes || stat.ino !== inode || stat.mtimeMs !== mtimeMs)
       throw new ChangingFile('was replaced');
     const name = path === '' ? files.name : path.slice(path.lastIndexOf('/') + 1);
-    return await use({ name, descriptor: handle.fd, bytes });
+    return await use({ name, descriptor: handle.fd, start: 0, bytes });
   } finally {
     await handle.close();
   }

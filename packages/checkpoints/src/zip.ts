@@ -11,9 +11,23 @@ import { type CentralEntry, parseCentralDirectory } from './zipDirectory.ts';
 export interface ZipArchive {
   /** Where in the file it begins. */
   readonly start: number;
-  readonly names: ReadonlySet<string>;
+  /** By name, in the order of their data. */
+  readonly entries: ReadonlyMap<string, EntryPlace>;
+  /** Of the entries that have one, from the beginning of the descriptor. */
   readonly sums: readonly SummedRange[];
 }
+
+/** Where the data of an entry stands in the file. */
+export interface EntryPlace {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * What stands in place of a sum that was not computed: PyTorch can be told so (`set_crc32_options(False)`), and does so by
+ * itself where it leaves room for data that comes later. One entry in four billion has this sum by chance, and goes without.
+ */
+const notSummed = 0;
 
 const endSignature = 0x06054b50;
 const end64Signature = 0x06064b50;
@@ -57,11 +71,12 @@ export async function examineZip(file: OpenedFile, endAt: number, pace: Pace): P
   if (directory.bytes > directoryBytesMax)
     throw new OpaqueFile(`has a directory of ${directory.bytes} bytes, more than is looked at`);
   const entries = parseCentralDirectory(readPart(file, directory.at, directory.bytes), directory.entries);
-  const names = new Set(entries.map(({ name }) => name));
-  if (names.size < entries.length) throw new CorruptFile('holds two entries of one name');
+  if (new Set(entries.map(({ name }) => name)).size < entries.length)
+    throw new CorruptFile('holds two entries of one name');
 
   const inOrder = entries.toSorted((a, b) => a.headerAt - b.headerAt);
   const sums: SummedRange[] = [];
+  const stored = new Map<string, EntryPlace>();
   let freeFrom = directory.start;
   for (const [index, entry] of inOrder.entries()) {
     const headerAt = directory.start + entry.headerAt;
@@ -69,10 +84,12 @@ export async function examineZip(file: OpenedFile, endAt: number, pace: Pace): P
       throw new CorruptFile(`holds entries that overlap: ${entry.name} begins inside another`);
     const data = examineEntry(file, entry, headerAt, directory.at);
     freeFrom = data.freeFrom;
-    sums.push({ what: entry.name, start: data.start, end: data.end, crc: entry.crc });
+    const [start, end] = [file.start + data.start, file.start + data.end];
+    stored.set(entry.name, data);
+    if (entry.crc !== notSummed) sums.push({ what: entry.name, start, end, crc: entry.crc });
     if (index % entriesPerTurn === entriesPerTurn - 1) await pace.spend(0);
   }
-  return { start: directory.start, names, sums };
+  return { start: directory.start, entries: stored, sums };
 }
 
 interface DirectoryPlace {
@@ -121,7 +138,7 @@ function examineEntry(
   entry: CentralEntry,
   headerAt: number,
   limit: number,
-): { readonly start: number; readonly end: number; readonly freeFrom: number } {
+): EntryPlace & { readonly freeFrom: number } {
   const header = readPart(file, headerAt, localBytes + Buffer.byteLength(entry.name, 'latin1'));
   if (header.length < localBytes || header.readUInt32LE(0) !== localSignature)
     throw new CorruptFile(`is damaged: where ${entry.name} should begin there is something else`);
