@@ -1,12 +1,13 @@
 /** One file of a checkpoint by its headers and directories: what it is, and whether it can be whole. */
 import type { SummedRange } from './contents.ts';
-import { readDistcpNames } from './dcpMetadata.ts';
+import { readStoredPieces, type StoredPiece, type StoredPieces } from './dcpMetadata.ts';
+import { examineDistcp } from './distcp.ts';
 import { asStep, isRecord, readJson } from './json.ts';
 import { isStateFileName } from './names.ts';
 import { CorruptFile, OpaqueFile, type OpenedFile, readPart } from './openedFile.ts';
 import type { Pace } from './pace.ts';
 import { beginsLikeSafetensors, examineSafetensors } from './safetensors.ts';
-import { beginsLikeOldTorch, examineTorch, examineTorchSeries } from './torch.ts';
+import { beginsLikeOldTorch, examineTorch } from './torch.ts';
 import { beginsLikeZip, findEnd } from './zip.ts';
 
 export type FileFinding = WholeFile | OpaqueFinding | { readonly kind: 'corrupt'; readonly problem: string };
@@ -21,8 +22,8 @@ export interface WholeFile {
   readonly tensors: ReadonlySet<string> | null;
   /** Of the index of shards: the file of each tensor. */
   readonly weightMap: ReadonlyMap<string, string> | null;
-  /** Of `.metadata`: names of the files beside it that it refers to. */
-  readonly distcpNames: ReadonlySet<string> | null;
+  /** Of `.metadata`: what it looks for in the files beside it. */
+  readonly storedPieces: StoredPieces | null;
 }
 
 /** Nothing can be said of it, or nothing has to be: it holds no state of the program. */
@@ -33,13 +34,24 @@ export interface OpaqueFinding {
 
 const headBytes = 64;
 const torchSuffix = /\.(?:pt|pth|ckpt)(?:\.tar)?$/;
+/** What `torch.save` has written, too; under another name `.bin` may be anything. */
+const huggingFaceBin =
+  /^(?:(?:diffusion_)?pytorch_model|adapter_model|optimizer|scheduler|training_args)[^/]*\.bin$/;
 
 /**
+ * @param pieces what the `.metadata` beside it looks for in it
  * @param buffer of some megabytes, for files that are read in whole
  * @throws {ChangingFile} and the signal's reason
  */
-export async function examineFile(file: OpenedFile, pace: Pace, buffer: Buffer): Promise<FileFinding> {
+export async function examineFile(
+  file: OpenedFile,
+  pieces: readonly StoredPiece[],
+  pace: Pace,
+  buffer: Buffer,
+): Promise<FileFinding> {
   try {
+    if (file.name.endsWith('.distcp') && file.bytes > 0)
+      return whole('torch', await examineDistcp(file, pieces, pace));
     return await examine(file, pace, buffer);
   } catch (error) {
     if (error instanceof CorruptFile) return { kind: 'corrupt', problem: error.message };
@@ -52,31 +64,22 @@ async function examine(file: OpenedFile, pace: Pace, buffer: Buffer): Promise<Fi
   const { name } = file;
   const [isJson, isMetadata] = [name.endsWith('.json'), name === '.metadata'];
   if (file.bytes === 0 && (isJson || isMetadata || isStateFileName(name))) throw new CorruptFile('is empty');
-  if (isMetadata) return { ...whole('metadata', []), distcpNames: await readDistcpNames(file, pace, buffer) };
+  if (isMetadata)
+    return { ...whole('metadata', []), storedPieces: await readStoredPieces(file, pace, buffer) };
   if (isJson) return examineJson(file);
   if (name.endsWith('.safetensors')) return wholeSafetensors(file);
-  if (name.endsWith('.distcp')) return whole('torch', await examineSeries(file, pace));
   const head = readPart(file, 0, headBytes);
   if (beginsLikeZip(head) || (isStateFileName(name) && findEnd(file, file.bytes) !== null))
     return whole('torch', await examineTorch(file, pace));
   if (beginsLikeOldTorch(head))
     throw new OpaqueFile('has the format before PyTorch 1.6, which keeps no sums');
   // What the file system leaves behind when the machine goes down before the data is on disk.
-  if (torchSuffix.test(name) && head.every((byte) => byte === 0))
+  if ((torchSuffix.test(name) || huggingFaceBin.test(name)) && head.every((byte) => byte === 0))
     throw new CorruptFile('is damaged: it begins with zeros');
   if (head[0] === 0x80 && (head[1] ?? 0) <= 5)
     throw new OpaqueFile('is a pickle, which is not loaded to look at it');
   if (isStateFileName(name) && beginsLikeSafetensors(head, file.bytes)) return wholeSafetensors(file);
   throw new OpaqueFile('has a format that is not known');
-}
-
-/** A file of other contents is not a damaged one: programs may save in their own way. */
-async function examineSeries(file: OpenedFile, pace: Pace): Promise<readonly SummedRange[]> {
-  const head = readPart(file, 0, headBytes);
-  if (head.every((byte) => byte === 0)) throw new CorruptFile('is damaged: it begins with zeros');
-  if (!beginsLikeZip(head) && findEnd(file, file.bytes) === null)
-    throw new OpaqueFile('holds what torch.save did not write');
-  return examineTorchSeries(file, pace);
 }
 
 function wholeSafetensors(file: OpenedFile): WholeFile {
@@ -99,5 +102,5 @@ function examineJson(file: OpenedFile): WholeFile {
 }
 
 function whole(format: WholeFile['format'], sums: readonly SummedRange[]): WholeFile {
-  return { kind: 'whole', format, sums, step: null, tensors: null, weightMap: null, distcpNames: null };
+  return { kind: 'whole', format, sums, step: null, tensors: null, weightMap: null, storedPieces: null };
 }

@@ -16,6 +16,8 @@ export interface CheckpointListing {
   readonly files: readonly ListedFile[];
   /** Links, pipes and devices: never opened. By path. */
   readonly others: readonly { readonly path: string; readonly kind: 'link' | 'special' }[];
+  /** Directories below it without anything in them, by path. */
+  readonly empty: readonly string[];
   /** It has more entries than were to be looked at. */
   readonly isCut: boolean;
   readonly bytes: number;
@@ -34,7 +36,7 @@ export const entriesUsual = 100_000;
 const depthMax = 6;
 
 export function listFile(stat: Stats): CheckpointListing {
-  return complete([listed('', stat)], [], false, stat.mtimeMs);
+  return complete({ files: [listed('', stat)], others: [], empty: [], isCut: false }, stat.mtimeMs);
 }
 
 /**
@@ -44,9 +46,12 @@ export function listFile(stat: Stats): CheckpointListing {
 export async function listDirectory(directory: Directory, budget: EntryBudget): Promise<CheckpointListing> {
   const files: ListedFile[] = [];
   const others: { readonly path: string; readonly kind: 'link' | 'special' }[] = [];
+  const empty: string[] = [];
   let isCut = false;
   const list = async (each: Directory, prefix: string, depth: number): Promise<void> => {
+    let isEmpty = true;
     for await (const { name } of each.entries()) {
+      isEmpty = false;
       if (budget.left <= 0) {
         isCut = true;
         return;
@@ -62,10 +67,11 @@ export async function listDirectory(directory: Directory, budget: EntryBudget): 
         else await within(await each.below(name), (below) => list(below, `${path}/`, depth + 1));
       });
     }
+    if (isEmpty && prefix !== '') empty.push(prefix.slice(0, -1));
   };
   await list(directory, '', 1);
   const { mtimeMs } = await directory.stat();
-  return complete(files, others, isCut, mtimeMs);
+  return complete({ files, others, empty, isCut }, mtimeMs);
 }
 
 /**
@@ -92,21 +98,19 @@ function listed(path: string, stat: Stats): ListedFile {
 }
 
 function complete(
-  unsortedFiles: readonly ListedFile[],
-  unsortedOthers: CheckpointListing['others'],
-  isCut: boolean,
+  found: Pick<CheckpointListing, 'files' | 'others' | 'empty' | 'isCut'>,
   ownMtimeMs: number,
 ): CheckpointListing {
-  const files = unsortedFiles.toSorted(byPath);
-  const others = unsortedOthers.toSorted(byPath);
+  const files = found.files.toSorted(byPath);
+  const others = found.others.toSorted(byPath);
+  const empty = found.empty.toSorted();
   const hash = createHash('sha256');
   for (const { path, inode, bytes, mtimeMs } of files)
     hash.update(JSON.stringify([path, inode, bytes, mtimeMs]));
   for (const { path, kind } of others) hash.update(JSON.stringify([path, kind]));
+  for (const path of empty) hash.update(JSON.stringify([path]));
   return {
-    files,
-    others,
-    isCut,
+    ...{ files, others, empty, isCut: found.isCut },
     bytes: files.reduce((sum, each) => sum + each.bytes, 0),
     savedAtMs: Math.floor(files.reduce((newest, { mtimeMs }) => Math.max(newest, mtimeMs), -Infinity)),
     version: hash.digest('hex').slice(0, 32),

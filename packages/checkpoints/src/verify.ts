@@ -16,7 +16,7 @@ import { recogniseName } from './names.ts';
 import { ChangingFile, type OpenedFile } from './openedFile.ts';
 import { Pace } from './pace.ts';
 import { unverifiable, type Verification, type VerifyOptions } from './verification.ts';
-import { type Findings, type Judgement, judge } from './wholeness.ts';
+import { type Findings, type Judgement, judge, piecesIn } from './wholeness.ts';
 
 /** More than the largest jobs write: a file or two per rank, or some hundred shards. */
 const filesMax = 100_000;
@@ -155,16 +155,16 @@ async function examineAll(
   const { listing } = files;
   const buffer = Buffer.allocUnsafe(chunkBytes);
   const findings = new Map<string, FileFinding>();
-  for (const file of listing.files) {
+  for (const file of metadataFirst(listing.files)) {
     await withFile(files, file, async (opened) => {
-      findings.set(file.path, await examineFile(opened, pace, buffer));
+      findings.set(file.path, await examineFile(opened, piecesIn(findings, file.path), pace, buffer));
     });
     await pace.spend(0);
   }
-  const notOpened = listing.others.map(({ path }) => path);
+  const unread = { notOpened: listing.others.map(({ path }) => path), empty: listing.empty };
   const steps = [...findings.values()].map((finding) => (finding.kind === 'whole' ? finding.step : null));
   const quick: Examined = {
-    judgement: listing.isCut ? tooMany : judge(findings, notOpened),
+    judgement: listing.isCut ? tooMany : judge(findings, unread),
     depth: 'quick',
     digest: null,
     step: steps.find((step) => step !== null) ?? null,
@@ -180,9 +180,15 @@ async function examineAll(
     );
     if (problem === null) continue;
     findings.set(file.path, { kind: 'corrupt', problem });
-    return { ...quick, depth: 'deep', judgement: judge(findings, notOpened) };
+    return { ...quick, depth: 'deep', judgement: judge(findings, unread) };
   }
   return { ...quick, depth: 'deep', digest: `sha256:${digest.digest('hex')}` };
+}
+
+/** It says what is in the files beside it. */
+function metadataFirst(files: readonly ListedFile[]): readonly ListedFile[] {
+  const isMetadata = ({ path }: ListedFile) => path === '.metadata' || path.endsWith('/.metadata');
+  return [...files.filter(isMetadata), ...files.filter((file) => !isMetadata(file))];
 }
 
 function sumsOf(finding: FileFinding | undefined): readonly SummedRange[] {

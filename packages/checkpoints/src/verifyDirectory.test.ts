@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { checkpointDir, type Files } from './testing/checkpointDir.ts';
+import { metadataOf } from './testing/dcpFiles.ts';
 import { headerOf, safetensorsOf } from './testing/safetensorsFile.ts';
 import { torchEntries, zipOf } from './testing/torchFile.ts';
 import { verifyCheckpoint } from './verify.ts';
@@ -48,6 +49,7 @@ test('the step of the trainer stands where the name has none', async () => {
   expect(await verify(whole, 'last')).toMatchObject({ step: 5 });
 });
 
+const modelStates: Files = { 'global_step5/mp_rank_00_model_states.pt': torch };
 const rank = (zero: number) => `global_step5/zero_pp_rank_${zero}_mp_rank_00_optim_states.pt`;
 
 test.each<[what: string, files: Files, problem: string]>([
@@ -85,7 +87,7 @@ test.each<[what: string, files: Files, problem: string]>([
   ['a state is empty', { ...whole, 'rng_state.pth': '' }, 'rng_state.pth is empty'],
   [
     "a rank's optimizer is missing",
-    { ...whole, [rank(0)]: torch, [rank(2)]: torch },
+    { ...whole, ...modelStates, [rank(0)]: torch, [rank(2)]: torch },
     'global_step5/zero_pp_rank_{rank}_mp_rank_00_optim_states.pt is missing for 1 of the ranks up to 2',
   ],
   [
@@ -101,7 +103,7 @@ test.each<[what: string, files: Files, problem: string]>([
   ['there is no .metadata', { 'dcp/__0_0.distcp': torch }, 'dcp/.metadata is missing'],
   [
     '.metadata names nothing, and a rank is missing',
-    { '.metadata': 'x', '__0_0.distcp': torch, '__2_0.distcp': torch },
+    { '.metadata': metadataOf([]), '__0_0.distcp': torch, '__2_0.distcp': torch },
     '__{rank}_0.distcp is missing for 1 of the ranks up to 2',
   ],
 ])('%s: corrupt', async (_what, files, problem) => {
@@ -129,7 +131,10 @@ test.each<[what: string, files: Files, problem: string]>([
   ],
   [
     'tensors that were not saved by torch.save',
-    { '.metadata': '__0_0.distcp', '__0_0.distcp': 'something else' },
+    {
+      '.metadata': metadataOf([{ file: '__0_0.distcp', offset: 0, length: 14 }]),
+      '__0_0.distcp': 'something else',
+    },
     '__0_0.distcp holds what torch.save did not write',
   ],
 ])('%s: unverified', async (_what, files, problem) => {
@@ -148,7 +153,10 @@ test('the names in .metadata are found wherever they stand', async () => {
   const text = Buffer.alloc(chunk + 100, 0x20);
   text.write('__0_0.distcp');
   text.write('__7_3.distcp', chunk - 6);
-  expect(await verify({ '.metadata': text, '__0_0.distcp': torch })).toMatchObject({
+  // A text and nothing else, as far as a pickle goes: it says of no piece where it is.
+  const pickle = Buffer.concat([Buffer.from('\x80\x04X\0\0\0\0', 'latin1'), text, Buffer.from('.')]);
+  pickle.writeUInt32LE(text.length, 3);
+  expect(await verify({ '.metadata': pickle, '__0_0.distcp': torch })).toMatchObject({
     verdict: 'corrupt',
     problem: '__7_3.distcp is missing, which .metadata names',
   });

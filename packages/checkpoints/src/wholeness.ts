@@ -1,5 +1,6 @@
 /** Whether the files of a checkpoint make a whole, and the one verdict over all of them. Pure. */
 import type { CheckpointVerdict } from '@muster/common/checkpoints';
+import type { StoredPiece, StoredPieces } from './dcpMetadata.ts';
 import type { FileFinding } from './examine.ts';
 import { missingShards } from './formats.ts';
 import { isStateFileName } from './names.ts';
@@ -14,18 +15,30 @@ export interface Judgement {
 
 const problemLengthMax = 400;
 
-/** @param notOpened links, pipes and devices in it: paths */
-export function judge(all: Findings, notOpened: readonly string[]): Judgement {
+/** What it holds beside the files that were read: paths below it. */
+export interface Unread {
+  /** Links, pipes and devices. */
+  readonly notOpened: readonly string[];
+  /** Directories with nothing in them. */
+  readonly empty: readonly string[];
+}
+
+export function judge(all: Findings, { notOpened, empty }: Unread): Judgement {
   const findings = withoutUnneeded(all);
   const damage = [
     ...missingFiles(findings, notOpened),
+    ...empty.filter((path) => rankDirectory.test(path)).map((path) => `${path} is empty`),
     ...[...findings].flatMap(([path, finding]) =>
       finding.kind === 'corrupt' ? [`${path === '' ? 'it' : path} ${finding.problem}`] : [],
     ),
     ...(all.size === 0 && notOpened.length === 0 ? ['it is empty'] : []),
   ];
   if (damage.length > 0) return { verdict: 'corrupt', problem: joined(damage) };
-  const doubts = [...doubtsAbout(findings), ...notOpened.filter(matters).map(notOpenedBecause)];
+  const doubts = [
+    ...doubtsAbout(findings),
+    ...shardsWithoutIndex([...findings.keys()]),
+    ...notOpened.filter(matters).map(notOpenedBecause),
+  ];
   return doubts.length > 0
     ? { verdict: 'unverified', problem: joined(doubts) }
     : { verdict: 'verified', problem: null };
@@ -50,7 +63,7 @@ function matters(path: string): boolean {
 function doubtsAbout(findings: Findings): readonly string[] {
   const isOneFile = findings.has('');
   const doubts = [...findings].flatMap(([path, finding]) =>
-    finding.kind === 'opaque' && (isOneFile || isStateFileName(path))
+    finding.kind === 'opaque' && (isOneFile || isStateFileName(path) || path === `${folderOf(path)}.metadata`)
       ? [`${isOneFile ? 'it' : path} ${finding.because}`]
       : [],
   );
@@ -72,6 +85,7 @@ function missingFiles(findings: Findings, notOpened: readonly string[]): readonl
     ...missingShards([...present]).map((path) => `${path} is missing`),
     ...missingFromIndexes(findings, present),
     ...missingFromMetadata(findings, present),
+    ...missingModelStates([...present]),
     ...missingRanks(
       [...present].filter((path) => !path.endsWith('.distcp') || namesBeside(findings, path) === null),
     ),
@@ -106,7 +120,7 @@ function missingFromMetadata(findings: Findings, present: ReadonlySet<string>): 
       .filter((path) => !present.has(path))
       .map((path) => `${path} is missing`),
     ...[...findings].flatMap(([path, finding]) => {
-      const named = finding.kind === 'whole' ? [...(finding.distcpNames ?? [])] : [];
+      const named = finding.kind === 'whole' ? [...(finding.storedPieces?.keys() ?? [])] : [];
       const missing = named.map((name) => folderOf(path) + name).filter((each) => !present.has(each));
       return missing.map((each) => `${each} is missing, which ${path} names`);
     }),
@@ -115,17 +129,51 @@ function missingFromMetadata(findings: Findings, present: ReadonlySet<string>): 
 
 /** A rank that has nothing to save leaves an empty file, which nothing refers to. */
 function withoutUnneeded(findings: Findings): Findings {
-  const isNeeded = (path: string) =>
-    !path.endsWith('.distcp') ||
-    namesBeside(findings, path)?.has(path.slice(folderOf(path).length)) !== false;
+  const paths = [...findings.keys()];
+  const isNeeded = (path: string) => {
+    const folder = folderOf(path);
+    if (path.endsWith('.distcp'))
+      return namesBeside(findings, path)?.has(path.slice(folder.length)) !== false;
+    if (path !== `${folder}.metadata` || findings.get(path)?.kind === 'whole') return true;
+    // A hidden file of that name may be anything, where nothing else is of `torch.distributed.checkpoint`.
+    return paths.some((each) => each.endsWith('.distcp') && folderOf(each) === folder);
+  };
   return new Map([...findings].filter(([path]) => isNeeded(path)));
 }
 
 /** What the `.metadata` in the same directory names; null: there is none, or it names nothing. */
-function namesBeside(findings: Findings, path: string): ReadonlySet<string> | null {
+function namesBeside(findings: Findings, path: string): StoredPieces | null {
   const metadata = findings.get(`${folderOf(path)}.metadata`);
-  return metadata?.kind === 'whole' ? metadata.distcpNames : null;
+  return metadata?.kind === 'whole' ? metadata.storedPieces : null;
 }
+
+/** What the `.metadata` in its directory looks for in a file. */
+export function piecesIn(findings: Findings, path: string): readonly StoredPiece[] {
+  return namesBeside(findings, path)?.get(path.slice(folderOf(path).length)) ?? [];
+}
+
+/** Of DeepSpeed: what its optimizers go with. */
+function missingModelStates(paths: readonly string[]): readonly string[] {
+  const optimizers = paths.filter((path) =>
+    /(?:^|\/)(?:bf16_)?zero_pp_rank_[^/]*_optim_states\.pt$/.test(path),
+  );
+  const modelsIn = new Set(paths.filter((path) => path.endsWith('_model_states.pt')).map(folderOf));
+  const without = new Set(optimizers.map(folderOf).filter((folder) => !modelsIn.has(folder)));
+  return [...without].map((folder) => `${folder}mp_rank_{rank}_model_states.pt is missing`);
+}
+
+/** `from_pretrained` finds shards by their index only; other programs may not need one. */
+function shardsWithoutIndex(paths: readonly string[]): readonly string[] {
+  const indexed = new Set(paths.filter((path) => path.endsWith('.index.json')).map(folderOf));
+  const shards = paths.filter((path) => huggingFaceShard.test(path) && !indexed.has(folderOf(path)));
+  return shards.map((path) => `${path} is one of several, and there is no index of them`);
+}
+
+const huggingFaceShard =
+  /(?:^|\/)(?:(?:diffusion_)?pytorch_model|model)-\d{5}-of-(?!00001)\d{5}\.(?:safetensors|bin)$/;
+
+/** Of Megatron: each part of the model has one of its own, made before anything is written. */
+const rankDirectory = /(?:^|\/)mp_rank_\d+(?:_\d+)*$/;
 
 /**
  * Each rank writes a file of its own, so a number that is left out is a file that is missing. How many ranks there were,
@@ -135,6 +183,7 @@ const perRank: readonly RegExp[] = [
   // DeepSpeed: optimizer states of each rank, model states of each part of the model.
   /^((?:.*\/)?(?:bf16_)?zero_pp_rank_)(\d+)(_mp_rank_\d+_optim_states\.pt)$/,
   /^((?:.*\/)?mp_rank_)(\d+)(_model_states\.pt)$/,
+  /^((?:.*\/)?(?:bf16_)?zero_pp_rank_)(\d+)(_mp_rank_\d+_model_states\.pt)$/,
   // PyTorch, where nothing says which files there are.
   /^((?:.*\/)?__)(\d+)(_0\.distcp)$/,
   // Megatron, with a directory each.

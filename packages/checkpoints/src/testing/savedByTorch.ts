@@ -6,10 +6,10 @@ import { pythonWithTorch } from '../../../../test/support/services.ts';
 
 /**
  * `new.pt`, `old.pt`, `last.ckpt`; `checkpoint-500/` of two shards with the trainer's files; `step-100/` as of
- * `torch.distributed.checkpoint`, where rank 1 had nothing to save.
+ * `torch.distributed.checkpoint`, where rank 1 had nothing to save, with the `.metadata` that its newer versions write.
  */
 const program = `
-import json, os, pickle, sys, torch
+import dataclasses, json, os, pickle, sys, torch
 root = sys.argv[1]
 os.chdir(root)
 torch.manual_seed(0)
@@ -28,12 +28,28 @@ json.dump({'metadata': {}, 'weight_map': weights}, open('checkpoint-500/pytorch_
 json.dump({'global_step': 500}, open('checkpoint-500/trainer_state.json', 'w'))
 open('checkpoint-500/merges.txt', 'w').write('a b')
 os.makedirs('step-100')
+@dataclasses.dataclass
+class _StorageInfo:
+    relative_path: str
+    offset: int
+    length: int
+@dataclasses.dataclass
+class Metadata:
+    state_dict_metadata: dict
+    planner_data: object
+    storage_data: dict
+metadata = Metadata({}, {'layers': ('model', 'w')}, {})
 for rank in (0, 2):
-    with open(f'step-100/__{rank}_0.distcp', 'wb') as file:
-        for _ in range(3):
+    name = f'__{rank}_0.distcp'
+    with open(f'step-100/{name}', 'wb') as file:
+        for index in range(3):
+            offset = file.tell()
             torch.save(torch.randn(50, 50), file)
+            fqn = f'layers.{rank}.{index}'
+            metadata.state_dict_metadata[fqn] = (torch.Size([50, 50]), [(torch.Size([0]), torch.float32)])
+            metadata.storage_data[fqn] = _StorageInfo(name, offset, file.tell() - offset)
 open('step-100/__1_0.distcp', 'wb').close()
-pickle.dump({'storage': [('a', '__0_0.distcp'), ('b', '__2_0.distcp')]}, open('step-100/.metadata', 'wb'))
+pickle.dump(metadata, open('step-100/.metadata', 'wb'))
 `;
 
 /** @param root an empty directory */
