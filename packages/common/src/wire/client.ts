@@ -112,6 +112,8 @@ export interface MusterApi {
   /** What the training does, for people, as Markdown. */
   getTrainingStatus(jobId: string): Promise<string>;
   explainJob(jobId: string): Promise<ExplainView>;
+  /** Removes the output of a job that is kept. @returns the job's id, and bytes freed */
+  removeLogs(jobId: string): Promise<{ jobId: string; bytesFreed: number }>;
   readLogs(request: LogRequest, abort?: AbortSignal): AsyncIterable<LogPiece>;
   watchEvents(
     request: { sinceSeq?: number; follow?: boolean; subject?: string },
@@ -256,6 +258,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
         ...(from.kind === 'step' ? { fromStep: from.step } : {}),
         fromStart: from.kind === 'start',
       }),
+    removeLogs: (jobId) => call('RemoveLogs', { jobId }),
     extendJob: async (jobId, byMs) => jobFromWire(await call('ExtendJob', { jobId, byMs })),
     getTrainingStatus: async (jobId) => (await call('GetTrainingStatus', { jobId })).markdown,
     async explainJob(jobId) {

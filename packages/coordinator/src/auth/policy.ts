@@ -30,6 +30,7 @@ const rolesByPath: ReadonlyMap<string, readonly Role[]> = new Map(
     '/muster.v1.Muster/DrainNode': admin,
     '/muster.v1.Muster/UndrainNode': admin,
     '/muster.v1.Muster/ExtendJob': admin,
+    '/muster.v1.Muster/RemoveLogs': admin,
     '/muster.v1.Muster/GetTrainingStatus': admin,
     '/muster.v1.AgentHub/Join': ['join'],
     '/muster.v1.AgentHub/Session': agent,

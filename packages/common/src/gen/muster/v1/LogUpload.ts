@@ -8,6 +8,9 @@ export interface LogUpload {
   'offset'?: (number | string | Long);
   'data'?: (Buffer | Uint8Array | string);
   'complete'?: (boolean);
+  'followsGap'?: (boolean);
+  'heldBack'?: (boolean);
+  'waits'?: (boolean);
 }
 
 export interface LogUpload__Output {
@@ -15,4 +18,7 @@ export interface LogUpload__Output {
   'offset': (number);
   'data': (Buffer);
   'complete': (boolean);
+  'followsGap': (boolean);
+  'heldBack': (boolean);
+  'waits': (boolean);
 }

@@ -7,10 +7,14 @@ export interface LogUploadAck {
   'task'?: (_muster_v1_TaskRef | null);
   'nextOffset'?: (number | string | Long);
   'complete'?: (boolean);
+  'retryAfterMs'?: (number);
+  'tailBytes'?: (number | string | Long);
 }
 
 export interface LogUploadAck__Output {
   'task': (_muster_v1_TaskRef__Output | null);
   'nextOffset': (number);
   'complete': (boolean);
+  'retryAfterMs': (number);
+  'tailBytes': (number);
 }

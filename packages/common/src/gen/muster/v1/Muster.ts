@@ -29,6 +29,8 @@ import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output }
 import type { QueryMetricsRequest as _muster_v1_QueryMetricsRequest, QueryMetricsRequest__Output as _muster_v1_QueryMetricsRequest__Output } from '../../muster/v1/QueryMetricsRequest.ts';
 import type { QueryMetricsResponse as _muster_v1_QueryMetricsResponse, QueryMetricsResponse__Output as _muster_v1_QueryMetricsResponse__Output } from '../../muster/v1/QueryMetricsResponse.ts';
 import type { ReadLogsRequest as _muster_v1_ReadLogsRequest, ReadLogsRequest__Output as _muster_v1_ReadLogsRequest__Output } from '../../muster/v1/ReadLogsRequest.ts';
+import type { RemoveLogsRequest as _muster_v1_RemoveLogsRequest, RemoveLogsRequest__Output as _muster_v1_RemoveLogsRequest__Output } from '../../muster/v1/RemoveLogsRequest.ts';
+import type { RemoveLogsResponse as _muster_v1_RemoveLogsResponse, RemoveLogsResponse__Output as _muster_v1_RemoveLogsResponse__Output } from '../../muster/v1/RemoveLogsResponse.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from '../../muster/v1/RequeueJobRequest.ts';
 import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from '../../muster/v1/RequeueJobResponse.ts';
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from '../../muster/v1/SetMaintenanceRequest.ts';
@@ -181,6 +183,15 @@ export interface MusterClient extends grpc.Client {
   readLogs(argument: _muster_v1_ReadLogsRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_LogPiece__Output>;
   readLogs(argument: _muster_v1_ReadLogsRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_LogPiece__Output>;
   
+  RemoveLogs(argument: _muster_v1_RemoveLogsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveLogsResponse__Output>): grpc.ClientUnaryCall;
+  RemoveLogs(argument: _muster_v1_RemoveLogsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RemoveLogsResponse__Output>): grpc.ClientUnaryCall;
+  RemoveLogs(argument: _muster_v1_RemoveLogsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveLogsResponse__Output>): grpc.ClientUnaryCall;
+  RemoveLogs(argument: _muster_v1_RemoveLogsRequest, callback: grpc.requestCallback<_muster_v1_RemoveLogsResponse__Output>): grpc.ClientUnaryCall;
+  removeLogs(argument: _muster_v1_RemoveLogsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveLogsResponse__Output>): grpc.ClientUnaryCall;
+  removeLogs(argument: _muster_v1_RemoveLogsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RemoveLogsResponse__Output>): grpc.ClientUnaryCall;
+  removeLogs(argument: _muster_v1_RemoveLogsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveLogsResponse__Output>): grpc.ClientUnaryCall;
+  removeLogs(argument: _muster_v1_RemoveLogsRequest, callback: grpc.requestCallback<_muster_v1_RemoveLogsResponse__Output>): grpc.ClientUnaryCall;
+  
   RequeueJob(argument: _muster_v1_RequeueJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
   RequeueJob(argument: _muster_v1_RequeueJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
   RequeueJob(argument: _muster_v1_RequeueJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
@@ -266,6 +277,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   ReadLogs: grpc.handleServerStreamingCall<_muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece>;
   
+  RemoveLogs: grpc.handleUnaryCall<_muster_v1_RemoveLogsRequest__Output, _muster_v1_RemoveLogsResponse>;
+  
   RequeueJob: grpc.handleUnaryCall<_muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse>;
   
   SetMaintenance: grpc.handleUnaryCall<_muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster>;
@@ -297,6 +310,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   ListTelemetry: MethodDefinition<_muster_v1_ListTelemetryRequest, _muster_v1_ListTelemetryResponse, _muster_v1_ListTelemetryRequest__Output, _muster_v1_ListTelemetryResponse__Output>
   QueryMetrics: MethodDefinition<_muster_v1_QueryMetricsRequest, _muster_v1_QueryMetricsResponse, _muster_v1_QueryMetricsRequest__Output, _muster_v1_QueryMetricsResponse__Output>
   ReadLogs: MethodDefinition<_muster_v1_ReadLogsRequest, _muster_v1_LogPiece, _muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece__Output>
+  RemoveLogs: MethodDefinition<_muster_v1_RemoveLogsRequest, _muster_v1_RemoveLogsResponse, _muster_v1_RemoveLogsRequest__Output, _muster_v1_RemoveLogsResponse__Output>
   RequeueJob: MethodDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobResponse, _muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse__Output>
   SetMaintenance: MethodDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_Cluster, _muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster__Output>
   StopJobs: MethodDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsResponse, _muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse__Output>

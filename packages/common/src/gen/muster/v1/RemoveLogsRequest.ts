@@ -1,0 +1,10 @@
+// Original file: proto/muster/v1/muster.proto
+
+
+export interface RemoveLogsRequest {
+  'jobId'?: (string);
+}
+
+export interface RemoveLogsRequest__Output {
+  'jobId': (string);
+}
