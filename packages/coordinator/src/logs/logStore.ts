@@ -1,32 +1,74 @@
 /**
- * The output of tasks, one file each: `logs/<job>/<attempt>.<rank>.log`. The file's size is the truth about how much
- * has arrived, so nothing else has to be remembered: an agent asks where to go on and is told the size.
+ * The output of tasks, in `logs/<job>/`. How much has arrived of each is what its files say (segments.ts), so nothing else
+ * has to be remembered: an agent asks where to go on and is told.
+ *
+ * Of one task no more is kept than the cap: its first half from the beginning, and of the rest the end, in short files of
+ * which the oldest goes when another begins.
  */
-import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { constants, fstatSync } from 'node:fs';
+import { type FileHandle, mkdir, open, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import { PerTaskOrder } from './perTaskOrder.ts';
+import { noteOnce, type Said } from './said.ts';
+import {
+  bytesIn,
+  isGone,
+  type LossReason,
+  type Segment,
+  segmentName,
+  segmentsIn,
+  segmentsOf,
+} from './segments.ts';
+import { tailOffset } from './tail.ts';
 
-/** A file being written; its size is kept here, so that appending needs no look at the disk. */
+/** A task whose output is being written; sizes are kept here, so that appending needs no look at the disk. */
 interface Target {
   readonly task: TaskRef;
-  readonly file: FileHandle;
+  /** In the order of their positions; the last one is written. */
+  segments: readonly Segment[];
+  /** Bytes in all of them but the last. */
+  earlierBytes: number;
+  file: FileHandle;
+  /** Bytes in the last one. */
   size: number;
+}
+
+export interface LogStoreOptions {
+  /** Bytes kept of one task; Infinity: all. */
+  readonly capBytes: number;
+  /** Output of a task was dropped for the first time. */
+  readonly onTruncated: (task: TaskRef, reason: LossReason) => void;
+}
+
+/** What is not there from some position on, and why. */
+export interface Gap {
+  /** Where there is output again. */
+  readonly to: number;
+  readonly reason: LossReason;
 }
 
 /** Output whose end never comes, because its node is gone, must not hold a descriptor for ever. */
 const openFilesMax = 512;
+/** Tasks of whose files the names are kept in mind. */
+const layoutsMax = 4_096;
+/** Files that hold the end of one task's output. */
+const tailSegmentsMax = 8;
 
 export class LogStore {
   private readonly directory: string;
+  private readonly options: LogStoreOptions;
   /** Least recently written first. */
   private readonly open = new Map<TaskKey, Target>();
+  private readonly layouts = new Map<TaskKey, readonly Segment[]>();
   private readonly listeners = new Map<TaskKey, Set<() => void>>();
-  private readonly queues = new Map<TaskKey, Promise<unknown>>();
+  private readonly order = new PerTaskOrder();
+  private written = 0;
 
   /** @param directory absolute; made when first needed */
-  constructor(directory: string) {
+  constructor(directory: string, options: Partial<LogStoreOptions> = {}) {
     this.directory = directory;
+    this.options = { capBytes: Number.POSITIVE_INFINITY, onTruncated: () => {}, ...options };
   }
 
   /** Where the output of a job's tasks lies, or will. */
@@ -34,96 +76,123 @@ export class LogStore {
     return join(this.directory, jobId);
   }
 
-  private path(task: TaskRef): string {
-    return join(this.directoryOf(task.jobId), `${task.attempt}.${task.nodeRank}.log`);
+  /** Where all of them do. */
+  get root(): string {
+    return this.directory;
+  }
+
+  /** Bytes written less bytes removed since it was opened. */
+  get grownBytes(): number {
+    return this.written;
+  }
+
+  /** Of a task whose output is being written; 0: none is. */
+  openBytes(task: TaskRef): number {
+    const target = this.open.get(taskKey(task));
+    return target === undefined ? 0 : target.earlierBytes + target.size;
+  }
+
+  /** Tasks whose output is being written. */
+  get openCount(): number {
+    return this.open.size;
+  }
+
+  /** How much of the end of a task's output is of use; null: all of it. */
+  wantedTail(task: TaskRef): number | null {
+    const target = this.open.get(taskKey(task));
+    return target === undefined || target.segments.length < 2 ? null : this.options.capBytes / 2;
   }
 
   /**
    * Writes what fits at the end. Bytes that are there already are skipped, a gap is refused.
+   * @param follows what is missing before `offset` was dropped on the node, and will not come
    * @returns the offset to go on from
    */
-  append(task: TaskRef, offset: number, data: Uint8Array): Promise<number> {
-    return this.inOrder(task, async () => {
+  append(task: TaskRef, offset: number, data: Uint8Array, follows = false): Promise<number> {
+    return this.order.run(task, async () => {
       const target = await this.target(task);
-      const skip = target.size - offset;
-      if (skip < 0 || skip >= data.length) return target.size;
+      if (follows && offset > endOf(target))
+        await this.beginSegment(target, { start: offset, reason: 'node' });
+      const skip = endOf(target) - offset;
+      if (skip < 0 || skip >= data.length) return endOf(target);
+      await this.keepToCap(target, data.length - skip);
       // A disk that fills up takes a part and says so; only what it took has arrived.
       const { bytesWritten } = await target.file.write(data, skip, data.length - skip, target.size);
       target.size += bytesWritten;
+      this.written += bytesWritten;
       for (const listener of this.listeners.get(taskKey(task)) ?? []) listener();
-      return target.size;
+      return endOf(target);
     });
   }
 
   /**
    * The agent says that the output ends at `size`.
    * @returns whether all of it is here and synced to disk, so that the agent may delete its copy
-   * @throws what the sync met; what was written is then dropped, and has to be sent again from the beginning
+   * @throws what the sync met; what was written to the last file is then dropped, and has to be sent again
    */
   complete(task: TaskRef, size: number): Promise<boolean> {
-    return this.inOrder(task, async () => {
+    return this.order.run(task, async () => {
       if (size === 0) return true;
       const target = await this.target(task);
-      if (target.size < size) return false;
+      if (endOf(target) < size) return false;
       try {
-        await target.file.datasync();
-      } catch (error) {
-        // The kernel reports a failed sync once and then takes the lost pages for clean: asked again, it would lie.
-        await target.file.truncate(0).catch(() => {});
-        throw error;
+        await this.sync(target);
       } finally {
         await this.release(target);
       }
       // A new file is on disk only when its names are, too.
-      await syncDirectory(dirname(this.path(task)));
+      await syncDirectory(this.directoryOf(task.jobId));
       await syncDirectory(this.directory);
       return true;
     });
   }
 
-  /** Bytes that have arrived. */
+  /** Where the output that has arrived ends. */
   async size(task: TaskRef): Promise<number> {
     const target = this.open.get(taskKey(task));
-    if (target !== undefined) return target.size;
-    try {
-      return (await stat(this.path(task))).size;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
-      throw error;
-    }
+    if (target !== undefined) return endOf(target);
+    const last = (await this.layout(task)).at(-1);
+    return last === undefined ? 0 : last.start + (await this.bytesOf(task, last));
   }
 
-  /** Bytes from `offset`, at most `limit`; empty at the end. */
+  /** Bytes from `offset`, at most `limit`; empty at the end, and where output was dropped (`gapAt`). */
   async read(task: TaskRef, offset: number, limit: number): Promise<Uint8Array> {
-    const length = Math.min(limit, (await this.size(task)) - offset);
+    const segment = (await this.layout(task)).findLast(({ start }) => start <= offset);
+    if (segment === undefined) return new Uint8Array(0);
+    const at = offset - segment.start;
+    const length = Math.min(limit, (await this.bytesOf(task, segment)) - at);
     if (length <= 0) return new Uint8Array(0);
-    const file = await open(this.path(task), 'r');
     try {
+      await using file = await open(this.path(task, segment), 'r');
       const buffer = Buffer.allocUnsafe(length);
-      const { bytesRead } = await file.read(buffer, 0, length, offset);
+      const { bytesRead } = await file.read(buffer, 0, length, at);
       return buffer.subarray(0, bytesRead);
-    } finally {
-      await file.close();
+    } catch (error) {
+      // Removed while it was read: the next look says so.
+      if (!isGone(error)) throw error;
+      this.layouts.delete(taskKey(task));
+      return new Uint8Array(0);
     }
   }
 
-  /** Where the last `lines` lines begin; 0 when there are fewer. */
+  /** Whether output was dropped at a position where there is nothing to read. null: there is none (yet). */
+  async gapAt(task: TaskRef, offset: number): Promise<Gap | null> {
+    const segments = await this.layout(task);
+    const next = segments.find(({ start }) => start > offset);
+    if (next?.reason == null) return null;
+    const before = segments.findLast(({ start }) => start <= offset);
+    const isGap = before === undefined || before.start + (await this.bytesOf(task, before)) <= offset;
+    return isGap ? { to: next.start, reason: next.reason } : null;
+  }
+
+  /** Where the last `lines` lines begin; where the output begins, or begins again, when there are fewer. */
   async tailOffset(task: TaskRef, lines: number): Promise<number> {
-    const size = await this.size(task);
-    const newline = 0x0a;
-    let missing = lines;
-    for (let end = size; end > 0; ) {
-      const start = Math.max(0, end - readBytes);
-      const piece = await this.read(task, start, end - start);
-      // A newline at the very end closes the last line and begins none.
-      for (let at = piece.length - 1; at >= 0; at -= 1) {
-        if (piece[at] !== newline || start + at === size - 1) continue;
-        missing -= 1;
-        if (missing === 0) return start + at + 1;
-      }
-      end = start;
-    }
-    return 0;
+    return tailOffset(
+      lines,
+      await this.size(task),
+      (offset, limit) => this.read(task, offset, limit),
+      (await this.layout(task)).map(({ start }) => start),
+    );
   }
 
   /** Calls back after each append; the returned function ends that. */
@@ -138,10 +207,75 @@ export class LogStore {
     };
   }
 
+  /** Whether something is to be said of a task for the first time, over restarts too. */
+  noteOnce(task: TaskRef, what: Said): Promise<boolean> {
+    return noteOnce(this.directoryOf(task.jobId), task, what);
+  }
+
+  /**
+   * Removes the output of a job that is here, and frees its space at once. More may come, and goes on where this ended.
+   * @returns bytes freed
+   */
+  async clear(jobId: JobId, reason: LossReason): Promise<number> {
+    const segments = await segmentsIn(this.directoryOf(jobId));
+    const tasks = new Map(
+      segments.map(({ attempt, nodeRank }) => {
+        const task: TaskRef = { jobId, attempt, nodeRank };
+        return [taskKey(task), task] as const;
+      }),
+    );
+    let freed = 0;
+    for (const task of tasks.values())
+      freed += await this.order.run(task, () => this.clearTask(task, reason));
+    return freed;
+  }
+
+  /** Of a job that nobody knows any more: its directory and all that is in it. @returns bytes of output freed */
+  async remove(jobId: JobId): Promise<number> {
+    const freed = await this.clear(jobId, 'removed');
+    for (const key of [...this.layouts.keys()]) if (key.startsWith(`${jobId}.`)) this.layouts.delete(key);
+    await rm(this.directoryOf(jobId), { recursive: true, force: true });
+    return freed;
+  }
+
+  /**
+   * Lets go of files that somebody has removed from the directory: their space comes back only then. Their tasks' output
+   * goes on where it was.
+   */
+  async dropRemoved(): Promise<void> {
+    const removed = [...this.open.values()].filter(({ file }) => fstatSync(file.fd).nlink === 0);
+    for (const { task } of removed) await this.order.run(task, () => this.clearTask(task, 'removed'));
+  }
+
   async close(): Promise<void> {
-    await Promise.all(this.queues.values());
+    await this.order.settled();
     await Promise.all([...this.open.values()].map(({ file }) => file.close()));
     this.open.clear();
+  }
+
+  private path(task: TaskRef, segment: Segment): string {
+    return join(this.directoryOf(task.jobId), segmentName(task, segment));
+  }
+
+  private async bytesOf(task: TaskRef, segment: Segment): Promise<number> {
+    const target = this.open.get(taskKey(task));
+    if (target?.segments.at(-1)?.start === segment.start) return target.size;
+    return bytesIn(this.directoryOf(task.jobId), segmentName(task, segment));
+  }
+
+  private async layout(task: TaskRef): Promise<readonly Segment[]> {
+    const key = taskKey(task);
+    const known = this.open.get(key)?.segments ?? this.layouts.get(key);
+    if (known !== undefined) return known;
+    const found = await segmentsOf(this.directoryOf(task.jobId), task);
+    const written = this.open.get(key)?.segments;
+    if (written !== undefined) return written;
+    this.layouts.set(key, found);
+    for (const oldest of this.layouts.keys()) {
+      if (this.layouts.size <= layoutsMax) break;
+      this.layouts.delete(oldest);
+    }
+    return found;
   }
 
   private async target(task: TaskRef): Promise<Target> {
@@ -152,15 +286,87 @@ export class LogStore {
       this.open.set(key, present);
       return present;
     }
-    const path = this.path(task);
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
-    const target = { task, file, size: (await file.stat()).size };
+    const directory = this.directoryOf(task.jobId);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const segments = await segmentsOf(directory, task);
+    const sizes = await Promise.all(
+      segments.slice(0, -1).map((segment) => bytesIn(directory, segmentName(task, segment))),
+    );
+    const file = await openToWrite(this.path(task, lastOf(segments)));
+    const earlierBytes = sizes.reduce((sum, size) => sum + size, 0);
+    const target = { task, segments, earlierBytes, file, size: (await file.stat()).size };
+    this.layouts.delete(key);
     this.open.set(key, target);
     const [oldest] = this.open.values();
     if (oldest !== undefined && this.open.size > openFilesMax)
-      void this.inOrder(oldest.task, () => this.release(oldest)).catch(() => {});
+      void this.order.run(oldest.task, () => this.release(oldest)).catch(() => {});
     return target;
+  }
+
+  /** Before more is written: another file when the last one is full, and without the oldest where there are enough. */
+  private async keepToCap(target: Target, bytes: number): Promise<void> {
+    const { capBytes } = this.options;
+    const isFirst = target.segments.length === 1;
+    const fullBytes = isFirst ? capBytes / 2 : capBytes / 2 / tailSegmentsMax;
+    if (target.size === 0 || target.size + bytes <= fullBytes) return;
+    await this.sync(target);
+    await this.beginSegment(target, { start: endOf(target), reason: 'cap' });
+  }
+
+  private async beginSegment(target: Target, segment: Segment): Promise<void> {
+    const hasGap = segment.start > endOf(target);
+    const file = await openToWrite(this.path(target.task, segment));
+    await target.file.close();
+    target.earlierBytes += target.size;
+    target.segments = [...target.segments, segment];
+    target.file = file;
+    target.size = 0;
+    if (hasGap && segment.reason !== null) await this.truncated(target.task, segment.reason);
+    if (target.segments.length > tailSegmentsMax + 1) await this.dropOldest(target);
+  }
+
+  /** Of those behind the first. */
+  private async dropOldest(target: Target): Promise<void> {
+    const [, oldest] = target.segments;
+    if (oldest === undefined) return;
+    const bytes = await this.bytesOf(target.task, oldest);
+    await rm(this.path(target.task, oldest), { force: true });
+    target.segments = target.segments.filter((segment) => segment !== oldest);
+    target.earlierBytes -= bytes;
+    this.written -= bytes;
+    await this.truncated(target.task, 'cap');
+  }
+
+  private async truncated(task: TaskRef, reason: LossReason): Promise<void> {
+    if (await this.noteOnce(task, 'truncated')) this.options.onTruncated(task, reason);
+  }
+
+  private async sync(target: Target): Promise<void> {
+    try {
+      await target.file.datasync();
+    } catch (error) {
+      // The kernel reports a failed sync once and then takes the lost pages for clean: asked again, it would lie.
+      await target.file.truncate(0).catch(() => {});
+      this.written -= target.size;
+      target.size = 0;
+      throw error;
+    }
+  }
+
+  /** What follows begins where this ended: an empty file says where that was, and why there is nothing before it. */
+  private async clearTask(task: TaskRef, reason: LossReason): Promise<number> {
+    const target = await this.target(task);
+    const end = endOf(target);
+    const freed = target.earlierBytes + target.size;
+    await this.release(target);
+    if (freed === 0) return 0;
+    this.layouts.delete(taskKey(task));
+    for (const segment of target.segments) await rm(this.path(task, segment), { force: true });
+    this.written -= freed;
+    await mkdir(this.directoryOf(task.jobId), { recursive: true, mode: 0o700 });
+    await writeFile(this.path(task, { start: end, reason }), '', { mode: 0o600 });
+    for (const listener of this.listeners.get(taskKey(task)) ?? []) listener();
+    return freed;
   }
 
   private async release(target: Target): Promise<void> {
@@ -169,22 +375,18 @@ export class LogStore {
     this.open.delete(key);
     await target.file.close();
   }
+}
 
-  /** One thing at a time per task: two connections of one agent may overlap while the older one dies. */
-  private inOrder<T>(task: TaskRef, work: () => Promise<T>): Promise<T> {
-    const key = taskKey(task);
-    const before = this.queues.get(key) ?? Promise.resolve();
-    const result = before.then(work, work);
-    const settled = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.queues.set(key, settled);
-    void settled.then(() => {
-      if (this.queues.get(key) === settled) this.queues.delete(key);
-    });
-    return result;
-  }
+function endOf({ segments, size }: Target): number {
+  return lastOf(segments).start + size;
+}
+
+function lastOf(segments: readonly Segment[]): Segment {
+  return segments.at(-1) ?? { start: 0, reason: null };
+}
+
+function openToWrite(path: string): Promise<FileHandle> {
+  return open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
 }
 
 async function syncDirectory(path: string): Promise<void> {
@@ -195,6 +397,3 @@ async function syncDirectory(path: string): Promise<void> {
     await directory.close();
   }
 }
-
-/** Size of one read: large enough to be quick, small enough to hold many at once. */
-export const readBytes = 64 * 1024;

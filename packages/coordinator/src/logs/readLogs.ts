@@ -10,7 +10,9 @@ import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import type { LogPiece } from '@muster/common/views';
 import type { Attempt, Job, Task } from '../model.ts';
-import { type LogStore, readBytes } from './logStore.ts';
+import { gapMarker } from './gapMarker.ts';
+import type { LogStore } from './logStore.ts';
+import { readBytes } from './tail.ts';
 
 export interface ReadLogsOptions {
   readonly jobId: JobId;
@@ -129,6 +131,18 @@ async function* readAttempt(
           missing: null,
         };
         rank.offset += data.length;
+        more = true;
+        progressed = true;
+        continue;
+      }
+      const gap = await parts.logs.gapAt(rank.task, rank.offset);
+      if (gap !== null) {
+        const marker = gapMarker(rank.offset, gap);
+        // It stands at the end of what is not there, so that what follows it joins without a gap.
+        const offset = gap.to - marker.length;
+        const { nodeRank } = task;
+        yield { attempt: attempt.number, nodeRank, offset, data: marker, complete: false, missing: null };
+        rank.offset = gap.to;
         more = true;
         progressed = true;
       } else if (task.exit !== null && rank.offset >= task.exit.logBytes) {

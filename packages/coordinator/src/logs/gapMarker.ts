@@ -1,0 +1,19 @@
+/** The line that stands in an output where some of it is not there. */
+import { outputMark } from '@muster/common/outputMark';
+import type { Gap } from './logStore.ts';
+import type { LossReason } from './segments.ts';
+
+const why: Readonly<Record<LossReason, string>> = {
+  cap: 'dropped here: more than the coordinator keeps of one task',
+  node: 'dropped here: more than its node keeps of one task',
+  budget: 'removed: the logs of ended jobs had to make room for others',
+  removed: 'removed',
+};
+
+/** @returns no more bytes than are missing: it stands in their place */
+export function gapMarker(from: number, { to, reason }: Gap): Buffer {
+  const missing = to - from;
+  const lead = from === 0 ? '' : '\n';
+  const text = Buffer.from(`${lead}${outputMark} ${missing} bytes of output were ${why[reason]}\n`);
+  return text.subarray(0, missing);
+}
