@@ -6,14 +6,16 @@ import {
   readFileSync,
   readlinkSync,
   rmSync,
+  statSync,
   symlinkSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { jobIdOf } from '../modelFixture.ts';
-import { LogStore, readBytes } from './logStore.ts';
+import { LogStore } from './logStore.ts';
+import { readBytes } from './tail.ts';
 
 const task = { jobId: jobIdOf(1), attempt: 1, nodeRank: 0 };
 
@@ -44,6 +46,12 @@ function openFiles(): readonly string[] {
       return [];
     }
   });
+}
+
+/** Of output on disk. */
+function storedBytes(): number {
+  const folder = join(directory, task.jobId);
+  return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
 }
 
 /** In the place of the task's file, to meet its errors. */
@@ -163,4 +171,114 @@ test.each([
 ])('the tail of a log (%#)', async (text, lines, tail) => {
   await logs.append(task, 0, bytes(text));
   expect(text.slice(await logs.tailOffset(task, lines))).toBe(tail);
+});
+
+describe('a cap of what is kept of one task', () => {
+  const capBytes = 64 * 1024;
+  const told: string[] = [];
+  const capped = () =>
+    new LogStore(directory, { capBytes, onTruncated: (_, reason) => void told.push(reason) });
+  /** Different everywhere, so that any byte out of place shows. */
+  const whole = Buffer.from(Array.from({ length: 100_000 }, (_, line) => `line ${line}\n`).join(''));
+
+  beforeEach(() => {
+    told.length = 0;
+    logs = capped();
+  });
+
+  async function sendAll(): Promise<void> {
+    for (let offset = 0; offset < whole.length; ) {
+      const piece = whole.subarray(offset, offset + 1_000);
+      offset = await logs.append(task, offset, piece);
+      expect(storedBytes()).toBeLessThanOrEqual(capBytes + piece.length);
+    }
+  }
+
+  /** What a reader gets: pieces, and the gaps between them. */
+  async function readAll(): Promise<{ pieces: string[]; missing: number }> {
+    const pieces = [''];
+    let missing = 0;
+    for (let at = 0; ; ) {
+      const data = await logs.read(task, at, 10_000);
+      const gap = data.length === 0 ? await logs.gapAt(task, at) : null;
+      if (data.length === 0 && gap === null) return { pieces, missing };
+      if (gap === null) pieces[pieces.length - 1] += Buffer.from(data).toString();
+      else pieces.push('');
+      missing += gap === null ? 0 : gap.to - at;
+      at = gap === null ? at + data.length : gap.to;
+    }
+  }
+
+  test('the beginning and the end stay, and nobody is asked for anything twice', async () => {
+    await sendAll();
+    expect(await logs.complete(task, whole.length)).toBe(true);
+    const { pieces, missing } = await readAll();
+    const [head = '', tail = ''] = pieces;
+    expect(pieces).toHaveLength(2);
+    expect(head).toBe(whole.subarray(0, head.length).toString());
+    expect(tail).toBe(whole.subarray(whole.length - tail.length).toString());
+    expect(head.length + tail.length + missing).toBe(whole.length);
+    expect(head.length).toBeGreaterThan(capBytes / 2 - 1_000);
+    expect(tail.length).toBeGreaterThan(capBytes / 4);
+    expect(logs.grownBytes).toBe(storedBytes());
+  });
+
+  test('that something was dropped is said once, over restarts too', async () => {
+    await sendAll();
+    await logs.close();
+    logs = capped();
+    const end = await logs.size(task);
+    expect(end).toBe(whole.length);
+    for (let count = 0; count < 20; count += 1)
+      await logs.append(task, end + count * 9_000, Buffer.alloc(9_000));
+    expect(told).toEqual(['cap']);
+  });
+
+  test('the last lines are of what is kept', async () => {
+    await sendAll();
+    const size = await logs.size(task);
+    const tail = async (lines: number) => whole.subarray(await logs.tailOffset(task, lines), size).toString();
+    expect(await tail(2)).toBe('line 99998\nline 99999\n');
+    const { pieces } = await readAll();
+    expect(await tail(50_000), 'no more than there is').toBe(pieces[1]);
+  });
+
+  test('what its node has dropped is no gap to be filled', async () => {
+    await logs.append(task, 0, bytes('begin'));
+    expect(await logs.append(task, 1_000, bytes('end'), true)).toBe(1_003);
+    expect(await logs.gapAt(task, 5)).toEqual({ to: 1_000, reason: 'node' });
+    expect(told).toEqual(['node']);
+  });
+});
+
+describe('output that is removed', () => {
+  const other = { ...task, nodeRank: 1 };
+
+  test('frees its space at once, and what comes goes on where it was', async () => {
+    await logs.append(task, 0, bytes('hello'));
+    await logs.append(other, 0, bytes('there'));
+    expect(await logs.clear(task.jobId, 'removed')).toBe(10);
+    expect([openFiles(), storedBytes(), logs.grownBytes]).toEqual([[], 0, 0]);
+    expect(await logs.gapAt(task, 0)).toEqual({ to: 5, reason: 'removed' });
+    expect(await logs.append(task, 0, bytes('hello world')), 'sent again in part').toBe(11);
+    expect(Buffer.from(await logs.read(task, 5, 100)).toString()).toBe(' world');
+    expect(await logs.clear(task.jobId, 'budget'), 'again').toBe(6);
+    expect(await logs.clear(task.jobId, 'budget'), 'nothing is left').toBe(0);
+  });
+
+  test('by hand while it is written is let go of, and goes on where it was', async () => {
+    await logs.append(task, 0, bytes('hello'));
+    rmSync(join(directory, task.jobId), { recursive: true });
+    expect(openFiles()).toEqual([expect.stringContaining('(deleted)')]);
+    await logs.dropRemoved();
+    expect(openFiles()).toEqual([]);
+    expect(await logs.append(task, 5, bytes(' world'))).toBe(11);
+    expect(await logs.gapAt(task, 0)).toEqual({ to: 5, reason: 'removed' });
+  });
+
+  test('with its job leaves nothing', async () => {
+    await logs.append(task, 0, bytes('hello'));
+    expect(await logs.remove(task.jobId)).toBe(5);
+    expect([readdirSync(directory), openFiles()]).toEqual([[], []]);
+  });
 });

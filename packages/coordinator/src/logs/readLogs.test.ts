@@ -238,3 +238,21 @@ test('no append is slept through, whenever it comes', async () => {
   become(succeeded, [ended(1, 200)]);
   expect((await done).map((each) => each.slice(5)).join('')).toBe(`${'x'.repeat(200)}.`);
 });
+
+test('where output is missing a line says how much and why, and what follows joins', async () => {
+  await write(1, 0, 0, 'begin\n');
+  await logs.append({ jobId: job.id, attempt: 1, nodeRank: 0 }, 5_000, Buffer.from('end\n'), true);
+  become(succeeded, [ended(1, 5_004)]);
+  const marker = '\n[muster] 4994 bytes of output were dropped here: more than its node keeps of one task\n';
+  expect(await reading().done).toEqual(['1.0: begin\n', `1.0: ${marker}`, '1.0: end\n', '1.0: .']);
+});
+
+test('of an output that was removed it is said, also where only its last lines are asked for', async () => {
+  await write(1, 0, 0, 'x'.repeat(1_000));
+  await logs.clear(job.id, 'budget');
+  become(succeeded, [ended(1, 1_000)]);
+  const told =
+    '1.0: [muster] 1000 bytes of output were removed: the logs of ended jobs had to make room for others\n';
+  expect(await reading().done).toEqual([told, '1.0: .']);
+  expect(await reading({ tailLines: 5 }).done).toEqual([told, '1.0: .']);
+});
