@@ -11,6 +11,8 @@ import type { DiskReserve } from '@muster/coordinator/diskReserve';
 import { Bell } from '@muster/coordinator/events/bell';
 import { LeaseKeeper } from '@muster/coordinator/leases/leaseKeeper';
 import { metaStore } from '@muster/coordinator/leases/metaStore';
+import type { LogEvents } from '@muster/coordinator/logs/logEvents';
+import type { LogIntake } from '@muster/coordinator/logs/logIntake';
 import type { LogStore } from '@muster/coordinator/logs/logStore';
 import { Loop } from '@muster/coordinator/loop';
 import { PathHistory } from '@muster/coordinator/paths/pathHistory';
@@ -126,6 +128,8 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     authorityDigest: null,
     // Output, readings and free space have tests of their own; nothing here uses more of them than this.
     logs: {} as LogStore,
+    logEvents: {} as LogEvents,
+    intake: {} as LogIntake,
     reserve: { requireSpace() {} } as unknown as DiskReserve,
     telemetry: {} as TelemetryStore,
     pages: {} as PageRequests,

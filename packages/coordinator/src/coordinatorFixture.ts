@@ -19,6 +19,7 @@ import { Bell } from './events/bell.ts';
 import { startHttpServer } from './http/httpServer.ts';
 import { LeaseKeeper } from './leases/leaseKeeper.ts';
 import type { LeaseSettings } from './leases/leases.ts';
+import { LogKeeping, type LogLimits } from './logs/logKeeping.ts';
 import { LogStore } from './logs/logStore.ts';
 import { Loop } from './loop.ts';
 import { CoordinatorMetrics } from './metrics/coordinatorMetrics.ts';
@@ -84,6 +85,7 @@ export async function startTestCoordinator(
     telemetryBytes?: number;
     pageTimeoutMs?: number;
     heartbeatIntervalMs?: number;
+    logLimits?: Partial<LogLimits>;
   } = {},
 ) {
   const clock = new TestClock();
@@ -95,7 +97,10 @@ export async function startTestCoordinator(
   const state = new ClusterState(await store.load());
   const directory = mkdtempSync(join(tmpdir(), 'muster-coordinator-'));
   const agents = new AgentRegistry(clock, options.heartbeatIntervalMs ?? heartbeatIntervalMs);
-  const logs = new LogStore(join(directory, 'logs'));
+  const logs: LogStore = new LogStore(join(directory, 'logs'), {
+    capBytes: options.logLimits?.capBytes ?? Number.POSITIVE_INFINITY,
+    onTruncated: (task, reason) => logKeeping.logEvents.truncated(task, reason),
+  });
   const waitTimes = new WaitTimes();
   const committed = new Bell();
   const wallMs = () => clock.wallMs();
@@ -157,6 +162,9 @@ export async function startTestCoordinator(
   });
   leases.attach(loop);
   const reserve = new DiskReserve(directory, options.reserveBytes ?? 0, silentLogger);
+  const unlimited = Number.POSITIVE_INFINITY;
+  const limits = { budgetBytes: unlimited, capBytes: unlimited, rateBytes: unlimited, ...options.logLimits };
+  const logKeeping = new LogKeeping({ logs, limits, state, loop, reserve, monotonicMs, log: silentLogger });
   const now = { wallMs, monotonicMs };
   const shared = {
     state,
@@ -164,6 +172,8 @@ export async function startTestCoordinator(
     loop,
     agents,
     logs,
+    logEvents: logKeeping.logEvents,
+    intake: logKeeping.intake,
     reserve,
     random,
     committed,
@@ -212,6 +222,7 @@ export async function startTestCoordinator(
     loop,
     agents,
     logs,
+    logKeeping,
     fatal,
     timeLimits,
     startDeadlines,

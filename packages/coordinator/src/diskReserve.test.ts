@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, silentLogger } from '@muster/common/log';
@@ -60,4 +60,16 @@ test('below the reserve new work is refused with the bytes to free', () => {
     ),
   );
   aReserve(1).requireSpace(0);
+});
+
+test('what is written between two looks at the disk counts', () => {
+  const { bavail, bsize } = statfsSync(directory);
+  // Far more than anybody else on this disk frees meanwhile.
+  const room = 2 ** 30;
+  const reserve = aReserve(Math.max(0, bavail * bsize - room));
+  reserve.requireSpace(0);
+  expect(() => reserve.requireSpace(1, 2 * room)).toThrow('free at least');
+  reserve.noteWritten(2 * room);
+  expect(() => reserve.requireSpace(999)).toThrow('free at least');
+  reserve.requireSpace(1_000);
 });

@@ -47,16 +47,22 @@ export class DiskReserve {
     return true;
   }
 
+  /** Of what is written between two looks at the disk it is known how much is free. */
+  noteWritten(bytes: number): void {
+    this.freeBytes -= bytes;
+  }
+
   /**
    * @param nowMs monotonic; the disk is asked at most once a second
+   * @param bytes about to be written
    * @throws {MusterError} `resource_exhausted` with the bytes needed
    */
-  requireSpace(nowMs: number): void {
+  requireSpace(nowMs: number, bytes = 0): void {
     if (nowMs - this.checkedAtMs >= checkIntervalMs) {
       this.checkedAtMs = nowMs;
       this.freeBytes = this.measure();
     }
-    if (this.freeBytes >= this.reserveBytes) return;
+    if (this.freeBytes - bytes >= this.reserveBytes) return;
     throw new MusterError(
       'resource_exhausted',
       `the disk of ${this.dataDir} has ${this.freeBytes} bytes free and ${this.reserveBytes} are kept in reserve: ` +

@@ -18,6 +18,7 @@ import { fenceCommandRunner } from './leases/fenceCommand.ts';
 import { LeaseKeeper } from './leases/leaseKeeper.ts';
 import type { LeaseSettings } from './leases/leases.ts';
 import { metaStore } from './leases/metaStore.ts';
+import { LogKeeping, logLimits } from './logs/logKeeping.ts';
 import { LogStore } from './logs/logStore.ts';
 import { Loop } from './loop.ts';
 import type { CoordinatorMetrics } from './metrics/coordinatorMetrics.ts';
@@ -98,7 +99,11 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         options.fenceCommand === null ? null : fenceCommandRunner(options.fenceCommand, process.env),
     });
     const paths = await PathHistory.open(store, state);
-    const logs = new LogStore(join(options.dataDir, 'logs'));
+    const limits = logLimits(options);
+    const logs: LogStore = new LogStore(join(options.dataDir, 'logs'), {
+      capBytes: limits.capBytes,
+      onTruncated: (task, reason) => logKeeping.logEvents.truncated(task, reason),
+    });
     releases.push(() => logs.close());
     reserve.restoreBallast();
     const waitTimes = new WaitTimes();
@@ -137,6 +142,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       freeBallast: () => reserve.dropBallast(),
       onFatal,
     });
+    const logKeeping = new LogKeeping({ logs, limits, state, loop, reserve, log, ...clock });
     const statusOf = (record: JobRecord) =>
       statusOfJob({ ...clock, state, notes, reasons: loop.reasons }, record);
     const statusFiles = new StatusFiles({
@@ -165,6 +171,8 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       notes,
       paths,
       logs,
+      logEvents: logKeeping.logEvents,
+      intake: logKeeping.intake,
       log,
       reserve,
       random,
@@ -235,6 +243,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       drains: () => drains.run(state, loop),
       gpuStats: () => gpuStats.run(state, loop),
       statusFiles: () => statusFiles.run(),
+      logKeeping: () => logKeeping.run(),
       oldJoinTokens: () => removeOldJoinTokens(state, loop, clock.wallMs()),
     };
     const timer = setInterval(() => {

@@ -14,6 +14,12 @@ export interface CoordinatorOptions {
   readonly natsUrl: string | null;
   /** Free space to keep, bytes: below it submits are refused, state changes of existing jobs still commit. */
   readonly reserveBytes: number;
+  /** Space for the output of all jobs, bytes. null: a fifth of the disk, 50 GiB at most. */
+  readonly logBudgetBytes: number | null;
+  /** Output kept of one task, bytes: its beginning and its end. null: a quarter of the budget, 1 GiB at most. */
+  readonly logCapBytes: number | null;
+  /** Output taken of one task in the long run, bytes a second. */
+  readonly logRateBytes: number;
   readonly heartbeatIntervalMs: number;
   /** L: length of a lease per answered heartbeat, where the job does not say. */
   readonly leaseMs: number;
@@ -35,6 +41,9 @@ export const coordinatorDefaults = {
   telemetryBytes: 64 * 1024 * 1024,
   natsUrl: null,
   reserveBytes: 512 * 1024 * 1024,
+  logBudgetBytes: null,
+  logCapBytes: null,
+  logRateBytes: 64 * 1024 * 1024,
   heartbeatIntervalMs: 5_000,
   leaseMs: 60_000,
   fenceMs: 5_000,

@@ -24,6 +24,9 @@ interface CoordinatorFlags {
   readonly telemetryMemory?: number;
   readonly nats?: string;
   readonly reserveMb?: number;
+  readonly logBudget?: number;
+  readonly logCap?: number;
+  readonly logRate?: number;
   readonly heartbeat?: number;
   readonly lease?: number;
   readonly fenceTime?: number;
@@ -33,6 +36,7 @@ interface CoordinatorFlags {
 }
 
 const mebibyte = 1024 * 1024;
+const terabytesMb = 1024 * 1024 * 1024;
 const daySeconds = 24 * 60 * 60;
 
 export const command: CommandModule = {
@@ -67,6 +71,21 @@ export const command: CommandModule = {
         '--reserve-mb <size>',
         `disk space in MB to keep free; default ${defaults.reserveBytes / mebibyte}`,
         wholeNumber('--reserve-mb', 0, 1_000_000_000),
+      )
+      .option(
+        '--log-budget <size>',
+        'disk space for the output of all jobs; default: a fifth of the disk, 50G at most',
+        sizeBytes('--log-budget', 1, terabytesMb),
+      )
+      .option(
+        '--log-cap <size>',
+        'output kept of one task, its beginning and its end; default: a quarter of the budget, 1G at most',
+        sizeBytes('--log-cap', 1, terabytesMb),
+      )
+      .option(
+        '--log-rate <size>',
+        `output taken of one task per second in the long run; default ${defaults.logRateBytes / mebibyte}M`,
+        sizeBytes('--log-rate', 1, terabytesMb),
       )
       .option(
         '--heartbeat <duration>',
@@ -124,6 +143,9 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     telemetryBytes: flags.telemetryMemory ?? defaults.telemetryBytes,
     natsUrl: flags.nats ?? defaults.natsUrl,
     reserveBytes: flags.reserveMb === undefined ? defaults.reserveBytes : flags.reserveMb * mebibyte,
+    logBudgetBytes: flags.logBudget ?? defaults.logBudgetBytes,
+    logCapBytes: flags.logCap ?? defaults.logCapBytes,
+    logRateBytes: flags.logRate ?? defaults.logRateBytes,
     heartbeatIntervalMs,
     leaseMs,
     fenceMs: flags.fenceTime ?? defaults.fenceMs,

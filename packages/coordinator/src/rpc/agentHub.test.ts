@@ -1,7 +1,7 @@
 import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { LogUpload } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploadAck';
-import type { JobId } from '@muster/common/ids';
+import type { JobId, TaskRef } from '@muster/common/ids';
 import { agentHubService } from '@muster/common/wire/service';
 import { gpuUsageToWire } from '@muster/common/wire/telemetryCodec';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -224,19 +224,78 @@ test('output is taken from the node that holds the task; from others it is dropp
   expect(Buffer.from(await coordinator.logs.read(task, 0, 100)).toString()).toBe('hello!');
 });
 
-test('below the reserve no output is taken', async () => {
+test('below the reserve no output is taken: it waits, or, with an agent that cannot wait, its stream ends', async () => {
   const owner = await connected('node-1');
   const jobId = await submitted({ resources: { gpus: 1 } });
   await vi.waitFor(() => expect(owner.told.at(-1)?.assign).toBeTruthy());
   const full = await startTestCoordinator({ reserveBytes: 2 ** 60, memory: coordinator.memory });
   try {
     client = full.client();
-    const upload = uploading(owner.token);
     const task = { jobId, attempt: 1, nodeRank: 0 };
-    upload.send({ task, offset: 0, data: Buffer.from('hello'), complete: false });
-    await vi.waitFor(() => expect(upload.errors[0]?.details).toMatch(/free at least \d+ bytes/));
+    const piece = { task, offset: 0, data: Buffer.from('hello'), complete: false };
+    const waiting = uploading(owner.token);
+    waiting.send({ ...piece, waits: true });
+    await vi.waitFor(() => expect(waiting.acks).toMatchObject([{ nextOffset: 0, retryAfterMs: 1_000 }]));
+    const older = uploading(owner.token);
+    older.send(piece);
+    await vi.waitFor(() => expect(older.errors[0]?.details).toMatch(/free at least \d+ bytes/));
     expect(await full.logs.size(task)).toBe(0);
   } finally {
     await full.close();
   }
+});
+
+test('a task over its rate waits, and another one of the same node goes on; both are told what became of theirs', async () => {
+  const owner = await connected('node-1');
+  const jobIds = [await submitted({ resources: { gpus: 0 } }), await submitted({ resources: { gpus: 0 } })];
+  await vi.waitFor(() => expect(owner.told.filter(({ assign }) => assign)).toHaveLength(2));
+  const small = await startTestCoordinator({
+    memory: coordinator.memory,
+    logLimits: { rateBytes: 1_000, capBytes: 8_000 },
+  });
+  try {
+    client = small.client();
+    const [noisy, quiet] = jobIds.map((jobId) => ({ jobId, attempt: 1, nodeRank: 0 })) as [TaskRef, TaskRef];
+    const upload = uploading(owner.token);
+    const data = Buffer.alloc(4_000, 'x');
+    const send = (offset: number) =>
+      upload.send({ task: noisy, offset, data, complete: false, waits: true, heldBack: true });
+    for (const offset of [0, 4_000, 8_000]) send(offset);
+    upload.send({ task: quiet, offset: 0, data: Buffer.from('hello'), complete: false, waits: true });
+    await vi.waitFor(() => expect(upload.acks).toHaveLength(4));
+    expect(upload.acks.map(({ nextOffset, retryAfterMs }) => [nextOffset, retryAfterMs > 0])).toEqual([
+      [4_000, false],
+      [8_000, false],
+      [8_000, true],
+      [5, false],
+    ]);
+    expect(upload.acks[1], 'beyond its first half only the end is of use').toMatchObject({
+      tailBytes: 4_000,
+    });
+    small.clock.nowMs += 100_000;
+    for (let offset = 8_000; offset < 16_000; offset += 4_000) send(offset);
+    await vi.waitFor(() => expect(upload.acks.at(-1)).toMatchObject({ nextOffset: 16_000 }));
+    const kinds = () =>
+      [...small.memory.events.values()].map(({ kind, subject }) => `${kind} ${subject === noisy.jobId}`);
+    await vi.waitFor(() => expect(kinds()).toContain('log.throttled true'));
+    expect(kinds().filter((kind) => kind.startsWith('log.throttled'))).toHaveLength(1);
+  } finally {
+    await small.close();
+  }
+});
+
+test('the output of a job is removed on request, and more of it goes on behind', async () => {
+  const owner = await connected('node-1');
+  const jobId = await submitted({ resources: { gpus: 1 } });
+  await vi.waitFor(() => expect(owner.told.at(-1)?.assign).toBeTruthy());
+  const task = { jobId, attempt: 1, nodeRank: 0 };
+  const upload = uploading(owner.token);
+  upload.send({ task, offset: 0, data: Buffer.from('hello'), complete: false });
+  await vi.waitFor(() => expect(upload.acks).toHaveLength(1));
+  expect(await coordinator.api.removeLogs(jobId)).toEqual({ jobId, bytesFreed: 5 });
+  upload.send({ task, offset: 5, data: Buffer.from('!'), complete: false });
+  await vi.waitFor(() => expect(upload.acks.at(-1)).toMatchObject({ nextOffset: 6 }));
+  const removal = [...coordinator.memory.events.values()].find(({ kind }) => kind === 'log.removed');
+  expect(removal).toMatchObject({ subject: jobId, data: { bytes: 5, reason: 'removed' } });
+  await expect(coordinator.api.removeLogs('job_zzzzzzzzzzzz')).rejects.toMatchObject({ code: 'not_found' });
 });

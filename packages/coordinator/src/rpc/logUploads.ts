@@ -7,7 +7,8 @@ import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
 import { callerOf } from '../auth/interceptor.ts';
-import type { DiskReserve } from '../diskReserve.ts';
+import type { LogEvents } from '../logs/logEvents.ts';
+import type { LogIntake } from '../logs/logIntake.ts';
 import type { LogStore } from '../logs/logStore.ts';
 import { currentAttempt } from '../model.ts';
 import type { ClusterState } from '../state.ts';
@@ -18,9 +19,9 @@ export interface LogUploadParts {
   readonly state: ClusterState;
   readonly store: Pick<Store, 'readJob'>;
   readonly logs: LogStore;
-  readonly reserve: DiskReserve;
+  readonly logEvents: LogEvents;
+  readonly intake: LogIntake;
   readonly log: Logger;
-  readonly monotonicMs: () => number;
 }
 
 /** Output of a node's tasks. Only from the node that holds the task, and only while its attempt may still write (G6). */
@@ -42,11 +43,19 @@ export function serveUpload(
       });
       return;
     }
-    parts.reserve.requireSpace(parts.monotonicMs());
-    const nextOffset = await parts.logs.append(task, upload.offset, upload.data);
+    const admission = parts.intake.admit(task, upload.data.length);
+    if (admission.kind === 'wait') {
+      if (!upload.waits) throw new MusterError('resource_exhausted', admission.reason);
+      const nextOffset = await parts.logs.size(task);
+      call.write({ task: taskRefToWire(task), nextOffset, complete: false, retryAfterMs: admission.ms });
+      return;
+    }
+    const nextOffset = await parts.logs.append(task, upload.offset, upload.data, upload.followsGap);
+    if (upload.heldBack && (await parts.logs.noteOnce(task, 'throttled'))) parts.logEvents.throttled(task);
+    const tailBytes = parts.logs.wantedTail(task) ?? 0;
     const end = upload.offset + upload.data.length;
     const complete = upload.complete && nextOffset >= end && (await parts.logs.complete(task, end));
-    call.write({ task: taskRefToWire(task), nextOffset, complete });
+    call.write({ task: taskRefToWire(task), nextOffset, complete, tailBytes });
   };
   call.on('data', (upload: LogUpload__Output) => {
     call.pause();

@@ -1,4 +1,4 @@
-/** The API's streams: logs and events. */
+/** Logs and events. */
 import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import type { JobId } from '@muster/common/ids';
@@ -7,23 +7,27 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import type { Bell } from '../events/bell.ts';
 import { eventView } from '../events/cloudEvents.ts';
 import { watchEvents } from '../events/watch.ts';
+import type { LogEvents } from '../logs/logEvents.ts';
 import type { LogStore } from '../logs/logStore.ts';
 import { readLogs } from '../logs/readLogs.ts';
 import type { ClusterState } from '../state.ts';
 import type { Store } from '../store/store.ts';
-import { serverStream } from './calls.ts';
+import { serverStream, unary } from './calls.ts';
 import { resolveJobId } from './jobs.ts';
 
 export interface StreamCallParts {
   readonly state: ClusterState;
   readonly store: Store;
   readonly logs: LogStore;
+  readonly logEvents: LogEvents;
   readonly agents: AgentRegistry;
   /** Rings after every commit, with the subjects of its events. */
   readonly committed: Bell;
 }
 
-export function streamCalls(parts: StreamCallParts): Pick<MusterHandlers, 'ReadLogs' | 'WatchEvents'> {
+export function streamCalls(
+  parts: StreamCallParts,
+): Pick<MusterHandlers, 'ReadLogs' | 'RemoveLogs' | 'WatchEvents'> {
   const { state, store, committed } = parts;
   return {
     ReadLogs: serverStream(async function* (request, abort) {
@@ -56,6 +60,13 @@ export function streamCalls(parts: StreamCallParts): Pick<MusterHandlers, 'ReadL
         abort,
       );
       for await (const piece of pieces) yield logPieceToWire(piece);
+    }),
+
+    RemoveLogs: unary(async (request, caller) => {
+      const jobId = await resolveJobId(parts, request.jobId);
+      const bytesFreed = await parts.logs.clear(jobId, 'removed');
+      if (bytesFreed > 0) parts.logEvents.removed(caller, jobId, bytesFreed, 'removed');
+      return { jobId, bytesFreed };
     }),
 
     WatchEvents: serverStream(async function* (request, abort) {

@@ -1,0 +1,124 @@
+/**
+ * All logs together: no more than a budget. Where they are more, those of jobs that have ended go, the oldest first; when
+ * none are left, tasks that have more than their even share of it wait until there is room.
+ */
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf } from '@muster/common/errors';
+import { isJobId, type JobId, type TaskRef } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import type { LogStore } from './logStore.ts';
+import { isGone, segmentName, segmentsIn } from './segments.ts';
+
+export interface LogBudgetParts {
+  readonly logs: Pick<LogStore, 'root' | 'directoryOf' | 'grownBytes' | 'openBytes' | 'openCount' | 'clear'>;
+  readonly bytesMax: number;
+  /** The job has not ended. */
+  readonly isLive: (jobId: JobId) => boolean;
+  readonly onRemoved: (jobId: JobId, bytes: number) => void;
+  readonly log: Logger;
+}
+
+/** What is made room for at once, so that it is not to be done again with the next line. */
+const roomShare = 0.1;
+
+interface JobLogs {
+  readonly jobId: JobId;
+  readonly bytes: number;
+  /** When it was last written to, epoch milliseconds. */
+  readonly writtenAtMs: number;
+}
+
+export class LogBudget {
+  private readonly parts: LogBudgetParts;
+  /** Bytes that were there when the store was opened. null: not counted yet. */
+  private atFirst: number | null = null;
+  private running = false;
+  /** Nothing was left to remove, so looking again before so much was written is of no use. */
+  private lookAgainAt = 0;
+
+  constructor(parts: LogBudgetParts) {
+    this.parts = parts;
+  }
+
+  /** Bytes of all logs. */
+  get usedBytes(): number {
+    return (this.atFirst ?? 0) + this.parts.logs.grownBytes;
+  }
+
+  /** Whether this task is to wait for room. */
+  holds(task: TaskRef): boolean {
+    const { logs, bytesMax } = this.parts;
+    return this.usedBytes >= bytesMax && logs.openBytes(task) >= bytesMax / Math.max(1, logs.openCount);
+  }
+
+  /** Counts, and removes what is too much. May be called at any time. Never rejects. */
+  async run(): Promise<void> {
+    if (this.running) return;
+    const isOver = this.usedBytes > this.parts.bytesMax && this.usedBytes >= this.lookAgainAt;
+    if (this.atFirst !== null && !isOver) return;
+    this.running = true;
+    try {
+      await this.look();
+    } catch (error) {
+      this.parts.log.warn({ error: messageOf(error) }, 'the logs could not be counted');
+    } finally {
+      this.running = false;
+    }
+  }
+
+  private async look(): Promise<void> {
+    const { logs, bytesMax, isLive } = this.parts;
+    const grown = logs.grownBytes;
+    const all = await this.jobLogs();
+    this.atFirst = all.reduce((sum, { bytes }) => sum + bytes, 0) - grown;
+    if (this.usedBytes <= bytesMax) return;
+    const ended = all.filter(({ jobId, bytes }) => bytes > 0 && !isLive(jobId));
+    for (const { jobId } of ended.sort((one, other) => one.writtenAtMs - other.writtenAtMs)) {
+      if (this.usedBytes <= bytesMax * (1 - roomShare)) return;
+      const bytes = await logs.clear(jobId, 'budget');
+      this.parts.log.info(
+        { job: jobId, bytes },
+        'the logs of an ended job were removed: the budget is used up',
+      );
+      if (bytes > 0) this.parts.onRemoved(jobId, bytes);
+    }
+    this.lookAgainAt = this.usedBytes + bytesMax * roomShare;
+  }
+
+  private async jobLogs(): Promise<JobLogs[]> {
+    const { logs } = this.parts;
+    const found: JobLogs[] = [];
+    for (const name of await namesIn(logs.root)) {
+      if (!isJobId(name)) continue;
+      const directory = logs.directoryOf(name);
+      let bytes = 0;
+      let writtenAtMs = 0;
+      for (const segment of await segmentsIn(directory)) {
+        const file = await statOrNull(join(directory, segmentName(segment, segment)));
+        bytes += file?.size ?? 0;
+        writtenAtMs = Math.max(writtenAtMs, file?.mtimeMs ?? 0);
+      }
+      found.push({ jobId: name, bytes, writtenAtMs });
+    }
+    return found;
+  }
+}
+
+async function namesIn(directory: string): Promise<readonly string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if (isGone(error)) return [];
+    throw error;
+  }
+}
+
+async function statOrNull(path: string) {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (isGone(error)) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,75 @@
+/** The parts around the store of logs, wired: what is taken, what goes, and what is said of it. */
+import { statfsSync } from 'node:fs';
+import { messageOf } from '@muster/common/errors';
+import type { Logger } from '@muster/common/log';
+import { coordinatorPart } from '../caller.ts';
+import type { DiskReserve } from '../diskReserve.ts';
+import type { Loop } from '../loop.ts';
+import type { CoordinatorOptions } from '../options.ts';
+import type { ClusterState } from '../state.ts';
+import { LogBudget } from './logBudget.ts';
+import { LogEvents } from './logEvents.ts';
+import { LogIntake } from './logIntake.ts';
+import type { LogStore } from './logStore.ts';
+
+export interface LogLimits {
+  /** Bytes of all logs. */
+  readonly budgetBytes: number;
+  /** Bytes of one task's. */
+  readonly capBytes: number;
+  /** Bytes a second that are taken of one task in the long run. */
+  readonly rateBytes: number;
+}
+
+const gibibyte = 1024 ** 3;
+
+/** What was not chosen follows from the disk: a fifth of it for all logs, and a quarter of that for one task. */
+export function logLimits(
+  options: Pick<CoordinatorOptions, 'dataDir' | 'logBudgetBytes' | 'logCapBytes' | 'logRateBytes'>,
+): LogLimits {
+  const { blocks, bsize } = statfsSync(options.dataDir);
+  const budgetBytes = options.logBudgetBytes ?? Math.min(50 * gibibyte, (blocks * bsize) / 5);
+  const capBytes = options.logCapBytes ?? Math.min(gibibyte, budgetBytes / 4);
+  return { budgetBytes, capBytes, rateBytes: options.logRateBytes };
+}
+
+export interface LogKeepingParts {
+  readonly logs: LogStore;
+  readonly limits: LogLimits;
+  readonly state: Pick<ClusterState, 'jobs'>;
+  readonly loop: Pick<Loop, 'run'>;
+  readonly reserve: DiskReserve;
+  readonly monotonicMs: () => number;
+  readonly log: Logger;
+}
+
+export class LogKeeping {
+  readonly logEvents: LogEvents;
+  readonly intake: LogIntake;
+  private readonly budget: LogBudget;
+  private readonly parts: LogKeepingParts;
+
+  constructor(parts: LogKeepingParts) {
+    const { logs, limits, state, loop, log } = parts;
+    this.parts = parts;
+    this.logEvents = new LogEvents(loop, log);
+    this.budget = new LogBudget({
+      ...{ logs, log },
+      bytesMax: limits.budgetBytes,
+      isLive: (jobId) => state.jobs.has(jobId),
+      onRemoved: (jobId, bytes) => this.logEvents.removed(coordinatorPart('logs'), jobId, bytes, 'budget'),
+    });
+    this.intake = new LogIntake({ ...parts, budget: this.budget, rateBytes: limits.rateBytes });
+  }
+
+  /** One look: files that somebody removed, and what is more than the budget. May be called at any time; never rejects. */
+  async run(): Promise<void> {
+    const { logs, log } = this.parts;
+    await logs
+      .dropRemoved()
+      .catch((error: unknown) =>
+        log.warn({ error: messageOf(error) }, 'a removed log could not be let go of'),
+      );
+    await this.budget.run();
+  }
+}
