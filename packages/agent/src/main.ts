@@ -160,6 +160,7 @@ async function openAgent(
     openStream: () => bulk.UploadLogs(metadata),
     log,
     chance: Math.random,
+    monotonicMs,
     onComplete: (task) => manager.setUploaded(task),
   });
   const leases = new LeaseKeeper({

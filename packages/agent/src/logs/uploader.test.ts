@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import { describe, expect, test } from 'vitest';
 import { aTask, eventually } from '../tasks/managerFixture.ts';
+import { untouched, writeOutputRecord } from './outputRecord.ts';
 import { bytes, uploading } from './uploaderFixture.ts';
 
 const key = taskKey(aTask);
@@ -235,5 +236,67 @@ describe('a file that the task has meddled with', () => {
     uploader.follow(other, pipe, 16);
     await eventually(() => expect([...complete].sort()).toEqual([key, taskKey(other)]));
     expect(logs.of(aTask).length + logs.of(other).length).toBe(0);
+  });
+});
+
+describe('a coordinator that cannot take all', () => {
+  test('makes the task wait that it speaks of, and no other', async () => {
+    const { uploader, logs, complete, file } = await uploading();
+    let refusals = 0;
+    logs.hub.onUpload = (upload, call) => {
+      expect(upload.waits).toBe(true);
+      const isOther = upload.task?.nodeRank === other.nodeRank;
+      // Nothing of the first is taken until the other is there.
+      if (isOther || logs.completed.has(taskKey(other))) {
+        logs.take(upload, call);
+        return;
+      }
+      refusals += 1;
+      call.write({ task: upload.task, nextOffset: 0, complete: false, retryAfterMs: 50 });
+    };
+    const content = bytes(2_000_000);
+    uploader.follow(aTask, file(content), content.length);
+    await eventually(() => expect(refusals).toBeGreaterThan(10));
+    uploader.follow(other, file('small'), 5);
+    await eventually(() => expect(complete).toEqual([taskKey(other), key]));
+    expectSame(logs.of(aTask), content);
+  });
+
+  test('is spared what it would not keep', async () => {
+    const { uploader, logs, complete, file } = await uploading();
+    const content = bytes(8_000_000);
+    const taken: [offset: number, followsGap: boolean][] = [];
+    logs.hub.onUpload = (upload, call) => {
+      const { task, offset, data, complete: isLast, followsGap } = upload;
+      taken.push([offset, followsGap]);
+      const ack = { task, nextOffset: offset + data.length, complete: isLast };
+      call.write({ ...ack, tailBytes: 1_000_000 });
+    };
+    uploader.follow(aTask, file(content), content.length);
+    await eventually(() => expect(complete).toEqual([key]));
+    const after = taken.filter(([, followsGap]) => followsGap);
+    expect(after).toEqual([[7_000_000, true]]);
+    expect(taken.length * 131_072).toBeLessThan(4_000_000);
+  });
+});
+
+describe('output that its node has dropped', () => {
+  test('is left out, and said to be', async () => {
+    const { uploader, logs, complete, file } = await uploading();
+    const content = bytes(1_000_000);
+    const path = file(content);
+    writeOutputRecord(path, { ...untouched, dropped: { from: 200_000, to: 900_000 }, heldBack: true });
+    const gaps: number[] = [];
+    let sent = 0;
+    logs.hub.onUpload = ({ task, offset, data, complete: isLast, followsGap, heldBack }, call) => {
+      if (followsGap) gaps.push(offset);
+      expect(heldBack).toBe(true);
+      expect(content.subarray(offset, offset + data.length).equals(data)).toBe(true);
+      sent += data.length;
+      call.write({ task, nextOffset: offset + data.length, complete: isLast });
+    };
+    uploader.follow(aTask, path, content.length);
+    await eventually(() => expect(complete).toEqual([key]));
+    expect({ gaps, sent }).toEqual({ gaps: [900_000], sent: 300_000 });
   });
 });

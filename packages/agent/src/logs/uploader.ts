@@ -1,7 +1,8 @@
 /**
  * Sends the output of this node's tasks to the coordinator, on a connection of its own so that a flood of output
  * cannot delay heartbeats. Files are read from where the coordinator left off, a piece per task and round; nothing is
- * buffered beyond the piece in hand, so 100 MB of output cost time and no memory.
+ * buffered beyond the piece in hand, so 100 MB of output cost time and no memory. What the node has dropped of an output,
+ * and what the coordinator would not keep, is left out.
  */
 import type { FileHandle } from 'node:fs/promises';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
@@ -13,12 +14,15 @@ import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
 import { closeOutput, openOutput, readOutput, sizeOf } from './outputFile.ts';
+import { type OutputRecord, readOutputRecord, untouched } from './outputRecord.ts';
 
 const pieceBytes = 128 * 1024;
 /** How often the files of running tasks are looked at. */
 const lookIntervalMs = 100;
 /** Sent and not yet acknowledged, per task: a window that keeps a fast link busy. */
 const windowBytes = 1024 * 1024;
+/** So much more than is of use has to be there before any of it is left out: not a little with every piece. */
+const tailSlack = 1.25;
 /** Short at most: what a coordinator lacks when it comes back, its users are waiting for. */
 const reconnect = { initialMs: 200, maxMs: 1_000 };
 
@@ -39,6 +43,12 @@ interface Output {
   complete: boolean;
   /** Reading failed, and that has been said. */
   unreadable: boolean;
+  /** What was done to the file, as of the last look. */
+  record: OutputRecord;
+  /** Of what has not been sent, so much before the end is of use; 0: all. */
+  tailBytes: number;
+  /** The coordinator cannot take more before this; monotonic. */
+  pausedUntilMs: number;
 }
 
 export interface UploaderParts {
@@ -46,6 +56,7 @@ export interface UploaderParts {
   readonly log: Logger;
   /** Uniform in [0, 1). */
   readonly chance: () => number;
+  readonly monotonicMs: () => number;
   /** The coordinator has everything of this task, synced. */
   readonly onComplete: (task: TaskRef) => void;
 }
@@ -114,7 +125,7 @@ export class LogUploader {
     while (this.changed && !this.closed) {
       this.changed = false;
       for (const output of this.outputs.values()) {
-        if (isWaiting(output)) continue;
+        if (isWaiting(output, this.parts.monotonicMs())) continue;
         if (await this.sendPiece(output)) this.changed = true;
       }
     }
@@ -124,11 +135,16 @@ export class LogUploader {
   private async sendPiece(output: Output): Promise<boolean> {
     if (!(await this.hasNews(output))) return false;
     const stream = this.connect();
-    const offset = output.sentOffset;
-    const data = await this.read(output, offset);
+    const before = output.sentOffset;
+    const offset = nextPosition(output);
+    const read = await this.read(output, offset);
     // The coordinator may have told us meanwhile to go on from elsewhere; these bytes belong to where they were read.
-    const isCurrent = this.stream === stream && this.isFollowed(output) && output.sentOffset === offset;
-    if (data === null || !isCurrent) return false;
+    const isCurrent = this.stream === stream && this.isFollowed(output) && output.sentOffset === before;
+    if (read === null || !isCurrent) return false;
+    output.record = readOutputRecord(output.path);
+    // A part of it was dropped while it was read: once more, from where there is output again.
+    if (nextPosition(output) !== offset) return true;
+    const data = read.subarray(0, Math.max(0, firstDropped(output, offset) - offset));
     const end = offset + data.length;
     // Without data it is shorter than when the task ended: what was cut off cannot be sent any more.
     const complete = output.size !== null && (end >= output.size || data.length === 0);
@@ -140,9 +156,9 @@ export class LogUploader {
     output.sentOffset = end;
     output.completeSent = complete;
     output.unacknowledged.push(end);
-    if (!stream.write({ task: taskRefToWire(output.task), offset, data, complete })) {
-      await this.drained(stream);
-    }
+    const { heldBack } = output.record;
+    const piece = { offset, data, complete, followsGap: offset > before, heldBack, waits: true };
+    if (!stream.write({ task: taskRefToWire(output.task), ...piece })) await this.drained(stream);
     return true;
   }
 
@@ -215,21 +231,29 @@ export class LogUploader {
     const { nextOffset } = ack;
     const end = output.unacknowledged.shift() ?? 0;
     output.ackedOffset = nextOffset;
+    output.tailBytes = ack.tailBytes;
     if (ack.complete) {
       this.finish(output);
+    } else if (ack.retryAfterMs > 0) {
+      output.pausedUntilMs = this.parts.monotonicMs() + ack.retryAfterMs;
+      this.goBackTo(output, nextOffset);
     } else if (nextOffset > output.sentOffset) {
       // It had more than we sent: we were restarted.
       output.sentOffset = nextOffset;
     } else if (nextOffset < end) {
       // It lacks what came before this piece: it was restarted and has lost some. What is under way is lost on it too.
-      output.sentOffset = nextOffset;
-      output.completeSent = false;
-      output.unacknowledged.fill(0);
+      this.goBackTo(output, nextOffset);
     } else if (output.unacknowledged.length === 0) {
       // It has everything and has not said that it is safe: ask once more.
       output.completeSent = false;
     }
     this.look();
+  }
+
+  private goBackTo(output: Output, offset: number): void {
+    output.sentOffset = offset;
+    output.completeSent = false;
+    output.unacknowledged.fill(0);
   }
 
   private finish(output: Output): void {
@@ -280,11 +304,27 @@ function newOutput(task: TaskRef, path: string, size: number | null): Output {
     completeSent: false,
     complete: false,
     unreadable: false,
+    record: untouched,
+    tailBytes: 0,
+    pausedUntilMs: Number.NEGATIVE_INFINITY,
   };
 }
 
 /** For the coordinator, or for nothing any more. */
-function isWaiting(output: Output): boolean {
+function isWaiting(output: Output, nowMs: number): boolean {
   const isWindowFull = output.sentOffset - output.ackedOffset >= windowBytes;
-  return output.complete || output.completeSent || isWindowFull;
+  return output.complete || output.completeSent || isWindowFull || nowMs < output.pausedUntilMs;
+}
+
+/** Where the next piece begins: behind what was dropped, and behind what the coordinator would not keep. */
+function nextPosition({ file, sentOffset, tailBytes, record: { dropped } }: Output): number {
+  const size = file === null ? 0 : sizeOf(file);
+  const unsent = size - sentOffset;
+  const wanted = tailBytes > 0 && unsent > tailBytes * tailSlack ? size - tailBytes : sentOffset;
+  if (dropped === null || wanted < dropped.from || wanted >= dropped.to) return wanted;
+  return Math.max(wanted, Math.min(dropped.to, size));
+}
+
+function firstDropped({ record: { dropped } }: Output, offset: number): number {
+  return dropped === null || dropped.from < offset ? Number.POSITIVE_INFINITY : dropped.from;
 }

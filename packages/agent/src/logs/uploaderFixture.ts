@@ -96,6 +96,7 @@ export async function uploading(): Promise<Uploading> {
       error: (_fields, message) => said.push(message),
     },
     chance: () => 0,
+    monotonicMs: () => performance.now(),
     onComplete: (task) => complete.push(taskKey(task)),
   });
   onTestFinished(() => {

@@ -175,3 +175,21 @@ test('Ctrl-C stops the showing, not the job', async () => {
   expect(await running).toBe(exitCodes.interrupted);
   expect(call.stderr()).toBe(`Detached; ${jobId} goes on. Follow it again with: muster logs -f ${jobId}\n`);
 });
+
+test('logs rm removes what is kept of a job, and says how much that was', async () => {
+  const answers = {
+    GetJob: () => wire.job(aRunningJob(1)),
+    RemoveLogs: () => ({ jobId, bytesFreed: 5 * 1024 }),
+  };
+  const removed = await run(['logs', 'rm', jobId], answers);
+  expect(removed).toMatchObject({ exitCode: exitCodes.ok, stderr: '' });
+  expect(removed.stdout).toMatch(new RegExp(`^${jobId} has no output here any more; 5(\\.0)? KiB freed\\n$`));
+  expect(removed.requests.at(-1)).toMatchObject({ method: 'RemoveLogs', request: { jobId } });
+  const json = await run(['logs', 'rm', jobId, '-o', 'json'], answers);
+  expect(JSON.parse(json.stdout)).toEqual({ jobId, bytesFreed: 5 * 1024 });
+  const nothing = await run(['logs', 'rm', jobId], {
+    ...answers,
+    RemoveLogs: () => ({ jobId, bytesFreed: 0 }),
+  });
+  expect(nothing.stdout).toBe(`${jobId} had no output here\n`);
+});

@@ -12,6 +12,7 @@ import { jsonPrinter, type LogPrinter, textPrinter } from '../logs/printer.ts';
 import { readLogs } from '../logs/read.ts';
 import { startProgress } from '../output/progress.ts';
 import { withSession } from '../session.ts';
+import { logsRemove } from './logsRemove.ts';
 
 interface LogsFlags extends ConnectionFlags, OutputFlags {
   readonly follow?: boolean;
@@ -39,6 +40,7 @@ export const command: CommandModule = {
     );
   },
   run: showLogs,
+  subcommands: [logsRemove],
 };
 
 function showLogs(context: Context, reference: string, flags: LogsFlags): Promise<ExitCode> {
