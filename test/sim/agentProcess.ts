@@ -85,7 +85,7 @@ export function startAgent(parts: AgentParts): void {
     boottimeMs: clock.boottimeMs,
     readNetwork: async () => {},
     gpuProblem: async (gpuUuids) => gpuProblem(gpuUuids, said),
-    failureOf: (end) => failureOf(machine, end),
+    failureOf: async (end) => failureOf(machine, end),
     log,
     send: (message) => session.send(taskMessageToWire(message)),
     onOutput: (task, _path, size) => {
@@ -151,11 +151,7 @@ function statusOf({ health }: Machine, address: string): NodeStatus {
 }
 
 /** What a task's output would tell: what it died of, or that it failed because another one had. */
-function failureOf(
-  { processes, clock }: Machine,
-  { exit, directory, stopping }: EndOfTask,
-): TaskFailure | null {
-  if (exit.exitCode === 0) return null;
+function failureOf({ processes, clock }: Machine, { exit, directory, stopping }: EndOfTask): TaskFailure {
   const key = directory.slice(directory.lastIndexOf('/') + 1);
   const process = processes.get(key);
   const isConsequence = process?.isConsequence === true;

@@ -15,7 +15,8 @@ import { lockDataDir, prepareDataDir, readInstanceId } from './dataDir.ts';
 import { createDockerDriver } from './drivers/docker/dockerDriver.ts';
 import { createProcessDriver } from './drivers/process/driver.ts';
 import { GuardClient } from './drivers/process/guardClient.ts';
-import { readTaskFailure } from './failure/taskFailure.ts';
+import { FailureReaderProcess } from './failure/failureReaderProcess.ts';
+import { failureReaderProgram } from './failure/readerProgram.ts';
 import { TorchrunDeaths } from './failure/torchrunDeaths.ts';
 import { checkpointDirs } from './hooks/checkpointDir.ts';
 import { type NodeNetwork, nodeAddresses } from './host/addresses.ts';
@@ -189,6 +190,11 @@ async function openAgent(
     onTrainingComplete: (task) => manager.sayOf(task),
     onTrouble: (trouble) => watch.checkpointTrouble(trouble),
   });
+  const failures = new FailureReaderProcess({
+    program: failureReaderProgram,
+    now: () => ({ wallMs: wallMs(), boottimeMs: boottimeMs() }),
+    log,
+  });
   const manager: TaskManager = new TaskManager({
     records,
     drivers,
@@ -209,7 +215,7 @@ async function openAgent(
     readNetwork: () => hostInventory.read(),
     gpuProblem: async (gpuUuids, abort) =>
       gpuProblem(gpuUuids, status) ?? occupiedGpu(() => watch.strangersOn(gpuUuids), abort),
-    failureOf: (end) => readTaskFailure(end, { wallMs, boottimeMs }),
+    failureOf: (end) => failures.read(end),
     log,
     send: (message) => session.send(taskMessageToWire(message)),
     onOutput: (task: TaskRef, path: string, size: number | null) => uploader.follow(task, path, size),
@@ -282,6 +288,7 @@ async function openAgent(
     () => verifiers.deep.close(),
     () => checkpoints.close(),
     () => training.close(),
+    () => failures.close(),
     () => manager.close(),
     () => watch.close(),
     () => session.close(),

@@ -91,13 +91,6 @@ test('a jump of the loss alone is worth an alert; a failure stands above it', ()
   expect(diagnose(spike + failure).cause).toBe('python_exception');
 });
 
-test('lines are counted from where the output begins, however much of it is fed', () => {
-  const log = new LogDiagnosis({ linesBefore: 1_000 });
-  log.feed(Buffer.from(`step\n${failure}`));
-  log.end();
-  expect(log.result().evidence?.line).toBe(1_004);
-});
-
 const healthy: Readonly<Record<string, string>> = {
   'names and settings that mention trouble': `
 config: {"nan_check": true, "on_error": "retry", "timeout": 1800, "oom_retry": true}

@@ -13,25 +13,14 @@ import type { Diagnosis, Line } from './words.ts';
 /** So many good lines of metrics after it, and a loss that was no number has come back. */
 const goodRowsMin = 10;
 
-export interface LogDiagnosisOptions {
-  /** Lines of the output that are not fed, before the first that is. */
-  readonly linesBefore?: number;
-}
-
 export class LogDiagnosis {
-  private readonly lines: LineReader;
+  private readonly lines = new LineReader((line) => this.line(line));
   private readonly progress = new ProgressReader();
   private readonly trend = new TrendWatch();
   private readonly failure = new FailureReader();
   /** The first of each kind. */
   private readonly signs = new Map<TrainingSignKind, TrainingSign>();
   private goodRows = 0;
-
-  constructor({ linesBefore = 0 }: LogDiagnosisOptions = {}) {
-    this.lines = new LineReader((line) =>
-      this.line(linesBefore === 0 ? line : { ...line, number: line.number + linesBefore }),
-    );
-  }
 
   feed(bytes: Uint8Array): void {
     this.lines.feed(bytes);

@@ -5,34 +5,61 @@ import type { Finding } from '@muster/diagnosis/failure/finding';
 import type { ProcessEnd } from '@muster/diagnosis/failure/judge';
 import { readTaskFile } from '../taskFile.ts';
 
-/** Enough for the tracebacks of a node's ranks, and read in a tenth of a second; bounded, because output is not. */
+/** Enough for the tracebacks of a node's ranks; bounded, because output is not. */
 const tailBytesMax = 4 * 1024 * 1024;
-/** Counting the lines before it must not hold up the agent either: of more, the number of a line stays unknown. */
+/** Of more lines before it, the number of a line stays unknown. */
 const countedBytesMax = 64 * 1024 * 1024;
-const chunkBytes = 256 * 1024;
+/** The budget is looked at after each. */
+const chunkBytes = 64 * 1024;
 const lineFeed = 0x0a;
 
-/** @returns null: the output says nothing, is not there, or is not to be read */
-export function findingInOutput(path: string, end: ProcessEnd): Finding | null {
+/** Reading has taken as long as it may. */
+export class OverBudget extends Error {
+  constructor() {
+    super('the output could not be read within its budget');
+  }
+}
+
+/**
+ * @param isSpent whether reading has taken as long as it may
+ * @returns null: the output says nothing, is not there, or is not to be read
+ * @throws {OverBudget}
+ */
+export function findingInOutput(path: string, end: ProcessEnd, isSpent: () => boolean): Finding | null {
   try {
-    return readTaskFile(path, (file, stat) => findingIn(file, stat, end));
-  } catch {
+    return readTaskFile(path, (file, stat) => findingIn(file, stat, end, isSpent));
+  } catch (error) {
+    if (error instanceof OverBudget) throw error;
     return null;
   }
 }
 
-function findingIn(file: number, { size }: Stats, end: ProcessEnd): Finding | null {
+function findingIn(file: number, { size }: Stats, end: ProcessEnd, isSpent: () => boolean): Finding | null {
   const tailFrom = Math.max(0, size - tailBytesMax);
-  const isCounted = tailFrom <= countedBytesMax;
-  let linesBefore = 0;
-  if (isCounted) for (const bytes of chunksOf(file, 0, tailFrom)) linesBefore += lineFeedsIn(bytes);
-  const log = new LogDiagnosis({ linesBefore });
-  for (const bytes of chunksOf(file, tailFrom, size)) log.feed(bytes);
+  const log = new LogDiagnosis();
+  for (const bytes of chunksOf(file, tailFrom, size)) {
+    if (isSpent()) throw new OverBudget();
+    log.feed(bytes);
+  }
   log.end();
   const found = log.finding(end);
   // Without a line it is known from the end alone.
   if (found === null || found.evidence.line === null) return null;
-  return isCounted ? found : { ...found, evidence: { ...found.evidence, line: null } };
+  const linesBefore = countLines(file, tailFrom, isSpent);
+  const line = linesBefore === null ? null : linesBefore + found.evidence.line;
+  return { ...found, evidence: { ...found.evidence, line } };
+}
+
+/** @returns null: there are too many to be counted */
+function countLines(file: number, to: number, isSpent: () => boolean): number | null {
+  if (to > countedBytesMax) return null;
+  let count = 0;
+  for (const bytes of chunksOf(file, 0, to)) {
+    if (isSpent()) return null;
+    // A search for each would cost fifty times as much where every byte is a line feed.
+    for (const byte of bytes) if (byte === lineFeed) count += 1;
+  }
+  return count;
 }
 
 /** Each chunk is gone with the next one. */
@@ -44,10 +71,4 @@ function* chunksOf(file: number, from: number, to: number): Generator<Buffer> {
     yield buffer.subarray(0, read);
     at += read;
   }
-}
-
-function lineFeedsIn(bytes: Buffer): number {
-  let count = 0;
-  for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, at + 1)) count += 1;
-  return count;
 }

@@ -24,32 +24,23 @@ export interface EndOfTask {
   readonly stopping: boolean;
 }
 
-export interface NodeClocks {
-  readonly wallMs: () => number;
+/** Both clocks of the node, read together. */
+export interface NodeMoment {
+  readonly wallMs: number;
   /** CLOCK_BOOTTIME. */
-  readonly boottimeMs: () => number;
+  readonly boottimeMs: number;
 }
 
 /**
- * @returns null for an end that was good. Reads the last part of the output and the error file; what cannot be read tells
- *   nothing.
+ * Reads the last part of the output and the error file; what cannot be read tells nothing.
+ * @param end a bad one
+ * @param isSpent whether reading has taken as long as it may
+ * @throws {OverBudget}
  */
-export function readTaskFailure(end: EndOfTask, clocks: NodeClocks): TaskFailure | null {
-  const { exit, directory, outputPath, stopping } = end;
-  if (exit.exitCode === 0) return null;
-  const boottimeNowMs = clocks.boottimeMs();
-  const { finishedAtMs, finishedBoottimeMs } = exit;
-  // Both clocks at one moment: as close to the failure as can be, for the wall clock may be set at any time.
-  const both =
-    finishedAtMs === null || finishedBoottimeMs === undefined
-      ? { wallMs: clocks.wallMs(), boottimeMs: boottimeNowMs }
-      : { wallMs: finishedAtMs, boottimeMs: finishedBoottimeMs };
-  // No failure lies in the future, whatever it was set to.
-  const toBoottime = (wallMs: number) =>
-    Math.max(0, Math.min(boottimeNowMs, both.boottimeMs - (both.wallMs - wallMs)));
-  const endedAtMs = finishedAtMs === null ? boottimeNowMs : toBoottime(finishedAtMs);
-
-  const said = findingInOutput(outputPath, exit);
+export function readTaskFailure(end: EndOfTask, now: NodeMoment, isSpent: () => boolean): TaskFailure {
+  const { exit, directory, outputPath } = end;
+  const toBoottime = boottimeOf(exit, now);
+  const said = findingInOutput(outputPath, exit, isSpent);
   const file = readWhole(join(directory, errorFileName), errorFileBytesMax);
   const recorded = file === null ? null : parseErrorFile(file.text);
   if (file !== null && recorded !== null) {
@@ -70,8 +61,21 @@ export function readTaskFailure(end: EndOfTask, clocks: NodeClocks): TaskFailure
   }
   if (said !== null) {
     const { rank, line } = said.evidence;
-    return { ...causeOf(said), source: 'log', rank, line, message: said.message, atBoottimeMs: endedAtMs };
+    const atBoottimeMs = endedAt(exit, now);
+    return { ...causeOf(said), source: 'log', rank, line, message: said.message, atBoottimeMs };
   }
+  return failureOfExit(end, now);
+}
+
+/** Of an end whose output could not be read within its budget: nobody knows what it says. */
+export function unreadFailure(end: EndOfTask, now: NodeMoment): TaskFailure {
+  const failure = failureOfExit(end, now);
+  if (end.exit.oomKilled) return failure;
+  const message = 'its output could not be read in time, so the reason is not known';
+  return { ...failure, kind: 'unknown', blame: 'unknown', message };
+}
+
+function failureOfExit({ exit, stopping }: EndOfTask, now: NodeMoment): TaskFailure {
   return {
     source: 'exit',
     consequence: stopping,
@@ -80,8 +84,26 @@ export function readTaskFailure(end: EndOfTask, clocks: NodeClocks): TaskFailure
     kind: exit.oomKilled ? 'host_oom' : null,
     blame: exit.oomKilled ? 'job' : null,
     line: null,
-    atBoottimeMs: endedAtMs,
+    atBoottimeMs: endedAt(exit, now),
   };
+}
+
+function endedAt(exit: TaskExit, now: NodeMoment): number {
+  return exit.finishedAtMs === null ? now.boottimeMs : boottimeOf(exit, now)(exit.finishedAtMs);
+}
+
+/** From the wall clock to the one that nobody sets. */
+function boottimeOf(
+  { finishedAtMs, finishedBoottimeMs }: TaskExit,
+  now: NodeMoment,
+): (wallMs: number) => number {
+  // Both clocks at one moment: as close to the failure as can be, for the wall clock may be set at any time.
+  const both =
+    finishedAtMs === null || finishedBoottimeMs === undefined
+      ? now
+      : { wallMs: finishedAtMs, boottimeMs: finishedBoottimeMs };
+  // No failure lies in the future, whatever it was set to.
+  return (wallMs) => Math.max(0, Math.min(now.boottimeMs, both.boottimeMs - (both.wallMs - wallMs)));
 }
 
 /**

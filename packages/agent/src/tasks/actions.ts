@@ -3,6 +3,7 @@
  * twice: what is true afterwards is in the entry, on disk, and in the driver.
  */
 import { messageOf } from '@muster/common/errors';
+import type { TaskFailure } from '@muster/common/gangs';
 import { taskKey } from '@muster/common/ids';
 import { isCauseKind } from '@muster/common/spec/causes';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
@@ -224,29 +225,37 @@ export class TaskActions {
   /** Its checkpoints were not looked at up to its end. The agent has more to do than to wait for what that finds. */
   private endFound(entry: TaskEntry, exit: TaskExit | null): void {
     this.watchCheckpoints(entry);
-    const ended = this.endWith(entry, exit);
-    if (ended !== null) void ended.then(() => this.onEnded(entry));
+    this.endWith(entry, exit)?.then(
+      () => this.onEnded(entry),
+      (error: unknown) => {
+        // It stays as it was, and the next agent finds its end.
+        if (!this.closing.aborted)
+          this.parts.log.error({ error: messageOf(error) }, 'the end of a task could not be told');
+      },
+    );
   }
 
   /**
-   * Nothing of it runs any more. That is said when what it saved and printed last is known and has been said: by that the
-   * coordinator chooses what the next attempt begins from.
+   * Nothing of it runs any more. That is said when what it saved and printed last is known and has been said, and why it
+   * failed: by that the coordinator chooses what follows.
    * @param exit null: nobody knows how it ended
    * @returns null: it is done already
    */
   private endWith(entry: TaskEntry, exit: TaskExit | null): Promise<void> | null {
     if (entry.phase?.kind === 'ended') return null;
-    const end = (training: TrainingProgress | null) => {
-      if (exit === null) this.phases.endUnseen(entry, training);
-      else this.phases.endWith(entry, exit, training);
-    };
     if (entry.ending !== null) return entry.ending;
+    const end = (training: TrainingProgress | null, failure: TaskFailure | null) => {
+      if (exit === null) this.phases.endUnseen(entry, training);
+      else this.phases.endWith(entry, exit, failure, training);
+    };
+    const hasFailed = exit !== null && exit.exitCode !== 0;
     const read = this.parts.training.finish(entry.task);
-    if (read === null && !this.parts.checkpoints.isWatched(entry.task)) {
-      end(this.parts.training.progress(entry.task));
+    if (!hasFailed && read === null && !this.parts.checkpoints.isWatched(entry.task)) {
+      end(this.parts.training.progress(entry.task), null);
       return null;
     }
-    entry.ending = this.lastWords(entry, read).then(end);
+    const failure = hasFailed ? this.phases.failureOf(entry, exit) : null;
+    entry.ending = Promise.all([this.lastWords(entry, read), failure]).then((said) => end(...said));
     return entry.ending;
   }
 

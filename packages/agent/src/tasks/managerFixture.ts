@@ -195,7 +195,8 @@ export class TestAgent {
       ...{ bootId, boottimeMs, wallMs },
       readNetwork: async () => {},
       gpuProblem: async () => null,
-      failureOf: (end) => readTaskFailure(end, { boottimeMs, wallMs }),
+      failureOf: async (end) =>
+        readTaskFailure(end, { boottimeMs: boottimeMs(), wallMs: wallMs() }, () => false),
       log,
       send: (message) => this.hear(message),
       gpuUsage: () => null,

@@ -64,8 +64,8 @@ export interface ManagerParts {
   readonly readNetwork: () => Promise<unknown>;
   /** Why these GPUs of this node are not to be used now. null: they may be. */
   readonly gpuProblem: (gpuUuids: readonly string[], abort: AbortSignal) => Promise<Cause | null>;
-  /** What went wrong first in a task that has ended. null: nothing did. */
-  readonly failureOf: (end: EndOfTask) => TaskFailure | null;
+  /** What went wrong first in a task that has ended badly. @throws {Error} when the agent is closing */
+  readonly failureOf: (end: EndOfTask) => Promise<TaskFailure>;
   readonly log: Logger;
   /** Say something to the coordinator; dropped while there is no connection, because the next Hello says it all. */
   readonly send: (message: TaskMessage) => void;

@@ -57,8 +57,13 @@ export class TaskPhases {
     this.end(entry, { ...nothingRan, statusLost: true, logBytes, gpuUsage, training });
   }
 
-  endWith(entry: TaskEntry, exit: TaskExit, training: TrainingProgress | null): void {
-    const failure = this.failureOf(entry, exit);
+  /** @param failure as `failureOf` tells it */
+  endWith(
+    entry: TaskEntry,
+    exit: TaskExit,
+    failure: TaskFailure | null,
+    training: TrainingProgress | null,
+  ): void {
     const gpuUsage = this.parts.gpuUsage(entry.task);
     const logBytes = this.output(entry).size;
     const { exitCode, signal, oomKilled, finishedAtMs, statusLost } = exit;
@@ -66,13 +71,14 @@ export class TaskPhases {
     this.end(entry, { ...how, startError: null, logBytes, gpuUsage, failure, training });
   }
 
-  private failureOf(entry: TaskEntry, exit: TaskExit): TaskFailure | null {
+  /** What went wrong first. To be asked for once, as soon as it has ended. */
+  async failureOf(entry: TaskEntry, exit: TaskExit): Promise<TaskFailure> {
     const { phase } = entry;
     const { directory } = this.location(entry);
     const outputPath = this.output(entry).path;
     const stopping = phase?.kind === 'started' && phase.stopping === true;
-    const failure = this.parts.failureOf({ exit, directory, outputPath, stopping });
-    if (failure === null || stopping) return failure;
+    const failure = await this.parts.failureOf({ exit, directory, outputPath, stopping });
+    if (stopping) return failure;
     // What it wrote before tells of something else: a task that was killed from outside said nothing of that.
     const message = this.parts.leases.deathBy(entry.task, this.fenced(entry), exit, failure.atBoottimeMs);
     return message === null

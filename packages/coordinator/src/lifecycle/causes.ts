@@ -97,7 +97,8 @@ export function causeOfEnd(task: Task, gpuFault: GpuFault | null = null): Cause 
   if (failure?.source === 'lease') return causeOf('node_lost', `${where} was ${failure.message}`, place);
   const how = howItEnded(exit);
   // What is known from the exit alone is said already.
-  const said = failure === null || failure.source === 'exit' ? null : failure.message;
+  const isExitAlone = failure?.source === 'exit' && failure.kind !== 'unknown';
+  const said = failure === null || isExitAlone ? null : failure.message;
   const message = `${where} ${how.words}${said === null ? '' : `: ${said}`}`;
   if (exit.oomKilled) return causeOf(how.kind, message, place, evidenceOf(exit, how.evidence));
   const evidence = evidenceOf(exit, said ?? how.evidence);
