@@ -1,14 +1,15 @@
 /** How programs say that they have done all they were asked to. */
 
 const completions: readonly RegExp[] = [
-  /\bProcess \d+ exits successfully\b/,
+  /\bProcess \d{1,10} exits successfully\b/,
   /`Trainer\.fit` stopped: `max_(?:epochs|steps|time)=/,
   /'train_runtime': /,
   /Training completed\. Do not forget to share your model/,
   /\[after training is done\]/,
-  /\bdone training in [\d.]+ seconds/,
-  /^Training time: [\d.]+ ?s/,
-  /\bTraining (?:is |has )?(?:completed?|finished|done)[.!]?\s*$/i,
+  /\bdone training in [\d.]{1,20} seconds/,
+  /^Training time: [\d.]{1,20} ?s/,
+  // At the beginning, or behind what loggers put there: a comment says it in the middle of a sentence.
+  /(?:^|[\]:|>-] {0,3})Training (?:is |has )?(?:completed?|finished|done)[.!]?\s{0,20}$/i,
 ];
 
 export const completionHints = [

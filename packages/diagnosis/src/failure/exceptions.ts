@@ -12,23 +12,26 @@ export interface SeenException {
   readonly weak: boolean;
 }
 
-const named = /^((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Failure))(?::? |:?$)/;
+const named =
+  /^((?:[A-Za-z_]\w{0,99}\.){0,12}[A-Za-z_]\w{0,99}(?:Error|Exception|Interrupt|Exit|Failure))(?::? |:?$)/;
 /** Below a traceback, other names count too where a package stands before them: `queue.Empty`. */
-const namedInPackage = /^(?:[a-z_]\w*\.)+[A-Z]\w*(?::? |:?$)/;
+const namedInPackage = /^(?:[a-z_]\w{0,99}\.){1,12}[A-Z]\w{0,99}(?::? |:?$)/;
 /** These only report the failure of another process. */
 const reporters = /(?:ChildFailedError|CalledProcessError|ProcessRaisedException|ProcessExitedException)\b/;
 
 /** Said by those who were left behind. */
 const consequences: readonly RegExp[] = [
   /connection (?:was )?(?:reset|closed|refused|aborted)(?: by (?:the )?(?:remote )?(?:peer|host))?/i,
-  /broken pipe|socket closed|read error.*timed out|failed to recv, got 0 bytes|recvvalue failed/i,
+  /broken pipe|socket closed|read error.{0,100} timed out|failed to recv, got 0 bytes|recvvalue failed/i,
   /remote process exit(?:ed|ing)|communicator was aborted/i,
   /some nccl operations have failed or timed out|application timeout caused pair closure/i,
   /is killed by signal: (?:Terminated|Aborted)/,
-  /^(?:\S+\.)?KeyboardInterrupt\b/,
+  /^(?:[\w.]{1,400}\.)?KeyboardInterrupt\b/,
 ];
 
 const header = 'Traceback (most recent call last):';
+/** Of a traceback whose header was cut off: as excerpts and the last part of a long output begin. */
+const frameLine = /^\s{2,40}File ".{1,400}", line \d{1,7}, in /;
 /** The exception comes within so many lines of its header, or it is another one's. */
 const tracebackLinesMax = 400;
 /** Said just above a traceback by those who have caught it, or whose end does not end the program. */
@@ -51,6 +54,11 @@ export class ExceptionReader {
       this.linesLeft = tracebackLinesMax;
       this.frames = [];
       return null;
+    }
+    if (this.linesLeft === 0 && frameLine.test(text)) {
+      this.linesLeft = tracebackLinesMax;
+      this.handled = false;
+      this.frames = [];
     }
     const first = text.charCodeAt(0);
     if (this.linesLeft > 0) {
@@ -95,7 +103,15 @@ function isConsequence(text: string): boolean {
 
 function kindOf(name: string): SeenException['kind'] {
   if (/^(?:ModuleNotFoundError|ImportError)\b/.test(name)) return 'import_error';
-  return /^(?:\S+\.)?KeyboardInterrupt\b/.test(name) ? 'stopped_by_signal' : 'python_exception';
+  return /^(?:[\w.]{1,400}\.)?KeyboardInterrupt\b/.test(name) ? 'stopped_by_signal' : 'python_exception';
 }
 
-export const exceptionHints = ['Traceback', 'Error', 'Exception', 'Interrupt', 'Exit', 'Failure'] as const;
+export const exceptionHints = [
+  'Traceback',
+  'Error',
+  'Exception',
+  'Interrupt',
+  'Exit',
+  'Failure',
+  '  File "',
+] as const;

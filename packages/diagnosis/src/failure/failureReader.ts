@@ -11,22 +11,33 @@ import { evidenceText, type Finding, finding, withVerdict } from './finding.ts';
 import { type FailureResult, judge, type ProcessEnd } from './judge.ts';
 import { type Death, deathFinding, deathHints, diedByItself, readDeath, SummaryReader } from './launchers.ts';
 import { MarkSearch } from './markSearch.ts';
-import { type SignatureRule, signatureRules, stopNotice } from './rules.ts';
+import { signatureRules, stopNotice } from './rules.ts';
 import { type Sighting, Sightings } from './sightings.ts';
+import { placeOf, type SignatureRule } from './signature.ts';
+import { isSourceCode } from './sourceCode.ts';
 
 /** The rules that a line's words are a hint to; null: to something else. */
-type Hinted = readonly (SignatureRule | null)[];
+type Hinted = ReadonlySet<SignatureRule | null>;
 
 /** Most lines have none of these and are done with. */
-const hints = new MarkSearch<Hinted[number]>([
+const hints = new MarkSearch<SignatureRule | null>([
   ...signatureRules.flatMap((rule) => rule.hints.map((hint) => [hint, rule] as const)),
   ...[...exceptionHints, ...deathHints, ...completionHints].map((hint) => [hint, null] as const),
 ]);
-/** Longer lines hold data. Patterns with gaps in them take time with the square of a line's length. */
+const noHints: Hinted = new Set();
+/** Longer lines hold data. */
 const textLengthMax = 8 * 1024;
 /** Lines of loggers below the level of errors. NCCL calls its errors WARN. */
 const belowError = /\b(?:DEBUG|INFO|WARN(?:ING)?)\b|^W\d{4} |\[W[ \d]/;
 const ncclWarning = /NCCL WARN/;
+/** What NCCL says while all is well, also of connections that are closed. */
+const ncclTalk = /\bNCCL (?:INFO|TRACE|VERSION)\b/;
+/** C++ of PyTorch writes `[rank3]:[E813 …`, and Python `[rank3]: ` in front of a traceback; launchers, in front of all. */
+const libraryLine = /^\[[A-Z][\d ]/;
+/** Said of an exception right below it, by whoever goes on without what has failed. */
+const goesOn =
+  /\b(?:retry|retries|retrying|try(?:ing)? again|skipp(?:ed|ing)|ignor(?:ed|ing)|continuing|falling back|reconnect(?:ed|ing))\b/i;
+const goesOnLinesMax = 3;
 /** Behind a failure, these are no sign that the program goes on. */
 const aftermath = /^(?:frame #|wandb: |terminate called)/;
 
@@ -37,6 +48,12 @@ export class FailureReader {
   private readonly collectives = new Collectives();
   private previous = '';
   private completedAt: number | null = null;
+  /** Ranks in front of lines are a launcher's, and say nothing of what the lines are. */
+  private ranksAreOfLauncher = false;
+  /** Something has gone wrong, or seems to have: what follows may be more of it. */
+  private isTroubled = false;
+  /** The newest exception: its sort, and the line that it was in. */
+  private exception: { readonly sort: string; readonly sequence: number } | null = null;
   /** The first, and that of torchrun's newest summary, which names the rank. */
   private readonly codes = new Map<'death' | 'summary', Death>();
 
@@ -54,9 +71,9 @@ export class FailureReader {
     }
     const isFrame = this.exceptions.open && /^\s/.test(text);
     // Whatever words the frames of a traceback have, no rule is about them.
-    const hinted = isFrame ? [] : hints.in(text);
-    if (hinted.length === 0 && !this.exceptions.open) {
-      this.passOrdinary(text);
+    const hinted = isFrame ? noHints : hints.in(text);
+    if (hinted.size === 0 && !this.exceptions.open) {
+      this.passOrdinary(line);
       return;
     }
     this.look(line, previous, isFrame, hinted);
@@ -101,24 +118,27 @@ export class FailureReader {
     }
     if (!isFrame && this.lookForSignature(line, hinted)) return;
     if (!isFrame && this.addDeath('death', readDeath(text, number))) return;
-    const seen = this.exceptions.read(line, previous);
+    const seen = this.exceptions.read({ ...line, rank: this.ranked(line) }, previous);
+    this.isTroubled ||= this.exceptions.open || seen !== null;
     if (seen !== null) {
       const { kind, consequence, weak } = seen;
       const strength = kind === 'stopped_by_signal' ? 'stop' : 'program';
       const evidence = { line: number, text: evidenceText(text), rank: line.rank };
       const sort = `exception ${kind} ${consequence} ${weak}`;
       const found = finding({ kind, strength, consequence, evidence });
-      this.sightings.add(sort, { found, weak, final: line.rank !== null });
+      this.sightings.add(sort, { found, weak, final: this.ranked(line) !== null });
+      this.exception = { sort, sequence: this.sightings.now };
     } else if (saysCompleted(text)) this.completedAt = this.sightings.now;
-    else if (!this.exceptions.open) this.passOrdinary(text);
+    else if (!this.exceptions.open) this.passOrdinary(line);
   }
 
   /** @returns true: a rule knows the line */
   private lookForSignature(line: Line, hinted: Hinted): boolean {
-    if (hinted.every((rule) => rule === null)) return false;
     const { text } = line;
+    if (hinted.size === Number(hinted.has(null)) || ncclTalk.test(text)) return false;
+    if (isSourceCode(text)) return false;
     for (const rule of signatureRules) {
-      if (!hinted.includes(rule)) continue;
+      if (!hinted.has(rule)) continue;
       const at = placeOf(rule.patterns, text);
       if (at === null || rule.unless?.test(text) === true) continue;
       if (rule.within !== undefined && !this.exceptions.isWithin(rule.within)) continue;
@@ -133,8 +153,9 @@ export class FailureReader {
     const rank = kind === 'nccl_timeout' ? this.collectives.add(line) : line.rank;
     const before = line.text.slice(0, at);
     const isMild = !atAnyLevel && belowError.test(before) && !ncclWarning.test(before);
+    this.isTroubled = true;
     const { handled } = this.exceptions.close();
-    const weak = isMild || (handled && line.rank === null);
+    const weak = isMild || (handled && this.ranked(line) === null);
     const { blame, retry, advice } = rule;
     const found = finding({
       kind,
@@ -180,8 +201,22 @@ export class FailureReader {
     return { death: { ...told, found: { ...summary.found, evidence } }, isBeginning };
   }
 
-  private passOrdinary(text: string): void {
+  private passOrdinary({ text, rank }: Line): void {
+    if (rank !== null && !this.isTroubled && !libraryLine.test(text)) this.ranksAreOfLauncher = true;
+    if (this.exception !== null) this.readExcuse(text, this.exception);
     if (text.charCodeAt(0) > 0x20 && !aftermath.test(text)) this.sightings.passOrdinary();
+  }
+
+  /** `Network error (ReadTimeout), entering retry loop.` */
+  private readExcuse(text: string, { sort, sequence }: { sort: string; sequence: number }): void {
+    const isNear = this.sightings.now - sequence <= goesOnLinesMax;
+    if (isNear && goesOn.test(text)) this.sightings.excuse(sort);
+    if (!isNear || goesOn.test(text)) this.exception = null;
+  }
+
+  /** The rank in front of a line that only PyTorch puts there, which is before what ends the process. */
+  private ranked({ rank }: Line): number | null {
+    return this.ranksAreOfLauncher ? null : rank;
   }
 }
 
@@ -196,15 +231,6 @@ export function findingInMessage(message: string): Finding {
     strength: 'program',
     evidence: { line: 1, text: message, rank: null },
   });
-}
-
-/** Where the first of the patterns that matches does. null: none does. */
-function placeOf(patterns: readonly RegExp[], text: string): number | null {
-  for (const pattern of patterns) {
-    const match = pattern.exec(text);
-    if (match !== null) return match.index;
-  }
-  return null;
 }
 
 function ruleNamed(name: string): SignatureRule | undefined {

@@ -20,13 +20,13 @@ export interface Death {
 const summaryTitle = 'Root Cause (first observed failure)';
 /** How torchrun names a worker that has failed, at once. */
 export const workerDeathLine =
-  /failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: \d+\) of (?:binary|fn): /;
-const launcherReturn = /exits with return code = (-?\d+)/;
+  /failed \(exitcode: (-?\d{1,10})\) local_rank: (\d{1,10}) \(pid: \d{1,10}\) of (?:binary|fn): /;
+const launcherReturn = /exits with return code = (-?\d{1,10})/;
 const srunDeath =
-  /^srun: error: \S+: tasks? ([\d,-]+): (?:Exited with exit code (\d+)|(Killed|Segmentation fault|Aborted|Bus error|Terminated))/;
+  /^srun: error: \S{1,1000}: tasks? ([\d,-]{1,4000}): (?:Exited with exit code (\d{1,10})|(Killed|Segmentation fault|Aborted|Bus error|Terminated))/;
 /** bash, and the last words of Python itself. */
 const shellDeath =
-  /(?:: line \d+: +\d+ |^Fatal Python error: )(Killed|Segmentation fault|Aborted|Bus error|Terminated)\b/;
+  /(?:: line \d{1,9}: {1,20}\d{1,10} |^Fatal Python error: )(Killed|Segmentation fault|Aborted|Bus error|Terminated)\b/;
 
 const signalNumbers: Readonly<Record<string, number>> = {
   Aborted: 6,
@@ -69,7 +69,7 @@ export const deathHints = [
 ] as const;
 
 /** Says what no code tells: the signal by its name, with the process. */
-const killedWorker = /signal \d+ \(SIG\w+\) received by pid \d+/i;
+const killedWorker = /signal \d{1,3} \(SIG\w{1,10}\) received by pid \d/i;
 
 /** Reads torchrun's summary, line by line: `rank : 1 (local_rank: 1)`, `exitcode : -9 (pid: 123)`, `traceback : Signal 9 …`. */
 export class SummaryReader {
@@ -86,8 +86,9 @@ export class SummaryReader {
       return null;
     }
     this.linesLeft -= 1;
-    const [, name, value = ''] = /^\s*(rank|exitcode|traceback)\s*:\s*(.*)$/.exec(text) ?? [];
-    const number = /^-?\d+/.exec(value);
+    const [, name, value = ''] =
+      /^\s{0,20}(rank|exitcode|traceback)\s{0,20}:\s{0,20}(.{0,1000})/.exec(text) ?? [];
+    const number = /^-?\d{1,10}/.exec(value);
     if (name === 'rank' && number !== null) this.rank = Number(number[0]);
     if (name === 'exitcode' && number !== null) this.exit = { line, text, code: Number(number[0]) };
     if (name !== 'traceback' || this.exit === null) return null;

@@ -22,7 +22,7 @@ export class MarkSearch<Meaning> {
   private readonly moves: Uint8Array;
   /** By the pair that ends the window over their beginnings. */
   private readonly marks = new Map<number, Mark<Meaning>[]>();
-  private readonly none: readonly Meaning[] = [];
+  private readonly none: ReadonlySet<Meaning> = new Set();
 
   /** @param marks of 2 to 256 characters each */
   constructor(marks: Iterable<readonly [text: string, meaning: Meaning]>) {
@@ -32,9 +32,9 @@ export class MarkSearch<Meaning> {
     for (const mark of all) this.enter(mark);
   }
 
-  /** @returns what the marks mean that the text has, as often as it has them; overlapping ones, too */
-  in(text: string): readonly Meaning[] {
-    let found: Meaning[] | null = null;
+  /** @returns what the marks mean that the text has, overlapping ones, too */
+  in(text: string): ReadonlySet<Meaning> {
+    let found: Set<Meaning> | null = null;
     for (let end = this.windowLength - 1; end < text.length; ) {
       const place = placeOf(text.charCodeAt(end - 1), text.charCodeAt(end));
       const move = this.moves[place] ?? 0;
@@ -44,7 +44,7 @@ export class MarkSearch<Meaning> {
       }
       const from = end - this.windowLength + 1;
       for (const mark of this.marks.get(place) ?? []) {
-        if (text.startsWith(mark.text, from)) (found ??= []).push(mark.meaning);
+        if (text.startsWith(mark.text, from)) (found ??= new Set()).add(mark.meaning);
       }
       end += 1;
     }

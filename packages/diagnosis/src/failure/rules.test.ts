@@ -23,6 +23,10 @@ const examples: Readonly<Record<string, Example>> = {
     hit: 'terminate: CUDA error: uncorrectable ECC error encountered',
     miss: 'GPU 0: Uncorrectable ECC errors: 0, ECC error mode enabled',
   },
+  'gpu lost': {
+    hit: 'Unable to determine the device handle for GPU 0000:02:00.0: GPU is lost.  Reboot the system to recover this GPU',
+    miss: 'GPU 0000:02:00.0: the device handle is known, none is lost',
+  },
   'shared memory': {
     hit: 'ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).',
     miss: 'found 64 GiB of shared memory in /dev/shm, 12 loader processes',
@@ -30,6 +34,10 @@ const examples: Readonly<Record<string, Example>> = {
   'disk full': {
     hit: traceback('f.write(block)', 'OSError: [Errno 28] No space left on device'),
     miss: 'checking disk: 80 GiB free, stop when there is No space left',
+  },
+  'storage failed': {
+    hit: 'RuntimeError: write(): fd 29 failed with Input/output error',
+    miss: 'write(): fd 29 has failed 0 times, Input/output errors 0',
   },
   'corrupt checkpoint': {
     hit: 'safetensors_rust.SafetensorError: Error while deserializing header: HeaderTooLarge',
@@ -47,6 +55,10 @@ const examples: Readonly<Record<string, Example>> = {
   'gpu memory': {
     hit: 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB',
     miss: 'on "CUDA out of memory" the batch will be halved',
+  },
+  'ray host memory': {
+    hit: 'ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.',
+    miss: '(raylet) 0 Workers (tasks / actors) killed due to memory pressure (OOM), 3 started',
   },
   'illegal access': {
     hit: 'RuntimeError: CUDA error: an illegal memory access was encountered',
@@ -96,6 +108,10 @@ const examples: Readonly<Record<string, Example>> = {
     hit: '[rank3]:[E813 12:25 ProcessGroupNCCL.cpp:632] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=77)',
     miss: 'NCCL watchdog is on, timeout of a collective operation: Timeout(ms)=600000',
   },
+  'watchdog stuck': {
+    hit: '[rank1]:[E ProcessGroupNCCL.cpp:1316] [PG 0 Rank 1] Heartbeat monitor timed out! Process will be terminated after dumping debug info.',
+    miss: '[rank1]:[I ProcessGroupNCCL.cpp:800] [PG 0 Rank 1] Heartbeat monitor is on, times out after 600 seconds',
+  },
   'peer lost': {
     hit: 'RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.2]:4242',
     miss: 'node-1:12:12 [0] NCCL INFO Connection to the proxy: closed 0 of 8',
@@ -103,6 +119,14 @@ const examples: Readonly<Record<string, Example>> = {
   'nccl misused': {
     hit: 'node-1:77:77 [0] init.cc:943 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1b000',
     miss: 'no duplicate GPU: 8 ranks on 8 devices',
+  },
+  'rdma completion': {
+    hit: 'node-1:77:90 [0] transport/net_ib.cc:1440 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4242> with error 12, opcode 0, len 0, vendor err 129',
+    miss: 'node-1:77:90 [0] NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4242> with status=0 opcode=2',
+  },
+  'rdma flushed': {
+    hit: 'node-1:77:90 [0] transport/net_ib.cc:1440 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4242> with error 5, opcode 0, len 0, vendor err 249',
+    miss: 'node-1:77:90 [0] NCCL TRACE NET/IB : Got completion from peer 10.0.0.2<4242> with error 5',
   },
   'nccl system error': {
     hit: 'ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.',
@@ -119,6 +143,10 @@ const examples: Readonly<Record<string, Example>> = {
   rendezvous: {
     hit: 'torch.distributed.DistStoreError: Timed out after 901 seconds waiting for clients. 1/2 clients joined.',
     miss: 'Rendezvous: waiting for clients, at most 900 seconds, server socket on port 29500',
+  },
+  'ray actor lost': {
+    hit: 'ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.',
+    miss: 'retry_exceptions=[ray.exceptions.ActorDiedError, ray.exceptions.WorkerCrashedError]',
   },
   'told to stop': {
     hit: 'W0227 17:39:41.934000 293814 torch/distributed/elastic/agent/server/api.py:719] Received 15 death signal, shutting down workers',

@@ -63,6 +63,14 @@ export class Sightings {
     if (wentOn) kept.recent = sighting;
   }
 
+  /** Whoever tells of the newest of this sort goes on without what has failed. */
+  excuse(sort: string): void {
+    const kept = this.kept.get(sort);
+    if (kept === undefined) return;
+    if (kept.recent === null) this.kept.delete(sort);
+    else kept.recent = null;
+  }
+
   /** A line about something else. */
   passOrdinary(): void {
     if (this.kept.size > 0) this.ordinaryLines += 1;

@@ -1,0 +1,167 @@
+/** Of what a program does to itself: memory, kernels of its own, numbers, libraries. */
+import { memoryVerdict } from './gpuMemory.ts';
+import type { SignatureRule } from './signature.ts';
+
+export const programRules: readonly SignatureRule[] = [
+  {
+    name: 'ray host memory',
+    kind: 'host_oom',
+    strength: 'program',
+    patterns: [
+      /\bray\.exceptions\.OutOfMemoryError\b/,
+      /Task was killed due to the node running low on memory/,
+      /\b[1-9]\d{0,8} Workers \(tasks \/ actors\) killed due to memory pressure/,
+    ],
+    hints: ['OutOfMemoryError', 'running low on memory', 'memory pressure'],
+  },
+  {
+    name: 'gpu memory',
+    kind: 'cuda_oom',
+    strength: 'program',
+    patterns: [
+      /CUDA out of memory\. Tried to allocate \d/,
+      /^torch(?:\.cuda)?\.OutOfMemoryError\b/,
+      /Cuda failure (?:\d{1,4} )?'out of memory'/,
+      /RESOURCE_EXHAUSTED: Out of memory/,
+      // vLLM's allocator; with a small e, and no size, it is the word of a GPU that others fill (below).
+      /CUDA Error: out of memory/,
+      // TensorFlow
+      /bfc_allocator\.cc:\d{1,5}\] Ran out of memory trying to allocate/,
+      /OOM when allocating tensor/,
+      // PyTorch before 1.0
+      /THCudaCheck FAIL .{1,200} error=2 : out of memory/,
+      /cuda runtime error \(2\) : out of memory/,
+    ],
+    hints: [
+      'CUDA out of memory',
+      'OutOfMemoryError',
+      'Cuda failure',
+      'RESOURCE_EXHAUSTED',
+      'CUDA Error',
+      'bfc_allocator',
+      'OOM when',
+      'THCudaCheck',
+      'cuda runtime error',
+    ],
+    // TensorFlow tries, and says of what did not fit that it goes without.
+    unless: /not a failure|by allocator cpu/,
+    weigh: memoryVerdict,
+  },
+  {
+    name: 'illegal access',
+    kind: 'cuda_illegal_access',
+    strength: 'program',
+    patterns: [
+      /CUDA error: an illegal memory access was encountered/,
+      /cudaErrorIllegalAddress/,
+      /CUDA_ERROR_ILLEGAL_ADDRESS/,
+      /Cuda failure (?:\d{1,4} )?'an illegal memory access was encountered'/,
+      /cuda runtime error \(77\)/,
+    ],
+    hints: ['CUDA error', 'cudaErrorIllegal', 'CUDA_ERROR_ILLEGAL', 'Cuda failure', 'cuda runtime error'],
+  },
+  {
+    name: 'device assert',
+    kind: 'python_exception',
+    strength: 'program',
+    patterns: [
+      /device-side assert triggered/,
+      /: block: \[[\d,]{1,40}\], thread: \[[\d,]{1,40}\] Assertion /,
+    ],
+    hints: ['device-side assert', '] Assertion '],
+    advice:
+      'An index or label is out of range in a GPU kernel: run it with CUDA_LAUNCH_BLOCKING=1 in env to see where; a retry fails in the same way.',
+  },
+  {
+    name: 'suspect gpu',
+    kind: 'gpu_suspect',
+    strength: 'program',
+    patterns: [
+      /CUDA error: (?:out of memory|unknown error|no CUDA-capable device is detected)/,
+      [/CUDA error: /, /CUDA-capable device(?:\(s\)|s)? (?:is\/)?are busy or unavailable/],
+      /Cuda failure (?:\d{1,4} )?'unknown error'/,
+      // PyTorch before 1.0
+      /THCudaCheck FAIL .{1,200} error=46 : /,
+      /cuda runtime error \(46\)/,
+    ],
+    hints: ['CUDA error', 'Cuda failure', 'THCudaCheck', 'cuda runtime error'],
+  },
+  {
+    name: 'launch failure',
+    kind: 'gpu_suspect',
+    strength: 'program',
+    patterns: [/CUDA error: unspecified launch failure/],
+    hints: ['CUDA error'],
+    onSeveralRanks: { kind: 'cuda_illegal_access' },
+  },
+  {
+    name: 'loss scale',
+    kind: 'loss_scale_exhausted',
+    strength: 'program',
+    patterns: [/Current loss scale already at minimum/, /Minimum loss scale reached/],
+    hints: ['loss scale already', 'loss scale reached'],
+  },
+  {
+    name: 'nan found',
+    kind: 'nan_loss',
+    strength: 'program',
+    patterns: [
+      /found NaN in local grad norm/i,
+      /The loss returned in `training_step` is (?:nan|inf)/i,
+      /^Loss is (?:nan|-?inf), stopping training/i,
+    ],
+    hints: ['NaN in local', 'returned in `training_step`', ', stopping training'],
+  },
+  {
+    name: 'host memory refused',
+    kind: 'host_oom',
+    strength: 'program',
+    patterns: [
+      /DefaultCPUAllocator: (?:can't allocate|not enough) memory/,
+      /\[Errno 12\] Cannot allocate memory/,
+    ],
+    hints: ['DefaultCPUAllocator', 'Errno 12'],
+  },
+  {
+    name: 'killed by the kernel',
+    kind: 'host_oom',
+    strength: 'program',
+    patterns: [
+      /Out of memory: Killed process \d/i,
+      /Memory cgroup out of memory: Killed process/i,
+      /oom-kill:constraint=/i,
+      /Detected [1-9]\d{0,8} oom.kill event/i,
+      /killed by the cgroup out-of-memory handler/i,
+    ],
+    hints: ['illed process', 'oom-kill', 'oom_kill', 'oom kill', 'out-of-memory handler'],
+  },
+  {
+    name: 'killed data loader',
+    kind: 'host_oom',
+    strength: 'exit',
+    patterns: [/DataLoader worker \(pid\(?s?\)? [\d, ]{1,400}\) is killed by signal: Killed/],
+    hints: ['is killed by signal'],
+    needsProof: true,
+  },
+  {
+    name: 'library missing',
+    kind: 'import_error',
+    strength: 'program',
+    patterns: [
+      /error while loading shared libraries: /,
+      /symbol lookup error: /,
+      /^\S{0,400}?python[\d.]{0,12}: No module named /,
+      // The end of a traceback whose beginning was cut off: nobody who goes on without says it with the whole path.
+      /^ImportError: \S{1,600}\.so[\d.]{0,20}: (?:undefined symbol|cannot open shared object file)/,
+    ],
+    hints: ['shared libraries', 'symbol lookup', 'No module named', 'undefined symbol', 'shared object file'],
+  },
+  {
+    name: 'script missing',
+    kind: 'python_exception',
+    strength: 'program',
+    patterns: [/^\S{0,400}?python[\d.]{0,12}: can't open file /],
+    hints: ["can't open file"],
+    advice: 'Check command and workdir of the spec: the script is not there.',
+  },
+];
