@@ -76,8 +76,9 @@ const templatePart = /(?:\\[\s\S]|\$(?!\{)|[^`\\$])*(?:`|\$\{)/y;
 /**
  * The text with the inside of comments, strings, templates and regular expressions blanked. Every other character keeps
  * its place, so that an index in the result is an index in the text.
+ * @param onRegExp is told every regular expression, as it is written
  */
-export function codeOnly(text: string): string {
+export function codeOnly(text: string, onRegExp: (literal: string) => void = () => {}): string {
   /** For each open `${`: how many braces are open inside it. */
   const openBraces: number[] = [];
   let code = '';
@@ -105,7 +106,9 @@ export function codeOnly(text: string): string {
     if (part.startsWith('/') && part.length > 1 && !isComment && /^[\w$)\]`'"]/.test(before)) part = '/';
     if (inner !== undefined && part === '{') openBraces[openBraces.length - 1] = inner + 1;
     if (inner !== undefined && part === '}') openBraces[openBraces.length - 1] = inner - 1;
-    const isText = /^['"]/.test(part) || (part.startsWith('/') && part.length > 1);
+    const isRegExp = part.startsWith('/') && part.length > 1 && !isComment;
+    if (isRegExp) onRegExp(part);
+    const isText = /^['"]/.test(part) || isRegExp || isComment;
     code += isText ? blank(part) : part;
     if (!isComment && part.trim() !== '')
       before = /^(return|typeof|case|in|of|void|await)$/.test(part) ? '' : part;

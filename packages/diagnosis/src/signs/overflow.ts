@@ -7,8 +7,11 @@
  *   below 1 and says itself when it has reached its minimum;
  * - there were 64 overflows in a row, twice what halving 2^32 takes.
  */
-const overflow =
-  /overflow.{0,200}?(?:loss scale: ([\d.eE+-]{1,40}).{0,40})?(reducing(?: loss scale)? to|setting loss scale to:?) ([\d.eE+-]{1,40}\b)/i;
+const overflow = /overflow/i;
+const reduced = /(reducing(?: loss scale)? to|setting loss scale to:?) ([\d.eE+-]{1,40}\b)/i;
+const attempted = /loss scale: ([\d.eE+-]{1,40})/i;
+/** Of a line, from the word on. */
+const wordingLengthMax = 300;
 const exhausted = /Current loss scale already at minimum|Minimum loss scale reached/;
 
 const atMinimumMax = 3;
@@ -30,11 +33,15 @@ export class Overflows {
   /** @returns whether the loss scale is exhausted */
   line(text: string): boolean {
     if (exhausted.test(text)) return true;
-    const found = overflow.exec(text);
+    const from = overflow.exec(text)?.index;
+    if (from === undefined) return false;
+    const words = text.slice(from, from + wordingLengthMax);
+    const found = reduced.exec(words);
     if (found === null) return false;
-    const [, attempted, wording = '', scale] = found;
+    const [, wording = '', scale] = found;
+    const tried = attempted.exec(words.slice(0, found.index))?.[1];
     // It has grown since the newest overflow, so steps went well in between; or it is another rank's word of the same.
-    if (attempted !== undefined && this.#scale !== null && Number(attempted) > this.#scale) this.end();
+    if (tried !== undefined && this.#scale !== null && Number(tried) > this.#scale) this.end();
     return this.#count(Number(scale), wording.startsWith('setting'));
   }
 

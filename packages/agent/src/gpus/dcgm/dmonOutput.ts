@@ -65,7 +65,7 @@ export function parseDiscovery(output: string): ReadonlyMap<number, string> {
   const uuids = new Map<number, string>();
   let gpuId: number | null = null;
   for (const line of output.split('\n')) {
-    const [, id = '', text = ''] = /^\|\s*(\d*)\s*\|(.*)\|\s*$/.exec(line) ?? [];
+    const [, id = '', text = ''] = /^\|\s{0,80}(\d{0,9})\s{0,80}\|(.*)\|\s{0,80}$/.exec(line) ?? [];
     // A line between two cards, or the start of another table: what follows belongs to no card yet.
     if (line.startsWith('+') || !line.startsWith('|')) gpuId = null;
     if (id !== '') gpuId = Number(id);

@@ -3,7 +3,7 @@ import { type LineFormat, numberIn, type Values } from '../format.ts';
 
 const bar = /(?:^|\s)(\d{1,9})\|(\d{1,12})\|Loss: ([-+.\w]{1,40})(?=:|$)/;
 const logged = /^Step (\d{1,12}) \| (\S.{0,4000})$/;
-const pair = /([\w./-]{1,80}):([-+.\w]{1,40})(?= |$)/g;
+const pair = /(?<![\w./-])([\w./-]{1,80}):([-+.\w]{1,40})(?= |$)/g;
 
 export const torchtune: LineFormat = {
   framework: 'torchtune',
