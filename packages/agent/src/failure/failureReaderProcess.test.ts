@@ -2,12 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { pino } from 'pino';
+import { silentLogger as log } from '@muster/common/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FailureReaderProcess } from './failureReaderProcess.ts';
 import { failureReaderProgram } from './readerProgram.ts';
 
-const log = pino({ level: 'silent' });
 const now = () => ({ wallMs: 1_700_000_100_000, boottimeMs: 50_000 });
 const exit = { exitCode: 1, signal: null, oomKilled: false, finishedAtMs: null, statusLost: false };
 const unread = { source: 'exit', kind: 'unknown', blame: 'unknown', atBoottimeMs: 50_000 };
