@@ -27,6 +27,7 @@ import { someMs } from './modelFixture.ts';
 import { PathHistory } from './paths/pathHistory.ts';
 import { buildView } from './planning.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
+import { Connections, connectionLimits } from './rpc/connections.ts';
 import { jobCalls } from './rpc/jobs.ts';
 import { nodeCalls } from './rpc/nodes.ts';
 import { startServer } from './rpc/server.ts';
@@ -117,6 +118,7 @@ export async function startTestCoordinator(
   const telemetry = new TelemetryStore({ state, clock, bytesMax: options.telemetryBytes ?? 2 ** 20 });
   const pages = new PageRequests();
   const contained = new Contained(silentLogger, monotonicMs);
+  const connections = new Connections({ limits: connectionLimits(1_024), monotonicMs, log: silentLogger });
   const metrics = new CoordinatorMetrics({
     state,
     clock,
@@ -127,6 +129,7 @@ export async function startTestCoordinator(
     telemetry,
     pages,
     contained,
+    connections,
     store,
     log: silentLogger,
   });
@@ -191,6 +194,7 @@ export async function startTestCoordinator(
   const server = await startServer(
     '127.0.0.1:0',
     { findCredential: (hash) => state.credentials.get(hash), wallMs },
+    connections,
     {
       muster: {
         ...jobCalls({ ...shared, nodeViews }),

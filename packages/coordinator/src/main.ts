@@ -27,6 +27,8 @@ import type { CoordinatorOptions } from './options.ts';
 import { PathHistory } from './paths/pathHistory.ts';
 import { buildView } from './planning.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
+import { Connections, connectionLimits } from './rpc/connections.ts';
+import { descriptorsMax } from './rpc/descriptors.ts';
 import { jobCalls } from './rpc/jobs.ts';
 import { nodeCalls } from './rpc/nodes.ts';
 import { listenAddress, startServer } from './rpc/server.ts';
@@ -187,9 +189,12 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     };
     const nodeViews = () =>
       buildView(new Draft(state), agents.online(), waitTimes, clock.monotonicMs()).nodes;
+    const limits = connectionLimits(descriptorsMax());
+    const connections = new Connections({ limits, monotonicMs: () => clock.monotonicMs(), log });
     const server = await startServer(
       options.listen,
       { findCredential: (hash) => state.credentials.get(hash), wallMs: clock.wallMs },
+      connections,
       {
         muster: {
           ...jobCalls({ ...shared, nodeViews }),
@@ -215,7 +220,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       // Loaded only where they are used: the metrics library costs memory too.
       const { CoordinatorMetrics } = await import('./metrics/coordinatorMetrics.ts');
       const { startHttpServer } = await import('./http/httpServer.ts');
-      const own = new CoordinatorMetrics({ ...shared, clock, waitTimes });
+      const own = new CoordinatorMetrics({ ...shared, connections, clock, waitTimes });
       metrics = own;
       http = await startHttpServer(options.httpListen, {
         ownPage: () => own.page(),

@@ -22,6 +22,8 @@ const identityKey = 'muster-identity';
 export interface AuthParts {
   readonly findCredential: (secretHash: string) => Credential | undefined;
   readonly wallMs: () => number;
+  /** To be told of each call that brought a valid token. @param peer as gRPC names it, `address:port` */
+  readonly authenticated: (peer: string) => void;
 }
 
 export function authInterceptor(parts: AuthParts): ServerInterceptor {
@@ -31,6 +33,7 @@ export function authInterceptor(parts: AuthParts): ServerInterceptor {
         const listener = new ServerListenerBuilder()
           .withOnReceiveMetadata((metadata, nextListener) => {
             const refusal = authorise(parts, metadata, method.path, addressOf(call.getPeer()));
+            if (refusal?.code !== status.UNAUTHENTICATED) parts.authenticated(call.getPeer());
             if (refusal !== null) call.sendStatus(refusal);
             else nextListener(metadata);
           })

@@ -19,6 +19,7 @@ import type { Store } from '../store/store.ts';
 import type { PageRequests } from '../telemetry/pageRequests.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
 import type { WaitTimes } from '../waitTimes.ts';
+import { addConnectionMetrics, type ConnectionCounts } from './connectionMetrics.ts';
 import { countBy, countGpus } from './counts.ts';
 import { addLeaseMetrics } from './leaseMetrics.ts';
 import { namedJobs, namedJobsMax } from './namedJobs.ts';
@@ -40,6 +41,7 @@ export interface MetricsParts {
   readonly notes: Pick<AgentNotes, 'of'>;
   readonly store: Pick<Store, 'readJob'>;
   readonly contained: Pick<Contained, 'failures'>;
+  readonly connections: ConnectionCounts;
   readonly log: Logger;
 }
 
@@ -95,6 +97,7 @@ export class CoordinatorMetrics {
     this.readNodes = addNodeMetrics(this.registry, parts);
     addTelemetryMetrics(this.registry, parts);
     this.fencedNodes = addLeaseMetrics(this.registry, parts);
+    addConnectionMetrics(this.registry, parts.connections);
     this.training = new TrainingMetrics(this.registry, parts);
     addProcessMetrics(this.registry, parts.clock.wallMs() - process.uptime() * 1_000);
   }

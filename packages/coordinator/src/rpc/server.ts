@@ -1,13 +1,15 @@
 /** The gRPC server: services, interceptor, limits, and an end that lets calls finish. */
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { type Address, formatAddress, isLoopbackHost, parseAddress } from '@muster/common/address';
-import { MusterError } from '@muster/common/errors';
+import { MusterError, messageOf } from '@muster/common/errors';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { agentHubService, musterService } from '@muster/common/wire/service';
 import { type AuthParts, authInterceptor } from '../auth/interceptor.ts';
 import { hostFromHere } from '../tls/hosts.ts';
+import type { Connections } from './connections.ts';
 import { addHealth } from './health.ts';
+import { type Listeners, listenOn } from './listeners.ts';
 import { addReflection } from './reflection.ts';
 
 /** For calls under way to finish at shutdown. Streams can be taken up again, so they are not waited for longer. */
@@ -15,6 +17,11 @@ const drainMs = 500;
 
 /** A Prometheus page of 4 MiB, the largest of what agents send, and its frame. */
 const requestBytesMax = 4 * 1024 * 1024 + 64 * 1024;
+
+/** Calls at a time on one connection. An agent needs four, a client one for each thing that it follows. */
+const streamsMax = 256;
+
+const sweepIntervalMs = 1_000;
 
 export interface ServedCalls {
   readonly muster: MusterHandlers;
@@ -34,18 +41,21 @@ export interface RunningServer {
  */
 export async function startServer(
   listen: string,
-  auth: AuthParts,
+  auth: Omit<AuthParts, 'authenticated'>,
+  connections: Connections,
   calls: ServedCalls,
   tls: ServerCredentials | null = null,
 ): Promise<RunningServer> {
-  const { host } = listenAddress(listen);
+  const address = listenAddress(listen);
+  const { host } = address;
   if (tls === null && !isLoopbackHost(host)) {
     // A token on a network without TLS is everyone's token.
     throw new MusterError('invalid', `refusing to listen on ${host} without TLS`);
   }
   const server = new Server({
-    interceptors: [authInterceptor(auth)],
+    interceptors: [authInterceptor({ ...auth, authenticated: (peer) => connections.authenticated(peer) })],
     'grpc.max_receive_message_length': requestBytesMax,
+    'grpc.max_concurrent_streams': streamsMax,
     // Longer than any drain: shorter ones cut calls that are finishing (grpc-node issue 3068).
     'grpc.keepalive_time_ms': 60_000,
   });
@@ -53,12 +63,21 @@ export async function startServer(
   server.addService(agentHubService, calls.agentHub);
   const health = addHealth(server);
   addReflection(server);
-  const port = await bind(server, listen, tls ?? ServerCredentials.createInsecure());
+  const injector = server.createConnectionInjector(tls ?? ServerCredentials.createInsecure());
+  const listeners = await bind(listen, address, (socket) => {
+    // A peer that resets its connection is its own affair.
+    socket.on('error', () => {});
+    if (connections.opened(socket)) injector.injectConnection(socket);
+  });
+  const sweeping = setInterval(() => connections.sweep(), sweepIntervalMs);
+  sweeping.unref();
   health.serving();
   return {
-    address: formatAddress({ host: hostFromHere(host), port }),
+    address: formatAddress({ host: hostFromHere(host), port: listeners.port }),
     async close() {
       health.stopping();
+      listeners.close();
+      clearInterval(sweeping);
       await new Promise<void>((resolve) => {
         const force = setTimeout(() => {
           server.forceShutdown();
@@ -83,18 +102,18 @@ export function listenAddress(listen: string): Address {
   );
 }
 
-function bind(server: Server, listen: string, credentials: ServerCredentials): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.bindAsync(listen, credentials, (error, port) => {
-      if (error === null) {
-        resolve(port);
-        return;
-      }
-      const taken = /EADDRINUSE|address already in use/i.test(error.message);
-      const message = taken
-        ? `${listen} is in use by another program; choose another port (\`muster up --port\`, \`muster coordinator --listen\`)`
-        : `cannot listen on ${listen}: ${error.message}`;
-      reject(new MusterError('failed_precondition', message, { cause: error }));
-    });
-  });
+async function bind(
+  listen: string,
+  address: Address,
+  onConnection: Parameters<typeof listenOn>[1],
+): Promise<Listeners> {
+  try {
+    return await listenOn(address, onConnection);
+  } catch (error) {
+    const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+    const message = taken
+      ? `${listen} is in use by another program; choose another port (\`muster up --port\`, \`muster coordinator --listen\`)`
+      : `cannot listen on ${listen}: ${messageOf(error)}`;
+    throw new MusterError('failed_precondition', message, { cause: error });
+  }
 }

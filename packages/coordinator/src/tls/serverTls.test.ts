@@ -9,6 +9,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { waitFor } from '../../../../test/support/services.ts';
 import { countingBytes } from '../coordinatorFixture.ts';
 import { someMs } from '../modelFixture.ts';
+import { Connections, connectionLimits } from '../rpc/connections.ts';
 import { type RunningServer, startServer } from '../rpc/server.ts';
 import { authorityLifetimeMs, backdatedMs } from './authority.ts';
 import {
@@ -53,11 +54,16 @@ async function serve(tls: ServerTls | null): Promise<RunningServer> {
   const server = await startServer(
     '127.0.0.1:0',
     nobody,
+    anyConnections(),
     { muster: {}, agentHub: {} } as never,
     tls?.credentials,
   );
   onTestFinished(() => server.close());
   return server;
+}
+
+function anyConnections(): Connections {
+  return new Connections({ limits: connectionLimits(1_024), monotonicMs: () => performance.now(), log: silentLogger });
 }
 
 /** Serial number of the certificate that a new connection is shown. */
@@ -89,7 +95,7 @@ test('on loopback there is no TLS and no CA is made; with a CA from another star
 test('no server without TLS listens on a network', async () => {
   const parts = { findCredential: () => undefined, wallMs: () => nowMs };
   for (const listen of ['0.0.0.0:0', '[::]:0', '192.0.2.1:7070']) {
-    await expect(startServer(listen, parts, {} as never)).rejects.toThrow(
+    await expect(startServer(listen, parts, anyConnections(), {} as never)).rejects.toThrow(
       /^refusing to listen on .* without TLS$/,
     );
   }

@@ -1,0 +1,146 @@
+import { EventEmitter } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { parseAddress } from '@muster/common/address';
+import { silentLogger } from '@muster/common/log';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { startTestCoordinator } from '../coordinatorFixture.ts';
+import { type ConnectionLimits, Connections, connectionLimits } from './connections.ts';
+
+const limits: ConnectionLimits = {
+  firstCallMs: 10_000,
+  strangersPerAddressMax: 3,
+  strangersMax: 5,
+  connectionsMax: 8,
+};
+
+class FakeConnection extends EventEmitter {
+  static ports = 1_000;
+  readonly remoteAddress: string;
+  readonly remotePort: number = FakeConnection.ports++;
+  isOpen = true;
+
+  constructor(remoteAddress: string) {
+    super();
+    this.remoteAddress = remoteAddress;
+  }
+
+  get peer(): string {
+    return `${this.remoteAddress}:${this.remotePort}`;
+  }
+
+  destroy(): void {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    this.emit('close');
+  }
+}
+
+function aGate() {
+  const clock = { nowMs: 0 };
+  const lines: Readonly<Record<string, unknown>>[] = [];
+  const log = {
+    ...silentLogger,
+    warn: (fields: Readonly<Record<string, unknown>>) => void lines.push(fields),
+  };
+  const gate = new Connections({ limits, monotonicMs: () => clock.nowMs, log });
+  const open = (address: string) => {
+    const connection = new FakeConnection(address);
+    gate.opened(connection);
+    return connection;
+  };
+  return { gate, clock, lines, open };
+}
+
+test('a connection that shows no token in time is closed; one that did stays', () => {
+  const { gate, clock, open } = aGate();
+  const stranger = open('192.0.2.1');
+  const agent = open('192.0.2.1');
+  gate.authenticated(agent.peer);
+  clock.nowMs = limits.firstCallMs - 1;
+  gate.sweep();
+  expect(stranger.isOpen).toBe(true);
+  clock.nowMs += 1;
+  gate.sweep();
+  expect([stranger.isOpen, agent.isOpen]).toEqual([false, true]);
+  expect([gate.openCount, gate.strangerCount]).toEqual([1, 0]);
+});
+
+test('the newest stranger of an address takes the room of its oldest one', () => {
+  const { gate, open } = aGate();
+  const strangers = [open('192.0.2.1'), open('192.0.2.1'), open('192.0.2.1'), open('192.0.2.1')];
+  expect(strangers.map(({ isOpen }) => isOpen)).toEqual([false, true, true, true]);
+  expect(gate.closed.too_many_strangers).toBe(1);
+});
+
+test('strangers of many addresses leave room for each other', () => {
+  const { gate, open } = aGate();
+  const strangers = Array.from({ length: 50 }, (_, index) => open(`192.0.2.${index}`));
+  expect(strangers.filter(({ isOpen }) => isOpen)).toHaveLength(limits.strangersMax);
+  expect(strangers.at(-1)?.isOpen).toBe(true);
+  expect(gate.openCount).toBe(limits.strangersMax);
+});
+
+test('known connections are never closed, and when they fill everything the next one is refused', () => {
+  const { gate, open } = aGate();
+  const known = Array.from({ length: limits.connectionsMax }, (_, index) => {
+    const connection = open(`192.0.2.${index}`);
+    gate.authenticated(connection.peer);
+    return connection;
+  });
+  expect(open('192.0.2.99').isOpen).toBe(false);
+  expect(known.every(({ isOpen }) => isOpen)).toBe(true);
+  known[0]?.destroy();
+  expect(open('192.0.2.99').isOpen).toBe(true);
+});
+
+test('a port that is used again belongs to the new connection', () => {
+  const { gate } = aGate();
+  const first = new FakeConnection('192.0.2.1');
+  const second = Object.assign(new FakeConnection('192.0.2.1'), { remotePort: first.remotePort });
+  gate.opened(first);
+  gate.opened(second);
+  first.destroy();
+  expect(gate.strangerCount).toBe(1);
+});
+
+test('what is closed is logged with its number, at most one line in ten seconds for each reason', () => {
+  const { gate, clock, lines, open } = aGate();
+  for (let second = 0; second < 60; second += 1) {
+    for (let each = 0; each < 100; each += 1) open('192.0.2.7');
+    clock.nowMs += 1_000;
+    gate.sweep();
+  }
+  expect(lines.length).toBeLessThanOrEqual(12);
+  const logged = lines.reduce((sum, { connections }) => sum + Number(connections), 0);
+  expect(logged).toBeGreaterThan(5_000);
+  expect(lines[0]).toMatchObject({ reason: 'too_many_strangers', address: '192.0.2.7' });
+});
+
+test('limits follow what the process may have open', () => {
+  for (const descriptors of [1, 64, 300, 65_536, Number.MAX_SAFE_INTEGER]) {
+    const { strangersPerAddressMax, strangersMax, connectionsMax } = connectionLimits(descriptors);
+    expect(strangersPerAddressMax).toBeLessThanOrEqual(strangersMax);
+    expect(strangersMax).toBeLessThan(connectionsMax);
+  }
+});
+
+test('a crowd of silent connections keeps nobody out', async () => {
+  const coordinator = await startTestCoordinator();
+  const address = parseAddress(coordinator.address);
+  const crowd: Socket[] = [];
+  onTestFinished(() => {
+    for (const socket of crowd) socket.destroy();
+  });
+  let closed = 0;
+  for (let each = 0; each < 1_000; each += 1) {
+    const socket = connect({ host: address?.host ?? '', port: address?.port ?? 0 });
+    socket
+      .on('error', () => {})
+      .on('close', () => {
+        closed += 1;
+      });
+    crowd.push(socket);
+  }
+  await vi.waitFor(() => expect(closed).toBeGreaterThan(700));
+  expect(await coordinator.api.listNodes()).toEqual([]);
+});

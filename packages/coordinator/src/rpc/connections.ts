@@ -1,0 +1,177 @@
+/**
+ * Keeps strangers from using up the connections of the coordinator. A connection is a stranger's until one of its calls
+ * has brought a valid token. Strangers have little time and little room: when that is full, the one that has waited
+ * longest is closed for the newest, because whoever has a token shows it within milliseconds. Connections that have shown
+ * one are never closed here.
+ */
+import type { Logger } from '@muster/common/log';
+
+export interface ConnectionLimits {
+  /** From the beginning of a connection to its first call with a valid token, milliseconds. */
+  readonly firstCallMs: number;
+  /** Connections without such a call, from one address. */
+  readonly strangersPerAddressMax: number;
+  /** Connections without such a call, altogether. */
+  readonly strangersMax: number;
+  /** Connections of any kind: what the descriptors of the process allow, less what files need. */
+  readonly connectionsMax: number;
+}
+
+/** @param descriptorsMax what the process may have open at once */
+export function connectionLimits(descriptorsMax: number): ConnectionLimits {
+  const connectionsMax = Math.max(16, Math.floor(descriptorsMax * 0.75));
+  return {
+    firstCallMs: 10_000,
+    strangersPerAddressMax: Math.min(512, Math.ceil(connectionsMax / 4)),
+    strangersMax: Math.min(2_048, Math.ceil(connectionsMax / 2)),
+    connectionsMax,
+  };
+}
+
+/** What is needed of a socket. */
+export interface OpenConnection {
+  readonly remoteAddress?: string | undefined;
+  readonly remotePort?: number | undefined;
+  destroy(): unknown;
+  once(event: 'close', listener: () => void): unknown;
+}
+
+export interface ConnectionsParts {
+  readonly limits: ConnectionLimits;
+  readonly monotonicMs: () => number;
+  readonly log: Logger;
+}
+
+/** Why connections were closed here. */
+export const closeReasons = ['no_token_in_time', 'too_many_strangers', 'too_many_connections'] as const;
+export type CloseReason = (typeof closeReasons)[number];
+
+interface Stranger {
+  readonly connection: OpenConnection;
+  readonly address: string;
+  readonly sinceMs: number;
+}
+
+/** Between two lines of the log about one reason. */
+const logIntervalMs = 10_000;
+
+export class Connections {
+  /** Since the coordinator started, by reason. */
+  readonly closed: Record<CloseReason, number> = {
+    no_token_in_time: 0,
+    too_many_strangers: 0,
+    too_many_connections: 0,
+  };
+  private readonly parts: ConnectionsParts;
+  /** By `address:port`, in the order in which they came. */
+  private readonly strangers = new Map<string, Stranger>();
+  private readonly strangersOf = new Map<string, number>();
+  private readonly unlogged = new Map<CloseReason, { count: number; address: string; loggedAtMs: number }>();
+  private open = 0;
+
+  constructor(parts: ConnectionsParts) {
+    this.parts = parts;
+  }
+
+  get strangerCount(): number {
+    return this.strangers.size;
+  }
+
+  get openCount(): number {
+    return this.open;
+  }
+
+  /** To be called with each new connection before anything is read from it. @returns false: it was closed */
+  opened(connection: OpenConnection): boolean {
+    const { limits } = this.parts;
+    const address = connection.remoteAddress;
+    // It has been closed by the other side already.
+    if (address === undefined) return false;
+    if (this.open >= limits.connectionsMax && !this.closeOldest('too_many_connections', null)) {
+      connection.destroy();
+      this.noteClosed('too_many_connections', address);
+      return false;
+    }
+    if ((this.strangersOf.get(address) ?? 0) >= limits.strangersPerAddressMax)
+      this.closeOldest('too_many_strangers', address);
+    if (this.strangers.size >= limits.strangersMax) this.closeOldest('too_many_strangers', null);
+
+    const peer = peerOf(address, connection.remotePort);
+    this.open += 1;
+    this.strangers.set(peer, { connection, address, sinceMs: this.parts.monotonicMs() });
+    this.strangersOf.set(address, (this.strangersOf.get(address) ?? 0) + 1);
+    connection.once('close', () => {
+      this.open -= 1;
+      if (this.strangers.get(peer)?.connection === connection) this.forget(peer);
+    });
+    return true;
+  }
+
+  /** One of its calls has brought a valid token. @param peer as gRPC names it, `address:port` */
+  authenticated(peer: string): void {
+    this.forget(peer);
+  }
+
+  /** Closes strangers whose time is over, and logs what was closed. To be called about once a second. */
+  sweep(): void {
+    const { limits, monotonicMs } = this.parts;
+    const nowMs = monotonicMs();
+    for (const [peer, { sinceMs }] of this.strangers) {
+      if (nowMs - sinceMs < limits.firstCallMs) break;
+      this.close(peer, 'no_token_in_time');
+    }
+    this.logClosed(nowMs);
+  }
+
+  /** @param address null: of any address. @returns false: there is none */
+  private closeOldest(reason: CloseReason, address: string | null): boolean {
+    for (const [peer, stranger] of this.strangers) {
+      if (address !== null && stranger.address !== address) continue;
+      this.close(peer, reason);
+      return true;
+    }
+    return false;
+  }
+
+  private close(peer: string, reason: CloseReason): void {
+    const stranger = this.strangers.get(peer);
+    if (stranger === undefined) return;
+    this.forget(peer);
+    this.noteClosed(reason, stranger.address);
+    stranger.connection.destroy();
+  }
+
+  private forget(peer: string): void {
+    const stranger = this.strangers.get(peer);
+    if (stranger === undefined) return;
+    this.strangers.delete(peer);
+    const left = (this.strangersOf.get(stranger.address) ?? 1) - 1;
+    if (left === 0) this.strangersOf.delete(stranger.address);
+    else this.strangersOf.set(stranger.address, left);
+  }
+
+  private noteClosed(reason: CloseReason, address: string): void {
+    this.closed[reason] += 1;
+    const { count, loggedAtMs } = this.unlogged.get(reason) ?? {
+      count: 0,
+      loggedAtMs: Number.NEGATIVE_INFINITY,
+    };
+    this.unlogged.set(reason, { count: count + 1, address, loggedAtMs });
+  }
+
+  /** Strangers decide how many connections there are, but not how long the log gets. */
+  private logClosed(nowMs: number): void {
+    for (const [reason, { count, address, loggedAtMs }] of this.unlogged) {
+      if (count === 0 || nowMs - loggedAtMs < logIntervalMs) continue;
+      this.parts.log.warn(
+        { reason, connections: count, address },
+        'connections without a valid token were closed',
+      );
+      this.unlogged.set(reason, { count: 0, address, loggedAtMs: nowMs });
+    }
+  }
+}
+
+function peerOf(address: string, port: number | undefined): string {
+  return `${address}:${port}`;
+}
