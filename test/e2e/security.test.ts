@@ -16,6 +16,21 @@ beforeAll(async () => {
 
 const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 
+const debuggerPort = 9_229;
+
+/** Sockets that listen on a TCP port, as the kernel tells it (proc(5): state 0A). */
+function listenersOn(port: number): readonly string[] {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  return ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) =>
+    readFileSync(path, 'utf8')
+      .split('\n')
+      .filter((line) => {
+        const [, local, , state] = line.trim().split(/\s+/);
+        return local?.endsWith(suffix) === true && state === '0A';
+      }),
+  );
+}
+
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 describe('without TLS, on loopback', () => {
@@ -156,6 +171,22 @@ test('a second agent with the name and credential of the first is refused, and t
   await cluster.api.stopJobs([jobId]);
   await cluster.untilEnded(jobId);
   rmSync(copy, { recursive: true });
+});
+
+test('SIGUSR1 opens no debugger in any process', async () => {
+  const jobId = await cluster.submit({ command: `echo ready; ${idle}` });
+  await cluster.untilOutput(jobId, 'ready\n');
+  const guards = await Promise.all(cluster.agents.map((agent) => cluster.guardPid(agent)));
+  const pids = [cluster.coordinator.pid, ...cluster.agents.map(({ pid }) => pid), ...guards].filter(
+    (pid) => pid !== null,
+  );
+  expect(pids.length).toBeGreaterThan(3);
+  for (const pid of pids) process.kill(pid, 'SIGUSR1');
+  // Every one of them goes on, and has had to run for it.
+  await cluster.api.stopJobs([jobId]);
+  await cluster.untilEnded(jobId);
+  await cluster.untilOnline();
+  expect(listenersOn(debuggerPort)).toEqual([]);
 });
 
 test('two agents cannot share a data directory', async () => {

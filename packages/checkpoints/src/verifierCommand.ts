@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { setPriority } from 'node:os';
+import { closedNodeFlags } from '@muster/common/nodeFlags';
 
 const lowestPriority = 19;
 
@@ -13,7 +14,7 @@ const lowestPriority = 19;
 export function verifierCommand(nodePath: string, program: string): string[] {
   const nice = findProgram('nice');
   const behind = nice === null ? [] : [nice, '-n', String(lowestPriority)];
-  return [...behind, nodePath, '--max-old-space-size=512', program];
+  return [...behind, nodePath, ...closedNodeFlags, '--max-old-space-size=512', program];
 }
 
 /**

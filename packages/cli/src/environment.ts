@@ -4,6 +4,7 @@ import { homedir, hostname } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { nvmlReaderCommand } from '@muster/agent/gpus/nvml/command';
 import { guardCommand } from '@muster/agent/guard/command';
+import { closedNodeFlags } from '@muster/common/nodeFlags';
 import type { ServiceManager } from './serviceManager.ts';
 
 export interface Environment {
@@ -64,7 +65,7 @@ export function readEnvironment(variables: Variables, scriptPath: string, workin
     unicode: /utf-?8/i.test(variables['LC_ALL'] || variables['LC_CTYPE'] || variables['LANG'] || ''),
     debug: (variables['MUSTER_DEBUG'] || '0') !== '0',
     programName: variables['npm_command'] === 'exec' ? 'npx muster' : 'muster',
-    programCommand: [process.execPath, scriptPath],
+    programCommand: [process.execPath, ...closedNodeFlags, scriptPath],
     guardCommand: guardCommand(process.execPath, besideBundle('guard.mjs', 'guard/main.ts')),
     nvmlReaderCommand: nvmlReaderCommand(
       process.execPath,

@@ -1,3 +1,5 @@
+import { closedNodeFlags } from '@muster/common/nodeFlags';
+
 /**
  * How a guard is started. It stands beside the tasks for as long as they run, so its memory is bounded where it grew:
  * it waits for the kernel most of the time, and compiled code costs more than it saves. After 2,000 tasks it has
@@ -7,6 +9,7 @@
  * (`--lite-mode` would do the same, but takes WebAssembly away, which node needs to run `.ts` files.)
  */
 const nodeFlags = [
+  ...closedNodeFlags,
   '--no-opt',
   '--no-maglev',
   '--no-sparkplug',

@@ -1,3 +1,5 @@
+import { closedNodeFlags } from '@muster/common/nodeFlags';
+
 /**
  * How the reader is started: it has little to do and stands beside the agent all the time. Without the optimising
  * compilers it has 53 MB resident instead of 63 (18 instead of 23 where the node binary is shared with the agent), and a
@@ -5,6 +7,7 @@
  * above its needs.
  */
 const nodeFlags = [
+  ...closedNodeFlags,
   '--sparkplug',
   '--no-opt',
   '--no-maglev',

@@ -1,0 +1,13 @@
+import { verifierCommand } from '@muster/checkpoints/verifierCommand';
+import { closedNodeFlags } from '@muster/common/nodeFlags';
+import { expect, test } from 'vitest';
+import { nvmlReaderCommand } from './gpus/nvml/command.ts';
+import { guardCommand } from './guard/command.ts';
+
+test.each([
+  ['guard', guardCommand('node', 'guard.mjs')],
+  ['reader of GPUs', nvmlReaderCommand('node', 'reader.mjs')],
+  ['verifier of checkpoints', verifierCommand('node', 'verifier.mjs')],
+])('the %s opens no debugger', (_what, command) => {
+  expect(command).toEqual(expect.arrayContaining([...closedNodeFlags]));
+});
