@@ -1,10 +1,9 @@
 /** The directory that holds all an agent remembers: its credential, its tasks, the highest term it has followed. */
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
-import { createServer, type Server } from 'node:net';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { writeFileDurably } from '@muster/common/files';
+import { type FileLock, takeFileLock } from './fileLock.ts';
 
 /** @throws {MusterError} when it cannot be made */
 export function prepareDataDir(dataDir: string): void {
@@ -22,23 +21,25 @@ export function prepareDataDir(dataDir: string): void {
 }
 
 /**
- * One agent per data directory: an abstract socket is freed by the kernel whenever and however its holder ends. Its name
- * is a digest, because names of sockets are short and paths are not.
+ * One agent per data directory.
+ * @throws {MusterError} when another one uses it, or it cannot be locked
  */
-export function lockDataDir(dataDir: string): Promise<Server> {
-  const digest = createHash('sha256').update(realpathSync(dataDir)).digest('hex');
-  return new Promise((resolve, reject) => {
-    const server = createServer((socket) => socket.destroy());
-    server.unref();
-    server.on('error', (error) => {
-      const isTaken = 'code' in error && error.code === 'EADDRINUSE';
-      const message = isTaken
-        ? `another agent is using ${dataDir}; stop it, or use another --data`
-        : `the data directory ${dataDir} cannot be locked: ${error.message}`;
-      reject(new MusterError('failed_precondition', message, { cause: error }));
-    });
-    server.listen(`\0muster-agent:${digest}`, () => resolve(server));
-  });
+export function lockDataDir(dataDir: string): FileLock {
+  let lock: FileLock | null;
+  try {
+    lock = takeFileLock(join(dataDir, 'agent.lock'));
+  } catch (error) {
+    throw new MusterError(
+      'failed_precondition',
+      `the data directory ${dataDir} cannot be locked: ${messageOf(error)}`,
+      { cause: error },
+    );
+  }
+  if (lock !== null) return lock;
+  throw new MusterError(
+    'failed_precondition',
+    `another agent is using ${dataDir}; stop it, or use another --data`,
+  );
 }
 
 /**

@@ -94,7 +94,7 @@ async function openAgent(
     );
   }
   prepareDataDir(options.dataDir);
-  const lock = await lockDataDir(options.dataDir);
+  const lock = lockDataDir(options.dataDir);
   opened.push(() => void lock.close());
   const instanceId = readInstanceId(options.dataDir, randomUUID);
 

@@ -5,14 +5,14 @@
  *     guard --runtime-dir DIR [--containment auto|cgroup2|freezer|session] [--idle-exit-ms N]
  */
 import { chmodSync, existsSync, rmSync, statSync } from 'node:fs';
-import { isAbsolute } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
+import { takeFileLock } from '../fileLock.ts';
 import { boottimeMs } from '../probes/boot.ts';
 import { type ContainmentMode, chooseContainment, containmentModes } from './containment.ts';
 import { LeaseFiles } from './leaseFiles.ts';
-import { takeLock } from './lock.ts';
 import { stderrLogger } from './log.ts';
 import { requireRunnable } from './program.ts';
 import { EXIT_ALREADY_GUARDED, guardSocketPath } from './protocol.ts';
@@ -62,7 +62,7 @@ async function main(): Promise<void> {
   const { runtimeDir, containment: mode, idleExitMs } = readOptions(process.argv.slice(2));
   const socketPath = guardSocketPath(runtimeDir);
   requirePrivate(runtimeDir);
-  const lock = takeLock(runtimeDir);
+  const lock = takeFileLock(join(runtimeDir, 'guard.lock'));
   if (lock === null) process.exit(EXIT_ALREADY_GUARDED);
 
   const log = stderrLogger(systemClock);
