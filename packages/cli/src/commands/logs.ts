@@ -19,6 +19,7 @@ interface LogsFlags extends ConnectionFlags, OutputFlags {
   readonly rank?: number;
   readonly attempt?: number;
   readonly tail?: number;
+  readonly raw?: boolean;
 }
 
 export const command: CommandModule = {
@@ -32,11 +33,12 @@ export const command: CommandModule = {
         'this attempt; default: the newest',
         wholeNumber('--attempt', 1, 1_000_000),
       )
-      .option('--tail <lines>', 'only the last lines of each rank', wholeNumber('--tail', 1, 1_000_000_000));
+      .option('--tail <lines>', 'only the last lines of each rank', wholeNumber('--tail', 1, 1_000_000_000))
+      .option('--raw', 'on a terminal, too, every byte as the job printed it, control sequences included');
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nWith several ranks each line begins with its rank; one rank is shown to the byte.',
+      '\nWith several ranks each line begins with its rank; one rank is shown to the byte. On a terminal control sequences\nother than colours are shown as escapes, because they would act on it; --raw passes them.',
     );
   },
   run: showLogs,
@@ -95,5 +97,6 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
 
 function printerFor(job: JobView, flags: LogsFlags, context: Context): LogPrinter {
   if (flags.output === 'json') return jsonPrinter(context.io.stdout, context.clock);
-  return textPrinter(flags.rank !== undefined || specOf(job).resources.nodes === 1, context);
+  const oneRank = flags.rank !== undefined || specOf(job).resources.nodes === 1;
+  return textPrinter(oneRank, context, { raw: flags.raw === true });
 }

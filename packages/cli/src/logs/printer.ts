@@ -5,6 +5,7 @@ import type { Context } from '../context.ts';
 import type { Output } from '../io.ts';
 import { type Colours, coloursFor, type Style } from '../output/colours.ts';
 import { createLineAssembler, type LineAssembler } from './lines.ts';
+import { createTerminalFilter, harmlessLine } from './terminalFilter.ts';
 
 export interface LogPrinter {
   /** Resolves once the reader has taken it. */
@@ -21,8 +22,18 @@ function rawPrinter(output: Output): LogPrinter {
   };
 }
 
+/** One rank on a terminal. */
+function filteredPrinter(output: Output): LogPrinter {
+  const filter = createTerminalFilter();
+  const write = (text: string) => (text === '' ? Promise.resolve() : output.write(text));
+  return {
+    print: (piece) => write(filter.push(piece.data)),
+    finish: () => write(filter.finish()),
+  };
+}
+
 /** Several ranks: whole lines, each after `[rank] `. */
-function prefixPrinter(output: Output, colours: Colours, clock: Clock): LogPrinter {
+function prefixPrinter(output: Output, colours: Colours, clock: Clock, raw: boolean): LogPrinter {
   const lineEnd = Buffer.from('\n');
   const prefixes = new Map<number, Buffer>();
   const prefixOf = (rank: number) => {
@@ -30,13 +41,26 @@ function prefixPrinter(output: Output, colours: Colours, clock: Clock): LogPrint
     prefixes.set(rank, known);
     return known;
   };
-  return linePrinter(output, clock, ({ nodeRank }, line) => [prefixOf(nodeRank), line, lineEnd]);
+  return linePrinter(output, clock, ({ nodeRank }, line) => [
+    prefixOf(nodeRank),
+    raw ? line : harmlessLine(line),
+    lineEnd,
+  ]);
 }
 
-/** For people: one rank as it is, several with prefixes. */
-export function textPrinter(oneRank: boolean, { io, environment, clock }: Context): LogPrinter {
+/**
+ * For people: one rank as it is, several with prefixes.
+ * @param raw also on a terminal to the byte: whatever control sequences the job has printed act on it
+ */
+export function textPrinter(
+  oneRank: boolean,
+  { io, environment, clock }: Context,
+  { raw = false }: { readonly raw?: boolean } = {},
+): LogPrinter {
   const { stdout } = io;
-  return oneRank ? rawPrinter(stdout) : prefixPrinter(stdout, coloursFor(stdout, environment), clock);
+  const toTheByte = raw || !stdout.isTerminal;
+  if (!oneRank) return prefixPrinter(stdout, coloursFor(stdout, environment), clock, toTheByte);
+  return toTheByte ? rawPrinter(stdout) : filteredPrinter(stdout);
 }
 
 /** One JSON object a line: attempt, nodeRank, line. Bytes that are no UTF-8 become U+FFFD. */
