@@ -237,6 +237,8 @@ export async function startTestCoordinator(
     telemetry,
     pages,
     contained,
+    /** `host:port` of its gRPC server. */
+    address: server.address,
     /** `http://host:port` of its Prometheus pages. */
     httpUrl: `http://${http.address}`,
     /** A bare connection, for what the typed client would not send. */

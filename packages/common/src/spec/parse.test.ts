@@ -609,11 +609,12 @@ describe('bad specs', () => {
       ],
     ],
     [
-      'command: [a]\n__proto__: {a: 1}\nconstructor: 1\nenv: {__proto__: x}',
+      'command: [a]\n__proto__: {a: 1}\nconstructor: 1\nenv: {__proto__: x}\nparams: {__proto__: z}',
       [
         ['__proto__', 2, 'unknown key'],
         ['constructor', 3, 'unknown key'],
         ['env.__proto__', 4, 'is not a valid name'],
+        ['params.__proto__', 5, 'is not a valid name'],
       ],
     ],
   ])('%s', (text, expected) => {

@@ -60,7 +60,7 @@ function isContainer(value: unknown): value is object {
 
 /** zod drops the key `__proto__` of free maps without a word; a setting that vanishes is worse than an error. */
 function prototypeKeys(spec: Readonly<Record<string, unknown>>): readonly Finding[] {
-  return ['env', 'labels']
+  return ['env', 'labels', 'params']
     .filter((key) => isMapping(spec[key]) && Object.hasOwn(spec[key], '__proto__'))
     .map((key) => ({
       path: [key, '__proto__'],

@@ -127,20 +127,24 @@ test('limits follow what the process may have open', () => {
 test('a crowd of silent connections keeps nobody out', async () => {
   const coordinator = await startTestCoordinator();
   const address = parseAddress(coordinator.address);
+  if (address === null) throw new Error(`${coordinator.address} is no address`);
   const crowd: Socket[] = [];
   onTestFinished(() => {
     for (const socket of crowd) socket.destroy();
   });
-  let closed = 0;
+  let [opened, closed] = [0, 0];
   for (let each = 0; each < 1_000; each += 1) {
-    const socket = connect({ host: address?.host ?? '', port: address?.port ?? 0 });
-    socket
-      .on('error', () => {})
-      .on('close', () => {
-        closed += 1;
-      });
-    crowd.push(socket);
+    const socket = connect(address);
+    socket.on('error', () => {});
+    socket.on('connect', () => {
+      opened += 1;
+    });
+    socket.on('close', () => {
+      closed += 1;
+    });
+    crowd.push(socket.resume());
   }
+  await vi.waitFor(() => expect(opened).toBe(1_000));
   await vi.waitFor(() => expect(closed).toBeGreaterThan(700));
   expect(await coordinator.api.listNodes()).toEqual([]);
 });

@@ -63,7 +63,11 @@ async function serve(tls: ServerTls | null): Promise<RunningServer> {
 }
 
 function anyConnections(): Connections {
-  return new Connections({ limits: connectionLimits(1_024), monotonicMs: () => performance.now(), log: silentLogger });
+  return new Connections({
+    limits: connectionLimits(1_024),
+    monotonicMs: () => performance.now(),
+    log: silentLogger,
+  });
 }
 
 /** Serial number of the certificate that a new connection is shown. */
