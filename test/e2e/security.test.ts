@@ -176,7 +176,7 @@ test('a second agent with the name and credential of the first is refused, and t
 test('SIGUSR1 opens no debugger in any process', async () => {
   const jobId = await cluster.submit({ command: `echo ready; ${idle}` });
   await cluster.untilOutput(jobId, 'ready\n');
-  const guards = await Promise.all(cluster.agents.map((agent) => cluster.guardPid(agent)));
+  const guards = cluster.agents.map((agent) => cluster.guardPid(agent));
   const pids = [cluster.coordinator.pid, ...cluster.agents.map(({ pid }) => pid), ...guards].filter(
     (pid) => pid !== null,
   );

@@ -19,7 +19,7 @@ const program = `
 
 /** What a process of its own finds, if need be in a network of its own. */
 function inAnotherProcess(path: string, enter: readonly string[] = []): string {
-  const [command = '', ...args] = [...enter, process.execPath, '--input-type=module', '-e', program, path];
+  const [command, ...args] = [...enter, process.execPath, '--input-type=module', '-e', program, path];
   return execFileSync(command, args, { encoding: 'utf8' });
 }
 

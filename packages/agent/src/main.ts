@@ -95,7 +95,7 @@ async function openAgent(
   }
   prepareDataDir(options.dataDir);
   const lock = lockDataDir(options.dataDir);
-  opened.push(() => void lock.close());
+  opened.push(() => lock.close());
   const instanceId = readInstanceId(options.dataDir, randomUUID);
 
   const file = credentialFile(options.dataDir);

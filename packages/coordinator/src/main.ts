@@ -189,8 +189,11 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     };
     const nodeViews = () =>
       buildView(new Draft(state), agents.online(), waitTimes, clock.monotonicMs()).nodes;
-    const limits = connectionLimits(descriptorsMax());
-    const connections = new Connections({ limits, monotonicMs: () => clock.monotonicMs(), log });
+    const connections = new Connections({
+      limits: connectionLimits(descriptorsMax()),
+      monotonicMs: () => clock.monotonicMs(),
+      log,
+    });
     const server = await startServer(
       options.listen,
       { findCredential: (hash) => state.credentials.get(hash), wallMs: clock.wallMs },

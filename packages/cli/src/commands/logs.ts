@@ -38,7 +38,8 @@ export const command: CommandModule = {
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nWith several ranks each line begins with its rank; one rank is shown to the byte. On a terminal control sequences\nother than colours are shown as escapes, because they would act on it; --raw passes them.',
+      '\nWith several ranks each line begins with its rank; one rank is shown to the byte. On a terminal control\n' +
+        'sequences other than colours are shown as escapes, because they would act on it; --raw passes them.',
     );
   },
   run: showLogs,

@@ -27,7 +27,7 @@ export async function listenOn(
     isIP(bare) === 0 ? (await lookup(bare, { all: true })).map(({ address }) => address) : [bare];
   const servers: Server[] = [];
   let bound = port;
-  let failure: unknown = null;
+  let failure = new Error(`${host} has no address`);
   for (const address of new Set(addresses)) {
     try {
       const server = await listen(address, bound, onConnection);
@@ -39,10 +39,10 @@ export async function listenOn(
         for (const server of servers) server.close();
         throw error;
       }
-      failure = error;
+      failure = new Error(`${address} is not an address of this machine`, { cause: error });
     }
   }
-  if (servers.length === 0) throw failure ?? new Error(`${host} has no address`);
+  if (servers.length === 0) throw failure;
   return {
     port: bound,
     close: () => {
