@@ -1,7 +1,7 @@
 /** How programs say that they have done all they were asked to. */
 
 const completions: readonly RegExp[] = [
-  /\bProcess \d{1,10} exits successfully\b/,
+  /\bProcess \d{1,10} exits successfully\.?$/,
   /`Trainer\.fit` stopped: `max_(?:epochs|steps|time)=/,
   /'train_runtime': /,
   /Training completed\. Do not forget to share your model/,

@@ -20,7 +20,7 @@ export const programRules: readonly SignatureRule[] = [
     strength: 'program',
     patterns: [
       /CUDA out of memory\. Tried to allocate \d/,
-      /^torch(?:\.cuda)?\.OutOfMemoryError\b/,
+      /^torch(?:\.cuda)?\.OutOfMemoryError(?::|$)/,
       /Cuda failure (?:\d{1,4} )?'out of memory'/,
       /RESOURCE_EXHAUSTED: Out of memory/,
       // vLLM's allocator; with a small e, and no size, it is the word of a GPU that others fill (below).
