@@ -2,20 +2,32 @@
  * What the watchdogs of several ranks tell together. Each names the collective it has waited in: `WorkNCCL(SeqNum=1505766,
  * OpType=ALLGATHER, …`. Different ones: the ranks went different ways, which is the program's doing. The same one, and a rank
  * that says nothing: that rank never came. The same one on every rank: all have come, and the data did not.
+ *
+ * A log may be one of many, or an excerpt. That every rank has spoken is known only where the sizes of the collective tell
+ * how many there are; a rank that nothing was ever heard of is missed only then.
  */
 import type { Line } from '../words.ts';
 import type { Verdict } from './finding.ts';
 
-const work = /WorkNCCL\(SeqNum=(\d+), OpType=(\w+)/;
-const inBrackets = /\[(?:PG (?:ID \S+ )?(?:PG )?GUID (\S+) )?Rank (\d+)\]/;
+/** PyTorch 1 tells no number, and the shape in place of sizes. */
+const work =
+  /WorkNCCL\((?:SeqNum=(\d{1,20}), )?OpType=(\w{1,60})(?:, TensorShape=(\[[\d, ]{0,100}\]))?(?:, NumelIn=(\d{1,20}), NumelOut=(\d{1,20}))?/;
+const inBrackets =
+  /\[(?:PG (?:(?:ID )?(?!GUID )(\S{1,100}) )?(?:(?:PG )?GUID (\S{1,100}) )?)?Rank (\d{1,9})\]/;
+/** The group of all ranks, in which a rank is the global one. */
+const ofAll = /^(?:|0|0\(default_pg\))$/;
 /** More ranks than this tell nothing new. */
 const ranksMax = 8_192;
 
 interface Wait {
-  readonly sequence: number;
-  readonly operation: string;
+  /** What tells one collective from another. */
+  readonly collective: string;
+  /** As people read it. */
+  readonly name: string;
   /** Global. null: the line does not tell. */
   readonly globalRank: number | null;
+  /** Of the group. null: the line does not tell. */
+  readonly size: number | null;
 }
 
 export class Collectives {
@@ -31,17 +43,17 @@ export class Collectives {
 
   /** @param line of a watchdog. @returns the rank that waits; null: it does not tell */
   add({ text, rank }: Line): number | null {
-    const [, group = '', inGroup] = inBrackets.exec(text) ?? [];
-    const [, sequence, operation = ''] = work.exec(text) ?? [];
-    // Before groups were named, the number in brackets was the global rank.
-    const globalRank =
-      rank ?? prefixed(text) ?? (group === '' && inGroup !== undefined ? Number(inGroup) : null);
-    if (sequence === undefined || inGroup === undefined || this.waits >= ranksMax) return globalRank;
+    const [, id = '', guid, inGroup] = inBrackets.exec(text) ?? [];
+    const group = guid ?? id;
+    const isOfAll = ofAll.test(group);
+    const globalRank = rank ?? prefixed(text) ?? (isOfAll && inGroup !== undefined ? Number(inGroup) : null);
+    const waited = waitIn(text, globalRank);
+    if (waited === null || inGroup === undefined || this.waits >= ranksMax) return globalRank;
     const members = this.groups.get(group) ?? new Map<number, Wait>();
     this.groups.set(group, members);
     if (members.has(Number(inGroup))) return globalRank;
     this.waits += 1;
-    members.set(Number(inGroup), { sequence: Number(sequence), operation, globalRank });
+    members.set(Number(inGroup), waited);
     return globalRank;
   }
 
@@ -49,41 +61,58 @@ export class Collectives {
     for (const members of this.groups.values()) {
       const waits = [...members.values()];
       const [first] = waits;
-      const differs = ({ sequence, operation }: Wait) =>
-        sequence !== first?.sequence || operation !== first.operation;
-      if (waits.some(differs)) return desynchronised(members);
+      if (waits.some(({ collective }) => collective !== first?.collective)) return desynchronised(members);
     }
-    const [only] = this.groups.values();
+    const [only] = this.groups;
     // Groups cannot be compared with each other, nor a rank with itself.
-    if (only === undefined || this.groups.size > 1 || only.size < 2) return { blame: 'unknown' };
-    const silent = this.silentRanks(only);
-    if (silent.length === 1) return suspect(silent[0] ?? 0);
-    return silent.length === 0 ? { blame: 'network', retry: 'same_node' } : { blame: 'unknown' };
+    if (only === undefined || this.groups.size > 1 || only[1].size < 2) return { blame: 'unknown' };
+    const [group, members] = only;
+    const size = members.values().next().value?.size ?? null;
+    if (size === null) return this.verdictOfHeard(members);
+    const missing = Array.from({ length: Math.min(size, ranksMax) }, (_, each) => each).filter(
+      (each) => !members.has(each),
+    );
+    if (missing.length === 0) return { blame: 'network', retry: 'same_node' };
+    return missing.length === 1 && ofAll.test(group) ? suspect(missing[0] ?? 0) : { blame: 'unknown' };
   }
 
-  /** Those between the first and the last rank that anything is known of; those beyond cannot be missed. */
-  private silentRanks(members: ReadonlyMap<number, Wait>): readonly number[] {
+  /** How many there are is not known: only a rank that was heard of, and does not wait, is a suspect. */
+  private verdictOfHeard(members: ReadonlyMap<number, Wait>): Verdict {
     const waiting = new Set([...members].map(([inGroup, { globalRank }]) => globalRank ?? inGroup));
-    const known = [...waiting, ...this.ranksSeen];
-    const from = known.reduce((least, each) => Math.min(least, each));
-    const to = known.reduce((most, each) => Math.max(most, each));
-    const silent: number[] = [];
-    for (let rank = from; rank <= to && silent.length < 2; rank += 1)
-      if (!waiting.has(rank)) silent.push(rank);
-    return silent;
+    const silent = [...this.ranksSeen].filter((rank) => !waiting.has(rank));
+    return silent.length === 1 ? suspect(silent[0] ?? 0) : { blame: 'unknown' };
   }
+}
+
+function waitIn(text: string, globalRank: number | null): Wait | null {
+  const [, sequence, operation, shape, numelIn, numelOut] = work.exec(text) ?? [];
+  if (operation === undefined) return null;
+  const name = sequence === undefined ? operation : `${operation} ${sequence}`;
+  const size = sizeOf(operation, Number(numelIn), Number(numelOut));
+  const collective = sequence === undefined ? `${operation} ${shape ?? ''}` : name;
+  return { collective, name, globalRank, size };
+}
+
+/** What is gathered is as many times as large as the part of a rank as there are ranks. */
+function sizeOf(operation: string, numelIn: number, numelOut: number): number | null {
+  const ratio = operation.includes('ALLGATHER')
+    ? numelOut / numelIn
+    : operation.includes('REDUCE_SCATTER')
+      ? numelIn / numelOut
+      : Number.NaN;
+  return Number.isInteger(ratio) && ratio > 1 ? ratio : null;
 }
 
 /** A launcher's prefix in the middle of a line: behind a progress bar. */
 function prefixed(text: string): number | null {
-  const match = /\[rank(\d+)\]:/.exec(text);
+  const match = /\[rank(\d{1,9})\]:/.exec(text);
   return match === null ? null : Number(match[1]);
 }
 
 function desynchronised(members: ReadonlyMap<number, Wait>): Verdict {
   const where = [...members]
     .slice(0, 4)
-    .map(([rank, { sequence, operation }]) => `rank ${rank} in ${operation} ${sequence}`)
+    .map(([rank, { name }]) => `rank ${rank} in ${name}`)
     .join(', ');
   return {
     blame: 'job',

@@ -209,14 +209,35 @@ test('watchdogs in different collectives: the program; the same, one rank silent
     retry: 'same_node',
     advice: expect.stringContaining('rank 1 in _ALLGATHER_BASE 1505645, rank 0 in ALLGATHER 1505766'),
   });
-  expect(read(watchdog(0, 9) + watchdog(1, 9) + watchdog(3, 9)).found).toMatchObject({
+  const gather = (rank: number) =>
+    watchdog(rank, 9, '_ALLGATHER_BASE').replace('NumelIn=8', 'NumelIn=8, NumelOut=32');
+  expect(read(gather(0) + gather(1) + gather(3)).found).toMatchObject({
     blame: 'node',
     retry: 'other_node',
     advice: expect.stringContaining('rank 2'),
   });
+  expect(read(gather(0) + gather(1)).found, 'two of four were not heard of').toMatchObject({
+    blame: 'unknown',
+  });
+  expect(read(gather(0) + gather(1) + gather(2) + gather(3)).found).toMatchObject({ blame: 'network' });
   expect(read('[rank2]: loading\n' + watchdog(0, 9) + watchdog(1, 9)).found).toMatchObject({ blame: 'node' });
-  expect(read(watchdog(0, 9) + watchdog(1, 9) + watchdog(2, 9)).found).toMatchObject({ blame: 'network' });
+  expect(read(watchdog(0, 9) + watchdog(1, 9) + watchdog(3, 9)).found, 'an excerpt').toMatchObject({
+    blame: 'unknown',
+  });
   expect(read(watchdog(0, 9)).found, 'nobody to compare with').toMatchObject({ blame: 'unknown' });
+});
+
+test('the oldest watchdogs tell no number: another operation or shape is another collective', () => {
+  const old = (rank: number, operation: string, shape: string) =>
+    `[E ProcessGroupNCCL.cpp:828] [Rank ${rank}] Watchdog caught collective operation timeout: WorkNCCL(` +
+    `OpType=${operation}, TensorShape=${shape}, Timeout(ms)=1800000) ran for 1806985 milliseconds before timing out.\n`;
+  expect(read(old(0, 'BROADCAST', '[4]') + old(1, 'ALLREDUCE', '[4]')).found).toMatchObject({
+    blame: 'job',
+    advice: expect.stringContaining('rank 0 in BROADCAST, rank 1 in ALLREDUCE'),
+  });
+  expect(read(old(0, 'ALLREDUCE', '[4]') + old(1, 'ALLREDUCE', '[4]')).found).toMatchObject({
+    blame: 'unknown',
+  });
 });
 
 test('collectives of different groups are not compared', () => {

@@ -64,7 +64,7 @@ test.each([
 test('gradients that stay no numbers are a sign', () => {
   const bad = (epoch: number) => `{'loss': 3.0, 'grad_norm': nan, 'epoch': ${epoch}}`;
   expect(said([bad(0.1), bad(0.2)])).toEqual([]);
-  expect(signsOf([bad(0.1), bad(0.2), bad(0.3)])).toMatchObject([{ kind: 'nan_loss', line: 3 }]);
+  expect(signsOf([bad(0.1), bad(0.2), bad(0.3)])).toMatchObject([{ kind: 'nan_loss', line: 1 }]);
 });
 
 test('trouble that comes and goes is one; after ten good lines it is another', () => {

@@ -24,10 +24,14 @@ const textMax = 500;
 const telling = /oss scale|NaN in/;
 const nanText = /found NaN in (?:local )?(?:forward|grad|loss)/i;
 
+type Place = Pick<TrainingSign, 'text' | 'line' | 'rank' | 'step'>;
+
 export class TrendWatch {
   #trend = new LossTrend();
   #overflows = new Overflows();
   #badNorms = 0;
+  /** Where the first of these norms was. */
+  #badNormAt: Place | null = null;
   #goodRows = 0;
   #said = new Set<TrainingSignKind>();
   #newestStep: number | null = null;
@@ -47,7 +51,7 @@ export class TrendWatch {
     this.#rewind(step);
     if (step !== null) this.#newestStep = step;
     const place = { text: row.text, line: row.line, rank: row.rank, step };
-    if (this.#isNaN(row)) return this.#say('nan_loss', place);
+    if (this.#isNaN(row, place)) return this.#say('nan_loss', this.#badNormAt ?? place);
     if (isSkipped(row)) {
       const isExhausted = this.#overflows.skipped(numberOf(row.values['loss_scale']));
       return isExhausted ? this.#say('loss_scale_exhausted', place) : [];
@@ -72,11 +76,12 @@ export class TrendWatch {
     this.#trend = new LossTrend();
     this.#overflows.end();
     this.#badNorms = 0;
+    this.#badNormAt = null;
     this.#said.clear();
     this.#lastGoodStep = null;
   }
 
-  #isNaN(row: ProgressRow): boolean {
+  #isNaN(row: ProgressRow, place: Place): boolean {
     const { values } = row;
     const nanIterations = numberOf(values['nan_iterations']) ?? 0;
     if (saysLossIsNaN(row) || nanIterations > 0) return true;
@@ -84,6 +89,7 @@ export class TrendWatch {
     if (norm !== undefined || gnorm !== undefined) {
       const isBad = norm === null || gnorm === null;
       this.#badNorms = isBad ? this.#badNorms + 1 : 0;
+      this.#badNormAt = isBad ? (this.#badNormAt ?? place) : null;
       // What a Trainer prints in half precision once the weights are no numbers any more.
       if (isBad && row.canonical.train_loss === 0) return true;
     }
@@ -92,7 +98,7 @@ export class TrendWatch {
 
   #say(
     kind: TrainingSignKind,
-    { text, line, rank, step }: Pick<TrainingSign, 'text' | 'line' | 'rank' | 'step'>,
+    { text, line, rank, step }: Place,
     lastGoodStep = this.#lastGoodStep,
   ): readonly TrainingSign[] {
     this.#goodRows = 0;
@@ -109,7 +115,9 @@ function isSkipped({ values, canonical }: ProgressRow): boolean {
 
 /** Of a policy that is rewarded, the loss is no measure: it is near 0 whether all is well or not. */
 function isPolicyLoss({ values }: ProgressRow): boolean {
-  return 'reward' in values || 'objective/kl' in values || 'rewards/mean' in values;
+  return (
+    'actor/pg_loss' in values || 'reward' in values || 'objective/kl' in values || 'rewards/mean' in values
+  );
 }
 
 function numberOf(value: number | string | null | undefined): number | null {

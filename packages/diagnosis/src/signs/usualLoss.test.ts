@@ -26,7 +26,9 @@ test('what is longer ago than 64 losses does not count', () => {
   expect(usualOf(9, ...times(64, 2)).exceededBy(10)).toEqual({ median: 2, limit: 3 });
 });
 
-test('of fewer than five losses nothing is known', () => {
-  expect(usualOf(...times(4, 2)).exceededBy(1_000)).toBeNull();
+test('of fewer than five losses little is known, and of fewer than three nothing', () => {
+  expect(usualOf(...times(2, 2)).exceededBy(1_000)).toBeNull();
+  expect(usualOf(2, 4, 3).exceededBy(9.9)).toBeNull();
+  expect(usualOf(2, 4, 3).exceededBy(10.1)).toEqual({ median: 3, limit: 10 });
   expect(usualOf(...times(5, 2)).exceededBy(1_000)).toEqual({ median: 2, limit: 3 });
 });

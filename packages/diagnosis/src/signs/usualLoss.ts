@@ -10,11 +10,15 @@
  * - 0.2: losses that hover around 0 (policies, distances) have no scale that a share could be taken of. Of a loss that is
  *   always smaller than that, nothing is claimed.
  *
+ * Of the third to fifth loss, none of this is known yet; there, 2.5 times the highest so far is far above.
+ *
  * `m` is never above the lowest such median before: a loss that creeps up for days must not become the usual one.
  */
 const windowRows = 64;
-/** Fewer say nothing about noise. */
-const rowsMin = 5;
+/** Fewer say nothing about noise: only what is so many times the highest of them is seen. */
+const rowsOfNoise = 5;
+const rowsMin = 3;
+const timesOfFew = 2.5;
 /** A median of fewer is not worth being remembered as the lowest. */
 const rowsOfLowest = 32;
 const deviationPerDistance = 1.4826;
@@ -59,10 +63,17 @@ export class UsualLoss {
     const median = Math.min(present, this.#lowest);
     const least = Math.max(0.2, Math.abs(median) / 2);
     if (loss - median <= least) return null;
+    if (this.#sorted.length < rowsOfNoise) return this.#exceedsFew(loss, median);
     const distances = this.#sorted.map((each) => Math.abs(each - present)).sort((a, b) => a - b);
     const noise = 10 * deviationPerDistance * middle(distances);
     const worst = 2 * ((this.#sorted.at(-1) ?? present) - present);
     const limit = median + Math.max(least, noise, worst);
+    return loss > limit ? { median, limit } : null;
+  }
+
+  #exceedsFew(loss: number, median: number): Usual | null {
+    const highest = this.#sorted.at(-1) ?? median;
+    const limit = Math.max(timesOfFew * highest, median + 0.2);
     return loss > limit ? { median, limit } : null;
   }
 }
