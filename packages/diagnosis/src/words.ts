@@ -21,6 +21,11 @@ export const frameworks = [
   'torchtitan',
   'torchtune',
   'fairseq',
+  'maxtext',
+  'nanotron',
+  'verl',
+  'modded_nanogpt',
+  'plain',
   'json_lines',
 ] as const;
 export type Framework = (typeof frameworks)[number];

@@ -7,10 +7,18 @@ import type { Framework, MetricRow } from '../words.ts';
  * read as `_`.
  */
 const names: Readonly<Record<TrainingMetricName, readonly string[]>> = {
-  train_loss: ['loss', 'train_loss', 'train_loss_step', 'training_loss', 'loss_train', 'lm_loss'],
+  train_loss: [
+    'loss',
+    'train_loss',
+    'train_loss_step',
+    'training_loss',
+    'loss_train',
+    'lm_loss',
+    'actor_pg_loss',
+  ],
   eval_loss: ['eval_loss', 'val_loss', 'valid_loss', 'validation_loss', 'loss_val', 'val_loss_epoch'],
-  learning_rate: ['learning_rate', 'lr', 'train_lr', 'train_learning_rate'],
-  grad_norm: ['grad_norm', 'gnorm', 'train_grad_norm', 'gradient_norm'],
+  learning_rate: ['learning_rate', 'lr', 'train_lr', 'train_learning_rate', 'actor_lr'],
+  grad_norm: ['grad_norm', 'gnorm', 'train_grad_norm', 'gradient_norm', 'actor_grad_norm'],
   epoch: ['epoch', 'train_epoch'],
   step: [
     'step',
@@ -20,7 +28,14 @@ const names: Readonly<Record<TrainingMetricName, readonly string[]>> = {
     'global_step',
     'train_global_step',
   ].concat(['trainer_global_step', 'train_step', 'iteration', 'iter', 'steps', 'update']),
-  step_seconds: ['step_time_s', 'step_seconds', 'step_time', 'iter_time_s', 'iter_time', 'seconds_per_step'],
+  step_seconds: [
+    'step_time_s',
+    'step_seconds',
+    'step_time',
+    'iter_time_s',
+    'iter_time',
+    'seconds_per_step',
+  ].concat('timing_s_step'),
   tokens_per_second: [
     'tokens_per_s',
     'tokens_per_second',

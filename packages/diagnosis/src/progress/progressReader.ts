@@ -47,6 +47,8 @@ const tellingBesideJson = new RegExp(marksOf(lineFormats.filter((format) => form
 /** What these print says less than what another printer of the same job does; the job is called by the other. */
 const secondary: ReadonlySet<Framework> = new Set(['deepspeed', 'json_lines']);
 
+const tellsTotals: ReadonlySet<Framework> = new Set(['megatron', 'json_lines', 'nanotron', 'modded_nanogpt']);
+
 export class ProgressReader {
   readonly #options: ProgressReaderOptions;
   readonly #bar = new TrainingBar();
@@ -160,7 +162,7 @@ export class ProgressReader {
     this.#rows += 1;
     this.#first ??= full;
     this.#last = full;
-    if (framework === 'megatron' || framework === 'json_lines') this.#readTotalOf(values);
+    if (tellsTotals.has(framework)) this.#readTotalOf(values);
     if (own.step_seconds !== undefined) this.#speed.tell(own.step_seconds);
     // An old loss is not the loss of a program that says it has none.
     if (saysLossIsNaN(row)) delete this.#latest.train_loss;

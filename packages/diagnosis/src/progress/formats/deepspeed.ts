@@ -4,11 +4,14 @@ import { type LineFormat, numberOrNull } from '../format.ts';
 const step = /\bstep=(\d{1,15}), skipped=(\d{1,15}), lr=\[([-+.\w]{1,40})/;
 const speed =
   /\bglobal_step=(\d{1,15}), RunningAvgSamplesPerSec=[-+.\w]{1,40}, CurrSamplesPerSec=([-+.\w]{1,40})/;
+/** Before 0.7: `0/100, SamplesPerSec=12.5`. */
+const oldSpeed =
+  /\b\d{1,15}\/(\d{1,15}), (?:RunningAvgSamplesPerSec=[-+.\w]{1,40}, Curr)?SamplesPerSec=([-+.\w]{1,40})/;
 const memory = /\bMemAllocated=([.\d]{1,20})GB, MaxMemAllocated=([.\d]{1,20})GB/;
 
 export const deepspeed: LineFormat = {
   framework: 'deepspeed',
-  marks: [', skipped=', '/global_step='],
+  marks: [', skipped=', '/global_step=', 'SamplesPerSec='],
   read(text) {
     const stepped = step.exec(text);
     if (stepped !== null) {
@@ -18,7 +21,7 @@ export const deepspeed: LineFormat = {
         learning_rate: numberOrNull(stepped[3]),
       };
     }
-    const timed = speed.exec(text);
+    const timed = speed.exec(text) ?? oldSpeed.exec(text);
     if (timed === null) return null;
     const allocated = memory.exec(text);
     return {

@@ -3,6 +3,8 @@ import { type LineFormat, numberIn, type Values } from '../format.ts';
 
 const bar =
   /(?:^|\s)Epoch (\d{1,9})(?:\/\d{1,9})?: {1,4}\d{1,3}%\|[^|]{0,400}\| {0,2}(\d{1,12})\/(\d{1,12}) \[([^\]]{1,4000})/;
+/** Others have bars of epochs, too, and count `update/s` in them. */
+const unit = /, {1,4}(?:[\d.]{1,20}|\?)(?:it\/s|s\/it)/;
 const pair = /, ([^=,\]]{1,100})=([^,\]]{1,60})/g;
 
 export const lightning: LineFormat = {
@@ -12,6 +14,7 @@ export const lightning: LineFormat = {
     const found = bar.exec(text);
     if (found === null) return null;
     const [, epoch, batch, batches, inside = ''] = found;
+    if (!unit.test(inside)) return null;
     const values: Record<string, Values[string]> = {
       epoch: Number(epoch),
       batch: Number(batch),

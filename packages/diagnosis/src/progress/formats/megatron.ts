@@ -23,6 +23,8 @@ const fields: ReadonlyMap<string, Field> = new Map(
     TFLOPs: { key: 'tflops_per_gpu' },
     'learning rate': { key: 'learning_rate' },
     'lm loss': { key: 'loss' },
+    // GPT-NeoX
+    lm_loss: { key: 'loss' },
     'loss scale': { key: 'loss_scale' },
     'grad norm': { key: 'grad_norm' },
     'number of skipped iterations': { key: 'skipped_iterations' },
