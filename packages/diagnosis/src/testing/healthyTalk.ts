@@ -69,7 +69,7 @@ WARNING - CUDA out of memory. Tried to allocate 2.00 GiB. Retrying with half the
 ---
 | WARNING: ran out of memory with exception: CUDA out of memory. Tried to allocate 3.00 GiB (GPU 0; 15.78 GiB total capacity);
 ---
-2024-01-05 10:00:00.123456: W tsl/framework/bfc_allocator.cc:296] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.13GiB with freed_by_count=0. The caller indicates that this is not a failure, but this may mean that there could be performance gains if more memory were available.
+W tsl/framework/bfc_allocator.cc:296] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.13GiB. The caller indicates that this is not a failure
 ---
 XLA_PYTHON_CLIENT_MEM_FRACTION=0.95 RESOURCE_EXHAUSTED is retried 3 times
 ---
@@ -244,7 +244,7 @@ torch._dynamo hit config.recompile_limit (8); function: 'forward'; last reason: 
 ---
 Error in cpuinfo: prctl(PR_SVE_GET_VL) failed
 ---
-E0000 00:00:1704448800.123456 12 cuda_dnn.cc:8310] Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already been registered
+E0000 00:00:1704448800.123456 12 cuda_dnn.cc:8310] Unable to register cuDNN factory: one has already been registered
 ---
 I0000 00:00:1704448800.123456 12 coordination_service_agent.cc:369] Coordination agent has successfully connected.
 ---
