@@ -5,7 +5,7 @@
  */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Terms } from '@muster/agent/leases/highestTerm';
+import { isFollowed, noTerm, type Terms } from '@muster/agent/leases/highestTerm';
 
 import type { Phase, TaskRecord, TaskRecords } from '@muster/agent/tasks/records';
 import { type TaskRef, taskKey } from '@muster/common/ids';
@@ -36,7 +36,7 @@ export class Disk {
   readonly outputSizes = new Map<string, number>();
   fullUntilMs = 0;
   /** The agent's file of it, synced. */
-  private highestTerm = 0;
+  private highestTerm = noTerm;
   private readonly machine: string;
   private readonly directory: string;
   private readonly timeline: Timeline;
@@ -104,7 +104,7 @@ export class Disk {
         return highest();
       },
       admit: (term) => {
-        if (term < this.highestTerm) return false;
+        if (!isFollowed(term, this.highestTerm)) return false;
         this.highestTerm = term;
         return true;
       },

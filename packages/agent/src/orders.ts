@@ -44,6 +44,7 @@ function assignmentOf(assign: Assign__Output, task: TaskRef): Assignment {
     batchScale: scaleFromWire(assign.batchScale),
     lrScale: scaleFromWire(assign.lrScale),
     quarantine: assign.quarantine,
+    proof: assign.proof,
   };
 }
 

@@ -20,7 +20,7 @@ import { taskReportToWire } from '@muster/common/wire/codec';
 import { checkFromWire } from '@muster/common/wire/gangCodec';
 import { conditionToWire, inventoryToWire } from '@muster/common/wire/nodeCodec';
 import { fromServiceError } from '@muster/common/wire/status';
-import { taskRefFromWire } from '@muster/common/wire/taskRef';
+import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
 import { checkpointSeenToWire } from '@muster/common/wire/trainingCodec';
 import type { Terms } from './leases/highestTerm.ts';
 import { Questions } from './leases/questions.ts';
@@ -156,7 +156,10 @@ export class AgentSession {
         ...this.leaving(),
         observed: parts.manager.reports().map(taskReportToWire),
         checkpoints: parts.manager.checkpoints().map(checkpointSeenToWire),
-        highestTerm: parts.terms.highest,
+        proofs: parts.manager.proofs().map(({ task, proof }) => ({ task: taskRefToWire(task), proof })),
+        highestTerm: parts.terms.highest.term,
+        termProof: parts.terms.highest.proof,
+        clusterId: parts.terms.highest.clusterId,
         sentBoottimeMs,
       },
     });
@@ -239,7 +242,8 @@ export class AgentSession {
 
   private onWelcome(welcome: Welcome__Output): void {
     const { terms, log, manager } = this.parts;
-    if (!terms.admit(welcome.term)) {
+    const { term, termProof: proof, clusterId } = welcome;
+    if (!terms.admit({ term, proof, clusterId })) {
       this.refuse(welcome.term);
       return;
     }
@@ -266,7 +270,7 @@ export class AgentSession {
   private refuse(term: number): void {
     const { log, terms } = this.parts;
     if (term !== this.refusedTerm) {
-      const fields = { term, highestTerm: terms.highest };
+      const fields = { term, highestTerm: terms.highest.term };
       log.error(
         fields,
         'the coordinator is of an earlier term than one this agent has followed; if its store was restored: muster store advance',
@@ -274,7 +278,7 @@ export class AgentSession {
     }
     this.refusedTerm = term;
     this.lost(
-      new Error(`the coordinator is of term ${term}, and this agent has followed term ${terms.highest}`),
+      new Error(`the coordinator is of term ${term}, and this agent has followed term ${terms.highest.term}`),
     );
   }
 

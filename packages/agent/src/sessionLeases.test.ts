@@ -20,10 +20,11 @@ async function claimed(): Promise<Connected> {
 }
 
 /** Released at 500 ms with a lease of 1 s, and heartbeats that are answered by hand. */
-async function leased(): Promise<Connected> {
+async function leased(proofs = { termProof: '', clusterId: '', proof: '' }): Promise<Connected> {
   const all = await connected();
   await all.first.gets('hello');
-  all.first.welcome({ desired: [assign] });
+  const { proof, ...ofTerm } = proofs;
+  all.first.welcome({ ...ofTerm, desired: [{ ...assign, proof }] });
   await all.first.gets('claim');
   all.first.send({ release: { ...release, leaseMs: 1_000 } });
   await eventually(() => expect(all.agent.knows()).toEqual(['running']));
@@ -179,6 +180,16 @@ describe('without a coordinator', () => {
   });
 });
 
+test('what the coordinator proved of its term and of a task is said again in every Hello', async () => {
+  const all = await leased({ termProof: 'of the term', clusterId: 'c1', proof: 'of the task' });
+  all.first.end();
+  const second = await all.hub.session(2);
+  expect(await second.gets('hello')).toMatchObject({
+    ...{ highestTerm: 3, termProof: 'of the term', clusterId: 'c1' },
+    proofs: [{ task: wireTask, proof: 'of the task' }],
+  });
+});
+
 describe('a coordinator of a lower term', () => {
   test('is not followed: it restores no lease and stops no task', async () => {
     const all = await leased();
@@ -194,7 +205,7 @@ describe('a coordinator of a lower term', () => {
     expect(deadlineOf(all)).toBe(1_500);
     third.welcome({ term: 4, desired: [{ ...assign, release, leaseMs: 60_000 }] });
     await eventually(() => expect(deadlineOf(all)).toBe(60_500));
-    expect(openHighestTerm(join(all.node.root, 'term'), silentLogger).highest).toBe(4);
+    expect(openHighestTerm(join(all.node.root, 'term'), silentLogger).highest.term).toBe(4);
   });
 
   test('has no say before it has shown its term, either', async () => {

@@ -59,7 +59,7 @@ export function assignmentFor(
     task,
     specJson: JSON.stringify({ name: 'test', command: ['train'], ...spec, checkpoint }),
     ...{ nodeCount: 1, gpuUuids: [], array: null, resume: null, checkpointJobId: task.jobId },
-    ...{ batchScale: 1, lrScale: 1, quarantine: [] },
+    ...{ batchScale: 1, lrScale: 1, quarantine: [], proof: '' },
     ...changes,
   };
 }

@@ -18,7 +18,14 @@ let deaths: TorchrunDeaths;
 
 function assign(spec: Record<string, unknown> = {}, nodeCount = 2): void {
   const specJson = JSON.stringify({ name: 'train', command: ['torchrun', 'train.py'], ...spec });
-  const resumption = { resume: null, checkpointJobId: task.jobId, batchScale: 1, lrScale: 1, quarantine: [] };
+  const resumption = {
+    resume: null,
+    checkpointJobId: task.jobId,
+    batchScale: 1,
+    lrScale: 1,
+    quarantine: [],
+    proof: '',
+  };
   running = [{ task, assignment: { task, specJson, nodeCount, gpuUuids: [], array: null, ...resumption } }];
 }
 

@@ -151,6 +151,15 @@ export class TaskManager {
       .filter((report) => report !== null);
   }
 
+  /** The coordinator's proofs of the tasks that reports tell of. */
+  proofs(): readonly { readonly task: TaskRef; readonly proof: string }[] {
+    return [...this.entries.values()].flatMap(({ task, phase, assignment }) =>
+      phase === null || assignment === null || assignment.proof === ''
+        ? []
+        : { task, proof: assignment.proof },
+    );
+  }
+
   /** Tasks that run, with the GPUs they were given. */
   running(): readonly RunningTask[] {
     return [...this.entries.values()]

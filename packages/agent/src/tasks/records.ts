@@ -45,6 +45,8 @@ export interface Assignment {
   readonly lrScale: number;
   /** To be set aside before anything of the job runs. */
   readonly quarantine: readonly CorruptCheckpoint[];
+  /** The coordinator's proof that it gave this task to this node, to be said again; empty: an older coordinator. */
+  readonly proof: string;
 }
 
 export type Phase =
@@ -170,9 +172,15 @@ function readRecord(path: string): TaskRecord | null {
 
 /** Written by an agent that knew nothing of checkpoints, it lacks what concerns them. */
 function wholeAssignment(written: Assignment): Assignment {
-  const { resume = null, batchScale = 1, lrScale = 1, quarantine = [] } = written as Partial<Assignment>;
+  const {
+    resume = null,
+    batchScale = 1,
+    lrScale = 1,
+    quarantine = [],
+    proof = '',
+  } = written as Partial<Assignment>;
   const { checkpointJobId = written.task.jobId } = written as Partial<Assignment>;
-  return { ...written, resume, checkpointJobId, batchScale, lrScale, quarantine };
+  return { ...written, resume, checkpointJobId, batchScale, lrScale, quarantine, proof };
 }
 
 /** The same, of an agent that did not measure yet, or did not ask what went wrong. */

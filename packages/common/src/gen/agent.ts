@@ -60,6 +60,7 @@ import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output }
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
 import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
 import type { TaskFailure as _muster_v1_TaskFailure, TaskFailure__Output as _muster_v1_TaskFailure__Output } from './muster/v1/TaskFailure.ts';
+import type { TaskProof as _muster_v1_TaskProof, TaskProof__Output as _muster_v1_TaskProof__Output } from './muster/v1/TaskProof.ts';
 import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from './muster/v1/TaskRef.ts';
 import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from './muster/v1/TaskReport.ts';
 import type { TaskVerdict as _muster_v1_TaskVerdict, TaskVerdict__Output as _muster_v1_TaskVerdict__Output } from './muster/v1/TaskVerdict.ts';
@@ -140,6 +141,7 @@ export interface ProtoGrpcType {
       Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>
       TaskExit: MessageTypeDefinition<_muster_v1_TaskExit, _muster_v1_TaskExit__Output>
       TaskFailure: MessageTypeDefinition<_muster_v1_TaskFailure, _muster_v1_TaskFailure__Output>
+      TaskProof: MessageTypeDefinition<_muster_v1_TaskProof, _muster_v1_TaskProof__Output>
       TaskRef: MessageTypeDefinition<_muster_v1_TaskRef, _muster_v1_TaskRef__Output>
       TaskReport: MessageTypeDefinition<_muster_v1_TaskReport, _muster_v1_TaskReport__Output>
       TaskState: EnumTypeDefinition

@@ -23,6 +23,7 @@ export interface Assign {
   'batchScale'?: (number | string);
   'lrScale'?: (number | string);
   'quarantine'?: (_muster_v1_CorruptCheckpoint)[];
+  'proof'?: (string);
 }
 
 export interface Assign__Output {
@@ -41,4 +42,5 @@ export interface Assign__Output {
   'batchScale': (number);
   'lrScale': (number);
   'quarantine': (_muster_v1_CorruptCheckpoint__Output)[];
+  'proof': (string);
 }

@@ -4,6 +4,7 @@ import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output a
 import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from '../../muster/v1/TaskReport.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from '../../muster/v1/Condition.ts';
 import type { CheckpointSeen as _muster_v1_CheckpointSeen, CheckpointSeen__Output as _muster_v1_CheckpointSeen__Output } from '../../muster/v1/CheckpointSeen.ts';
+import type { TaskProof as _muster_v1_TaskProof, TaskProof__Output as _muster_v1_TaskProof__Output } from '../../muster/v1/TaskProof.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Hello {
@@ -18,6 +19,9 @@ export interface Hello {
   'sentBoottimeMs'?: (number | string | Long);
   'leavingInMs'?: (number | string | Long);
   'checkpoints'?: (_muster_v1_CheckpointSeen)[];
+  'termProof'?: (string);
+  'clusterId'?: (string);
+  'proofs'?: (_muster_v1_TaskProof)[];
   '_leavingInMs'?: "leavingInMs";
 }
 
@@ -33,5 +37,8 @@ export interface Hello__Output {
   'sentBoottimeMs': (number);
   'leavingInMs'?: (number);
   'checkpoints': (_muster_v1_CheckpointSeen__Output)[];
+  'termProof': (string);
+  'clusterId': (string);
+  'proofs': (_muster_v1_TaskProof__Output)[];
   '_leavingInMs'?: "leavingInMs";
 }

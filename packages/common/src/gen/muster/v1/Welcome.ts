@@ -9,6 +9,8 @@ export interface Welcome {
   'leaseMs'?: (number);
   'desired'?: (_muster_v1_Assign)[];
   'term'?: (number | string | Long);
+  'termProof'?: (string);
+  'clusterId'?: (string);
 }
 
 export interface Welcome__Output {
@@ -17,4 +19,6 @@ export interface Welcome__Output {
   'leaseMs': (number);
   'desired': (_muster_v1_Assign__Output)[];
   'term': (number);
+  'termProof': (string);
+  'clusterId': (string);
 }
