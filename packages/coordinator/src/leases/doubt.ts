@@ -1,0 +1,23 @@
+/** What an agent claims without proof, as a condition of its node: there it is seen, and there it keeps new work away. */
+import type { Condition } from '@muster/common/conditions';
+
+export const doubtKind = 'unproven_claims';
+
+/** @param claim as `Terms.agentSaid` puts it */
+export function doubtCondition(claim: string, nowMs: number): Condition {
+  return {
+    kind: doubtKind,
+    gpuUuid: null,
+    severity: 'critical',
+    action: 'drain_node',
+    message:
+      `The agent says that ${claim}: it gets no new work. If its data directory comes from another cluster, give it an ` +
+      'empty one; if the store was restored from a backup: muster store advance',
+    evidence: claim,
+    sinceMs: nowMs,
+    lastSeenAtMs: nowMs,
+    count: 1,
+    clears: 'when_gone',
+    task: null,
+  };
+}
