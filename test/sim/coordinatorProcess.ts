@@ -90,6 +90,8 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   const { hasBallast: freeBallast, onFatal } = parts;
   const leases = await LeaseKeeper.open({
     ...{ state, agents, clock, log, settings, tickMs, runFenceCommand: null },
+    // Its only use is a key, which is nobody's guess here.
+    random: (size) => new Uint8Array(size),
     store: metaStore({ store, freeBallast, onFatal }),
   });
   const paths = await PathHistory.open(store, state);
@@ -139,7 +141,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   const muster = { ...jobCalls({ ...shared, nodeViews }), ...nodeCalls(shared), ...streamCalls(shared) };
   const hub = agentHubCalls({
     ...{ ...shared, heartbeatIntervalMs, leaseMs: settings.leaseMs },
-    term: () => leases.term,
+    term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
     agentSaid: (account) => leases.agentSaid(account),
   });
 

@@ -111,7 +111,7 @@ export async function startTestCoordinator(
   const startDeadlines = new StartDeadlines(monotonicMs, notes);
   const hangWatch = new HangWatch({ wallMs, monotonicMs, heartbeatIntervalMs });
   const leases = await LeaseKeeper.open({
-    ...{ state, store, agents, clock, log: silentLogger },
+    ...{ state, store, agents, clock, random, log: silentLogger },
     ...{ settings: leaseSettings, tickMs: heartbeatIntervalMs, runFenceCommand: null },
   });
   const paths = await PathHistory.open(store, state);
@@ -204,7 +204,7 @@ export async function startTestCoordinator(
       },
       agentHub: agentHubCalls({
         ...{ ...shared, log: silentLogger, heartbeatIntervalMs, leaseMs: leaseSettings.leaseMs },
-        term: () => leases.term,
+        term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
         agentSaid: (account) => leases.agentSaid(account),
       }),
     },

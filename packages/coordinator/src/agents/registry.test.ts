@@ -20,7 +20,7 @@ function aSession(name = 'node-1', instanceId = 'a') {
     end: () => void told.push('end'),
   };
   const identity = { caller: anAgent(name), instanceId, bootId: 'boot' };
-  return { session: new AgentSession(identity, stream, { grant: () => 6_000 }), told };
+  return { session: new AgentSession(identity, stream, { grant: () => 6_000, proofOf: () => '' }), told };
 }
 
 test('the newest connection of an agent takes over and the older one is ended', () => {

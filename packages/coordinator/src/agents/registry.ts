@@ -91,6 +91,11 @@ export class AgentRegistry {
     return this.nodes.get(session.node)?.session === session && !session.superseded;
   }
 
+  /** Its agent dials again, and says its whole truth. */
+  endSession(node: NodeName): void {
+    this.nodes.get(node)?.session?.end();
+  }
+
   /** @returns false when the node does not answer: only its agent can say that a condition is over */
   clearCondition(node: NodeName, condition: Pick<Condition, 'kind' | 'gpuUuid'>): boolean {
     if (!this.isOnline(node)) return false;

@@ -25,7 +25,7 @@ import { AgentSession } from './session.ts';
 import { verdictOn } from './verdicts.ts';
 
 const node = nodeNameOf('node-1');
-const settings = { heartbeatIntervalMs: 1_000, leaseMs: 6_000, term: 1 };
+const settings = { heartbeatIntervalMs: 1_000, leaseMs: 6_000, term: 1, termProof: 'p', clusterId: 'c' };
 const master = { addr: '10.0.0.1', port: 29_500 };
 const outcome: Outcome = {
   next: 'cancelled',
@@ -43,6 +43,7 @@ const leases: LeaseGrants = {
     granted.push(`${to} ${number}`);
     return leaseMs ?? 0;
   },
+  proofOf: (node, task, submitSeq) => `${submitSeq}.${node}.${task.attempt}`,
 };
 afterEach(() => {
   granted.length = 0;

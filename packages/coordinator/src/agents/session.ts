@@ -29,6 +29,14 @@ export interface AgentStream {
   end(): void;
 }
 
+export interface WelcomeSettings {
+  readonly heartbeatIntervalMs: number;
+  readonly leaseMs: number;
+  readonly term: number;
+  readonly termProof: string;
+  readonly clusterId: string;
+}
+
 export class AgentSession {
   /** Who talks on it. */
   readonly caller: AgentIdentity;
@@ -37,6 +45,8 @@ export class AgentSession {
   readonly bootId: string;
   /** Its agent has begun to talk on a newer connection. */
   superseded = false;
+  /** What its agent has claimed without proof, as a condition of the node. null: nothing. */
+  readonly doubt: Condition | null;
   private readonly stream: AgentStream;
   private readonly leases: LeaseGrants;
   private readonly said = new Map<TaskKey, string>();
@@ -45,6 +55,7 @@ export class AgentSession {
     identity: { caller: AgentIdentity; instanceId: string; bootId: string },
     stream: AgentStream,
     leases: LeaseGrants,
+    doubt: Condition | null = null,
   ) {
     this.caller = identity.caller;
     this.node = identity.caller.node;
@@ -52,11 +63,12 @@ export class AgentSession {
     this.bootId = identity.bootId;
     this.stream = stream;
     this.leases = leases;
+    this.doubt = doubt;
   }
 
   /** First message: the whole desired set, and for what the agent has beside it, what to do. */
   welcome(
-    settings: { heartbeatIntervalMs: number; leaseMs: number; term: number },
+    settings: WelcomeSettings,
     jobs: Iterable<Job>,
     observed: readonly TaskRef[],
     findJob: (id: JobId) => Job | undefined,
@@ -77,9 +89,7 @@ export class AgentSession {
     this.stream.write({
       welcome: {
         nodeName: this.node,
-        heartbeatIntervalMs: settings.heartbeatIntervalMs,
-        leaseMs: settings.leaseMs,
-        term: settings.term,
+        ...settings,
         desired,
       },
     });
@@ -186,6 +196,7 @@ export class AgentSession {
       batchScale: job.batchScale,
       lrScale: job.lrScale,
       quarantine: quarantineOf(job, this.node),
+      proof: this.leases.proofOf(this.node, ref, job.submitSeq),
     };
   }
 }

@@ -14,7 +14,7 @@ export interface LeaseBookParts {
   };
 }
 
-export class LeaseBook implements LeaseGrants {
+export class LeaseBook implements Pick<LeaseGrants, 'grant'> {
   private readonly parts: LeaseBookParts;
   private readonly startedAtMs: number;
   /**

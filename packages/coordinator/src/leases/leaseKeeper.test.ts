@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { aJob, aNode, anAttempt, aSpec, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
+import { provesTerm } from './testimonyFixture.ts';
 
 /** With the leases of tests, from the moment a node was heard. */
 const fencedMs = 10_080;
@@ -243,7 +244,7 @@ describe('a store that is older than the cluster', () => {
   test('reschedules nothing and says why, until it is advanced', async () => {
     someRunningJobs(1);
     await start();
-    coordinator.leases.agentSaid({ node: nameOf(2), highestTerm: 7, observed: [] });
+    provesTerm(coordinator, nameOf(2), 7);
     expect((await coordinator.api.getCluster()).pausedBecause).toMatch(/term 7.*muster store advance$/);
     await pass(20);
     expect(stateOf(1)).toBe('running');

@@ -4,12 +4,12 @@
  */
 import type { Clock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
-import type { NodeName } from '@muster/common/ids';
+import type { NodeName, RandomBytes, TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { type Caller, nameOf } from '../caller.ts';
 import { heldTasks } from '../heldTasks.ts';
-import type { Loop } from '../loop.ts';
+import type { Command, Loop } from '../loop.ts';
 import type { Attempt, Job } from '../model.ts';
 import type { ClusterState } from '../state.ts';
 import { endFencedTasks } from '../tasks/fencedNodes.ts';
@@ -24,13 +24,17 @@ import { LeaseBook } from './leaseBook.ts';
 import { fencedAfterMs, type LeaseGrants, type LeaseSettings } from './leases.ts';
 import { Maintenance } from './maintenance.ts';
 import type { MetaStore } from './metaStore.ts';
-import { type AgentAccount, Terms } from './terms.ts';
+import { Proofs } from './proofs.ts';
+import { Terms } from './terms.ts';
+import type { AgentAccount } from './testimony.ts';
 
 export interface LeaseParts {
   readonly state: ClusterState;
   readonly store: MetaStore;
   readonly agents: AgentRegistry;
   readonly clock: Clock;
+  /** For the key of its proofs, at the first start. */
+  readonly random: RandomBytes;
   readonly log: Logger;
   readonly settings: LeaseSettings;
   /** How often `run` is called. */
@@ -46,15 +50,17 @@ export class LeaseKeeper implements LeaseGrants {
   private readonly book: LeaseBook;
   private readonly parts: LeaseParts;
   private readonly terms: Terms;
+  private readonly proofs: Proofs;
   private readonly maintenance: Maintenance;
   private readonly pauses: OwnPauses;
   /** What needs the loop: there is none yet when this is opened. */
   private attached: { loop: Loop; suspicion: SelfSuspicion; hook: FenceHook | null } | null = null;
   private wasPaused = false;
 
-  private constructor(parts: LeaseParts, terms: Terms, maintenance: Maintenance) {
+  private constructor(parts: LeaseParts, proofs: Proofs, terms: Terms, maintenance: Maintenance) {
     const { clock, settings, agents } = parts;
     this.parts = parts;
+    this.proofs = proofs;
     this.terms = terms;
     this.maintenance = maintenance;
     this.pauses = new OwnPauses(parts.tickMs, clock.monotonicMs());
@@ -72,8 +78,14 @@ export class LeaseKeeper implements LeaseGrants {
     const monotonicMs = () => clock.monotonicMs();
     const onWriteFailed = (error: unknown) =>
       log.error({ error: messageOf(error) }, 'what agents know and the store does not could not be stored');
-    const terms = await Terms.begin({ store, state, monotonicMs, onWriteFailed });
-    return new LeaseKeeper(parts, terms, await Maintenance.open(store, settings, clock.monotonicMs()));
+    const proofs = await Proofs.open(store, parts.random);
+    const terms = await Terms.begin({ store, state, proofs, monotonicMs, onWriteFailed });
+    return new LeaseKeeper(
+      parts,
+      proofs,
+      terms,
+      await Maintenance.open(store, settings, clock.monotonicMs()),
+    );
   }
 
   /** To be called once, before the first `run`. */
@@ -93,6 +105,10 @@ export class LeaseKeeper implements LeaseGrants {
     return this.book.grant(node, attempt);
   }
 
+  proofOf(node: NodeName, task: TaskRef, submitSeq: number): string {
+    return this.proofs.ofTask(node, task, submitSeq);
+  }
+
   /** Leases granted since the start, renewals too. */
   get granted(): number {
     return this.book.granted;
@@ -103,9 +119,17 @@ export class LeaseKeeper implements LeaseGrants {
     return this.terms.term;
   }
 
-  /** To be told of every Hello, before it has any effect. */
-  agentSaid(account: AgentAccount): void {
-    this.terms.agentSaid(account);
+  /** For the agent to say again: that it was welcomed in this term. */
+  termProofOf(node: NodeName): string {
+    return this.proofs.ofTerm(node, this.terms.term);
+  }
+
+  /**
+   * To be told of every Hello, before it has any effect.
+   * @returns what its agent claims without proof, for which its node gets no new work. null: nothing
+   */
+  agentSaid(account: AgentAccount): string | null {
+    return this.terms.agentSaid(account);
   }
 
   /** Why nothing is started or rescheduled now, and what ends that. null: it is. */
@@ -203,11 +227,14 @@ export class LeaseKeeper implements LeaseGrants {
    * @throws {MusterError} `failed_precondition` when it was not
    */
   async advanceStore(caller: Caller): Promise<void> {
-    const { state, settings } = this.parts;
+    const { state, settings, agents } = this.parts;
     const ownLeases = [...state.jobs.values()].map(({ spec }) => spec.leaseMs ?? 0);
     const longestMs = Math.max(settings.leaseMs, this.maintenanceMs(), ...ownLeases);
     const quietMs = fencedAfterMs(settings, longestMs);
-    await this.terms.advance(quietMs, (command) => this.loop().run(caller, command), nameOf(caller).by);
+    const run = (command: Command<void>) => this.loop().run(caller, command);
+    const accepted = await this.terms.advance(quietMs, run, nameOf(caller).by);
+    // Their next Hello shows whether anything is left to doubt.
+    for (const node of accepted) agents.endSession(node);
     this.loop().wake();
   }
 

@@ -3,7 +3,7 @@
  * with a fence on the node: the agent counts from the moment it asked, this coordinator from the moment it heard that.
  */
 import { assertInvariant, MusterError } from '@muster/common/errors';
-import type { NodeName } from '@muster/common/ids';
+import type { NodeName, TaskRef } from '@muster/common/ids';
 import { formatDuration } from '@muster/common/spec/duration';
 import type { Attempt } from '../model.ts';
 
@@ -27,6 +27,8 @@ export interface LeaseGrants {
    * @returns milliseconds from the sending of the question on; 0: never fenced
    */
   grant(node: NodeName, attempt: Attempt): number;
+  /** That this store gave the task to the node, for its agent to say again. @param submitSeq of its job */
+  proofOf(node: NodeName, task: TaskRef, submitSeq: number): string;
 }
 
 /** Less would let the next attempt begin on the heels of the last one. */

@@ -1,72 +1,77 @@
 /**
  * Terms, and whether this store is as new as the cluster. A term is one run of a coordinator: its number is raised and
- * stored before it serves. Agents keep the highest they were welcomed in, and the numbers of attempts; one that knows of
- * more than the store does proves that the store was restored from an old copy. Going on from there would hand out
- * attempt numbers a second time, so nothing is started until a person says `muster store advance`.
+ * stored before it serves. Agents keep the highest they were welcomed in, and the tasks they were given, each with a proof.
+ * One that proves more than the store knows shows that the store was restored from an old copy. Going on from there would
+ * hand out attempt numbers a second time, so nothing is started until a person says `muster store advance`. What an agent
+ * says without proof keeps new work from its own node, and from the others only when most nodes speak like that.
  */
 import { MusterError } from '@muster/common/errors';
-import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
+import type { JobId, NodeName } from '@muster/common/ids';
 import { applyJobEvent } from '../commands/jobs.ts';
 import { currentAttempt } from '../model.ts';
 import type { ClusterState, Draft } from '../state.ts';
 import type { Store } from '../store/store.ts';
+import { AcceptedStrays } from './acceptedStrays.ts';
 import { clusterSubject } from './clusterSubject.ts';
+import type { Proofs } from './proofs.ts';
+import { type AgentAccount, type Claims, claimText, jumpMax, testimonyOf } from './testimony.ts';
 
-/** What an agent says of itself in its Hello. */
-export interface AgentAccount {
-  readonly node: NodeName;
-  /** Term of the newest coordinator that it was welcomed by; 0: of none. */
-  readonly highestTerm: number;
-  readonly observed: readonly { readonly task: TaskRef }[];
-}
-
-/** What agents know and the store does not. */
+/** What agents have proven and the store does not know. Bounded by what was once told to them. */
 interface Ahead {
+  /** The first that said so. */
   readonly node: NodeName;
   readonly highestTerm: number;
   /** Of jobs that had fewer attempts by the store. */
   readonly attempts: Readonly<Record<JobId, number>>;
-  /** Jobs that the store knows nothing of. */
-  readonly strays: readonly JobId[];
+  /** One of the jobs that the store knows nothing of. */
+  readonly stray: JobId | null;
+  /** The highest number of submission of such a job; 0: there is none. */
+  readonly submitSeq: number;
 }
 
 interface StoredTerms {
   readonly term: number;
-  /** null: the store is as new as what was heard. */
+  /** null: the store is as new as what was proven. */
   readonly ahead: Ahead | null;
-  /** Jobs that nobody knows and that were looked at when the store was advanced. */
-  readonly acceptedStrays: readonly JobId[];
+  /** Jobs submitted up to this number and unknown to the store were looked at when it was advanced. */
+  readonly gonePastSubmitSeq: number;
   /** After an advance: how long attempts may run that it went past. 0: that is over. */
   readonly quietMs: number;
 }
 
 const metaName = 'terms';
-const firstTerms: StoredTerms = { term: 0, ahead: null, acceptedStrays: [], quietMs: 0 };
+const firstTerms: StoredTerms = { term: 0, ahead: null, gonePastSubmitSeq: 0, quietMs: 0 };
 
 export interface TermParts {
   readonly store: Pick<Store, 'readMeta' | 'writeMeta'>;
-  readonly state: Pick<ClusterState, 'jobs' | 'outcomes'>;
+  readonly state: Pick<ClusterState, 'jobs' | 'outcomes' | 'nodes' | 'lastSubmitSeq'>;
+  readonly proofs: Proofs;
   readonly monotonicMs: () => number;
   readonly onWriteFailed: (error: unknown) => void;
 }
 
 export class Terms {
   private readonly parts: TermParts;
+  private readonly accepted: AcceptedStrays;
+  /** Of nodes whose agents claim what they cannot prove, as they said last. */
+  private readonly doubts = new Map<NodeName, Claims>();
   private stored: StoredTerms;
   private quietUntilMs: number;
   private writing: Promise<void> = Promise.resolve();
 
-  private constructor(parts: TermParts, stored: StoredTerms) {
+  private constructor(parts: TermParts, stored: StoredTerms, accepted: AcceptedStrays) {
     this.parts = parts;
     this.stored = stored;
+    this.accepted = accepted;
     this.quietUntilMs = parts.monotonicMs() + stored.quietMs;
   }
 
   /** Begins the next term: it is stored when this resolves. */
   static async begin(parts: TermParts): Promise<Terms> {
     const text = await parts.store.readMeta(metaName);
-    const before = text === null ? firstTerms : (JSON.parse(text) as StoredTerms);
-    const terms = new Terms(parts, before);
+    const before = text === null ? firstTerms : storedTerms(JSON.parse(text) as Partial<StoredTerms>);
+    const accepted = await AcceptedStrays.open(parts.store, parts.state.nodes.keys());
+    const terms = new Terms(parts, before, accepted);
     await terms.change((stored) => ({ ...stored, term: stored.term + 1 }));
     return terms;
   }
@@ -75,19 +80,24 @@ export class Terms {
     return this.stored.term;
   }
 
-  /** To be told of every Hello, before it has any effect. */
-  agentSaid({ node, highestTerm, observed }: AgentAccount): void {
-    const { state } = this.parts;
-    const attempts: Record<JobId, number> = {};
-    const strays: JobId[] = [];
-    for (const { task } of observed) {
-      const job = state.jobs.get(task.jobId);
-      if (job !== undefined && task.attempt > job.lastAttempt)
-        attempts[job.id] = Math.max(attempts[job.id] ?? 0, task.attempt);
-      if (job === undefined && !state.outcomes.has(task.jobId)) strays.push(task.jobId);
-    }
-    const heard = { node, highestTerm, attempts, strays };
-    const next = (stored: StoredTerms) => withHeard(stored, heard);
+  /**
+   * To be told of every Hello, before it has any effect.
+   * @returns what its agent claims without proof, for which its node gets no new work. null: nothing
+   */
+  agentSaid(account: AgentAccount): string | null {
+    const { state, proofs } = this.parts;
+    const { node } = account;
+    const { term, gonePastSubmitSeq } = this.stored;
+    const known = { term, gonePastSubmitSeq, state, accepted: this.accepted.of(node) };
+    const { proven, unproven } = testimonyOf(account, known, proofs);
+    if (unproven === null) this.doubts.delete(node);
+    else this.doubts.set(node, unproven);
+    if (proven !== null) this.hear(node, proven);
+    return unproven === null ? null : `${claimText(unproven, term)}, and cannot prove it`;
+  }
+
+  private hear(node: NodeName, proven: Claims): void {
+    const next = (stored: StoredTerms) => withHeard(stored, node, proven);
     if (next(this.stored) === this.stored) return;
     // In force at once, because it only forbids; stored so that it outlives restarts, in which our own term grows past
     // what was heard.
@@ -97,10 +107,10 @@ export class Terms {
 
   /** Why nothing may be started; null: it may. */
   paused(): string | null {
-    const { ahead, term } = this.stored;
-    if (ahead !== null) {
+    const older = this.olderText();
+    if (older !== null) {
       return (
-        `the store is older than the cluster (${newerText(ahead, term)}), as after a restore from a backup; once all ` +
+        `the store is older than the cluster (${older}), as after a restore from a backup; once all ` +
         'nodes are back: muster store advance'
       );
     }
@@ -113,38 +123,63 @@ export class Terms {
     );
   }
 
+  /** By proof, or by the word of most nodes. null: it is not. */
+  private olderText(): string | null {
+    const { ahead, term } = this.stored;
+    if (ahead !== null) return newerText(ahead, term);
+    const doubted = this.doubtedNodes();
+    const [first] = doubted;
+    if (first === undefined || doubted.length * 2 <= this.parts.state.nodes.size) return null;
+    const [node, claims] = first;
+    return `${node} says that ${claimText(claims, term)}`;
+  }
+
+  /** Those that are still nodes of this cluster. */
+  private doubtedNodes(): readonly (readonly [NodeName, Claims])[] {
+    if (this.doubts.size === 0) return [];
+    return [...this.doubts].filter(([node]) => this.parts.state.nodes.has(node));
+  }
+
   /**
    * Goes past all terms and attempts that agents have spoken of. Jobs of which there was a later attempt than the store's
-   * lose the one the store has, which must have ended, and go back into the queue.
+   * lose the one the store has, which must have ended, and go back into the queue. What is not proven counts for the tasks
+   * of the node that says it: attempts that run on other nodes stay as they are.
    * @param quietMs from now on nothing is started for so long: attempts that were gone past may still hold a lease
+   * @returns nodes whose claims were accepted, to be asked again what they know
    * @throws {MusterError} `failed_precondition` when there is nothing to go past
    */
   async advance(
     quietMs: number,
     run: (command: (draft: Draft, nowMs: number) => void) => Promise<void>,
     by: string,
-  ): Promise<void> {
+  ): Promise<readonly NodeName[]> {
     const { ahead } = this.stored;
-    if (ahead === null) {
+    const doubted = this.doubtedNodes();
+    if (ahead === null && doubted.length === 0) {
       throw new MusterError(
         'failed_precondition',
         'no node knows of more than the store does, so there is nothing to go past; after a restore from a backup try ' +
           'again once the nodes are back',
       );
     }
+    const heardTerms = [ahead?.highestTerm ?? 0, ...doubted.map(([, claims]) => claims.highestTerm)];
     // From here on the pause is ours to end: what agents say meanwhile is heard as before.
     await this.change((stored) => ({
       ...stored,
-      term: Math.max(stored.term, ahead.highestTerm) + 1,
+      term: Math.max(stored.term, ...heardTerms) + 1,
       quietMs,
     }));
-    await run((draft, nowMs) => advanceJobs(draft, ahead, { term: this.stored.term, by }, nowMs));
+    const { term } = this.stored;
+    await run((draft, nowMs) => advanceJobs(draft, { ahead, doubted, term, by }, nowMs));
+    for (const [node, { strays }] of doubted) await this.accepted.accept(node, strays);
+    for (const [node] of doubted) this.doubts.delete(node);
     this.quietUntilMs = this.parts.monotonicMs() + quietMs;
     await this.change((stored) => ({
       ...stored,
       ahead: stored.ahead === ahead ? null : stored.ahead,
-      acceptedStrays: [...new Set([...stored.acceptedStrays, ...ahead.strays])],
+      gonePastSubmitSeq: Math.max(stored.gonePastSubmitSeq, ahead?.submitSeq ?? 0),
     }));
+    return doubted.map(([node]) => node);
   }
 
   /** One pass; idempotent. */
@@ -165,53 +200,86 @@ export class Terms {
   }
 }
 
-/** @returns the very same when nothing of it is news */
-function withHeard(stored: StoredTerms, heard: Ahead): StoredTerms {
-  const { ahead } = stored;
-  const attempts: Record<JobId, number> = { ...ahead?.attempts };
-  for (const [id, number] of Object.entries(heard.attempts) as [JobId, number][])
-    attempts[id] = Math.max(attempts[id] ?? 0, number);
-  const isAccepted = (id: JobId) => stored.acceptedStrays.includes(id);
-  const strays = [...new Set([...(ahead?.strays ?? []), ...heard.strays.filter((id) => !isAccepted(id))])];
-  const highestTerm = Math.max(heard.highestTerm, ahead?.highestTerm ?? 0);
-  const isNews =
-    highestTerm > (ahead?.highestTerm ?? stored.term) ||
-    strays.length > (ahead?.strays.length ?? 0) ||
-    Object.entries(attempts).some(([id, number]) => number !== ahead?.attempts[id as JobId]);
-  if (!isNews) return stored;
-  return { ...stored, ahead: { node: ahead?.node ?? heard.node, highestTerm, attempts, strays } };
+/** Of a store that was written before there were proofs, what was heard then is not proven, and is heard again. */
+function storedTerms({ term, quietMs, gonePastSubmitSeq, ahead }: Partial<StoredTerms>): StoredTerms {
+  return {
+    term: term ?? 0,
+    quietMs: quietMs ?? 0,
+    gonePastSubmitSeq: gonePastSubmitSeq ?? 0,
+    ahead: ahead?.submitSeq === undefined ? null : ahead,
+  };
 }
 
-function newerText({ node, highestTerm, attempts, strays }: Ahead, term: number): string {
+/** @returns the very same when nothing of it is news */
+function withHeard(stored: StoredTerms, node: NodeName, heard: Claims): StoredTerms {
+  const { ahead } = stored;
+  const news = [...heard.attempts].filter(([id, number]) => number > (ahead?.attempts[id] ?? 0));
+  const isNews =
+    news.length > 0 ||
+    heard.highestTerm > (ahead?.highestTerm ?? stored.term) ||
+    heard.submitSeq > (ahead?.submitSeq ?? stored.gonePastSubmitSeq);
+  if (!isNews) return stored;
+  const [stray = null] = heard.strays;
+  return {
+    ...stored,
+    ahead: {
+      node: ahead?.node ?? node,
+      highestTerm: Math.max(heard.highestTerm, ahead?.highestTerm ?? 0),
+      attempts: { ...ahead?.attempts, ...Object.fromEntries(news) },
+      stray: ahead?.stray ?? stray,
+      submitSeq: Math.max(heard.submitSeq, ahead?.submitSeq ?? 0),
+    },
+  };
+}
+
+function newerText({ node, highestTerm, attempts, stray }: Ahead, term: number): string {
   const [job] = Object.entries(attempts);
   if (highestTerm > term) return `${node} was welcomed in term ${highestTerm} and this is term ${term}`;
   if (job !== undefined) return `${node} has attempt ${job[1]} of ${job[0]}, of which the store knows less`;
-  if (strays[0] !== undefined) return `${node} has ${strays[0]}, which the store knows nothing of`;
+  if (stray !== null) return `${node} has ${stray}, which the store knows nothing of`;
   return `${node} has been welcomed in a later term`;
 }
 
-function advanceJobs(
-  draft: Draft,
-  ahead: Ahead,
-  { term, by }: { term: number; by: string },
-  nowMs: number,
-): void {
-  for (const [id, heard] of Object.entries(ahead.attempts)) {
-    const jobId = id as JobId;
-    const attempt = currentAttempt(draft.job(jobId));
-    if (attempt !== null) {
-      // Nobody has chosen anew where it goes on from.
-      const from = draft.job(jobId)?.resumeChoice ?? { kind: 'newest' };
-      applyJobEvent(draft, jobId, { kind: 'requeue', from }, nowMs);
-      for (const { nodeRank, node } of attempt.tasks) {
-        const message = `attempt ${heard} was seen on a node, so attempt ${attempt.number} on ${node} had ended before`;
-        applyJobEvent(draft, jobId, { kind: 'taskLost', attempt: attempt.number, nodeRank, message }, nowMs);
-      }
+interface Advance {
+  readonly ahead: Ahead | null;
+  readonly doubted: readonly (readonly [NodeName, Claims])[];
+  readonly term: number;
+  readonly by: string;
+}
+
+function advanceJobs(draft: Draft, { ahead, doubted, term, by }: Advance, nowMs: number): void {
+  const attempts = new Map(Object.entries(ahead?.attempts ?? {}) as [JobId, number][]);
+  for (const [id, heard] of attempts) goPast(draft, id, heard, nowMs);
+  for (const [node, claims] of doubted) {
+    for (const [id, heard] of claims.attempts) {
+      const job = draft.job(id);
+      const attempt = currentAttempt(job);
+      // Nothing that this node says ends an attempt that runs on others.
+      const isItsOwn = attempt === null || attempt.tasks.every((task) => task.node === node);
+      if (job === undefined || !isItsOwn || heard > job.lastAttempt + jumpMax) continue;
+      goPast(draft, id, heard, nowMs);
+      attempts.set(id, Math.max(heard, attempts.get(id) ?? 0));
     }
-    const job = draft.job(jobId);
-    if (job !== undefined && job.lastAttempt < heard) draft.putJob({ ...job, lastAttempt: heard });
   }
-  const { attempts, strays } = ahead;
-  const data = { term, by, attempts, strays };
+  const nodes = doubted.map(([node]) => node);
+  const strays = doubted.reduce((sum, [, claims]) => sum + claims.strays.size, 0);
+  const data = { term, by, attempts: Object.fromEntries(attempts), nodes, strays };
   draft.emit({ kind: 'store.advanced', subject: clusterSubject, data }, nowMs);
+}
+
+function goPast(draft: Draft, jobId: JobId, heard: number, nowMs: number): void {
+  const before = draft.job(jobId);
+  if (before === undefined || before.lastAttempt >= heard) return;
+  const attempt = currentAttempt(before);
+  if (attempt !== null) {
+    // Nobody has chosen anew where it goes on from.
+    const from = before.resumeChoice;
+    applyJobEvent(draft, jobId, { kind: 'requeue', from }, nowMs);
+    for (const { nodeRank, node } of attempt.tasks) {
+      const message = `attempt ${heard} was seen on a node, so attempt ${attempt.number} on ${node} had ended before`;
+      applyJobEvent(draft, jobId, { kind: 'taskLost', attempt: attempt.number, nodeRank, message }, nowMs);
+    }
+  }
+  const job = draft.job(jobId);
+  if (job !== undefined && job.lastAttempt < heard) draft.putJob({ ...job, lastAttempt: heard });
 }

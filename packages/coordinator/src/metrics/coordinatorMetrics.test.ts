@@ -2,6 +2,7 @@ import { causeOf } from '@muster/common/cause';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { complaintsOfPromtool } from '../../../../test/support/prometheus.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { provesTerm } from '../leases/testimonyFixture.ts';
 import { currentAttempt, type Job } from '../model.ts';
 import {
   aCaller,
@@ -114,7 +115,7 @@ test('leases, fences and distrust of ourselves are counted', async () => {
   });
   const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
   coordinator.notes.note(aReport(task, { frozen: true }));
-  leases.agentSaid({ node: nodeNameOf('node-1'), highestTerm: 7, observed: [] });
+  provesTerm(coordinator, nodeNameOf('node-1'), 7);
   await loop.run(aCaller, (draft) =>
     draft.emit({ kind: 'node.fenced', subject: 'node-1', data: {} }, clock.wallMs()),
   );

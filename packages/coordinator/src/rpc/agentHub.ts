@@ -1,16 +1,18 @@
 /** The agents' side of the coordinator. Decodes, hands to commands, encodes. */
 import type { ServerDuplexStream } from '@grpc/grpc-js';
+import type { Condition } from '@muster/common/conditions';
 import { MusterError, messageOf } from '@muster/common/errors';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
 import type { AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Checked__Output } from '@muster/common/gen/muster/v1/Checked';
 import type { Claim__Output } from '@muster/common/gen/muster/v1/Claim';
+import type { Condition__Output } from '@muster/common/gen/muster/v1/Condition';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { Heartbeat__Output } from '@muster/common/gen/muster/v1/Heartbeat';
 import type { Hello__Output } from '@muster/common/gen/muster/v1/Hello';
 import type { NodeStatus__Output } from '@muster/common/gen/muster/v1/NodeStatus';
 import type { TaskReport__Output } from '@muster/common/gen/muster/v1/TaskReport';
-import type { NodeName, TaskRef } from '@muster/common/ids';
+import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TaskReport } from '@muster/common/views';
 import { taskReportFromWire } from '@muster/common/wire/codec';
@@ -33,8 +35,9 @@ import {
   refuseStranger,
   report,
 } from '../commands/nodes.ts';
+import { doubtCondition, doubtKind } from '../leases/doubt.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
-import type { AgentAccount } from '../leases/terms.ts';
+import type { AgentAccount } from '../leases/testimony.ts';
 import type { JobEvent } from '../lifecycle/transition.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
@@ -67,10 +70,10 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploa
   /** Length of a lease where the job does not say. */
   readonly leaseMs: number;
   readonly leases: LeaseGrants;
-  /** Of this run of the coordinator. */
-  readonly term: () => number;
-  /** Gets to hear every Hello before it has any effect. */
-  readonly agentSaid: (account: AgentAccount) => void;
+  /** Of this run of the coordinator, with the proof that a node was welcomed in it. */
+  readonly term: (node: NodeName) => { readonly term: number; readonly termProof: string };
+  /** Gets to hear every Hello before it has any effect. @returns what it claims without proof; null: nothing */
+  readonly agentSaid: (account: AgentAccount) => string | null;
   readonly notes: AgentNotes;
   readonly timeLimits: TimeLimits;
   readonly hangWatch: HangWatch;
@@ -163,9 +166,10 @@ async function beginSession(
     parts.store,
     observed.map(({ task }) => task.jobId),
   );
-  parts.agentSaid({ node, highestTerm, observed });
+  const claim = parts.agentSaid({ node, ...accountOf(parts, wire), observed });
+  const doubt = claim === null ? null : doubtCondition(claim, parts.wallMs());
   const inventory = inventoryFromWire(wire.inventory);
-  const conditions = wire.conditions.map(conditionFromWire);
+  const conditions = conditionsOf(wire.conditions, doubt);
   const command = {
     ...{ name: node, instanceId, bootId, agentVersion, inventory, conditions, observed },
     leavingInMs: wire.leavingInMs ?? null,
@@ -182,11 +186,14 @@ async function beginSession(
     write: (message: CoordinatorMessage) => void call.write(message),
     end: () => call.end(),
   };
-  const session = new AgentSession({ caller, instanceId, bootId }, stream, parts.leases);
+  const session = new AgentSession({ caller, instanceId, bootId }, stream, parts.leases, doubt);
   noteTasks(parts, session, observed);
   const { jobs } = parts.state;
   session.welcome(
-    { heartbeatIntervalMs: parts.heartbeatIntervalMs, leaseMs: parts.leaseMs, term: parts.term() },
+    {
+      ...{ heartbeatIntervalMs: parts.heartbeatIntervalMs, leaseMs: parts.leaseMs },
+      ...{ ...parts.term(node), clusterId: parts.state.clusterId },
+    },
     jobs.values(),
     observed.map((each) => each.task),
     (id) => jobs.get(id),
@@ -196,6 +203,24 @@ async function beginSession(
   parts.log.info({ node, bootId, tasks: observed.length }, 'agent connected');
   parts.loop.wake();
   return session;
+}
+
+/** Terms of another cluster say nothing here. */
+function accountOf(
+  { state }: AgentHubParts,
+  { highestTerm, termProof, clusterId, proofs }: Hello__Output,
+): Pick<AgentAccount, 'highestTerm' | 'termProof' | 'proofs'> {
+  const isOurs = clusterId === '' || clusterId === state.clusterId;
+  const entries = proofs.flatMap(({ task: wire, proof }): [TaskKey, string][] => {
+    const task = taskRefFromWire(wire);
+    return task === null ? [] : [[taskKey(task), proof]];
+  });
+  return { highestTerm: isOurs ? highestTerm : 0, termProof, proofs: new Map(entries) };
+}
+
+function conditionsOf(wire: readonly Condition__Output[], doubt: Condition | null): readonly Condition[] {
+  const said = wire.map(conditionFromWire).filter(({ kind }) => kind !== doubtKind);
+  return doubt === null ? said : [doubt, ...said];
 }
 
 async function onMessage(
@@ -266,7 +291,7 @@ async function takeStatus(
   status: NodeStatus__Output,
 ): Promise<void> {
   const inventory = status.inventory === null ? null : inventoryFromWire(status.inventory);
-  const conditions = status.conditions.map(conditionFromWire);
+  const conditions = conditionsOf(status.conditions, session.doubt);
   const leavingInMs = status.leavingInMs ?? null;
   const command = { name: session.node, inventory, conditions, leavingInMs };
   await parts.loop.run(session.caller, (draft, nowMs) => {

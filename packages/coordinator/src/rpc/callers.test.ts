@@ -3,6 +3,7 @@ import { conditionToWire } from '@muster/common/wire/nodeCodec';
 import { musterService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { provesTerm } from '../leases/testimonyFixture.ts';
 import type { StoredEvent } from '../model.ts';
 import { aCondition, nodeNameOf } from '../modelFixture.ts';
 import { connected } from './agentFixture.ts';
@@ -86,7 +87,7 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
   AdvanceStore: [
     'store.advanced',
     async () => {
-      coordinator.leases.agentSaid({ node: nodeNameOf('node-1'), highestTerm: 7, observed: [] });
+      provesTerm(coordinator, nodeNameOf('node-1'), 7);
       return () => coordinator.api.advanceStore();
     },
   ],

@@ -220,21 +220,6 @@ test('a node that was away has its paths measured, though the job does not ask f
   expect(state).toMatchObject({ kind: 'starting', attempt: { preflight: true } });
 });
 
-test('the term is said in the welcome, and that of the agent is heard', async () => {
-  const { told } = await connected('node-1', { highestTerm: coordinator.leases.term });
-  expect(told[0]?.welcome?.term).toBe(coordinator.leases.term);
-  expect(coordinator.leases.paused()).toBeNull();
-  await connected('node-2', { highestTerm: 99 });
-  expect(coordinator.leases.paused()).toMatch(/node-2 was welcomed in term 99/);
-  const { jobIds } = await coordinator.api.submit({
-    specJson: '{"name":"train","command":["true"]}',
-    requestId: 'r',
-  });
-  await vi.waitFor(async () =>
-    expect((await coordinator.api.getJob(jobIds[0] as JobId)).pending?.kind).toBe('paused'),
-  );
-});
-
 /** Data of the events of a kind, oldest first. */
 function eventsOf(kind: string) {
   const stored = [...coordinator.memory.events.values()];
