@@ -1,26 +1,39 @@
+import type { JobId, TaskRef } from '@muster/common/ids';
 import { expect, test, vi } from 'vitest';
-import { aJob, anAttempt, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
+import { aJob, aNode, anAttempt, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
 import { type ClusterState, Draft, ClusterState as State } from '../state.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { Terms } from './terms.ts';
+import { jumpMax, straysMax } from './testimony.ts';
+import { accountOf, type Said, someProofs } from './testimonyFixture.ts';
 
-const node = nodeNameOf('node-1');
-const report = (job: number, attempt: number) => ({ task: { jobId: jobIdOf(job), attempt, nodeRank: 0 } });
+const first = nodeNameOf('node-1');
+const second = nodeNameOf('node-2');
+const third = nodeNameOf('node-3');
+const ref = (job: number, attempt: number): TaskRef => ({ jobId: jobIdOf(job), attempt, nodeRank: 0 });
+/** Jobs of these stores have been submitted up to number 2. */
+const lostSeq = 9;
 
-/** A store with a queued job that has had two attempts, and a running one in its first. */
+/** A store of three nodes with a queued job that has had two attempts, and one that runs on the first node. */
 async function aCluster(memory = new Memory('test')) {
-  const attempt = anAttempt(1, { state: 'running', tasks: [aTask(0, { state: 'running' })] });
+  const attempt = anAttempt(1, { state: 'running', tasks: [aTask(0, { state: 'running', node: first })] });
   memory.jobs.set(jobIdOf(1), aJob(1, { lastAttempt: 2 }));
   memory.jobs.set(jobIdOf(2), aJob(2, { lastAttempt: 1, state: { kind: 'running', attempt } }));
   memory.attempts.set(jobIdOf(2), new Map([[1, attempt]]));
+  for (const node of [first, second, third]) memory.nodes.set(node, aNode(node));
+  for (const seq of [1, 2]) memory.jobsBySubmitSeq.set(seq, jobIdOf(seq));
   const store = new MemoryStore(memory);
   const state = new State(await store.load());
   const clock = { nowMs: 0 };
   const onWriteFailed = (error: unknown) => {
     throw error;
   };
-  const begin = () => Terms.begin({ store, state, monotonicMs: () => clock.nowMs, onWriteFailed });
-  return { memory, store, state, clock, begin, terms: await begin() };
+  const proofs = someProofs;
+  const begin = () => Terms.begin({ store, state, proofs, monotonicMs: () => clock.nowMs, onWriteFailed });
+  const terms = await begin();
+  const said = (what: Said) => terms.agentSaid(accountOf(what));
+  const advance = () => terms.advance(10_000, runOn(state, store), 'admin');
+  return { memory, store, state, clock, begin, terms, said, advance };
 }
 
 function runOn(state: ClusterState, store: MemoryStore) {
@@ -39,19 +52,34 @@ test('each start is another term, stored before it is used', async () => {
   expect((await begin()).term).toBe(2);
 });
 
-test.each([
-  ['of what we know', { highestTerm: 1, observed: [report(1, 2), report(2, 1)] }, null],
-  ['that it is new', { highestTerm: 0, observed: [] }, null],
-  ['of a later term', { highestTerm: 7, observed: [] }, /node-1 was welcomed in term 7 and this is term 1/],
+test.each<[string, Said, RegExp | null]>([
+  [
+    'of what we know',
+    {
+      highestTerm: 1,
+      tasks: [
+        [ref(1, 2), 1],
+        [ref(2, 1), 2],
+      ],
+    },
+    null,
+  ],
+  ['that it is new', {}, null],
+  ['of a job that has ended and was removed from the store', { tasks: [[ref(9, 1), 2]] }, null],
+  ['of a later term', { highestTerm: 7 }, /node-1 was welcomed in term 7 and this is term 1/],
   [
     'of a later attempt',
-    { highestTerm: 1, observed: [report(1, 3)] },
+    { highestTerm: 1, tasks: [[ref(1, 3), 1]] },
     /node-1 has attempt 3 of job_000000000001/,
   ],
-  ['of a job nobody knows', { highestTerm: 1, observed: [report(9, 1)] }, /node-1 has job_000000000009/],
-])('an agent that tells %s', async (_, account, expected) => {
-  const { terms } = await aCluster();
-  terms.agentSaid({ node, ...account });
+  [
+    'of a job submitted later',
+    { highestTerm: 1, tasks: [[ref(9, 1), lostSeq]] },
+    /node-1 has job_000000000009/,
+  ],
+])('an agent that proves to be told %s', async (_, account, expected) => {
+  const { terms, said } = await aCluster();
+  expect(said(account), 'it is believed').toBeNull();
   if (expected === null) {
     expect(terms.paused()).toBeNull();
     return;
@@ -60,9 +88,71 @@ test.each([
   expect(terms.paused()).toMatch(/muster store advance$/);
 });
 
+test.each<[string, Said, RegExp]>([
+  [
+    'a term',
+    { highestTerm: 1_000_000, isTermProven: false },
+    /term 1000000 and this is term 1, and cannot prove it/,
+  ],
+  ['a later attempt', { tasks: [[ref(1, 3), null]] }, /attempt 3 of job_000000000001, .*cannot prove it/],
+  ['a job of nobody', { tasks: [[ref(9, 1), null]] }, /job_000000000009, .*knows nothing of, and cannot/],
+])(
+  'one that claims %s without proof is in doubt, and nobody else waits for that',
+  async (_, account, claim) => {
+    const { terms, said, memory } = await aCluster();
+    const stored = memory.meta.get('terms');
+    expect(said(account)).toMatch(claim);
+    expect(terms.paused()).toBeNull();
+    expect(memory.meta.get('terms'), 'and nothing is stored of it').toBe(stored);
+    expect(said({}), 'until it claims that no more').toBeNull();
+  },
+);
+
+test('a proof counts for the node it was given to, the task it was given for, and near the store only', async () => {
+  const { terms } = await aCluster();
+  const account = accountOf({ node: second, highestTerm: 7, tasks: [[ref(1, 3), 1]] });
+  expect(terms.agentSaid({ ...account, node: first })).not.toBeNull();
+  const [proof = ''] = account.proofs.values();
+  const other = { ...accountOf({ tasks: [[ref(1, 4), null]] }), proofs: new Map([[taskKeyOf(1, 4), proof]]) };
+  expect(terms.agentSaid(other)).not.toBeNull();
+  expect(terms.agentSaid(accountOf({ highestTerm: jumpMax + 2 }))).not.toBeNull();
+  expect(terms.agentSaid(accountOf({ tasks: [[ref(1, jumpMax + 3), 1]] }))).not.toBeNull();
+  expect(terms.paused()).toBeNull();
+});
+
+const taskKeyOf = (job: number, attempt: number) => `${jobIdOf(job)}.${attempt}.0` as never;
+
+test('what most nodes say is believed without proof: a store from before there were proofs', async () => {
+  const { terms, said, advance, state } = await aCluster();
+  said({ node: first, highestTerm: 7, isTermProven: false });
+  expect(terms.paused()).toBeNull();
+  said({
+    node: second,
+    tasks: [
+      [ref(1, 5), null],
+      [ref(9, 1), null],
+    ],
+  });
+  expect(terms.paused()).toMatch(/node-1 says that it was welcomed in term 7.*muster store advance$/);
+  expect(await advance()).toEqual([first, second]);
+  expect(terms.term).toBe(8);
+  expect(state.jobs.get(jobIdOf(1))?.lastAttempt).toBe(5);
+  expect(
+    said({
+      node: second,
+      tasks: [
+        [ref(1, 5), null],
+        [ref(9, 1), null],
+      ],
+    }),
+    'was accepted',
+  ).toBeNull();
+  expect(said({ node: third, tasks: [[ref(9, 1), null]] }), 'of that node alone').not.toBeNull();
+});
+
 test('that the store is old outlives restarts, in which our own term grows past what was heard', async () => {
-  const { terms, begin, memory } = await aCluster();
-  terms.agentSaid({ node, highestTerm: 2, observed: [] });
+  const { said, begin, memory } = await aCluster();
+  said({ highestTerm: 2 });
   await vi.waitFor(() => expect(JSON.parse(memory.meta.get('terms') ?? '').ahead).not.toBeNull());
   await begin();
   const third = await begin();
@@ -70,11 +160,18 @@ test('that the store is old outlives restarts, in which our own term grows past 
   expect(third.paused()).not.toBeNull();
 });
 
-test('an advance goes past all terms and attempts that were heard, and waits for their leases', async () => {
-  const { terms, state, store, clock, memory } = await aCluster();
-  terms.agentSaid({ node, highestTerm: 7, observed: [report(1, 5)] });
-  terms.agentSaid({ node: nodeNameOf('node-2'), highestTerm: 9, observed: [report(2, 3), report(9, 1)] });
-  await terms.advance(10_000, runOn(state, store), 'admin');
+test('an advance goes past all terms and attempts that were proven, and waits for their leases', async () => {
+  const { terms, state, said, advance, clock, memory } = await aCluster();
+  said({ highestTerm: 7, tasks: [[ref(1, 5), 1]] });
+  said({
+    node: second,
+    highestTerm: 9,
+    tasks: [
+      [ref(2, 3), 2],
+      [ref(9, 1), lostSeq],
+    ],
+  });
+  await advance();
 
   expect(terms.term).toBe(10);
   expect(state.jobs.get(jobIdOf(1))).toMatchObject({ lastAttempt: 5, state: { kind: 'queued' } });
@@ -84,7 +181,7 @@ test('an advance goes past all terms and attempts that were heard, and waits for
   });
   expect([...memory.events.values()].at(-1)).toMatchObject({
     kind: 'store.advanced',
-    data: { term: 10, by: 'admin', attempts: { [jobIdOf(1)]: 5, [jobIdOf(2)]: 3 }, strays: [jobIdOf(9)] },
+    data: { term: 10, by: 'admin', attempts: { [jobIdOf(1)]: 5, [jobIdOf(2)]: 3 } },
   });
   expect(terms.paused()).toMatch(/until their leases end in 10 s/);
   clock.nowMs = 10_000;
@@ -92,22 +189,66 @@ test('an advance goes past all terms and attempts that were heard, and waits for
   expect(terms.run()).toHaveLength(1);
 });
 
-test('what was gone past is no news when the same agents say it again', async () => {
-  const { terms, state, store, clock } = await aCluster();
-  const account = { node, highestTerm: 7, observed: [report(1, 5), report(9, 1)] };
-  terms.agentSaid(account);
-  await terms.advance(10_000, runOn(state, store), 'admin');
-  terms.agentSaid(account);
+test('what was gone past is no news when the same agents say it again, here and after a restart', async () => {
+  const { terms, said, advance, clock, begin } = await aCluster();
+  const account: Said = {
+    highestTerm: 7,
+    tasks: [
+      [ref(1, 5), 1],
+      [ref(9, 1), lostSeq],
+    ],
+  };
+  said(account);
+  await advance();
+  said(account);
   clock.nowMs = 10_000;
   expect(terms.paused()).toBeNull();
-  terms.agentSaid({ ...account, highestTerm: 9 });
-  expect(terms.paused()).toMatch(/term 9 and this is term 8/);
+  await Promise.all(terms.run());
+  const again = await begin();
+  again.agentSaid(accountOf(account));
+  expect(again.paused()).toBeNull();
+  again.agentSaid(accountOf({ ...account, highestTerm: 10 }));
+  expect(again.paused()).toMatch(/term 10 and this is term 9/);
+});
+
+test("a liar's attempts of others' jobs end nothing when the store is advanced, and its term stays near", async () => {
+  const { terms, said, advance, state } = await aCluster();
+  const before = state.jobs.get(jobIdOf(2));
+  const lie: Said = {
+    node: second,
+    highestTerm: 2 ** 52,
+    tasks: [[ref(2, 4_000_000_000), null]],
+    isTermProven: false,
+  };
+  said(lie);
+  await advance();
+  expect(state.jobs.get(jobIdOf(2)), 'it runs on as it did').toBe(before);
+  expect(terms.term).toBeLessThanOrEqual(jumpMax + 2);
+  expect(said(lie), 'and the liar is in doubt still').not.toBeNull();
+});
+
+test('strays without end cost a bounded number of steps and bytes, also after an advance', async () => {
+  const { terms, said, advance, memory, state } = await aCluster();
+  const strays = (from: number): (readonly [TaskRef, null])[] =>
+    Array.from({ length: 100_000 }, (_, index) => [ref(from + index, 1), null] as const);
+  const lookedUp = vi.spyOn(state.jobs, 'get');
+  said({ node: second, tasks: strays(1_000_000) });
+  const steps = lookedUp.mock.calls.length;
+  expect(steps).toBeLessThanOrEqual(4_096);
+  await advance();
+  lookedUp.mockClear();
+  for (const from of [1_000_000, 2_000_000]) said({ node: second, tasks: strays(from) });
+  expect(lookedUp).toHaveBeenCalledTimes(2 * steps);
+  await advance();
+  const accepted = JSON.parse(memory.meta.get('accepted_strays/node-2') ?? '') as JobId[];
+  expect(accepted).toHaveLength(straysMax);
+  expect(terms.paused(), 'an advance was asked for').toMatch(/until their leases end/);
 });
 
 test('a restart in the wait after an advance begins it anew', async () => {
-  const { terms, state, store, clock, begin } = await aCluster();
-  terms.agentSaid({ node, highestTerm: 7, observed: [] });
-  await terms.advance(10_000, runOn(state, store), 'admin');
+  const { said, advance, clock, begin } = await aCluster();
+  said({ highestTerm: 7 });
+  await advance();
   clock.nowMs = 9_000;
   const again = await begin();
   clock.nowMs = 18_999;
@@ -118,9 +259,8 @@ test('a restart in the wait after an advance begins it anew', async () => {
 });
 
 test('a store that is not old is not advanced, and nothing waits', async () => {
-  const { terms, state, store } = await aCluster();
-  const advanced = terms.advance(10_000, runOn(state, store), 'admin');
-  await expect(advanced).rejects.toThrow(
+  const { terms, state, advance } = await aCluster();
+  await expect(advance()).rejects.toThrow(
     /no node knows of more than the store does.*once the nodes are back/,
   );
   expect(terms.term).toBe(1);
