@@ -43,7 +43,7 @@ const leases: LeaseGrants = {
     granted.push(`${to} ${number}`);
     return leaseMs ?? 0;
   },
-  proofOf: (node, task, submitSeq) => `${submitSeq}.${node}.${task.attempt}`,
+  proofOf: (to, task, submitSeq) => `${submitSeq}.${to}.${task.attempt}`,
 };
 afterEach(() => {
   granted.length = 0;

@@ -156,7 +156,7 @@ async function beginSession(
         'use the same version of Muster on both',
     );
   }
-  const { instanceId, bootId, agentVersion, highestTerm } = wire;
+  const { instanceId, bootId, agentVersion } = wire;
   refuseStranger(new Draft(parts.state), { name: node, instanceId });
   parts.notes.heard(node, bootId, wire.sentBoottimeMs, parts.wallMs());
   const silentForMs = parts.agents.silentForMs(node);
