@@ -1,0 +1,21 @@
+/**
+ * One program at a time works on a data directory. The lock is SQLite's own, on an empty file: the kernel takes it back
+ * from whoever dies, and the store itself need not be opened to hold it.
+ */
+import { DatabaseSync } from 'node:sqlite';
+
+export interface DirectoryLock {
+  release(): void;
+}
+
+/** @throws what SQLite says; SQLITE_BUSY while another one holds it */
+export function lockFile(path: string): DirectoryLock {
+  const holder = new DatabaseSync(path, { timeout: 0 });
+  try {
+    holder.exec('pragma journal_mode = off; pragma locking_mode = exclusive; begin exclusive');
+  } catch (error) {
+    holder.close();
+    throw error;
+  }
+  return { release: () => holder.close() };
+}
