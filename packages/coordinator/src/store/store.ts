@@ -131,6 +131,8 @@ export type StoreErrorKind =
   | 'locked'
   | 'newer_schema'
   | 'damaged'
+  /** Commits that were acknowledged are not there. */
+  | 'behind'
   /** A store was here before and is gone. */
   | 'missing'
   | 'no_permission'

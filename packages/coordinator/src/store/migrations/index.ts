@@ -1,9 +1,13 @@
 /**
  * Schema changes, oldest first; the position is the schema version. Forward only: what has been released is never
- * edited, and a binary refuses a store with a version it does not know.
+ * edited, new ones are appended, and a binary refuses a store with a version it does not know.
  */
 import { initialSchema } from './000001_initial.ts';
+import { witness } from './000002_witness.ts';
 import { indexesForLists } from './000003_scale.ts';
 import { callers } from './000004_callers.ts';
 
-export const migrations: readonly string[] = [initialSchema, indexesForLists, callers];
+export const migrations: readonly string[] = [initialSchema, indexesForLists, callers, witness];
+
+/** Since this version every store has a witness and page sums beside it. */
+export const witnessedSince = migrations.indexOf(witness) + 1;
