@@ -35,7 +35,8 @@ function openFresh(path: string, mode: number): number {
   return openSync(path, 'wx', mode);
 }
 
-function syncDirectory(path: string): void {
+/** What was renamed or removed in it stays so after a power cut. */
+export function syncDirectory(path: string): void {
   const directory = openSync(path, 'r');
   try {
     fsyncSync(directory);

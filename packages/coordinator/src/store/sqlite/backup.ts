@@ -1,0 +1,135 @@
+/**
+ * A backup is one file: the pages of the database, their sums, and a record of what it is. It is taken while the store is
+ * at work: the database file changes only when the log is carried over, and that waits until the copy is made. So the
+ * copy is the store as it was when the copying began, and every page of it is compared with its sum on the way.
+ */
+import { closeSync, createReadStream, fstatSync, openSync, read, readSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { migrations } from '../migrations/index.ts';
+import { StoreError } from '../store.ts';
+import { pagesText } from './inspection.ts';
+import { comparePages, sumBytes } from './pageSums.ts';
+import { recordBytes, recordIn, recordOf } from './record.ts';
+import type { StoreFiles } from './storeFiles.ts';
+
+export interface BackupAbout {
+  readonly format: 'muster-backup-1';
+  readonly clusterId: string;
+  /** Version of the stored form. */
+  readonly schema: number;
+  readonly pages: number;
+  readonly pageBytes: number;
+  /** Since the store was made. */
+  readonly commits: number;
+  readonly lastEventSeq: number;
+  readonly lastSubmitSeq: number;
+  /** Wall clock. */
+  readonly takenAtMs: number;
+}
+
+const pagesPerPiece = 64;
+const readLater = promisify(read);
+
+/**
+ * The content of a backup, in pieces of a quarter of a megabyte. Nothing waits for whoever takes them; the log grows until
+ * the last one was taken.
+ * @throws {StoreError} `damaged`: a page is not as it was written; `full`: the disk leaves no room to begin
+ */
+export async function* backupPieces(
+  files: StoreFiles,
+  { clusterId, takenAtMs }: Pick<BackupAbout, 'clusterId' | 'takenAtMs'>,
+): AsyncGenerator<Buffer> {
+  if (!files.carryOver()) {
+    throw new StoreError(
+      'full',
+      'the log could not be carried over: the disk is full, or another backup is being taken',
+    );
+  }
+  const letGo = files.hold();
+  try {
+    const { pages, commits, lastEventSeq, lastSubmitSeq } = files.known;
+    const { pageBytes, databaseFile, sumsFile } = files;
+    for (let first = 1; first <= pages; first += pagesPerPiece) {
+      const last = Math.min(pages, first + pagesPerPiece - 1);
+      const piece = Buffer.allocUnsafe((last - first + 1) * pageBytes);
+      await readLater(databaseFile, piece, 0, piece.length, (first - 1) * pageBytes);
+      if (files.closed) throw new StoreError('io', 'the store was closed before the backup was complete');
+      const { differing } = comparePages({ database: databaseFile, sums: sumsFile, pageBytes }, first, last);
+      if (differing.length > 0) throw new StoreError('damaged', pagesText(differing));
+      yield piece;
+    }
+    const sums = Buffer.alloc(pages * sumBytes);
+    readSync(sumsFile, sums, 0, sums.length, 0);
+    yield sums;
+    const schema = migrations.length;
+    yield recordOf({
+      ...{ format: 'muster-backup-1', clusterId, schema, pages, pageBytes },
+      ...{ commits, lastEventSeq, lastSubmitSeq, takenAtMs },
+    } satisfies BackupAbout);
+  } finally {
+    letGo();
+  }
+}
+
+export interface OpenedBackup {
+  readonly about: BackupAbout;
+  /** The database in it, from its first byte on. */
+  pages(): AsyncIterable<Buffer>;
+  readonly sums: Buffer;
+  close(): void;
+}
+
+/**
+ * Opens a backup and compares all of it with its sums.
+ * @throws {StoreError} `damaged`: it is none, or not whole; `newer_schema`
+ */
+export function openBackup(path: string): OpenedBackup {
+  const file = openSync(path, 'r');
+  try {
+    const about = aboutOf(file, path);
+    const { pages, pageBytes } = about;
+    const sumsOffset = pages * pageBytes;
+    for (let first = 1; first <= pages; ) {
+      const { differing, next } = comparePages(
+        { database: file, sums: file, sumsOffset, pageBytes },
+        first,
+        pages,
+      );
+      if (differing.length > 0) throw damagedBackup(path, pagesText(differing));
+      first = next;
+    }
+    const sums = Buffer.alloc(pages * sumBytes);
+    readSync(file, sums, 0, sums.length, sumsOffset);
+    return {
+      about,
+      sums,
+      pages: () => createReadStream(path, { end: sumsOffset - 1, highWaterMark: 1024 * 1024 }),
+      close: () => closeSync(file),
+    };
+  } catch (error) {
+    closeSync(file);
+    throw error;
+  }
+}
+
+function aboutOf(file: number, path: string): BackupAbout {
+  const { size } = fstatSync(file);
+  const block = Buffer.alloc(recordBytes);
+  if (size > recordBytes) readSync(file, block, 0, recordBytes, size - recordBytes);
+  const about = recordIn(block) as BackupAbout | null;
+  if (about?.format !== 'muster-backup-1')
+    throw damagedBackup(path, 'it does not end with the record of a backup, as one that was cut off');
+  if (size !== about.pages * (about.pageBytes + sumBytes) + recordBytes)
+    throw damagedBackup(path, `it has ${size} bytes, which is not the size that its record tells`);
+  if (about.schema > migrations.length) {
+    throw new StoreError(
+      'newer_schema',
+      `${path} is of a newer Muster (schema ${about.schema}; this one knows up to ${migrations.length}). Upgrade Muster.`,
+    );
+  }
+  return about;
+}
+
+function damagedBackup(path: string, what: string): StoreError {
+  return new StoreError('damaged', `${path} is no whole backup of Muster: ${what}`);
+}

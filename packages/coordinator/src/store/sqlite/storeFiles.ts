@@ -1,0 +1,214 @@
+/** Keeps the witness and the page sums of an opened store in step with what SQLite writes. */
+import { closeSync, openSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import { messageOf } from '@muster/common/errors';
+import { StoreError } from '../store.ts';
+import { pagesText, type StorePaths } from './inspection.ts';
+import { comparePages, comparePagesLater, writePageSums } from './pageSums.ts';
+import { readNextCommit, samePosition } from './walFile.ts';
+import { type Witness, WitnessFile } from './witness.ts';
+
+/** Frames of the log after which it is carried over into the database; SQLite's own default. */
+const carryOverFrames = 1_000;
+const recentPagesMax = 64;
+
+export interface StoreFilesParts {
+  readonly paths: StorePaths;
+  readonly database: DatabaseSync;
+  /** Open for reading for as long as SQLite is: closing it drops the locks that the process has on that file. */
+  readonly databaseFile: number;
+  readonly witness: Witness;
+  readonly pageBytes: number;
+  /** Of pages that are in the log and not yet in the database. */
+  readonly uncarried: ReadonlyMap<number, number>;
+  readonly databasePages: number;
+}
+
+export class StoreFiles {
+  readonly paths: StorePaths;
+  readonly pageBytes: number;
+  private readonly database: DatabaseSync;
+  private readonly witness: WitnessFile;
+  private readonly files: { readonly database: number; readonly witness: number; readonly sums: number };
+  private walFile: number | null = null;
+  private readonly uncarried: Map<number, number>;
+  private databasePages: number;
+  /** While the database is copied, it must not change. */
+  private holds = 0;
+  private isClosed = false;
+
+  constructor({
+    paths,
+    database,
+    databaseFile,
+    witness,
+    pageBytes,
+    uncarried,
+    databasePages,
+  }: StoreFilesParts) {
+    this.paths = paths;
+    this.database = database;
+    this.pageBytes = pageBytes;
+    this.uncarried = new Map(uncarried);
+    this.databasePages = databasePages;
+    this.files = {
+      database: databaseFile,
+      witness: openSync(paths.witness, 'r+'),
+      sums: openSync(paths.sums, 'r+'),
+    };
+    this.witness = new WitnessFile(this.files.witness, witness);
+  }
+
+  get known(): Witness {
+    return this.witness.value;
+  }
+
+  /** It is being closed: what was held is held no more. */
+  get closed(): boolean {
+    return this.isClosed;
+  }
+
+  get databaseFile(): number {
+    return this.files.database;
+  }
+
+  get sumsFile(): number {
+    return this.files.sums;
+  }
+
+  get pageCount(): number {
+    return this.databasePages;
+  }
+
+  /** To be called after each commit of SQLite, before anything else is written. @throws {StoreError} `io` */
+  follow(newest: { readonly eventSeq?: number; readonly submitSeq?: number } = {}): void {
+    const { value } = this.witness;
+    this.walFile ??= openSync(this.paths.wal, 'r');
+    const next = readNextCommit(this.walFile, value.wal);
+    if (next === null) return;
+    const isNewLog = value.wal !== null && value.wal.salts !== next.position.salts;
+    if (isNewLog && !samePosition(value.wal, value.covered))
+      throw new StoreError('io', `${this.paths.wal} was begun anew before its page sums were written`);
+    for (const [page, sum] of next.sums) this.uncarried.set(page, sum);
+    this.databasePages = next.databasePages ?? this.databasePages;
+    this.witness.change({
+      wal: next.position,
+      commits: value.commits + 1,
+      lastEventSeq: Math.max(value.lastEventSeq, newest.eventSeq ?? 0),
+      lastSubmitSeq: Math.max(value.lastSubmitSeq, newest.submitSeq ?? 0),
+    });
+  }
+
+  /** Resolves once everything that was followed may be acknowledged. @throws {StoreError} `io` */
+  async acknowledge(): Promise<void> {
+    try {
+      await this.witness.write();
+    } catch (error) {
+      throw witnessFailed(error);
+    }
+    const { wal, covered } = this.witness.value;
+    const done = covered !== null && covered.salts === wal?.salts ? covered.frames : 0;
+    if (wal !== null && wal.frames - done >= carryOverFrames) this.carryOver();
+  }
+
+  /** For what has no time to wait: while opening and closing. */
+  acknowledgeNow(): void {
+    try {
+      this.witness.writeNow();
+    } catch (error) {
+      throw witnessFailed(error);
+    }
+  }
+
+  /**
+   * Carries the log over into the database. On a full disk it stays in the log: another time will do.
+   * @returns whether the log holds nothing any more that the database does not
+   */
+  carryOver(): boolean {
+    if (this.holds > 0) return false;
+    if (this.uncarried.size === 0 && samePosition(this.witness.value.wal, this.witness.value.covered))
+      return true;
+    try {
+      writePageSums(this.files.sums, this.uncarried);
+      const pages = [...this.uncarried.keys()];
+      const every = Math.max(1, Math.ceil(pages.length / recentPagesMax));
+      this.witness.change({
+        covered: this.witness.value.wal,
+        pages: this.databasePages,
+        recentPages:
+          pages.length === 0
+            ? this.witness.value.recentPages
+            : pages.filter((_, index) => index % every === 0),
+      });
+      this.witness.writeNow();
+      const { busy, log, checkpointed } = this.database.prepare('pragma wal_checkpoint(passive)').get() ?? {};
+      if (busy !== 0 || log !== checkpointed) return false;
+      this.uncarried.clear();
+      return true;
+    } catch (error) {
+      if (isNoSpace(error)) return false;
+      throw new StoreError('io', `the log could not be carried over: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  /** The database stays as it is, and the log is only added to, until the returned function is called. */
+  hold(): () => void {
+    this.holds += 1;
+    return () => {
+      this.holds -= 1;
+    };
+  }
+
+  /**
+   * Compares a stretch of pages with their sums, beside other work.
+   * @param first from 1
+   * @returns what is damaged, and the page to go on with; null: the end was reached
+   */
+  async compare(first: number): Promise<{ readonly damage: string | null; readonly next: number | null }> {
+    const files = { ...this.files, pageBytes: this.pageBytes };
+    const last = this.witness.value.pages;
+    if (first > last) return { damage: null, next: null };
+    const { differing, next } = await comparePagesLater(files, first, last);
+    // It may have been carried over while it was read. Nothing can be while it is read again.
+    const wrong = differing.filter(
+      (page) =>
+        page <= this.witness.value.pages &&
+        !this.uncarried.has(page) &&
+        comparePages(files, page, page).differing.length > 0,
+    );
+    return { damage: wrong.length === 0 ? null : pagesText(wrong), next: next > last ? null : next };
+  }
+
+  /** The next start will refuse the store for it. */
+  recordDamage(damage: string): void {
+    this.witness.change({ damage });
+    this.acknowledgeNow();
+  }
+
+  /** Before SQLite closes, which would carry the log over without sums. */
+  prepareClose(): void {
+    this.isClosed = true;
+    this.holds = 0;
+    if (this.carryOver()) {
+      this.witness.change({ isOpen: false });
+      this.acknowledgeNow();
+    }
+  }
+
+  /** After SQLite has closed. */
+  close(): void {
+    for (const file of [...Object.values(this.files), ...(this.walFile === null ? [] : [this.walFile])])
+      closeSync(file);
+  }
+}
+
+function witnessFailed(error: unknown): StoreError {
+  return new StoreError('io', `what was committed could not be witnessed: ${messageOf(error)}`, {
+    cause: error,
+  });
+}
+
+function isNoSpace(error: unknown): boolean {
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+  return code === 'ENOSPC' || code === 'EDQUOT' || (typeof errcode === 'number' && (errcode & 0xff) === 13);
+}
