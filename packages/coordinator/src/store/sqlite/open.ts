@@ -1,11 +1,24 @@
 /** Opens, checks and migrates the database file; every way this can go wrong has its own sentence. */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import { writeFileDurably } from '@muster/common/files';
 import { migrations } from '../migrations/index.ts';
+import { selectPositions } from '../statements/selectPositions.ts';
 import { StoreError } from '../store.ts';
+import { type DirectoryLock, lockFile } from './directoryLock.ts';
+import {
+  damaged,
+  type Inspection,
+  type InspectionLimits,
+  inspectStore,
+  type StorePaths,
+  storePaths,
+} from './inspection.ts';
+import { writeAllPageSums } from './pageSums.ts';
+import { StoreFiles } from './storeFiles.ts';
+import { createWitness, firstWitness, readWitness, WitnessFile } from './witness.ts';
 
 /** SQLite result codes (https://www.sqlite.org/rescode.html); extended codes keep the primary one in the low byte. */
 const sqliteCodes = {
@@ -21,41 +34,154 @@ const sqliteCodes = {
 /** Extended. SQLite falls back to reading a file that it may not write, and then fails to take the exclusive lock. */
 const ioErrorLock = 3850;
 
+/** Pages are compared with their sums for so long before the store is served, and the rest of them after that. */
+const startCheckMs = 1_000;
+
+export interface OpenedDatabase {
+  readonly database: DatabaseSync;
+  readonly clusterId: string;
+  readonly files: StoreFiles;
+  /** The first page that has not been compared with its sum. null: all were. */
+  readonly nextPage: number | null;
+  readonly lock: DirectoryLock;
+}
+
 /**
- * A store lives in two files: `cluster.json`, written once, says that there is one; `muster.db` holds it. A data
- * directory with the first and without the second has lost its store, and an empty one must not take its place.
+ * `cluster.json`, written once, says that there is a store; `muster.db` and its log hold it; `muster.witness` and
+ * `muster.sums` tell whether it is all there. A directory with a past whose store is gone gets no empty one in its place.
+ * @param limits how long pages are looked at before this returns
+ * @param isLocked whoever calls has locked the directory, and keeps it locked
  */
 export function openDatabase(
   dataDir: string,
   newClusterId: () => string,
-): { database: DatabaseSync; clusterId: string } {
-  const databasePath = join(dataDir, 'muster.db');
-  const markerPath = join(dataDir, 'cluster.json');
-  const marked = readMarker(markerPath);
-  if (marked !== null && !existsSync(databasePath)) {
-    throw new StoreError(
-      'missing',
-      `${dataDir} belongs to cluster ${marked}, but its store ${databasePath} is gone. Restore it from a ` +
-        'backup, or use another data directory for a new cluster.',
-    );
-  }
-  let database: DatabaseSync | null = null;
+  limits: InspectionLimits = { pagesMs: startCheckMs, monotonicMs: () => systemClock.monotonicMs() },
+  { isLocked = false }: { readonly isLocked?: boolean } = {},
+): OpenedDatabase {
+  const paths = storePaths(dataDir);
+  const marked = readMarker(paths.marker);
+  let lock: DirectoryLock | null = null;
+  let opened: { readonly database: DatabaseSync; readonly files: StoreFiles | null } | null = null;
   try {
-    database = new DatabaseSync(databasePath, { timeout: 0 });
+    lock = isLocked ? { release: () => {} } : lockFile(paths.lock);
+    const inspection = inspectStore(paths, limits);
+    const isEmpty = inspection.kind === 'none' || inspection.schema === 0;
+    if (isEmpty && marked !== null) throw damaged(paths, 'it is empty');
+    if (inspection.kind === 'whole') markOpen(paths, inspection);
+    const database = new DatabaseSync(paths.database, { timeout: 0 });
+    opened = { database, files: null };
     configure(database);
-    checkIntegrity(database, databasePath);
-    migrate(database, databasePath, marked !== null);
-    const clusterId = readOrMakeClusterId(database, marked, newClusterId);
-    if (marked === null) writeFileDurably(markerPath, `${JSON.stringify({ clusterId })}\n`, 0o600);
-    return { database, clusterId };
+    const files = inspection.kind === 'whole' ? goOn(paths, database, inspection) : adopt(paths, database);
+    opened = { database, files };
+    migrate(database, files);
+    const clusterId = readOrMakeClusterId(database, files, marked, newClusterId);
+    if (marked === null) writeFileDurably(paths.marker, `${JSON.stringify({ clusterId })}\n`, 0o600);
+    return {
+      database,
+      clusterId,
+      files,
+      nextPage: inspection.kind === 'whole' ? inspection.nextPage : null,
+      lock,
+    };
   } catch (error) {
-    database?.close();
-    throw asOpenError(error, dataDir, databasePath);
+    if (opened !== null) closeDatabase(opened);
+    lock?.release();
+    throw asOpenError(error, dataDir, paths.database);
   }
 }
 
+/** In this order: SQLite carries the log over when it closes, and the sums have to be there before. */
+export function closeDatabase({
+  database,
+  files,
+}: {
+  readonly database: DatabaseSync;
+  readonly files: StoreFiles | null;
+}): void {
+  try {
+    files?.prepareClose();
+  } finally {
+    database.close();
+    files?.close();
+  }
+}
+
+type Whole = Extract<Inspection, { readonly kind: 'whole' }>;
+
+/** From here on commits may be found that were under way when this program was killed. */
+function markOpen({ witness: path }: StorePaths, { witness, wal }: Whole): void {
+  const file = openSync(path, 'r+');
+  try {
+    const record = new WitnessFile(file, witness);
+    // A log that was carried over and is gone begins with salts that nobody knows.
+    const position = wal === null ? { wal: null, covered: null } : { wal: wal.position };
+    record.change({ ...position, isOpen: true });
+    record.writeNow();
+  } finally {
+    closeSync(file);
+  }
+}
+
+function goOn(paths: StorePaths, database: DatabaseSync, { wal, pageBytes }: Whole): StoreFiles {
+  const file = openSync(paths.witness, 'r');
+  const witness = readWitness(file);
+  closeSync(file);
+  if (witness === null) throw damaged(paths, `${paths.witness} cannot be read`);
+  const databasePages = wal?.databasePages ?? witness.pages;
+  const uncarried = wal?.sums ?? new Map<number, number>();
+  const databaseFile = openSync(paths.database, 'r');
+  const files = new StoreFiles({
+    paths,
+    database,
+    databaseFile,
+    witness,
+    pageBytes,
+    uncarried,
+    databasePages,
+  });
+  // What SQLite has found in the log, and what was found there before it looked.
+  const { log } = database.prepare('pragma wal_checkpoint(noop)').get() ?? {};
+  if (wal !== null && log !== wal.position.frames) {
+    files.close();
+    throw damaged(
+      paths,
+      `SQLite reads ${Number(log)} frames of the log, and there are ${wal.position.frames}`,
+    );
+  }
+  files.carryOver();
+  return files;
+}
+
+/** A new store, or one of a version that kept neither witness nor sums: both are made of what is there. */
+export function adopt(paths: StorePaths, database: DatabaseSync, commits = 0): StoreFiles {
+  checkIntegrity(database, paths.database);
+  database.exec('pragma wal_checkpoint(truncate)');
+  const pageBytes = Number(Object.values(database.prepare('pragma page_size').get() ?? {})[0]);
+  // Open for as long as SQLite is: closing it drops the locks that the process has on that file.
+  const databaseFile = openSync(paths.database, 'r');
+  const sums = openSync(paths.sums, 'w+', 0o600);
+  const databasePages = writeAllPageSums({ database: databaseFile, sums, pageBytes });
+  closeSync(sums);
+  const witness = { ...firstWitness, ...newestNumbers(database), commits, pages: databasePages };
+  createWitness(paths.witness, witness);
+  return new StoreFiles({
+    ...{ paths, database, databaseFile, witness, pageBytes, databasePages },
+    uncarried: new Map(),
+  });
+}
+
+function newestNumbers(database: DatabaseSync): {
+  readonly lastEventSeq: number;
+  readonly lastSubmitSeq: number;
+} {
+  const isEmpty = database.prepare(`select 1 from sqlite_schema where name = 'events'`).get() === undefined;
+  if (isEmpty) return { lastEventSeq: 0, lastSubmitSeq: 0 };
+  const { submit_seq, event_seq } = database.prepare(selectPositions.sql).get() ?? {};
+  return { lastEventSeq: Number(event_seq), lastSubmitSeq: Number(submit_seq) };
+}
+
 /** @returns the id of the cluster that the directory belongs to, or null for a directory without a store */
-function readMarker(path: string): string | null {
+export function readMarker(path: string): string | null {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -82,7 +208,7 @@ function clusterIdIn(text: string): string | null {
 }
 
 /** Reads every setting back: a pragma that was not taken is silent otherwise, and these are what durability rests on. */
-function configure(database: DatabaseSync): void {
+export function configure(database: DatabaseSync): void {
   database.exec('pragma locking_mode = exclusive');
   const settings: readonly (readonly [name: string, value: string, expected: unknown])[] = [
     ['journal_mode', 'wal', 'wal'],
@@ -95,6 +221,8 @@ function configure(database: DatabaseSync): void {
     if (actual !== expected)
       throw new StoreError('io', `SQLite did not take ${name} = ${value} (it says ${String(actual)})`);
   }
+  // The log is carried over by storeFiles.ts alone, which writes the sums of its pages first.
+  database.exec('pragma wal_autocheckpoint = 0; pragma cell_size_check = on');
   // Takes the exclusive lock now rather than at the first write.
   database.exec('begin exclusive; commit');
 }
@@ -106,26 +234,18 @@ function checkIntegrity(database: DatabaseSync, path: string): void {
   }
 }
 
-/** @param isExpected there was a store here: a file that holds none, such as one cut to nothing, must not become one */
-function migrate(database: DatabaseSync, path: string, isExpected: boolean): void {
+function migrate(database: DatabaseSync, files: StoreFiles): void {
   const version = Number(Object.values(database.prepare('pragma user_version').get() ?? {})[0]);
-  if (version === 0 && isExpected) {
-    throw new StoreError('damaged', `${path} is damaged (it is empty). Restore it from a backup.`);
-  }
-  if (version > migrations.length) {
-    throw new StoreError(
-      'newer_schema',
-      `${path} was written by a newer Muster (schema ${version}; this one knows up to ${migrations.length}). ` +
-        'Upgrade Muster, or use another data directory.',
-    );
-  }
   migrations.slice(version).forEach((sql, index) => {
     database.exec(`begin exclusive; ${sql}; pragma user_version = ${version + index + 1}; commit`);
+    files.follow();
+    files.acknowledgeNow();
   });
 }
 
 function readOrMakeClusterId(
   database: DatabaseSync,
+  files: StoreFiles,
   expected: string | null,
   newClusterId: () => string,
 ): string {
@@ -140,6 +260,8 @@ function readOrMakeClusterId(
   if (stored !== null) return stored;
   const clusterId = expected ?? newClusterId();
   database.prepare(`insert into meta (name, value) values ('cluster_id', ?)`).run(clusterId);
+  files.follow();
+  files.acknowledgeNow();
   return clusterId;
 }
 
@@ -156,9 +278,17 @@ export function asStoreError(error: unknown): StoreError {
   return new StoreError(kind, `the store could not be written: ${messageOf(error)}`, { cause: error });
 }
 
-function asOpenError(error: unknown, dataDir: string, path: string): StoreError {
+export function asOpenError(error: unknown, dataDir: string, path: string): StoreError {
   if (error instanceof StoreError) return error;
   const options = { cause: error };
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
+    return new StoreError(
+      'no_permission',
+      `${path} cannot be opened for writing; check owner and mode.`,
+      options,
+    );
+  }
   if ((error as { errcode?: unknown }).errcode === ioErrorLock) {
     return new StoreError(
       'no_permission',

@@ -11,13 +11,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
 import { aJob, jobIdOf, seededRandom } from '../../modelFixture.ts';
 import { describeStore } from '../contract.ts';
 import { type Batch, emptyBatch, type Store, StoreError, type StoreErrorKind } from '../store.ts';
-import { openDatabase } from './open.ts';
+import { closeDatabase, openDatabase } from './open.ts';
 import { openSqliteStore } from './sqliteStore.ts';
 
 const openStores = new Set<Store>();
@@ -82,7 +81,8 @@ describe('a SQLite store', () => {
   }
 
   it('is set so that a commit that was acknowledged survives a power cut', () => {
-    const { database } = openDatabase(dataDir, () => 'c0ffee');
+    const opened = openDatabase(dataDir, () => 'c0ffee');
+    const { database } = opened;
     const setting = (name: string) => Object.values(database.prepare(`pragma ${name}`).get() ?? {})[0];
     try {
       expect(setting('journal_mode')).toBe('wal');
@@ -90,7 +90,8 @@ describe('a SQLite store', () => {
       expect(setting('foreign_keys')).toBe(1);
       expect(setting('locking_mode')).toBe('exclusive');
     } finally {
-      database.close();
+      closeDatabase(opened);
+      opened.lock.release();
     }
   });
 
@@ -126,7 +127,7 @@ describe('a SQLite store', () => {
 
     it('when a newer version wrote it, and leaves it as it is', async () => {
       await makeStore();
-      change(databasePath, 'pragma user_version = 99');
+      change(dataDir, 'pragma user_version = 99');
       const before = readFileSync(databasePath);
 
       expectRefusal(dataDir, 'newer_schema');
@@ -152,7 +153,7 @@ describe('a SQLite store', () => {
 
     it('when its file belongs to another cluster', async () => {
       await makeStore();
-      change(databasePath, `update meta set value = 'another' where name = 'cluster_id'`);
+      change(dataDir, `update meta set value = 'another' where name = 'cluster_id'`);
 
       expectRefusal(dataDir, 'damaged', 'another');
     });
@@ -347,10 +348,14 @@ function bigBatch(number: number): Batch {
   return { ...emptyBatch, newJobs: [job], events: [event] };
 }
 
-function change(databasePath: string, sql: string): void {
-  const database = new DatabaseSync(databasePath);
-  database.exec(sql);
-  database.close();
+/** As a program would that keeps witness and sums as well. */
+function change(dataDir: string, sql: string): void {
+  const opened = openDatabase(dataDir, () => 'c0ffee');
+  opened.database.exec(sql);
+  opened.files.follow();
+  opened.files.acknowledgeNow();
+  closeDatabase(opened);
+  opened.lock.release();
 }
 
 function overwrite(path: string, from: number, to: number): void {

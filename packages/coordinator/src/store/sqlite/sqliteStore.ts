@@ -50,7 +50,10 @@ import {
   type Store,
   StoreError,
 } from '../store.ts';
-import { asStoreError, openDatabase } from './open.ts';
+import { backupPieces } from './backup.ts';
+import { damaged } from './inspection.ts';
+import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase } from './open.ts';
+import type { StoreFiles } from './storeFiles.ts';
 
 type Parameters = Record<string, SQLInputValue>;
 
@@ -62,20 +65,21 @@ const eventsSizeMax = 512 * 1024;
  * @param newClusterId id for a store that does not exist yet
  * @throws {StoreError} named by what is wrong with the store and what to do
  */
-export function openSqliteStore(dataDir: string, newClusterId: () => string): Store {
-  const { database, clusterId } = openDatabase(dataDir, newClusterId);
-  return new SqliteStore(database, clusterId);
+export function openSqliteStore(dataDir: string, newClusterId: () => string): SqliteStore {
+  return new SqliteStore(openDatabase(dataDir, newClusterId));
 }
 
-class SqliteStore implements Store {
+export class SqliteStore implements Store {
+  private readonly opened: OpenedDatabase;
   private readonly database: DatabaseSync;
-  private readonly clusterId: string;
+  private readonly files: StoreFiles;
   /** Prepared once: preparing costs more than running most of these. */
   private readonly prepared = new Map<string, StatementSync>();
 
-  constructor(database: DatabaseSync, clusterId: string) {
-    this.database = database;
-    this.clusterId = clusterId;
+  constructor(opened: OpenedDatabase) {
+    this.opened = opened;
+    this.database = opened.database;
+    this.files = opened.files;
   }
 
   private statement(sql: string): StatementSync {
@@ -107,7 +111,7 @@ class SqliteStore implements Store {
       (row) => recordFromRow(row).job,
     );
     return {
-      clusterId: this.clusterId,
+      clusterId: this.opened.clusterId,
       activeJobs,
       outcomes: await this.readOutcomes(activeJobs.flatMap(({ spec }) => spec.after as readonly JobId[])),
       nodes: this.rows<NodeRow>(selectNodes.sql).map(nodeFromRow),
@@ -129,6 +133,11 @@ class SqliteStore implements Store {
       if (this.database.isTransaction) this.database.exec('rollback');
       throw asStoreError(error);
     }
+    this.files.follow({
+      eventSeq: batch.events.at(-1)?.seq ?? 0,
+      submitSeq: batch.newJobs.reduce((newest, job) => Math.max(newest, job.submitSeq), 0),
+    });
+    await this.files.acknowledge();
   }
 
   private writeBatch(batch: Batch): void {
@@ -241,11 +250,33 @@ class SqliteStore implements Store {
     } catch (error) {
       throw asStoreError(error);
     }
+    this.files.follow();
+    await this.files.acknowledge();
+  }
+
+  get nextPage(): number | null {
+    return this.opened.nextPage;
+  }
+
+  comparePages(first: number): ReturnType<StoreFiles['compare']> {
+    return this.files.compare(first);
+  }
+
+  /** The next start will refuse the store. @returns why it cannot be served any longer */
+  recordDamage(damage: string): StoreError {
+    this.files.recordDamage(damage);
+    return damaged(this.files.paths, damage);
+  }
+
+  /** A copy of the store as it is now, in pieces; see `backup.ts`. @param takenAtMs wall clock */
+  backup(takenAtMs: number): AsyncIterable<Buffer> {
+    return backupPieces(this.files, { clusterId: this.opened.clusterId, takenAtMs });
   }
 
   async close(): Promise<void> {
     this.prepared.clear();
-    this.database.close();
+    closeDatabase(this.opened);
+    this.opened.lock.release();
   }
 }
 
