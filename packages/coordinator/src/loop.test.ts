@@ -376,3 +376,14 @@ test('a commit that a follower cannot take is answered all the same, told to the
   expect(contained.failures.get('poisoned')).toBe(2);
   expect(fatal).toEqual([]);
 });
+
+test('jobs of a store that was restored get attempts with numbers that were never given out', async () => {
+  const memory = new Memory('test');
+  memory.nodes.set('node-1', aNode('node-1', { inventory: anInventory({ gpus: someGpus('a', 8) }) }));
+  const { loop, state } = await aLoop({}, memory);
+  state.attemptFloor = { number: 1_001, submitSeqMax: 1 };
+  const old = await loop.run(aCaller, submitting('old'));
+  const young = await loop.run(aCaller, submitting('young'));
+  await vi.waitFor(() => expect(state.jobs.get(young)?.state.kind).toBe('starting'));
+  expect([state.jobs.get(old)?.lastAttempt, state.jobs.get(young)?.lastAttempt]).toEqual([1_001, 1]);
+});

@@ -251,8 +251,10 @@ export class Loop {
     const preflight = tasks.some(({ node }) => this.parts.needsPreflight(node));
     const nodes = tasks.flatMap(({ node }) => draft.node(node) ?? []);
     const resume = chooseResume(job, nodes, (node) => draft.node(node));
-    const { leaseMs } = this.parts;
-    applyJobEvent(draft, jobId, { kind: 'allocate', tasks, leaseMs, preflight, resume }, nowMs);
+    const { leaseMs, state } = this.parts;
+    const { attemptFloor } = state;
+    const numberMin = job.submitSeq <= attemptFloor.submitSeqMax ? attemptFloor.number : 0;
+    applyJobEvent(draft, jobId, { kind: 'allocate', tasks, leaseMs, preflight, resume, numberMin }, nowMs);
   }
 
   private logViolation(error: InvariantViolation): void {

@@ -11,6 +11,12 @@ import { type Caller, coordinatorPart, nameOf } from './caller.ts';
 import type { Attempt, Job, NewEvent, Node, StoredEvent } from './model.ts';
 import type { Batch, Credential, RequestRecord, Snapshot, Store } from './store/store.ts';
 
+/** Jobs that are no newer than that get no attempt with a lower number: the store was restored, and knows of fewer. */
+export interface AttemptFloor {
+  readonly number: number;
+  readonly submitSeqMax: number;
+}
+
 export class ClusterState {
   readonly clusterId: string;
   /** Jobs that have not ended. */
@@ -26,6 +32,7 @@ export class ClusterState {
   readonly subjectSeqs: Map<string, number>;
   lastSubmitSeq: number;
   lastEventSeq: number;
+  attemptFloor: AttemptFloor = { number: 0, submitSeqMax: 0 };
 
   constructor(snapshot: Snapshot) {
     this.clusterId = snapshot.clusterId;

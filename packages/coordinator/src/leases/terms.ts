@@ -39,7 +39,7 @@ interface StoredTerms {
   readonly quietMs: number;
 }
 
-const metaName = 'terms';
+export const termsMeta = 'terms';
 const firstTerms: StoredTerms = { term: 0, ahead: null, gonePastSubmitSeq: 0, quietMs: 0 };
 
 export interface TermParts {
@@ -68,7 +68,7 @@ export class Terms {
 
   /** Begins the next term: it is stored when this resolves. */
   static async begin(parts: TermParts): Promise<Terms> {
-    const text = await parts.store.readMeta(metaName);
+    const text = await parts.store.readMeta(termsMeta);
     const before = text === null ? firstTerms : storedTerms(JSON.parse(text) as Partial<StoredTerms>);
     const accepted = await AcceptedStrays.open(parts.store, parts.state.nodes.keys());
     const terms = new Terms(parts, before, accepted);
@@ -191,7 +191,7 @@ export class Terms {
   private change(next: (stored: StoredTerms) => StoredTerms): Promise<void> {
     const written = this.writing.then(async () => {
       const changed = next(this.stored);
-      await this.parts.store.writeMeta(metaName, JSON.stringify(changed));
+      await this.parts.store.writeMeta(termsMeta, JSON.stringify(changed));
       // What was heard while that was being written is kept.
       this.stored = next(this.stored);
     });

@@ -19,6 +19,8 @@ export type JobEvent =
       readonly preflight: boolean;
       /** What it begins from, chosen for these nodes by `chooseResume`. null: nothing. */
       readonly resume: Resume | null;
+      /** The attempt has this number at least; left out: the next one. */
+      readonly numberMin?: number;
     }
   | {
       readonly kind: 'claim';

@@ -61,7 +61,7 @@ export const allocate: Handler<'allocate'> = (job, event, nowMs) => {
     `${id} needs ${range} nodes at once, not ${count}`,
   );
   const attempt: Attempt = {
-    number: job.lastAttempt + 1,
+    number: Math.max(job.lastAttempt + 1, event.numberMin ?? 0),
     state: 'allocated',
     tasks: event.tasks.map((placement, nodeRank) => ({
       ...placement,
