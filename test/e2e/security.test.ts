@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { musterService } from '@muster/common/wire/service';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { agentTokenOf, describeCallRules } from '../support/callRules.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { bearerOf, callMethod, FakeAgent, nextMessage } from '../support/rawCalls.ts';
+import { editStore } from '../support/storeEdit.ts';
 
 let cluster: Cluster;
 beforeAll(async () => {
@@ -133,12 +133,8 @@ describe('a join token', () => {
     const { token, expiresAtMs } = await cluster.api.createJoinToken('late');
     expect(expiresAtMs - Date.now()).toBeLessThanOrEqual(15 * 60_000);
     await cluster.coordinator.stop();
-    const database = new DatabaseSync(join(cluster.dataDir, 'muster.db'));
-    const { changes } = database
-      .prepare(`update credentials set expires_at_ms = ? where subject = 'late'`)
-      .run(Date.now() - 1);
-    database.close();
-    expect(changes).toBe(1);
+    const expired = `update credentials set expires_at_ms = ? where subject = 'late'`;
+    expect(editStore(cluster.dataDir, expired, Date.now() - 1)).toBe(1);
     await cluster.coordinator.start();
     const { exitCode, stderr } = await join_('late', 'late', token);
     expect(exitCode).not.toBe(0);

@@ -22,7 +22,7 @@ import { jobCalls } from '@muster/coordinator/rpc/jobs';
 import { nodeCalls } from '@muster/coordinator/rpc/nodes';
 import { streamCalls } from '@muster/coordinator/rpc/streams';
 import { ClusterState, Draft } from '@muster/coordinator/state';
-import type { Store } from '@muster/coordinator/store/store';
+import { type Store, StoreError } from '@muster/coordinator/store/store';
 import { Drains } from '@muster/coordinator/tasks/drains';
 import { HangWatch } from '@muster/coordinator/tasks/hangWatch';
 import { StartDeadlines } from '@muster/coordinator/tasks/startDeadlines';
@@ -138,7 +138,11 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     random: (size: number) => parts.random.bytes(size),
   };
   const nodeViews = () => buildView(new Draft(state), agents.online(), waitTimes, clock.monotonicMs()).nodes;
-  const muster = { ...jobCalls({ ...shared, nodeViews }), ...nodeCalls(shared), ...streamCalls(shared) };
+  const muster = {
+    ...jobCalls({ ...shared, nodeViews }),
+    ...nodeCalls(shared),
+    ...streamCalls({ ...shared, backup: noBackup }),
+  };
   const hub = agentHubCalls({
     ...{ ...shared, heartbeatIntervalMs, leaseMs: settings.leaseMs },
     term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
@@ -176,4 +180,9 @@ function callUnary(
   // As the interceptor leaves it when the credential was right.
   metadata.set('muster-identity', JSON.stringify({ kind: 'admin' }));
   handler({ request, metadata }, answer);
+}
+
+/** Only a store on a disk has one. */
+function noBackup(): never {
+  throw new StoreError('io', 'a store in memory has no backup');
 }

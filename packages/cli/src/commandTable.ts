@@ -56,7 +56,12 @@ export const commandTable: readonly CommandEntry[] = [
     'let tasks run on while the coordinator or network is away',
     () => import('./commands/maintenance.ts'),
   ),
-  entry('Cluster:', 'store', 'go on after a restore from a backup', () => import('./commands/store.ts')),
+  entry(
+    'Cluster:',
+    'store',
+    'check, back up and restore what the coordinator remembers',
+    () => import('./commands/store.ts'),
+  ),
   entry(
     'This program:',
     'doctor',

@@ -35,7 +35,7 @@ import { streamCalls } from './rpc/streams.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
-import type { Credential, JobRecord, Store } from './store/store.ts';
+import { type Credential, type JobRecord, type Store, StoreError } from './store/store.ts';
 import { HangWatch } from './tasks/hangWatch.ts';
 import { StartDeadlines } from './tasks/startDeadlines.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
@@ -198,7 +198,7 @@ export async function startTestCoordinator(
     {
       muster: {
         ...jobCalls({ ...shared, nodeViews }),
-        ...streamCalls(shared),
+        ...streamCalls({ ...shared, backup: noBackup }),
         ...nodeCalls(shared),
         ...telemetryCalls(shared),
       },
@@ -276,4 +276,9 @@ export function withToken(token: string, headers: Readonly<Record<string, string
   metadata.set('authorization', `Bearer ${token}`);
   for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
   return metadata;
+}
+
+/** Only a store on a disk has one. */
+function noBackup(): never {
+  throw new StoreError('io', 'a store in memory has no backup');
 }

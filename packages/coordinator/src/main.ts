@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { writeFileDurably } from '@muster/common/files';
@@ -14,9 +15,10 @@ import { Contained, type ContainedWork } from './contained.ts';
 import { DiskReserve } from './diskReserve.ts';
 import { Bell } from './events/bell.ts';
 import type { RunningHttpServer } from './http/httpServer.ts';
+import { goOnAfterRestore } from './leases/afterRestore.ts';
 import { fenceCommandRunner } from './leases/fenceCommand.ts';
 import { LeaseKeeper } from './leases/leaseKeeper.ts';
-import type { LeaseSettings } from './leases/leases.ts';
+import { fencedAfterMs, type LeaseSettings } from './leases/leases.ts';
 import { metaStore } from './leases/metaStore.ts';
 import { LogKeeping, logLimits } from './logs/logKeeping.ts';
 import { LogStore } from './logs/logStore.ts';
@@ -35,11 +37,12 @@ import { listenAddress, startServer } from './rpc/server.ts';
 import { streamCalls } from './rpc/streams.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
-import { openSqliteStore } from './store/sqlite/sqliteStore.ts';
+import { openSqliteStore, type SqliteStore } from './store/sqlite/sqliteStore.ts';
 import { emptyBatch, type JobRecord, type Store, StoreError } from './store/store.ts';
 import { Drains } from './tasks/drains.ts';
 import { HangWatch } from './tasks/hangWatch.ts';
 import { removeOldJoinTokens } from './tasks/oldJoinTokens.ts';
+import { PageScrub } from './tasks/pageScrub.ts';
 import { StartDeadlines } from './tasks/startDeadlines.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
@@ -88,6 +91,19 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       // Callers get their answer first; nothing is acknowledged after this.
       setTimeout(() => process.exit(70), 200);
     };
+    const scrub = new PageScrub({
+      store: openedStore,
+      onDamage: (damage) => onFatal(openedStore.recordDamage(damage)),
+      onFailed: (error) =>
+        log.error({ error: messageOf(error) }, 'the store could not be compared with its sums'),
+      pause: (ms, signal) => sleep(ms, undefined, { signal, ref: false }).catch(() => {}),
+    });
+    releases.push(() => scrub.close());
+    const ownLeases = [...state.jobs.values()].map(({ spec }) => spec.leaseMs ?? 0);
+    const quietMs = fencedAfterMs(leaseSettings(options), Math.max(options.leaseMs, ...ownLeases));
+    const restored = await goOnAfterRestore({ state, store, wallMs: clock.wallMs, quietMs });
+    if (restored !== null)
+      log.warn({ ...restored }, 'this store was restored from a backup, or accepted as it was');
     const tickMs = Math.min(1_000, options.heartbeatIntervalMs);
     const leases = await LeaseKeeper.open({
       state,
@@ -202,7 +218,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       {
         muster: {
           ...jobCalls({ ...shared, nodeViews }),
-          ...streamCalls(shared),
+          ...streamCalls({ ...shared, backup: () => openedStore.backup(clock.wallMs()) }),
           ...nodeCalls({ ...shared, authorityDigest: tls?.authorityDigest ?? null }),
           ...telemetryCalls(shared),
         },
@@ -301,7 +317,7 @@ function prepareDataDir(dataDir: string): void {
   }
 }
 
-function openStore(dataDir: string, random: RandomBytes): Store {
+function openStore(dataDir: string, random: RandomBytes): SqliteStore {
   return openSqliteStore(dataDir, () => Buffer.from(random(6)).toString('hex'));
 }
 

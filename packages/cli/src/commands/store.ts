@@ -1,28 +1,201 @@
-import { type ConnectionFlags, withConnection } from '../connection.ts';
+import { rmSync } from 'node:fs';
+import { open, rename } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { MusterError } from '@muster/common/errors';
+import { syncDirectory } from '@muster/common/files';
+import type { StoreReport } from '@muster/coordinator/store/sqlite/checkStore';
+import type { ReplacedStore } from '@muster/coordinator/store/sqlite/restoreStore';
+import { type ConnectionFlags, lastDataDir, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
+import { CliError, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
 import { writeJson } from '../output/json.ts';
 import { printable } from '../output/text.ts';
+import { bytesText } from '../output/times.ts';
 import { withSession } from '../session.ts';
 
 type StoreFlags = ConnectionFlags & OutputFlags;
+type Action = (context: Context, file: string | undefined, flags: StoreFlags) => Promise<ExitCode>;
+
+const actions: Readonly<Record<string, Action>> = {
+  check: checkStore,
+  backup: backupStore,
+  restore: restoreStore,
+  accept: acceptStore,
+  advance: advanceStore,
+};
 
 export const command: CommandModule = {
   define(sub) {
-    const action = sub.createArgument('<action>', 'what to do').choices(['advance']);
-    sub.addArgument(action);
+    sub.addArgument(sub.createArgument('<action>', 'what to do').choices(Object.keys(actions)));
+    sub.argument('[file]', 'of `backup` and `restore`: the backup');
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nAfter a restore from a backup, agents know of later terms and attempts than the store does, and nothing is started. ' +
-        '`advance` goes on past all of them. Do it once every node is back: what one tells later has to be gone past again.',
+      '\ncheck    reads everything in the store of --data and compares it with its sums; no coordinator may be running\n' +
+        'backup   writes a copy of the store to FILE, from the running coordinator; with --data also without one\n' +
+        'restore  puts a backup in the place of the store of --data, which is kept aside\n' +
+        'accept   goes on with the store of --data though something of it is lost, after `check` has said what\n' +
+        'advance  goes on past attempts that agents know of and the store does not; once every node is back\n' +
+        '\nExit code 1 of `check`: the store is damaged.',
     );
   },
-  run: advanceStore,
+  run: (context: Context, action: string, file: string | undefined, flags: StoreFlags) =>
+    (actions[action] as Action)(context, file, flags),
 };
 
-async function advanceStore(context: Context, _advance: string, flags: StoreFlags): Promise<ExitCode> {
+async function checkStore(context: Context, file: string | undefined, flags: StoreFlags): Promise<ExitCode> {
+  refuseFile(file);
+  const dataDir = dataDirOf(context, flags);
+  const { checkStore: check } = await import('@muster/coordinator/store/sqlite/checkStore');
+  const report = await offline(() => check(dataDir));
+  const exitCode = report.findings.length === 0 ? exitCodes.ok : exitCodes.refused;
+  if (flags.output === 'json')
+    await writeJson(context.io.stdout, { ok: report.findings.length === 0, ...report });
+  else await context.io.stdout.write(reportText(report, dataDir));
+  return exitCode;
+}
+
+function reportText({ findings, contents }: StoreReport, dataDir: string): string {
+  const lines = findings.map(({ kind, message }) => `${kind}: ${printable(message)}\n`);
+  if (contents !== null) {
+    const { jobs, events, pages } = contents;
+    const verdict = findings.length === 0 ? 'is whole' : `is damaged (${findings.length} findings)`;
+    lines.push(`The store of ${dataDir} ${verdict}: ${jobs} jobs, ${events} events, ${pages} pages.\n`);
+  }
+  return lines.join('');
+}
+
+async function backupStore(context: Context, file: string | undefined, flags: StoreFlags): Promise<ExitCode> {
+  const path = neededFile(context, file, 'backup');
+  const bytes = await writePieces(path, async (take) => {
+    try {
+      await withSession(context, flags, async ({ api }) => take(api.backupStore()));
+    } catch (error) {
+      if (flags.data === undefined || !isAway(error)) throw error;
+      await takeOffline(dataDirOf(context, flags), context.clock.wallMs(), take);
+    }
+  });
+  const { openBackup } = await import('@muster/coordinator/store/sqlite/backup');
+  const about = await offline(async () => {
+    const backup = openBackup(path);
+    backup.close();
+    return backup.about;
+  });
+  if (flags.output === 'json') await writeJson(context.io.stdout, { file: path, bytes, ...about });
+  else {
+    await context.io.stdout.write(
+      `${path} holds the store of cluster ${about.clusterId} up to event ${about.lastEventSeq} (${bytesText(bytes)}); it was ` +
+        'read back and is whole.\n',
+    );
+  }
+  return exitCodes.ok;
+}
+
+/** Under another name until all of it is on disk. */
+async function writePieces(
+  path: string,
+  work: (take: (pieces: AsyncIterable<Buffer>) => Promise<void>) => Promise<void>,
+): Promise<number> {
+  const part = `${path}.part`;
+  rmSync(part, { force: true });
+  const file = await open(part, 'wx', 0o600);
+  let bytes = 0;
+  try {
+    await work(async (pieces) => {
+      for await (const piece of pieces) {
+        await file.writeFile(piece);
+        bytes += piece.length;
+      }
+    });
+    await file.sync();
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw error;
+  } finally {
+    await file.close();
+  }
+  await rename(part, path);
+  syncDirectory(dirname(path));
+  return bytes;
+}
+
+function isAway(error: unknown): boolean {
+  return (error instanceof MusterError && error.code === 'unavailable') || error instanceof CliError;
+}
+
+async function takeOffline(
+  dataDir: string,
+  nowMs: number,
+  take: (pieces: AsyncIterable<Buffer>) => Promise<void>,
+): Promise<void> {
+  const { openExistingStore } = await import('@muster/coordinator/store/sqlite/checkStore');
+  await offline(async () => {
+    const store = openExistingStore(dataDir);
+    try {
+      await take(store.backup(nowMs));
+    } finally {
+      await store.close();
+    }
+  });
+}
+
+async function restoreStore(
+  context: Context,
+  file: string | undefined,
+  flags: StoreFlags,
+): Promise<ExitCode> {
+  const path = neededFile(context, file, 'restore');
+  const dataDir = dataDirOf(context, flags);
+  const { restoreStore: restore } = await import('@muster/coordinator/store/sqlite/restoreStore');
+  const replaced = await offline(() => restore(dataDir, path, context.clock.wallMs()));
+  return tellReplaced(context, flags, `The store of ${dataDir} is now ${path}`, replaced);
+}
+
+async function acceptStore(context: Context, file: string | undefined, flags: StoreFlags): Promise<ExitCode> {
+  refuseFile(file);
+  const dataDir = dataDirOf(context, flags);
+  const { acceptStore: accept } = await import('@muster/coordinator/store/sqlite/restoreStore');
+  const replaced = await offline(async () => accept(dataDir, context.clock.wallMs()));
+  if (replaced === null) {
+    if (flags.output === 'json') await writeJson(context.io.stdout, { accepted: false });
+    else
+      await context.io.stdout.write(
+        `Nothing is missing in the store of ${dataDir}, so nothing was changed.\n`,
+      );
+    return exitCodes.ok;
+  }
+  return tellReplaced(context, flags, `The store of ${dataDir} is accepted as it is`, replaced);
+}
+
+async function tellReplaced(
+  { io }: Context,
+  flags: StoreFlags,
+  what: string,
+  replaced: ReplacedStore,
+): Promise<ExitCode> {
+  if (flags.output === 'json') {
+    await writeJson(io.stdout, replaced);
+    return exitCodes.ok;
+  }
+  const { lastEventSeq, lostEvents, lostJobs, keptIn } = replaced;
+  const lost =
+    lostEvents === null ? 'what is lost is not known' : `lost: ${lostJobs} jobs, ${lostEvents} events`;
+  const kept = keptIn === null ? '' : `The files as they were are in ${keptIn}.\n`;
+  await io.stdout.write(
+    `${what}, up to event ${lastEventSeq}; ${lost}.\n${kept}Start the coordinator. It starts jobs again once attempts that it ` +
+      'does not know of have no lease any more.\n',
+  );
+  return exitCodes.ok;
+}
+
+async function advanceStore(
+  context: Context,
+  file: string | undefined,
+  flags: StoreFlags,
+): Promise<ExitCode> {
+  refuseFile(file);
   const { io } = context;
   const cluster = await withSession(context, flags, ({ api }) => api.advanceStore());
   if (flags.output === 'json') {
@@ -36,4 +209,30 @@ async function advanceStore(context: Context, _advance: string, flags: StoreFlag
       : `The store was advanced; nothing is started yet: ${because}.\n`,
   );
   return exitCodes.ok;
+}
+
+function refuseFile(file: string | undefined): void {
+  if (file !== undefined) throw usageError(`"${file}": only \`backup\` and \`restore\` take a file`);
+}
+
+function neededFile({ environment }: Context, file: string | undefined, action: string): string {
+  if (file === undefined) throw usageError(`name the file: ${environment.programName} store ${action} FILE`);
+  return resolve(environment.workingDir, file);
+}
+
+function dataDirOf({ environment }: Context, { data }: StoreFlags): string {
+  return resolve(environment.workingDir, data ?? environment.dataDir ?? lastDataDir(environment));
+}
+
+/** The store's own errors are sentences for the user. */
+async function offline<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Error && error.name === 'StoreError')
+      throw new CliError(error.message, { cause: error });
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof Error && code !== undefined) throw new CliError(error.message, { cause: error });
+    throw error;
+  }
 }

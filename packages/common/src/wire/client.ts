@@ -3,6 +3,8 @@ import { Client, type ClientReadableStream, Metadata, type ServiceError } from '
 import type { MethodDefinition } from '@grpc/proto-loader';
 import type { ResumeChoice } from '../checkpoints.ts';
 import { MusterError } from '../errors.ts';
+import type { BackupPiece__Output } from '../gen/muster/v1/BackupPiece.ts';
+import type { BackupStoreRequest } from '../gen/muster/v1/BackupStoreRequest.ts';
 import type { Event__Output } from '../gen/muster/v1/Event.ts';
 import type { LogPiece__Output } from '../gen/muster/v1/LogPiece.ts';
 import type { MusterDefinition } from '../gen/muster/v1/Muster.ts';
@@ -134,6 +136,8 @@ export interface MusterApi {
   setMaintenance(forMs: number): Promise<ClusterView>;
   /** Goes on from a store that was restored from an old copy. */
   advanceStore(): Promise<ClusterView>;
+  /** The content of a backup, in pieces. */
+  backupStore(abort?: AbortSignal): AsyncIterable<Buffer>;
   queryMetrics(query: MetricsQuery): Promise<MetricsView>;
   /** The newest readings; without a name, of every node. */
   listTelemetry(node?: string): Promise<readonly NodeTelemetry[]>;
@@ -149,7 +153,9 @@ export function bearer(token: string): Metadata {
 
 /** Calls with one request and one answer, by the generated definition of the service. */
 type UnaryName = {
-  [K in keyof MusterDefinition]: K extends 'ReadLogs' | 'WatchEvents' | symbol | number ? never : K;
+  [K in keyof MusterDefinition]: K extends 'ReadLogs' | 'WatchEvents' | 'BackupStore' | symbol | number
+    ? never
+    : K;
 }[keyof MusterDefinition];
 type RequestOf<K extends UnaryName> =
   MusterDefinition[K] extends MethodDefinition<infer Request, infer _R, infer _RO, infer _O>
@@ -232,6 +238,13 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     Event__Output
   >;
 
+  const backupStore = musterService.BackupStore as unknown as MethodDefinition<
+    BackupStoreRequest,
+    never,
+    never,
+    BackupPiece__Output
+  >;
+
   return {
     async submit(request) {
       const answer = await call('Submit', { arraySize: 0, dryRun: false, ...request });
@@ -281,6 +294,12 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     createJoinToken: (nodeName) => call('CreateJoinToken', { nodeName }),
     getCluster: async () => clusterFromWire(await call('GetCluster', {})),
     setMaintenance: async (forMs) => clusterFromWire(await call('SetMaintenance', { forMs })),
+    backupStore: (abort) =>
+      stream<BackupPiece__Output, Buffer>(
+        () => openStream(backupStore, {}),
+        ({ data }) => data,
+        abort,
+      ),
     advanceStore: async () => clusterFromWire(await call('AdvanceStore', {})),
     queryMetrics: async (query) => metricsFromWire(await call('QueryMetrics', query)),
     listTelemetry: async (node = '') =>

@@ -7,6 +7,7 @@ import { emptyBatch } from '../store/store.ts';
 import { anEvent, attemptsOf, started } from '../store/storeFixture.ts';
 import { goOnAfterRestore } from './afterRestore.ts';
 import { Terms } from './terms.ts';
+import { someProofs } from './testimonyFixture.ts';
 
 const note: Restored = {
   how: 'restored',
@@ -24,7 +25,7 @@ async function aRestoredCluster() {
   const newJobs = [aJob(1, { lastAttempt: 3 }), running];
   const events = [anEvent(1, aJob(1).id, 1), anEvent(2, running.id, 1)];
   await store.commit({ ...emptyBatch, newJobs, attempts: attemptsOf(running), events });
-  const parts = { monotonicMs: () => 0, onWriteFailed: () => {} };
+  const parts = { proofs: someProofs, monotonicMs: () => 0, onWriteFailed: () => {} };
   await Terms.begin({ ...parts, store, state: new ClusterState(await store.load()) });
   await store.writeMeta(restoredMeta, JSON.stringify(note));
   const start = async () => {

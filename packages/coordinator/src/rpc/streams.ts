@@ -11,7 +11,7 @@ import type { LogEvents } from '../logs/logEvents.ts';
 import type { LogStore } from '../logs/logStore.ts';
 import { readLogs } from '../logs/readLogs.ts';
 import type { ClusterState } from '../state.ts';
-import type { Store } from '../store/store.ts';
+import { type Store, StoreError } from '../store/store.ts';
 import { serverStream, unary } from './calls.ts';
 import { resolveJobId } from './jobs.ts';
 
@@ -23,11 +23,13 @@ export interface StreamCallParts {
   readonly agents: AgentRegistry;
   /** Rings after every commit, with the subjects of its events. */
   readonly committed: Bell;
+  /** A copy of the store as it is now, in pieces. */
+  readonly backup: () => AsyncIterable<Buffer>;
 }
 
 export function streamCalls(
   parts: StreamCallParts,
-): Pick<MusterHandlers, 'ReadLogs' | 'RemoveLogs' | 'WatchEvents'> {
+): Pick<MusterHandlers, 'ReadLogs' | 'RemoveLogs' | 'WatchEvents' | 'BackupStore'> {
   const { state, store, committed } = parts;
   return {
     ReadLogs: serverStream(async function* (request, abort) {
@@ -80,6 +82,18 @@ export function streamCalls(
       const options = { sinceSeq, follow: request.follow, subject };
       for await (const event of watchEvents(store, committed, options, abort)) {
         yield eventToWire(eventView(state.clusterId, event));
+      }
+    }),
+
+    BackupStore: serverStream(async function* () {
+      try {
+        for await (const data of parts.backup()) yield { data };
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        throw new MusterError(
+          error.kind === 'damaged' ? 'failed_precondition' : 'unavailable',
+          error.message,
+        );
       }
     }),
   };

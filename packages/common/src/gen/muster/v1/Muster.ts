@@ -3,6 +3,8 @@
 import type * as grpc from '@grpc/grpc-js'
 import type { MethodDefinition } from '@grpc/proto-loader'
 import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from '../../muster/v1/AdvanceStoreRequest.ts';
+import type { BackupPiece as _muster_v1_BackupPiece, BackupPiece__Output as _muster_v1_BackupPiece__Output } from '../../muster/v1/BackupPiece.ts';
+import type { BackupStoreRequest as _muster_v1_BackupStoreRequest, BackupStoreRequest__Output as _muster_v1_BackupStoreRequest__Output } from '../../muster/v1/BackupStoreRequest.ts';
 import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearConditionRequest__Output as _muster_v1_ClearConditionRequest__Output } from '../../muster/v1/ClearConditionRequest.ts';
 import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from '../../muster/v1/Cluster.ts';
 import type { ConfirmDeadRequest as _muster_v1_ConfirmDeadRequest, ConfirmDeadRequest__Output as _muster_v1_ConfirmDeadRequest__Output } from '../../muster/v1/ConfirmDeadRequest.ts';
@@ -51,6 +53,11 @@ export interface MusterClient extends grpc.Client {
   advanceStore(argument: _muster_v1_AdvanceStoreRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   advanceStore(argument: _muster_v1_AdvanceStoreRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   advanceStore(argument: _muster_v1_AdvanceStoreRequest, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  
+  BackupStore(argument: _muster_v1_BackupStoreRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_BackupPiece__Output>;
+  BackupStore(argument: _muster_v1_BackupStoreRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_BackupPiece__Output>;
+  backupStore(argument: _muster_v1_BackupStoreRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_BackupPiece__Output>;
+  backupStore(argument: _muster_v1_BackupStoreRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_BackupPiece__Output>;
   
   ClearCondition(argument: _muster_v1_ClearConditionRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   ClearCondition(argument: _muster_v1_ClearConditionRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
@@ -247,6 +254,8 @@ export interface MusterClient extends grpc.Client {
 export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   AdvanceStore: grpc.handleUnaryCall<_muster_v1_AdvanceStoreRequest__Output, _muster_v1_Cluster>;
   
+  BackupStore: grpc.handleServerStreamingCall<_muster_v1_BackupStoreRequest__Output, _muster_v1_BackupPiece>;
+  
   ClearCondition: grpc.handleUnaryCall<_muster_v1_ClearConditionRequest__Output, _muster_v1_Node>;
   
   ConfirmDead: grpc.handleUnaryCall<_muster_v1_ConfirmDeadRequest__Output, _muster_v1_Node>;
@@ -295,6 +304,7 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
 
 export interface MusterDefinition extends grpc.ServiceDefinition {
   AdvanceStore: MethodDefinition<_muster_v1_AdvanceStoreRequest, _muster_v1_Cluster, _muster_v1_AdvanceStoreRequest__Output, _muster_v1_Cluster__Output>
+  BackupStore: MethodDefinition<_muster_v1_BackupStoreRequest, _muster_v1_BackupPiece, _muster_v1_BackupStoreRequest__Output, _muster_v1_BackupPiece__Output>
   ClearCondition: MethodDefinition<_muster_v1_ClearConditionRequest, _muster_v1_Node, _muster_v1_ClearConditionRequest__Output, _muster_v1_Node__Output>
   ConfirmDead: MethodDefinition<_muster_v1_ConfirmDeadRequest, _muster_v1_Node, _muster_v1_ConfirmDeadRequest__Output, _muster_v1_Node__Output>
   CreateJoinToken: MethodDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse__Output>
