@@ -20,7 +20,7 @@ import { upsertMeta } from '../statements/meta.ts';
 import { StoreError } from '../store.ts';
 import { type BackupAbout, openBackup } from './backup.ts';
 import { lockFile } from './directoryLock.ts';
-import { damaged, inspectStore, type StorePaths, storePaths } from './inspection.ts';
+import { inspectStore, type StorePaths, storePaths } from './inspection.ts';
 import { adopt, asOpenError, closeDatabase, configure, openDatabase, readMarker } from './open.ts';
 import { createWitness, firstWitness, readWitness, type Witness } from './witness.ts';
 
