@@ -82,6 +82,13 @@ test('while a reader is stuck in an output, the event loop of the agent goes on'
   expect(reader.pid, 'it was killed').toBeNull();
 });
 
+test('four megabytes made to be slow to read hold up nobody, and are read in time', async () => {
+  const line = `${'gloo'.repeat(1_000)}${'Connection '.repeat(360)}\n`;
+  const read = open().read(endOf(`${line.repeat(4_000_000 / line.length)}ValueError: bad\n`));
+  expect(await turnsUntil(read)).toBeGreaterThan(20);
+  expect(await read).toMatchObject({ source: 'log', message: 'ValueError: bad' });
+});
+
 test('a reader that dies answers nothing more, and the next question has another', async () => {
   const reader = open();
   const first = reader.read(endOf('ValueError: bad\n'));

@@ -27,6 +27,9 @@ class Node {
   looks = 0;
   frozen = false;
   nowMs = 1_000_000;
+  /** How long it takes from one look at the clock to the next. */
+  tickMs = 0;
+  onLook = () => {};
   private readonly agents: TaskTraining[] = [];
 
   constructor() {
@@ -41,6 +44,7 @@ class Node {
       running: () => this.running,
       isFrozen: () => {
         this.looks += 1;
+        this.onLook();
         return this.frozen;
       },
       outputPathOf: (task) => this.path(task),
@@ -49,7 +53,10 @@ class Node {
         this.due += 1;
       },
       wallMs: () => this.nowMs,
-      monotonicMs: () => this.nowMs,
+      monotonicMs: () => {
+        this.nowMs += this.tickMs;
+        return this.nowMs;
+      },
       lookIntervalMs: 5,
       log: { ...silentLogger, warn: (_fields, message) => this.warnings.push(message) },
     });
@@ -96,6 +103,21 @@ describe('progress', () => {
     });
     expect(agent.metricsAt(aTask, 5)).toMatchObject({ step: 0, train_loss: 4 });
     expect(agent.metricsAt(otherTask, 5)).toEqual({});
+  });
+
+  test('takes a bounded time of each look, however slow the lines are to read', async () => {
+    const node = new Node();
+    const rows = [0];
+    const agent = await node.agent();
+    node.tickMs = 60;
+    node.onLook = () => rows.push(agent.progress(aTask)?.rows ?? 0);
+    node.write(steps(0, 20_000));
+    node.run();
+    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(20_000));
+    const atOnce = rows.slice(1).map((each, look) => each - (rows[look] ?? 0));
+    // A slice has some 1,500 lines, and a look would have sixteen of them.
+    expect(Math.max(...atOnce)).toBeLessThan(5_000);
+    node.tickMs = 0;
   });
 
   test('is complete when a task has ended: the rest is read first, an unfinished line too', async () => {

@@ -21,6 +21,8 @@ const lookIntervalMsDefault = 250;
 /** Of one look: 4 MiB a second of one task and 8 MiB of all, a sixth of a core unless they are lines of metrics only. */
 const slicesPerTask = 16;
 const slicesPerLook = 32;
+/** And so much time, whatever stands in the lines: of running tasks, a quarter of a core. */
+const msPerLook = 60;
 /** What is left to read of a task's output is never more than this; what is older is skipped. */
 const backlogBytesMax = 64 * 1024 * 1024;
 /** A line of metrics of a task that runs should not be told a minute late. */
@@ -82,6 +84,8 @@ export class TaskTraining {
   private readonly slice = Buffer.allocUnsafe(sliceBytes);
   private timer: NodeJS.Timeout | null = null;
   private isReading = false;
+  /** In this look. */
+  private spentMs = 0;
   /** Asked for while the reader is at work. */
   private again = false;
   private isClosed = false;
@@ -226,12 +230,14 @@ export class TaskTraining {
   /** Each has its slice in turn. Those that have ended are waited for, and are read to their end. */
   private async takeTurns(unread: readonly Followed[]): Promise<void> {
     let left = slicesPerLook;
+    this.spentMs = 0;
     for (let turn = 0, hasMore = true; hasMore; turn += 1) {
       hasMore = false;
       for (const each of unread) {
         if (this.isClosed) return;
         // The first turn is everybody's, however many tasks there are.
-        const isDue = each.isFinalSize || turn === 0 || (turn < slicesPerTask && left > 0);
+        const isDue =
+          each.isFinalSize || turn === 0 || (turn < slicesPerTask && left > 0 && this.spentMs < msPerLook);
         if (each.hasEnded || !isDue) continue;
         if (await this.readSlice(each)) {
           left -= 1;
@@ -291,7 +297,11 @@ export class TaskTraining {
     });
     const follower: OutputFollower = new OutputFollower({
       path: this.parts.outputPathOf(task),
-      onBytes: (bytes) => output.feed(bytes, this.parts.wallMs(), follower.read > followed.historyBytes),
+      onBytes: (bytes) => {
+        const startedAtMs = now();
+        output.feed(bytes, this.parts.wallMs(), follower.read > followed.historyBytes);
+        this.spentMs += now() - startedAtMs;
+      },
       onSkipped: (bytes) => {
         output.skip();
         this.skipped(followed, bytes);
