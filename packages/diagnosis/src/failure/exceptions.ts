@@ -13,7 +13,7 @@ export interface SeenException {
 }
 
 const named =
-  /^((?:[A-Za-z_]\w{0,99}\.){0,12}[A-Za-z_]\w{0,99}(?:Error|Exception|Interrupt|Exit|Failure))(?::? |:?$)/;
+  /^((?:[A-Za-z_]\w{0,99}\.){0,12}[A-Za-z_]\w{0,99}(?:Error|Exception|Interrupt|Exit|Failure))(?:: |:?$)/;
 /** Below a traceback, other names count too where a package stands before them: `queue.Empty`. */
 const namedInPackage = /^(?:[a-z_]\w{0,99}\.){1,12}[A-Z]\w{0,99}(?::? |:?$)/;
 /** These only report the failure of another process. */

@@ -306,6 +306,11 @@ test.each([
   expect(read(output, badEnd).found?.kind).toMatch(/exception|import/);
 });
 
+test('what may have been dealt with is no cause of an end that comes steps later', () => {
+  const output = `~1\n--- Logging error ---\n${trace('ValueError: bad format')}~2\n~3\n`;
+  expect(read(output, badEnd).found?.kind).toBe('exit_code');
+});
+
 test('done is done, unless something fails after', () => {
   const done = '`Trainer.fit` stopped: `max_epochs=1` reached.\n';
   expect(read(`${trace('ValueError: bad')}${done}`)).toEqual({ state: 'completed', found: null });

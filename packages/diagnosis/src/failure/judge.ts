@@ -37,6 +37,8 @@ export interface Evidences {
 
 /** After so many lines about other things it has gone on, where nothing tells of an end. */
 const linesUntilSurvived = 50;
+/** After so many steps a program has dealt with what it may have dealt with, however it ends. */
+const stepsUntilDealtWith = 2;
 /** The same where it is known to have ended: by that much later that this cannot be why. */
 const linesUntilUnrelated = 2_000;
 
@@ -59,6 +61,7 @@ function liveSightings(evidences: Evidences, endedBadly: boolean): readonly Sigh
     const linesAfter = ordinaryLines - each.ordinaryLines;
     const isOver = endedBadly || lastFinal >= each.sequence;
     if (isOver && linesAfter >= linesUntilUnrelated) return false;
+    if (each.weak && steps - each.steps >= stepsUntilDealtWith) return false;
     if (!isOver && (steps > each.steps || linesAfter >= linesUntilSurvived)) return false;
     return !isOutlived(each, sightings);
   });

@@ -32,6 +32,12 @@ test.each<[string, Partial<Diagnosis>]>([
     'RuntimeError: CUDA Error: out of memory at /srv/vllm/csrc/cumem_allocator.cpp:62',
     { cause: 'cuda_oom', blame: 'job' },
   ],
+  [
+    '(WorkerDict pid=77, ip=10.0.0.2) Traceback (most recent call last):\n' +
+      '(WorkerDict pid=77, ip=10.0.0.2)   File "/srv/worker.py", line 9, in step\n' +
+      '(WorkerDict pid=77, ip=10.0.0.2) KeyError: a process of Ray',
+    { cause: 'python_exception' },
+  ],
   ['RuntimeError: CUDA error: out of memory', { cause: 'gpu_suspect', blame: 'gpu' }],
   [
     'RuntimeError: write(): fd 29 failed with Input/output error',

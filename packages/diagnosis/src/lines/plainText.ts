@@ -20,14 +20,18 @@ function withoutControls(text: string): string {
  *   `[timer.py:260]:` is one.
  * - `3: ` and `3:` of `srun --label`: the number of a task. That is a rank if every GPU has a task, and a node if every node
  *   has one. Before a digit it is a time of day (`0:01:40`) and no label.
+ * - `(TaskRunner pid=4711, ip=10.0.0.2) ` and `(raylet) ` of Ray, which shows what its processes print.
  */
 const rankPrefix = /^\[rank(\d{1,6})\]: ?/;
 const localPrefix =
   /^\[(?:default\d{1,4}|(?![\w.-]{1,255}\.(?:py|cpp|cc|cu|c|h|rs|go):)(?=[\w.-]{0,255}[A-Za-z])[\w.-]{1,255}:\d{1,3})\]: ?/;
 const taskPrefix = /^ {0,5}\d{1,6}:(?: |(?=[^\d\s]))/;
 
+const processPrefix = /^\((?:raylet|(?:[\w.]{1,100} )?pid=\d{1,10})(?:, ip=[\d.]{7,15})?\) ?/;
+
 const prefixesMax = 3;
 const bracket = 0x5b;
+const parenthesis = 0x28;
 const space = 0x20;
 const zero = 0x30;
 const nine = 0x39;
@@ -53,6 +57,10 @@ export function plainText(raw: string): PlainText {
       text = text.slice(prefix[0].length);
     } else if (first === space || (first >= zero && first <= nine)) {
       const prefix = taskPrefix.exec(text);
+      if (prefix === null) break;
+      text = text.slice(prefix[0].length);
+    } else if (first === parenthesis) {
+      const prefix = processPrefix.exec(text);
       if (prefix === null) break;
       text = text.slice(prefix[0].length);
     } else break;
