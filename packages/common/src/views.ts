@@ -199,6 +199,27 @@ export interface NodeView {
   readonly drain: Drain | null;
 }
 
+/** A credential or join token, without its secret. */
+export interface CredentialView {
+  /** As events name it. */
+  readonly id: string;
+  /** `admin`, `agent` or `join`. */
+  readonly kind: string;
+  /** null: of no node. */
+  readonly node: string | null;
+  readonly createdAtMs: number;
+  /** At most an hour old, unless calls are open; null: never used. */
+  readonly lastUsedAtMs: number | null;
+  /** null: it does not expire. */
+  readonly expiresAtMs: number | null;
+  /** Streams that are open under it now. */
+  readonly openCalls: number;
+  /** A join token that was traded for a credential. */
+  readonly used: boolean;
+  /** A join token that ends the node's credential when it is used. */
+  readonly replaces: boolean;
+}
+
 export interface EventView {
   /** Position in the cluster's log; cursor of every watch. */
   readonly seq: number;

@@ -15,6 +15,9 @@ import type { ClearCondition as _muster_v1_ClearCondition, ClearCondition__Outpu
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from './muster/v1/Condition.ts';
 import type { CoordinatorMessage as _muster_v1_CoordinatorMessage, CoordinatorMessage__Output as _muster_v1_CoordinatorMessage__Output } from './muster/v1/CoordinatorMessage.ts';
 import type { CorruptCheckpoint as _muster_v1_CorruptCheckpoint, CorruptCheckpoint__Output as _muster_v1_CorruptCheckpoint__Output } from './muster/v1/CorruptCheckpoint.ts';
+import type { CredentialKept as _muster_v1_CredentialKept, CredentialKept__Output as _muster_v1_CredentialKept__Output } from './muster/v1/CredentialKept.ts';
+import type { CredentialOffer as _muster_v1_CredentialOffer, CredentialOffer__Output as _muster_v1_CredentialOffer__Output } from './muster/v1/CredentialOffer.ts';
+import type { CredentialTaken as _muster_v1_CredentialTaken, CredentialTaken__Output as _muster_v1_CredentialTaken__Output } from './muster/v1/CredentialTaken.ts';
 import type { DeviceLink as _muster_v1_DeviceLink, DeviceLink__Output as _muster_v1_DeviceLink__Output } from './muster/v1/DeviceLink.ts';
 import type { Drain as _muster_v1_Drain, Drain__Output as _muster_v1_Drain__Output } from './muster/v1/Drain.ts';
 import type { Endpoint as _muster_v1_Endpoint, Endpoint__Output as _muster_v1_Endpoint__Output } from './muster/v1/Endpoint.ts';
@@ -55,6 +58,7 @@ import type { Preflight as _muster_v1_Preflight, Preflight__Output as _muster_v1
 import type { PreflightResult as _muster_v1_PreflightResult, PreflightResult__Output as _muster_v1_PreflightResult__Output } from './muster/v1/PreflightResult.ts';
 import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster_v1_RdmaDevice__Output } from './muster/v1/RdmaDevice.ts';
 import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from './muster/v1/Release.ts';
+import type { RenewCredential as _muster_v1_RenewCredential, RenewCredential__Output as _muster_v1_RenewCredential__Output } from './muster/v1/RenewCredential.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from './muster/v1/Resume.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from './muster/v1/Stop.ts';
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
@@ -94,6 +98,9 @@ export interface ProtoGrpcType {
       Condition: MessageTypeDefinition<_muster_v1_Condition, _muster_v1_Condition__Output>
       CoordinatorMessage: MessageTypeDefinition<_muster_v1_CoordinatorMessage, _muster_v1_CoordinatorMessage__Output>
       CorruptCheckpoint: MessageTypeDefinition<_muster_v1_CorruptCheckpoint, _muster_v1_CorruptCheckpoint__Output>
+      CredentialKept: MessageTypeDefinition<_muster_v1_CredentialKept, _muster_v1_CredentialKept__Output>
+      CredentialOffer: MessageTypeDefinition<_muster_v1_CredentialOffer, _muster_v1_CredentialOffer__Output>
+      CredentialTaken: MessageTypeDefinition<_muster_v1_CredentialTaken, _muster_v1_CredentialTaken__Output>
       DeviceLink: MessageTypeDefinition<_muster_v1_DeviceLink, _muster_v1_DeviceLink__Output>
       Drain: MessageTypeDefinition<_muster_v1_Drain, _muster_v1_Drain__Output>
       Endpoint: MessageTypeDefinition<_muster_v1_Endpoint, _muster_v1_Endpoint__Output>
@@ -136,6 +143,7 @@ export interface ProtoGrpcType {
       PreflightResult: MessageTypeDefinition<_muster_v1_PreflightResult, _muster_v1_PreflightResult__Output>
       RdmaDevice: MessageTypeDefinition<_muster_v1_RdmaDevice, _muster_v1_RdmaDevice__Output>
       Release: MessageTypeDefinition<_muster_v1_Release, _muster_v1_Release__Output>
+      RenewCredential: MessageTypeDefinition<_muster_v1_RenewCredential, _muster_v1_RenewCredential__Output>
       Resume: MessageTypeDefinition<_muster_v1_Resume, _muster_v1_Resume__Output>
       Stop: MessageTypeDefinition<_muster_v1_Stop, _muster_v1_Stop__Output>
       Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>

@@ -13,6 +13,7 @@ import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1
 import type { ConfirmDeadRequest as _muster_v1_ConfirmDeadRequest, ConfirmDeadRequest__Output as _muster_v1_ConfirmDeadRequest__Output } from './muster/v1/ConfirmDeadRequest.ts';
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from './muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from './muster/v1/CreateJoinTokenResponse.ts';
+import type { Credential as _muster_v1_Credential, Credential__Output as _muster_v1_Credential__Output } from './muster/v1/Credential.ts';
 import type { DeviceLink as _muster_v1_DeviceLink, DeviceLink__Output as _muster_v1_DeviceLink__Output } from './muster/v1/DeviceLink.ts';
 import type { Drain as _muster_v1_Drain, Drain__Output as _muster_v1_Drain__Output } from './muster/v1/Drain.ts';
 import type { DrainNodeRequest as _muster_v1_DrainNodeRequest, DrainNodeRequest__Output as _muster_v1_DrainNodeRequest__Output } from './muster/v1/DrainNodeRequest.ts';
@@ -37,6 +38,8 @@ import type { HostReading as _muster_v1_HostReading, HostReading__Output as _mus
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
 import type { LedgerEntry as _muster_v1_LedgerEntry, LedgerEntry__Output as _muster_v1_LedgerEntry__Output } from './muster/v1/LedgerEntry.ts';
 import type { LeftOut as _muster_v1_LeftOut, LeftOut__Output as _muster_v1_LeftOut__Output } from './muster/v1/LeftOut.ts';
+import type { ListCredentialsRequest as _muster_v1_ListCredentialsRequest, ListCredentialsRequest__Output as _muster_v1_ListCredentialsRequest__Output } from './muster/v1/ListCredentialsRequest.ts';
+import type { ListCredentialsResponse as _muster_v1_ListCredentialsResponse, ListCredentialsResponse__Output as _muster_v1_ListCredentialsResponse__Output } from './muster/v1/ListCredentialsResponse.ts';
 import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Output as _muster_v1_ListJobsRequest__Output } from './muster/v1/ListJobsRequest.ts';
 import type { ListJobsResponse as _muster_v1_ListJobsResponse, ListJobsResponse__Output as _muster_v1_ListJobsResponse__Output } from './muster/v1/ListJobsResponse.ts';
 import type { ListNodesRequest as _muster_v1_ListNodesRequest, ListNodesRequest__Output as _muster_v1_ListNodesRequest__Output } from './muster/v1/ListNodesRequest.ts';
@@ -61,9 +64,15 @@ import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster
 import type { ReadLogsRequest as _muster_v1_ReadLogsRequest, ReadLogsRequest__Output as _muster_v1_ReadLogsRequest__Output } from './muster/v1/ReadLogsRequest.ts';
 import type { RemoveLogsRequest as _muster_v1_RemoveLogsRequest, RemoveLogsRequest__Output as _muster_v1_RemoveLogsRequest__Output } from './muster/v1/RemoveLogsRequest.ts';
 import type { RemoveLogsResponse as _muster_v1_RemoveLogsResponse, RemoveLogsResponse__Output as _muster_v1_RemoveLogsResponse__Output } from './muster/v1/RemoveLogsResponse.ts';
+import type { RemoveNodeRequest as _muster_v1_RemoveNodeRequest, RemoveNodeRequest__Output as _muster_v1_RemoveNodeRequest__Output } from './muster/v1/RemoveNodeRequest.ts';
+import type { RemoveNodeResponse as _muster_v1_RemoveNodeResponse, RemoveNodeResponse__Output as _muster_v1_RemoveNodeResponse__Output } from './muster/v1/RemoveNodeResponse.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from './muster/v1/RequeueJobRequest.ts';
 import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from './muster/v1/RequeueJobResponse.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from './muster/v1/Resume.ts';
+import type { RevokeCredentialRequest as _muster_v1_RevokeCredentialRequest, RevokeCredentialRequest__Output as _muster_v1_RevokeCredentialRequest__Output } from './muster/v1/RevokeCredentialRequest.ts';
+import type { RevokeCredentialResponse as _muster_v1_RevokeCredentialResponse, RevokeCredentialResponse__Output as _muster_v1_RevokeCredentialResponse__Output } from './muster/v1/RevokeCredentialResponse.ts';
+import type { RotateAdminTokenRequest as _muster_v1_RotateAdminTokenRequest, RotateAdminTokenRequest__Output as _muster_v1_RotateAdminTokenRequest__Output } from './muster/v1/RotateAdminTokenRequest.ts';
+import type { RotateAdminTokenResponse as _muster_v1_RotateAdminTokenResponse, RotateAdminTokenResponse__Output as _muster_v1_RotateAdminTokenResponse__Output } from './muster/v1/RotateAdminTokenResponse.ts';
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from './muster/v1/SetMaintenanceRequest.ts';
 import type { SpecProblem as _muster_v1_SpecProblem, SpecProblem__Output as _muster_v1_SpecProblem__Output } from './muster/v1/SpecProblem.ts';
 import type { SpecProblems as _muster_v1_SpecProblems, SpecProblems__Output as _muster_v1_SpecProblems__Output } from './muster/v1/SpecProblems.ts';
@@ -102,6 +111,7 @@ export interface ProtoGrpcType {
       ConfirmDeadRequest: MessageTypeDefinition<_muster_v1_ConfirmDeadRequest, _muster_v1_ConfirmDeadRequest__Output>
       CreateJoinTokenRequest: MessageTypeDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenRequest__Output>
       CreateJoinTokenResponse: MessageTypeDefinition<_muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenResponse__Output>
+      Credential: MessageTypeDefinition<_muster_v1_Credential, _muster_v1_Credential__Output>
       DeviceLink: MessageTypeDefinition<_muster_v1_DeviceLink, _muster_v1_DeviceLink__Output>
       Drain: MessageTypeDefinition<_muster_v1_Drain, _muster_v1_Drain__Output>
       DrainNodeRequest: MessageTypeDefinition<_muster_v1_DrainNodeRequest, _muster_v1_DrainNodeRequest__Output>
@@ -127,6 +137,8 @@ export interface ProtoGrpcType {
       JobState: EnumTypeDefinition
       LedgerEntry: MessageTypeDefinition<_muster_v1_LedgerEntry, _muster_v1_LedgerEntry__Output>
       LeftOut: MessageTypeDefinition<_muster_v1_LeftOut, _muster_v1_LeftOut__Output>
+      ListCredentialsRequest: MessageTypeDefinition<_muster_v1_ListCredentialsRequest, _muster_v1_ListCredentialsRequest__Output>
+      ListCredentialsResponse: MessageTypeDefinition<_muster_v1_ListCredentialsResponse, _muster_v1_ListCredentialsResponse__Output>
       ListJobsRequest: MessageTypeDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsRequest__Output>
       ListJobsResponse: MessageTypeDefinition<_muster_v1_ListJobsResponse, _muster_v1_ListJobsResponse__Output>
       ListNodesRequest: MessageTypeDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesRequest__Output>
@@ -152,9 +164,15 @@ export interface ProtoGrpcType {
       ReadLogsRequest: MessageTypeDefinition<_muster_v1_ReadLogsRequest, _muster_v1_ReadLogsRequest__Output>
       RemoveLogsRequest: MessageTypeDefinition<_muster_v1_RemoveLogsRequest, _muster_v1_RemoveLogsRequest__Output>
       RemoveLogsResponse: MessageTypeDefinition<_muster_v1_RemoveLogsResponse, _muster_v1_RemoveLogsResponse__Output>
+      RemoveNodeRequest: MessageTypeDefinition<_muster_v1_RemoveNodeRequest, _muster_v1_RemoveNodeRequest__Output>
+      RemoveNodeResponse: MessageTypeDefinition<_muster_v1_RemoveNodeResponse, _muster_v1_RemoveNodeResponse__Output>
       RequeueJobRequest: MessageTypeDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobRequest__Output>
       RequeueJobResponse: MessageTypeDefinition<_muster_v1_RequeueJobResponse, _muster_v1_RequeueJobResponse__Output>
       Resume: MessageTypeDefinition<_muster_v1_Resume, _muster_v1_Resume__Output>
+      RevokeCredentialRequest: MessageTypeDefinition<_muster_v1_RevokeCredentialRequest, _muster_v1_RevokeCredentialRequest__Output>
+      RevokeCredentialResponse: MessageTypeDefinition<_muster_v1_RevokeCredentialResponse, _muster_v1_RevokeCredentialResponse__Output>
+      RotateAdminTokenRequest: MessageTypeDefinition<_muster_v1_RotateAdminTokenRequest, _muster_v1_RotateAdminTokenRequest__Output>
+      RotateAdminTokenResponse: MessageTypeDefinition<_muster_v1_RotateAdminTokenResponse, _muster_v1_RotateAdminTokenResponse__Output>
       SetMaintenanceRequest: MessageTypeDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_SetMaintenanceRequest__Output>
       SpecProblem: MessageTypeDefinition<_muster_v1_SpecProblem, _muster_v1_SpecProblem__Output>
       SpecProblems: MessageTypeDefinition<_muster_v1_SpecProblems, _muster_v1_SpecProblems__Output>

@@ -15,6 +15,7 @@ import type { JobMetricName, MetricsView, NodeTelemetry } from '../telemetry.ts'
 import type { TrainingMetricName } from '../training.ts';
 import type {
   ClusterView,
+  CredentialView,
   EventView,
   ExplainView,
   JobView,
@@ -32,6 +33,7 @@ import {
   pendingFromWire,
 } from './codec.ts';
 import { connectionProblem } from './connectionProblem.ts';
+import { credentialFromWire } from './credentialCodec.ts';
 import { nodeFromWire } from './nodeCodec.ts';
 import { musterService } from './service.ts';
 import { fromServiceError } from './status.ts';
@@ -130,7 +132,15 @@ export interface MusterApi {
   /** @param deadlineMs its tasks have to be gone in so long; null: they may take their time */
   drainNode(node: string, reason: string, deadlineMs: number | null): Promise<NodeView>;
   undrainNode(node: string): Promise<NodeView>;
-  createJoinToken(nodeName: string): Promise<{ token: string; expiresAtMs: number }>;
+  /** @param replace the credential that the node has ends when the token is used */
+  createJoinToken(nodeName: string, replace?: boolean): Promise<{ token: string; expiresAtMs: number }>;
+  /** By id. */
+  listCredentials(): Promise<readonly CredentialView[]>;
+  /** @param name an id, the beginning of one, or a node's name. @returns the ids of those that ended */
+  revokeCredential(name: string): Promise<readonly string[]>;
+  /** @returns another admin token: the one of this client is none any more */
+  rotateAdminToken(): Promise<string>;
+  removeNode(name: string): Promise<void>;
   getCluster(): Promise<ClusterView>;
   /** @param forMs leases last so long from now on, 10 s to 24 h; 0: as usual again */
   setMaintenance(forMs: number): Promise<ClusterView>;
@@ -291,7 +301,13 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     drainNode: async (node, reason, deadlineMs) =>
       nodeFromWire(await call('DrainNode', { node, reason, ...(deadlineMs === null ? {} : { deadlineMs }) })),
     undrainNode: async (node) => nodeFromWire(await call('UndrainNode', { node })),
-    createJoinToken: (nodeName) => call('CreateJoinToken', { nodeName }),
+    createJoinToken: (nodeName, replace = false) => call('CreateJoinToken', { nodeName, replace }),
+    listCredentials: async () => (await call('ListCredentials', {})).credentials.map(credentialFromWire),
+    revokeCredential: async (name) => (await call('RevokeCredential', { name })).ids,
+    rotateAdminToken: async () => (await call('RotateAdminToken', {})).token,
+    removeNode: async (name) => {
+      await call('RemoveNode', { name });
+    },
     getCluster: async () => clusterFromWire(await call('GetCluster', {})),
     setMaintenance: async (forMs) => clusterFromWire(await call('SetMaintenance', { forMs })),
     backupStore: (abort) =>

@@ -8,6 +8,8 @@ import type { NodeStatus as _muster_v1_NodeStatus, NodeStatus__Output as _muster
 import type { Checked as _muster_v1_Checked, Checked__Output as _muster_v1_Checked__Output } from '../../muster/v1/Checked.ts';
 import type { CheckpointSeen as _muster_v1_CheckpointSeen, CheckpointSeen__Output as _muster_v1_CheckpointSeen__Output } from '../../muster/v1/CheckpointSeen.ts';
 import type { TrainingSignSeen as _muster_v1_TrainingSignSeen, TrainingSignSeen__Output as _muster_v1_TrainingSignSeen__Output } from '../../muster/v1/TrainingSignSeen.ts';
+import type { CredentialOffer as _muster_v1_CredentialOffer, CredentialOffer__Output as _muster_v1_CredentialOffer__Output } from '../../muster/v1/CredentialOffer.ts';
+import type { CredentialKept as _muster_v1_CredentialKept, CredentialKept__Output as _muster_v1_CredentialKept__Output } from '../../muster/v1/CredentialKept.ts';
 
 export interface AgentMessage {
   'hello'?: (_muster_v1_Hello | null);
@@ -18,7 +20,9 @@ export interface AgentMessage {
   'checked'?: (_muster_v1_Checked | null);
   'checkpoint'?: (_muster_v1_CheckpointSeen | null);
   'trainingSign'?: (_muster_v1_TrainingSignSeen | null);
-  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status"|"checked"|"checkpoint"|"trainingSign";
+  'credentialOffer'?: (_muster_v1_CredentialOffer | null);
+  'credentialKept'?: (_muster_v1_CredentialKept | null);
+  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status"|"checked"|"checkpoint"|"trainingSign"|"credentialOffer"|"credentialKept";
 }
 
 export interface AgentMessage__Output {
@@ -30,5 +34,7 @@ export interface AgentMessage__Output {
   'checked'?: (_muster_v1_Checked__Output | null);
   'checkpoint'?: (_muster_v1_CheckpointSeen__Output | null);
   'trainingSign'?: (_muster_v1_TrainingSignSeen__Output | null);
-  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status"|"checked"|"checkpoint"|"trainingSign";
+  'credentialOffer'?: (_muster_v1_CredentialOffer__Output | null);
+  'credentialKept'?: (_muster_v1_CredentialKept__Output | null);
+  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status"|"checked"|"checkpoint"|"trainingSign"|"credentialOffer"|"credentialKept";
 }

@@ -3,8 +3,10 @@
 
 export interface CreateJoinTokenRequest {
   'nodeName'?: (string);
+  'replace'?: (boolean);
 }
 
 export interface CreateJoinTokenRequest__Output {
   'nodeName': (string);
+  'replace': (boolean);
 }

@@ -20,6 +20,8 @@ import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output a
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from '../../muster/v1/GetNodeRequest.ts';
 import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from '../../muster/v1/GetTrainingStatusRequest.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from '../../muster/v1/Job.ts';
+import type { ListCredentialsRequest as _muster_v1_ListCredentialsRequest, ListCredentialsRequest__Output as _muster_v1_ListCredentialsRequest__Output } from '../../muster/v1/ListCredentialsRequest.ts';
+import type { ListCredentialsResponse as _muster_v1_ListCredentialsResponse, ListCredentialsResponse__Output as _muster_v1_ListCredentialsResponse__Output } from '../../muster/v1/ListCredentialsResponse.ts';
 import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Output as _muster_v1_ListJobsRequest__Output } from '../../muster/v1/ListJobsRequest.ts';
 import type { ListJobsResponse as _muster_v1_ListJobsResponse, ListJobsResponse__Output as _muster_v1_ListJobsResponse__Output } from '../../muster/v1/ListJobsResponse.ts';
 import type { ListNodesRequest as _muster_v1_ListNodesRequest, ListNodesRequest__Output as _muster_v1_ListNodesRequest__Output } from '../../muster/v1/ListNodesRequest.ts';
@@ -33,8 +35,14 @@ import type { QueryMetricsResponse as _muster_v1_QueryMetricsResponse, QueryMetr
 import type { ReadLogsRequest as _muster_v1_ReadLogsRequest, ReadLogsRequest__Output as _muster_v1_ReadLogsRequest__Output } from '../../muster/v1/ReadLogsRequest.ts';
 import type { RemoveLogsRequest as _muster_v1_RemoveLogsRequest, RemoveLogsRequest__Output as _muster_v1_RemoveLogsRequest__Output } from '../../muster/v1/RemoveLogsRequest.ts';
 import type { RemoveLogsResponse as _muster_v1_RemoveLogsResponse, RemoveLogsResponse__Output as _muster_v1_RemoveLogsResponse__Output } from '../../muster/v1/RemoveLogsResponse.ts';
+import type { RemoveNodeRequest as _muster_v1_RemoveNodeRequest, RemoveNodeRequest__Output as _muster_v1_RemoveNodeRequest__Output } from '../../muster/v1/RemoveNodeRequest.ts';
+import type { RemoveNodeResponse as _muster_v1_RemoveNodeResponse, RemoveNodeResponse__Output as _muster_v1_RemoveNodeResponse__Output } from '../../muster/v1/RemoveNodeResponse.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from '../../muster/v1/RequeueJobRequest.ts';
 import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from '../../muster/v1/RequeueJobResponse.ts';
+import type { RevokeCredentialRequest as _muster_v1_RevokeCredentialRequest, RevokeCredentialRequest__Output as _muster_v1_RevokeCredentialRequest__Output } from '../../muster/v1/RevokeCredentialRequest.ts';
+import type { RevokeCredentialResponse as _muster_v1_RevokeCredentialResponse, RevokeCredentialResponse__Output as _muster_v1_RevokeCredentialResponse__Output } from '../../muster/v1/RevokeCredentialResponse.ts';
+import type { RotateAdminTokenRequest as _muster_v1_RotateAdminTokenRequest, RotateAdminTokenRequest__Output as _muster_v1_RotateAdminTokenRequest__Output } from '../../muster/v1/RotateAdminTokenRequest.ts';
+import type { RotateAdminTokenResponse as _muster_v1_RotateAdminTokenResponse, RotateAdminTokenResponse__Output as _muster_v1_RotateAdminTokenResponse__Output } from '../../muster/v1/RotateAdminTokenResponse.ts';
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from '../../muster/v1/SetMaintenanceRequest.ts';
 import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from '../../muster/v1/StopJobsRequest.ts';
 import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from '../../muster/v1/StopJobsResponse.ts';
@@ -149,6 +157,15 @@ export interface MusterClient extends grpc.Client {
   getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
   getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
   
+  ListCredentials(argument: _muster_v1_ListCredentialsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListCredentialsResponse__Output>): grpc.ClientUnaryCall;
+  ListCredentials(argument: _muster_v1_ListCredentialsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListCredentialsResponse__Output>): grpc.ClientUnaryCall;
+  ListCredentials(argument: _muster_v1_ListCredentialsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListCredentialsResponse__Output>): grpc.ClientUnaryCall;
+  ListCredentials(argument: _muster_v1_ListCredentialsRequest, callback: grpc.requestCallback<_muster_v1_ListCredentialsResponse__Output>): grpc.ClientUnaryCall;
+  listCredentials(argument: _muster_v1_ListCredentialsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListCredentialsResponse__Output>): grpc.ClientUnaryCall;
+  listCredentials(argument: _muster_v1_ListCredentialsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListCredentialsResponse__Output>): grpc.ClientUnaryCall;
+  listCredentials(argument: _muster_v1_ListCredentialsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListCredentialsResponse__Output>): grpc.ClientUnaryCall;
+  listCredentials(argument: _muster_v1_ListCredentialsRequest, callback: grpc.requestCallback<_muster_v1_ListCredentialsResponse__Output>): grpc.ClientUnaryCall;
+  
   ListJobs(argument: _muster_v1_ListJobsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListJobsResponse__Output>): grpc.ClientUnaryCall;
   ListJobs(argument: _muster_v1_ListJobsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListJobsResponse__Output>): grpc.ClientUnaryCall;
   ListJobs(argument: _muster_v1_ListJobsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListJobsResponse__Output>): grpc.ClientUnaryCall;
@@ -199,6 +216,15 @@ export interface MusterClient extends grpc.Client {
   removeLogs(argument: _muster_v1_RemoveLogsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveLogsResponse__Output>): grpc.ClientUnaryCall;
   removeLogs(argument: _muster_v1_RemoveLogsRequest, callback: grpc.requestCallback<_muster_v1_RemoveLogsResponse__Output>): grpc.ClientUnaryCall;
   
+  RemoveNode(argument: _muster_v1_RemoveNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveNodeResponse__Output>): grpc.ClientUnaryCall;
+  RemoveNode(argument: _muster_v1_RemoveNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RemoveNodeResponse__Output>): grpc.ClientUnaryCall;
+  RemoveNode(argument: _muster_v1_RemoveNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveNodeResponse__Output>): grpc.ClientUnaryCall;
+  RemoveNode(argument: _muster_v1_RemoveNodeRequest, callback: grpc.requestCallback<_muster_v1_RemoveNodeResponse__Output>): grpc.ClientUnaryCall;
+  removeNode(argument: _muster_v1_RemoveNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveNodeResponse__Output>): grpc.ClientUnaryCall;
+  removeNode(argument: _muster_v1_RemoveNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RemoveNodeResponse__Output>): grpc.ClientUnaryCall;
+  removeNode(argument: _muster_v1_RemoveNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveNodeResponse__Output>): grpc.ClientUnaryCall;
+  removeNode(argument: _muster_v1_RemoveNodeRequest, callback: grpc.requestCallback<_muster_v1_RemoveNodeResponse__Output>): grpc.ClientUnaryCall;
+  
   RequeueJob(argument: _muster_v1_RequeueJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
   RequeueJob(argument: _muster_v1_RequeueJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
   RequeueJob(argument: _muster_v1_RequeueJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
@@ -207,6 +233,24 @@ export interface MusterClient extends grpc.Client {
   requeueJob(argument: _muster_v1_RequeueJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
   requeueJob(argument: _muster_v1_RequeueJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
   requeueJob(argument: _muster_v1_RequeueJobRequest, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
+  
+  RevokeCredential(argument: _muster_v1_RevokeCredentialRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RevokeCredentialResponse__Output>): grpc.ClientUnaryCall;
+  RevokeCredential(argument: _muster_v1_RevokeCredentialRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RevokeCredentialResponse__Output>): grpc.ClientUnaryCall;
+  RevokeCredential(argument: _muster_v1_RevokeCredentialRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RevokeCredentialResponse__Output>): grpc.ClientUnaryCall;
+  RevokeCredential(argument: _muster_v1_RevokeCredentialRequest, callback: grpc.requestCallback<_muster_v1_RevokeCredentialResponse__Output>): grpc.ClientUnaryCall;
+  revokeCredential(argument: _muster_v1_RevokeCredentialRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RevokeCredentialResponse__Output>): grpc.ClientUnaryCall;
+  revokeCredential(argument: _muster_v1_RevokeCredentialRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RevokeCredentialResponse__Output>): grpc.ClientUnaryCall;
+  revokeCredential(argument: _muster_v1_RevokeCredentialRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RevokeCredentialResponse__Output>): grpc.ClientUnaryCall;
+  revokeCredential(argument: _muster_v1_RevokeCredentialRequest, callback: grpc.requestCallback<_muster_v1_RevokeCredentialResponse__Output>): grpc.ClientUnaryCall;
+  
+  RotateAdminToken(argument: _muster_v1_RotateAdminTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RotateAdminTokenResponse__Output>): grpc.ClientUnaryCall;
+  RotateAdminToken(argument: _muster_v1_RotateAdminTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RotateAdminTokenResponse__Output>): grpc.ClientUnaryCall;
+  RotateAdminToken(argument: _muster_v1_RotateAdminTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RotateAdminTokenResponse__Output>): grpc.ClientUnaryCall;
+  RotateAdminToken(argument: _muster_v1_RotateAdminTokenRequest, callback: grpc.requestCallback<_muster_v1_RotateAdminTokenResponse__Output>): grpc.ClientUnaryCall;
+  rotateAdminToken(argument: _muster_v1_RotateAdminTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RotateAdminTokenResponse__Output>): grpc.ClientUnaryCall;
+  rotateAdminToken(argument: _muster_v1_RotateAdminTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RotateAdminTokenResponse__Output>): grpc.ClientUnaryCall;
+  rotateAdminToken(argument: _muster_v1_RotateAdminTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RotateAdminTokenResponse__Output>): grpc.ClientUnaryCall;
+  rotateAdminToken(argument: _muster_v1_RotateAdminTokenRequest, callback: grpc.requestCallback<_muster_v1_RotateAdminTokenResponse__Output>): grpc.ClientUnaryCall;
   
   SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
@@ -276,6 +320,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   GetTrainingStatus: grpc.handleUnaryCall<_muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus>;
   
+  ListCredentials: grpc.handleUnaryCall<_muster_v1_ListCredentialsRequest__Output, _muster_v1_ListCredentialsResponse>;
+  
   ListJobs: grpc.handleUnaryCall<_muster_v1_ListJobsRequest__Output, _muster_v1_ListJobsResponse>;
   
   ListNodes: grpc.handleUnaryCall<_muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse>;
@@ -288,7 +334,13 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   RemoveLogs: grpc.handleUnaryCall<_muster_v1_RemoveLogsRequest__Output, _muster_v1_RemoveLogsResponse>;
   
+  RemoveNode: grpc.handleUnaryCall<_muster_v1_RemoveNodeRequest__Output, _muster_v1_RemoveNodeResponse>;
+  
   RequeueJob: grpc.handleUnaryCall<_muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse>;
+  
+  RevokeCredential: grpc.handleUnaryCall<_muster_v1_RevokeCredentialRequest__Output, _muster_v1_RevokeCredentialResponse>;
+  
+  RotateAdminToken: grpc.handleUnaryCall<_muster_v1_RotateAdminTokenRequest__Output, _muster_v1_RotateAdminTokenResponse>;
   
   SetMaintenance: grpc.handleUnaryCall<_muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster>;
   
@@ -315,13 +367,17 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   GetJob: MethodDefinition<_muster_v1_GetJobRequest, _muster_v1_Job, _muster_v1_GetJobRequest__Output, _muster_v1_Job__Output>
   GetNode: MethodDefinition<_muster_v1_GetNodeRequest, _muster_v1_Node, _muster_v1_GetNodeRequest__Output, _muster_v1_Node__Output>
   GetTrainingStatus: MethodDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_TrainingStatus, _muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus__Output>
+  ListCredentials: MethodDefinition<_muster_v1_ListCredentialsRequest, _muster_v1_ListCredentialsResponse, _muster_v1_ListCredentialsRequest__Output, _muster_v1_ListCredentialsResponse__Output>
   ListJobs: MethodDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsResponse, _muster_v1_ListJobsRequest__Output, _muster_v1_ListJobsResponse__Output>
   ListNodes: MethodDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesResponse, _muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse__Output>
   ListTelemetry: MethodDefinition<_muster_v1_ListTelemetryRequest, _muster_v1_ListTelemetryResponse, _muster_v1_ListTelemetryRequest__Output, _muster_v1_ListTelemetryResponse__Output>
   QueryMetrics: MethodDefinition<_muster_v1_QueryMetricsRequest, _muster_v1_QueryMetricsResponse, _muster_v1_QueryMetricsRequest__Output, _muster_v1_QueryMetricsResponse__Output>
   ReadLogs: MethodDefinition<_muster_v1_ReadLogsRequest, _muster_v1_LogPiece, _muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece__Output>
   RemoveLogs: MethodDefinition<_muster_v1_RemoveLogsRequest, _muster_v1_RemoveLogsResponse, _muster_v1_RemoveLogsRequest__Output, _muster_v1_RemoveLogsResponse__Output>
+  RemoveNode: MethodDefinition<_muster_v1_RemoveNodeRequest, _muster_v1_RemoveNodeResponse, _muster_v1_RemoveNodeRequest__Output, _muster_v1_RemoveNodeResponse__Output>
   RequeueJob: MethodDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobResponse, _muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse__Output>
+  RevokeCredential: MethodDefinition<_muster_v1_RevokeCredentialRequest, _muster_v1_RevokeCredentialResponse, _muster_v1_RevokeCredentialRequest__Output, _muster_v1_RevokeCredentialResponse__Output>
+  RotateAdminToken: MethodDefinition<_muster_v1_RotateAdminTokenRequest, _muster_v1_RotateAdminTokenResponse, _muster_v1_RotateAdminTokenRequest__Output, _muster_v1_RotateAdminTokenResponse__Output>
   SetMaintenance: MethodDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_Cluster, _muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster__Output>
   StopJobs: MethodDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsResponse, _muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse__Output>
   Submit: MethodDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitResponse, _muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse__Output>

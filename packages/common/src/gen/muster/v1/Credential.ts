@@ -1,0 +1,31 @@
+// Original file: proto/muster/v1/muster.proto
+
+import type { Long } from '@grpc/proto-loader';
+
+export interface Credential {
+  'id'?: (string);
+  'kind'?: (string);
+  'node'?: (string);
+  'createdAtMs'?: (number | string | Long);
+  'lastUsedAtMs'?: (number | string | Long);
+  'expiresAtMs'?: (number | string | Long);
+  'openCalls'?: (number);
+  'used'?: (boolean);
+  'replaces'?: (boolean);
+  '_lastUsedAtMs'?: "lastUsedAtMs";
+  '_expiresAtMs'?: "expiresAtMs";
+}
+
+export interface Credential__Output {
+  'id': (string);
+  'kind': (string);
+  'node': (string);
+  'createdAtMs': (number);
+  'lastUsedAtMs'?: (number);
+  'expiresAtMs'?: (number);
+  'openCalls': (number);
+  'used': (boolean);
+  'replaces': (boolean);
+  '_lastUsedAtMs'?: "lastUsedAtMs";
+  '_expiresAtMs'?: "expiresAtMs";
+}

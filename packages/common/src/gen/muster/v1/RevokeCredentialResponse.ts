@@ -1,0 +1,10 @@
+// Original file: proto/muster/v1/muster.proto
+
+
+export interface RevokeCredentialResponse {
+  'ids'?: (string)[];
+}
+
+export interface RevokeCredentialResponse__Output {
+  'ids': (string)[];
+}
