@@ -14,7 +14,12 @@ export type Identity =
   | AgentIdentity
   | (Authenticated & { readonly kind: 'join'; readonly node: NodeName });
 
-export type AgentIdentity = Authenticated & { readonly kind: 'agent'; readonly node: NodeName };
+export type AgentIdentity = Authenticated & {
+  readonly kind: 'agent';
+  readonly node: NodeName;
+  /** It has shown the secret that its credential is being renewed to. */
+  readonly renewed: boolean;
+};
 
 export type Caller = Identity | Coordinator;
 

@@ -6,6 +6,7 @@ import type { Clock } from '@muster/common/clock';
 import { InvariantViolation, MusterError, messageOf } from '@muster/common/errors';
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import { revoked } from './auth/tokens.ts';
 import { type Caller, coordinatorPart } from './caller.ts';
 import { applyJobEvent } from './commands/jobs.ts';
 import type { Contained } from './contained.ts';
@@ -144,7 +145,8 @@ export class Loop {
       // 6. Answer, publish, talk to agents.
       for (const job of committed.jobs) waitTimes.follow(job, monotonicMs);
       for (const answer of answers) answer();
-      if (committed.events.length > 0 || committed.jobs.length > 0) this.tell(committed);
+      const { events, jobs, endedCredentials } = committed;
+      if (events.length + jobs.length + endedCredentials.length > 0) this.tell(committed);
       this.wakeForBackoff(monotonicMs);
       // What had not begun has ended at once: there is room for who asked for it, and no report to come.
       if (hasMadeRoom) this.wake();
@@ -162,7 +164,10 @@ export class Loop {
   /** Runs one command and returns how to answer it once the commit is done. */
   private attempt(command: Queued, draft: Draft, nowMs: number): () => void {
     try {
-      const value = draft.attempt(command.by, () => command.run(draft, nowMs)) as never;
+      const value = draft.attempt(command.by, () => {
+        requireStanding(draft, command.by);
+        return command.run(draft, nowMs);
+      }) as never;
       return () => command.resolve(value);
     } catch (error) {
       if (error instanceof InvariantViolation) this.logViolation(error);
@@ -293,4 +298,13 @@ export class Loop {
     const nextMs = moments.reduce((a, b) => (a === null ? b : b === null ? a : Math.min(a, b)));
     if (nextMs !== null) this.wakeTimer = setTimeout(() => this.wake(), Math.max(1, nextMs - monotonicMs));
   }
+}
+
+/**
+ * A command may have waited while its caller was revoked; what a removed node says last must not bring it back.
+ * @throws {MusterError} `unauthenticated`
+ */
+function requireStanding(draft: Draft, by: Caller): void {
+  if (by.kind === 'coordinator' || draft.credential(by.id) !== undefined) return;
+  throw revoked(by.id);
 }

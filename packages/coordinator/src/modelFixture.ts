@@ -29,7 +29,7 @@ export function nodeNameOf(name: string): NodeName {
 export const aCaller: Coordinator = coordinatorPart('test');
 
 export function anAgent(node: string): AgentIdentity {
-  return { kind: 'agent', id: `agent:${node}`, node: nodeNameOf(node), peer: null };
+  return { kind: 'agent', id: `agent:${node}`, node: nodeNameOf(node), peer: null, renewed: false };
 }
 
 /** A checked spec from what a user would write. */

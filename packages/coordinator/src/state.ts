@@ -27,8 +27,10 @@ export class ClusterState {
    */
   readonly outcomes: Map<JobId, TerminalJobState>;
   readonly nodes: Map<NodeName, Node>;
-  /** By secret hash. */
+  /** By id. */
   readonly credentials: Map<string, Credential>;
+  /** Of each secret that a credential may be shown by, the id. */
+  private readonly credentialIds = new Map<string, string>();
   readonly subjectSeqs: Map<string, number>;
   lastSubmitSeq: number;
   lastEventSeq: number;
@@ -39,7 +41,8 @@ export class ClusterState {
     this.jobs = new Map(snapshot.activeJobs.map((job) => [job.id, job]));
     this.outcomes = new Map(snapshot.outcomes);
     this.nodes = new Map(snapshot.nodes.map((node) => [node.name, node]));
-    this.credentials = new Map(snapshot.credentials.map((each) => [each.secretHash, each]));
+    this.credentials = new Map();
+    for (const each of snapshot.credentials) this.setCredential(each.id, each);
     this.subjectSeqs = new Map(snapshot.subjectSeqs);
     this.lastSubmitSeq = snapshot.lastSubmitSeq;
     this.lastEventSeq = snapshot.lastEventSeq;
@@ -62,6 +65,23 @@ export class ClusterState {
       if (!needed.has(id)) this.outcomes.delete(id);
     }
   }
+
+  /** @param credential null: it is none any more */
+  setCredential(id: string, credential: Credential | null): void {
+    for (const hash of secretsOf(this.credentials.get(id))) this.credentialIds.delete(hash);
+    if (credential === null) this.credentials.delete(id);
+    else this.credentials.set(id, credential);
+    for (const hash of secretsOf(credential)) this.credentialIds.set(hash, id);
+  }
+
+  credentialOf(secretHash: string): Credential | undefined {
+    return this.credentials.get(this.credentialIds.get(secretHash) ?? '');
+  }
+}
+
+/** Hashes of the secrets that it may be shown by. */
+function secretsOf(credential: Credential | null | undefined): readonly string[] {
+  return [credential?.secretHash, credential?.nextHash].filter((hash) => hash != null);
 }
 
 /** Beside those that active jobs come after. */
@@ -74,6 +94,9 @@ export interface Committed {
   /** Every attempt that began, changed or ended; several of one job when it went through the queue in between. */
   readonly attempts: Batch['attempts'];
   readonly events: readonly StoredEvent[];
+  /** Ids of credentials that are none any more. */
+  readonly endedCredentials: readonly string[];
+  readonly removedNodes: readonly NodeName[];
 }
 
 export class Draft {
@@ -81,10 +104,11 @@ export class Draft {
   private readonly jobs = new Map<JobId, Job>();
   private readonly newJobIds = new Set<JobId>();
   private readonly attempts = new Map<string, { readonly jobId: JobId; readonly attempt: Attempt }>();
-  private readonly nodes = new Map<NodeName, Node>();
+  /** null: removed. */
+  private readonly nodes = new Map<NodeName, Node | null>();
   /** Of these, the ones that are to be stored. */
   private readonly nodesToStore = new Map<NodeName, true>();
-  /** By secret hash; null: removed. */
+  /** By id; null: removed. */
   private readonly credentials = new Map<string, Credential | null>();
   private readonly requests = new Map<string, RequestRecord>();
   private readonly events: StoredEvent[] = [];
@@ -160,7 +184,8 @@ export class Draft {
   }
 
   node(name: NodeName): Node | undefined {
-    return this.nodes.get(name) ?? this.base.nodes.get(name);
+    const drafted = this.nodes.get(name);
+    return drafted === undefined ? this.base.nodes.get(name) : (drafted ?? undefined);
   }
 
   /** Every node, by name. */
@@ -172,19 +197,43 @@ export class Draft {
     }
   }
 
-  credential(secretHash: string): Credential | undefined {
-    const drafted = this.credentials.get(secretHash);
-    return drafted === undefined ? this.base.credentials.get(secretHash) : (drafted ?? undefined);
+  credential(id: string): Credential | undefined {
+    const drafted = this.credentials.get(id);
+    return drafted === undefined ? this.base.credentials.get(id) : (drafted ?? undefined);
+  }
+
+  /** The one that may be shown by a secret. */
+  credentialOf(secretHash: string): Credential | undefined {
+    for (const drafted of this.credentials.values())
+      if (drafted !== null && secretsOf(drafted).includes(secretHash)) return drafted;
+    const known = this.base.credentialOf(secretHash);
+    const current = known === undefined ? undefined : this.credential(known.id);
+    return secretsOf(current).includes(secretHash) ? current : undefined;
+  }
+
+  /** Of a node, join tokens with it; of the coordinator's own those by their kind. */
+  credentialsOf(subject: string): readonly Credential[] {
+    return this.everyCredential().filter((each) => each.subject === subject);
+  }
+
+  /** By its id, or the beginning of it; or all of a node. */
+  credentialsNamed(name: string): readonly Credential[] {
+    const exact = this.credential(name);
+    if (exact !== undefined) return [exact];
+    const ofNode = this.credentialsOf(name);
+    return ofNode.length > 0 || name === ''
+      ? ofNode
+      : this.everyCredential().filter(({ id }) => id.startsWith(name));
   }
 
   private everyCredential(): readonly Credential[] {
-    const hashes = new Set([...this.base.credentials.keys(), ...this.credentials.keys()]);
-    return [...hashes].map((hash) => this.credential(hash)).filter((each) => each !== undefined);
+    const ids = new Set([...this.base.credentials.keys(), ...this.credentials.keys()]);
+    return [...ids].flatMap((id) => this.credential(id) ?? []);
   }
 
-  /** A node of this name has a credential. */
-  hasAgent(nodeName: string): boolean {
-    return this.everyCredential().some((each) => each.kind === 'agent' && each.subject === nodeName);
+  /** The credential that a node's agent shows. */
+  agentCredential(nodeName: string): Credential | undefined {
+    return this.credentialsOf(nodeName).find(({ kind }) => kind === 'agent');
   }
 
   nextSubmitSeq(): number {
@@ -213,17 +262,23 @@ export class Draft {
     this.set(this.nodesToStore, node.name, true);
   }
 
+  /** Its name may be another node's from now on. */
+  removeNode(name: NodeName): void {
+    this.set(this.nodes, name, null);
+    this.set(this.nodesToStore, name, true);
+  }
+
   /** What is not worth a commit of its own, such as when something was seen last: stored with the next change. */
   noteNode(node: Node): void {
     this.set(this.nodes, node.name, node);
   }
 
   putCredential(credential: Credential): void {
-    this.set(this.credentials, credential.secretHash, credential);
+    this.set(this.credentials, credential.id, credential);
   }
 
-  removeCredential({ secretHash }: Credential): void {
-    this.set(this.credentials, secretHash, null);
+  removeCredential({ id }: Pick<Credential, 'id'>): void {
+    this.set(this.credentials, id, null);
   }
 
   putRequest(request: RequestRecord): void {
@@ -263,14 +318,23 @@ export class Draft {
       newJobs: changed.filter((job) => this.newJobIds.has(job.id)),
       jobs: changed.filter((job) => !this.newJobIds.has(job.id)),
       attempts: [...this.attempts.values()],
-      nodes: [...this.nodes.values()].filter((node) => this.nodesToStore.has(node.name)),
+      nodes: [...this.nodes.values()].flatMap((node) =>
+        node !== null && this.nodesToStore.has(node.name) ? [node] : [],
+      ),
+      removedNodes: this.removedNodes(),
       requests: [...this.requests.values()],
       credentials: [...this.credentials.values()].filter((credential) => credential !== null),
-      removedCredentials: [...this.credentials]
-        .filter(([, credential]) => credential === null)
-        .flatMap(([hash]) => this.base.credentials.get(hash)?.id ?? []),
+      removedCredentials: this.endedCredentials(),
       events: this.events,
     };
+  }
+
+  private removedNodes(): readonly NodeName[] {
+    return [...this.nodes].flatMap(([name, node]) => (node === null ? [name] : []));
+  }
+
+  private endedCredentials(): readonly string[] {
+    return [...this.credentials].flatMap(([id, credential]) => (credential === null ? [id] : []));
   }
 
   /** Makes the committed draft the state. */
@@ -284,11 +348,11 @@ export class Draft {
         base.jobs.set(job.id, job);
       }
     }
-    for (const node of this.nodes.values()) base.nodes.set(node.name, node);
-    for (const [hash, credential] of this.credentials) {
-      if (credential === null) base.credentials.delete(hash);
-      else base.credentials.set(hash, credential);
+    for (const [name, node] of this.nodes) {
+      if (node === null) base.nodes.delete(name);
+      else base.nodes.set(name, node);
     }
+    for (const [id, credential] of this.credentials) base.setCredential(id, credential);
     for (const [subject, seq] of this.subjectSeqs) base.subjectSeqs.set(subject, seq);
     for (const job of this.jobs.values()) if (isTerminal(job.state.kind)) base.subjectSeqs.delete(job.id);
     base.forgetOutcomes();
@@ -298,6 +362,8 @@ export class Draft {
       jobs: [...this.jobs.values()],
       attempts: [...this.attempts.values()],
       events: this.events,
+      endedCredentials: this.endedCredentials(),
+      removedNodes: this.removedNodes(),
     };
   }
 }

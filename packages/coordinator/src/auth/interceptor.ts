@@ -1,6 +1,6 @@
 /**
  * Identity and authorisation of every call, in one place, before any handler. Handlers find who calls in metadata that
- * only this file can set; TLS and roles will come in here without touching them.
+ * only this file can set; roles will come in here without touching them.
  */
 import {
   type Metadata,
@@ -13,69 +13,84 @@ import {
   status,
 } from '@grpc/grpc-js';
 import type { Identity } from '../caller.ts';
-import type { Credential } from '../store/store.ts';
+import type { Gate } from './gate.ts';
 import { mayCall } from './policy.ts';
-import { hashToken, identityOf } from './tokens.ts';
+import type { RefusalKind } from './refusals.ts';
+import { revoked } from './tokens.ts';
 
 const identityKey = 'muster-identity';
 
-export interface AuthParts {
-  readonly findCredential: (secretHash: string) => Credential | undefined;
-  readonly wallMs: () => number;
-  /** To be told of each call that brought a valid token. @param peer as gRPC names it, `address:port` */
-  readonly authenticated: (peer: string) => void;
-}
-
-export function authInterceptor(parts: AuthParts): ServerInterceptor {
+/** @param authenticated to be told of each call that brought a valid token, by its peer as gRPC names it, `address:port` */
+export function authInterceptor(gate: Gate, authenticated: (peer: string) => void): ServerInterceptor {
   return (method: ServerMethodDefinition<unknown, unknown>, call: ServerInterceptingCallInterface) => {
+    let over = () => {};
     const responder = new ResponderBuilder()
       .withStart((next) => {
         const listener = new ServerListenerBuilder()
           .withOnReceiveMetadata((metadata, nextListener) => {
-            const refusal = authorise(parts, metadata, method.path, addressOf(call.getPeer()));
-            if (refusal?.code !== status.UNAUTHENTICATED) parts.authenticated(call.getPeer());
-            if (refusal !== null) call.sendStatus(refusal);
-            else nextListener(metadata);
+            const answer = authorise(gate, metadata, method.path, addressOf(call.getPeer()));
+            const isRefused = 'code' in answer;
+            if (!isRefused || answer.code === status.PERMISSION_DENIED) authenticated(call.getPeer());
+            if (isRefused) {
+              call.sendStatus(answer);
+              return;
+            }
+            // A call with one answer has it in a moment, and the one that rotates the admin token needs it.
+            if (method.requestStream || method.responseStream) {
+              over = gate.calls.add(answer.id, () => {
+                call.sendStatus({ code: status.UNAUTHENTICATED, details: revoked(answer.id).message });
+              });
+            }
+            nextListener(metadata);
           })
+          .withOnCancel(() => over())
           .build();
         next(listener);
+      })
+      .withSendStatus((answer, next) => {
+        over();
+        next(answer);
       })
       .build();
     return new ServerInterceptingCall(call, responder);
   };
 }
 
-/** @returns the status to refuse with; null, with the identity in the metadata, for a call that may go on */
-function authorise(
-  parts: AuthParts,
-  metadata: Metadata,
-  path: string,
-  peer: string | null,
-): { code: status; details: string } | null {
+interface Refused {
+  readonly code: status;
+  readonly details: string;
+}
+
+/** @returns the status to refuse with; or, with it in the metadata, the identity of a call that may go on */
+function authorise(gate: Gate, metadata: Metadata, method: string, peer: string | null): Refused | Identity {
   // A client that sends this key itself must not become whoever it names.
   metadata.remove(identityKey);
+  const refuse = (kind: RefusalKind, code: status, details: string, by: string | null = null): Refused => {
+    gate.refusals.note({ kind, method, peer, by });
+    return { code, details };
+  };
   const header = metadata.get('authorization')[0];
   const token =
     typeof header === 'string' && header.startsWith('Bearer ') ? header.slice('Bearer '.length) : null;
-  if (token === null) {
-    return {
-      code: status.UNAUTHENTICATED,
-      details: 'no token: send `authorization: Bearer <token>` with every call',
-    };
-  }
-  const credential = parts.findCredential(hashToken(token));
-  const identity = credential === undefined ? null : identityOf(credential, peer, parts.wallMs());
+  const identity = token === null ? null : gate.identify(token, peer);
   if (identity === null) {
-    return {
-      code: status.UNAUTHENTICATED,
-      details: 'the token is unknown to this coordinator, or has expired',
-    };
+    // Only who fails is counted: a valid token behind the same address is never held up.
+    if (!gate.refusals.mayFail(peer)) {
+      const details = 'too many calls without a valid token from this address; wait, and use a valid one';
+      return refuse('too_many_failures', status.RESOURCE_EXHAUSTED, details);
+    }
+    const details =
+      token === null
+        ? 'no token: send `authorization: Bearer <token>` with every call'
+        : 'the token is unknown to this coordinator, or it has expired or been revoked';
+    return refuse('unauthenticated', status.UNAUTHENTICATED, details);
   }
-  if (!mayCall(identity, path)) {
-    return { code: status.PERMISSION_DENIED, details: `this token (${identity.kind}) may not call ${path}` };
+  if (!mayCall(identity, method)) {
+    const details = `this token (${identity.kind}) may not call ${method}`;
+    return refuse('permission_denied', status.PERMISSION_DENIED, details, identity.id);
   }
   identify(metadata, identity);
-  return null;
+  return identity;
 }
 
 /** Notes in a call's metadata who makes it, for `callerOf`. */

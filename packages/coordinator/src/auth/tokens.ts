@@ -3,6 +3,7 @@
  * tells an attacker nothing about how close a guess was.
  */
 import { createHash } from 'node:crypto';
+import { MusterError } from '@muster/common/errors';
 import type { NodeName, RandomBytes } from '@muster/common/ids';
 import type { Identity } from '../caller.ts';
 import type { Credential } from '../store/store.ts';
@@ -26,19 +27,30 @@ export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
+/** For a call, or a command, of a credential that has ended meanwhile. */
+export function revoked(id: string): MusterError {
+  return new MusterError('unauthenticated', `the credential ${id} has been revoked or replaced`);
+}
+
 /**
+ * @param secretHash the one of its secrets that was shown
  * @param peer address of the client; null: unknown
  * @param nowMs wall clock: lifetimes of credentials are the one decision made on it
  * @returns null for a credential that is expired
  */
-export function identityOf(credential: Credential, peer: string | null, nowMs: number): Identity | null {
+export function identityOf(
+  credential: Credential,
+  secretHash: string,
+  peer: string | null,
+  nowMs: number,
+): Identity | null {
   const { id, kind, subject } = credential;
   if (credential.expiresAtMs !== null && credential.expiresAtMs <= nowMs) return null;
   switch (kind) {
     case 'admin':
       return { kind, id, peer };
     case 'agent':
-      return { kind, id, peer, node: subject as NodeName };
+      return { kind, id, peer, node: subject as NodeName, renewed: secretHash === credential.nextHash };
     case 'join':
       return { kind, id, peer, node: subject as NodeName };
     default: {

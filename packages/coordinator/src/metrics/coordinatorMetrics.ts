@@ -10,6 +10,8 @@ import type { NodeView } from '@muster/common/views';
 import { Counter, Histogram, Registry } from 'prom-client';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
+import type { Gate } from '../auth/gate.ts';
+import { refusalKinds } from '../auth/refusals.ts';
 import type { Contained } from '../contained.ts';
 import { heldTasks } from '../heldTasks.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
@@ -42,6 +44,7 @@ export interface MetricsParts {
   readonly store: Pick<Store, 'readJob'>;
   readonly contained: Pick<Contained, 'failures'>;
   readonly connections: ConnectionCounts;
+  readonly gate: Pick<Gate, 'refusals'>;
   readonly log: Logger;
 }
 
@@ -92,6 +95,12 @@ export class CoordinatorMetrics {
       help: 'Failures of periodic work and of parts that follow commits, by part; the others went on. Each is a bug.',
       labelNames: ['part'],
       read: () => Array.from(parts.contained.failures, ([part, count]) => [{ part }, count]),
+    });
+    addCounter(this.registry, {
+      name: 'muster_refused_calls_total',
+      help: 'Calls that were refused before they did anything, by why.',
+      labelNames: ['reason'],
+      read: () => refusalKinds.map((reason) => [{ reason }, parts.gate.refusals.counts[reason]]),
     });
     addJobMetrics(this.registry, parts);
     this.readNodes = addNodeMetrics(this.registry, parts);

@@ -5,7 +5,8 @@ import { MusterError, messageOf } from '@muster/common/errors';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { agentHubService, musterService } from '@muster/common/wire/service';
-import { type AuthParts, authInterceptor } from '../auth/interceptor.ts';
+import type { Gate } from '../auth/gate.ts';
+import { authInterceptor } from '../auth/interceptor.ts';
 import { hostFromHere } from '../tls/hosts.ts';
 import type { Connections } from './connections.ts';
 import { addHealth } from './health.ts';
@@ -41,7 +42,7 @@ export interface RunningServer {
  */
 export async function startServer(
   listen: string,
-  auth: Omit<AuthParts, 'authenticated'>,
+  gate: Gate,
   connections: Connections,
   calls: ServedCalls,
   tls: ServerCredentials | null = null,
@@ -53,7 +54,7 @@ export async function startServer(
     throw new MusterError('invalid', `refusing to listen on ${host} without TLS`);
   }
   const server = new Server({
-    interceptors: [authInterceptor({ ...auth, authenticated: (peer) => connections.authenticated(peer) })],
+    interceptors: [authInterceptor(gate, (peer) => connections.authenticated(peer))],
     'grpc.max_receive_message_length': requestBytesMax,
     'grpc.max_concurrent_streams': streamsMax,
     // Longer than any drain: shorter ones cut calls that are finishing (grpc-node issue 3068).

@@ -4,6 +4,7 @@ import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Job, Node } from '../model.ts';
 import { aJob, aNode, anAttempt, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
+import { describeCredentials } from './credentialContract.ts';
 import { describeFinding } from './findingContract.ts';
 import { type Batch, emptyBatch, type Store } from './store.ts';
 import {
@@ -36,6 +37,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     const commit = (batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
+
+    describeCredentials(commit, () => opened.reopen());
 
     describe('keeps', () => {
       it('nothing at first, except the id of its cluster', async () => {
@@ -293,6 +296,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
           jobs: batch.jobs ?? [],
           attempts: [...innocent.attempts, ...(batch.attempts ?? [])],
           nodes: innocent.nodes,
+          removedNodes: batch.removedNodes ?? [],
           requests: [...innocent.requests, ...(batch.requests ?? [])],
           credentials: [...innocent.credentials, ...(batch.credentials ?? [])],
           removedCredentials: ['old'],

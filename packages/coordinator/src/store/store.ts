@@ -12,6 +12,8 @@ export interface Batch {
   readonly jobs: readonly Job[];
   readonly attempts: readonly { readonly jobId: JobId; readonly attempt: Attempt }[];
   readonly nodes: readonly Node[];
+  /** Of such a name only the numbers of its events are kept, from which those of another node by it go on. */
+  readonly removedNodes: readonly NodeName[];
   readonly requests: readonly RequestRecord[];
   readonly credentials: readonly Credential[];
   /** Ids of those to delete; one that is not there is no error. */
@@ -24,6 +26,7 @@ export const emptyBatch: Batch = {
   jobs: [],
   attempts: [],
   nodes: [],
+  removedNodes: [],
   requests: [],
   credentials: [],
   removedCredentials: [],
@@ -53,6 +56,12 @@ export interface Credential {
   readonly expiresAtMs: number | null;
   /** A join token that was used, with the hash of the credential it was traded for. */
   readonly usedFor: string | null;
+  /** Of an agent that renews it: the secret that takes the place of the other once the agent has shown that it keeps it. */
+  readonly nextHash: string | null;
+  /** Wall clock, at most an hour old; null: never used. */
+  readonly lastUsedAtMs: number | null;
+  /** A join token that ends the node's credential when it is used. */
+  readonly replaces: boolean;
 }
 
 export interface Snapshot {

@@ -141,6 +141,9 @@ export function aCredential(id: string, fields: Partial<Credential> = {}): Crede
     createdAtMs: someMs,
     expiresAtMs: null,
     usedFor: null,
+    nextHash: null,
+    lastUsedAtMs: null,
+    replaces: false,
     ...fields,
   };
 }

@@ -7,6 +7,7 @@ import { silentLogger } from '@muster/common/log';
 import { connectMuster } from '@muster/common/wire/client';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { waitFor } from '../../../../test/support/services.ts';
+import { Gate } from '../auth/gate.ts';
 import { countingBytes } from '../coordinatorFixture.ts';
 import { someMs } from '../modelFixture.ts';
 import { Connections, connectionLimits } from '../rpc/connections.ts';
@@ -48,9 +49,14 @@ async function open(host = '0.0.0.0', advertise: readonly string[] = []): Promis
   return tls;
 }
 
+function nobodysGate(): Gate {
+  const clock = { wallMs: () => nowMs, monotonicMs: () => 0 };
+  return new Gate({ ...clock, state: { credentialOf: () => undefined }, log: silentLogger });
+}
+
 /** A server with no methods on loopback; what TLS does shows before any. */
 async function serve(tls: ServerTls | null): Promise<RunningServer> {
-  const nobody = { findCredential: () => undefined, wallMs: () => nowMs };
+  const nobody = nobodysGate();
   const server = await startServer(
     '127.0.0.1:0',
     nobody,
@@ -97,7 +103,7 @@ test('on loopback there is no TLS and no CA is made; with a CA from another star
 });
 
 test('no server without TLS listens on a network', async () => {
-  const parts = { findCredential: () => undefined, wallMs: () => nowMs };
+  const parts = nobodysGate();
   for (const listen of ['0.0.0.0:0', '[::]:0', '192.0.2.1:7070']) {
     await expect(startServer(listen, parts, anyConnections(), {} as never)).rejects.toThrow(
       /^refusing to listen on .* without TLS$/,

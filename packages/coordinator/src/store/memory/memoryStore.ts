@@ -27,6 +27,7 @@ export class Memory {
   /** Per job, by attempt number. */
   readonly attempts = new Map<JobId, ReadonlyMap<number, Attempt>>();
   readonly nodes = new Map<string, Node>();
+  readonly removedNodes = new Map<string, true>();
   readonly requests = new Map<string, RequestRecord>();
   readonly credentials = new Map<string, Credential>();
   /** In order of their sequence numbers, which is the order of their insertion. */
@@ -47,10 +48,15 @@ export class MemoryStore implements Store {
   }
 
   async load(): Promise<Snapshot> {
-    const { clusterId, nodes, credentials, jobsBySubmitSeq, events, subjectSeqs } = this.memory;
+    const { clusterId, nodes, removedNodes, credentials, jobsBySubmitSeq, events, subjectSeqs } = this.memory;
     const jobs = this.jobsInOrder();
     const activeJobs = jobs.filter((job) => !isTerminal(job.state.kind));
-    const speaking = new Set<string>([...activeJobs.map((job) => job.id), ...nodes.keys(), clusterSubject]);
+    const speaking = new Set<string>([
+      ...activeJobs.map((job) => job.id),
+      ...nodes.keys(),
+      ...removedNodes.keys(),
+      clusterSubject,
+    ]);
     return {
       clusterId,
       activeJobs,
@@ -95,12 +101,18 @@ export class MemoryStore implements Store {
       writer.put(attempts, jobId, new Map([...(known ?? []), [attempt.number, attempt]]));
     }
     for (const node of batch.nodes) writer.put(nodes, node.name, node);
+    for (const name of batch.removedNodes) {
+      writer.remove(nodes, name);
+      writer.put(this.memory.removedNodes, name, true);
+    }
     for (const request of batch.requests) writer.insert(requests, request.requestId, request);
     for (const id of batch.removedCredentials) writer.remove(credentials, id);
     for (const credential of batch.credentials) {
-      const { id, secretHash } = credential;
+      const { id, secretHash, nextHash } = credential;
       const isShared = [...credentials.values()].some(
-        (each) => each.id !== id && each.secretHash === secretHash,
+        (each) =>
+          each.id !== id &&
+          (each.secretHash === secretHash || (nextHash !== null && each.nextHash === nextHash)),
       );
       if (isShared) throw conflict(id);
       writer.put(credentials, id, credential);

@@ -8,6 +8,9 @@ interface CredentialRow {
   readonly created_at_ms: number;
   readonly expires_at_ms: number | null;
   readonly used_for: string | null;
+  readonly next_hash: string | null;
+  readonly last_used_at_ms: number | null;
+  readonly replaces: number;
 }
 
 export const selectCredentials = {
@@ -20,5 +23,8 @@ export const selectCredentials = {
     createdAtMs: row.created_at_ms,
     expiresAtMs: row.expires_at_ms,
     usedFor: row.used_for,
+    nextHash: row.next_hash,
+    lastUsedAtMs: row.last_used_at_ms,
+    replaces: row.replaces === 1,
   }),
 };

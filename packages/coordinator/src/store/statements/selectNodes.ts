@@ -1,3 +1,3 @@
 export const selectNodes = {
-  sql: /* sql */ `select name, body from nodes order by name`,
+  sql: /* sql */ `select name, body from nodes where body <> '' order by name`,
 };

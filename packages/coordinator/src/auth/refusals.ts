@@ -1,0 +1,89 @@
+/**
+ * Refused calls: counted, logged at a bounded rate, and answered without a reason to those who fail again and again. A
+ * flood of wrong tokens fills no log; the next line says how many lines were left out.
+ */
+import type { Logger } from '@muster/common/log';
+import { TokenBucket } from './tokenBucket.ts';
+
+export const refusalKinds = ['unauthenticated', 'permission_denied', 'too_many_failures'] as const;
+export type RefusalKind = (typeof refusalKinds)[number];
+
+export interface Refusal {
+  readonly kind: RefusalKind;
+  /** Path of the method. */
+  readonly method: string;
+  /** Address of the client; null: unknown. */
+  readonly peer: string | null;
+  /** Id of the credential; null: none that is valid. */
+  readonly by: string | null;
+}
+
+const linesAtOnce = 20;
+const linesPerSecond = 0.5;
+
+/** A program with an old token and ten connections begins with fewer. */
+const failuresAtOnce = 30;
+const failuresPerSecond = 1;
+/** Peers that failed lately. Whoever has more addresses is held up by what limits connections. */
+const peersMax = 1_024;
+
+export interface RefusalParts {
+  readonly log: Logger;
+  readonly monotonicMs: () => number;
+}
+
+export class Refusals {
+  /** Since the start. */
+  readonly counts: Record<RefusalKind, number> = {
+    unauthenticated: 0,
+    permission_denied: 0,
+    too_many_failures: 0,
+  };
+  private readonly parts: RefusalParts;
+  private readonly lines: TokenBucket;
+  private unlogged = 0;
+  /** The one that failed last is the last. */
+  private readonly failures = new Map<string, TokenBucket>();
+
+  constructor(parts: RefusalParts) {
+    this.parts = parts;
+    this.lines = new TokenBucket(linesAtOnce, linesPerSecond, parts.monotonicMs());
+  }
+
+  note(refusal: Refusal): void {
+    this.counts[refusal.kind] += 1;
+    if (!this.lines.take(this.parts.monotonicMs())) {
+      this.unlogged += 1;
+      return;
+    }
+    const { kind, method, peer, by } = refusal;
+    this.parts.log.warn({ kind, method, peer, by, ...this.takeUnlogged() }, 'a call was refused');
+  }
+
+  /**
+   * Somebody there has shown no token, or a wrong one.
+   * @returns whether that was within what an address may; a call with a valid token is never asked about
+   */
+  mayFail(peer: string | null): boolean {
+    const key = peer ?? '';
+    const nowMs = this.parts.monotonicMs();
+    const bucket = this.failures.get(key) ?? new TokenBucket(failuresAtOnce, failuresPerSecond, nowMs);
+    this.failures.delete(key);
+    this.failures.set(key, bucket);
+    const [oldest] = this.failures.keys();
+    if (this.failures.size > peersMax && oldest !== undefined) this.failures.delete(oldest);
+    return bucket.take(nowMs);
+  }
+
+  /** One pass: the end of a flood is told too. */
+  run(): void {
+    if (this.unlogged === 0 || !this.lines.take(this.parts.monotonicMs())) return;
+    this.parts.log.warn(this.takeUnlogged(), 'calls were refused that have no line of their own');
+  }
+
+  private takeUnlogged(): { readonly unlogged?: number } {
+    const { unlogged } = this;
+    this.unlogged = 0;
+    return unlogged === 0 ? {} : { unlogged };
+  }
+}
