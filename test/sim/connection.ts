@@ -9,6 +9,7 @@ import type { AgentMessage, AgentMessage__Output } from '@muster/common/gen/must
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import { agentHubService } from '@muster/common/wire/service';
 import { taskRefFromWire } from '@muster/common/wire/taskRef';
+import { simulated } from './coordinatorProcess.ts';
 import { Questions } from './grants.ts';
 import type { Machine } from './machine.ts';
 import type { Direction, Network } from './network.ts';
@@ -256,7 +257,10 @@ export class Connection {
 /** As the interceptor leaves it when the credential was right. */
 function identityOf(machine: Machine): Metadata {
   const metadata = new Metadata();
-  metadata.set('muster-identity', JSON.stringify({ kind: 'agent', node: machine.name }));
+  metadata.set(
+    'muster-identity',
+    JSON.stringify({ kind: 'agent', id: simulated.id, node: machine.name, peer: null, renewed: false }),
+  );
   return metadata;
 }
 

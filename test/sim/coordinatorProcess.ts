@@ -22,7 +22,7 @@ import { jobCalls } from '@muster/coordinator/rpc/jobs';
 import { nodeCalls } from '@muster/coordinator/rpc/nodes';
 import { streamCalls } from '@muster/coordinator/rpc/streams';
 import { ClusterState, Draft } from '@muster/coordinator/state';
-import { type Store, StoreError } from '@muster/coordinator/store/store';
+import { type Credential, type Store, StoreError } from '@muster/coordinator/store/store';
 import { Drains } from '@muster/coordinator/tasks/drains';
 import { HangWatch } from '@muster/coordinator/tasks/hangWatch';
 import { StartDeadlines } from '@muster/coordinator/tasks/startDeadlines';
@@ -72,10 +72,18 @@ export interface CoordinatorProcess {
 /** Of tests. */
 export const leaseSettings = { leaseMs: 6_000, fenceMs: 2_000, marginMs: 2_000, clockRateError } as const;
 
+/** The credential of everybody. */
+export const simulated: Credential = {
+  ...{ id: 'simulated', kind: 'admin', subject: 'admin', secretHash: 'simulated', createdAtMs: 0 },
+  ...{ expiresAtMs: null, usedFor: null, nextHash: null, lastUsedAtMs: null, replaces: false },
+};
+
 /** Resolves when it serves. To be called in the turn of the process itself. */
 export async function startCoordinator(parts: CoordinatorParts): Promise<CoordinatorProcess> {
   const { store, clock, log, heartbeatIntervalMs, life } = parts;
   const state = new ClusterState(await store.load());
+  // Nobody joins here, and nobody is revoked.
+  state.setCredential(simulated.id, simulated);
   const agents = new AgentRegistry(clock, heartbeatIntervalMs);
   for (const node of state.nodes.keys()) agents.expect(node);
   const waitTimes = new WaitTimes();
@@ -115,7 +123,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
       },
     },
     followers: {
-      agents: (change) => agents.sync(change),
+      agents: (change) => agents.committed(change),
       notes: (change) => notes.committed(change),
       paths: (change) => paths.committed(change.events),
       watchers: (change) => committed.ring(change.events.map((event) => event.subject)),
@@ -145,6 +153,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   };
   const hub = agentHubCalls({
     ...{ ...shared, heartbeatIntervalMs, leaseMs: settings.leaseMs },
+    credentialLifetimeMs: 7 * 24 * 60 * 60_000,
     term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
     agentSaid: (account) => leases.agentSaid(account),
   });
@@ -178,7 +187,7 @@ function callUnary(
   const handler = calls[name] as (call: object, callback: typeof answer) => void;
   const metadata = new Metadata();
   // As the interceptor leaves it when the credential was right.
-  metadata.set('muster-identity', JSON.stringify({ kind: 'admin' }));
+  metadata.set('muster-identity', JSON.stringify({ kind: 'admin', id: simulated.id, peer: null }));
   handler({ request, metadata }, answer);
 }
 

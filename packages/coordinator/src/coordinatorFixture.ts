@@ -8,10 +8,11 @@ import { join } from 'node:path';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
 import type { RandomBytes } from '@muster/common/ids';
-import { silentLogger } from '@muster/common/log';
+import { type Logger, silentLogger } from '@muster/common/log';
 import { connectMuster } from '@muster/common/wire/client';
 import { AgentNotes } from './agents/notes.ts';
 import { AgentRegistry } from './agents/registry.ts';
+import { Gate } from './auth/gate.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
 import { Contained } from './contained.ts';
 import { DiskReserve } from './diskReserve.ts';
@@ -28,6 +29,7 @@ import { PathHistory } from './paths/pathHistory.ts';
 import { buildView } from './planning.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
+import { credentialCalls } from './rpc/credentials.ts';
 import { jobCalls } from './rpc/jobs.ts';
 import { nodeCalls } from './rpc/nodes.ts';
 import { startServer } from './rpc/server.ts';
@@ -46,6 +48,7 @@ import { statusOf as statusOfJob } from './training/statusOf.ts';
 import { WaitTimes } from './waitTimes.ts';
 
 export const heartbeatIntervalMs = 1_000;
+export const credentialLifetimeMs = 7 * 24 * 60 * 60_000;
 
 export const leaseSettings: LeaseSettings = {
   leaseMs: 6_000,
@@ -87,6 +90,9 @@ export async function startTestCoordinator(
     pageTimeoutMs?: number;
     heartbeatIntervalMs?: number;
     logLimits?: Partial<LogLimits>;
+    log?: Logger;
+    /** What limits refusals by; left out: the clock. */
+    gateMonotonicMs?: () => number;
   } = {},
 ) {
   const clock = new TestClock();
@@ -96,6 +102,10 @@ export async function startTestCoordinator(
   addCredential(memory, { id: 'admin', kind: 'admin', subject: 'admin', secretHash: hashToken(adminToken) });
   const store = options.store?.(memory) ?? new MemoryStore(memory);
   const state = new ClusterState(await store.load());
+  const gate = new Gate({
+    ...{ state, log: options.log ?? silentLogger, wallMs: () => clock.wallMs() },
+    monotonicMs: options.gateMonotonicMs ?? (() => clock.monotonicMs()),
+  });
   const directory = mkdtempSync(join(tmpdir(), 'muster-coordinator-'));
   const agents = new AgentRegistry(clock, options.heartbeatIntervalMs ?? heartbeatIntervalMs);
   const logs: LogStore = new LogStore(join(directory, 'logs'), {
@@ -120,6 +130,7 @@ export async function startTestCoordinator(
   const contained = new Contained(silentLogger, monotonicMs);
   const connections = new Connections({ limits: connectionLimits(1_024), monotonicMs, log: silentLogger });
   const metrics = new CoordinatorMetrics({
+    gate,
     state,
     clock,
     waitTimes,
@@ -146,7 +157,8 @@ export async function startTestCoordinator(
     needsPreflight: (node) => paths.needsPreflight(node),
     contained,
     followers: {
-      agents: (change) => agents.sync(change),
+      gate: (change) => gate.committed(change),
+      agents: (change) => agents.committed(change),
       notes: (change) => notes.committed(change),
       paths: (change) => paths.committed(change.events),
       statusFiles: (change) => statusFiles.committed(change),
@@ -169,7 +181,9 @@ export async function startTestCoordinator(
   const limits = { budgetBytes: unlimited, capBytes: unlimited, rateBytes: unlimited, ...options.logLimits };
   const logKeeping = new LogKeeping({ logs, limits, state, loop, reserve, monotonicMs, log: silentLogger });
   const now = { wallMs, monotonicMs };
+  const storedAdminTokens: string[] = [];
   const shared = {
+    gate,
     state,
     store,
     loop,
@@ -191,24 +205,24 @@ export async function startTestCoordinator(
     ...now,
   };
   const nodeViews = () => buildView(new Draft(state), agents.online(), waitTimes, monotonicMs()).nodes;
-  const server = await startServer(
-    '127.0.0.1:0',
-    { findCredential: (hash) => state.credentials.get(hash), wallMs },
-    connections,
-    {
-      muster: {
-        ...jobCalls({ ...shared, nodeViews }),
-        ...streamCalls({ ...shared, backup: noBackup }),
-        ...nodeCalls(shared),
-        ...telemetryCalls(shared),
-      },
-      agentHub: agentHubCalls({
-        ...{ ...shared, log: silentLogger, heartbeatIntervalMs, leaseMs: leaseSettings.leaseMs },
-        term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
-        agentSaid: (account) => leases.agentSaid(account),
+  const server = await startServer('127.0.0.1:0', gate, connections, {
+    muster: {
+      ...jobCalls({ ...shared, nodeViews }),
+      ...streamCalls({ ...shared, backup: noBackup }),
+      ...nodeCalls(shared),
+      ...credentialCalls({
+        ...{ ...shared, log: silentLogger, authorityDigest: null },
+        storeAdminToken: (token) => void storedAdminTokens.push(token),
       }),
+      ...telemetryCalls(shared),
     },
-  );
+    agentHub: agentHubCalls({
+      ...{ ...shared, log: silentLogger, heartbeatIntervalMs, leaseMs: leaseSettings.leaseMs },
+      credentialLifetimeMs,
+      term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
+      agentSaid: (account) => leases.agentSaid(account),
+    }),
+  });
   const http = await startHttpServer('127.0.0.1:0', {
     ownPage: () => metrics.page(),
     nodePage: (node) => pages.requestPage(node, options.pageTimeoutMs),
@@ -219,11 +233,13 @@ export async function startTestCoordinator(
   const clients: Client[] = [];
   return {
     adminToken,
+    storedAdminTokens,
     api,
     clock,
     memory,
     state,
     loop,
+    gate,
     agents,
     logs,
     logKeeping,
@@ -262,11 +278,25 @@ export async function startTestCoordinator(
   };
 }
 
+function aCredential(): Pick<
+  Credential,
+  'createdAtMs' | 'expiresAtMs' | 'usedFor' | 'nextHash' | 'lastUsedAtMs' | 'replaces'
+> {
+  return {
+    createdAtMs: someMs,
+    expiresAtMs: null,
+    usedFor: null,
+    nextHash: null,
+    lastUsedAtMs: null,
+    replaces: false,
+  };
+}
+
 export function addCredential(
   memory: Memory,
   fields: Pick<Credential, 'id' | 'kind' | 'subject' | 'secretHash'> & Partial<Credential>,
 ): void {
-  const credential = { createdAtMs: someMs, expiresAtMs: null, usedFor: null, ...fields };
+  const credential = { ...aCredential(), ...fields };
   memory.credentials.set(credential.id, credential);
 }
 

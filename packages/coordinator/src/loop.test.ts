@@ -106,6 +106,9 @@ test('a command that throws midway leaves nothing in the commit it would have sh
       createdAtMs: 0,
       expiresAtMs: null,
       usedFor: null,
+      nextHash: null,
+      lastUsedAtMs: null,
+      replaces: false,
     });
     const [job] = draft.activeJobs();
     if (job !== undefined) applyJobEvent(draft, job.id, { kind: 'stop', reason: '' }, nowMs);

@@ -1,6 +1,6 @@
 /** Wiring of the coordinator, and nothing else: opens the parts in order, closes them in reverse. */
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '@muster/common/clock';
@@ -10,7 +10,8 @@ import type { RandomBytes } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
 import { AgentNotes } from './agents/notes.ts';
 import { AgentRegistry } from './agents/registry.ts';
-import { hashToken, newToken } from './auth/tokens.ts';
+import { AdminTokenFile } from './auth/adminToken.ts';
+import { Gate } from './auth/gate.ts';
 import { Contained, type ContainedWork } from './contained.ts';
 import { DiskReserve } from './diskReserve.ts';
 import { Bell } from './events/bell.ts';
@@ -31,6 +32,7 @@ import { buildView } from './planning.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
 import { descriptorsMax } from './rpc/descriptors.ts';
+import { credentialCalls } from './rpc/credentials.ts';
 import { jobCalls } from './rpc/jobs.ts';
 import { nodeCalls } from './rpc/nodes.ts';
 import { listenAddress, startServer } from './rpc/server.ts';
@@ -38,10 +40,10 @@ import { streamCalls } from './rpc/streams.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
 import { openSqliteStore, type SqliteStore } from './store/sqlite/sqliteStore.ts';
-import { emptyBatch, type JobRecord, type Store, StoreError } from './store/store.ts';
+import { type JobRecord, type Store, StoreError } from './store/store.ts';
+import { removeExpiredJoinTokens, storeLastUse } from './tasks/credentialUse.ts';
 import { Drains } from './tasks/drains.ts';
 import { HangWatch } from './tasks/hangWatch.ts';
-import { removeOldJoinTokens } from './tasks/oldJoinTokens.ts';
 import { PageScrub } from './tasks/pageScrub.ts';
 import { StartDeadlines } from './tasks/startDeadlines.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
@@ -81,7 +83,9 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     let metrics: CoordinatorMetrics | null = null;
     const store = timedStore(openedStore, clock.monotonicMs, (ms) => metrics?.commitTook(ms));
     const state = new ClusterState(await store.load());
-    const tokenFile = await ensureAdminToken(options.dataDir, state, store, random, clock.wallMs());
+    const adminToken = new AdminTokenFile(options.dataDir);
+    await adminToken.ensure(state, store, random, clock.wallMs());
+    const gate = new Gate({ ...clock, state, log });
 
     const agents = new AgentRegistry(clock, options.heartbeatIntervalMs);
     for (const node of state.nodes.keys()) agents.expect(node);
@@ -151,7 +155,8 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       onViolation: (guarantee) => metrics?.violated(guarantee),
       contained,
       followers: {
-        agents: (change) => agents.sync(change),
+        gate: (change) => gate.committed(change),
+        agents: (change) => agents.committed(change),
         notes: (change) => notes.committed(change),
         paths: (change) => paths.committed(change.events),
         statusFiles: (change) => statusFiles.committed(change),
@@ -182,6 +187,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     releases.push(() => tls?.close());
 
     const shared = {
+      gate,
       state,
       store,
       loop,
@@ -213,18 +219,24 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     });
     const server = await startServer(
       options.listen,
-      { findCredential: (hash) => state.credentials.get(hash), wallMs: clock.wallMs },
+      gate,
       connections,
       {
         muster: {
           ...jobCalls({ ...shared, nodeViews }),
           ...streamCalls({ ...shared, backup: () => openedStore.backup(clock.wallMs()) }),
-          ...nodeCalls({ ...shared, authorityDigest: tls?.authorityDigest ?? null }),
+          ...nodeCalls(shared),
+          ...credentialCalls({
+            ...shared,
+            authorityDigest: tls?.authorityDigest ?? null,
+            storeAdminToken: (token) => adminToken.write(token),
+          }),
           ...telemetryCalls(shared),
         },
         agentHub: agentHubCalls({
           ...shared,
           heartbeatIntervalMs: options.heartbeatIntervalMs,
+          credentialLifetimeMs: options.credentialLifetimeMs,
           leaseMs: options.leaseMs,
           term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
           agentSaid: (account) => leases.agentSaid(account),
@@ -269,7 +281,9 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       gpuStats: () => gpuStats.run(state, loop),
       statusFiles: () => statusFiles.run(),
       logKeeping: () => logKeeping.run(),
-      oldJoinTokens: () => removeOldJoinTokens(state, loop, clock.wallMs()),
+      joinTokens: () => removeExpiredJoinTokens(state, loop, clock.wallMs()),
+      credentialUse: () => storeLastUse(state, gate, loop),
+      refusals: () => gate.refusals.run(),
     };
     const timer = setInterval(() => {
       for (const [name, run] of Object.entries(periodic)) void contained.run(name, run);
@@ -279,7 +293,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     const httpAddress = http?.address ?? null;
     const connection = {
       addr: server.address,
-      tokenFile,
+      tokenFile: adminToken.path,
       http: httpAddress,
       ca: tls?.authorityPath ?? null,
       advertised: addressesForOthers(host, advertise, server.address),
@@ -319,37 +333,6 @@ function prepareDataDir(dataDir: string): void {
 
 function openStore(dataDir: string, random: RandomBytes): SqliteStore {
   return openSqliteStore(dataDir, () => Buffer.from(random(6)).toString('hex'));
-}
-
-/** The admin token is made at the first start and shown to nobody: whoever may read the file is admin. */
-async function ensureAdminToken(
-  dataDir: string,
-  state: ClusterState,
-  store: Store,
-  random: RandomBytes,
-  nowMs: number,
-): Promise<string> {
-  const tokenFile = join(dataDir, 'admin.token');
-  if (existsSync(tokenFile)) {
-    const token = readFileSync(tokenFile, 'utf8').trim();
-    if (state.credentials.get(hashToken(token))?.kind === 'admin') return tokenFile;
-  }
-  // No file, or a file that is not of this store: whoever can write here is admin anyway, so a new one is made.
-  const token = newToken('admin', random);
-  const credential = {
-    id: 'admin',
-    kind: 'admin',
-    subject: 'admin',
-    secretHash: hashToken(token),
-    createdAtMs: nowMs,
-    expiresAtMs: null,
-    usedFor: null,
-  } as const;
-  for (const [hash, each] of state.credentials) if (each.id === credential.id) state.credentials.delete(hash);
-  await store.commit({ ...emptyBatch, credentials: [credential] });
-  state.credentials.set(credential.secretHash, credential);
-  writeFileDurably(tokenFile, `${token}\n`, 0o600);
-  return tokenFile;
 }
 
 function asUserError(error: unknown): MusterError {

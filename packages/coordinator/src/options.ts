@@ -21,6 +21,8 @@ export interface CoordinatorOptions {
   /** Output taken of one task in the long run, bytes a second. */
   readonly logRateBytes: number;
   readonly heartbeatIntervalMs: number;
+  /** How long the credential of an agent is valid that is not renewed; agents renew theirs at two thirds of it. */
+  readonly credentialLifetimeMs: number;
   /** L: length of a lease per answered heartbeat, where the job does not say. */
   readonly leaseMs: number;
   /** K: from the moment that a node fences a task until it runs no instruction. */
@@ -45,6 +47,7 @@ export const coordinatorDefaults = {
   logCapBytes: null,
   logRateBytes: 64 * 1024 * 1024,
   heartbeatIntervalMs: 5_000,
+  credentialLifetimeMs: 7 * 24 * 60 * 60_000,
   leaseMs: 60_000,
   fenceMs: 5_000,
   fenceMarginMs: 5_000,

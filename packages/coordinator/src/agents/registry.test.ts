@@ -133,7 +133,13 @@ test('a commit is told to the nodes it concerns only, the end of an attempt befo
   const tasks = [aTask(0, { node: nodeNameOf('node-1') }), aTask(1, { node: nodeNameOf('node-2') })];
   const attempt = anAttempt(1, { tasks });
   const starting = aJob(1, { lastAttempt: 1, state: { kind: 'starting', attempt } });
-  registry.sync({ jobs: [starting], attempts: [{ jobId: jobIdOf(1), attempt }], events: [] });
+  registry.committed({
+    jobs: [starting],
+    attempts: [{ jobId: jobIdOf(1), attempt }],
+    events: [],
+    endedCredentials: [],
+    removedNodes: [],
+  });
   expect([first.told, second.told, third.told]).toEqual([['assign'], ['assign'], []]);
 
   const over = anAttempt(1, {
@@ -141,10 +147,12 @@ test('a commit is told to the nodes it concerns only, the end of an attempt befo
     tasks: tasks.map((task) => ({ ...task, state: 'ended', exit: anExit() }) as const),
   });
   const next = anAttempt(2, { tasks: [aTask(0, { node: nodeNameOf('node-2') })] });
-  registry.sync({
+  registry.committed({
     jobs: [aJob(1, { lastAttempt: 2, state: { kind: 'starting', attempt: next } })],
     attempts: [over, next].map((each) => ({ jobId: jobIdOf(1), attempt: each })),
     events: [],
+    endedCredentials: [],
+    removedNodes: [],
   });
   expect(first.told).toEqual(['assign', 'forget']);
   expect(second.told).toEqual(['assign', 'forget', 'assign']);

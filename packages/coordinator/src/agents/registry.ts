@@ -73,6 +73,12 @@ export class AgentRegistry {
     this.nodes.set(session.node, { session, lastHeardMs, heard: true, silence: null });
   }
 
+  /** It is no node of this cluster: its silence is nobody's business. */
+  forget(node: NodeName): void {
+    this.nodes.get(node)?.session?.end();
+    this.nodes.delete(node);
+  }
+
   /** @returns false when a newer connection had taken over already */
   remove(session: AgentSession): boolean {
     const presence = this.nodes.get(session.node);
@@ -178,8 +184,9 @@ export class AgentRegistry {
     return Math.max(0, Math.round(this.clock.monotonicMs() - presence.lastHeardMs));
   }
 
-  /** Tells the agents concerned what a commit changed for them. */
-  sync(committed: Committed): void {
+  /** Tells the agents concerned what a commit changed for them, and forgets those that were removed. */
+  committed(committed: Committed): void {
+    for (const node of committed.removedNodes) this.forget(node);
     const jobs = new Map(committed.jobs.map((job) => [job.id, job]));
     for (const { jobId, attempt } of committed.attempts) {
       for (const { node, nodeRank } of attempt.tasks) {

@@ -51,7 +51,8 @@ export function refuseStranger(
   throw new MusterError(
     'already_exists',
     `the machine that joined as ${name} has tasks that have not ended, and this is another one: give this agent ` +
-      'a name and a join token of its own',
+      'a name and a join token of its own; the same machine, installed anew, is let in once those tasks are fenced, or ' +
+      `at once after: muster node confirm-dead ${name}`,
   );
 }
 
@@ -186,6 +187,8 @@ function endTasksOfEarlierBoot(draft: Draft, command: HelloCommand, nowMs: numbe
 
 /** A node stopped answering. Its released tasks may well be running and stay as they are: silent is not dead. */
 export function nodeSilent(draft: Draft, name: NodeName, nowMs: number): void {
+  // Of one that was removed meanwhile nobody expects anything.
+  if (draft.node(name) === undefined) return;
   draft.emit({ kind: 'node.silent', subject: name, data: {} }, nowMs);
   for (const job of draft.activeJobs()) {
     const attempt = currentAttempt(job);

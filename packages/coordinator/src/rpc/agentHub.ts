@@ -25,6 +25,7 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
 import { verdictOn } from '../agents/verdicts.ts';
 import { callerOf } from '../auth/interceptor.ts';
+import { revoked } from '../auth/tokens.ts';
 import type { AgentIdentity } from '../caller.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
 import {
@@ -125,6 +126,7 @@ function serveSession(parts: AgentHubParts, call: SessionCall): void {
       await onMessage(parts, await opening, message);
     })();
     handled.catch((error: unknown) => {
+      if (!parts.state.nodes.has(node)) parts.agents.forget(node);
       const known = error instanceof MusterError ? error : new MusterError('internal', messageOf(error));
       parts.log.warn({ node, error: known.message }, 'an agent session was ended');
       refuse(known);
@@ -182,6 +184,8 @@ async function beginSession(
     completeTraining(draft, node, observed, nowMs);
     hello(draft, command, nowMs);
   });
+  // Removed in the same commit, it is none of ours any more.
+  if (!parts.state.nodes.has(node)) throw revoked(caller.id);
   const stream = {
     write: (message: CoordinatorMessage) => void call.write(message),
     end: () => call.end(),

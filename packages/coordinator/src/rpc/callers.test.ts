@@ -31,6 +31,7 @@ const reading: ReadonlySet<string> = new Set([
   'QueryMetrics',
   'ListTelemetry',
   'GetTrainingStatus',
+  'ListCredentials',
 ]);
 
 /** The others: one call of each, after what it needs, and an event that it makes. */
@@ -82,6 +83,21 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
         await Promise.all(coordinator.leases.run());
       }
       return () => coordinator.api.confirmDead('node-1');
+    },
+  ],
+  RevokeCredential: [
+    'token.revoked',
+    async () => {
+      await coordinator.api.createJoinToken('node-1');
+      return () => coordinator.api.revokeCredential('node-1');
+    },
+  ],
+  RotateAdminToken: ['token.rotated', async () => () => coordinator.api.rotateAdminToken()],
+  RemoveNode: [
+    'node.removed',
+    async () => {
+      await connected(coordinator, client, 'node-1');
+      return () => coordinator.api.removeNode('node-1');
     },
   ],
   SetMaintenance: ['cluster.maintenance', async () => () => coordinator.api.setMaintenance(60_000)],

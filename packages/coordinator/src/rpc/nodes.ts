@@ -2,16 +2,15 @@
 import { type Condition, conditionKey } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
-import { isNodeName, type NodeName, type RandomBytes } from '@muster/common/ids';
+import { isNodeName, type NodeName } from '@muster/common/ids';
 import { musterVersion } from '@muster/common/version';
 import { nodeToWire } from '@muster/common/wire/nodeCodec';
 import type { AgentRegistry } from '../agents/registry.ts';
-import { hashToken, joinTokenLifetimeMs, newJoinToken } from '../auth/tokens.ts';
 import type { Caller } from '../caller.ts';
 import { drainNode, undrainNode } from '../commands/drains.ts';
+import { removeNode } from '../commands/removeNode.ts';
 import type { Bell } from '../events/bell.ts';
 import { heldTasks } from '../heldTasks.ts';
-import { clusterSubject } from '../leases/clusterSubject.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import type { Loop } from '../loop.ts';
 import type { Node } from '../model.ts';
@@ -26,9 +25,6 @@ export interface NodeCallParts {
   readonly agents: AgentRegistry;
   readonly leases: LeaseKeeper;
   readonly paths: PathHistory;
-  readonly random: RandomBytes;
-  /** SHA-256 of the certificate that agents are to trust, of which join tokens tell them; left out or null: no TLS. */
-  readonly authorityDigest?: Uint8Array | null;
   /** Rings after every commit, with the subjects of its events. */
   readonly committed: Bell;
   /** How long a node has to be without a condition that was cleared; left out: 8 s. */
@@ -44,7 +40,7 @@ type NodeCalls = Pick<
   | 'GetNode'
   | 'ClearCondition'
   | 'ConfirmDead'
-  | 'CreateJoinToken'
+  | 'RemoveNode'
   | 'GetCluster'
   | 'SetMaintenance'
   | 'AdvanceStore'
@@ -115,41 +111,10 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
       return view(nodeNamed(name));
     }),
 
-    CreateJoinToken: unary(async (request, caller) => {
-      const { nodeName } = request;
-      if (!isNodeName(nodeName)) {
-        throw new MusterError(
-          'invalid',
-          `"${nodeName}": a node name has 1 to 63 lower-case letters, digits and hyphens`,
-        );
-      }
-      const taken = [...state.credentials.values()].some(
-        (each) => each.kind === 'agent' && each.subject === nodeName,
-      );
-      if (taken) {
-        throw new MusterError(
-          'already_exists',
-          `a node named ${nodeName} has joined already; choose another name`,
-        );
-      }
-      const token = newJoinToken(parts.random, parts.authorityDigest ?? null);
-      const expiresAtMs = await loop.run(caller, (draft, nowMs) => {
-        const secretHash = hashToken(token);
-        const id = `join:${secretHash.slice(0, 16)}`;
-        draft.putCredential({
-          id,
-          kind: 'join',
-          subject: nodeName,
-          secretHash,
-          createdAtMs: nowMs,
-          expiresAtMs: nowMs + joinTokenLifetimeMs,
-          usedFor: null,
-        });
-        const data = { id, node: nodeName };
-        draft.emit({ kind: 'token.created', subject: clusterSubject, data }, nowMs);
-        return nowMs + joinTokenLifetimeMs;
-      });
-      return { token, expiresAtMs };
+    RemoveNode: unary(async ({ name }, caller) => {
+      if (!isNodeName(name)) nodeNamed(name);
+      await loop.run(caller, (draft, nowMs) => removeNode(draft, name as NodeName, nowMs));
+      return {};
     }),
 
     GetCluster: unary(async () => cluster()),

@@ -1,30 +1,54 @@
-/**
- * Removes join tokens that nobody can use any more. Whoever adds nodes by program makes them by the thousand, and all
- * of them are in memory.
- */
+/** What becomes of credentials with time. Each is one pass, and idempotent. */
+import type { Gate } from '../auth/gate.ts';
 import { coordinatorPart } from '../caller.ts';
+import { clusterSubject } from '../leases/clusterSubject.ts';
 import type { Loop } from '../loop.ts';
 import type { ClusterState } from '../state.ts';
-import type { Credential } from '../store/store.ts';
 
-const caller = coordinatorPart('old credentials');
+const caller = coordinatorPart('credentials');
 
-/** After its expiry: who looks into why a node could not join finds its token for so long. */
-const keptForMs = 24 * 60 * 60_000;
+/** How old the stored moment of the last use may be: a commit for every call would be too many. */
+const useStoredEveryMs = 60 * 60_000;
 
-/** One pass; idempotent. @param nowMs wall clock, by which tokens expire */
-export function removeOldJoinTokens(
+/**
+ * Removes join tokens that have expired. They do not wait to be looked at: a clock that is set back would bring them back
+ * to life.
+ * @param nowMs wall clock, by which tokens expire
+ */
+export function removeExpiredJoinTokens(
   state: ClusterState,
   loop: Loop,
   nowMs: number,
 ): readonly Promise<void>[] {
-  const isOld = ({ kind, expiresAtMs }: Credential) =>
-    kind === 'join' && expiresAtMs !== null && expiresAtMs + keptForMs <= nowMs;
-  const old = [...state.credentials.values()].filter(isOld);
-  if (old.length === 0) return [];
+  const expired = [...state.credentials.values()].filter(
+    ({ kind, expiresAtMs }) => kind === 'join' && expiresAtMs !== null && expiresAtMs <= nowMs,
+  );
+  if (expired.length === 0) return [];
+  return [
+    loop.run(caller, (draft, wallMs) => {
+      for (const { id, subject, usedFor } of expired) {
+        if (draft.credential(id) === undefined) continue;
+        draft.removeCredential({ id });
+        if (usedFor !== null) continue;
+        draft.emit({ kind: 'token.expired', subject: clusterSubject, data: { id, node: subject } }, wallMs);
+      }
+    }),
+  ];
+}
+
+/** Stores when credentials were used last. */
+export function storeLastUse(state: ClusterState, gate: Gate, loop: Loop): readonly Promise<void>[] {
+  const stale = [...gate.lastUsedMs].filter(([id, usedMs]) => {
+    const storedMs = state.credentials.get(id)?.lastUsedAtMs;
+    return storedMs === null || (storedMs !== undefined && Math.abs(usedMs - storedMs) >= useStoredEveryMs);
+  });
+  if (stale.length === 0) return [];
   return [
     loop.run(caller, (draft) => {
-      for (const credential of old) draft.removeCredential(credential);
+      for (const [id, lastUsedAtMs] of stale) {
+        const credential = draft.credential(id);
+        if (credential !== undefined) draft.putCredential({ ...credential, lastUsedAtMs });
+      }
     }),
   ];
 }

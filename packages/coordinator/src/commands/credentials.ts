@@ -1,0 +1,175 @@
+/** Commands about credentials and join tokens. Secrets come in as hashes. */
+import { MusterError } from '@muster/common/errors';
+import type { NodeName } from '@muster/common/ids';
+import { joinTokenLifetimeMs } from '../auth/tokens.ts';
+import { clusterSubject } from '../leases/clusterSubject.ts';
+import type { Draft } from '../state.ts';
+import type { Credential } from '../store/store.ts';
+
+/** Hex digits of a hash that tell credentials apart in lists and events. */
+const idDigits = 16;
+
+export interface JoinTokenCommand {
+  readonly node: NodeName;
+  readonly secretHash: string;
+  /** It ends the credential that the node has, once it is used. */
+  readonly replaces: boolean;
+}
+
+/**
+ * @returns when it expires, wall clock
+ * @throws {MusterError} `already_exists` for the name of a node that has a credential, unless the token replaces that
+ */
+export function createJoinToken(
+  draft: Draft,
+  { node, secretHash, replaces }: JoinTokenCommand,
+  nowMs: number,
+): number {
+  const known = draft.agentCredential(node);
+  if (known !== undefined && !replaces) {
+    throw new MusterError(
+      'already_exists',
+      `a node named ${node} has joined already; for the same machine installed anew: muster token create ${node} ` +
+        '--replace; for another machine choose another name',
+    );
+  }
+  const id = `join:${secretHash.slice(0, idDigits)}`;
+  const expiresAtMs = nowMs + joinTokenLifetimeMs;
+  draft.putCredential({
+    ...{ id, kind: 'join', subject: node, secretHash, createdAtMs: nowMs, expiresAtMs, replaces },
+    ...{ usedFor: null, nextHash: null, lastUsedAtMs: null },
+  });
+  draft.emit({ kind: 'token.created', subject: clusterSubject, data: { id, node, replaces } }, nowMs);
+  return expiresAtMs;
+}
+
+export interface JoinCommand {
+  readonly node: NodeName;
+  readonly tokenHash: string;
+  readonly credentialHash: string;
+  readonly lifetimeMs: number;
+}
+
+/**
+ * Trades a join token for a credential. Said again with the same credential, it changes nothing.
+ * @throws {MusterError} `unauthenticated`, or `already_exists` for a token, a name or a secret that is in use
+ */
+export function joinNode(
+  draft: Draft,
+  { node, tokenHash, credentialHash, lifetimeMs }: JoinCommand,
+  nowMs: number,
+): void {
+  const token = draft.credentialOf(tokenHash);
+  if (token?.kind !== 'join' || token.subject !== node)
+    throw new MusterError('unauthenticated', `the join token is not for a node named "${node}"`);
+  if (token.usedFor === credentialHash) return;
+  if (token.usedFor !== null) {
+    const message = `this join token was used already; make another: muster token create ${node}`;
+    throw new MusterError('already_exists', message);
+  }
+  const before = draft.agentCredential(node);
+  if (before !== undefined && !token.replaces) {
+    throw new MusterError(
+      'already_exists',
+      `a node named ${node} has joined already; for the same machine installed anew: muster token create ${node} ` +
+        '--replace; for another machine choose another name: muster token create NAME',
+    );
+  }
+  // The store would refuse it too, but only by failing the whole commit.
+  if (draft.credentialOf(credentialHash) !== undefined) {
+    throw new MusterError(
+      'already_exists',
+      `the credential of ${node} belongs to another node: each agent needs a data directory of its own`,
+    );
+  }
+  draft.putCredential({ ...token, usedFor: credentialHash });
+  if (before !== undefined) draft.removeCredential(before);
+  const id = `agent:${node}:${credentialHash.slice(0, idDigits)}`;
+  draft.putCredential({
+    ...{ id, kind: 'agent', subject: node, secretHash: credentialHash, createdAtMs: nowMs },
+    ...{
+      expiresAtMs: nowMs + lifetimeMs,
+      usedFor: null,
+      nextHash: null,
+      lastUsedAtMs: null,
+      replaces: false,
+    },
+  });
+  const data = { id, node, token: token.id, ...(before === undefined ? {} : { replaced: before.id }) };
+  draft.emit({ kind: 'token.joined', subject: clusterSubject, data }, nowMs);
+}
+
+/**
+ * Ends credentials.
+ * @param name an id, the beginning of exactly one, or a node's name for all that it has
+ * @returns their ids
+ * @throws {MusterError} `not_found`, `invalid` when it names several, `failed_precondition` for the admin token
+ */
+export function revoke(draft: Draft, name: string, nowMs: number): readonly string[] {
+  const found = draft.credentialsNamed(name);
+  if (found.some(({ kind }) => kind === 'admin')) {
+    throw new MusterError(
+      'failed_precondition',
+      'without the admin token nobody could use this cluster; make another one, which ends it: muster token rotate',
+    );
+  }
+  const [first, second] = found;
+  if (first === undefined)
+    throw new MusterError(
+      'not_found',
+      `nothing is called ${name}; \`muster token list\` shows what there is`,
+    );
+  if (second !== undefined && found.some(({ subject }) => subject !== name)) {
+    const message = `${name} is the beginning of several (${first.id}, ${second.id} …): give more of it`;
+    throw new MusterError('invalid', message);
+  }
+  for (const credential of found) {
+    draft.removeCredential(credential);
+    const data = { id: credential.id, node: credential.subject };
+    draft.emit({ kind: 'token.revoked', subject: clusterSubject, data }, nowMs);
+  }
+  return found.map(({ id }) => id);
+}
+
+/** Another admin token in the place of the one that there is. */
+export function rotateAdminToken(draft: Draft, secretHash: string, nowMs: number): void {
+  for (const before of draft.credentialsOf('admin'))
+    if (before.kind === 'admin') draft.removeCredential(before);
+  const credential = adminCredential(secretHash, nowMs);
+  draft.putCredential(credential);
+  draft.emit({ kind: 'token.rotated', subject: clusterSubject, data: { id: credential.id } }, nowMs);
+}
+
+export function adminCredential(secretHash: string, nowMs: number): Credential {
+  return {
+    ...{ id: `admin:${secretHash.slice(0, idDigits)}`, kind: 'admin', subject: 'admin', secretHash },
+    ...{ createdAtMs: nowMs, expiresAtMs: null, usedFor: null, nextHash: null, lastUsedAtMs: null },
+    replaces: false,
+  };
+}
+
+/**
+ * The secret that an agent will use from now on is valid beside the one in use.
+ * @returns false for a credential that is none any more, and for a secret that is another credential's
+ */
+export function offerSecret(draft: Draft, id: string, nextHash: string): boolean {
+  const credential = draft.credential(id);
+  if (credential === undefined) return false;
+  const holder = draft.credentialOf(nextHash);
+  if (holder !== undefined) return holder.id === id && credential.nextHash === nextHash;
+  draft.putCredential({ ...credential, nextHash });
+  return true;
+}
+
+/** The agent keeps the secret that it offered: the earlier one ends. Without such an offer nothing changes. */
+export function keepSecret(draft: Draft, id: string, lifetimeMs: number, nowMs: number): void {
+  const credential = draft.credential(id);
+  if (credential === undefined || credential.nextHash === null) return;
+  draft.putCredential({
+    ...credential,
+    ...{ secretHash: credential.nextHash, nextHash: null },
+    ...{ createdAtMs: nowMs, expiresAtMs: nowMs + lifetimeMs },
+  });
+  const data = { id, node: credential.subject };
+  draft.emit({ kind: 'token.renewed', subject: clusterSubject, data }, nowMs);
+}

@@ -1,0 +1,79 @@
+/** The API's calls about credentials and join tokens. */
+import { MusterError, messageOf } from '@muster/common/errors';
+import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
+import { isNodeName, type RandomBytes } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import type { Gate } from '../auth/gate.ts';
+import { hashToken, newJoinToken, newToken } from '../auth/tokens.ts';
+import { createJoinToken, revoke, rotateAdminToken } from '../commands/credentials.ts';
+import type { Loop } from '../loop.ts';
+import type { ClusterState } from '../state.ts';
+import { unary } from './calls.ts';
+
+export interface CredentialCallParts {
+  readonly state: ClusterState;
+  readonly loop: Loop;
+  readonly gate: Gate;
+  readonly random: RandomBytes;
+  readonly log: Logger;
+  /** SHA-256 of the certificate that agents are to trust, of which join tokens tell them; null: no TLS. */
+  readonly authorityDigest: Uint8Array | null;
+  /** Keeps the admin token where people on this machine find it. */
+  readonly storeAdminToken: (token: string) => void;
+}
+
+type CredentialCalls = Pick<
+  MusterHandlers,
+  'CreateJoinToken' | 'ListCredentials' | 'RevokeCredential' | 'RotateAdminToken'
+>;
+
+export function credentialCalls(parts: CredentialCallParts): CredentialCalls {
+  const { state, loop, gate, random, log } = parts;
+  return {
+    CreateJoinToken: unary(async ({ nodeName, replace }, caller) => {
+      if (!isNodeName(nodeName)) {
+        throw new MusterError(
+          'invalid',
+          `"${nodeName}": a node name has 1 to 63 lower-case letters, digits and hyphens`,
+        );
+      }
+      const token = newJoinToken(random, parts.authorityDigest);
+      const command = { node: nodeName, secretHash: hashToken(token), replaces: replace };
+      const expiresAtMs = await loop.run(caller, (draft, nowMs) => createJoinToken(draft, command, nowMs));
+      return { token, expiresAtMs };
+    }),
+
+    ListCredentials: unary(async () => {
+      const sorted = [...state.credentials.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+      const credentials = sorted.map((each) => {
+        const lastUsedAtMs = gate.lastUsedMs.get(each.id) ?? each.lastUsedAtMs;
+        return {
+          ...{ id: each.id, kind: each.kind, node: each.kind === 'admin' ? '' : each.subject },
+          createdAtMs: each.createdAtMs,
+          ...(lastUsedAtMs === null ? {} : { lastUsedAtMs }),
+          ...(each.expiresAtMs === null ? {} : { expiresAtMs: each.expiresAtMs }),
+          openCalls: gate.calls.count(each.id),
+          ...{ used: each.usedFor !== null, replaces: each.replaces },
+        };
+      });
+      return { credentials };
+    }),
+
+    RevokeCredential: unary(async ({ name }, caller) => {
+      const ids = await loop.run(caller, (draft, nowMs) => revoke(draft, name, nowMs));
+      return { ids: [...ids] };
+    }),
+
+    RotateAdminToken: unary(async (_request, caller) => {
+      const token = newToken('admin', random);
+      await loop.run(caller, (draft, nowMs) => rotateAdminToken(draft, hashToken(token), nowMs));
+      try {
+        parts.storeAdminToken(token);
+      } catch (error) {
+        // It is valid, and its caller has it; the next start finds the file out of date and makes another.
+        log.error({ error: messageOf(error) }, 'the file admin.token could not be written');
+      }
+      return { token };
+    }),
+  };
+}
