@@ -49,7 +49,7 @@ export const commandTable: readonly CommandEntry[] = [
   entry('Cluster:', 'node', 'show everything about one node', () => import('./commands/node.ts')),
   entry('Cluster:', 'top', 'watch every node and GPU at work', () => import('./commands/top.ts')),
   entry('Cluster:', 'events', 'show or follow what happens', () => import('./commands/events.ts')),
-  entry('Cluster:', 'token', 'make a token for a new agent', () => import('./commands/token.ts')),
+  entry('Cluster:', 'token', 'make, list and revoke tokens', () => import('./commands/token.ts')),
   entry(
     'Cluster:',
     'maintenance',

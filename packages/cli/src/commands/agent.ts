@@ -1,12 +1,15 @@
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { type AgentOptions, agentDefaults as defaults, sigtermActions } from '@muster/agent/options';
+import { MusterError } from '@muster/common/errors';
 import { isNodeName } from '@muster/common/ids';
 import { formatDuration } from '@muster/common/spec/duration';
 import { type ProbeFlags, probeOptions, withProbeFlags } from '../agentFlags.ts';
 import { givenCa, hostOf, readToken } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { runDaemon } from '../daemon.ts';
-import { usageError } from '../errors.ts';
+import type { Environment } from '../environment.ts';
+import { CliError, usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { collect, durationMs, wholeNumber, withLogLevel } from '../flags.ts';
 
@@ -32,7 +35,7 @@ export const command: CommandModule = {
       .requiredOption('--coordinator <host:port>', 'whom to report to')
       .option(
         '--join-token-file <file>',
-        'file with a join token, needed once (or MUSTER_JOIN_TOKEN holds the token)',
+        'file with a join token, needed once; - is standard input (or MUSTER_JOIN_TOKEN holds the token)',
       )
       .option(
         '--ca <file>',
@@ -77,11 +80,14 @@ function runAgentCommand(context: Context, flags: AgentFlags): Promise<ExitCode>
       import('@muster/agent/main'),
       import('@muster/agent/leaving/systemShutdown'),
     ]);
-    const { closed, close, leave } = await runAgent(options);
+    const asAgents = (error: unknown) => {
+      throw withAgentHint(error, flags, context.environment);
+    };
+    const { closed, close, leave } = await runAgent(options).catch(asAgents);
     const { onSigterm, shutdownGraceMs } = options;
     return {
       address: null,
-      closed,
+      closed: closed.catch(asAgents),
       close,
       async beforeClose() {
         const sources = systemSources(() => context.clock.wallMs());
@@ -104,10 +110,7 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
     name: flags.name,
     coordinator: coordinatorAddress(flags.coordinator),
     caCertificate: givenCa(flags, environment),
-    joinToken:
-      flags.joinTokenFile === undefined
-        ? environment.joinToken
-        : readToken(resolve(workingDir, flags.joinTokenFile)),
+    joinToken: joinTokenOf(flags, environment),
     cpus: flags.cpus ?? defaults.cpus,
     labels: Object.fromEntries((flags.label ?? []).map(labelPair)),
     guardCommand: flags.guard === 'service' ? null : environment.guardCommand,
@@ -116,6 +119,22 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
     shutdownGraceMs: flags.shutdownGrace ?? defaults.shutdownGraceMs,
     logLevel: flags.logLevel ?? defaults.logLevel,
   };
+}
+
+/** The file may be gone once the agent has joined: whoever left it for the first start is right to remove it. */
+function joinTokenOf({ joinTokenFile, data }: AgentFlags, environment: Environment): string | null {
+  if (joinTokenFile === undefined) return environment.joinToken;
+  const { workingDir } = environment;
+  const path = joinTokenFile === '-' ? '/dev/stdin' : resolve(workingDir, joinTokenFile);
+  const mayBeGone = existsSync(join(resolve(workingDir, data), 'credential')) && !existsSync(path);
+  return mayBeGone ? null : readToken(path);
+}
+
+/** The hints for clients of the API name variables and files that an agent does not read. */
+function withAgentHint(error: unknown, { name }: AgentFlags, { programName }: Environment): unknown {
+  if (!(error instanceof MusterError) || error.code !== 'unauthenticated') return error;
+  const hint = `On the coordinator: ${programName} token create ${name} --replace; start the agent with that token.`;
+  return new CliError(error.message, { cause: error, hints: [hint] });
 }
 
 function coordinatorAddress(typed: string): string {

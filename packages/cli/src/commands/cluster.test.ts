@@ -10,10 +10,13 @@ test('token create prints the token alone on stdout', async () => {
   const { stdout, stderr, requests } = await run(['token', 'create', 'gpu-box'], answers);
   expect(stdout).toBe('muster_join_x\n');
   expect(stderr.replace(/127\.0\.0\.1:\d+/, 'ADDRESS')).toBe(
-    'For one agent called gpu-box, valid for 15 min, on this machine: the coordinator serves on loopback only.\n' +
-      '  MUSTER_JOIN_TOKEN=muster_join_x muster agent --data muster-gpu-box --name gpu-box --coordinator ADDRESS\n',
+    'For one agent called gpu-box, valid for 15 min, on this machine: the coordinator serves on loopback only; ' +
+      'it reads the token from its standard input:\n' +
+      '  muster agent --data muster-gpu-box --name gpu-box --coordinator ADDRESS --join-token-file -\n',
   );
-  expect(requests).toMatchObject([{ request: { nodeName: 'gpu-box' } }]);
+  expect(requests).toMatchObject([{ request: { nodeName: 'gpu-box', replace: false } }]);
+  const again = await run(['token', 'create', 'gpu-box', '--replace'], answers);
+  expect(again.requests).toMatchObject([{ request: { nodeName: 'gpu-box', replace: true } }]);
   expect(await run(['token', 'create', 'GPU box'], answers)).toMatchObject({
     exitCode: exitCodes.usage,
     requests: [],
@@ -22,6 +25,52 @@ test('token create prints the token alone on stdout', async () => {
     exitCode: exitCodes.usage,
     requests: [],
   });
+});
+
+test('token list shows no secret, and what it is of', async () => {
+  const credential = { createdAtMs: submittedAtMs, openCalls: 0, used: false, replaces: false, node: '' };
+  const ListCredentials = () => ({
+    credentials: [
+      { ...credential, id: 'admin:1', kind: 'admin', lastUsedAtMs: submittedAtMs },
+      {
+        ...credential,
+        id: 'agent:gpu-1:2',
+        kind: 'agent',
+        node: 'gpu-1',
+        openCalls: 3,
+        expiresAtMs: submittedAtMs + 660_000,
+      },
+      {
+        ...credential,
+        id: 'join:3',
+        kind: 'join',
+        node: 'gpu-1',
+        replaces: true,
+        expiresAtMs: submittedAtMs,
+      },
+    ],
+  });
+  const { stdout } = await run(['token', 'list'], { ListCredentials });
+  expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+    ['ID', 'KIND', 'NODE', 'CREATED', 'LAST USED', 'EXPIRES'],
+    ['admin:1', 'admin', '1 min ago', '1 min ago', 'never'],
+    ['agent:gpu-1:2', 'agent', 'gpu-1', '1 min ago', 'now', 'in 10 min'],
+    ['join:3', 'join, replaces', 'gpu-1', '1 min ago', 'never', 'expired'],
+    [''],
+  ]);
+  expect((await run(['token'], { ListCredentials })).stdout).toBe(stdout);
+});
+
+test('token revoke, token rotate and node remove say what they have done', async () => {
+  const RevokeCredential = () => ({ ids: ['agent:gpu-1:2', 'join:3'] });
+  const revoked = await run(['token', 'revoke', 'gpu-1'], { RevokeCredential });
+  expect(revoked.requests).toMatchObject([{ request: { name: 'gpu-1' } }]);
+  expect(revoked.stdout).toBe('agent:gpu-1:2 is revoked.\njoin:3 is revoked.\n');
+  const RotateAdminToken = () => ({ token: 'muster_admin_x' });
+  expect((await run(['token', 'rotate'], { RotateAdminToken })).stdout).toBe('muster_admin_x\n');
+  const removed = await run(['node', 'remove', 'gpu-1'], { RemoveNode: () => ({}) });
+  expect(removed.requests).toMatchObject([{ request: { name: 'gpu-1' } }]);
+  expect(removed.stdout).toBe('gpu-1 is no node of this cluster any more.\n');
 });
 
 test('events prints one line each, with the flat part of the data', async () => {

@@ -29,6 +29,7 @@ interface CoordinatorFlags {
   readonly logRate?: number;
   readonly heartbeat?: number;
   readonly lease?: number;
+  readonly credentialLifetime?: number;
   readonly fenceTime?: number;
   readonly fenceMargin?: number;
   readonly fenceCommand?: string;
@@ -98,6 +99,11 @@ export const command: CommandModule = {
         durationMs('--lease', 1_000, daySeconds * 1_000),
       )
       .option(
+        '--credential-lifetime <duration>',
+        'how long a node may stay away and still prove who it is; at least twice --lease; default 7d',
+        durationMs('--credential-lifetime', 2_000, 3_650 * daySeconds * 1_000),
+      )
+      .option(
         '--fence-time <duration>',
         'what a node takes at most to freeze a task; default 5s',
         durationMs('--fence-time', 1_000, 600_000),
@@ -147,6 +153,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     logCapBytes: flags.logCap ?? defaults.logCapBytes,
     logRateBytes: flags.logRate ?? defaults.logRateBytes,
     heartbeatIntervalMs,
+    credentialLifetimeMs: flags.credentialLifetime ?? defaults.credentialLifetimeMs,
     leaseMs,
     fenceMs: flags.fenceTime ?? defaults.fenceMs,
     fenceMarginMs: flags.fenceMargin ?? defaults.fenceMarginMs,

@@ -9,6 +9,7 @@ import { withSession } from '../session.ts';
 import { nodeClear } from './nodeClear.ts';
 import { nodeConfirmDead } from './nodeConfirmDead.ts';
 import { nodeDrain, nodeUndrain } from './nodeDrain.ts';
+import { nodeRemove } from './nodeRemove.ts';
 
 type NodeFlags = ConnectionFlags & OutputFlags;
 
@@ -23,7 +24,7 @@ export const command: CommandModule = {
     );
   },
   run: showNode,
-  subcommands: [nodeDrain, nodeUndrain, nodeClear, nodeConfirmDead],
+  subcommands: [nodeDrain, nodeUndrain, nodeClear, nodeConfirmDead, nodeRemove],
 };
 
 async function showNode(context: Context, name: string, flags: NodeFlags): Promise<ExitCode> {

@@ -1,0 +1,31 @@
+import { type ConnectionFlags, withConnection } from '../connection.ts';
+import type { Context, Subcommand } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { type OutputFlags, withOutput } from '../flags.ts';
+import { writeJson } from '../output/json.ts';
+import { withSession } from '../session.ts';
+
+type RemoveFlags = ConnectionFlags & OutputFlags;
+
+export const nodeRemove: Subcommand = {
+  name: 'remove',
+  summary: 'forget a node without tasks: its credential ends, and its name is free again',
+  define(sub) {
+    sub.argument('<node>', 'its name');
+    withConnection(withOutput(sub));
+    sub.addHelpText(
+      'after',
+      '\nAn agent that still runs there is refused from then on. For a machine that was installed anew it is enough to ' +
+        'join again: `muster token create NODE --replace`.',
+    );
+  },
+  run: removeNode,
+};
+
+async function removeNode(context: Context, name: string, flags: RemoveFlags): Promise<ExitCode> {
+  const { io } = context;
+  await withSession(context, flags, ({ api }) => api.removeNode(name));
+  if (flags.output === 'json') await writeJson(io.stdout, { node: name });
+  else await io.stdout.write(`${name} is no node of this cluster any more.\n`);
+  return exitCodes.ok;
+}

@@ -1,0 +1,66 @@
+import { isNodeName } from '@muster/common/ids';
+import { addressForOthers, type ConnectionFlags, withConnection } from '../connection.ts';
+import type { Context, Subcommand } from '../context.ts';
+import { usageError } from '../errors.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { type OutputFlags, withOutput } from '../flags.ts';
+import { writeJson } from '../output/json.ts';
+import { durationText } from '../output/times.ts';
+import { withSession } from '../session.ts';
+
+interface CreateFlags extends ConnectionFlags, OutputFlags {
+  readonly replace?: boolean;
+}
+
+export const tokenCreate: Subcommand = {
+  name: 'create',
+  summary: 'make a token by which the agent of one node joins, once',
+  define(sub) {
+    sub
+      .argument('<node>', 'name of the node whose agent will use the token')
+      .option(
+        '--replace',
+        'for a node whose machine was installed anew: its old credential ends when this token is used',
+      );
+    withConnection(withOutput(sub));
+    sub.addHelpText(
+      'after',
+      '\nThe agent takes the token from --join-token-file (- is standard input) or MUSTER_JOIN_TOKEN, once. The token ' +
+        'also tells it which\ncoordinator to trust, so hand it over as carefully as a password.',
+    );
+  },
+  run: createToken,
+};
+
+async function createToken(context: Context, node: string, flags: CreateFlags): Promise<ExitCode> {
+  const { io, clock, environment } = context;
+  if (!isNodeName(node)) {
+    throw usageError(
+      `"${node}" is no node name: 1 to 63 lower-case letters, digits and "-", with a letter or digit at both ends`,
+    );
+  }
+  const { answer, endpoint } = await withSession(context, flags, async (session) => ({
+    answer: await session.api.createJoinToken(node, flags.replace),
+    endpoint: session.endpoint,
+  }));
+  if (flags.output === 'json') {
+    await writeJson(io.stdout, answer);
+    return exitCodes.ok;
+  }
+  await io.stdout.write(`${answer.token}\n`);
+  const lifetime = durationText(answer.expiresAtMs - clock.wallMs());
+  const outside = addressForOthers(endpoint, flags, environment);
+  const where =
+    outside === null ? 'on this machine: the coordinator serves on loopback only' : 'on its machine';
+  await io.stderr.write(
+    `For one agent called ${node}, valid for ${lifetime}, ${where}; it reads the token from its standard input:\n` +
+      `  ${joinCommand(node, outside ?? endpoint.address)}\n`,
+  );
+  return exitCodes.ok;
+}
+
+/** Without the token: arguments are visible to every user of a machine, and shells keep what was typed. */
+function joinCommand(node: string, coordinator: string): string {
+  const place = `--data muster-${node} --name ${node} --coordinator ${coordinator}`;
+  return `muster agent ${place} --join-token-file -`;
+}

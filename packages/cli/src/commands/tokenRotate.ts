@@ -1,0 +1,35 @@
+import { type ConnectionFlags, withConnection } from '../connection.ts';
+import type { Context, Subcommand } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { type OutputFlags, withOutput } from '../flags.ts';
+import { writeJson } from '../output/json.ts';
+import { withSession } from '../session.ts';
+
+type RotateFlags = ConnectionFlags & OutputFlags;
+
+export const tokenRotate: Subcommand = {
+  name: 'rotate',
+  summary: 'make another admin token; the one in use ends at once',
+  define(sub) {
+    withConnection(withOutput(sub));
+    sub.addHelpText(
+      'after',
+      "\nThe coordinator's admin.token holds the new one; other machines need it from you. Open watches of the old one end.",
+    );
+  },
+  run: rotate,
+};
+
+async function rotate(context: Context, flags: RotateFlags): Promise<ExitCode> {
+  const { io } = context;
+  const token = await withSession(context, flags, ({ api }) => api.rotateAdminToken());
+  if (flags.output === 'json') {
+    await writeJson(io.stdout, { token });
+    return exitCodes.ok;
+  }
+  await io.stdout.write(`${token}\n`);
+  await io.stderr.write(
+    'The earlier admin token is valid no more; commands on the coordinator find this one.\n',
+  );
+  return exitCodes.ok;
+}
