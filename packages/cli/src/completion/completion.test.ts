@@ -51,6 +51,7 @@ test('ids come from the cluster', async () => {
     'undrain\tlet a drained node take work again',
     'clear\tend a condition by hand, once what it says is mended',
     'confirm-dead\tsay that nothing of a silent node runs any more: its jobs go on elsewhere at once',
+    'remove\tforget a node without tasks: its credential ends, and its name is free again',
     'node-1\tonline',
   ]);
   expect(await candidates('node', 'clear', '')).toEqual(['node-1\tonline']);

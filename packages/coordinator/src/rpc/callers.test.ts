@@ -85,6 +85,15 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
       return () => coordinator.api.confirmDead('node-1');
     },
   ],
+  RemoveLogs: [
+    'job.logs_removed',
+    async () => {
+      const jobId = await submitJob(coordinator, 'r1');
+      await startJob(coordinator, jobId);
+      await coordinator.logs.append({ jobId, attempt: 1, nodeRank: 0 }, 0, Buffer.from('ready\n'));
+      return () => coordinator.api.removeLogs(jobId);
+    },
+  ],
   RevokeCredential: [
     'token.revoked',
     async () => {

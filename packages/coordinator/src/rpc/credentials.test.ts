@@ -71,7 +71,7 @@ describe('a credential that is revoked', () => {
     const ends = [endOfStream('UploadLogs', token), endOfStream('UploadTelemetry', token)];
     await vi.waitFor(async () => expect(await openCalls(/^agent:/)).toBe(3));
     const ids = await coordinator.api.revokeCredential(name);
-    expect(ids.map((id) => id.split(':')[0]).toSorted()).toEqual(['agent', 'join']);
+    expect(new Set(ids.map((id) => id.split(':')[0]))).toEqual(new Set(['agent', 'join']));
     expect(await Promise.all(ends)).toEqual([status.UNAUTHENTICATED, status.UNAUTHENTICATED]);
     await vi.waitFor(() => expect(errors).toMatchObject(refusedToken));
     expect(errors[0]?.details).toMatch(/^the credential agent:node-1:\w+ has been revoked or replaced$/);
