@@ -43,7 +43,10 @@ test('commands, flags and fixed values complete', async () => {
 
 test('ids come from the cluster', async () => {
   const jobs = ['job_aaaaaaaaaaaa\ttrain, running', 'job_0123456789ab\ttrain, queued'];
-  expect(await candidates('logs', '-f', '')).toEqual(jobs);
+  expect(await candidates('logs', '-f', '')).toEqual([
+    'rm\tremove the output that is kept of a job, and free its space',
+    ...jobs,
+  ]);
   expect(await candidates('logs', '--rank', '1', 'job_0')).toEqual([jobs[1]]);
   expect(await candidates('stop', 'job_aaaaaaaaaaaa', '')).toEqual(jobs);
   expect(await candidates('node', '')).toEqual([

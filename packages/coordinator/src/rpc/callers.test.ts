@@ -86,7 +86,7 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
     },
   ],
   RemoveLogs: [
-    'job.logs_removed',
+    'log.removed',
     async () => {
       const jobId = await submitJob(coordinator, 'r1');
       await startJob(coordinator, jobId);
