@@ -32,6 +32,7 @@ const reading: ReadonlySet<string> = new Set([
   'ListTelemetry',
   'GetTrainingStatus',
   'ListCredentials',
+  'BackupStore',
 ]);
 
 /** The others: one call of each, after what it needs, and an event that it makes. */
