@@ -40,7 +40,7 @@ import { streamCalls } from './rpc/streams.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
 import { openSqliteStore, type SqliteStore } from './store/sqlite/sqliteStore.ts';
-import { type JobRecord, type Store, StoreError } from './store/store.ts';
+import { type JobRecord, StoreError } from './store/store.ts';
 import { removeExpiredJoinTokens, storeLastUse } from './tasks/credentialUse.ts';
 import { Drains } from './tasks/drains.ts';
 import { HangWatch } from './tasks/hangWatch.ts';
