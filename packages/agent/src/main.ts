@@ -16,6 +16,7 @@ import { createDockerDriver } from './drivers/docker/dockerDriver.ts';
 import { createProcessDriver } from './drivers/process/driver.ts';
 import { GuardClient } from './drivers/process/guardClient.ts';
 import { FailureReaderProcess } from './failure/failureReaderProcess.ts';
+import { OomKills } from './failure/oomKills.ts';
 import { failureReaderProgram } from './failure/readerProgram.ts';
 import { TorchrunDeaths } from './failure/torchrunDeaths.ts';
 import { checkpointDirs } from './hooks/checkpointDir.ts';
@@ -45,6 +46,7 @@ import { TaskTraining } from './training/taskTraining.ts';
 const connectTimeoutMs = 3_000;
 /** A gang whose rank has died waits for no more than this on our account. */
 const deathsLookMs = 200;
+const oomLookMs = 1_000;
 
 export interface RunningAgent {
   /** Rejects when the coordinator refuses this agent for good; resolves after `close`. */
@@ -215,7 +217,10 @@ async function openAgent(
     readNetwork: () => hostInventory.read(),
     gpuProblem: async (gpuUuids, abort) =>
       gpuProblem(gpuUuids, status) ?? occupiedGpu(() => watch.strangersOn(gpuUuids), abort),
-    failureOf: (end) => failures.read(end),
+    failureOf: async (end, location) => {
+      const failure = await failures.read(end);
+      return end.stopping ? failure : oomKills.explain(location, end, failure);
+    },
     log,
     send: (message) => session.send(taskMessageToWire(message)),
     onOutput: (task: TaskRef, path: string, size: number | null) => uploader.follow(task, path, size),
@@ -225,6 +230,12 @@ async function openAgent(
       watch.forget(task);
       training.forget(task);
     },
+  });
+  const oomKills = new OomKills({
+    running: () => manager.running(),
+    directoryOf: (task) => records.directory(task),
+    readKernelLog: () => watch.readKernelLog(),
+    boottimeMs,
   });
   const deaths = new TorchrunDeaths({
     running: () => manager.running(),
@@ -244,6 +255,7 @@ async function openAgent(
     chance: Math.random,
     running: () => manager.running(),
     reports: () => manager.reports(),
+    onKernelRecord: (record) => oomKills.kernelRecord(record),
     training,
     usageFileOf: (task) => join(records.directory(task), 'usage.json'),
     openTelemetryStream: () => telemetry.UploadTelemetry(metadata),
@@ -299,7 +311,11 @@ async function openAgent(
   await training.start();
   session.start();
   const deathsTimer = setInterval(() => deaths.look(), deathsLookMs);
-  opened.push(() => clearInterval(deathsTimer));
+  const oomTimer = setInterval(() => oomKills.look(), oomLookMs);
+  opened.push(
+    () => clearInterval(deathsTimer),
+    () => clearInterval(oomTimer),
+  );
   log.info({ node: options.name, coordinator: options.coordinator }, 'agent started');
   return leaving;
 }

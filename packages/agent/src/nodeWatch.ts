@@ -23,6 +23,7 @@ import type { GpuObservation } from './gpus/observation.ts';
 import { nvidiaSmiReadingMs, openSources } from './gpus/openSources.ts';
 import { readSimulatedStates } from './gpus/simulatedStates.ts';
 import { type Stranger, strangersOn } from './gpus/strangers.ts';
+import type { KernelRecord } from './health/kernelRecord.ts';
 import { type Health, startHealth } from './health/start.ts';
 import { HostMetrics, type HostSample, toReading } from './host/hostMetrics.ts';
 import { type HostInventory, sameInventory } from './host/inventory.ts';
@@ -96,6 +97,8 @@ export interface NodeWatchParts {
   readonly connection: () => { readonly connected: boolean; readonly heartbeatAgeMs: number | null };
   /** The node's status is another than it was when it was last asked for. */
   readonly onStatusChange: () => void;
+  /** Gets each record of the kernel log. */
+  readonly onKernelRecord: (record: KernelRecord) => void;
   /** How long `start` waits for the GPUs; left out: 15 s. */
   readonly firstListingMs?: number;
 }
@@ -139,6 +142,11 @@ export class NodeWatch {
     this.hpcJobFiles = hpcJobDir === null ? null : new HpcJobFiles({ dir: hpcJobDir, log });
   }
 
+  /** Takes in what the kernel log has by now. */
+  readKernelLog(): void {
+    this.health?.readKernelLog();
+  }
+
   /** Resolves when the node has been looked at once, or when its driver has had its time to answer. */
   async start(): Promise<void> {
     const { options, log, clock, bootId, boottimeMs } = this.parts;
@@ -146,6 +154,7 @@ export class NodeWatch {
       ...{ dataDir: options.dataDir, kernelLog: options.kernelLog, conditionTable: options.conditionTable },
       ...{ paths: watchedPaths.filter((path) => existsSync(path)), bootId, log },
       now: () => ({ wallMs: clock.wallMs(), uptimeMs: boottimeMs() }),
+      onKernelRecord: this.parts.onKernelRecord,
     });
     this.health.monitor.onChange(() => this.parts.onStatusChange());
     this.hostBefore = this.hostMetrics.sample();

@@ -79,6 +79,7 @@ export async function watchNode(
     openTelemetryStream: () => client.UploadTelemetry(),
     connection: () => ({ connected: true, heartbeatAgeMs: 0 }),
     onStatusChange: () => {},
+    onKernelRecord: () => {},
     ...change,
   });
   onTestFinished(() => watch.close());

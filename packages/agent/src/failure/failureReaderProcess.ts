@@ -8,6 +8,7 @@ import { setPriority } from 'node:os';
 import { messageOf } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
 import type { Logger } from '@muster/common/log';
+import { closedNodeFlags } from '@muster/common/nodeFlags';
 import type { ReadAnswer, ReadOrder } from './reader/protocol.ts';
 import { type EndOfTask, type NodeMoment, unreadFailure } from './taskFailure.ts';
 
@@ -101,7 +102,7 @@ export class FailureReaderProcess {
     const { program, log, budgetMs = budgetMsDefault } = this.options;
     const child = fork(program, [String(budgetMs)], {
       env: {},
-      execArgv: ['--max-old-space-size=256'],
+      execArgv: [...closedNodeFlags, '--max-old-space-size=256'],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     const reading: Reading = { child, answer: () => {}, idleTimer: undefined };

@@ -75,6 +75,16 @@ export class KernelLog {
     this.current = { kind: 'closed' };
   }
 
+  /** Takes in what is there now, without waiting for the next look. At most as much as one look takes. */
+  readNow(): void {
+    if (this.file === null) return;
+    try {
+      this.readSome();
+    } catch (error) {
+      this.giveUp(error);
+    }
+  }
+
   private tick(): void {
     try {
       const more = this.readSome();

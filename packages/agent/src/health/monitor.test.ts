@@ -276,6 +276,7 @@ test('put together: the kernel log and the disk become conditions', async () => 
     paths: [join(kernelLog, 'behind')],
     bootId: 'boot-1',
     now: time.now,
+    onKernelRecord: () => {},
     log,
   });
   try {

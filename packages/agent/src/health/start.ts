@@ -3,6 +3,7 @@ import type { Logger } from '@muster/common/log';
 import { ConditionStore } from './conditionStore.ts';
 import { FileSystemProbe, systemCalls } from './fileSystems.ts';
 import { KernelLog, type KernelLogState } from './kernelLog.ts';
+import type { KernelRecord } from './kernelRecord.ts';
 import { loadConditionTable } from './loadTable.ts';
 import { HealthMonitor } from './monitor.ts';
 import type { Moment } from './state.ts';
@@ -21,12 +22,16 @@ export interface HealthParts {
   readonly paths: readonly string[];
   readonly bootId: string;
   readonly now: () => Moment;
+  /** Gets each record of the kernel log, also those from before the start. */
+  readonly onKernelRecord: (record: KernelRecord) => void;
   readonly log: Logger;
 }
 
 export interface Health {
   readonly monitor: HealthMonitor;
   kernelLogState(): KernelLogState;
+  /** Takes in what the kernel log has by now. */
+  readKernelLog(): void;
   close(): void;
 }
 
@@ -37,7 +42,10 @@ export async function startHealth(parts: HealthParts): Promise<Health> {
   const monitor = new HealthMonitor({ table, store: new ConditionStore(dataDir, log), bootId, now, log });
   const kernelLog = new KernelLog({
     path: parts.kernelLog,
-    onRecord: (record, history) => monitor.kernelRecord(record, history),
+    onRecord: (record, history) => {
+      monitor.kernelRecord(record, history);
+      parts.onKernelRecord(record);
+    },
     log,
   });
   const probe = new FileSystemProbe({
@@ -71,6 +79,7 @@ export async function startHealth(parts: HealthParts): Promise<Health> {
   return {
     monitor,
     kernelLogState: () => kernelLog.state,
+    readKernelLog: () => kernelLog.readNow(),
     close: () => {
       closed = true;
       for (const timer of timers) clearInterval(timer);

@@ -7,7 +7,7 @@ import type { HangSign, TrainingProgress } from '@muster/common/training';
 import type { Cause, TaskReport } from '@muster/common/views';
 import type { CheckpointMessage } from '../checkpoints/parts.ts';
 import type { Checkpoints } from '../checkpoints/watcher.ts';
-import type { Driver } from '../drivers/driver.ts';
+import type { Driver, TaskLocation } from '../drivers/driver.ts';
 import type { EndOfTask } from '../failure/taskFailure.ts';
 import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
@@ -65,7 +65,7 @@ export interface ManagerParts {
   /** Why these GPUs of this node are not to be used now. null: they may be. */
   readonly gpuProblem: (gpuUuids: readonly string[], abort: AbortSignal) => Promise<Cause | null>;
   /** What went wrong first in a task that has ended badly. @throws {Error} when the agent is closing */
-  readonly failureOf: (end: EndOfTask) => Promise<TaskFailure>;
+  readonly failureOf: (end: EndOfTask, location: TaskLocation) => Promise<TaskFailure>;
   readonly log: Logger;
   /** Say something to the coordinator; dropped while there is no connection, because the next Hello says it all. */
   readonly send: (message: TaskMessage) => void;

@@ -66,7 +66,8 @@ export class TaskPhases {
   ): void {
     const gpuUsage = this.parts.gpuUsage(entry.task);
     const logBytes = this.output(entry).size;
-    const { exitCode, signal, oomKilled, finishedAtMs, statusLost } = exit;
+    const { exitCode, signal, finishedAtMs, statusLost } = exit;
+    const oomKilled = exit.oomKilled || failure?.source === 'kernel';
     const how = { exitCode, signal, oomKilled, finishedAtMs, statusLost };
     this.end(entry, { ...how, startError: null, logBytes, gpuUsage, failure, training });
   }
@@ -74,10 +75,11 @@ export class TaskPhases {
   /** What went wrong first. To be asked for once, as soon as it has ended. */
   async failureOf(entry: TaskEntry, exit: TaskExit): Promise<TaskFailure> {
     const { phase } = entry;
-    const { directory } = this.location(entry);
+    const location = this.location(entry);
+    const { directory } = location;
     const outputPath = this.output(entry).path;
     const stopping = phase?.kind === 'started' && phase.stopping === true;
-    const failure = await this.parts.failureOf({ exit, directory, outputPath, stopping });
+    const failure = await this.parts.failureOf({ exit, directory, outputPath, stopping }, location);
     if (stopping) return failure;
     // What it wrote before tells of something else: a task that was killed from outside said nothing of that.
     const message = this.parts.leases.deathBy(entry.task, this.fenced(entry), exit, failure.atBoottimeMs);

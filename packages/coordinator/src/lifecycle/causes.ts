@@ -100,7 +100,10 @@ export function causeOfEnd(task: Task, gpuFault: GpuFault | null = null): Cause 
   const isExitAlone = failure?.source === 'exit' && failure.kind !== 'unknown';
   const said = failure === null || isExitAlone ? null : failure.message;
   const message = `${where} ${how.words}${said === null ? '' : `: ${said}`}`;
-  if (exit.oomKilled) return causeOf(how.kind, message, place, evidenceOf(exit, how.evidence));
+  if (exit.oomKilled) {
+    const line = failure?.source === 'kernel' ? failure.message : how.evidence;
+    return causeOf(how.kind, message, place, evidenceOf(exit, line));
+  }
   const evidence = evidenceOf(exit, said ?? how.evidence);
   if (failure?.kind == null) return causeOf(how.kind, message, place, evidence);
   const cause = causeOf(failure.kind, message, place, evidence);

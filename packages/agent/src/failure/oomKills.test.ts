@@ -1,0 +1,216 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TaskFailure } from '@muster/common/gangs';
+import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
+import { silentLogger } from '@muster/common/log';
+import { causeKinds } from '@muster/common/spec/causes';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { TaskExit } from '../drivers/driver.ts';
+import { readStat } from '../guard/processes.ts';
+import { writeProcessRecord } from '../guard/records.ts';
+import { KernelLog } from '../health/kernelLog.ts';
+import { boottimeMs as realBoottimeMs } from '../probes/boot.ts';
+import { OomKills } from './oomKills.ts';
+
+const task: TaskRef = { jobId: 'job_aaaaaaaaaaaa' as JobId, attempt: 1, nodeRank: 0 };
+const key = taskKey(task);
+const exit: TaskExit = {
+  exitCode: null,
+  signal: 'SIGKILL',
+  oomKilled: false,
+  finishedAtMs: 1,
+  statusLost: false,
+};
+const killed: TaskFailure = {
+  source: 'exit',
+  consequence: false,
+  rank: null,
+  message: 'ended by SIGKILL',
+  kind: null,
+  blame: null,
+  line: null,
+  atBoottimeMs: 100_000,
+};
+
+let directory: string;
+let nowMs: number;
+let running: TaskRef[];
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-oom-'));
+  nowMs = 100_000;
+  running = [task];
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+function watching(parts: Partial<ConstructorParameters<typeof OomKills>[0]> = {}): OomKills {
+  return new OomKills({
+    running: () => running.map((each) => ({ task: each })),
+    directoryOf: () => directory,
+    readKernelLog: () => {},
+    boottimeMs: () => nowMs,
+    ...parts,
+  });
+}
+
+function kernelSays(kills: OomKills, pid: number, atMs = nowMs): void {
+  const text = `Out of memory: Killed process ${pid} (python3) total-vm:1kB, anon-rss:0kB`;
+  kills.kernelRecord({ fromKernel: true, sequence: 1, uptimeMs: atMs, text });
+}
+
+const explain = (kills: OomKills, failure: TaskFailure = killed) =>
+  kills.explain({ key, directory }, { exit, directory, outputPath: '', stopping: false }, failure);
+
+/** A process that stands for the task's own, with a child. */
+async function aProcess(): Promise<{ readonly main: ChildProcess; readonly childPid: number }> {
+  const main = spawn('sh', ['-c', 'sleep 600 & echo $!; wait'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const [line] = (await once(main.stdout, 'data')) as [Buffer];
+  const childPid = Number(line.toString());
+  onTestFinished(() => {
+    main.kill('SIGKILL');
+    try {
+      process.kill(childPid, 'SIGKILL');
+    } catch {
+      // The test has ended it.
+    }
+  });
+  const stat = readStat(main.pid ?? 0);
+  writeProcessRecord(directory, {
+    ...{ key, bootId: 'b', startedAtMs: 1, cgroup: null, mainExit: null },
+    main: { pid: main.pid ?? 0, startTicks: stat?.startTicks ?? 0 },
+  });
+  return { main, childPid };
+}
+
+test('the main process: known by its record, also when it was never seen running', async () => {
+  const { main } = await aProcess();
+  const kills = watching();
+  kernelSays(kills, main.pid ?? 0);
+  expect(explain(kills)).toEqual({
+    ...killed,
+    source: 'kernel',
+    kind: 'host_oom',
+    blame: 'job',
+    message: `Out of memory: Killed process ${main.pid} (python3) total-vm:1kB, anon-rss:0kB`,
+  });
+});
+
+test('a worker of it: known because it was seen while it ran', async () => {
+  const { childPid } = await aProcess();
+  const kills = watching();
+  kills.look();
+  nowMs += 900;
+  kernelSays(kills, childPid);
+  process.kill(childPid, 'SIGKILL');
+  running = [];
+  kills.look();
+  expect(explain(kills)).toMatchObject({ source: 'kernel', kind: 'host_oom', atBoottimeMs: 100_000 });
+});
+
+test('another process of the machine is another matter', async () => {
+  await aProcess();
+  const kills = watching();
+  kills.look();
+  kernelSays(kills, process.pid);
+  expect(explain(kills)).toBe(killed);
+});
+
+test('a pid that was ours long ago may be another process by now', async () => {
+  const { childPid } = await aProcess();
+  const kills = watching();
+  kills.look();
+  nowMs += 30_000;
+  kernelSays(kills, childPid);
+  expect(explain(kills)).toBe(killed);
+});
+
+test('a program that did without the killed worker for minutes has failed of something else', async () => {
+  const { childPid } = await aProcess();
+  const kills = watching();
+  kills.look();
+  kernelSays(kills, childPid);
+  nowMs += 120_000;
+  expect(explain(kills)).toBe(killed);
+});
+
+test('what the output names stands, unless it only tells of a lost process', async () => {
+  const { main } = await aProcess();
+  const kills = watching();
+  kernelSays(kills, main.pid ?? 0);
+  const oomOrLess = ['unknown', 'exit_code', 'python_exception', 'nccl_error', 'nccl_timeout', 'host_oom'];
+  for (const kind of causeKinds) {
+    const told = explain(kills, { ...killed, source: 'log', kind });
+    expect([kind, told.source]).toEqual([kind, oomOrLess.includes(kind) ? 'kernel' : 'log']);
+  }
+});
+
+test('words that a program wrote into the kernel log are not the kernel’s', async () => {
+  const { main } = await aProcess();
+  const kills = watching();
+  const text = `Out of memory: Killed process ${main.pid} (python3) total-vm:1kB`;
+  kills.kernelRecord({ fromKernel: false, sequence: 1, uptimeMs: nowMs, text });
+  expect(explain(kills)).toBe(killed);
+});
+
+test('the log is read once more before a task is called unexplained', async () => {
+  const { main } = await aProcess();
+  const kills: OomKills = watching({ readKernelLog: () => kernelSays(kills, main.pid ?? 0) });
+  expect(explain(kills)).toMatchObject({ source: 'kernel' });
+});
+
+test('nothing is kept of tasks that are long gone', async () => {
+  const { childPid } = await aProcess();
+  const kills = watching();
+  kills.look();
+  running = [];
+  nowMs += 120_000;
+  kills.look();
+  nowMs += 1_000;
+  kernelSays(kills, childPid);
+  expect(explain(kills)).toBe(killed);
+});
+
+describe('the kernel itself', () => {
+  const memoryRoot = existsSync('/sys/fs/cgroup/memory') ? '/sys/fs/cgroup/memory' : '/sys/fs/cgroup';
+  const limitFile = existsSync('/sys/fs/cgroup/memory') ? 'memory.limit_in_bytes' : 'memory.max';
+
+  test('a process that takes more memory than its control group may is killed, and found by the log', async () => {
+    const group = join(memoryRoot, `muster-test-${process.pid}`);
+    mkdirSync(group);
+    writeFileSync(join(group, limitFile), String(32 * 1024 * 1024));
+    onTestFinished(() => rmdirSync(group));
+    const kills: OomKills = watching({
+      boottimeMs: realBoottimeMs,
+      readKernelLog: () => log.readNow(),
+    });
+    const log = new KernelLog({
+      path: '/dev/kmsg',
+      onRecord: (record) => kills.kernelRecord(record),
+      log: silentLogger,
+    });
+    log.open();
+    onTestFinished(() => log.close());
+    // `tail` keeps the last line, which never ends; the shell stands for a program that waits for its worker.
+    const script = `echo $$ > ${join(group, 'cgroup.procs')}; tail /dev/zero; exit 1`;
+    const main = spawn('sh', ['-c', script], { stdio: 'ignore' });
+    const { pid = 0 } = main;
+    writeProcessRecord(directory, {
+      ...{ key, bootId: 'b', startedAtMs: 1, cgroup: null, mainExit: null },
+      main: { pid, startTicks: readStat(pid)?.startTicks ?? 0 },
+    });
+    const looking = setInterval(() => kills.look(), 5);
+    await once(main, 'exit');
+    clearInterval(looking);
+    // Another reader of this log, or a kernel that is busy, may take a moment; the record itself is written before the end.
+    const told = await vi.waitFor(() => {
+      const failure = explain(kills, { ...killed, atBoottimeMs: realBoottimeMs() });
+      expect(failure.source).toBe('kernel');
+      return failure;
+    });
+    expect(told).toMatchObject({ kind: 'host_oom', blame: 'job' });
+    expect(told.message).toMatch(/^Memory cgroup out of memory: Killed process \d+ \(tail\) total-vm:/);
+    expect(readFileSync(join(group, 'cgroup.procs'), 'utf8')).toBe('');
+  });
+});

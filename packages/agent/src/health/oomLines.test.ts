@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { parseOomKill } from './oomLines.ts';
+
+test.each([
+  [
+    'Out of memory: Killed process 4711 (python3) total-vm:66124kB, anon-rss:31200kB, file-rss:0kB, shmem-rss:0kB, UID:1000',
+    { pid: 4711, processName: 'python3', inGroup: false },
+  ],
+  [
+    'Memory cgroup out of memory: Killed process 99 (pt_data (worker) total-vm:1kB, anon-rss:0kB',
+    { pid: 99, processName: 'pt_data (worker', inGroup: true },
+  ],
+  [
+    'Out of memory (oom_kill_allocating_task): Killed process 7 (a b), UID 0, total-vm:8kB',
+    { pid: 7, processName: 'a b', inGroup: false },
+  ],
+])('%s', (text, kill) => {
+  expect(parseOomKill(text)).toEqual({ ...kill, text });
+  expect(parseOomKill(`[ 12 ] one line before\n${text}\n`)).toMatchObject(kill);
+});
+
+test.each([
+  'oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=python3,pid=4711,uid=1000',
+  'Out of memory: Kill process 4711 (python3) score 900 or sacrifice child',
+  'python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0',
+  'oom_reaper: reaped process 4711 (python3), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB',
+  'user says: Out of memory: Killed process 1 (init) total-vm:1kB',
+  'Out of memory: Killed process 99999999999 (x) total-vm:1kB',
+])('no process is said to be killed by: %s', (text) => {
+  expect(parseOomKill(text)).toBeNull();
+});
