@@ -91,3 +91,15 @@ test('before the first start the directory of the agent is not there yet', async
   const options = bareOptions(join(dir, 'not', 'yet'));
   expect(await checksOf(options, dir)).toMatchObject([{ state: 'ok' }]);
 });
+
+test('a GPU whose rows cannot be remapped any more is named, with what the agent will do about it', async () => {
+  const dir = aDirectory();
+  const gpus = [fakeGpu(0), fakeGpu(1, { values: { 'remapped_rows.failure': 'Yes' } })];
+  const [, ...found] = await checksOf(
+    bareOptions(dir, { nvidiaSmiPath: writeFakeNvidiaSmi(dir, { gpus }) }),
+    'nvidia-smi',
+  );
+  expect(found).toMatchObject([
+    { state: 'problem', message: expect.stringMatching(/GPU 1 .*row of its memory/) as string },
+  ]);
+});

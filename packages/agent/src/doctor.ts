@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import { silentLogger } from '@muster/common/log';
+import { examineGpuHealth } from './doctorHealth.ts';
 import type { DoctorCheck, DoctorReport } from './doctorReport.ts';
 import { withDeadline } from './gpus/deadline.ts';
 import {
@@ -24,6 +25,7 @@ import {
   openSources,
   type SourceParts,
 } from './gpus/openSources.ts';
+import type { ConditionTable } from './health/conditionTable.ts';
 import { FileSystemProbe, systemCalls } from './health/fileSystems.ts';
 import { kernelLogOnStdin, openKernelLog } from './health/kernelLog.ts';
 import { loadConditionTable } from './health/loadTable.ts';
@@ -46,7 +48,8 @@ export async function examineNode(options: AgentOptions): Promise<DoctorReport> 
     listedGpus: () => listing?.gpus ?? [],
   };
   const chosen = await openSources(options, parts);
-  const gpus = await examineSource(chosen.source, true, (listed) => {
+  const table = await loadConditionTable(options.conditionTable).catch(() => loadConditionTable(null));
+  const gpus = await examineSource(chosen.source, { table }, (listed) => {
     listing = listed;
   });
   const others = await examineOtherSources(options, parts, chosen);
@@ -66,12 +69,16 @@ export async function examineNode(options: AgentOptions): Promise<DoctorReport> 
   };
 }
 
-/** @param onListing takes the devices, for sources that need to know them */
+/**
+ * @param agent what the agent judges its readings by; null: it would not use this source
+ * @param onListing takes the devices, for sources that need to know them
+ */
 async function examineSource(
   source: GpuSource,
-  chosen: boolean,
+  agent: { readonly table: ConditionTable } | null,
   onListing: (listing: GpuListing) => void = () => {},
 ): Promise<readonly DoctorCheck[]> {
+  const chosen = agent !== null;
   const about = { area: 'GPU source', name: source.name, chosen } as const;
   if (source.name === 'none') {
     const message = 'neither NVML nor nvidia-smi is here; this node offers no GPUs';
@@ -91,6 +98,9 @@ async function examineSource(
     return [
       { ...about, state, message, evidence, remedy: null },
       ...problems.map((each) => problemCheck(about, each)),
+      ...(agent === null
+        ? []
+        : examineGpuHealth(about, { source: source.name, listing, sampling }, agent.table)),
     ];
   } catch (error) {
     const message = messageOf(error);
@@ -153,7 +163,7 @@ async function examineOtherSources(
   const checks: DoctorCheck[] = [];
   if (chosen !== 'nvml') {
     const nvml = nvmlSource(options, parts, true);
-    checks.push(...(await examineSource(nvml, false)));
+    checks.push(...(await examineSource(nvml, null)));
     await withDeadline(nvml.close(), closeMs);
   }
   if (chosen !== 'nvidia-smi') {
@@ -163,7 +173,7 @@ async function examineOtherSources(
       checks.push({ ...about, state: 'absent', message, evidence: null, remedy: null });
     } else {
       const smi = nvidiaSmiSource(options, parts);
-      checks.push(...(await examineSource(smi, false)));
+      checks.push(...(await examineSource(smi, null)));
       await withDeadline(smi.close(), closeMs);
     }
   }

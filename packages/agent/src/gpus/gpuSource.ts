@@ -35,7 +35,9 @@ export interface GpuProblem {
     /** The output was not understood: garbage, truncated, of an unknown shape. */
     | 'unreadable'
     /** In MIG mode and not divided yet: the card is there and well, but has nothing that could be scheduled. */
-    | 'no_instances';
+    | 'no_instances'
+    /** Nothing is known of it: its driver shows no card while another one is lost. */
+    | 'hidden';
   /** UUID of the card; null: unknown, or the node as a whole. */
   readonly gpuUuid: string | null;
   readonly pciBusId: string | null;

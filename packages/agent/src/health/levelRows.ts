@@ -130,6 +130,11 @@ export const levelRows = {
     message:
       '{gpu} is in MIG mode without instances and takes no work; make some with nvidia-smi mig, or turn MIG off',
   },
+  gpu_hidden: {
+    ...drainGpu,
+    message:
+      '{gpu} gets no new work while its driver shows no GPU because of another one; nothing is known to be wrong with it ({detail})',
+  },
   gpu_missing: {
     ...drainGpu,
     message:

@@ -22,7 +22,10 @@ const problemKinds = {
   hung: 'gpu_hung',
   unreadable: 'gpu_unreadable',
   no_instances: 'gpu_without_instances',
+  hidden: 'gpu_hidden',
 } as const satisfies Record<GpuProblem['kind'], LevelKind>;
+/** What problems of the source of readings become; all others follow from values and from the kernel log. */
+export const problemConditionKinds: ReadonlySet<string> = new Set(Object.values(problemKinds));
 /** A driver that makes problems up must not cost us time without end. */
 const problemsMax = 256;
 
@@ -101,10 +104,9 @@ function applyProblems(
   }
   const read = new Set([...observation.samples.keys()].map((uuid) => cardOf.get(uuid) ?? uuid));
   const driverAnswers = read.size > 0 || !problems.some(isOfNode);
-  const kinds = new Set<string>(Object.values(problemKinds));
   for (const { condition } of [...draft.entries.values()]) {
     const { kind, gpuUuid } = condition;
-    if (!kinds.has(kind) || seen.has(conditionKey(condition))) continue;
+    if (!problemConditionKinds.has(kind) || seen.has(conditionKey(condition))) continue;
     // A card of which nothing was read is not known to be well.
     const isWell = gpuUuid === null ? driverAnswers : read.has(gpuUuid);
     if (!isWell) continue;

@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 
 /** A node with one GPU, whose driver does what the test says. */
-function aNode() {
+function aNode(listIntervalMs = 60_000) {
   const root = mkdtempSync(join(tmpdir(), 'sampler-'));
   onTestFinished(() => rmSync(root, { recursive: true }));
   mkdirSync(join(root, taskKey(task)));
@@ -60,7 +60,7 @@ function aNode() {
     profilingSource: () => null,
     onRead: () => {},
     intervalMs: 1_000,
-    listIntervalMs: 60_000,
+    listIntervalMs,
     holders: () => holders,
     readHost: async () => host,
     meter,
@@ -143,6 +143,31 @@ test('what was listed stays listed while the driver does not answer', async () =
   driver.sample = async () => ({ samples: [], problems: [lost] });
   await vi.advanceTimersByTimeAsync(2_000);
   expect(observations.at(-1)).toMatchObject({ gpus: [{ uuid: 'GPU-1' }] });
+});
+
+test('a GPU that could not be listed is listed again within a minute of its recovery', async () => {
+  const { driver, sampler } = aNode(600_000);
+  const well = driver.list;
+  const lost: GpuProblem = { kind: 'lost', gpuUuid: null, pciBusId: null, message: 'm', evidence: 'e' };
+  driver.list = async () => ({ ...(await well()), gpus: [], problems: [lost] });
+  driver.sample = async () => ({ samples: [], problems: [] });
+  await sampler.start();
+  expect(sampler.observation().gpus).toEqual([]);
+  driver.list = well;
+  await vi.advanceTimersByTimeAsync(59_000);
+  expect(sampler.observation()).toMatchObject({ gpus: [{ uuid: 'GPU-1' }], problems: [] });
+});
+
+test('what stays as it is until somebody changes the node asks for no more listings', async () => {
+  const { driver, sampler } = aNode(600_000);
+  const well = driver.list;
+  const lasting: GpuProblem = {
+    ...{ kind: 'no_instances', gpuUuid: 'GPU-2', pciBusId: null, message: 'm', evidence: 'e' },
+  };
+  driver.list = async () => ({ ...(await well()), problems: [lasting] });
+  await sampler.start();
+  await vi.advanceTimersByTimeAsync(300_000);
+  expect(driver.listings).toBe(1);
 });
 
 test('after its end nothing is read', async () => {

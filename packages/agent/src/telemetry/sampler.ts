@@ -46,6 +46,10 @@ export interface SamplerParts {
 
 /** A driver whose problems come and go must not be listed, for seconds of CPU time, at every sample. */
 const relistMs = 10_000;
+/** While the last listing did not show every GPU that there may be: one that is well again is back within a minute. */
+const troubledListMs = 30_000;
+/** What stays as it is until somebody changes the node, and hides no GPU. */
+const lasting: ReadonlySet<GpuProblem['kind']> = new Set(['unreadable', 'no_instances']);
 /** A listing of a driver that hangs takes a minute, in which nothing is sampled: what was read before it is history then. */
 const staleMs = 15_000;
 
@@ -134,11 +138,18 @@ export class Sampler {
 
   /** At intervals, and soon when problems changed: a GPU that fails may be gone, and one that answers again may be back. */
   private isListingDue(nowMs: number): boolean {
-    if (nowMs - this.listedMs >= this.parts.listIntervalMs) return true;
+    const { listIntervalMs } = this.parts;
+    const intervalMs = this.isListingTroubled() ? Math.min(troubledListMs, listIntervalMs) : listIntervalMs;
+    if (nowMs - this.listedMs >= intervalMs) return true;
     if (problemsText(this.problems) === this.listedProblems || nowMs - this.relistedMs < relistMs)
       return false;
     this.relistedMs = nowMs;
     return true;
+  }
+
+  private isListingTroubled(): boolean {
+    const { gpus, problems } = this.listing;
+    return problems.some(({ kind }) => gpus.length === 0 || !lasting.has(kind));
   }
 
   private async list(): Promise<void> {

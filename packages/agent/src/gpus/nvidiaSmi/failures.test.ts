@@ -81,6 +81,43 @@ exit 0`,
   });
 });
 
+describe('one lost GPU makes every call fail, whichever GPU it asks for', () => {
+  const others = [fakeGpu(0), fakeGpu(1), fakeGpu(2), fakeGpu(3)] as const;
+  const lost = others[2];
+  const failure = {
+    text: `Unable to determine the device handle for GPU2: ${lost.pciBusId}: GPU is lost.  Reboot the system to recover this GPU`,
+    status: 15,
+  };
+
+  test('it alone is called lost, the others are hidden behind it, and none is missing', async () => {
+    const { source, becomes } = aNode({ gpus: others });
+    await source.list();
+    becomes({ gpus: others, failure });
+    const { samples, problems } = await source.sample();
+    expect(samples).toEqual([]);
+    expect(problems.map(({ kind, gpuUuid }) => `${kind} ${gpuUuid}`).sort()).toEqual(
+      others.map(({ uuid }) => (uuid === lost.uuid ? `lost ${uuid}` : `hidden ${uuid}`)).sort(),
+    );
+    // What there is was not shown, so what was known stays.
+    expect(await source.list()).toMatchObject({
+      gpus: others.map(({ uuid }) => ({ uuid })),
+      problems: [{ kind: 'lost', gpuUuid: lost.uuid }],
+    });
+    becomes({ gpus: others });
+    expect((await source.sample()).samples).toHaveLength(others.length);
+    expect((await source.list()).problems).toEqual([]);
+  });
+
+  test('then the driver itself fails: that is seen, too', async () => {
+    const { source, becomes } = aNode({ gpus: others });
+    await source.list();
+    becomes({ gpus: others, failure });
+    await source.list();
+    becomes({ failure: { text: 'Failed to initialize NVML: Driver/library version mismatch', status: 18 } });
+    expect(await source.sample()).toMatchObject({ problems: [{ kind: 'driver_mismatch', gpuUuid: null }] });
+  });
+});
+
 describe('what is no nvidia-smi', () => {
   test.each([
     ['10 MB of zeros', 'head -c 10000000 /dev/zero'],

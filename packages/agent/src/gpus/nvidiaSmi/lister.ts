@@ -45,6 +45,9 @@ export async function readInventory(smi: NvidiaSmi, deadlineMs: number, last: In
       const search = await searchOneByOne(smi, deadlineMs, failure);
       if ('failure' in search)
         return { ...last, listing: { ...last.listing, problems: [search.failure.problem] } };
+      // No card was shown at all: it does not say which others there are.
+      if (search.cards.length === 0)
+        return { ...last, listing: { ...last.listing, problems: search.problems }, hasDeadCard: true };
       return assemble(smi, deadlineMs, search);
     }
     default: {

@@ -86,7 +86,7 @@ export class Sampler {
       problems.push(...missing.map((card) => lostCard(card, evidence)));
     } else {
       if (joint.failure !== null && missing.length === 0) problems.push(joint.failure.problem);
-      problems.push(...(await this.#askOneByOne(missing, read, readings)));
+      problems.push(...(await this.#askOneByOne(cards, missing, read, readings)));
     }
     problems.push(...[...readings.values()].flatMap((reading) => reading.problems));
 
@@ -96,22 +96,36 @@ export class Sampler {
     return { samples: withProcesses(samples, await this.#readProcesses()), problems };
   }
 
-  /** Fills in the readings of the cards that answer; stops where the driver hangs, since nothing is started behind it. */
+  /**
+   * Fills in the readings of the cards that answer; stops where the driver hangs, since nothing is started behind it. One
+   * lost card can make every call fail, whichever card it asks for: then the failure names the lost one, and the others
+   * are only hidden behind it.
+   * @param all that are known
+   * @param missing of them, those to ask for
+   */
   async #askOneByOne(
-    cards: readonly FoundCard[],
+    all: readonly FoundCard[],
+    missing: readonly FoundCard[],
     read: (uuids: readonly string[]) => Promise<Reading>,
     readings: Map<string, CardReading>,
   ): Promise<readonly GpuProblem[]> {
     const problems: GpuProblem[] = [];
-    for (const found of cards) {
+    for (const found of missing) {
       const { cards: answered, failure } = await read([found.uuid]);
       const reading = answered.get(found.uuid);
       if (reading !== undefined) {
         readings.set(found.uuid, reading);
       } else if (failure === null || failure.scope === 'no_devices') {
         problems.push(lostCard(found, failure?.problem.evidence ?? 'nvidia-smi printed nothing about it'));
+      } else if (namesAnother(failure, found)) {
+        problems.push(hiddenCard(found, failure.problem));
+        const named = all.find(({ card }) => card.pciBusId === failure.problem.pciBusId);
+        const isKnown = problems.some(({ kind, gpuUuid }) => kind !== 'hidden' && gpuUuid === named?.uuid);
+        if (named !== undefined && !isKnown) problems.push({ ...failure.problem, gpuUuid: named.uuid });
       } else {
-        problems.push({ ...failure.problem, gpuUuid: found.uuid, pciBusId: found.card.pciBusId });
+        const { pciBusId } = found.card;
+        if (problems.some(({ kind, gpuUuid }) => kind !== 'hidden' && gpuUuid === found.uuid)) continue;
+        problems.push({ ...failure.problem, gpuUuid: found.uuid, pciBusId });
         if (failure.problem.kind === 'hung') break;
       }
     }
@@ -221,6 +235,16 @@ function withProcesses(
 
 function selection(uuids: readonly string[]): readonly string[] {
   return uuids.length === 0 ? [] : ['-i', uuids.join(',')];
+}
+
+/** Of a failure that names no place it is taken for granted that it speaks of the card that was asked for. */
+function namesAnother({ scope, problem }: Failure, { card }: FoundCard): boolean {
+  return scope === 'card' && problem.pciBusId !== null && card.pciBusId !== problem.pciBusId;
+}
+
+function hiddenCard({ uuid, card }: FoundCard, { pciBusId, evidence }: GpuProblem): GpuProblem {
+  const message = `It is not shown while the GPU at ${pciBusId ?? 'an unknown place'} is lost.`;
+  return { kind: 'hidden', gpuUuid: uuid, pciBusId: card.pciBusId, message, evidence };
 }
 
 function lostCard({ uuid, card }: FoundCard, evidence: string): GpuProblem {

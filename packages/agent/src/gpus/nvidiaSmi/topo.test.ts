@@ -117,3 +117,26 @@ describe.runIf(hasCaptures)('captured matrices', () => {
     expect(parseTopology(capture('topo', 'p2p-r-8gpu-ok.txt'))).toMatchObject({ links: [] });
   });
 });
+
+test.each([
+  ['spaces before a header with tabs', '        GPU0\tGPU1\tGPU2', '\t'],
+  ['single spaces', '     GPU0 GPU1 GPU2', ' '],
+  ['runs of spaces', '      GPU0   GPU1   GPU2', '   '],
+])('a matrix without affinities: %s', (_, header, gap) => {
+  const row = (...cells: readonly string[]) => cells.join(gap);
+  const topology = parseTopology(
+    matrix(
+      header,
+      row('GPU0', ' X ', 'NV2', 'SYS'),
+      row('GPU1', 'NV2', ' X ', 'SYS'),
+      row('GPU2', 'SYS', 'SYS', ' X '),
+    ),
+  );
+  expect(topology?.refused).toEqual([]);
+  expect(topology?.links).toEqual([
+    { from: 0, to: 1, kind: 'NV2' },
+    { from: 0, to: 2, kind: 'SYS' },
+    { from: 1, to: 2, kind: 'SYS' },
+  ]);
+  expect(topology?.affinities.get(2)).toEqual({ cpuAffinity: null, numaNode: null });
+});

@@ -43,10 +43,9 @@ export function parseTopology(text: string): Topology | null {
   const header = lines[headerAt];
   if (header === undefined) return null;
   const cellsOf = splitter(header);
-  const devices = cellsOf(header)
-    .slice(1)
-    .filter((name) => deviceName.test(name));
-  const columnsAfter = cellsOf(header).length - 1 - devices.length;
+  const columns = cellsOf(header).filter((cell) => cell !== '');
+  const devices = columns.filter((name) => deviceName.test(name));
+  const columnsAfter = columns.length - devices.length;
   const nicNames = readNicLegend(lines.slice(headerAt + 1));
 
   const affinities = new Map<number, CardAffinity>();
@@ -120,9 +119,12 @@ function readRow(
   };
 }
 
-/** By tabs; copies that went through an editor have runs of spaces in their place. */
+/**
+ * By tabs; copies that went through an editor have runs of spaces in their place, and single ones where no column has a
+ * name of two words.
+ */
 function splitter(header: string): (line: string) => readonly string[] {
-  const separator = header.includes('\t') ? '\t' : / {2,}/;
+  const separator = header.trim().includes('\t') ? '\t' : /Affinity|NUMA/.test(header) ? / {2,}/ : / +/;
   return (line) =>
     line
       .trimEnd()

@@ -157,6 +157,27 @@ test.each([
   expect(parseSmiXml(text)).toBeNull();
 });
 
+test('a warning behind the document does not hide the cards', () => {
+  const warning = 'WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n';
+  expect(parseSmiXml(`${whole}\n${warning}`)).toEqual(parseSmiXml(whole));
+  expect(parseSmiXml(whole)?.cards).toHaveLength(1);
+});
+
+test('errors of the memory that is told count where the other part is not told, and 0 of one part is not 0', () => {
+  const counts = (sram: string, dram: string) => {
+    const ecc = `<ecc_errors><volatile><sram_uncorrectable>${sram}</sram_uncorrectable>
+<dram_uncorrectable>${dram}</dram_uncorrectable></volatile></ecc_errors>`;
+    const text = `<nvidia_smi_log><gpu id="0"><uuid>GPU-a</uuid>${ecc}</gpu></nvidia_smi_log>`;
+    const [card] = parseSmiXml(text)?.cards ?? [];
+    return card === undefined ? undefined : sampleOfCard(card, 'GPU-a').ecc?.uncorrectedVolatile;
+  };
+  expect(counts('N/A', '5')).toBe(5);
+  expect(counts('3', 'N/A')).toBe(3);
+  expect(counts('3', '5')).toBe(8);
+  expect(counts('0', '0')).toBe(0);
+  expect([counts('N/A', '0') ?? null, counts('N/A', 'N/A') ?? null]).toEqual([null, null]);
+});
+
 test('entities are not expanded', () => {
   const text = `<!DOCTYPE nvidia_smi_log [<!ENTITY v "550.1">]>
 <nvidia_smi_log><driver_version>&v;</driver_version></nvidia_smi_log>`;

@@ -64,9 +64,13 @@ const parser = new XMLParser({
   stopNodes: ['*.supported_clocks'],
 });
 
-/** null: no document of nvidia-smi, or a truncated one. */
-export function parseSmiXml(text: string): SmiLog | null {
-  if (!text.trimStart().startsWith('<') || !text.trimEnd().endsWith('</nvidia_smi_log>')) return null;
+const documentEnd = '</nvidia_smi_log>';
+
+/** Behind the document nvidia-smi prints warnings, such as of a corrupted infoROM. null: no document, or a truncated one. */
+export function parseSmiXml(output: string): SmiLog | null {
+  const end = output.indexOf(documentEnd);
+  if (!output.trimStart().startsWith('<') || end < 0) return null;
+  const text = output.slice(0, end + documentEnd.length);
   let document: unknown;
   try {
     if (XMLValidator.validate(text) !== true) return null;

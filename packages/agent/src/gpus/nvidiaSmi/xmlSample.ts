@@ -159,9 +159,14 @@ function eccTotal(
   return sumOf(sram, count(`dram_${kind}`));
 }
 
-/** A sum with a part that was not read is not a sum. */
+/**
+ * Some cards tell one part and print `N/A` for the other: errors that were counted are told, as a lower bound. Where none
+ * were counted the sum is not known, and not 0.
+ */
 function sumOf(a: number | null, b: number | null): number | null {
-  return a === null || b === null ? null : a + b;
+  if (a !== null && b !== null) return a + b;
+  const part = a ?? b ?? 0;
+  return part > 0 ? part : null;
 }
 
 function rowsOf(element: XmlElement): RowRemaps | null {
