@@ -16,7 +16,7 @@ import { createDockerDriver } from './drivers/docker/dockerDriver.ts';
 import { createProcessDriver } from './drivers/process/driver.ts';
 import { GuardClient } from './drivers/process/guardClient.ts';
 import { FailureReaderProcess } from './failure/failureReaderProcess.ts';
-import { OomKills } from './failure/oomKills.ts';
+import { KernelEnds } from './failure/kernelEnds.ts';
 import { failureReaderProgram } from './failure/readerProgram.ts';
 import { TorchrunDeaths } from './failure/torchrunDeaths.ts';
 import { checkpointDirs } from './hooks/checkpointDir.ts';
@@ -46,7 +46,7 @@ import { TaskTraining } from './training/taskTraining.ts';
 const connectTimeoutMs = 3_000;
 /** A gang whose rank has died waits for no more than this on our account. */
 const deathsLookMs = 200;
-const oomLookMs = 1_000;
+const kernelEndsLookMs = 1_000;
 
 export interface RunningAgent {
   /** Rejects when the coordinator refuses this agent for good; resolves after `close`. */
@@ -219,7 +219,7 @@ async function openAgent(
       gpuProblem(gpuUuids, status) ?? occupiedGpu(() => watch.strangersOn(gpuUuids), abort),
     failureOf: async (end, location) => {
       const failure = await failures.read(end);
-      return end.stopping ? failure : oomKills.explain(location, end, failure);
+      return end.stopping ? failure : kernelEnds.explain(location, end, failure);
     },
     log,
     send: (message) => session.send(taskMessageToWire(message)),
@@ -231,7 +231,7 @@ async function openAgent(
       training.forget(task);
     },
   });
-  const oomKills = new OomKills({
+  const kernelEnds = new KernelEnds({
     running: () => manager.running(),
     directoryOf: (task) => records.directory(task),
     readKernelLog: () => watch.readKernelLog(),
@@ -255,7 +255,7 @@ async function openAgent(
     chance: Math.random,
     running: () => manager.running(),
     reports: () => manager.reports(),
-    onKernelRecord: (record) => oomKills.kernelRecord(record),
+    onKernelRecord: (record) => kernelEnds.kernelRecord(record),
     training,
     usageFileOf: (task) => join(records.directory(task), 'usage.json'),
     openTelemetryStream: () => telemetry.UploadTelemetry(metadata),
@@ -311,10 +311,10 @@ async function openAgent(
   await training.start();
   session.start();
   const deathsTimer = setInterval(() => deaths.look(), deathsLookMs);
-  const oomTimer = setInterval(() => oomKills.look(), oomLookMs);
+  const kernelEndsTimer = setInterval(() => kernelEnds.look(), kernelEndsLookMs);
   opened.push(
     () => clearInterval(deathsTimer),
-    () => clearInterval(oomTimer),
+    () => clearInterval(kernelEndsTimer),
   );
   log.info({ node: options.name, coordinator: options.coordinator }, 'agent started');
   return leaving;

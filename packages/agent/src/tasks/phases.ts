@@ -67,7 +67,7 @@ export class TaskPhases {
     const gpuUsage = this.parts.gpuUsage(entry.task);
     const logBytes = this.output(entry).size;
     const { exitCode, signal, finishedAtMs, statusLost } = exit;
-    const oomKilled = exit.oomKilled || failure?.source === 'kernel';
+    const oomKilled = exit.oomKilled || (failure?.source === 'kernel' && failure.kind === 'host_oom');
     const how = { exitCode, signal, oomKilled, finishedAtMs, statusLost };
     this.end(entry, { ...how, startError: null, logBytes, gpuUsage, failure, training });
   }

@@ -55,6 +55,20 @@ describe('a cause', () => {
       'exit code 127',
     ],
     [
+      'the log of the kernel',
+      failed(
+        {
+          source: 'kernel',
+          kind: 'host_oom',
+          message: 'Out of memory: Killed process 7 (python3) total-vm:1kB',
+        },
+        { ...killed, oomKilled: true },
+      ),
+      'host_oom',
+      'rank 0 on node-1 was killed by the kernel for want of memory: Out of memory: Killed process 7 (python3) total-vm:1kB',
+      'Out of memory: Killed process 7 (python3) total-vm:1kB',
+    ],
+    [
       'the kernel, whatever the output says',
       failed({ kind: 'python_exception', message: 'DataLoader worker died' }, { ...killed, oomKilled: true }),
       'host_oom',

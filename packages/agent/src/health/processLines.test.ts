@@ -1,19 +1,16 @@
 import { expect, test } from 'vitest';
-import { parseOomKill } from './oomLines.ts';
+import { parseOomKill, parseSegfault } from './processLines.ts';
 
 test.each([
   [
     'Out of memory: Killed process 4711 (python3) total-vm:66124kB, anon-rss:31200kB, file-rss:0kB, shmem-rss:0kB, UID:1000',
-    { pid: 4711, processName: 'python3', inGroup: false },
+    { pid: 4711 },
   ],
   [
     'Memory cgroup out of memory: Killed process 99 (pt_data (worker) total-vm:1kB, anon-rss:0kB',
-    { pid: 99, processName: 'pt_data (worker', inGroup: true },
+    { pid: 99 },
   ],
-  [
-    'Out of memory (oom_kill_allocating_task): Killed process 7 (a b), UID 0, total-vm:8kB',
-    { pid: 7, processName: 'a b', inGroup: false },
-  ],
+  ['Out of memory (oom_kill_allocating_task): Killed process 7 (a b), UID 0, total-vm:8kB', { pid: 7 }],
 ])('%s', (text, kill) => {
   expect(parseOomKill(text)).toEqual({ ...kill, text });
   expect(parseOomKill(`[ 12 ] one line before\n${text}\n`)).toMatchObject(kill);
@@ -28,4 +25,12 @@ test.each([
   'Out of memory: Killed process 99999999999 (x) total-vm:1kB',
 ])('no process is said to be killed by: %s', (text) => {
   expect(parseOomKill(text)).toBeNull();
+});
+
+test('a segmentation fault, with the library in which it happened', () => {
+  const text =
+    'pt_main_thread[2536443]: segfault at 8 ip 00007f1a2b3c4d5e sp 00007ffd01234567 error 4 in libnccl.so.2[7f1a2b000000+9a4000]';
+  expect(parseSegfault(text)).toEqual({ pid: 2_536_443, text });
+  expect(parseSegfault(`${text} likely on CPU 5\nCode: 48 8b`)?.pid).toBe(2_536_443);
+  expect(parseSegfault('traps: python3[12] general protection fault ip:1 sp:2 error:0')).toBeNull();
 });

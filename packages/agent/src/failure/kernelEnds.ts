@@ -1,9 +1,10 @@
 /**
- * Ends of bare tasks for want of memory. The kernel kills one process and says so in its log alone: to whoever waits for
- * the task it is a SIGKILL like any other, or, when it was a worker, an error of the process that waited for it. The log
- * names a pid, which by then belongs to nobody; so the pids of running tasks are noted while they live.
+ * Ends of bare tasks that the kernel log alone explains. For want of memory the kernel kills one process: to whoever waits
+ * for the task that is a SIGKILL like any other, or, when it was a worker, an error of the process that waited for it. Of
+ * a segmentation fault it tells the library. The log names a pid, which by then belongs to nobody; so the pids of running
+ * tasks are noted while they live.
  *
- * A container's end is told by its engine.
+ * That a container was short of memory is told by its engine.
  */
 
 import type { TaskFailure } from '@muster/common/gangs';
@@ -11,11 +12,11 @@ import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';
 import type { TaskLocation } from '../drivers/driver.ts';
 import type { KernelRecord } from '../health/kernelRecord.ts';
-import { type OomKill, parseOomKill } from '../health/oomLines.ts';
+import { parseOomKill, parseSegfault } from '../health/processLines.ts';
 import type { EndOfTask } from './taskFailure.ts';
 import { mainProcessOf, pidsOf } from './taskPids.ts';
 
-export interface OomKillsParts {
+export interface KernelEndsParts {
   /** Tasks that run on this node. */
   readonly running: () => readonly { readonly task: TaskRef }[];
   readonly directoryOf: (task: TaskRef) => string;
@@ -28,7 +29,7 @@ export interface OomKillsParts {
 const consequenceMs = 60_000;
 /** A pid that was seen so long ago may be another process' by now. */
 const pidMemoryMs = 10_000;
-const killsMax = 256;
+const endsMax = 256;
 
 /** What the output tells of those who lost a process to SIGKILL. Another cause that it names stands. */
 const outranked: ReadonlySet<CauseKind | null> = new Set([
@@ -41,25 +42,32 @@ const outranked: ReadonlySet<CauseKind | null> = new Set([
   'host_oom',
 ]);
 
-interface Kill extends OomKill {
+interface KernelEnd {
+  readonly what: 'oom' | 'segfault';
+  readonly pid: number;
+  readonly text: string;
   readonly atBoottimeMs: number;
 }
 
-export class OomKills {
-  private readonly parts: OomKillsParts;
+export class KernelEnds {
+  private readonly parts: KernelEndsParts;
   /** The newest last. */
-  private kills: readonly Kill[] = [];
+  private ends: readonly KernelEnd[] = [];
   /** Pids of running tasks, and when each was seen last. */
   private readonly pids = new Map<string, Map<number, number>>();
 
-  constructor(parts: OomKillsParts) {
+  constructor(parts: KernelEndsParts) {
     this.parts = parts;
   }
 
   kernelRecord(record: KernelRecord): void {
-    const kill = record.fromKernel ? parseOomKill(record.text) : null;
-    if (kill !== null)
-      this.kills = [...this.kills, { ...kill, atBoottimeMs: record.uptimeMs }].slice(-killsMax);
+    if (!record.fromKernel) return;
+    const oom = parseOomKill(record.text);
+    const found = oom ?? parseSegfault(record.text);
+    if (found === null) return;
+    const { pid, text } = found;
+    const what = oom === null ? 'segfault' : 'oom';
+    this.ends = [...this.ends, { what, pid, text, atBoottimeMs: record.uptimeMs } as const].slice(-endsMax);
   }
 
   /** To be called about once a second. */
@@ -84,35 +92,35 @@ export class OomKills {
   /**
    * @param end a bad one, of a task that nobody was stopping
    * @param failure what output and exit tell of it
-   * @returns the same, or that the kernel killed a process of it
+   * @returns the same, or what the kernel did to a process of it
    */
   explain(location: TaskLocation, end: EndOfTask, failure: TaskFailure): TaskFailure {
     if (end.exit.oomKilled || !outranked.has(failure.kind)) return failure;
     this.parts.readKernelLog();
-    const kill = this.killIn(location);
-    if (kill === null) return failure;
-    return {
-      ...failure,
-      source: 'kernel',
-      consequence: false,
-      kind: 'host_oom',
-      blame: 'job',
-      rank: null,
-      line: null,
-      message: kill.text,
-      atBoottimeMs: Math.min(kill.atBoottimeMs, failure.atBoottimeMs),
-    };
+    const found = this.ends.filter((each) => this.isOf(location, each));
+    const oom = found.findLast(({ what }) => what === 'oom');
+    if (oom !== undefined) return { ...byKernel(failure, oom), kind: 'host_oom', blame: 'job' };
+    // The exit says no more than that; where the output says more, that is the better evidence.
+    const segfault = failure.source === 'exit' ? found.at(-1) : undefined;
+    return segfault === undefined ? failure : byKernel(failure, segfault);
   }
 
-  private killIn(location: TaskLocation): Kill | null {
-    const nowMs = this.parts.boottimeMs();
-    const main = mainProcessOf(location)?.pid ?? null;
-    const seen = this.pids.get(location.key);
-    const isOurs = ({ pid, atBoottimeMs }: Kill) => {
-      if (nowMs - atBoottimeMs > consequenceMs) return false;
-      const seenAtMs = seen?.get(pid);
-      return pid === main || (seenAtMs !== undefined && atBoottimeMs - seenAtMs < pidMemoryMs);
-    };
-    return this.kills.findLast(isOurs) ?? null;
+  private isOf({ key, directory }: TaskLocation, { pid, atBoottimeMs }: KernelEnd): boolean {
+    if (this.parts.boottimeMs() - atBoottimeMs > consequenceMs) return false;
+    if (mainProcessOf({ key, directory })?.pid === pid) return true;
+    const seenAtMs = this.pids.get(key)?.get(pid);
+    return seenAtMs !== undefined && atBoottimeMs - seenAtMs < pidMemoryMs;
   }
+}
+
+function byKernel(failure: TaskFailure, { text, atBoottimeMs }: KernelEnd): TaskFailure {
+  return {
+    ...failure,
+    source: 'kernel',
+    consequence: false,
+    rank: null,
+    line: null,
+    message: text,
+    atBoottimeMs: Math.min(atBoottimeMs, failure.atBoottimeMs),
+  };
 }

@@ -13,7 +13,7 @@ import { readStat } from '../guard/processes.ts';
 import { writeProcessRecord } from '../guard/records.ts';
 import { KernelLog } from '../health/kernelLog.ts';
 import { boottimeMs as realBoottimeMs } from '../probes/boot.ts';
-import { OomKills } from './oomKills.ts';
+import { KernelEnds } from './kernelEnds.ts';
 
 const task: TaskRef = { jobId: 'job_aaaaaaaaaaaa' as JobId, attempt: 1, nodeRank: 0 };
 const key = taskKey(task);
@@ -39,14 +39,14 @@ let directory: string;
 let nowMs: number;
 let running: TaskRef[];
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'muster-oom-'));
+  directory = mkdtempSync(join(tmpdir(), 'muster-kernel-'));
   nowMs = 100_000;
   running = [task];
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-function watching(parts: Partial<ConstructorParameters<typeof OomKills>[0]> = {}): OomKills {
-  return new OomKills({
+function watching(parts: Partial<ConstructorParameters<typeof KernelEnds>[0]> = {}): KernelEnds {
+  return new KernelEnds({
     running: () => running.map((each) => ({ task: each })),
     directoryOf: () => directory,
     readKernelLog: () => {},
@@ -55,12 +55,12 @@ function watching(parts: Partial<ConstructorParameters<typeof OomKills>[0]> = {}
   });
 }
 
-function kernelSays(kills: OomKills, pid: number, atMs = nowMs): void {
+function kernelSays(kills: KernelEnds, pid: number, atMs = nowMs): void {
   const text = `Out of memory: Killed process ${pid} (python3) total-vm:1kB, anon-rss:0kB`;
   kills.kernelRecord({ fromKernel: true, sequence: 1, uptimeMs: atMs, text });
 }
 
-const explain = (kills: OomKills, failure: TaskFailure = killed) =>
+const explain = (kills: KernelEnds, failure: TaskFailure = killed) =>
   kills.explain({ key, directory }, { exit, directory, outputPath: '', stopping: false }, failure);
 
 /** A process that stands for the task's own, with a child. */
@@ -156,7 +156,7 @@ test('words that a program wrote into the kernel log are not the kernel’s', as
 
 test('the log is read once more before a task is called unexplained', async () => {
   const { main } = await aProcess();
-  const kills: OomKills = watching({ readKernelLog: () => kernelSays(kills, main.pid ?? 0) });
+  const kills: KernelEnds = watching({ readKernelLog: () => kernelSays(kills, main.pid ?? 0) });
   expect(explain(kills)).toMatchObject({ source: 'kernel' });
 });
 
@@ -172,6 +172,16 @@ test('nothing is kept of tasks that are long gone', async () => {
   expect(explain(kills)).toBe(killed);
 });
 
+test('a segmentation fault is evidence where the exit is all there is', async () => {
+  const { main } = await aProcess();
+  const ends = watching();
+  const text = `python3[${main.pid}]: segfault at 8 ip 00007f1a sp 00007ffd error 4 in libnccl.so.2[7f1a+9a4000]`;
+  ends.kernelRecord({ fromKernel: true, sequence: 1, uptimeMs: nowMs, text });
+  expect(explain(ends)).toMatchObject({ source: 'kernel', kind: null, message: text });
+  const told = { ...killed, source: 'log', kind: 'nccl_error' } as const;
+  expect(explain(ends, told)).toBe(told);
+});
+
 describe('the kernel itself', () => {
   const memoryRoot = existsSync('/sys/fs/cgroup/memory') ? '/sys/fs/cgroup/memory' : '/sys/fs/cgroup';
   const limitFile = existsSync('/sys/fs/cgroup/memory') ? 'memory.limit_in_bytes' : 'memory.max';
@@ -181,7 +191,7 @@ describe('the kernel itself', () => {
     mkdirSync(group);
     writeFileSync(join(group, limitFile), String(32 * 1024 * 1024));
     onTestFinished(() => rmdirSync(group));
-    const kills: OomKills = watching({
+    const kills: KernelEnds = watching({
       boottimeMs: realBoottimeMs,
       readKernelLog: () => log.readNow(),
     });

@@ -1,0 +1,38 @@
+/** What the kernel logs of processes that it ends: for want of memory (mm/oom_kill.c), or of a segmentation fault. Pure. */
+
+export interface ProcessEnd {
+  /** In the pid namespace of the host. */
+  readonly pid: number;
+  /** The line, at most 300 characters. */
+  readonly text: string;
+}
+
+const lineLengthMax = 300;
+
+/** A name may hold anything but is short; the kernel prints what follows it. */
+const killedPattern =
+  /^(?:Memory cgroup out of memory|Out of memory(?: \(oom_kill_allocating_task\))?): Killed process (\d{1,10}) \(.{0,64}?\)(?:,| total-vm:)/;
+
+/**
+ * Only the line that says that the process was killed: the summary before it (`oom-kill:constraint=…`) names the same
+ * one, and the announcement of older kernels (`Kill process … or sacrifice child`) may name its parent.
+ * @param text of one record of the kernel itself
+ */
+export function parseOomKill(text: string): ProcessEnd | null {
+  for (const line of text.split('\n')) {
+    const [, pid] = killedPattern.exec(line) ?? [];
+    if (pid !== undefined) return { pid: Number(pid), text: line.slice(0, lineLengthMax) };
+  }
+  return null;
+}
+
+/** `pt_main_thread[2536443]: segfault at 8 ip 00007f… sp 00007f… error 4 in libnccl.so.2[7f…+…]` (arch/x86/mm/fault.c) */
+const segfaultPattern =
+  /^.{1,64}?\[(\d{1,10})\]: segfault at [0-9a-f]{1,16} ip [0-9a-f]{1,16} sp [0-9a-f]{1,16} error /;
+
+/** @param text of one record of the kernel itself */
+export function parseSegfault(text: string): ProcessEnd | null {
+  const [line = ''] = text.split('\n', 1);
+  const [, pid] = segfaultPattern.exec(line) ?? [];
+  return pid === undefined ? null : { pid: Number(pid), text: line.slice(0, lineLengthMax) };
+}
