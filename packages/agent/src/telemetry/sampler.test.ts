@@ -148,8 +148,8 @@ test('what was listed stays listed while the driver does not answer', async () =
 test('a GPU that could not be listed is listed again within a minute of its recovery', async () => {
   const { driver, sampler } = aNode(600_000);
   const well = driver.list;
-  const lost: GpuProblem = { kind: 'lost', gpuUuid: null, pciBusId: null, message: 'm', evidence: 'e' };
-  driver.list = async () => ({ ...(await well()), gpus: [], problems: [lost] });
+  const unlisted: GpuProblem = { kind: 'lost', gpuUuid: null, pciBusId: null, message: 'm', evidence: 'e' };
+  driver.list = async () => ({ ...(await well()), gpus: [], problems: [unlisted] });
   driver.sample = async () => ({ samples: [], problems: [] });
   await sampler.start();
   expect(sampler.observation().gpus).toEqual([]);
