@@ -16,7 +16,7 @@ export interface CheckpointListing {
   readonly files: readonly ListedFile[];
   /** Links, pipes and devices: never opened. By path. */
   readonly others: readonly { readonly path: string; readonly kind: 'link' | 'special' }[];
-  /** Directories below it without anything in them, by path. */
+  /** Directories below it without anything in them, by path. The version does not tell of them. */
   readonly empty: readonly string[];
   /** It has more entries than were to be looked at. */
   readonly isCut: boolean;
@@ -108,7 +108,6 @@ function complete(
   for (const { path, inode, bytes, mtimeMs } of files)
     hash.update(JSON.stringify([path, inode, bytes, mtimeMs]));
   for (const { path, kind } of others) hash.update(JSON.stringify([path, kind]));
-  for (const path of empty) hash.update(JSON.stringify([path]));
   return {
     ...{ files, others, empty, isCut: found.isCut },
     bytes: files.reduce((sum, each) => sum + each.bytes, 0),

@@ -135,14 +135,12 @@ test.each<[what: string, files: Files, problem: RegExp]>([
   expect(await verify(files)).toMatchObject({ verdict: 'corrupt', problem: expect.stringMatching(problem) });
 });
 
-test('a directory of a rank with nothing in it: corrupt, and another version as soon as there is something', async () => {
+test('a directory of a rank with nothing in it: corrupt', async () => {
   const root = checkpointDir({ 'iter_0000100/mp_rank_00/model_optim_rng.pt': torch });
-  const before = await verifyCheckpoint(root, 'iter_0000100', { depth: 'quick' });
-  expect(before).toMatchObject({ verdict: 'verified' });
+  const verdict = () => verifyCheckpoint(root, 'iter_0000100', { depth: 'quick' });
+  expect(await verdict()).toMatchObject({ verdict: 'verified' });
   mkdirSync(join(root, 'iter_0000100/mp_rank_01'));
-  const found = await verifyCheckpoint(root, 'iter_0000100', { depth: 'quick' });
-  expect(found).toMatchObject({ verdict: 'corrupt', problem: 'mp_rank_01 is empty' });
-  expect(found.version).not.toBe(before.version);
+  expect(await verdict()).toMatchObject({ verdict: 'corrupt', problem: 'mp_rank_01 is empty' });
 });
 
 const megabyte = 1024 * 1024;
