@@ -5,7 +5,7 @@
 import type { CheckpointMessage } from '@muster/agent/checkpoints/parts';
 import type { Checkpoints } from '@muster/agent/checkpoints/watcher';
 import type { Assignment } from '@muster/agent/tasks/records';
-import type { CheckpointFacts } from '@muster/common/checkpoints';
+import { type CheckpointFacts, secondReadingMs } from '@muster/common/checkpoints';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -76,6 +76,9 @@ export class SimulatedCheckpoints implements Checkpoints {
       if (saved.verdict !== null) watch.known.set(saved.name, { facts: factsOf(saved), afterStop: false });
     }
     for (const known of watch.known.values()) this.say(watch, known);
+    for (const saved of watch.shelf.checkpoints.values()) {
+      if (saved.verdict === 'corrupt' && !saved.reread) this.readAgainLater(watch, saved);
+    }
     this.look(watch);
   }
 
@@ -143,6 +146,19 @@ export class SimulatedCheckpoints implements Checkpoints {
     const known = { facts: factsOf(saved), afterStop: watch.before?.has(saved) === false };
     watch.known.set(saved.name, known);
     this.say(watch, known);
+    if (saved.verdict === 'corrupt') this.readAgainLater(watch, saved);
+  }
+
+  private readAgainLater(watch: Watch, saved: SavedCheckpoint): void {
+    const { machine, agent } = this.parts;
+    machine.timeline.at(secondReadingMs, agent, () => {
+      const known = watch.known.get(saved.name);
+      if (watch.hasEnded || known === undefined || watch.shelf.checkpoints.get(saved.name) !== saved) return;
+      saved.reread = true;
+      const after = { ...known, facts: factsOf(saved) };
+      watch.known.set(saved.name, after);
+      this.say(watch, after);
+    });
   }
 
   private say(watch: Watch, known: Known): void {
@@ -173,8 +189,9 @@ function newsOf({ shelf, known }: Watch): readonly SavedCheckpoint[] {
     .sort((a, b) => b.step - a.step);
 }
 
-function factsOf({ name, version, step, savedAtMs, verdict }: SavedCheckpoint): CheckpointFacts {
+function factsOf({ name, version, step, savedAtMs, verdict, reread }: SavedCheckpoint): CheckpointFacts {
   return {
+    reread,
     ...{ name, version, step, savedAtMs: savedAtMs ?? 0, verdict: verdict ?? 'unverified' },
     ...{ format: 'torch', bytes: 1_048_576, files: 1, saveDurationMs: 10, metrics: {}, digest: null },
     ...{ depth: 'quick', problem: verdict === 'corrupt' ? 'it is cut off' : null },

@@ -20,6 +20,8 @@ export interface SavedCheckpoint {
   savedAtMs: number | null;
   /** What an agent has found out and written down beside it. */
   verdict: 'verified' | 'corrupt' | null;
+  /** And has read a second time, much later. */
+  reread: boolean;
 }
 
 /** How a checkpoint is found by who is to begin from it. */

@@ -44,7 +44,7 @@ export class Training {
     machine.saves += 1;
     const saved: SavedCheckpoint = {
       ...{ name, version: `${machine.name}-${machine.saves}`, step, quality },
-      ...{ savedBy: process.task, savedAtMs: null, verdict: null },
+      ...{ savedBy: process.task, savedAtMs: null, verdict: null, reread: false },
     };
     shelf.checkpoints.set(name, saved);
     process.after(writeMs, () => {

@@ -10,7 +10,8 @@ const assign: Assign__Output = {
   ...{ release: null, stop: null, check: null, leaseMs: 0 },
   resume: { name: 'step_10.pt', step: 10 },
   checkpointJobId: 'job_ba9876543210',
-  ...{ batchScale: 0.5, lrScale: 0.1, quarantine: [{ name: 'step_20.pt', version: 'v1' }], proof: '7.mac' },
+  ...{ batchScale: 0.5, lrScale: 0.1, quarantine: [{ name: 'step_20.pt', version: 'v1' }] },
+  ...{ doubted: [{ name: 'step_30.pt', version: 'v2' }], proof: '7.mac' },
 };
 const assignmentOf = (changes: Partial<Assign__Output>) => {
   const order = orderOf({ ...assign, ...changes }, task);
@@ -21,12 +22,13 @@ test('an assignment says what to begin from, with which adjustments, and what to
   expect(assignmentOf({})).toMatchObject({
     resume: { name: 'step_10.pt', step: 10 },
     checkpointJobId: 'job_ba9876543210',
-    ...{ batchScale: 0.5, lrScale: 0.1, quarantine: [{ name: 'step_20.pt', version: 'v1' }], proof: '7.mac' },
+    ...{ batchScale: 0.5, lrScale: 0.1, quarantine: [{ name: 'step_20.pt', version: 'v1' }] },
+    ...{ doubted: [{ name: 'step_30.pt', version: 'v2' }], proof: '7.mac' },
   });
 });
 
 test('of an older coordinator it says that all is as it was written', () => {
-  const older = { resume: null, checkpointJobId: '', batchScale: 0, lrScale: 0, quarantine: [] };
+  const older = { resume: null, checkpointJobId: '', batchScale: 0, lrScale: 0, quarantine: [], doubted: [] };
   expect(assignmentOf(older)).toMatchObject({
     resume: null,
     checkpointJobId: task.jobId,
@@ -51,6 +53,7 @@ test('a checkpoint and a sign go to the coordinator with their task', () => {
       depth: 'quick',
     },
     problem: null,
+    reread: false,
   };
   const sent = taskMessageToWire({ kind: 'checkpoint', task, checkpoint, shared: true, afterStop: true });
   expect(sent.checkpoint).toMatchObject({

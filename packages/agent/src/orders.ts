@@ -44,6 +44,7 @@ function assignmentOf(assign: Assign__Output, task: TaskRef): Assignment {
     batchScale: scaleFromWire(assign.batchScale),
     lrScale: scaleFromWire(assign.lrScale),
     quarantine: assign.quarantine,
+    doubted: assign.doubted,
     proof: assign.proof,
   };
 }

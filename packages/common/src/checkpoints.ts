@@ -2,7 +2,8 @@
 
 export const checkpointVerdicts = ['verified', 'corrupt', 'unverified', 'gone'] as const;
 /**
- * `verified`: every file of it was read as far as `depth` says and is whole. `corrupt`: it can never be loaded.
+ * `verified`: every file of it was read as far as `depth` says and is whole. `corrupt`: it is not what was written, or could
+ * not be loaded; what a second reading has not confirmed may have been an error of the storage.
  * `unverified`: it looks complete, and nothing can be said of what is in it: an unknown format, or not looked at yet.
  * `gone`: it was there once, and has been deleted or moved.
  */
@@ -12,7 +13,7 @@ export const verificationDepths = ['quick', 'deep'] as const;
 /** `quick`: directories, headers, sizes, offsets, shards. `deep`: every byte, against the sums that the format keeps. */
 export type VerificationDepth = (typeof verificationDepths)[number];
 
-/** One that can never be loaded: another version of that name may be good. */
+/** One that is damaged: another version of that name may be good. */
 export type CorruptCheckpoint = Pick<CheckpointFacts, 'name' | 'version'>;
 
 /** What is known of one checkpoint from looking at it. */
@@ -40,7 +41,15 @@ export interface CheckpointFacts {
   readonly depth: VerificationDepth | null;
   /** What is wrong with it, or why nothing can be said. null: nothing is. */
   readonly problem: string | null;
+  /**
+   * The verdict is that of a second reading, `secondReadingMs` or more after one that found it corrupt: only now a corrupt one
+   * is renamed, and one that is verified was called corrupt by mistake.
+   */
+  readonly reread: boolean;
 }
+
+/** Between two readings that have to agree: a file server that was away, or a save that went on, is over by then. */
+export const secondReadingMs = 30_000;
 
 /** Which checkpoint a job begins from, should it be run again. */
 export type ResumeChoice =

@@ -91,6 +91,7 @@ export function aCheckpoint(step: number | null, fields: Partial<Checkpoint> = {
     node: 'node-1',
     shared: false,
     suspect: false,
+    reread: false,
     ...fields,
   };
 }

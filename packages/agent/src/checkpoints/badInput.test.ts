@@ -18,7 +18,7 @@ import {
   aDirectory,
   assignmentFor,
   aTask,
-  corrupt,
+  corruptIn,
   eventually,
   indexIn,
   mountTmpfs,
@@ -32,7 +32,7 @@ test('a directory that is a symbolic link is named, and nothing behind it is rea
   writeFileSync(join(elsewhere, 'step_10.pt'), torchFile());
   const link = join(aDirectory(), 'checkpoints');
   symlinkSync(elsewhere, link);
-  const quarantine = corrupt('step_10.pt');
+  const quarantine = await corruptIn(elsewhere, 'step_10.pt');
   expect(await node.watcher.prepare(assignmentFor(link, {}, { quarantine }))).toBeNull();
   node.watch(assignmentFor(link, { checkpoint: { keep_last: 1 } }));
   await eventually(() => expect(node.warnings.at(-1)).toMatch('the checkpoint directory is a symbolic link'));
@@ -118,9 +118,8 @@ test('on a read-only disk checkpoints are read and told, and nothing is deleted'
   mountTmpfs(root, 'size=1m');
   for (const step of [1, 2]) writeFileSync(join(root, `step_${step}.pt`), torchFile());
   execFileSync('mount', ['-o', 'remount,ro', root]);
-  expect(
-    await node.watcher.prepare(assignmentFor(root, {}, { quarantine: corrupt('step_1.pt') })),
-  ).toBeNull();
+  const quarantine = await corruptIn(root, 'step_1.pt');
+  expect(await node.watcher.prepare(assignmentFor(root, {}, { quarantine }))).toBeNull();
   expect(node.warnings.at(-1)).toMatch('the corrupt checkpoint step_1.pt could not be set aside: EROFS');
   node.watch(assignmentFor(root, { checkpoint: { keep_last: 1 } }));
   await eventually(() => expect(node.words().filter((words) => words.endsWith('verified'))).toHaveLength(2));

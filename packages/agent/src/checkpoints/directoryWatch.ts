@@ -10,9 +10,10 @@ import { unverifiable, type Verification } from '@muster/checkpoints/verificatio
 import { messageOf } from '@muster/common/errors';
 import { taskKey } from '@muster/common/ids';
 import { untilAborted } from '../drivers/untilAborted.ts';
-import { KnownCheckpoints, type WatchedTask } from './knownCheckpoints.ts';
+import { KnownCheckpoints, type SecondReading, type WatchedTask } from './knownCheckpoints.ts';
 import { Pacer, paceAfter } from './pacer.ts';
 import type { CheckpointMessage, WatcherParts } from './parts.ts';
+import type { FirstReadings } from './secondReadings.ts';
 import { isStill, newest, nextStep, type Sighting, type Step, sighted, triesMax } from './sightings.ts';
 import { completedSince } from './trainingComplete.ts';
 import type { Troubles } from './troubles.ts';
@@ -24,6 +25,14 @@ const lastLookMs = 10_000;
 /** And so much longer for quick verifications of all whose deep ones have taken too long. */
 const lastQuickMs = 2_000;
 
+/** What is being read beside the looks. */
+interface Verifying {
+  readonly of: { readonly name: string; readonly version: string };
+  /** It has a verdict, which this reading is to confirm. */
+  readonly isSecond: boolean;
+  readonly abort: AbortController;
+}
+
 export class DirectoryWatch {
   private readonly parts: WatcherParts;
   private readonly troubles: Troubles;
@@ -34,18 +43,18 @@ export class DirectoryWatch {
   /** No more looks by itself. */
   private readonly ended = new AbortController();
   private turn: Promise<unknown> = Promise.resolve();
-  private verifying: { readonly sighting: Sighting; readonly abort: AbortController } | null = null;
+  private verifying: Verifying | null = null;
   private hints: FSWatcher | null = null;
   private isStopping = false;
   private problemSaid: string | null = null;
   private wasThere = false;
   private isComplete = false;
 
-  constructor(parts: WatcherParts, troubles: Troubles, of: WatchedTask) {
+  constructor(parts: WatcherParts, troubles: Troubles, firstReadings: FirstReadings, of: WatchedTask) {
     this.parts = parts;
     this.troubles = troubles;
     this.of = of;
-    this.known = new KnownCheckpoints(parts, troubles, of);
+    this.known = new KnownCheckpoints(parts, troubles, firstReadings, of);
     this.pacer = new Pacer(parts.monotonicMs);
   }
 
@@ -158,23 +167,38 @@ export class DirectoryWatch {
 
   /**
    * One at a time for this task; the newest first. It takes the place of one that was written over, and while its GPUs wait
-   * to be free, of any older one.
+   * to be free, of any older one. What is to be read a second time waits until there is nothing else.
    */
   private verifyNext(): void {
     const step = nextStep(this.sightings.values(), this.of.spec.checkpoint.verify);
-    if (step === null) return;
     if (this.verifying !== null) {
-      const { sighting, abort } = this.verifying;
-      const { name, version } = sighting.candidate;
-      const isOther = name !== step.sighting.candidate.name;
-      // Nobody is interested any more in what has been written over.
-      const isOver = this.sightings.get(name)?.candidate.version !== version;
-      if (isOver || (this.isStopping && isOther)) abort.abort(new Error('a newer checkpoint comes first'));
+      if (step !== null && this.isOvertaken(this.verifying, step))
+        this.verifying.abort.abort(new Error('a newer checkpoint comes first'));
       return;
     }
+    if (step !== null) {
+      this.verifyAside(step.sighting.candidate, false, (abort) => this.take(step, abort));
+      return;
+    }
+    const second = this.isStopping ? null : this.known.nextToReadAgain();
+    if (second !== null) this.verifyAside(second, true, (abort) => this.takeAgain(second, abort));
+  }
+
+  private isOvertaken({ of, isSecond }: Verifying, { sighting }: Step): boolean {
+    const isOther = of.name !== sighting.candidate.name;
+    // Nobody is interested any more in what has been written over.
+    const isOver = this.sightings.get(of.name)?.candidate.version !== of.version;
+    return isSecond || isOver || (this.isStopping && isOther);
+  }
+
+  private verifyAside(
+    of: Verifying['of'],
+    isSecond: boolean,
+    take: (abort: AbortSignal) => Promise<void>,
+  ): void {
     const abort = new AbortController();
-    this.verifying = { sighting: step.sighting, abort };
-    void this.take(step, abort.signal)
+    this.verifying = { of, isSecond, abort };
+    void take(abort.signal)
       .catch((error: unknown) => {
         if (!abort.signal.aborted) this.warn(messageOf(error));
       })
@@ -198,6 +222,13 @@ export class DirectoryWatch {
     if (isVerdict && isBelievable(tried, found)) await this.accept(tried, found);
     else if (kind === 'verify' && tried.tries >= triesMax) await this.accept(tried, unverifiable(neverStill));
     else if (isWhole) this.sightings.set(candidate.name, { ...present, isWhole });
+  }
+
+  private async takeAgain(second: SecondReading, abort: AbortSignal): Promise<void> {
+    const { name, depth } = second;
+    const found = await this.parts.verify({ root: this.of.root, name, depth }, abort);
+    abort.throwIfAborted();
+    await this.inTurn(() => this.known.acceptSecond(second, found));
   }
 
   private async verifyLast(sighting: Sighting, limit: AbortSignal, quickLimit: AbortSignal): Promise<void> {

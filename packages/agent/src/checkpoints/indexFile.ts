@@ -99,7 +99,7 @@ function indexFrom(json: unknown): CheckpointIndex | null {
 function checkpointFrom(json: unknown): IndexedCheckpoint | null {
   if (!isRecord(json)) return null;
   const { name, version, step, format, bytes, files, savedAtMs, saveDurationMs } = json;
-  const { metrics, digest, verdict, depth, problem, attempt, node } = json;
+  const { metrics, digest, verdict, depth, problem, attempt, node, reread } = json;
   const knownVerdict = checkpointVerdicts.find((each) => each === verdict);
   const knownDepth = depth === null ? null : verificationDepths.find((each) => each === depth);
   if (knownVerdict === undefined || knownDepth === undefined || !isRecord(metrics)) return null;
@@ -123,7 +123,12 @@ function checkpointFrom(json: unknown): IndexedCheckpoint | null {
       attempt,
       node,
     },
-    ...{ metrics: Object.fromEntries(values), verdict: knownVerdict, depth: knownDepth },
+    ...{
+      metrics: Object.fromEntries(values),
+      verdict: knownVerdict,
+      depth: knownDepth,
+      reread: reread === true,
+    },
   };
 }
 

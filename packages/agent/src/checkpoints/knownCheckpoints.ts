@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import type { CheckpointCandidate, CheckpointScan } from '@muster/checkpoints/candidate';
 import type { NamePattern } from '@muster/checkpoints/namePattern';
 import type { Verification } from '@muster/checkpoints/verification';
-import type { CheckpointFacts } from '@muster/common/checkpoints';
+import type { CheckpointFacts, VerificationDepth } from '@muster/common/checkpoints';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Assignment } from '../tasks/records.ts';
@@ -18,6 +18,7 @@ import {
 import type { CheckpointMessage, WatcherParts } from './parts.ts';
 import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
 import { newestFirst, toDelete } from './retention.ts';
+import type { FirstReadings } from './secondReadings.ts';
 import { type Sighting, writtenForMs } from './sightings.ts';
 import { beganAfter, identityAt, type StopSnapshot, takeSnapshot } from './stopSnapshot.ts';
 import type { Troubles } from './troubles.ts';
@@ -40,6 +41,13 @@ export interface WatchedTask {
   readonly startedAtMs: number;
 }
 
+/** To be read again, as closely as before. */
+export interface SecondReading {
+  readonly name: string;
+  readonly version: string;
+  readonly depth: VerificationDepth;
+}
+
 interface Sayable {
   readonly facts: CheckpointFacts;
   readonly afterStop: boolean;
@@ -52,6 +60,7 @@ interface Known extends Sayable {
 export class KnownCheckpoints {
   private readonly parts: WatcherParts;
   private readonly troubles: Troubles;
+  private readonly firstReadings: FirstReadings;
   private readonly of: WatchedTask;
   private readonly isOwn: boolean;
   private readonly known = new Map<string, Known>();
@@ -78,8 +87,9 @@ export class KnownCheckpoints {
   private tidying: Promise<void> = Promise.resolve();
   private writing: Promise<void> = Promise.resolve();
 
-  constructor(parts: WatcherParts, troubles: Troubles, of: WatchedTask) {
+  constructor(parts: WatcherParts, troubles: Troubles, firstReadings: FirstReadings, of: WatchedTask) {
     this.parts = parts;
+    this.firstReadings = firstReadings;
     this.troubles = troubles;
     this.of = of;
     this.isOwn = parts.dirs.isOwn(of.spec);
@@ -156,11 +166,48 @@ export class KnownCheckpoints {
       this.stop !== null && beganAfter(this.stop, sighting.candidate, await identityAt(root, name));
     const known = { facts, afterStop };
     this.known.set(name, known);
+    if (found.verdict === 'corrupt') this.noteFirstReading(facts);
     this.forgetOldest();
     this.lastWords.delete(name);
     // Said before it is written down: GPUs may be waiting for it.
     this.say(known);
     await this.write();
+  }
+
+  /** One that was found corrupt so long ago, by a look at it or by a program, that it is to be read again. null: none. */
+  nextToReadAgain(): SecondReading | null {
+    const { root, assignment, spec } = this.of;
+    const doubted = new Map(assignment.doubted.map(({ name, version }) => [name, version]));
+    for (const { facts } of this.known.values()) {
+      const { name, version, verdict, depth, reread } = facts;
+      const isCorrupt = verdict === 'corrupt';
+      if (reread || this.present.get(name) !== version) continue;
+      if (!isCorrupt && doubted.get(name) !== version) continue;
+      if (!this.firstReadings.isLongAgo({ root, name, version }, this.parts.monotonicMs())) continue;
+      // What a program could not load, and what looked good here, is to be read to its last byte.
+      return { name, version, depth: isCorrupt ? (depth ?? spec.checkpoint.verify) : 'deep' };
+    }
+    return null;
+  }
+
+  /** What a second reading has found. Where it came to nothing, there is another one as much later. */
+  async acceptSecond({ name, version }: SecondReading, found: Verification): Promise<void> {
+    const known = this.known.get(name);
+    if (known === undefined || known.facts.version !== version) return;
+    if (found.verdict === 'unverified' || found.version !== version) {
+      this.noteFirstReading(known.facts);
+      return;
+    }
+    const { verdict, depth, problem } = found;
+    const digest = found.digest ?? known.facts.digest;
+    const after = { ...known, facts: { ...known.facts, verdict, depth, problem, digest, reread: true } };
+    this.known.set(name, after);
+    this.say(after);
+    await this.write();
+  }
+
+  private noteFirstReading({ name, version }: CheckpointFacts): void {
+    this.firstReadings.note({ root: this.of.root, name, version }, this.parts.monotonicMs());
   }
 
   /** Not written down: whoever looks next finds out. */
@@ -227,7 +274,7 @@ export class KnownCheckpoints {
     const step = found.step ?? candidate.step;
     const { name, version, bytes, files, savedAtMs } = candidate;
     return {
-      ...{ name, version, step, bytes, files, savedAtMs, digest, verdict, depth, problem },
+      ...{ name, version, step, bytes, files, savedAtMs, digest, verdict, depth, problem, reread: false },
       format: format === 'unknown' ? candidate.format : format,
       saveDurationMs: writtenForMs(sighting),
       metrics: this.parts.metricsAt(this.of.task, step),

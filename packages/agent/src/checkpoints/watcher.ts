@@ -10,6 +10,7 @@ import type { Assignment } from '../tasks/records.ts';
 import { DirectoryWatch } from './directoryWatch.ts';
 import type { CheckpointMessage, WatcherParts } from './parts.ts';
 import { resumeProblem, setAsideCorrupt } from './preparation.ts';
+import { FirstReadings } from './secondReadings.ts';
 import { Troubles } from './troubles.ts';
 
 /** What the tasks of a node need of it. */
@@ -50,6 +51,7 @@ export class CheckpointWatcher implements Checkpoints {
   private readonly parts: WatcherParts;
   private readonly watches = new Map<TaskKey, DirectoryWatch>();
   private readonly troubles: Troubles;
+  private readonly firstReadings = new FirstReadings();
 
   constructor(parts: WatcherParts) {
     this.parts = parts;
@@ -78,7 +80,8 @@ export class CheckpointWatcher implements Checkpoints {
       }
       return;
     }
-    const watch = new DirectoryWatch(this.parts, this.troubles, { task, assignment, startedAtMs, ...place });
+    const of = { task, assignment, startedAtMs, ...place };
+    const watch = new DirectoryWatch(this.parts, this.troubles, this.firstReadings, of);
     this.watches.set(key, watch);
     watch.start();
   }

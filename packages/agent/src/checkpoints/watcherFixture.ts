@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { scanCheckpoints } from '@muster/checkpoints/scan';
 import { torchEntries, zipOf } from '@muster/checkpoints/testing/torchFile';
 import type { Verification } from '@muster/checkpoints/verification';
 import type { VerifierOrder } from '@muster/checkpoints/verifierProcess';
@@ -59,14 +60,19 @@ export function assignmentFor(
     task,
     specJson: JSON.stringify({ name: 'test', command: ['train'], ...spec, checkpoint }),
     ...{ nodeCount: 1, gpuUuids: [], array: null, resume: null, checkpointJobId: task.jobId },
-    ...{ batchScale: 1, lrScale: 1, quarantine: [], proof: '' },
+    ...{ batchScale: 1, lrScale: 1, quarantine: [], doubted: [], proof: '' },
     ...changes,
   };
 }
 
-/** As the coordinator found them, of versions that are not there any more. */
-export function corrupt(...names: readonly string[]): readonly CorruptCheckpoint[] {
-  return names.map((name) => ({ name, version: 'another' }));
+/** As the coordinator knows them: by the versions that are there, and another one of those that are not. */
+export async function corruptIn(
+  root: string,
+  ...names: readonly string[]
+): Promise<readonly CorruptCheckpoint[]> {
+  const { candidates } = await scanCheckpoints(root, { pattern: null });
+  const versions = new Map(candidates.map(({ name, version }) => [name, version]));
+  return names.map((name) => ({ name, version: versions.get(name) ?? 'another' }));
 }
 
 export class WatchingNode {
@@ -80,7 +86,11 @@ export class WatchingNode {
   readonly watcher: CheckpointWatcher;
   /** What a verification waits for before it begins. */
   mayVerify: (order: VerifierOrder, signal: AbortSignal) => Promise<unknown> = async () => {};
+  /** What the storage lets be seen of what is there. */
+  seen: (found: Verification) => Verification = (found) => found;
   metrics: Readonly<Record<string, number>> = {};
+  /** How far its monotonic clock has been put forward. */
+  aheadMs = 0;
 
   /** Where the node keeps checkpoints of jobs that name no place. */
   readonly ownDirs = aDirectory();
@@ -99,7 +109,7 @@ export class WatchingNode {
       onProgress: () => {},
       onTrainingComplete: (task) => void this.complete.push(task),
       onTrouble: (trouble) => void this.troubles.push(trouble),
-      monotonicMs: () => performance.now(),
+      monotonicMs: () => performance.now() + this.aheadMs,
       log: { ...silentLogger, warn, error: warn },
     });
     onTestFinished(() => this.watcher.close());
@@ -128,7 +138,7 @@ export class WatchingNode {
     await this.mayVerify(order, signal);
     signal.throwIfAborted();
     this.verified.push(`${order.name} ${order.depth}`);
-    return verifyCheckpoint(order.root, order.name, { depth: order.depth, signal });
+    return this.seen(await verifyCheckpoint(order.root, order.name, { depth: order.depth, signal }));
   }
 }
 

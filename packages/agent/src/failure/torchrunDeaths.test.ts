@@ -24,6 +24,7 @@ function assign(spec: Record<string, unknown> = {}, nodeCount = 2): void {
     batchScale: 1,
     lrScale: 1,
     quarantine: [],
+    doubted: [],
     proof: '',
   };
   running = [{ task, assignment: { task, specJson, nodeCount, gpuUuids: [], array: null, ...resumption } }];

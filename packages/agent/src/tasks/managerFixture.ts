@@ -33,7 +33,8 @@ export function anAssignment(
 
 /** What an assignment says of checkpoints when the job has none. */
 export function fromNothing({ jobId }: TaskRef) {
-  return { resume: null, checkpointJobId: jobId, batchScale: 1, lrScale: 1, quarantine: [], proof: '' };
+  const corrupt = { quarantine: [], doubted: [] };
+  return { resume: null, checkpointJobId: jobId, batchScale: 1, lrScale: 1, ...corrupt, proof: '' };
 }
 
 /** Nobody looks at checkpoints. */

@@ -43,8 +43,10 @@ export interface Assignment {
   /** 1: as the user wrote it. */
   readonly batchScale: number;
   readonly lrScale: number;
-  /** To be set aside before anything of the job runs. */
+  /** To be set aside before anything of the job runs: two readings have found them corrupt. */
   readonly quarantine: readonly CorruptCheckpoint[];
+  /** Found corrupt once, by a look at them or by a program: to be read again. */
+  readonly doubted: readonly CorruptCheckpoint[];
   /** The coordinator's proof that it gave this task to this node, to be said again; empty: an older coordinator. */
   readonly proof: string;
 }
@@ -172,15 +174,10 @@ function readRecord(path: string): TaskRecord | null {
 
 /** Written by an agent that knew nothing of checkpoints, it lacks what concerns them. */
 function wholeAssignment(written: Assignment): Assignment {
-  const {
-    resume = null,
-    batchScale = 1,
-    lrScale = 1,
-    quarantine = [],
-    proof = '',
-  } = written as Partial<Assignment>;
+  const { resume = null, batchScale = 1, lrScale = 1 } = written as Partial<Assignment>;
+  const { quarantine = [], doubted = [], proof = '' } = written as Partial<Assignment>;
   const { checkpointJobId = written.task.jobId } = written as Partial<Assignment>;
-  return { ...written, resume, checkpointJobId, batchScale, lrScale, quarantine, proof };
+  return { ...written, resume, checkpointJobId, batchScale, lrScale, quarantine, doubted, proof };
 }
 
 /** The same, of an agent that did not measure yet, or did not ask what went wrong. */

@@ -303,6 +303,7 @@ export function aCheckpoint(given: Partial<Checkpoint> = {}): Checkpoint {
     node: 'node-1',
     shared: false,
     suspect: false,
+    reread: false,
     ...given,
   };
 }

@@ -125,7 +125,7 @@ const fullJob: JobView = {
         digest: 'sha256:ab',
       },
       ...{ verdict: 'corrupt', depth: 'deep', problem: 'model.safetensors is cut off' },
-      ...{ attempt: 3, node: 'node-1', shared: true, suspect: true },
+      ...{ attempt: 3, node: 'node-1', shared: true, suspect: true, reread: true },
     },
     {
       ...{ name: 'last.bin', version: 'v2', step: null, format: 'unknown', bytes: 1, files: 1, savedAtMs: 2 },
@@ -137,7 +137,7 @@ const fullJob: JobView = {
         depth: null,
         problem: null,
       },
-      ...{ attempt: 1, node: 'node-1', shared: false, suspect: false },
+      ...{ attempt: 1, node: 'node-1', shared: false, suspect: false, reread: false },
     },
   ],
   training,

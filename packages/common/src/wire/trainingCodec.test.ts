@@ -45,6 +45,7 @@ const facts: CheckpointFacts = {
   verdict: 'verified',
   depth: 'deep',
   problem: null,
+  reread: true,
 };
 const bareFacts: CheckpointFacts = {
   ...facts,

@@ -143,6 +143,7 @@ export function checkpointFromWire(wire: Checkpoint__Output): Checkpoint {
     node: wire.node,
     shared: wire.shared,
     suspect: wire.suspect,
+    reread: wire.reread,
   };
 }
 

@@ -154,13 +154,14 @@ test('a stop is said with the signal of the job, and again without grace once it
   expect(messages).toEqual([{ stop: { task: ref(), graceMs: 0, signal: 'SIGUSR1' } }]);
 });
 
-test('an assignment tells where to begin, with what scales, and what to set aside', () => {
+test('an assignment tells where to begin, with what scales, what to set aside and what to read again', () => {
   const predecessor = jobIdOf(9);
   const checkpoints = [
-    aCheckpoint(1, { verdict: 'corrupt' }),
+    aCheckpoint(1, { verdict: 'corrupt', reread: true }),
     aCheckpoint(2),
+    aCheckpoint(7, { verdict: 'corrupt' }),
     aCheckpoint(3, { verdict: 'corrupt', node: 'node-2' }),
-    aCheckpoint(4, { verdict: 'corrupt', node: 'node-2', shared: true }),
+    aCheckpoint(4, { verdict: 'corrupt', node: 'node-2', shared: true, reread: true }),
     // Of one name, written again and again.
     aCheckpoint(5, { name: 'last.pt', verdict: 'corrupt' }),
     aCheckpoint(6, { name: 'last.pt' }),
@@ -176,6 +177,8 @@ test('an assignment tells where to begin, with what scales, and what to set asid
       ...{ resume: { name: 'checkpoint-2', step: 2 }, checkpointJobId: predecessor },
       ...{ batchScale: 0.25, lrScale: 0.1 },
       quarantine: [aCheckpoint(1), aCheckpoint(4)].map(({ name, version }) => ({ name, version })),
+      // Found so once.
+      doubted: [aCheckpoint(7)].map(({ name, version }) => ({ name, version })),
     },
   ]);
   const first = welcomed([allocated]).messages[0]?.welcome?.desired;

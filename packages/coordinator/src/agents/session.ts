@@ -5,7 +5,7 @@
  * or never because the stream broke, needs no thought anywhere else: a new connection starts from nothing said.
  */
 
-import type { CorruptCheckpoint } from '@muster/common/checkpoints';
+import type { Checkpoint, CorruptCheckpoint } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
 import type { Assign } from '@muster/common/gen/muster/v1/Assign';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
@@ -195,21 +195,25 @@ export class AgentSession {
       checkpointJobId: job.checkpointJobId,
       batchScale: job.batchScale,
       lrScale: job.lrScale,
-      quarantine: quarantineOf(job, this.node),
+      ...corruptOn(job, this.node),
       proof: this.leases.proofOf(this.node, ref, job.submitSeq),
     };
   }
 }
 
 /**
- * Checkpoints that this node is to set aside. A program may write one name again and again: only what was last seen under it
- * counts, and what lies on another node's own disk is not the file of that name here.
+ * Checkpoints that this node is to set aside, and those that it is to read again first. A program may write one name again and
+ * again: only what was last seen under it counts, and what lies on another node's own disk is not the file of that name here.
  */
-function quarantineOf({ checkpoints }: Job, node: NodeName): CorruptCheckpoint[] {
+function corruptOn({ checkpoints }: Job, node: NodeName): Pick<Assign, 'quarantine' | 'doubted'> {
   const seenHere = checkpoints.filter((each) => each.shared || each.node === node);
   const newest = new Map(seenHere.map((each) => [each.name, each]));
   const corrupt = [...newest.values()].filter(({ verdict }) => verdict === 'corrupt');
-  return corrupt.map(({ name, version }) => ({ name, version }));
+  const named = (each: Checkpoint): CorruptCheckpoint => ({ name: each.name, version: each.version });
+  return {
+    quarantine: corrupt.filter(({ reread }) => reread).map(named),
+    doubted: corrupt.filter(({ reread }) => !reread).map(named),
+  };
 }
 
 function releaseOf(task: TaskRef, desired: Extract<Desired, { kind: 'release' }>, leaseMs: number): Release {

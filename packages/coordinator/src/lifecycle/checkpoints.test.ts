@@ -56,6 +56,31 @@ describe('a checkpoint that is seen', () => {
     expect(story.job.checkpoints).toMatchObject([corrupt]);
   });
 
+  it('is corrupt once more at a second reading, which is no event', () => {
+    const story = aStory()
+      .allRunning()
+      .saved(100, corrupt)
+      .saved(100, { ...corrupt, reread: true });
+    expect(story.job.checkpoints).toMatchObject([{ ...corrupt, reread: true }]);
+    expect(story.events.filter((kind) => kind === 'checkpoint.corrupt')).toHaveLength(1);
+    // Of an agent that has not heard of it.
+    expect(story.saved(100, corrupt).job.checkpoints).toMatchObject([{ reread: true }]);
+  });
+
+  it('is good again when a second reading, as close as the first, finds it whole', () => {
+    const story = aStory()
+      .allRunning()
+      .saved(100, { ...corrupt, depth: 'deep' });
+    const quick = { depth: 'quick', reread: true } as const;
+    expect(story.saved(100, quick).job.checkpoints).toMatchObject([corrupt]);
+    story.saved(100, { depth: 'deep', reread: true });
+    expect(story.job.checkpoints).toMatchObject([{ verdict: 'verified', problem: null, reread: true }]);
+    expect(story.events).toContain('checkpoint.saved');
+    expect(resumeCandidates(story.job)).toHaveLength(1);
+    // What was found first is said again by somebody who has not read it twice.
+    expect(story.saved(100, corrupt).job.checkpoints).toMatchObject([{ verdict: 'verified' }]);
+  });
+
   it('under a name with other contents is another one', () => {
     const story = aStory().allRunning().saved(null, corrupt).saved(null, { version: 'v2' });
 

@@ -1,6 +1,6 @@
 /**
  * What a job keeps of its checkpoints. A name and a version are one checkpoint: what is known of it only grows, and what was
- * found corrupt stays so, whatever an agent that looks less closely says later.
+ * found corrupt stays so, whatever an agent that looks less closely says later. Only a second reading may say otherwise.
  */
 import { type Checkpoint, type CheckpointFacts, verificationDepths } from '@muster/common/checkpoints';
 import type { NodeName } from '@muster/common/ids';
@@ -43,7 +43,7 @@ export const checkpoint: Handler<'checkpoint'> = (job, event, nowMs) => {
   // Older than everything that is kept.
   if (!checkpoints.includes(after)) return unchanged(job);
 
-  const isVerifiedNow = after.verdict === 'verified' && known?.verdict !== 'verified';
+  const isVerifiedNow = isGood(after) && known?.verdict !== 'verified';
   const next = { ...job, checkpoints };
   if (attempt === null) {
     if (after === known) return unchanged(job);
@@ -94,28 +94,38 @@ function withFacts(
   facts: CheckpointFacts,
   place: Pick<Checkpoint, 'node' | 'shared'>,
 ): Checkpoint {
-  const isSurer = sureness(facts) > sureness(known);
+  const isSurer =
+    isContradicted(known, facts) || (sureness(facts) > sureness(known) && !isContradicted(facts, known));
   const { verdict, depth, problem } = isSurer ? facts : known;
+  const reread = isSurer ? facts.reread : known.reread || (facts.reread && facts.verdict === known.verdict);
   const digest = facts.digest ?? known.digest;
   const added = Object.entries(facts.metrics).filter(([name, value]) => known.metrics[name] !== value);
   const isNews =
     isSurer ||
+    reread !== known.reread ||
     digest !== known.digest ||
     added.length > 0 ||
     place.node !== known.node ||
     place.shared !== known.shared;
   if (!isNews) return known;
   const metrics = { ...known.metrics, ...Object.fromEntries(added) };
-  return { ...known, ...place, verdict, depth, problem, digest, metrics };
+  return { ...known, ...place, verdict, depth, problem, reread, digest, metrics };
+}
+
+/** A second reading, as close as the one that found it corrupt, has found it whole. */
+function isContradicted(first: CheckpointFacts, second: CheckpointFacts): boolean {
+  const isCorrected = first.verdict === 'corrupt' && second.verdict === 'verified';
+  return isCorrected && second.reread && !first.reread && closeness(second) >= closeness(first);
+}
+
+function closeness({ depth }: Pick<CheckpointFacts, 'depth'>): number {
+  return depth === null ? 0 : verificationDepths.indexOf(depth) + 1;
 }
 
 /** What is gone is gone; corrupt outranks verified, which outranks not knowing; then the depth of the look counts. */
-function sureness({ verdict, depth }: Pick<CheckpointFacts, 'verdict' | 'depth'>): number {
-  const ranked: readonly (typeof verdict)[] = ['unverified', 'verified', 'corrupt', 'gone'];
-  return (
-    ranked.indexOf(verdict) * (verificationDepths.length + 1) +
-    (depth === null ? 0 : verificationDepths.indexOf(depth) + 1)
-  );
+function sureness(facts: Pick<CheckpointFacts, 'verdict' | 'depth'>): number {
+  const ranked: readonly CheckpointFacts['verdict'][] = ['unverified', 'verified', 'corrupt', 'gone'];
+  return ranked.indexOf(facts.verdict) * (verificationDepths.length + 1) + closeness(facts);
 }
 
 /**

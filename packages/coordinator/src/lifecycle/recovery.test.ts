@@ -218,8 +218,9 @@ describe('corrupt_checkpoint', () => {
   ])('that %s makes what it began from corrupt', (_, said) => {
     const { job, outcome } = recover(aCause('corrupt_checkpoint', { text: said }));
     expect(outcome).toMatchObject({ next: 'queued', charge: 'failure' });
-    expect(verdicts(job)).toEqual(['verified', 'corrupt']);
-    expect(job.checkpoints[1]?.problem).toBe(said);
+    expect(job.checkpoints[1]).toMatchObject({ verdict: 'corrupt', problem: said, suspect: true });
+    const notThere = anAttemptOfTwo({ runningAtMs: null });
+    expect(suspectsOf(recover(aCause('corrupt_checkpoint'), aFailing(), notThere).job)).toEqual([]);
   });
 
   it.each<[string, string, Resume | null]>([
@@ -238,9 +239,8 @@ describe('corrupt_checkpoint', () => {
 
   it('spares what the attempt itself has saved under that name', () => {
     const checkpoints = [aCheckpoint(100, { attempt: 2, version: 'v2' })];
-    expect(verdicts(recover(aCause('corrupt_checkpoint'), aFailing({}, { checkpoints })).job)).toEqual([
-      'verified',
-    ]);
+    const { job } = recover(aCause('corrupt_checkpoint'), aFailing({}, { checkpoints }));
+    expect(verdicts(job)).toEqual(['verified']);
   });
 });
 

@@ -92,7 +92,13 @@ const theCheckpointBefore: Treatment = (failed) => {
   if (resume === null || namesAnother(text, resume.name)) return again(failed);
   // What the attempt itself has saved under that name since is another one.
   const isMeant = (each: Checkpoint) => each.name === resume.name && each.attempt !== number;
-  const change = { verdict: 'corrupt', problem: text } as const;
+  // A second reading may find it whole: that its program died of it stays. Of one that was only not there nobody has died.
+  const change = {
+    verdict: 'corrupt',
+    problem: text,
+    reread: false,
+    ...(attempt.runningAtMs !== null && { suspect: true }),
+  } as const;
   return { isFree: false, job: withCheckpoints(job, isMeant, change), isTreated: true };
 };
 

@@ -4,6 +4,7 @@
  */
 
 import { causeOf } from '@muster/common/cause';
+import type { Checkpoint } from '@muster/common/checkpoints';
 import type { LeftOut } from '@muster/common/gangs';
 import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
@@ -40,6 +41,8 @@ export interface AttemptRow {
   readonly body: string;
 }
 
+type StoredCheckpoint = Omit<Checkpoint, 'reread'> & Partial<Pick<Checkpoint, 'reread'>>;
+
 /** The part of a job that changes, except what has a column. */
 interface JobBody {
   readonly array: { readonly id: string; readonly index: number; readonly size: number } | null;
@@ -49,7 +52,7 @@ interface JobBody {
   /** Absent: of a version that left none out. */
   readonly leftOut?: readonly LeftOut[];
   /** From here on: absent in what versions wrote that knew no checkpoints. */
-  readonly checkpoints?: Job['checkpoints'];
+  readonly checkpoints?: readonly StoredCheckpoint[];
   readonly resumeChoice?: Job['resumeChoice'];
   readonly checkpointJobId?: string;
   readonly deaths?: Job['deaths'];
@@ -111,7 +114,7 @@ export function jobFromRow(row: JobRow, newest: Attempt | null): Job {
     failures: body.failures,
     failedStarts: body.failedStarts,
     leftOut: (body.leftOut ?? []).map((each) => ({ ...each, cause: causeFrom(each.cause) })),
-    checkpoints: body.checkpoints ?? [],
+    checkpoints: (body.checkpoints ?? []).map(wholeCheckpoint),
     resumeChoice: body.resumeChoice ?? { kind: 'newest' },
     checkpointJobId: (body.checkpointJobId ?? row.id) as JobId,
     deaths: body.deaths ?? [],
@@ -122,6 +125,11 @@ export function jobFromRow(row: JobRow, newest: Attempt | null): Job {
     extraRuntimeMs: body.extraRuntimeMs ?? 0,
     ledger: body.ledger ?? [],
   };
+}
+
+/** Written by a version that read everything once. */
+function wholeCheckpoint(written: StoredCheckpoint): Checkpoint {
+  return { ...written, reread: written.reread ?? false };
 }
 
 function stateFrom(body: JobBody['state'], row: JobRow, newest: Attempt | null): JobState {

@@ -24,6 +24,7 @@ export interface Assign {
   'lrScale'?: (number | string);
   'quarantine'?: (_muster_v1_CorruptCheckpoint)[];
   'proof'?: (string);
+  'doubted'?: (_muster_v1_CorruptCheckpoint)[];
 }
 
 export interface Assign__Output {
@@ -43,4 +44,5 @@ export interface Assign__Output {
   'lrScale': (number);
   'quarantine': (_muster_v1_CorruptCheckpoint__Output)[];
   'proof': (string);
+  'doubted': (_muster_v1_CorruptCheckpoint__Output)[];
 }

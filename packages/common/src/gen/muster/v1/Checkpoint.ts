@@ -20,6 +20,7 @@ export interface Checkpoint {
   'node'?: (string);
   'shared'?: (boolean);
   'suspect'?: (boolean);
+  'reread'?: (boolean);
   '_step'?: "step";
   '_saveDurationMs'?: "saveDurationMs";
 }
@@ -42,6 +43,7 @@ export interface Checkpoint__Output {
   'node': (string);
   'shared': (boolean);
   'suspect': (boolean);
+  'reread': (boolean);
   '_step'?: "step";
   '_saveDurationMs'?: "saveDurationMs";
 }

@@ -1,0 +1,41 @@
+/**
+ * When a checkpoint was first found corrupt. A file server that was away, or a page that came wrong from a disk, looks like
+ * damage, so nothing is renamed before a second reading, later and by itself, has come to the same verdict. The times are of
+ * this process: one that was started anew counts from its own first look, which makes the wait longer and never shorter.
+ */
+import { secondReadingMs } from '@muster/common/checkpoints';
+
+/** More are not waited for at once. */
+const notedMax = 1_000;
+
+export interface ReadCheckpoint {
+  /** The checkpoint directory. */
+  readonly root: string;
+  readonly name: string;
+  readonly version: string;
+}
+
+/** One for all tasks of an agent: an attempt may be over before the time has come. */
+export class FirstReadings {
+  readonly #atMs = new Map<string, number>();
+
+  /** Counts anew from now on. @param nowMs monotonic */
+  note(read: ReadCheckpoint, nowMs: number): void {
+    const key = keyOf(read);
+    this.#atMs.delete(key);
+    this.#atMs.set(key, nowMs);
+    const [oldest] = this.#atMs.keys();
+    if (oldest !== undefined && this.#atMs.size > notedMax) this.#atMs.delete(oldest);
+  }
+
+  /** Whether the time for a second one has come. One that was not noted is noted. @param nowMs monotonic */
+  isLongAgo(read: ReadCheckpoint, nowMs: number): boolean {
+    const atMs = this.#atMs.get(keyOf(read));
+    if (atMs === undefined) this.note(read, nowMs);
+    return atMs !== undefined && nowMs - atMs >= secondReadingMs;
+  }
+}
+
+function keyOf({ root, name, version }: ReadCheckpoint): string {
+  return JSON.stringify([root, name, version]);
+}
