@@ -93,6 +93,34 @@ describe('after a failure', () => {
     expect(readFileSync(join(dir, 'checkpoints_index.json'), 'utf8')).toContain('step-2.json');
   });
 
+  test('one that PyTorch has written without sums is resumed from, read to its last byte as it is', async () => {
+    const dir = tempDir('unsummed').path;
+    const archives = join(repositoryDir, 'packages/checkpoints/src/testing/torchFile.ts');
+    const text = `
+      import { renameSync, writeFileSync } from 'node:fs';
+      import { torchEntries, withoutSums, zipOf } from ${JSON.stringify(archives)};
+      console.log('from ' + process.env.MUSTER_RESUME_FROM);
+      if (process.env.MUSTER_ATTEMPT === '1') {
+        for (const step of [1, 2]) {
+          writeFileSync('${dir}/.saving', zipOf(withoutSums(torchEntries(Buffer.alloc(100_000, step)))));
+          renameSync('${dir}/.saving', '${dir}/step_' + step + '.pt');
+        }
+        console.error('OSError: the mount went away');
+        process.exit(1);
+      }`;
+    const job = await cluster.run({
+      command: [process.execPath, '--input-type=module', '-e', text],
+      checkpoint: { dir, verify: 'deep' },
+      retry: { on: ['python_exception', 'exit_code'], backoff: quick },
+    });
+    expect(job.state).toBe('succeeded');
+    expect((await firstLines(job.id, 2))[1]).toBe(`from ${join(dir, 'step_2.pt')}`);
+    expect(job.checkpoints).toMatchObject(
+      [1, 2].map((step) => ({ step, verdict: 'verified', depth: 'deep' })),
+    );
+    expect(readdirSync(dir).sort()).toEqual(['checkpoints_index.json', 'step_1.pt', 'step_2.pt']);
+  });
+
   test('one that is corrupt from the beginning is never resumed from', async () => {
     const job = await cluster.run({
       command: program(`
