@@ -16,17 +16,21 @@ interface StoredLease {
 const fileName = 'lease';
 const lineLength = 128;
 
+export function leasePath(directory: string): string {
+  return join(directory, fileName);
+}
+
 /** @throws {Error} when the file cannot be written; the lease before it stays */
 export function writeLease(directory: string, bootId: string, deadlineMs: number | null): void {
   const stored: StoredLease = { bootId, deadlineMs };
   const line = `${JSON.stringify(stored).padEnd(lineLength - 1)}\n`;
-  writeTaskFile(join(directory, fileName), line, 'beginning');
+  writeTaskFile(leasePath(directory), line, 'beginning');
 }
 
 /** What is not there, cannot be read or is of another boot is no lease: its task may not run until it gets one. */
 export function readLease(directory: string, bootId: string): HeldLease {
   try {
-    const text = readTaskFile(join(directory, fileName), (file) => readFileSync(file, 'utf8'));
+    const text = readTaskFile(leasePath(directory), (file) => readFileSync(file, 'utf8'));
     const stored = JSON.parse(text) as Partial<StoredLease>;
     const { deadlineMs } = stored;
     if (stored.bootId !== bootId || !(deadlineMs === null || Number.isFinite(deadlineMs))) return noLease;

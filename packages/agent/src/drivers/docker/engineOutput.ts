@@ -8,7 +8,8 @@
  *
  * While the container runs its log is followed. Engines end a follow too early when a container ends (observed with 20.10:
  * the last line without a newline, sometimes thousands of lines), so the log is read once more, whole, after the end. That
- * reading is the truth: it overwrites the file with the same bytes and adds what is missing.
+ * reading is the truth: it overwrites the file with the same bytes and adds what is missing. Of a file of which a part was
+ * dropped for want of space, only what is missing at its end is written.
  *
  * Within one stream the order is exact; between stdout and stderr it is the order in which the engine read its two pipes.
  */
@@ -16,6 +17,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BackoffPolicy, backoffMs } from '@muster/common/retry';
+import { readOutputRecord } from '../../logs/outputRecord.ts';
 import type { Engine } from './engine.ts';
 import { EngineError } from './engineHttp.ts';
 import { FrameDecoder } from './frames.ts';
@@ -80,7 +82,9 @@ async function endsSoon({ engine, containerId, signal }: CopyOptions): Promise<v
 /** Of a container that has ended. */
 export async function copyWhole(options: CopyOptions): Promise<void> {
   await using file = await openForUpdate(options.path);
-  const bytes = await copy(options, file, { follow: false, firstByte: 0 });
+  const { size } = await file.stat();
+  const wasDropped = readOutputRecord(options.path).dropped !== null;
+  const bytes = await copy(options, file, { follow: false, firstByte: wasDropped ? size : 0 });
   await file.truncate(bytes);
 }
 

@@ -2,6 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '@muster/common/log';
+import { readOutputRecord, writeOutputRecord } from '../../logs/outputRecord.ts';
 import type { TaskKey, TaskLocation } from '../driver.ts';
 import { labels, type OutputWay } from './containerSpec.ts';
 import type { Engine } from './engine.ts';
@@ -33,6 +34,7 @@ export class TaskOutputs {
   follow(container: Container, task: TaskLocation): void {
     const isKeptByEngine = container.labels[labels.output] === ('engine' satisfies OutputWay);
     if (!isKeptByEngine || this.#copies.has(task.key)) return;
+    this.#noteCopied(task);
     const abort = new AbortController();
     const { signal } = abort;
     const target = { engine: this.#engine, containerId: container.id, path: outputPath(task), signal };
@@ -44,6 +46,18 @@ export class TaskOutputs {
       if (!signal.aborted) this.#log.error(fields(error), 'a part of the output of a task is lost');
     });
     this.#copies.set(task.key, { abort, done });
+  }
+
+  /** Whoever watches over the file adds nothing to a copy: its length says how much has been copied. */
+  #noteCopied(task: TaskLocation): void {
+    const path = outputPath(task);
+    const record = readOutputRecord(path);
+    if (record.copied) return;
+    try {
+      writeOutputRecord(path, { ...record, copied: true });
+    } catch (error) {
+      this.#log.warn({ task: task.key, error: String(error) }, 'cannot note that an output is copied');
+    }
   }
 
   /** Resolves when the output of an ended task is whole, or as whole as the disk lets it be. */

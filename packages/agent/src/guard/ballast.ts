@@ -1,0 +1,61 @@
+/**
+ * A file that holds space on the node's disk for the moment when nothing else is left of it: dropped then, so that leases,
+ * ends and conditions can be written down, and made again once there is room.
+ */
+import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { messageOf } from '@muster/common/errors';
+import type { Logger } from '@muster/common/log';
+
+const partBytes = 64 * 1024;
+const bytesMax = 16 * 1024 * 1024;
+/** Of the whole disk. */
+const share = 1 / 64;
+/** Free space below which it is dropped, and above which it is made again, as multiples of its size. */
+const dropBelow = 0.25;
+const makeAbove = 4;
+
+export class Ballast {
+  readonly #path: string;
+  readonly #log: Logger;
+
+  constructor(path: string, log: Logger) {
+    this.#path = path;
+    this.#log = log;
+  }
+
+  /** Drops it when the disk is full, makes it when there is room. Never throws. */
+  look(): void {
+    try {
+      const { blocks, bavail, bsize } = statfsSync(dirname(this.#path));
+      const bytes = Math.floor(Math.min(bytesMax, blocks * bsize * share));
+      const free = bavail * bsize;
+      const held = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
+      if (free < bytes * dropBelow) this.drop();
+      else if (held < bytes && free > bytes * makeAbove) this.#make(bytes);
+    } catch (error) {
+      this.#log.warn({ error: messageOf(error) }, 'the ballast file could not be written');
+    }
+  }
+
+  /** Written, not truncated: a file with a hole would hold no space. In parts: a guard is small, and stays so. */
+  #make(bytes: number): void {
+    const part = Buffer.alloc(partBytes);
+    const file = openSync(this.#path, 'w', 0o600);
+    try {
+      for (let written = 0; written < bytes; written += part.length) writeSync(file, part);
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  drop(): void {
+    const held = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
+    if (held === 0) return;
+    rmSync(this.#path, { force: true });
+    this.#log.warn(
+      { freedBytes: held },
+      'the disk is full: the ballast file was dropped for what has to be noted',
+    );
+  }
+}
