@@ -11,6 +11,7 @@ import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import { takeFileLock } from '../fileLock.ts';
 import { boottimeMs } from '../probes/boot.ts';
+import { Ballast } from './ballast.ts';
 import { type ContainmentMode, chooseContainment, containmentModes } from './containment.ts';
 import { LeaseFiles } from './leaseFiles.ts';
 import { stderrLogger } from './log.ts';
@@ -74,6 +75,7 @@ async function main(): Promise<void> {
     containment,
     links: new TaskLinks(runtimeDir),
     leases: new LeaseFiles(runtimeDir),
+    ballast: new Ballast(join(runtimeDir, 'ballast'), log),
     clock: systemClock,
     boottimeMs,
     log,
@@ -93,6 +95,7 @@ async function main(): Promise<void> {
     renew: (renewal) => supervisor.renew(renewal),
     forget: (location) => supervisor.forget(location),
     remove: (location) => supervisor.remove(location),
+    outputLimits: (limits) => supervisor.outputLimits(limits),
     list: () => supervisor.list(),
   });
   log.info({ pid: process.pid, runtimeDir, containment: containment.mode }, 'guarding');

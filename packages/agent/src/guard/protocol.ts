@@ -17,6 +17,7 @@ import type {
   TaskLocation,
   TaskObservation,
 } from '../drivers/driver.ts';
+import type { OutputLimits } from './outputPace.ts';
 
 export const GUARD_PROTOCOL = 1;
 
@@ -66,6 +67,8 @@ export interface GuardMethods {
   forget: { params: TaskLocation; result: null };
   remove: { params: TaskLocation; result: null };
   list: { params: null; result: readonly TaskKey[] };
+  /** How much output tasks may write; a guard that was not told, or is older than that, does as is usual. */
+  outputLimits: { params: OutputLimits; result: null };
 }
 
 export type GuardMethod = keyof GuardMethods;

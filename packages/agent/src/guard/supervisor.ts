@@ -1,5 +1,6 @@
 /** All tasks of one agent, by key. */
 import type { ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { isAbsolute } from 'node:path';
 import type { Clock } from '@muster/common/clock';
@@ -14,10 +15,15 @@ import type {
   TaskObservation,
 } from '../drivers/driver.ts';
 import { DriverError, LeaseExpired } from '../drivers/errors.ts';
+import { ControlGroup } from '../fence/controlGroup.ts';
 import { isExpired } from '../fence/lease.ts';
+import { agentLets } from './agentLease.ts';
+import { Ballast } from './ballast.ts';
 import { type Containment, openGroup } from './containment.ts';
 import { Fences } from './fences.ts';
 import type { LeaseFiles } from './leaseFiles.ts';
+import type { OutputLimits } from './outputPace.ts';
+import { OutputWatch } from './outputWatch.ts';
 import { type ProcessIdentity, readBootId, readStat } from './processes.ts';
 import type { GuardLaunch, Renewal } from './protocol.ts';
 import {
@@ -39,6 +45,7 @@ export interface SupervisorParts {
   readonly containment: Containment;
   readonly links: TaskLinks;
   readonly leases: LeaseFiles;
+  readonly ballast: Ballast;
   readonly clock: Clock;
   readonly boottimeMs: () => number;
   readonly log: Logger;
@@ -50,6 +57,7 @@ export class Supervisor {
   readonly #context: GuardContext;
   readonly #boottimeMs: () => number;
   readonly #fences: Fences;
+  readonly #outputs: OutputWatch;
   readonly #bootId = readBootId();
   readonly #tasks = new Map<TaskKey, KnownTask>();
   readonly #starting = new Map<TaskKey, Promise<void>>();
@@ -57,7 +65,7 @@ export class Supervisor {
   readonly #watched = new Set<Task>();
   #watchTimer: NodeJS.Timeout | null = null;
 
-  constructor({ containment, links, leases, clock, boottimeMs, log }: SupervisorParts) {
+  constructor({ containment, links, leases, ballast, clock, boottimeMs, log }: SupervisorParts) {
     this.#containment = containment;
     this.#links = links;
     this.#boottimeMs = boottimeMs;
@@ -68,13 +76,28 @@ export class Supervisor {
       log,
       ownTask: (key) => this.#tasks.get(key)?.fenced ?? null,
     });
+    this.#outputs = new OutputWatch({
+      monotonicMs: () => clock.monotonicMs(),
+      mayRun: ({ key, directory }) =>
+        this.#fences.mayRun(key) && agentLets(directory, this.#bootId, boottimeMs()),
+      ...{ ballast, log },
+    });
     this.#context = {
       ...{ clock, log },
       now: () => ({ finishedAtMs: clock.wallMs(), finishedBoottimeMs: boottimeMs() }),
       mayRun: (key) => this.#fences.mayRun(key),
+      isHeld: (key) => this.#outputs.isHeld(key),
     };
     for (const location of links.all()) this.#adoptOrSay(location);
     this.#fences.takeOver();
+    for (const { location, groups } of leases.all())
+      if (groups !== null) this.#watchContainer(location, groups);
+  }
+
+  /** From now on; without them what is usual holds. */
+  async outputLimits(limits: OutputLimits): Promise<null> {
+    this.#outputs.setLimits(limits);
+    return null;
   }
 
   /**
@@ -99,12 +122,17 @@ export class Supervisor {
   async renew({ lease, groups, ...location }: TaskLocation & Renewal): Promise<null> {
     await this.#findSettled(location);
     this.#fences.renew(location, lease, groups);
+    if (groups.length > 0 && this.#tasks.get(location.key)?.fenced == null)
+      this.#watchContainer(location, groups);
     return null;
   }
 
   async forget(location: TaskLocation): Promise<null> {
     const task = await this.#findSettled(location);
-    if (task?.isEnded !== false) this.#fences.forget(location.key);
+    if (task?.isEnded !== false) {
+      this.#fences.forget(location.key);
+      this.#outputs.forget(location.key);
+    }
     return null;
   }
 
@@ -267,13 +295,27 @@ export class Supervisor {
 
   #supervise(task: Task): Task {
     this.#tasks.set(task.location.key, task);
+    this.#outputs.watch({
+      location: task.location,
+      groups: () => [task.group],
+      isStopping: () => task.isStopping,
+    });
     void this.#afterEnd(task);
     return task;
+  }
+
+  #watchContainer(location: TaskLocation, groups: readonly string[]): void {
+    this.#outputs.watch({
+      location,
+      groups: () => groups.filter((path) => existsSync(path)).map((path) => new ControlGroup(path)),
+      isStopping: () => false,
+    });
   }
 
   async #afterEnd(task: Task): Promise<void> {
     await task.whenEnded();
     this.#fences.forget(task.location.key);
+    this.#outputs.forget(task.location.key);
     if (task.isSettled) this.#forgetDetails(task);
     else this.#watch(task);
   }

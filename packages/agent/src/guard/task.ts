@@ -53,6 +53,8 @@ export interface GuardContext {
   readonly now: () => Required<Pick<TaskExit, 'finishedAtMs' | 'finishedBoottimeMs'>>;
   /** false: its lease has run out. */
   readonly mayRun: (key: TaskKey) => boolean;
+  /** It stands still only because it wrote its output too fast. */
+  readonly isHeld: (key: TaskKey) => boolean;
 }
 
 type Phase =
@@ -115,7 +117,8 @@ export class Task implements KnownTask, OwnTask {
   observe(): TaskObservation {
     if (this.#phase.kind === 'ended') return { kind: 'exited', exit: this.#phase.exit };
     const pid = this.#phase.kind === 'running' ? this.#phase.main.pid : null;
-    const frozen = this.group.isFrozen() && !this.group.isEmpty();
+    const isHeld = this.#context.isHeld(this.location.key);
+    const frozen = !isHeld && this.group.isFrozen() && !this.group.isEmpty();
     return { kind: 'running', pid, startedAtMs: this.#record.startedAtMs, frozen };
   }
 
@@ -129,6 +132,11 @@ export class Task implements KnownTask, OwnTask {
 
   get fenced(): OwnTask | null {
     return this.isEnded ? null : this;
+  }
+
+  /** It has been told to end. */
+  get isStopping(): boolean {
+    return this.#stopping !== null;
   }
 
   /** Whether `settle` has nothing left to do. */

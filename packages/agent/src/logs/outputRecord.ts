@@ -19,12 +19,17 @@ export interface OutputRecord {
 export const untouched: OutputRecord = { dropped: null, heldBack: false, copied: false };
 
 const recordVersion = 1;
+/** Of the file, bytes; a larger one is none of ours. */
+const sizeMax = 1_024;
 
 /** @param outputPath of the file that it is about */
 export function readOutputRecord(outputPath: string): OutputRecord {
   let stored: unknown;
   try {
-    stored = JSON.parse(readTaskFile(recordPath(outputPath), (file) => readFileSync(file, 'utf8')));
+    const text = readTaskFile(recordPath(outputPath), (file, { size }) =>
+      size > sizeMax ? '' : readFileSync(file, 'utf8'),
+    );
+    stored = JSON.parse(text);
   } catch {
     // Not there, or something that the task has put in its place: what it loses by that is its own.
     return untouched;

@@ -138,7 +138,8 @@ class ProcessDriver implements Driver {
 }
 
 /** As the guard noted it; null: the task has ended, or never began. */
-function groupOf(task: TaskLocation): TaskGroup | null {
+/** null: nothing is known of it. */
+export function groupOf(task: TaskLocation): TaskGroup | null {
   const bootId = readBootId();
   const record = readProcessRecord(task, bootId);
   if (record === null || record.bootId !== bootId || readExit(task.directory) !== null) return null;

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
+import type { OutputLimits } from '../../guard/outputPace.ts';
 import {
   EXIT_ALREADY_GUARDED,
   type GuardMethod,
@@ -24,6 +25,8 @@ export interface GuardClientOptions {
   /** Absolute, one per agent. Made 0700 by the guard. */
   readonly runtimeDir: string;
   readonly log: Logger;
+  /** Left out: as is usual. */
+  readonly outputLimits?: OutputLimits;
 }
 
 /** No guard could be reached or started. What became of the request is not known: `recover` tells once there is one. */
@@ -121,6 +124,7 @@ export class GuardClient implements Fence {
       });
       if (connection !== null) {
         this.#connection = connection;
+        this.#sayLimits(connection);
         if (this.#isClosed) connection.close();
         return connection;
       }
@@ -130,6 +134,16 @@ export class GuardClient implements Fence {
         start = this.#startGuard(this.#options.guardCommand);
       await delay(CONNECT_RETRY_MS);
     }
+  }
+
+  /** To every guard anew: nothing of it is kept. One that is older than these does without. */
+  #sayLimits(connection: GuardConnection): void {
+    const { outputLimits, log } = this.#options;
+    if (outputLimits === undefined) return;
+    connection.request('outputLimits', outputLimits).catch((error: unknown) => {
+      if (error instanceof ConnectionLost) return;
+      log.warn({ error: messageOf(error) }, 'the guard was not told the limits of output');
+    });
   }
 
   get #logPath(): string {

@@ -1,0 +1,315 @@
+/**
+ * Keeps the output of tasks from filling the node's disk. A task writes to its file itself (docs/decisions/output-limits.md),
+ * so what it writes cannot be refused: it is looked at often, a task that writes too fast is stopped for moments, and of a
+ * file that is too large the middle is given back to the disk.
+ *
+ * A task is let go on only while its lease lasts, by this guard's word and by its agent's: stopping for the lease and
+ * stopping for the output are the same to the kernel.
+ */
+import { closeSync, constants, fstatSync, openSync, type Stats, statfsSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { messageOf } from '@muster/common/errors';
+import type { Logger } from '@muster/common/log';
+import { outputMark } from '@muster/common/outputMark';
+import type { TaskKey, TaskLocation } from '../drivers/driver.ts';
+import type { TaskGroup } from '../fence/taskGroup.ts';
+import { type OutputRecord, readOutputRecord, writeOutputRecord } from '../logs/outputRecord.ts';
+import { withoutWaiting } from '../taskFile.ts';
+import type { Ballast } from './ballast.ts';
+import {
+  type Allowance,
+  allowanceOn,
+  type Disk,
+  firstPace,
+  nextLookMs,
+  nextPace,
+  type OutputLimits,
+  outputDefaults,
+  type Pace,
+  rangeToDrop,
+  reserveOf,
+} from './outputPace.ts';
+import { punchHole } from './punchHole.ts';
+
+export interface OutputWatchParts {
+  readonly monotonicMs: () => number;
+  /** Whether the task's lease lasts: only then is it let go on. */
+  readonly mayRun: (location: TaskLocation) => boolean;
+  readonly ballast: Ballast;
+  readonly log: Logger;
+}
+
+/** A task whose output is looked at. */
+export interface WatchedTask {
+  readonly location: TaskLocation;
+  /** What it consists of now; empty: nothing is there yet, or any more. */
+  readonly groups: () => readonly TaskGroup[];
+  /** It has been told to end, and needs its time to save. */
+  readonly isStopping: () => boolean;
+}
+
+interface Watched {
+  task: WatchedTask;
+  readonly path: string;
+  /** null: there is no such file yet. */
+  file: number | null;
+  pace: Pace | null;
+  held: boolean;
+  /** A part of it is being dropped. */
+  isDropping: boolean;
+  /** Nothing of it can be dropped. */
+  isWhole: boolean;
+  /** The agent copies it from a container engine, which keeps all of it. */
+  isCopied: boolean;
+  /** The task can write to the record beside its file, so what was dropped is known here. */
+  dropped: OutputRecord['dropped'];
+}
+
+/** A disk that many tasks write to is asked once. */
+type Disks = Map<number, Disk>;
+
+export class OutputWatch {
+  readonly #parts: OutputWatchParts;
+  readonly #watched = new Map<TaskKey, Watched>();
+  #limits = outputDefaults;
+  #isLooking = false;
+
+  constructor(parts: OutputWatchParts) {
+    this.#parts = parts;
+  }
+
+  setLimits(limits: OutputLimits): void {
+    this.#limits = limits;
+  }
+
+  /** Of a task that runs or is about to; said again, it changes what the task consists of. */
+  watch(task: WatchedTask): void {
+    const { key, directory } = task.location;
+    const known = this.#watched.get(key);
+    if (known === undefined) {
+      const path = join(directory, 'output.log');
+      const fresh = {
+        file: null,
+        pace: null,
+        held: false,
+        isDropping: false,
+        isWhole: false,
+        isCopied: false,
+        dropped: null,
+      };
+      this.#watched.set(key, { task, path, ...fresh });
+    } else known.task = task;
+    if (!this.#isLooking) this.#lookIn(0);
+  }
+
+  /** It has ended. */
+  forget(key: TaskKey): void {
+    const output = this.#watched.get(key);
+    if (output === undefined) return;
+    this.#watched.delete(key);
+    // Whoever drops a part of it now still needs the descriptor.
+    if (!output.isDropping) close(output);
+  }
+
+  /** Whether it stands still only because it wrote too fast. */
+  isHeld(key: TaskKey): boolean {
+    const output = this.#watched.get(key);
+    return output?.held === true && this.#parts.mayRun(output.task.location);
+  }
+
+  #lookIn(headroomBytes: number): void {
+    this.#isLooking = true;
+    setTimeout(() => this.#look(), nextLookMs(headroomBytes));
+  }
+
+  #look(): void {
+    const nowMs = this.#parts.monotonicMs();
+    const disks: Disks = new Map();
+    let headroom = Number.POSITIVE_INFINITY;
+    for (const output of this.#watched.values()) {
+      try {
+        headroom = Math.min(headroom, this.#lookAt(output, nowMs, disks));
+      } catch (error) {
+        this.#parts.log.error(
+          { task: output.task.location.key, error: messageOf(error) },
+          'cannot look at the output of a task',
+        );
+      }
+    }
+    this.#parts.ballast.look();
+    this.#isLooking = false;
+    if (this.#watched.size > 0) this.#lookIn(headroom);
+  }
+
+  /** @returns bytes that may be written before it has to be looked at again */
+  #lookAt(output: Watched, nowMs: number, disks: Disks): number {
+    const stat = this.#stat(output);
+    if (stat === null) return Number.POSITIVE_INFINITY;
+    const { size } = stat;
+    const storedBytes = stat.blocks * 512;
+    const disk = diskOf(output, stat, disks);
+    const limits = this.#limits;
+    const keptBytes = output.isCopied ? size : output.isWhole ? storedBytes : 0;
+    const isOverCap = keptBytes > allowanceOn(disk, limits, false).capBytes;
+    const allowance = allowanceOn(disk, limits, isOverCap);
+    const pace = nextPace(output.pace ?? this.#paceAtFirst(output, size, nowMs), size, nowMs, allowance);
+    output.pace = pace;
+    this.#holdOrRelease(output, allowance);
+    this.#dropWhatIsTooMuch(output, size, storedBytes, allowance);
+    // One that is held, or has just been, is looked at as often as can be.
+    return Math.max(0, Math.min(pace.roomBytes, disk.freeBytes - reserveOf(limits, disk)));
+  }
+
+  /** One that an earlier guard had stopped when it was killed is let go on by this one. */
+  #paceAtFirst(output: Watched, size: number, nowMs: number): Pace {
+    const { dropped, heldBack, copied } = readOutputRecord(output.path);
+    output.held = heldBack && output.task.groups().some((group) => group.isFrozen());
+    output.dropped = dropped === null || dropped.to > size ? null : dropped;
+    output.isCopied = copied;
+    return firstPace(size, nowMs);
+  }
+
+  #holdOrRelease(output: Watched, allowance: Allowance): void {
+    const isTooFast = (output.pace?.roomBytes ?? 0) < 0 && !output.task.isStopping();
+    if (!isTooFast) {
+      if (output.held) this.#release(output);
+      return;
+    }
+    const groups = output.task.groups().filter((group) => !group.isEmpty());
+    if (!output.held) {
+      // Stopped already, by its lease or by somebody: not ours to let go on.
+      if (groups.length === 0 || groups.some((group) => group.isFrozen())) return;
+      if (!this.#noteHeldBack(output, allowance)) return;
+      output.held = true;
+    }
+    for (const group of groups) if (!group.isFrozen()) group.freeze();
+  }
+
+  #release(output: Watched): void {
+    // It stays held for as long as its lease does not allow it to run: whoever renews that lets it go on.
+    if (!this.#parts.mayRun(output.task.location)) return;
+    for (const group of output.task.groups()) group.thaw();
+    output.held = false;
+  }
+
+  /** Before it is stopped for the first time: the next guard has to know. @returns false: it could not be noted */
+  #noteHeldBack(output: Watched, { rateBytes }: Allowance): boolean {
+    const record = this.#recordOf(output);
+    if (record.heldBack) return true;
+    if (!this.#note(output, { ...record, heldBack: true })) return false;
+    const { key } = output.task.location;
+    this.#parts.log.warn(
+      { task: key, bytesPerSecond: rateBytes },
+      'a task writes its output too fast: held back',
+    );
+    if (!record.copied) this.#write(output, `\n${this.#heldBackLine()}`, null);
+    return true;
+  }
+
+  #heldBackLine(): string {
+    const rate = Math.round(this.#limits.rateBytes / (1024 * 1024));
+    return `${outputMark} this task writes more output than ${rate} MiB a second: it is held back\n`;
+  }
+
+  #recordOf(output: Watched): OutputRecord {
+    const record = readOutputRecord(output.path);
+    output.isCopied = record.copied;
+    return { ...record, dropped: output.dropped };
+  }
+
+  /** @returns false: for want of space; to be tried again */
+  #note(output: Watched, record: OutputRecord): boolean {
+    try {
+      writeOutputRecord(output.path, record);
+      return true;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      // The task has put something else in its place, or taken the directory away: what it loses by that is its own.
+      if (code !== 'ENOSPC' && code !== 'EDQUOT') return true;
+      // What the ballast held is free for the next look.
+      this.#parts.ballast.drop();
+      return false;
+    }
+  }
+
+  #dropWhatIsTooMuch(output: Watched, size: number, storedBytes: number, { capBytes }: Allowance): void {
+    if (output.isDropping || output.isWhole || output.file === null) return;
+    const range = rangeToDrop(size, storedBytes, capBytes);
+    if (range === null) return;
+    // Of a file that the task has cut, nothing is known any more.
+    const before = output.dropped === null || output.dropped.to > size ? null : output.dropped;
+    if (before !== null && range.to <= before.to) return;
+    const dropped = { from: Math.min(before?.from ?? range.from, range.from), to: range.to };
+    if (!this.#note(output, { ...this.#recordOf(output), dropped })) return;
+    output.dropped = dropped;
+    output.isDropping = true;
+    const { from } = dropped;
+    void this.#drop(output, output.file, from, range.to);
+  }
+
+  async #drop(output: Watched, file: number, from: number, to: number): Promise<void> {
+    const { key } = output.task.location;
+    try {
+      await punchHole(file, from, to);
+      const dropped = `\n${outputMark} ${to - from} bytes of output were dropped here: more than is kept of one task\n`;
+      // The line that said so when it began may be among what was dropped.
+      const text = this.#recordOf(output).heldBack ? dropped + this.#heldBackLine() : dropped;
+      if (this.#watched.get(key) === output) this.#write(output, text, from);
+      this.#parts.log.info({ task: key, from, to }, 'a part of the output of a task was dropped');
+    } catch (error) {
+      output.isWhole = true;
+      this.#parts.log.error({ task: key, error: messageOf(error) }, 'output over its cap cannot be dropped');
+    } finally {
+      output.isDropping = false;
+      if (this.#watched.get(key) !== output) close(output);
+    }
+  }
+
+  /** @param position null: at the end */
+  #write(output: Watched, text: string, position: number | null): void {
+    if (output.file === null) return;
+    let file: number | null = null;
+    try {
+      const append = position === null ? constants.O_APPEND : 0;
+      file = openSync(`/proc/self/fd/${output.file}`, constants.O_WRONLY | constants.O_NONBLOCK | append);
+      writeSync(file, text, position);
+    } catch (error) {
+      const fields = { task: output.task.location.key, error: messageOf(error) };
+      this.#parts.log.warn(fields, 'a line about the output of a task could not be written into it');
+    } finally {
+      if (file !== null) closeSync(file);
+    }
+  }
+
+  /** Of the file that was there first: one that a task removes while it writes takes space all the same. */
+  #stat(output: Watched): Stats | null {
+    output.file ??= openIfThere(output.path);
+    return output.file === null ? null : fstatSync(output.file);
+  }
+}
+
+function openIfThere(path: string): number | null {
+  let file: number;
+  try {
+    file = openSync(path, constants.O_RDONLY | withoutWaiting);
+  } catch {
+    return null;
+  }
+  if (fstatSync(file).isFile()) return file;
+  closeSync(file);
+  return null;
+}
+
+function close(output: Watched): void {
+  if (output.file !== null) closeSync(output.file);
+  output.file = null;
+}
+
+function diskOf({ task }: Watched, { dev }: Stats, disks: Disks): Disk {
+  const known = disks.get(dev);
+  if (known !== undefined) return known;
+  const { blocks, bavail, bsize } = statfsSync(task.location.directory);
+  const disk = { sizeBytes: blocks * bsize, freeBytes: bavail * bsize };
+  disks.set(dev, disk);
+  return disk;
+}
