@@ -135,7 +135,10 @@ async function openAgent(
   const metadata = bearer(credential);
 
   const bootId = readBootId();
-  const guard = { guardCommand: options.guardCommand, runtimeDir: join(options.dataDir, 'run'), log };
+  const guard = {
+    ...{ guardCommand: options.guardCommand, runtimeDir: join(options.dataDir, 'run'), log },
+    outputLimits: options.outputLimits,
+  };
   const fence = new GuardClient(guard);
   opened.push(() => fence.close());
   const drivers = {

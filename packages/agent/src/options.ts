@@ -1,4 +1,6 @@
 /** What the agent is started with. Flags and environment are read by the CLI; nothing here reads either. */
+import { type OutputLimits, outputDefaults } from './guard/outputPace.ts';
+
 export interface AgentOptions {
   /** Absolute. Holds the credential and the tasks' directories; created 0700 when absent. One agent per directory. */
   readonly dataDir: string;
@@ -46,6 +48,8 @@ export interface AgentOptions {
   readonly onSigterm: (typeof sigtermActions)[number];
   /** How long that may take. */
   readonly shutdownGraceMs: number;
+  /** How much output a task may write, and how much of it is kept on this node. */
+  readonly outputLimits: OutputLimits;
   readonly logLevel: string;
 }
 
@@ -77,5 +81,6 @@ export const agentDefaults = {
   dockerSocket: '/var/run/docker.sock',
   onSigterm: 'leave',
   shutdownGraceMs: 90_000,
+  outputLimits: outputDefaults,
   logLevel: 'info',
 } as const satisfies Partial<AgentOptions>;

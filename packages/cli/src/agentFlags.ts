@@ -35,6 +35,7 @@ type ProbeOptions = Omit<
   | 'nvmlReaderCommand'
   | 'onSigterm'
   | 'shutdownGraceMs'
+  | 'outputLimits'
   | 'logLevel'
 >;
 

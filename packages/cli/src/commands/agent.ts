@@ -11,7 +11,7 @@ import { runDaemon } from '../daemon.ts';
 import type { Environment } from '../environment.ts';
 import { CliError, usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
-import { collect, durationMs, wholeNumber, withLogLevel } from '../flags.ts';
+import { collect, durationMs, sizeBytes, wholeNumber, withLogLevel } from '../flags.ts';
 
 interface AgentFlags extends ProbeFlags {
   readonly data: string;
@@ -24,6 +24,9 @@ interface AgentFlags extends ProbeFlags {
   readonly guard?: 'own' | 'service';
   readonly onSigterm?: AgentOptions['onSigterm'];
   readonly shutdownGrace?: number;
+  readonly outputCap?: number;
+  readonly outputRate?: number;
+  readonly outputReserve?: number;
   readonly logLevel?: string;
 }
 
@@ -64,12 +67,29 @@ export const command: CommandModule = {
         '--shutdown-grace <duration>',
         `how long that may take before the agent ends; default ${formatDuration(defaults.shutdownGraceMs)}`,
         durationMs('--shutdown-grace', shutdownGraceMinMs, shutdownGraceMaxMs),
+      )
+      .option(
+        '--output-cap <size>',
+        'output kept here of one task, its beginning and its end; default: an eighth of the disk, 1G at most',
+        sizeBytes('--output-cap', 1, terabytesMb),
+      )
+      .option(
+        '--output-rate <size>',
+        `output that a task may write per second in the long run; default ${defaults.outputLimits.rateBytes / mebibyte}M`,
+        sizeBytes('--output-rate', 1, terabytesMb),
+      )
+      .option(
+        '--output-reserve <size>',
+        'disk space that output leaves free; default: a twentieth of the disk, 512M at most',
+        sizeBytes('--output-reserve', 1, terabytesMb),
       );
     withProbeFlags(withLogLevel(sub));
   },
   run: runAgentCommand,
 };
 
+const mebibyte = 1024 * 1024;
+const terabytesMb = 1024 * 1024 * 1024;
 const shutdownGraceMinMs = 1_000;
 const shutdownGraceMaxMs = 60 * 60_000;
 
@@ -117,6 +137,11 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
     nvmlReaderCommand: environment.nvmlReaderCommand,
     onSigterm: flags.onSigterm ?? defaults.onSigterm,
     shutdownGraceMs: flags.shutdownGrace ?? defaults.shutdownGraceMs,
+    outputLimits: {
+      capBytes: flags.outputCap ?? defaults.outputLimits.capBytes,
+      rateBytes: flags.outputRate ?? defaults.outputLimits.rateBytes,
+      reserveBytes: flags.outputReserve ?? defaults.outputLimits.reserveBytes,
+    },
     logLevel: flags.logLevel ?? defaults.logLevel,
   };
 }

@@ -88,6 +88,7 @@ function agentOptions(flags: DoctorFlags, { environment }: Context): AgentOption
     caCertificate: agentDefaults.caCertificate,
     joinToken: null,
     cpus: agentDefaults.cpus,
+    outputLimits: agentDefaults.outputLimits,
     labels: agentDefaults.labels,
     guardCommand,
     nvmlReaderCommand,

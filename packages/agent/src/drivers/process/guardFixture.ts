@@ -11,6 +11,7 @@ import { silentLogger } from '@muster/common/log';
 import { afterEach } from 'vitest';
 import { guardCommand } from '../../guard/command.ts';
 import type { ContainmentMode } from '../../guard/containment.ts';
+import type { OutputLimits } from '../../guard/outputPace.ts';
 import { allProcesses, carriesMarker, isRunning, readBootId, readStat } from '../../guard/processes.ts';
 import { type GuardHello, guardSocketPath, readLines } from '../../guard/protocol.ts';
 import type { Driver, TaskLaunch, TaskLocation } from '../driver.ts';
@@ -26,17 +27,20 @@ export const IDLE = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 export interface GuardFixtureOptions {
   readonly containment?: ContainmentMode;
   readonly idleExitMs?: number;
+  readonly outputLimits?: OutputLimits;
 }
 
 export class GuardFixture {
   readonly root = mkdtempSync(join(tmpdir(), 'guard-'));
   readonly runtimeDir = join(this.root, 'run');
   readonly guardArgv: readonly string[];
+  readonly #limits: Pick<GuardFixtureOptions, 'outputLimits'>;
   readonly #drivers: Driver[] = [];
   readonly #clients: GuardClient[] = [];
   readonly #launches: TaskLaunch[] = [];
 
-  constructor({ containment = 'auto', idleExitMs = 5000 }: GuardFixtureOptions = {}) {
+  constructor({ containment = 'auto', idleExitMs = 5000, ...limits }: GuardFixtureOptions = {}) {
+    this.#limits = limits;
     this.guardArgv = guardArgv(containment, idleExitMs);
   }
 
@@ -45,6 +49,7 @@ export class GuardFixture {
       guardCommand: this.guardArgv,
       runtimeDir: this.runtimeDir,
       log: silentLogger,
+      ...this.#limits,
     });
     this.#drivers.push(driver);
     return driver;
@@ -56,6 +61,7 @@ export class GuardFixture {
       guardCommand: this.guardArgv,
       runtimeDir: this.runtimeDir,
       log: silentLogger,
+      ...this.#limits,
     });
     this.#clients.push(client);
     return client;

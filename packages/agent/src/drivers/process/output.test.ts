@@ -1,0 +1,119 @@
+/** What a guard does about tasks that write too much: real processes that write as fast as they can. */
+import { appendFileSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { readBootId } from '../../guard/processes.ts';
+import { writeLease } from '../../leases/leaseFile.ts';
+import { readOutputRecord } from '../../logs/outputRecord.ts';
+import { boottimeMs } from '../../probes/boot.ts';
+import type { TaskLaunch } from '../driver.ts';
+import { groupOf } from './driver.ts';
+import { GuardFixture, IDLE } from './guardFixture.ts';
+
+const mebibyte = 1024 * 1024;
+const outputLimits = { capBytes: 8 * mebibyte, rateBytes: 8 * mebibyte, reserveBytes: 0 };
+const patience = { timeout: 30_000, interval: 20 };
+
+const outputOf = (task: TaskLaunch) => join(task.directory, 'output.log');
+const storedBytes = (task: TaskLaunch) => statSync(outputOf(task)).blocks * 512;
+const sizeOf = (task: TaskLaunch) => statSync(outputOf(task)).size;
+const isHeldBack = (task: TaskLaunch) => readOutputRecord(outputOf(task)).heldBack;
+
+/** Writes a first line, then more than the cap and the burst together, then a last line, and waits. */
+const flood = `echo first; head -c ${64 * mebibyte} /dev/zero | tr '\\0' x; echo; echo last; ${IDLE}`;
+
+describe.each(['auto', 'session'] as const)('a task that writes too much (%s)', (containment) => {
+  test('is held back, and of its output the beginning and the end are kept, with lines that say so', async () => {
+    const guard = new GuardFixture({ containment, outputLimits });
+    const driver = guard.driver();
+    const task = await guard.script(flood);
+    await driver.start(task);
+    await vi.waitFor(
+      () => expect(readFileSync(outputOf(task)).subarray(-5).toString()).toBe('last\n'),
+      patience,
+    );
+    await vi.waitFor(() => expect(storedBytes(task)).toBeLessThanOrEqual(outputLimits.capBytes), patience);
+    const { dropped, heldBack } = readOutputRecord(outputOf(task));
+    expect(heldBack).toBe(true);
+    const text = readFileSync(outputOf(task)).toString('latin1');
+    expect(text.slice(0, 10)).toBe('first\nxxxx');
+    const lines = text.match(/^\[muster\] .*$/gm)?.map((line) => line.replace(/\d+/, 'N'));
+    // The second one stands where it began, too, if that is among what is kept.
+    expect([...new Set(lines)].sort()).toEqual([
+      '[muster] N bytes of output were dropped here: more than is kept of one task',
+      '[muster] this task writes more output than N MiB a second: it is held back',
+    ]);
+    expect(text.slice(dropped?.to)).toMatch(/^x+\n[^\0]*last\n$/);
+    expect(text.length, 'positions stay').toBeGreaterThan(64 * mebibyte);
+    // It runs on, and is not taken for one that stands still.
+    await vi.waitFor(
+      async () => expect(await driver.recover(task)).toMatchObject({ frozen: false }),
+      patience,
+    );
+    const exit = await driver.stop(task, { signal: 'SIGTERM', graceMs: 10_000 });
+    expect(exit).toMatchObject({ signal: 'SIGTERM' });
+  });
+});
+
+test('a task that was held back when its guard was killed goes on under the next one', async () => {
+  const guard = new GuardFixture({ outputLimits });
+  const driver = guard.driver();
+  const task = await guard.script('while :; do head -c 4000000 /dev/zero; done');
+  await driver.start(task);
+  const group = groupOf(task);
+  await vi.waitFor(() => expect(isHeldBack(task) && group?.isFrozen()).toBe(true), patience);
+  await guard.killGuard();
+  // Whatever the killed one did last: as if it had stopped the task.
+  group?.freeze();
+  const before = sizeOf(task);
+  await guard.startGuard();
+  await vi.waitFor(() => expect(sizeOf(task)).toBeGreaterThan(before), patience);
+  await driver.stop(task, { signal: 'SIGKILL', graceMs: 0 });
+});
+
+test('a task is not let go on when the lease of its agent has ended before that of the guard', async () => {
+  const guard = new GuardFixture({ outputLimits });
+  const driver = guard.driver();
+  const task = await guard.script('while :; do head -c 4000000 /dev/zero; done');
+  await driver.start(task);
+  const group = groupOf(task);
+  await vi.waitFor(() => expect(isHeldBack(task)).toBe(true), patience);
+  // As an agent does whose coordinator has taken time away.
+  writeLease(task.directory, readBootId(), boottimeMs() - 1);
+  await driver.freeze(task);
+  const size = sizeOf(task);
+  // Many looks of the guard later.
+  const watched = await guard.script(`for i in 1 2 3 4 5; do head -c 100 /dev/zero; sleep 0.1; done`);
+  await driver.start(watched);
+  await driver.wait(watched, new AbortController().signal);
+  expect([sizeOf(task), group?.isFrozen()]).toEqual([size, true]);
+  await driver.stop(task, { signal: 'SIGKILL', graceMs: 0 });
+});
+
+test('what a task does to its own files hurts nobody', async () => {
+  const guard = new GuardFixture({ outputLimits });
+  const driver = guard.driver();
+  const task = await guard.script(
+    `cd "$DIR" && rm output.log && mkfifo output.log output.json; echo gone; ${IDLE}`,
+  );
+  const own = { ...task, env: { ...task.env, DIR: task.directory } };
+  await driver.start(own);
+  await vi.waitFor(() => expect(statSync(outputOf(task)).isFIFO()).toBe(true), patience);
+  const other = await guard.script('echo well');
+  await driver.start(other);
+  await driver.wait(other, new AbortController().signal);
+  expect(readFileSync(outputOf(other), 'utf8')).toBe('well\n');
+  appendFileSync(join(other.directory, 'output.json'), 'not JSON');
+  expect(readOutputRecord(outputOf(other))).toMatchObject({ dropped: null, heldBack: false });
+  await driver.stop(task, { signal: 'SIGKILL', graceMs: 0 });
+});
+
+test('a task that is in the way of what is noted of it is bounded all the same', async () => {
+  const guard = new GuardFixture({ outputLimits });
+  const driver = guard.driver();
+  const task = await guard.task(['/bin/sh', '-c', `mkdir "$DIR/output.json"; ${flood}`]);
+  await driver.start({ ...task, env: { ...task.env, DIR: task.directory } });
+  await vi.waitFor(() => expect(sizeOf(task)).toBeGreaterThan(64 * mebibyte), patience);
+  await vi.waitFor(() => expect(storedBytes(task)).toBeLessThanOrEqual(outputLimits.capBytes), patience);
+  await driver.stop(task, { signal: 'SIGKILL', graceMs: 0 });
+});
