@@ -3,9 +3,10 @@ import { outputMark } from '@muster/common/outputMark';
 import type { Gap } from './logStore.ts';
 import type { LossReason } from './segments.ts';
 
-const why: Readonly<Record<LossReason, string>> = {
-  cap: 'dropped here: more than the coordinator keeps of one task',
-  node: 'dropped here: more than its node keeps of one task',
+/** Said of bytes of output. */
+export const gapReasons: Readonly<Record<LossReason, string>> = {
+  cap: 'dropped: more than the coordinator keeps of one task',
+  node: 'dropped: more than its node keeps of one task',
   budget: 'removed: the logs of ended jobs had to make room for others',
   removed: 'removed',
 };
@@ -14,6 +15,6 @@ const why: Readonly<Record<LossReason, string>> = {
 export function gapMarker(from: number, { to, reason }: Gap): Buffer {
   const missing = to - from;
   const lead = from === 0 ? '' : '\n';
-  const text = Buffer.from(`${lead}${outputMark} ${missing} bytes of output were ${why[reason]}\n`);
+  const text = Buffer.from(`${lead}${outputMark} ${missing} bytes of output were ${gapReasons[reason]}\n`);
   return text.subarray(0, missing);
 }

@@ -243,7 +243,7 @@ test('where output is missing a line says how much and why, and what follows joi
   await write(1, 0, 0, 'begin\n');
   await logs.append({ jobId: job.id, attempt: 1, nodeRank: 0 }, 5_000, Buffer.from('end\n'), true);
   become(succeeded, [ended(1, 5_004)]);
-  const marker = '\n[muster] 4994 bytes of output were dropped here: more than its node keeps of one task\n';
+  const marker = '\n[muster] 4994 bytes of output were dropped: more than its node keeps of one task\n';
   expect(await reading().done).toEqual(['1.0: begin\n', `1.0: ${marker}`, '1.0: end\n', '1.0: .']);
 });
 

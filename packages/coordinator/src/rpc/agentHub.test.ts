@@ -279,6 +279,10 @@ test('a task over its rate waits, and another one of the same node goes on; both
       [...small.memory.events.values()].map(({ kind, subject }) => `${kind} ${subject === noisy.jobId}`);
     await vi.waitFor(() => expect(kinds()).toContain('log.throttled true'));
     expect(kinds().filter((kind) => kind.startsWith('log.throttled'))).toHaveLength(1);
+    await small.logs.clear(noisy.jobId, 'budget');
+    expect((await small.api.explainJob(noisy.jobId)).details).toContain(
+      "16000 bytes of rank 0's output were removed: the logs of ended jobs had to make room for others.",
+    );
   } finally {
     await small.close();
   }

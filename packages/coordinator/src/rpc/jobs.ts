@@ -18,6 +18,8 @@ import type { DiskReserve } from '../diskReserve.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import { checkJobLease } from '../leases/leases.ts';
 import { resumeCandidates } from '../lifecycle/resume.ts';
+import type { LogStore } from '../logs/logStore.ts';
+import { outputLosses } from '../logs/outputLosses.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt, isReleased, type Job } from '../model.ts';
 import { explain } from '../scheduler/explain.ts';
@@ -47,6 +49,7 @@ export interface JobCallParts {
   /** What agents say of tasks now. */
   readonly notes: AgentNotes;
   readonly leases: LeaseKeeper;
+  readonly logs: Pick<LogStore, 'directoryOf'>;
   readonly reserve: DiskReserve;
   readonly random: RandomBytes;
   readonly wallMs: () => number;
@@ -228,7 +231,8 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         parts.leases.paused(),
         resumeCandidates(record.job)[0] ?? null,
       );
-      return { job: jobToWire(job), summary, details: [...details], nextSteps: [...nextSteps] };
+      const losses = await outputLosses(parts.logs.directoryOf(record.job.id), record.job.lastAttempt);
+      return { job: jobToWire(job), summary, details: [...details, ...losses], nextSteps: [...nextSteps] };
     }),
   };
 }
