@@ -100,6 +100,8 @@ export function startAgent(parts: AgentParts): void {
     instanceId: `instance-of-${machine.name}`,
     bootId: machine.bootId,
     terms: machine.disk.terms(),
+    // Nobody is asked to renew anything here.
+    renewal: { offer: () => '', taken: () => false, welcomed() {}, refused: () => false },
     status: async () => {
       said = statusOf(machine, address);
       return said;

@@ -21,7 +21,7 @@ function obtain(
   joinToken: string | null,
   requestJoin: (joinToken: string, credential: string) => Promise<void>,
 ): Promise<string> {
-  return obtainCredential(file, nodeName, joinToken, requestJoin, ca);
+  return obtainCredential(file, nodeName, joinToken, requestJoin, ca).then(({ credential }) => credential);
 }
 
 /** A coordinator that takes one join, and refuses others for `refusal`. */
@@ -44,7 +44,7 @@ test('the first start trades the token for a credential made here, stored before
   });
   expect(credential).toMatch(/^muster_agent_[\w-]{43}$/);
   expect(storedWhenAsked).toEqual({ nodeName: 'a', credential, joined: false, caCertificate: ca });
-  expect(file.read()).toEqual({ nodeName: 'a', credential, joined: true, caCertificate: ca });
+  expect(file.read()).toMatchObject({ nodeName: 'a', credential, joined: true, caCertificate: ca });
   expect((await stat(join(directory, 'credential'))).mode & 0o777).toBe(0o600);
 });
 
@@ -56,8 +56,8 @@ test('later starts ask nobody, with a token or without', async () => {
 
 test('another CA, named by the operator, is kept from then on', async () => {
   const credential = await obtain('a', 'token', aCoordinator().requestJoin);
-  expect(await obtainCredential(file, 'a', null, neverAsked, 'another')).toBe(credential);
-  expect(file.read()).toEqual({ nodeName: 'a', credential, joined: true, caCertificate: 'another' });
+  expect(await obtainCredential(file, 'a', null, neverAsked, 'another')).toMatchObject({ credential });
+  expect(file.read()).toMatchObject({ nodeName: 'a', credential, joined: true, caCertificate: 'another' });
 });
 
 test('what was stored before there was TLS has no CA', async () => {
@@ -124,4 +124,29 @@ test.each(['', '{"nodeName":"a","cred', '[]', '{"nodeName":"a"}'])('%j is no cre
     code: 'failed_precondition',
     message: expect.stringContaining(join(directory, 'credential')),
   });
+});
+
+test("a token that it has not tried is somebody's word to join anew, and asked about once", async () => {
+  const first = await obtain('a', 'token', aCoordinator().requestJoin);
+  const replacing = aCoordinator();
+  const second = await obtain('a', 'another', replacing.requestJoin);
+  expect(second).not.toBe(first);
+  expect(replacing.asked).toEqual([second]);
+  expect(file.read()).toMatchObject({ credential: second, previous: first, next: null });
+  expect(await obtain('a', 'another', neverAsked)).toBe(second);
+  const refusing = aCoordinator('already_exists');
+  expect(await obtain('a', 'used elsewhere', refusing.requestJoin), 'it goes on with what it has').toBe(
+    second,
+  );
+  expect(await obtain('a', 'used elsewhere', neverAsked)).toBe(second);
+});
+
+test('an answer that is lost while it joins anew costs nothing: the same secret is traded again', async () => {
+  const first = await obtain('a', 'token', aCoordinator().requestJoin);
+  await expect(obtain('a', 'another', lost)).rejects.toMatchObject({ code: 'unavailable' });
+  const stored = file.read();
+  expect(stored).toMatchObject({ credential: first });
+  const again = aCoordinator();
+  expect(await obtain('a', 'another', again.requestJoin)).toBe(stored?.next);
+  expect(again.asked).toEqual([stored?.next]);
 });

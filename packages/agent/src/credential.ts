@@ -1,5 +1,5 @@
-/** The agent's own credential: made here, stored before it is used, traded once for a join token. */
-import { randomBytes } from 'node:crypto';
+/** The agent's own credential: made here, stored before it is used, traded for a join token and renewed from then on. */
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MusterError } from '@muster/common/errors';
@@ -12,6 +12,12 @@ export interface StoredCredential {
   readonly joined: boolean;
   /** PEM of the CA that the coordinator has to prove itself by, from the join on; null: it had no TLS. */
   readonly caCertificate: string | null;
+  /** Offered to the coordinator, or traded for a newer join token, without its answer having arrived. */
+  readonly next?: string | null;
+  /** The one before it, for a coordinator whose store was restored from a backup of that time. */
+  readonly previous?: string | null;
+  /** SHA-256 of the join token that was tried last: another one is somebody's word to join anew. */
+  readonly joinedWith?: string | null;
 }
 
 export interface CredentialFile {
@@ -30,21 +36,28 @@ export function credentialFile(dataDir: string): CredentialFile {
 
 function parseCredential(path: string, text: string): StoredCredential {
   try {
-    const { nodeName, credential, joined, caCertificate } = JSON.parse(text) as Partial<StoredCredential>;
+    const written = JSON.parse(text) as Partial<StoredCredential>;
+    const { nodeName, credential, joined, caCertificate } = written;
     if (typeof nodeName === 'string' && typeof credential === 'string') {
-      return { nodeName, credential, joined: joined === true, caCertificate: caCertificate ?? null };
+      return {
+        ...written,
+        nodeName,
+        credential,
+        joined: joined === true,
+        caCertificate: caCertificate ?? null,
+      };
     }
   } catch {
     // Said below: the reason of a parser helps nobody.
   }
   throw new MusterError(
     'failed_precondition',
-    `${path} does not hold a credential: restore it from a backup, or delete it and join again under another node name`,
+    `${path} does not hold a credential: restore it from a backup, or delete it and join again: muster token create NAME --replace`,
   );
 }
 
 /**
- * The credential to present, joining the cluster first if that has not happened yet.
+ * The credential to present, and what is stored with it, joining the cluster first if that has not happened yet.
  * @param requestJoin trades the token; safe to repeat with the same credential
  * @param caCertificate what the coordinator has proved itself by, to be kept; null: there is no TLS
  * @throws {MusterError} when there is neither a credential nor a token, or the directory is another node's
@@ -55,7 +68,7 @@ export async function obtainCredential(
   joinToken: string | null,
   requestJoin: (joinToken: string, credential: string) => Promise<void>,
   caCertificate: string | null,
-): Promise<string> {
+): Promise<StoredCredential> {
   const stored = file.read();
   if (stored !== null && stored.nodeName !== nodeName) {
     throw new MusterError(
@@ -64,24 +77,62 @@ export async function obtainCredential(
     );
   }
   if (stored?.joined === true) {
-    if (stored.caCertificate !== caCertificate) file.write({ ...stored, caCertificate });
-    return stored.credential;
+    const known = { ...stored, caCertificate };
+    if (joinToken !== null && stored.joinedWith !== digestOf(joinToken))
+      return joinAnew(file, known, joinToken, requestJoin);
+    if (stored.caCertificate !== caCertificate) file.write(known);
+    return known;
   }
   if (stored === null && joinToken === null) throw notJoined(nodeName);
-  const credential = stored?.credential ?? `muster_agent_${randomBytes(32).toString('base64url')}`;
+  const credential = stored?.credential ?? newSecret();
   // An earlier join may have been taken without its answer having arrived: then this credential is good already, and
   // if it is not, the session will be refused with the reason.
-  if (joinToken === null) return credential;
-  file.write({ nodeName, credential, joined: false, caCertificate });
+  const fresh = { nodeName, credential, joined: false, caCertificate };
+  if (joinToken === null) return fresh;
+  file.write(fresh);
   try {
     await requestJoin(joinToken, credential);
   } catch (error) {
     const mayHaveJoined = stored !== null && error instanceof MusterError && spent.has(error.code);
     if (!mayHaveJoined) throw error;
-    return credential;
+    return fresh;
   }
-  file.write({ nodeName, credential, joined: true, caCertificate });
-  return credential;
+  return written(file, { ...fresh, joined: true, joinedWith: digestOf(joinToken) });
+}
+
+function written(file: CredentialFile, stored: StoredCredential): StoredCredential {
+  file.write(stored);
+  return stored;
+}
+
+export function newSecret(): string {
+  return `muster_agent_${randomBytes(32).toString('base64url')}`;
+}
+
+function digestOf(joinToken: string): string {
+  return createHash('sha256').update(joinToken).digest('hex');
+}
+
+/**
+ * For one that has joined, and has a token that it has not tried: its credential may have expired or been revoked. A token
+ * that is refused, such as the one it joined with long ago, changes nothing.
+ */
+async function joinAnew(
+  file: CredentialFile,
+  stored: StoredCredential,
+  joinToken: string,
+  requestJoin: (joinToken: string, credential: string) => Promise<void>,
+): Promise<StoredCredential> {
+  const next = stored.next ?? newSecret();
+  file.write({ ...stored, next });
+  const joinedWith = digestOf(joinToken);
+  try {
+    await requestJoin(joinToken, next);
+  } catch (error) {
+    if (!(error instanceof MusterError && spent.has(error.code))) throw error;
+    return written(file, { ...stored, next, joinedWith });
+  }
+  return written(file, { ...stored, credential: next, previous: stored.credential, next: null, joinedWith });
 }
 
 export function notJoined(nodeName: string): MusterError {

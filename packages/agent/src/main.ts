@@ -11,6 +11,7 @@ import { verifierProgram } from './checkpoints/verifierProgram.ts';
 import { CheckpointWatcher } from './checkpoints/watcher.ts';
 import { caOfCoordinator, connectHub, requestJoin } from './coordinatorChannel.ts';
 import { credentialFile, obtainCredential } from './credential.ts';
+import { CredentialRenewal } from './credentialRenewal.ts';
 import { lockDataDir, prepareDataDir, readInstanceId } from './dataDir.ts';
 import { createDockerDriver } from './drivers/docker/dockerDriver.ts';
 import { createProcessDriver } from './drivers/process/driver.ts';
@@ -116,7 +117,7 @@ async function openAgent(
   const dial = () => {
     control.close();
     control = connectHub({ address, caCertificate });
-    const stream = control.Session(metadata);
+    const stream = control.Session(metadata());
     control.waitForReady(wallMs() + connectTimeoutMs, (error) => {
       if (error !== undefined && error !== null) stream.cancel();
     });
@@ -131,8 +132,10 @@ async function openAgent(
       { nodeName, joinToken: token, credential: fresh },
       wallMs(),
     );
-  const credential = await obtainCredential(file, nodeName, joinToken, askToJoin, caCertificate);
-  const metadata = bearer(credential);
+  const stored = await obtainCredential(file, nodeName, joinToken, askToJoin, caCertificate);
+  const renewal = new CredentialRenewal(file, stored);
+  /** Of the credential as it is then: it is renewed while the agent runs. */
+  const metadata = () => bearer(renewal.current());
 
   const bootId = readBootId();
   const guard = {
@@ -163,7 +166,7 @@ async function openAgent(
   });
 
   const uploader = new LogUploader({
-    openStream: () => bulk.UploadLogs(metadata),
+    openStream: () => bulk.UploadLogs(metadata()),
     log,
     chance: Math.random,
     monotonicMs,
@@ -261,7 +264,7 @@ async function openAgent(
     onKernelRecord: (record) => kernelEnds.kernelRecord(record),
     training,
     usageFileOf: (task) => join(records.directory(task), 'usage.json'),
-    openTelemetryStream: () => telemetry.UploadTelemetry(metadata),
+    openTelemetryStream: () => telemetry.UploadTelemetry(metadata()),
     connection: () => ({ connected: session.isConnected, heartbeatAgeMs: session.heartbeatAgeMs() }),
     onStatusChange: () => {
       session.sendStatus().catch((error: unknown) => {
@@ -280,6 +283,7 @@ async function openAgent(
     manager,
     instanceId,
     bootId,
+    renewal,
     terms: openHighestTerm(join(options.dataDir, 'term'), log),
     status: async () => {
       status = await watch.status();

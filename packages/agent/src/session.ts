@@ -22,6 +22,7 @@ import { conditionToWire, inventoryToWire } from '@muster/common/wire/nodeCodec'
 import { fromServiceError } from '@muster/common/wire/status';
 import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
 import { checkpointSeenToWire } from '@muster/common/wire/trainingCodec';
+import type { CredentialRenewal } from './credentialRenewal.ts';
 import type { Terms } from './leases/highestTerm.ts';
 import { Questions } from './leases/questions.ts';
 import { letsRun, orderOf, runOrder } from './orders.ts';
@@ -50,6 +51,7 @@ export interface SessionParts {
   readonly instanceId: string;
   readonly bootId: string;
   readonly terms: Terms;
+  readonly renewal: Pick<CredentialRenewal, 'offer' | 'taken' | 'welcomed' | 'refused'>;
   /** The node as it is now. */
   readonly status: () => Promise<NodeStatus>;
   /** Until this machine is switched off; null: nothing is known of that. */
@@ -179,7 +181,8 @@ export class AgentSession {
     stream?.cancel();
     if (this.closed) return;
     const known = error instanceof Error && 'code' in error ? fromServiceError(error as never) : null;
-    if (known !== null && refusals.has(known.code)) {
+    const isUnknown = known?.code === 'unauthenticated';
+    if (known !== null && refusals.has(known.code) && !(isUnknown && this.parts.renewal.refused())) {
       this.parts.onRefused(known);
       return;
     }
@@ -219,6 +222,9 @@ export class AgentSession {
       const { kind, gpuUuid } = message.clearCondition;
       this.parts.onClearCondition(kind, gpuUuid || null);
     }
+    if (message.renewCredential != null)
+      this.send({ credentialOffer: { credential: this.parts.renewal.offer() } });
+    if (message.credentialTaken != null && this.parts.renewal.taken()) this.send({ credentialKept: {} });
     if (message.heartbeatAck != null) this.onHeartbeatAck(message.heartbeatAck);
   }
 
@@ -248,6 +254,7 @@ export class AgentSession {
       return;
     }
     this.isWelcome = true;
+    this.parts.renewal.welcomed();
     if (this.failures > 0) log.info({ failures: this.failures }, 'connected to the coordinator again');
     this.failures = 0;
     const askedMs = this.questions.helloAnswered();

@@ -7,6 +7,8 @@ import { bareGpu, emptyInventory, type NodeInventory } from '@muster/common/hard
 import { silentLogger } from '@muster/common/log';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { expect, onTestFinished } from 'vitest';
+import { credentialFile } from './credential.ts';
+import { CredentialRenewal } from './credentialRenewal.ts';
 import { type HubSession, TestHub } from './hubFixture.ts';
 import { openHighestTerm } from './leases/highestTerm.ts';
 import { taskMessageToWire } from './orders.ts';
@@ -52,6 +54,7 @@ interface Dialling {
   readonly node: TestNode;
   readonly agent: TestAgent;
   readonly session: AgentSession;
+  readonly renewal: CredentialRenewal;
   readonly refusals: MusterError[];
   readonly skews: readonly number[];
   readonly cleared: readonly { readonly kind: string; readonly gpuUuid: string | null }[];
@@ -68,12 +71,17 @@ export async function dial(
   const agent = await node.agent({
     send: (message) => session.send(taskMessageToWire(message)),
   });
+  const file = credentialFile(node.root);
+  const stored = { nodeName: 'node-1', credential: 'first', joined: true, caCertificate: null };
+  file.write(stored);
+  const renewal = new CredentialRenewal(file, stored);
   const session: AgentSession = new AgentSession({
     openStream,
     manager: agent.manager,
     instanceId: 'instance-1',
     bootId: 'boot-1',
     terms: openHighestTerm(join(node.root, 'term'), silentLogger),
+    renewal,
     status: async () => ({ inventory, conditions }),
     wallMs: () => 1_000_000,
     onClockSkew: (skewMs) => skews.push(skewMs),
@@ -88,7 +96,7 @@ export async function dial(
   });
   onTestFinished(() => session.close());
   session.start();
-  return { node, agent, session, refusals, cleared, skews };
+  return { node, agent, session, renewal, refusals, cleared, skews };
 }
 
 export async function connected(

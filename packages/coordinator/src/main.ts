@@ -41,7 +41,7 @@ import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
 import { openSqliteStore, type SqliteStore } from './store/sqlite/sqliteStore.ts';
 import { type JobRecord, StoreError } from './store/store.ts';
-import { removeExpiredJoinTokens, storeLastUse } from './tasks/credentialUse.ts';
+import { askToRenew, removeExpiredJoinTokens, storeLastUse } from './tasks/credentialUse.ts';
 import { Drains } from './tasks/drains.ts';
 import { HangWatch } from './tasks/hangWatch.ts';
 import { PageScrub } from './tasks/pageScrub.ts';
@@ -283,6 +283,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       logKeeping: () => logKeeping.run(),
       joinTokens: () => removeExpiredJoinTokens(state, loop, clock.wallMs()),
       credentialUse: () => storeLastUse(state, gate, loop),
+      renewals: () => askToRenew({ ...clock, state, agents, lifetimeMs: options.credentialLifetimeMs }),
       refusals: () => gate.refusals.run(),
     };
     const timer = setInterval(() => {

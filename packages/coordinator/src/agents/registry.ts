@@ -109,6 +109,11 @@ export class AgentRegistry {
     return true;
   }
 
+  /** Those that are connected. */
+  *sessions(): Iterable<AgentSession> {
+    for (const { session } of this.nodes.values()) if (session !== null && !session.superseded) yield session;
+  }
+
   /** Connected and heard of lately: may get new work. */
   isOnline(node: NodeName): boolean {
     const presence = this.nodes.get(node);

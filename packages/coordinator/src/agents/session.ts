@@ -24,6 +24,9 @@ import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
 import { specText } from '../specText.ts';
 import { type Desired, desiredOf, heldTask, isHeard, wordOf } from './desired.ts';
 
+/** An agent that does not know how, or whose disk is full, is not pressed. */
+const renewalAskedEveryMs = 60_000;
+
 export interface AgentStream {
   write(message: CoordinatorMessage): void;
   end(): void;
@@ -47,6 +50,8 @@ export class AgentSession {
   superseded = false;
   /** What its agent has claimed without proof, as a condition of the node. null: nothing. */
   readonly doubt: Condition | null;
+  /** Monotonic. */
+  private askAgainMs = 0;
   private readonly stream: AgentStream;
   private readonly leases: LeaseGrants;
   private readonly said = new Map<TaskKey, string>();
@@ -170,6 +175,19 @@ export class AgentSession {
   /** A person says that it is dealt with. */
   clearCondition({ kind, gpuUuid }: Pick<Condition, 'kind' | 'gpuUuid'>): void {
     this.stream.write({ clearCondition: { kind, gpuUuid: gpuUuid ?? '' } });
+  }
+
+  /** Its credential is to be renewed. @returns false when it was asked a moment ago */
+  askToRenew(nowMs: number): boolean {
+    if (nowMs < this.askAgainMs) return false;
+    this.askAgainMs = nowMs + renewalAskedEveryMs;
+    this.stream.write({ renewCredential: {} });
+    return true;
+  }
+
+  /** The secret that it has offered is valid. */
+  credentialTaken(): void {
+    this.stream.write({ credentialTaken: {} });
   }
 
   end(): void {

@@ -27,6 +27,7 @@ import { verdictOn } from '../agents/verdicts.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import { revoked } from '../auth/tokens.ts';
 import type { AgentIdentity } from '../caller.ts';
+import { keepSecret } from '../commands/credentials.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
 import {
   type FailureTimes,
@@ -47,7 +48,7 @@ import type { Store } from '../store/store.ts';
 import type { HangWatch } from '../tasks/hangWatch.ts';
 import type { TimeLimits } from '../tasks/timeLimits.ts';
 import { endWithError, unary } from './calls.ts';
-import { type JoinParts, join } from './join.ts';
+import { type JoinParts, join, takeOffer } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
 import { serveTelemetry, type TelemetryUploadParts } from './telemetryUploads.ts';
 import {
@@ -179,6 +180,7 @@ async function beginSession(
     lastHeardMs: silentForMs === null ? null : parts.wallMs() - silentForMs,
   };
   await parts.loop.run(caller, (draft, nowMs) => {
+    if (caller.renewed) keepSecret(draft, caller.id, parts.credentialLifetimeMs, nowMs);
     // Before the ends: by them it is chosen what the next attempts begin from.
     for (const each of wire.checkpoints.slice(0, checkpointsMax)) applyCheckpoint(draft, node, each, nowMs);
     completeTraining(draft, node, observed, nowMs);
@@ -245,6 +247,14 @@ async function onMessage(
   if (message.checkpoint != null) await takeCheckpoint(parts, session.caller, message.checkpoint);
   if (message.trainingSign != null) await takeTrainingSign(parts, session.caller, message.trainingSign);
   if (message.status != null) await takeStatus(parts, session, message.status);
+  if (message.credentialOffer != null) await takeOffer(parts, session, message.credentialOffer.credential);
+  if (message.credentialKept != null) await keepOffered(parts, session);
+}
+
+/** The agent uses the secret that it offered: the one before ends. */
+async function keepOffered(parts: AgentHubParts, { caller }: AgentSession): Promise<void> {
+  const { loop, credentialLifetimeMs } = parts;
+  await loop.run(caller, (draft, nowMs) => keepSecret(draft, caller.id, credentialLifetimeMs, nowMs));
 }
 
 async function onClaim(parts: AgentHubParts, session: AgentSession, claim: Claim__Output): Promise<void> {

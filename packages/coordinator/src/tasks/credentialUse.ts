@@ -1,4 +1,5 @@
 /** What becomes of credentials with time. Each is one pass, and idempotent. */
+import type { AgentRegistry } from '../agents/registry.ts';
 import type { Gate } from '../auth/gate.ts';
 import { coordinatorPart } from '../caller.ts';
 import { clusterSubject } from '../leases/clusterSubject.ts';
@@ -34,6 +35,24 @@ export function removeExpiredJoinTokens(
       }
     }),
   ];
+}
+
+export interface RenewalParts {
+  readonly state: Pick<ClusterState, 'credentials'>;
+  readonly agents: Pick<AgentRegistry, 'sessions'>;
+  readonly lifetimeMs: number;
+  readonly wallMs: () => number;
+  readonly monotonicMs: () => number;
+}
+
+/** Asks connected agents for another secret once two thirds of the life of theirs are over, or it would never end. */
+export function askToRenew({ state, agents, lifetimeMs, wallMs, monotonicMs }: RenewalParts): void {
+  for (const session of agents.sessions()) {
+    const credential = state.credentials.get(session.caller.id);
+    if (credential === undefined) continue;
+    const leftMs = credential.expiresAtMs === null ? 0 : credential.expiresAtMs - wallMs();
+    if (leftMs <= lifetimeMs / 3) session.askToRenew(monotonicMs());
+  }
 }
 
 /** Stores when credentials were used last. */
