@@ -36,11 +36,11 @@ export function credentialFile(dataDir: string): CredentialFile {
 
 function parseCredential(path: string, text: string): StoredCredential {
   try {
-    const written = JSON.parse(text) as Partial<StoredCredential>;
-    const { nodeName, credential, joined, caCertificate } = written;
+    const parsed = JSON.parse(text) as Partial<StoredCredential>;
+    const { nodeName, credential, joined, caCertificate } = parsed;
     if (typeof nodeName === 'string' && typeof credential === 'string') {
       return {
-        ...written,
+        ...parsed,
         nodeName,
         credential,
         joined: joined === true,
