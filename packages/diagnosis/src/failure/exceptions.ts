@@ -113,5 +113,5 @@ export const exceptionHints = [
   'Interrupt',
   'Exit',
   'Failure',
-  '  File "',
+  'File "',
 ] as const;

@@ -25,7 +25,7 @@ export const machineRules: readonly SignatureRule[] = [
     kind: 'gpu_suspect',
     strength: 'hardware',
     patterns: [/Unable to determine the device handle for gpu ?\S{1,40}: (?:GPU is lost|Unknown Error)/i],
-    hints: ['device handle for'],
+    hints: ['Unable to determine'],
   },
   {
     name: 'shared memory',
@@ -76,7 +76,7 @@ export const machineRules: readonly SignatureRule[] = [
       /\w\(\): fd \d{1,9} failed with (?:Input\/output error|Stale file handle|Remote I\/O error)/,
       /^OSError: \[Errno (?:5|116|121)\] /,
     ],
-    hints: ['failed with Input', 'failed with Stale', 'failed with Remote', 'OSError: ['],
+    hints: ['Input/output error', 'Stale file handle', 'Remote I/O', 'OSError: ['],
     blame: 'storage',
     retry: 'other_node',
     advice:

@@ -12,7 +12,7 @@ export const programRules: readonly SignatureRule[] = [
       /Task was killed due to the node running low on memory/,
       /\b[1-9]\d{0,8} Workers \(tasks \/ actors\) killed due to memory pressure/,
     ],
-    hints: ['OutOfMemoryError', 'running low on memory', 'memory pressure'],
+    hints: ['OutOfMemoryError', 'Task was killed', 'Workers (tasks'],
   },
   {
     name: 'gpu memory',
@@ -154,7 +154,7 @@ export const programRules: readonly SignatureRule[] = [
       // The end of a traceback whose beginning was cut off: nobody who goes on without says it with the whole path.
       /^ImportError: \S{1,600}\.so[\d.]{0,20}: (?:undefined symbol|cannot open shared object file)/,
     ],
-    hints: ['shared libraries', 'symbol lookup', 'No module named', 'undefined symbol', 'shared object file'],
+    hints: ['shared libraries', 'symbol lookup', 'No module named', 'ImportError: '],
   },
   {
     name: 'script missing',
