@@ -44,6 +44,8 @@ export class ExceptionReader {
   /** Lines left in which a traceback that was begun ends. 0: none is open. */
   private linesLeft = 0;
   private handled = false;
+  /** Its header was cut off, so that only an exception right below its frames ends it. */
+  private isCutOff = false;
   private frames: string[] = [];
 
   /** @param previous the line before. @returns null: it is no exception, or says nothing of its own */
@@ -52,11 +54,13 @@ export class ExceptionReader {
       // In a chain, what was said above the first of its tracebacks goes for all.
       if (this.linesLeft === 0) this.handled = handledAbove.test(previous);
       this.linesLeft = tracebackLinesMax;
+      this.isCutOff = false;
       this.frames = [];
       return null;
     }
     if (this.linesLeft === 0 && frameLine.test(text)) {
       this.linesLeft = tracebackLinesMax;
+      this.isCutOff = true;
       this.handled = false;
       this.frames = [];
     }
@@ -71,7 +75,10 @@ export class ExceptionReader {
     }
     const inTraceback = this.linesLeft > 0;
     const match = named.exec(text) ?? (inTraceback ? namedInPackage.exec(text) : null);
-    if (match === null) return null;
+    if (match === null) {
+      if (this.isCutOff) this.linesLeft = 0;
+      return null;
+    }
     this.linesLeft = 0;
     if (reporters.test(match[0])) return null;
     // PyTorch puts `[rank3]:` before nothing but what ends the process.

@@ -311,6 +311,12 @@ test('what may have been dealt with is no cause of an end that comes steps later
   expect(read(output, badEnd).found?.kind).toBe('exit_code');
 });
 
+test('a frame alone begins no traceback: only an exception right below it ends one', () => {
+  const frame = '  File "/srv/train.py", line 9, in main\n    step()\n';
+  expect(read(`${frame}ValueError: bad\n`).found?.kind).toBe('python_exception');
+  expect(read(`${frame}stack dumped on request\nValueError: skipped sample 17\n`).found).toBeNull();
+});
+
 test('done is done, unless something fails after', () => {
   const done = '`Trainer.fit` stopped: `max_epochs=1` reached.\n';
   expect(read(`${trace('ValueError: bad')}${done}`)).toEqual({ state: 'completed', found: null });
