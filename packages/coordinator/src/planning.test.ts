@@ -32,6 +32,7 @@ function viewOf(
   const state = new ClusterState({
     clusterId: 'test',
     activeJobs: jobs,
+    unfilledArrays: [],
     outcomes: new Map(outcomes),
     nodes: [aNode('node-2'), aNode('node-1', node1)],
     credentials: [],
@@ -160,6 +161,7 @@ class Watched {
     const state = new ClusterState({
       clusterId: 'test',
       activeJobs: jobs,
+      unfilledArrays: [],
       outcomes: new Map(),
       nodes: this.nodes,
       credentials: [],

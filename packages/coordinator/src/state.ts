@@ -5,11 +5,11 @@
  * draft's batch is committed does it become the state; a batch that fails leaves nothing behind.
  */
 import { assertInvariant } from '@muster/common/errors';
-import type { JobId, NodeName } from '@muster/common/ids';
+import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
 import { type Caller, coordinatorPart, nameOf } from './caller.ts';
 import type { Attempt, Job, NewEvent, Node, StoredEvent } from './model.ts';
-import type { Batch, Credential, RequestRecord, Snapshot, Store } from './store/store.ts';
+import type { Batch, Credential, JobArrayRecord, RequestRecord, Snapshot, Store } from './store/store.ts';
 
 /** Jobs that are no newer than that get no attempt with a lower number: the store was restored, and knows of fewer. */
 export interface AttemptFloor {
@@ -21,6 +21,12 @@ export class ClusterState {
   readonly clusterId: string;
   /** Jobs that have not ended. */
   readonly jobs: Map<JobId, Job>;
+  /** Of these, what scheduling has to look at one by one, which are few. */
+  readonly singles = new Map<JobId, Job>();
+  /** And the jobs of arrays that wait for their first attempt, in order: equals, of which there may be very many. */
+  readonly equals = new Map<ArrayId, Map<JobId, Job>>();
+  /** Whose jobs are not all stored. */
+  readonly arrays: Map<ArrayId, JobArrayRecord>;
   /**
    * How the jobs have ended that active ones come after, and those that ended last: what is asked for in every turn. Of all
    * others the store tells, so that memory does not grow with the past.
@@ -38,7 +44,9 @@ export class ClusterState {
 
   constructor(snapshot: Snapshot) {
     this.clusterId = snapshot.clusterId;
-    this.jobs = new Map(snapshot.activeJobs.map((job) => [job.id, job]));
+    this.jobs = new Map();
+    for (const job of snapshot.activeJobs) this.noteJob(job);
+    this.arrays = new Map(snapshot.unfilledArrays.map((array) => [array.id, array]));
     this.outcomes = new Map(snapshot.outcomes);
     this.nodes = new Map(snapshot.nodes.map((node) => [node.name, node]));
     this.credentials = new Map();
@@ -46,6 +54,28 @@ export class ClusterState {
     this.subjectSeqs = new Map(snapshot.subjectSeqs);
     this.lastSubmitSeq = snapshot.lastSubmitSeq;
     this.lastEventSeq = snapshot.lastEventSeq;
+  }
+
+  /** Takes note of a job as it is now. */
+  noteJob(job: Job): void {
+    const { id, array, state } = job;
+    const isOver = isTerminal(state.kind);
+    if (isOver) {
+      this.jobs.delete(id);
+      this.outcomes.set(id, state.kind as TerminalJobState);
+    } else {
+      this.jobs.set(id, job);
+    }
+    if (array !== null && isUntouched(job)) {
+      const equals = this.equals.get(array.id) ?? new Map<JobId, Job>();
+      this.equals.set(array.id, equals.set(id, job));
+      return;
+    }
+    const equals = array === null ? undefined : this.equals.get(array.id);
+    equals?.delete(id);
+    if (array !== null && equals?.size === 0) this.equals.delete(array.id);
+    if (isOver) this.singles.delete(id);
+    else this.singles.set(id, job);
   }
 
   /** Reads of these jobs, as far as memory has nothing about them, how they have ended. */
@@ -84,6 +114,22 @@ function secretsOf(credential: Credential | null | undefined): readonly string[]
   return [credential?.secretHash, credential?.nextHash].filter((hash) => hash != null);
 }
 
+/** As it was submitted: what scheduling says of it, it says of every such job of its array. */
+function isUntouched({ state, lastAttempt, checkpoints, resumeChoice }: Job): boolean {
+  const hasHistory = lastAttempt > 0 || checkpoints.length > 0 || resumeChoice.kind !== 'newest';
+  return state.kind === 'queued' && state.backoffMs === 0 && !hasHistory;
+}
+
+/** A job that scheduling looks at. */
+export interface JobToPlan {
+  readonly job: Job;
+  /** Its equals right behind it, which are not looked at in this turn. */
+  readonly behind: number;
+}
+
+/** Of each array. More than can start in one turn are of no use to it. */
+const equalsShownMax = 64;
+
 /** Beside those that active jobs come after. */
 const outcomesKept = 10_000;
 
@@ -104,6 +150,8 @@ export class Draft {
   private readonly jobs = new Map<JobId, Job>();
   private readonly newJobIds = new Set<JobId>();
   private readonly attempts = new Map<string, { readonly jobId: JobId; readonly attempt: Attempt }>();
+  private readonly arrays = new Map<ArrayId, JobArrayRecord>();
+  private readonly newArrays = new Map<ArrayId, true>();
   /** null: removed. */
   private readonly nodes = new Map<NodeName, Node | null>();
   /** Of these, the ones that are to be stored. */
@@ -153,6 +201,11 @@ export class Draft {
     map.set(key, value);
   }
 
+  /** On whose behalf the command under way runs. */
+  get by(): Caller {
+    return this.caller;
+  }
+
   /** A job that has not ended, as the draft sees it. */
   job(id: JobId): Job | undefined {
     const drafted = this.jobs.get(id);
@@ -172,6 +225,33 @@ export class Draft {
     }
   }
 
+  /** Every job that has not ended, but of the equals in an array only the first. */
+  *jobsToPlan(): Iterable<JobToPlan> {
+    for (const job of this.base.singles.values()) {
+      const current = this.jobs.get(job.id) ?? job;
+      if (!isTerminal(current.state.kind)) yield { job: current, behind: 0 };
+    }
+    const touched = new Map<ArrayId, number>();
+    for (const job of this.jobs.values()) {
+      const { id, array } = job;
+      if (this.base.singles.has(id)) continue;
+      if (array !== null && this.base.equals.get(array.id)?.has(id) === true)
+        touched.set(array.id, (touched.get(array.id) ?? 0) + 1);
+      if (!isTerminal(job.state.kind)) yield { job, behind: 0 };
+    }
+    for (const [arrayId, equals] of this.base.equals) {
+      let left = equals.size - (touched.get(arrayId) ?? 0);
+      let shown = 0;
+      for (const job of equals.values()) {
+        if (left === 0 || shown === equalsShownMax) break;
+        if (this.jobs.has(job.id)) continue;
+        shown += 1;
+        left -= 1;
+        yield { job, behind: shown === equalsShownMax ? left : 0 };
+      }
+    }
+  }
+
   outcome(id: JobId): TerminalJobState | undefined {
     const drafted = this.jobs.get(id);
     if (drafted !== undefined && isTerminal(drafted.state.kind)) return drafted.state.kind;
@@ -181,6 +261,20 @@ export class Draft {
   /** As far as memory tells: of a job that ended long ago it has to be learnt first. */
   exists(id: JobId): boolean {
     return this.jobs.has(id) || this.base.jobs.has(id) || this.base.outcomes.has(id);
+  }
+
+  /** As far as its jobs are not all stored. */
+  array(id: ArrayId): JobArrayRecord | undefined {
+    return this.arrays.get(id) ?? this.base.arrays.get(id);
+  }
+
+  addArray(array: JobArrayRecord): void {
+    this.set(this.newArrays, array.id, true);
+    this.putArray(array);
+  }
+
+  putArray(array: JobArrayRecord): void {
+    this.set(this.arrays, array.id, array);
   }
 
   node(name: NodeName): Node | undefined {
@@ -306,15 +400,25 @@ export class Draft {
     });
   }
 
+  /** How much a commit of it writes, in changes: what a turn of the loop is bounded by. */
+  get size(): number {
+    return this.jobs.size + this.events.length;
+  }
+
   /** Nothing is to be stored. */
   isEmpty(): boolean {
-    const { jobs, nodesToStore, credentials, requests, events } = this;
-    return jobs.size + nodesToStore.size + credentials.size + requests.size + events.length === 0;
+    const { jobs, arrays, nodesToStore, credentials, requests, events } = this;
+    return (
+      jobs.size + arrays.size + nodesToStore.size + credentials.size + requests.size + events.length === 0
+    );
   }
 
   toBatch(): Batch {
     const changed = [...this.jobs.values()];
+    const arrays = [...this.arrays.values()];
     return {
+      newArrays: arrays.filter(({ id }) => this.newArrays.has(id)),
+      filledArrays: arrays.filter(({ filled, size }) => filled === size).map(({ id }) => id),
       newJobs: changed.filter((job) => this.newJobIds.has(job.id)),
       jobs: changed.filter((job) => !this.newJobIds.has(job.id)),
       attempts: [...this.attempts.values()],
@@ -340,13 +444,10 @@ export class Draft {
   /** Makes the committed draft the state. */
   apply(): Committed {
     const { base } = this;
-    for (const job of this.jobs.values()) {
-      if (isTerminal(job.state.kind)) {
-        base.jobs.delete(job.id);
-        base.outcomes.set(job.id, job.state.kind);
-      } else {
-        base.jobs.set(job.id, job);
-      }
+    for (const job of this.jobs.values()) base.noteJob(job);
+    for (const array of this.arrays.values()) {
+      if (array.filled === array.size) base.arrays.delete(array.id);
+      else base.arrays.set(array.id, array);
     }
     for (const [name, node] of this.nodes) {
       if (node === null) base.nodes.delete(name);

@@ -22,6 +22,7 @@ function aDraft(fields: Partial<Node> = {}, activeJobs: readonly ReturnType<type
   const state = new ClusterState({
     clusterId: 'test',
     activeJobs,
+    unfilledArrays: [],
     outcomes: new Map(),
     nodes: [aNode('node-1', fields)],
     credentials: [],

@@ -17,6 +17,7 @@ function draftWith(job: Job, isOver = false): Draft {
     new ClusterState({
       clusterId: 'test',
       activeJobs: isOver ? [] : [job],
+      unfilledArrays: [],
       outcomes: new Map(isOver ? [[job.id, 'failed']] : []),
       nodes: [],
       credentials: [],

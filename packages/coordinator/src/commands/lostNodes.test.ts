@@ -11,6 +11,7 @@ function withJob({ job }: Story) {
   const state = new ClusterState({
     clusterId: 'test',
     activeJobs: [job],
+    unfilledArrays: [],
     outcomes: new Map(),
     nodes: [aNode('node-1'), aNode('node-2')],
     credentials: [],

@@ -21,6 +21,7 @@ function stateWith(nodes: readonly Node[]): ClusterState {
   return new ClusterState({
     clusterId: 'test',
     activeJobs: [],
+    unfilledArrays: [],
     outcomes: new Map(),
     nodes,
     credentials: [],

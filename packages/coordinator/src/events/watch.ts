@@ -3,6 +3,7 @@
  * read, and the store, which holds exactly what was committed, is where it is read from.
  */
 import type { StoredEvent } from '../model.ts';
+import { nextRound } from '../rounds.ts';
 import type { Store } from '../store/store.ts';
 import type { Bell } from './bell.ts';
 
@@ -36,9 +37,4 @@ export async function* watchEvents(
     if (!options.follow) return;
     await rung;
   }
-}
-
-/** Resolves once whatever else has come in was handled. */
-function nextRound(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -12,6 +12,7 @@ export function timedStore(store: Store, monotonicMs: () => number, onCommit: (m
     },
     readJob: (id) => store.readJob(id),
     listJobs: (query) => store.listJobs(query),
+    listJobIds: (query) => store.listJobIds(query),
     readOutcomes: (ids) => store.readOutcomes(ids),
     findJobIds: (prefix, limit) => store.findJobIds(prefix, limit),
     readRequest: (requestId) => store.readRequest(requestId),

@@ -9,6 +9,7 @@ import { describeFinding } from './findingContract.ts';
 import { type Batch, emptyBatch, type Store } from './store.ts';
 import {
   aCredential,
+  anArray,
   anEvent,
   aRequest,
   attemptsOf,
@@ -93,6 +94,22 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         const { outcomes } = await (await opened.reopen()).load();
 
         expect(outcomes).toEqual(new Map([[jobIdOf(1), 'succeeded']]));
+      });
+
+      it('an array with the spec that its jobs share, until all of them are stored as incomplete', async () => {
+        const array = { ...anArray(3), spec: aSpec({ name: 'shared', env: { TEXT: 'x'.repeat(1_000) } }) };
+        const jobs = [0, 1, 2].map((index) =>
+          aJob(index + 1, { spec: array.spec, array: { id: array.id, index, size: 3 } }),
+        );
+        await commit({ newArrays: [array], newJobs: jobs.slice(0, 2) });
+
+        const reopened = await opened.reopen();
+        const { unfilledArrays, activeJobs } = await reopened.load();
+        expect(unfilledArrays).toEqual([{ ...array, filled: 2 }]);
+        expect(activeJobs).toEqual(jobs.slice(0, 2));
+        await reopened.commit({ ...emptyBatch, newJobs: jobs.slice(2), filledArrays: [array.id] });
+        expect((await reopened.load()).unfilledArrays).toEqual([]);
+        expect((await reopened.readJob(jobIdOf(3)))?.job).toEqual(jobs[2]);
       });
 
       it('changes of jobs and attempts', async () => {
@@ -292,6 +309,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
           events: [anEvent(90, 'node-9', 1)],
         };
         const together: Batch = {
+          ...emptyBatch,
+          filledArrays: batch.filledArrays ?? [],
           newJobs: [...innocent.newJobs, ...(batch.newJobs ?? [])],
           jobs: batch.jobs ?? [],
           attempts: [...innocent.attempts, ...(batch.attempts ?? [])],

@@ -105,6 +105,19 @@ export function describeFinding(opened: () => Store): void {
       }
     });
 
+    it('ids alone, in the same order and pages', async () => {
+      const numbers = async (fields: Partial<JobQuery>) =>
+        (await store.listJobIds({ ...query, ...fields })).map(({ submitSeq }) => submitSeq);
+
+      expect(await store.listJobIds({ ...query, arrayId })).toEqual([
+        { id: jobIdOf(3), submitSeq: 3 },
+        { id: jobIdOf(2), submitSeq: 2 },
+      ]);
+      expect(await numbers({ limit: 2 })).toEqual([5, 4]);
+      expect(await numbers({ limit: 2, beforeSubmitSeq: 4 })).toEqual([3, 2]);
+      expect(await numbers({ states: ['succeeded'] })).toEqual([5, 3]);
+    });
+
     it('how jobs have ended, of those that have', async () => {
       const ids = [jobIdOf(1), jobIdOf(3), jobIdOf(99)];
 

@@ -9,6 +9,7 @@ import type { LeftOut } from '@muster/common/gangs';
 import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { JobSpec } from '@muster/common/spec/types';
 import type { Cause, TaskEnd } from '@muster/common/views';
 import {
   type Attempt,
@@ -99,13 +100,16 @@ export function jobToRow(job: Job): JobRow {
   };
 }
 
-/** @param newest the attempt numbered `last_attempt`; needed for active states only */
-export function jobFromRow(row: JobRow, newest: Attempt | null): Job {
+/**
+ * @param newest the attempt numbered `last_attempt`; needed for active states only
+ * @param shared the spec of its array; undefined: it has its own
+ */
+export function jobFromRow(row: JobRow, newest: Attempt | null, shared?: JobSpec): Job {
   const body = JSON.parse(row.body) as JobBody;
   return {
     id: row.id as JobId,
     submitSeq: row.submit_seq,
-    spec: decodeJobSpec(row.spec),
+    spec: shared ?? decodeJobSpec(row.spec),
     array: body.array === null ? null : { ...body.array, id: body.array.id as ArrayId },
     requeuedFrom: body.requeuedFrom as JobId | null,
     submittedAtMs: row.submitted_at_ms,

@@ -2,12 +2,17 @@
  * What the coordinator needs of durable storage. A commit is all or nothing and durable when its promise resolves;
  * one contract suite (contract.ts) runs against every implementation.
  */
-import type { JobId, NodeName } from '@muster/common/ids';
+import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
+import type { JobSpec } from '@muster/common/spec/types';
 import type { JobStateKind, TerminalJobState } from '@muster/common/states';
+import type { Caller } from '../caller.ts';
 import type { Attempt, Job, Node, StoredEvent } from '../model.ts';
 
 /** Rows and events of one or more commands, in one transaction. */
 export interface Batch {
+  readonly newArrays: readonly JobArrayRecord[];
+  /** All their jobs are stored now. */
+  readonly filledArrays: readonly ArrayId[];
   readonly newJobs: readonly Job[];
   readonly jobs: readonly Job[];
   readonly attempts: readonly { readonly jobId: JobId; readonly attempt: Attempt }[];
@@ -22,6 +27,8 @@ export interface Batch {
 }
 
 export const emptyBatch: Batch = {
+  newArrays: [],
+  filledArrays: [],
   newJobs: [],
   jobs: [],
   attempts: [],
@@ -33,12 +40,27 @@ export const emptyBatch: Batch = {
   events: [],
 };
 
+/**
+ * What the jobs of an array share, stored once and before them. Its jobs are stored after it, some at a time: once the array is
+ * stored all of them will be, whatever happens in between.
+ */
+export interface JobArrayRecord {
+  readonly id: ArrayId;
+  readonly spec: JobSpec;
+  readonly size: number;
+  /** So many of its jobs are stored, those of the lowest indexes. */
+  readonly filled: number;
+  /** Whose submit it was. */
+  readonly by: Caller;
+  readonly submittedAtMs: number;
+}
+
 /** Remembers a submit or a requeue, so that repeating it has no second effect and gets the same answer. */
 export interface RequestRecord {
   readonly requestId: string;
   /** Digest of spec, array size and the job to requeue: the same id with another intent is refused. */
   readonly digest: string;
-  /** The jobs that it made; of a requeue that stopped a running job, that job. */
+  /** The jobs that it made, unless it made an array; of a requeue that stopped a running job, that job. */
   readonly jobIds: readonly JobId[];
   readonly arrayId: string | null;
   readonly createdAtMs: number;
@@ -68,6 +90,8 @@ export interface Snapshot {
   readonly clusterId: string;
   /** Jobs that have not ended. */
   readonly activeJobs: readonly Job[];
+  /** Arrays whose jobs are not all stored. */
+  readonly unfilledArrays: readonly JobArrayRecord[];
   /** How the ended jobs that active ones come after have ended. */
   readonly outcomes: ReadonlyMap<JobId, TerminalJobState>;
   readonly nodes: readonly Node[];
@@ -102,6 +126,11 @@ export interface JobPage {
   readonly more: boolean;
 }
 
+export interface ListedJobId {
+  readonly id: JobId;
+  readonly submitSeq: number;
+}
+
 export interface Store {
   load(): Promise<Snapshot>;
 
@@ -114,6 +143,8 @@ export interface Store {
   readJob(id: JobId): Promise<JobRecord | null>;
   /** Newest first, each with its newest attempt only. Costs as much as the page, however many jobs are stored. */
   listJobs(query: JobQuery): Promise<JobPage>;
+  /** The same list of ids and their numbers alone, whatever their size: cheap enough for thousands at once. */
+  listJobIds(query: Omit<JobQuery, 'sizeMax'>): Promise<readonly ListedJobId[]>;
   /** Of these jobs, how those have ended that have. */
   readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, TerminalJobState>>;
   /** Ids of at most `limit` jobs that begin with `prefix`. */

@@ -18,7 +18,7 @@ import {
   someGpus,
   someMs,
 } from '../modelFixture.ts';
-import type { Batch, Credential, RequestRecord } from './store.ts';
+import type { Batch, Credential, JobArrayRecord, RequestRecord } from './store.ts';
 
 const someCause: Cause = {
   kind: 'gpu_fault',
@@ -189,3 +189,10 @@ export const earlierNodeBody = JSON.stringify({
   },
   joinedAtMs: 1_700_000_000_000,
 });
+
+/** None of its jobs is stored. */
+export function anArray(size: number): JobArrayRecord {
+  const by = { kind: 'admin', id: 'admin', peer: '127.0.0.1' } as const;
+  const id = 'arr_00000000000a' as ArrayId;
+  return { id, spec: aSpec(), size, filled: 0, by, submittedAtMs: someMs };
+}

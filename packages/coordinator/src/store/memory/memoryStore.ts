@@ -3,7 +3,7 @@
  * it, so that a simulated coordinator can be killed and started again. The contract suite holds this one to what the
  * real stores do.
  */
-import type { JobId } from '@muster/common/ids';
+import type { ArrayId, JobId } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
 import { clusterSubject } from '../../leases/clusterSubject.ts';
 import { type Attempt, currentAttempt, type Job, type Node, type StoredEvent } from '../../model.ts';
@@ -11,9 +11,11 @@ import { nodeFromRow, nodeToRow } from '../rows.ts';
 import {
   type Batch,
   type Credential,
+  type JobArrayRecord,
   type JobPage,
   type JobQuery,
   type JobRecord,
+  type ListedJobId,
   type RequestRecord,
   type Snapshot,
   type Store,
@@ -23,6 +25,9 @@ import {
 export class Memory {
   readonly clusterId: string;
   readonly jobs = new Map<JobId, Job>();
+  /** All their jobs are stored once `filled` is their size. */
+  readonly arrays = new Map<ArrayId, JobArrayRecord>();
+  readonly filledArrays = new Map<ArrayId, true>();
   readonly jobsBySubmitSeq = new Map<number, JobId>();
   /** Per job, by attempt number. */
   readonly attempts = new Map<JobId, ReadonlyMap<number, Attempt>>();
@@ -60,6 +65,7 @@ export class MemoryStore implements Store {
     return {
       clusterId,
       activeJobs,
+      unfilledArrays: this.unfilledArrays(),
       outcomes: await this.readOutcomes(activeJobs.flatMap(({ spec }) => spec.after as readonly JobId[])),
       // As from a disk, where an earlier version may have written them.
       nodes: sortedBy([...nodes.values()], (node) => node.name).map((node) => nodeFromRow(nodeToRow(node))),
@@ -83,6 +89,12 @@ export class MemoryStore implements Store {
   private write(batch: Batch, writer: Writer): void {
     const { jobs, jobsBySubmitSeq, attempts, nodes, requests, credentials, events, subjectSeqs } =
       this.memory;
+    const { arrays, filledArrays } = this.memory;
+    for (const array of batch.newArrays) writer.insert(arrays, array.id, array);
+    for (const id of batch.filledArrays) {
+      if (!arrays.has(id)) throw conflict(id);
+      writer.insert(filledArrays, id, true);
+    }
     for (const job of batch.newJobs) {
       writer.insert(jobs, job.id, job);
       writer.insert(jobsBySubmitSeq, job.submitSeq, job.id);
@@ -135,12 +147,7 @@ export class MemoryStore implements Store {
   }
 
   async listJobs(query: JobQuery): Promise<JobPage> {
-    const matching = this.jobsInOrder()
-      .reverse()
-      .filter((job) => query.states.length === 0 || query.states.includes(job.state.kind))
-      .filter((job) => query.arrayId === null || job.array?.id === query.arrayId)
-      .filter((job) => query.name === null || job.spec.name === query.name)
-      .filter((job) => query.beforeSubmitSeq === null || job.submitSeq < query.beforeSubmitSeq);
+    const matching = this.matching(query);
     const records: JobRecord[] = [];
     let size = 0;
     for (const job of matching.slice(0, query.limit)) {
@@ -151,6 +158,21 @@ export class MemoryStore implements Store {
       records.push(record);
     }
     return { records, more: records.length < matching.length };
+  }
+
+  async listJobIds(query: Omit<JobQuery, 'sizeMax'>): Promise<readonly ListedJobId[]> {
+    return this.matching(query)
+      .slice(0, query.limit)
+      .map(({ id, submitSeq }) => ({ id, submitSeq }));
+  }
+
+  private matching({ states, arrayId, name, beforeSubmitSeq }: Omit<JobQuery, 'sizeMax'>): readonly Job[] {
+    return this.jobsInOrder()
+      .reverse()
+      .filter((job) => states.length === 0 || states.includes(job.state.kind))
+      .filter((job) => arrayId === null || job.array?.id === arrayId)
+      .filter((job) => name === null || job.spec.name === name)
+      .filter((job) => beforeSubmitSeq === null || job.submitSeq < beforeSubmitSeq);
   }
 
   async readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, TerminalJobState>> {
@@ -181,6 +203,15 @@ export class MemoryStore implements Store {
   }
 
   async close(): Promise<void> {}
+
+  private unfilledArrays(): readonly JobArrayRecord[] {
+    const { arrays, filledArrays, jobs } = this.memory;
+    const unfilled = [...arrays.values()].filter(({ id }) => !filledArrays.has(id));
+    return sortedBy(unfilled, ({ id }) => id).map((array) => ({
+      ...array,
+      filled: [...jobs.values()].filter((job) => job.array?.id === array.id).length,
+    }));
+  }
 
   private jobsInOrder(): Job[] {
     return sortedBy([...this.memory.jobs.values()], (job) => job.submitSeq).map((job) =>

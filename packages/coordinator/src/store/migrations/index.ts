@@ -6,8 +6,9 @@ import { initialSchema } from './000001_initial.ts';
 import { witness } from './000002_witness.ts';
 import { indexesForLists } from './000003_scale.ts';
 import { callers } from './000004_callers.ts';
+import { arrays } from './000005_arrays.ts';
 
-export const migrations: readonly string[] = [initialSchema, indexesForLists, callers, witness];
+export const migrations: readonly string[] = [initialSchema, indexesForLists, callers, witness, arrays];
 
 /** Since this version every store has a witness and page sums beside it. */
 export const witnessedSince = migrations.indexOf(witness) + 1;

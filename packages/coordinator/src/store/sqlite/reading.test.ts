@@ -4,14 +4,10 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
 import { jobIdOf } from '../../modelFixture.ts';
 import { migrations } from '../migrations/index.ts';
+import { selectUnfilledArrays } from '../statements/arrays.ts';
 import { selectEvents, selectEventsOfSubject } from '../statements/selectEvents.ts';
 import { selectJobIds, selectOutcomes } from '../statements/selectJobIds.ts';
-import {
-  selectActiveJobs,
-  selectJob,
-  selectJobBySubmitSeq,
-  selectSubmitSeqs,
-} from '../statements/selectJobs.ts';
+import { selectActiveJobs, selectJob, selectListedIds } from '../statements/selectJobs.ts';
 import { selectPositions, selectSubjectPositions } from '../statements/selectPositions.ts';
 import { selectRequest } from '../statements/selectRequest.ts';
 import { emptyBatch } from '../store.ts';
@@ -40,7 +36,7 @@ const filters = booleans.flatMap((byArray) =>
 const asked = filters.filter(({ byArray, byName, byState }) => byState || !(byArray || byName));
 
 it.each(asked)('a list by %o is a search in an index, in its order', (filter) => {
-  const plan = planOf(selectSubmitSeqs(filter)).join('; ');
+  const plan = planOf(selectListedIds(filter)).join('; ');
 
   expect(plan).toMatch(/^SEARCH jobs USING (COVERING )?INDEX/);
   expect(plan).not.toMatch(/SCAN|TEMP B-TREE/);
@@ -50,7 +46,7 @@ it.each(asked)('a list by %o is a search in an index, in its order', (filter) =>
 });
 
 it.each([
-  ...[selectJob, selectJobBySubmitSeq, selectJobIds, selectRequest, selectOutcomes],
+  ...[selectJob, selectUnfilledArrays, selectJobIds, selectRequest, selectOutcomes],
   ...[selectEvents, selectEventsOfSubject, selectPositions, selectSubjectPositions, selectActiveJobs],
 ])('%o reads no whole table that grows', ({ sql }) => {
   const steps = planOf(sql);
@@ -58,7 +54,10 @@ it.each([
   expect(steps).not.toEqual([]);
   // The names of nodes, and what a call or a query of the same statement lists itself, are few.
   const scans = steps.filter((step) => step.startsWith('SCAN'));
-  for (const scan of scans) expect(scan).toMatch(/^SCAN (nodes|wanted|live|CONSTANT ROW|json_each)/);
+  for (const scan of scans)
+    expect(scan).toMatch(
+      /^SCAN (arrays USING INDEX arrays_unfilled|nodes|wanted|live|CONSTANT ROW|json_each)/,
+    );
 });
 
 it('large events are read a few at a time', async () => {

@@ -3,7 +3,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { JobId } from '@muster/common/ids';
 import { type JobStateKind, jobStates, type TerminalJobState } from '@muster/common/states';
 import { clusterSubject } from '../../leases/clusterSubject.ts';
-import type { Attempt, StoredEvent } from '../../model.ts';
+import type { Attempt, Job, StoredEvent } from '../../model.ts';
 import {
   type AttemptRow,
   attemptFromRow,
@@ -17,6 +17,7 @@ import {
   nodeFromRow,
   nodeToRow,
 } from '../rows.ts';
+import { fillArray, insertArray, selectArraySpec, selectUnfilledArrays } from '../statements/arrays.ts';
 import { deleteCredential } from '../statements/deleteCredential.ts';
 import { insertEvent } from '../statements/insertEvent.ts';
 import { insertJob } from '../statements/insertJob.ts';
@@ -32,8 +33,7 @@ import {
   newestAttemptRow,
   selectActiveJobs,
   selectJob,
-  selectJobBySubmitSeq,
-  selectSubmitSeqs,
+  selectListedIds,
 } from '../statements/selectJobs.ts';
 import { selectNodes } from '../statements/selectNodes.ts';
 import { selectPositions, selectSubjectPositions } from '../statements/selectPositions.ts';
@@ -47,10 +47,12 @@ import {
   type JobPage,
   type JobQuery,
   type JobRecord,
+  type ListedJobId,
   type Snapshot,
   type Store,
   StoreError,
 } from '../store.ts';
+import { ArraySpecs, type SharedSpec } from './arraySpecs.ts';
 import { backupPieces } from './backup.ts';
 import { damaged } from './inspection.ts';
 import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase } from './open.ts';
@@ -76,6 +78,9 @@ export class SqliteStore implements Store {
   private readonly files: StoreFiles;
   /** Prepared once: preparing costs more than running most of these. */
   private readonly prepared = new Map<string, StatementSync>();
+  private readonly arraySpecs = new ArraySpecs(
+    (id) => this.rows<{ spec: string }>(selectArraySpec.sql, { id })[0]?.spec,
+  );
 
   constructor(opened: OpenedDatabase) {
     this.opened = opened;
@@ -108,12 +113,13 @@ export class SqliteStore implements Store {
     const subjects = this.rows<{ subject: string; subject_seq: number }>(selectSubjectPositions.sql, {
       cluster: clusterSubject,
     });
-    const activeJobs = this.rows<JobWithAttemptRow>(selectActiveJobs.sql).map(
-      (row) => recordFromRow(row).job,
-    );
+    const activeJobs = this.rows<JobWithAttemptRow>(selectActiveJobs.sql).map((row) => this.record(row).job);
     return {
       clusterId: this.opened.clusterId,
       activeJobs,
+      unfilledArrays: this.rows<ArgumentOf<typeof selectUnfilledArrays.fromRow>>(
+        selectUnfilledArrays.sql,
+      ).map(selectUnfilledArrays.fromRow),
       outcomes: await this.readOutcomes(activeJobs.flatMap(({ spec }) => spec.after as readonly JobId[])),
       nodes: this.rows<NodeRow>(selectNodes.sql).map(nodeFromRow),
       credentials: this.rows<ArgumentOf<typeof selectCredentials.fromRow>>(selectCredentials.sql).map(
@@ -142,7 +148,9 @@ export class SqliteStore implements Store {
   }
 
   private writeBatch(batch: Batch): void {
-    for (const job of batch.newJobs) this.statement(insertJob.sql).run(insertJob.parameters(jobToRow(job)));
+    for (const array of batch.newArrays) this.statement(insertArray.sql).run(insertArray.parameters(array));
+    for (const job of batch.newJobs) this.insertJob(job);
+    for (const id of batch.filledArrays) this.writeOne(fillArray.sql, { id }, id);
     for (const job of batch.jobs) this.writeOne(updateJob.sql, updateJob.parameters(jobToRow(job)), job.id);
     for (const { jobId, attempt } of batch.attempts) {
       const parameters = upsertAttempt.parameters(attemptToRow(jobId, attempt));
@@ -161,45 +169,58 @@ export class SqliteStore implements Store {
       this.statement(insertEvent.sql).run(insertEvent.parameters(eventToRow(event)));
   }
 
+  private insertJob(job: Job): void {
+    const row = jobToRow(job);
+    const isShared = job.array !== null && this.arraySpecs.of(job.array.id) !== undefined;
+    this.statement(insertJob.sql).run(insertJob.parameters(isShared ? { ...row, spec: '' } : row));
+  }
+
   async readJob(id: JobId): Promise<JobRecord | null> {
     const [row] = this.rows<JobWithAttemptRow>(selectJob.sql, { id });
     if (row === undefined) return null;
     const attempts = this.rows<AttemptRow>(selectAttempts.sql, { job_id: id }).map(attemptFromRow);
-    return { job: recordFromRow(row).job, attempts };
+    return { job: this.record(row).job, attempts };
   }
 
   async listJobs(query: JobQuery): Promise<JobPage> {
-    const found = this.submitSeqs(query);
+    const found = this.listedIds({ ...query, limit: query.limit + 1 });
     const records: JobRecord[] = [];
     let size = 0;
-    for (const seq of found.slice(0, query.limit)) {
-      const [row] = this.rows<JobWithAttemptRow>(selectJobBySubmitSeq.sql, { seq });
+    for (const { id } of found.slice(0, query.limit)) {
+      const [row] = this.rows<JobWithAttemptRow>(selectJob.sql, { id });
       if (row === undefined) continue;
-      size += row.spec.length + row.body.length + (row.attempt_body?.length ?? 0);
+      const specSize = this.sharedSpec(row)?.size ?? row.spec.length;
+      size += specSize + row.body.length + (row.attempt_body?.length ?? 0);
       if (records.length > 0 && size > query.sizeMax) break;
-      records.push(recordFromRow(row));
+      records.push(this.record(row));
     }
     return { records, more: records.length < found.length };
   }
 
-  /** Of the jobs that match, newest first: one more than asked for, to tell whether there are more. */
-  private submitSeqs({ states, arrayId, name, limit, beforeSubmitSeq }: JobQuery): readonly number[] {
+  async listJobIds(query: Omit<JobQuery, 'sizeMax'>): Promise<readonly ListedJobId[]> {
+    return this.listedIds(query);
+  }
+
+  private listedIds(query: Omit<JobQuery, 'sizeMax'>): readonly ListedJobId[] {
+    const { states, arrayId, name, limit, beforeSubmitSeq } = query;
     const isNarrowed = arrayId !== null || name !== null;
     // The indexes of names and arrays are in order within a state only.
     const wanted: readonly (JobStateKind | null)[] =
       states.length > 0 ? [...new Set(states)] : isNarrowed ? jobStates : [null];
     const found = wanted.flatMap((state) => {
       const filter = { byArray: arrayId !== null, byName: name !== null, byState: state !== null };
-      const rows = this.rows<{ submit_seq: number }>(selectSubmitSeqs(filter), {
+      return this.rows<{ id: JobId; submit_seq: number }>(selectListedIds(filter), {
         before: beforeSubmitSeq ?? Number.MAX_SAFE_INTEGER,
-        limit: limit + 1,
+        limit,
         ...(arrayId === null ? {} : { array_id: arrayId }),
         ...(name === null ? {} : { name }),
         ...(state === null ? {} : { state }),
       });
-      return rows.map((row) => row.submit_seq);
     });
-    return found.sort((a, b) => b - a).slice(0, limit + 1);
+    return found
+      .map((row) => ({ id: row.id, submitSeq: row.submit_seq }))
+      .sort((a, b) => b.submitSeq - a.submitSeq)
+      .slice(0, limit);
   }
 
   async readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, TerminalJobState>> {
@@ -275,6 +296,17 @@ export class SqliteStore implements Store {
     return backupPieces(this.files, { clusterId: this.opened.clusterId, takenAtMs });
   }
 
+  private sharedSpec({ array_id, spec }: JobWithAttemptRow): SharedSpec | undefined {
+    return array_id === null || spec !== '' ? undefined : this.arraySpecs.of(array_id);
+  }
+
+  private record(row: JobWithAttemptRow): JobRecord {
+    const attemptRow = newestAttemptRow(row);
+    const newest: Attempt | null = attemptRow === null ? null : attemptFromRow(attemptRow);
+    const job = jobFromRow(row, newest, this.sharedSpec(row)?.spec);
+    return { job, attempts: newest === null ? [] : [newest] };
+  }
+
   async close(): Promise<void> {
     this.prepared.clear();
     closeDatabase(this.opened);
@@ -286,9 +318,3 @@ export class SqliteStore implements Store {
 type ArgumentOf<F extends (argument: never) => unknown> = F extends (argument: infer A) => unknown
   ? A
   : never;
-
-function recordFromRow(row: JobWithAttemptRow): JobRecord {
-  const attemptRow = newestAttemptRow(row);
-  const newest: Attempt | null = attemptRow === null ? null : attemptFromRow(attemptRow);
-  return { job: jobFromRow(row, newest), attempts: newest === null ? [] : [newest] };
-}

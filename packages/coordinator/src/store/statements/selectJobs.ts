@@ -18,8 +18,6 @@ export const selectActiveJobs = {
 
 export const selectJob = { sql: /* sql */ `${jobWithNewestAttempt} where jobs.id = :id` };
 
-export const selectJobBySubmitSeq = { sql: /* sql */ `${jobWithNewestAttempt} where jobs.submit_seq = :seq` };
-
 /** What a list is restricted to; each combination is a statement of its own, so that each has its index. */
 export interface JobListFilter {
   readonly byArray: boolean;
@@ -27,8 +25,8 @@ export interface JobListFilter {
   readonly byState: boolean;
 }
 
-/** Submission numbers only, newest first: an index holds all that is read. One state at a time, for the same reason. */
-export function selectSubmitSeqs({ byArray, byName, byState }: JobListFilter): string {
+/** Ids and numbers only, newest first: an index holds all that is read. One state at a time, for the same reason. */
+export function selectListedIds({ byArray, byName, byState }: JobListFilter): string {
   const conditions = [
     'submit_seq < :before',
     ...(byArray ? ['array_id = :array_id'] : []),
@@ -37,7 +35,7 @@ export function selectSubmitSeqs({ byArray, byName, byState }: JobListFilter): s
     ...(byState ? ['state = :state'] : []),
   ];
   return /* sql */ `
-    select submit_seq from jobs where ${conditions.join(' and ')} order by submit_seq desc limit :limit`;
+    select id, submit_seq from jobs where ${conditions.join(' and ')} order by submit_seq desc limit :limit`;
 }
 
 export function newestAttemptRow(row: JobWithAttemptRow): AttemptRow | null {
