@@ -23,6 +23,7 @@ import { nodeCalls } from '@muster/coordinator/rpc/nodes';
 import { streamCalls } from '@muster/coordinator/rpc/streams';
 import { ClusterState, Draft } from '@muster/coordinator/state';
 import { type Credential, type Store, StoreError } from '@muster/coordinator/store/store';
+import { ArrayFiller } from '@muster/coordinator/tasks/arrayFiller';
 import { Drains } from '@muster/coordinator/tasks/drains';
 import { HangWatch } from '@muster/coordinator/tasks/hangWatch';
 import { StartDeadlines } from '@muster/coordinator/tasks/startDeadlines';
@@ -132,6 +133,8 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     onFatal,
   });
   leases.attach(loop);
+  const random = (size: number) => parts.random.bytes(size);
+  const arrays = new ArrayFiller({ state, store, loop, random });
   const shared = {
     ...{ state, store, loop, agents, leases, notes, paths, log, committed, timeLimits, hangWatch, ...clock },
     statusOf: () => '',
@@ -143,7 +146,8 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     reserve: { requireSpace() {} } as unknown as DiskReserve,
     telemetry: {} as TelemetryStore,
     pages: {} as PageRequests,
-    random: (size: number) => parts.random.bytes(size),
+    arrays,
+    random,
   };
   const nodeViews = () => buildView(new Draft(state), agents.online(), waitTimes, clock.monotonicMs()).nodes;
   const muster = {
@@ -165,6 +169,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
       ...timeLimits.run(state, loop),
       ...hangWatch.run(state, loop),
       ...drains.run(state, loop),
+      arrays.run(),
     ];
     Promise.all(work).catch(() => {});
   }, tickMs);

@@ -38,6 +38,7 @@ import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
 import { type Credential, type JobRecord, type Store, StoreError } from './store/store.ts';
+import { ArrayFiller } from './tasks/arrayFiller.ts';
 import { HangWatch } from './tasks/hangWatch.ts';
 import { StartDeadlines } from './tasks/startDeadlines.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
@@ -71,11 +72,15 @@ export class TestClock implements Clock {
 }
 
 /** Different bytes at each call, the same in each run. */
-export function countingBytes(): RandomBytes {
-  let count = 0;
+/** @param from where it begins to count */
+export function countingBytes(from = 0): RandomBytes {
+  let count = from;
   return (size) => {
     count += 1;
-    return Uint8Array.from({ length: size }, (_, index) => (index === 0 ? count : index * 7 + (count >> 8)));
+    // Five bits of each byte, because that is what becomes of them in an id.
+    return Uint8Array.from({ length: size }, (_, index) =>
+      index < 6 ? (count >> (5 * index)) & 31 : index * 7,
+    );
   };
 }
 
@@ -96,7 +101,8 @@ export async function startTestCoordinator(
   } = {},
 ) {
   const clock = new TestClock();
-  const random = countingBytes();
+  // A restarted coordinator makes no id a second time.
+  const random = countingBytes(1_000_000 * (options.memory?.jobs.size ?? 0));
   const memory = options.memory ?? new Memory('test');
   const adminToken = newToken('admin', random);
   addCredential(memory, { id: 'admin', kind: 'admin', subject: 'admin', secretHash: hashToken(adminToken) });
@@ -176,6 +182,7 @@ export async function startTestCoordinator(
     directoryOf: (jobId) => logs.directoryOf(jobId),
   });
   leases.attach(loop);
+  const arrays = new ArrayFiller({ state, store, loop, random });
   const reserve = new DiskReserve(directory, options.reserveBytes ?? 0, silentLogger);
   const unlimited = Number.POSITIVE_INFINITY;
   const limits = { budgetBytes: unlimited, capBytes: unlimited, rateBytes: unlimited, ...options.logLimits };
@@ -192,6 +199,7 @@ export async function startTestCoordinator(
     logEvents: logKeeping.logEvents,
     intake: logKeeping.intake,
     reserve,
+    arrays,
     random,
     committed,
     timeLimits,

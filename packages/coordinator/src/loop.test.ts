@@ -209,7 +209,7 @@ test('what is submitted starts in the same commit when there is room, and carrie
   ]);
   const waiting = await loop.run(aCaller, submitting('b', { resources: { gpus: 1 } }));
   expect(state.jobs.get(started)?.state.kind).toBe('starting');
-  expect(loop.reasons.get(waiting)?.kind).toBe('no_gpus_free');
+  expect(loop.reasons.get({ id: waiting, array: null })?.kind).toBe('no_gpus_free');
 });
 
 test('stop lets the turn under way finish, and refuses what waits and what comes', async () => {
@@ -284,7 +284,7 @@ test('what has not begun gives way at once, and who outranks it starts without a
   });
   const told = commits.flatMap(({ events }) => events).find(({ kind }) => kind === 'job.preempted');
   expect(told).toMatchObject({ subject: low, data: { by: high } });
-  expect(loop.reasons.get(low)?.kind).toBe('no_gpus_free');
+  expect(loop.reasons.get({ id: low, array: null })?.kind).toBe('no_gpus_free');
 });
 
 test('what runs is told to give way once, and its place is kept until it has', async () => {
@@ -310,7 +310,7 @@ test('what runs is told to give way once, and its place is kept until it has', a
   const high = await loop.run(aCaller, submitting('high', { ...twoGpus, priority: 80 }));
   const middle = await loop.run(aCaller, submitting('middle', { resources: { gpus: 1 }, priority: 50 }));
   expect(state.jobs.get(low)?.state.kind).toBe('stopping');
-  expect(loop.reasons.get(high)).toEqual({
+  expect(loop.reasons.get({ id: high, array: null })).toEqual({
     kind: 'preempting',
     message: `it waits for ${low} (priority 10) to save and give way`,
     remedy: null,
@@ -354,11 +354,11 @@ test('how long a job has still to wait is told as of the moment that one asks', 
   memory.jobs.set(job.id, job);
   const { loop } = await aLoop({ clock }, memory);
   await loop.run(aCaller, () => {});
-  expect(loop.reasons.get(job.id)?.message).toBe(
+  expect(loop.reasons.get(job)?.message).toBe(
     '3 failures without a newer checkpoint: the next trial is in 120 s',
   );
   clock.nowMs += 100_000;
-  expect(loop.reasons.get(job.id)?.message).toBe(
+  expect(loop.reasons.get(job)?.message).toBe(
     '3 failures without a newer checkpoint: the next trial is in 20 s',
   );
 });

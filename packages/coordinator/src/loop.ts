@@ -60,6 +60,9 @@ export interface LoopParts {
 
 const scheduler = coordinatorPart('scheduler');
 
+/** Rows and events that a turn writes before it leaves the rest to the next: tens of milliseconds, so that heartbeats go between. */
+const changesPerTurn = 1_000;
+
 /** A disk that stalls for seconds must not make the coordinator wait for seconds more. */
 const coalesceMsMax = 20;
 
@@ -123,18 +126,23 @@ export class Loop {
     if (this.stopped !== null) return;
     const { state, clock, waitTimes } = this.parts;
 
-    // 1. What has queued since the last turn.
-    const commands = this.queue;
-    this.queue = [];
+    // 1. What has queued since the last turn, as far as one turn may take it.
+    const commands: Queued[] = [];
     try {
       // 2. Commands change the draft; one that is refused changes nothing and hinders no other.
       const draft = new Draft(state);
       const nowMs = clock.wallMs();
-      const answers = commands.map((command) => this.attempt(command, draft, nowMs));
+      const answers: (() => void)[] = [];
+      // What would make the turn long waits for the next one, with everything behind it.
+      while (this.queue.length > 0 && draft.size < changesPerTurn) {
+        const next = this.queue.splice(0, 1);
+        commands.push(...next);
+        for (const command of next) answers.push(this.attempt(command, draft, nowMs));
+      }
 
       // 3. Plan on the result, and 4. put the decisions into the same draft.
       const monotonicMs = clock.monotonicMs();
-      const hasMadeRoom = this.schedule(draft, nowMs, monotonicMs);
+      const needsAnother = this.schedule(draft, nowMs, monotonicMs);
 
       // 5. Commit. A failure is final: who waits hears so, and the process ends.
       if (!draft.isEmpty()) await this.commit(draft);
@@ -148,8 +156,8 @@ export class Loop {
       const { events, jobs, endedCredentials } = committed;
       if (events.length + jobs.length + endedCredentials.length > 0) this.tell(committed);
       this.wakeForBackoff(monotonicMs);
-      // What had not begun has ended at once: there is room for who asked for it, and no report to come.
-      if (hasMadeRoom) this.wake();
+      // What was told to give way and had not begun has ended at once: there is room for who asked for it, and no report to come.
+      if (needsAnother || this.queue.length > 0) this.wake();
     } catch (error) {
       const failure = this.fail(error);
       for (const command of commands) command.reject(failure);
@@ -178,7 +186,7 @@ export class Loop {
   /**
    * A pass that fails starts nothing and hinders nothing: what running jobs report must still be recorded, and after a
    * restart the same state would only fail again.
-   * @returns whether attempts were told to give way
+   * @returns whether another pass is to follow at once
    */
   private schedule(draft: Draft, nowMs: number, monotonicMs: number): boolean {
     this.reasons.clear();
@@ -186,7 +194,7 @@ export class Loop {
     const paused = this.parts.paused();
     if (paused !== null) {
       const reason = { kind: 'paused', message: paused, remedy: null } as const;
-      for (const job of draft.activeJobs()) if (job.state.kind === 'queued') this.reasons.set(job.id, reason);
+      this.reasons.setAll(reason);
       return false;
     }
     try {
@@ -206,7 +214,8 @@ export class Loop {
     const { memory } = this;
     const onlineNodes = this.parts.onlineNodes();
     const names = [...draft.nodesByName()].map(({ name }) => name);
-    memory.look(draft.activeJobs(), names, onlineNodes, { wallMs, monotonicMs });
+    const jobs = [...draft.jobsToPlan()].map(({ job }) => job);
+    memory.look(jobs, names, onlineNodes, { wallMs, monotonicMs });
     const view = planningView(draft, { onlineNodes, waitTimes, memory, leaseMs }, monotonicMs);
     const ends = [
       ...view.queue.flatMap(({ pin }) => pin?.untilMs ?? []),
@@ -218,7 +227,7 @@ export class Loop {
 
   private carryOut(decisions: readonly Decision[], view: ClusterView, draft: Draft, nowMs: number): boolean {
     const queue = new Map(view.queue.map((job) => [job.id, job]));
-    let hasMadeRoom = false;
+    let needsAnother = false;
     for (const decision of decisions) {
       switch (decision.kind) {
         case 'start':
@@ -231,12 +240,15 @@ export class Loop {
           applyJobEvent(draft, decision.jobId, { kind: 'preempt', attempt, message, by }, nowMs);
           if (draft.job(decision.jobId) !== before) {
             this.memory.gaveWay(decision.jobId, attempt, by);
-            hasMadeRoom = true;
+            needsAnother = true;
           }
           break;
         }
         case 'wait':
           this.reasons.set(decision.jobId, decision.reason, queue.get(decision.jobId));
+          break;
+        case 'again':
+          needsAnother = true;
           break;
         case 'keep':
         case 'reserve':
@@ -247,7 +259,7 @@ export class Loop {
         }
       }
     }
-    return hasMadeRoom;
+    return needsAnother;
   }
 
   private start(jobId: JobId, tasks: readonly PlannedTask[], draft: Draft, nowMs: number): void {

@@ -41,6 +41,7 @@ import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
 import { openSqliteStore, type SqliteStore } from './store/sqlite/sqliteStore.ts';
 import { type JobRecord, StoreError } from './store/store.ts';
+import { ArrayFiller } from './tasks/arrayFiller.ts';
 import { askToRenew, removeExpiredJoinTokens, storeLastUse } from './tasks/credentialUse.ts';
 import { Drains } from './tasks/drains.ts';
 import { HangWatch } from './tasks/hangWatch.ts';
@@ -175,6 +176,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     });
     releases.push(() => statusFiles.close());
     releases.push(() => loop.stop());
+    const arrays = new ArrayFiller({ state, store, loop, random });
     leases.attach(loop);
     releases.push(() => leases.close());
 
@@ -200,6 +202,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       intake: logKeeping.intake,
       log,
       reserve,
+      arrays,
       random,
       committed,
       timeLimits,
@@ -278,6 +281,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       timeLimits: () => timeLimits.run(state, loop),
       hangWatch: () => hangWatch.run(state, loop),
       drains: () => drains.run(state, loop),
+      arrays: () => arrays.run(),
       gpuStats: () => gpuStats.run(state, loop),
       statusFiles: () => statusFiles.run(),
       logKeeping: () => logKeeping.run(),

@@ -1,6 +1,7 @@
 /** Why each queued job waits, by the last pass. Derived: never stored. */
-import type { JobId } from '@muster/common/ids';
+import type { ArrayId, JobId } from '@muster/common/ids';
 import type { PendingReason } from '@muster/common/views';
+import type { Job } from './model.ts';
 import type { QueuedJob } from './scheduler/view.ts';
 import { reasonBeforeResources } from './scheduler/waits.ts';
 
@@ -8,6 +9,9 @@ export class PendingReasons {
   private readonly reasons = new Map<JobId, PendingReason>();
   /** Those that wait for a moment: how far it is away depends on when one asks. */
   private readonly timed = new Map<JobId, QueuedJob>();
+  /** Of jobs of an array that were not looked at one by one. */
+  private readonly ofEquals = new Map<ArrayId, PendingReason>();
+  private ofAll: PendingReason | null = null;
   private readonly monotonicMs: () => number;
 
   constructor(monotonicMs: () => number) {
@@ -17,17 +21,25 @@ export class PendingReasons {
   clear(): void {
     this.reasons.clear();
     this.timed.clear();
+    this.ofEquals.clear();
+    this.ofAll = null;
+  }
+
+  setAll(reason: PendingReason): void {
+    this.ofAll = reason;
   }
 
   set(id: JobId, reason: PendingReason, job?: QueuedJob): void {
     this.reasons.set(id, reason);
     if (job !== undefined && (reason.kind === 'backoff' || reason.kind === 'circuit_open'))
       this.timed.set(id, job);
+    if (job?.equals != null) this.ofEquals.set(job.equals.array, reason);
   }
 
-  get(id: JobId): PendingReason | undefined {
+  get({ id, array }: Pick<Job, 'id' | 'array'>): PendingReason | undefined {
+    if (this.ofAll !== null) return this.ofAll;
     const job = this.timed.get(id);
     const now = job === undefined ? null : reasonBeforeResources(job, this.monotonicMs());
-    return now ?? this.reasons.get(id);
+    return now ?? this.reasons.get(id) ?? (array === null ? undefined : this.ofEquals.get(array.id));
   }
 }

@@ -54,10 +54,13 @@ export function planningView(draft: Draft, around: Surroundings, monotonicMs: nu
   const holders: Holder[] = [];
   const uses = new Map<NodeName, Use>();
   const machines: Machines = Map.groupBy(draft.nodesByName(), ({ bootId }) => bootId);
-  for (const job of draft.activeJobs()) {
+  for (const { job, behind } of draft.jobsToPlan()) {
     const { state } = job;
     if (state.kind === 'queued') {
-      queue.push(queuedJob(draft, job, state, around, machines, monotonicMs));
+      queue.push({
+        ...queuedJob(draft, job, state, around, machines, monotonicMs),
+        equals: behind === 0 || job.array === null ? null : { array: job.array.id, count: behind },
+      });
       continue;
     }
     addUse(uses, job);
@@ -74,7 +77,7 @@ function queuedJob(
   around: Surroundings,
   machines: Machines,
   monotonicMs: number,
-): QueuedJob {
+): Omit<QueuedJob, 'equals'> {
   const { sinceMs, notBeforeMs } = around.waitTimes.of(job, monotonicMs);
   return {
     id: job.id,

@@ -41,6 +41,9 @@ import { metricsFromWire, nodeTelemetryFromWire } from './telemetryCodec.ts';
 
 /** For calls that answer at once; a coordinator that needs longer is in trouble and the user should hear of it. */
 const callTimeoutMs = 10_000;
+/** Beside that, for each job that a call submits or may stop: an array is stored, and stopped, some jobs at a time. */
+const perJobTimeoutMs = 1;
+const arraySizeMax = 100_000;
 
 export interface ConnectOptions {
   /** `host:port`. */
@@ -185,11 +188,11 @@ export function connectMuster(options: ConnectOptions): MusterApi {
   });
   const metadata = bearer(token);
 
-  function call<K extends UnaryName>(name: K, request: RequestOf<K>): Promise<ResponseOf<K>> {
+  function call<K extends UnaryName>(name: K, request: RequestOf<K>, jobs = 1): Promise<ResponseOf<K>> {
     const { path, requestSerialize, responseDeserialize } = musterService[
       name
     ] as unknown as MethodDefinition<RequestOf<K>, never, never, ResponseOf<K>>;
-    const callOptions = { deadline: Date.now() + callTimeoutMs };
+    const callOptions = { deadline: Date.now() + callTimeoutMs + jobs * perJobTimeoutMs };
     return new Promise((resolve, reject) => {
       client.makeUnaryRequest(
         path,
@@ -257,7 +260,8 @@ export function connectMuster(options: ConnectOptions): MusterApi {
 
   return {
     async submit(request) {
-      const answer = await call('Submit', { arraySize: 0, dryRun: false, ...request });
+      const full = { arraySize: 0, dryRun: false, ...request };
+      const answer = await call('Submit', full, full.arraySize);
       return {
         jobIds: answer.jobIds,
         arrayId: answer.arrayId || null,
@@ -273,7 +277,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
       return { jobs: answer.jobs.map(jobFromWire), more: answer.more };
     },
     stopJobs: async (ids, reason = '') =>
-      (await call('StopJobs', { ids: [...ids], reason })).jobs.map(jobFromWire),
+      (await call('StopJobs', { ids: [...ids], reason }, arraySizeMax)).jobs.map(jobFromWire),
     requeueJob: (jobId, requestId, from = { kind: 'newest' }) =>
       call('RequeueJob', {
         jobId,

@@ -1,13 +1,15 @@
 /** Commands about jobs: plain functions on a draft. */
 import type { ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
-import { type ArrayId, type JobId, newArrayId, newJobId, type RandomBytes } from '@muster/common/ids';
+import type { JobId, RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isGood, resumeCandidates } from '../lifecycle/resume.ts';
 import { type JobEvent, transition } from '../lifecycle/transition.ts';
 import { currentAttempt, type Job } from '../model.ts';
 import type { Draft } from '../state.ts';
 import type { RequestRecord } from '../store/store.ts';
+import { addArray } from './arrays.ts';
+import { addJob, aNewJob } from './newJob.ts';
 
 export interface SubmitCommand {
   readonly spec: JobSpec;
@@ -23,7 +25,7 @@ export interface SubmitCommand {
 type Heritage = Pick<Job, 'checkpoints' | 'checkpointJobId' | 'resumeChoice'>;
 
 /**
- * Stores one job, or all jobs of an array.
+ * Stores one job, or an array with its first jobs.
  * @throws {MusterError} `not_found` when it comes after a job that does not exist
  */
 export function submit(
@@ -43,56 +45,16 @@ export function submit(
       );
     }
   }
-  const arrayId: ArrayId | null = command.arraySize > 0 ? newArrayId(random) : null;
-  const jobIds = Array.from({ length: Math.max(1, command.arraySize) }, (_, index) => {
-    const id = newJobId(random);
-    const job: Job = {
-      id,
-      submitSeq: draft.nextSubmitSeq(),
-      spec: command.spec,
-      array: arrayId === null ? null : { id: arrayId, index, size: command.arraySize },
-      requeuedFrom: command.requeuedFrom,
-      submittedAtMs: nowMs,
-      state: { kind: 'queued', backoffMs: 0, lastCause: null, sinceMs: nowMs, breakerOpen: false },
-      lastAttempt: 0,
-      failures: 0,
-      failedStarts: 0,
-      leftOut: [],
-      checkpoints: [],
-      resumeChoice: { kind: 'newest' },
-      checkpointJobId: id,
-      deaths: [],
-      failuresInRow: 0,
-      preemptions: 0,
-      batchScale: 1,
-      lrScale: 1,
-      extraRuntimeMs: 0,
-      ledger: [],
-      ...heritage,
-    };
-    draft.addJob(job);
-    draft.emit(
-      {
-        kind: 'job.submitted',
-        subject: job.id,
-        data: {
-          name: command.spec.name,
-          project: command.spec.project,
-          ...(job.array === null ? {} : { arrayId: job.array.id, arrayIndex: index }),
-          ...(job.requeuedFrom === null ? {} : { requeuedFrom: job.requeuedFrom }),
-        },
-      },
-      nowMs,
-    );
-    return job.id;
-  });
-  const record = {
-    requestId: command.requestId,
-    digest: command.digest,
-    jobIds,
-    arrayId,
-    createdAtMs: nowMs,
-  };
+  const { requestId, digest } = command;
+  if (command.arraySize > 0) {
+    const { id: arrayId } = addArray(draft, command, random, nowMs);
+    const record = { requestId, digest, jobIds: [], arrayId, createdAtMs: nowMs };
+    draft.putRequest(record);
+    return record;
+  }
+  const job = aNewJob(draft, { ...command, array: null, submittedAtMs: nowMs }, random);
+  addJob(draft, { ...job, ...heritage }, nowMs);
+  const record = { requestId, digest, jobIds: [job.id], arrayId: null, createdAtMs: nowMs };
   draft.putRequest(record);
   return record;
 }
@@ -105,7 +67,7 @@ export function sameIntent(
   if (record.digest === command.digest) return record;
   throw new MusterError(
     'already_exists',
-    `request id ${command.requestId} was used for something else (${record.jobIds[0]}); choose a new one`,
+    `request id ${command.requestId} was used for something else (${record.arrayId ?? record.jobIds[0]}); choose a new one`,
   );
 }
 

@@ -4,7 +4,7 @@ import type { ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import type { RequeueJobRequest__Output } from '@muster/common/gen/muster/v1/RequeueJobRequest';
-import { isArrayId, isJobId, type JobId, type RandomBytes } from '@muster/common/ids';
+import { type ArrayId, isArrayId, isJobId, type JobId, type RandomBytes } from '@muster/common/ids';
 import { specBytesMax, validateJobSpec } from '@muster/common/spec/index';
 import { encodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -13,6 +13,7 @@ import type { JobView } from '@muster/common/views';
 import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/codec';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
+import { jobsPerTurn } from '../commands/arrays.ts';
 import { applyJobEvent, extend, requeue, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
@@ -22,12 +23,14 @@ import type { LogStore } from '../logs/logStore.ts';
 import { outputLosses } from '../logs/outputLosses.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt, isReleased, type Job } from '../model.ts';
+import { nextRound } from '../rounds.ts';
 import { explain } from '../scheduler/explain.ts';
 import { fit } from '../scheduler/fit.ts';
 import type { SilentNode } from '../scheduler/silence.ts';
 import type { NodeView } from '../scheduler/view.ts';
 import type { ClusterState } from '../state.ts';
 import type { JobRecord, RequestRecord, Store } from '../store/store.ts';
+import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import { unary } from './calls.ts';
 import { jobView } from './views.ts';
 
@@ -36,6 +39,8 @@ const listLimitMax = 1_000;
 /** Characters of stored jobs in one page: some tens of milliseconds of work, and far below what a client takes. */
 const pageSizeMax = 1024 * 1024;
 const stopIdsMax = 1_000;
+/** Read one by one between two rounds of the event loop. */
+const jobsPerRead = 100;
 /** It is stored with every job that it stops, of which one call may name a hundred thousand. */
 const reasonLengthMax = 1_000;
 const prefixLengthMin = 6;
@@ -51,6 +56,7 @@ export interface JobCallParts {
   readonly leases: LeaseKeeper;
   readonly logs: Pick<LogStore, 'directoryOf'>;
   readonly reserve: DiskReserve;
+  readonly arrays: ArrayFiller;
   readonly random: RandomBytes;
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
@@ -78,7 +84,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   const underway = new Map<string, ReturnType<typeof findOrDo>>();
 
   function view({ job, attempts }: JobRecord): JobView {
-    return jobView(job, attempts, loop.reasons.get(job.id), notes, parts.wallMs());
+    return jobView(job, attempts, loop.reasons.get(job), notes, parts.wallMs());
   }
 
   /** In a list, where the checkpoints of each job would be most of the answer. */
@@ -146,7 +152,11 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         await state.learnOutcomes(store, spec.after as readonly JobId[]);
         return loop.run(caller, (draft, nowMs) => submit(draft, command, parts.random, nowMs));
       });
-      return { jobIds: [...record.jobIds], arrayId: record.arrayId ?? '', repeatedRequest: repeated };
+      const { arrayId } = record;
+      // Earlier versions stored the ids of an array's jobs with the request.
+      const isListed = arrayId === null || record.jobIds.length > 0;
+      const jobIds = isListed ? record.jobIds : await parts.arrays.jobIds(arrayId as ArrayId);
+      return { jobIds: [...jobIds], arrayId: arrayId ?? '', repeatedRequest: repeated };
     }),
 
     GetJob: unary(async (request) => jobToWire(view(await read(request.jobId)))),
@@ -176,12 +186,21 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       }
       const named = await Promise.all(request.ids.map((text) => resolveJobIds(parts, text)));
       const ids = [...new Set(named.flat())];
+      // The newest first: what stops makes room for nothing that is about to stop as well.
+      const slices = inSlices(ids.toReversed(), jobsPerTurn);
       const event = { kind: 'stop', reason: request.reason } as const;
-      await loop.run(caller, (draft, nowMs) => {
-        for (const id of ids) applyJobEvent(draft, id, event, nowMs);
-      });
-      const records = await Promise.all(ids.slice(0, stopIdsMax).map((id) => store.readJob(id)));
-      return { jobs: records.filter((record) => record !== null).map((record) => jobToWire(brief(record))) };
+      for (const slice of slices) {
+        await loop.run(caller, (draft, nowMs) => {
+          for (const id of slice) applyJobEvent(draft, id, event, nowMs);
+        });
+      }
+      const jobs: ReturnType<typeof jobToWire>[] = [];
+      for (const slice of inSlices(ids.slice(0, stopIdsMax), jobsPerRead)) {
+        const records = await Promise.all(slice.map((id) => store.readJob(id)));
+        jobs.push(...records.flatMap((record) => (record === null ? [] : [jobToWire(brief(record))])));
+        await nextRound();
+      }
+      return { jobs };
     }),
 
     RequeueJob: unary(async (request, caller) => {
@@ -299,6 +318,11 @@ function knownState(wire: string): JobStateKind {
   throw new MusterError('invalid', `states: there is no job state ${wire}`);
 }
 
+function inSlices<T>(values: readonly T[], length: number): readonly (readonly T[])[] {
+  const count = Math.ceil(values.length / length);
+  return Array.from({ length: count }, (_, index) => values.slice(index * length, (index + 1) * length));
+}
+
 /** A job id, or the beginning of exactly one. */
 export async function resolveJobId(
   parts: Pick<JobCallParts, 'state' | 'store'>,
@@ -325,10 +349,11 @@ export async function resolveJobId(
 }
 
 async function resolveJobIds(
-  parts: Pick<JobCallParts, 'state' | 'store'>,
+  parts: Pick<JobCallParts, 'state' | 'store' | 'arrays'>,
   text: string,
 ): Promise<readonly JobId[]> {
   if (!isArrayId(text)) return [await resolveJobId(parts, text)];
+  await parts.arrays.complete(text);
   const active = [...parts.state.jobs.values()].filter((job) => job.array?.id === text);
   if (active.length > 0) return active.map((job) => job.id);
   const query = { states: [], arrayId: text, name: null, limit: 1, sizeMax: 0, beforeSubmitSeq: null };

@@ -54,6 +54,8 @@ export interface JobOptions extends Resources {
   /** Names of the nodes that see its newest checkpoint, the one that has it first. */
   readonly pinnedTo?: readonly string[];
   readonly breakerFailures?: number;
+  /** Equal jobs of its array behind it that the pass does not see. */
+  readonly equals?: QueuedJob['equals'];
 }
 
 /** By node name: how many of its free GPUs, and its CPUs. */
@@ -153,6 +155,7 @@ export class Cluster {
       leftOut = [],
       pinnedTo = [],
       breakerFailures = null,
+      equals = null,
       ...resources
     } = options;
     const number = this.queue.length + 1;
@@ -170,6 +173,7 @@ export class Cluster {
       dependencies,
       leftOut: new Map(leftOut.map((name) => [nodeNameOf(name), 'image_pull'])),
       pin: pinTo(pinnedTo),
+      equals,
       breakerFailures,
     });
     return this;

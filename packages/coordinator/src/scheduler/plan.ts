@@ -41,7 +41,9 @@ export type Decision =
   /** Its place once others have ended; what of it is free by now goes to nobody behind it. */
   | { readonly kind: 'keep'; readonly jobId: JobId; readonly tasks: readonly PlannedTask[] }
   | { readonly kind: 'reserve'; readonly jobId: JobId; readonly nodes: readonly NodeName[] }
-  | { readonly kind: 'wait'; readonly jobId: JobId; readonly reason: PendingReason };
+  | { readonly kind: 'wait'; readonly jobId: JobId; readonly reason: PendingReason }
+  /** All that the pass saw of equal jobs start: those behind them come first in another pass, and nobody passes them. */
+  | { readonly kind: 'again' };
 
 /** @param nowMs monotonic milliseconds */
 export function plan(view: ClusterView, nowMs: number): readonly Decision[] {
@@ -77,6 +79,11 @@ class Pass implements Means {
       const blocked = reasonBeforeResources(job, this.nowMs);
       if (blocked === null) this.place(job);
       else this.decisions.push({ kind: 'wait', jobId: job.id, reason: blocked });
+      const last = this.decisions.at(-1);
+      if (job.equals !== null && last?.kind === 'start' && last.jobId === job.id) {
+        this.decisions.push({ kind: 'again' });
+        break;
+      }
     }
     return this.decisions;
   }

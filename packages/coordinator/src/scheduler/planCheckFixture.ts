@@ -12,6 +12,7 @@ import {
   taskDemand,
 } from './capacity.ts';
 import { gangSizeMax } from './gang.ts';
+import { queueOrder } from './order.ts';
 import { type Decision, plan, reserveAfterMs } from './plan.ts';
 import { switchPath } from './topology.ts';
 import type { ClusterView, Holder, NodeView, PlannedTask, QueuedJob } from './view.ts';
@@ -20,11 +21,13 @@ import type { ClusterView, Holder, NodeView, PlannedTask, QueuedJob } from './vi
 export const nowMs = 1_000_000;
 
 export function sanityCheck(view: ClusterView, decisions: readonly Decision[]): void {
-  const answered = decisions
-    .filter(({ kind }) => kind === 'start' || kind === 'wait')
-    .map((each) => each.jobId);
+  const answered = decisions.flatMap((each) =>
+    each.kind === 'start' || each.kind === 'wait' ? [each.jobId] : [],
+  );
+  const isCut = decisions.some(({ kind }) => kind === 'again');
+  const inOrder = view.queue.toSorted(queueOrder).map((job) => job.id);
   expect(answered.toSorted(), 'every queued job starts or has a reason, once').toEqual(
-    view.queue.map((job) => job.id).toSorted(),
+    (isCut ? inOrder.slice(0, answered.length) : inOrder).toSorted(),
   );
   const nodesReversed = view.nodes
     .map((node) => ({ ...node, freeGpus: node.freeGpus.toReversed() }))
@@ -54,6 +57,9 @@ export function sanityCheck(view: ClusterView, decisions: readonly Decision[]): 
         break;
       case 'preempt':
         releaseAll(checkVictim(decision, holders, jobOf(jobs, decision.by)), nodes);
+        break;
+      case 'again':
+        expect(decision, 'nothing is decided after it').toBe(decisions.at(-1));
         break;
       case 'keep':
         checkKeep(jobOf(jobs, decision.jobId), decision.tasks, nodes, reserved);

@@ -2,7 +2,7 @@
 
 import type { Drained } from '@muster/common/conditions';
 import type { Gpu, NodeInventory } from '@muster/common/hardware';
-import type { JobId, NodeName } from '@muster/common/ids';
+import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Cause } from '@muster/common/views';
 
@@ -80,6 +80,8 @@ export interface QueuedJob {
   readonly dependencies: DependencyState;
   readonly leftOut: LeftOutNodes;
   readonly pin: Pin | null;
+  /** Jobs of its array right behind it, its equals in every respect, that this pass does not see. null: there are none. */
+  readonly equals: { readonly array: ArrayId; readonly count: number } | null;
   /** Failures in a row without a newer checkpoint, when they are why it waits. null: they are not. */
   readonly breakerFailures: number | null;
 }

@@ -14,7 +14,7 @@ export interface StatusParts {
   readonly state: Pick<ClusterState, 'nodes'>;
   readonly notes: Pick<AgentNotes, 'of'>;
   /** Why each queued job waits. */
-  readonly reasons: { get(jobId: JobId): PendingReason | undefined };
+  readonly reasons: { get(job: Job): PendingReason | undefined };
   readonly wallMs: () => number;
 }
 
@@ -24,7 +24,7 @@ export function statusOf(
   { job, attempts }: JobRecord,
 ): string {
   const nowMs = wallMs();
-  const view = jobView(job, attempts, reasons.get(job.id), notes, nowMs);
+  const view = jobView(job, attempts, reasons.get(job), notes, nowMs);
   return trainingStatus(view, surroundingsOf(job, notes, state), nowMs);
 }
 

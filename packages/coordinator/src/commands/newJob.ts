@@ -1,0 +1,57 @@
+/** A job as it is submitted. */
+import { type JobId, newJobId, type RandomBytes } from '@muster/common/ids';
+import type { JobSpec } from '@muster/common/spec/types';
+import type { Job, JobArray } from '../model.ts';
+import type { Draft } from '../state.ts';
+
+export interface NewJob {
+  readonly spec: JobSpec;
+  readonly array: JobArray | null;
+  readonly requeuedFrom: JobId | null;
+  readonly submittedAtMs: number;
+}
+
+/** With an id and a place in the order of submission of its own; not in the draft yet. */
+export function aNewJob(
+  draft: Draft,
+  { spec, array, requeuedFrom, submittedAtMs }: NewJob,
+  random: RandomBytes,
+): Job {
+  const id = newJobId(random);
+  const sinceMs = submittedAtMs;
+  return {
+    id,
+    submitSeq: draft.nextSubmitSeq(),
+    spec,
+    array,
+    requeuedFrom,
+    submittedAtMs,
+    state: { kind: 'queued', backoffMs: 0, lastCause: null, sinceMs, breakerOpen: false },
+    lastAttempt: 0,
+    failures: 0,
+    failedStarts: 0,
+    leftOut: [],
+    checkpoints: [],
+    resumeChoice: { kind: 'newest' },
+    checkpointJobId: id,
+    deaths: [],
+    failuresInRow: 0,
+    preemptions: 0,
+    batchScale: 1,
+    lrScale: 1,
+    extraRuntimeMs: 0,
+    ledger: [],
+  };
+}
+
+export function addJob(draft: Draft, job: Job, nowMs: number): void {
+  const { id, spec, array, requeuedFrom } = job;
+  draft.addJob(job);
+  const data = {
+    name: spec.name,
+    project: spec.project,
+    ...(array === null ? {} : { arrayId: array.id, arrayIndex: array.index }),
+    ...(requeuedFrom === null ? {} : { requeuedFrom }),
+  };
+  draft.emit({ kind: 'job.submitted', subject: id, data }, nowMs);
+}

@@ -1,0 +1,134 @@
+import type { ArrayId } from '@muster/common/ids';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { jobsPerTurn } from '../commands/arrays.ts';
+import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { specJson, startJob } from '../rpc/jobFixture.ts';
+import { Draft } from '../state.ts';
+import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
+import type { Batch } from '../store/store.ts';
+
+/** Counts what each commit writes, and can stop taking commits as a coordinator does that is killed. */
+class CountingStore extends MemoryStore {
+  readonly sizes: number[] = [];
+  commitsLeft = Number.POSITIVE_INFINITY;
+
+  override commit(batch: Batch): Promise<void> {
+    if (this.commitsLeft === 0) return new Promise(() => {});
+    this.commitsLeft -= 1;
+    this.sizes.push(batch.newJobs.length + batch.jobs.length);
+    return super.commit(batch);
+  }
+}
+
+let memory: Memory;
+let store: CountingStore;
+let coordinator: TestCoordinator;
+const start = async () => {
+  coordinator = await startTestCoordinator({
+    memory,
+    store: (kept) => {
+      store = new CountingStore(kept);
+      return store;
+    },
+  });
+};
+beforeEach(async () => {
+  memory = new Memory('test');
+  await start();
+});
+afterEach(() => coordinator.close());
+
+const size = 4 * jobsPerTurn + 7;
+const submit = (requestId = 'r1', arraySize = size) =>
+  coordinator.api.submit({ specJson, requestId, arraySize });
+
+test('a large array is stored in pieces, answered once all of it is, and its ids are in order', async () => {
+  const { jobIds, arrayId } = await submit();
+
+  expect(jobIds).toHaveLength(size);
+  expect(new Set(jobIds).size).toBe(size);
+  expect(Math.max(...store.sizes)).toBe(jobsPerTurn);
+  const stored = [...memory.jobs.values()].sort((a, b) => a.submitSeq - b.submitSeq);
+  expect(stored.map(({ id }) => id)).toEqual(jobIds);
+  expect(stored.map(({ array }) => array)).toEqual(jobIds.map((_, index) => ({ id: arrayId, index, size })));
+  expect([...memory.filledArrays.keys()]).toEqual([arrayId]);
+  expect(coordinator.state.arrays.size).toBe(0);
+});
+
+test('the same request again, at once or later, gets the same answer', async () => {
+  const [first, second] = await Promise.all([submit(), submit()]);
+  const third = await submit();
+
+  expect(second.jobIds).toEqual(first.jobIds);
+  expect(third).toEqual({ ...first, repeatedRequest: true });
+  expect(memory.jobs.size).toBe(size);
+});
+
+test.each([1, 2, 3, 4])(
+  'killed after %d commits, it is completed by the next coordinator',
+  async (commits) => {
+    store.commitsLeft = commits;
+    const unanswered = submit().catch(() => null);
+    await vi.waitFor(() => expect(memory.jobs.size).toBe(commits * jobsPerTurn));
+    const before = [...memory.jobs.keys()];
+    coordinator.close();
+    await unanswered;
+    await start();
+
+    expect(coordinator.state.arrays.size).toBe(1);
+    const { jobIds } = await submit();
+    expect(jobIds).toHaveLength(size);
+    expect(jobIds.slice(0, before.length)).toEqual(before);
+    expect(memory.jobs.size).toBe(size);
+  },
+);
+
+test('a small array does not wait for a large one', async () => {
+  const large = submit('r1', 20 * jobsPerTurn);
+  await vi.waitFor(() => expect(coordinator.state.arrays.size).toBe(1));
+  await submit('r2', 2 * jobsPerTurn);
+
+  expect(coordinator.state.arrays.size).toBe(1);
+  await large;
+});
+
+test('a stop of an array stops all of it, those included that were not stored yet, a piece per turn', async () => {
+  const submitted = submit();
+  await vi.waitFor(() => expect(coordinator.state.arrays.size).toBe(1));
+  const [arrayId] = coordinator.state.arrays.keys();
+  const stopped = await coordinator.api.stopJobs([arrayId ?? '']);
+
+  await submitted;
+  expect(stopped).toHaveLength(1_000);
+  expect([...memory.jobs.values()].filter(({ state }) => state.kind !== 'cancelled')).toEqual([]);
+  expect(Math.max(...store.sizes)).toBe(jobsPerTurn);
+});
+
+test('a turn looks at the first jobs of an array only, and all of them have a reason', async () => {
+  const { jobIds, arrayId } = await submit();
+  const planned = () => [...new Draft(coordinator.state).jobsToPlan()];
+
+  expect(planned().length).toBeLessThan(100);
+  expect(planned().reduce((sum, { behind }) => sum + 1 + behind, 0)).toBe(size);
+  const last = await coordinator.api.getJob(jobIds.at(-1) ?? '');
+  expect(last.pending).toMatchObject({ kind: expect.stringMatching(/^(?!scheduling)/) });
+  // One that has begun is looked at for itself.
+  await startJob(coordinator, jobIds[5] as Parameters<typeof startJob>[1]);
+  expect(coordinator.state.singles.size).toBe(1);
+  expect(coordinator.state.equals.get(arrayId as ArrayId)?.size).toBe(size - 1);
+  expect(planned().reduce((sum, { behind }) => sum + 1 + behind, 0)).toBe(size);
+});
+
+test('the jobs of an array name who submitted it, after a restart too', async () => {
+  store.commitsLeft = 2;
+  const unanswered = submit().catch(() => null);
+  await vi.waitFor(() => expect(memory.jobs.size).toBe(2 * jobsPerTurn));
+  coordinator.close();
+  await unanswered;
+  await start();
+  await submit();
+
+  const submitted = [...memory.events.values()].filter(({ kind }) => kind === 'job.submitted');
+  expect(submitted).toHaveLength(size);
+  expect(new Set(submitted.map(({ by }) => by))).toEqual(new Set(['admin']));
+});

@@ -1,0 +1,76 @@
+/**
+ * Stores the jobs of large arrays, some in each turn of the loop, and goes on after a restart with those that are not complete.
+ * Arrays take turns, so that a small one does not wait for a large one.
+ */
+import type { ArrayId, JobId, RandomBytes } from '@muster/common/ids';
+import { fillArray } from '../commands/arrays.ts';
+import type { Loop } from '../loop.ts';
+import { nextRound } from '../rounds.ts';
+import type { ClusterState } from '../state.ts';
+import type { ListedJobId, Store } from '../store/store.ts';
+
+export interface ArrayFillerParts {
+  readonly state: Pick<ClusterState, 'arrays'>;
+  readonly store: Pick<Store, 'listJobIds'>;
+  readonly loop: Pick<Loop, 'run'>;
+  readonly random: RandomBytes;
+}
+
+/** Ids that are read between two rounds of the event loop. */
+const idsPerRead = 5_000;
+
+export class ArrayFiller {
+  private readonly parts: ArrayFillerParts;
+  private work: Promise<void> | null = null;
+  private readonly waiting = new Map<ArrayId, Set<() => void>>();
+
+  constructor(parts: ArrayFillerParts) {
+    this.parts = parts;
+  }
+
+  /** Resolves when no array is incomplete; rejects when the loop takes no more commands. */
+  run(): Promise<void> {
+    this.work ??= this.fill().finally(() => {
+      this.work = null;
+    });
+    return this.work;
+  }
+
+  private async fill(): Promise<void> {
+    const { state, loop, random } = this.parts;
+    while (state.arrays.size > 0) {
+      for (const { id, by } of [...state.arrays.values()]) {
+        await loop.run(by, (draft, nowMs) => fillArray(draft, id, random, nowMs));
+        if (state.arrays.has(id)) continue;
+        for (const tell of this.waiting.get(id) ?? []) tell();
+        this.waiting.delete(id);
+      }
+    }
+  }
+
+  /** Resolves once all jobs of the array are stored. */
+  async complete(arrayId: ArrayId): Promise<void> {
+    if (!this.parts.state.arrays.has(arrayId)) return;
+    const told = new Promise<void>((resolve) => {
+      this.waiting.set(arrayId, (this.waiting.get(arrayId) ?? new Set()).add(resolve));
+    });
+    await Promise.race([told, this.run()]);
+  }
+
+  /** Of all its jobs, by index, once all are stored. */
+  async jobIds(arrayId: ArrayId): Promise<readonly JobId[]> {
+    await this.complete(arrayId);
+    const pages: (readonly ListedJobId[])[] = [];
+    let beforeSubmitSeq: number | null = null;
+    for (;;) {
+      const query = { states: [], arrayId, name: null, limit: idsPerRead, beforeSubmitSeq };
+      const page: readonly ListedJobId[] = await this.parts.store.listJobIds(query);
+      const last = page.at(-1);
+      if (last === undefined) break;
+      pages.push(page);
+      beforeSubmitSeq = last.submitSeq;
+      await nextRound();
+    }
+    return pages.flatMap((page) => page.map(({ id }) => id)).reverse();
+  }
+}
