@@ -8,6 +8,7 @@ import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
 import { type Caller, coordinatorPart, nameOf } from './caller.ts';
+import { JobGroups, type JobToPlan } from './jobGroups.ts';
 import type { Attempt, Job, NewEvent, Node, StoredEvent } from './model.ts';
 import type { Batch, Credential, JobArrayRecord, RequestRecord, Snapshot, Store } from './store/store.ts';
 
@@ -21,10 +22,8 @@ export class ClusterState {
   readonly clusterId: string;
   /** Jobs that have not ended. */
   readonly jobs: Map<JobId, Job>;
-  /** Of these, what scheduling has to look at one by one, which are few. */
-  readonly singles = new Map<JobId, Job>();
-  /** And the jobs of arrays that wait for their first attempt, in order: equals, of which there may be very many. */
-  readonly equals = new Map<ArrayId, Map<JobId, Job>>();
+  /** The same jobs, as scheduling looks at them. */
+  readonly groups = new JobGroups();
   /** Whose jobs are not all stored. */
   readonly arrays: Map<ArrayId, JobArrayRecord>;
   /**
@@ -58,24 +57,14 @@ export class ClusterState {
 
   /** Takes note of a job as it is now. */
   noteJob(job: Job): void {
-    const { id, array, state } = job;
-    const isOver = isTerminal(state.kind);
-    if (isOver) {
+    const { id, state } = job;
+    if (isTerminal(state.kind)) {
       this.jobs.delete(id);
-      this.outcomes.set(id, state.kind as TerminalJobState);
+      this.outcomes.set(id, state.kind);
     } else {
       this.jobs.set(id, job);
     }
-    if (array !== null && isUntouched(job)) {
-      const equals = this.equals.get(array.id) ?? new Map<JobId, Job>();
-      this.equals.set(array.id, equals.set(id, job));
-      return;
-    }
-    const equals = array === null ? undefined : this.equals.get(array.id);
-    equals?.delete(id);
-    if (array !== null && equals?.size === 0) this.equals.delete(array.id);
-    if (isOver) this.singles.delete(id);
-    else this.singles.set(id, job);
+    this.groups.note(job);
   }
 
   /** Reads of these jobs, as far as memory has nothing about them, how they have ended. */
@@ -113,22 +102,6 @@ export class ClusterState {
 function secretsOf(credential: Credential | null | undefined): readonly string[] {
   return [credential?.secretHash, credential?.nextHash].filter((hash) => hash != null);
 }
-
-/** As it was submitted: what scheduling says of it, it says of every such job of its array. */
-function isUntouched({ state, lastAttempt, checkpoints, resumeChoice }: Job): boolean {
-  const hasHistory = lastAttempt > 0 || checkpoints.length > 0 || resumeChoice.kind !== 'newest';
-  return state.kind === 'queued' && state.backoffMs === 0 && !hasHistory;
-}
-
-/** A job that scheduling looks at. */
-export interface JobToPlan {
-  readonly job: Job;
-  /** Its equals right behind it, which are not looked at in this turn. */
-  readonly behind: number;
-}
-
-/** Of each array. More than can start in one turn are of no use to it. */
-const equalsShownMax = 64;
 
 /** Beside those that active jobs come after. */
 const outcomesKept = 10_000;
@@ -226,30 +199,8 @@ export class Draft {
   }
 
   /** Every job that has not ended, but of the equals in an array only the first. */
-  *jobsToPlan(): Iterable<JobToPlan> {
-    for (const job of this.base.singles.values()) {
-      const current = this.jobs.get(job.id) ?? job;
-      if (!isTerminal(current.state.kind)) yield { job: current, behind: 0 };
-    }
-    const touched = new Map<ArrayId, number>();
-    for (const job of this.jobs.values()) {
-      const { id, array } = job;
-      if (this.base.singles.has(id)) continue;
-      if (array !== null && this.base.equals.get(array.id)?.has(id) === true)
-        touched.set(array.id, (touched.get(array.id) ?? 0) + 1);
-      if (!isTerminal(job.state.kind)) yield { job, behind: 0 };
-    }
-    for (const [arrayId, equals] of this.base.equals) {
-      let left = equals.size - (touched.get(arrayId) ?? 0);
-      let shown = 0;
-      for (const job of equals.values()) {
-        if (left === 0 || shown === equalsShownMax) break;
-        if (this.jobs.has(job.id)) continue;
-        shown += 1;
-        left -= 1;
-        yield { job, behind: shown === equalsShownMax ? left : 0 };
-      }
-    }
+  jobsToPlan(): Iterable<JobToPlan> {
+    return this.base.groups.toPlan(this.jobs);
   }
 
   outcome(id: JobId): TerminalJobState | undefined {

@@ -114,8 +114,8 @@ test('a turn looks at the first jobs of an array only, and all of them have a re
   expect(last.pending).toMatchObject({ kind: expect.stringMatching(/^(?!scheduling)/) });
   // One that has begun is looked at for itself.
   await startJob(coordinator, jobIds[5] as Parameters<typeof startJob>[1]);
-  expect(coordinator.state.singles.size).toBe(1);
-  expect(coordinator.state.equals.get(arrayId as ArrayId)?.size).toBe(size - 1);
+  expect(coordinator.state.groups.singles.size).toBe(1);
+  expect(coordinator.state.groups.equals.get(arrayId as ArrayId)?.size).toBe(size - 1);
   expect(planned().reduce((sum, { behind }) => sum + 1 + behind, 0)).toBe(size);
 });
 
