@@ -8,9 +8,10 @@ import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
 import { type Caller, coordinatorPart, nameOf } from './caller.ts';
+import { forgetOutcomes } from './endedJobs.ts';
 import { JobGroups, type JobToPlan } from './jobGroups.ts';
 import type { Attempt, Job, NewEvent, Node, StoredEvent } from './model.ts';
-import type { Batch, Credential, JobArrayRecord, RequestRecord, Snapshot, Store } from './store/store.ts';
+import type { Batch, Credential, JobArrayRecord, RequestRecord, Snapshot } from './store/store.ts';
 
 /** Jobs that are no newer than that get no attempt with a lower number: the store was restored, and knows of fewer. */
 export interface AttemptFloor {
@@ -26,10 +27,7 @@ export class ClusterState {
   readonly groups = new JobGroups();
   /** Whose jobs are not all stored. */
   readonly arrays: Map<ArrayId, JobArrayRecord>;
-  /**
-   * How the jobs have ended that active ones come after, and those that ended last: what is asked for in every turn. Of all
-   * others the store tells, so that memory does not grow with the past.
-   */
+  /** How jobs have ended, of those that active ones come after or that ended last; of all others the store tells. */
   readonly outcomes: Map<JobId, TerminalJobState>;
   readonly nodes: Map<NodeName, Node>;
   /** By id. */
@@ -67,24 +65,6 @@ export class ClusterState {
     this.groups.note(job);
   }
 
-  /** Reads of these jobs, as far as memory has nothing about them, how they have ended. */
-  async learnOutcomes(store: Pick<Store, 'readOutcomes'>, ids: Iterable<JobId>): Promise<void> {
-    const unknown = [...new Set(ids)].filter((id) => !this.jobs.has(id) && !this.outcomes.has(id));
-    if (unknown.length === 0) return;
-    for (const [id, outcome] of await store.readOutcomes(unknown)) this.outcomes.set(id, outcome);
-  }
-
-  /** Drops what the store can tell as well, once that is much. */
-  forgetOutcomes(): void {
-    if (this.outcomes.size <= 2 * outcomesKept) return;
-    const needed = new Set<string>();
-    for (const { spec } of this.jobs.values()) for (const id of spec.after) needed.add(id);
-    for (const id of this.outcomes.keys()) {
-      if (this.outcomes.size <= outcomesKept) return;
-      if (!needed.has(id)) this.outcomes.delete(id);
-    }
-  }
-
   /** @param credential null: it is none any more */
   setCredential(id: string, credential: Credential | null): void {
     for (const hash of secretsOf(this.credentials.get(id))) this.credentialIds.delete(hash);
@@ -102,9 +82,6 @@ export class ClusterState {
 function secretsOf(credential: Credential | null | undefined): readonly string[] {
   return [credential?.secretHash, credential?.nextHash].filter((hash) => hash != null);
 }
-
-/** Beside those that active jobs come after. */
-const outcomesKept = 10_000;
 
 /** What a committed draft changed; whoever talks to agents and watchers starts from here. */
 export interface Committed {
@@ -407,7 +384,7 @@ export class Draft {
     for (const [id, credential] of this.credentials) base.setCredential(id, credential);
     for (const [subject, seq] of this.subjectSeqs) base.subjectSeqs.set(subject, seq);
     for (const job of this.jobs.values()) if (isTerminal(job.state.kind)) base.subjectSeqs.delete(job.id);
-    base.forgetOutcomes();
+    forgetOutcomes(base);
     base.lastSubmitSeq = this.submitSeq;
     base.lastEventSeq = this.eventSeq;
     return {

@@ -37,6 +37,7 @@ import {
   refuseStranger,
   report,
 } from '../commands/nodes.ts';
+import { learnOutcomes } from '../endedJobs.ts';
 import { doubtCondition, doubtKind } from '../leases/doubt.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
 import type { AgentAccount } from '../leases/testimony.ts';
@@ -165,7 +166,8 @@ async function beginSession(
   const silentForMs = parts.agents.silentForMs(node);
   parts.agents.admit(node, instanceId, bootId);
   const observed = reportsFromWire(wire.observed);
-  await parts.state.learnOutcomes(
+  await learnOutcomes(
+    parts.state,
     parts.store,
     observed.map(({ task }) => task.jobId),
   );
@@ -363,12 +365,11 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
   parts.notes.heard(node, bootId, heartbeat.sentBoottimeMs, parts.wallMs());
   const reports = reportsFromWire(heartbeat.observed);
   // Of jobs that ended long ago the next heartbeat is answered from what this reads.
-  parts.state
-    .learnOutcomes(
-      parts.store,
-      reports.map(({ task }) => task.jobId),
-    )
-    .catch((error: unknown) => parts.log.warn({ node, error: messageOf(error) }, 'ended jobs were not read'));
+  learnOutcomes(
+    parts.state,
+    parts.store,
+    reports.map(({ task }) => task.jobId),
+  ).catch((error: unknown) => parts.log.warn({ node, error: messageOf(error) }, 'ended jobs were not read'));
   const verdicts = reports.map(({ task }) => verdictOn(task, node, parts.state, parts.leases));
   session.acknowledge(heartbeat.seq, verdicts, parts.wallMs());
   session.remind(reports, (id) => parts.state.jobs.get(id));

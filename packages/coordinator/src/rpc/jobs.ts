@@ -16,6 +16,7 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import { jobsPerTurn } from '../commands/arrays.ts';
 import { applyJobEvent, extend, requeue, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
 import type { DiskReserve } from '../diskReserve.ts';
+import { learnOutcomes } from '../endedJobs.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import { checkJobLease } from '../leases/leases.ts';
 import { resumeCandidates } from '../lifecycle/resume.ts';
@@ -149,7 +150,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       });
       const { record, repeated } = await once(command, async () => {
         requireSpace();
-        await state.learnOutcomes(store, spec.after as readonly JobId[]);
+        await learnOutcomes(state, store, spec.after as readonly JobId[]);
         return loop.run(caller, (draft, nowMs) => submit(draft, command, parts.random, nowMs));
       });
       const { arrayId } = record;
@@ -215,7 +216,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       };
       const { record } = await once(command, async () => {
         if (!state.jobs.has(id)) requireSpace();
-        await state.learnOutcomes(store, spec.after as readonly JobId[]);
+        await learnOutcomes(state, store, spec.after as readonly JobId[]);
         return loop.run(caller, (draft, nowMs) => requeue(draft, command, parts.random, nowMs));
       });
       const [jobId = id] = record.jobIds;
@@ -329,7 +330,7 @@ export async function resolveJobId(
   text: string,
 ): Promise<JobId> {
   if (isJobId(text)) {
-    await parts.state.learnOutcomes(parts.store, [text]);
+    await learnOutcomes(parts.state, parts.store, [text]);
     if (parts.state.jobs.has(text) || parts.state.outcomes.has(text)) return text;
     throw unknownJob(text);
   }

@@ -1,6 +1,5 @@
 /** What threatens a job from outside, gathered from what agents say and what persons have said of its nodes. */
 
-import type { JobId } from '@muster/common/ids';
 import type { PendingReason } from '@muster/common/views';
 import type { AgentNotes } from '../agents/notes.ts';
 import { currentAttempt, type Job } from '../model.ts';
