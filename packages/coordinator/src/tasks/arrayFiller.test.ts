@@ -123,7 +123,7 @@ test('the jobs of an array name who submitted it, after a restart too', async ()
   store.commitsLeft = 2;
   const unanswered = submit().catch(() => null);
   await vi.waitFor(() => expect(memory.jobs.size).toBe(2 * jobsPerTurn));
-  coordinator.close();
+  void coordinator.close();
   await unanswered;
   await start();
   await submit();
