@@ -71,7 +71,7 @@ test.each([1, 2, 3, 4])(
     const unanswered = submit().catch(() => null);
     await vi.waitFor(() => expect(memory.jobs.size).toBe(commits * jobsPerTurn));
     const before = [...memory.jobs.keys()];
-    coordinator.close();
+    void coordinator.close();
     await unanswered;
     await start();
 
