@@ -18,6 +18,7 @@ export function agentTokenOf(cluster: Cluster, name: string): string {
 
 const adminPaths = Object.values(musterService).map(({ path }) => path);
 const agentPaths = Object.values(agentHubService).map(({ path }) => path);
+const rotatePath = '/muster.v1.Muster/RotateAdminToken';
 const joinPath = agentHubService.Join.path;
 const openPaths = [
   ...['Check', 'Watch', 'List'].map((method) => `/grpc.health.v1.Health/${method}`),
@@ -84,7 +85,9 @@ export function describeCallRules(cluster: () => Cluster): void {
       'with %s is allowed where its role is, and PERMISSION_DENIED elsewhere',
       async (_what, role) => {
         const headers = await role.headers();
-        const answers = allPaths.map(async (path) => ({
+        // It would end the very token that the others are tried with; that it does is tried beside it.
+        const isTried = (path: string) => path !== rotatePath || !role.may.includes(path);
+        const answers = allPaths.filter(isTried).map(async (path) => ({
           path,
           ...(await call(path, headers)),
         }));

@@ -21,9 +21,9 @@ export interface Refusal {
 const linesAtOnce = 20;
 const linesPerSecond = 0.5;
 
-/** A program with an old token and ten connections begins with fewer. */
-const failuresAtOnce = 30;
-const failuresPerSecond = 1;
+/** Fifty programs with an old token behind one address, each of which tries again every few seconds, stay below. */
+const failuresAtOnce = 500;
+const failuresPerSecond = 10;
 /** Peers that failed lately. Whoever has more addresses is held up by what limits connections. */
 const peersMax = 1_024;
 
