@@ -18,7 +18,11 @@ import { boottimeMs, readBootId } from '../../probes/boot.ts';
 import type { Lease, TaskLaunch } from '../driver.ts';
 import { GuardFixture } from '../process/guardFixture.ts';
 import { RecordingFence } from '../recordingFence.ts';
+import { containerDefaults } from './containerPolicy.ts';
 import { createDockerDriver } from './dockerDriver.ts';
+
+/** What containers may do, and a data directory that is nobody's. */
+const here = { policy: containerDefaults, dataDir: '/var/lib/muster-of-a-test' };
 
 const never = new AbortController().signal;
 const root = tempDir('engine').path;
@@ -26,8 +30,8 @@ const socketPath = join(root, 'engine.sock');
 let engine: ChildProcess | null = null;
 
 async function startEngine(): Promise<void> {
-  const program = findProgram('dockerd');
-  if (program === null || process.getuid?.() !== 0) {
+  const [program, unshare] = [findProgram('dockerd'), findProgram('unshare')];
+  if (program === null || unshare === null || process.getuid?.() !== 0) {
     throw new MissingServiceError(
       'this test runs a Docker engine of its own: it needs dockerd (docker.io) and root',
     );
@@ -40,11 +44,12 @@ async function startEngine(): Promise<void> {
     '--pidfile',
     join(root, 'pid'),
   ];
-  // Without networks of its own it does not touch the machine's: tasks use the host's.
+  // Without networks of its own; and in a namespace of its own, because an engine that is told to have no bridge takes the
+  // machine's away, which another engine uses. Tasks use its host's, which is that namespace.
   const isolation = ['--bridge', 'none', '--iptables=false', '--ip6tables=false'];
   const args = ['-H', `unix://${socketPath}`, '--live-restore', ...paths, ...isolation];
   const log = openSync(join(root, 'log'), 'w');
-  engine = spawn(program, args, { stdio: ['ignore', log, log] });
+  engine = spawn(unshare, ['--net', '--', program, ...args], { stdio: ['ignore', log, log] });
   closeSync(log);
   await waitFor('the engine answers', async () => (await dockerAnswers(socketPath)) || lastWords(), {
     timeoutMs: 30_000,
@@ -83,6 +88,7 @@ function aTask(image: string, command: readonly string[], lease: Lease | null = 
     shmMb: null,
     volumes: [],
     user: null,
+    network: 'host',
     lease,
   };
 }
@@ -110,6 +116,7 @@ describe('an engine that is away', () => {
     const image = await ensureTestImage({ tag: 'muster-test/busybox:1', socketPath });
     const guard = new GuardFixture();
     const driver = createDockerDriver({
+      ...here,
       socketPath,
       agentId: 'agent-1',
       bootId: readBootId(),
@@ -167,6 +174,7 @@ describe('an engine that restarts', () => {
     const tag = hasShell ? 'muster-test/busybox:1' : 'muster-test/shell-less:1';
     const image = await ensureTestImage({ tag, hasShell, socketPath });
     const driver = createDockerDriver({
+      ...here,
       socketPath,
       agentId: 'agent-1',
       bootId: 'boot-1',
