@@ -59,6 +59,7 @@ export function startAgent(parts: AgentParts): void {
     drivers: { process: driver('process', guard), docker: driver('docker', engine) },
     node: {
       gpusAreSimulated: true,
+      containerNetwork: 'bridge',
       network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
       baseEnvironment: {},
     },

@@ -146,7 +146,10 @@ async function openAgent(
   opened.push(() => fence.close());
   const drivers = {
     process: createProcessDriver(guard),
-    docker: createDockerDriver({ socketPath: options.dockerSocket, agentId: instanceId, bootId, fence, log }),
+    docker: createDockerDriver({
+      ...{ socketPath: options.dockerSocket, dataDir: options.dataDir, policy: options.containers },
+      ...{ agentId: instanceId, bootId, fence, log },
+    }),
   };
   const records = new TaskRecords(join(options.dataDir, 'tasks'));
   const hostInventory = new HostInventory();
@@ -209,6 +212,7 @@ async function openAgent(
     node: {
       gpusAreSimulated: options.gpus.kind === 'simulated',
       network,
+      containerNetwork: options.containers.network,
       baseEnvironment: loginEnvironment(),
     },
     checkpointDirs: dirs,

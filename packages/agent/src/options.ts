@@ -1,3 +1,5 @@
+import { type ContainerPolicy, containerDefaults } from './drivers/docker/containerPolicy.ts';
+
 /** What the agent is started with. Flags and environment are read by the CLI; nothing here reads either. */
 import { type OutputLimits, outputDefaults } from './guard/outputPace.ts';
 
@@ -37,6 +39,8 @@ export interface AgentOptions {
   readonly conditionTable: string | null;
   readonly kernelLog: string;
   readonly dockerSocket: string;
+  /** What containers may do here. */
+  readonly containers: ContainerPolicy;
   /** argv that starts a guard; its options follow. null: a service of its own, started by somebody else. */
   readonly guardCommand: readonly string[] | null;
   /** argv that starts the reader of NVML (`nvml-reader.mjs` beside the bundle, `gpus/nvml/main.ts` in the source tree); its options follow. */
@@ -79,6 +83,7 @@ export const agentDefaults = {
   conditionTable: null,
   kernelLog: '/dev/kmsg',
   dockerSocket: '/var/run/docker.sock',
+  containers: containerDefaults,
   onSigterm: 'leave',
   shutdownGraceMs: 90_000,
   outputLimits: outputDefaults,

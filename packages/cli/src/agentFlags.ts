@@ -29,6 +29,7 @@ type ProbeOptions = Omit<
   | 'coordinator'
   | 'caCertificate'
   | 'joinToken'
+  | 'containers'
   | 'cpus'
   | 'labels'
   | 'guardCommand'

@@ -10,6 +10,10 @@ import type { ServiceManager } from './serviceManager.ts';
 export interface Environment {
   readonly workingDir: string;
   readonly hostname: string;
+  readonly home: string;
+  /** Whose process this is. */
+  readonly uid: number;
+  readonly gid: number;
   /** MUSTER_ADDR: `host:port` of the coordinator. */
   readonly address: string | null;
   /** MUSTER_TOKEN. */
@@ -53,6 +57,9 @@ export function readEnvironment(variables: Variables, scriptPath: string, workin
   return Object.freeze({
     workingDir,
     hostname: hostname(),
+    home,
+    uid: process.getuid?.() ?? 0,
+    gid: process.getgid?.() ?? 0,
     address: variables['MUSTER_ADDR'] || null,
     token: variables['MUSTER_TOKEN'] || null,
     caPath: variables['MUSTER_CA'] || null,

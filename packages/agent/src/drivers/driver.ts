@@ -43,8 +43,10 @@ export interface TaskLaunch extends TaskLocation {
   readonly memoryMb: number | null;
   readonly shmMb: number | null;
   readonly volumes: readonly VolumeMount[];
-  /** `uid:gid` for containers; null: the image's own user. */
+  /** `uid:gid` for containers; null: what the node's policy says of the image's own user. */
   readonly user: string | null;
+  /** Of containers. `host`: the node's own, where the ranks of a gang on other nodes find it. Processes always have that. */
+  readonly network: 'host' | 'bridge';
   /** Armed before the first instruction runs; null: never fenced. */
   readonly lease: Lease | null;
 }

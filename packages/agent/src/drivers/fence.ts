@@ -14,8 +14,8 @@ export interface Fence {
   forget(task: TaskLocation): Promise<void>;
 
   /**
-   * Those of these absolute paths that are not on the node. An agent in a sandbox does not see all of the node; what
-   * holds the fence does, or it could not.
+   * Where each of these absolute paths leads, every link followed; null: it is not on the node. An agent in a sandbox does
+   * not see all of the node; what holds the fence does, or it could not.
    */
-  missing(paths: readonly string[]): Promise<readonly string[]>;
+  realPaths(paths: readonly string[]): Promise<readonly (string | null)[]>;
 }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { realPaths } from '../probes/realPaths.ts';
 import type { Lease, TaskLocation } from './driver.ts';
 import type { Fence } from './fence.ts';
 
@@ -17,7 +17,7 @@ export class RecordingFence implements Fence {
     this.calls.push(`forget ${key}`);
   }
 
-  async missing(paths: readonly string[]): Promise<readonly string[]> {
-    return paths.filter((path) => !existsSync(path));
+  realPaths(paths: readonly string[]): Promise<readonly (string | null)[]> {
+    return realPaths(paths);
   }
 }

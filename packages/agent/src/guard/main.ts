@@ -12,6 +12,7 @@ import { messageOf } from '@muster/common/errors';
 import { takeFileLock } from '../fileLock.ts';
 import { boottimeMs } from '../probes/boot.ts';
 import { Ballast } from './ballast.ts';
+import { realPaths } from '../probes/realPaths.ts';
 import { type ContainmentMode, chooseContainment, containmentModes } from './containment.ts';
 import { LeaseFiles } from './leaseFiles.ts';
 import { stderrLogger } from './log.ts';
@@ -82,6 +83,7 @@ async function main(): Promise<void> {
   });
   const server = await serve(socketPath, {
     missing: async ({ paths }) => paths.filter((path) => !existsSync(path)),
+    realPaths: ({ paths }) => realPaths(paths),
     prepare: async (launch) => {
       requireRunnable(launch);
       return null;

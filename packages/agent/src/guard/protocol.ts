@@ -47,6 +47,8 @@ export interface Renewal {
 export interface GuardMethods {
   /** Those of these absolute paths that are not there, as the guard sees the node. */
   missing: { params: { readonly paths: readonly string[] }; result: readonly string[] };
+  /** Where each of these absolute paths leads, as the guard sees the node; null: it is not there. */
+  realPaths: { params: { readonly paths: readonly string[] }; result: readonly (string | null)[] };
   /** Whether the working directory and the program are there, as the guard sees the node; starts nothing. */
   prepare: { params: GuardLaunch; result: null };
   start: { params: GuardLaunch; result: null };

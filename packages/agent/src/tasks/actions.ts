@@ -71,7 +71,7 @@ export class TaskActions {
     const location = this.phases.location(entry);
     const release = { ...order, lease: this.parts.leases.starts(task, this.phases.fenced(entry)) };
     try {
-      await writeLaunchFiles(location, assignment, release);
+      await writeLaunchFiles(this.parts.node, location, assignment, release);
       const launch = buildLaunch(this.parts.node, location, assignment, checkpointDir, release);
       entry.uncertain = true;
       await this.phases.driverOf(entry).start(launch, abort);

@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { JobSpec } from '@muster/common/spec/types';
 import type { GpuDevice, Lease, TaskLaunch, TaskLocation } from '../drivers/driver.ts';
 import { errorFileName } from '../failure/taskFailure.ts';
 import { processesPerNode, taskEnvironment } from '../hooks/environment.ts';
@@ -17,6 +18,8 @@ export interface NodeFacts {
   readonly gpusAreSimulated: boolean;
   /** As it was last read. */
   readonly network: () => NodeNetwork;
+  /** Of containers without peers on other nodes. */
+  readonly containerNetwork: TaskLaunch['network'];
   /** PATH, HOME and the like for bare processes. */
   readonly baseEnvironment: Readonly<Record<string, string>>;
 }
@@ -52,7 +55,9 @@ export function buildLaunch(
   const { batchScale, lrScale } = assignment;
   const resume = resumeAt(assignment, checkpointDir);
   const filled = fillPlaceholders(spec, { resumeFrom: resume?.path ?? null, batchScale, lrScale });
-  const addresses = nodeCount === 1 ? addressesOf(release) : (release?.addresses ?? []);
+  const network = networkOf(node, spec, nodeCount);
+  const seen = seenIn(network, release);
+  const addresses = nodeCount === 1 ? addressesOf(seen) : (seen?.addresses ?? []);
   const hostfiles = spec.launcher === 'mpi-hostfile' ? hostfilesOf(location.directory, inContainer) : null;
   const environment = taskEnvironment({
     task,
@@ -60,9 +65,13 @@ export function buildLaunch(
     nodeCount,
     gpus,
     array: assignment.array,
-    master: release,
+    master: seen,
     addresses,
-    network: networkEnvironment(node.network(), addresses[task.nodeRank] ?? null, spec.network),
+    network: networkEnvironment(
+      node.network(),
+      network === 'bridge' ? null : (addresses[task.nodeRank] ?? null),
+      spec.network,
+    ),
     checkpointDir,
     ...{ resume, batchScale, lrScale },
     // A container cannot write into the task's directory, and must not: what it puts there the agent would read.
@@ -82,6 +91,7 @@ export function buildLaunch(
     shmMb: spec.resources.shmMb,
     volumes: [...spec.volumes, ...(inContainer && hostfiles !== null ? [hostfiles.volume] : [])],
     user: null,
+    network,
     lease: release?.lease ?? null,
   };
 }
@@ -91,6 +101,7 @@ export function buildLaunch(
  * when the addresses are known. Nothing for most jobs.
  */
 export async function writeLaunchFiles(
+  node: NodeFacts,
   location: TaskLocation,
   assignment: Assignment,
   release: TaskRelease | null,
@@ -98,10 +109,21 @@ export async function writeLaunchFiles(
   const spec = decodeJobSpec(assignment.specJson);
   if (spec.launcher !== 'mpi-hostfile') return;
   const { volume, written } = hostfilesOf(location.directory, spec.image !== null);
-  const texts = hostfileTexts(addressesOf(release), Math.max(1, assignment.gpuUuids.length));
+  const seen = seenIn(networkOf(node, spec, assignment.nodeCount), release);
+  const texts = hostfileTexts(addressesOf(seen), Math.max(1, assignment.gpuUuids.length));
   await mkdir(volume.source, { recursive: true, mode: 0o755 });
   await writeFile(written.slots, texts.slots, { mode: 0o644 });
   await writeFile(written.machines, texts.machines, { mode: 0o644 });
+}
+
+function networkOf({ containerNetwork }: NodeFacts, { image }: JobSpec, nodeCount: number) {
+  return nodeCount === 1 && image !== null ? containerNetwork : 'host';
+}
+
+/** In a network of its own nobody answers at the node's address; the ranks of a gang of one are all in it. */
+function seenIn(network: TaskLaunch['network'], release: TaskRelease | null): TaskRelease | null {
+  if (release === null || network === 'host') return release;
+  return { ...release, addr: '127.0.0.1', addresses: [] };
 }
 
 /** As the job sees it. Without a directory of its own it can begin from nothing only. */

@@ -93,7 +93,7 @@ export class Preparation {
     const resumeProblem = await untilAborted(this.parts.checkpoints.prepare(assignment), abort);
     // As good as corrupt: the coordinator takes the one before.
     if (resumeProblem !== null) throw new NotReady('corrupt_checkpoint', resumeProblem);
-    await writeLaunchFiles(this.phases.location(entry), assignment, null);
+    await writeLaunchFiles(this.parts.node, this.phases.location(entry), assignment, null);
     const launch = this.launchOf(entry, assignment, null);
     await this.phases.driverOf(entry).prepare(launch, (what) => void (entry.doing = what), abort);
     abort.throwIfAborted();

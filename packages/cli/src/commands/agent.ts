@@ -6,6 +6,7 @@ import { isNodeName } from '@muster/common/ids';
 import { formatDuration } from '@muster/common/spec/duration';
 import { type ProbeFlags, probeOptions, withProbeFlags } from '../agentFlags.ts';
 import { givenCa, hostOf, readToken } from '../connection.ts';
+import { type ContainerFlags, containerPolicy, withContainerFlags } from '../containerFlags.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { runDaemon } from '../daemon.ts';
 import type { Environment } from '../environment.ts';
@@ -13,7 +14,7 @@ import { CliError, usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { collect, durationMs, sizeBytes, wholeNumber, withLogLevel } from '../flags.ts';
 
-interface AgentFlags extends ProbeFlags {
+interface AgentFlags extends ProbeFlags, ContainerFlags {
   readonly data: string;
   readonly name: string;
   readonly coordinator: string;
@@ -83,7 +84,7 @@ export const command: CommandModule = {
         'disk space that output leaves free; default: a twentieth of the disk, 512M at most',
         sizeBytes('--output-reserve', 1, terabytesMb),
       );
-    withProbeFlags(withLogLevel(sub));
+    withContainerFlags(withProbeFlags(withLogLevel(sub)));
   },
   run: runAgentCommand,
 };
@@ -126,6 +127,7 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
   }
   return {
     ...probeOptions(flags, workingDir),
+    containers: containerPolicy(flags, [], workingDir),
     dataDir: resolve(workingDir, flags.data),
     name: flags.name,
     coordinator: coordinatorAddress(flags.coordinator),

@@ -82,6 +82,7 @@ function agentOptions(flags: DoctorFlags, { environment }: Context): AgentOption
   const { workingDir, hostname, guardCommand, nvmlReaderCommand } = environment;
   return {
     ...probeOptions(flags, workingDir),
+    containers: agentDefaults.containers,
     dataDir: flags.agentData === undefined ? usualDataDir(environment) : resolve(workingDir, flags.agentData),
     name: flags.name ?? (toLabel(hostname) || 'node'),
     coordinator: flags.addr ?? environment.address ?? '',

@@ -11,7 +11,7 @@ import type { CommandModule, Context } from '../context.ts';
 import { whenAborted } from '../daemon.ts';
 import { CliError, fileErrorReason } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { natsUrl, pageAddress, pageListen, wholeNumber } from '../flags.ts';
+import { collect, natsUrl, pageAddress, pageListen, wholeNumber } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { collectJobs } from '../jobs/pages.ts';
 import { advertisedHosts, listenHost } from '../listenFlags.ts';
@@ -35,6 +35,7 @@ interface UpFlags {
   readonly advertise?: readonly string[];
   readonly nats?: string;
   readonly http?: string;
+  readonly mountRoot?: readonly string[];
 }
 
 /** For nodes to come online; a node that needs longer is reported and comes when it comes. */
@@ -86,6 +87,11 @@ export const command: CommandModule = {
         `its pages for Prometheus, or off; default ${coordinatorDefaults.httpListen}, or a free port where that is taken`,
         pageAddress('--http', coordinatorDefaults.httpListen),
       );
+    sub.option(
+      '--mount-root <dir[:ro]>',
+      'containers may mount this directory too, besides your home and the working directory; may be repeated',
+      collect,
+    );
     sub.addHelpText(
       'after',
       '\nCtrl-C stops the coordinator and the agents. Jobs go on, and the next `muster up` finds them again.',
@@ -185,6 +191,7 @@ async function upOptions(
         ? await pageAt(coordinatorDefaults.httpListen, 'the coordinator')
         : await chosen(pageListen(flags.http, coordinatorDefaults.httpListen)),
     // Several agents cannot share an address; Prometheus finds all of them through the coordinator.
+    mountRoots: flags.mountRoot ?? [],
     metricsListen: flags.nodes > 1 ? null : await pageAt(agentDefaults.metricsListen, 'node-1'),
   };
 }

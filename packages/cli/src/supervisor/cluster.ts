@@ -24,6 +24,8 @@ export interface UpOptions {
   readonly httpListen: string | null;
   /** The same of the agents; null: none. */
   readonly metricsListen: string | null;
+  /** What jobs may mount into containers besides home and working directory, as `muster agent --mount-root` takes it. */
+  readonly mountRoots: readonly string[];
 }
 
 export function nodeNames({ nodeCount }: UpOptions): readonly string[] {
@@ -71,7 +73,14 @@ export function agentPlan(
       const ca = caPath === null ? [] : ['--ca', caPath];
       const place = ['--data', agentDir, '--name', name, '--coordinator', address, ...ca];
       const metrics = ['--metrics', options.metricsListen ?? 'off'];
-      const flags = ['agent', ...place, ...gpus, ...cpus, ...metrics];
+      const flags = [
+        'agent',
+        ...place,
+        ...gpus,
+        ...cpus,
+        ...metrics,
+        ...containerFlags(options, environment),
+      ];
       // In the environment, because arguments are visible to every user of the machine.
       const joinToken = hasJoined(agentDir) ? null : await newJoinToken(api(), name);
       const token = joinToken === null ? {} : { MUSTER_JOIN_TOKEN: joinToken };
@@ -82,6 +91,22 @@ export function agentPlan(
       };
     },
   };
+}
+
+/**
+ * Whoever starts `muster up` owns these nodes and is, as a rule, the one who submits: containers write files as they would,
+ * into what is theirs. Not into what Muster keeps, where the admin token is.
+ */
+function containerFlags(
+  { dataDir, mountRoots }: UpOptions,
+  { uid, gid, home, workingDir }: Environment,
+): readonly string[] {
+  const own = [home, workingDir].filter((path) => path !== '/');
+  return [
+    ...[...new Set([...own, ...mountRoots])].flatMap((path) => ['--mount-root', path]),
+    ...['--mount-deny', dataDir],
+    ...['--container-user', uid === 0 ? 'image' : `${uid}:${gid}`],
+  ];
 }
 
 /** @returns null when the node has joined already, without its agent having heard so: it tries its credential */

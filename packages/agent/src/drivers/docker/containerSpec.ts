@@ -9,7 +9,8 @@
  * a shell would not pass the environment on, or SELinux forbids the mount, the engine keeps the output and the driver
  * copies it: `engine` (engineOutput.ts).
  */
-import type { TaskKey, TaskLaunch } from '../driver.ts';
+import type { TaskKey, TaskLaunch, VolumeMount } from '../driver.ts';
+import { type ContainerPolicy, containerUser, strangerEnvironment } from './containerPolicy.ts';
 import type { ImageDetails } from './engineAnswers.ts';
 import { deviceRequests, type GpuWay, visibleDevices } from './gpuRequests.ts';
 
@@ -29,8 +30,9 @@ export interface ContainerPlan extends Identity {
   readonly gpuWay: GpuWay;
   /** The engine can put its init in front of the command. */
   readonly init: boolean;
-  /** A network mode of the engine, such as `host` or `bridge`. */
-  readonly network: string;
+  /** As they are to be mounted. */
+  readonly volumes: readonly VolumeMount[];
+  readonly policy: Pick<ContainerPolicy, 'user' | 'capabilities' | 'readOnlyRoot'>;
 }
 
 export const labels = {
@@ -51,14 +53,6 @@ const SHM_BYTES_PER_GPU = 1024 * MEBIBYTE;
 /** Threads count. Eight ranks with their data loaders stay below a third of this; a fork bomb does not. */
 const PIDS_MAX = 32_768;
 const GPU_STACK_BYTES = 64 * MEBIBYTE;
-
-/**
- * Training images run as root inside, chown what they unpack and drop to a user, so CHOWN, DAC_OVERRIDE, FOWNER, FSETID,
- * KILL, SETGID, SETUID and SETPCAP stay: without them ordinary images break. These six go. On the host's network NET_RAW
- * would let a task read and forge the node's packets and NET_BIND_SERVICE pose as one of its services; the others are of
- * use only for breaking out.
- */
-const DROPPED_CAPABILITIES = ['NET_RAW', 'NET_BIND_SERVICE', 'MKNOD', 'AUDIT_WRITE', 'SETFCAP', 'SYS_CHROOT'];
 
 /** Container names are unique per engine: a second container for the same task cannot be made, whatever we forget. */
 export function containerName(key: TaskKey): string {
@@ -94,6 +88,7 @@ export function commandPaths(command: string, workdir: string, env: readonly str
 export function containerSpec(plan: ContainerPlan): object {
   const { launch } = plan;
   const argv = argvOf(launch, plan.image);
+  const user = containerUser(launch, plan.image, plan.policy);
   return {
     Image: launch.image,
     ...(plan.output === 'file'
@@ -101,7 +96,7 @@ export function containerSpec(plan: ContainerPlan): object {
       : { Entrypoint: argv.slice(0, 1), Cmd: argv.slice(1) }),
     Env: Object.entries(environment(plan)).map(([name, value]) => `${name}=${value}`),
     ...(launch.workdir === null ? {} : { WorkingDir: launch.workdir }),
-    ...(launch.user === null ? {} : { User: launch.user }),
+    ...(user === null ? {} : { User: user }),
     Labels: {
       [labels.task]: launch.key,
       [labels.agent]: plan.agentId,
@@ -112,9 +107,14 @@ export function containerSpec(plan: ContainerPlan): object {
   };
 }
 
-function environment({ launch, gpuWay }: ContainerPlan): Record<string, string> {
+function environment({ launch, gpuWay, image, policy }: ContainerPlan): Record<string, string> {
   const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
+  const isStranger = containerUser(launch, image, policy) !== null;
+  const imageHas = (name: string) => image.env.some((entry) => entry.startsWith(`${name}=`));
   return {
+    ...Object.fromEntries(
+      Object.entries(isStranger ? strangerEnvironment : {}).filter(([name]) => !imageHas(name)),
+    ),
     ...(hasDevices ? { NVIDIA_DRIVER_CAPABILITIES: 'compute,utility' } : {}),
     ...launch.env,
     // The last word is ours: images of NVIDIA say `all`, and where the NVIDIA runtime is the engine's default that would
@@ -123,19 +123,21 @@ function environment({ launch, gpuWay }: ContainerPlan): Record<string, string> 
   };
 }
 
-function hostConfig({ launch, gpuWay, init, network, output }: ContainerPlan): object {
+function hostConfig({ launch, gpuWay, init, output, volumes, policy }: ContainerPlan): object {
   const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
   const shmBytes =
     launch.shmMb === null ? SHM_BYTES_PER_GPU * Math.max(1, launch.gpus.length) : launch.shmMb * MEBIBYTE;
   return {
-    NetworkMode: network,
+    // Host: peers on other nodes find the ranks at the node's addresses and at ports of the job's choice, and NCCL uses the
+    // node's network devices. Bridge: it reaches others, and nothing on the node that listens on loopback.
+    NetworkMode: launch.network,
     // Muster alone decides what runs again, and as which attempt.
     RestartPolicy: { Name: 'no' },
     // As PID 1 a program without a handler for SIGTERM would not feel it, and nobody would reap its orphans.
     ...(init ? { Init: true } : {}),
     Mounts: [
       ...(output === 'file' ? [bindMount(`${launch.directory}/output.log`, OUTPUT_IN_CONTAINER, false)] : []),
-      ...launch.volumes.map((volume) => bindMount(volume.source, volume.target, volume.readOnly)),
+      ...volumes.map((volume) => bindMount(volume.source, volume.target, volume.readOnly)),
     ],
     ShmSize: shmBytes,
     // Equal to the memory: else the engine grants as much again in swap, and a job that leaks slows the node for hours.
@@ -144,7 +146,12 @@ function hostConfig({ launch, gpuWay, init, network, output }: ContainerPlan): o
       : { Memory: launch.memoryMb * MEBIBYTE, MemorySwap: launch.memoryMb * MEBIBYTE }),
     ...(launch.cpus === null ? {} : { NanoCpus: Math.round(launch.cpus * 1e9) }),
     PidsLimit: PIDS_MAX,
-    CapDrop: DROPPED_CAPABILITIES,
+    // Also for root in the container: training needs none, and what an image needs them for is its node's to allow.
+    CapDrop: ['ALL'],
+    ...(policy.capabilities.length === 0 ? {} : { CapAdd: policy.capabilities }),
+    ...(policy.readOnlyRoot
+      ? { ReadonlyRootfs: true, Tmpfs: { '/tmp': 'rw,exec,nosuid,nodev,mode=1777' } }
+      : {}),
     SecurityOpt: ['no-new-privileges:true'],
     // Pinned host memory and RDMA need locked pages; deep stacks of compiled kernels overflow the usual 8 MiB.
     ...(hasDevices

@@ -1,12 +1,11 @@
 /** From a launch to a running container. Whatever goes wrong on the way, no container is left behind. */
-import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Logger } from '@muster/common/log';
 import type { TaskLaunch } from '../driver.ts';
 import { DriverError } from '../errors.ts';
-import type { Fence } from '../fence.ts';
 import { untilAborted } from '../untilAborted.ts';
 import type { ContainerFences } from './containerFences.ts';
+import type { ContainerPolicy } from './containerPolicy.ts';
 import {
   argvOf,
   commandPaths,
@@ -23,15 +22,16 @@ import type { Container, EngineInfo, ImageDetails } from './engineAnswers.ts';
 import { EngineError } from './engineHttp.ts';
 import { canRequestGpus, chooseGpuWay, missingGpus } from './gpuRequests.ts';
 import { ensureImage } from './image.ts';
-import { missingCommand, missingSource, noGpus } from './startErrors.ts';
+import { allowedVolumes, type MountRules } from './mounts.ts';
+import { missingCommand, noGpus } from './startErrors.ts';
 import { outputPath } from './taskOutputs.ts';
 
 /** For a container whose start got no answer: to see it dead before it is deleted. */
 const KILL_DEADLINE_MS = 10_000;
 
 export interface ContainerStartOptions extends Identity {
-  readonly network: string;
-  readonly fence: Fence;
+  readonly policy: ContainerPolicy;
+  readonly mounts: MountRules;
   readonly fences: ContainerFences;
   readonly log: Logger;
 }
@@ -53,11 +53,7 @@ export class ContainerStart {
    */
   async prepare(launch: TaskLaunch, onDoing: (what: string) => void, abort: AbortSignal): Promise<void> {
     // First what is quick: nobody should wait an hour for an image to hear of a missing directory.
-    const unseen = launch.volumes.map(({ source }) => source).filter((source) => !existsSync(source));
-    if (unseen.length > 0) {
-      const [missing] = await untilAborted(this.#options.fence.missing(unseen), abort);
-      if (missing !== undefined) throw missingSource(missing);
-    }
+    await untilAborted(allowedVolumes(launch, this.#options.mounts), abort);
     if (launch.gpus.some((gpu) => !gpu.simulated)) {
       await untilAborted(this.#requireGpuSupport(launch), abort);
     }
@@ -80,7 +76,8 @@ export class ContainerStart {
       fences.requireLease(launch, launch.lease);
       const image = await untilAborted(this.#image(launch, abort), abort);
       const output = await untilAborted(this.#preferredOutput(launch, image), abort);
-      container ??= await this.#create(launch, image, output);
+      if (container === null) container = await this.#create(launch, image, output);
+      else await untilAborted(allowedVolumes(launch, this.#options.mounts), abort);
       abort.throwIfAborted();
       const needsShell = container.labels[labels.output] === ('file' satisfies OutputWay);
       if (needsShell && !(await this.#engine.isExecutable(container.id, SHELL))) {
@@ -153,6 +150,7 @@ export class ContainerStart {
 
   async #create(launch: TaskLaunch, image: ImageDetails, output: OutputWay): Promise<Container> {
     const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
+    const volumes = await allowedVolumes(launch, this.#options.mounts);
     if (output === 'file') await makeOutputFile(launch);
     const spec = containerSpec({
       launch,
@@ -160,7 +158,8 @@ export class ContainerStart {
       output,
       agentId: this.#options.agentId,
       bootId: this.#options.bootId,
-      network: this.#options.network,
+      volumes,
+      policy: this.#options.policy,
       init: (await this.#engine.identity()).hasInit,
       // Asked anew each time: CDI specs are made again after a change of driver or of MIG slices.
       gpuWay: hasDevices ? await chooseGpuWay(launch.gpus, await this.#engine.info()) : 'nvidia',

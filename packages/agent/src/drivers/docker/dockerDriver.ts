@@ -32,6 +32,7 @@ import { DriverError, LeaseExpired } from '../errors.ts';
 import type { Fence } from '../fence.ts';
 import { untilAborted } from '../untilAborted.ts';
 import { ContainerFences } from './containerFences.ts';
+import type { ContainerPolicy } from './containerPolicy.ts';
 import { containerName, type Identity, labels } from './containerSpec.ts';
 import { ContainerStart } from './containerStart.ts';
 import { Engine } from './engine.ts';
@@ -43,11 +44,9 @@ import { TaskOutputs } from './taskOutputs.ts';
 
 export interface DockerDriverOptions extends Identity {
   readonly socketPath: string;
-  /**
-   * Network mode of the containers. `host` by default: the ranks of a job find each other at the addresses of their nodes
-   * and at ports the job chooses, and NCCL uses the node's own network devices.
-   */
-  readonly network?: string;
+  /** Of the agent: no container gets to see it. */
+  readonly dataDir: string;
+  readonly policy: ContainerPolicy;
   /** What holds the tasks' leases without this agent. It is whoever opened it that closes it. */
   readonly fence: Fence;
   readonly log: Logger;
@@ -83,13 +82,14 @@ class DockerDriver implements Driver {
   readonly #ends = new Map<TaskKey, number>();
   readonly #closing = new AbortController();
 
-  constructor({ socketPath, agentId, bootId, network = 'host', fence, log }: DockerDriverOptions) {
+  constructor({ socketPath, agentId, bootId, dataDir, policy, fence, log }: DockerDriverOptions) {
     this.#engine = new Engine(socketPath);
     this.#agentId = agentId;
     this.#bootId = bootId;
     this.#log = log;
     this.#fences = new ContainerFences({ fence, bootId, boottimeMs, log });
-    const startOptions = { agentId, bootId, network, fence, fences: this.#fences, log };
+    const mounts = { policy, dataDir, dockerSocket: socketPath, fence };
+    const startOptions = { agentId, bootId, policy, mounts, fences: this.#fences, log };
     this.#containerStart = new ContainerStart(this.#engine, startOptions);
     this.#outputs = new TaskOutputs(this.#engine, log);
   }

@@ -23,6 +23,8 @@ export interface EngineInfo {
 
 export interface ImageDetails {
   readonly entrypoint: readonly string[];
+  /** `uid`, `uid:gid`, a name; empty: root. */
+  readonly user: string;
   readonly command: readonly string[];
   /** `NAME=value` each. */
   readonly env: readonly string[];
@@ -101,12 +103,14 @@ export interface ImageAnswer {
     readonly Entrypoint?: readonly string[] | null;
     readonly Cmd?: readonly string[] | null;
     readonly Env?: readonly string[] | null;
+    readonly User?: string | null;
   } | null;
 }
 
 export function toImage(answer: ImageAnswer): ImageDetails {
   const config = answer.Config ?? {};
-  return { entrypoint: config.Entrypoint ?? [], command: config.Cmd ?? [], env: config.Env ?? [] };
+  const { Entrypoint, Cmd, Env, User } = config;
+  return { entrypoint: Entrypoint ?? [], command: Cmd ?? [], env: Env ?? [], user: User ?? '' };
 }
 
 export interface ContainerAnswer {

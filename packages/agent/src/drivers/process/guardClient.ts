@@ -15,9 +15,10 @@ import {
   type GuardMethods,
   guardSocketPath,
 } from '../../guard/protocol.ts';
+import { realPaths } from '../../probes/realPaths.ts';
 import type { Lease, TaskLocation } from '../driver.ts';
 import type { Fence } from '../fence.ts';
-import { ConnectionLost, GuardConnection } from './guardConnection.ts';
+import { ConnectionLost, GuardConnection, GuardRefusal } from './guardConnection.ts';
 
 export interface GuardClientOptions {
   /** argv that starts a guard, paths absolute; `--runtime-dir` is appended. null: somebody else sees to it. */
@@ -92,9 +93,15 @@ export class GuardClient implements Fence {
     await this.request('forget', { key, directory });
   }
 
-  /** @throws {GuardRefusal | GuardMismatch | GuardUnavailable} */
-  missing(paths: readonly string[]): Promise<readonly string[]> {
-    return this.request('missing', { paths });
+  /** @throws {GuardMismatch | GuardUnavailable} */
+  async realPaths(paths: readonly string[]): Promise<readonly (string | null)[]> {
+    try {
+      return await this.request('realPaths', { paths });
+    } catch (error) {
+      if (!(error instanceof GuardRefusal)) throw error;
+      // A guard of before there was this question runs on with its tasks: what this agent sees has to do.
+      return realPaths(paths);
+    }
   }
 
   close(): void {

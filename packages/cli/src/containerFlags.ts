@@ -1,0 +1,85 @@
+/** The flags by which a node's owner says what containers may do there. */
+import { resolve } from 'node:path';
+import {
+  type ContainerPolicy,
+  containerDefaults as defaults,
+  type MountRoot,
+} from '@muster/agent/drivers/docker/containerPolicy';
+import type { Command } from 'commander';
+import { usageError } from './errors.ts';
+import { collect } from './flags.ts';
+
+export interface ContainerFlags {
+  readonly mountRoot?: readonly string[];
+  readonly mountDeny?: readonly string[];
+  readonly containerUser?: string;
+  readonly containerCap?: readonly string[];
+  readonly containerNetwork?: ContainerPolicy['network'];
+  readonly containerReadOnly?: boolean;
+}
+
+export function withContainerFlags(command: Command): Command {
+  command.optionsGroup('What containers may do on this node:');
+  return command
+    .option(
+      '--mount-root <dir[:ro]>',
+      'jobs may mount this directory and what is below; may be repeated; default: none but the checkpoint roots',
+      collect,
+    )
+    .option('--mount-deny <dir>', 'but not this one; may be repeated', collect)
+    .option(
+      '--container-user <uid:gid>',
+      'who images run as whose own user is root or has a name; image: each as its own user, root too; ' +
+        `default ${defaults.user}`,
+      containerUser,
+    )
+    .option(
+      '--container-cap <name>',
+      'capability that containers keep; may be repeated; default: none',
+      collect,
+    )
+    .addOption(
+      command
+        .createOption(
+          '--container-network <which>',
+          `of jobs on a single node: bridge, apart from the node's, or host; default ${defaults.network}`,
+        )
+        .choices(['bridge', 'host']),
+    )
+    .option('--container-read-only', 'images cannot be written to; /tmp can, in memory');
+}
+
+/** @throws {CliError} for what is no directory or no capability */
+export function containerPolicy(
+  flags: ContainerFlags,
+  checkpointRoots: readonly string[],
+  workingDir: string,
+): ContainerPolicy {
+  const roots = (flags.mountRoot ?? []).map((text) => mountRoot(text, workingDir));
+  return {
+    mountRoots: [...roots, ...checkpointRoots.map((path) => ({ path, readOnly: false }))],
+    mountDenied: (flags.mountDeny ?? []).map((path) => resolve(workingDir, path)),
+    user: flags.containerUser ?? defaults.user,
+    capabilities: (flags.containerCap ?? []).map(capability),
+    network: flags.containerNetwork ?? defaults.network,
+    readOnlyRoot: flags.containerReadOnly ?? defaults.readOnlyRoot,
+  };
+}
+
+function mountRoot(text: string, workingDir: string): MountRoot {
+  const match = /^([^:]+?)(:ro)?$/.exec(text);
+  const [, path, readOnly] = match ?? [];
+  if (path === undefined) throw usageError(`--mount-root takes a directory, or DIR:ro; got "${text}"`);
+  return { path: resolve(workingDir, path), readOnly: readOnly !== undefined };
+}
+
+function containerUser(text: string): string {
+  if (text === 'image' || /^\d{1,10}:\d{1,10}$/.test(text)) return text;
+  throw usageError(`--container-user takes UID:GID, such as ${defaults.user}, or image; got "${text}"`);
+}
+
+function capability(text: string): string {
+  const name = text.toUpperCase().replace(/^CAP_/, '');
+  if (/^[A-Z_]{3,40}$/.test(name) && name !== 'ALL') return name;
+  throw usageError(`--container-cap takes the name of one capability, such as IPC_LOCK; got "${text}"`);
+}
