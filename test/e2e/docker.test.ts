@@ -1,6 +1,6 @@
 /** Jobs in containers, on the machine's Docker engine, with images that the tests make themselves. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, type Spec, startCluster } from '../support/cluster.ts';
@@ -9,15 +9,25 @@ import { tempDir } from '../support/services.ts';
 
 let cluster: Cluster;
 let image = '';
+/** What the node lets jobs mount. */
+let shared = '';
 beforeAll(async () => {
   image = await ensureTestImage();
-  cluster = await startCluster({ nodes: 1, gpus: 2 });
+  shared = tempDir('volumes').path;
+  cluster = await startCluster({ nodes: 1, gpus: 2, agentFlags: () => ['--mount-root', shared] });
 });
 
 const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 
 function inContainer(command: Spec['command'], more: Spec = {}): Spec {
   return { image, ...more, ...(command === undefined ? {} : { command }) };
+}
+
+/** For every user, as containers have one of their own. */
+function aFolder(): string {
+  const path = mkdtempSync(join(shared, 'volume-'));
+  chmodSync(path, 0o777);
+  return path;
 }
 
 /** The container's id and the pid of its main process, both of which a restart would change. */
@@ -51,13 +61,22 @@ describe('a job with an image', () => {
   });
 
   test('sees the volumes it names, and cannot write to those that are read only', async () => {
-    const { path } = tempDir('volume');
+    const path = aFolder();
     writeFileSync(join(path, 'given'), 'from the node\n');
     const script = 'cat /in/given; echo into the node > /out/made; touch /in/more';
     const job = await cluster.run(inContainer(script, { volumes: [`${path}:/in:ro`, `${path}:/out`] }));
     expect(job).toMatchObject({ state: 'failed', cause: { kind: 'exit_code' } });
     expect(await cluster.output(job.id)).toMatch(/^from the node\n.*Read-only file system\n$/);
     expect(readFileSync(join(path, 'made'), 'utf8')).toBe('into the node\n');
+  });
+
+  test('that wants what its node does not let it mount is told so, with the setting', async () => {
+    const retry = { max_attempts: 1, backoff: { initial: '100ms', max: '100ms' } };
+    const job = await cluster.run(
+      inContainer('cat /host/admin.token', { volumes: [`${cluster.dataDir}:/host`], retry }),
+    );
+    expect(job).toMatchObject({ state: 'failed', cause: { node: 'node-1' } });
+    expect(job.cause?.message).toContain(`--mount-root ${cluster.dataDir}`);
   });
 
   test('fails with its exit code, and is stopped with SIGTERM and its grace', async () => {
@@ -105,7 +124,7 @@ describe('a job with an image', () => {
   });
 
   test('runs on while its agent is killed, and is found again: running, or ended meanwhile', async () => {
-    const gate = tempDir('gate').path;
+    const gate = aFolder();
     const script = (end: string) =>
       `echo before; while [ ! -e /gate/${end} ]; do sleep 0.05; done; echo after; exit 5`;
     const volumes = [`${gate}:/gate`];

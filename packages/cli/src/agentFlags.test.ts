@@ -13,7 +13,7 @@ function parse(...argv: readonly string[]) {
 
 test('without flags the defaults of the agent hold', () => {
   const { caCertificate: _ca, cpus: _cpus, labels: _labels, logLevel: _logLevel, ...others } = agentDefaults;
-  const { onSigterm: _onSigterm, shutdownGraceMs: _graceMs, ...probes } = others;
+  const { onSigterm: _onSigterm, shutdownGraceMs: _graceMs, containers: _containers, ...probes } = others;
   expect(parse()).toEqual(probes);
 });
 

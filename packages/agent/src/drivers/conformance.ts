@@ -103,6 +103,7 @@ export function describeDriver(
         shmMb: null,
         volumes: [],
         user: null,
+        network: 'host',
         lease: null,
         ...task,
         env: { PATH, ...task.env, [MARKER]: marker },

@@ -34,6 +34,7 @@ const run = (env: Record<string, string>, abort = never, image: string | null = 
     shmMb: null,
     volumes: [],
     user: null,
+    network: 'host',
     lease: { deadlineBoottimeMs: 1, bootId: 'b', onExpiry: 'kill' },
   };
   return programRunner((name) => (name === null ? drivers.process : drivers.docker))(task, launch, abort);

@@ -12,6 +12,7 @@ import type { Assignment } from './records.ts';
 
 const node: NodeFacts = {
   gpusAreSimulated: true,
+  containerNetwork: 'bridge',
   network: () => ({
     nics: [
       {
@@ -87,6 +88,33 @@ test('a gang of one is reached at its own meeting place', () => {
   expect(env).toMatchObject({ MUSTER_ADDRESSES: '10.1.0.2', GLOO_SOCKET_IFNAME: 'eth1' });
 });
 
+test('a container without peers elsewhere meets in a network of its own', async () => {
+  const alone = { ...release, addr: '10.1.0.2', addresses: [] };
+  const spec = { image: 'trainer:1', launcher: 'mpi-hostfile' };
+  const changes = { nodeCount: 1, nodeRank: 0 };
+  const { env, network } = launchOf(spec, changes, alone);
+  expect(network).toBe('bridge');
+  expect(env).toMatchObject({
+    MASTER_ADDR: '127.0.0.1',
+    MASTER_PORT: '20500',
+    MUSTER_ADDRESSES: '127.0.0.1',
+  });
+  // Interfaces of the node, which are not there.
+  expect(env).not.toHaveProperty('GLOO_SOCKET_IFNAME');
+  const location = { key: 'job_0123456789ab.3.0', directory: folder };
+  await writeLaunchFiles(node, location, assignmentOf(spec, changes), alone);
+  expect(readFileSync(join(folder, 'hosts/hostfile'), 'utf8')).toBe('127.0.0.1 slots=1\n');
+
+  expect(launchOf({ image: 'trainer:1' })).toMatchObject({
+    network: 'host',
+    env: { MASTER_ADDR: '10.1.0.1' },
+  });
+  expect(launchOf({}, changes, alone)).toMatchObject({ network: 'host', env: { MASTER_ADDR: '10.1.0.2' } });
+  const onHost = { ...node, containerNetwork: 'host' } as const;
+  const launch = buildLaunch(onHost, location, assignmentOf(spec, changes), null, alone);
+  expect(launch).toMatchObject({ network: 'host', env: { MASTER_ADDR: '10.1.0.2' } });
+});
+
 test('a coordinator that names no addresses leaves the interfaces to the libraries', () => {
   const { env } = launchOf({}, {}, { ...release, addresses: [] });
   expect(env).toMatchObject({ MASTER_ADDR: '10.1.0.1' });
@@ -111,7 +139,12 @@ describe('launcher: mpi-hostfile', () => {
   const spec = { launcher: 'mpi-hostfile', command: ['mpirun', 'train'] };
   const hosts = (name: string) => readFileSync(join(folder, 'hosts', name), 'utf8');
   const write = (released: TaskRelease | null, changes: Partial<Assignment> = {}, more = {}) =>
-    writeLaunchFiles({ key: 'k', directory: folder }, assignmentOf({ ...spec, ...more }, changes), released);
+    writeLaunchFiles(
+      node,
+      { key: 'k', directory: folder },
+      assignmentOf({ ...spec, ...more }, changes),
+      released,
+    );
 
   test('the files list every node with its processes', async () => {
     const gpuUuids = ['GPU-1', 'GPU-2'];
@@ -139,7 +172,7 @@ describe('launcher: mpi-hostfile', () => {
   });
 
   test('other launchers need no files', async () => {
-    await writeLaunchFiles({ key: 'k', directory: folder }, assignmentOf({}), release);
+    await writeLaunchFiles(node, { key: 'k', directory: folder }, assignmentOf({}), release);
     expect(() => hosts('hostfile')).toThrow(/ENOENT/);
   });
 });

@@ -183,6 +183,7 @@ export class TestAgent {
       drivers: { process: node.process, docker: node.docker },
       node: {
         gpusAreSimulated: false,
+        containerNetwork: 'bridge',
         network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
         baseEnvironment: { PATH: '/bin' },
       },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GpuDevice, TaskLaunch } from '../driver.ts';
+import { containerDefaults } from './containerPolicy.ts';
 import {
   argvOf,
   type ContainerPlan,
@@ -11,7 +12,7 @@ import {
 import type { ImageDetails } from './engineAnswers.ts';
 
 const MEBIBYTE = 1024 * 1024;
-const image: ImageDetails = { entrypoint: [], command: ['python3'], env: ['PATH=/bin'] };
+const image: ImageDetails = { entrypoint: [], command: ['python3'], env: ['PATH=/bin'], user: '' };
 const gpu: GpuDevice = { uuid: 'GPU-1', simulated: false };
 const simulatedGpu: GpuDevice = { uuid: 'GPU-2', simulated: true };
 
@@ -29,6 +30,7 @@ function aLaunch(launch: Partial<TaskLaunch> = {}): TaskLaunch {
     shmMb: null,
     volumes: [],
     user: null,
+    network: 'host',
     lease: null,
     ...launch,
   };
@@ -52,7 +54,8 @@ function specOf(launch: Partial<TaskLaunch> = {}, plan: Partial<ContainerPlan> =
     output: 'file',
     gpuWay: 'nvidia',
     init: true,
-    network: 'host',
+    volumes: launch.volumes ?? [],
+    policy: containerDefaults,
     agentId: 'agent-1',
     bootId: 'boot-1',
     ...plan,
@@ -95,7 +98,7 @@ describe('containerSpec', () => {
     expect(HostConfig).not.toHaveProperty('NanoCpus');
     expect(HostConfig).not.toHaveProperty('Ulimits');
     expect(HostConfig.ShmSize).toBe(1024 * MEBIBYTE);
-    expect([WorkingDir, User]).toEqual([undefined, undefined]);
+    expect([WorkingDir, User]).toEqual([undefined, containerDefaults.user]);
   });
 
   it('sets the limits that the job asks for', () => {
@@ -134,7 +137,7 @@ describe('containerSpec', () => {
     expect(specOf().HostConfig).toMatchObject({
       RestartPolicy: { Name: 'no' },
       SecurityOpt: ['no-new-privileges:true'],
-      CapDrop: expect.arrayContaining(['NET_RAW', 'MKNOD']),
+      CapDrop: ['ALL'],
       PidsLimit: 32_768,
       NetworkMode: 'host',
       Init: true,

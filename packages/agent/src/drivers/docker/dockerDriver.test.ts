@@ -5,7 +5,11 @@ import { dockerSocket } from '../../../../../test/support/services.ts';
 import { readBootId } from '../../probes/boot.ts';
 import { describeDriver } from '../conformance.ts';
 import { GuardFixture } from '../process/guardFixture.ts';
+import { containerDefaults } from './containerPolicy.ts';
 import { createDockerDriver } from './dockerDriver.ts';
+
+/** What containers may do, and a data directory that is nobody's. */
+const here = { policy: containerDefaults, dataDir: '/var/lib/muster-of-a-test' };
 
 describeDriver('docker', async () => {
   const socketPath = await dockerSocket();
@@ -15,7 +19,8 @@ describeDriver('docker', async () => {
   const guard = new GuardFixture();
   const log = silentLogger;
   return {
-    driver: async () => createDockerDriver({ socketPath, agentId, bootId, fence: guard.fence(), log }),
+    driver: async () =>
+      createDockerDriver({ socketPath, ...here, agentId, bootId, fence: guard.fence(), log }),
     makeLaunch: (launch) => ({ ...launch, image }),
     guard,
     cleanup: () => guard.cleanup(),

@@ -1,7 +1,7 @@
 /** Containers prepared and fenced, with the real engine: what the conformance suite cannot ask of every driver. */
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { silentLogger } from '@muster/common/log';
 import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ensureTestImage, serveTestImage } from '../../../../../test/support/images.ts';
@@ -10,9 +10,13 @@ import { boottimeMs, readBootId } from '../../probes/boot.ts';
 import type { Driver, TaskLaunch } from '../driver.ts';
 import { DriverError } from '../errors.ts';
 import { RecordingFence } from '../recordingFence.ts';
+import { containerDefaults } from './containerPolicy.ts';
 import { containerName } from './containerSpec.ts';
 import { createDockerDriver, type DockerDriverOptions } from './dockerDriver.ts';
 import { exchange, readText } from './engineHttp.ts';
+
+/** What containers may do, and a data directory that is nobody's. */
+const here = { policy: containerDefaults, dataDir: '/var/lib/muster-of-a-test' };
 
 const never = new AbortController().signal;
 const gpu = { uuid: 'GPU-11111111-2222-3333-4444-555555555555', simulated: false };
@@ -38,7 +42,14 @@ afterEach(async () => {
 
 function aDriver(options: Partial<DockerDriverOptions> = {}): Driver {
   const fence = new RecordingFence();
-  const defaults = { socketPath: dockerSocketPath, agentId, bootId: 'boot-1', fence, log: silentLogger };
+  const defaults = {
+    ...here,
+    socketPath: dockerSocketPath,
+    agentId,
+    bootId: 'boot-1',
+    fence,
+    log: silentLogger,
+  };
   return createDockerDriver({ ...defaults, ...options });
 }
 
@@ -56,6 +67,7 @@ function aTask(task: Partial<TaskLaunch> = {}): TaskLaunch {
     shmMb: null,
     volumes: [],
     user: null,
+    network: 'host',
     lease: null,
     ...task,
   };
@@ -94,7 +106,8 @@ describe('preparations', () => {
   it('name what the node lacks, before an image is pulled for it', async () => {
     const source = join(tempDir('volume').path, 'missing');
     const nowhere = '127.0.0.1:1/team/trainer:2';
-    const driver = aDriver();
+    const mountRoots = [{ path: dirname(source), readOnly: false }];
+    const driver = aDriver({ policy: { ...containerDefaults, mountRoots } });
     const refused = async (task: Partial<TaskLaunch>) => {
       const error: unknown = await driver.prepare(aTask(task), () => {}).catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(DriverError);

@@ -1,101 +1,35 @@
 /** What only containers have: images, mounts, users, limits and GPUs, with the real engine. */
 import { randomUUID } from 'node:crypto';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type Logger, silentLogger } from '@muster/common/log';
-import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { ensureTestImage, serveTestImage } from '../../../../../test/support/images.ts';
-import { dockerSocket, dockerSocketPath, tempDir } from '../../../../../test/support/services.ts';
-import type { Driver, TaskExit, TaskLaunch } from '../driver.ts';
-import { DriverError } from '../errors.ts';
-import { RecordingFence } from '../recordingFence.ts';
+import { dockerSocket, tempDir } from '../../../../../test/support/services.ts';
+import type { TaskLaunch } from '../driver.ts';
+import { containerDefaults } from './containerPolicy.ts';
 import { containerName, containerSpec } from './containerSpec.ts';
-import { createDockerDriver, type DockerDriverOptions } from './dockerDriver.ts';
+import { aDriver, agentId, aTask, image, never, outputOf, run, startError } from './dockerFixture.ts';
 import { Engine } from './engine.ts';
 
-const never = new AbortController().signal;
 const gpu = { uuid: 'GPU-11111111-2222-3333-4444-555555555555', simulated: false };
-
-let image = '';
-beforeAll(async () => {
-  image = await ensureTestImage();
-}, 60_000);
-
-const agentId = randomUUID();
-let launches: TaskLaunch[] = [];
-
-afterEach(async () => {
-  const driver = aDriver();
-  for (const launch of launches) {
-    await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
-    await driver.remove(launch);
-  }
-  expect(await driver.list(), 'containers left behind').toEqual([]);
-  await driver.close();
-  launches = [];
-});
-
-function aDriver(options: Partial<DockerDriverOptions> = {}): Driver {
-  const fence = new RecordingFence();
-  const defaults = { socketPath: dockerSocketPath, agentId, bootId: 'boot-1', fence, log: silentLogger };
-  return createDockerDriver({ ...defaults, ...options });
-}
-
-function aTask(task: Partial<TaskLaunch> = {}): TaskLaunch {
-  const launch: TaskLaunch = {
-    key: `d${randomUUID().slice(0, 13)}.1.0`,
-    directory: tempDir('task').path,
-    image,
-    command: ['true'],
-    env: {},
-    workdir: null,
-    gpus: [],
-    cpus: null,
-    memoryMb: null,
-    shmMb: null,
-    volumes: [],
-    user: null,
-    lease: null,
-    ...task,
-  };
-  launches.push(launch);
-  return launch;
-}
-
-function outputOf(launch: TaskLaunch): string {
-  return readFileSync(join(launch.directory, 'output.log'), 'utf8');
-}
 
 /** What an agent asked the engine for before it died. */
 function createdBefore(launch: TaskLaunch): { HostConfig: { Mounts: readonly object[] } } {
-  writeFileSync(join(launch.directory, 'output.log'), '', { mode: 0o666 });
+  writeFileSync(join(launch.directory, 'output.log'), '');
+  chmodSync(join(launch.directory, 'output.log'), 0o666);
   const plan = {
     agentId,
     bootId: 'boot-1',
-    network: 'host',
+    volumes: launch.volumes,
+    policy: containerDefaults,
     init: true,
     output: 'file',
     gpuWay: 'nvidia',
   } as const;
-  const spec = containerSpec({ ...plan, launch, image: { entrypoint: [], command: [], env: [] } });
+  const spec = containerSpec({ ...plan, launch, image: { entrypoint: [], command: [], env: [], user: '' } });
   return spec as { HostConfig: { Mounts: readonly object[] } };
-}
-
-async function run(task: Partial<TaskLaunch>): Promise<TaskExit & { output: string }> {
-  const launch = aTask(task);
-  const driver = aDriver();
-  await driver.start(launch);
-  const exit = await driver.wait(launch, never);
-  await driver.close();
-  return { ...exit, output: outputOf(launch) };
-}
-
-async function startError(launch: TaskLaunch, driver = aDriver()): Promise<DriverError> {
-  const error = await driver.start(launch).catch((reason: unknown) => reason);
-  await driver.close();
-  expect(error).toBeInstanceOf(DriverError);
-  return error as DriverError;
 }
 
 describe('images', () => {
@@ -179,31 +113,16 @@ describe('what a task gets', () => {
     const source = tempDir('volume').path;
     writeFileSync(join(source, 'given'), 'from the node\n');
     const script = 'cat /in/given; echo back > /out/taken; echo no > /in/new || echo refused';
-    const { output } = await run({
-      command: ['sh', '-c', script],
-      volumes: [
-        { source, target: '/in', readOnly: true },
-        { source, target: '/out', readOnly: false },
-      ],
-    });
+    chmodSync(source, 0o777);
+    const volumes = [
+      { source, target: '/in', readOnly: true },
+      { source, target: '/out', readOnly: false },
+    ];
+    const mountRoots = [{ path: dirname(source), readOnly: false }];
+    const { output } = await run({ command: ['sh', '-c', script], volumes }, { mountRoots });
     expect(output).toContain('from the node\n');
     expect(output).toMatch(/refused\n$/);
     expect(readFileSync(join(source, 'taken'), 'utf8')).toBe('back\n');
-  });
-
-  it('is the network of the node', async () => {
-    const interfaces = (table: string) => table.match(/^ *[^ :]+(?=:)/gm)?.map((name) => name.trim());
-    const onNode = interfaces(readFileSync('/proc/net/dev', 'utf8'));
-    expect(interfaces((await run({ command: ['cat', '/proc/net/dev'] })).output)).toEqual(onNode);
-  });
-
-  it('are no new privileges and no raw sockets', async () => {
-    const { output } = await run({ command: ['grep', '-E', 'NoNewPrivs|CapBnd', '/proc/self/status'] });
-    expect(output).toMatch(/NoNewPrivs:\s+1/);
-    const bounding = BigInt(`0x${/CapBnd:\s+(\w+)/.exec(output)?.[1]}`);
-    const has = (capability: bigint) => (bounding & (1n << capability)) !== 0n;
-    const [chown, netBindService, netRaw, mknod] = [0n, 10n, 13n, 27n];
-    expect([chown, netBindService, netRaw, mknod].map(has)).toEqual([true, false, false, false]);
   });
 
   it('is no GPU that it did not ask for', async () => {
@@ -228,7 +147,11 @@ describe('what a task gets', () => {
 describe('what cannot be started', () => {
   it('names a volume that is not there and does not make it', async () => {
     const source = join(tempDir('volume').path, 'missing');
-    const error = await startError(aTask({ volumes: [{ source, target: '/data', readOnly: false }] }));
+    const mountRoots = [{ path: dirname(source), readOnly: false }];
+    const error = await startError(
+      aTask({ volumes: [{ source, target: '/data', readOnly: false }] }),
+      aDriver({ policy: { ...containerDefaults, mountRoots } }),
+    );
     expect(error.message).toContain(`there is no ${source} on the node`);
     expect(() => statSync(source)).toThrow('ENOENT');
   });

@@ -8,7 +8,11 @@ import { ensureTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocketPath, tempDir, waitFor } from '../../../../../test/support/services.ts';
 import type { Driver, TaskLaunch } from '../driver.ts';
 import { RecordingFence } from '../recordingFence.ts';
+import { containerDefaults } from './containerPolicy.ts';
 import { createDockerDriver } from './dockerDriver.ts';
+
+/** What containers may do, and a data directory that is nobody's. */
+const here = { policy: containerDefaults, dataDir: '/var/lib/muster-of-a-test' };
 
 const never = new AbortController().signal;
 const PART_BYTES = 16 * 1024;
@@ -22,7 +26,7 @@ beforeAll(async () => {
 function aDriver(): Driver {
   const fence = new RecordingFence();
   const socketPath = dockerSocketPath;
-  return createDockerDriver({ socketPath, agentId, bootId: 'boot-1', fence, log: silentLogger });
+  return createDockerDriver({ ...here, socketPath, agentId, bootId: 'boot-1', fence, log: silentLogger });
 }
 
 function aScript(script: string): TaskLaunch {
@@ -39,6 +43,7 @@ function aScript(script: string): TaskLaunch {
     shmMb: null,
     volumes: [],
     user: null,
+    network: 'host',
     lease: null,
   };
   onTestFinished(async () => {

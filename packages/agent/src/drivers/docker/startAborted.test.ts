@@ -8,15 +8,26 @@ import { serveTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocket, tempDir, waitFor } from '../../../../../test/support/services.ts';
 import type { TaskLaunch } from '../driver.ts';
 import { RecordingFence } from '../recordingFence.ts';
+import { containerDefaults } from './containerPolicy.ts';
 import { containerName, labels } from './containerSpec.ts';
 import { createDockerDriver } from './dockerDriver.ts';
+
+/** What containers may do, and a data directory that is nobody's. */
+const here = { policy: containerDefaults, dataDir: '/var/lib/muster-of-a-test' };
 
 const agentId = randomUUID();
 const reason = new Error('not wanted any more');
 
 function aDriver(socketPath: string) {
   const fence = new RecordingFence();
-  const driver = createDockerDriver({ socketPath, agentId, bootId: 'boot-1', fence, log: silentLogger });
+  const driver = createDockerDriver({
+    ...here,
+    socketPath,
+    agentId,
+    bootId: 'boot-1',
+    fence,
+    log: silentLogger,
+  });
   onTestFinished(() => driver.close());
   return driver;
 }
@@ -35,6 +46,7 @@ function aTask(image: string): TaskLaunch {
     shmMb: null,
     volumes: [],
     user: null,
+    network: 'host',
     lease: null,
   };
 }

@@ -17,6 +17,7 @@ const launch: TaskLaunch = {
   shmMb: null,
   volumes: [],
   user: null,
+  network: 'host',
   lease: null,
 };
 

@@ -84,6 +84,7 @@ export class GuardFixture {
       shmMb: null,
       volumes: [],
       user: null,
+      network: 'host',
       lease: null,
       ...more,
     };

@@ -1,0 +1,90 @@
+/** What the real engine gives to containers under the policy of a node. */
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ensureTestImage } from '../../../../../test/support/images.ts';
+import { tempDir } from '../../../../../test/support/services.ts';
+import { containerDefaults } from './containerPolicy.ts';
+import { aDriver, aTask, run, startError } from './dockerFixture.ts';
+
+describe('what a task gets', () => {
+  it('is the network of the node for peers on other nodes, and else one of its own', async () => {
+    const interfaces = (table: string) => table.match(/^ *[^ :]+(?=:)/gm)?.map((name) => name.trim());
+    const onNode = interfaces(readFileSync('/proc/net/dev', 'utf8'));
+    const command = ['cat', '/proc/net/dev'];
+    expect(interfaces((await run({ command, network: 'host' })).output)).toEqual(onNode);
+
+    // Such as the pages for Prometheus, which ask nobody who they are.
+    const page = createServer((_, response) => response.end('all that the node does'));
+    await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void page.close());
+    const { port } = page.address() as AddressInfo;
+    const ask = ['sh', '-c', `wget -q -O - http://127.0.0.1:${port}/ || echo nobody`];
+    expect((await run({ command: ask, network: 'host' })).output).toBe('all that the node does');
+    expect((await run({ command: ask, network: 'bridge' })).output).toMatch(/nobody\n$/);
+  });
+
+  it('are no capabilities and no way to get any, whoever it runs as', async () => {
+    const command = ['grep', '-E', 'NoNewPrivs|Cap(Inh|Prm|Eff|Bnd|Amb)', '/proc/self/status'];
+    for (const user of [containerDefaults.user, 'image']) {
+      const { output } = await run({ command }, { user });
+      expect(output).toMatch(/NoNewPrivs:\s+1/);
+      expect(output.match(/Cap\w+:\s+0{16}\n/g)).toHaveLength(5);
+    }
+    const { output } = await run({ command }, { user: 'image', capabilities: ['IPC_LOCK'] });
+    expect(output).toMatch(/CapBnd:\s+0000000000004000/);
+  });
+
+  it('is a user who is not root, unless its node lets images be root', async () => {
+    const command = ['sh', '-c', 'echo $(id -u):$(id -g) $HOME $USER; touch $HOME/cache && echo written'];
+    expect((await run({ command })).output).toBe('65532:65532 /tmp muster\nwritten\n');
+    expect((await run({ command, env: { HOME: '/bin' } })).output).toMatch(
+      /^65532:65532 \/bin muster\n.*denied/,
+    );
+    expect((await run({ command }, { user: '1234:5678' })).output).toContain('1234:5678');
+    expect((await run({ command }, { user: 'image' })).output).toContain('0:0');
+    const own = await ensureTestImage({ tag: 'muster-test/user:1', changes: ['USER 4321:21'] });
+    expect((await run({ command: ['id', '-u'], image: own })).output).toBe('4321\n');
+    // Root by another name would do, so a name is no proof.
+    const named = await ensureTestImage({ tag: 'muster-test/named-user:1', changes: ['USER nobody'] });
+    expect((await run({ command: ['id', '-u'], image: named })).output).toBe('65532\n');
+  });
+
+  it('is a file system that cannot be written to, where its node wants that', async () => {
+    const command = ['sh', '-c', 'touch /tmp/a && echo tmp; touch /bin/a || echo refused'];
+    const { output } = await run({ command }, { user: 'image', readOnlyRoot: true });
+    expect(output).toMatch(/^tmp\n.*Read-only.*\nrefused\n$/);
+  });
+});
+
+describe('what a task does not get', () => {
+  it('names a directory that the node lets nobody mount, and the setting that would', async () => {
+    const source = tempDir('volume').path;
+    const launch = aTask({ volumes: [{ source, target: '/data', readOnly: true }] });
+    const error = await startError(launch);
+    expect(error.message).toContain(`does not let jobs mount ${source} (allowed: none)`);
+    expect(error.message).toContain(`--mount-root ${source}`);
+    expect(await aDriver().list()).toEqual([]);
+  });
+
+  it('does not follow a link that was exchanged after it was looked at', async () => {
+    const root = tempDir('volume').path;
+    const [allowed, secret, link] = [join(root, 'allowed'), join(root, 'secret'), join(root, 'allowed/link')];
+    for (const path of [allowed, secret, join(allowed, 'good')]) mkdirSync(path, { recursive: true });
+    writeFileSync(join(secret, 'key'), 'secret');
+    symlinkSync(join(allowed, 'good'), link);
+    const mountRoots = [{ path: allowed, readOnly: false }];
+    const driver = aDriver({ policy: { ...containerDefaults, mountRoots } });
+    const launch = aTask({
+      command: ['ls', '/data'],
+      volumes: [{ source: link, target: '/data', readOnly: true }],
+    });
+    await driver.prepare(launch, () => {});
+    rmSync(link);
+    symlinkSync(secret, link);
+    const error = await startError(launch, driver);
+    expect(error.message).toContain(`does not let jobs mount ${link}, which is ${secret},`);
+  });
+});
