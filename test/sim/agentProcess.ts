@@ -71,6 +71,7 @@ export function startAgent(parts: AgentParts): void {
         cleanUp: async () => {},
       },
     },
+    checkpointPlaceProblem: async () => null,
     checkpoints: new SimulatedCheckpoints({
       ...{ machine, agent: life },
       send: (message) => session.send(taskMessageToWire(message)),

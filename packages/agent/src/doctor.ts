@@ -5,6 +5,7 @@ import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import { silentLogger } from '@muster/common/log';
 import { examineGpuHealth } from './doctorHealth.ts';
+import { rootProblem } from './checkpoints/place.ts';
 import type { DoctorCheck, DoctorReport } from './doctorReport.ts';
 import { withDeadline } from './gpus/deadline.ts';
 import {
@@ -30,6 +31,7 @@ import { FileSystemProbe, systemCalls } from './health/fileSystems.ts';
 import { kernelLogOnStdin, openKernelLog } from './health/kernelLog.ts';
 import { loadConditionTable } from './health/loadTable.ts';
 import { HostInventory } from './host/inventory.ts';
+import { readMounts } from './host/mounts.ts';
 import type { AgentOptions } from './options.ts';
 import { engineAnswers } from './probes/engine.ts';
 
@@ -64,6 +66,7 @@ export async function examineNode(options: AgentOptions): Promise<DoctorReport> 
       examineKernelLog(options.kernelLog),
       await examineTable(options.conditionTable),
       ...(await examineDisk(options.dataDir)),
+      ...(await examineRoots(options.checkpointRoots)),
       ...(await examineNetwork()),
     ],
   };
@@ -291,6 +294,21 @@ async function examineDisk(dataDir: string): Promise<readonly DoctorCheck[]> {
     const free = space === null ? '' : `, ${Math.floor(space.availableBytes / 1024 ** 3)} GiB free`;
     return { ...about, state: 'ok', message: `its file system can be written to${free}`, remedy: null };
   });
+}
+
+async function examineRoots(roots: readonly string[]): Promise<readonly DoctorCheck[]> {
+  return Promise.all(
+    roots.map(async (root): Promise<DoctorCheck> => {
+      const about = { area: 'checkpoints', name: root, chosen: false, evidence: null, remedy: null } as const;
+      const problem = await withDeadline(
+        rootProblem(root, () => readMounts()),
+        deadlineMs,
+      );
+      if (problem === null) return { ...about, state: 'ok', message: 'it can be written to' };
+      const message = problem === 'late' ? `no answer within ${deadlineMs / 1000} s` : `it ${problem}`;
+      return { ...about, state: 'problem', message };
+    }),
+  );
 }
 
 /** The agent makes its directory when it starts for the first time. */

@@ -7,6 +7,8 @@ import { MusterError, messageOf } from '@muster/common/errors';
 import { isNodeName, type TaskRef } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
 import { bearer } from '@muster/common/wire/client';
+import { placeProblem } from './checkpoints/place.ts';
+import { CheckpointRoots } from './checkpoints/rootsWatch.ts';
 import { verifierProgram } from './checkpoints/verifierProgram.ts';
 import { CheckpointWatcher } from './checkpoints/watcher.ts';
 import { caOfCoordinator, connectHub, requestJoin } from './coordinatorChannel.ts';
@@ -48,6 +50,8 @@ const connectTimeoutMs = 3_000;
 /** A gang whose rank has died waits for no more than this on our account. */
 const deathsLookMs = 200;
 const kernelEndsLookMs = 1_000;
+/** Checkpoint roots that cannot be written to are tried again. */
+const rootsAgainMs = 30_000;
 
 export interface RunningAgent {
   /** Rejects when the coordinator refuses this agent for good; resolves after `close`. */
@@ -199,6 +203,10 @@ async function openAgent(
     send: (message) => session.send(taskMessageToWire(message)),
     onProgress: (task) => training.checkpointSeen(task),
     onTrainingComplete: (task) => manager.sayOf(task),
+    onTrouble: (trouble) => roots.jobTrouble(trouble),
+  });
+  const roots = new CheckpointRoots({
+    ...{ roots: options.checkpointRoots, mounts: () => readMounts(), againMs: rootsAgainMs, log },
     onTrouble: (trouble) => watch.checkpointTrouble(trouble),
   });
   const failures = new FailureReaderProcess({
@@ -217,6 +225,8 @@ async function openAgent(
     },
     checkpointDirs: dirs,
     ...{ checkpoints, training },
+    checkpointPlaceProblem: (root, changes) =>
+      placeProblem(root, changes, { fence, mounts: () => readMounts() }),
     rendezvous,
     leases,
     nodeName,
@@ -312,6 +322,7 @@ async function openAgent(
     () => checkpoints.close(),
     () => training.close(),
     () => failures.close(),
+    () => roots.close(),
     () => manager.close(),
     () => watch.close(),
     () => session.close(),
@@ -319,6 +330,7 @@ async function openAgent(
   );
   await manager.recover();
   await watch.start();
+  roots.start();
   await training.start();
   session.start();
   const deathsTimer = setInterval(() => deaths.look(), deathsLookMs);

@@ -39,6 +39,8 @@ export interface AgentOptions {
   readonly conditionTable: string | null;
   readonly kernelLog: string;
   readonly dockerSocket: string;
+  /** Absolute. Where jobs keep their checkpoints, as far as somebody has said so: looked at at the start. */
+  readonly checkpointRoots: readonly string[];
   /** What containers may do here. */
   readonly containers: ContainerPolicy;
   /** argv that starts a guard; its options follow. null: a service of its own, started by somebody else. */
@@ -83,6 +85,7 @@ export const agentDefaults = {
   conditionTable: null,
   kernelLog: '/dev/kmsg',
   dockerSocket: '/var/run/docker.sock',
+  checkpointRoots: [],
   containers: containerDefaults,
   onSigterm: 'leave',
   shutdownGraceMs: 90_000,

@@ -2,13 +2,14 @@ import { agentDefaults } from '@muster/agent/options';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { type ProbeFlags, probeOptions, withProbeFlags } from './agentFlags.ts';
+import { readEnvironment } from './environment.ts';
 
 function parse(...argv: readonly string[]) {
   const command = withProbeFlags(new Command('agent'))
     .exitOverride()
     .configureOutput({ writeErr: () => {} });
   command.parse(argv, { from: 'user' });
-  return probeOptions(command.opts<ProbeFlags>(), '/srv');
+  return probeOptions(command.opts<ProbeFlags>(), { workingDir: '/srv', checkpointRoots: [] });
 }
 
 test('without flags the defaults of the agent hold', () => {
@@ -29,6 +30,7 @@ test('every flag reaches the agent; paths are meant from here, bare names are lo
     '--metrics': '127.0.0.1:0',
     '--hostname-label': 'hostname',
     '--hpc-job-dir': 'hpc',
+    '--checkpoint-root': 'shared/ck',
     '--condition-table': 'table.yaml',
     '--kernel-log': '/tmp/kmsg',
     '--docker-socket': 'docker.sock',
@@ -45,10 +47,24 @@ test('every flag reaches the agent; paths are meant from here, bare names are lo
     metricsListen: '127.0.0.1:0',
     hostnameLabel: 'hostname',
     hpcJobDir: '/srv/hpc',
+    checkpointRoots: ['/srv/shared/ck'],
     conditionTable: '/srv/table.yaml',
     kernelLog: '/tmp/kmsg',
     dockerSocket: '/srv/docker.sock',
   });
+});
+
+test('checkpoint roots come from the environment of the service, unless flags name others', () => {
+  const { checkpointRoots } = readEnvironment(
+    { MUSTER_CHECKPOINT_ROOTS: '/shared/a::/shared/b' },
+    'muster',
+    '/',
+  );
+  expect(probeOptions({}, { workingDir: '/', checkpointRoots }).checkpointRoots).toEqual([
+    '/shared/a',
+    '/shared/b',
+  ]);
+  expect(parse('--checkpoint-root', '/c', '--checkpoint-root', '/d').checkpointRoots).toEqual(['/c', '/d']);
 });
 
 test('off is no page, and simulated GPUs are what --gpus says', () => {

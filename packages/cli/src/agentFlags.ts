@@ -2,8 +2,9 @@
 import { resolve } from 'node:path';
 import { type AgentOptions, agentDefaults as defaults } from '@muster/agent/options';
 import type { Command } from 'commander';
+import type { Environment } from './environment.ts';
 import { usageError } from './errors.ts';
-import { durationMs, pageAddress, pageListen, wholeNumber } from './flags.ts';
+import { collect, durationMs, pageAddress, pageListen, wholeNumber } from './flags.ts';
 
 export interface ProbeFlags {
   readonly gpus?: number;
@@ -17,10 +18,13 @@ export interface ProbeFlags {
   readonly metrics?: string;
   readonly hostnameLabel?: AgentOptions['hostnameLabel'];
   readonly hpcJobDir?: string;
+  readonly checkpointRoot?: readonly string[];
   readonly conditionTable?: string;
   readonly kernelLog?: string;
   readonly dockerSocket?: string;
 }
+
+type ProbeEnvironment = Pick<Environment, 'workingDir' | 'checkpointRoots'>;
 
 type ProbeOptions = Omit<
   AgentOptions,
@@ -85,6 +89,12 @@ export function withProbeFlags(command: Command): Command {
     ['Hostname', 'hostname'],
   );
   return command
+    .option(
+      '--checkpoint-root <dir>',
+      'where jobs keep checkpoints, tried at the start; containers may mount it; may be repeated; ' +
+        'default: MUSTER_CHECKPOINT_ROOTS, with : between them',
+      collect,
+    )
     .option('--hpc-job-dir <dir>', 'where a dcgm-exporter reads which job has which GPU; default: nowhere')
     .option('--condition-table <file>', 'changes what conditions lead to; default: the table as it comes')
     .option('--kernel-log <file>', `-: it is open as standard input; default ${defaults.kernelLog}`)
@@ -92,7 +102,8 @@ export function withProbeFlags(command: Command): Command {
 }
 
 /** @throws {CliError} for flags that exclude each other */
-export function probeOptions(flags: ProbeFlags, workingDir: string): ProbeOptions {
+export function probeOptions(flags: ProbeFlags, environment: ProbeEnvironment): ProbeOptions {
+  const { workingDir } = environment;
   if (flags.gpus !== undefined && flags.gpuSource !== undefined) {
     throw usageError('--gpus simulates GPUs, so there is nothing for --gpu-source to read; leave one out');
   }
@@ -110,6 +121,9 @@ export function probeOptions(flags: ProbeFlags, workingDir: string): ProbeOption
     sampleIntervalMs: flags.sampleInterval ?? defaults.sampleIntervalMs,
     metricsListen: pageListen(flags.metrics, defaults.metricsListen),
     hostnameLabel: flags.hostnameLabel ?? defaults.hostnameLabel,
+    checkpointRoots: (flags.checkpointRoot ?? environment.checkpointRoots).map((path) =>
+      resolve(workingDir, path),
+    ),
     hpcJobDir: place(flags.hpcJobDir),
     conditionTable: place(flags.conditionTable),
     kernelLog: flags.kernelLog === '-' ? '-' : resolve(workingDir, flags.kernelLog ?? defaults.kernelLog),

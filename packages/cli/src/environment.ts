@@ -24,6 +24,8 @@ export interface Environment {
   readonly dataDir: string | null;
   /** MUSTER_JOIN_TOKEN, for agents. */
   readonly joinToken: string | null;
+  /** MUSTER_CHECKPOINT_ROOTS, for agents: directories with `:` between them. */
+  readonly checkpointRoots: readonly string[];
   /** systemd, when it started this process and wants to hear of it; else null. */
   readonly serviceManager: ServiceManager | null;
   /** Where `muster up` keeps its data unless told otherwise. */
@@ -65,6 +67,7 @@ export function readEnvironment(variables: Variables, scriptPath: string, workin
     caPath: variables['MUSTER_CA'] || null,
     dataDir: variables['MUSTER_DATA'] || null,
     joinToken: variables['MUSTER_JOIN_TOKEN'] || null,
+    checkpointRoots: (variables['MUSTER_CHECKPOINT_ROOTS'] ?? '').split(':').filter((path) => path !== ''),
     serviceManager: notifySocket ? { notifySocket, watchdogMs: watchdogMs(watchdog, watched) } : null,
     defaultDataDir: join(baseDir(variables['XDG_DATA_HOME'], home, '.local/share'), 'muster'),
     lastUpPath: join(baseDir(variables['XDG_STATE_HOME'], home, '.local/state'), 'muster', 'last-up.json'),

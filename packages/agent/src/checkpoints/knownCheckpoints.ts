@@ -16,6 +16,7 @@ import {
   writeIndex,
 } from './indexFile.ts';
 import type { CheckpointMessage, WatcherParts } from './parts.ts';
+import { writeProblem } from './place.ts';
 import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
 import { newestFirst, toDelete } from './retention.ts';
 import type { FirstReadings } from './secondReadings.ts';
@@ -331,7 +332,7 @@ export class KnownCheckpoints {
       const complaint = `the index of its checkpoints cannot be written: ${reasonOf(error)}`;
       if (complaint !== this.complaint) this.warn(`${complaint}; they are watched all the same`);
       this.complaint = complaint;
-      this.noteTrouble(`has no room for what is known of it: ${reasonOf(error)}`);
+      this.noteTrouble(await writeProblem(this.of.root, error, this.parts.mounts));
     }
   }
 

@@ -2,7 +2,8 @@
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 
 export interface CheckpointTrouble {
-  readonly task: TaskRef;
+  /** null: of no job yet, a directory that the agent was told to look after. */
+  readonly task: TaskRef | null;
   readonly directory: string;
   /** Without the directory: `is a symbolic link`. */
   readonly problem: string;

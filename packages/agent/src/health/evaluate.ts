@@ -111,7 +111,7 @@ function applyCheckpointTrouble(
     pciBusId: null,
     number: null,
     detail: `${directory} ${problem}`,
-    evidence: `${task.jobId}: ${directory} ${problem}`,
+    evidence: `${task?.jobId ?? 'checkpoint root'}: ${directory} ${problem}`,
     task,
     announced: false,
     at: now,

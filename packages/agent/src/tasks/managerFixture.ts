@@ -189,6 +189,7 @@ export class TestAgent {
       },
       checkpointDirs: checkpointDirs(join(node.root, 'checkpoints')),
       checkpoints: noCheckpoints,
+      checkpointPlaceProblem: async () => null,
       training: { progress: () => null, hang: () => null, finish: () => null },
       rendezvous: node.rendezvous,
       leases: this.leases,

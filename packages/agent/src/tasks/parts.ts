@@ -50,6 +50,8 @@ export interface ManagerParts {
   readonly node: NodeFacts;
   readonly checkpointDirs: CheckpointDirs;
   readonly checkpoints: Checkpoints;
+  /** Why this agent could not look after the checkpoints of a job in that directory; null: it can. */
+  readonly checkpointPlaceProblem: (root: string, changes: boolean) => Promise<string | null>;
   readonly training: TrainingOfTasks;
   readonly rendezvous: NodeRendezvous;
   readonly leases: LeaseKeeper;

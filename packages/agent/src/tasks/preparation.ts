@@ -6,6 +6,7 @@ import { messageOf } from '@muster/common/errors';
 import type { TaskKey } from '@muster/common/ids';
 import { isCauseKind } from '@muster/common/spec/causes';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
+import type { JobSpec } from '@muster/common/spec/types';
 import type { Cause } from '@muster/common/views';
 import type { TaskLaunch } from '../drivers/driver.ts';
 import { DriverError } from '../drivers/errors.ts';
@@ -89,6 +90,8 @@ export class Preparation {
         cause: error,
       });
     });
+    const place = await untilAborted(this.placeProblem(assignment, spec), abort);
+    if (place !== null) throw new NotReady('unknown', place);
     // Before anything of the job runs, here or, the gang being released together, anywhere else.
     const resumeProblem = await untilAborted(this.parts.checkpoints.prepare(assignment), abort);
     // As good as corrupt: the coordinator takes the one before.
@@ -140,6 +143,14 @@ export class Preparation {
       endpoints: this.parts.rendezvous.endpoints(network),
       testPort: port,
     });
+  }
+
+  /** Of a directory that the job names, on the node that looks after it. */
+  private async placeProblem({ task, checkpointJobId }: Assignment, spec: JobSpec): Promise<string | null> {
+    const { checkpointDirs, checkpointPlaceProblem } = this.parts;
+    const root = checkpointDirs.isOwn(spec) ? null : checkpointDirs.hostPathFor(checkpointJobId, spec);
+    if (task.nodeRank !== 0 || root === null) return null;
+    return checkpointPlaceProblem(root, spec.checkpoint.keepLast !== null);
   }
 
   private async writeIntent(entry: TaskEntry, assignment: Assignment): Promise<void> {

@@ -125,9 +125,10 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
       `"${flags.name}" is no node name: 1 to 63 lower-case letters, digits and "-", with a letter or digit at both ends`,
     );
   }
+  const probes = probeOptions(flags, environment);
   return {
-    ...probeOptions(flags, workingDir),
-    containers: containerPolicy(flags, [], workingDir),
+    ...probes,
+    containers: containerPolicy(flags, probes.checkpointRoots, workingDir),
     dataDir: resolve(workingDir, flags.data),
     name: flags.name,
     coordinator: coordinatorAddress(flags.coordinator),

@@ -81,7 +81,7 @@ function examinationFailed(error: unknown): readonly DoctorCheck[] {
 function agentOptions(flags: DoctorFlags, { environment }: Context): AgentOptions {
   const { workingDir, hostname, guardCommand, nvmlReaderCommand } = environment;
   return {
-    ...probeOptions(flags, workingDir),
+    ...probeOptions(flags, environment),
     containers: agentDefaults.containers,
     dataDir: flags.agentData === undefined ? usualDataDir(environment) : resolve(workingDir, flags.agentData),
     name: flags.name ?? (toLabel(hostname) || 'node'),

@@ -1,0 +1,105 @@
+/** In a mount namespace like that of the agent's unit: what it may not write is read-only, what it may not see is empty. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { silentLogger } from '@muster/common/log';
+import { expect, onTestFinished, test } from 'vitest';
+import { tempDir, waitFor } from '../../../../test/support/services.ts';
+import { readMounts } from '../host/mounts.ts';
+import { realPaths } from '../probes/realPaths.ts';
+import { placeProblem, rootProblem } from './place.ts';
+import { CheckpointRoots } from './rootsWatch.ts';
+
+const mounts = () => readMounts();
+
+/** `shared` and `home` on a node; the agent sees the one read-only, but for `shared/ours`, and nothing in the other. */
+function aNode() {
+  const root = tempDir('place').path;
+  const [shared, home] = [join(root, 'shared'), join(root, 'home')];
+  for (const path of ['shared/ours', 'shared/theirs', 'home/alice/ck', 'empty']) {
+    mkdirSync(join(root, path), { recursive: true });
+  }
+  return { root, shared, home };
+}
+
+/** What the agent in its sandbox says; the guard outside of it sees all of the node. */
+function inSandbox({ root, shared, home }: ReturnType<typeof aNode>, calls: readonly string[]): unknown[] {
+  const onNode = [
+    ...[root, shared, join(shared, 'ours'), join(shared, 'theirs')],
+    ...[home, join(home, 'alice'), join(home, 'alice/ck'), '/tmp', '/'],
+  ];
+  const program = `
+    import { placeProblem, rootProblem } from ${JSON.stringify(join(import.meta.dirname, 'place.ts'))};
+    import { readMounts } from ${JSON.stringify(join(import.meta.dirname, '../host/mounts.ts'))};
+    const onNode = new Set(${JSON.stringify(onNode)});
+    const fence = { realPaths: async (paths) => paths.map((path) => (onNode.has(path) ? path : null)) };
+    const mounts = () => readMounts();
+    const place = (path, changes) => placeProblem(path, changes, { fence, mounts });
+    const trial = (path) => rootProblem(path, mounts);
+    console.log(JSON.stringify(await Promise.all([${calls.join(', ')}])));
+  `;
+  const script = [
+    'mount --bind "$1" "$1" && mount --bind "$1/ours" "$1/ours" && mount -o remount,bind,ro "$1"',
+    'mount --bind "$2/../empty" "$2"',
+    'exec "$3" --input-type=module --eval "$4"',
+  ].join(' && ');
+  const args = ['--mount', '--propagation', 'private', '--', 'sh', '-c', script, 'sh', shared, home];
+  const output = execFileSync('unshare', [...args, process.execPath, program], { encoding: 'utf8' });
+  return JSON.parse(output) as unknown[];
+}
+
+test('a sandbox is told from a file system that is broken, and from a directory that is missing', () => {
+  const node = aNode();
+  const { shared, home } = node;
+  const q = (path: string) => JSON.stringify(path);
+  const said = inSandbox(node, [
+    `trial(${q(`${shared}/ours`)})`,
+    `trial(${q(`${shared}/theirs`)})`,
+    `trial(${q(`${home}/alice/ck`)})`,
+    `place(${q(`${shared}/ours/new/one`)}, true)`,
+    `place(${q(`${shared}/theirs`)}, false)`,
+    `place(${q(`${shared}/theirs/new`)}, true)`,
+    `place(${q(`${home}/alice/ck/new`)}, false)`,
+  ]);
+  const readOnly =
+    "is read-only for the agent's service, and not on the node: name it in ReadWritePaths= (muster-agent.service.d/roots.conf)";
+  expect(said).toEqual([
+    null,
+    readOnly,
+    "is not there, or hidden from the agent's service (ProtectHome=, PrivateTmp= in muster-agent.service.d/roots.conf)",
+    null,
+    // It is watched and resumed from; that its index cannot be written is a condition of the node.
+    null,
+    `the agent of this node cannot keep to \`keep_last\`: ${shared}/theirs/new ${readOnly}`,
+    `the agent of this node does not see ${home}/alice/ck, which its tasks see, so no checkpoint in ${home}/alice/ck/new ` +
+      'would be used: let its service see it (ProtectHome=, PrivateTmp= in muster-agent.service.d/roots.conf)',
+  ]);
+});
+
+test('an agent that sees what its tasks see has no problem', async () => {
+  const { shared, home } = aNode();
+  const fence = { realPaths };
+  for (const path of [shared, join(shared, 'not/yet'), home]) {
+    expect(await placeProblem(path, true, { fence, mounts })).toBeNull();
+  }
+  symlinkSync(shared, join(home, 'link'));
+  expect(await rootProblem(join(home, 'link'), mounts)).toBeNull();
+});
+
+test('a root that cannot be written to is said until it can; what a job has is said first', async () => {
+  const missing = join(aNode().shared, 'missing');
+  const said: (string | null)[] = [];
+  const roots = new CheckpointRoots({
+    ...{ roots: [missing], mounts, againMs: 20, log: silentLogger },
+    onTrouble: (trouble) => said.push(trouble?.directory ?? null),
+  });
+  onTestFinished(() => roots.close());
+  roots.start();
+  await waitFor('it is missed', () => said.at(-1) === missing);
+  const task = { jobId: 'job_0123456789ab' as never, attempt: 1, nodeRank: 0 };
+  roots.jobTrouble({ task, directory: '/elsewhere', problem: 'is a symbolic link' });
+  roots.jobTrouble(null);
+  expect(said.filter((each, index) => each !== said[index - 1])).toEqual([missing, '/elsewhere', missing]);
+  mkdirSync(missing);
+  await waitFor('it is there', () => said.at(-1) === null);
+});

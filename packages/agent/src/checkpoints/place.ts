@@ -1,0 +1,110 @@
+/**
+ * Whether this agent can look after the checkpoints in a directory. As a service it lives in a sandbox, which may hide what
+ * its tasks see, or show it read-only: then nothing is resumed from, or nothing deleted, and the job itself notices nothing.
+ */
+import { access, constants, open, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Fence } from '../drivers/fence.ts';
+import type { Mount } from '../host/mounts.ts';
+import { realPaths } from '../probes/realPaths.ts';
+import { codeOf, reasonOf } from './heldDirectory.ts';
+
+export interface PlaceParts {
+  /** The node as its tasks see it. */
+  readonly fence: Pick<Fence, 'realPaths'>;
+  readonly mounts: () => readonly Mount[];
+}
+
+/** Where the units of systemd say what the agent sees. */
+const rootsFile = 'muster-agent.service.d/roots.conf';
+
+/**
+ * @param root absolute; need not be there yet
+ * @param changes whether checkpoints of the job are to be deleted
+ * @returns a sentence; null: nothing keeps the agent from it
+ */
+export async function placeProblem(
+  root: string,
+  changes: boolean,
+  { fence, mounts }: PlaceParts,
+): Promise<string | null> {
+  const ways = wayTo(root);
+  const [own, tasks] = await Promise.all([realPaths(ways), fence.realPaths(ways)]);
+  const hidden = ways.find((_, index) => own[index] === null && tasks[index] !== null);
+  if (hidden !== undefined) {
+    return (
+      `the agent of this node does not see ${hidden}, which its tasks see, so no checkpoint in ${root} would be used: ` +
+      `let its service see it (ProtectHome=, PrivateTmp= in ${rootsFile})`
+    );
+  }
+  const present = own.find((path) => path !== null) ?? null;
+  if (!changes || present === null || !(await isReadOnly(present))) return null;
+  return `the agent of this node cannot keep to \`keep_last\`: ${root} ${readOnlyWords(present, mounts())}`;
+}
+
+/**
+ * Of a directory that the agent was told to look after.
+ * @returns what is wrong with it, without the directory: `is not there …`; null: it can be written to
+ */
+export async function rootProblem(root: string, mounts: () => readonly Mount[]): Promise<string | null> {
+  const trial = join(root, `.muster-write-check-${process.pid}`);
+  try {
+    // Exclusively: what is there already may be a link that somebody else has made.
+    const file = await open(trial, 'wx', 0o600).catch((error: unknown) => {
+      if (codeOf(error) !== 'EEXIST') throw error;
+    });
+    await file?.close();
+    await unlink(trial);
+    return null;
+  } catch (error) {
+    return await writeProblem(root, error, mounts);
+  }
+}
+
+/** @param error of a try to write below `directory` */
+export async function writeProblem(
+  directory: string,
+  error: unknown,
+  mounts: () => readonly Mount[],
+): Promise<string> {
+  switch (codeOf(error)) {
+    case 'EROFS':
+      return readOnlyWords((await realPaths([directory]))[0] ?? directory, mounts());
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return `has no room for what is known of it: ${reasonOf(error)}`;
+    case 'ENOENT':
+      return `is not there, or hidden from the agent's service (ProtectHome=, PrivateTmp= in ${rootsFile})`;
+    default:
+      return `cannot be written to: ${reasonOf(error)}`;
+  }
+}
+
+function readOnlyWords(path: string, mounts: readonly Mount[]): string {
+  const under = (point: string) => path === point || path.startsWith(point === '/' ? '/' : `${point}/`);
+  // Of two at the same place the later one covers the other.
+  const mount = mounts
+    .filter(({ mountPoint }) => under(mountPoint))
+    .reduce<Mount | null>(
+      (innermost, each) => (each.mountPoint.length >= (innermost?.mountPoint.length ?? 0) ? each : innermost),
+      null,
+    );
+  return mount === null || mount.readOnly
+    ? 'is on a file system that is read-only'
+    : `is read-only for the agent's service, and not on the node: name it in ReadWritePaths= (${rootsFile})`;
+}
+
+async function isReadOnly(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.W_OK);
+    return false;
+  } catch (error) {
+    return codeOf(error) === 'EROFS';
+  }
+}
+
+/** `/a/b`, `/a`, `/` */
+function wayTo(path: string): readonly string[] {
+  const above = dirname(path);
+  return above === path ? [path] : [path, ...wayTo(above)];
+}
