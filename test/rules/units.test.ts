@@ -28,6 +28,14 @@ test('systemd finds nothing wrong with them', () => {
   expect([stdout, stderr, status]).toEqual(['', '', 0]);
 });
 
+test('the drop-in for checkpoint roots says one thing twice, to the agent and to systemd', () => {
+  const lines = readFileSync(join(units, 'muster-agent.service.d/roots.conf'), 'utf8').split('\n');
+  const valueOf = (start: string) => lines.find((line) => line.startsWith(start))?.slice(start.length);
+  const roots = valueOf('Environment=MUSTER_CHECKPOINT_ROOTS=');
+  expect(roots).toMatch(/^\//);
+  expect(valueOf('ReadWritePaths=')).toBe(`-${roots}`);
+});
+
 /** Tenths of systemd's measure of what a service could do to its machine if it were taken over; 100 is everything. */
 const exposureMax = [
   ['muster-coordinator.service', 15],
