@@ -264,16 +264,20 @@ export interface NatsOptions {
   /** Absolute; holds the JetStream data and survives restarts. */
   readonly storeDir: string;
   readonly port?: number;
+  /** Without these everybody gets in. */
+  readonly user?: string;
+  readonly password?: string;
 }
 
 /**
  * A real nats-server with JetStream on 127.0.0.1, ready to serve when this resolves.
  * @throws {MissingServiceError}
  */
-export async function startNats({ storeDir, port }: NatsOptions): Promise<NatsServer> {
+export async function startNats({ storeDir, port, user, password }: NatsOptions): Promise<NatsServer> {
   const program = natsServerProgram();
   const chosenPort = port ?? (await freePort());
-  const args = ['-js', '-a', '127.0.0.1', '-p', String(chosenPort), '-sd', storeDir];
+  const login = user === undefined ? [] : ['--user', user, '--pass', password ?? ''];
+  const args = ['-js', '-a', '127.0.0.1', '-p', String(chosenPort), '-sd', storeDir, ...login];
   let server: ChildProcess | null = null;
 
   const start = async () => {

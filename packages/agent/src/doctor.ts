@@ -4,8 +4,8 @@ import { dirname } from 'node:path';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import { silentLogger } from '@muster/common/log';
-import { examineGpuHealth } from './doctorHealth.ts';
 import { rootProblem } from './checkpoints/place.ts';
+import { examineGpuHealth } from './doctorHealth.ts';
 import type { DoctorCheck, DoctorReport } from './doctorReport.ts';
 import { withDeadline } from './gpus/deadline.ts';
 import {

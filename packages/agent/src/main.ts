@@ -18,6 +18,7 @@ import { lockDataDir, prepareDataDir, readInstanceId } from './dataDir.ts';
 import { createDockerDriver } from './drivers/docker/dockerDriver.ts';
 import { createProcessDriver } from './drivers/process/driver.ts';
 import { GuardClient } from './drivers/process/guardClient.ts';
+import { rootTasksRefusal, rootTasksWarning } from './drivers/process/rootTasks.ts';
 import { FailureReaderProcess } from './failure/failureReaderProcess.ts';
 import { KernelEnds } from './failure/kernelEnds.ts';
 import { failureReaderProgram } from './failure/readerProgram.ts';
@@ -142,14 +143,17 @@ async function openAgent(
   const metadata = () => bearer(renewal.current());
 
   const bootId = readBootId();
+  const uid = process.geteuid?.() ?? 0;
+  if (uid === 0 && options.rootTasks === null) log.warn({}, rootTasksWarning);
   const guard = {
     ...{ guardCommand: options.guardCommand, runtimeDir: join(options.dataDir, 'run'), log },
+    environment: loginEnvironment(),
     outputLimits: options.outputLimits,
   };
   const fence = new GuardClient(guard);
   opened.push(() => fence.close());
   const drivers = {
-    process: createProcessDriver(guard),
+    process: createProcessDriver({ ...guard, refusal: rootTasksRefusal(options.rootTasks, uid) }),
     docker: createDockerDriver({
       ...{ socketPath: options.dockerSocket, dataDir: options.dataDir, policy: options.containers },
       ...{ agentId: instanceId, bootId, fence, log },

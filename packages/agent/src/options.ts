@@ -43,6 +43,8 @@ export interface AgentOptions {
   readonly checkpointRoots: readonly string[];
   /** What containers may do here. */
   readonly containers: ContainerPolicy;
+  /** Whether bare tasks may run as root, where this agent does. null: they may, and nobody has said so. */
+  readonly rootTasks: 'allow' | 'refuse' | null;
   /** argv that starts a guard; its options follow. null: a service of its own, started by somebody else. */
   readonly guardCommand: readonly string[] | null;
   /** argv that starts the reader of NVML (`nvml-reader.mjs` beside the bundle, `gpus/nvml/main.ts` in the source tree); its options follow. */
@@ -87,6 +89,7 @@ export const agentDefaults = {
   dockerSocket: '/var/run/docker.sock',
   checkpointRoots: [],
   containers: containerDefaults,
+  rootTasks: null,
   onSigterm: 'leave',
   shutdownGraceMs: 90_000,
   outputLimits: outputDefaults,

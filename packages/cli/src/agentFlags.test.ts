@@ -14,7 +14,13 @@ function parse(...argv: readonly string[]) {
 
 test('without flags the defaults of the agent hold', () => {
   const { caCertificate: _ca, cpus: _cpus, labels: _labels, logLevel: _logLevel, ...others } = agentDefaults;
-  const { onSigterm: _onSigterm, shutdownGraceMs: _graceMs, containers: _containers, ...probes } = others;
+  const {
+    onSigterm: _onSigterm,
+    shutdownGraceMs: _graceMs,
+    containers: _containers,
+    rootTasks: _rootTasks,
+    ...probes
+  } = others;
   expect(parse()).toEqual(probes);
 });
 

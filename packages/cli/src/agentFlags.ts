@@ -39,6 +39,7 @@ type ProbeOptions = Omit<
   | 'guardCommand'
   | 'nvmlReaderCommand'
   | 'onSigterm'
+  | 'rootTasks'
   | 'shutdownGraceMs'
   | 'outputLimits'
   | 'logLevel'

@@ -49,6 +49,15 @@ export interface Environment {
   readonly variables: Readonly<Record<string, string>>;
 }
 
+/** For this process alone. */
+export const privateVariables = [
+  'MUSTER_TOKEN',
+  'MUSTER_JOIN_TOKEN',
+  'NOTIFY_SOCKET',
+  'WATCHDOG_USEC',
+  'WATCHDOG_PID',
+] as const;
+
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /** @param scriptPath the file Node was started with */

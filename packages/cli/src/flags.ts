@@ -1,9 +1,11 @@
 /** Flag values from text, with errors that name the flag and what it takes. */
+import { readFileSync } from 'node:fs';
+import { messageOf } from '@muster/common/errors';
 import { formatDuration, parseDurationMs } from '@muster/common/spec/duration';
 import { parseSizeMb, sizeForm } from '@muster/common/spec/size';
 import type { Command } from 'commander';
 import { hostOf, isLoopback } from './connection.ts';
-import { usageError } from './errors.ts';
+import { fileErrorReason, usageError } from './errors.ts';
 
 /** Commander hands over the typed text and the value so far. */
 type FlagParser<T> = (typed: string) => T;
@@ -76,7 +78,23 @@ export function withOutput(command: Command): Command {
   return command.addOption(option);
 }
 
+/** @throws {CliError} when it cannot be read */
+export function readSecretFile(flag: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw usageError(`${flag}: cannot read ${path}: ${fileErrorReason(error) ?? messageOf(error)}`);
+  }
+}
+
+/** Without user and password: every user of the machine can read the arguments of a process. */
 export function natsUrl(typed: string): string {
+  if (typed.includes('@')) {
+    throw usageError(
+      '--nats takes no password, because other users of this machine can read what a program was started with',
+      'Write `user:password`, a token, or what nsc gave you, into a file of mode 0600: --nats-credentials FILE',
+    );
+  }
   if (/^(?:nats|tls):\/\/[^\s/]+$/.test(typed)) return typed;
   throw usageError(`--nats takes a URL such as nats://127.0.0.1:4222; got "${typed}"`);
 }

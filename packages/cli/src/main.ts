@@ -1,12 +1,16 @@
 /** The `muster` program: wiring, nothing else. */
 import { systemClock } from '@muster/common/clock';
-import { readEnvironment } from './environment.ts';
+import { privateVariables, readEnvironment } from './environment.ts';
 import { processIo } from './processIo.ts';
 import { runCli } from './program.ts';
 
+const environment = readEnvironment(process.env, process.argv[1] ?? '', process.cwd());
+// Programs that this one starts would inherit them, and show them to whoever may look at those.
+for (const name of privateVariables) delete process.env[name];
+
 const exitCode = await runCli(process.argv.slice(2), {
   io: processIo(),
-  environment: readEnvironment(process.env, process.argv[1] ?? '', process.cwd()),
+  environment,
   clock: systemClock,
   // Through the global, which loads node:crypto at its first use only: most commands need no id.
   newRequestId: () => crypto.randomUUID(),

@@ -269,7 +269,10 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     if (options.natsUrl !== null) {
       // Loaded only where it is used: the client costs memory that a lab without NATS need not pay.
       const { startNatsRelay } = await import('./events/natsRelay.ts');
-      const relay = startNatsRelay(options.natsUrl, { clusterId: state.clusterId, store, committed, log });
+      const relay = startNatsRelay(options.natsUrl, {
+        ...{ clusterId: state.clusterId, store, committed, log },
+        credentials: options.natsCredentials,
+      });
       releases.push(() => relay.close());
     }
 

@@ -12,6 +12,8 @@ export interface CoordinatorOptions {
   readonly telemetryBytes: number;
   /** `nats://host:port` to publish events on JetStream as well; null: in-process only. */
   readonly natsUrl: string | null;
+  /** How to get in there, as a file says it: `user:password`, a token, or JWT and seed. null: nothing is needed. */
+  readonly natsCredentials: string | null;
   /** Free space to keep, bytes: below it submits are refused, state changes of existing jobs still commit. */
   readonly reserveBytes: number;
   /** Space for the output of all jobs, bytes. null: a fifth of the disk, 50 GiB at most. */
@@ -42,6 +44,7 @@ export const coordinatorDefaults = {
   httpListen: '127.0.0.1:7071',
   telemetryBytes: 64 * 1024 * 1024,
   natsUrl: null,
+  natsCredentials: null,
   reserveBytes: 512 * 1024 * 1024,
   logBudgetBytes: null,
   logCapBytes: null,

@@ -23,6 +23,7 @@ interface AgentFlags extends ProbeFlags, ContainerFlags {
   readonly cpus?: number;
   readonly label?: readonly string[];
   readonly guard?: 'own' | 'service';
+  readonly rootTasks?: 'allow' | 'refuse';
   readonly onSigterm?: AgentOptions['onSigterm'];
   readonly shutdownGrace?: number;
   readonly outputCap?: number;
@@ -54,6 +55,14 @@ export const command: CommandModule = {
             'who starts the parent of bare tasks: own: this agent; service: muster-guard.service; default own',
           )
           .choices(['own', 'service']),
+      )
+      .addOption(
+        sub
+          .createOption(
+            '--root-tasks <answer>',
+            'whether processes of jobs may run as root, where this agent does; default: allow, with a warning',
+          )
+          .choices(['allow', 'refuse']),
       )
       .addOption(
         sub
@@ -136,6 +145,7 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
     joinToken: joinTokenOf(flags, environment),
     cpus: flags.cpus ?? defaults.cpus,
     labels: Object.fromEntries((flags.label ?? []).map(labelPair)),
+    rootTasks: flags.rootTasks ?? defaults.rootTasks,
     guardCommand: flags.guard === 'service' ? null : environment.guardCommand,
     nvmlReaderCommand: environment.nvmlReaderCommand,
     onSigterm: flags.onSigterm ?? defaults.onSigterm,

@@ -10,6 +10,7 @@ import {
   natsUrl,
   pageAddress,
   pageListen,
+  readSecretFile,
   sizeBytes,
   wholeNumber,
   withLogLevel,
@@ -23,6 +24,7 @@ interface CoordinatorFlags {
   readonly http?: string;
   readonly telemetryMemory?: number;
   readonly nats?: string;
+  readonly natsCredentials?: string;
   readonly reserveMb?: number;
   readonly logBudget?: number;
   readonly logCap?: number;
@@ -68,6 +70,7 @@ export const command: CommandModule = {
         'publish events on this NATS JetStream too, such as nats://127.0.0.1:4222',
         natsUrl,
       )
+      .option('--nats-credentials <file>', 'how to get in there: `user:password`, a token, or a file of nsc')
       .option(
         '--reserve-mb <size>',
         `disk space in MB to keep free; default ${defaults.reserveBytes / mebibyte}`,
@@ -148,6 +151,10 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     httpListen: pageListen(flags.http, defaults.httpListen),
     telemetryBytes: flags.telemetryMemory ?? defaults.telemetryBytes,
     natsUrl: flags.nats ?? defaults.natsUrl,
+    natsCredentials:
+      flags.natsCredentials === undefined
+        ? defaults.natsCredentials
+        : readSecretFile('--nats-credentials', resolve(workingDir, flags.natsCredentials)),
     reserveBytes: flags.reserveMb === undefined ? defaults.reserveBytes : flags.reserveMb * mebibyte,
     logBudgetBytes: flags.logBudget ?? defaults.logBudgetBytes,
     logCapBytes: flags.logCap ?? defaults.logCapBytes,

@@ -83,6 +83,7 @@ function agentOptions(flags: DoctorFlags, { environment }: Context): AgentOption
   return {
     ...probeOptions(flags, environment),
     containers: agentDefaults.containers,
+    rootTasks: agentDefaults.rootTasks,
     dataDir: flags.agentData === undefined ? usualDataDir(environment) : resolve(workingDir, flags.agentData),
     name: flags.name ?? (toLabel(hostname) || 'node'),
     coordinator: flags.addr ?? environment.address ?? '',

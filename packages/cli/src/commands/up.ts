@@ -34,6 +34,7 @@ interface UpFlags {
   readonly listen: string;
   readonly advertise?: readonly string[];
   readonly nats?: string;
+  readonly natsCredentials?: string;
   readonly http?: string;
   readonly mountRoot?: readonly string[];
 }
@@ -82,6 +83,7 @@ export const command: CommandModule = {
         'publish events on this NATS JetStream too, such as nats://127.0.0.1:4222',
         natsUrl,
       )
+      .option('--nats-credentials <file>', 'how to get in there: `user:password`, a token, or a file of nsc')
       .option(
         '--http <host:port>',
         `its pages for Prometheus, or off; default ${coordinatorDefaults.httpListen}, or a free port where that is taken`,
@@ -186,6 +188,7 @@ async function upOptions(
     listen: formatAddress({ host: flags.listen, port: flags.port }),
     advertise: flags.advertise ?? [],
     natsUrl: flags.nats ?? null,
+    natsCredentials: flags.natsCredentials ?? null,
     httpListen:
       flags.http === undefined
         ? await pageAt(coordinatorDefaults.httpListen, 'the coordinator')

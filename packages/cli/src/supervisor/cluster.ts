@@ -20,6 +20,8 @@ export interface UpOptions {
   /** Names and addresses that other machines call this one by, beside its own. */
   readonly advertise: readonly string[];
   readonly natsUrl: string | null;
+  /** A file. */
+  readonly natsCredentials: string | null;
   /** `host:port` of the coordinator's pages for Prometheus; null: none. */
   readonly httpListen: string | null;
   /** The same of the agents; null: none. */
@@ -42,7 +44,11 @@ export function coordinatorPlan(
     title: 'the coordinator',
     logPath: join(options.dataDir, 'coordinator.log'),
     async prepare() {
-      const nats = options.natsUrl === null ? [] : ['--nats', options.natsUrl];
+      const { natsUrl, natsCredentials } = options;
+      const nats = [
+        ...(natsUrl === null ? [] : ['--nats', natsUrl]),
+        ...(natsCredentials === null ? [] : ['--nats-credentials', natsCredentials]),
+      ];
       const http = ['--http', options.httpListen ?? 'off'];
       const names = options.advertise.flatMap((name) => ['--advertise', name]);
       const place = ['--data', options.dataDir, '--listen', listen(), ...names];
@@ -79,7 +85,7 @@ export function agentPlan(
         ...gpus,
         ...cpus,
         ...metrics,
-        ...containerFlags(options, environment),
+        ...ownMachineFlags(options, environment),
       ];
       // In the environment, because arguments are visible to every user of the machine.
       const joinToken = hasJoined(agentDir) ? null : await newJoinToken(api(), name);
@@ -97,7 +103,7 @@ export function agentPlan(
  * Whoever starts `muster up` owns these nodes and is, as a rule, the one who submits: containers write files as they would,
  * into what is theirs. Not into what Muster keeps, where the admin token is.
  */
-function containerFlags(
+function ownMachineFlags(
   { dataDir, mountRoots }: UpOptions,
   { uid, gid, home, workingDir }: Environment,
 ): readonly string[] {
@@ -105,6 +111,7 @@ function containerFlags(
   return [
     ...[...new Set([...own, ...mountRoots])].flatMap((path) => ['--mount-root', path]),
     ...['--mount-deny', dataDir],
+    ...['--root-tasks', 'allow'],
     ...['--container-user', uid === 0 ? 'image' : `${uid}:${gid}`],
   ];
 }

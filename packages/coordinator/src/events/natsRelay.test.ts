@@ -27,8 +27,19 @@ function anEventLog(): EventLog {
   return new EventLog(store);
 }
 
-function startRelay(url: string, log: EventLog, logger: Logger = new RecordingLog()): NatsRelay {
-  const relay = startNatsRelay(url, { clusterId, store: log.store, committed: log.committed, log: logger });
+function startRelay(
+  url: string,
+  log: EventLog,
+  logger: Logger = new RecordingLog(),
+  credentials: string | null = null,
+): NatsRelay {
+  const relay = startNatsRelay(url, {
+    clusterId,
+    store: log.store,
+    committed: log.committed,
+    credentials,
+    log: logger,
+  });
   closers.push(() => relay.close());
   return relay;
 }
@@ -258,6 +269,21 @@ describe('the NATS relay', () => {
 
     // It did not sit out the attempt: that would have been logged as an outage.
     expect(logger.lines).toEqual([]);
+  });
+
+  it('gets in by what a file says, which no argument of a process shows', async () => {
+    const server = await startNats({ storeDir: tempDir('nats').path, user: 'muster', password: 'p@ss:word' });
+    const log = anEventLog();
+    await log.append(5);
+    const [wrong, right] = [new RecordingLog(), new RecordingLog()];
+    const refused = startRelay(server.url, log, wrong, 'muster:wrong\n');
+    await waitFor('it is refused', () => wrong.warnings().length > 0);
+    await refused.close();
+    expect(JSON.stringify(wrong.lines)).not.toContain('wrong\\n');
+
+    startRelay(server.url, log, right, 'muster:p@ss:word\n');
+    await waitFor('it gets in', () => right.lines.some(({ message }) => message === 'events reach NATS'));
+    expect(JSON.stringify(right.lines)).not.toContain('p@ss');
   });
 
   it('keeps passwords out of its log', async () => {

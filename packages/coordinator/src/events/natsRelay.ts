@@ -14,13 +14,21 @@ import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
 import type { Store } from '../store/store.ts';
 import type { Bell } from './bell.ts';
-import { type EventStream, type NatsTarget, openEventStream, parseNatsUrl } from './natsStream.ts';
+import {
+  type EventStream,
+  type NatsTarget,
+  openEventStream,
+  parseNatsCredentials,
+  parseNatsUrl,
+} from './natsStream.ts';
 
 export interface NatsRelayParts {
   readonly clusterId: string;
   readonly store: Pick<Store, 'readEvents' | 'readMeta' | 'writeMeta'>;
   /** Rings after each commit. */
   readonly committed: Bell;
+  /** Text of a file, see `parseNatsCredentials`; null: what the address says, or nothing. */
+  readonly credentials: string | null;
   readonly log: Logger;
 }
 
@@ -41,7 +49,13 @@ const retryBackoff = { initialMs: 100, maxMs: 5_000 };
  */
 export function startNatsRelay(url: string, parts: NatsRelayParts): NatsRelay {
   const stop = new AbortController();
-  const running = new Relay(parseNatsUrl(url), parts, stop.signal).run();
+  const target = parseNatsUrl(url);
+  const named = parts.credentials === null ? null : parseNatsCredentials(parts.credentials);
+  const running = new Relay(
+    named === null ? target : { ...target, credentials: named },
+    parts,
+    stop.signal,
+  ).run();
   return {
     close: () => {
       stop.abort();

@@ -15,9 +15,19 @@ import {
   jetstreamManager,
   type PubAck,
 } from '@nats-io/jetstream';
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import {
+  type Authenticator,
+  connect,
+  credsAuthenticator,
+  type NatsConnection,
+} from '@nats-io/transport-node';
 import type { StoredEvent } from '../model.ts';
 import { cloudEventOf } from './cloudEvents.ts';
+
+export type NatsCredentials =
+  | { readonly user: string; readonly pass: string }
+  | { readonly token: string }
+  | { readonly authenticator: Authenticator };
 
 /** Where NATS is and how to get in. */
 export interface NatsTarget {
@@ -25,7 +35,7 @@ export interface NatsTarget {
   /** The same without credentials: what may be logged. */
   readonly shown: string;
   readonly tls: boolean;
-  readonly credentials: { readonly user: string; readonly pass: string } | { readonly token: string } | null;
+  readonly credentials: NatsCredentials | null;
 }
 
 export interface EventStream {
@@ -76,6 +86,24 @@ export function parseNatsUrl(url: string): NatsTarget {
   const { tls, user, pass } = first;
   const credentials = user === '' ? null : pass === '' ? { token: user } : { user, pass };
   return { servers: hosts, shown: hosts.join(','), tls, credentials };
+}
+
+/**
+ * @param text of a file: `user:password`, a token, or what `nsc` writes for a user (JWT and seed)
+ * @throws {MusterError} `invalid` when it is none of these; the message does not repeat it
+ */
+export function parseNatsCredentials(text: string): NatsCredentials {
+  if (text.includes('BEGIN NATS USER JWT')) {
+    return { authenticator: credsAuthenticator(new TextEncoder().encode(text)) };
+  }
+  const line = text.trim();
+  const colon = line.indexOf(':');
+  if (/^[^\s]+$/.test(line) && colon !== 0) {
+    return colon < 0 ? { token: line } : { user: line.slice(0, colon), pass: line.slice(colon + 1) };
+  }
+  const message =
+    'the file of NATS credentials holds neither one line `user:password`, nor a token, nor a credentials file of NATS';
+  throw new MusterError('invalid', message);
 }
 
 function parseServer(text: string): { host: string; tls: boolean; user: string; pass: string } | null {

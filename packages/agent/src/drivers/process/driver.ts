@@ -27,7 +27,10 @@ import { untilAborted } from '../untilAborted.ts';
 import { GuardClient, type GuardClientOptions } from './guardClient.ts';
 import { GuardRefusal } from './guardConnection.ts';
 
-export type ProcessDriverOptions = GuardClientOptions;
+export interface ProcessDriverOptions extends GuardClientOptions {
+  /** Why tasks are neither prepared nor started here; those that run are looked after all the same. null: they are. */
+  readonly refusal?: string | null;
+}
 
 /**
  * Connects to the guard with the first call, and starts one if there is none.
@@ -36,26 +39,29 @@ export type ProcessDriverOptions = GuardClientOptions;
  * @throws {Error} when the runtime directory's path is too long for a socket
  */
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
-  return new ProcessDriver(new GuardClient(options), options.log);
+  return new ProcessDriver(new GuardClient(options), options.refusal ?? null, options.log);
 }
 
 class ProcessDriver implements Driver {
   readonly name = 'process';
   readonly #guard: GuardClient;
+  readonly #refusal: string | null;
   readonly #log: Logger;
   /** One question to the guard however many ask: aborted waits must not pile up there. */
   readonly #waits = new Map<TaskKey, Promise<TaskExit>>();
   readonly #fencing = new OnePerTask();
   #saidLimits = false;
 
-  constructor(guard: GuardClient, log: Logger) {
+  constructor(guard: GuardClient, refusal: string | null, log: Logger) {
     this.#guard = guard;
+    this.#refusal = refusal;
     this.#log = log;
   }
 
   /** The guard looks: it may see other places of the node than a sandboxed agent does. */
   async prepare(launch: TaskLaunch, onDoing: (what: string) => void, abort?: AbortSignal): Promise<void> {
     abort?.throwIfAborted();
+    this.#refuse();
     const params = guardLaunch(launch);
     onDoing(`looks for ${launch.command[0]}`);
     await explained(this.#guard.request('prepare', params));
@@ -64,6 +70,7 @@ class ProcessDriver implements Driver {
   /** Takes a moment, and there is nothing to wait for that could be given up. */
   async start(launch: TaskLaunch, abort?: AbortSignal): Promise<void> {
     abort?.throwIfAborted();
+    this.#refuse();
     const params = guardLaunch(launch);
     const { lease } = launch;
     this.#sayLimits(launch);
@@ -128,6 +135,10 @@ class ProcessDriver implements Driver {
 
   async close(): Promise<void> {
     this.#guard.close();
+  }
+
+  #refuse(): void {
+    if (this.#refusal !== null) throw new DriverError('unknown', this.#refusal);
   }
 
   #sayLimits({ key, cpus, memoryMb }: TaskLaunch): void {

@@ -47,6 +47,7 @@ export class GuardFixture {
   driver(): Driver {
     const driver = createProcessDriver({
       guardCommand: this.guardArgv,
+      environment: { PATH: '/usr/bin:/bin' },
       runtimeDir: this.runtimeDir,
       log: silentLogger,
       ...this.#limits,
@@ -59,6 +60,7 @@ export class GuardFixture {
   fence(): GuardClient {
     const client = new GuardClient({
       guardCommand: this.guardArgv,
+      environment: { PATH: '/usr/bin:/bin' },
       runtimeDir: this.runtimeDir,
       log: silentLogger,
       ...this.#limits,

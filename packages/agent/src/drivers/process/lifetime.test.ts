@@ -26,7 +26,12 @@ describe('one guard per runtime directory', () => {
   it('is waited for where somebody else starts it', async () => {
     const guard = aGuard();
     const { runtimeDir } = guard;
-    const driver = createProcessDriver({ guardCommand: null, runtimeDir, log: silentLogger });
+    const driver = createProcessDriver({
+      environment: {},
+      guardCommand: null,
+      runtimeDir,
+      log: silentLogger,
+    });
     const listing = driver.list();
     await guard.driver().list();
     expect(await listing).toEqual([]);
@@ -53,9 +58,9 @@ describe('one guard per runtime directory', () => {
 
   it('is refused where the path is too long for a socket', () => {
     const runtimeDir = `/tmp/${'long/'.repeat(20)}`;
-    expect(() => createProcessDriver({ guardCommand: ['true'], runtimeDir, log: silentLogger })).toThrow(
-      /guard\.sock has a path of 115 bytes and Linux takes 107: choose a shorter runtime directory/,
-    );
+    expect(() =>
+      createProcessDriver({ environment: {}, guardCommand: ['true'], runtimeDir, log: silentLogger }),
+    ).toThrow(/guard\.sock has a path of 115 bytes and Linux takes 107: choose a shorter runtime directory/);
   });
 });
 
@@ -112,12 +117,22 @@ describe('a guard that cannot be had', () => {
     const guard = aGuard();
     const runtimeDir = guard.runtimeDir;
     const log = silentLogger;
-    const absent = createProcessDriver({ guardCommand: ['/no/such/guard'], runtimeDir, log });
+    const absent = createProcessDriver({
+      environment: {},
+      guardCommand: ['/no/such/guard'],
+      runtimeDir,
+      log,
+    });
     await expect(absent.list()).rejects.toMatchObject({
       name: 'GuardUnavailable',
       message: expect.stringMatching(/could not be started \(\/no\/such\/guard\): .*ENOENT/),
     });
-    const failing = createProcessDriver({ guardCommand: ['/bin/sh', '-c', 'exit 9'], runtimeDir, log });
+    const failing = createProcessDriver({
+      environment: {},
+      guardCommand: ['/bin/sh', '-c', 'exit 9'],
+      runtimeDir,
+      log,
+    });
     await expect(failing.list()).rejects.toMatchObject({
       name: 'GuardUnavailable',
       message: expect.stringMatching(/it ended with status 9; its log is .*guard\.log/),

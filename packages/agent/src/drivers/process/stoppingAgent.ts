@@ -14,7 +14,7 @@ interface Orders {
 }
 
 const { guardCommand, runtimeDir, task, graceMs } = JSON.parse(process.argv[2] ?? '') as Orders;
-const driver = createProcessDriver({ guardCommand, runtimeDir, log: silentLogger });
+const driver = createProcessDriver({ environment: {}, guardCommand, runtimeDir, log: silentLogger });
 await driver.start(task);
 const output = join(task.directory, 'output.log');
 while (!existsSync(output) || !readFileSync(output, 'utf8').includes('ready\n')) await delay(20);
