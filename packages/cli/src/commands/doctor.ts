@@ -4,6 +4,7 @@ import { type AgentOptions, agentDefaults } from '@muster/agent/options';
 import { messageOf } from '@muster/common/errors';
 import { isNodeName } from '@muster/common/ids';
 import { toLabel } from '@muster/common/spec/suggest';
+import { Command } from 'commander';
 import { type ProbeFlags, probeOptions, withProbeFlags } from '../agentFlags.ts';
 import { type ConnectionFlags, lastDataDir, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
@@ -19,6 +20,7 @@ import { writeJson } from '../output/json.ts';
 export interface DoctorFlags extends ConnectionFlags, OutputFlags, ProbeFlags {
   readonly name?: string;
   readonly agentData?: string;
+  readonly service?: string;
 }
 
 export type ExamineNode = (options: AgentOptions) => Promise<DoctorReport>;
@@ -28,6 +30,10 @@ export const command: CommandModule = {
     sub
       .option('--name <node>', 'name of this node; default: as the coordinator knows this host')
       .option('--agent-data <dir>', "the agent's data directory; default: that of the last `muster up`");
+    sub.option(
+      '--service <which>',
+      "look as the service does, from within its sandbox and with its flags: agent, or an agent's pid; takes root",
+    );
     withConnection(withProbeFlags(withOutput(sub)));
     sub.addHelpText(
       'after',
@@ -35,8 +41,20 @@ export const command: CommandModule = {
     );
   },
   run: (context: Context, flags: DoctorFlags) =>
-    examine(context, flags, async (options) => (await import('@muster/agent/doctor')).examineNode(options)),
+    flags.service === undefined
+      ? examine(context, flags, async (options) =>
+          (await import('@muster/agent/doctor')).examineNode(options),
+        )
+      : examineService(context, flags, flags.service),
 };
+
+async function examineService(context: Context, flags: DoctorFlags, service: string): Promise<ExitCode> {
+  const { examineAsService, findService } = await import('../doctor/serviceView.ts');
+  const pid = await findService(service);
+  const sub = new Command();
+  command.define(sub);
+  return examine(context, flags, () => examineAsService(pid, sub.options, context.environment));
+}
 
 /** @param examineNode looks at this machine as an agent with these options would */
 export async function examine(
