@@ -19,6 +19,7 @@ test('without flags the defaults of the agent hold', () => {
     shutdownGraceMs: _graceMs,
     containers: _containers,
     rootTasks: _rootTasks,
+    outputLimits: _outputLimits,
     ...probes
   } = others;
   expect(parse()).toEqual(probes);
