@@ -1,5 +1,5 @@
 // Bundles the `muster` command into dist/: one file to start, with parts that load only when a command needs them, and
-// the guard, the readers of NVML and of failures and the verifier of checkpoints as programs of their own. Started from a bundle, a command
+// the guard, the readers of NVML, of failures and of machine facts and the verifier of checkpoints as programs of their own. Started from a bundle, a command
 // is ready in a fraction of the time that reading hundreds of source files takes. `--force` builds even when nothing has
 // changed.
 import { createHash } from 'node:crypto';
@@ -16,6 +16,7 @@ import { exitWith, Stop, secondsSince } from './terminal.mjs';
  * @property {string} nvmlReaderEntry
  * @property {string} verifierEntry
  * @property {string} failureReaderEntry
+ * @property {string} machineReaderEntry
  * @property {string} outDir
  * @typedef {{ path: string, contents: string | Uint8Array }} OutputFile
  */
@@ -27,6 +28,7 @@ const standard = {
   nvmlReaderEntry: join(root, 'packages/agent/src/gpus/nvml/main.ts'),
   verifierEntry: join(root, 'packages/checkpoints/src/verifier/main.ts'),
   failureReaderEntry: join(root, 'packages/agent/src/failure/reader/main.ts'),
+  machineReaderEntry: join(root, 'packages/agent/src/host/machine/main.ts'),
   outDir: join(root, 'dist'),
 };
 
@@ -55,8 +57,16 @@ export async function build(options = {}) {
   const sources = { ...standard, ...options };
   const startedAtMs = Date.now();
   if (!options.force && (await isCurrent(sources.outDir))) return false;
-  const { cliEntry, guardEntry, nvmlReaderEntry, verifierEntry, failureReaderEntry } = sources;
-  await requireEntries([cliEntry, guardEntry, nvmlReaderEntry, verifierEntry, failureReaderEntry]);
+  const { cliEntry, guardEntry, nvmlReaderEntry, verifierEntry, failureReaderEntry, machineReaderEntry } =
+    sources;
+  await requireEntries([
+    cliEntry,
+    guardEntry,
+    nvmlReaderEntry,
+    verifierEntry,
+    failureReaderEntry,
+    machineReaderEntry,
+  ]);
   const { build: bundle, formatMessages } = await import('esbuild');
 
   /** @type {import('esbuild').BuildOptions} */
@@ -91,6 +101,13 @@ export async function build(options = {}) {
     bundle({ ...common, ...kept, entryPoints: { guard: guardEntry } }),
     bundle({ ...common, ...kept, entryPoints: { 'checkpoint-verifier': verifierEntry } }),
     bundle({ ...common, ...kept, entryPoints: { 'failure-reader': failureReaderEntry } }),
+    // The library behind it is CommonJS.
+    bundle({
+      ...common,
+      ...kept,
+      entryPoints: { 'machine-reader': machineReaderEntry },
+      banner: { js: commonJsBanner },
+    }),
     bundle({
       ...common,
       ...kept,

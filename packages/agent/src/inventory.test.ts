@@ -4,7 +4,7 @@ import type { HostDevices } from './host/inventory.ts';
 import { buildInventory } from './inventory.ts';
 
 const options = { coordinator: '127.0.0.1:1', cpus: null, labels: { rack: 'r1' } };
-const devices: HostDevices = { host: null, nics: [], rdmaDevices: [] };
+const devices: HostDevices = { host: null, nics: [], rdmaDevices: [], machine: null };
 const gpus = [bareGpu('GPU-1'), bareGpu('GPU-2')];
 const link: DeviceLink = { from: 'GPU-2', to: 'GPU-1', kind: 'NV4' };
 

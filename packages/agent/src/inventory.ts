@@ -19,7 +19,7 @@ export interface InventoryFacts {
 
 export function buildInventory(options: InventoryOptions, facts: InventoryFacts): NodeInventory {
   const { listing, gpuDriver, devices, drivers } = facts;
-  const { host, nics, rdmaDevices } = devices;
+  const { host, nics, rdmaDevices, machine } = devices;
   return {
     gpus: listing.gpus,
     cpus: options.cpus ?? availableParallelism(),
@@ -32,6 +32,7 @@ export function buildInventory(options: InventoryOptions, facts: InventoryFacts)
     nics,
     rdmaDevices,
     host,
+    machine,
   };
 }
 

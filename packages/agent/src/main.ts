@@ -27,6 +27,7 @@ import { checkpointDirs } from './hooks/checkpointDir.ts';
 import { type NodeNetwork, nodeAddresses } from './host/addresses.ts';
 import { HostInventory } from './host/inventory.ts';
 import { readKernelFile } from './host/kernelFiles.ts';
+import { readMachineFacts } from './host/machine/read.ts';
 import { readMounts } from './host/mounts.ts';
 import { systemAddresses } from './host/nics.ts';
 import { openHighestTerm } from './leases/highestTerm.ts';
@@ -267,6 +268,7 @@ async function openAgent(
     end: (task) => manager.endFailed(task),
     log,
   });
+  const searchPath = process.env['PATH'] ?? '/usr/bin:/bin';
   const watch: NodeWatch = new NodeWatch({
     options,
     log,
@@ -274,7 +276,7 @@ async function openAgent(
     hostInventory,
     bootId,
     boottimeMs,
-    searchPath: process.env['PATH'] ?? '/usr/bin:/bin',
+    searchPath,
     libraryPath: process.env['LD_LIBRARY_PATH'] ?? null,
     chance: Math.random,
     running: () => manager.running(),
@@ -290,6 +292,21 @@ async function openAgent(
       });
     },
   });
+  let isMachineRead = false;
+  /** After the first Hello: nothing that a node needs to take work waits for it. */
+  const tellMachine = () => {
+    if (isMachineRead) return;
+    isMachineRead = true;
+    readMachineFacts(closing.signal, { nodePath: process.execPath, searchPath })
+      .then((machine) => {
+        hostInventory.keepMachine(machine);
+        return session.sendStatus();
+      })
+      .catch((error: unknown) => {
+        if (!closing.signal.aborted)
+          log.warn({ error: messageOf(error) }, 'what this machine is made of could not be read');
+      });
+  };
   const leaving = new Leaving({
     graceMs: options.shutdownGraceMs,
     tasks: () => manager.reports().length,
@@ -308,7 +325,10 @@ async function openAgent(
       return status;
     },
     leavingInMs: () => leaving.leavingInMs(),
-    onWelcome: () => training.sayAgain(),
+    onWelcome: () => {
+      training.sayAgain();
+      tellMachine();
+    },
     onClockSkew: (skewMs) => watch.clockSkew(skewMs),
     onClearCondition: (kind, gpuUuid) => watch.clearCondition(kind, gpuUuid),
     wallMs,
@@ -319,7 +339,9 @@ async function openAgent(
     onRefused,
   });
 
+  const closing = new AbortController();
   opened.push(
+    () => closing.abort(),
     () => uploader.close(),
     () => verifiers.quick.close(),
     () => verifiers.deep.close(),

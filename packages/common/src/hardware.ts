@@ -102,6 +102,29 @@ export interface HostFacts {
   readonly fileSystems: readonly FileSystem[];
 }
 
+/** What the firmware and the disks tell of themselves; null and empty: they do not, or not to the agent's user. */
+export interface MachineFacts {
+  /** `Supermicro SYS-821GE-TNHR` */
+  readonly model: string | null;
+  readonly board: string | null;
+  /** Maker, version and date. */
+  readonly bios: string | null;
+  readonly disks: readonly {
+    readonly model: string;
+    /** `NVMe`, `SSD`, `HD`; empty: unknown. */
+    readonly type: string;
+    readonly sizeBytes: number | null;
+  }[];
+  readonly memoryModules: readonly {
+    readonly sizeBytes: number;
+    /** `DDR5` */
+    readonly type: string;
+    readonly clockMhz: number | null;
+    /** Maker and part number; empty: unknown. */
+    readonly model: string;
+  }[];
+}
+
 export interface NodeInventory {
   readonly gpus: readonly Gpu[];
   /** Logical CPUs on offer. */
@@ -119,6 +142,8 @@ export interface NodeInventory {
   readonly rdmaDevices: readonly RdmaDevice[];
   /** null: an agent that does not tell. */
   readonly host: HostFacts | null;
+  /** null: not read yet, or an agent that does not tell. */
+  readonly machine: MachineFacts | null;
 }
 
 /** An inventory of nothing, to be filled: what an older agent or store does not mention is as in here. */
@@ -134,6 +159,7 @@ export const emptyInventory: NodeInventory = {
   nics: [],
   rdmaDevices: [],
   host: null,
+  machine: null,
 };
 
 /** A card of which nothing is known but its UUID. */

@@ -1,7 +1,7 @@
 /** What the agent tells of its host: the facts once, the network anew each time it is asked. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { HostFacts, Nic, NodeInventory, RdmaDevice } from '@muster/common/hardware';
+import type { HostFacts, MachineFacts, Nic, NodeInventory, RdmaDevice } from '@muster/common/hardware';
 import { type HostFactsOptions, readHostFacts } from './hostFacts.ts';
 import { readNics } from './nics.ts';
 import { readRdmaDevices } from './rdma.ts';
@@ -11,6 +11,8 @@ export interface HostDevices {
   readonly host: HostFacts | null;
   readonly nics: readonly Nic[];
   readonly rdmaDevices: readonly RdmaDevice[];
+  /** null: not read yet */
+  readonly machine: MachineFacts | null;
 }
 
 export interface HostInventoryOptions {
@@ -30,7 +32,7 @@ export class HostInventory {
   readonly #root: string;
   readonly #deadlineMs: number;
   readonly #readers: HostReaders;
-  #known: HostDevices = { host: null, nics: [], rdmaDevices: [] };
+  #known: HostDevices = { host: null, nics: [], rdmaDevices: [], machine: null };
   /** Adapters that do not answer must not collect threads: no second reader behind one that is stuck. */
   #reading: Promise<void> | null = null;
   #problem: string | null = null;
@@ -78,6 +80,11 @@ export class HostInventory {
     if (this.#known.host === null) this.#keep({ host: await this.#readers.facts({ root: this.#root }) });
     this.#keep({ nics: await this.#readers.nics(this.#root) });
     this.#keep({ rdmaDevices: await this.#readers.rdmaDevices(this.#root) });
+  }
+
+  /** What a process of its own has read of the machine: it changes only with the machine. */
+  keepMachine(machine: MachineFacts): void {
+    this.#keep({ machine });
   }
 
   #keep(part: Partial<HostDevices>): void {

@@ -42,6 +42,7 @@ function nodeFields(node: NodeView, { nowMs, programName }: NodeDetailOptions): 
     ['Addresses', inventory.addresses.join(' ')],
     ['OS', host?.os ?? null],
     ['Kernel', host?.kernel ?? null],
+    ['Machine', machineText(inventory)],
     ['CPU', host === null ? null : cpuText(host)],
     ['CPUs', `${usedOf(node.cpusUsed, inventory.cpus, String)} used`],
     ['Memory', `${memoryUse(node)} used`],
@@ -51,6 +52,8 @@ function nodeFields(node: NodeView, { nowMs, programName }: NodeDetailOptions): 
     ['Network', networkText(inventory)],
     ['RDMA', rdmaText(inventory)],
     ['Paths', pathsText(node, nowMs)],
+    ['Drives', drivesText(inventory)],
+    ['Modules', memoryText(inventory)],
     ['Disks', host === null ? null : disksText(host)],
     ['Runs', inventory.drivers.join(', ')],
     [
@@ -159,6 +162,35 @@ function disksText({ fileSystems }: HostFacts): string {
     columns(mountPoint, type, bytesText(sizeBytes), device),
   );
   return listed(lines);
+}
+
+/** `Supermicro SYS-821GE-TNHR, board Supermicro X13DEG, BIOS American Megatrends 2.1`. */
+function machineText({ machine }: NodeInventory): string | null {
+  if (machine === null) return null;
+  const { model, board, bios } = machine;
+  const parts = [model, board === null ? null : `board ${board}`, bios === null ? null : `BIOS ${bios}`];
+  return parts.filter((part) => part !== null).join(', ') || null;
+}
+
+function drivesText({ machine }: NodeInventory): string {
+  const lines = (machine?.disks ?? []).map(({ model, type, sizeBytes }) =>
+    columns(model, type, sizeBytes === null ? '' : bytesText(sizeBytes)),
+  );
+  return listed(counted(lines));
+}
+
+function memoryText({ machine }: NodeInventory): string {
+  const lines = (machine?.memoryModules ?? []).map(({ sizeBytes, type, clockMhz, model }) =>
+    columns(bytesText(sizeBytes), type, clockMhz === null ? '' : `${clockMhz} MHz`, model),
+  );
+  return listed(counted(lines));
+}
+
+/** Equal lines once, with their number. */
+function counted(lines: readonly string[]): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1);
+  return Array.from(counts, ([line, amount]) => (amount === 1 ? line : `${amount} × ${line}`));
 }
 
 function numaText(numaNode: number | null): string {

@@ -106,6 +106,19 @@ const fullInventory: NodeInventory = {
     numaNodes: 2,
     fileSystems: [{ mountPoint: '/', device: '/dev/sda1', type: 'ext4', sizeBytes: 2 ** 45 }],
   },
+  machine: {
+    model: 'Example Inc. GPU Server',
+    board: 'Example Inc. X1',
+    bios: null,
+    disks: [
+      { model: 'Example NVMe', type: 'NVMe', sizeBytes: 2 ** 41 },
+      { model: 'Example RAID', type: '', sizeBytes: null },
+    ],
+    memoryModules: [
+      { sizeBytes: 2 ** 36, type: 'DDR5', clockMhz: 4_800, model: 'Example 123' },
+      { sizeBytes: 2 ** 36, type: 'DDR5', clockMhz: null, model: '' },
+    ],
+  },
 };
 const condition: Condition = {
   kind: 'xid_79',

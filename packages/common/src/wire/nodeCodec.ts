@@ -3,6 +3,10 @@ import { type Condition, conditionActions, conditionEnds, conditionSeverities } 
 import type { Condition__Output, Condition as WireCondition } from '../gen/muster/v1/Condition.ts';
 import type { Drain__Output, Drain as WireDrain } from '../gen/muster/v1/Drain.ts';
 import type { Gpu__Output, Gpu as WireGpu } from '../gen/muster/v1/Gpu.ts';
+import type {
+  MachineFacts__Output,
+  MachineFacts as WireMachineFacts,
+} from '../gen/muster/v1/MachineFacts.ts';
 import type { Nic__Output } from '../gen/muster/v1/Nic.ts';
 import type { Node__Output, Node as WireNode } from '../gen/muster/v1/Node.ts';
 import type {
@@ -15,6 +19,7 @@ import {
   type Gpu,
   gpuSourceNames,
   type HostFacts,
+  type MachineFacts,
   type Nic,
   type NodeInventory,
   profilingSourceNames,
@@ -94,6 +99,27 @@ export function inventoryToWire(inventory: NodeInventory): WireInventory {
       inventory.host === null
         ? null
         : { ...inventory.host, fileSystems: inventory.host.fileSystems.map((each) => ({ ...each })) },
+    machine: inventory.machine === null ? null : machineToWire(inventory.machine),
+  };
+}
+
+function machineToWire({ model, board, bios, disks, memoryModules }: MachineFacts): WireMachineFacts {
+  return {
+    model: model ?? '',
+    board: board ?? '',
+    bios: bios ?? '',
+    disks: disks.map((disk) => ({ ...disk, sizeBytes: disk.sizeBytes ?? 0 })),
+    memoryModules: memoryModules.map((module) => ({ ...module, clockMhz: module.clockMhz ?? 0 })),
+  };
+}
+
+function machineFromWire({ model, board, bios, disks, memoryModules }: MachineFacts__Output): MachineFacts {
+  return {
+    model: model || null,
+    board: board || null,
+    bios: bios || null,
+    disks: disks.map((disk) => ({ ...disk, sizeBytes: disk.sizeBytes || null })),
+    memoryModules: memoryModules.map((module) => ({ ...module, clockMhz: module.clockMhz || null })),
   };
 }
 
@@ -118,6 +144,7 @@ export function inventoryFromWire(wire: NodeInventory__Output | null): NodeInven
     nics: wire.nics.map(nicFromWire),
     rdmaDevices: wire.rdmaDevices.map(rdmaDeviceFromWire),
     host: wire.host satisfies HostFacts | null,
+    machine: wire.machine === null ? null : machineFromWire(wire.machine),
   };
 }
 

@@ -8,7 +8,7 @@ const valueLengthMax = 200;
 
 /** Empty when the two are the same, in whatever order devices are listed. */
 export function inventoryChanges(before: NodeInventory, after: NodeInventory): readonly string[] {
-  const { gpus, nics, rdmaDevices, links, host, gpuDriver, ...rest } = after;
+  const { gpus, nics, rdmaDevices, links, host, gpuDriver, machine, ...rest } = after;
   const { fileSystems = [], ...hostFacts } = host ?? {};
   const { fileSystems: fileSystemsBefore = [], ...hostFactsBefore } = before.host ?? {};
   const restBefore = Object.fromEntries(
@@ -26,6 +26,7 @@ export function inventoryChanges(before: NodeInventory, after: NodeInventory): r
     ...(isDeepStrictEqual(inOrder(before.links), inOrder(links)) ? [] : ['other links between devices']),
     ...changesOfDevices(fileSystemsBefore, fileSystems, (each) => `file system ${each.mountPoint}`),
     ...changesOfFields('host', hostFactsBefore, hostFacts),
+    ...changesOfFields('machine', before.machine ?? {}, machine ?? {}),
     ...changesOfFields('node', restBefore, rest),
   ];
   if (changes.length <= changesMax) return changes;

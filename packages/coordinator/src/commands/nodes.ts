@@ -66,7 +66,8 @@ export function hello(draft: Draft, command: HelloCommand, nowMs: number): void 
   const before = draft.node(command.name);
   const conditions = acceptConditions(command.conditions);
   const drain = leavingDrain(drainOnHello(before, command.leavingInMs), leavingInMs, nowMs);
-  const after: Node = { ...node, conditions, drain, joinedAtMs: before?.joinedAtMs ?? nowMs };
+  const inventory = withKnownMachine(node.inventory, before?.inventory ?? null);
+  const after: Node = { ...node, inventory, conditions, drain, joinedAtMs: before?.joinedAtMs ?? nowMs };
   draft.putNode(after);
   if (before === undefined) {
     draft.emit({ kind: 'node.joined', subject: node.name, data: { inventory: node.inventory } }, nowMs);
@@ -75,6 +76,11 @@ export function hello(draft: Draft, command: HelloCommand, nowMs: number): void 
   emitStatusEvents(draft, before ?? { ...after, conditions: [], drain: null }, after, nowMs);
   report(draft, command.name, observed, failedAtMs, nowMs);
   if (before !== undefined && before.bootId !== command.bootId) endTasksOfEarlierBoot(draft, command, nowMs);
+}
+
+/** An agent reads what its machine is made of only after its Hello: until then it is what it was. */
+function withKnownMachine(said: NodeInventory, before: NodeInventory | null): NodeInventory {
+  return said.machine === null && before !== null ? { ...said, machine: before.machine } : said;
 }
 
 export interface StatusCommand {
@@ -96,7 +102,12 @@ export function nodeStatus(draft: Draft, command: StatusCommand, nowMs: number):
   if (before === undefined) return;
   const conditions = acceptConditions(command.conditions);
   const drain = leavingDrain(before.drain, command.leavingInMs, nowMs);
-  const after: Node = { ...before, inventory: command.inventory ?? before.inventory, conditions, drain };
+  const after: Node = {
+    ...before,
+    inventory: withKnownMachine(command.inventory ?? before.inventory, before.inventory),
+    conditions,
+    drain,
+  };
   if (emitStatusEvents(draft, before, after, nowMs)) draft.putNode(after);
   else if (!isDeepStrictEqual(before.conditions, conditions)) draft.noteNode({ ...before, conditions });
 }

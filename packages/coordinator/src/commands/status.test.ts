@@ -51,6 +51,18 @@ function after(before: Partial<Node>, status: Partial<StatusCommand>) {
 const held = aCondition('xid_48', { gpuUuid: 'GPU-node-1-0', action: 'drain_gpu', severity: 'critical' });
 
 describe('a status', () => {
+  it('of an agent that has not read its machine again leaves what is known of it', () => {
+    const machine = { model: 'Example', board: null, bios: null, disks: [], memoryModules: [] };
+    const known = anInventory({ machine });
+    const { node, events } = after({ inventory: known }, { inventory: anInventory({ machine: null }) });
+    expect(node?.inventory.machine).toEqual(machine);
+    expect(events).toEqual([]);
+    const other = anInventory({ machine: { ...machine, model: 'Exchanged' } });
+    expect(after({ inventory: known }, { inventory: other }).events).toMatchObject([
+      { kind: 'node.changed', data: { changes: ['machine: model Example → Exchanged'] } },
+    ]);
+  });
+
   it('that says nothing new changes nothing', () => {
     const reversed = someGpus('node-1', 2).toReversed();
     const status = {

@@ -6,6 +6,7 @@ import type { DeviceLink as _muster_v1_DeviceLink, DeviceLink__Output as _muster
 import type { Nic as _muster_v1_Nic, Nic__Output as _muster_v1_Nic__Output } from '../../muster/v1/Nic.ts';
 import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster_v1_RdmaDevice__Output } from '../../muster/v1/RdmaDevice.ts';
 import type { HostFacts as _muster_v1_HostFacts, HostFacts__Output as _muster_v1_HostFacts__Output } from '../../muster/v1/HostFacts.ts';
+import type { MachineFacts as _muster_v1_MachineFacts, MachineFacts__Output as _muster_v1_MachineFacts__Output } from '../../muster/v1/MachineFacts.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface NodeInventory {
@@ -20,6 +21,7 @@ export interface NodeInventory {
   'nics'?: (_muster_v1_Nic)[];
   'rdmaDevices'?: (_muster_v1_RdmaDevice)[];
   'host'?: (_muster_v1_HostFacts | null);
+  'machine'?: (_muster_v1_MachineFacts | null);
 }
 
 export interface NodeInventory__Output {
@@ -34,4 +36,5 @@ export interface NodeInventory__Output {
   'nics': (_muster_v1_Nic__Output)[];
   'rdmaDevices': (_muster_v1_RdmaDevice__Output)[];
   'host': (_muster_v1_HostFacts__Output | null);
+  'machine': (_muster_v1_MachineFacts__Output | null);
 }
