@@ -16,6 +16,16 @@ import { eventually } from './tasks/managerFixture.ts';
 type TelemetryCall = ServerDuplexStream<TelemetryUpload__Output, TelemetryRequest>;
 type UploadCall = ServerDuplexStream<LogUpload__Output, LogUploadAck>;
 
+type MessageKind =
+  | 'hello'
+  | 'heartbeat'
+  | 'claim'
+  | 'checked'
+  | 'report'
+  | 'status'
+  | 'credentialOffer'
+  | 'credentialKept';
+
 /** One connection of an agent, as the coordinator sees it. */
 export class HubSession {
   readonly received: AgentMessage__Output[] = [];
@@ -45,9 +55,7 @@ export class HubSession {
   }
 
   /** Waits for a message of this kind. */
-  async gets<K extends 'hello' | 'heartbeat' | 'claim' | 'checked' | 'report' | 'status'>(
-    kind: K,
-  ): Promise<NonNullable<AgentMessage__Output[K]>> {
+  async gets<K extends MessageKind>(kind: K): Promise<NonNullable<AgentMessage__Output[K]>> {
     const find = () => this.received.findLast((message) => message[kind] != null)?.[kind];
     await eventually(() => expect(find(), `a ${kind}`).toBeTruthy());
     return find() as NonNullable<AgentMessage__Output[K]>;
