@@ -48,7 +48,21 @@ function encodeMessage(type: protobuf.Type, value: object): Buffer {
 }
 
 function decodeMessage(type: protobuf.Type, bytes: Buffer): object {
-  return type.toObject(type.decode(bytes), conversion);
+  return messageToObject(type, type.decode(bytes));
+}
+
+/** For readers that look at the bytes of a message before they decode it. */
+export type MessageType = protobuf.Type;
+export type WireReader = protobuf.Reader;
+export const WireReader = protobuf.Reader;
+
+export function messageType(name: string): MessageType {
+  return root.lookupType(`muster.v1.${name}`);
+}
+
+/** As handlers get it. */
+export function messageToObject(type: MessageType, message: protobuf.Message): Record<string, unknown> {
+  return type.toObject(message, conversion);
 }
 
 export const musterService = defineService('muster.v1.Muster') as unknown as MusterDefinition;

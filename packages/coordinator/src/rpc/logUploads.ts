@@ -13,6 +13,7 @@ import type { LogStore } from '../logs/logStore.ts';
 import { currentAttempt } from '../model.ts';
 import type { ClusterState } from '../state.ts';
 import type { Store } from '../store/store.ts';
+import { RefusedMessage } from './bounds/bounded.ts';
 import { endWithError } from './calls.ts';
 
 export interface LogUploadParts {
@@ -32,6 +33,7 @@ export function serveUpload(
   const caller = callerOf(call);
   const node = caller.kind === 'agent' ? caller.node : null;
   const take = async (upload: LogUpload__Output) => {
+    if (upload instanceof RefusedMessage) throw upload.error;
     const task = taskRefFromWire(upload.task);
     if (task === null) return;
     if (!(await mayUpload(parts, node, task))) {

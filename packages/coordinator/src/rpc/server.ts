@@ -4,10 +4,11 @@ import { type Address, formatAddress, isLoopbackHost, parseAddress } from '@must
 import { MusterError, messageOf } from '@muster/common/errors';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
-import { agentHubService, musterService } from '@muster/common/wire/service';
+import { musterService } from '@muster/common/wire/service';
 import type { Gate } from '../auth/gate.ts';
 import { authInterceptor } from '../auth/interceptor.ts';
 import { hostFromHere } from '../tls/hosts.ts';
+import { boundedAgentHubService } from './bounds/boundedService.ts';
 import type { Connections } from './connections.ts';
 import { addHealth } from './health.ts';
 import { type Listeners, listenOn } from './listeners.ts';
@@ -61,7 +62,7 @@ export async function startServer(
     'grpc.keepalive_time_ms': 60_000,
   });
   server.addService(musterService, calls.muster);
-  server.addService(agentHubService, calls.agentHub);
+  server.addService(boundedAgentHubService, calls.agentHub);
   const health = addHealth(server);
   addReflection(server);
   const injector = server.createConnectionInjector(tls ?? ServerCredentials.createInsecure());

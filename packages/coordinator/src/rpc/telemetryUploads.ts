@@ -6,18 +6,17 @@ import type { TelemetryUpload__Output } from '@muster/common/gen/muster/v1/Telem
 import type { Logger } from '@muster/common/log';
 import { gpuReadingFromWire, hostReadingFromWire } from '@muster/common/wire/telemetryCodec';
 import { trainingReadingFromWire } from '@muster/common/wire/trainingCodec';
+import { Allowance, type Rate } from '../allowance.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import type { PageRequests, PageStream } from '../telemetry/pageRequests.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
+import { RefusedMessage } from './bounds/bounded.ts';
 import { endWithError } from './calls.ts';
 
 /** A node has an upload every 10 s. What it kept while it was cut off, ten minutes at most, may come at once. */
-const uploadsPerSecond = 1;
-const uploadsAtOnce = 120;
+const uploadRate: Rate = { perSecond: 1, atOnce: 120 };
 /** How long a node that sends more is not listened to. */
 const pauseMs = 1_000;
-/** Far more devices than any machine has, and more lines of metrics than ten seconds of any sane program. */
-const readingsPerUploadMax = 1_024;
 
 export interface TelemetryUploadParts {
   readonly telemetry: TelemetryStore;
@@ -42,13 +41,20 @@ export function serveTelemetry(
   const { node } = caller;
   const { telemetry, pages } = parts;
   const stream: PageStream = { ask: (pageId) => void call.write({ pageId }) };
-  const allowance = new Allowance(parts.monotonicMs());
+  const allowance = new Allowance(uploadRate, parts.monotonicMs());
   let pause: NodeJS.Timeout | null = null;
   pages.add(node, stream);
   // Else nothing tells the agent that its stream is accepted: we may have no question for hours.
   call.sendMetadata(new Metadata());
 
-  call.on('data', ({ gpus, host, page, training }: TelemetryUpload__Output) => {
+  call.on('data', (upload: TelemetryUpload__Output) => {
+    // It is of no use to end the stream for what may be lost.
+    if (upload instanceof RefusedMessage) {
+      parts.log.debug({ node, error: upload.error.message }, 'telemetry of a node was not taken');
+      allowance.take(parts.monotonicMs());
+      return;
+    }
+    const { gpus, host, page, training } = upload;
     const isAnswer = page !== null && pages.answer(node, stream, page.pageId, page.text);
     if (isAnswer && gpus.length === 0 && training.length === 0 && host === null) return;
     if (!allowance.take(parts.monotonicMs())) {
@@ -64,8 +70,8 @@ export function serveTelemetry(
     }
     // Of an older connection: what still trickles in there is history.
     if (!pages.isCurrent(node, stream)) return;
-    for (const wire of gpus.slice(0, readingsPerUploadMax)) telemetry.addGpu(node, gpuReadingFromWire(wire));
-    for (const wire of training.slice(0, readingsPerUploadMax)) {
+    for (const wire of gpus) telemetry.addGpu(node, gpuReadingFromWire(wire));
+    for (const wire of training) {
       const reading = trainingReadingFromWire(wire);
       if (reading !== null) telemetry.addTraining(node, reading);
     }
@@ -81,23 +87,4 @@ export function serveTelemetry(
   });
   call.on('cancelled', closed);
   call.on('error', closed);
-}
-
-/** So many at once, and so many a second. */
-class Allowance {
-  private left = uploadsAtOnce;
-  private countedAtMs: number;
-
-  constructor(nowMs: number) {
-    this.countedAtMs = nowMs;
-  }
-
-  take(nowMs: number): boolean {
-    const earned = ((nowMs - this.countedAtMs) / 1_000) * uploadsPerSecond;
-    this.left = Math.min(uploadsAtOnce, this.left + earned);
-    this.countedAtMs = nowMs;
-    if (this.left < 1) return false;
-    this.left -= 1;
-    return true;
-  }
 }
