@@ -27,6 +27,12 @@ class End {
   private readonly listeners = new Map<string, Listener[]>();
   /** Told by the network, or by its owner, that this is over. */
   closed = false;
+  readonly writableNeedDrain = false;
+
+  /** Nothing is held back here: what is on its way comes when the network brings it. */
+  pause(): void {}
+
+  resume(): void {}
 
   on(event: string, listener: Listener): this {
     this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);

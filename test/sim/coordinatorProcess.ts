@@ -7,6 +7,7 @@ import type { Clock } from '@muster/common/clock';
 import type { Logger } from '@muster/common/log';
 import { AgentNotes } from '@muster/coordinator/agents/notes';
 import { AgentRegistry } from '@muster/coordinator/agents/registry';
+import { StatusPacer } from '@muster/coordinator/agents/statusPacer';
 import type { DiskReserve } from '@muster/coordinator/diskReserve';
 import { Bell } from '@muster/coordinator/events/bell';
 import { LeaseKeeper } from '@muster/coordinator/leases/leaseKeeper';
@@ -26,6 +27,7 @@ import { type Credential, type Store, StoreError } from '@muster/coordinator/sto
 import { ArrayFiller } from '@muster/coordinator/tasks/arrayFiller';
 import { Drains } from '@muster/coordinator/tasks/drains';
 import { HangWatch } from '@muster/coordinator/tasks/hangWatch';
+import { tellOwedStatus } from '@muster/coordinator/tasks/owedStatus';
 import { StartDeadlines } from '@muster/coordinator/tasks/startDeadlines';
 import { TimeLimits } from '@muster/coordinator/tasks/timeLimits';
 import type { PageRequests } from '@muster/coordinator/telemetry/pageRequests';
@@ -91,6 +93,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   for (const job of state.jobs.values()) waitTimes.follow(job, clock.monotonicMs());
   const timeLimits = new TimeLimits(clock.monotonicMs);
   const notes = new AgentNotes();
+  const pacer = new StatusPacer(clock.monotonicMs);
   const startDeadlines = new StartDeadlines(clock.monotonicMs, notes);
   const hangWatch = new HangWatch({ ...clock, heartbeatIntervalMs });
   const drains = new Drains(clock);
@@ -136,7 +139,21 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   const random = (size: number) => parts.random.bytes(size);
   const arrays = new ArrayFiller({ state, store, loop, random });
   const shared = {
-    ...{ state, store, loop, agents, leases, notes, paths, log, committed, timeLimits, hangWatch, ...clock },
+    ...{
+      state,
+      store,
+      loop,
+      agents,
+      leases,
+      notes,
+      pacer,
+      paths,
+      log,
+      committed,
+      timeLimits,
+      hangWatch,
+      ...clock,
+    },
     statusOf: () => '',
     authorityDigest: null,
     // Output, readings and free space have tests of their own; nothing here uses more of them than this.
@@ -170,6 +187,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
       ...hangWatch.run(state, loop),
       ...drains.run(state, loop),
       arrays.run(),
+      ...tellOwedStatus(pacer, loop),
     ];
     Promise.all(work).catch(() => {});
   }, tickMs);

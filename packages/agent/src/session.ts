@@ -16,7 +16,6 @@ import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import { musterVersion } from '@muster/common/version';
-import { taskReportToWire } from '@muster/common/wire/codec';
 import { checkFromWire } from '@muster/common/wire/gangCodec';
 import { conditionToWire, inventoryToWire } from '@muster/common/wire/nodeCodec';
 import { fromServiceError } from '@muster/common/wire/status';
@@ -26,6 +25,7 @@ import type { CredentialRenewal } from './credentialRenewal.ts';
 import type { Terms } from './leases/highestTerm.ts';
 import { Questions } from './leases/questions.ts';
 import { letsRun, orderOf, runOrder } from './orders.ts';
+import { fittingHello, heartbeatTasks, helloTasks } from './sessionMessages.ts';
 import type { Order } from './tasks/entry.ts';
 import type { TaskManager } from './tasks/manager.ts';
 
@@ -38,6 +38,8 @@ const missedAnswers = 3;
 const welcomeTimeoutMs = 15_000;
 /** Short at most: a coordinator that is back should not be waited for, and a thousand agents dialling a second do no harm. */
 const reconnect = { initialMs: 100, maxMs: 1_000 };
+/** For one that says that this agent sends too much: what is owed by then has to be earned. */
+const reconnectExhausted = { initialMs: 5_000, maxMs: 30_000 };
 
 /** What the coordinator schedules by, whole. */
 export interface NodeStatus {
@@ -148,23 +150,23 @@ export class AgentSession {
     // Before it is sent: what is granted for it counts from here, and rather ends too early than too late.
     const sentBoottimeMs = parts.boottimeMs();
     this.questions.helloSent(sentBoottimeMs);
-    stream.write({
-      hello: {
+    stream.write(
+      fittingHello({
         protocolVersion: 2,
         agentVersion: musterVersion,
         instanceId: parts.instanceId,
         bootId: parts.bootId,
         ...statusToWire(status),
         ...this.leaving(),
-        observed: parts.manager.reports().map(taskReportToWire),
+        observed: helloTasks(parts.manager.reports()),
         checkpoints: parts.manager.checkpoints().map(checkpointSeenToWire),
         proofs: parts.manager.proofs().map(({ task, proof }) => ({ task: taskRefToWire(task), proof })),
         highestTerm: parts.terms.highest.term,
         termProof: parts.terms.highest.proof,
         clusterId: parts.terms.highest.clusterId,
         sentBoottimeMs,
-      },
-    });
+      }),
+    );
     const giveUp = () => this.lost(new Error(`no Welcome within ${welcomeTimeoutMs} ms`));
     this.heartbeat = setTimeout(giveUp, welcomeTimeoutMs);
   }
@@ -193,7 +195,8 @@ export class AgentSession {
         'no connection to the coordinator; tasks go on, dialling again',
       );
     }
-    const waitMs = withJitter(backoffMs(reconnect, this.failures), this.parts.chance());
+    const pace = known?.code === 'resource_exhausted' ? reconnectExhausted : reconnect;
+    const waitMs = withJitter(backoffMs(pace, this.failures), this.parts.chance());
     this.redial = setTimeout(() => this.start(), waitMs);
   }
 
@@ -324,7 +327,7 @@ export class AgentSession {
         heartbeat: {
           seq: this.heartbeatSeq,
           sentBoottimeMs,
-          observed: this.parts.manager.reports().map(taskReportToWire),
+          observed: heartbeatTasks(this.parts.manager.reports()),
         },
       });
       // A little chance, so that a thousand agents that started together do not answer together.

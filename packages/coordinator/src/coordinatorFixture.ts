@@ -12,6 +12,7 @@ import { type Logger, silentLogger } from '@muster/common/log';
 import { connectMuster } from '@muster/common/wire/client';
 import { AgentNotes } from './agents/notes.ts';
 import { AgentRegistry } from './agents/registry.ts';
+import { StatusPacer } from './agents/statusPacer.ts';
 import { Gate } from './auth/gate.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
 import { Contained } from './contained.ts';
@@ -124,6 +125,7 @@ export async function startTestCoordinator(
   const monotonicMs = () => clock.monotonicMs();
   const timeLimits = new TimeLimits(monotonicMs);
   const notes = new AgentNotes();
+  const pacer = new StatusPacer(monotonicMs);
   const startDeadlines = new StartDeadlines(monotonicMs, notes);
   const hangWatch = new HangWatch({ wallMs, monotonicMs, heartbeatIntervalMs });
   const leases = await LeaseKeeper.open({
@@ -206,6 +208,7 @@ export async function startTestCoordinator(
     hangWatch,
     statusOf,
     notes,
+    pacer,
     leases,
     paths,
     telemetry,
@@ -257,6 +260,7 @@ export async function startTestCoordinator(
     hangWatch,
     statusFiles,
     notes,
+    pacer,
     leases,
     telemetry,
     pages,

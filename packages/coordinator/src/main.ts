@@ -10,6 +10,7 @@ import type { RandomBytes } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
 import { AgentNotes } from './agents/notes.ts';
 import { AgentRegistry } from './agents/registry.ts';
+import { StatusPacer } from './agents/statusPacer.ts';
 import { AdminTokenFile } from './auth/adminToken.ts';
 import { Gate } from './auth/gate.ts';
 import { Contained, type ContainedWork } from './contained.ts';
@@ -46,6 +47,7 @@ import { askToRenew, removeExpiredJoinTokens, storeLastUse } from './tasks/crede
 import { Drains } from './tasks/drains.ts';
 import { HangWatch } from './tasks/hangWatch.ts';
 import { PageScrub } from './tasks/pageScrub.ts';
+import { tellOwedStatus } from './tasks/owedStatus.ts';
 import { StartDeadlines } from './tasks/startDeadlines.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
@@ -134,6 +136,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     for (const job of state.jobs.values()) waitTimes.follow(job, clock.monotonicMs());
     const timeLimits = new TimeLimits(clock.monotonicMs);
     const notes = new AgentNotes();
+    const pacer = new StatusPacer(clock.monotonicMs);
     const startDeadlines = new StartDeadlines(clock.monotonicMs, notes);
     const hangWatch = new HangWatch({ ...clock, heartbeatIntervalMs: options.heartbeatIntervalMs });
     const drains = new Drains(clock);
@@ -196,6 +199,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       agents,
       leases,
       notes,
+      pacer,
       paths,
       logs,
       logEvents: logKeeping.logEvents,
@@ -285,6 +289,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       hangWatch: () => hangWatch.run(state, loop),
       drains: () => drains.run(state, loop),
       arrays: () => arrays.run(),
+      owedStatus: () => tellOwedStatus(pacer, loop),
       gpuStats: () => gpuStats.run(state, loop),
       statusFiles: () => statusFiles.run(),
       logKeeping: () => logKeeping.run(),

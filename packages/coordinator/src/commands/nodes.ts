@@ -6,6 +6,7 @@ import type { NodeInventory } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
 import type { Cause, TaskEnd, TaskReport } from '@muster/common/views';
 import { heldTask } from '../agents/desired.ts';
+import { type Pace, type Told, unpaced } from '../agents/statusPacer.ts';
 import { heldTasks } from '../heldTasks.ts';
 import { currentAttempt, isReleased, type Node } from '../model.ts';
 import type { Draft } from '../state.ts';
@@ -60,7 +61,7 @@ export function refuseStranger(
  * An agent (re)connected with its whole truth.
  * @throws {MusterError} as `refuseStranger`: tasks may have been placed since that was asked
  */
-export function hello(draft: Draft, command: HelloCommand, nowMs: number): void {
+export function hello(draft: Draft, command: HelloCommand, nowMs: number, pace: Pace = unpaced): void {
   const { observed, failedAtMs, lastHeardMs: _, leavingInMs, ...node } = command;
   refuseStranger(draft, node);
   const before = draft.node(command.name);
@@ -72,8 +73,10 @@ export function hello(draft: Draft, command: HelloCommand, nowMs: number): void 
   if (before === undefined) {
     draft.emit({ kind: 'node.joined', subject: node.name, data: { inventory: node.inventory } }, nowMs);
   }
-  draft.emit({ kind: 'node.online', subject: node.name, data: { bootId: node.bootId } }, nowMs);
-  emitStatusEvents(draft, before ?? { ...after, conditions: [], drain: null }, after, nowMs);
+  if (pace.take(node.name, 'online'))
+    draft.emit({ kind: 'node.online', subject: node.name, data: { bootId: node.bootId } }, nowMs);
+  const known = pace.toldOf(node.name) ?? before ?? { ...after, conditions: [], drain: null };
+  tellStatus(draft, known, after, nowMs, pace);
   report(draft, command.name, observed, failedAtMs, nowMs);
   if (before !== undefined && before.bootId !== command.bootId) endTasksOfEarlierBoot(draft, command, nowMs);
 }
@@ -97,7 +100,7 @@ export interface StatusCommand {
  * The whole node as it is now. Equal to what is known, it changes nothing; that a condition was seen once more is kept in
  * mind, and stored with the next change. What runs on a GPU that has vanished keeps it.
  */
-export function nodeStatus(draft: Draft, command: StatusCommand, nowMs: number): void {
+export function nodeStatus(draft: Draft, command: StatusCommand, nowMs: number, pace: Pace = unpaced): void {
   const before = draft.node(command.name);
   if (before === undefined) return;
   const conditions = acceptConditions(command.conditions);
@@ -108,20 +111,42 @@ export function nodeStatus(draft: Draft, command: StatusCommand, nowMs: number):
     conditions,
     drain,
   };
-  if (emitStatusEvents(draft, before, after, nowMs)) draft.putNode(after);
+  if (tellStatus(draft, pace.toldOf(command.name) ?? before, after, nowMs, pace)) draft.putNode(after);
+  else if (pace.toldOf(command.name) !== null) draft.noteNode(after);
   else if (!isDeepStrictEqual(before.conditions, conditions)) draft.noteNode({ ...before, conditions });
 }
 
-/** @returns false when there was nothing to say */
-function emitStatusEvents(draft: Draft, before: Node, after: Node, nowMs: number): boolean {
-  const changes = inventoryChanges(before.inventory, after.inventory);
-  const { gpus } = after.inventory;
-  const events = [
-    ...(changes.length === 0 ? [] : [{ kind: 'node.changed', subject: after.name, data: { changes, gpus } }]),
-    ...conditionEvents(after.name, before.conditions, after.conditions),
-    ...drainEvents(before, after),
+/** Tells what was held back of a node, as far as it may be told by now. */
+export function tellOwed(draft: Draft, name: NodeName, nowMs: number, pace: Pace): void {
+  const [node, told] = [draft.node(name), pace.toldOf(name)];
+  if (node === undefined) pace.note(name, null);
+  else if (told !== null && tellStatus(draft, told, node, nowMs, pace)) draft.putNode(node);
+}
+
+/**
+ * Makes events of the differences to what was told last, unless the node has told too much lately.
+ * @returns false when nothing was told
+ */
+function tellStatus(draft: Draft, known: Told, after: Node, nowMs: number, pace: Pace): boolean {
+  const { name, inventory, conditions, drain } = after;
+  const changes = inventoryChanges(known.inventory, inventory);
+  const { gpus } = inventory;
+  const changed =
+    changes.length === 0 ? [] : [{ kind: 'node.changed', subject: name, data: { changes, gpus } }];
+  const others = [
+    ...conditionEvents(name, known.conditions, conditions),
+    ...drainEvents({ ...after, ...known }, after),
   ];
+  const mayChange = pace.take(name, 'inventory', changed.length);
+  const mayOthers = pace.take(name, 'conditions', others.length);
+  const events = [...(mayChange ? changed : []), ...(mayOthers ? others : [])];
   for (const event of events) draft.emit(event, nowMs);
+  const told = {
+    inventory: mayChange ? inventory : known.inventory,
+    conditions: mayOthers ? conditions : known.conditions,
+    drain: mayOthers ? drain : known.drain,
+  };
+  pace.note(name, mayChange && mayOthers ? null : told);
   return events.length > 0;
 }
 
@@ -160,6 +185,7 @@ export function noteFreezes(
   node: NodeName,
   changed: readonly TaskReport[],
   nowMs: number,
+  pace: Pace = unpaced,
 ): void {
   for (const { task, frozen } of changed) {
     const job = draft.job(task.jobId);
@@ -167,6 +193,7 @@ export function noteFreezes(
     if (job === undefined || held === undefined || held.state === 'ended') continue;
     const { attempt, nodeRank } = task;
     const data = { name: job.spec.name, attempt, nodeRank, node };
+    if (!pace.take(node, 'freezes')) return;
     draft.emit({ kind: frozen ? 'task.frozen' : 'task.thawed', subject: job.id, data }, nowMs);
   }
 }

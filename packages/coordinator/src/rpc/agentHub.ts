@@ -23,6 +23,7 @@ import { heldTask } from '../agents/desired.ts';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
+import type { StatusPacer } from '../agents/statusPacer.ts';
 import { verdictOn } from '../agents/verdicts.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import { revoked } from '../auth/tokens.ts';
@@ -48,7 +49,9 @@ import { type ClusterState, Draft } from '../state.ts';
 import type { Store } from '../store/store.ts';
 import type { HangWatch } from '../tasks/hangWatch.ts';
 import type { TimeLimits } from '../tasks/timeLimits.ts';
+import { RefusedMessage } from './bounds/bounded.ts';
 import { endWithError, unary } from './calls.ts';
+import { SessionAllowances, takeInTurn } from './intake.ts';
 import { type JoinParts, join, takeOffer } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
 import { serveTelemetry, type TelemetryUploadParts } from './telemetryUploads.ts';
@@ -78,6 +81,7 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploa
   /** Gets to hear every Hello before it has any effect. @returns what it claims without proof; null: nothing */
   readonly agentSaid: (account: AgentAccount) => string | null;
   readonly notes: AgentNotes;
+  readonly pacer: StatusPacer;
   readonly timeLimits: TimeLimits;
   readonly hangWatch: HangWatch;
   readonly wallMs: () => number;
@@ -86,21 +90,22 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploa
 /** Addresses of one node: more than any machine has, and little enough to store with every attempt. */
 const endpointsMax = 64;
 
-/** In a Hello: those of the tasks of one node, 128 of each at most. */
-const checkpointsMax = 4_096;
-
 type SessionCall = ServerDuplexStream<AgentMessage__Output, CoordinatorMessage>;
 
 export function agentHubCalls(parts: AgentHubParts): AgentHubHandlers {
+  const allowances = new SessionAllowances(parts.monotonicMs);
   return {
-    Join: unary((request, caller) => join(parts, request, caller)),
-    Session: (call) => serveSession(parts, call),
+    Join: unary((request, caller) => {
+      if (request instanceof RefusedMessage) throw request.error;
+      return join(parts, request, caller);
+    }),
+    Session: (call) => serveSession(parts, allowances, call),
     UploadLogs: (call) => serveUpload(parts, call),
     UploadTelemetry: (call) => serveTelemetry(parts, call),
   };
 }
 
-function serveSession(parts: AgentHubParts, call: SessionCall): void {
+function serveSession(parts: AgentHubParts, allowances: SessionAllowances, call: SessionCall): void {
   const caller = callerOf(call);
   /** Messages may follow Hello before its commit is done; they wait for it, in order. */
   let opening: Promise<AgentSession> | null = null;
@@ -113,7 +118,8 @@ function serveSession(parts: AgentHubParts, call: SessionCall): void {
   }
   const { node } = caller;
 
-  call.on('data', (message: AgentMessage__Output) => {
+  const take = (message: AgentMessage__Output) => allowances.take(node, message);
+  const handle = async (message: AgentMessage__Output) => {
     // Said twice, as any message may be, it opens nothing anew.
     if (message.hello != null && opening === null) {
       opening = beginSession(parts, call, caller, message.hello).then((opened) => {
@@ -123,16 +129,14 @@ function serveSession(parts: AgentHubParts, call: SessionCall): void {
         return opened;
       });
     }
-    const handled = (async () => {
-      if (opening === null) throw new MusterError('invalid', 'a session begins with Hello');
-      await onMessage(parts, await opening, message);
-    })();
-    handled.catch((error: unknown) => {
-      if (!parts.state.nodes.has(node)) parts.agents.forget(node);
-      const known = error instanceof MusterError ? error : new MusterError('internal', messageOf(error));
-      parts.log.warn({ node, error: known.message }, 'an agent session was ended');
-      refuse(known);
-    });
+    if (opening === null) throw new MusterError('invalid', 'a session begins with Hello');
+    await onMessage(parts, await opening, message);
+  };
+  takeInTurn(call, take, handle, (error) => {
+    if (!parts.state.nodes.has(node)) parts.agents.forget(node);
+    const known = error instanceof MusterError ? error : new MusterError('internal', messageOf(error));
+    parts.log.warn({ node, error: known.message }, 'an agent session was ended');
+    refuse(known);
   });
   const closed = () => {
     isClosed = true;
@@ -184,9 +188,10 @@ async function beginSession(
   await parts.loop.run(caller, (draft, nowMs) => {
     if (caller.renewed) keepSecret(draft, caller.id, parts.credentialLifetimeMs, nowMs);
     // Before the ends: by them it is chosen what the next attempts begin from.
-    for (const each of wire.checkpoints.slice(0, checkpointsMax)) applyCheckpoint(draft, node, each, nowMs);
+    const checkpoints = parts.pacer.take(node, 'training', wire.checkpoints.length) ? wire.checkpoints : [];
+    for (const each of checkpoints) applyCheckpoint(draft, node, each, nowMs);
     completeTraining(draft, node, observed, nowMs);
-    hello(draft, command, nowMs);
+    hello(draft, command, nowMs, parts.pacer);
   });
   // Removed in the same commit, it is none of ours any more.
   if (!parts.state.nodes.has(node)) throw revoked(caller.id);
@@ -246,8 +251,10 @@ async function onMessage(
     const reports = reportsFromWire([message.report]);
     if (reports.length > 0) await takeReports(parts, session, reports);
   }
-  if (message.checkpoint != null) await takeCheckpoint(parts, session.caller, message.checkpoint);
-  if (message.trainingSign != null) await takeTrainingSign(parts, session.caller, message.trainingSign);
+  if (message.checkpoint != null && parts.pacer.take(session.node, 'training'))
+    await takeCheckpoint(parts, session.caller, message.checkpoint);
+  if (message.trainingSign != null && parts.pacer.take(session.node, 'training'))
+    await takeTrainingSign(parts, session.caller, message.trainingSign);
   if (message.status != null) await takeStatus(parts, session, message.status);
   if (message.credentialOffer != null) await takeOffer(parts, session, message.credentialOffer.credential);
   if (message.credentialKept != null) await keepOffered(parts, session);
@@ -312,7 +319,7 @@ async function takeStatus(
   const command = { name: session.node, inventory, conditions, leavingInMs };
   await parts.loop.run(session.caller, (draft, nowMs) => {
     // It waited for its turn, and a newer Hello may have come first: what was true before that is not news.
-    if (parts.agents.isCurrent(session)) nodeStatus(draft, command, nowMs);
+    if (parts.agents.isCurrent(session)) nodeStatus(draft, command, nowMs, parts.pacer);
   });
 }
 
@@ -349,7 +356,7 @@ function noteTasks(parts: AgentHubParts, session: AgentSession, reports: readonl
   const changed = held.filter((each) => parts.notes.note(each));
   if (changed.length === 0) return;
   parts.loop
-    .run(session.caller, (draft, nowMs) => noteFreezes(draft, node, changed, nowMs))
+    .run(session.caller, (draft, nowMs) => noteFreezes(draft, node, changed, nowMs, parts.pacer))
     .catch((error: unknown) =>
       parts.log.warn({ node, error: messageOf(error) }, 'a freeze was not recorded'),
     );
