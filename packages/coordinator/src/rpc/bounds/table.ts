@@ -26,9 +26,10 @@ const atMost = (max: number, each?: number): Bound => ({
 
 /** A word of a fixed list, or the name of a device. */
 const word = text(64);
-/** One sentence for people. */
-const sentence = text(500);
-const path = text(512);
+/** One sentence for people; who keeps it keeps less. */
+const sentence = text(1_000);
+/** Cut, it is longer than any that is taken. */
+const path = text(1_024);
 const address = text(256);
 const gpuUuid = text(128);
 
@@ -58,6 +59,7 @@ export const bounds: Readonly<Record<string, Bounds>> = {
     proofs: atMost(helloTasksMax),
   },
   TaskProof: { proof: identity(128) },
+  CredentialOffer: { credential: identity(256) },
   TaskRef: { jobId: identity(64) },
   Heartbeat: { observed: atMost(observedMax) },
   NodeStatus: { conditions: atMost(1_024) },
