@@ -17,13 +17,13 @@ test('all that the start and the end of 256 tasks of one node take is not too mu
   const allowances = new SessionAllowances(() => 0);
   for (let index = 0; index < 256; index += 1) {
     const task = { jobId: `job_${String(index).padStart(12, '0')}`, attempt: 1, nodeRank: index };
-    const endpoints = Array(8).fill({
+    const endpoints = Array.from({ length: 8 }, () => ({
       address: '10.0.0.1',
       network: '10.0.0.0/8',
       interface: 'eth0',
       rdma: true,
-    });
-    const paths = Array(2).fill({ nodeRank: 1, roundTripUs: 100 });
+    }));
+    const paths = Array.from({ length: 2 }, () => ({ nodeRank: 1, roundTripUs: 100 }));
     const latest = { step: 1, train_loss: 2, grad_norm: 3, learning_rate: 4 };
     const failure = { source: 'output', message: 'CUDA out of memory', kind: 'cuda_oom', blame: 'job' };
     const exit = {
@@ -58,7 +58,7 @@ test('what a node says over all of its connections is counted, by its size and b
     throw new Error('there is no end of it');
   };
   const task = { jobId: 'job_0123456789ab', attempt: 1 };
-  const large = messageOf({ heartbeat: { observed: Array(1_000).fill({ task }) } });
+  const large = messageOf({ heartbeat: { observed: Array.from({ length: 1_000 }, () => ({ task })) } });
   const small = messageOf({ heartbeat: { seq: 1 } });
   const few = takenOf(large);
   clock.nowMs += 60_000;

@@ -58,7 +58,7 @@ describe('what is beyond its bound', () => {
     [
       'a list',
       'AgentMessage',
-      { heartbeat: { observed: Array(1_025).fill({ task }) } },
+      { heartbeat: { observed: Array.from({ length: 1_025 }, () => ({ task })) } },
       /Heartbeat.observed: 1024 at most/,
     ],
     [
@@ -160,6 +160,8 @@ describe('bytes that are none of ours', () => {
 
 test('what a message costs is counted by its fields', () => {
   const cost = (count: number) =>
-    costOf(read('AgentMessage', { heartbeat: { observed: Array(count).fill({ task }) } }));
+    costOf(
+      read('AgentMessage', { heartbeat: { observed: Array.from({ length: count }, () => ({ task })) } }),
+    );
   expect(cost(200) - cost(100)).toBe(100 * (cost(2) - cost(1)));
 });
