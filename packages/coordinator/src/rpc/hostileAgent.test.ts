@@ -85,13 +85,13 @@ test('an agent that does not read its answers is not read either, and nobody wai
   while (!isHeldBack && sent < 5_000) {
     sent += 1;
     if (call.write({ heartbeat: { seq: sent, observed } })) continue;
-    let hasDrained = false;
+    const drained = { yet: false };
     call.once('drain', () => {
-      hasDrained = true;
+      drained.yet = true;
     });
     // Others are answered again and again, and there is still no room for another word of this one.
-    for (let round = 0; round < 10 && !hasDrained; round += 1) await keepsLease(victim, task);
-    isHeldBack = !hasDrained;
+    for (let round = 0; round < 10 && !drained.yet; round += 1) await keepsLease(victim, task);
+    isHeldBack = !drained.yet;
   }
   expect(isHeldBack).toBe(true);
   expect(answered.mock.calls.length, 'of which few were taken').toBeLessThan(1_000);

@@ -85,6 +85,12 @@ export const bounds: Readonly<Record<string, Bounds>> = {
     cpuModel: address,
     fileSystems: atMost(1_024),
   },
+  MachineFacts: {
+    ...{ model: address, board: address, bios: address },
+    ...{ disks: atMost(256), memoryModules: atMost(256) },
+  },
+  MachineDisk: { model: address, type: word },
+  MemoryModule: { model: address, type: word },
   FileSystem: { mountPoint: path, device: path, type: word },
   Condition: {
     kind: word,
