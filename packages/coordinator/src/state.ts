@@ -6,12 +6,12 @@
  */
 import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
-import { isTerminal, type TerminalJobState } from '@muster/common/states';
+import { isTerminal } from '@muster/common/states';
 import { type Caller, coordinatorPart, nameOf } from './caller.ts';
 import { forgetOutcomes } from './endedJobs.ts';
 import { JobGroups, type JobToPlan } from './jobGroups.ts';
 import type { Attempt, Job, NewEvent, Node, StoredEvent } from './model.ts';
-import type { Batch, Credential, JobArrayRecord, RequestRecord, Snapshot } from './store/store.ts';
+import type { Batch, Credential, JobArrayRecord, Outcome, RequestRecord, Snapshot } from './store/store.ts';
 
 /** Jobs that are no newer than that get no attempt with a lower number: the store was restored, and knows of fewer. */
 export interface AttemptFloor {
@@ -28,7 +28,7 @@ export class ClusterState {
   /** Whose jobs are not all stored. */
   readonly arrays: Map<ArrayId, JobArrayRecord>;
   /** How jobs have ended, of those that active ones come after or that ended last; of all others the store tells. */
-  readonly outcomes: Map<JobId, TerminalJobState>;
+  readonly outcomes: Map<JobId, Outcome>;
   readonly nodes: Map<NodeName, Node>;
   /** By id. */
   readonly credentials: Map<string, Credential>;
@@ -180,7 +180,7 @@ export class Draft {
     return this.base.groups.toPlan(this.jobs);
   }
 
-  outcome(id: JobId): TerminalJobState | undefined {
+  outcome(id: JobId): Outcome | undefined {
     const drafted = this.jobs.get(id);
     if (drafted !== undefined && isTerminal(drafted.state.kind)) return drafted.state.kind;
     return this.base.outcomes.get(id);

@@ -17,6 +17,7 @@ export function timedStore(store: Store, monotonicMs: () => number, onCommit: (m
     findJobIds: (prefix, limit) => store.findJobIds(prefix, limit),
     readRequest: (requestId) => store.readRequest(requestId),
     readEvents: (sinceSeq, limit, subject) => store.readEvents(sinceSeq, limit, subject),
+    retention: store.retention,
     readMeta: (name) => store.readMeta(name),
     writeMeta: (name, value) => store.writeMeta(name, value),
     close: () => store.close(),

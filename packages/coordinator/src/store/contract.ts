@@ -6,6 +6,7 @@ import type { Job, Node } from '../model.ts';
 import { aJob, aNode, anAttempt, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
 import { describeCredentials } from './credentialContract.ts';
 import { describeFinding } from './findingContract.ts';
+import { describeRetention } from './retentionContract.ts';
 import { type Batch, emptyBatch, type Store } from './store.ts';
 import {
   aCredential,
@@ -332,6 +333,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     describeFinding(() => store);
+    describeRetention(() => store);
   });
 }
 

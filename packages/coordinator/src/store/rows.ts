@@ -31,6 +31,8 @@ export interface JobRow {
   readonly state: string;
   readonly last_attempt: number;
   readonly submitted_at_ms: number;
+  /** null: it has not ended. */
+  readonly ended_at_ms: number | null;
   readonly spec: string;
   readonly body: string;
 }
@@ -95,6 +97,7 @@ export function jobToRow(job: Job): JobRow {
     state: job.state.kind,
     last_attempt: job.lastAttempt,
     submitted_at_ms: job.submittedAtMs,
+    ended_at_ms: 'endedAtMs' in job.state ? job.state.endedAtMs : null,
     spec: specText(job.spec),
     body: JSON.stringify(body),
   };

@@ -7,6 +7,7 @@ import type { JobSpec } from '@muster/common/spec/types';
 import type { JobStateKind, TerminalJobState } from '@muster/common/states';
 import type { Caller } from '../caller.ts';
 import type { Attempt, Job, Node, StoredEvent } from '../model.ts';
+import type { RetentionStore } from './retention.ts';
 
 /** Rows and events of one or more commands, in one transaction. */
 export interface Batch {
@@ -93,7 +94,7 @@ export interface Snapshot {
   /** Arrays whose jobs are not all stored. */
   readonly unfilledArrays: readonly JobArrayRecord[];
   /** How the ended jobs that active ones come after have ended. */
-  readonly outcomes: ReadonlyMap<JobId, TerminalJobState>;
+  readonly outcomes: ReadonlyMap<JobId, Outcome>;
   readonly nodes: readonly Node[];
   readonly credentials: readonly Credential[];
   readonly lastSubmitSeq: number;
@@ -126,6 +127,9 @@ export interface JobPage {
   readonly more: boolean;
 }
 
+/** How a job ended; `removed`: long ago, and retention has removed it. */
+export type Outcome = TerminalJobState | 'removed';
+
 export interface ListedJobId {
   readonly id: JobId;
   readonly submitSeq: number;
@@ -146,7 +150,7 @@ export interface Store {
   /** The same list of ids and their numbers alone, whatever their size: cheap enough for thousands at once. */
   listJobIds(query: Omit<JobQuery, 'sizeMax'>): Promise<readonly ListedJobId[]>;
   /** Of these jobs, how those have ended that have. */
-  readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, TerminalJobState>>;
+  readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, Outcome>>;
   /** Ids of at most `limit` jobs that begin with `prefix`. */
   findJobIds(prefix: string, limit: number): Promise<readonly JobId[]>;
   readRequest(requestId: string): Promise<RequestRecord | null>;
@@ -156,6 +160,8 @@ export interface Store {
     limit: number,
     subject: JobId | NodeName | string | null,
   ): Promise<readonly StoredEvent[]>;
+
+  readonly retention: RetentionStore;
 
   /** Small durable values by name, such as the cursor of the NATS relay. */
   readMeta(name: string): Promise<string | null>;

@@ -7,6 +7,7 @@ import type { ArrayId, JobId } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
 import { clusterSubject } from '../../leases/clusterSubject.ts';
 import { type Attempt, currentAttempt, type Job, type Node, type StoredEvent } from '../../model.ts';
+import type { RetentionStore } from '../retention.ts';
 import { nodeFromRow, nodeToRow } from '../rows.ts';
 import {
   type Batch,
@@ -16,11 +17,13 @@ import {
   type JobQuery,
   type JobRecord,
   type ListedJobId,
+  type Outcome,
   type RequestRecord,
   type Snapshot,
   type Store,
   StoreError,
 } from '../store.ts';
+import { memoryRetention } from './memoryRetention.ts';
 
 export class Memory {
   readonly clusterId: string;
@@ -39,6 +42,9 @@ export class Memory {
   readonly events = new Map<number, StoredEvent>();
   readonly subjectSeqs = new Map<string, number>();
   readonly meta = new Map<string, string>();
+  /** By id, when. */
+  readonly removedJobs = new Map<JobId, number>();
+  removedEventSeq = 0;
 
   constructor(clusterId: string) {
     this.clusterId = clusterId;
@@ -48,8 +54,11 @@ export class Memory {
 export class MemoryStore implements Store {
   private readonly memory: Memory;
 
+  readonly retention: RetentionStore;
+
   constructor(memory: Memory) {
     this.memory = memory;
+    this.retention = memoryRetention(memory);
   }
 
   async load(): Promise<Snapshot> {
@@ -175,8 +184,11 @@ export class MemoryStore implements Store {
       .filter((job) => beforeSubmitSeq === null || job.submitSeq < beforeSubmitSeq);
   }
 
-  async readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, TerminalJobState>> {
-    return new Map(ids.flatMap((id) => outcomeOf(this.memory.jobs.get(id))));
+  async readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, Outcome>> {
+    const { jobs, removedJobs } = this.memory;
+    const found = new Map<JobId, Outcome>(ids.flatMap((id) => outcomeOf(jobs.get(id))));
+    for (const id of ids) if (removedJobs.has(id)) found.set(id, 'removed');
+    return found;
   }
 
   async findJobIds(prefix: string, limit: number): Promise<readonly JobId[]> {

@@ -7,8 +7,16 @@ import { witness } from './000002_witness.ts';
 import { indexesForLists } from './000003_scale.ts';
 import { callers } from './000004_callers.ts';
 import { arrays } from './000005_arrays.ts';
+import { retention } from './000006_retention.ts';
 
-export const migrations: readonly string[] = [initialSchema, indexesForLists, callers, witness, arrays];
+export const migrations: readonly string[] = [
+  initialSchema,
+  indexesForLists,
+  callers,
+  witness,
+  arrays,
+  retention,
+];
 
 /** Since this version every store has a witness and page sums beside it. */
 export const witnessedSince = migrations.indexOf(witness) + 1;

@@ -24,6 +24,7 @@ import { insertJob } from '../statements/insertJob.ts';
 import { insertRequest } from '../statements/insertRequest.ts';
 import { selectMeta, upsertMeta } from '../statements/meta.ts';
 import { removeNode } from '../statements/removeNode.ts';
+import { selectRemovedJobs } from '../statements/retention.ts';
 import { selectAttempts } from '../statements/selectAttempts.ts';
 import { selectCredentials } from '../statements/selectCredentials.ts';
 import { selectEvents, selectEventsOfSubject } from '../statements/selectEvents.ts';
@@ -48,6 +49,7 @@ import {
   type JobQuery,
   type JobRecord,
   type ListedJobId,
+  type Outcome,
   type Snapshot,
   type Store,
   StoreError,
@@ -56,6 +58,7 @@ import { ArraySpecs, type SharedSpec } from './arraySpecs.ts';
 import { backupPieces } from './backup.ts';
 import { damaged } from './inspection.ts';
 import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase } from './open.ts';
+import { sqliteRetention } from './sqliteRetention.ts';
 import type { StoreFiles } from './storeFiles.ts';
 
 type Parameters = Record<string, SQLInputValue>;
@@ -78,6 +81,11 @@ export class SqliteStore implements Store {
   private readonly files: StoreFiles;
   /** Prepared once: preparing costs more than running most of these. */
   private readonly prepared = new Map<string, StatementSync>();
+  readonly retention = sqliteRetention({
+    rows: (sql, parameters) => this.rows(sql, parameters),
+    change: (sql, parameters) => this.change(sql, parameters),
+    transaction: (write) => this.transaction(write),
+  });
   private readonly arraySpecs = new ArraySpecs(
     (id) => this.rows<{ spec: string }>(selectArraySpec.sql, { id })[0]?.spec,
   );
@@ -132,18 +140,26 @@ export class SqliteStore implements Store {
   }
 
   async commit(batch: Batch): Promise<void> {
+    await this.transaction(() => this.writeBatch(batch), {
+      eventSeq: batch.events.at(-1)?.seq ?? 0,
+      submitSeq: batch.newJobs.reduce((newest, job) => Math.max(newest, job.submitSeq), 0),
+    });
+  }
+
+  /** All of it is written and durable, or nothing. */
+  private async transaction(
+    write: () => void,
+    newest?: { readonly eventSeq: number; readonly submitSeq: number },
+  ): Promise<void> {
     try {
       this.database.exec('begin immediate');
-      this.writeBatch(batch);
+      write();
       this.database.exec('commit');
     } catch (error) {
       if (this.database.isTransaction) this.database.exec('rollback');
       throw asStoreError(error);
     }
-    this.files.follow({
-      eventSeq: batch.events.at(-1)?.seq ?? 0,
-      submitSeq: batch.newJobs.reduce((newest, job) => Math.max(newest, job.submitSeq), 0),
-    });
+    this.files.follow(newest);
     await this.files.acknowledge();
   }
 
@@ -223,12 +239,15 @@ export class SqliteStore implements Store {
       .slice(0, limit);
   }
 
-  async readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, TerminalJobState>> {
+  async readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, Outcome>> {
     if (ids.length === 0) return new Map();
-    const rows = this.rows<{ id: JobId; state: TerminalJobState }>(selectOutcomes.sql, {
-      ids: JSON.stringify(ids),
-    });
-    return new Map(rows.map(({ id, state }) => [id, state]));
+    const wanted = { ids: JSON.stringify(ids) };
+    const ended = this.rows<{ id: JobId; state: TerminalJobState }>(selectOutcomes.sql, wanted);
+    const removed = this.rows<{ id: JobId }>(selectRemovedJobs.sql, wanted);
+    return new Map<JobId, Outcome>([
+      ...removed.map(({ id }) => [id, 'removed'] as const),
+      ...ended.map(({ id, state }) => [id, state] as const),
+    ]);
   }
 
   async findJobIds(prefix: string, limit: number): Promise<readonly JobId[]> {
@@ -305,6 +324,14 @@ export class SqliteStore implements Store {
     const newest: Attempt | null = attemptRow === null ? null : attemptFromRow(attemptRow);
     const job = jobFromRow(row, newest, this.sharedSpec(row)?.spec);
     return { job, attempts: newest === null ? [] : [newest] };
+  }
+
+  private change(sql: string, parameters: Parameters): number {
+    try {
+      return Number(this.statement(sql).run(parameters).changes);
+    } catch (error) {
+      throw asStoreError(error);
+    }
   }
 
   async close(): Promise<void> {

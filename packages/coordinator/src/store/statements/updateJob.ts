@@ -6,9 +6,11 @@ import type { JobRow } from '../rows.ts';
  */
 export const updateJob = {
   sql: /* sql */ `
-    update jobs set state = :state, last_attempt = :last_attempt, body = :body
+    update jobs set state = :state, last_attempt = :last_attempt, ended_at_ms = :ended_at_ms, body = :body
     where id = :id
       and state not in ('succeeded', 'failed', 'cancelled')
       and last_attempt <= :last_attempt`,
-  parameters: ({ id, state, last_attempt, body }: JobRow) => ({ id, state, last_attempt, body }),
+  parameters: ({ id, state, last_attempt, ended_at_ms, body }: JobRow) => ({
+    ...{ id, state, last_attempt, ended_at_ms, body },
+  }),
 };

@@ -1,0 +1,99 @@
+/** Retention in the embedded store: each piece is a transaction of its own. */
+import type { SQLInputValue } from 'node:sqlite';
+import type { JobId } from '@muster/common/ids';
+import type { EndedJob, EventPlace, RetentionStore } from '../retention.ts';
+import { selectMeta, upsertMeta } from '../statements/meta.ts';
+import {
+  deleteAttemptsOfJob,
+  deleteEmptyArray,
+  deleteEndedJob,
+  deleteEvents,
+  deleteRemovedJobs,
+  deleteRequests,
+  insertRemovedJob,
+  selectEndBeyond,
+  selectEndedJobs,
+  selectEventPlaces,
+} from '../statements/retention.ts';
+import { StoreError } from '../store.ts';
+
+type Parameters = Record<string, SQLInputValue>;
+
+/** The store's own ways to run a statement. */
+export interface RetentionParts {
+  readonly rows: <Row>(sql: string, parameters: Parameters) => Row[];
+  readonly change: (sql: string, parameters: Parameters) => number;
+  /** All of it is written, or nothing. */
+  readonly transaction: (write: () => void) => Promise<void>;
+}
+
+const removedEventSeqName = 'removed_event_seq';
+
+export function sqliteRetention({ rows, change, transaction }: RetentionParts): RetentionStore {
+  const removedEventSeq = () => {
+    const [row] = rows<{ value: string }>(selectMeta.sql, { name: removedEventSeqName });
+    return Number(row?.value ?? 0);
+  };
+
+  function removeJob(id: JobId, nowMs: number): void {
+    change(deleteAttemptsOfJob.sql, { id });
+    const [removed] = rows<{ array_id: string | null }>(deleteEndedJob.sql, { id });
+    if (removed === undefined)
+      throw new StoreError('conflict', `the store refused to remove ${id}: it is active`);
+    change(insertRemovedJob.sql, { id, now: nowMs });
+    if (removed.array_id !== null) change(deleteEmptyArray.sql, { id: removed.array_id });
+  }
+
+  async function removeOld(sql: string, before: number, limit: number): Promise<number> {
+    let count = 0;
+    await transaction(() => {
+      count = change(sql, { before, limit });
+    });
+    return count;
+  }
+
+  return {
+    async readEventPlaces(sinceSeq, limit) {
+      const found = rows<{ seq: number; subject: string; subject_seq: number; time_ms: number }>(
+        selectEventPlaces.sql,
+        { since_seq: sinceSeq, limit },
+      );
+      return found.map(
+        ({ seq, subject, subject_seq, time_ms }): EventPlace => ({
+          ...{ seq, subject },
+          ...{ subjectSeq: subject_seq, timeMs: time_ms },
+        }),
+      );
+    },
+    async removeEvents(seqs) {
+      await transaction(() => {
+        change(deleteEvents.sql, { seqs: JSON.stringify(seqs) });
+        const value = String(Math.max(removedEventSeq(), ...seqs));
+        change(upsertMeta.sql, { name: removedEventSeqName, value });
+      });
+    },
+    readRemovedEventSeq: async () => removedEventSeq(),
+    async readEndedJobs(beforeMs, after, limit) {
+      const found = rows<{ id: JobId; submit_seq: number; array_id: string | null; ended_at_ms: number }>(
+        selectEndedJobs.sql,
+        { before: beforeMs, after_ms: after?.endedAtMs ?? -1, after_id: after?.id ?? '', limit },
+      );
+      return found.map(
+        ({ id, submit_seq, array_id, ended_at_ms }): EndedJob => ({
+          ...{ id, submitSeq: submit_seq },
+          ...{ arrayId: array_id, endedAtMs: ended_at_ms },
+        }),
+      );
+    },
+    async readEndBeyond(count) {
+      return rows<{ ended_at_ms: number }>(selectEndBeyond.sql, { count })[0]?.ended_at_ms ?? null;
+    },
+    async removeJobs(ids, nowMs) {
+      await transaction(() => {
+        for (const id of ids) removeJob(id, nowMs);
+      });
+    },
+    removeRequests: (beforeMs, limit) => removeOld(deleteRequests.sql, beforeMs, limit),
+    forgetRemovedJobs: (beforeMs, limit) => removeOld(deleteRemovedJobs.sql, beforeMs, limit),
+  };
+}
