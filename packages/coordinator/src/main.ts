@@ -16,6 +16,7 @@ import { Gate } from './auth/gate.ts';
 import { Contained, type ContainedWork } from './contained.ts';
 import { DiskReserve } from './diskReserve.ts';
 import { Bell } from './events/bell.ts';
+import { natsCursorName } from './events/natsCursor.ts';
 import type { RunningHttpServer } from './http/httpServer.ts';
 import { goOnAfterRestore } from './leases/afterRestore.ts';
 import { fenceCommandRunner } from './leases/fenceCommand.ts';
@@ -48,6 +49,7 @@ import { Drains } from './tasks/drains.ts';
 import { HangWatch } from './tasks/hangWatch.ts';
 import { tellOwedStatus } from './tasks/owedStatus.ts';
 import { PageScrub } from './tasks/pageScrub.ts';
+import { Retention } from './tasks/retention.ts';
 import { StartDeadlines } from './tasks/startDeadlines.ts';
 import { TimeLimits } from './tasks/timeLimits.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
@@ -180,6 +182,11 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     releases.push(() => statusFiles.close());
     releases.push(() => loop.stop());
     const arrays = new ArrayFiller({ state, store, loop, random });
+    const retention = new Retention({
+      ...{ state, store, logs, keep: options.keep, onFatal, ...clock },
+      publishedSeq: async () =>
+        options.natsUrl === null ? state.lastEventSeq : Number((await store.readMeta(natsCursorName)) ?? 0),
+    });
     leases.attach(loop);
     releases.push(() => leases.close());
 
@@ -290,6 +297,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       drains: () => drains.run(state, loop),
       arrays: () => arrays.run(),
       owedStatus: () => tellOwedStatus(pacer, loop),
+      retention: () => retention.run(),
       gpuStats: () => gpuStats.run(state, loop),
       statusFiles: () => statusFiles.run(),
       logKeeping: () => logKeeping.run(),

@@ -1,4 +1,6 @@
 /** What the coordinator is started with. Flags and environment are read by the CLI; nothing here reads either. */
+import type { Keep } from './tasks/retention.ts';
+
 export interface CoordinatorOptions {
   /** Absolute. Holds the database, logs, tokens; created 0700 when absent. One coordinator per directory. */
   readonly dataDir: string;
@@ -22,6 +24,8 @@ export interface CoordinatorOptions {
   readonly logCapBytes: number | null;
   /** Output taken of one task in the long run, bytes a second. */
   readonly logRateBytes: number;
+  /** How long events, ended jobs and requests are kept. */
+  readonly keep: Keep;
   readonly heartbeatIntervalMs: number;
   /** How long the credential of an agent is valid that is not renewed; agents renew theirs at two thirds of it. */
   readonly credentialLifetimeMs: number;
@@ -38,6 +42,8 @@ export interface CoordinatorOptions {
   readonly logLevel: string;
 }
 
+const dayMs = 24 * 60 * 60_000;
+
 export const coordinatorDefaults = {
   listen: '127.0.0.1:7070',
   advertise: [] as readonly string[],
@@ -49,6 +55,7 @@ export const coordinatorDefaults = {
   logBudgetBytes: null,
   logCapBytes: null,
   logRateBytes: 64 * 1024 * 1024,
+  keep: { eventsMs: 30 * dayMs, jobsMs: 90 * dayMs, jobsMax: 1_000_000 },
   heartbeatIntervalMs: 5_000,
   credentialLifetimeMs: 7 * 24 * 60 * 60_000,
   leaseMs: 60_000,

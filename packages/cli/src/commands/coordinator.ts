@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { marginMsMin } from '@muster/coordinator/leases/leases';
 import { type CoordinatorOptions, coordinatorDefaults as defaults } from '@muster/coordinator/options';
+import { eventsKeptMsMin } from '@muster/coordinator/tasks/retention';
 import type { CommandModule, Context } from '../context.ts';
 import { runDaemon } from '../daemon.ts';
 import { usageError } from '../errors.ts';
@@ -29,6 +30,9 @@ interface CoordinatorFlags {
   readonly logBudget?: number;
   readonly logCap?: number;
   readonly logRate?: number;
+  readonly keepEvents?: number;
+  readonly keepJobs?: number;
+  readonly keepJobsMax?: number;
   readonly heartbeat?: number;
   readonly lease?: number;
   readonly credentialLifetime?: number;
@@ -41,6 +45,7 @@ interface CoordinatorFlags {
 const mebibyte = 1024 * 1024;
 const terabytesMb = 1024 * 1024 * 1024;
 const daySeconds = 24 * 60 * 60;
+const keepMsMax = 3_650 * daySeconds * 1_000;
 
 export const command: CommandModule = {
   define(sub) {
@@ -90,6 +95,21 @@ export const command: CommandModule = {
         '--log-rate <size>',
         `output taken of one task per second in the long run; default ${defaults.logRateBytes / mebibyte}M`,
         sizeBytes('--log-rate', 1, terabytesMb),
+      )
+      .option(
+        '--keep-events <duration>',
+        'how long events and ids of requests are kept, 7d at least; default 30d',
+        durationMs('--keep-events', eventsKeptMsMin, keepMsMax),
+      )
+      .option(
+        '--keep-jobs <duration>',
+        'how long jobs that have ended are kept, with their output; default 90d',
+        durationMs('--keep-jobs', 3_600_000, keepMsMax),
+      )
+      .option(
+        '--keep-jobs-max <count>',
+        `how many ended jobs are kept at most; default ${defaults.keep.jobsMax}`,
+        wholeNumber('--keep-jobs-max', 0, 100_000_000),
       )
       .option(
         '--heartbeat <duration>',
@@ -159,6 +179,11 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     logBudgetBytes: flags.logBudget ?? defaults.logBudgetBytes,
     logCapBytes: flags.logCap ?? defaults.logCapBytes,
     logRateBytes: flags.logRate ?? defaults.logRateBytes,
+    keep: {
+      eventsMs: flags.keepEvents ?? defaults.keep.eventsMs,
+      jobsMs: flags.keepJobs ?? defaults.keep.jobsMs,
+      jobsMax: flags.keepJobsMax ?? defaults.keep.jobsMax,
+    },
     heartbeatIntervalMs,
     credentialLifetimeMs: flags.credentialLifetime ?? defaults.credentialLifetimeMs,
     leaseMs,

@@ -38,6 +38,12 @@ export function submit(
   const repeated = draft.request(command.requestId);
   if (repeated !== undefined) return sameIntent(repeated, command);
   for (const dependency of command.spec.after) {
+    if (draft.outcome(dependency as JobId) === 'removed') {
+      throw new MusterError(
+        'not_found',
+        `after: ${dependency} has ended and was removed by retention, so nobody knows whether it succeeded`,
+      );
+    }
     if (!draft.exists(dependency as JobId)) {
       throw new MusterError(
         'not_found',

@@ -14,6 +14,7 @@ import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
 import type { Store } from '../store/store.ts';
 import type { Bell } from './bell.ts';
+import { natsCursorName } from './natsCursor.ts';
 import {
   type EventStream,
   type NatsTarget,
@@ -38,7 +39,7 @@ export interface NatsRelay {
 }
 
 /** Last event known to be in the stream; read when the stream itself cannot tell. */
-const cursorName = 'nats_cursor';
+const cursorName = natsCursorName;
 /** Acknowledged together. Also how often, in events, the cursor is written: a commit for each would slow the jobs' own. */
 const pageSize = 500;
 const retryBackoff = { initialMs: 100, maxMs: 5_000 };

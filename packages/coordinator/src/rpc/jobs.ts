@@ -331,6 +331,7 @@ export async function resolveJobId(
 ): Promise<JobId> {
   if (isJobId(text)) {
     await learnOutcomes(parts.state, parts.store, [text]);
+    if (parts.state.outcomes.get(text) === 'removed') throw removedJob(text);
     if (parts.state.jobs.has(text) || parts.state.outcomes.has(text)) return text;
     throw unknownJob(text);
   }
@@ -362,6 +363,13 @@ async function resolveJobIds(
   if (ended.records.length === 0)
     throw new MusterError('not_found', `there is no array ${text}; \`muster jobs --all\` lists jobs`);
   return [];
+}
+
+function removedJob(id: JobId): MusterError {
+  return new MusterError(
+    'not_found',
+    `${id} has ended and was removed by retention: the coordinator keeps ended jobs for --keep-jobs, and at most --keep-jobs-max`,
+  );
 }
 
 function unknownJob(text: string): MusterError {

@@ -79,6 +79,7 @@ export function streamCalls(
           : request.subject.startsWith('job_')
             ? await resolveJobId(parts, request.subject)
             : request.subject;
+      if (subject === null) await requireKept(store, sinceSeq);
       const options = { sinceSeq, follow: request.follow, subject };
       for await (const event of watchEvents(store, committed, options, abort)) {
         yield eventToWire(eventView(state.clusterId, event));
@@ -97,4 +98,15 @@ export function streamCalls(
       }
     }),
   };
+}
+
+/** Whoever asks for what follows an event must not miss any without being told. */
+async function requireKept({ retention }: Store, sinceSeq: number): Promise<void> {
+  const removedSeq = await retention.readRemovedEventSeq();
+  if (sinceSeq === 0 || sinceSeq >= removedSeq) return;
+  throw new MusterError(
+    'failed_precondition',
+    `events up to ${removedSeq} were removed by retention, so those after ${sinceSeq} are not complete: watch from 0 for all ` +
+      `that are kept, or from ${removedSeq}`,
+  );
 }

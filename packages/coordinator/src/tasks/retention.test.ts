@@ -1,0 +1,109 @@
+import type { ArrayId, JobId } from '@muster/common/ids';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import type { Job } from '../model.ts';
+import { aJob, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
+import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
+import { emptyBatch } from '../store/store.ts';
+import { anEvent } from '../store/storeFixture.ts';
+import { Retention } from './retention.ts';
+
+const dayMs = 86_400_000;
+const keep = { eventsMs: 30 * dayMs, jobsMs: 90 * dayMs, jobsMax: 1_000_000 };
+
+let memory: Memory;
+let coordinator: TestCoordinator;
+const removedLogs: JobId[] = [];
+beforeEach(() => {
+  memory = new Memory('test');
+  removedLogs.length = 0;
+});
+afterEach(() => coordinator.close());
+
+async function start(jobs: readonly Job[], events: readonly ReturnType<typeof anEvent>[] = []) {
+  await new MemoryStore(memory).commit({ ...emptyBatch, newJobs: jobs, events });
+  coordinator = await startTestCoordinator({ memory });
+}
+
+/** A pass that begins so many days after `someMs`. */
+async function pass(days: number, settings: Partial<typeof keep> = {}, publishedSeq = 1_000_000) {
+  const { state } = coordinator;
+  const store = new MemoryStore(memory);
+  let monotonicMs = 0;
+  const retention = new Retention({
+    ...{ state, store, keep: { ...keep, ...settings } },
+    logs: { remove: async (id) => removedLogs.push(id) },
+    publishedSeq: async () => publishedSeq,
+    onFatal: (error) => expect.unreachable(error.message),
+    wallMs: () => someMs + days * dayMs,
+    monotonicMs: () => monotonicMs,
+  });
+  await retention.run();
+  monotonicMs = 3_600_000;
+  for (let count = 0; count < 10; count += 1) await retention.run();
+}
+
+const over = (number: number, fields: Partial<Job> = {}) =>
+  aJob(number, { state: { kind: 'succeeded', endedAtMs: someMs + number }, ...fields });
+async function seqsOf(events: AsyncIterable<{ readonly seq: number }>): Promise<readonly number[]> {
+  const seqs: number[] = [];
+  for await (const { seq } of events) seqs.push(seq);
+  return seqs;
+}
+
+const kept = () => [...memory.jobs.values()].map(({ submitSeq }) => submitSeq);
+
+test('jobs that ended long ago go, with their output, and it is said what became of them', async () => {
+  await start([over(1), over(2), aJob(3), aJob(4)]);
+
+  await pass(89);
+  expect(kept()).toEqual([1, 2, 3, 4]);
+  await pass(91);
+  expect(kept()).toEqual([3, 4]);
+  expect(removedLogs).toEqual([jobIdOf(1), jobIdOf(2)]);
+  await expect(coordinator.api.getJob(jobIdOf(1))).rejects.toThrow(/was removed by retention/);
+  await expect(coordinator.api.getJob(jobIdOf(77))).rejects.toThrow(/there is no job/);
+  const specJson = JSON.stringify({ name: 'late', command: ['true'], after: [jobIdOf(1)] });
+  await expect(coordinator.api.submit({ specJson, requestId: 'r1' })).rejects.toThrow(/removed by retention/);
+});
+
+test('no more than so many ended jobs are kept, the newest', async () => {
+  await start([...Array.from({ length: 250 }, (_, index) => over(index + 1)), aJob(251)]);
+
+  await pass(1, { jobsMax: 20 });
+
+  expect(kept()).toEqual([...Array.from({ length: 20 }, (_, index) => 231 + index), 251]);
+});
+
+test('what active jobs name is kept, and the newest number of a submission', async () => {
+  const array = { id: 'arr_000000000001' as ArrayId, size: 2 };
+  await start([
+    ...[over(1), over(2), over(3), over(4), over(5, { array: { ...array, index: 0 } })],
+    aJob(6, { array: { ...array, index: 1 } }),
+    aJob(7, { spec: aSpec({ after: [jobIdOf(1)] }), requeuedFrom: jobIdOf(2), checkpointJobId: jobIdOf(3) }),
+    over(8),
+  ]);
+
+  await pass(400);
+
+  expect(kept()).toEqual([1, 2, 3, 5, 6, 7, 8]);
+});
+
+test('old events go, but none unpublished and not the newest of who may get another', async () => {
+  const events = [
+    ...[anEvent(1, jobIdOf(1), 1), anEvent(2, jobIdOf(2), 1), anEvent(3, jobIdOf(1), 2)],
+    ...[anEvent(4, 'gone', 1), anEvent(5, 'gone', 2), anEvent(6, 'gone', 3)],
+  ];
+  await start([aJob(1), over(2)], events);
+
+  await pass(6, { eventsMs: 0 });
+  expect([...memory.events.keys()]).toEqual([1, 2, 3, 4, 5, 6]);
+  await pass(31, {}, 4);
+  // The job waits, so its newest stays; 6 is the newest of all.
+  expect([...memory.events.keys()]).toEqual([3, 5, 6]);
+  await pass(31);
+  expect([...memory.events.keys()]).toEqual([3, 6]);
+  const watch = coordinator.api.watchEvents({ sinceSeq: 2, follow: false });
+  await expect(seqsOf(watch)).rejects.toThrow(/events up to 5 were removed by retention/);
+  expect(await seqsOf(coordinator.api.watchEvents({ sinceSeq: 0, follow: false }))).toEqual([3, 6]);
+});

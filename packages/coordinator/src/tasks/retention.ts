@@ -1,0 +1,160 @@
+/**
+ * Removes what is old: events, jobs that have ended with all that is stored of them, requests. A pass an hour, in pieces of some
+ * milliseconds between which everything else goes on.
+ *
+ * Kept whatever its age: the newest event of whoever may still get one, whose number the next follows; events that are still
+ * to be published; ended jobs that an active one names, or whose array has an active job.
+ */
+import type { LogStore } from '../logs/logStore.ts';
+import type { Job } from '../model.ts';
+import { nextRound } from '../rounds.ts';
+import type { ClusterState } from '../state.ts';
+import type { EndedJob, EventPlace } from '../store/retention.ts';
+import { type Store, StoreError } from '../store/store.ts';
+
+/** Ages in milliseconds, by the wall clock. */
+export interface Keep {
+  readonly eventsMs: number;
+  readonly jobsMs: number;
+  /** So many ended jobs at most. */
+  readonly jobsMax: number;
+}
+
+/** Events outlive this in any case: who reads them late has so long. */
+export const eventsKeptMsMin = 7 * 86_400_000;
+/** So long it is known of a removed job that there was one. */
+const removedKnownMs = 365 * 86_400_000;
+const passEveryMs = 3_600_000;
+/** A coordinator that has just begun has better things to do. */
+const firstPassAfterMs = 60_000;
+/** In one piece. */
+const eventsPerPiece = 500;
+const jobsPerPiece = 100;
+/** Of one call: the rest of a long pass waits for the next. */
+const piecesPerRun = 10;
+
+export interface RetentionParts {
+  readonly state: Pick<ClusterState, 'jobs' | 'subjectSeqs' | 'lastEventSeq' | 'lastSubmitSeq' | 'outcomes'>;
+  readonly store: Pick<Store, 'retention'>;
+  readonly logs: Pick<LogStore, 'remove'>;
+  readonly keep: Keep;
+  /** Up to this event all are published; they are not removed before. */
+  readonly publishedSeq: () => Promise<number>;
+  readonly onFatal: (error: StoreError) => void;
+  readonly wallMs: () => number;
+  readonly monotonicMs: () => number;
+}
+
+/** Does one piece. @returns whether there may be more */
+type Piece = () => Promise<boolean>;
+
+export class Retention {
+  private readonly parts: RetentionParts;
+  private nextPassMs: number;
+  /** What is left of the pass under way. */
+  private pieces: Piece[] = [];
+  private working: Promise<void> | null = null;
+
+  constructor(parts: RetentionParts) {
+    this.parts = parts;
+    this.nextPassMs = parts.monotonicMs() + firstPassAfterMs;
+  }
+
+  /** Some pieces of a pass, when one is due or under way. May be called at any time. */
+  run(): Promise<void> {
+    this.working ??= this.work().finally(() => {
+      this.working = null;
+    });
+    return this.working;
+  }
+
+  private async work(): Promise<void> {
+    if (this.pieces.length === 0) {
+      if (this.parts.monotonicMs() < this.nextPassMs) return;
+      this.nextPassMs = this.parts.monotonicMs() + passEveryMs;
+      this.pieces = await this.aPass();
+    }
+    for (let count = 0; count < piecesPerRun; count += 1) {
+      const [piece] = this.pieces;
+      if (piece === undefined) return;
+      if (!(await this.tried(piece))) this.pieces.shift();
+      await nextRound();
+    }
+  }
+
+  /** A full disk wrote nothing, and may have room later; after any other failure nothing may be written any more. */
+  private async tried(piece: Piece): Promise<boolean> {
+    try {
+      return await piece();
+    } catch (error) {
+      if (error instanceof StoreError && error.kind !== 'full') this.parts.onFatal(error);
+      throw error;
+    }
+  }
+
+  private async aPass(): Promise<Piece[]> {
+    const { keep, store, wallMs } = this.parts;
+    const nowMs = wallMs();
+    const beyond = await store.retention.readEndBeyond(keep.jobsMax);
+    // One that ended in the same millisecond as the first too many goes with it.
+    const jobsBeforeMs = Math.max(nowMs - keep.jobsMs, beyond === null ? 0 : beyond + 1);
+    const eventsBeforeMs = nowMs - Math.max(keep.eventsMs, eventsKeptMsMin);
+    return [
+      this.events(eventsBeforeMs, await this.parts.publishedSeq()),
+      this.jobs(jobsBeforeMs),
+      async () => (await store.retention.removeRequests(eventsBeforeMs, eventsPerPiece)) === eventsPerPiece,
+      async () =>
+        (await store.retention.forgetRemovedJobs(nowMs - removedKnownMs, eventsPerPiece)) === eventsPerPiece,
+    ];
+  }
+
+  private events(beforeMs: number, publishedSeq: number): Piece {
+    const { retention } = this.parts.store;
+    const isOld = ({ seq, timeMs }: EventPlace) => timeMs < beforeMs && seq <= publishedSeq;
+    let sinceSeq = 0;
+    return async () => {
+      const places = await retention.readEventPlaces(sinceSeq, eventsPerPiece);
+      const firstYoung = places.findIndex((place) => !isOld(place));
+      const old = firstYoung === -1 ? places : places.slice(0, firstYoung);
+      const seqs = old.filter((place) => !this.isNewest(place)).map(({ seq }) => seq);
+      if (seqs.length > 0) await retention.removeEvents(seqs);
+      sinceSeq = old.at(-1)?.seq ?? sinceSeq;
+      return places.length === eventsPerPiece && firstYoung === -1;
+    };
+  }
+
+  private isNewest({ seq, subject, subjectSeq }: EventPlace): boolean {
+    const { subjectSeqs, lastEventSeq } = this.parts.state;
+    return seq === lastEventSeq || subjectSeqs.get(subject) === subjectSeq;
+  }
+
+  private jobs(beforeMs: number): Piece {
+    const { store, state, logs, wallMs } = this.parts;
+    let after: EndedJob | null = null;
+    return async () => {
+      const ended: readonly EndedJob[] = await store.retention.readEndedJobs(beforeMs, after, jobsPerPiece);
+      const named = namesIn(state.jobs.values());
+      const ids = ended
+        .filter(({ id, arrayId }) => !named.has(id) && (arrayId === null || !named.has(arrayId)))
+        .filter(({ submitSeq }) => submitSeq !== state.lastSubmitSeq)
+        .map(({ id }) => id);
+      for (const id of ids) await logs.remove(id);
+      if (ids.length > 0) await store.retention.removeJobs(ids, wallMs());
+      for (const id of ids) state.outcomes.delete(id);
+      after = ended.at(-1) ?? after;
+      return ended.length === jobsPerPiece;
+    };
+  }
+}
+
+/** Ids of jobs and arrays that these jobs name. */
+function namesIn(jobs: Iterable<Job>): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const { spec, array, requeuedFrom, checkpointJobId } of jobs) {
+    for (const id of spec.after) names.add(id);
+    names.add(checkpointJobId);
+    if (requeuedFrom !== null) names.add(requeuedFrom);
+    if (array !== null) names.add(array.id);
+  }
+  return names;
+}
