@@ -56,7 +56,7 @@ const kernelEndsLookMs = 1_000;
 const rootsAgainMs = 30_000;
 
 export interface RunningAgent {
-  /** Rejects when the coordinator refuses this agent for good; resolves after `close`. */
+  /** Rejects when another agent has this one's name; resolves after `close`. */
   readonly closed: Promise<void>;
   /** This machine goes: resolves when no task is left on it, or its `shutdownGraceMs` are over. */
   leave(): Promise<void>;

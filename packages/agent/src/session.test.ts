@@ -1,5 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { musterVersion } from '@muster/common/version';
+import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { exited } from './drivers/fakeDriver.ts';
 import type { SessionParts } from './session.ts';
@@ -12,7 +13,7 @@ test('Hello comes first and says everything', async () => {
   expect(first.received).toMatchObject([
     {
       hello: {
-        protocolVersion: 2,
+        protocolVersion,
         agentVersion: musterVersion,
         instanceId: 'instance-1',
         bootId: 'boot-1',
@@ -153,17 +154,51 @@ describe('a connection that breaks', () => {
   });
 });
 
-test.each([
-  [status.UNAUTHENTICATED, 'unauthenticated'],
-  [status.PERMISSION_DENIED, 'permission_denied'],
-  [status.ALREADY_EXISTS, 'already_exists'],
-  [status.FAILED_PRECONDITION, 'failed_precondition'],
-] as const)('a refusal with status %i is final', async (code, word) => {
+test('another agent with its name is for a person to end', async () => {
   const { first, refusals, hub } = await connected();
   await first.gets('hello');
-  first.refuse(code);
-  await eventually(() => expect(refusals).toMatchObject([{ code: word, message: 'you may not' }]));
+  first.refuse(status.ALREADY_EXISTS);
+  await eventually(() =>
+    expect(refusals).toMatchObject([{ code: 'already_exists', message: 'you may not' }]),
+  );
   expect(hub.sessions).toHaveLength(1);
+});
+
+describe('a refusal', () => {
+  test.each([status.UNAUTHENTICATED, status.PERMISSION_DENIED, status.FAILED_PRECONDITION])(
+    'with status %i is waited out with all tasks kept, and told once',
+    async (code) => {
+      const all = await connected();
+      await running(all);
+      const { first, refusals, hub, errors } = all;
+      first.refuse(code);
+      const second = await hub.session(2);
+      expect((await second.gets('hello')).observed).toHaveLength(1);
+      second.refuse(code);
+      const third = await hub.session(3);
+      expect((await third.gets('hello')).observed).toHaveLength(1);
+      expect(errors).toEqual([
+        expect.stringContaining('refuses this agent; its tasks run until their leases end'),
+      ]);
+      third.welcome();
+      await third.gets('heartbeat');
+      expect(refusals).toEqual([]);
+    },
+  );
+
+  test('by a coordinator of the version before is answered in its own protocol', async () => {
+    const { first, hub, errors } = await connected();
+    expect((await first.gets('hello')).protocolVersion).toBe(protocolVersion);
+    first.refuse(status.FAILED_PRECONDITION);
+    const second = await hub.session(2);
+    expect((await second.gets('hello')).protocolVersion).toBe(protocolVersionMin);
+    second.welcome();
+    await second.gets('heartbeat');
+    expect(errors).toEqual([]);
+    // It may be upgraded by the next time.
+    second.end();
+    expect((await (await hub.session(3)).gets('hello')).protocolVersion).toBe(protocolVersion);
+  });
 });
 
 describe('heartbeats', () => {

@@ -18,6 +18,7 @@ import { backoffMs, withJitter } from '@muster/common/retry';
 import { musterVersion } from '@muster/common/version';
 import { checkFromWire } from '@muster/common/wire/gangCodec';
 import { conditionToWire, inventoryToWire } from '@muster/common/wire/nodeCodec';
+import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { fromServiceError } from '@muster/common/wire/status';
 import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
 import { checkpointSeenToWire } from '@muster/common/wire/trainingCodec';
@@ -40,6 +41,10 @@ const welcomeTimeoutMs = 15_000;
 const reconnect = { initialMs: 100, maxMs: 1_000 };
 /** For one that says that this agent sends too much: what is owed by then has to be earned. */
 const reconnectExhausted = { initialMs: 5_000, maxMs: 30_000 };
+/** By one that refuses us, until somebody has done something about it. */
+const afterRefusal = { initialMs: 1_000, maxMs: 30_000 };
+/** A refusal that goes on is told again after so long. */
+const refusalToldMs = 600_000;
 
 /** What the coordinator schedules by, whole. */
 export interface NodeStatus {
@@ -69,7 +74,7 @@ export interface SessionParts {
   /** Uniform in [0, 1). */
   readonly chance: () => number;
   readonly log: Logger;
-  /** The coordinator refuses this agent for good: another one has its name, or its credential is unknown. */
+  /** Another agent has this one's name: one of the two is a mistake that only a person can end. */
   readonly onRefused: (error: MusterError) => void;
   /** A coordinator to be followed has answered: what it may have missed on the connection before is to be said again. */
   readonly onWelcome?: () => void;
@@ -91,6 +96,11 @@ export class AgentSession {
   /** Monotonic moments of the last heartbeat sent and of the last one answered. */
   private sentAtMs = 0;
   private answeredAtMs: number | null = null;
+  /** Spoken in the next Hello: a coordinator that is one version behind refuses ours, and takes its own. */
+  private protocol = protocolVersion;
+  private refusals = 0;
+  /** What was told last, and when by the monotonic clock. */
+  private toldRefusal: { readonly message: string; readonly atMs: number } | null = null;
   private closed = false;
 
   constructor(parts: SessionParts) {
@@ -152,7 +162,7 @@ export class AgentSession {
     this.questions.helloSent(sentBoottimeMs);
     stream.write(
       fittingHello({
-        protocolVersion: 2,
+        protocolVersion: this.protocol,
         agentVersion: musterVersion,
         instanceId: parts.instanceId,
         bootId: parts.bootId,
@@ -183,11 +193,16 @@ export class AgentSession {
     stream?.cancel();
     if (this.closed) return;
     const known = error instanceof Error && 'code' in error ? fromServiceError(error as never) : null;
-    const isUnknown = known?.code === 'unauthenticated';
-    if (known !== null && refusals.has(known.code) && !(isUnknown && this.parts.renewal.refused())) {
+    if (known?.code === 'already_exists') {
       this.parts.onRefused(known);
       return;
     }
+    const hasOtherCredential = known?.code === 'unauthenticated' && this.parts.renewal.refused();
+    if (known !== null && refusals.has(known.code) && !hasOtherCredential) {
+      this.refused(known);
+      return;
+    }
+    this.protocol = protocolVersion;
     this.failures += 1;
     if (this.failures === 1) {
       this.parts.log.warn(
@@ -197,6 +212,29 @@ export class AgentSession {
     }
     const pace = known?.code === 'resource_exhausted' ? reconnectExhausted : reconnect;
     const waitMs = withJitter(backoffMs(pace, this.failures), this.parts.chance());
+    this.redial = setTimeout(() => this.start(), waitMs);
+  }
+
+  /**
+   * The agent stays: its tasks run until their leases end, and are there again when the coordinator takes it back, as after
+   * an upgrade of it or another restore of its store.
+   */
+  private refused(error: MusterError): void {
+    this.refusals += 1;
+    if (error.code === 'failed_precondition')
+      this.protocol = this.protocol === protocolVersion ? protocolVersionMin : protocolVersion;
+    const nowMs = this.parts.monotonicMs();
+    const told = this.toldRefusal;
+    const isFirstAnswer = error.code === 'failed_precondition' && this.refusals === 1;
+    const isNews = told === null || told.message !== error.message || nowMs - told.atMs >= refusalToldMs;
+    if (isNews && !isFirstAnswer) {
+      this.toldRefusal = { message: error.message, atMs: nowMs };
+      this.parts.log.error(
+        { error: error.message, code: error.code },
+        'the coordinator refuses this agent; its tasks run until their leases end, and it goes on trying',
+      );
+    }
+    const waitMs = withJitter(backoffMs(afterRefusal, this.refusals), this.parts.chance());
     this.redial = setTimeout(() => this.start(), waitMs);
   }
 
@@ -260,6 +298,8 @@ export class AgentSession {
     this.parts.renewal.welcomed();
     if (this.failures > 0) log.info({ failures: this.failures }, 'connected to the coordinator again');
     this.failures = 0;
+    this.refusals = 0;
+    this.toldRefusal = null;
     const askedMs = this.questions.helloAnswered();
     const orders = new Map<TaskKey, { task: TaskRef; order: Order }>();
     for (const assign of welcome.desired) {
@@ -346,10 +386,9 @@ function statusToWire({ inventory, conditions }: NodeStatus): WireNodeStatus {
   return { inventory: inventoryToWire(inventory), conditions: conditions.map(conditionToWire) };
 }
 
-/** Dialling again would not help. */
+/** Somebody has to do something before dialling again can help: upgrade, restore another backup, let the node join again. */
 const refusals: ReadonlySet<string> = new Set([
   'unauthenticated',
   'permission_denied',
-  'already_exists',
   'failed_precondition',
 ]);

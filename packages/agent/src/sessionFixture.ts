@@ -56,6 +56,8 @@ interface Dialling {
   readonly session: AgentSession;
   readonly renewal: CredentialRenewal;
   readonly refusals: MusterError[];
+  /** What it has logged as an error. */
+  readonly errors: readonly string[];
   readonly skews: readonly number[];
   readonly cleared: readonly { readonly kind: string; readonly gpuUuid: string | null }[];
 }
@@ -66,6 +68,7 @@ export async function dial(
   { node = new TestNode(), leavingInMs = () => null, onWelcome = () => {} }: DialOptions = {},
 ): Promise<Dialling> {
   const refusals: MusterError[] = [];
+  const errors: string[] = [];
   const skews: number[] = [];
   const cleared: { kind: string; gpuUuid: string | null }[] = [];
   const agent = await node.agent({
@@ -89,14 +92,14 @@ export async function dial(
     boottimeMs: () => node.boottimeMs,
     monotonicMs: () => 0,
     chance: () => 0,
-    log: silentLogger,
+    log: { ...silentLogger, error: (_fields, message) => errors.push(message) },
     onRefused: (error) => refusals.push(error),
     leavingInMs,
     onWelcome,
   });
   onTestFinished(() => session.close());
   session.start();
-  return { node, agent, session, renewal, refusals, cleared, skews };
+  return { node, agent, session, renewal, refusals, errors, cleared, skews };
 }
 
 export async function connected(

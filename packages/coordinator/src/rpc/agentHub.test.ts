@@ -2,6 +2,7 @@ import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { LogUpload } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploadAck';
 import type { JobId, TaskRef } from '@muster/common/ids';
+import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { agentHubService } from '@muster/common/wire/service';
 import { gpuUsageToWire } from '@muster/common/wire/telemetryCodec';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -69,12 +70,29 @@ test('a session of another protocol, or that does not begin with Hello, is refus
   const newer = openSession(token);
   newer.say(helloMessage({ protocolVersion: 9 }));
   await vi.waitFor(() =>
-    expect(newer.errors[0]?.details).toMatch(/speaks protocol 9 and this coordinator 2/),
+    expect(newer.errors[0]?.details).toMatch(
+      /speaks protocol 9, and this coordinator 2 and 3: upgrade the coordinator/,
+    ),
+  );
+  const older = openSession(token);
+  older.say(helloMessage({ protocolVersion: 1 }));
+  await vi.waitFor(() =>
+    expect(older.errors[0]?.details).toMatch(/speaks protocol 1, .*: upgrade the agent/),
   );
   const rude = openSession(token);
   rude.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [] } });
   await vi.waitFor(() => expect(rude.errors[0]?.details).toBe('a session begins with Hello'));
 });
+
+test.each([protocolVersionMin, protocolVersion])(
+  'an agent that speaks protocol %i is welcome',
+  async (spoken) => {
+    const session = openSession(await joined('node-1'));
+    session.say(helloMessage({ protocolVersion: spoken }));
+    await vi.waitFor(() => expect(session.told[0]?.welcome).toBeDefined());
+    expect(session.errors).toEqual([]);
+  },
+);
 
 test('a Hello that is said twice opens one session', async () => {
   const { told, say, errors } = await connected();

@@ -18,6 +18,7 @@ import type { TaskReport } from '@muster/common/views';
 import { taskReportFromWire } from '@muster/common/wire/codec';
 import { endpointFromWire, findingsFromWire } from '@muster/common/wire/gangCodec';
 import { conditionFromWire, inventoryFromWire } from '@muster/common/wire/nodeCodec';
+import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { taskRefFromWire } from '@muster/common/wire/taskRef';
 import { heldTask } from '../agents/desired.ts';
 import type { AgentNotes } from '../agents/notes.ts';
@@ -62,9 +63,6 @@ import {
   takeCheckpoint,
   takeTrainingSign,
 } from './trainingMessages.ts';
-
-/** Session messages that this coordinator and its agents understand each other in. */
-const protocolVersion = 2;
 
 export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploadParts {
   readonly state: ClusterState;
@@ -157,11 +155,13 @@ async function beginSession(
   wire: Hello__Output,
 ): Promise<AgentSession> {
   const { node } = caller;
-  if (wire.protocolVersion !== protocolVersion) {
+  const { protocolVersion: spoken } = wire;
+  if (spoken < protocolVersionMin || spoken > protocolVersion) {
+    const older = spoken > protocolVersion ? 'the coordinator' : 'the agent';
     throw new MusterError(
       'failed_precondition',
-      `the agent of ${node} speaks protocol ${wire.protocolVersion} and this coordinator ${protocolVersion}; ` +
-        'use the same version of Muster on both',
+      `the agent of ${node} speaks protocol ${spoken}, and this coordinator ${protocolVersionMin} and ${protocolVersion}: ` +
+        `upgrade ${older}; it goes on by itself then`,
     );
   }
   const { instanceId, bootId, agentVersion } = wire;
