@@ -1,4 +1,13 @@
-import { cpSync, existsSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
@@ -118,6 +127,24 @@ describe('a store that was killed', () => {
       expect(await silentlyLost(copy, shown)).toEqual([]);
       // Neither is it the second time.
       expect(await silentlyLost(copy, shown)).toEqual([]);
+    }
+  }, 60_000);
+
+  it('is not taken for damaged when the power failed before the newest note of its witness was on disk', async () => {
+    for (const { dataDir, shown } of moments) {
+      for (const lost of [[2], [2, 0], [2, 1]]) {
+        const copy = join(directory, 'power', `${basename(dataDir)}-${lost.join('')}`);
+        cpSync(dataDir, copy, { recursive: true });
+        const path = join(copy, 'muster.witness');
+        const records = readFileSync(path);
+        const serial = (slot: number) =>
+          Number(/"serial":(\d+)/.exec(records.toString('latin1', slot * 4_096))?.[1]);
+        // Of the two synced ones only the older can be under way.
+        if (lost.length === 2 && serial(lost[1] ?? 0) > serial(1 - (lost[1] ?? 0))) continue;
+        for (const slot of lost) records.fill(0, slot * 4_096, (slot + 1) * 4_096);
+        writeFileSync(path, records);
+        expect(await silentlyLost(copy, shown)).toEqual([]);
+      }
     }
   }, 60_000);
 

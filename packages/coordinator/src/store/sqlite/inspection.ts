@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { migrations, witnessedSince } from '../migrations/index.ts';
 import { StoreError } from '../store.ts';
 import { comparePages, type PageFiles } from './pageSums.ts';
-import { type CommittedWal, readCommittedWal, samePosition } from './walFile.ts';
+import { type CommittedWal, readCommittedWal, samePosition, type WalPosition } from './walFile.ts';
 import { readWitness, type Witness } from './witness.ts';
 
 export interface StorePaths {
@@ -48,8 +48,8 @@ export type Inspection =
       readonly nextPage: number | null;
     };
 
-/** Commits that a killed program can have under way: each of its writers waits for its own. */
-const unacknowledgedMax = 8;
+/** Commits of a fresh log that a killed program can have made before its witness knew: one at a time. */
+const unnotedMax = 1;
 
 export interface InspectionLimits {
   /** How long pages are looked at; at least one megabyte is. Infinity: until all were. */
@@ -138,18 +138,21 @@ function refuseLostCommits(paths: StorePaths, witness: Witness, wal: CommittedWa
     throw behind(paths, what, witness);
   }
   if (wal === null) return;
-  // All that was acknowledged is in the database. A log that was begun after that can hold what was under way when the
-  // program was killed; any other one would take the database back.
+  // All that was acknowledged is in the database. A log that was begun after that may be there: what the witness had not
+  // noted when the power failed. SQLite counts its salt up; where it had none to count up from, the witness was told of the
+  // first commit at once. Any other log would take the database back.
   const isNext =
-    witness.wal === null ||
-    Number.parseInt(wal.position.salts.slice(0, 8), 16) === nextSalt(witness.wal.salts);
-  if (witness.isOpen && isNext && wal.commits.length <= unacknowledgedMax) return;
+    witness.wal === null ? wal.commits.length <= unnotedMax : saltOf(wal.position) === saltAfter(witness.wal);
+  if (witness.isOpen && isNext) return;
   throw damaged(paths, `${paths.wal} is not of this store's last run`);
 }
 
-/** SQLite counts the first salt up when it begins the log anew. */
-function nextSalt(salts: string): number {
-  return (Number.parseInt(salts.slice(0, 8), 16) + 1) >>> 0;
+function saltOf({ salts }: WalPosition): number {
+  return Number.parseInt(salts.slice(0, 8), 16);
+}
+
+function saltAfter(position: WalPosition): number {
+  return (saltOf(position) + 1) >>> 0;
 }
 
 /** @returns the first page that was not looked at */

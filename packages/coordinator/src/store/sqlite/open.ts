@@ -35,7 +35,7 @@ const sqliteCodes = {
 const ioErrorLock = 3850;
 
 /** Pages are compared with their sums for so long before the store is served, and the rest of them after that. */
-const startCheckMs = 1_000;
+const startCheckMs = 500;
 
 export interface OpenedDatabase {
   readonly database: DatabaseSync;

@@ -160,7 +160,7 @@ export class SqliteStore implements Store {
       throw asStoreError(error);
     }
     this.files.follow(newest);
-    await this.files.acknowledge();
+    this.files.acknowledge();
   }
 
   private writeBatch(batch: Batch): void {
@@ -293,7 +293,7 @@ export class SqliteStore implements Store {
       throw asStoreError(error);
     }
     this.files.follow();
-    await this.files.acknowledge();
+    this.files.acknowledge();
   }
 
   get nextPage(): number | null {

@@ -36,6 +36,8 @@ export class StoreFiles {
   /** While the database is copied, it must not change. */
   private holds = 0;
   private isClosed = false;
+  /** Its salts are not on disk in the witness. */
+  private isFreshLog = false;
 
   constructor({
     paths,
@@ -91,6 +93,7 @@ export class StoreFiles {
       throw new StoreError('io', `${this.paths.wal} was begun anew before its page sums were written`);
     for (const [page, sum] of next.sums) this.uncarried.set(page, sum);
     this.databasePages = next.databasePages ?? this.databasePages;
+    this.isFreshLog ||= value.wal === null;
     this.witness.change({
       wal: next.position,
       commits: value.commits + 1,
@@ -99,10 +102,13 @@ export class StoreFiles {
     });
   }
 
-  /** Resolves once everything that was followed may be acknowledged. @throws {StoreError} `io` */
-  async acknowledge(): Promise<void> {
+  /** When this returns, everything that was followed may be acknowledged. @throws {StoreError} `io` */
+  acknowledge(): void {
     try {
-      await this.witness.write();
+      // Nobody could tell a fresh log from one that somebody put there, if the power failed before it was noted for good.
+      if (this.isFreshLog) this.witness.writeNow();
+      else this.witness.note();
+      this.isFreshLog = false;
     } catch (error) {
       throw witnessFailed(error);
     }
@@ -111,7 +117,7 @@ export class StoreFiles {
     if (wal !== null && wal.frames - done >= carryOverFrames) this.carryOver();
   }
 
-  /** For what has no time to wait: while opening and closing. */
+  /** The same, and on disk. */
   acknowledgeNow(): void {
     try {
       this.witness.writeNow();
@@ -197,6 +203,7 @@ export class StoreFiles {
 
   /** After SQLite has closed. */
   close(): void {
+    this.witness.close();
     for (const file of [...Object.values(this.files), ...(this.walFile === null ? [] : [this.walFile])])
       closeSync(file);
   }

@@ -1,7 +1,11 @@
 /**
- * What the store must be able to show, kept in a small file beside it. It is on disk before a commit is acknowledged, so a
- * store that shows less has lost something. Two slots are written in turn: one that was cut off by a crash leaves the
- * other, which is one commit older and asks for less.
+ * What the store must be able to show, kept in a small file beside it. Each commit is noted there before it is acknowledged,
+ * so a store that shows less has lost something.
+ *
+ * The note itself is not waited for: whoever kills this program, the kernel still writes it. Within a second it is on disk
+ * as well, in one of two slots that are written in turn. So a power cut can leave a witness that is a second older than the
+ * store, or a note that was cut off; both ask for less than there is, and never for more. Waiting for each note would make
+ * every commit cost twice as much (docs/decisions/store-integrity.md).
  */
 import { fdatasync, fdatasyncSync, readSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -48,7 +52,10 @@ export const firstWitness: Witness = {
   damage: null,
 };
 
-const slots = 2;
+/** Of these, the first two are on disk when they are said to be; the last one holds the newest note. */
+const slots = 3;
+/** From a note until it is on disk, by our own doing. */
+const syncAfterMs = 1_000;
 
 /** Makes the file with its first record in it, or replaces the one that is there. */
 export function createWitness(path: string, witness: Witness): void {
@@ -62,29 +69,35 @@ export function createWitness(path: string, witness: Witness): void {
 export function readWitness(file: number): Witness | null {
   let newest: Witness | null = null;
   for (let slot = 0; slot < slots; slot += 1) {
-    const bytes = Buffer.alloc(recordBytes);
-    readSync(file, bytes, 0, recordBytes, slot * recordBytes);
-    const witness = recordIn(bytes) as Witness | null;
+    const witness = readSlot(file, slot);
     if (witness !== null && (newest === null || witness.serial > newest.serial)) newest = witness;
   }
   return newest;
 }
 
+function readSlot(file: number, slot: number): Witness | null {
+  const bytes = Buffer.alloc(recordBytes);
+  readSync(file, bytes, 0, recordBytes, slot * recordBytes);
+  return recordIn(bytes) as Witness | null;
+}
+
 const sync = promisify(fdatasync);
 
-/** Keeps the file. Those who wait at the same time share one wait for the disk. */
+/** Keeps the file. */
 export class WitnessFile {
   private readonly file: number;
   private current: Witness;
+  private timer: NodeJS.Timeout | null = null;
   private syncing: Promise<void> | null = null;
-  /** The record that is on disk for certain, and the one that is on its way there. */
-  private durable: Witness;
+  private failure: unknown = null;
+  /** Of the two that are synced, the one that may be lost: the other one is newer. */
+  private olderSlot: number;
 
   /** @param file descriptor, open for writing; whoever opened it closes it */
   constructor(file: number, current: Witness) {
     this.file = file;
     this.current = current;
-    this.durable = current;
+    this.olderSlot = (readSlot(file, 0)?.serial ?? 0) <= (readSlot(file, 1)?.serial ?? 0) ? 0 : 1;
   }
 
   get value(): Witness {
@@ -96,40 +109,54 @@ export class WitnessFile {
     this.current = { ...this.current, ...change, serial: this.current.serial + 1 };
   }
 
-  /** Resolves once what is known now is on disk. */
-  async write(): Promise<void> {
-    const wanted = this.current.serial;
-    while (this.durable.serial < wanted) {
-      // One at a time: a slot is not written before the one before it is on disk.
-      this.syncing ??= this.writeOnce().finally(() => {
-        this.syncing = null;
-      });
-      await this.syncing;
-    }
+  /** What is known now outlives this process when this returns, and a power cut a second later. */
+  note(): void {
+    if (this.failure !== null) throw this.failure;
+    this.put(this.current, slots - 1);
+    this.timer ??= setTimeout(() => this.syncLater(), syncAfterMs).unref();
   }
 
-  private async writeOnce(): Promise<void> {
-    const { current } = this;
-    this.put(current);
-    await sync(this.file);
-    this.durable = newerOf(this.durable, current);
-  }
-
-  /** The same without letting anything else happen meanwhile. */
+  /** On disk when this returns. */
   writeNow(): void {
     // What is on its way has to be there before the other slot is touched.
     if (this.syncing !== null) fdatasyncSync(this.file);
-    const { current } = this;
-    this.put(current);
+    this.put(this.current, this.olderSlot);
     fdatasyncSync(this.file);
-    this.durable = newerOf(this.durable, current);
+    this.olderSlot = 1 - this.olderSlot;
   }
 
-  private put(witness: Witness): void {
-    const offset = (witness.serial % slots) * recordBytes;
+  /** Nothing is written any more when this returns. */
+  close(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+  }
+
+  private syncLater(): void {
+    // One at a time: the other slot is written only when the disk has this one.
+    if (this.syncing !== null) {
+      this.timer = setTimeout(() => this.syncLater(), syncAfterMs).unref();
+      return;
+    }
+    this.timer = null;
+    try {
+      this.put(this.current, this.olderSlot);
+      this.olderSlot = 1 - this.olderSlot;
+    } catch (error) {
+      this.failure = error;
+      return;
+    }
+    this.syncing = sync(this.file)
+      .catch((error: unknown) => {
+        this.failure = error;
+      })
+      .finally(() => {
+        this.syncing = null;
+      });
+  }
+
+  private put(witness: Witness, slot: number): void {
+    const offset = slot * recordBytes;
     if (writeSync(this.file, recordOf(witness), 0, recordBytes, offset) !== recordBytes)
       throw new Error('a record of the witness was written in part');
   }
 }
-
-const newerOf = (a: Witness, b: Witness): Witness => (a.serial > b.serial ? a : b);
