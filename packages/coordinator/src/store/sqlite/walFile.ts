@@ -3,7 +3,7 @@
  * checksum over all frames before it, so that a position in the log, with its checksum, names everything that was
  * committed up to there. SQLite itself ends at the first frame that does not fit and takes that for the end of the log.
  */
-import { fstatSync, readSync } from 'node:fs';
+import { readSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 
 /** A place after a commit. */
@@ -37,6 +37,10 @@ const frameHeaderBytes = 24;
 const magicBigEndian = 0x377f0683;
 const magicLittleEndian = 0x377f0682;
 const chunkBytes = 1024 * 1024;
+/** A usual commit; what lies behind it in the file is of an earlier run of the log, and nobody's concern. */
+const firstFrames = 16;
+/** Read into again and again: a commit is followed in microseconds, and a megabyte of fresh memory costs more than that. */
+const chunk = Buffer.allocUnsafe(chunkBytes);
 
 export const samePosition = (a: WalPosition | null, b: WalPosition | null): boolean =>
   a === b || (a !== null && b !== null && a.salts === b.salts && a.frames === b.frames && a.sum === b.sum);
@@ -127,17 +131,14 @@ interface Frame {
   readonly databasePages: number;
 }
 
-/** Frames of this run of the log; behind them there may be some of an earlier one. */
+/** Frames of this run of the log; behind them there may be some of an earlier one. Each is gone when the next is asked for. */
 function* framesFrom(file: number, { salts, pageBytes }: WalHeader, first: number): Generator<Frame> {
   const frameBytes = frameHeaderBytes + pageBytes;
-  const { size } = fstatSync(file);
-  const perChunk = Math.max(1, Math.floor(chunkBytes / frameBytes));
-  for (let number = first; ; ) {
-    const offset = headerBytes + number * frameBytes;
-    const count = Math.min(perChunk, Math.floor((size - offset) / frameBytes));
-    if (count <= 0) return;
-    const chunk = Buffer.allocUnsafe(count * frameBytes);
-    if (readSync(file, chunk, 0, chunk.length, offset) !== chunk.length) return;
+  const framesMax = Math.floor(chunkBytes / frameBytes);
+  let number = first;
+  for (let wanted = Math.min(firstFrames, framesMax); ; wanted = Math.min(2 * wanted, framesMax)) {
+    const got = readSync(file, chunk, 0, wanted * frameBytes, headerBytes + number * frameBytes);
+    const count = Math.floor(got / frameBytes);
     for (let index = 0; index < count; index += 1) {
       const bytes = chunk.subarray(index * frameBytes, (index + 1) * frameBytes);
       if (bytes.toString('hex', 8, 16) !== salts) return;
@@ -150,6 +151,7 @@ function* framesFrom(file: number, { salts, pageBytes }: WalHeader, first: numbe
         databasePages: bytes.readUInt32BE(4),
       };
     }
+    if (count < wanted) return;
   }
 }
 
