@@ -12,7 +12,7 @@ export interface DirectoryLock {
 export function lockFile(path: string): DirectoryLock {
   const holder = new DatabaseSync(path, { timeout: 0 });
   try {
-    holder.exec('pragma journal_mode = off; pragma locking_mode = exclusive; begin exclusive');
+    holder.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive');
   } catch (error) {
     holder.close();
     throw error;
