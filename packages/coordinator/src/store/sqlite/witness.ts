@@ -9,6 +9,7 @@
  */
 import { fdatasync, fdatasyncSync, readSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { messageOf } from '@muster/common/errors';
 import { writeFileDurably } from '@muster/common/files';
 import { recordBytes, recordIn, recordOf } from './record.ts';
 import type { WalPosition } from './walFile.ts';
@@ -89,7 +90,7 @@ export class WitnessFile {
   private current: Witness;
   private timer: NodeJS.Timeout | null = null;
   private syncing: Promise<void> | null = null;
-  private failure: unknown = null;
+  private failure: Error | null = null;
   /** Of the two that are synced, the one that may be lost: the other one is newer. */
   private olderSlot: number;
 
@@ -142,12 +143,12 @@ export class WitnessFile {
       this.put(this.current, this.olderSlot);
       this.olderSlot = 1 - this.olderSlot;
     } catch (error) {
-      this.failure = error;
+      this.failure = failureOf(error);
       return;
     }
     this.syncing = sync(this.file)
       .catch((error: unknown) => {
-        this.failure = error;
+        this.failure = failureOf(error);
       })
       .finally(() => {
         this.syncing = null;
@@ -159,4 +160,8 @@ export class WitnessFile {
     if (writeSync(this.file, recordOf(witness), 0, recordBytes, offset) !== recordBytes)
       throw new Error('a record of the witness was written in part');
   }
+}
+
+function failureOf(error: unknown): Error {
+  return new Error(`the witness could not be synced: ${messageOf(error)}`, { cause: error });
 }
