@@ -61,7 +61,7 @@ export interface LoopParts {
 const scheduler = coordinatorPart('scheduler');
 
 /** Rows and events that a turn writes before it leaves the rest to the next: tens of milliseconds, so that heartbeats go between. */
-const changesPerTurn = 1_000;
+const changesPerTurn = 200;
 
 /** A disk that stalls for seconds must not make the coordinator wait for seconds more. */
 const coalesceMsMax = 20;

@@ -9,7 +9,7 @@ import type { JobArrayRecord } from '../store/store.ts';
 import { addJob, aNewJob } from './newJob.ts';
 
 /** Jobs that one turn of the loop stores or changes for one caller: some tens of milliseconds of work. */
-export const jobsPerTurn = 500;
+export const jobsPerTurn = 100;
 
 /** Stores an array and the first of its jobs. */
 export function addArray(
