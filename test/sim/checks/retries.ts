@@ -23,6 +23,8 @@ interface LeftOut {
 export class RetryCheck {
   private readonly released = new Set<string>();
   private readonly leftOut = new Map<string, LeftOut>();
+  /** Nodes on which an attempt failed while it ran: the next one may do without them, too. By job. */
+  private readonly failedOn = new Map<string, Set<string>>();
   private readonly gpuCounts = new Map<string, number>();
   private readonly verdict: Verdict;
   private readonly fileOf: (jobName: string) => JobSpecFile | undefined;
@@ -44,6 +46,7 @@ export class RetryCheck {
     else if (kind === 'attempt.running') this.leftOut.delete(subject);
     else if (kind === 'job.stopping' && !this.released.has(attempt))
       this.onFailedStart(subject, data['cause'] as Cause);
+    else if (kind === 'job.stopping') this.onFailedRun(subject, data['cause'] as Cause | null);
     else if (kind === 'attempt.allocated') {
       const nodes = (data['tasks'] as { node: string }[]).map(({ node }) => node);
       this.requireOthers(subject, this.fileOf(String(data['name'])), nodes);
@@ -61,12 +64,20 @@ export class RetryCheck {
     else known.isClear = false;
   }
 
+  private onFailedRun(job: string, cause: Cause | null): void {
+    if (cause?.node == null) return;
+    this.failedOn.set(job, (this.failedOn.get(job) ?? new Set()).add(cause.node));
+  }
+
   private requireOthers(job: string, file: JobSpecFile | undefined, nodes: readonly string[]): void {
     const leftOut = this.leftOut.get(job);
     if (leftOut?.isClear !== true || file === undefined) return;
     const { nodes: wanted = 1, gpus = 0 } = file.resources ?? {};
     const least = typeof wanted === 'number' ? wanted : wanted.min;
-    const others = [...this.gpuCounts].filter(([name, count]) => count >= gpus && !leftOut.nodes.has(name));
+    const failedOn = this.failedOn.get(job);
+    const others = [...this.gpuCounts].filter(
+      ([name, count]) => count >= gpus && !leftOut.nodes.has(name) && failedOn?.has(name) !== true,
+    );
     const used = nodes.find((name) => leftOut.nodes.has(name));
     this.verdict.require(
       used === undefined || others.length < least,
