@@ -75,7 +75,9 @@ describe('the events of a job', () => {
     const job = await cluster.run({ name: 'shape', command: 'exit 6', labels: { secret: 'no' } });
     const events = await cluster.events(job.id);
     for (const event of events) {
-      expect(event.cloudEvent).toEqual({
+      const { by, peer = '127.0.0.1', ...attributes } = event.cloudEvent;
+      expect([by, peer]).toEqual([expect.stringMatching(/^(?:admin|agent|coordinator: )/), '127.0.0.1']);
+      expect(attributes).toEqual({
         specversion: '1.0',
         id: event.id,
         source: `/muster/${clusterId}`,

@@ -86,7 +86,9 @@ describe('quickstart.yaml', () => {
     await cluster.api.stopJobs([stopped]);
     const job = await cluster.untilEnded(stopped);
     expect(job).toMatchObject({ state: 'cancelled', cause: { kind: 'cancelled' } });
-    expect(job.attempts[0]?.tasks.map(({ exit }) => exit?.exitCode)).toEqual([143, 143]);
+    // Once its checkpoint is verified whatever is left is killed, and a slow machine may still be ending it.
+    for (const { exit } of job.attempts[0]?.tasks ?? [])
+      expect([143, 'SIGKILL']).toContain(exit?.exitCode ?? exit?.signal);
     const [checkpoint = ''] = checkpointsOf(job);
     expect(await cluster.output(stopped)).toContain(`saving checkpoint to ${checkpoint}\n`);
 

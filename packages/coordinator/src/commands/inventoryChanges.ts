@@ -1,10 +1,12 @@
 /** What has changed of a node's hardware, in words. */
 import { isDeepStrictEqual } from 'node:util';
-import type { DeviceLink, NodeInventory } from '@muster/common/hardware';
+import type { DeviceLink, MachineFacts, NodeInventory } from '@muster/common/hardware';
 
 /** Of one event. When a whole machine was exchanged, the inventory itself says more than a list of differences. */
 const changesMax = 32;
 const valueLengthMax = 200;
+
+const untoldMachine: MachineFacts = { model: null, board: null, bios: null, disks: [], memoryModules: [] };
 
 /** Empty when the two are the same, in whatever order devices are listed. */
 export function inventoryChanges(before: NodeInventory, after: NodeInventory): readonly string[] {
@@ -26,7 +28,7 @@ export function inventoryChanges(before: NodeInventory, after: NodeInventory): r
     ...(isDeepStrictEqual(inOrder(before.links), inOrder(links)) ? [] : ['other links between devices']),
     ...changesOfDevices(fileSystemsBefore, fileSystems, (each) => `file system ${each.mountPoint}`),
     ...changesOfFields('host', hostFactsBefore, hostFacts),
-    ...changesOfFields('machine', before.machine ?? {}, machine ?? {}),
+    ...changesOfFields('machine', before.machine ?? untoldMachine, machine ?? untoldMachine),
     ...changesOfFields('node', restBefore, rest),
   ];
   if (changes.length <= changesMax) return changes;

@@ -57,6 +57,8 @@ describe('a status', () => {
     const { node, events } = after({ inventory: known }, { inventory: anInventory({ machine: null }) });
     expect(node?.inventory.machine).toEqual(machine);
     expect(events).toEqual([]);
+    const silent = { ...machine, model: null };
+    expect(after({}, { inventory: anInventory({ machine: silent }) }).events).toEqual([]);
     const other = anInventory({ machine: { ...machine, model: 'Exchanged' } });
     expect(after({ inventory: known }, { inventory: other }).events).toMatchObject([
       { kind: 'node.changed', data: { changes: ['machine: model Example → Exchanged'] } },
