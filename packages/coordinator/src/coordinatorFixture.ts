@@ -252,6 +252,7 @@ export async function startTestCoordinator(
     loop,
     gate,
     agents,
+    arrays,
     logs,
     logKeeping,
     fatal,

@@ -5,18 +5,37 @@ import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixtur
 import { specJson, startJob } from '../rpc/jobFixture.ts';
 import { Draft } from '../state.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
-import type { Batch } from '../store/store.ts';
+import { type Batch, StoreError } from '../store/store.ts';
 
-/** Counts what each commit writes, and can stop taking commits as a coordinator does that is killed. */
+/** Counts what each commit writes, and lets commits wait: for ever, as those of a coordinator that is killed, or until it goes on. */
 class CountingStore extends MemoryStore {
   readonly sizes: number[] = [];
   commitsLeft = Number.POSITIVE_INFINITY;
+  private held: PromiseWithResolvers<void> | null = null;
 
-  override commit(batch: Batch): Promise<void> {
-    if (this.commitsLeft === 0) return new Promise(() => {});
+  override async commit(batch: Batch): Promise<void> {
+    if (this.commitsLeft === 0) {
+      this.held = Promise.withResolvers();
+      await this.held.promise;
+    }
     this.commitsLeft -= 1;
     this.sizes.push(batch.newJobs.length + batch.jobs.length);
-    return super.commit(batch);
+    await super.commit(batch);
+  }
+
+  /** Resolves once a commit waits, and with it the loop. */
+  async waits(): Promise<void> {
+    await vi.waitFor(() => expect(this.held).not.toBeNull());
+  }
+
+  goOn(): void {
+    this.commitsLeft = Number.POSITIVE_INFINITY;
+    this.held?.resolve();
+  }
+
+  /** What waits is never stored. */
+  die(): void {
+    this.held?.reject(new StoreError('io', 'the coordinator is killed'));
   }
 }
 
@@ -64,16 +83,23 @@ test('the same request again, at once or later, gets the same answer', async () 
   expect(memory.jobs.size).toBe(size);
 });
 
+/** Submits, and ends the coordinator after so many commits as a kill would; another one goes on from what was stored. */
+async function submitAndDie(commits: number): Promise<void> {
+  store.commitsLeft = commits;
+  const unanswered = submit().catch(() => null);
+  await store.waits();
+  expect(memory.jobs.size).toBe(commits * jobsPerTurn);
+  store.die();
+  await coordinator.close();
+  await unanswered;
+  await start();
+}
+
 test.each([1, 2, 3, 4])(
   'killed after %d commits, it is completed by the next coordinator',
   async (commits) => {
-    store.commitsLeft = commits;
-    const unanswered = submit().catch(() => null);
-    await vi.waitFor(() => expect(memory.jobs.size).toBe(commits * jobsPerTurn));
+    await submitAndDie(commits);
     const before = [...memory.jobs.keys()];
-    void coordinator.close();
-    await unanswered;
-    await start();
 
     expect(coordinator.state.arrays.size).toBe(1);
     const { jobIds } = await submit();
@@ -84,22 +110,32 @@ test.each([1, 2, 3, 4])(
 );
 
 test('a small array does not wait for a large one', async () => {
+  store.commitsLeft = 1;
   const large = submit('r1', 20 * jobsPerTurn);
-  await vi.waitFor(() => expect(coordinator.state.arrays.size).toBe(1));
-  await submit('r2', 2 * jobsPerTurn);
+  await store.waits();
+  const commands = vi.spyOn(coordinator.loop, 'run');
+  const small = submit('r2', 2 * jobsPerTurn);
+  await vi.waitFor(() => expect(commands).toHaveBeenCalled());
+  store.goOn();
 
-  expect(coordinator.state.arrays.size).toBe(1);
-  await large;
+  const [{ jobIds: ofLarge }, { jobIds: ofSmall }] = await Promise.all([large, small]);
+  const storedAt = (id: string | undefined) => [...memory.jobs.keys()].findIndex((stored) => stored === id);
+  expect(storedAt(ofSmall.at(-1))).toBeLessThan(storedAt(ofLarge.at(-jobsPerTurn)));
 });
 
 test('a stop of an array stops all of it, those included that were not stored yet, a piece per turn', async () => {
+  store.commitsLeft = 1;
   const submitted = submit();
-  await vi.waitFor(() => expect(coordinator.state.arrays.size).toBe(1));
+  await store.waits();
   const [arrayId] = coordinator.state.arrays.keys();
-  const stopped = await coordinator.api.stopJobs([arrayId ?? '']);
+  const asked = vi.spyOn(coordinator.arrays, 'complete');
+  const stopped = coordinator.api.stopJobs([arrayId ?? '']);
+  await vi.waitFor(() => expect(asked).toHaveBeenCalledWith(arrayId));
+  expect(memory.jobs.size).toBe(jobsPerTurn);
+  store.goOn();
 
   await submitted;
-  expect(stopped).toHaveLength(size);
+  expect(await stopped).toHaveLength(size);
   expect([...memory.jobs.values()].filter(({ state }) => state.kind !== 'cancelled')).toEqual([]);
   expect(Math.max(...store.sizes)).toBe(jobsPerTurn);
 });
@@ -120,12 +156,7 @@ test('a turn looks at the first jobs of an array only, and all of them have a re
 });
 
 test('the jobs of an array name who submitted it, after a restart too', async () => {
-  store.commitsLeft = 2;
-  const unanswered = submit().catch(() => null);
-  await vi.waitFor(() => expect(memory.jobs.size).toBe(2 * jobsPerTurn));
-  void coordinator.close();
-  await unanswered;
-  await start();
+  await submitAndDie(2);
   await submit();
 
   const submitted = [...memory.events.values()].filter(({ kind }) => kind === 'job.submitted');
