@@ -16,6 +16,7 @@ import {
   someMs,
 } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
+import { problemOfPage } from '../telemetry/nodePage.ts';
 import { aReading, runningJob, runningJobId, storeRunningJob } from '../telemetry/telemetryFixture.ts';
 import { someProgress } from '../training/trainingFixture.ts';
 
@@ -272,4 +273,11 @@ test('promtool finds nothing wrong with the page but a name that is not ours to 
   coordinator.state.jobs.set(runningJobId, { ...runningJob, checkpoints: [aCheckpoint(1)] });
   expect(await complaintsOfPromtool(await readPage())).toBe(knownComplaint);
   expect(await complaintsOfPromtool('muster_wrong_total{a="b" 1\n')).not.toBe('');
+});
+
+test('no node can say what this page says', async () => {
+  const names = [...(await readPage()).matchAll(/^# TYPE (\w+) /gm)].map(([, name = '']) => name);
+  const shared = ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'process_start_time_seconds'];
+  expect(names).toContain('muster_nodes');
+  expect(names.filter((name) => problemOfPage(`${name} 1\n`) === null)).toEqual(shared);
 });

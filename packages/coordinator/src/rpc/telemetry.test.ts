@@ -153,8 +153,8 @@ test('an agent that connects anew is asked on its new stream, and its old one is
   await vi.waitFor(() => expect(older.asked).toHaveLength(1));
   const newer = openTelemetry('node-1');
   await vi.waitFor(() => expect(newer.asked).toEqual(older.asked));
-  older.send({ page: { pageId: 1, text: 'old' }, ...uploadOf({ task }) });
-  newer.send({ page: { pageId: 1, text: 'new' } });
-  expect(await (await page).text()).toBe('new');
+  older.send({ page: { pageId: 1, text: 'old 1\n' }, ...uploadOf({ task }) });
+  newer.send({ page: { pageId: 1, text: 'new 1\n' } });
+  expect(await (await page).text()).toBe('new 1\n');
   expect(coordinator.telemetry.newest(nodeNameOf('node-1')).gpus).toEqual([]);
 });

@@ -50,8 +50,8 @@ test('the newest stream of a node is asked, also for what its older one left una
   expect(newer.asked).toEqual(older.asked);
   expect(pages.answer(node, older, 1, 'history')).toBe(false);
   pages.remove(node, older);
-  expect(pages.answer(node, newer, 1, 'news')).toBe(true);
-  expect(await page).toBe('news');
+  expect(pages.answer(node, newer, 1, 'news 1\n')).toBe(true);
+  expect(await page).toBe('news 1\n');
   expect(pages.isCurrent(node, newer)).toBe(true);
 });
 
@@ -62,4 +62,19 @@ test('a page that is too large is refused', async () => {
   const page = pages.requestPage(node);
   pages.answer(node, stream, 1, 'é'.repeat(pageBytesMax / 2 + 1));
   await expect(page).rejects.toMatchObject({ code: 'resource_exhausted' });
+});
+
+test('a page that no agent would write is refused, and the next one is not', async () => {
+  const pages = new PageRequests();
+  const stream = aStream();
+  pages.add(node, stream);
+  const page = pages.requestPage(node);
+  pages.answer(node, stream, 1, 'up 1\nmuster_nodes{state="online"} 1000\n');
+  await expect(page).rejects.toMatchObject({
+    code: 'invalid',
+    message: expect.stringMatching(/^the metrics of node-1 are not handed on: line 2 names a series/),
+  });
+  const next = pages.requestPage(node);
+  pages.answer(node, stream, 2, 'up 1\n');
+  expect(await next).toBe('up 1\n');
 });

@@ -4,6 +4,7 @@
  */
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
+import { problemOfPage } from './nodePage.ts';
 
 /** As the protocol says. */
 export const pageBytesMax = 4 * 1024 * 1024;
@@ -53,7 +54,8 @@ export class PageRequests {
   /**
    * The page of a node as it is now.
    * @param timeoutMs of whoever is first to ask
-   * @throws {MusterError} `unavailable` when its agent is not connected, `deadline_exceeded` when it does not answer in time
+   * @throws {MusterError} `unavailable` when its agent is not connected, `deadline_exceeded` when it does not answer in time,
+   *   `resource_exhausted` and `invalid` when its answer is not handed on
    */
   requestPage(node: NodeName, timeoutMs: number = pageTimeoutMs): Promise<string> {
     const underway = this.pending.get(node);
@@ -85,9 +87,20 @@ export class PageRequests {
   answer(node: NodeName, stream: PageStream, pageId: number, text: string): boolean {
     const pending = this.pending.get(node);
     if (!this.isCurrent(node, stream) || pending?.pageId !== pageId) return false;
-    const isTooLarge = Buffer.byteLength(text) > pageBytesMax;
-    const message = `the metrics of ${node} have more than ${pageBytesMax} bytes`;
-    pending.settle(isTooLarge ? { error: new MusterError('resource_exhausted', message) } : { text });
+    const error = errorOfPage(node, text);
+    pending.settle(error === null ? { text } : { error });
     return true;
   }
+}
+
+function errorOfPage(node: NodeName, text: string): MusterError | null {
+  if (Buffer.byteLength(text) > pageBytesMax)
+    return new MusterError(
+      'resource_exhausted',
+      `the metrics of ${node} have more than ${pageBytesMax} bytes`,
+    );
+  const problem = problemOfPage(text);
+  if (problem === null) return null;
+  const message = `the metrics of ${node} are not handed on: ${problem}; see what runs there as its agent`;
+  return new MusterError('invalid', message);
 }
