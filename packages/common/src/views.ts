@@ -113,6 +113,7 @@ export const pendingKinds = [
   'no_gpus_free',
   'no_cpus_free',
   'no_memory_free',
+  'node_full',
   'reserved',
   'dependency',
   'dependency_failed',

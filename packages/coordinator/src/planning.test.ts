@@ -1,6 +1,7 @@
 import { InvariantViolation } from '@muster/common/errors';
 import type { JobId } from '@muster/common/ids';
 import type { TerminalJobState } from '@muster/common/states';
+import { observedMax } from '@muster/common/wire/agentLimits';
 import { expect, test } from 'vitest';
 import type { Attempt, Job, Node } from './model.ts';
 import {
@@ -21,6 +22,7 @@ import {
 } from './modelFixture.ts';
 import { PassMemory } from './passMemory.ts';
 import { buildView, planningView } from './planning.ts';
+import { nodeTasksMax } from './scheduler/capacity.ts';
 import { ClusterState, Draft } from './state.ts';
 import { WaitTimes } from './waitTimes.ts';
 
@@ -56,6 +58,7 @@ function runningJob(number: number, fields: Parameters<typeof aTask>[1] = {}): J
 test('a task holds what it was given until it has ended, on its own node only', () => {
   const [node1, node2] = viewOf([runningJob(1)]).nodes;
   expect(node1).toMatchObject({ name: 'node-1', online: true, freeCpus: 62.5, freeMemoryMb: 261_144 });
+  expect([node1?.freeTasks, node2?.freeTasks]).toEqual([nodeTasksMax - 1, nodeTasksMax]);
   expect(node1?.freeGpus.map((gpu) => gpu.uuid)).toEqual(['GPU-node-1-1']);
   expect(node2).toMatchObject({ name: 'node-2', online: false, freeCpus: 64, freeMemoryMb: 262_144 });
   const [free] = viewOf([runningJob(1, { state: 'ended', exit: anExit() })]).nodes;
@@ -350,4 +353,8 @@ test('an open breaker says how many failures opened it', () => {
     { breakerFailures: 3 },
     { breakerFailures: null },
   ]);
+});
+
+test('a heartbeat can name more tasks than a node is given', () => {
+  expect(nodeTasksMax).toBeLessThan(observedMax);
 });

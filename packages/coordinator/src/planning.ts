@@ -6,6 +6,7 @@ import { mayBePreempted } from './lifecycle/recovery.ts';
 import { pinnedCheckpoint } from './lifecycle/resume.ts';
 import { type Attempt, currentAttempt, type Job, type JobState, type Node } from './model.ts';
 import { PassMemory } from './passMemory.ts';
+import { nodeTasksMax } from './scheduler/capacity.ts';
 import {
   type ClusterView,
   type DependencyState,
@@ -25,6 +26,7 @@ interface Use {
   readonly gpuUuids: Set<string>;
   cpus: number;
   memoryMb: number;
+  tasks: number;
 }
 
 /** What a view is made of beside the draft. */
@@ -174,7 +176,7 @@ function addUse(uses: Map<NodeName, Use>, job: Job): void {
     if (task.state === 'ended') continue;
     let use = uses.get(task.node);
     if (use === undefined) {
-      use = { gpuUuids: new Set(), cpus: 0, memoryMb: 0 };
+      use = { gpuUuids: new Set(), cpus: 0, memoryMb: 0, tasks: 0 };
       uses.set(task.node, use);
     }
     for (const uuid of task.gpuUuids) {
@@ -183,6 +185,7 @@ function addUse(uses: Map<NodeName, Use>, job: Job): void {
     }
     use.cpus += task.cpus;
     use.memoryMb += task.memoryMb;
+    use.tasks += 1;
   }
 }
 
@@ -212,6 +215,7 @@ function nodeViews(
       freeGpus: inventory.gpus.filter((gpu) => isFree(gpu.uuid)),
       freeCpus: inventory.cpus - (use?.cpus ?? 0),
       freeMemoryMb: inventory.memoryMb - (use?.memoryMb ?? 0),
+      freeTasks: nodeTasksMax - (use?.tasks ?? 0),
     };
   });
 }

@@ -9,7 +9,13 @@ export function driverOf({ image }: JobSpec): DriverName {
   return image === null ? 'process' : 'docker';
 }
 
-/** What one task of a job takes from a node. */
+/**
+ * Tasks that one node has at once. Leases go out by what its heartbeats name, which are some more
+ * (`observedMax` of the protocol): tasks that nobody counts any more may still be on their way out there.
+ */
+export const nodeTasksMax = 1_000;
+
+/** What one task of a job takes from a node, of which it is one task as well. */
 export interface TaskDemand {
   readonly gpus: number;
   readonly cpus: number;
@@ -81,6 +87,11 @@ export function hasFreeMemory({ freeMemoryMb }: NodeView, { task }: JobDemand): 
   return freeMemoryMb >= task.memoryMb;
 }
 
+/** Jobs that ask for next to nothing are bounded by this alone. */
+export function hasFreeTask({ freeTasks }: NodeView): boolean {
+  return freeTasks >= 1;
+}
+
 /** Could one task of the job start there now? */
 export function hasRoom(node: NodeView, demand: JobDemand): boolean {
   return (
@@ -89,6 +100,7 @@ export function hasRoom(node: NodeView, demand: JobDemand): boolean {
     isLeftByDrains(node, demand) &&
     hasFreeGpus(node, demand) &&
     hasFreeCpus(node, demand) &&
-    hasFreeMemory(node, demand)
+    hasFreeMemory(node, demand) &&
+    hasFreeTask(node)
   );
 }

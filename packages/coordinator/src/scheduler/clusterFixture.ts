@@ -5,6 +5,7 @@ import type { JobSpecFile } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
 import { expect } from 'vitest';
 import { anInventory, aSpec, jobIdOf, nodeNameOf, someGpus } from '../modelFixture.ts';
+import { nodeTasksMax } from './capacity.ts';
 import { type Decision, plan } from './plan.ts';
 import { nowMs, sanityCheck } from './planCheckFixture.ts';
 import { topologyLabel } from './topology.ts';
@@ -34,6 +35,7 @@ export interface NodeOptions {
   readonly freeCpus?: number;
   readonly memoryMb?: number;
   readonly freeMemoryMb?: number;
+  readonly freeTasks?: number;
   readonly online?: boolean;
   readonly awaitedUntilMs?: number | null;
   readonly drivers?: readonly string[];
@@ -100,6 +102,7 @@ export class Cluster {
       freeGpus: gpus.slice(options.drainedGpus ?? 0).slice(0, options.freeGpus ?? gpus.length),
       freeCpus: options.freeCpus ?? inventory.cpus,
       freeMemoryMb: options.freeMemoryMb ?? inventory.memoryMb,
+      freeTasks: options.freeTasks ?? nodeTasksMax,
     });
     return this;
   }
@@ -128,6 +131,7 @@ export class Cluster {
         freeGpus: node.freeGpus.slice(gpus),
         freeCpus: node.freeCpus - cpus,
         freeMemoryMb: node.freeMemoryMb - memoryMb,
+        freeTasks: node.freeTasks - 1,
       };
       return { node: node.name, gpuUuids: taken.map(({ uuid }) => uuid), cpus, memoryMb };
     });

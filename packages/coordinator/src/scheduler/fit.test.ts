@@ -174,6 +174,12 @@ describe('a job that could start later says what is missing', () => {
       { memory_mb: 8 },
       '0 of 1 nodes have 1 CPU, 8 MB of memory free',
     ],
+    [
+      'node_full',
+      { freeTasks: 0 },
+      { cpus: 0.01 },
+      '0 of 1 nodes may have another task, as a node has 1000 at most',
+    ],
   ] as const)('%s', (kind, node, job, message) => {
     expect(aCluster().node(node).job(job).plan().reasonOf(1)).toEqual({ kind, message, remedy: null });
   });
@@ -187,5 +193,26 @@ describe('a job that could start later says what is missing', () => {
       message: '1 of 2 nodes have 2 GPUs free; node-3 is silent',
       remedy: 'bring silent nodes back; `muster nodes` shows which are',
     });
+  });
+});
+
+describe('jobs that ask for next to nothing', () => {
+  it('do not become more on one node than its heartbeats can name', () => {
+    const cluster = aCluster().node({ cpus: 64, freeTasks: 3 }).node({ cpus: 64, freeTasks: 2 });
+    for (let count = 0; count < 7; count += 1) cluster.job({ cpus: 0.01 });
+    const plan = cluster.plan();
+    expect(plan.started).toEqual([1, 2, 3, 4, 5]);
+    expect(plan.started.filter((job) => plan.nodesOf(job)?.[0] === 'node-1')).toHaveLength(3);
+    expect(plan.reasonOf(6)?.kind).toBe('node_full');
+    expect(plan.reasonOf(7)).toEqual(plan.reasonOf(6));
+  });
+
+  it('give way to one that outranks them, one for one', () => {
+    const cluster = aCluster()
+      .node({ cpus: 64, freeTasks: 2 })
+      .holder({ on: { 'node-1': 0 }, cpus: 0.01, lost: 9 })
+      .holder({ on: { 'node-1': 0 }, cpus: 0.01, lost: 5 })
+      .job({ cpus: 0.01, priority: 90 });
+    expect(cluster.plan().victimsOf(1)).toEqual([902]);
   });
 });

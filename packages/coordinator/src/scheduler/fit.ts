@@ -13,9 +13,11 @@ import {
   hasFreeCpus,
   hasFreeGpus,
   hasFreeMemory,
+  hasFreeTask,
   isLeftByDrains,
   type JobDemand,
   jobDemand,
+  nodeTasksMax,
 } from './capacity.ts';
 import { chooseGang, gangSizeMax, isBoundToOneSwitch } from './gang.ts';
 import { chooseGpus } from './gpuSet.ts';
@@ -65,7 +67,8 @@ export function fit(
   const undrained = online.filter((node) => isLeftByDrains(node, demand));
   const withGpus = undrained.filter((node) => hasFreeGpus(node, demand));
   const withCpus = withGpus.filter((node) => hasFreeCpus(node, demand));
-  const free = withCpus.filter((node) => hasFreeMemory(node, demand));
+  const withMemory = withCpus.filter((node) => hasFreeMemory(node, demand));
+  const free = withMemory.filter(hasFreeTask);
   const usable = free.filter((node) => !reserved.has(node.name));
   const ordered = usable.toSorted((a, b) => leftOutLast(leftOut, a, b) || placementOrder(a, b));
   if (pin !== null) {
@@ -86,7 +89,7 @@ export function fit(
   }
 
   const away = eligible.filter((node) => !node.online);
-  const reason = whyNotNow({ away, online, undrained, withGpus, withCpus, free }, demand);
+  const reason = whyNotNow({ away, online, undrained, withGpus, withCpus, withMemory, free }, demand);
   const spared = couldEver.filter((node) => node.online && !eligible.includes(node));
   return { kind: 'waits', reason: withLeftOut(reason, spared.sort(byName), leftOut) };
 }
@@ -137,12 +140,13 @@ interface Steps {
   readonly undrained: readonly NodeView[];
   readonly withGpus: readonly NodeView[];
   readonly withCpus: readonly NodeView[];
+  readonly withMemory: readonly NodeView[];
   /** With room for one task of it. */
   readonly free: readonly NodeView[];
 }
 
 function whyNotNow(
-  { away, online, undrained, withGpus, withCpus, free }: Steps,
+  { away, online, undrained, withGpus, withCpus, withMemory, free }: Steps,
   demand: JobDemand,
 ): PendingReason {
   const { resources } = demand;
@@ -161,14 +165,21 @@ function whyNotNow(
     const message = wanted === 1 ? 'no node can take it' : `${undrained.length} ${ofTheNodes} can take it`;
     return withDrains({ kind: 'drained', message, remedy: null }, drains);
   }
-  const lacking = (kind: PendingReason['kind'], nodes: readonly NodeView[]) => {
-    const message = `${nodes.length} ${ofNodes} have ${describeTask(demand)} free`;
+  const lacking = (
+    kind: PendingReason['kind'],
+    nodes: readonly NodeView[],
+    what = `have ${describeTask(demand)} free`,
+  ) => {
+    const message = `${nodes.length} ${ofNodes} ${what}`;
     const silent = nodes.length + away.length < wanted ? [] : away.toSorted(byName);
     return withDrains(withSilent({ kind, message, remedy: null }, silent), drains);
   };
   if (withGpus.length < wanted) return lacking('no_gpus_free', withGpus);
   if (withCpus.length < wanted) return lacking('no_cpus_free', withCpus);
-  if (free.length < wanted) return lacking('no_memory_free', free);
+  if (withMemory.length < wanted) return lacking('no_memory_free', withMemory);
+  if (free.length < wanted) {
+    return lacking('node_full', free, `may have another task, as a node has ${nodeTasksMax} at most`);
+  }
   if (gangSizeMax(free, resources) < wanted) return withDrains(tooFarApart(free, resources, 'free'), drains);
   const message = 'nodes that are free are being kept for a job that has waited longer';
   return { kind: 'reserved', message, remedy: null };

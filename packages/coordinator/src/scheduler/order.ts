@@ -39,16 +39,19 @@ export interface Lack {
   readonly gpus: number;
   readonly cpus: number;
   readonly memoryMb: number;
+  readonly tasks: number;
 }
 
 const fewerGpusLackingFirst: Comparator<Lack> = (a, b) => a.gpus - b.gpus;
 const fewerCpusLackingFirst: Comparator<Lack> = (a, b) => a.cpus - b.cpus;
 const lessMemoryLackingFirst: Comparator<Lack> = (a, b) => a.memoryMb - b.memoryMb;
+const fewerTasksLackingFirst: Comparator<Lack> = (a, b) => a.tasks - b.tasks;
 
 /** GPUs take longest to come free, so they come first. */
 export const nearestToFreeFirst = firstNonZero(
   fewerGpusLackingFirst,
   fewerCpusLackingFirst,
   lessMemoryLackingFirst,
+  fewerTasksLackingFirst,
   byName,
 );

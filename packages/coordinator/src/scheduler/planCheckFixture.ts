@@ -7,6 +7,7 @@ import {
   hasFreeCpus,
   hasFreeGpus,
   hasFreeMemory,
+  hasFreeTask,
   isLeftByDrains,
   jobDemand,
   taskDemand,
@@ -175,7 +176,8 @@ function choiceOf(job: QueuedJob, ledgers: readonly NodeLedger[], reserved: Read
       isLeftByDrains(node, demand) &&
       hasFreeGpus(node, demand) &&
       hasFreeCpus(node, demand) &&
-      hasFreeMemory(node, demand),
+      hasFreeMemory(node, demand) &&
+      hasFreeTask(node),
   );
   return { usable, isSpared };
 }
@@ -185,11 +187,13 @@ class Account {
   readonly gpus: Set<string>;
   cpus: number;
   memoryMb: number;
+  tasks: number;
 
-  constructor({ freeGpus, freeCpus, freeMemoryMb }: NodeView) {
+  constructor({ freeGpus, freeCpus, freeMemoryMb, freeTasks }: NodeView) {
     this.gpus = new Set(freeGpus.map(({ uuid }) => uuid));
     this.cpus = freeCpus;
     this.memoryMb = freeMemoryMb;
+    this.tasks = freeTasks;
   }
 
   take({ node, gpuUuids, cpus, memoryMb }: PlannedTask, when: string): void {
@@ -199,8 +203,10 @@ class Account {
     }
     this.cpus -= cpus;
     this.memoryMb -= memoryMb;
+    this.tasks -= 1;
     expect(this.cpus, `${node} has the CPUs ${when}`).toBeGreaterThan(-1e-6);
     expect(this.memoryMb, `${node} has the memory ${when}`).toBeGreaterThanOrEqual(0);
+    expect(this.tasks, `${node} may have the task ${when}`).toBeGreaterThanOrEqual(0);
   }
 }
 
@@ -230,6 +236,7 @@ class NodeLedger {
       freeGpus: node.inventory.gpus.filter(({ uuid }) => now.gpus.has(uuid) && later.gpus.has(uuid)),
       freeCpus: Math.min(now.cpus, later.cpus),
       freeMemoryMb: Math.min(now.memoryMb, later.memoryMb),
+      freeTasks: Math.min(now.tasks, later.tasks),
     };
   }
 
@@ -251,6 +258,7 @@ class NodeLedger {
     for (const uuid of gpuUuids) if (!this.node.drained.gpuUuids.has(uuid)) this.later.gpus.add(uuid);
     this.later.cpus += cpus;
     this.later.memoryMb += memoryMb;
+    this.later.tasks += 1;
   }
 
   private check(job: QueuedJob, { gpuUuids }: PlannedTask): void {

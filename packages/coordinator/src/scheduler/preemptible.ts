@@ -10,9 +10,10 @@ interface Share {
   readonly gpus: number;
   readonly cpus: number;
   readonly memoryMb: number;
+  readonly tasks: number;
 }
 
-const noShare: Share = { gpus: 0, cpus: 0, memoryMb: 0 };
+const noShare: Share = { gpus: 0, cpus: 0, memoryMb: 0, tasks: 0 };
 
 /** As in `hasFreeCpus`. */
 const cpuTolerance = 1e-6;
@@ -119,6 +120,7 @@ export class Preemptible {
       gpus: acceptableGpus(releasedGpus(node, task), resources).length,
       cpus: task.cpus,
       memoryMb: task.memoryMb,
+      tasks: 1,
     }));
     return { holder, cost: costOf(holder, this.youngest), share: shares.reduce(sum, noShare) };
   }
@@ -133,19 +135,30 @@ function lackOf(node: NodeView, { resources, task }: JobDemand): Share {
     gpus: task.gpus - acceptableGpus(node.freeGpus, resources).length,
     cpus: task.cpus - node.freeCpus,
     memoryMb: task.memoryMb - node.freeMemoryMb,
+    tasks: 1 - node.freeTasks,
   };
 }
 
-function isNothing({ gpus, cpus, memoryMb }: Share): boolean {
-  return gpus <= 0 && cpus < cpuTolerance && memoryMb <= 0;
+function isNothing({ gpus, cpus, memoryMb, tasks }: Share): boolean {
+  return gpus <= 0 && cpus < cpuTolerance && memoryMb <= 0 && tasks <= 0;
 }
 
 function sum(a: Share, b: Share): Share {
-  return { gpus: a.gpus + b.gpus, cpus: a.cpus + b.cpus, memoryMb: a.memoryMb + b.memoryMb };
+  return {
+    gpus: a.gpus + b.gpus,
+    cpus: a.cpus + b.cpus,
+    memoryMb: a.memoryMb + b.memoryMb,
+    tasks: a.tasks + b.tasks,
+  };
 }
 
 function less(a: Share, b: Share): Share {
-  return { gpus: a.gpus - b.gpus, cpus: a.cpus - b.cpus, memoryMb: a.memoryMb - b.memoryMb };
+  return {
+    gpus: a.gpus - b.gpus,
+    cpus: a.cpus - b.cpus,
+    memoryMb: a.memoryMb - b.memoryMb,
+    tasks: a.tasks - b.tasks,
+  };
 }
 
 /** What is still lacking when these have given way. */

@@ -46,6 +46,7 @@ function lackOf(node: NodeView, { resources, task }: JobDemand): Lack {
     gpus: lacking(task.gpus, acceptableGpus(node.freeGpus, resources).length),
     cpus: lacking(task.cpus, node.freeCpus),
     memoryMb: lacking(task.memoryMb, node.freeMemoryMb),
+    tasks: lacking(1, node.freeTasks),
   };
 }
 
@@ -56,5 +57,6 @@ function totalOf(lacks: readonly Lack[]): Lack {
     gpus: sum.gpus + each.gpus,
     cpus: sum.cpus + each.cpus,
     memoryMb: sum.memoryMb + each.memoryMb,
+    tasks: sum.tasks + each.tasks,
   }));
 }

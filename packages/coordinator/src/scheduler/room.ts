@@ -166,6 +166,7 @@ function without(node: NodeView, task: PlannedTask): NodeView {
     freeGpus: node.freeGpus.filter((gpu) => !taken.has(gpu.uuid)),
     freeCpus: node.freeCpus - task.cpus,
     freeMemoryMb: node.freeMemoryMb - task.memoryMb,
+    freeTasks: node.freeTasks - 1,
   };
 }
 
@@ -177,6 +178,7 @@ function asFarAs(node: NodeView, other: NodeView): NodeView {
     freeGpus: node.freeGpus.filter(({ uuid }) => left.has(uuid)),
     freeCpus: Math.min(node.freeCpus, other.freeCpus),
     freeMemoryMb: Math.min(node.freeMemoryMb, other.freeMemoryMb),
+    freeTasks: Math.min(node.freeTasks, other.freeTasks),
   };
 }
 
@@ -186,6 +188,7 @@ function withReleased(node: NodeView, task: PlannedTask): NodeView {
     freeGpus: [...node.freeGpus, ...releasedGpus(node, task)],
     freeCpus: node.freeCpus + task.cpus,
     freeMemoryMb: node.freeMemoryMb + task.memoryMb,
+    freeTasks: node.freeTasks + 1,
   };
 }
 

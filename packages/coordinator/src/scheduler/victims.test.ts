@@ -18,6 +18,7 @@ function anySituation(upTo: UpTo): Cluster {
       gpus: 1 + upTo(2),
       cpus: 8,
       memoryMb: 64,
+      ...(sometimes(15) ? { freeTasks: 1 + upTo(2) } : {}),
       online: !sometimes(8),
       drained: sometimes(5),
       gpu: { model: sometimes(25) ? 'NVIDIA A100' : 'NVIDIA H100' },
@@ -40,7 +41,9 @@ function anySituation(upTo: UpTo): Cluster {
 }
 
 function addHolder(cluster: Cluster, upTo: UpTo, sometimes: (percent: number) => boolean): void {
-  const free = cluster.view.nodes.filter(({ freeCpus, freeMemoryMb }) => freeCpus >= 4 && freeMemoryMb >= 16);
+  const free = cluster.view.nodes.filter(
+    ({ freeCpus, freeMemoryMb, freeTasks }) => freeCpus >= 4 && freeMemoryMb >= 16 && freeTasks >= 1,
+  );
   const size = sometimes(35) ? 2 + upTo(1) : 1;
   const on = Object.fromEntries(
     free
@@ -92,7 +95,8 @@ function fitsWithout(job: QueuedJob, { nodes }: ClusterView, gone: readonly Hold
     return (
       count(node, uuids) >= gpus &&
       node.freeCpus + sum((share) => share.cpus) >= (cpus ?? (gpus === 0 ? 1 : 0)) - 1e-9 &&
-      node.freeMemoryMb + sum((share) => share.memoryMb) >= (memoryMb ?? 0)
+      node.freeMemoryMb + sum((share) => share.memoryMb) >= (memoryMb ?? 0) &&
+      node.freeTasks + shares.length >= 1
     );
   });
   const groups = isBound
@@ -254,6 +258,7 @@ describe('one pass after the other', () => {
         freeGpus: node.freeGpus.filter(({ uuid }) => !uuids.has(uuid)),
         freeCpus: taken.reduce((left, { cpus }) => left - cpus, node.freeCpus),
         freeMemoryMb: taken.reduce((left, { memoryMb }) => left - memoryMb, node.freeMemoryMb),
+        freeTasks: node.freeTasks - taken.length,
       };
     });
     return { nodes, queue: view.queue.filter(({ id }) => !started.has(id)), holders: [...holders, ...added] };
@@ -271,6 +276,7 @@ describe('one pass after the other', () => {
         freeGpus: [...node.freeGpus, ...freed],
         freeCpus: released.reduce((sum, { cpus }) => sum + cpus, node.freeCpus),
         freeMemoryMb: released.reduce((sum, { memoryMb }) => sum + memoryMb, node.freeMemoryMb),
+        freeTasks: node.freeTasks + released.length,
       };
     });
     const back = gone.flatMap(({ id }) => specs.get(id) ?? []);

@@ -29,6 +29,8 @@ export interface NodeView {
   readonly freeGpus: readonly Gpu[];
   readonly freeCpus: number;
   readonly freeMemoryMb: number;
+  /** How many more tasks it may have. */
+  readonly freeTasks: number;
 }
 
 /**
