@@ -10,6 +10,7 @@ import { AgentRegistry } from '@muster/coordinator/agents/registry';
 import { StatusPacer } from '@muster/coordinator/agents/statusPacer';
 import type { DiskReserve } from '@muster/coordinator/diskReserve';
 import { Bell } from '@muster/coordinator/events/bell';
+import { Notices } from '@muster/coordinator/events/notices';
 import { LeaseKeeper } from '@muster/coordinator/leases/leaseKeeper';
 import { metaStore } from '@muster/coordinator/leases/metaStore';
 import type { LogEvents } from '@muster/coordinator/logs/logEvents';
@@ -108,6 +109,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   });
   const paths = await PathHistory.open(store, state);
   const committed = new Bell();
+  const notices = new Notices(committed);
   const loop = new Loop({
     state,
     store,
@@ -150,6 +152,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
       paths,
       log,
       committed,
+      notices,
       timeLimits,
       hangWatch,
       ...clock,

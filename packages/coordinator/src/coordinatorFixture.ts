@@ -18,6 +18,7 @@ import { hashToken, newToken } from './auth/tokens.ts';
 import { Contained } from './contained.ts';
 import { DiskReserve } from './diskReserve.ts';
 import { Bell } from './events/bell.ts';
+import { Notices } from './events/notices.ts';
 import { startHttpServer } from './http/httpServer.ts';
 import { LeaseKeeper } from './leases/leaseKeeper.ts';
 import type { LeaseSettings } from './leases/leases.ts';
@@ -121,6 +122,7 @@ export async function startTestCoordinator(
   });
   const waitTimes = new WaitTimes();
   const committed = new Bell();
+  const notices = new Notices(committed);
   const wallMs = () => clock.wallMs();
   const monotonicMs = () => clock.monotonicMs();
   const timeLimits = new TimeLimits(monotonicMs);
@@ -204,6 +206,7 @@ export async function startTestCoordinator(
     arrays,
     random,
     committed,
+    notices,
     timeLimits,
     hangWatch,
     statusOf,
@@ -253,6 +256,7 @@ export async function startTestCoordinator(
     gate,
     agents,
     arrays,
+    notices,
     logs,
     logKeeping,
     fatal,

@@ -17,6 +17,7 @@ import { Contained, type ContainedWork } from './contained.ts';
 import { DiskReserve } from './diskReserve.ts';
 import { Bell } from './events/bell.ts';
 import { natsCursorName } from './events/natsCursor.ts';
+import { Notices } from './events/notices.ts';
 import type { RunningHttpServer } from './http/httpServer.ts';
 import { goOnAfterRestore } from './leases/afterRestore.ts';
 import { fenceCommandRunner } from './leases/fenceCommand.ts';
@@ -143,8 +144,9 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     const hangWatch = new HangWatch({ ...clock, heartbeatIntervalMs: options.heartbeatIntervalMs });
     const drains = new Drains(clock);
     const committed = new Bell();
+    const notices = new Notices(committed);
     const telemetry = new TelemetryStore({ state, clock, bytesMax: options.telemetryBytes });
-    const gpuStats = new GpuStatsTeller({ ...clock, telemetry, notes });
+    const gpuStats = new GpuStatsTeller({ ...clock, telemetry, notes, notices });
     const pages = new PageRequests();
     const contained = new Contained(log, clock.monotonicMs);
 
@@ -216,6 +218,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       arrays,
       random,
       committed,
+      notices,
       timeLimits,
       hangWatch,
       statusOf,
@@ -298,7 +301,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       arrays: () => arrays.run(),
       owedStatus: () => tellOwedStatus(pacer, loop),
       retention: () => retention.run(),
-      gpuStats: () => gpuStats.run(state, loop),
+      gpuStats: () => gpuStats.run(state),
       statusFiles: () => statusFiles.run(),
       logKeeping: () => logKeeping.run(),
       joinTokens: () => removeExpiredJoinTokens(state, loop, clock.wallMs()),

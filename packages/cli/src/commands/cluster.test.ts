@@ -77,11 +77,14 @@ test('events prints one line each, with the flat part of the data', async () => 
   const WatchEvents = async function* () {
     yield wire.event(anEvent(7));
     yield wire.event(anEvent(8, { kind: 'node.silent', subject: 'node-1', cloudEvent: { id: 'event-8' } }));
+    yield wire.event(anEvent(8, { kind: 'training.stats', subjectSeq: 0 }));
   };
   const { stdout, requests } = await run(['events', '--since', '6', '--subject', 'job_0'], { WatchEvents });
   const local = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g;
   expect(stdout.replaceAll(local, 'TIME')).toBe(
-    '     7  TIME  job.submitted       job_0123456789ab  name=train\n     8  TIME  node.silent         node-1\n',
+    '     7  TIME  job.submitted       job_0123456789ab  name=train\n     8  TIME  node.silent         node-1\n' +
+      // Not stored, and so without a number.
+      '        TIME  training.stats      job_0123456789ab  name=train\n',
   );
   expect(requests).toMatchObject([{ request: { sinceSeq: 6, subject: 'job_0', follow: false } }]);
 });

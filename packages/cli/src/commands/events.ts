@@ -93,12 +93,17 @@ function jsonLine({ cloudEvent }: EventView): string {
   return `${JSON.stringify(cloudEvent)}\n`;
 }
 
-function textLine({ seq, kind, subject, timeMs, cloudEvent }: EventView, { dim, bold }: Colours): string {
+function textLine(
+  { seq, subjectSeq, kind, subject, timeMs, cloudEvent }: EventView,
+  { dim, bold }: Colours,
+): string {
   const by = cloudEvent['by'];
   const caller = typeof by === 'string' ? `by ${by}` : '';
   const data = printable([dataText(cloudEvent['data']), caller].filter((text) => text !== '').join('  '));
   const about = data === '' ? printable(subject) : `${printable(subject).padEnd(16)}  ${dim(data)}`;
-  const when = dim(`${String(seq).padStart(6)}  ${clockText(timeMs)}`);
+  // What is not stored has no number of its own.
+  const number = subjectSeq === 0 ? '' : String(seq);
+  const when = dim(`${number.padStart(6)}  ${clockText(timeMs)}`);
   return `${when}  ${bold(kind.padEnd(18))}  ${about}\n`;
 }
 

@@ -1,6 +1,7 @@
-/** Stored events as CloudEvents 1.0 (https://github.com/cloudevents/spec, JSON format). */
+/** Events as CloudEvents 1.0 (https://github.com/cloudevents/spec, JSON format). */
 import type { EventView } from '@muster/common/views';
 import type { StoredEvent } from '../model.ts';
+import type { WatchedNotice } from './watch.ts';
 
 /** Extension attributes: `sequence` is the position in the cluster's log, `subjectsequence` that of the subject; `by` is the
  * caller and `peer` its address. */
@@ -24,4 +25,17 @@ export function cloudEventOf(clusterId: string, event: StoredEvent): Readonly<Re
 export function eventView(clusterId: string, event: StoredEvent): EventView {
   const { seq, id, kind, subject, subjectSeq, timeMs } = event;
   return { seq, id, kind, subject, subjectSeq, timeMs, cloudEvent: cloudEventOf(clusterId, event) };
+}
+
+/** What is not stored has no sequence number of its own: it shows the one that a watch goes on from, and no place among its subject's. */
+export function noticeView(
+  clusterId: string,
+  { notice: { number, kind, subject, timeMs, data }, position }: WatchedNotice,
+): EventView {
+  const event = {
+    ...{ seq: position, id: `${clusterId}-${position}-notice-${timeMs}-${number}`, kind, subject },
+    ...{ subjectSeq: 0, timeMs, by: '', peer: '', data },
+  };
+  const { sequence: _, subjectsequence: __, ...cloudEvent } = cloudEventOf(clusterId, event);
+  return { ...eventView(clusterId, event), cloudEvent };
 }

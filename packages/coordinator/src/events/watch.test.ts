@@ -1,12 +1,12 @@
 import type { JobId } from '@muster/common/ids';
 import { afterEach, expect, test, vi } from 'vitest';
-import type { StoredEvent } from '../model.ts';
 import { jobIdOf, someMs } from '../modelFixture.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import type { Store } from '../store/store.ts';
 import { anEvent } from '../store/storeFixture.ts';
 import { Bell } from './bell.ts';
-import { cloudEventOf } from './cloudEvents.ts';
+import { cloudEventOf, noticeView } from './cloudEvents.ts';
+import { Notices } from './notices.ts';
 import { type WatchOptions, watchEvents } from './watch.ts';
 
 const abort = { controller: new AbortController() };
@@ -19,6 +19,7 @@ afterEach(() => {
 class Log {
   private readonly memory = new Memory('test');
   readonly bell = new Bell();
+  readonly notices = new Notices(this.bell);
   /** Events are committed at this moment of a read: before what it returns was looked up, or after. */
   beforeRead = () => {};
   afterRead = () => {};
@@ -29,7 +30,7 @@ class Log {
     this.bell.ring([subject]);
   }
 
-  events(options: Partial<WatchOptions> = {}): AsyncGenerator<StoredEvent> {
+  events(options: Partial<WatchOptions> = {}): ReturnType<typeof watchEvents> {
     const store = new MemoryStore(this.memory);
     const readEvents: Store['readEvents'] = async (since, limit, subject) => {
       this.beforeRead();
@@ -38,16 +39,21 @@ class Log {
       return events;
     };
     const all = { sinceSeq: 0, follow: true, subject: null, ...options };
-    return watchEvents({ readEvents }, this.bell, all, abort.controller.signal);
+    const { bell, notices } = this;
+    return watchEvents({ store: { readEvents }, bell, notices }, all, abort.controller.signal);
   }
 
   watch(options: Partial<WatchOptions> = {}) {
     const seqs: number[] = [];
+    const noticed: { readonly position: number; readonly text: unknown }[] = [];
     const done = (async () => {
-      for await (const event of this.events(options)) seqs.push(event.seq);
+      for await (const event of this.events(options)) {
+        if ('seq' in event) seqs.push(event.seq);
+        else noticed.push({ position: event.position, text: event.notice.data['text'] });
+      }
       return seqs;
     })();
-    return { seqs, done };
+    return { seqs, noticed, done };
   }
 }
 
@@ -90,6 +96,42 @@ test('a watch of one subject shows its events only, and others do not even wake 
   expect(read).not.toHaveBeenCalled();
   log.add('node-1');
   await vi.waitFor(() => expect(seqs).toEqual([1, 3]));
+});
+
+const said = (subject: string, text: string) => ({ kind: 'training.stats', subject, data: { text } });
+
+test('a notice is told to those who follow its subject or all, once, and takes no number', async () => {
+  const log = new Log();
+  log.add('node-1');
+  log.notices.tell([said('node-1', 'before')], someMs);
+  const all = log.watch();
+  const one = log.watch({ subject: 'node-1' });
+  const other = log.watch({ subject: 'node-2' });
+  await vi.waitFor(() => expect([all.seqs, one.seqs]).toEqual([[1], [1]]));
+  log.notices.tell([said('node-1', 'a'), said('node-2', 'b')], someMs);
+  await vi.waitFor(() => expect(other.noticed).toEqual([{ position: 0, text: 'b' }]));
+  log.add('node-1');
+  await vi.waitFor(() =>
+    expect([all.seqs, one.seqs]).toEqual([
+      [1, 2],
+      [1, 2],
+    ]),
+  );
+
+  expect(all.noticed).toEqual([
+    { position: 1, text: 'a' },
+    { position: 1, text: 'b' },
+  ]);
+  expect(one.noticed).toEqual([{ position: 1, text: 'a' }]);
+  expect(await log.watch({ follow: false }).done, 'no watch of the past has them').toEqual([1, 2]);
+});
+
+test('of notices that nobody took the newest of each subject is kept', async () => {
+  const log = new Log();
+  for (let index = 0; index < 1_000; index += 1) log.notices.tell([said('node-1', `${index}`)], someMs);
+  expect(log.notices.after(0, null).map(({ data }) => data['text'])).toEqual(['999']);
+  log.notices.tell([said('node-2', 'the other is over')], someMs);
+  expect(log.notices.after(0, 'node-1')).toEqual([]);
 });
 
 test('a slow reader makes nobody read ahead for it', async () => {
@@ -153,5 +195,21 @@ test('an event as a CloudEvent', () => {
     by: 'admin',
     peer: '127.0.0.1',
     data: { seq: 7 },
+  });
+});
+
+test('a notice as an event shows where its watch goes on, and as a CloudEvent no sequence', () => {
+  const notice = { ...said('job_1', 'a'), number: 3, timeMs: someMs };
+  const { cloudEvent, ...event } = noticeView('c1', { notice, position: 41 });
+  expect(event).toMatchObject({ seq: 41, subjectSeq: 0, kind: 'training.stats', subject: 'job_1' });
+  expect(cloudEvent).toEqual({
+    specversion: '1.0',
+    id: event.id,
+    source: '/muster/c1',
+    type: 'muster.training.stats',
+    subject: 'job_1',
+    time: new Date(someMs).toISOString(),
+    datacontenttype: 'application/json',
+    data: { text: 'a' },
   });
 });

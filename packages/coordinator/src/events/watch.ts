@@ -1,14 +1,23 @@
 /**
  * A watch reads the event log from a sequence number and misses nothing: live news only says that there is more to
- * read, and the store, which holds exactly what was committed, is where it is read from.
+ * read, and the store, which holds exactly what was committed, is where it is read from. Notices are told between stored events,
+ * once all of those were.
  */
 import type { StoredEvent } from '../model.ts';
 import { nextRound } from '../rounds.ts';
 import type { Store } from '../store/store.ts';
 import type { Bell } from './bell.ts';
+import type { Notice, Notices } from './notices.ts';
 
 /** Read between two rounds of the event loop: a watch from the beginning of a long log gives way to everybody else. */
 const pageSize = 200;
+
+export interface WatchParts {
+  readonly store: Pick<Store, 'readEvents'>;
+  /** Rings for commits and for notices. */
+  readonly bell: Bell;
+  readonly notices: Pick<Notices, 'after' | 'lastNumber'>;
+}
 
 export interface WatchOptions {
   readonly sinceSeq: number;
@@ -16,13 +25,19 @@ export interface WatchOptions {
   readonly subject: string | null;
 }
 
+/** A watch that begins anew at `position` has missed no stored event. */
+export interface WatchedNotice {
+  readonly notice: Notice;
+  readonly position: number;
+}
+
 export async function* watchEvents(
-  store: Pick<Store, 'readEvents'>,
-  bell: Bell,
+  { store, bell, notices }: WatchParts,
   options: WatchOptions,
   abort: AbortSignal,
-): AsyncGenerator<StoredEvent> {
+): AsyncGenerator<StoredEvent | WatchedNotice> {
   let position = options.sinceSeq;
+  let noticed = notices.lastNumber;
   while (!abort.aborted) {
     const rung = bell.next(abort, options.subject);
     const events = await store.readEvents(position, pageSize, options.subject);
@@ -35,6 +50,10 @@ export async function* watchEvents(
       continue;
     }
     if (!options.follow) return;
+    for (const notice of notices.after(noticed, options.subject)) {
+      yield { notice, position };
+      noticed = notice.number;
+    }
     await rung;
   }
 }

@@ -5,7 +5,8 @@ import type { JobId } from '@muster/common/ids';
 import { eventToWire, logPieceToWire } from '@muster/common/wire/codec';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { Bell } from '../events/bell.ts';
-import { eventView } from '../events/cloudEvents.ts';
+import { eventView, noticeView } from '../events/cloudEvents.ts';
+import type { Notices } from '../events/notices.ts';
 import { watchEvents } from '../events/watch.ts';
 import type { LogEvents } from '../logs/logEvents.ts';
 import type { LogStore } from '../logs/logStore.ts';
@@ -21,8 +22,9 @@ export interface StreamCallParts {
   readonly logs: LogStore;
   readonly logEvents: LogEvents;
   readonly agents: AgentRegistry;
-  /** Rings after every commit, with the subjects of its events. */
+  /** Rings after every commit and for notices, with the subjects of the events. */
   readonly committed: Bell;
+  readonly notices: Notices;
   /** A copy of the store as it is now, in pieces. */
   readonly backup: () => AsyncIterable<Buffer>;
 }
@@ -30,7 +32,7 @@ export interface StreamCallParts {
 export function streamCalls(
   parts: StreamCallParts,
 ): Pick<MusterHandlers, 'ReadLogs' | 'RemoveLogs' | 'WatchEvents' | 'BackupStore'> {
-  const { state, store, committed } = parts;
+  const { state, store, committed, notices } = parts;
   return {
     ReadLogs: serverStream(async function* (request, abort) {
       const jobId = await resolveJobId(parts, request.jobId);
@@ -81,8 +83,9 @@ export function streamCalls(
             : request.subject;
       if (subject === null) await requireKept(store, sinceSeq);
       const options = { sinceSeq, follow: request.follow, subject };
-      for await (const event of watchEvents(store, committed, options, abort)) {
-        yield eventToWire(eventView(state.clusterId, event));
+      const { clusterId } = state;
+      for await (const event of watchEvents({ store, bell: committed, notices }, options, abort)) {
+        yield eventToWire('notice' in event ? noticeView(clusterId, event) : eventView(clusterId, event));
       }
     }),
 

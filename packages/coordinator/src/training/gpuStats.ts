@@ -1,19 +1,17 @@
 /**
- * Says every half minute what the GPUs of each running job do, as an event beside its output: `[GPU Stats] Memory: 45.2/80GB |
- * Util: 92% | Samples/sec: 1024`. What is not known is left out, and where nothing is known nothing is said.
+ * Says every half minute what the GPUs of each running job do, to those who watch its events: `[GPU Stats] Memory: 45.2/80GB |
+ * Util: 92% | Samples/sec: 1024`. What is not known is left out, and where nothing is known nothing is said. It is not stored: a
+ * job would leave a megabyte a day that nobody reads.
  */
 
 import type { NodeName } from '@muster/common/ids';
 import { type GpuReading, type NodeTelemetry, readingIntervalMs } from '@muster/common/telemetry';
 import type { TrainingProgress } from '@muster/common/training';
 import type { AgentNotes } from '../agents/notes.ts';
-import { coordinatorPart } from '../caller.ts';
-import type { Loop } from '../loop.ts';
-import { type Attempt, currentAttempt, type Job, type Node } from '../model.ts';
+import type { Notices } from '../events/notices.ts';
+import type { Attempt, Job, Node } from '../model.ts';
 import { liveTraining } from '../rpc/views.ts';
 import type { ClusterState } from '../state.ts';
-
-const caller = coordinatorPart('GPU statistics');
 
 const intervalMs = 30_000;
 /** Two that were lost on the way do not make a node's last word old; a node that says nothing is not spoken for. */
@@ -70,6 +68,7 @@ function sumOf(values: readonly number[]): number | null {
 export interface GpuStatsTellerParts {
   readonly telemetry: { newest(node: NodeName): NodeTelemetry };
   readonly notes: Pick<AgentNotes, 'of'>;
+  readonly notices: Pick<Notices, 'tell'>;
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
 }
@@ -85,25 +84,19 @@ export class GpuStatsTeller {
   }
 
   /** One pass. May be called at any time; every half minute it says something. */
-  run(state: ClusterState, loop: Loop): readonly Promise<void>[] {
-    const nowMs = this.parts.monotonicMs();
-    if (nowMs - this.toldAtMs < intervalMs) return [];
+  run(state: ClusterState): void {
+    const { monotonicMs, wallMs, notices } = this.parts;
+    const nowMs = monotonicMs();
+    if (nowMs - this.toldAtMs < intervalMs) return;
     this.toldAtMs = nowMs;
     const told = [...state.jobs.values()].flatMap((job) => {
       const attempt = job.state.kind === 'running' ? job.state.attempt : null;
       const stats = attempt === null ? null : this.statsOf(job, attempt, state.nodes);
-      return attempt === null || stats === null ? [] : [{ job, attempt: attempt.number, stats }];
+      if (attempt === null || stats === null) return [];
+      const data = { name: job.spec.name, attempt: attempt.number, ...stats };
+      return [{ kind: 'training.stats', subject: job.id, data }];
     });
-    if (told.length === 0) return [];
-    // One commit for all of them.
-    const work = loop.run(caller, (draft, wallMs) => {
-      for (const { job, attempt, stats } of told) {
-        if (currentAttempt(draft.job(job.id))?.number !== attempt) continue;
-        const data = { name: job.spec.name, attempt, ...stats };
-        draft.emit({ kind: 'training.stats', subject: job.id, data }, wallMs);
-      }
-    });
-    return [work];
+    notices.tell(told, wallMs());
   }
 
   private statsOf(job: Job, attempt: Attempt, nodes: ReadonlyMap<NodeName, Node>): GpuStats | null {
