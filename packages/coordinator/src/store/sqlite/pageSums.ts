@@ -5,13 +5,18 @@
  * The database file changes only when the write-ahead log is carried over into it, and that happens at our word. The sums
  * are on disk before it begins; until it has ended, the pages concerned are in the log as well, and are not looked at here.
  */
-import { fdatasyncSync, fstatSync, ftruncateSync, read, readSync, writeSync } from 'node:fs';
+import { fdatasyncSync, fstatSync, ftruncateSync, read as readFile, readSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 
 /** Of one page. */
 export const sumBytes = 4;
-const sliceBytes = 1024 * 1024;
+export const sliceBytes = 1024 * 1024;
+/**
+ * Read into again and again: a start compares hundreds of slices without a pause in which memory could be collected, and would be
+ * larger by as many megabytes for as long as it runs.
+ */
+const slice = Buffer.allocUnsafe(sliceBytes);
 
 export interface PageFiles {
   readonly database: number;
@@ -46,10 +51,10 @@ export function writeAllPageSums({ database, sums, pageBytes }: PageFiles): numb
   const pages = Math.floor(fstatSync(database).size / pageBytes);
   ftruncateSync(sums, 0);
   for (let first = 1; first <= pages; ) {
-    const slice = readSlice(database, first, pages, pageBytes);
-    writePageSums(sums, new Map(sumsOf(slice, pageBytes).map((sum, index) => [first + index, sum])));
-    if (slice.length === 0) throw new Error('the database became shorter while it was read');
-    first += slice.length / pageBytes;
+    const read = readSlice(database, first, pages, pageBytes);
+    writePageSums(sums, new Map(sumsOf(read, pageBytes).map((sum, index) => [first + index, sum])));
+    if (read.length === 0) throw new Error('the database became shorter while it was read');
+    first += read.length / pageBytes;
   }
   return pages;
 }
@@ -67,27 +72,34 @@ export interface Comparison {
  */
 export function comparePages(files: PageFiles, first: number, last: number): Comparison {
   const count = pagesInSlice(files.pageBytes, first, last);
-  const slice = readSlice(files.database, first, last, files.pageBytes);
+  const read = readSlice(files.database, first, last, files.pageBytes);
   const expected = Buffer.alloc(count * sumBytes);
   const offset = (files.sumsOffset ?? 0) + (first - 1) * sumBytes;
   const known = readSync(files.sums, expected, 0, expected.length, offset);
   return {
-    differing: differences(sumsOf(slice, files.pageBytes), expected.subarray(0, known), first, count),
+    differing: differences(sumsOf(read, files.pageBytes), expected.subarray(0, known), first, count),
     next: first + count,
   };
 }
 
-const readLater = promisify(read);
+const readLater = promisify(readFile);
 
-/** The same without waiting for the disk. The files may change meanwhile: what differs has to be looked at again. */
-export async function comparePagesLater(files: PageFiles, first: number, last: number): Promise<Comparison> {
+/**
+ * The same without waiting for the disk. The files may change meanwhile: what differs has to be looked at again.
+ * @param own of `sliceBytes`; nobody else's until this has ended
+ */
+export async function comparePagesLater(
+  files: PageFiles,
+  first: number,
+  last: number,
+  own: Buffer,
+): Promise<Comparison> {
   const { database, sums, pageBytes } = files;
   const count = pagesInSlice(pageBytes, first, last);
-  const slice = Buffer.allocUnsafe(count * pageBytes);
   const expected = Buffer.alloc(count * sumBytes);
-  const { bytesRead } = await readLater(database, slice, 0, slice.length, (first - 1) * pageBytes);
+  const { bytesRead } = await readLater(database, own, 0, count * pageBytes, (first - 1) * pageBytes);
   const known = await readLater(sums, expected, 0, expected.length, (first - 1) * sumBytes);
-  const found = sumsOf(slice.subarray(0, bytesRead - (bytesRead % pageBytes)), pageBytes);
+  const found = sumsOf(own.subarray(0, bytesRead - (bytesRead % pageBytes)), pageBytes);
   return {
     differing: differences(found, expected.subarray(0, known.bytesRead), first, count),
     next: first + count,
@@ -113,16 +125,16 @@ function pagesInSlice(pageBytes: number, first: number, last: number): number {
   return Math.min(last - first + 1, Math.floor(sliceBytes / pageBytes));
 }
 
-/** Whole pages only; fewer than asked for where the file ends. */
+/** Whole pages only; fewer than asked for where the file ends. Gone when the next slice is read. */
 function readSlice(file: number, first: number, last: number, pageBytes: number): Buffer {
-  const slice = Buffer.allocUnsafe(pagesInSlice(pageBytes, first, last) * pageBytes);
-  const got = readSync(file, slice, 0, slice.length, (first - 1) * pageBytes);
+  const wanted = pagesInSlice(pageBytes, first, last) * pageBytes;
+  const got = readSync(file, slice, 0, wanted, (first - 1) * pageBytes);
   return slice.subarray(0, got - (got % pageBytes));
 }
 
-function sumsOf(slice: Buffer, pageBytes: number): readonly number[] {
+function sumsOf(read: Buffer, pageBytes: number): readonly number[] {
   const sums: number[] = [];
-  for (let offset = 0; offset < slice.length; offset += pageBytes)
-    sums.push(crc32(slice.subarray(offset, offset + pageBytes)));
+  for (let offset = 0; offset < read.length; offset += pageBytes)
+    sums.push(crc32(read.subarray(offset, offset + pageBytes)));
   return sums;
 }

@@ -1,10 +1,11 @@
 /** What is asked while heartbeats wait reads an index: its cost is that of its answer, not of all that is stored. */
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
-import { jobIdOf } from '../../modelFixture.ts';
+import { aJob, jobIdOf } from '../../modelFixture.ts';
 import { migrations } from '../migrations/index.ts';
 import { selectUnfilledArrays } from '../statements/arrays.ts';
+import { selectEndBeyond, selectEndedJobs } from '../statements/retention.ts';
 import { selectEvents, selectEventsOfSubject } from '../statements/selectEvents.ts';
 import { selectJobIds, selectOutcomes } from '../statements/selectJobIds.ts';
 import { selectActiveJobs, selectJob, selectListedIds } from '../statements/selectJobs.ts';
@@ -12,6 +13,7 @@ import { selectPositions, selectSubjectPositions } from '../statements/selectPos
 import { selectRequest } from '../statements/selectRequest.ts';
 import { emptyBatch } from '../store.ts';
 import { anEvent } from '../storeFixture.ts';
+import { endsPerRead, sqliteRetention } from './sqliteRetention.ts';
 import { openSqliteStore } from './sqliteStore.ts';
 
 let database: DatabaseSync;
@@ -48,6 +50,7 @@ it.each(asked)('a list by %o is a search in an index, in its order', (filter) =>
 it.each([
   ...[selectJob, selectUnfilledArrays, selectJobIds, selectRequest, selectOutcomes],
   ...[selectEvents, selectEventsOfSubject, selectPositions, selectSubjectPositions, selectActiveJobs],
+  ...[selectEndedJobs, selectEndBeyond],
 ])('%o reads no whole table that grows', ({ sql }) => {
   const steps = planOf(sql);
 
@@ -73,4 +76,76 @@ it('large events are read a few at a time', async () => {
   expect(read.length).toBeGreaterThan(0);
   expect(read.length).toBeLessThan(20);
   await store.close();
+});
+
+/** Of the event loop, while this is under way. */
+async function roundsDuring(work: () => Promise<unknown>): Promise<number> {
+  let rounds = 0;
+  let timer = setImmediate(function count() {
+    rounds += 1;
+    timer = setImmediate(count);
+  });
+  await work();
+  clearImmediate(timer);
+  return rounds;
+}
+
+it('a list of many jobs lets others have their turn', async () => {
+  const store = openSqliteStore(tempDir('store').path, () => 'c0ffee');
+  const newJobs = Array.from({ length: 1_000 }, (_, index) => aJob(index + 1));
+  await store.commit({ ...emptyBatch, newJobs });
+  const all = { states: [], arrayId: null, name: null, limit: 1_000, beforeSubmitSeq: null };
+
+  const list = () => store.listJobs({ ...all, sizeMax: Number.MAX_SAFE_INTEGER });
+
+  expect(await roundsDuring(list)).toBeGreaterThanOrEqual(19);
+  expect((await list()).records.map(({ job }) => job.submitSeq)).toEqual(
+    newJobs.map(({ submitSeq }) => submitSeq).reverse(),
+  );
+  await store.close();
+});
+
+it('a job that changes while it is listed is left out of a list by its state', async () => {
+  const store = openSqliteStore(tempDir('store').path, () => 'c0ffee');
+  const newJobs = Array.from({ length: 100 }, (_, index) => aJob(index + 1));
+  await store.commit({ ...emptyBatch, newJobs });
+  const queued = {
+    states: ['queued'],
+    arrayId: null,
+    name: null,
+    limit: 100,
+    beforeSubmitSeq: null,
+  } as const;
+
+  const listing = store.listJobs({ ...queued, sizeMax: Number.MAX_SAFE_INTEGER });
+  // The oldest is read last, in a later round.
+  const jobs = [aJob(1, { state: { kind: 'succeeded', endedAtMs: 1 } })];
+  await store.commit({ ...emptyBatch, jobs });
+
+  expect((await listing).records.map(({ job }) => job.submitSeq)).not.toContain(1);
+  await store.close();
+});
+
+it('the end beyond so many is found a piece at a time', async () => {
+  const jobs = 25_000;
+  database.exec(`
+    with recursive numbers (number) as (select 1 union all select number + 1 from numbers where number < ${jobs})
+    insert into jobs (id, submit_seq, name, state, last_attempt, submitted_at_ms, ended_at_ms, spec, body)
+    select printf('job_%012d', number), number, 'train', 'succeeded', 1, 0, number / 2, '', '' from numbers`);
+  const skipped: unknown[] = [];
+  const retention = sqliteRetention({
+    rows: <Row>(sql: string, parameters: Record<string, SQLInputValue>) => {
+      skipped.push(parameters['skipped']);
+      return database.prepare(sql).all(parameters) as Row[];
+    },
+    change: () => expect.unreachable(),
+    transaction: () => expect.unreachable(),
+  });
+  const endOf = (newest: number) => Math.floor((jobs - newest) / 2);
+  const counts = [0, 1, endsPerRead, endsPerRead + 1, 2 * endsPerRead, 2 * endsPerRead + 3, jobs - 1];
+
+  for (const count of counts) expect(await retention.readEndBeyond(count)).toBe(endOf(count));
+  expect(await retention.readEndBeyond(jobs)).toBeNull();
+  expect(Math.max(...skipped.map(Number))).toBe(endsPerRead);
+  expect(await roundsDuring(() => retention.readEndBeyond(jobs - 1))).toBeGreaterThanOrEqual(2);
 });

@@ -1,6 +1,7 @@
 /** Retention in the embedded store: each piece is a transaction of its own. */
 import type { SQLInputValue } from 'node:sqlite';
 import type { JobId } from '@muster/common/ids';
+import { nextRound } from '../../rounds.ts';
 import type { EndedJob, EventPlace, RetentionStore } from '../retention.ts';
 import { selectMeta, upsertMeta } from '../statements/meta.ts';
 import {
@@ -26,6 +27,9 @@ export interface RetentionParts {
   /** All of it is written, or nothing. */
   readonly transaction: (write: () => void) => Promise<void>;
 }
+
+/** A million in one statement took a quarter of a second, in which nobody else was heard. */
+export const endsPerRead = 10_000;
 
 const removedEventSeqName = 'removed_event_seq';
 
@@ -86,7 +90,16 @@ export function sqliteRetention({ rows, change, transaction }: RetentionParts): 
       );
     },
     async readEndBeyond(count) {
-      return rows<{ ended_at_ms: number }>(selectEndBeyond.sql, { count })[0]?.ended_at_ms ?? null;
+      let place = { ended_at_ms: Number.MAX_SAFE_INTEGER, id: '' };
+      for (let left = count; ; ) {
+        const skipped = Math.min(left, endsPerRead);
+        const before = { before_ms: place.ended_at_ms, before_id: place.id };
+        const [row] = rows<typeof place>(selectEndBeyond.sql, { ...before, skipped });
+        if (row === undefined || skipped === left) return row?.ended_at_ms ?? null;
+        place = row;
+        left -= skipped + 1;
+        await nextRound();
+      }
     },
     async removeJobs(ids, nowMs) {
       await transaction(() => {

@@ -4,6 +4,7 @@ import type { JobId } from '@muster/common/ids';
 import { type JobStateKind, jobStates, type TerminalJobState } from '@muster/common/states';
 import { clusterSubject } from '../../leases/clusterSubject.ts';
 import type { Attempt, Job, StoredEvent } from '../../model.ts';
+import { nextRound } from '../../rounds.ts';
 import {
   type AttemptRow,
   attemptFromRow,
@@ -63,6 +64,8 @@ import type { StoreFiles } from './storeFiles.ts';
 
 type Parameters = Record<string, SQLInputValue>;
 
+/** Read between two rounds of the event loop. */
+const jobsPerRound = 20;
 /** Characters of the data of events in one read: enough for many, and read within milliseconds. */
 const eventsSizeMax = 512 * 1024;
 
@@ -202,9 +205,11 @@ export class SqliteStore implements Store {
     const found = this.listedIds({ ...query, limit: query.limit + 1 });
     const records: JobRecord[] = [];
     let size = 0;
-    for (const { id } of found.slice(0, query.limit)) {
+    for (const [index, { id }] of found.slice(0, query.limit).entries()) {
+      // A thousand jobs of years ago are a thousand places on the disk: whoever else has something to say comes in between.
+      if (index > 0 && index % jobsPerRound === 0) await nextRound();
       const [row] = this.rows<JobWithAttemptRow>(selectJob.sql, { id });
-      if (row === undefined) continue;
+      if (row === undefined || !isWanted(query, row)) continue;
       const specSize = this.sharedSpec(row)?.size ?? row.spec.length;
       size += specSize + row.body.length + (row.attempt_body?.length ?? 0);
       if (records.length > 0 && size > query.sizeMax) break;
@@ -339,6 +344,11 @@ export class SqliteStore implements Store {
     closeDatabase(this.opened);
     this.opened.lock.release();
   }
+}
+
+/** It may have changed its state since it was found. */
+function isWanted({ states }: Pick<JobQuery, 'states'>, { state }: JobWithAttemptRow): boolean {
+  return states.length === 0 || states.some((each) => each === state);
 }
 
 /** The one argument of a function: what a statement's row looks like. */

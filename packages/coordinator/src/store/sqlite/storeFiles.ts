@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { messageOf } from '@muster/common/errors';
 import { StoreError } from '../store.ts';
 import { pagesText, type StorePaths } from './inspection.ts';
-import { comparePages, comparePagesLater, writePageSums } from './pageSums.ts';
+import { comparePages, comparePagesLater, sliceBytes, writePageSums } from './pageSums.ts';
 import { readNextCommit, samePosition } from './walFile.ts';
 import { type Witness, WitnessFile } from './witness.ts';
 
@@ -31,6 +31,7 @@ export class StoreFiles {
   private readonly witness: WitnessFile;
   private readonly files: { readonly database: number; readonly witness: number; readonly sums: number };
   private walFile: number | null = null;
+  private readonly compared = Buffer.allocUnsafe(sliceBytes);
   private readonly uncarried: Map<number, number>;
   private databasePages: number;
   /** While the database is copied, it must not change. */
@@ -166,7 +167,7 @@ export class StoreFiles {
   }
 
   /**
-   * Compares a stretch of pages with their sums, beside other work.
+   * Compares a stretch of pages with their sums, beside other work; one stretch at a time.
    * @param first from 1
    * @returns what is damaged, and the page to go on with; null: the end was reached
    */
@@ -174,7 +175,7 @@ export class StoreFiles {
     const files = { ...this.files, pageBytes: this.pageBytes };
     const last = this.witness.value.pages;
     if (first > last) return { damage: null, next: null };
-    const { differing, next } = await comparePagesLater(files, first, last);
+    const { differing, next } = await comparePagesLater(files, first, last, this.compared);
     // It may have been carried over while it was read. Nothing can be while it is read again.
     const wrong = differing.filter(
       (page) =>

@@ -16,10 +16,12 @@ export const selectEndedJobs = {
     order by ended_at_ms, id limit :limit`,
 };
 
+/** Every row that is skipped is read. */
 export const selectEndBeyond = {
   sql: /* sql */ `
-    select ended_at_ms from jobs indexed by jobs_by_end where ended_at_ms is not null
-    order by ended_at_ms desc, id desc limit 1 offset :count`,
+    select ended_at_ms, id from jobs indexed by jobs_by_end
+    where ended_at_ms is not null and (ended_at_ms, id) < (:before_ms, :before_id)
+    order by ended_at_ms desc, id desc limit 1 offset :skipped`,
 };
 
 export const insertRemovedJob = {
