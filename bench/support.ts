@@ -47,10 +47,14 @@ function busyMs(): number {
   return (user + nice + system + irq + softirq) * 10;
 }
 
-/** Waits for two seconds in a row with little else running, at most a minute. @returns the last percentage seen */
-export async function quietMachine(): Promise<number> {
+/**
+ * Waits for two seconds in a row with little else running.
+ * @param secondsMax how long at most
+ * @returns the last percentage seen
+ */
+export async function quietMachine(secondsMax = 60): Promise<number> {
   let percent = 100;
-  for (let second = 0, quiet = 0; second < 60 && quiet < 2; second += 1) {
+  for (let second = 0, quiet = 0; second < secondsMax && quiet < 2; second += 1) {
     const before = busyMs();
     await delay(1_000);
     percent = Math.round(((busyMs() - before) / (1_000 * availableParallelism())) * 100);

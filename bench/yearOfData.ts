@@ -1,0 +1,244 @@
+/**
+ * What a coordinator is like after a year: its start, its memory, and how long a heartbeat waits while somebody looks things up in
+ * a store of 1,000,000 ended jobs and 10,000,000 events. Floor of the same run: the same coordinator on an empty store.
+ *
+ *     node bench/yearOfData.ts [--rows JOBS] [--starts N] [--keep DIRECTORY]
+ *
+ * Needs some 8 GB in the temporary folder for 1,000,000 jobs; with --keep, DIRECTORY is used again if it holds a store, and stays.
+ */
+import { fork, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { connectMuster, type MusterApi } from '@muster/common/wire/client';
+import { musterCommand, quietMachine, report, reportMachine, rounded } from './support.ts';
+import { commonName, idOfJob, makeYearStore, rareName } from './yearStore.ts';
+
+interface Server {
+  readonly api: MusterApi;
+  readonly address: string;
+  readonly token: string;
+  readonly pid: number;
+  /** From spawning the process to its first answer. */
+  readonly servesAfterMs: number;
+  stop(): Promise<void>;
+}
+
+const pingEveryMs = 50;
+/** Of the process that asks. */
+const pingerArgument = 'pinger';
+/** For a quiet machine, before each figure. */
+const waitS = 3;
+
+async function start(dataDir: string, flags: readonly string[] = []): Promise<Server> {
+  const connectionFile = join(dataDir, 'connection.json');
+  rmSync(connectionFile, { force: true });
+  const env: NodeJS.ProcessEnv = { ...process.env };
+  delete env['NODE_EXTRA_CA_CERTS'];
+  const quiet = ['--listen', '127.0.0.1:0', '--http', 'off', '--log-level', 'warn'];
+  const args = ['coordinator', '--data', dataDir, ...quiet, ...flags];
+  const startedMs = performance.now();
+  const child = spawn(musterCommand, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  while (!existsSync(connectionFile)) {
+    if (child.exitCode !== null) throw new Error(`the coordinator ended with ${child.exitCode}`);
+    await delay(5);
+  }
+  const { addr: address } = JSON.parse(readFileSync(connectionFile, 'utf8')) as { addr: string };
+  const token = readFileSync(join(dataDir, 'admin.token'), 'utf8').trim();
+  const api = connectMuster({ address, token });
+  await api.getCluster();
+  const servesAfterMs = performance.now() - startedMs;
+  return {
+    ...{ api, address, token, pid: child.pid ?? 0, servesAfterMs },
+    async stop() {
+      api.close();
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+/** @param key `VmRSS`: now; `VmHWM`: the most so far */
+function memoryMib(pid: number, key: 'VmRSS' | 'VmHWM'): number {
+  const kib = new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return rounded(Number(kib) / 1024);
+}
+
+/** @param staysMs the memory is looked at again after that */
+async function reportStart(figure: string, dataDir: string, staysMs: number): Promise<void> {
+  const busyPercent = await quietMachine(waitS);
+  const server = await start(dataDir);
+  const atStart = memoryMib(server.pid, 'VmRSS');
+  await delay(staysMs);
+  report(figure, {
+    servesAfterMs: rounded(server.servesAfterMs),
+    rssAtStartMib: atStart,
+    ...{ staysMs, rssThenMib: memoryMib(server.pid, 'VmRSS') },
+    rssMostMib: memoryMib(server.pid, 'VmHWM'),
+    ...{ busyPercent, target: 'servesAfterMs < 2000, rss < 200' },
+  });
+  await server.stop();
+}
+
+/** Takes a file out of the page cache: the start after a reboot. */
+function forgetCached(path: string): void {
+  spawnSync('dd', [`if=${path}`, 'iflag=nocache', 'count=0', 'status=none']);
+}
+
+/** Asks every 50 ms from another process, whether or not the one before was answered, and notes how long each took. */
+async function pings(server: Server, during: () => Promise<unknown>): Promise<readonly number[]> {
+  const { address, token } = server;
+  const pinger = fork(fileURLToPath(import.meta.url), [pingerArgument]);
+  const said = () => new Promise<unknown>((resolve) => pinger.once('message', resolve));
+  pinger.send({ address, token });
+  await said();
+  await during();
+  const took = said();
+  pinger.send('stop');
+  return (await took) as readonly number[];
+}
+
+async function pingUntilStopped(): Promise<void> {
+  const heard = () => new Promise<unknown>((resolve) => process.once('message', resolve));
+  const api = connectMuster((await heard()) as { address: string; token: string });
+  await api.getCluster();
+  const took: number[] = [];
+  const asked: Promise<unknown>[] = [];
+  const timer = setInterval(() => {
+    const startedMs = performance.now();
+    asked.push(api.getCluster().then(() => took.push(performance.now() - startedMs)));
+  }, pingEveryMs);
+  process.send?.('begun');
+  await heard();
+  clearInterval(timer);
+  await Promise.all(asked);
+  api.close();
+  process.send?.(took);
+  process.disconnect();
+}
+
+async function reportDelays(
+  figure: string,
+  server: Server,
+  work: (() => Promise<unknown>) | null,
+): Promise<void> {
+  const busyPercent = await quietMachine(waitS);
+  const own: number[] = [];
+  const took = await pings(server, async () => {
+    const endMs = performance.now() + 4_000;
+    while (performance.now() < endMs) {
+      const startedMs = performance.now();
+      if (work === null) await delay(100);
+      else await work();
+      own.push(performance.now() - startedMs);
+      await delay(20);
+    }
+  });
+  report(figure, {
+    pingMs: percentiles(took),
+    ...(work === null ? {} : { ownMs: percentiles(own) }),
+    ...{ busyPercent, target: 'pingMs.max < 200' },
+  });
+}
+
+function percentiles(samples: readonly number[]): Readonly<Record<string, number>> {
+  const sorted = [...samples].sort((a, b) => a - b);
+  const at = (share: number) =>
+    rounded(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0);
+  return { n: sorted.length, p50: at(0.5), p99: at(0.99), max: at(1) };
+}
+
+async function readEvents(api: MusterApi, count: number): Promise<void> {
+  const abort = new AbortController();
+  let seen = 0;
+  for await (const _event of api.watchEvents({ sinceSeq: 0, follow: false }, abort.signal)) {
+    seen += 1;
+    if (seen === count) break;
+  }
+  abort.abort();
+}
+
+async function reportLookUps(dataDir: string, jobs: number): Promise<void> {
+  const server = await start(dataDir);
+  const { api } = server;
+  const lookUps: readonly (readonly [string, (() => Promise<unknown>) | null])[] = [
+    ['nothing beside the comparison of pages', null],
+    [`jobs --name, a name that half of all have`, () => api.listJobs({ name: commonName })],
+    ['jobs --name, a name that one has', () => api.listJobs({ name: rareName })],
+    ['jobs --name, a name that nobody has', () => api.listJobs({ name: 'nobody' })],
+    ['jobs --name, deep in the list', () => api.listJobs({ name: commonName, beforeSubmitSeq: jobs >> 1 })],
+    ['jobs --state failed', () => api.listJobs({ states: ['failed'] })],
+    ['jobs --all, first page of 1000', () => api.listJobs({ limit: 1_000 })],
+    ['job ID', () => api.getJob(idOfJob(1 + Math.floor(Math.random() * jobs)))],
+    [
+      'job, the beginning of an id',
+      () => api.getJob(idOfJob(1 + Math.floor(Math.random() * jobs)).slice(0, 14)),
+    ],
+    ['explain ID', () => api.explainJob(idOfJob(1 + Math.floor(Math.random() * jobs)))],
+    ['100000 events from the oldest', () => readEvents(api, 100_000)],
+  ];
+  for (const [figure, work] of lookUps) await reportDelays(figure, server, work);
+  await server.stop();
+}
+
+/** A tenth of the jobs and two thirds of the events are too old or too many. */
+async function reportRetention(dataDir: string, jobs: number): Promise<void> {
+  const server = await start(dataDir, [
+    '--keep-events',
+    '7d',
+    '--keep-jobs-max',
+    String(Math.ceil(jobs * 0.9)),
+  ]);
+  const busyPercent = await quietMachine(waitS);
+  const took = await pings(server, () => delay(100_000));
+  report('retention at work, from its first minute', {
+    pingMs: percentiles(took),
+    rssMib: memoryMib(server.pid, 'VmRSS'),
+    ...{ busyPercent, target: 'pingMs.max < 200' },
+  });
+  await server.stop();
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      rows: { type: 'string', default: '1000000' },
+      starts: { type: 'string', default: '3' },
+      keep: { type: 'string' },
+    },
+  });
+  const jobs = Number(values.rows);
+  const scratch = mkdtempSync(join(tmpdir(), 'muster-bench-year-'));
+  const dataDir = values.keep ?? join(scratch, 'full');
+  const empty = join(scratch, 'empty');
+  reportMachine();
+  try {
+    if (!existsSync(join(dataDir, 'cluster.json'))) {
+      const startedMs = performance.now();
+      mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+      await makeYearStore(dataDir, jobs, Date.now());
+      report('the store', { jobs, madeInS: rounded((performance.now() - startedMs) / 1_000) });
+    }
+    const database = join(dataDir, 'muster.db');
+    report('its database', { mib: rounded(statSync(database).size / 1024 ** 2) });
+    await reportStart('floor: the first start, of an empty store', empty, 0);
+    for (let round = 1; round <= Number(values.starts); round += 1) {
+      const staysMs = round === Number(values.starts) ? 30_000 : 0;
+      await reportStart('floor: a start on an empty store', empty, staysMs);
+      await reportStart('a start', dataDir, staysMs);
+      forgetCached(database);
+      await reportStart('a start, nothing of the store in the page cache', dataDir, 0);
+    }
+    await reportLookUps(dataDir, jobs);
+    await reportRetention(dataDir, jobs);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+if (process.argv[2] === pingerArgument) await pingUntilStopped();
+else await main();
