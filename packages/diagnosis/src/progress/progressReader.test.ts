@@ -56,6 +56,53 @@ test.each([
   expect(readAll(`${first}\n${second}\n`).framework).toBe(framework);
 });
 
+const iteration = (step: number, loss: string) =>
+  `[default7]: iteration ${String(step).padStart(8)}/    1000 | consumed samples: ${step * 256} | elapsed time per iteration (s): ` +
+  `10.50 | learning rate: 6.000E-07 | lm loss: ${loss} | grad norm: 3.250 | number of skipped iterations:   0 |`;
+const validation = (step: number, loss: string) =>
+  `[default7]: validation loss at iteration ${step} | lm loss value: ${loss} | lm loss PPL: 5.928810E+04 | `;
+const megatronOnDeepspeed = [
+  '[2023-04-04 10:00:00,000] [INFO] [logging.py:69:log_dist] [Rank 0] step=0, skipped=0, lr=[0.0, 0.0], mom=[(0.9, 0.95)]',
+  '[default7]:steps: 0 loss: 11.0312 iter time (s): 10.500 samples/sec: 24.381',
+  iteration(1, '1.103125E+01'),
+  validation(1, '1.099010E+01'),
+  '[default0]:[2023-04-04 10:00:20,000] [INFO] [logging.py:69:log_dist] [Rank 0] step=2, skipped=0, lr=[1e-06, 1e-06]',
+  '[default7]:steps: 1 loss: 10.8750 iter time (s): 9.500 samples/sec: 26.947',
+  '[default0]:[2023-04-04 10:00:20,000] [INFO] [timer.py:193:stop] 0/2, SamplesPerSec=26.9, MemAllocated=9.1GB, MaxMemAllocated=19.4GB',
+  iteration(2, '1.087500E+01'),
+  validation(2, '1.080000E+01'),
+];
+
+test.each([
+  ['from the beginning', megatronOnDeepspeed],
+  ['an engine that prints a step first', megatronOnDeepspeed.with(0, '[Rank 0] step=1, skipped=0, lr=[0.1]')],
+  ['a log that begins with a validation', [validation(0, '1.2E+01'), ...megatronOnDeepspeed]],
+])(
+  'rows of Megatron are its iterations, not validations and what DeepSpeed says of them: %s',
+  (_what, lines) => {
+    const reader = readAll(`${lines.join('\n')}\n`);
+    expect(reader.rows).toBe(2);
+    expect(reader.framework).toBe('megatron');
+    expect(reader.first?.values).toMatchObject({ step: 1, loss: 11.03125 });
+    expect(reader.last?.values).toMatchObject({ step: 2, loss: 10.875 });
+    expect(reader.progress?.latest).toMatchObject({ step: 2, train_loss: 10.875, eval_loss: 10.8 });
+  },
+);
+
+test('a validation of Megatron is told with its step all the same', () => {
+  const told: ProgressRow[] = [];
+  const reader = new ProgressReader({ onRow: (row) => told.push(row) });
+  for (const line of linesOf(megatronOnDeepspeed.join('\n'))) reader.line(line);
+  expect(
+    told.map(({ canonical: { step, train_loss, eval_loss } }) => [step, train_loss ?? eval_loss]),
+  ).toEqual([
+    [1, 11.03125],
+    [1, 10.9901],
+    [2, 10.875],
+    [2, 10.8],
+  ]);
+});
+
 test('lines that two formats could read are read alike, whatever was read before', () => {
   const fairseq =
     '2022-02-03 04:05:06 | INFO | train_inner | {"epoch": 1, "loss": "2.5", "num_updates": "7", "lr": "0.1"}';

@@ -82,22 +82,24 @@ export class ProgressReader {
     this.#readBar(text, atMs);
     if (hasAside) this.#readSave(line);
     const usual = this.#usualFormat;
-    if (usual !== null && this.#isOf(usual, line, atMs)) return this.#last;
-    if (!tellingBesideJson.test(text)) return this.#isOf(jsonLines, line, atMs) ? this.#last : null;
+    const row = usual === null ? null : this.#read(usual, line, atMs);
+    if (row !== null) return row;
+    if (!tellingBesideJson.test(text)) return this.#read(jsonLines, line, atMs);
     for (const format of lineFormats) {
-      if (format !== usual && this.#isOf(format, line, atMs)) return this.#last;
+      const other = format === usual ? null : this.#read(format, line, atMs);
+      if (other !== null) return other;
     }
     return null;
   }
 
-  #isOf(format: LineFormat, line: Line, atMs: number | null): boolean {
-    if (!hasMark(line.text, format)) return false;
+  #read(format: LineFormat, line: Line, atMs: number | null): ProgressRow | null {
+    const { framework } = format;
+    if (!hasMark(line.text, format)) return null;
     const values = format.read(line.text);
-    if (values === null) return false;
+    if (values === null || (this.#framework !== null && says(this.#framework, framework))) return null;
     // Lines of fairseq are lines of JSON, too, so that one is never asked first.
     this.#usualFormat = format === jsonLines ? null : format;
-    this.#row(format.framework, values, line, atMs);
-    return true;
+    return this.#row(framework, values, line, atMs);
   }
 
   /** null: nothing was recognised. */
@@ -105,7 +107,7 @@ export class ProgressReader {
     return this.#framework;
   }
 
-  /** How many lines of metrics there were. */
+  /** How many lines of metrics there were, validations of Megatron left out: they stand between its iterations. */
   get rows(): number {
     return this.#rows;
   }
@@ -139,7 +141,7 @@ export class ProgressReader {
     return Math.round(Math.max(0, totalSteps - step) * stepSeconds * 1000);
   }
 
-  #row(framework: Framework, values: Values, line: Line, atMs: number | null): void {
+  #row(framework: Framework, values: Values, line: Line, atMs: number | null): ProgressRow {
     const row: MetricRow = { framework, line: line.number, rank: line.rank, values };
     const own = canonical(row);
     if (own.step !== undefined && own.train_loss !== undefined && !this.#rowsTellSteps) {
@@ -157,17 +159,29 @@ export class ProgressReader {
       canonical: own,
       text: line.text.slice(0, rowTextMax),
     };
+    if (this.#framework !== null && says(framework, this.#framework)) this.#forgetRows();
     if (framework !== this.#framework && (this.#framework === null || secondary.has(this.#framework)))
       this.#framework = framework;
-    this.#rows += 1;
-    this.#first ??= full;
-    this.#last = full;
+    const isBetween = framework === 'megatron' && own.eval_loss !== undefined && own.train_loss === undefined;
+    if (!isBetween) {
+      this.#rows += 1;
+      this.#first ??= full;
+      this.#last = full;
+    }
     if (tellsTotals.has(framework)) this.#readTotalOf(values);
     if (own.step_seconds !== undefined) this.#speed.tell(own.step_seconds);
     // An old loss is not the loss of a program that says it has none.
     if (saysLossIsNaN(row)) delete this.#latest.train_loss;
     this.#advance(full.canonical, atMs);
     this.#options.onRow?.(full);
+    return full;
+  }
+
+  /** They were those of an engine, before the program on top of it had printed its first. */
+  #forgetRows(): void {
+    this.#rows = 0;
+    this.#first = null;
+    this.#last = null;
   }
 
   #advance(values: TrainingValues, atMs: number | null): void {
@@ -211,6 +225,11 @@ export class ProgressReader {
     if (epoch === undefined || this.#toldSteps === null || this.#toldEpochs === null) return null;
     return Math.round((epoch / this.#toldEpochs) * this.#toldSteps);
   }
+}
+
+/** Whether what one prints has all that the other, on which it runs, prints of the same steps. */
+function says(framework: Framework, engine: Framework): boolean {
+  return framework === 'megatron' && engine === 'deepspeed';
 }
 
 function hasMark(text: string, { marks }: LineFormat): boolean {

@@ -15,6 +15,8 @@ export const deepspeed: LineFormat = {
   read(text) {
     const stepped = step.exec(text);
     if (stepped !== null) {
+      // What the engine says when it is made: nothing has been trained.
+      if (Number(stepped[1]) === 0) return null;
       return {
         step: Number(stepped[1]),
         skipped: Number(stepped[2]),
