@@ -1,4 +1,5 @@
 import { specDepthMax } from './limits.ts';
+import { cutLongParts } from './longParts.ts';
 import { normalizeJobSpec } from './normalize.ts';
 import { isMapping } from './path.ts';
 import { type Finding, findingsOf, noOrigin, toProblems } from './problems.ts';
@@ -10,17 +11,21 @@ export type CheckResult =
   | { readonly ok: true; readonly spec: JobSpec }
   | { readonly ok: false; readonly findings: readonly Finding[] };
 
-/** Checks a spec in the shape of the job file and completes it. Everything that is wrong is found at once. */
+/**
+ * Checks a spec in the shape of the job file and completes it. Everything that is wrong is found at once, but for what of long lists
+ * and mappings nobody is shown.
+ */
 export function checkJobSpec(value: unknown): CheckResult {
   if (deeperThan(value, specDepthMax)) return { ok: false, findings: [tooDeep] };
   // zod would compile the schema with `new Function`; for one spec that costs more than it saves, and we allow no eval.
-  const result = jobSpecSchema.safeParse(value, { jitless: true });
+  const cut = cutLongParts(value, (issues, piece) => findingsOf(issues, piece).length);
+  const result = jobSpecSchema.safeParse(cut.value, { jitless: true });
   const findings = [
-    ...(result.success ? [] : findingsOf(result.error.issues, value)),
+    ...(result.success ? [] : findingsOf(result.error.issues, cut.value)),
     ...(isMapping(value) ? [...prototypeKeys(value), ...contradictions(value)] : []),
   ];
   if (!result.success || findings.length > 0) return { ok: false, findings };
-  return { ok: true, spec: normalizeJobSpec(result.data) };
+  return { ok: true, spec: normalizeJobSpec(cut.restore(result.data)) };
 }
 
 /**
