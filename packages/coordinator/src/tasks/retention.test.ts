@@ -14,9 +14,12 @@ const keep = { eventsMs: 30 * dayMs, jobsMs: 90 * dayMs, jobsMax: 1_000_000 };
 let memory: Memory;
 let coordinator: TestCoordinator;
 const removedLogs: JobId[] = [];
+/** How many events, by transaction. */
+const removedEvents: number[] = [];
 beforeEach(() => {
   memory = new Memory('test');
   removedLogs.length = 0;
+  removedEvents.length = 0;
 });
 afterEach(() => coordinator.close());
 
@@ -29,6 +32,11 @@ async function start(jobs: readonly Job[], events: readonly ReturnType<typeof an
 async function pass(days: number, settings: Partial<typeof keep> = {}, publishedSeq = 1_000_000) {
   const { state } = coordinator;
   const store = new MemoryStore(memory);
+  const { removeEvents } = store.retention;
+  store.retention.removeEvents = (seqs) => {
+    removedEvents.push(seqs.length);
+    return removeEvents(seqs);
+  };
   let monotonicMs = 0;
   const retention = new Retention({
     ...{ state, store, keep: { ...keep, ...settings } },
@@ -106,4 +114,14 @@ test('old events go, but none unpublished and not the newest of who may get anot
   const watch = coordinator.api.watchEvents({ sinceSeq: 2, follow: false });
   await expect(seqsOf(watch)).rejects.toThrow(/events up to 5 were removed by retention/);
   expect(await seqsOf(coordinator.api.watchEvents({ sinceSeq: 0, follow: false }))).toEqual([3, 6]);
+});
+
+test('much that is old goes a little at a time', async () => {
+  const events = Array.from({ length: 1_000 }, (_, index) => anEvent(index + 1, jobIdOf(1), index + 1));
+  await start([over(1)], events);
+
+  await pass(31);
+
+  expect(removedEvents.reduce((sum, each) => sum + each)).toBeGreaterThan(900);
+  expect(Math.max(...removedEvents)).toBeLessThanOrEqual(100);
 });

@@ -27,9 +27,12 @@ const removedKnownMs = 365 * 86_400_000;
 const passEveryMs = 3_600_000;
 /** A coordinator that has just begun has better things to do. */
 const firstPassAfterMs = 60_000;
-/** In one piece. */
-const eventsPerPiece = 500;
-const jobsPerPiece = 100;
+/**
+ * In one piece. Every one of them changes pages of its own where the store is large, and until the piece is on disk and the log
+ * carried over, no heartbeat is heard.
+ */
+const eventsPerPiece = 100;
+const jobsPerPiece = 50;
 /** Of one call: the rest of a long pass waits for the next. */
 const piecesPerRun = 10;
 
