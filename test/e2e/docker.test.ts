@@ -1,11 +1,13 @@
 /** Jobs in containers, on the machine's Docker engine, with images that the tests make themselves. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type JobId, taskKey } from '@muster/common/ids';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, type Spec, startCluster } from '../support/cluster.ts';
 import { ensureTestImage } from '../support/images.ts';
-import { tempDir } from '../support/services.ts';
+import { tempDir, waitFor } from '../support/services.ts';
+import { expectSameText } from '../support/text.ts';
 
 let cluster: Cluster;
 let image = '';
@@ -14,8 +16,17 @@ let shared = '';
 beforeAll(async () => {
   image = await ensureTestImage();
   shared = tempDir('volumes').path;
-  cluster = await startCluster({ nodes: 1, gpus: 2, agentFlags: () => ['--mount-root', shared] });
+  cluster = await startCluster({
+    nodes: 1,
+    gpus: 2,
+    agentFlags: () => ['--mount-root', shared, '--output-cap', `${nodeCapMb}M`, '--output-rate', '1M'],
+    coordinatorFlags: ['--log-cap', '1M'],
+  });
 });
+
+const megabyte = 1024 * 1024;
+/** Output that the node keeps of one task. */
+const nodeCapMb = 2;
 
 const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 
@@ -148,5 +159,54 @@ describe('a job with an image', () => {
       });
       expect(await cluster.output(job.id)).toBe('before\nafter\n');
     }
+  });
+
+  test('that prints without end is held back and cut, can be stopped, and takes nothing from another', async () => {
+    const gate = aFolder();
+    const quiet = await cluster.submit(
+      inContainer(
+        'i=0; while [ ! -e /gate/quiet ]; do echo tick $i; i=$((i+1)); sleep 0.05; done; echo end',
+        {
+          volumes: [`${gate}:/gate`],
+        },
+      ),
+    );
+    await cluster.untilOutput(quiet, 'tick 1\n');
+    const noisy = await cluster.submit(inContainer('echo first; exec yes', { stop_grace: '500ms' }));
+    await waitFor(
+      'it is told that its output was dropped, and that it is held back',
+      async () => (await cluster.events()).filter(({ subject }) => subject === noisy).map(({ kind }) => kind),
+      { until: (kinds) => kinds.includes('log.truncated') && kinds.includes('log.throttled') },
+    );
+    // However much it has printed, its file comes back to its cap.
+    const task = { jobId: noisy as JobId, attempt: 1, nodeRank: 0 };
+    const path = join(cluster.agentDataDir(cluster.agent(0)), 'tasks', taskKey(task), 'output.log');
+    for (let count = 0, least = 0; count < 3; count += 1) {
+      const { size } = await waitFor(
+        'it has printed more, and what is kept of it is bounded',
+        () => statSync(path),
+        {
+          until: (file) => file.size > least && file.blocks * 512 <= nodeCapMb * megabyte,
+        },
+      );
+      least = size + 2 * nodeCapMb * megabyte;
+    }
+    const after = await cluster.run(inContainer('echo well'));
+    expect(after).toMatchObject({ state: 'succeeded' });
+    expect(await cluster.output(after.id)).toBe('well\n');
+
+    await cluster.api.stopJobs([noisy]);
+    expect(await cluster.untilEnded(noisy)).toMatchObject({ state: 'cancelled', attempts: [{ number: 1 }] });
+    const text = await cluster.output(noisy);
+    expect(text.slice(0, 10)).toBe('first\ny\ny\n');
+    expect(text).toMatch(/\n\[muster\] \d+ bytes of output were dropped/);
+    writeFileSync(join(gate, 'quiet'), '');
+    expect(await cluster.untilEnded(quiet)).toMatchObject({ state: 'succeeded', attempts: [{ number: 1 }] });
+    const ticks = await cluster.output(quiet);
+    const count = ticks.split('\n').length - 2;
+    expectSameText(
+      ticks,
+      `${Array.from({ length: count }, (_each, index) => `tick ${index}\n`).join('')}end\n`,
+    );
   });
 });
