@@ -58,7 +58,9 @@ describe('a status', () => {
     expect(node?.inventory.machine).toEqual(machine);
     expect(events).toEqual([]);
     const silent = { ...machine, model: null };
-    expect(after({}, { inventory: anInventory({ machine: silent }) }).events).toEqual([]);
+    expect(
+      after({ inventory: anInventory() }, { inventory: anInventory({ machine: silent }) }).events,
+    ).toEqual([]);
     const other = anInventory({ machine: { ...machine, model: 'Exchanged' } });
     expect(after({ inventory: known }, { inventory: other }).events).toMatchObject([
       { kind: 'node.changed', data: { changes: ['machine: model Example → Exchanged'] } },
