@@ -31,6 +31,8 @@ export class GraceCheck {
   private readonly saved = new Set<string>();
   /** When the coordinator was told of it. */
   private readonly heard = new Map<string, number>();
+  /** Without a lease; some are killed for that, by their own word. */
+  private readonly frozen = new Set<TaskKey>();
   private readonly parts: GraceCheckParts;
 
   constructor(parts: GraceCheckParts) {
@@ -39,6 +41,7 @@ export class GraceCheck {
 
   see(fact: Fact, nowMs: number): void {
     if (fact.kind === 'toldToStop') this.told.set(taskKey(fact.task), nowMs);
+    else if (fact.kind === 'frozen') this.frozen.add(taskKey(fact.task));
     else if (fact.kind === 'saved') this.onSaved(fact);
     else if (fact.kind === 'lastHeard') this.heard.set(attemptKey(fact.task), nowMs);
     else if (fact.kind === 'ended') this.onEnded(fact, nowMs);
@@ -69,6 +72,7 @@ export class GraceCheck {
     const story = stories.of(task.jobId);
     // One that is over for the coordinator is killed.
     if (by !== 'stop' || signal !== 'SIGKILL' || story?.attempt?.number !== task.attempt) return;
+    if (story.file?.on_lease_expiry === 'kill' && this.frozen.has(taskKey(task))) return;
     const graceMs = parseDurationMs(story.file?.stop_grace ?? 0) ?? 0;
     const tookMs = nowMs - (toldMs ?? nowMs);
     const isEarly = tookMs < graceMs - toleranceMs;

@@ -114,10 +114,7 @@ export class ResumeCheck {
     const later = others.filter((each) => each.attempt > added.attempt);
     const same = others.filter((each) => each.attempt === added.attempt);
     const earlier = others.filter((each) => each.attempt < added.attempt);
-    memory.known =
-      later.length > 0
-        ? [...earlier, added, ...same, ...later]
-        : [...earlier, ...[...same, added].sort((a, b) => a.step - b.step)];
+    memory.known = [...earlier, ...[...same, added].sort((a, b) => a.step - b.step), ...later];
     if (isProgress(story, event) && story.attempt?.isRequeued === false)
       memory.choices = [{ kind: 'newest' }];
   }

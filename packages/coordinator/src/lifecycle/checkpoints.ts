@@ -130,24 +130,25 @@ function sureness(facts: Pick<CheckpointFacts, 'verdict' | 'depth'>): number {
 
 /**
  * Into the order in which they were saved. That of a later attempt comes after all of an earlier one's, which may have got
- * further before it was taken back; what is found of an earlier one only now was saved before all that is known of it. In an
- * attempt steps decide, which no clock can turn round: the node's clock counts only where one of them tells no step.
+ * further before it was taken back. In an attempt steps decide, which no clock can turn round: the node's clock counts only
+ * where one of them tells no step. What is found of an earlier attempt only now, with a step that nobody knows, was saved
+ * before all that is known of it.
  */
 function placed(known: readonly Checkpoint[], added: Checkpoint): readonly Checkpoint[] {
   const others = known.filter(({ name }) => name !== added.name);
   const earlier = others.filter(({ attempt }) => attempt < added.attempt);
   const later = others.filter(({ attempt }) => attempt > added.attempt);
   const same = others.filter(({ attempt }) => attempt === added.attempt);
-  if (later.length > 0) return [...earlier, added, ...same, ...later];
   const group = [...same, added];
   const everyStepIsKnown = group.every(({ step }) => step !== null);
+  if (later.length > 0 && !everyStepIsKnown) return [...earlier, added, ...same, ...later];
   group.sort(
     (a, b) =>
       (everyStepIsKnown ? (a.step ?? 0) - (b.step ?? 0) : 0) ||
       a.savedAtMs - b.savedAtMs ||
       (a.name < b.name ? -1 : 1),
   );
-  return [...earlier, ...group];
+  return [...earlier, ...group, ...later];
 }
 
 /** The newest ones that are there, and among them always the newest good one, on which all depends. */
