@@ -56,7 +56,7 @@ export const mutants = {
     seed: 1,
     edits: [
       edit(`${coordinator}/store/memory/memoryStore.ts`, '!isTerminal(known.state.kind) &&', ''),
-      edit(state, 'base.jobs.delete(job.id);', 'base.jobs.set(job.id, job);'),
+      edit(state, 'this.jobs.delete(id);', 'this.jobs.set(id, job);'),
       edit(state, 'base.subjectSeqs.delete(job.id);', ';'),
       edit(
         `${coordinator}/lifecycle/requests.ts`,
@@ -70,7 +70,7 @@ export const mutants = {
     breaks: ['G6'],
     seed: 1,
     edits: [
-      edit(gang, 'number: job.lastAttempt + 1,', 'number: Math.max(1, job.lastAttempt),'),
+      edit(gang, 'Math.max(job.lastAttempt + 1,', 'Math.max(1, job.lastAttempt,'),
       edit(
         `${coordinator}/store/memory/memoryStore.ts`,
         "|| known?.get(attempt.number)?.state === 'ended'",
