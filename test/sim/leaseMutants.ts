@@ -20,7 +20,7 @@ export const leaseMutants = {
   'two-attempts-are-apart': {
     rule: 'A task is given up only when both fences have held for the margin, by the slowest and the fastest clock.',
     breaks: ['G2'],
-    seed: 43,
+    seed: 119,
     edits: [
       edit(
         `${leases}/leases.ts`,
@@ -70,7 +70,7 @@ export const leaseMutants = {
   'a-late-release-starts-nothing': {
     rule: 'A task starts only while its lease holds: the agent sees to it, and whatever starts it does.',
     breaks: ['G2'],
-    seed: 45,
+    seed: 74,
     edits: [
       edit(`${agent}/reconcile.ts`, "return local.leased ? 'start' : 'nothing';", "return 'start';"),
       edit(
@@ -83,7 +83,7 @@ export const leaseMutants = {
   'a-lease-counts-from-the-question': {
     rule: 'A lease begins when the question was sent, not when its answer came.',
     breaks: ['G2'],
-    seed: 61,
+    seed: 76,
     edits: [
       edit(
         leaseKeeper,
@@ -133,7 +133,7 @@ export const leaseMutants = {
   'held-is-held': {
     rule: 'A job that is to be held is never fenced, and never moved without proof.',
     breaks: ['hold'],
-    seed: 32,
+    seed: 61,
     edits: [
       edit(
         gang,

@@ -41,7 +41,7 @@ export const mutants = {
   'fencing-token': {
     rule: 'A report about an attempt that is not current changes nothing.',
     breaks: ['G7'],
-    seed: 1,
+    seed: 106,
     edits: [
       edit(
         `${coordinator}/lifecycle/event.ts`,
@@ -125,7 +125,7 @@ export const mutants = {
   'silent-is-not-dead': {
     rule: 'Only its node, or proof of death, ends a task that was released.',
     breaks: ['G2', 'G7'],
-    seed: 20,
+    seed: 29,
     edits: [
       edit(
         nodes,
@@ -208,7 +208,7 @@ export const mutants = {
   'submits-at-once-are-one': {
     rule: 'A submit that is sent again while the first is being stored finds it.',
     breaks: ['assertion'],
-    seed: 1,
+    seed: 2,
     edits: [
       edit(
         `${coordinator}/rpc/jobs.ts`,
@@ -312,7 +312,7 @@ export const mutants = {
   'what-was-lost-is-said-again': {
     rule: 'A heartbeat shows what an agent has not heard, and it is told again.',
     breaks: ['liveness'],
-    seed: 144,
+    seed: 2,
     edits: [
       edit(
         `${coordinator}/rpc/agentHub.ts`,

@@ -25,7 +25,7 @@ export const trainingMutants = {
   'readable-where-it-runs': {
     rule: 'An attempt begins from what one of its nodes can read.',
     breaks: ['resume'],
-    seed: 59,
+    seed: 134,
     edits: [
       edit(
         resume,
@@ -55,7 +55,7 @@ export const trainingMutants = {
   'the-last-checkpoint-before-the-end': {
     rule: 'An end is told when what was saved last is known.',
     breaks: ['resume'],
-    seed: 1,
+    seed: 2,
     edits: [edit('packages/agent/src/tasks/actions.ts', 'await checkpoints.lastLook(task);', '')],
   },
   'only-the-less-urgent-give-way': {
@@ -144,7 +144,7 @@ export const trainingMutants = {
   'a-grace-is-a-grace': {
     rule: 'Only a checkpoint that was begun after the signal ends a grace early.',
     breaks: ['grace'],
-    seed: 1,
+    seed: 10,
     edits: [edit(checkpoints, 'const isLast = event.afterStop && job', 'const isLast = job')],
   },
   'nodes-to-be-left-get-no-work': {
