@@ -95,7 +95,7 @@ export const leaseMutants = {
   'a-new-coordinator-waits': {
     rule: 'After its start a coordinator gives nobody up before every lease of an earlier one is over.',
     breaks: ['G2'],
-    seed: 43,
+    seed: 32,
     edits: [
       edit(
         `${coordinator}/agents/registry.ts`,
@@ -175,7 +175,7 @@ export const leaseMutants = {
   'the-first-failure-is-the-cause': {
     rule: 'Which failure was the first is decided when all are known, not by whose news came first.',
     breaks: ['G7'],
-    seed: 138,
+    seed: 1,
     edits: [
       edit(
         transition,
@@ -187,7 +187,7 @@ export const leaseMutants = {
   'gpus-of-the-dead-are-waited-for': {
     rule: 'A node gives no GPU to a task while another one still has it, though it was given up.',
     breaks: ['G3'],
-    seed: 276,
+    seed: 422,
     edits: [edit(`${agent}/tasks/preparation.ts`, 'if (holder !== null) throw', 'if (false) throw')],
   },
 } satisfies Record<string, Mutant>;
