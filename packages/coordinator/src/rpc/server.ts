@@ -20,8 +20,11 @@ const drainMs = 500;
 /** A Prometheus page of 4 MiB, the largest of what agents send, and its frame. */
 const requestBytesMax = 4 * 1024 * 1024 + 64 * 1024;
 
-/** Calls at a time on one connection. An agent needs four, a client one for each thing that it follows. */
-const streamsMax = 256;
+/**
+ * Calls at a time on one connection. Far more than clients make: one that begins with more than this, before it has been
+ * told of the limit, is disconnected by HTTP/2 with all its calls.
+ */
+const streamsMax = 4_096;
 
 const sweepIntervalMs = 1_000;
 
