@@ -129,18 +129,6 @@ export const trainingMutants = {
       ),
     ],
   },
-  'saved-is-saved': {
-    rule: 'Once the last checkpoint is safe nobody waits for the rest of the grace.',
-    breaks: ['grace'],
-    seed: 47,
-    edits: [
-      edit(
-        `${coordinator}/agents/desired.ts`,
-        'graceMs: savedAfterStop ? 0 : spec.stopGraceMs',
-        'graceMs: savedAfterStop ? spec.stopGraceMs : spec.stopGraceMs',
-      ),
-    ],
-  },
   'a-grace-is-a-grace': {
     rule: 'Only a checkpoint that was begun after the signal ends a grace early.',
     breaks: ['grace'],
