@@ -1,7 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { connected } from './sessionFixture.ts';
-import { eventually } from './tasks/managerFixture.ts';
 
 /** A session over which the credential has been renewed. */
 async function renewed() {
