@@ -6,7 +6,7 @@ import { type ContainerFlags, containerPolicy, withContainerFlags } from './cont
 function policy(...args: string[]) {
   const command = withContainerFlags(new Command().exitOverride());
   command.configureOutput({ writeErr: () => {} }).parse(args, { from: 'user' });
-  return containerPolicy(command.opts<ContainerFlags>(), ['/shared/checkpoints'], '/work');
+  return containerPolicy(command.opts<ContainerFlags>(), ['/shared/checkpoints'], '/started/here');
 }
 
 test('containers may do nothing but what their node says; checkpoint roots can be mounted', () => {
@@ -19,10 +19,10 @@ test('each flag is one permission', () => {
   expect(policy(...roots)).toMatchObject({
     mountRoots: [
       { path: '/data', readOnly: true },
-      { path: '/work/scratch', readOnly: false },
+      { path: '/started/here/scratch', readOnly: false },
       { path: '/shared/checkpoints', readOnly: false },
     ],
-    mountDenied: ['/work/scratch/private'],
+    mountDenied: ['/started/here/scratch/private'],
   });
   const caps = ['--container-cap', 'cap_ipc_lock', '--container-cap', 'SYS_PTRACE'];
   expect(policy(...caps).capabilities).toEqual(['IPC_LOCK', 'SYS_PTRACE']);
