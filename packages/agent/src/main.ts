@@ -292,6 +292,7 @@ async function openAgent(
       });
     },
   });
+  const closing = new AbortController();
   let isMachineRead = false;
   /** After the first Hello: nothing that a node needs to take work waits for it. */
   const tellMachine = () => {
@@ -339,7 +340,6 @@ async function openAgent(
     onRefused,
   });
 
-  const closing = new AbortController();
   opened.push(
     () => closing.abort(),
     () => uploader.close(),

@@ -24,6 +24,7 @@ import {
 } from './conformanceTasks.ts';
 import type { Driver, Lease, TaskExit, TaskLaunch } from './driver.ts';
 import { DriverError } from './errors.ts';
+import { aLaunch } from './launchFixture.ts';
 
 export interface ConformanceSetup {
   /** A fresh instance for the same agent: closing one and asking for the next is an agent restart. */
@@ -92,22 +93,8 @@ export function describeDriver(
       const directory = join(root, key);
       await mkdir(directory);
       marker = `${key}-${randomUUID()}`;
-      const launch = conformance.makeLaunch({
-        key,
-        directory,
-        image: null,
-        workdir: null,
-        gpus: [],
-        cpus: null,
-        memoryMb: null,
-        shmMb: null,
-        volumes: [],
-        user: null,
-        network: 'host',
-        lease: null,
-        ...task,
-        env: { PATH, ...task.env, [MARKER]: marker },
-      });
+      const env = { PATH, ...task.env, [MARKER]: marker };
+      const launch = conformance.makeLaunch(aLaunch({ ...task, key, directory, env }));
       launches.push(launch);
       return launch;
     }

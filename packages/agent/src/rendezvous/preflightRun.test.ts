@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JobId } from '@muster/common/ids';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { TaskLaunch } from '../drivers/driver.ts';
 import { FakeDriver } from '../drivers/fakeDriver.ts';
+import { aLaunch } from '../drivers/launchFixture.ts';
 import { parsePreflightKey, preflightLocation, programRunner } from './preflightRun.ts';
 
 const task = { jobId: 'job_0123456789ab' as JobId, attempt: 3, nodeRank: 1 };
@@ -21,22 +21,14 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 const run = (env: Record<string, string>, abort = never, image: string | null = null) => {
-  const launch: TaskLaunch = {
+  const launch = aLaunch({
     key: 'job_0123456789ab.3.1',
     directory,
     image,
     command: ['python3'],
     env,
-    workdir: null,
-    gpus: [],
-    cpus: null,
-    memoryMb: null,
-    shmMb: null,
-    volumes: [],
-    user: null,
-    network: 'host',
     lease: { deadlineBoottimeMs: 1, bootId: 'b', onExpiry: 'kill' },
-  };
+  });
   return programRunner((name) => (name === null ? drivers.process : drivers.docker))(task, launch, abort);
 };
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GpuDevice, TaskLaunch } from '../driver.ts';
+import { aLaunch } from '../launchFixture.ts';
 import { containerDefaults } from './containerPolicy.ts';
 import {
   argvOf,
@@ -16,24 +17,9 @@ const image: ImageDetails = { entrypoint: [], command: ['python3'], env: ['PATH=
 const gpu: GpuDevice = { uuid: 'GPU-1', simulated: false };
 const simulatedGpu: GpuDevice = { uuid: 'GPU-2', simulated: true };
 
-function aLaunch(launch: Partial<TaskLaunch> = {}): TaskLaunch {
-  return {
-    key: 'job_7.2.0',
-    directory: '/var/lib/muster/tasks/job_7.2.0',
-    image: 'trainer:1',
-    command: ['train', '--fast'],
-    env: {},
-    workdir: null,
-    gpus: [],
-    cpus: null,
-    memoryMb: null,
-    shmMb: null,
-    volumes: [],
-    user: null,
-    network: 'host',
-    lease: null,
-    ...launch,
-  };
+function launchOf(launch: Partial<TaskLaunch> = {}): TaskLaunch {
+  const place = { key: 'job_7.2.0', directory: '/var/lib/muster/tasks/job_7.2.0' };
+  return aLaunch({ ...place, image: 'trainer:1', command: ['train', '--fast'], ...launch });
 }
 
 interface Spec {
@@ -49,7 +35,7 @@ interface Spec {
 
 function specOf(launch: Partial<TaskLaunch> = {}, plan: Partial<ContainerPlan> = {}): Spec {
   return containerSpec({
-    launch: aLaunch(launch),
+    launch: launchOf(launch),
     image,
     output: 'file',
     gpuWay: 'nvidia',
@@ -204,20 +190,20 @@ describe('argvOf', () => {
   const withEntrypoint: ImageDetails = { ...image, entrypoint: ['/entrypoint.sh', '-x'] };
 
   it('keeps the image entrypoint in front of the command', () => {
-    expect(argvOf(aLaunch(), withEntrypoint)).toEqual(['/entrypoint.sh', '-x', 'train', '--fast']);
+    expect(argvOf(launchOf(), withEntrypoint)).toEqual(['/entrypoint.sh', '-x', 'train', '--fast']);
   });
 
   it('falls back to the image command', () => {
-    expect(argvOf(aLaunch({ command: [] }), withEntrypoint)).toEqual(['/entrypoint.sh', '-x', 'python3']);
+    expect(argvOf(launchOf({ command: [] }), withEntrypoint)).toEqual(['/entrypoint.sh', '-x', 'python3']);
   });
 });
 
 describe('survivesShell', () => {
   it('knows the names that a shell cannot say', () => {
-    expect(survivesShell(aLaunch({ env: { PLAIN_1: 'a-b.c', _x: '' } }), image)).toBe(true);
-    expect(survivesShell(aLaunch({ env: { 'dotted.name': '' } }), image)).toBe(false);
-    expect(survivesShell(aLaunch({ env: { '1st': '' } }), image)).toBe(false);
-    expect(survivesShell(aLaunch(), { ...image, env: ['BASH_FUNC_module%%=() { :; }'] })).toBe(false);
+    expect(survivesShell(launchOf({ env: { PLAIN_1: 'a-b.c', _x: '' } }), image)).toBe(true);
+    expect(survivesShell(launchOf({ env: { 'dotted.name': '' } }), image)).toBe(false);
+    expect(survivesShell(launchOf({ env: { '1st': '' } }), image)).toBe(false);
+    expect(survivesShell(launchOf(), { ...image, env: ['BASH_FUNC_module%%=() { :; }'] })).toBe(false);
   });
 });
 

@@ -1,90 +1,19 @@
 /** Containers prepared and fenced, with the real engine: what the conformance suite cannot ask of every driver. */
-import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { silentLogger } from '@muster/common/log';
-import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ensureTestImage, serveTestImage } from '../../../../../test/support/images.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { serveTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocketPath, tempDir, waitFor } from '../../../../../test/support/services.ts';
 import { boottimeMs, readBootId } from '../../probes/boot.ts';
-import type { Driver, TaskLaunch } from '../driver.ts';
+import type { TaskLaunch } from '../driver.ts';
 import { DriverError } from '../errors.ts';
 import { RecordingFence } from '../recordingFence.ts';
 import { containerDefaults } from './containerPolicy.ts';
 import { containerName } from './containerSpec.ts';
-import { createDockerDriver, type DockerDriverOptions } from './dockerDriver.ts';
+import { aDriver, aTask, never, outputOf, startError } from './dockerFixture.ts';
 import { exchange, readText } from './engineHttp.ts';
 
-/** What containers may do, and a data directory that is nobody's. */
-const here = { policy: containerDefaults, dataDir: '/var/lib/muster-of-a-test' };
-
-const never = new AbortController().signal;
 const gpu = { uuid: 'GPU-11111111-2222-3333-4444-555555555555', simulated: false };
-
-let image = '';
-beforeAll(async () => {
-  image = await ensureTestImage();
-}, 60_000);
-
-const agentId = randomUUID();
-let launches: TaskLaunch[] = [];
-
-afterEach(async () => {
-  const driver = aDriver();
-  for (const launch of launches) {
-    await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
-    await driver.remove(launch);
-  }
-  expect(await driver.list(), 'containers left behind').toEqual([]);
-  await driver.close();
-  launches = [];
-});
-
-function aDriver(options: Partial<DockerDriverOptions> = {}): Driver {
-  const fence = new RecordingFence();
-  const defaults = {
-    ...here,
-    socketPath: dockerSocketPath,
-    agentId,
-    bootId: 'boot-1',
-    fence,
-    log: silentLogger,
-  };
-  return createDockerDriver({ ...defaults, ...options });
-}
-
-function aTask(task: Partial<TaskLaunch> = {}): TaskLaunch {
-  const launch: TaskLaunch = {
-    key: `d${randomUUID().slice(0, 13)}.1.0`,
-    directory: tempDir('task').path,
-    image,
-    command: ['true'],
-    env: {},
-    workdir: null,
-    gpus: [],
-    cpus: null,
-    memoryMb: null,
-    shmMb: null,
-    volumes: [],
-    user: null,
-    network: 'host',
-    lease: null,
-    ...task,
-  };
-  launches.push(launch);
-  return launch;
-}
-
-function outputOf(launch: TaskLaunch): string {
-  return readFileSync(join(launch.directory, 'output.log'), 'utf8');
-}
-
-async function startError(launch: TaskLaunch, driver = aDriver()): Promise<DriverError> {
-  const error = await driver.start(launch).catch((reason: unknown) => reason);
-  await driver.close();
-  expect(error).toBeInstanceOf(DriverError);
-  return error as DriverError;
-}
 
 describe('preparations', () => {
   it('pull the image and say how far they are; a second one has nothing to do', async () => {

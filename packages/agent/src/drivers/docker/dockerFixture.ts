@@ -8,6 +8,7 @@ import { ensureTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocketPath, tempDir } from '../../../../../test/support/services.ts';
 import type { Driver, TaskExit, TaskLaunch } from '../driver.ts';
 import { DriverError } from '../errors.ts';
+import { aLaunch } from '../launchFixture.ts';
 import { RecordingFence } from '../recordingFence.ts';
 import { type ContainerPolicy, containerDefaults } from './containerPolicy.ts';
 import { createDockerDriver, type DockerDriverOptions } from './dockerDriver.ts';
@@ -50,23 +51,8 @@ export function aDriver(options: Partial<DockerDriverOptions> = {}): Driver {
 }
 
 export function aTask(task: Partial<TaskLaunch> = {}): TaskLaunch {
-  const launch: TaskLaunch = {
-    key: `d${randomUUID().slice(0, 13)}.1.0`,
-    directory: tempDir('task').path,
-    image,
-    command: ['true'],
-    env: {},
-    workdir: null,
-    gpus: [],
-    cpus: null,
-    memoryMb: null,
-    shmMb: null,
-    volumes: [],
-    user: null,
-    network: 'host',
-    lease: null,
-    ...task,
-  };
+  const key = `d${randomUUID().slice(0, 13)}.1.0`;
+  const launch = aLaunch({ key, directory: tempDir('task').path, image, ...task });
   launches.push(launch);
   return launch;
 }

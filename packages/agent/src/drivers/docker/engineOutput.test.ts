@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ensureTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocketPath, tempDir, waitFor } from '../../../../../test/support/services.ts';
 import type { Driver, TaskLaunch } from '../driver.ts';
+import { aLaunch } from '../launchFixture.ts';
 import { RecordingFence } from '../recordingFence.ts';
 import { containerDefaults } from './containerPolicy.ts';
 import { createDockerDriver } from './dockerDriver.ts';
@@ -30,22 +31,12 @@ function aDriver(): Driver {
 }
 
 function aScript(script: string): TaskLaunch {
-  const launch: TaskLaunch = {
+  const launch = aLaunch({
     key: `e${randomUUID().slice(0, 13)}.1.0`,
     directory: tempDir('task').path,
     image,
     command: ['busybox', 'sh', '-c', script],
-    env: {},
-    workdir: null,
-    gpus: [],
-    cpus: null,
-    memoryMb: null,
-    shmMb: null,
-    volumes: [],
-    user: null,
-    network: 'host',
-    lease: null,
-  };
+  });
   onTestFinished(async () => {
     const driver = aDriver();
     await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });

@@ -16,6 +16,7 @@ import {
 } from '../../../../../test/support/services.ts';
 import { boottimeMs, readBootId } from '../../probes/boot.ts';
 import type { Lease, TaskLaunch } from '../driver.ts';
+import { aLaunch } from '../launchFixture.ts';
 import { GuardFixture } from '../process/guardFixture.ts';
 import { RecordingFence } from '../recordingFence.ts';
 import { containerDefaults } from './containerPolicy.ts';
@@ -75,22 +76,8 @@ async function endEngine(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
 }
 
 function aTask(image: string, command: readonly string[], lease: Lease | null = null): TaskLaunch {
-  return {
-    key: `r${randomUUID().slice(0, 13)}.1.0`,
-    directory: tempDir('task').path,
-    image,
-    command,
-    env: {},
-    workdir: null,
-    gpus: [],
-    cpus: null,
-    memoryMb: null,
-    shmMb: null,
-    volumes: [],
-    user: null,
-    network: 'host',
-    lease,
-  };
+  const place = { key: `r${randomUUID().slice(0, 13)}.1.0`, directory: tempDir('task').path };
+  return aLaunch({ ...place, image, command, lease });
 }
 
 /** As the driver noted them for the agents to come. */

@@ -7,6 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { serveTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocket, tempDir, waitFor } from '../../../../../test/support/services.ts';
 import type { TaskLaunch } from '../driver.ts';
+import { aLaunch } from '../launchFixture.ts';
 import { RecordingFence } from '../recordingFence.ts';
 import { containerDefaults } from './containerPolicy.ts';
 import { containerName, labels } from './containerSpec.ts';
@@ -33,22 +34,7 @@ function aDriver(socketPath: string) {
 }
 
 function aTask(image: string): TaskLaunch {
-  return {
-    key: `a${randomUUID().slice(0, 13)}.1.0`,
-    directory: tempDir('task').path,
-    image,
-    command: ['true'],
-    env: {},
-    workdir: null,
-    gpus: [],
-    cpus: null,
-    memoryMb: null,
-    shmMb: null,
-    volumes: [],
-    user: null,
-    network: 'host',
-    lease: null,
-  };
+  return aLaunch({ key: `a${randomUUID().slice(0, 13)}.1.0`, directory: tempDir('task').path, image });
 }
 
 interface FakeEngine {

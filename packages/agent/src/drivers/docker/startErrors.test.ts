@@ -1,25 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import type { TaskLaunch } from '../driver.ts';
 import { DriverError } from '../errors.ts';
+import { aLaunch } from '../launchFixture.ts';
 import { EngineError } from './engineHttp.ts';
 import { explainStart } from './startErrors.ts';
 
-const launch: TaskLaunch = {
+const launch = aLaunch({
   key: 'job_7.2.0',
   directory: '/var/lib/muster/tasks/job_7.2.0',
   image: 'trainer:1',
   command: ['train'],
-  env: {},
-  workdir: null,
-  gpus: [],
-  cpus: null,
-  memoryMb: null,
-  shmMb: null,
-  volumes: [],
-  user: null,
-  network: 'host',
-  lease: null,
-};
+});
 
 const oci =
   'failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process';

@@ -15,6 +15,7 @@ import type { OutputLimits } from '../../guard/outputPace.ts';
 import { allProcesses, carriesMarker, isRunning, readBootId, readStat } from '../../guard/processes.ts';
 import { type GuardHello, guardSocketPath, readLines } from '../../guard/protocol.ts';
 import type { Driver, TaskLaunch, TaskLocation } from '../driver.ts';
+import { aLaunch } from '../launchFixture.ts';
 import { createProcessDriver } from './driver.ts';
 import { GuardClient } from './guardClient.ts';
 
@@ -73,23 +74,8 @@ export class GuardFixture {
     const key = more.key ?? `t${randomUUID().slice(0, 13)}.1.0`;
     const directory = join(this.root, key);
     await mkdir(directory, { recursive: true });
-    const launch: TaskLaunch = {
-      key,
-      directory,
-      image: null,
-      command,
-      env: { PATH: '/usr/bin:/bin' },
-      workdir: null,
-      gpus: [],
-      cpus: null,
-      memoryMb: null,
-      shmMb: null,
-      volumes: [],
-      user: null,
-      network: 'host',
-      lease: null,
-      ...more,
-    };
+    const env = { PATH: '/usr/bin:/bin' };
+    const launch = aLaunch({ key, directory, command, env, ...more });
     this.#launches.push(launch);
     return launch;
   }
