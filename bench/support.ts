@@ -29,7 +29,7 @@ export function summary(samples: readonly number[]): Readonly<Record<string, num
   const sorted = [...samples].sort((a, b) => a - b);
   const at = (share: number) =>
     rounded(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0);
-  return { n: sorted.length, min: at(0), p50: at(0.5), p95: at(0.95), max: at(1) };
+  return { n: sorted.length, min: at(0), p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
 }
 
 export function rounded(value: number): number {
@@ -65,6 +65,8 @@ export async function quietMachine(secondsMax = 60): Promise<number> {
 
 export interface BenchCluster {
   readonly api: MusterApi;
+  readonly address: string;
+  readonly token: string;
   /** For CLI calls. */
   readonly env: NodeJS.ProcessEnv;
   /** Process ids by role: `coordinator`, `agent`, `guard`. */
@@ -89,8 +91,7 @@ export async function startCluster(nodes: number, gpus: number): Promise<BenchCl
   const token = readFileSync(join(dataDir, 'admin.token'), 'utf8').trim();
   const api = connectMuster({ address: connection.addr, token });
   return {
-    api,
-    env,
+    ...{ api, address: connection.addr, token, env },
     pids: (role) => pidsNaming(dataDir, role),
     async stop() {
       api.close();

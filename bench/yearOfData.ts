@@ -6,15 +6,15 @@
  *
  * Needs some 8 GB in the temporary folder for 1,000,000 jobs; with --keep, DIRECTORY is used again if it holds a store, and stays.
  */
-import { fork, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { connectMuster, type MusterApi } from '@muster/common/wire/client';
-import { musterCommand, quietMachine, report, reportMachine, rounded } from './support.ts';
+import { pings } from './pings.ts';
+import { musterCommand, quietMachine, report, reportMachine, rounded, summary } from './support.ts';
 import { commonName, idOfJob, makeYearStore, rareName } from './yearStore.ts';
 
 interface Server {
@@ -27,9 +27,6 @@ interface Server {
   stop(): Promise<void>;
 }
 
-const pingEveryMs = 50;
-/** Of the process that asks. */
-const pingerArgument = 'pinger';
 /** For a quiet machine, before each figure. */
 const waitS = 3;
 
@@ -89,38 +86,6 @@ function forgetCached(path: string): void {
   spawnSync('dd', [`if=${path}`, 'iflag=nocache', 'count=0', 'status=none']);
 }
 
-/** Asks every 50 ms from another process, whether or not the one before was answered, and notes how long each took. */
-async function pings(server: Server, during: () => Promise<unknown>): Promise<readonly number[]> {
-  const { address, token } = server;
-  const pinger = fork(fileURLToPath(import.meta.url), [pingerArgument]);
-  const said = () => new Promise<unknown>((resolve) => pinger.once('message', resolve));
-  pinger.send({ address, token });
-  await said();
-  await during();
-  const took = said();
-  pinger.send('stop');
-  return (await took) as readonly number[];
-}
-
-async function pingUntilStopped(): Promise<void> {
-  const heard = () => new Promise<unknown>((resolve) => process.once('message', resolve));
-  const api = connectMuster((await heard()) as { address: string; token: string });
-  await api.getCluster();
-  const took: number[] = [];
-  const asked: Promise<unknown>[] = [];
-  const timer = setInterval(() => {
-    const startedMs = performance.now();
-    asked.push(api.getCluster().then(() => took.push(performance.now() - startedMs)));
-  }, pingEveryMs);
-  process.send?.('begun');
-  await heard();
-  clearInterval(timer);
-  await Promise.all(asked);
-  api.close();
-  process.send?.(took);
-  process.disconnect();
-}
-
 async function reportDelays(
   figure: string,
   server: Server,
@@ -139,17 +104,10 @@ async function reportDelays(
     }
   });
   report(figure, {
-    pingMs: percentiles(took),
-    ...(work === null ? {} : { ownMs: percentiles(own) }),
+    pingMs: summary(took),
+    ...(work === null ? {} : { ownMs: summary(own) }),
     ...{ busyPercent, target: 'pingMs.max < 200' },
   });
-}
-
-function percentiles(samples: readonly number[]): Readonly<Record<string, number>> {
-  const sorted = [...samples].sort((a, b) => a - b);
-  const at = (share: number) =>
-    rounded(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0);
-  return { n: sorted.length, p50: at(0.5), p99: at(0.99), max: at(1) };
 }
 
 async function readEvents(api: MusterApi, count: number): Promise<void> {
@@ -195,7 +153,7 @@ async function reportRetention(dataDir: string, jobs: number): Promise<void> {
   const busyPercent = await quietMachine(waitS);
   const took = await pings(server, () => delay(100_000));
   report('retention at work, from its first minute', {
-    pingMs: percentiles(took),
+    pingMs: summary(took),
     rssMib: memoryMib(server.pid, 'VmRSS'),
     ...{ busyPercent, target: 'pingMs.max < 200' },
   });
@@ -239,5 +197,4 @@ async function main(): Promise<void> {
   }
 }
 
-if (process.argv[2] === pingerArgument) await pingUntilStopped();
-else await main();
+await main();
