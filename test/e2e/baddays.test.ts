@@ -359,19 +359,24 @@ describe("a full disk of an agent's", () => {
     });
   });
 
-  test('ends the job that filled it, and no other', async () => {
+  test('ends the job that filled it or holds it back, and no other', async () => {
     const steady = await small.submit({
       command: 'echo ready; while [ ! -e done ]; do sleep 0.1; done',
       workdir: '/',
     });
     await small.untilOutput(steady, 'ready\n');
-    const greedy = await small.run({ command: 'exec head -c 40000000 /dev/zero' });
-    expect(greedy).toMatchObject({
-      state: 'failed',
-      cause: { kind: 'exit_code', message: 'rank 0 on node-1 exited with code 1' },
-    });
+    const wanted = 40_000_000;
+    const greedy = await small.run({ command: `exec head -c ${wanted} /dev/zero` });
     const bytes = greedy.attempts[0]?.tasks[0]?.exit?.logBytes ?? 0;
-    expect(bytes).toBeGreaterThan(4 * megabyte);
+    // Output that the coordinator has makes room again: whether it does so in time is a race.
+    if (greedy.state === 'succeeded') expect(bytes).toBe(wanted);
+    else {
+      expect(greedy).toMatchObject({
+        state: 'failed',
+        cause: { kind: 'exit_code', message: 'rank 0 on node-1 exited with code 1' },
+      });
+      expect(bytes).toBeGreaterThan(4 * megabyte);
+    }
     expect((await small.output(greedy.id)).length).toBe(bytes);
     expect(await small.api.getJob(steady)).toMatchObject({ state: 'running', attempts: [{ number: 1 }] });
     expect(await small.run({ command: 'echo room again' })).toMatchObject({ state: 'succeeded' });

@@ -1,10 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { capture } from '../../scripts/processes.mjs';
+import { trialsOf } from '../support/trials.ts';
 import { isMutantName, mutants } from './mutants.ts';
 import { simulate } from './scenario.ts';
 
-const seedCount = 300;
+const seedCount = trialsOf(1_000);
 /** Only a hang takes this long, also for the last of those that wait for their turn, on a machine that is slow and busy. */
 const timeout = 60 * 60_000;
 
