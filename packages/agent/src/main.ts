@@ -199,7 +199,11 @@ async function openAgent(
   const dirs = checkpointDirs(join(options.dataDir, 'checkpoints'));
   // One for each depth: a checkpoint that is read for minutes must not hold up one that a preemption waits for.
   const verifierOf = { program: verifierProgram, nodePath: process.execPath, log };
-  const verifiers = { quick: new VerifierProcess(verifierOf), deep: new VerifierProcess(verifierOf) };
+  const verifiers = {
+    // Also the report that a task has ended waits for it: where tasks take every processor, it must get its turn.
+    quick: new VerifierProcess({ ...verifierOf, isUrgent: true }),
+    deep: new VerifierProcess(verifierOf),
+  };
   const checkpoints = new CheckpointWatcher({
     ...{ dirs, nodeName, monotonicMs, log },
     verify: (order, signal) => verifiers[order.depth].verify(order, signal),

@@ -1,4 +1,4 @@
-/** How the verifier is started: behind everything else that wants a processor or a disk. */
+/** How the verifier is started: unless it is urgent, behind everything else that wants a processor or a disk. */
 import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { setPriority } from 'node:os';
@@ -11,9 +11,13 @@ const lowestPriority = 19;
  * read into a buffer outside of it.
  * @param program absolute path of the verifier's bundle, or of `verifier/main.ts`
  */
-export function verifierCommand(nodePath: string, program: string): string[] {
+export function verifierCommand(
+  nodePath: string,
+  program: string,
+  { isUrgent }: { readonly isUrgent: boolean },
+): string[] {
   const nice = findProgram('nice');
-  const behind = nice === null ? [] : [nice, '-n', String(lowestPriority)];
+  const behind = nice === null || isUrgent ? [] : [nice, '-n', String(lowestPriority)];
   return [...behind, nodePath, ...closedNodeFlags, '--max-old-space-size=512', program];
 }
 

@@ -4,20 +4,19 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '@muster/common/log';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { checkpointDir } from './testing/checkpointDir.ts';
 import { torchEntries, zipOf } from './testing/torchFile.ts';
 import { unverifiable } from './verification.ts';
-import { VerifierProcess } from './verifierProcess.ts';
+import { VerifierProcess, type VerifierProcessOptions } from './verifierProcess.ts';
 
 /** A process of the lowest priority takes its time on a busy machine. */
-const patienceMs = 60_000;
-vi.setConfig({ testTimeout: 2 * patienceMs });
+const patienceMs = 5 * 60_000;
 
 const program = fileURLToPath(new URL('./verifier/main.ts', import.meta.url));
 const torch = zipOf(torchEntries(Buffer.alloc(100_000, 1)));
 
-function aVerifier(options: { program?: string; idleSeconds?: number } = {}) {
+function aVerifier(options: Partial<VerifierProcessOptions> = {}) {
   const warnings: string[] = [];
   const log: Logger = {
     info() {},
@@ -25,7 +24,8 @@ function aVerifier(options: { program?: string; idleSeconds?: number } = {}) {
     warn: (_fields, message) => warnings.push(message),
     error: (_fields, message) => warnings.push(message),
   };
-  const verifier = new VerifierProcess({ program, nodePath: process.execPath, log, ...options });
+  const parts = { program, nodePath: process.execPath, log, isUrgent: true };
+  const verifier = new VerifierProcess({ ...parts, ...options });
   onTestFinished(() => verifier.close());
   return { verifier, warnings };
 }
@@ -60,7 +60,7 @@ async function started(verifier: VerifierProcess): Promise<number> {
 
 test('verdicts come from a process of its own, behind all others, in order', async () => {
   const root = checkpointDir({ 'ckpt.pt': torch, 'step-5.pt': torch.subarray(0, -9) });
-  const { verifier, warnings } = aVerifier();
+  const { verifier, warnings } = aVerifier({ isUrgent: false });
   expect(verifier.pid).toBeNull();
   const verdicts = await Promise.all([
     verifier.verify({ root, name: 'ckpt.pt', depth: 'deep' }),
@@ -76,6 +76,15 @@ test('verdicts come from a process of its own, behind all others, in order', asy
   expect(pid).not.toBe(process.pid);
   expect(getPriority(pid)).toBe(19);
   expect(warnings).toEqual([]);
+});
+
+test('one that is urgent is behind nobody', async () => {
+  const { verifier } = aVerifier();
+  const root = checkpointDir({ 'ckpt.pt': torch });
+  expect(await verifier.verify({ root, name: 'ckpt.pt', depth: 'quick' })).toMatchObject({
+    verdict: 'verified',
+  });
+  expect(getPriority(await started(verifier))).toBe(getPriority());
 });
 
 test('it ends by itself when nothing is left to do, and is started again when something is', async () => {

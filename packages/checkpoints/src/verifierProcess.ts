@@ -20,6 +20,11 @@ export interface VerifierProcessOptions {
   readonly log: Logger;
   /** How long it stays without work, ≥ 1. Usual: 30. */
   readonly idleSeconds?: number;
+  /**
+   * Somebody waits for its verdicts, and they cost little: it runs at the priority of whoever started it. Left out: behind
+   * everything else that wants a processor or a disk.
+   */
+  readonly isUrgent?: boolean;
 }
 
 export interface VerifierOrder {
@@ -116,9 +121,10 @@ export class VerifierProcess {
   }
 
   #start(): RunningVerifier {
-    const { nodePath, program, idleSeconds } = this.#options;
+    const { nodePath, program, idleSeconds, isUrgent = false } = this.#options;
     const idle = idleSeconds === undefined ? [] : [String(idleSeconds)];
-    const running = new RunningVerifier([...verifierCommand(nodePath, program), ...idle]);
+    const command = verifierCommand(nodePath, program, { isUrgent });
+    const running = new RunningVerifier([...command, ...idle], { isUrgent });
     this.#running = running;
     void running.gone.then(() => {
       if (this.#running === running) this.#running = null;
@@ -135,11 +141,11 @@ class RunningVerifier {
   #complaint = '';
   #hasEndedInOrder = false;
 
-  constructor(command: readonly string[]) {
+  constructor(command: readonly string[], { isUrgent }: { readonly isUrgent: boolean }) {
     const [program = '', ...args] = command;
     const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
     this.#child = child;
-    if (child.pid !== undefined) putBehindOthers(child.pid);
+    if (child.pid !== undefined && !isUrgent) putBehindOthers(child.pid);
     // Its end is noticed by itself; the last write to it may fail.
     child.stdin.on('error', () => {});
     const lines = new LineSplitter();

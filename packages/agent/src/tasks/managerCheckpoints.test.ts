@@ -34,6 +34,7 @@ async function aWatchingAgent(node: TestNode, parts: Partial<ManagerParts> = {})
     program: verifierProgram,
     nodePath: process.execPath,
     log: silentLogger,
+    isUrgent: true,
   });
   const watching: WatcherParts = {
     dirs: checkpointDirs(join(node.root, 'checkpoints')),

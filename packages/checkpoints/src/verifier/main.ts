@@ -1,6 +1,6 @@
 /**
- * The verifier: a process of its own at the lowest priority, because reading checkpoints blocks, takes a core, and may
- * hang where they lie on a file server that is away. Ends when it is not needed, and at once when nobody can ask any more.
+ * The verifier: a process of its own, because reading checkpoints blocks, takes a core, and may hang where they lie on a file
+ * server that is away. Ends when it is not needed, and at once when nobody can ask any more.
  *
  *     verifier [seconds without work until it ends]
  */
@@ -13,7 +13,8 @@ const idleMs = Number(process.argv[2] ?? 30) * 1_000;
 const waiting: Order[] = [];
 const controllers = new Map<number, AbortController>();
 let isWorking = false;
-let idleTimer = startIdling();
+/** Not before the first order, which is on its way: on a busy machine this process may be kept from reading it for long. */
+let idleTimer: NodeJS.Timeout | undefined;
 
 function startIdling(): NodeJS.Timeout {
   return setTimeout(() => process.exit(0), idleMs);
