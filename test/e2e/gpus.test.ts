@@ -44,7 +44,7 @@ describe('a node whose GPUs are read with NVML', () => {
     const source = ['--gpu-source', 'nvml', '--nvml-library', nvml.path, '--kernel-log', kernelLog];
     cluster = await startCluster({ agentFlags: () => [...source, '--profiling', 'off'] });
     await untilNode(cluster, 'the GPUs are listed', ({ inventory }) => inventory.gpus.length === 2);
-  }, 60_000);
+  });
 
   test('tells what they are, and how they are connected', async () => {
     const { inventory } = await cluster.api.getNode('node-1');
@@ -146,7 +146,7 @@ describe('a node whose GPUs are read with NVML', () => {
     expect(await cluster.output(job.id)).toBe(`${nvml.uuid(0)}\n`);
     const events = (await cluster.events('node-1')).map(({ kind }) => kind);
     expect(events).not.toContain('node.silent');
-  }, 60_000);
+  });
 });
 
 test('instances of a GPU in MIG mode are devices of their own', async () => {
@@ -196,7 +196,7 @@ describe('a node whose GPUs are read with nvidia-smi', () => {
       agentFlags: () => [...source, '--profiling', 'off', '--sample-interval', '1s'],
     });
     await untilNode(cluster, 'the GPUs are listed', ({ inventory }) => inventory.gpus.length === 2);
-  }, 60_000);
+  });
 
   test('tells what they are, and how they are connected', async () => {
     const { inventory } = await cluster.api.getNode('node-1');
@@ -220,7 +220,7 @@ describe('a node whose GPUs are read with nvidia-smi', () => {
       ({ drainedGpuUuids, drained, inventory }) =>
         inventory.gpus.length === 2 && !drained && drainedGpuUuids.length === 0,
     );
-  }, 60_000);
+  });
 
   test('a program that prints garbage, or fails, is a condition and never a number', async () => {
     changeFakeNvidiaSmi(program, {
@@ -239,7 +239,7 @@ describe('a node whose GPUs are read with nvidia-smi', () => {
     const job = await cluster.submit({ command: 'echo still here', resources: { gpus: 1 } });
     changeFakeNvidiaSmi(program, healthy);
     expect(await cluster.untilEnded(job)).toMatchObject({ state: 'succeeded' });
-  }, 60_000);
+  });
 });
 
 test('simulated GPUs say so wherever they are shown', async () => {

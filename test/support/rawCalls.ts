@@ -8,7 +8,7 @@ import { channelTo } from '@muster/common/wire/channel';
 import { agentHubService } from '@muster/common/wire/service';
 
 /** Bounds calls that would go on for ever, such as a watch. */
-const callTimeoutMs = 1_000;
+const callTimeoutMs = 5_000;
 
 function metadataWith(entries: Readonly<Record<string, string>>): Metadata {
   const metadata = new Metadata();

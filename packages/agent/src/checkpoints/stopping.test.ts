@@ -160,5 +160,5 @@ describe('the end of a task', () => {
     const next = new WatchingNode();
     next.watch(assignmentFor(root));
     await eventually(() => expect(next.words().toSorted()).toEqual(names.map((name) => `${name} verified`)));
-  }, 25_000);
+  });
 });

@@ -22,7 +22,7 @@ const agentId = randomUUID();
 let image = '';
 beforeAll(async () => {
   image = await ensureTestImage({ tag: 'muster-test/shell-less:1', hasShell: false });
-}, 60_000);
+});
 
 function aDriver(): Driver {
   const fence = new RecordingFence();

@@ -96,7 +96,7 @@ afterAll(async () => {
     .map((line) => line.split(' ')[1] ?? '')
     .filter((path) => path.startsWith(`${root}/`));
   for (const path of mounts.reverse()) execFileSync('umount', ['-l', path]);
-}, 60_000);
+});
 
 describe('an engine that is away', () => {
   it('does not keep a lease from running out, nor the agent from freezing and thawing', async () => {

@@ -141,4 +141,4 @@ it('gives up a pull that takes hours, with the real engine', async () => {
   await waitFor('the engine has given the pull up', () => served.openTransfers() === 0);
   expect(await driver.recover(launch)).toEqual({ kind: 'absent' });
   expect(await driver.list()).toEqual([]);
-}, 30_000);
+});

@@ -84,4 +84,4 @@ test('no second reader is started behind one that cannot be ended', async () => 
   await started[0]?.gone;
   expect((await source.list()).driverVersion).toBe('590.20.1');
   expect(started).toHaveLength(2);
-}, 20_000);
+});

@@ -128,7 +128,7 @@ describe('a store that was killed', () => {
       // Neither is it the second time.
       expect(await silentlyLost(copy, shown)).toEqual([]);
     }
-  }, 60_000);
+  });
 
   it('is not taken for damaged when the power failed before the newest note of its witness was on disk', async () => {
     for (const { dataDir, shown } of moments) {
@@ -146,7 +146,7 @@ describe('a store that was killed', () => {
         expect(await silentlyLost(copy, shown)).toEqual([]);
       }
     }
-  }, 60_000);
+  });
 
   it.each(damages)(
     `when %s, loses nothing without a word, ${trials} times over`,

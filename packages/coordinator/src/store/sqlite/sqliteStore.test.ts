@@ -263,7 +263,7 @@ describe('a SQLite store', () => {
       expect(found.length - (numbers.at(-1) ?? 0)).toBeOneOf([0, 1]);
       last = found.length;
     }
-  }, 60_000);
+  });
 
   it('can be copied while it is closed, and the copy opened elsewhere', async () => {
     await makeStore();
