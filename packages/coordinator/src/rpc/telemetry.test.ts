@@ -15,7 +15,7 @@ beforeEach(async () => {
   const memory = new Memory('test');
   for (const name of ['node-1', 'node-2']) storeNode(memory, name);
   storeRunningJob(memory);
-  coordinator = await startTestCoordinator({ memory, pageTimeoutMs: 200 });
+  coordinator = await startTestCoordinator({ memory, pageTimeoutMs: 3_000 });
 });
 afterEach(() => coordinator.close());
 
