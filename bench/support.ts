@@ -122,7 +122,9 @@ function pidsNaming(dataDir: string, role: 'coordinator' | 'agent' | 'guard'): r
     .filter((pid) => {
       try {
         const argv = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-        const isRole = role === 'guard' ? argv.some((each) => each.includes('guard')) : argv[2] === role;
+        // Node's own flags come first, then the script and the role.
+        const command = argv.slice(1).filter((each) => !each.startsWith('--'))[1];
+        const isRole = role === 'guard' ? argv.some((each) => each.includes('guard')) : command === role;
         return isRole && argv.some((each) => each.startsWith(dataDir));
       } catch {
         return false;
