@@ -9,7 +9,8 @@ import { capture, endAllNaming, endChild, exitCode, hasEnded, interruption } fro
 import { prepare, root } from './setup.mjs';
 import { exitWith, Stop, secondsSince, step, tail } from './terminal.mjs';
 
-const muster = join(root, 'packages/cli/bin/muster');
+/** As a user in the checkout's root types it, so that every hint can be typed again. */
+const muster = './muster';
 const jobFile = 'examples/quickstart.yaml';
 const readyTimeoutMs = 30_000;
 const stopTimeoutMs = 20_000;
@@ -34,12 +35,12 @@ void exitWith(async () => {
     for (const release of undo.toReversed()) await release();
   }
   say(`
-Done in ${secondsSince(startedAtMs)}; everything the demo started is gone again. To go on by yourself:
+Done in ${secondsSince(startedAtMs)}; everything that the demo started has been stopped and removed. To continue on your own:
 
-  npx muster up --nodes 2 --gpus 2          a cluster on this machine; leave it running, type the rest elsewhere
-  npx muster submit -f ${jobFile} --follow
-  npx muster submit --gpus 1 --follow -- sh -c 'echo "my GPU is $CUDA_VISIBLE_DEVICES"'
-  npx muster jobs`);
+  ./muster up --nodes 2 --gpus 2          a cluster on this machine; leave it running, type the rest elsewhere
+  ./muster submit -f ${jobFile} --follow
+  ./muster submit --gpus 1 --follow -- sh -c 'echo "my GPU is $CUDA_VISIBLE_DEVICES"'
+  ./muster jobs`);
   return 0;
 });
 
@@ -52,7 +53,7 @@ async function runDemo(dataDir, interrupted, undo) {
   // The state folder too: `muster up` notes its data directory there, for calls that name none.
   const env = { ...process.env, MUSTER_DATA: dataDir, XDG_STATE_HOME: join(dataDir, 'state') };
   const upArgs = ['up', '--nodes', '2', '--gpus', '2', '--port', '0', '--data', dataDir];
-  say(`\n$ muster ${upArgs.join(' ')}`);
+  say(`\n$ ${muster} ${upArgs.join(' ')}`);
   // A session of its own: Ctrl-C must reach the cluster only through the steps of `undo`.
   const up = spawn(muster, upArgs, {
     cwd: root,
@@ -98,21 +99,21 @@ async function untilReady(up, dataDir, interrupted, upSaid) {
  * @param {AbortSignal} interrupted
  */
 async function show(args, env, interrupted) {
-  say(`\n$ muster ${args.join(' ')}`);
+  say(`\n$ ${muster} ${args.join(' ')}`);
   const code = await new Promise((resolve) => {
     const child = spawn(muster, args, { cwd: root, env, stdio: 'inherit', signal: interrupted });
     child.on('error', () => {}); // reports the abort; 'close' follows
     child.on('close', (exit, signal) => resolve(exitCode(exit, signal)));
   });
   interrupted.throwIfAborted();
-  if (code !== 0) throw new Stop(`\n\`muster ${args.join(' ')}\` failed with exit code ${code}.`);
+  if (code !== 0) throw new Stop(`\n\`${muster} ${args.join(' ')}\` failed with exit code ${code}.`);
 }
 
 /** @param {NodeJS.ProcessEnv} env */
 async function onlyJob(env) {
   const { output } = await capture(muster, ['jobs', '-o', 'json'], { cwd: root, env });
   const id = /\bjob_\w+/.exec(output)?.[0];
-  if (id === undefined) throw new Stop(`\`muster jobs -o json\` lists no job:\n${output}`);
+  if (id === undefined) throw new Stop(`\`${muster} jobs -o json\` lists no job:\n${output}`);
   return id;
 }
 

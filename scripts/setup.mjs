@@ -76,7 +76,7 @@ export function explainNpmFailure(output) {
     return `${tail(output)}\n\nnpm cannot reach its registry. Check the network and the address that
 \`npm config get registry\` prints, then run this again; what was fetched is kept in npm's cache.`;
   }
-  return `${tail(output)}\n\n\`npm ci\` failed. Mend what it says above, then run this again.`;
+  return `${tail(output)}\n\n\`npm ci\` failed. Fix what it reports above, then run this again.`;
 }
 
 /** @param {string} script @returns {Promise<number>} its exit code */
@@ -105,7 +105,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     await prepare(import.meta.url);
     const { build } = await import('./build.mjs');
     await build();
-    process.stderr.write('Ready. `npx muster --help` lists the commands.\n');
+    process.stderr.write('Ready. `./muster --help` lists the commands.\n');
     return 0;
   });
 }

@@ -89,8 +89,8 @@ test('the lock file says what the package.json files say', () => {
   const problems = folders.flatMap((folder) =>
     manifestProblems(folder, readJson(join(folder, 'package.json')) as Manifest, lock.packages[folder] ?? {}),
   );
-  const why = `A fresh clone gets what the lock file says: without \`bin\` there, for one, \`npx muster\` does not exist.
-\`npm install --package-lock-only\` under Node 24 mends this.`;
+  const why = `A fresh clone gets what the lock file says: without \`bin\` there, for one, npm links no \`muster\`.
+\`npm install --package-lock-only\` under Node 24 corrects it.`;
   expectNone(problems, why);
 });
 

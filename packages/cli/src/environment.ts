@@ -37,7 +37,7 @@ export interface Environment {
   readonly unicode: boolean;
   /** MUSTER_DEBUG: show stack traces. */
   readonly debug: boolean;
-  /** How this program was called, for hints that can be typed as they are. */
+  /** How this program was called, for hints that can be typed as they are: `muster`, `./muster`, `~/muster/muster`. `packages/cli/bin/muster` finds it out. */
   readonly programName: string;
   /** argv that starts this program again; arguments follow. */
   readonly programCommand: readonly string[];
@@ -56,6 +56,7 @@ export const privateVariables = [
   'NOTIFY_SOCKET',
   'WATCHDOG_USEC',
   'WATCHDOG_PID',
+  'MUSTER_CALLED_AS',
 ] as const;
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -64,7 +65,8 @@ type Variables = Readonly<Record<string, string | undefined>>;
 export function readEnvironment(variables: Variables, scriptPath: string, workingDir: string): Environment {
   const home = variables['HOME'] || homedir();
   const { MUSTER_TOKEN: _token, MUSTER_JOIN_TOKEN: _joinToken, MUSTER_CA: _ca, ...rest } = variables;
-  const { NOTIFY_SOCKET: notifySocket, WATCHDOG_USEC: watchdog, WATCHDOG_PID: watched, ...shared } = rest;
+  const { NOTIFY_SOCKET: notifySocket, WATCHDOG_USEC: watchdog, WATCHDOG_PID: watched, ...others } = rest;
+  const { MUSTER_CALLED_AS: calledAs, ...shared } = others;
   return Object.freeze({
     workingDir,
     hostname: hostname(),
@@ -83,7 +85,7 @@ export function readEnvironment(variables: Variables, scriptPath: string, workin
     colour: colourChoice(variables),
     unicode: /utf-?8/i.test(variables['LC_ALL'] || variables['LC_CTYPE'] || variables['LANG'] || ''),
     debug: (variables['MUSTER_DEBUG'] || '0') !== '0',
-    programName: variables['npm_command'] === 'exec' ? 'npx muster' : 'muster',
+    programName: calledAs || 'muster',
     programCommand: [process.execPath, ...closedNodeFlags, scriptPath],
     guardCommand: guardCommand(process.execPath, besideBundle('guard.mjs', 'guard/main.ts')),
     nvmlReaderCommand: nvmlReaderCommand(
