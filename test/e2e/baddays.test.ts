@@ -28,6 +28,9 @@ beforeAll(async () => {
 
 const usage = 2;
 const refused = 3;
+const notFound = 4;
+const unreachable = 5;
+const denied = 6;
 
 /** What a user sees when a command refuses: sentences with these words, and nothing of our insides. */
 function expectRefusal(
@@ -46,13 +49,13 @@ function expectRefusal(
 describe('a job that nobody knows', () => {
   test.each(['job', 'logs', 'stop', 'requeue', 'explain'])('muster %s says so', async (command) => {
     const result = await cluster.muster([command, 'job_000000000000']);
-    expectRefusal(result, refused, 'there is no job job_000000000000', 'muster jobs');
+    expectRefusal(result, notFound, 'there is no job job_000000000000', 'muster jobs');
   });
 
   test('by name or as latest says so too', async () => {
     expectRefusal(
       await cluster.muster(['logs', 'never-submitted']),
-      refused,
+      notFound,
       'never-submitted',
       'muster jobs',
     );
@@ -61,7 +64,7 @@ describe('a job that nobody knows', () => {
   test('and a node that nobody knows', async () => {
     expectRefusal(
       await cluster.muster(['node', 'nowhere']),
-      refused,
+      notFound,
       'there is no node nowhere',
       'muster nodes',
     );
@@ -72,19 +75,19 @@ describe('a coordinator', () => {
   test('that does not run is named, with the command that starts one', async () => {
     const address = `127.0.0.1:${await freePort()}`;
     const result = await cluster.muster(['jobs', '--addr', address], { env: { MUSTER_TOKEN: 'x' } });
-    expectRefusal(result, refused, `no coordinator answers at ${address}`, 'muster up');
+    expectRefusal(result, unreachable, `no coordinator answers at ${address}`, 'muster up');
   });
 
   test('that was never started is missed by its data directory', async () => {
     const { path } = tempDir('empty');
-    expectRefusal(await cluster.muster(['jobs', '--data', path]), refused, path, 'muster up');
+    expectRefusal(await cluster.muster(['jobs', '--data', path]), unreachable, path, 'muster up');
   });
 
   test('refuses a token that it does not know', async () => {
     const result = await cluster.muster(['jobs', '--addr', cluster.address], {
       env: { MUSTER_TOKEN: 'made-up' },
     });
-    expectRefusal(result, refused, 'token');
+    expectRefusal(result, denied, 'token');
   });
 
   test('does not take a port that is in use', async () => {
@@ -197,7 +200,7 @@ describe('a data directory', () => {
     const result = await cluster.muster(['jobs', '--addr', cluster.address], {
       env: { MUSTER_TOKEN: before },
     });
-    expectRefusal(result, refused, 'token');
+    expectRefusal(result, denied, 'token');
   });
 });
 

@@ -143,17 +143,17 @@ describe('nothing is said', () => {
     const env = { MUSTER_ADDR: cluster.address, MUSTER_TOKEN: cluster.adminToken, MUSTER_DATA: '' };
     const distrusting = await cluster.muster(['nodes', '--ca', foreign], { env });
     expect(distrusting.stderr).toContain('is not the coordinator whose CA is trusted here');
-    expect(distrusting.exitCode).toBe(3);
+    expect(distrusting.exitCode).toBe(6);
     const without = await cluster.muster(['nodes'], { env });
     expect(without.stderr).toContain('a coordinator with TLS, whose CA has to be named');
-    expect(without.exitCode).toBe(3);
+    expect(without.exitCode).toBe(5);
   });
 });
 
 test('an address of another machine without a CA is refused before anything is sent', async () => {
   const env = { MUSTER_ADDR: '192.0.2.1:7070', MUSTER_TOKEN: cluster.adminToken, MUSTER_DATA: '' };
   const { exitCode, stderr } = await cluster.muster(['nodes'], { env });
-  expect(exitCode).toBe(3);
+  expect(exitCode).toBe(6);
   expect(stderr).toMatch(/will not send a token to 192\.0\.2\.1:7070.*\n.*tls\/ca\.pem/);
 });
 

@@ -91,7 +91,7 @@ test('two nodes from one command; jobs and their output outlive it', async () =>
   expect(processesWith('coordinator', dataDir)).toEqual([]);
   expect(processesWith(gate)).toEqual(task);
   const gone = await muster('jobs');
-  expect(gone.exitCode).toBe(3);
+  expect(gone.exitCode).toBe(5);
   expect(gone.stderr).toContain(`no coordinator answers at 127.0.0.1:${port}`);
 
   const second = start('up', ...flags);

@@ -11,7 +11,7 @@ export function prepareDataDir(dataDir: string): void {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new MusterError(
-      'permission_denied',
+      'failed_precondition',
       `the data directory ${dataDir} cannot be made: ${messageOf(error)}`,
       {
         cause: error,

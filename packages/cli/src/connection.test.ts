@@ -89,7 +89,7 @@ test('the token of one coordinator is not sent to another', () => {
   expect(resolveEndpoint({ addr: '127.0.0.1:7070' }, environment()).token).toBe('default');
   expect(refusalOf({ addr: '127.0.0.1:9999' })).toMatchObject({
     message: 'no token for the coordinator at 127.0.0.1:9999',
-    exitCode: 2,
+    code: 'unauthenticated',
   });
 });
 
@@ -110,7 +110,7 @@ test.each(['7070', 'localhost', '127.0.0.1:0', '127.0.0.1:70000', 'http://127.0.
   (addr) => {
     expect(refusalOf({ addr }, { MUSTER_TOKEN: 'secret' })).toMatchObject({
       message: expect.stringContaining('is no address'),
-      exitCode: 2,
+      code: 'invalid',
     });
   },
 );
@@ -118,7 +118,7 @@ test.each(['7070', 'localhost', '127.0.0.1:0', '127.0.0.1:70000', 'http://127.0.
 test('an address that is not on this machine needs a CA, by flag or variable, and the error says where it is', () => {
   const variables = { MUSTER_ADDR: 'gpu-head:7070', MUSTER_TOKEN: 'secret' };
   expect(refusalOf({}, variables)).toMatchObject({
-    exitCode: 3,
+    code: 'permission_denied',
     hints: [expect.stringContaining('tls/ca.pem')],
   });
   writeFileSync(join(home, 'variable.pem'), pem('variable'));
@@ -136,7 +136,7 @@ test('a CA that is none is named', () => {
   writeFileSync(join(home, 'ca.key'), '-----BEGIN PRIVATE KEY-----\n');
   expect(refusalOf({ ca: 'ca.key' }, variables)).toMatchObject({
     message: `${home}/ca.key does not hold a certificate in PEM`,
-    exitCode: 2,
+    code: 'invalid',
   });
 });
 
@@ -191,7 +191,7 @@ test('other machines are told what the coordinator advertises, or the address th
 test('without any coordinator the error says how to get one', () => {
   expect(refusalOf({})).toMatchObject({
     message: 'no coordinator is known on this machine',
-    exitCode: 3,
+    code: 'unavailable',
     hints: ['Start one here with: muster up', expect.stringContaining('--addr')],
   });
   expect(refusalOf({ data: 'nowhere' }).message).toBe(

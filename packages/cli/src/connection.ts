@@ -73,10 +73,10 @@ export function findEndpoint(flags: ConnectionFlags, environment: Environment): 
   }
   // The token of one coordinator is a secret to every other.
   if (known === null || !servesAt(known, address)) {
-    throw usageError(
-      `no token for the coordinator at ${address}`,
-      'Set MUSTER_TOKEN, or name a file with --token-file.',
-    );
+    throw new CliError(`no token for the coordinator at ${address}`, {
+      code: 'unauthenticated',
+      hints: ['Set MUSTER_TOKEN, or name a file with --token-file.'],
+    });
   }
   return checkedEndpoint(address, readToken(known.tokenPath), caFor(known, flags, environment));
 }
@@ -113,7 +113,8 @@ function caFor(
 
 function readCa(path: string): string {
   const text = readSmallFile(path, 'the CA');
-  if (text === null) throw new CliError(`cannot read the CA: ${path} does not exist`);
+  if (text === null)
+    throw new CliError(`cannot read the CA: ${path} does not exist`, { code: 'permission_denied' });
   if (/^-----BEGIN CERTIFICATE-----$/m.test(text)) return text;
   throw usageError(`${path} does not hold a certificate in PEM`, howToGetCa);
 }
@@ -130,6 +131,7 @@ function knownCoordinator(flags: ConnectionFlags, environment: Environment): Kno
     const known = readConnection(dataDir);
     if (known !== null) return known;
     throw new CliError(`no coordinator has run with the data directory ${dataDir}`, {
+      code: 'unavailable',
       hints: [`Start one with: ${environment.programName} up --data ${dataDir}`],
     });
   }
@@ -156,6 +158,7 @@ function servesAt(known: KnownCoordinator, address: string): boolean {
 
 function noCoordinatorKnown({ programName }: Environment): CliError {
   return new CliError('no coordinator is known on this machine', {
+    code: 'unavailable',
     hints: [
       `Start one here with: ${programName} up`,
       'Or name one: --addr HOST:PORT (MUSTER_ADDR) and --token-file FILE (MUSTER_TOKEN)',
@@ -197,7 +200,7 @@ export function readConnection(dataDir: string): KnownCoordinator | null {
 export function readToken(path: string): string {
   const text = readSmallFile(path, 'the token');
   if (text !== null) return checkedToken(text.trim(), path);
-  throw new CliError(`cannot read the token: ${path} does not exist`);
+  throw new CliError(`cannot read the token: ${path} does not exist`, { code: 'unauthenticated' });
 }
 
 /** @returns null when there is no such file */
@@ -244,7 +247,7 @@ export function checkedAddress(address: string, encrypted: boolean): string {
   if (encrypted || isLoopbackHost(host)) return address;
   throw new CliError(
     `will not send a token to ${address}: no CA is known to check by that it is your coordinator`,
-    { hints: [howToGetCa] },
+    { code: 'permission_denied', hints: [howToGetCa] },
   );
 }
 

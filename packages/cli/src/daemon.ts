@@ -32,9 +32,9 @@ export async function runDaemon(context: Context, start: () => Promise<Daemon>):
     await daemon.close();
     return exitCodes.ok;
   } catch (error) {
-    const { message, hints, exitCode, unexpected } = await reportFailure(error, context);
+    const { message, hints, exitCode } = await reportFailure(error, context);
     await io.supervisor?.tell({ kind: 'failed', message, hints });
-    return unexpected ? exitCodes.daemonFailed : exitCode;
+    return exitCode;
   } finally {
     service?.close();
     dispose();

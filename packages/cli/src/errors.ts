@@ -1,59 +1,62 @@
 /** From whatever was thrown to the sentence, the hints and the exit code that a user gets. */
-import { type ErrorCode, MusterError, messageOf } from '@muster/common/errors';
+import { type ErrorCode, MusterError, messageOf, type SpecProblemView } from '@muster/common/errors';
+import type { SpecProblem } from '@muster/common/spec/types';
 import type { Context } from './context.ts';
-import { type ExitCode, exitCodes } from './exitCodes.ts';
+import { type ExitCode, exitCodeOf } from './exitCodes.ts';
 import { coloursFor } from './output/colours.ts';
 import { printable } from './output/text.ts';
+
+/** Where it was written is known here only, and not for what the coordinator refused. */
+type Problem = SpecProblemView & Partial<Pick<SpecProblem, 'line' | 'column' | 'flag'>>;
+
+interface CliErrorOptions extends ErrorOptions {
+  /** Default: `failed_precondition`. */
+  readonly code?: ErrorCode;
+  readonly hints?: readonly string[];
+  readonly problems?: readonly Problem[];
+}
 
 /** An error of the CLI's own: the message names the thing and the place, the hints say what to do next. */
 export class CliError extends Error {
   override readonly name = 'CliError';
-  readonly exitCode: ExitCode;
+  readonly code: ErrorCode;
   readonly hints: readonly string[];
+  /** Of a job spec. The hints hold them too, as people read them. */
+  readonly problems: readonly Problem[];
 
-  constructor(
-    message: string,
-    options: ErrorOptions & { readonly exitCode?: ExitCode; readonly hints?: readonly string[] } = {},
-  ) {
+  constructor(message: string, options: CliErrorOptions = {}) {
     super(message, options);
-    this.exitCode = options.exitCode ?? exitCodes.refused;
+    this.code = options.code ?? 'failed_precondition';
     this.hints = options.hints ?? [];
+    this.problems = options.problems ?? [];
   }
 }
 
 /** The call itself is wrong; sending it again is useless. */
 export function usageError(message: string, ...hints: readonly string[]): CliError {
-  return new CliError(message, { exitCode: exitCodes.usage, hints });
+  return new CliError(message, { code: 'invalid', hints });
 }
 
 export interface Failure {
   readonly message: string;
+  readonly code: ErrorCode;
   readonly hints: readonly string[];
+  readonly problems: readonly Problem[];
   readonly exitCode: ExitCode;
-  /** Nobody foresaw it: a bug of ours. */
-  readonly unexpected: boolean;
 }
 
 export function failureOf(error: unknown, programName: string): Failure {
-  if (error instanceof CliError) return { ...pick(error), unexpected: false };
-  if (error instanceof MusterError) {
-    return {
-      message: error.message,
-      hints: hintsFor(error, programName),
-      exitCode: error.code === 'invalid' ? exitCodes.usage : exitCodes.refused,
-      unexpected: error.code === 'internal',
-    };
-  }
-  return {
-    message: messageOf(error),
-    hints: ['This is a bug in Muster. MUSTER_DEBUG=1 shows where it happened.'],
-    exitCode: exitCodes.refused,
-    unexpected: true,
-  };
+  if (error instanceof CliError) return failure(error, error.hints);
+  if (error instanceof MusterError) return failure(error, hintsFor(error, programName));
+  const hints = ['This is a bug in Muster. MUSTER_DEBUG=1 shows where it happened.'];
+  return failure({ message: messageOf(error), code: 'internal', problems: [] }, hints);
 }
 
-function pick({ message, hints, exitCode }: CliError): Omit<Failure, 'unexpected'> {
-  return { message, hints, exitCode };
+function failure(
+  { message, code, problems }: Pick<CliError, 'message' | 'code' | 'problems'>,
+  hints: readonly string[],
+): Failure {
+  return { message, code, hints, problems, exitCode: exitCodeOf[code] };
 }
 
 function hintsFor(error: MusterError, programName: string): readonly string[] {
@@ -69,18 +72,52 @@ function hintsFor(error: MusterError, programName: string): readonly string[] {
   return found === undefined ? [] : [found];
 }
 
-/** Prints `muster: what is wrong` and the hints below it. */
-export async function reportFailure(error: unknown, context: Context): Promise<Failure> {
+/** Prints `muster: what is wrong` and the hints below it; for programs the error object, as one line. */
+export async function reportFailure(
+  error: unknown,
+  context: Context,
+  format: 'text' | 'json' = 'text',
+): Promise<Failure> {
   const { io, environment } = context;
-  const failure = failureOf(error, environment.programName);
-  const colours = coloursFor(io.stderr, environment);
+  const failed = failureOf(error, environment.programName);
+  const stack = environment.debug && error instanceof Error ? stackOf(error) : null;
+  await io.stderr.write(format === 'json' ? errorObject(failed, stack) : errorText(failed, stack, context));
+  return failed;
+}
+
+function errorText({ message, hints }: Failure, stack: string | null, context: Context): string {
+  const { red } = coloursFor(context.io.stderr, context.environment);
   const lines = [
-    `${colours.red('muster:')} ${printable(failure.message, { keepLines: true })}`,
-    ...failure.hints.map((hint) => printable(hint, { keepLines: true })),
-    ...(environment.debug && error instanceof Error ? [stackOf(error)] : []),
+    `${red('muster:')} ${printable(message, { keepLines: true })}`,
+    ...hints.map((hint) => printable(hint, { keepLines: true })),
+    ...(stack === null ? [] : [stack]),
   ];
-  await io.stderr.write(`${lines.join('\n')}\n`);
-  return failure;
+  return `${lines.join('\n')}\n`;
+}
+
+/** One line, so that a program finds it as the last one of stderr. docs/json.md describes it. */
+function errorObject({ message, code: kind, hints, problems: found }: Failure, stack: string | null): string {
+  // The problems are the hints, structured.
+  const hint = found.length > 0 || hints.length === 0 ? null : hints.join('\n');
+  const problems = found.map(({ line = null, column = null, flag = null, ...problem }) => {
+    return { ...problem, line, column, flag };
+  });
+  // By the names of gRPC's status codes.
+  const code = kind === 'invalid' ? 'invalid_argument' : kind;
+  const error = { code, message, hint, problems, ...(stack === null ? {} : { stack }) };
+  return `${JSON.stringify({ error })}\n`;
+}
+
+/** Whether the caller is a program that asked for JSON. Flags may be wrong themselves, so nothing is parsed here. */
+export function failureFormat(argv: readonly string[]): 'text' | 'json' {
+  const dashes = argv.indexOf('--');
+  const flags = dashes < 0 ? argv : argv.slice(0, dashes);
+  const isJson = flags.some(
+    (word, index) =>
+      ['-ojson', '-o=json', '--output=json'].includes(word) ||
+      (word === 'json' && ['-o', '--output'].includes(flags[index - 1] ?? '')),
+  );
+  return isJson ? 'json' : 'text';
 }
 
 function stackOf(error: Error): string {

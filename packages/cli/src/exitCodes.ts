@@ -1,18 +1,56 @@
-/** What the exit status of `muster` tells a script. Part of the public contract: never renumbered. */
+/** What the exit status of `muster` tells a script. */
+import type { ErrorCode } from '@muster/common/errors';
+
+/** Part of the public contract: never renumbered. `exitCodeMeanings` says when each is returned. */
 export const exitCodes = {
   ok: 0,
-  /** The job a command waited for failed or was cancelled. */
   jobFailed: 1,
-  /** A daemon ended for a reason nobody foresaw; it shares its number with the above, as nobody waits for a job there. */
-  daemonFailed: 1,
-  /** `muster doctor` found something that needs mending. */
+  /** `doctor`, `store check` and `checkpoint verify`, which wait for no job, found what they look for. */
   problemFound: 1,
-  /** Wrong flags, arguments or job spec: the same call fails again. */
   usage: 2,
-  /** No coordinator answers, or it refused. */
   refused: 3,
-  /** Ctrl-C ended the watching, not the job; 128 + SIGINT as shells count. */
+  notFound: 4,
+  unreachable: 5,
+  denied: 6,
+  deadlineExceeded: 7,
+  /** EX_SOFTWARE of sysexits.h. */
+  bug: 70,
+  /** 128 + SIGINT, as shells count. */
   interrupted: 130,
 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** The table that help and docs show. */
+export const exitCodeMeanings: Readonly<Record<ExitCode, string>> = {
+  0: 'success',
+  1: 'the job failed or was cancelled; or a check found a problem',
+  2: 'usage: wrong flags, arguments or job spec; the same call fails again',
+  3: 'refused: wrong state, a conflict, or no room',
+  4: 'not found: no such job, node, attempt or checkpoint',
+  5: 'unreachable: no coordinator answers',
+  6: 'denied: token missing or refused, or TLS identity not proven',
+  7: 'deadline exceeded: the coordinator did not answer in time',
+  70: 'a bug in Muster',
+  130: 'interrupted; what was watched keeps running',
+};
+
+/** Lines for a help text, in the order of the numbers. */
+export function exitCodesText(): string {
+  return Object.entries(exitCodeMeanings)
+    .map(([code, meaning]) => `  ${code.padStart(3)}  ${meaning}`)
+    .join('\n');
+}
+
+export const exitCodeOf: Readonly<Record<ErrorCode, ExitCode>> = {
+  invalid: exitCodes.usage,
+  not_found: exitCodes.notFound,
+  already_exists: exitCodes.refused,
+  failed_precondition: exitCodes.refused,
+  resource_exhausted: exitCodes.refused,
+  unauthenticated: exitCodes.denied,
+  permission_denied: exitCodes.denied,
+  unavailable: exitCodes.unreachable,
+  deadline_exceeded: exitCodes.deadlineExceeded,
+  internal: exitCodes.bug,
+};

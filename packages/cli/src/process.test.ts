@@ -46,7 +46,7 @@ function startMuster(argv: readonly string[], address: string | null, ipc = fals
 
 test.each([
   [['jbos'], exitCodes.usage, /^muster: unknown command 'jbos'\n/],
-  [['jobs'], exitCodes.refused, /^muster: no coordinator is known on this machine\n/],
+  [['jobs'], exitCodes.unreachable, /^muster: no coordinator is known on this machine\n/],
   [
     ['submit', '-f', '/no/such.yaml'],
     exitCodes.usage,

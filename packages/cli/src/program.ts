@@ -3,8 +3,8 @@ import { musterVersion } from '@muster/common/version';
 import { Command, CommanderError } from 'commander';
 import { commandTable } from './commandTable.ts';
 import { type Context, defineCommand } from './context.ts';
-import { reportFailure, usageError } from './errors.ts';
-import { type ExitCode, exitCodes } from './exitCodes.ts';
+import { failureFormat, failureOf, reportFailure, usageError } from './errors.ts';
+import { type ExitCode, exitCodes, exitCodesText } from './exitCodes.ts';
 import { OutputClosedError } from './io.ts';
 import { coloursFor } from './output/colours.ts';
 
@@ -15,10 +15,10 @@ export async function runCli(argv: readonly string[], context: Context): Promise
   } catch (error) {
     if (error instanceof OutputClosedError) return exitCodes.ok;
     try {
-      return (await reportFailure(error, context)).exitCode;
+      return (await reportFailure(error, context, failureFormat(argv))).exitCode;
     } catch {
       // Not even stderr takes our words any more; the exit code is all that is left to say.
-      return exitCodes.refused;
+      return failureOf(error, context.environment.programName).exitCode;
     }
   }
 }
@@ -81,7 +81,11 @@ function newProgram({ io, environment }: Context): { readonly program: Command; 
     .helpCommand(false)
     // `submit` has to see where its own flags end.
     .enablePositionalOptions()
-    .addHelpText('after', `\n\`${environment.programName} COMMAND --help\` says more about a command.`)
+    .addHelpText(
+      'after',
+      `\n${bold('Exit codes:')}\n${exitCodesText()}\n\n` +
+        `\`${environment.programName} COMMAND --help\` says more about a command.`,
+    )
     .configureHelp({ styleTitle: bold, subcommandTerm: (sub) => sub.name() })
     .configureOutput({
       writeOut: (text) => output.push(text),

@@ -11,7 +11,7 @@ export type ErrorCode =
   | 'resource_exhausted'
   /** No or unknown token. */
   | 'unauthenticated'
-  /** The token may not do this. */
+  /** The token may not do this; or the server could not prove to be the coordinator. */
   | 'permission_denied'
   /** Try again. */
   | 'unavailable'

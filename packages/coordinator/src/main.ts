@@ -348,7 +348,7 @@ function prepareDataDir(dataDir: string): void {
     accessSync(dataDir, constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new MusterError(
-      'permission_denied',
+      'failed_precondition',
       `the data directory ${dataDir} cannot be made or written (${messageOf(error)}); check owner and mode, or use another --data`,
       { cause: error },
     );

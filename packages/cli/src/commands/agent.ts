@@ -172,7 +172,7 @@ function joinTokenOf({ joinTokenFile, data }: AgentFlags, environment: Environme
 function withAgentHint(error: unknown, { name }: AgentFlags, { programName }: Environment): unknown {
   if (!(error instanceof MusterError) || error.code !== 'unauthenticated') return error;
   const hint = `On the coordinator: ${programName} token create ${name} --replace; start the agent with that token.`;
-  return new CliError(error.message, { cause: error, hints: [hint] });
+  return new CliError(error.message, { code: error.code, cause: error, hints: [hint] });
 }
 
 function coordinatorAddress(typed: string): string {

@@ -96,7 +96,7 @@ test('a pattern says what checkpoints are called', async () => {
   expect(parsed(stdout)).toMatchObject([{ path: join(root, 'run-7.bin'), verdict: 'verified', step: 7 }]);
   const none = await verify([root, '--pattern', 'save-{step}']);
   expect(none).toMatchObject({
-    exitCode: exitCodes.refused,
+    exitCode: exitCodes.notFound,
     stderr: expect.stringContaining('holds no checkpoint'),
   });
   expect(await verify([root, '--pattern', '/x'])).toMatchObject({

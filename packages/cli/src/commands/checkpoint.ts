@@ -112,7 +112,7 @@ async function placesAt(
   if (isCalledSo && !candidates.some(({ step }) => step !== null)) return [itself];
   if (candidates.length > 0) return candidates.map(({ name, step }) => ({ root: path, name, step }));
   if (namePattern === null) return [itself];
-  throw new CliError(`${typed} holds no checkpoint that is called like ${namePattern.text}`);
+  throw new CliError(`${typed} holds no checkpoint named like ${namePattern.text}`, { code: 'not_found' });
 }
 
 async function verifyOne(

@@ -184,6 +184,6 @@ test('a job that has not run, an attempt that is not there, a job that is not th
   expect(waiting.exitCode).toBe(exitCodes.refused);
   expect(waiting.stderr).toContain('has not run yet');
   const none = await run(['diagnose', jobId, '--attempt', '9'], answers([attempt], []));
-  expect(none).toMatchObject({ exitCode: exitCodes.usage });
+  expect(none).toMatchObject({ exitCode: exitCodes.notFound });
   expect(none.stderr).toContain('no attempt 9; the newest is 1');
 });

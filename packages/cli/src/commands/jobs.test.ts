@@ -232,15 +232,15 @@ test('a job can be named by the newest one of its name, or as the latest', async
 test('a job that nobody knows is refused with a hint', async () => {
   const none = { ListJobs: () => ({ jobs: [], more: false }) };
   expect(await run(['job', 'nothing'], none)).toMatchObject({
-    exitCode: exitCodes.refused,
+    exitCode: exitCodes.notFound,
     stdout: '',
-    stderr: 'muster: no job is called "nothing"\n`muster jobs` lists them.\n',
+    stderr: 'muster: no job named "nothing"\n`muster jobs` lists them.\n',
   });
   const unknown = () => {
     throw new MusterError('not_found', 'there is no job job_xyz');
   };
   expect(await run(['job', 'job_xyz'], { GetJob: unknown })).toMatchObject({
-    exitCode: exitCodes.refused,
+    exitCode: exitCodes.notFound,
     stderr: 'muster: there is no job job_xyz\n',
   });
 });

@@ -62,7 +62,8 @@ function conditionMeant(
   const sameKind = conditions.filter((condition) => condition.kind === kind);
   if (sameKind.length === 0) {
     const kinds = [...new Set(worstFirst(conditions).map((condition) => condition.kind))];
-    if (kinds.length === 0) throw new CliError(`${node.name} has no conditions, so none called "${kind}"`);
+    if (kinds.length === 0)
+      throw new CliError(`${node.name} has no conditions, so none named "${kind}"`, { code: 'not_found' });
     const meant = closest(kind, kinds);
     throw usageError(
       `${node.name} has no condition "${kind}"`,

@@ -342,8 +342,8 @@ test.each([
 
 test('a node without conditions, and a condition that still holds, are refused in words', async () => {
   expect(await run(['node', 'clear', 'node-1', 'xid_79'], clearing(aNode()))).toMatchObject({
-    exitCode: exitCodes.refused,
-    stderr: 'muster: node-1 has no conditions, so none called "xid_79"\n',
+    exitCode: exitCodes.notFound,
+    stderr: 'muster: node-1 has no conditions, so none named "xid_79"\n',
   });
   const holds = () => {
     throw new MusterError('failed_precondition', 'disk_full still holds on node-1: free some space first');

@@ -50,7 +50,7 @@ async function checkStore(context: Context, file: string | undefined, flags: Sto
   const dataDir = dataDirOf(context, flags);
   const { checkStore: check } = await import('@muster/coordinator/store/sqlite/checkStore');
   const report = await offline(() => check(dataDir));
-  const exitCode = report.findings.length === 0 ? exitCodes.ok : exitCodes.refused;
+  const exitCode = report.findings.length === 0 ? exitCodes.ok : exitCodes.problemFound;
   if (flags.output === 'json')
     await writeJson(context.io.stdout, { ok: report.findings.length === 0, ...report });
   else await context.io.stdout.write(reportText(report, dataDir));

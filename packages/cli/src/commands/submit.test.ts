@@ -190,7 +190,7 @@ test('a coordinator that stays away is named, with the remedy', async () => {
   const gone = await fakeCoordinator({});
   gone.kill();
   const call = newCall(gone.address);
-  expect(await runCli(['submit', '--', 'true'], call.context)).toBe(exitCodes.refused);
+  expect(await runCli(['submit', '--', 'true'], call.context)).toBe(exitCodes.unreachable);
   expect(call.stderr()).toBe(
     `muster: no coordinator answers at ${gone.address}\nStart one on this machine with: muster up\n`,
   );
@@ -199,7 +199,7 @@ test('a coordinator that stays away is named, with the remedy', async () => {
 test('a wrong token is refused with a hint', async () => {
   const coordinator = await fakeCoordinator(accepted);
   const call = newCall(coordinator.address, { environment: { token: 'wrong' } });
-  expect(await runCli(['submit', '--', 'true'], call.context)).toBe(exitCodes.refused);
+  expect(await runCli(['submit', '--', 'true'], call.context)).toBe(exitCodes.denied);
   expect(call.stderr()).toContain('Check MUSTER_TOKEN');
 });
 

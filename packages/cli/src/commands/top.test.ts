@@ -138,13 +138,13 @@ test('whoever is refused is told on the terminal as it was', async () => {
       return { nodes: [] };
     },
   });
-  expect(await top.ended).toBe(exitCodes.refused);
+  expect(await top.ended).toBe(exitCodes.bug);
   expect(top.stdout().endsWith(leave)).toBe(true);
   expect(top.stderr()).toContain('broken');
 });
 
 test('without a coordinator the screen never changes', async () => {
   const call = newCall('127.0.0.1:1', { columns: 80 });
-  expect(await runCli(['top'], call.context)).toBe(exitCodes.refused);
+  expect(await runCli(['top'], call.context)).toBe(exitCodes.unreachable);
   expect(call.stdout()).toBe('');
 });

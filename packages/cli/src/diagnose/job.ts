@@ -5,7 +5,7 @@ import { LogDiagnosis } from '@muster/diagnosis/diagnose';
 import type { Diagnosis } from '@muster/diagnosis/words';
 import type { ConnectionFlags } from '../connection.ts';
 import type { Context } from '../context.ts';
-import { CliError, usageError } from '../errors.ts';
+import { CliError } from '../errors.ts';
 import { resolveJob } from '../jobs/reference.ts';
 import { nameOf, newestAttempt, statusText } from '../jobs/summary.ts';
 import { missingText } from '../logs/missing.ts';
@@ -60,7 +60,9 @@ function attemptOf(job: JobView, wanted: number | undefined, programName: string
   if (wanted === undefined) return newest;
   const found = job.attempts.find(({ number }) => number === wanted);
   if (found !== undefined) return found;
-  throw usageError(`${nameOf(job)} has no attempt ${wanted}; the newest is ${newest.number}`);
+  throw new CliError(`${nameOf(job)} has no attempt ${wanted}; the newest is ${newest.number}`, {
+    code: 'not_found',
+  });
 }
 
 /** Takes the bytes of each rank in place of a printer. */

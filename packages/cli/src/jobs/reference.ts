@@ -16,8 +16,12 @@ export async function resolveJob(api: MusterApi, reference: string, context: Con
   const { programName } = context.environment;
   if (reference === 'latest') {
     throw new CliError('there is no job yet', {
+      code: 'not_found',
       hints: [`Submit one with: ${programName} submit -- COMMAND`],
     });
   }
-  throw new CliError(`no job is called "${reference}"`, { hints: [`\`${programName} jobs\` lists them.`] });
+  throw new CliError(`no job named "${reference}"`, {
+    code: 'not_found',
+    hints: [`\`${programName} jobs\` lists them.`],
+  });
 }

@@ -6,7 +6,7 @@ import { MusterError } from '@muster/common/errors';
 import { applyOverrides, type SpecOverrides } from '@muster/common/spec/overrides';
 import type { SpecProblem } from '@muster/common/spec/types';
 import type { Context } from '../context.ts';
-import { type CliError, usageError } from '../errors.ts';
+import { CliError } from '../errors.ts';
 import { count } from '../output/text.ts';
 import { readSpecFile } from './readSpecFile.ts';
 
@@ -60,5 +60,9 @@ function withoutPlace(problem: MusterError['problems'][number]): SpecProblem {
 }
 
 function refusal(problems: readonly SpecProblem[], formatted: string): CliError {
-  return usageError(`not a valid job: ${count(problems.length, 'problem')}`, formatted);
+  return new CliError(`not a valid job: ${count(problems.length, 'problem')}`, {
+    code: 'invalid',
+    hints: [formatted],
+    problems,
+  });
 }

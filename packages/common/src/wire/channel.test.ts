@@ -77,7 +77,7 @@ test.each([
   const refusal = await callAt(`127.0.0.1:${port}`, trusted);
   expect(refusal.message).toMatch(message);
   expect(refusal.message).toContain(`127.0.0.1:${port}`);
-  expect(refusal.code).toBe('failed_precondition');
+  expect(refusal.code).toBe('permission_denied');
 });
 
 test('a name that the certificate lacks is answered with the names that it has', async () => {

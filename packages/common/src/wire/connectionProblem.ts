@@ -22,7 +22,7 @@ export function connectionProblem(address: string, reason: string, encrypted: bo
     );
   }
   const found = tlsProblems.find(({ pattern }) => pattern.test(reason));
-  return found === undefined ? null : new MusterError('failed_precondition', found.message(address, reason));
+  return found === undefined ? null : new MusterError('permission_denied', found.message(address, reason));
 }
 
 interface TlsProblem {
