@@ -175,6 +175,7 @@ export class AgentSession {
         termProof: parts.terms.highest.proof,
         clusterId: parts.terms.highest.clusterId,
         sentBoottimeMs,
+        sentWallMs: parts.wallMs(),
       }),
     );
     const giveUp = () => this.lost(new Error(`no Welcome within ${welcomeTimeoutMs} ms`));
@@ -367,6 +368,7 @@ export class AgentSession {
         heartbeat: {
           seq: this.heartbeatSeq,
           sentBoottimeMs,
+          sentWallMs: this.parts.wallMs(),
           observed: heartbeatTasks(this.parts.manager.reports()),
         },
       });

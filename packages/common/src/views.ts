@@ -60,6 +60,7 @@ export interface TaskEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly oomKilled: boolean;
+  /** Wall clock: when its last process ended; on its node by the node's clock, else by the coordinator's. null: nobody saw it. */
   readonly finishedAtMs: number | null;
   /** The processes are gone and nobody kept the status. */
   readonly statusLost: boolean;

@@ -142,7 +142,7 @@ export function anExit(fields: Partial<TaskEnd> = {}): TaskEnd {
     exitCode: 0,
     signal: null,
     oomKilled: false,
-    finishedAtMs: someMs,
+    finishedAtMs: null,
     statusLost: false,
     startError: null,
     logBytes: 0,

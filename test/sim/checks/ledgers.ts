@@ -50,7 +50,11 @@ export class LedgerCheck {
     if (kind !== 'attempt.allocated' && kind !== 'attempt.ended') return;
     const held = this.held.get(subject) ?? { gpus: 0, sinceMs: timeMs, gpuSeconds: 0 };
     this.held.set(subject, held);
-    if (kind === 'attempt.ended') held.gpuSeconds += (held.gpus * Math.max(0, timeMs - held.sinceMs)) / 1_000;
+    if (kind === 'attempt.ended') {
+      const untilMs = data['endedAtMs'] as number;
+      this.verdict.require(untilMs <= timeMs, 'ledger', () => `${subject} ended after it was known to have`);
+      held.gpuSeconds += (held.gpus * Math.max(0, untilMs - held.sinceMs)) / 1_000;
+    }
     held.gpus = (data['tasks'] as { gpuUuids: unknown[] }[]).reduce(
       (sum, task) => sum + task.gpuUuids.length,
       0,

@@ -9,7 +9,7 @@ import { unlessAborted } from '../jobs/wait.ts';
 import { type Colours, coloursFor } from '../output/colours.ts';
 import { startProgress } from '../output/progress.ts';
 import { printable } from '../output/text.ts';
-import { clockText } from '../output/times.ts';
+import { clockText, durationText } from '../output/times.ts';
 import { withSession } from '../session.ts';
 
 interface EventsFlags extends ConnectionFlags, OutputFlags {
@@ -99,13 +99,18 @@ function textLine(
 ): string {
   const by = cloudEvent['by'];
   const caller = typeof by === 'string' ? `by ${by}` : '';
-  const data = printable([dataText(cloudEvent['data']), caller].filter((text) => text !== '').join('  '));
+  const data = printable(
+    [dataText(cloudEvent['data'], timeMs), caller].filter((text) => text !== '').join('  '),
+  );
   const about = data === '' ? printable(subject) : `${printable(subject).padEnd(16)}  ${dim(data)}`;
   // What is not stored has no number of its own.
   const number = subjectSeq === 0 ? '' : String(seq);
   const when = dim(`${number.padStart(6)}  ${clockText(timeMs)}`);
   return `${when}  ${bold(kind.padEnd(18))}  ${about}\n`;
 }
+
+/** An end that is known so much later is shown with its own time. */
+const lateMs = 2_000;
 
 /** Of a list of texts; more are counted. */
 const textsShown = 3;
@@ -114,10 +119,13 @@ const textsShown = 3;
  * What of an event's data fits on a line: facts as `name=value`, then its sentences. The rest, such as the log line that a
  * condition rests on, is for `-o json`.
  */
-function dataText(data: unknown): string {
+function dataText(data: unknown, timeMs: number): string {
   if (typeof data !== 'object' || data === null) return '';
-  const { message, changes, evidence: _evidence, ...facts } = data as Readonly<Record<string, unknown>>;
+  const { message, changes, endedAtMs, evidence: _, ...facts } = data as Readonly<Record<string, unknown>>;
   return [
+    ...(typeof endedAtMs === 'number' && timeMs - endedAtMs >= lateMs
+      ? [`ended ${clockText(endedAtMs)}, learned ${durationText(timeMs - endedAtMs)} later`]
+      : []),
     ...Object.entries(facts)
       .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
       .map(([name, value]) => `${name}=${String(value)}`),

@@ -6,6 +6,7 @@ import { AgentNotes } from './notes.ts';
 const node = nodeNameOf('node-1');
 const nothing = { frozen: false, doing: null, training: null, hang: null, signs: [] };
 const task = { jobId: jobIdOf(1), attempt: 1, nodeRank: 0 };
+const sent = (sentBoottimeMs: number, sentWallMs = 0) => ({ sentBoottimeMs, sentWallMs });
 
 test('a task is what its agent said last, and nothing before', () => {
   const notes = new AgentNotes();
@@ -79,21 +80,33 @@ test('a moment of a node is told by the heartbeat that came with the smallest de
     [15_000, 20],
     [20_000, 400],
   ] as const)
-    notes.heard(node, 'boot', sentMs, someMs + sentMs + delayMs);
+    notes.heard(node, 'boot', sent(sentMs), someMs + sentMs + delayMs);
   expect(notes.wallOf(node, 'boot', 12_000)).toBe(someMs + 12_020);
 });
 
 test('clocks that drift apart are followed', () => {
   const notes = new AgentNotes();
-  for (let beat = 0; beat < 100; beat += 1) notes.heard(node, 'boot', beat * 1_000, someMs + beat * 1_001);
+  for (let beat = 0; beat < 100; beat += 1)
+    notes.heard(node, 'boot', sent(beat * 1_000), someMs + beat * 1_001);
   expect(notes.wallOf(node, 'boot', 99_000)).toBeLessThanOrEqual(someMs + 99_099);
   expect(notes.wallOf(node, 'boot', 99_000)).toBeGreaterThan(someMs + 99_070);
 });
 
 test('another boot has another clock', () => {
   const notes = new AgentNotes();
-  notes.heard(node, 'first', 1_000_000, someMs);
-  notes.heard(node, 'second', 5, someMs + 10);
+  notes.heard(node, 'first', sent(1_000_000), someMs);
+  notes.heard(node, 'second', sent(5), someMs + 10);
   expect(notes.wallOf(node, 'first', 1_000_000)).toBeNull();
   expect(notes.wallOf(node, 'second', 0)).toBe(someMs + 5);
+});
+
+test("a moment by a node's wall clock is told by its newest message, of whatever boot it was", () => {
+  const notes = new AgentNotes();
+  expect(notes.wallOfNode(node, someMs)).toBeNull();
+  notes.heard(node, 'first', sent(1_000), someMs);
+  expect(notes.wallOfNode(node, someMs)).toBeNull();
+  notes.heard(node, 'first', sent(2_000, someMs - 600_000), someMs);
+  expect(notes.wallOfNode(node, someMs - 660_000)).toBe(someMs - 60_000);
+  notes.heard(node, 'second', sent(5, someMs + 10), someMs + 10);
+  expect(notes.wallOfNode(node, someMs - 60_000)).toBe(someMs - 60_000);
 });

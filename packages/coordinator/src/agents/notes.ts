@@ -59,13 +59,21 @@ export class AgentNotes {
   }
 
   /** A heartbeat came. @param wallMs our wall clock now */
-  heard(node: NodeName, bootId: string, sentBoottimeMs: number, wallMs: number): void {
+  heard(node: NodeName, bootId: string, sent: SentAt, wallMs: number): void {
     let clock = this.clocks.get(node);
     if (clock?.bootId !== bootId) {
       clock = new NodeClock(bootId);
       this.clocks.set(node, clock);
     }
-    clock.heard(sentBoottimeMs, wallMs);
+    clock.heard(sent, wallMs);
+  }
+
+  /**
+   * A moment by a node's wall clock, as it is set now, by ours; as near as can be told. null: nothing is known of that clock.
+   * Of an earlier boot too.
+   */
+  wallOfNode(node: NodeName, nodeWallMs: number): number | null {
+    return this.clocks.get(node)?.wallOfNode(nodeWallMs) ?? null;
   }
 
   /** A moment of a node's CLOCK_BOOTTIME by our wall clock, as near as can be told; null: nothing is known of that boot. */
@@ -84,6 +92,14 @@ export class AgentNotes {
   }
 }
 
+/** When a message of a node was sent, by its own clocks. */
+export interface SentAt {
+  /** CLOCK_BOOTTIME. */
+  readonly sentBoottimeMs: number;
+  /** Milliseconds since 1970; 0: an agent that does not say it. */
+  readonly sentWallMs: number;
+}
+
 /** Enough for one that was not delayed to be among them, and few enough that a drift between the clocks does not show. */
 const samplesMax = 16;
 
@@ -94,14 +110,21 @@ const samplesMax = 16;
 class NodeClock {
   readonly bootId: string;
   private readonly differencesMs: number[] = [];
+  private wallDifferenceMs: number | null = null;
 
   constructor(bootId: string) {
     this.bootId = bootId;
   }
 
-  heard(sentBoottimeMs: number, wallMs: number): void {
+  heard({ sentBoottimeMs, sentWallMs }: SentAt, wallMs: number): void {
     this.differencesMs.push(wallMs - sentBoottimeMs);
     if (this.differencesMs.length > samplesMax) this.differencesMs.shift();
+    // That clock may be set at any time: only the newest message tells how it stands.
+    this.wallDifferenceMs = sentWallMs === 0 ? null : wallMs - sentWallMs;
+  }
+
+  wallOfNode(nodeWallMs: number): number | null {
+    return this.wallDifferenceMs === null ? null : nodeWallMs + this.wallDifferenceMs;
   }
 
   wallOf(boottimeMs: number): number {

@@ -161,12 +161,15 @@ export function report(
   failedAtMs: FailureTimes,
   nowMs: number,
 ): void {
-  for (const { task, state, exit } of reports) {
+  for (const { task, state, exit, runningForMs } of reports) {
     const job = draft.job(task.jobId);
     const known = job === undefined ? undefined : currentAttempt(job)?.tasks[task.nodeRank];
     if (known?.node !== node) continue;
     const fence = { attempt: task.attempt, nodeRank: task.nodeRank };
-    if (state === 'running') applyJobEvent(draft, task.jobId, { kind: 'taskRunning', ...fence }, nowMs);
+    if (state === 'running') {
+      const startedAtMs = nowMs - (runningForMs ?? 0);
+      applyJobEvent(draft, task.jobId, { kind: 'taskRunning', ...fence, startedAtMs }, nowMs);
+    }
     if (state === 'ended' && exit !== null) {
       const gpuFault = gpuFaultOf(draft.node(node)?.conditions ?? [], task);
       applyJobEvent(

@@ -40,7 +40,13 @@ export type JobEvent =
       readonly nodeRank: number;
       readonly findings: PathFindings;
     }
-  | { readonly kind: 'taskRunning'; readonly attempt: number; readonly nodeRank: number }
+  | {
+      readonly kind: 'taskRunning';
+      readonly attempt: number;
+      readonly nodeRank: number;
+      /** By our wall clock. Left out: now, as far as anybody can tell. */
+      readonly startedAtMs?: number;
+    }
   | {
       readonly kind: 'taskEnded';
       readonly attempt: number;

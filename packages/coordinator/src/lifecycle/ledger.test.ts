@@ -32,6 +32,55 @@ describe('an attempt', () => {
     expect(sums(story.job.ledger)).toEqual({ queued: 1, starting: 2, productive: 60 });
   });
 
+  it('that ended long before anybody heard of it held its GPUs until it ended', () => {
+    const story = ranFor(59);
+    const { nowMs } = story;
+    const { job, endedAttempts } = after(story, 300).ended(0, anExit({ finishedAtMs: nowMs }));
+    expect(job.state).toEqual({ kind: 'succeeded', endedAtMs: nowMs });
+    expect(endedAttempts).toMatchObject([{ endedAtMs: nowMs }]);
+    expect(story.data('attempt.ended')).toMatchObject({ endedAtMs: nowMs });
+    expect(sums(job.ledger)).toEqual({ queued: 1, starting: 2, productive: 59 });
+  });
+
+  it.each([
+    ['in the future', 3_600_000, 60],
+    ['before it began', -3_600_000, 0],
+  ])('%s, as the clock of its node has it, ended within its time all the same', (_, offMs, productive) => {
+    const story = ranFor(59);
+    story.ended(0, anExit({ finishedAtMs: story.nowMs + offMs }));
+    expect(sums(story.job.ledger)).toEqual({
+      queued: 1,
+      starting: 2,
+      ...(productive > 0 ? { productive } : {}),
+    });
+  });
+
+  it('goes on until the last of its tasks, and until now where nobody saw one of them end', () => {
+    const gang = { resources: { nodes: 2, gpus: 1 } };
+    const begun = ranFor(59, gang);
+    const endMs = begun.nowMs;
+    const late = (nodeRank: number, finishedAtMs: number | null) =>
+      anExit({ finishedAtMs, exitCode: nodeRank });
+    const seen = after(ranFor(59, gang), 300)
+      .ended(0, late(0, endMs - 9_000))
+      .ended(1, late(1, endMs - 5_000));
+    expect(seen.endedAttempts).toMatchObject([{ endedAtMs: endMs - 5_000 }]);
+    const unseen = after(ranFor(59, gang), 300)
+      .ended(0, late(0, endMs - 9_000))
+      .ended(1, late(1, null));
+    expect(unseen.endedAttempts).toMatchObject([{ endedAtMs: unseen.nowMs }]);
+    // It waits from when that is known.
+    expect(unseen.job.state).toMatchObject({ kind: 'queued', sinceMs: unseen.nowMs });
+    expect(seen.job.state).toMatchObject({ kind: 'queued', sinceMs: seen.nowMs });
+  });
+
+  it('began when its task did, however late that is heard', () => {
+    const story = after(aWorker().allocated().claimed(0), 60);
+    const startedAtMs = story.nowMs - 50_000;
+    story.on({ kind: 'taskRunning', attempt: 1, nodeRank: 0, startedAtMs });
+    expect(story.attempt).toMatchObject({ runningAtMs: startedAtMs });
+  });
+
   it('that fails has lost what it did since its last checkpoint', () => {
     const story = after(ranFor(39).saved(10), 19).ended(0, crash);
     expect(sums(story.job.ledger)).toEqual({

@@ -27,23 +27,36 @@ export function beginStopping(job: Job, attempt: Attempt, outcome: Outcome, nowM
   return followedBy([event], endIfDone(stopping, outcome, nowMs));
 }
 
-/** A stopping job whose last task has ended goes where its outcome says. */
+/**
+ * A stopping job whose last task has ended goes where its outcome says. The attempt ended when its last process did, however
+ * late that is learnt; the job waits again, if it does, from now on.
+ */
 export function endIfDone(job: Job, outcome: Outcome, nowMs: number): Transition {
   const attempt = currentAttempt(job);
   if (attempt === null || attempt.tasks.some((task) => task.state !== 'ended')) return unchanged(job);
   const settled = settle(job, attempt, outcome);
+  const endedAtMs = endOf(attempt, nowMs);
   const ended: Attempt = {
     ...attempt,
     state: 'ended',
-    endedAtMs: nowMs,
+    endedAtMs,
     cause: settled.outcome.cause,
     // One that did its work has run, though it may have been over before anyone saw that.
-    runningAtMs: attempt.runningAtMs ?? (outcome.next === 'succeeded' ? nowMs : null),
+    runningAtMs: attempt.runningAtMs ?? (outcome.next === 'succeeded' ? endedAtMs : null),
   };
-  const next = end(bookAttempt(settled.job, ended), settled.outcome, nowMs);
-  const data = { cause: ended.cause, tasks: ended.tasks, gpuUsage: gpuUsageOf(ended) };
+  const next = end(bookAttempt(settled.job, ended), settled.outcome, nowMs, endedAtMs);
+  const data = { cause: ended.cause, tasks: ended.tasks, gpuUsage: gpuUsageOf(ended), endedAtMs };
   const news = [attemptEvent(job, ended, 'attempt.ended', data), ...verdictNews(job, settled.job)];
   return { ...followedBy(news, next), ended };
+}
+
+/**
+ * When the last of its processes ended, by the wall clock: not before the attempt began, and not after now. Now, where nobody
+ * saw one of the ends.
+ */
+function endOf({ tasks, allocatedAtMs, runningAtMs }: Attempt, nowMs: number): number {
+  const lastMs = Math.max(...tasks.map(({ exit }) => exit?.finishedAtMs ?? nowMs));
+  return Math.min(nowMs, Math.max(runningAtMs ?? allocatedAtMs, lastMs));
 }
 
 /** What went wrong is looked at once more, with all that has come to light since the stop began. */
@@ -62,12 +75,13 @@ function settle(
   return { job: recovery.job, outcome: { next: 'failed', cause: finalCause(recovery.job, outcome.cause) } };
 }
 
-export function end(before: Job, outcome: Outcome, nowMs: number): Transition {
+/** @param endedAtMs when it ended, if it does: its attempt's end. Left out: now */
+export function end(before: Job, outcome: Outcome, nowMs: number, endedAtMs = nowMs): Transition {
   const job = bookQueued(before, nowMs);
   switch (outcome.next) {
     case 'succeeded':
       return {
-        job: { ...job, state: { kind: 'succeeded', endedAtMs: nowMs } },
+        job: { ...job, state: { kind: 'succeeded', endedAtMs } },
         ended: null,
         events: [jobEvent(job, 'job.succeeded', {})],
       };
@@ -75,7 +89,7 @@ export function end(before: Job, outcome: Outcome, nowMs: number): Transition {
     case 'cancelled': {
       const { cause } = outcome;
       return {
-        job: { ...job, state: { kind: outcome.next, endedAtMs: nowMs, cause } },
+        job: { ...job, state: { kind: outcome.next, endedAtMs, cause } },
         ended: null,
         events: [jobEvent(job, `job.${outcome.next}`, { cause })],
       };

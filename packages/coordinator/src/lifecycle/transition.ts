@@ -76,7 +76,13 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
     const attempt = fencedAttempt(job, event.attempt);
     const task = attempt?.tasks[event.nodeRank];
     if (attempt === null || task?.state !== 'ready' || !isReleased(attempt)) return unchanged(job);
-    return afterTaskChange(job, attempt, { ...task, state: 'running' }, nowMs);
+    const started: Task = { ...task, state: 'running' };
+    return afterStart(
+      job,
+      { ...attempt, tasks: replaceTask(attempt.tasks, started) },
+      event.startedAtMs ?? nowMs,
+      nowMs,
+    );
   },
 
   taskEnded(job, event, nowMs) {
@@ -86,7 +92,7 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
     const { exit } = event;
     const failedAtMs = endedWell(exit) ? null : (event.failedAtMs ?? nowMs);
     const gpuFault = event.gpuFault ?? null;
-    return afterTaskChange(job, attempt, { ...task, state: 'ended', exit, failedAtMs }, nowMs, gpuFault);
+    return afterTaskEnd(job, attempt, { ...task, state: 'ended', exit, failedAtMs }, nowMs, gpuFault);
   },
 
   taskLost(job, event, nowMs) {
@@ -106,7 +112,7 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
       training: null,
     };
     const failedAtMs = event.lastHeardMs ?? nowMs;
-    return afterTaskChange(job, attempt, { ...task, state: 'ended', exit, failedAtMs }, nowMs);
+    return afterTaskEnd(job, attempt, { ...task, state: 'ended', exit, failedAtMs }, nowMs);
   },
 
   rendezvousTimeout(job, event, nowMs) {
@@ -135,26 +141,27 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
 
 type EndedTask = Task & { readonly exit: TaskEnd };
 
-/** One task of the current attempt is in another state now: what does that mean for the gang? */
-function afterTaskChange(
+/** One task of the current attempt has ended: what does that mean for the gang? */
+function afterTaskEnd(
   job: Job,
   before: Attempt,
-  task: Task,
+  task: EndedTask,
   nowMs: number,
   gpuFault: GpuFault | null = null,
 ): Transition {
   const attempt: Attempt = { ...before, tasks: replaceTask(before.tasks, task) };
-  if (task.exit === null) return afterStart(job, attempt, nowMs);
   const { nodeRank, node, exit } = task;
   const events = [attemptEvent(job, attempt, 'task.ended', { nodeRank, node, exit })];
-  return followedBy(events, afterEnd(job, before, attempt, { ...task, exit }, gpuFault, nowMs));
+  return followedBy(events, afterEnd(job, before, attempt, task, gpuFault, nowMs));
 }
 
-/** One more task runs, or has done its work while others are still to start. */
-function afterStart(job: Job, attempt: Attempt, nowMs: number): Transition {
+/** One more task runs, or has done its work while others are still to start. @param startedAtMs when it began */
+function afterStart(job: Job, attempt: Attempt, startedAtMs: number, nowMs: number): Transition {
   const everyTaskStarted = attempt.tasks.every((each) => each.state === 'running' || each.state === 'ended');
   if (job.state.kind === 'starting' && everyTaskStarted) {
-    const running: Attempt = { ...attempt, state: 'running', runningAtMs: nowMs };
+    // News of it may be late; its node's clock may be wrong.
+    const runningAtMs = Math.max(attempt.allocatedAtMs, Math.min(startedAtMs, nowMs));
+    const running: Attempt = { ...attempt, state: 'running', runningAtMs };
     const state = { kind: 'running', attempt: running } as const;
     // Whatever kept it from starting is over. Nodes that it broke on while it ran are still to prove themselves.
     const leftOut = job.failuresInRow === 0 ? [] : job.leftOut;
@@ -188,7 +195,7 @@ function afterEnd(
   const isDone = attempt.tasks.every((each) => each.state === 'ended');
   // The other nodes only serve the one that the command runs on.
   const servedOne = job.spec.launcher === 'mpi-hostfile' && task.nodeRank === 0;
-  if (!isDone && !servedOne) return afterStart(job, attempt, nowMs);
+  if (!isDone && !servedOne) return afterStart(job, attempt, nowMs, nowMs);
   const outcome = { next: 'succeeded', cause: null } as const;
   if (!isDone) return beginStopping(job, attempt, outcome, nowMs);
   return endIfDone({ ...job, state: { kind: 'stopping', attempt, outcome } }, outcome, nowMs);

@@ -151,6 +151,30 @@ test('a job goes from assignment over claim and release to its recorded end', as
   );
 });
 
+test('a job that ended while its agent was away has ended then, whatever the clock of its node says', async () => {
+  const nodesClockMs = coordinator.clock.wallMs() - 7_200_000;
+  const { told, say } = await connected();
+  const jobId = await submitted({ resources: { gpus: 1 } });
+  const task = { jobId, attempt: 1, nodeRank: 0 };
+  await vi.waitFor(() => expect(told.at(-1)?.assign).toBeTruthy());
+  say({ claim: { task, masterAddr: '127.0.0.1', masterPort: 29_500 } });
+  await vi.waitFor(() => expect(told.at(-1)?.release).toBeTruthy());
+  say({ report: { task, state: 'TASK_STATE_RUNNING' } });
+  await vi.waitFor(async () => expect((await coordinator.api.getJob(jobId)).state).toBe('running'));
+  const runningAtMs = coordinator.clock.wallMs();
+  coordinator.clock.nowMs += 600_000;
+  const exit = { exitCode: 0, finishedAtMs: nodesClockMs + 45_000 };
+  const observed = [{ task, state: 'TASK_STATE_ENDED', exit } as const];
+  say({ heartbeat: { seq: 1, sentBoottimeMs: 5, sentWallMs: nodesClockMs + 600_000, observed } });
+  await vi.waitFor(async () => expect((await coordinator.api.getJob(jobId)).state).toBe('succeeded'));
+  const endedAtMs = runningAtMs + 45_000;
+  const { attempts, ...job } = await coordinator.api.getJob(jobId);
+  expect(job).toMatchObject({ endedAtMs });
+  expect(attempts).toMatchObject([
+    { runningAtMs, endedAtMs, tasks: [{ exit: { finishedAtMs: endedAtMs } }] },
+  ]);
+});
+
 test('what a node says of tasks that are not its own changes nothing', async () => {
   const owner = await connected('node-1');
   const jobId = await submitted({ resources: { gpus: 1 }, max_runtime: '1s' });

@@ -11,11 +11,9 @@ import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/Coordinato
 import type { Heartbeat__Output } from '@muster/common/gen/muster/v1/Heartbeat';
 import type { Hello__Output } from '@muster/common/gen/muster/v1/Hello';
 import type { NodeStatus__Output } from '@muster/common/gen/muster/v1/NodeStatus';
-import type { TaskReport__Output } from '@muster/common/gen/muster/v1/TaskReport';
 import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TaskReport } from '@muster/common/views';
-import { taskReportFromWire } from '@muster/common/wire/codec';
 import { endpointFromWire, findingsFromWire } from '@muster/common/wire/gangCodec';
 import { conditionFromWire, inventoryFromWire } from '@muster/common/wire/nodeCodec';
 import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
@@ -31,14 +29,7 @@ import { revoked } from '../auth/tokens.ts';
 import type { AgentIdentity } from '../caller.ts';
 import { keepSecret } from '../commands/credentials.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
-import {
-  type FailureTimes,
-  hello,
-  nodeStatus,
-  noteFreezes,
-  refuseStranger,
-  report,
-} from '../commands/nodes.ts';
+import { hello, nodeStatus, noteFreezes, refuseStranger, report } from '../commands/nodes.ts';
 import { learnOutcomes } from '../endedJobs.ts';
 import { doubtCondition, doubtKind } from '../leases/doubt.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
@@ -55,14 +46,9 @@ import { endWithError, unary } from './calls.ts';
 import { SessionAllowances, takeInTurn } from './intake.ts';
 import { type JoinParts, join, takeOffer } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
+import { failureTimes, reportsFromWire } from './taskReports.ts';
 import { serveTelemetry, type TelemetryUploadParts } from './telemetryUploads.ts';
-import {
-  applyCheckpoint,
-  boundedReport,
-  completeTraining,
-  takeCheckpoint,
-  takeTrainingSign,
-} from './trainingMessages.ts';
+import { applyCheckpoint, completeTraining, takeCheckpoint, takeTrainingSign } from './trainingMessages.ts';
 
 export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploadParts {
   readonly state: ClusterState;
@@ -166,10 +152,10 @@ async function beginSession(
   }
   const { instanceId, bootId, agentVersion } = wire;
   refuseStranger(new Draft(parts.state), { name: node, instanceId });
-  parts.notes.heard(node, bootId, wire.sentBoottimeMs, parts.wallMs());
+  parts.notes.heard(node, bootId, wire, parts.wallMs());
   const silentForMs = parts.agents.silentForMs(node);
   parts.agents.admit(node, instanceId, bootId);
-  const observed = reportsFromWire(wire.observed);
+  const observed = reportsFromWire(parts.notes, node, wire.observed);
   await learnOutcomes(
     parts.state,
     parts.store,
@@ -182,7 +168,7 @@ async function beginSession(
   const command = {
     ...{ name: node, instanceId, bootId, agentVersion, inventory, conditions, observed },
     leavingInMs: wire.leavingInMs ?? null,
-    failedAtMs: failureTimes(parts, node, bootId),
+    failedAtMs: failureTimes(parts.notes, node, bootId),
     lastHeardMs: silentForMs === null ? null : parts.wallMs() - silentForMs,
   };
   await parts.loop.run(caller, (draft, nowMs) => {
@@ -248,7 +234,7 @@ async function onMessage(
   if (message.claim != null) await onClaim(parts, session, message.claim);
   if (message.checked != null) await onChecked(parts, session, message.checked);
   if (message.report != null) {
-    const reports = reportsFromWire([message.report]);
+    const reports = reportsFromWire(parts.notes, session.node, [message.report]);
     if (reports.length > 0) await takeReports(parts, session, reports);
   }
   if (message.checkpoint != null && parts.pacer.take(session.node, 'training'))
@@ -330,18 +316,10 @@ async function takeReports(
 ): Promise<void> {
   const { node, bootId } = session;
   noteTasks(parts, session, reports);
-  const failedAtMs = failureTimes(parts, node, bootId);
+  const failedAtMs = failureTimes(parts.notes, node, bootId);
   await parts.loop.run(session.caller, (draft, nowMs) => {
     completeTraining(draft, node, reports, nowMs);
     report(draft, node, reports, failedAtMs, nowMs);
-  });
-}
-
-/** Those of tasks that we can name. */
-function reportsFromWire(wire: readonly TaskReport__Output[]): readonly TaskReport[] {
-  return wire.flatMap((each) => {
-    const known = taskReportFromWire(each);
-    return known === null ? [] : [boundedReport(known)];
   });
 }
 
@@ -362,15 +340,11 @@ function noteTasks(parts: AgentHubParts, session: AgentSession, reports: readonl
     );
 }
 
-function failureTimes({ notes }: AgentHubParts, node: NodeName, bootId: string): FailureTimes {
-  return ({ failure }) => (failure === null ? null : notes.wallOf(node, bootId, failure.atBoottimeMs));
-}
-
 /** Answers at once, from memory: a heartbeat must never wait for a commit. */
 function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Heartbeat__Output): void {
   const { node, bootId } = session;
-  parts.notes.heard(node, bootId, heartbeat.sentBoottimeMs, parts.wallMs());
-  const reports = reportsFromWire(heartbeat.observed);
+  parts.notes.heard(node, bootId, heartbeat, parts.wallMs());
+  const reports = reportsFromWire(parts.notes, node, heartbeat.observed);
   // Of jobs that ended long ago the next heartbeat is answered from what this reads.
   learnOutcomes(
     parts.state,

@@ -7,10 +7,12 @@ export interface Heartbeat {
   'seq'?: (number | string | Long);
   'sentBoottimeMs'?: (number | string | Long);
   'observed'?: (_muster_v1_TaskReport)[];
+  'sentWallMs'?: (number | string | Long);
 }
 
 export interface Heartbeat__Output {
   'seq': (number);
   'sentBoottimeMs': (number);
   'observed': (_muster_v1_TaskReport__Output)[];
+  'sentWallMs': (number);
 }

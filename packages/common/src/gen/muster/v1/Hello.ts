@@ -22,6 +22,7 @@ export interface Hello {
   'termProof'?: (string);
   'clusterId'?: (string);
   'proofs'?: (_muster_v1_TaskProof)[];
+  'sentWallMs'?: (number | string | Long);
   '_leavingInMs'?: "leavingInMs";
 }
 
@@ -40,5 +41,6 @@ export interface Hello__Output {
   'termProof': (string);
   'clusterId': (string);
   'proofs': (_muster_v1_TaskProof__Output)[];
+  'sentWallMs': (number);
   '_leavingInMs'?: "leavingInMs";
 }

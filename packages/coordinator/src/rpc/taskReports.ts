@@ -1,0 +1,28 @@
+/** What agents report of their tasks, with its moments by our wall clock. */
+import type { TaskReport__Output } from '@muster/common/gen/muster/v1/TaskReport';
+import type { NodeName } from '@muster/common/ids';
+import type { TaskReport } from '@muster/common/views';
+import { taskReportFromWire } from '@muster/common/wire/codec';
+import type { AgentNotes } from '../agents/notes.ts';
+import type { FailureTimes } from '../commands/nodes.ts';
+import { boundedReport } from './trainingMessages.ts';
+
+/** Those of tasks that we can name, with the moments of their ends by our wall clock. */
+export function reportsFromWire(
+  notes: AgentNotes,
+  node: NodeName,
+  wire: readonly TaskReport__Output[],
+): readonly TaskReport[] {
+  return wire.flatMap((each) => {
+    const known = taskReportFromWire(each);
+    if (known === null) return [];
+    const { exit, ...report } = boundedReport(known);
+    if (exit === null || exit.finishedAtMs === null) return [{ ...report, exit }];
+    return [{ ...report, exit: { ...exit, finishedAtMs: notes.wallOfNode(node, exit.finishedAtMs) } }];
+  });
+}
+
+/** When the first thing went wrong in each task, as near as its node and our clock can tell. */
+export function failureTimes(notes: AgentNotes, node: NodeName, bootId: string): FailureTimes {
+  return ({ failure }) => (failure === null ? null : notes.wallOf(node, bootId, failure.atBoottimeMs));
+}
