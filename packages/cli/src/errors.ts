@@ -4,7 +4,7 @@ import type { SpecProblem } from '@muster/common/spec/types';
 import type { Context } from './context.ts';
 import { type ExitCode, exitCodeOf } from './exitCodes.ts';
 import { coloursFor } from './output/colours.ts';
-import { printable } from './output/text.ts';
+import { printable, wrapText } from './output/text.ts';
 
 /** Where it was written is known here only, and not for what the coordinator refused. */
 type Problem = SpecProblemView & Partial<Pick<SpecProblem, 'line' | 'column' | 'flag'>>;
@@ -87,9 +87,11 @@ export async function reportFailure(
 
 function errorText({ message, hints }: Failure, stack: string | null, context: Context): string {
   const { red } = coloursFor(context.io.stderr, context.environment);
+  const columns = context.io.stderr.columns();
+  const wrapped = (text: string) => wrapText(printable(text, { keepLines: true }), columns);
   const lines = [
-    `${red('muster:')} ${printable(message, { keepLines: true })}`,
-    ...hints.map((hint) => printable(hint, { keepLines: true })),
+    wrapped(`muster: ${message}`).replace(/^muster:/, red('muster:')),
+    ...hints.map(wrapped),
     ...(stack === null ? [] : [stack]),
   ];
   return `${lines.join('\n')}\n`;

@@ -87,7 +87,7 @@ export const causeFacts: Readonly<Record<CauseKind, CauseFacts>> = {
   },
   python_exception: {
     blame: 'job',
-    advice: 'Mend what the exception names; a retry of the same program fails in the same way.',
+    advice: 'Fix the exception; a retry of the same program fails in the same way.',
   },
   rendezvous: {
     blame: 'platform',

@@ -65,7 +65,7 @@ function fullness({ space }: FileSystemFact, thresholds: HealthThresholds): Find
   const { sizeBytes, availableBytes, inodes, inodesFree } = space;
   const wanted = Math.min(thresholds.diskFreeMb * mbBytes, (sizeBytes * thresholds.diskFreePercent) / 100);
   if (sizeBytes > 0 && availableBytes < wanted) {
-    return `${mb(availableBytes)} MB of ${mb(sizeBytes)} MB are free`;
+    return `${mb(availableBytes)} MiB of ${mb(sizeBytes)} MiB are free`;
   }
   // File systems that make inodes as they need them say 0.
   if (inodes > 0 && inodesFree < (inodes * thresholds.inodesFreePercent) / 100) {

@@ -77,7 +77,7 @@ test('other file systems are noted together, and read-only ones only when they w
     facts: [data({ readOnly: true, space: full }), sets({ readOnly: true, space: full })],
   });
   expect(node.conditions.map(({ kind, action, evidence }) => [kind, action, evidence])).toEqual([
-    ['mount_full', 'note', '/data: 0 MB of 1024000 MB are free; /sets: 0 MB of 1024000 MB are free'],
+    ['mount_full', 'note', '/data: 0 MiB of 1024000 MiB are free; /sets: 0 MiB of 1024000 MiB are free'],
     ['mount_read_only', 'note', '/data: mounted read-only'],
   ]);
 });

@@ -26,6 +26,9 @@ function columnsOf(checkpoints: readonly Checkpoint[], nowMs: number): readonly 
     { header: 'VERDICT', cell: verdictText, style: verdictStyle, narrow: { cutTo: 20 } },
     { header: 'SIZE', cell: ({ bytes }) => bytesText(bytes), align: 'right' },
     { header: 'SAVED', cell: ({ savedAtMs }) => agoText(savedAtMs, nowMs) },
+    ...(hasMetrics
+      ? [{ header: 'METRICS', cell: metricsText, narrow: { cutTo: 14, drop: true } } as const]
+      : []),
     {
       header: 'TOOK',
       cell: ({ saveDurationMs }) => (saveDurationMs === null ? '' : durationText(saveDurationMs)),
@@ -38,7 +41,6 @@ function columnsOf(checkpoints: readonly Checkpoint[], nowMs: number): readonly 
       cell: ({ node, shared }) => (shared ? `${node} (shared)` : node),
       narrow: 'drop',
     },
-    ...(hasMetrics ? [{ header: 'METRICS', cell: metricsText, narrow: 'drop' } as const] : []),
   ];
 }
 

@@ -38,11 +38,11 @@ test('a line for each checkpoint of a directory, and exit code 1 for a corrupt o
   });
   const { exitCode, stdout, stderr } = await verify([root]);
   expect({ exitCode, stderr }).toEqual({ exitCode: exitCodes.problemFound, stderr: '' });
-  expect(stdout.replaceAll(root, 'DIR').replaceAll(/ +\d+ MB\/s/g, '  N MB/s')).toBe(
+  expect(stdout.replaceAll(root, 'DIR').replaceAll(/ +[\d.]+ (?:[KMG]i)?B\/s/g, '  RATE')).toBe(
     [
-      'unverified  -                   1 B  N MB/s  DIR/epoch_1: notes.bin has a format that is not known',
-      'verified    step 1          9.5 MiB  N MB/s  DIR/step-1.pt',
-      'corrupt     step 2          9.5 MiB          -  DIR/step-2.pt: it was cut off: the directory that PyTorch writes at the end is missing',
+      'unverified  -                   1 B  RATE  DIR/epoch_1: notes.bin has a format that is not known',
+      'verified    step 1          9.5 MiB  RATE  DIR/step-1.pt',
+      'corrupt     step 2          9.5 MiB            -  DIR/step-2.pt: it was cut off: the directory that PyTorch writes at the end is missing',
       '',
     ].join('\n'),
   );
@@ -84,7 +84,7 @@ test('a directory called like a checkpoint is one unless others lie in it, or a 
 test('quickly: without a digest and without a rate', async () => {
   const root = aDir({ 'step-1.pt': torch });
   expect((await verify([root, '--quick'])).stdout).toBe(
-    `verified    step 1          9.5 MiB          -  ${join(root, 'step-1.pt')}\n`,
+    `verified    step 1          9.5 MiB            -  ${join(root, 'step-1.pt')}\n`,
   );
   const { stdout } = await verify([root, '--quick', '-o', 'json']);
   expect(parsed(stdout)).toMatchObject([{ depth: 'quick', digest: null }]);

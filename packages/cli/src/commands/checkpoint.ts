@@ -16,7 +16,7 @@ import { type Colours, coloursFor, type Style } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
 import { printable } from '../output/text.ts';
 import { bytesText } from '../output/times.ts';
-import { absent } from '../output/units.ts';
+import { absent, rateText } from '../output/units.ts';
 
 interface CheckpointFlags extends OutputFlags {
   readonly quick?: true;
@@ -140,13 +140,13 @@ const verdictStyles: Readonly<Record<Verification['verdict'], Style>> = {
 /** Columns of a fixed width, because the next line is not known yet. */
 function lineOf(each: VerifiedPath, depth: VerificationDepth, colours: Colours): string {
   const wasRead = depth === 'deep' && each.digest !== null && each.durationMs > 0;
-  const rate = wasRead ? `${(each.bytes / 1_000 / each.durationMs).toFixed(0)} MB/s` : absent;
+  const rate = rateText(wasRead ? (1_000 * each.bytes) / each.durationMs : null);
   const cells = [
     colours[verdictStyles[each.verdict]](each.verdict) +
       ' '.repeat('unverified'.length - each.verdict.length),
     (each.step === null ? absent : `step ${each.step}`).padEnd(12),
     bytesText(each.bytes).padStart(9),
-    rate.padStart(9),
+    rate.padStart(11),
     printable(each.path) + (each.problem === null ? '' : `: ${printable(each.problem)}`),
   ];
   return `${cells.join('  ')}\n`;

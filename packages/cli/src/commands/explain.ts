@@ -6,7 +6,7 @@ import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
 import { nameOf } from '../jobs/summary.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
-import { printable } from '../output/text.ts';
+import { printable, wrapText } from '../output/text.ts';
 import { withSession } from '../session.ts';
 
 type ExplainFlags = ConnectionFlags & OutputFlags;
@@ -29,12 +29,15 @@ async function explainJob(context: Context, reference: string, flags: ExplainFla
     return exitCodes.ok;
   }
   const { bold, dim } = coloursFor(io.stdout, environment);
+  const columns = io.stdout.columns();
+  const indented = (lines: readonly string[]) =>
+    lines.map((line) => `${wrapText(`  ${printable(line)}`, columns, 2)}\n`).join('');
+  const heading = `${bold(nameOf(answer.job))}  ${answer.job.id}  ${answer.job.state}`;
+  // What to do comes before what it is known from: most people need no more.
   const blocks = [
-    `${bold(nameOf(answer.job))}  ${answer.job.id}  ${answer.job.state}\n${printable(answer.summary)}\n`,
-    answer.details.map((detail) => `  ${printable(detail)}\n`).join(''),
-    answer.nextSteps.length === 0
-      ? ''
-      : `${dim('Next')}\n${answer.nextSteps.map((step) => `  ${printable(step)}\n`).join('')}`,
+    `${heading}\n${wrapText(printable(answer.summary), columns)}\n`,
+    answer.nextSteps.length === 0 ? '' : `${dim('Next')}\n${indented(answer.nextSteps)}`,
+    answer.details.length === 0 ? '' : `${dim('Details')}\n${indented(answer.details)}`,
   ];
   await io.stdout.write(blocks.filter((block) => block !== '').join('\n'));
   return exitCodes.ok;

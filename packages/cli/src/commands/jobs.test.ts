@@ -256,7 +256,7 @@ test('explain prints the answer, its facts and what to do', async () => {
   };
   const { stdout } = await run(['explain', waiting.id], answers);
   expect(stdout).toBe(
-    `train  ${waiting.id}  queued\nit waits for GPUs\n\n  2 of 8 are free\n\nNext\n  muster stop job_aaaaaaaaaaaa\n`,
+    `train  ${waiting.id}  queued\nit waits for GPUs\n\nNext\n  muster stop job_aaaaaaaaaaaa\n\nDetails\n  2 of 8 are free\n`,
   );
 });
 

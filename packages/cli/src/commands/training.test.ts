@@ -1,6 +1,15 @@
+import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
-import { aCheckpoint, aJob, anAttempt, aTask, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
+import {
+  aCause,
+  aCheckpoint,
+  aJob,
+  anAttempt,
+  aTask,
+  submittedAtMs,
+  wire,
+} from '../testing/fakeCoordinator.ts';
 import { run } from '../testing/testContext.ts';
 
 const running = aJob({
@@ -45,6 +54,55 @@ test('job shows its training, its newest checkpoint and what its GPU time was sp
   expect(stdout).toContain('Resumed  from checkpoint-500 (step 500)\n');
 });
 
+test('of a job that has ended nothing is left to go, and all its attempts count', async () => {
+  const training = {
+    framework: null,
+    latest: { step: 140, step_seconds: 0.04963 },
+    totalSteps: 200,
+    etaMs: 5_200,
+    rows: 12,
+    atMs: submittedAtMs,
+  };
+  const attempts = [1, 2, 3].map((number) =>
+    anAttempt({
+      number,
+      state: 'ended',
+      allocatedAtMs: submittedAtMs + number * 10_000,
+      runningAtMs: submittedAtMs + number * 10_000,
+      endedAtMs: submittedAtMs + number * 10_000 + 5_000,
+    }),
+  );
+  const ended = {
+    ...running,
+    training,
+    attempts,
+    state: 'failed',
+    endedAtMs: submittedAtMs + 59_500,
+  } as const;
+  const cause = aCause('cuda_oom', 'rank 1 on node-1 exited with code 1: CUDA out of memory');
+  const failed = await run(['job', running.id], { GetJob: () => wire.job({ ...ended, cause }) });
+  expect(failed.stdout).toMatch(/State +failed after 3 attempts \(49 s\), just now \(cuda_oom\)\n/);
+  expect(failed.stdout).toMatch(/Training +step 140 of 200, 49\.6 ms\/step\n/);
+  const stopped = { ...ended, state: 'cancelled', attempts: attempts.slice(0, 1) } as const;
+  const GetJob = () => wire.job({ ...stopped, cause: aCause('cancelled', 'stopped by a user') });
+  expect((await run(['job', running.id], { GetJob })).stdout).toMatch(/State +cancelled just now\n/);
+});
+
+test('no line of a job is wider than its terminal, and breaks stand between words', async () => {
+  const pending = {
+    kind: 'no_gpus_free',
+    message:
+      'waiting for 2 free GPUs on one node (4 of 4 in use: llama-8b, mixtral, and 3 more; one ends in about 12 min)',
+    remedy:
+      'ask for fewer GPUs per node (resources.gpus), wait, or raise its priority over that of the others',
+  } as const;
+  const GetJob = () => wire.job({ ...running, state: 'queued', attempts: [], pending });
+  const { stdout } = await run(['job', running.id], { GetJob }, { columns: 60 });
+  const lines = stripVTControlCharacters(stdout).split('\n');
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(60);
+  expect(lines.map((line) => line.trim()).join(' ')).toContain(pending.remedy);
+});
+
 test('job --status prints the status file, which cannot move the cursor', async () => {
   const GetTrainingStatus = () => ({ markdown: '# llama\n\u001b[2Jstep 3\n' });
   const { stdout } = await run(['job', running.id, '--status'], {
@@ -66,12 +124,23 @@ test('checkpoints lists what was saved, newest first', async () => {
   const { stdout } = await run(['checkpoints', running.id], { GetJob });
   expect(stdout).toBe(
     [
-      'STEP  NAME             VERDICT                                     SIZE  SAVED      TOOK  ATTEMPT  NODE             METRICS',
-      '1000  checkpoint-1000  corrupt: the central directory is missing  3 MiB  1 min ago              2  node-1 (shared)',
-      ' 500  checkpoint-500   verified                                   3 MiB  1 min ago   2 s        1  node-1           train_loss 2.346',
+      'STEP  NAME             VERDICT                                     SIZE  SAVED      METRICS           TOOK  ATTEMPT  NODE',
+      '1000  checkpoint-1000  corrupt: the central directory is missing  3 MiB  1 min ago                                2  node-1 (shared)',
+      ' 500  checkpoint-500   verified                                   3 MiB  1 min ago  train_loss 2.346   2 s        1  node-1',
       '',
     ].join('\n'),
   );
+  const metrics = Object.fromEntries(
+    Array.from({ length: 12 }, (_, index) => [`loss_of_head_${index}`, index]),
+  );
+  const many = { GetJob: () => wire.job({ ...running, checkpoints: [aCheckpoint({ metrics })] }) };
+  for (const columns of [60, 80, 100, 160]) {
+    const narrow = await run(['checkpoints', running.id], many, { columns });
+    const widths = stripVTControlCharacters(narrow.stdout)
+      .split('\n')
+      .map((line) => line.length);
+    expect(Math.max(...widths), `${columns} columns`).toBeLessThanOrEqual(columns);
+  }
   const json = await run(['checkpoints', running.id, '-o', 'json'], { GetJob });
   expect(JSON.parse(json.stdout)).toMatchObject([{ step: 500 }, { step: 1000, verdict: 'corrupt' }]);
   const none = await run(['checkpoints', running.id], { GetJob: () => wire.job(running) });

@@ -3,7 +3,7 @@
  * of (a lost node, a preemption, a time limit) stands in no output; what only an exit code tells is better told by output.
  * Pure.
  */
-import { causeFacts } from '@muster/common/causeFacts';
+import { adviceOn } from '@muster/common/causeText';
 import type { CauseKind } from '@muster/common/spec/causes';
 import type { AttemptView, Cause, TaskView } from '@muster/common/views';
 import { LogDiagnosis } from '@muster/diagnosis/diagnose';
@@ -67,7 +67,7 @@ function withRecorded(told: Diagnosis, { kind, blame, message, evidence }: Cause
     blame,
     evidence: evidence ?? { line: null, text: message, rank: null },
     retry: retryAdviceOf[kind],
-    advice: causeFacts[kind].advice,
+    advice: adviceOn({ kind, message, evidence }),
   };
 }
 

@@ -7,9 +7,9 @@ import type { AttemptView, JobView, TaskView } from '@muster/common/views';
 import type { Colours } from '../output/colours.ts';
 import { type Field, formatFields } from '../output/fields.ts';
 import { type Column, formatTable } from '../output/table.ts';
-import { count, printable, shellText } from '../output/text.ts';
+import { count, printable, shellText, wrapText } from '../output/text.ts';
 import { agoText, bytesText, clockText, durationText, memoryText } from '../output/times.ts';
-import { endText, nameOf, needsText, specOf } from './summary.ts';
+import { endText, nameOf, needsText, ranText, specOf } from './summary.ts';
 import { ledgerText, newestCheckpointText, progressText } from './trainingText.ts';
 import { usageText } from './usageText.ts';
 
@@ -25,7 +25,7 @@ export function formatJob(job: JobView, options: DetailOptions): string {
   const attempts = job.attempts.toSorted((a, b) => b.number - a.number);
   return [
     `${colours.bold(nameOf(job))}  ${job.id}\n`,
-    formatFields(jobFields(job, options), colours),
+    formatFields(jobFields(job, options), colours, options.width),
     ...attempts.map((attempt) => formatAttempt(attempt, options)),
     formatFields([['Next', nextCommands(job, options.programName).join('\n')]], colours),
   ].join('\n');
@@ -40,7 +40,7 @@ function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
     ['Array', job.array === null ? null : `${job.array.index} of 0–${job.array.size - 1} in ${job.array.id}`],
     ['Requeued from', job.requeuedFrom],
     ['Left out', leftOutText(job)],
-    ['Training', job.training === null ? null : progressText(job.training)],
+    ['Training', trainingText(job)],
     ['Checkpoint', newestCheckpointText(job, nowMs)],
     ['GPU time', ledgerText(job.ledger) || null],
     ['Changed', changesText(job)],
@@ -66,10 +66,17 @@ function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
   ];
 }
 
+/** `running`, `cancelled just now`, `failed after 5 attempts (4 min 31 s), 20 s ago (cuda_oom)`. */
 function stateText(job: JobView, nowMs: number): string {
-  const since = job.endedAtMs === null ? '' : ` ${agoText(job.endedAtMs, nowMs)}`;
-  const cause = job.cause === null || job.state === 'succeeded' ? '' : ` (${job.cause.kind})`;
-  return `${job.state}${since}${cause}`;
+  const { state, endedAtMs, cause, attempts } = job;
+  const why = cause === null || state === 'succeeded' || cause.kind === state ? '' : ` (${cause.kind})`;
+  if (endedAtMs === null) return `${state}${why}`;
+  const tries = attempts.length < 2 ? '' : ` after ${ranText(job, nowMs)},`;
+  return `${state}${tries} ${agoText(endedAtMs, nowMs)}${why}`;
+}
+
+function trainingText({ training, state }: JobView): string | null {
+  return training === null ? null : progressText(training, { isOver: isTerminal(state) });
 }
 
 function whyLines(job: JobView): string | null {
@@ -128,11 +135,14 @@ function formatAttempt(attempt: AttemptView, options: DetailOptions): string {
     resume === null
       ? ''
       : `${colours.dim('Resumed')}  from ${printable(resume.name)}${resume.step === null ? '' : ` (step ${resume.step})`}\n`;
-  const why = attempt.cause === null ? '' : `${printable(attempt.cause.message)} (${attempt.cause.kind})\n`;
+  const why =
+    attempt.cause === null
+      ? ''
+      : `${wrapText(`${printable(attempt.cause.message)} (${attempt.cause.kind})`, options.width)}\n`;
   const usage = attempt.gpuUsage === null ? '' : usageText(attempt.gpuUsage);
   const isSimulated = attempt.tasks.some(({ gpuUuids }) => gpuUuids.some(isSimulatedUuid));
   const what = isSimulated ? 'GPUs (simulated)' : 'GPUs';
-  const gpus = usage === '' ? '' : `${colours.dim(what)}  ${usage}\n`;
+  const gpus = usage === '' ? '' : formatFields([[what, usage]], colours, options.width);
   return `${heading}${began}${why}${gpus}${formatTable(attempt.tasks, taskColumns(attempt.tasks), options)}`;
 }
 

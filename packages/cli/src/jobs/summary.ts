@@ -1,7 +1,7 @@
 /** A job in a few words. Pure. */
 import { normalizeJobSpec } from '@muster/common/spec/normalize';
 import type { JobResources, JobSpec } from '@muster/common/spec/types';
-import { isTerminal, type JobStateKind } from '@muster/common/states';
+import type { JobStateKind } from '@muster/common/states';
 import type { AttemptView, JobView, TaskEnd } from '@muster/common/views';
 import type { Style } from '../output/colours.ts';
 import { count } from '../output/text.ts';
@@ -50,11 +50,19 @@ function atWorkText(job: JobView): string {
   return busy === undefined ? '' : `${busy.node} ${busy.doing}`;
 }
 
-/** How long the newest attempt has run or did run; empty when it never did. */
+/**
+ * How long the newest attempt has run or did run; empty when it never did. Of an ended job with several:
+ * `5 attempts (4 min 31 s)`, from the beginning of the first to the end of the last, with the waits between them.
+ */
 export function ranText(job: JobView, nowMs: number): string {
+  const { attempts, endedAtMs } = job;
+  if (endedAtMs !== null && attempts.length > 1) {
+    const beganMs = Math.min(...attempts.map(({ allocatedAtMs }) => allocatedAtMs));
+    return `${count(attempts.length, 'attempt')} (${durationText(endedAtMs - beganMs)})`;
+  }
   const attempt = newestAttempt(job);
   if (attempt === null || attempt.runningAtMs === null) return '';
-  const endMs = attempt.endedAtMs ?? (isTerminal(job.state) ? job.endedAtMs : null) ?? nowMs;
+  const endMs = attempt.endedAtMs ?? endedAtMs ?? nowMs;
   return durationText(endMs - attempt.runningAtMs);
 }
 

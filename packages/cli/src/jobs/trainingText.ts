@@ -3,10 +3,13 @@ import type { Checkpoint } from '@muster/common/checkpoints';
 import type { TrainingProgress } from '@muster/common/training';
 import type { JobView, LedgerEntry } from '@muster/common/views';
 import { verdictText } from '../checkpoints/checkpointTable.ts';
-import { agoText, bytesText, durationText } from '../output/times.ts';
+import { agoText, bytesText, durationText, shortTimeText } from '../output/times.ts';
 
-/** `step 1200 of 5000, loss 2.31, eval loss 2.4, 812 tokens/s, 2 h 5 min to go`. */
-export function progressText(progress: TrainingProgress): string {
+/**
+ * `step 1200 of 5000, loss 2.31, eval loss 2.4, 812 tokens/s, 2 h 5 min to go`.
+ * @param isOver the job has ended: nothing is left to go
+ */
+export function progressText(progress: TrainingProgress, { isOver = false } = {}): string {
   const { latest, totalSteps, etaMs } = progress;
   const { step, epoch } = latest;
   const number = (value: number) => String(Number(value.toPrecision(4)));
@@ -18,8 +21,8 @@ export function progressText(progress: TrainingProgress): string {
     latest.learning_rate === undefined ? null : `learning rate ${number(latest.learning_rate)}`,
     latest.tokens_per_second === undefined ? null : `${number(latest.tokens_per_second)} tokens/s`,
     latest.samples_per_second === undefined ? null : `${number(latest.samples_per_second)} samples/s`,
-    latest.step_seconds === undefined ? null : `${number(latest.step_seconds)} s a step`,
-    etaMs === null ? null : `${durationText(etaMs)} to go`,
+    latest.step_seconds === undefined ? null : `${shortTimeText(latest.step_seconds)}/step`,
+    etaMs === null || isOver ? null : `${durationText(etaMs)} to go`,
   ];
   return parts.filter((part) => part !== null).join(', ');
 }

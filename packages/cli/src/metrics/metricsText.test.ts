@@ -1,7 +1,7 @@
 import { type MetricPoint, type MetricSeries, readingIntervalMs } from '@muster/common/telemetry';
 import { expect, test } from 'vitest';
 import { makeColours } from '../output/colours.ts';
-import { formatMetric } from './metricsText.ts';
+import { formatAllMetrics, formatMetric } from './metricsText.ts';
 import { bucketMeans, summarize, summarizeAll, timeSpan } from './summary.ts';
 
 const points = (...values: readonly (number | null)[]): readonly MetricPoint[] =>
@@ -23,7 +23,7 @@ test('what was not read counts nowhere', () => {
   });
   expect(summarize(points(null))).toEqual({ min: null, mean: null, max: null, last: null, total: null });
   const series = [aSeries({ points: points(0, 100) }), aSeries({ points: points(20) }), aSeries({})];
-  expect(summarizeAll(series)).toEqual({ mean: 40, max: 100, last: 60 });
+  expect(summarizeAll(series)).toEqual({ mean: 40, max: 100, last: 60, total: 120 });
 });
 
 test('a chart has a bar per reading while there is room, means where there is not, and gaps stay gaps', () => {
@@ -61,15 +61,34 @@ test('several attempts are told apart, and units are those of the metric', () =>
   ]);
 });
 
-test('energy adds up', () => {
+test('energy adds up, and has no mean', () => {
   const text = formatMetric(
     { unit: 'joules', series: [aSeries({ points: points(5_000, null, 7_500) })] },
     plain,
   );
   expect(text.split('\n').slice(0, 2)).toEqual([
-    'RANK  NODE    GPU      LAST     MIN    MEAN     MAX  TOTAL  30 s, 0 to 7500 J',
-    '   0  node-1  GPU-0  7500 J  5000 J  6250 J  7500 J  13 kJ  ▆ █',
+    'RANK  NODE    GPU    TOTAL  30 s, 0 to 7500 J',
+    '   0  node-1  GPU-0  13 kJ  ▆ █',
   ]);
+});
+
+test('of steps there is the newest only, and of energy the sum', () => {
+  const series = [aSeries({ points: points(100, 200) })];
+  const views = new Map([
+    ['step', { unit: 'steps', series }],
+    ['gpu_energy_joules', { unit: 'joules', series }],
+    ['step_seconds', { unit: 'seconds', series: [aSeries({ points: points(0.04963, 1.2) })] }],
+  ] as const);
+  expect(formatAllMetrics(views, plain)).toBe(
+    [
+      'METRIC               MEAN   PEAK          LAST',
+      'step                                       200',
+      'gpu_energy_joules                 300 J in all',
+      'step_seconds       625 ms  1.2 s         1.2 s',
+      '',
+    ].join('\n'),
+  );
+  expect(formatMetric({ unit: 'steps', series }, plain)).not.toContain('MEAN');
 });
 
 test('UUIDs are cut where their beginnings differ, and whole where they do not', () => {

@@ -58,6 +58,7 @@ function numberColumns(series: readonly MetricSeries[], unit: string): readonly 
     cell: (each) => valueText(summaries.get(each)?.[key] ?? null, unit),
     align: 'right',
   });
+  const kind = kindOf(unit);
   return [
     ...(attempts.size > 1
       ? [{ header: 'ATTEMPT', cell: (each: MetricSeries) => String(each.attempt), align: 'right' } as const]
@@ -73,13 +74,18 @@ function numberColumns(series: readonly MetricSeries[], unit: string): readonly 
           } as const,
         ]
       : []),
-    number('LAST', 'last'),
-    number('MIN', 'min'),
-    number('MEAN', 'mean'),
-    number('MAX', 'max'),
-    // Energy is what was consumed in an interval: the one metric that adds up.
-    ...(unit === 'joules' ? [number('TOTAL', 'total')] : []),
+    ...(kind === 'sum' ? [number('TOTAL', 'total')] : [number('LAST', 'last')]),
+    ...(kind === 'level' ? [number('MIN', 'min'), number('MEAN', 'mean'), number('MAX', 'max')] : []),
   ];
+}
+
+/**
+ * What a number says of its values. A `level` has a mean and a peak. A `position` only ever grows, so that the newest value is
+ * all there is to say. Energy is what was consumed in each interval: a `sum`.
+ */
+function kindOf(unit: string): 'level' | 'position' | 'sum' {
+  if (unit === 'joules') return 'sum';
+  return unit === 'steps' || unit === 'epochs' ? 'position' : 'level';
 }
 
 /** Beginnings of UUIDs where these are enough to tell them apart. */
@@ -121,9 +127,16 @@ export function formatAllMetrics(
   // Most programs print some of the metrics of training, and many none.
   const read = Array.from(views).filter(([name, { series }]) => isJobMetricName(name) || series.length > 0);
   const rows = read.map(([name, { series }]): Row => [name, summarizeAll(series)]);
+  const cellOf = ([name, summary]: Row, key: 'mean' | 'max' | 'last'): string => {
+    const unit = views.get(name)?.unit ?? '';
+    const kind = kindOf(unit);
+    if (kind === 'sum')
+      return key === 'last' && summary.total !== null ? `${valueText(summary.total, unit)} in all` : '';
+    return kind === 'level' || key === 'last' ? valueText(summary[key], unit) : '';
+  };
   const number = (header: string, key: 'mean' | 'max' | 'last'): Column<Row> => ({
     header,
-    cell: ([name, summary]) => valueText(summary[key], views.get(name)?.unit ?? ''),
+    cell: (row) => cellOf(row, key),
     align: 'right',
   });
   const columns: readonly Column<Row>[] = [

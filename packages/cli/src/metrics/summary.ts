@@ -22,13 +22,16 @@ export function summarize(points: readonly MetricPoint[]): SeriesSummary {
   };
 }
 
-/** Over all GPUs: mean and peak of every value, and the mean of what each GPU did last. */
-export function summarizeAll(series: readonly MetricSeries[]): Pick<SeriesSummary, 'mean' | 'max' | 'last'> {
+/** Over all GPUs: mean, peak and sum of every value, and the mean of what each GPU did last. */
+export function summarizeAll(
+  series: readonly MetricSeries[],
+): Pick<SeriesSummary, 'mean' | 'max' | 'last' | 'total'> {
   const parts = series.map(({ points }) => summarize(points));
   return {
     mean: meanOf(series.flatMap(({ points }) => valuesOf(points))),
     max: extreme(known(parts.map(({ max }) => max)), Math.max),
     last: meanOf(known(parts.map(({ last }) => last))),
+    total: sumOf(known(parts.map(({ total }) => total))),
   };
 }
 

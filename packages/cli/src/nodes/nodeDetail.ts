@@ -21,7 +21,7 @@ export function formatNode(node: NodeView, options: NodeDetailOptions): string {
   const { colours } = options;
   const blocks = [
     `${colours.bold(node.name)}\n`,
-    formatFields(nodeFields(node, options), colours),
+    formatFields(nodeFields(node, options), colours, options.width),
     formatConditions(node, options),
     formatGpus(node, options),
     formatTopology(node.inventory, options),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { makeColours } from './colours.ts';
 import { type Column, formatTable } from './table.ts';
-import { textWidth } from './text.ts';
+import { textWidth, wrapText } from './text.ts';
 
 interface Row {
   readonly id: string;
@@ -65,4 +65,11 @@ test('colour is around the text and not around the padding', () => {
   const coloured = columns.map((column) => ({ ...column, style: () => 'red' as const }));
   const text = formatTable(rows, coloured, { width: null, colours: makeColours(true) });
   expect(text).toContain('\x1b[31ma\x1b[39m            \x1b[31m7\x1b[39m');
+});
+
+test('text breaks at spaces, under its own indentation, and words stay whole', () => {
+  expect(wrapText('  one two three four', 10, 2)).toBe('  one two\n    three\n    four');
+  expect(wrapText('see /a/path/that/is/too/long now', 12)).toBe('see\n/a/path/that/is/too/long\nnow');
+  expect(wrapText('short\n\nline', 12)).toBe('short\n\nline');
+  expect(wrapText('one two three', null)).toBe('one two three');
 });

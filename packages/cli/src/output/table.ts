@@ -7,8 +7,11 @@ export interface Column<Row> {
   /** Colour of the cell; null: none. */
   style?(row: Row): Style | null;
   readonly align?: 'right';
-  /** What gives when the terminal is narrow: shortened to no less than `cutTo` columns, or left out. Default: nothing. */
-  readonly narrow?: 'drop' | { readonly cutTo: number };
+  /**
+   * What gives when the terminal is narrow: shortened to no less than `cutTo` columns, or left out, or the one and then the
+   * other (`drop`). Default: nothing.
+   */
+  readonly narrow?: 'drop' | { readonly cutTo: number; readonly drop?: true };
 }
 
 const gap = '  ';
@@ -53,7 +56,7 @@ interface Measured<Row> {
 
 /** Cuts what may be cut; columns are left out, the last first, only where that is not enough. */
 function fitColumns<Row>(columns: readonly Measured<Row>[], width: number): readonly Measured<Row>[] {
-  const droppable = columns.findLast(({ column }) => column.narrow === 'drop');
+  const droppable = columns.findLast(({ column }) => mayDrop(column));
   const smallest = columns.map((column) => ({ ...column, width: cutWidth(column) }));
   if (totalWidth(smallest) > width && droppable !== undefined) {
     const rest = columns.filter((column) => column !== droppable);
@@ -68,6 +71,10 @@ function fitColumns<Row>(columns: readonly Measured<Row>[], width: number): read
     excess -= cut;
   }
   return columns.map((column) => ({ ...column, width: column.width - (cuts.get(column) ?? 0) }));
+}
+
+function mayDrop({ narrow }: Column<never>): boolean {
+  return narrow === 'drop' || (typeof narrow === 'object' && narrow.drop === true);
 }
 
 function cutWidth({ column, width }: Measured<never>): number {

@@ -47,3 +47,35 @@ export function shellText(argv: readonly string[]): string {
     .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
     .join(' ');
 }
+
+/**
+ * Breaks the lines of a text at spaces, so that none is wider than `columns`. What follows a break is indented like its
+ * line, plus `hang` spaces. A word that alone is wider stays as it is: a path or command must stay one piece to be copied.
+ * @param columns null: nothing is broken
+ */
+export function wrapText(text: string, columns: number | null, hang = 0): string {
+  if (columns === null) return text;
+  return text
+    .split('\n')
+    .map((line) => wrapLine(line, columns, hang))
+    .join('\n');
+}
+
+function wrapLine(line: string, columns: number, hang: number): string {
+  if (textWidth(line) <= columns) return line;
+  const start = line.length - line.trimStart().length;
+  const indent = ' '.repeat(start + hang);
+  const lines: string[] = [];
+  let current = line.slice(0, start);
+  let isFirst = true;
+  for (const word of line.slice(start).split(' ')) {
+    if (!isFirst && textWidth(current) + 1 + textWidth(word) > columns) {
+      lines.push(current);
+      current = indent + word;
+    } else {
+      current = isFirst ? current + word : `${current} ${word}`;
+    }
+    isFirst = false;
+  }
+  return [...lines, current].join('\n');
+}

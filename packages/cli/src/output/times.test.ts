@@ -21,8 +21,8 @@ test.each([
 });
 
 test.each([
-  [-10 * second, 'now'],
-  [second, 'now'],
+  [-10 * second, 'just now'],
+  [second, 'just now'],
   [59 * second, '59 s ago'],
   [minute, '1 min ago'],
   [hour - 1, '59 min ago'],

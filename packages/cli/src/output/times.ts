@@ -20,10 +20,17 @@ function pair(ms: number, unitMs: number, unit: string, smallMs: number, small: 
   return `${Math.floor(ms / unitMs)} ${unit}${rest === 0 ? '' : ` ${rest} ${small}`}`;
 }
 
-/** `now`, `12 s ago`, `3 min ago`, `5 h ago`, `2 d ago`. A clock that runs ahead of ours shows as `now`. */
+/** Of one step, or of what takes as long: `840 µs`, `49.6 ms`, `2.41 s`. */
+export function shortTimeText(seconds: number): string {
+  const digits = (value: number) => String(Number(value.toPrecision(3)));
+  if (seconds >= 1 || seconds <= 0) return `${digits(seconds)} s`;
+  return seconds >= 0.001 ? `${digits(seconds * 1_000)} ms` : `${digits(seconds * 1_000_000)} µs`;
+}
+
+/** `just now`, `12 s ago`, `3 min ago`, `5 h ago`, `2 d ago`. A clock that runs ahead of ours shows as `just now`. */
 export function agoText(thenMs: number, nowMs: number): string {
   const ms = nowMs - thenMs;
-  if (ms < 2 * secondMs) return 'now';
+  if (ms < 2 * secondMs) return 'just now';
   const [unit, unitMs] = (
     [
       ['d', dayMs],

@@ -1,12 +1,12 @@
 /** Values of metrics for people. Pure. */
-import { bytesText, memoryText } from './times.ts';
+import { bytesText, memoryText, shortTimeText } from './times.ts';
 
 /** What was not read: never a 0. */
 export const absent = '-';
 
 const decimals: Readonly<Record<string, number>> = { percent: 0, watts: 0, celsius: 0, ratio: 2 };
 /** Of values that may be of any size. */
-const significant = new Set(['loss', 'rate', 'norm', 'epochs', 'steps', 'seconds', 'tokens/s', 'samples/s']);
+const significant = new Set(['loss', 'rate', 'norm', 'epochs', 'steps', 'tokens/s', 'samples/s']);
 const symbols: Readonly<Record<string, string>> = { percent: '%', watts: 'W', celsius: '°C' };
 
 /** `92 %`, `612 W`, `71 GiB`, `0.44`, `4.2 kJ`; `-` for null. */
@@ -14,6 +14,7 @@ export function valueText(value: number | null, unit: string): string {
   if (value === null) return absent;
   if (unit === 'MiB') return memoryText(value);
   if (unit === 'joules') return energyText(value);
+  if (unit === 'seconds') return shortTimeText(value);
   // A learning rate of 0.00003 must not be shown as 0.0.
   if (significant.has(unit)) return String(Number(value.toPrecision(5)));
   const symbol = symbols[unit];

@@ -100,7 +100,7 @@ describe('explain', () => {
 
     expect(explain(aView({ state: 'running', attempts }), 0, [])).toEqual({
       summary: 'job_000000000001 is running, attempt 2',
-      details: ['rank 0 on node-1: running', `attempt 1 ended: ${crash.message}`],
+      details: ['rank 0 on node-1: running', `attempt 1: ${crash.message}`],
       nextSteps: ['follow its output: muster logs -f job_000000000001'],
     });
   });
@@ -160,8 +160,8 @@ describe('explain', () => {
       const { summary, details, nextSteps } = explain(aView({ state: 'failed', cause }), 0, []);
 
       expect(summary).toBe(`job_000000000001 failed: ${crash.message}`);
-      expect(details).toContain(`cause: ${kind}`);
-      expect(nextSteps).toContain(causeFacts[kind].advice);
+      expect(details).toContain(`cause: ${kind} (attributed to: job)`);
+      expect(nextSteps[0], 'the advice comes first').toBe(causeFacts[kind].advice);
       expect(nextSteps.at(-1)).toBe('run it again: muster requeue job_000000000001');
     },
   );
@@ -172,11 +172,44 @@ describe('explain', () => {
     const attempts = [anAttemptView(1, { state: 'ended', cause })];
 
     expect(explain(aView({ attempts }), 0, []).details).toContain(
-      'evidence, line 1042 of rank 3: torch.OutOfMemoryError: CUDA out of memory (to blame: job)',
+      '  evidence, line 1042 of rank 3: torch.OutOfMemoryError: CUDA out of memory',
     );
     const xid = { line: null, text: 'Xid 79: GPU has fallen off the bus', rank: null };
     const failed = aView({ state: 'failed', cause: { ...cause, evidence: xid, blame: 'unknown' } });
-    expect(explain(failed, 0, []).details).toContain('evidence: Xid 79: GPU has fallen off the bus');
+    expect(explain(failed, 0, []).details).toContain('  evidence: Xid 79: GPU has fallen off the bus');
+  });
+
+  it('groups equal ends, cuts what is long, and does not send the reader back to itself', () => {
+    const line = `torch.cuda.OutOfMemoryError: CUDA out of memory. ${'Tried to allocate 2.50 GiB. '.repeat(12)}`;
+    const oom = (at: number): Cause => ({
+      ...crash,
+      kind: 'cuda_oom',
+      message: `rank 1 on node-1 exited with code 1: ${line}`,
+      evidence: { line: at, text: line, rank: 1 },
+    });
+    const ends = [oom(13), oom(14), oom(27), crash, oom(13)];
+    const attempts = ends.map((cause, index) => anAttemptView(index + 1, { state: 'ended', cause }));
+    const pending = {
+      kind: 'circuit_open',
+      message: '3 failures without a newer checkpoint: next retry in 60 s',
+      remedy: '`muster explain` tells why',
+    } as const;
+
+    const waiting = explain(aView({ attempts, pending, cause: oom(13) }), 0, []);
+    const told = waiting.details.filter((detail) => detail.startsWith('attempt'));
+    expect(told).toEqual([
+      'attempts 1-3: CUDA OOM on rank 1',
+      `attempt 4: ${crash.message}`,
+      'attempt 5: CUDA OOM on rank 1',
+    ]);
+    expect(Math.max(...waiting.details.map((detail) => detail.length))).toBeLessThan(200);
+    expect(waiting.nextSteps[0]).toBe(causeFacts.cuda_oom.advice);
+    expect(waiting.nextSteps.join()).not.toContain('explain');
+
+    const failed = explain(aView({ state: 'failed', attempts, cause: oom(13) }), 0, []);
+    expect(failed.summary).toContain('failed after 5 attempts: rank 1 on node-1 exited with code 1');
+    expect(failed.summary.length).toBeLessThan(220);
+    expect(failed.details.filter((detail) => detail.includes('evidence'))).toHaveLength(2);
   });
 
   it('tells what an attempt began from, what the next one does, and what recovery has changed', () => {
@@ -190,14 +223,16 @@ describe('explain', () => {
     const scaled = { batchScale: 0.5, lrScale: 0.1 * 0.1 };
 
     const waiting = explain(aView({ attempts, ...scaled }), 0, [], null, resume).details;
-    expect(waiting).toContain('its next attempt begins from checkpoint-500 (step 500)');
+    expect(waiting).toContain('its next attempt resumes from checkpoint-500 (step 500)');
     expect(waiting).toContain('batch scale 0.5 after cuda_oom');
     expect(waiting).toContain('learning rate scale 0.01 after nan_loss');
-    expect(explain(aView({ attempts }), 0, [], null, null).details).toContain('its next attempt begins anew');
+    expect(explain(aView({ attempts }), 0, [], null, null).details).toContain(
+      'its next attempt starts from scratch',
+    );
 
     const third = [...attempts, anAttemptView(3, { resume })];
     const running = explain(aView({ state: 'running', attempts: third, ...scaled }), 0, []).details;
-    expect(running).toContain('it began from checkpoint-500 (step 500)');
+    expect(running).toContain('it resumed from checkpoint-500 (step 500)');
     expect(running).toContain('batch scale 0.5 after cuda_oom');
   });
 
@@ -223,7 +258,7 @@ describe('explain', () => {
     const attempts = [anAttemptView(1, { state: 'ended', cause })];
     const spec = { retry: { max_preemptions: 3 } };
     const victim = explain(aView({ attempts, preemptions: 2, spec }), 0, []).details;
-    expect(victim).toContain(`attempt 1 ended: ${message}`);
+    expect(victim).toContain(`attempt 1: ${message}`);
     expect(victim).toContain('it has given way 2 times, of at most 3 (retry.max_preemptions)');
 
     const pending = {

@@ -1,5 +1,5 @@
 /** Why is it waiting, why did it end, what now: sentences from the same data that the decisions were made on. */
-import { causeFacts } from '@muster/common/causeFacts';
+import { adviceOn, causeInShort, evidenceShownMax, shortened } from '@muster/common/causeText';
 import type { AttemptView, Cause, JobView, Resume, TaskView } from '@muster/common/views';
 import { describeSilence, type SilentNode, silenceRemedy } from './silence.ts';
 
@@ -26,7 +26,7 @@ export function explain(
   const silent = silentNodes.map((each) => describeSilence(each, paused !== null));
   if (paused !== null && silent.length > 0) silent.push(`nothing is rescheduled now: ${paused}`);
   const remedies = silentNodes.map(silenceRemedy);
-  const history = job.attempts.flatMap(describeEnd);
+  const history = endsOf(job.attempts);
   const work = [...preemptionsOf(job), ...checkpointsOf(job)];
   switch (job.state) {
     case 'queued': {
@@ -41,7 +41,7 @@ export function explain(
           ...work,
           ...history,
         ],
-        nextSteps: [...(reason?.remedy == null ? [] : [reason.remedy]), 'see what is running: muster nodes'],
+        nextSteps: waitingSteps(job),
       };
     }
     case 'starting':
@@ -70,18 +70,18 @@ export function explain(
       };
     case 'succeeded':
       return {
-        summary: `${job.id} succeeded`,
+        summary: `${job.id} succeeded${afterAttempts(job)}`,
         details: history,
         nextSteps: [`its output: muster logs ${job.id}`],
       };
     case 'failed':
     case 'cancelled':
       return {
-        summary: `${job.id} ${job.state === 'failed' ? 'failed' : 'was cancelled'}: ${describeCause(job.cause)}`,
-        details: [`cause: ${job.cause?.kind ?? 'unknown'}`, ...evidenceOf(job.cause), ...work, ...history],
+        summary: `${job.id} ${job.state === 'failed' ? `failed${afterAttempts(job)}` : 'was cancelled'}: ${describeCause(job.cause)}`,
+        details: [`cause: ${causeAndBlame(job.cause)}`, ...evidenceOfEnd(job), ...work, ...history],
         nextSteps: [
+          ...(job.cause === null ? [] : [adviceOn(job.cause)]),
           `its last output: muster logs --tail 50 ${job.id}`,
-          ...(job.cause === null ? [] : [causeFacts[job.cause.kind].advice]),
           `run it again: muster requeue ${job.id}`,
         ],
       };
@@ -121,23 +121,78 @@ function placeInQueue(ahead: number): string {
   return ahead === 1 ? '1 queued job comes before it' : `${ahead} queued jobs come before it`;
 }
 
+/** What to do about a failure comes before what one can look at. */
+function waitingSteps({ id, pending, cause }: JobView): readonly string[] {
+  const remedy = pending?.remedy ?? null;
+  const isRetry = pending?.kind === 'backoff' || pending?.kind === 'circuit_open';
+  if (!isRetry) return [...(remedy === null ? [] : [remedy]), 'see what is running: muster nodes'];
+  // The remedy of a pause is to look at what failed, which is what this answer shows.
+  return [...(cause === null ? [] : [adviceOn(cause)]), `its last output: muster logs --tail 50 ${id}`];
+}
+
 function describeCause(cause: Cause | null): string {
-  return cause === null ? 'for a reason that nobody recorded' : cause.message;
+  return cause === null ? 'for a reason that nobody recorded' : shortened(cause.message);
 }
 
-/** `attempt 2 ended: rank 1 on node-2 ran out of GPU memory` */
-function describeEnd({ number, cause }: AttemptView): readonly string[] {
-  if (cause === null) return [];
-  return [`attempt ${number} ended: ${describeCause(cause)}`, ...evidenceOf(cause)];
+/** ` after 3 attempts`; nothing of a single one. */
+function afterAttempts({ attempts }: JobView): string {
+  return attempts.length < 2 ? '' : ` after ${attempts.length} attempts`;
 }
 
-/** `line 1042 of rank 3: torch.OutOfMemoryError: …` */
+function causeAndBlame(cause: Cause | null): string {
+  if (cause === null) return 'unknown';
+  return cause.blame === 'unknown' ? cause.kind : `${cause.kind} (attributed to: ${cause.blame})`;
+}
+
+/** Attempts in a row that ended in the same way, oldest first. */
+interface EndGroup {
+  readonly first: number;
+  readonly last: number;
+  /** Of the newest of them. */
+  readonly cause: Cause;
+}
+
+/** `attempts 1-3: CUDA OOM on rank 1`, with what shows it: equal ends that follow each other are one line. */
+function endsOf(attempts: readonly AttemptView[]): readonly string[] {
+  const groups: EndGroup[] = [];
+  for (const { number, cause } of attempts.toSorted((a, b) => a.number - b.number)) {
+    if (cause === null) continue;
+    const before = groups.at(-1);
+    if (before !== undefined && before.last === number - 1 && isSameEnd(before.cause, cause)) {
+      groups[groups.length - 1] = { first: before.first, last: number, cause };
+    } else {
+      groups.push({ first: number, last: number, cause });
+    }
+  }
+  return groups.flatMap(({ first, last, cause }) => {
+    const which = first === last ? `attempt ${first}` : `attempts ${first}-${last}`;
+    return [`${which}: ${causeInShort(cause)}`, ...evidenceOf(cause)];
+  });
+}
+
+function isSameEnd(a: Cause, b: Cause): boolean {
+  if (a.kind !== b.kind || a.evidence?.rank !== b.evidence?.rank) return false;
+  // Numbers of lines, ports and bytes differ from one time to the next; other jobs and nodes are other ends.
+  const withoutNumbers = (cause: Cause) =>
+    causeInShort(cause).replace(/\bjob_\w+|\d+/gu, (found) => (found.startsWith('job_') ? found : '0'));
+  return a.nodeRank === b.nodeRank && a.node === b.node && withoutNumbers(a) === withoutNumbers(b);
+}
+
+/** Of a job whose attempts do not show it: it ended while it waited. */
+function evidenceOfEnd({ cause, attempts }: JobView): readonly string[] {
+  return attempts.at(-1)?.cause == null ? evidenceOf(cause) : [];
+}
+
+/** `line 1042 of rank 3: torch.OutOfMemoryError: …`; only what the line above it does not show. */
 function evidenceOf(cause: Cause | null): readonly string[] {
   if (cause?.evidence == null) return [];
   const { line, rank, text } = cause.evidence;
   const where = [...(line === null ? [] : [`line ${line}`]), ...(rank === null ? [] : [`rank ${rank}`])];
-  const blame = cause.blame === 'unknown' ? '' : ` (to blame: ${cause.blame})`;
-  return [`evidence${where.length === 0 ? '' : `, ${where.join(' of ')}`}: ${text}${blame}`];
+  const shown = shortened(text);
+  const start = shown.slice(0, evidenceShownMax / 4);
+  const isShown = causeInShort(cause).includes(start) || cause.kind === 'exit_code';
+  if (isShown) return line === null ? [] : [`  evidence: ${where.join(' of ')}`];
+  return [`  evidence${where.length === 0 ? '' : `, ${where.join(' of ')}`}: ${shown}`];
 }
 
 function describeCheckpoint({ name, step }: Resume): string {
@@ -147,14 +202,14 @@ function describeCheckpoint({ name, step }: Resume): string {
 /** What the running attempt began from. */
 function beginningOf(attempt: AttemptView | undefined): readonly string[] {
   if (attempt === undefined || attempt.resume === null) return [];
-  return [`it began from ${describeCheckpoint(attempt.resume)}`];
+  return [`it resumed from ${describeCheckpoint(attempt.resume)}`];
 }
 
 function nextAttemptOf(job: JobView, resume: Resume | null | undefined): readonly string[] {
   // Of the first one there is nothing to tell.
   if (job.attempts.length === 0) return scalesOf(job);
   if (resume === undefined) return scalesOf(job);
-  const from = resume === null ? 'begins anew' : `begins from ${describeCheckpoint(resume)}`;
+  const from = resume === null ? 'starts from scratch' : `resumes from ${describeCheckpoint(resume)}`;
   return [`its next attempt ${from}`, ...scalesOf(job)];
 }
 

@@ -39,7 +39,7 @@ describe('a job that can never start says what would help', () => {
         aCluster()
           .node({ gpus: 8 })
           .job({ gpus: 2, gpu_type: ['B200', 'B300'], gpu_memory_mb: 100_000 }),
-        '0 of 1 nodes have 2 B200/B300 GPUs of 100000 MB, even when empty, and it needs 1',
+        '0 of 1 nodes have 2 B200/B300 GPUs of 100000 MiB, even when empty, and it needs 1',
         'ask for GPUs that the nodes have (resources.gpu_type, resources.gpu_memory_mb), or add nodes',
       ],
       [
@@ -59,8 +59,8 @@ describe('a job that can never start says what would help', () => {
       [
         'too much memory',
         aCluster().node({ memoryMb: 1_000 }).job({ memory_mb: 2_000 }),
-        '0 of 1 nodes have 1 CPU, 2000 MB of memory, even when empty, and it needs 1',
-        'ask for at most 1000 MB of memory per node (resources.memory_mb), or add nodes',
+        '0 of 1 nodes have 1 CPU, 2000 MiB of memory, even when empty, and it needs 1',
+        'ask for at most 1000 MiB of memory per node (resources.memory_mb), or add nodes',
       ],
       [
         'each of it on another node',
@@ -172,7 +172,7 @@ describe('a job that could start later says what is missing', () => {
       'no_memory_free',
       { memoryMb: 8, freeMemoryMb: 7 },
       { memory_mb: 8 },
-      '0 of 1 nodes have 1 CPU, 8 MB of memory free',
+      '0 of 1 nodes have 1 CPU, 8 MiB of memory free',
     ],
     [
       'node_full',

@@ -75,7 +75,7 @@ function remedyFor(nodes: readonly NodeView[], { resources, task }: JobDemand): 
   if (cpus < task.cpus)
     return `ask for at most ${countOf(cpus, 'CPU')} per node (resources.cpus), or add nodes`;
   if (memoryMb < task.memoryMb) {
-    return `ask for at most ${memoryMb} MB of memory per node (resources.memory_mb), or add nodes`;
+    return `ask for at most ${memoryMb} MiB of memory per node (resources.memory_mb), or add nodes`;
   }
   return 'no node has all of it together: ask for less per node or fewer nodes, or add nodes';
 }
@@ -166,11 +166,11 @@ export function describeTask({ resources, task }: JobDemand): string {
   const parts: string[] = [];
   if (task.gpus > 0) {
     const type = resources.gpuType.length > 0 ? `${resources.gpuType.join('/')} ` : '';
-    const memory = resources.gpuMemoryMb === null ? '' : ` of ${resources.gpuMemoryMb} MB`;
+    const memory = resources.gpuMemoryMb === null ? '' : ` of ${resources.gpuMemoryMb} MiB`;
     parts.push(`${countOf(task.gpus, `${type}GPU`)}${memory}`);
   }
   if (task.cpus > 0) parts.push(countOf(task.cpus, 'CPU'));
-  if (task.memoryMb > 0) parts.push(`${task.memoryMb} MB of memory`);
+  if (task.memoryMb > 0) parts.push(`${task.memoryMb} MiB of memory`);
   return parts.length === 0 ? 'room' : parts.join(', ');
 }
 

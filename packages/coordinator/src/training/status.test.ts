@@ -24,7 +24,7 @@ test('a job that trains, on one page', () => {
 
 ## Last checkpoint
 
-- \`checkpoint-500\` at step 500, 2.3 GB
+- \`checkpoint-500\` at step 500, 2.2 GiB
 - Saved: 5 min ago
 - Verdict: verified (quick)
 
@@ -66,7 +66,7 @@ test('a program that does not say how far it goes has no percentage, and one tha
     etaMs: null,
   });
   const page = trainingStatus(aJobView({ training }), calm, nowMs);
-  expect(page).toContain('- Step: 7\n- Speed: 5 tokens/s, 0.5 s per step\n- Last heard');
+  expect(page).toContain('- Step: 7\n- Speed: 5 tokens/s, 500 ms per step\n- Last heard');
   expect(page).not.toContain('Loss');
   expect(trainingStatus(aJobView({ training: someProgress({ totalSteps: 0 }) }), calm, nowMs)).toContain(
     '- Step: 500\n',
@@ -94,6 +94,6 @@ test('a checkpoint says what is wrong with it; one that nobody looked into has n
   });
   const page = trainingStatus(aJobView({ checkpoints: [aCheckpoint(1), corrupt] }), calm, nowMs);
   expect(page).toContain(
-    '- `ckpt.pt`, 1.0 MB\n- Saved: 1 min ago\n- Verdict: unverified: an unknown format\n',
+    '- `ckpt.pt`, 1.0 MiB\n- Saved: 1 min ago\n- Verdict: unverified: an unknown format\n',
   );
 });

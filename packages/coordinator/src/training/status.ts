@@ -3,7 +3,7 @@ import type { Checkpoint } from '@muster/common/checkpoints';
 import type { TrainingMetricName, TrainingProgress } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, LedgerEntry } from '@muster/common/views';
 import { risksOf, type Surroundings } from './risks.ts';
-import { byteSize, code, figure, gpuHours, plain, timeSpan } from './words.ts';
+import { byteSize, code, figure, gpuHours, plain, stepTime, timeSpan } from './words.ts';
 
 /** Of a job that is tried again and again, the last ones tell. */
 const attemptsShownMax = 20;
@@ -72,7 +72,7 @@ function speedWords(latest: TrainingProgress['latest']): string {
   return [
     ...(samples === undefined ? [] : [`${figure(samples)} samples/s`]),
     ...(tokens === undefined ? [] : [`${figure(tokens)} tokens/s`]),
-    ...(seconds === undefined ? [] : [`${figure(seconds)} s per step`]),
+    ...(seconds === undefined ? [] : [`${stepTime(seconds)} per step`]),
   ].join(', ');
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { byteSize, code, figure, gpuHours, plain, timeSpan } from './words.ts';
+import { byteSize, code, figure, gpuHours, plain, stepTime, timeSpan } from './words.ts';
 
 test.each([
   [-5, '0 s'],
@@ -15,10 +15,15 @@ test.each([
 test.each([
   [0, '0 B'],
   [999, '999 B'],
-  [1_000, '1.0 kB'],
-  [2_345_678_901, '2.3 GB'],
-  [5e18, '5000.0 PB'],
+  [1_023, '1023 B'],
+  [1_024, '1.0 KiB'],
+  [2_345_678_901, '2.2 GiB'],
+  [5e18, '4440.9 PiB'],
 ])('%d bytes are %s', (bytes, words) => expect(byteSize(bytes)).toBe(words));
+
+test('a step takes milliseconds or seconds', () => {
+  expect([0.04963, 2.4135, 0].map(stepTime)).toEqual(['49.6 ms', '2.41 s', '0 s']);
+});
 
 test('figures have six digits', () => {
   expect([2.345678901, 3e-4, 1_234_567, 0].map(figure)).toEqual(['2.34568', '0.0003', '1234570', '0']);

@@ -29,13 +29,19 @@ export function figure(value: number): string {
   return String(Number(value.toPrecision(6)));
 }
 
-const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+/** `49.6 ms`, `2.41 s`. */
+export function stepTime(seconds: number): string {
+  const digits = (value: number) => String(Number(value.toPrecision(3)));
+  return seconds > 0 && seconds < 1 ? `${digits(seconds * 1_000)} ms` : `${digits(seconds)} s`;
+}
 
-/** `1.2 GB`, in steps of 1,000. */
+const byteUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** `1.2 GiB`, in steps of 1,024, as everywhere else. */
 export function byteSize(bytes: number): string {
-  const power = bytes < 1_000 ? 0 : Math.floor(Math.log10(bytes) / 3);
+  const power = bytes < 1_024 ? 0 : Math.floor(Math.log2(bytes) / 10);
   const unit = Math.min(power, byteUnits.length - 1);
-  const scaled = bytes / 1_000 ** unit;
+  const scaled = bytes / 1_024 ** unit;
   return `${unit === 0 ? scaled : scaled.toFixed(1)} ${byteUnits[unit]}`;
 }
 

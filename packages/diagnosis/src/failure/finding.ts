@@ -1,5 +1,6 @@
 /** What the failure rules speak of. */
 import { causeFacts } from '@muster/common/causeFacts';
+import { adviceOn } from '@muster/common/causeText';
 import type { Blame, CauseKind, Evidence } from '@muster/common/spec/causes';
 import type { RetryAdvice } from '../words.ts';
 import { retryAdviceOf } from './retryAdvice.ts';
@@ -31,7 +32,9 @@ export type Verdict = Partial<Pick<Finding, 'kind' | 'blame' | 'retry' | 'advice
 export function finding(
   given: Pick<Finding, 'kind' | 'strength' | 'evidence'> & Partial<Omit<Finding, 'kind'>>,
 ): Finding {
-  const { blame, advice } = causeFacts[given.kind];
+  const { blame } = causeFacts[given.kind];
+  const { kind, evidence } = given;
+  const advice = adviceOn({ kind, evidence, message: evidence.text });
   const usual = { consequence: false, blame, advice, retry: retryAdviceOf[given.kind] };
   return { ...usual, message: given.evidence.text, ...given };
 }

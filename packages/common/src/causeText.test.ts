@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { causeOf } from './cause.ts';
+import { causeFacts } from './causeFacts.ts';
+import { adviceOn, causeInBrackets, causeInShort, shortened } from './causeText.ts';
+
+const place = { nodeRank: 0, node: 'node-1' };
+
+test('a cause that its name tells is named with its rank, any other by its message', () => {
+  const evidence = { line: 13, text: 'CUDA out of memory', rank: 1 };
+  const oom = causeOf('cuda_oom', 'rank 1 on node-1 exited with code 1: CUDA out of memory', place, evidence);
+  expect([causeInShort(oom), causeInBrackets(oom)]).toEqual(['CUDA OOM on rank 1', 'CUDA OOM (rank 1)']);
+  expect(causeInShort({ ...oom, evidence: null })).toBe('CUDA OOM on rank 0');
+  expect(causeInBrackets(causeOf('cuda_oom', 'somewhere'))).toBe('CUDA OOM');
+  const crash = causeOf('exit_code', `rank 0 on node-1 exited with code 3: ${'x'.repeat(200)}`, place);
+  expect(causeInShort(crash)).toMatch(/^rank 0 on node-1 exited with code 3: x+…$/);
+  expect(causeInShort(crash)).toHaveLength(160);
+});
+
+test('a long text is cut between characters and stays on one line', () => {
+  expect(shortened('a\n  b\tc')).toBe('a b c');
+  expect(shortened('😀'.repeat(5), 3)).toBe('😀😀…');
+});
+
+test.each([
+  ['SIGKILL', /memory runs out .*kill -9/],
+  ['SIGSEGV', /native code: set PYTHONFAULTHANDLER=1/],
+  ['SIGBUS', /resources\.shm_mb/],
+  ['SIGABRT', /aborted itself/],
+])('%s has advice of its own, which names the usual causes', (signal, advice) => {
+  expect(adviceOn(causeOf('exit_code', `rank 0 on node-1 was ended by ${signal}`, place))).toMatch(advice);
+  const evidence = { line: null, text: signal, rank: null };
+  expect(adviceOn(causeOf('exit_code', 'rank 0 on node-1 ended', place, evidence))).toMatch(advice);
+  expect(adviceOn(causeOf('cuda_oom', `was ended by ${signal}`, place)), 'a better-known cause').toBe(
+    causeFacts.cuda_oom.advice,
+  );
+});
+
+test('any other end has the advice of its kind', () => {
+  expect(adviceOn(causeOf('exit_code', 'rank 0 on node-1 exited with code 3', place))).toBe(
+    causeFacts.exit_code.advice,
+  );
+});

@@ -1,0 +1,72 @@
+/** Causes in few words, for lines that name many of them, and what to do about a single one. Pure. */
+import { causeFacts } from './causeFacts.ts';
+import type { CauseKind } from './spec/causes.ts';
+import type { Cause } from './views.ts';
+
+/** A sentence or a line of output that is longer says no more to a person. */
+export const evidenceShownMax = 160;
+
+/** Kinds whose name alone tells what happened. Of all others the message does: it names a peer, a path or a signal. */
+const titles: Readonly<Partial<Record<CauseKind, string>>> = {
+  cuda_oom: 'CUDA OOM',
+  cuda_illegal_access: 'illegal CUDA memory access',
+  gpu_hw_ecc: 'GPU memory error (ECC)',
+  gpu_hw_nvlink: 'NVLink error',
+  nccl_timeout: 'NCCL timeout',
+  nccl_error: 'NCCL error',
+  shm_exhausted: 'out of shared memory',
+  host_oom: 'out of host memory',
+};
+
+/** What titles leave open: on which rank. null: the message is shown, which names it. */
+type RankWords = (rank: number) => string;
+
+function causeWords(cause: Cause, words: RankWords): string {
+  const title = titles[cause.kind];
+  if (title === undefined) return shortened(cause.message);
+  const rank = cause.evidence?.rank ?? cause.nodeRank;
+  return rank === null ? title : `${title}${words(rank)}`;
+}
+
+/** `CUDA OOM on rank 1`, or the message, at most 160 characters. */
+export function causeInShort(cause: Cause): string {
+  return causeWords(cause, (rank) => ` on rank ${rank}`);
+}
+
+/** `CUDA OOM (rank 1)`, or the message, at most 160 characters. */
+export function causeInBrackets(cause: Cause): string {
+  return causeWords(cause, (rank) => ` (rank ${rank})`);
+}
+
+/** The text on one line, cut to `max` characters with `…` at the end. */
+export function shortened(text: string, max = evidenceShownMax): string {
+  const line = text.replace(/\s+/gu, ' ').trim();
+  const characters = Array.from(line);
+  return characters.length <= max ? line : `${characters.slice(0, max - 1).join('')}…`;
+}
+
+const ofSignals: Readonly<Record<string, string>> = {
+  SIGKILL:
+    'SIGKILL comes from outside of the program: mostly the kernel when memory runs out (dmesg on the node; ask for more with ' +
+    'resources.memory_mb), or somebody typed kill -9.',
+  SIGSEGV:
+    'A segmentation fault happens in native code: set PYTHONFAULTHANDLER=1 in env to see the Python line that led there, and ' +
+    'check that extensions were built for this PyTorch and CUDA.',
+  SIGBUS:
+    'A bus error is mostly full shared memory or a file that shrank while it was mapped: raise resources.shm_mb, or check the storage.',
+  SIGABRT:
+    'The program aborted itself, mostly in native code: the last lines of its output name the assertion (muster logs).',
+};
+
+/** One or two sentences that name the remedy: of the single case where its message or evidence names a signal. */
+export function adviceOn(cause: Pick<Cause, 'kind' | 'message' | 'evidence'>): string {
+  if (cause.kind === 'exit_code' || cause.kind === 'unknown') {
+    const signal = /\bSIG(?:KILL|SEGV|BUS|ABRT)\b/u.exec(
+      `${cause.message} ${cause.evidence?.text ?? ''}`,
+    )?.[0];
+    // Where it never ran, the signal is not its own.
+    const advice = signal === undefined ? undefined : ofSignals[signal];
+    if (advice !== undefined) return advice;
+  }
+  return causeFacts[cause.kind].advice;
+}
