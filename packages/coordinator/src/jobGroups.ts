@@ -74,7 +74,8 @@ function* firstOf(
 }
 
 /** As it was submitted. */
-function isUntouched({ state, lastAttempt, checkpoints, resumeChoice }: Job): boolean {
-  const hasHistory = lastAttempt > 0 || checkpoints.length > 0 || resumeChoice.kind !== 'newest';
+function isUntouched({ state, lastAttempt, checkpoints, resumeChoice, requeuedFrom }: Job): boolean {
+  const hasHistory =
+    requeuedFrom !== null || lastAttempt > 0 || checkpoints.length > 0 || resumeChoice.kind !== 'newest';
   return state.kind === 'queued' && state.backoffMs === 0 && !hasHistory;
 }

@@ -72,7 +72,14 @@ async function aLoop(parts: Partial<LoopParts> = {}, memory = new Memory('test')
 const random = countingBytes();
 
 function submitting(requestId: string, file: Parameters<typeof aSpec>[0] = {}): Command<JobId> {
-  const command = { spec: aSpec(file), requestId, digest: 'd', arraySize: 0, requeuedFrom: null };
+  const command = {
+    spec: aSpec(file),
+    requestId,
+    digest: 'd',
+    arraySize: 0,
+    requeuedFrom: null,
+    place: null,
+  };
   return (draft, nowMs) => {
     const [jobId] = submit(draft, command, random, nowMs).jobIds;
     if (jobId === undefined) throw new Error('submitted nothing');

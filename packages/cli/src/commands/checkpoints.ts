@@ -3,7 +3,7 @@ import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
-import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { jobReferenceHelp } from '../jobs/reference.ts';
 import { nameOf, specOf } from '../jobs/summary.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
@@ -31,9 +31,7 @@ async function showCheckpoints(
   flags: CheckpointsFlags,
 ): Promise<ExitCode> {
   const { io, environment, clock } = context;
-  const job = await withSession(context, flags, async ({ api }) =>
-    api.getJob(await resolveJob(api, reference, context)),
-  );
+  const job = await withSession(context, flags, async ({ api }) => api.getJob(reference));
   if (flags.output === 'json') {
     await writeJson(io.stdout, job.checkpoints);
     return exitCodes.ok;

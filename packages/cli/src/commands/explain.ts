@@ -2,7 +2,7 @@ import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
-import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { jobReferenceHelp } from '../jobs/reference.ts';
 import { nameOf } from '../jobs/summary.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
@@ -21,9 +21,7 @@ export const command: CommandModule = {
 
 async function explainJob(context: Context, reference: string, flags: ExplainFlags): Promise<ExitCode> {
   const { io, environment } = context;
-  const answer = await withSession(context, flags, async ({ api }) =>
-    api.explainJob(await resolveJob(api, reference, context)),
-  );
+  const answer = await withSession(context, flags, async ({ api }) => api.explainJob(reference));
   if (flags.output === 'json') {
     await writeJson(io.stdout, answer);
     return exitCodes.ok;

@@ -4,7 +4,7 @@ import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
-import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { jobReferenceHelp } from '../jobs/reference.ts';
 import { specOf } from '../jobs/summary.ts';
 import { writeJson } from '../output/json.ts';
 import { durationText } from '../output/times.ts';
@@ -37,9 +37,7 @@ async function extend(
   if (byMs === null || byMs < 1 || byMs > longestMs) {
     throw usageError(`"${typed}" is no duration of up to ${formatDuration(longestMs)}, such as 2h or 90m`);
   }
-  const job = await withSession(context, flags, async ({ api }) =>
-    api.extendJob(await resolveJob(api, reference, context), byMs),
-  );
+  const job = await withSession(context, flags, async ({ api }) => api.extendJob(reference, byMs));
   if (flags.output === 'json') {
     await writeJson(io.stdout, job);
     return exitCodes.ok;

@@ -3,7 +3,7 @@ import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
 import { formatJob } from '../jobs/jobDetail.ts';
-import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { jobReferenceHelp } from '../jobs/reference.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
 import { printable } from '../output/text.ts';
@@ -26,16 +26,12 @@ export const command: CommandModule = {
 async function showJob(context: Context, reference: string, flags: JobFlags): Promise<ExitCode> {
   const { io, environment, clock } = context;
   if (flags.status === true) {
-    const status = await withSession(context, flags, async ({ api }) =>
-      api.getTrainingStatus(await resolveJob(api, reference, context)),
-    );
+    const status = await withSession(context, flags, async ({ api }) => api.getTrainingStatus(reference));
     if (flags.output === 'json') await writeJson(io.stdout, { markdown: status });
     else await io.stdout.write(printable(status, { keepLines: true }));
     return exitCodes.ok;
   }
-  const job = await withSession(context, flags, async ({ api }) =>
-    api.getJob(await resolveJob(api, reference, context)),
-  );
+  const job = await withSession(context, flags, async ({ api }) => api.getJob(reference));
   if (flags.output === 'json') {
     await writeJson(io.stdout, job);
     return exitCodes.ok;

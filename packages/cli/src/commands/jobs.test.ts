@@ -213,29 +213,15 @@ test('job says why a job waits and why one failed', async () => {
   expect(forFailed).toContain('Why        rank 0 on node-1 exited with code 3\n');
 });
 
-test('a job can be named by the newest one of its name, or as the latest', async () => {
-  const answers = { ...list, GetJob: () => wire.job(running) };
-  const { requests } = await run(['job', 'llama'], answers);
-  expect(requests).toMatchObject([
-    { method: 'ListJobs', request: { name: 'llama', limit: 1 } },
-    { method: 'GetJob', request: { jobId: running.id } },
-  ]);
-  expect((await run(['job', 'latest'], answers)).requests).toMatchObject([
-    { request: { name: '', limit: 1 } },
-    {},
-  ]);
-  expect((await run(['job', 'job_aaa'], answers)).requests).toMatchObject([
-    { request: { jobId: 'job_aaa' } },
-  ]);
-});
+test.each(['llama', 'latest', 'job_aaa', 'sweep[3]'])(
+  'a job called %s is for the coordinator to find',
+  async (reference) => {
+    const { requests } = await run(['job', reference], { GetJob: () => wire.job(running) });
+    expect(requests).toMatchObject([{ method: 'GetJob', request: { jobId: reference } }]);
+  },
+);
 
-test('a job that nobody knows is refused with a hint', async () => {
-  const none = { ListJobs: () => ({ jobs: [], more: false }) };
-  expect(await run(['job', 'nothing'], none)).toMatchObject({
-    exitCode: exitCodes.notFound,
-    stdout: '',
-    stderr: 'muster: no job named "nothing"\n`muster jobs` lists them.\n',
-  });
+test('a job that nobody knows is refused', async () => {
   const unknown = () => {
     throw new MusterError('not_found', 'there is no job job_xyz');
   };
@@ -276,7 +262,7 @@ test('stop takes ids, names and arrays, and says what became of each', async () 
   );
   expect(stdout).toBe('job_bbbbbbbbbbbb  train is cancelled\njob_aaaaaaaaaaaa  llama is stopping\n');
   expect(requests.at(-1)).toMatchObject({
-    request: { ids: ['job_bbbbbb', running.id, 'arr_0123456789ab'], reason: 'typo' },
+    request: { ids: ['job_bbbbbb', 'llama', 'arr_0123456789ab'], reason: 'typo' },
   });
 });
 

@@ -4,7 +4,7 @@ import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
-import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { jobReferenceHelp } from '../jobs/reference.ts';
 import { nameOf, specOf, statusText } from '../jobs/summary.ts';
 import { unlessAborted } from '../jobs/wait.ts';
 import { missingText } from '../logs/missing.ts';
@@ -49,7 +49,7 @@ export const command: CommandModule = {
 function showLogs(context: Context, reference: string, flags: LogsFlags): Promise<ExitCode> {
   const { io, clock, environment } = context;
   return withSession(context, flags, async (session) => {
-    const job = await session.api.getJob(await resolveJob(session.api, reference, context));
+    const job = await session.api.getJob(reference);
     const stop = abortOnStopRequest(io);
     const progress = startProgress(io.stderr, clock);
     const printer = printerFor(job, flags, context);

@@ -2,7 +2,7 @@ import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { Context, Subcommand } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
-import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { jobReferenceHelp } from '../jobs/reference.ts';
 import { writeJson } from '../output/json.ts';
 import { bytesText } from '../output/times.ts';
 import { withSession } from '../session.ts';
@@ -22,9 +22,7 @@ export const logsRemove: Subcommand = {
 
 async function removeLogs(context: Context, reference: string, flags: RemoveFlags): Promise<ExitCode> {
   const { io } = context;
-  const removed = await withSession(context, flags, async ({ api }) =>
-    api.removeLogs(await resolveJob(api, reference, context)),
-  );
+  const removed = await withSession(context, flags, async ({ api }) => api.removeLogs(reference));
   if (flags.output === 'json') {
     await writeJson(io.stdout, removed);
     return exitCodes.ok;

@@ -10,7 +10,7 @@ import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { durationMs, type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
-import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { jobReferenceHelp } from '../jobs/reference.ts';
 import { nameOf, specOf } from '../jobs/summary.ts';
 import { formatAllMetrics, formatMetric, type MetricName } from '../metrics/metricsText.ts';
 import { coloursFor } from '../output/colours.ts';
@@ -63,7 +63,7 @@ async function showMetrics(
   const { io, environment } = context;
   const name = typedName === undefined ? null : metricNamed(typedName);
   const { job, views } = await withSession(context, flags, async ({ api }) => {
-    const found = await api.getJob(await resolveJob(api, reference, context));
+    const found = await api.getJob(reference);
     return { job: found, views: await query(api, found.id, name === null ? names : [name], flags) };
   });
   const only = name === null ? null : (views.get(name) ?? null);

@@ -5,7 +5,7 @@ import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
 import { waitAndReport } from '../jobs/attend.ts';
-import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { jobIdOf, jobReferenceHelp } from '../jobs/reference.ts';
 import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
 import { type Session, submitPatienceMs, withSession } from '../session.ts';
@@ -43,7 +43,8 @@ function resumeChoice(typed: string): ResumeChoice {
 function requeueJob(context: Context, reference: string, flags: RequeueFlags): Promise<ExitCode> {
   const { io, environment } = context;
   return withSession(context, flags, async (session) => {
-    const jobId = await resolveJob(session.api, reference, context);
+    // Sent again, a name might mean the job that the first call has made.
+    const jobId = await jobIdOf(session.api, reference);
     const answer = await send(session, jobId, flags.from ?? { kind: 'newest' }, context);
     if (flags.output === 'json') {
       await writeJson(io.stdout, answer);

@@ -1,10 +1,9 @@
-import { isArrayId } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
-import { jobReferenceHelp, resolveJob } from '../jobs/reference.ts';
+import { jobReferenceHelp } from '../jobs/reference.ts';
 import { nameOf } from '../jobs/summary.ts';
 import { writeJson } from '../output/json.ts';
 import { withSession } from '../session.ts';
@@ -18,7 +17,7 @@ const listedJobsMax = 20;
 
 export const command: CommandModule = {
   define(sub) {
-    sub.argument('<jobs...>', `one or more: ${jobReferenceHelp}, or an array id`);
+    sub.argument('<jobs...>', `one or more: ${jobReferenceHelp}; an array is stopped as a whole`);
     sub.option('--reason <text>', 'shown as the cause of their end');
     withConnection(withOutput(sub));
   },
@@ -31,14 +30,7 @@ async function stopJobs(
   flags: StopFlags,
 ): Promise<ExitCode> {
   const { io } = context;
-  const jobs = await withSession(context, flags, async ({ api }) => {
-    const ids = await Promise.all(
-      references.map(async (reference) =>
-        isArrayId(reference) ? reference : resolveJob(api, reference, context),
-      ),
-    );
-    return api.stopJobs(ids, flags.reason);
-  });
+  const jobs = await withSession(context, flags, ({ api }) => api.stopJobs(references, flags.reason));
   if (flags.output === 'json') {
     await writeJson(io.stdout, { jobs });
     return exitCodes.ok;

@@ -6,7 +6,6 @@ import type { Diagnosis } from '@muster/diagnosis/words';
 import type { ConnectionFlags } from '../connection.ts';
 import type { Context } from '../context.ts';
 import { CliError } from '../errors.ts';
-import { resolveJob } from '../jobs/reference.ts';
 import { nameOf, newestAttempt, statusText } from '../jobs/summary.ts';
 import { missingText } from '../logs/missing.ts';
 import type { LogPrinter } from '../logs/printer.ts';
@@ -28,7 +27,7 @@ export function diagnoseJob(
 ): Promise<JobDiagnosis> {
   const { io, clock, environment } = context;
   return withSession(context, flags, async (session) => {
-    const job = await session.api.getJob(await resolveJob(session.api, reference, context));
+    const job = await session.api.getJob(reference);
     const attempt = attemptOf(job, flags.attempt, environment.programName);
     const logs = new Map<number, LogDiagnosis>();
     const progress = startProgress(io.stderr, clock);

@@ -71,6 +71,8 @@ import type { RemoveNodeRequest as _muster_v1_RemoveNodeRequest, RemoveNodeReque
 import type { RemoveNodeResponse as _muster_v1_RemoveNodeResponse, RemoveNodeResponse__Output as _muster_v1_RemoveNodeResponse__Output } from './muster/v1/RemoveNodeResponse.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from './muster/v1/RequeueJobRequest.ts';
 import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from './muster/v1/RequeueJobResponse.ts';
+import type { ResolveJobRequest as _muster_v1_ResolveJobRequest, ResolveJobRequest__Output as _muster_v1_ResolveJobRequest__Output } from './muster/v1/ResolveJobRequest.ts';
+import type { ResolveJobResponse as _muster_v1_ResolveJobResponse, ResolveJobResponse__Output as _muster_v1_ResolveJobResponse__Output } from './muster/v1/ResolveJobResponse.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from './muster/v1/Resume.ts';
 import type { RevokeCredentialRequest as _muster_v1_RevokeCredentialRequest, RevokeCredentialRequest__Output as _muster_v1_RevokeCredentialRequest__Output } from './muster/v1/RevokeCredentialRequest.ts';
 import type { RevokeCredentialResponse as _muster_v1_RevokeCredentialResponse, RevokeCredentialResponse__Output as _muster_v1_RevokeCredentialResponse__Output } from './muster/v1/RevokeCredentialResponse.ts';
@@ -174,6 +176,8 @@ export interface ProtoGrpcType {
       RemoveNodeResponse: MessageTypeDefinition<_muster_v1_RemoveNodeResponse, _muster_v1_RemoveNodeResponse__Output>
       RequeueJobRequest: MessageTypeDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobRequest__Output>
       RequeueJobResponse: MessageTypeDefinition<_muster_v1_RequeueJobResponse, _muster_v1_RequeueJobResponse__Output>
+      ResolveJobRequest: MessageTypeDefinition<_muster_v1_ResolveJobRequest, _muster_v1_ResolveJobRequest__Output>
+      ResolveJobResponse: MessageTypeDefinition<_muster_v1_ResolveJobResponse, _muster_v1_ResolveJobResponse__Output>
       Resume: MessageTypeDefinition<_muster_v1_Resume, _muster_v1_Resume__Output>
       RevokeCredentialRequest: MessageTypeDefinition<_muster_v1_RevokeCredentialRequest, _muster_v1_RevokeCredentialRequest__Output>
       RevokeCredentialResponse: MessageTypeDefinition<_muster_v1_RevokeCredentialResponse, _muster_v1_RevokeCredentialResponse__Output>

@@ -97,6 +97,11 @@ export interface ConditionRef {
   readonly gpuUuid: string | null;
 }
 
+/** What a reference names: a job, or an array of them. */
+export type JobReferent =
+  | { readonly kind: 'job'; readonly id: string }
+  | { readonly kind: 'array'; readonly id: string; readonly name: string; readonly size: number };
+
 /** Every method throws MusterError. Streams end when their AbortSignal fires. */
 export interface MusterApi {
   submit(request: {
@@ -106,6 +111,7 @@ export interface MusterApi {
     dryRun?: boolean;
   }): Promise<SubmitResult>;
   getJob(jobId: string): Promise<JobView>;
+  resolveJob(reference: string): Promise<JobReferent>;
   listJobs(filter?: JobFilter): Promise<{ jobs: readonly JobView[]; more: boolean }>;
   stopJobs(ids: readonly string[], reason?: string): Promise<readonly JobView[]>;
   /** @param from which checkpoint to begin from; left out: as the job would by itself */
@@ -271,6 +277,12 @@ export function connectMuster(options: ConnectOptions): MusterApi {
       };
     },
     getJob: async (jobId) => jobFromWire(await call('GetJob', { jobId })),
+    async resolveJob(reference) {
+      const { jobId, arrayId, name, arraySize } = await call('ResolveJob', { reference });
+      return jobId === ''
+        ? { kind: 'array', id: arrayId, name, size: arraySize }
+        : { kind: 'job', id: jobId };
+    },
     async listJobs(filter = {}) {
       const { states = [], ...rest } = filter;
       const answer = await call('ListJobs', { ...rest, states: states.map(jobStateWire.toWire) });

@@ -11,6 +11,7 @@ const rolesByPath: ReadonlyMap<string, readonly Role[]> = new Map(
   Object.entries({
     '/muster.v1.Muster/Submit': admin,
     '/muster.v1.Muster/GetJob': admin,
+    '/muster.v1.Muster/ResolveJob': admin,
     '/muster.v1.Muster/ListJobs': admin,
     '/muster.v1.Muster/StopJobs': admin,
     '/muster.v1.Muster/RequeueJob': admin,

@@ -31,7 +31,7 @@ function draftWith(job: Job, isOver = false): Draft {
 /** @returns the id of the job that runs again */
 function requeued(draft: Draft, job: Job, from: ResumeChoice = { kind: 'newest' }): JobId | undefined {
   const { id, spec, checkpoints, checkpointJobId } = job;
-  const command = { spec, requestId: 'r', digest: 'd', arraySize: 0, requeuedFrom: id, from };
+  const command = { spec, requestId: 'r', digest: 'd', arraySize: 0, requeuedFrom: id, place: null, from };
   return requeue(draft, { ...command, saved: { checkpoints, checkpointJobId } }, random, nowMs).jobIds[0];
 }
 
@@ -87,6 +87,7 @@ describe('a job that has ended and is requeued', () => {
         digest: 'e',
         arraySize: 0,
         requeuedFrom: id,
+        place: null,
         from,
       };
       const other = (size: number) => new Uint8Array(size).fill(8);

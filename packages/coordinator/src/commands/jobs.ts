@@ -5,7 +5,7 @@ import type { JobId, RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isGood, resumeCandidates } from '../lifecycle/resume.ts';
 import { type JobEvent, transition } from '../lifecycle/transition.ts';
-import { currentAttempt, type Job } from '../model.ts';
+import { currentAttempt, type Job, type JobArray } from '../model.ts';
 import type { Draft } from '../state.ts';
 import type { RequestRecord } from '../store/store.ts';
 import { addArray } from './arrays.ts';
@@ -19,6 +19,8 @@ export interface SubmitCommand {
   /** 0: one plain job. */
   readonly arraySize: number;
   readonly requeuedFrom: JobId | null;
+  /** Of the job to requeue: the one that runs instead has its index. null: it belongs to no array, or this makes one. */
+  readonly place: JobArray | null;
 }
 
 /** What a job has from the one that it runs again. */
@@ -58,7 +60,7 @@ export function submit(
     draft.putRequest(record);
     return record;
   }
-  const job = aNewJob(draft, { ...command, array: null, submittedAtMs: nowMs }, random);
+  const job = aNewJob(draft, { ...command, array: command.place, submittedAtMs: nowMs }, random);
   addJob(draft, { ...job, ...heritage }, nowMs);
   const record = { requestId, digest, jobIds: [job.id], arrayId: null, createdAtMs: nowMs };
   draft.putRequest(record);

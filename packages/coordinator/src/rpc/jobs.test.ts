@@ -138,10 +138,10 @@ test('a job is named by its id or by the beginning that only it has', async () =
     ['job_', 'invalid', /give at least 6 characters/],
     ['job_zz', 'not_found', /there is no job job_zz; `muster jobs --all`/],
     [`${first}0`, 'not_found', /there is no job/],
-    ['node-1', 'not_found', /there is no job node-1/],
-    ['', 'not_found', /there is no job/],
+    ['node-1', 'not_found', /no job named "node-1"/],
+    ['', 'not_found', /no job named ""/],
     ['job_%%', 'not_found', /there is no job/],
-    ['x'.repeat(1_000_000), 'not_found', /there is no job x+ …$/],
+    ['x'.repeat(1_000_000), 'not_found', /no job named "x{100} …"/],
   ] as const)
     await expect(api.getJob(text)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   if (shared >= 6) {

@@ -4,7 +4,7 @@ import type { ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import type { RequeueJobRequest__Output } from '@muster/common/gen/muster/v1/RequeueJobRequest';
-import { type ArrayId, isArrayId, isJobId, type JobId, type RandomBytes } from '@muster/common/ids';
+import { type ArrayId, isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
 import { specBytesMax, validateJobSpec } from '@muster/common/spec/index';
 import { encodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -33,6 +33,7 @@ import type { ClusterState } from '../state.ts';
 import type { JobRecord, RequestRecord, Store } from '../store/store.ts';
 import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import { unary } from './calls.ts';
+import { resolveActiveJobs, resolveArrayId, resolveJobId, resolveReference } from './references.ts';
 import { jobView } from './views.ts';
 
 const arraySizeMax = 100_000;
@@ -44,7 +45,6 @@ const stopIdsMax = 1_000;
 const jobsPerRead = 100;
 /** It is stored with every job that it stops, of which one call may name a hundred thousand. */
 const reasonLengthMax = 1_000;
-const prefixLengthMin = 6;
 const extendMsMax = 365 * 86_400_000;
 
 export interface JobCallParts {
@@ -71,6 +71,7 @@ type JobCalls = Pick<
   MusterHandlers,
   | 'Submit'
   | 'GetJob'
+  | 'ResolveJob'
   | 'ListJobs'
   | 'StopJobs'
   | 'RequeueJob'
@@ -97,8 +98,13 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   async function read(text: string): Promise<JobRecord> {
     const id = await resolveJobId(parts, text);
     const record = await store.readJob(id);
-    if (record === null) throw unknownJob(text);
+    if (record === null) throw new MusterError('not_found', `there is no job ${text}`);
     return record;
+  }
+
+  /** A known id costs no look-up: whoever waits for an array asks for its jobs all the time. */
+  async function arrayIdOf(text: string): Promise<ArrayId> {
+    return isArrayId(text) ? text : resolveArrayId(parts, text);
   }
 
   /** However often a request is sent, at once or after a restart, it is carried out once. */
@@ -147,6 +153,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         requestId: request.requestId,
         arraySize: request.arraySize,
         requeuedFrom: null,
+        place: null,
       });
       const { record, repeated } = await once(command, async () => {
         requireSpace();
@@ -156,17 +163,26 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       const { arrayId } = record;
       // Earlier versions stored the ids of an array's jobs with the request.
       const isListed = arrayId === null || record.jobIds.length > 0;
-      const jobIds = isListed ? record.jobIds : await parts.arrays.jobIds(arrayId as ArrayId);
+      const jobIds = isListed
+        ? record.jobIds
+        : (await parts.arrays.jobIds(arrayId as ArrayId)).slice(0, command.arraySize);
       return { jobIds: [...jobIds], arrayId: arrayId ?? '', repeatedRequest: repeated };
     }),
 
     GetJob: unary(async (request) => jobToWire(view(await read(request.jobId)))),
 
+    ResolveJob: unary(async ({ reference }) => {
+      const referent = await resolveReference(parts, reference);
+      return referent.kind === 'job'
+        ? { jobId: referent.id }
+        : { arrayId: referent.id, arraySize: referent.size, name: referent.name };
+    }),
+
     ListJobs: unary(async (request) => {
       const limit = request.limit === 0 ? 100 : Math.min(request.limit, listLimitMax);
       const { records, more } = await store.listJobs({
         states: request.states.map(knownState),
-        arrayId: request.arrayId || null,
+        arrayId: request.arrayId === '' ? null : await arrayIdOf(request.arrayId),
         name: request.name || null,
         limit,
         sizeMax: pageSizeMax,
@@ -185,7 +201,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
           `the reason has ${request.reason.length} characters; at most ${reasonLengthMax}`,
         );
       }
-      const named = await Promise.all(request.ids.map((text) => resolveJobIds(parts, text)));
+      const named = await Promise.all(request.ids.map((text) => resolveActiveJobs(parts, text)));
       const ids = [...new Set(named.flat())];
       // The newest first: what stops makes room for nothing that is about to stop as well.
       const slices = inSlices(ids.toReversed(), jobsPerTurn);
@@ -205,13 +221,14 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     }),
 
     RequeueJob: unary(async (request, caller) => {
-      const { id, spec, checkpoints, checkpointJobId } = (await read(request.jobId)).job;
+      const { id, spec, array, checkpoints, checkpointJobId } = (await read(request.jobId)).job;
+      if (array !== null) await parts.arrays.complete(array.id);
       const { requestId } = request;
       const from = resumeChoiceOf(request);
       // The same while it runs and when it has ended: the second call for one requeue may find another state.
       const saved = { checkpoints, checkpointJobId };
       const command = {
-        ...withDigest({ spec, requestId, arraySize: 0, requeuedFrom: id }, from),
+        ...withDigest({ spec, requestId, arraySize: 0, requeuedFrom: id, place: array }, from),
         ...{ from, saved },
       };
       const { record } = await once(command, async () => {
@@ -322,56 +339,4 @@ function knownState(wire: string): JobStateKind {
 function inSlices<T>(values: readonly T[], length: number): readonly (readonly T[])[] {
   const count = Math.ceil(values.length / length);
   return Array.from({ length: count }, (_, index) => values.slice(index * length, (index + 1) * length));
-}
-
-/** A job id, or the beginning of exactly one. */
-export async function resolveJobId(
-  parts: Pick<JobCallParts, 'state' | 'store'>,
-  text: string,
-): Promise<JobId> {
-  if (isJobId(text)) {
-    await learnOutcomes(parts.state, parts.store, [text]);
-    if (parts.state.outcomes.get(text) === 'removed') throw removedJob(text);
-    if (parts.state.jobs.has(text) || parts.state.outcomes.has(text)) return text;
-    throw unknownJob(text);
-  }
-  if (!text.startsWith('job_')) throw unknownJob(text);
-  if (text.length < prefixLengthMin) {
-    throw new MusterError('invalid', `${text}: give at least ${prefixLengthMin} characters of a job id`);
-  }
-  const [found, another] = await parts.store.findJobIds(text, 2);
-  if (found === undefined) throw unknownJob(text);
-  if (another !== undefined) {
-    throw new MusterError(
-      'invalid',
-      `${text} is the beginning of several jobs (${found}, ${another} …): give more of it`,
-    );
-  }
-  return found;
-}
-
-async function resolveJobIds(
-  parts: Pick<JobCallParts, 'state' | 'store' | 'arrays'>,
-  text: string,
-): Promise<readonly JobId[]> {
-  if (!isArrayId(text)) return [await resolveJobId(parts, text)];
-  await parts.arrays.complete(text);
-  const active = [...parts.state.jobs.values()].filter((job) => job.array?.id === text);
-  if (active.length > 0) return active.map((job) => job.id);
-  const query = { states: [], arrayId: text, name: null, limit: 1, sizeMax: 0, beforeSubmitSeq: null };
-  const ended = await parts.store.listJobs(query);
-  if (ended.records.length === 0)
-    throw new MusterError('not_found', `there is no array ${text}; \`muster jobs --all\` lists jobs`);
-  return [];
-}
-
-function removedJob(id: JobId): MusterError {
-  return new MusterError(
-    'not_found',
-    `${id} has ended and was removed by retention: the coordinator keeps ended jobs for --keep-jobs, and at most --keep-jobs-max`,
-  );
-}
-
-function unknownJob(text: string): MusterError {
-  return new MusterError('not_found', `there is no job ${text}; \`muster jobs --all\` lists them`);
 }

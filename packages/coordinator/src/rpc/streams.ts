@@ -1,7 +1,7 @@
 /** Logs and events. */
 import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
-import type { JobId } from '@muster/common/ids';
+import type { JobId, NodeName } from '@muster/common/ids';
 import { eventToWire, logPieceToWire } from '@muster/common/wire/codec';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { Bell } from '../events/bell.ts';
@@ -13,12 +13,14 @@ import type { LogStore } from '../logs/logStore.ts';
 import { readLogs } from '../logs/readLogs.ts';
 import type { ClusterState } from '../state.ts';
 import { type Store, StoreError } from '../store/store.ts';
+import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import { serverStream, unary } from './calls.ts';
-import { resolveJobId } from './jobs.ts';
+import { resolveJobId } from './references.ts';
 
 export interface StreamCallParts {
   readonly state: ClusterState;
   readonly store: Store;
+  readonly arrays: Pick<ArrayFiller, 'complete'>;
   readonly logs: LogStore;
   readonly logEvents: LogEvents;
   readonly agents: AgentRegistry;
@@ -75,12 +77,7 @@ export function streamCalls(
 
     WatchEvents: serverStream(async function* (request, abort) {
       const sinceSeq = request.sinceSeq < 0 ? state.lastEventSeq : request.sinceSeq;
-      const subject =
-        request.subject === ''
-          ? null
-          : request.subject.startsWith('job_')
-            ? await resolveJobId(parts, request.subject)
-            : request.subject;
+      const subject = request.subject === '' ? null : await subjectOf(parts, request.subject);
       if (subject === null) await requireKept(store, sinceSeq);
       const options = { sinceSeq, follow: request.follow, subject };
       const { clusterId } = state;
@@ -101,6 +98,14 @@ export function streamCalls(
       }
     }),
   };
+}
+
+/** A node's name means the node, also where a job has the same name. */
+async function subjectOf(parts: StreamCallParts, text: string): Promise<string> {
+  if (text.startsWith('job_')) return resolveJobId(parts, text);
+  const isJob =
+    /[_[]/.test(text) || text === 'latest' || (await parts.store.names.names(text, 1))[0] === text;
+  return isJob && !parts.state.nodes.has(text as NodeName) ? resolveJobId(parts, text) : text;
 }
 
 /** Whoever asks for what follows an event must not miss any without being told. */

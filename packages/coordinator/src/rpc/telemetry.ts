@@ -8,10 +8,11 @@ import { isTrainingMetricName, trainingMetrics } from '@muster/common/training';
 import { metricsToWire, nodeTelemetryToWire } from '@muster/common/wire/telemetryCodec';
 import type { ClusterState } from '../state.ts';
 import type { Store } from '../store/store.ts';
+import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import type { MetricRange } from '../telemetry/jobReadings.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
 import { unary } from './calls.ts';
-import { resolveJobId } from './jobs.ts';
+import { resolveJobId } from './references.ts';
 
 /** Some 5 MB and half a second of work, in which nobody else is served: six hours of 115 GPUs. */
 const pointsMax = 250_000;
@@ -19,6 +20,7 @@ const pointsMax = 250_000;
 export interface TelemetryCallParts {
   readonly state: ClusterState;
   readonly store: Store;
+  readonly arrays: Pick<ArrayFiller, 'complete'>;
   readonly telemetry: TelemetryStore;
 }
 

@@ -126,12 +126,34 @@ export function describeFinding(opened: () => Store): void {
     });
 
     it('job ids by how they begin', async () => {
-      expect(await store.findJobIds('job_zz', 10)).toEqual(['job_zzzzzzzzzzzz']);
-      expect(await store.findJobIds('job_0', 3)).toEqual([jobIdOf(1), jobIdOf(2), jobIdOf(3)]);
-      expect(await store.findJobIds(jobIdOf(4), 10)).toEqual([jobIdOf(4)]);
-      expect(await store.findJobIds('job_x', 10)).toEqual([]);
+      expect(await store.names.jobIds('job_zz', 10)).toEqual(['job_zzzzzzzzzzzz']);
+      expect(await store.names.jobIds('job_0', 3)).toEqual([jobIdOf(1), jobIdOf(2), jobIdOf(3)]);
+      expect(await store.names.jobIds(jobIdOf(4), 10)).toEqual([jobIdOf(4)]);
+      expect(await store.names.jobIds('job_x', 10)).toEqual([]);
       // A search for text, not for a pattern.
-      expect(await store.findJobIds('job%', 10)).toEqual([]);
+      expect(await store.names.jobIds('job%', 10)).toEqual([]);
+    });
+
+    it('arrays by how their ids begin, and by the newest job of a name', async () => {
+      expect(await store.names.arrayIds('arr_00', 10)).toEqual([arrayId]);
+      expect(await store.names.arrayIds('arr_1', 10)).toEqual([]);
+      expect(await store.names.newestArray(aSpec().name)).toBe(arrayId);
+      expect(await store.names.newestArray('first'), 'of which none belongs to an array').toBeNull();
+    });
+
+    it('a job of an array by its index: the newest that has it', async () => {
+      expect(await store.names.member(arrayId, 0)).toBe(jobIdOf(2));
+      expect(await store.names.member(arrayId, 2)).toBeNull();
+      await commit({ newJobs: [aJob(6, { array: { id: arrayId, index: 0, size: 2 } })] });
+      expect(await store.names.member(arrayId, 0)).toBe(jobIdOf(6));
+    });
+
+    it('names by how they begin, each once and in order', async () => {
+      const names = ['train-2', 'train', 'train-10', 'tr\u00e4', 'eval'].map((name) => aSpec({ name }));
+      await commit({ newJobs: names.map((spec, index) => aJob(6 + index, { spec })) });
+      expect(await store.names.names('train', 10)).toEqual(['train', 'train-10', 'train-2']);
+      expect(await store.names.names('t', 2)).toEqual(['train', 'train-10']);
+      expect(await store.names.names('x', 2)).toEqual([]);
     });
 
     it('no job that is not there', async () => {

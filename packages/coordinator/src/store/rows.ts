@@ -27,6 +27,7 @@ export interface JobRow {
   readonly id: string;
   readonly submit_seq: number;
   readonly array_id: string | null;
+  readonly array_index: number | null;
   readonly name: string;
   readonly state: string;
   readonly last_attempt: number;
@@ -93,6 +94,7 @@ export function jobToRow(job: Job): JobRow {
     id: job.id,
     submit_seq: job.submitSeq,
     array_id: job.array?.id ?? null,
+    array_index: job.array?.index ?? null,
     name: job.spec.name,
     state: job.state.kind,
     last_attempt: job.lastAttempt,

@@ -135,6 +135,20 @@ export interface ListedJobId {
   readonly submitSeq: number;
 }
 
+/** What a user may call jobs and arrays by. Each look-up reads an index only, however many jobs are stored. */
+export interface NameStore {
+  /** Ids of at most `limit` jobs that begin with `prefix`, in order. */
+  jobIds(prefix: string, limit: number): Promise<readonly JobId[]>;
+  /** The same of arrays, as far as there is a job of theirs. */
+  arrayIds(prefix: string, limit: number): Promise<readonly ArrayId[]>;
+  /** At most `limit` names of jobs that begin with `prefix`, each once, in order. */
+  names(prefix: string, limit: number): Promise<readonly string[]>;
+  /** The array of the newest job of that name that belongs to one. */
+  newestArray(name: string): Promise<ArrayId | null>;
+  /** The newest job of an array that has this index. */
+  member(arrayId: ArrayId, index: number): Promise<JobId | null>;
+}
+
 export interface Store {
   load(): Promise<Snapshot>;
 
@@ -151,8 +165,6 @@ export interface Store {
   listJobIds(query: Omit<JobQuery, 'sizeMax'>): Promise<readonly ListedJobId[]>;
   /** Of these jobs, how those have ended that have. */
   readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, Outcome>>;
-  /** Ids of at most `limit` jobs that begin with `prefix`. */
-  findJobIds(prefix: string, limit: number): Promise<readonly JobId[]>;
   readRequest(requestId: string): Promise<RequestRecord | null>;
   /** Events with seq > sinceSeq, in order; of one subject when given. Fewer than `limit` when they are large; none: there is none. */
   readEvents(
@@ -161,6 +173,7 @@ export interface Store {
     subject: JobId | NodeName | string | null,
   ): Promise<readonly StoredEvent[]>;
 
+  readonly names: NameStore;
   readonly retention: RetentionStore;
 
   /** Small durable values by name, such as the cursor of the NATS relay. */

@@ -57,7 +57,7 @@ export class ArrayFiller {
     await Promise.race([told, this.run()]);
   }
 
-  /** Of all its jobs, by index, once all are stored. */
+  /** Of all its jobs, by index, once all are stored; behind them those that run them again. */
   async jobIds(arrayId: ArrayId): Promise<readonly JobId[]> {
     await this.complete(arrayId);
     const pages: (readonly ListedJobId[])[] = [];

@@ -17,6 +17,7 @@ import {
   type JobQuery,
   type JobRecord,
   type ListedJobId,
+  type NameStore,
   type Outcome,
   type RequestRecord,
   type Snapshot,
@@ -54,6 +55,29 @@ export class Memory {
 export class MemoryStore implements Store {
   private readonly memory: Memory;
 
+  readonly names: NameStore = {
+    jobIds: async (prefix, limit) => {
+      const ids = [...this.memory.jobs.keys()].filter((id) => id.startsWith(prefix));
+      return sortedBy(ids, (id) => id).slice(0, limit);
+    },
+    arrayIds: async (prefix, limit) => {
+      const ids = this.jobsInOrder().flatMap(({ array }) => (array?.id.startsWith(prefix) ? [array.id] : []));
+      return sortedBy([...new Set(ids)], (id) => id).slice(0, limit);
+    },
+    names: async (prefix, limit) => {
+      const all = this.jobsInOrder().map(({ spec }) => spec.name);
+      const wanted = new Set(all.filter((name) => name.startsWith(prefix)));
+      return sortedBy([...wanted], (name) => name).slice(0, limit);
+    },
+    newestArray: async (name) => {
+      const newest = this.jobsInOrder().findLast(({ spec, array }) => spec.name === name && array !== null);
+      return newest?.array?.id ?? null;
+    },
+    member: async (arrayId, index) => {
+      const isIt = ({ array }: Job) => array?.id === arrayId && array.index === index;
+      return this.jobsInOrder().findLast(isIt)?.id ?? null;
+    },
+  };
   readonly retention: RetentionStore;
 
   constructor(memory: Memory) {
@@ -189,11 +213,6 @@ export class MemoryStore implements Store {
     const found = new Map<JobId, Outcome>(ids.flatMap((id) => outcomeOf(jobs.get(id))));
     for (const id of ids) if (removedJobs.has(id)) found.set(id, 'removed');
     return found;
-  }
-
-  async findJobIds(prefix: string, limit: number): Promise<readonly JobId[]> {
-    const ids = [...this.memory.jobs.keys()].filter((id) => id.startsWith(prefix));
-    return sortedBy(ids, (id) => id).slice(0, limit);
   }
 
   async readRequest(requestId: string): Promise<RequestRecord | null> {

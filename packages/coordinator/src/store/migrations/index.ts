@@ -8,6 +8,7 @@ import { indexesForLists } from './000003_scale.ts';
 import { callers } from './000004_callers.ts';
 import { arrays } from './000005_arrays.ts';
 import { retention } from './000006_retention.ts';
+import { arrayMembers } from './000007_array_members.ts';
 
 export const migrations: readonly string[] = [
   initialSchema,
@@ -16,6 +17,7 @@ export const migrations: readonly string[] = [
   witness,
   arrays,
   retention,
+  arrayMembers,
 ];
 
 /** Since this version every store has a witness and page sums beside it. */

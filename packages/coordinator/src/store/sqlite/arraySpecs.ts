@@ -4,8 +4,8 @@ import type { JobSpec } from '@muster/common/spec/types';
 
 export interface SharedSpec {
   readonly spec: JobSpec;
-  /** Characters of it as it is stored. */
-  readonly size: number;
+  /** As it is stored. */
+  readonly text: string;
 }
 
 /** Characters of the specs that are kept in mind. */
@@ -28,13 +28,13 @@ export class ArraySpecs {
     if (known !== undefined) return known;
     const text = this.read(arrayId);
     if (text === undefined) return undefined;
-    const shared = { spec: decodeJobSpec(text), size: text.length };
+    const shared = { spec: decodeJobSpec(text), text };
     this.kept.set(arrayId, shared);
-    this.keptSize += shared.size;
-    for (const [oldest, { size }] of this.kept) {
+    this.keptSize += text.length;
+    for (const [oldest, { text: oldText }] of this.kept) {
       if (this.keptSize <= keptSizeMax || oldest === arrayId) break;
       this.kept.delete(oldest);
-      this.keptSize -= size;
+      this.keptSize -= oldText.length;
     }
     return shared;
   }

@@ -29,7 +29,7 @@ import { selectRemovedJobs } from '../statements/retention.ts';
 import { selectAttempts } from '../statements/selectAttempts.ts';
 import { selectCredentials } from '../statements/selectCredentials.ts';
 import { selectEvents, selectEventsOfSubject } from '../statements/selectEvents.ts';
-import { selectJobIds, selectOutcomes } from '../statements/selectJobIds.ts';
+import { selectOutcomes } from '../statements/selectJobIds.ts';
 import {
   type JobWithAttemptRow,
   newestAttemptRow,
@@ -59,6 +59,7 @@ import { ArraySpecs, type SharedSpec } from './arraySpecs.ts';
 import { backupPieces } from './backup.ts';
 import { damaged } from './inspection.ts';
 import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase } from './open.ts';
+import { sqliteNames } from './sqliteNames.ts';
 import { sqliteRetention } from './sqliteRetention.ts';
 import type { StoreFiles } from './storeFiles.ts';
 
@@ -84,6 +85,7 @@ export class SqliteStore implements Store {
   private readonly files: StoreFiles;
   /** Prepared once: preparing costs more than running most of these. */
   private readonly prepared = new Map<string, StatementSync>();
+  readonly names = sqliteNames((sql, parameters) => this.rows(sql, parameters));
   readonly retention = sqliteRetention({
     rows: (sql, parameters) => this.rows(sql, parameters),
     change: (sql, parameters) => this.change(sql, parameters),
@@ -190,7 +192,7 @@ export class SqliteStore implements Store {
 
   private insertJob(job: Job): void {
     const row = jobToRow(job);
-    const isShared = job.array !== null && this.arraySpecs.of(job.array.id) !== undefined;
+    const isShared = job.array !== null && this.arraySpecs.of(job.array.id)?.text === row.spec;
     this.statement(insertJob.sql).run(insertJob.parameters(isShared ? { ...row, spec: '' } : row));
   }
 
@@ -210,7 +212,7 @@ export class SqliteStore implements Store {
       if (index > 0 && index % jobsPerRound === 0) await nextRound();
       const [row] = this.rows<JobWithAttemptRow>(selectJob.sql, { id });
       if (row === undefined || !isWanted(query, row)) continue;
-      const specSize = this.sharedSpec(row)?.size ?? row.spec.length;
+      const specSize = this.sharedSpec(row)?.text.length ?? row.spec.length;
       size += specSize + row.body.length + (row.attempt_body?.length ?? 0);
       if (records.length > 0 && size > query.sizeMax) break;
       records.push(this.record(row));
@@ -253,15 +255,6 @@ export class SqliteStore implements Store {
       ...removed.map(({ id }) => [id, 'removed'] as const),
       ...ended.map(({ id, state }) => [id, state] as const),
     ]);
-  }
-
-  async findJobIds(prefix: string, limit: number): Promise<readonly JobId[]> {
-    const rows = this.rows<{ id: JobId }>(selectJobIds.sql, {
-      from: prefix,
-      to: `${prefix}\u{10ffff}`,
-      limit,
-    });
-    return rows.map((row) => row.id);
   }
 
   async readRequest(requestId: string) {

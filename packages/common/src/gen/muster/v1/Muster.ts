@@ -39,6 +39,8 @@ import type { RemoveNodeRequest as _muster_v1_RemoveNodeRequest, RemoveNodeReque
 import type { RemoveNodeResponse as _muster_v1_RemoveNodeResponse, RemoveNodeResponse__Output as _muster_v1_RemoveNodeResponse__Output } from '../../muster/v1/RemoveNodeResponse.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from '../../muster/v1/RequeueJobRequest.ts';
 import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from '../../muster/v1/RequeueJobResponse.ts';
+import type { ResolveJobRequest as _muster_v1_ResolveJobRequest, ResolveJobRequest__Output as _muster_v1_ResolveJobRequest__Output } from '../../muster/v1/ResolveJobRequest.ts';
+import type { ResolveJobResponse as _muster_v1_ResolveJobResponse, ResolveJobResponse__Output as _muster_v1_ResolveJobResponse__Output } from '../../muster/v1/ResolveJobResponse.ts';
 import type { RevokeCredentialRequest as _muster_v1_RevokeCredentialRequest, RevokeCredentialRequest__Output as _muster_v1_RevokeCredentialRequest__Output } from '../../muster/v1/RevokeCredentialRequest.ts';
 import type { RevokeCredentialResponse as _muster_v1_RevokeCredentialResponse, RevokeCredentialResponse__Output as _muster_v1_RevokeCredentialResponse__Output } from '../../muster/v1/RevokeCredentialResponse.ts';
 import type { RotateAdminTokenRequest as _muster_v1_RotateAdminTokenRequest, RotateAdminTokenRequest__Output as _muster_v1_RotateAdminTokenRequest__Output } from '../../muster/v1/RotateAdminTokenRequest.ts';
@@ -234,6 +236,15 @@ export interface MusterClient extends grpc.Client {
   requeueJob(argument: _muster_v1_RequeueJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
   requeueJob(argument: _muster_v1_RequeueJobRequest, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
   
+  ResolveJob(argument: _muster_v1_ResolveJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
+  ResolveJob(argument: _muster_v1_ResolveJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
+  ResolveJob(argument: _muster_v1_ResolveJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
+  ResolveJob(argument: _muster_v1_ResolveJobRequest, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
+  resolveJob(argument: _muster_v1_ResolveJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
+  resolveJob(argument: _muster_v1_ResolveJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
+  resolveJob(argument: _muster_v1_ResolveJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
+  resolveJob(argument: _muster_v1_ResolveJobRequest, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
+  
   RevokeCredential(argument: _muster_v1_RevokeCredentialRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RevokeCredentialResponse__Output>): grpc.ClientUnaryCall;
   RevokeCredential(argument: _muster_v1_RevokeCredentialRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RevokeCredentialResponse__Output>): grpc.ClientUnaryCall;
   RevokeCredential(argument: _muster_v1_RevokeCredentialRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RevokeCredentialResponse__Output>): grpc.ClientUnaryCall;
@@ -338,6 +349,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   RequeueJob: grpc.handleUnaryCall<_muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse>;
   
+  ResolveJob: grpc.handleUnaryCall<_muster_v1_ResolveJobRequest__Output, _muster_v1_ResolveJobResponse>;
+  
   RevokeCredential: grpc.handleUnaryCall<_muster_v1_RevokeCredentialRequest__Output, _muster_v1_RevokeCredentialResponse>;
   
   RotateAdminToken: grpc.handleUnaryCall<_muster_v1_RotateAdminTokenRequest__Output, _muster_v1_RotateAdminTokenResponse>;
@@ -376,6 +389,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   RemoveLogs: MethodDefinition<_muster_v1_RemoveLogsRequest, _muster_v1_RemoveLogsResponse, _muster_v1_RemoveLogsRequest__Output, _muster_v1_RemoveLogsResponse__Output>
   RemoveNode: MethodDefinition<_muster_v1_RemoveNodeRequest, _muster_v1_RemoveNodeResponse, _muster_v1_RemoveNodeRequest__Output, _muster_v1_RemoveNodeResponse__Output>
   RequeueJob: MethodDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobResponse, _muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse__Output>
+  ResolveJob: MethodDefinition<_muster_v1_ResolveJobRequest, _muster_v1_ResolveJobResponse, _muster_v1_ResolveJobRequest__Output, _muster_v1_ResolveJobResponse__Output>
   RevokeCredential: MethodDefinition<_muster_v1_RevokeCredentialRequest, _muster_v1_RevokeCredentialResponse, _muster_v1_RevokeCredentialRequest__Output, _muster_v1_RevokeCredentialResponse__Output>
   RotateAdminToken: MethodDefinition<_muster_v1_RotateAdminTokenRequest, _muster_v1_RotateAdminTokenResponse, _muster_v1_RotateAdminTokenRequest__Output, _muster_v1_RotateAdminTokenResponse__Output>
   SetMaintenance: MethodDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_Cluster, _muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster__Output>

@@ -1,0 +1,179 @@
+/**
+ * What a user may call a job by: an id, the unique beginning of one, a name, `NAME[3]`, an array's id, `ARRAY[3]` or
+ * `latest`. One place for every call, so that a reference means the same everywhere.
+ *
+ * A name, and `latest`, mean the newest submission: a job, or a whole array.
+ */
+import { MusterError } from '@muster/common/errors';
+import { type ArrayId, isArrayId, isJobId, type JobId } from '@muster/common/ids';
+import { closest } from '@muster/common/spec/suggest';
+import { learnOutcomes } from '../endedJobs.ts';
+import type { ClusterState } from '../state.ts';
+import type { JobRecord, Store } from '../store/store.ts';
+import type { ArrayFiller } from '../tasks/arrayFiller.ts';
+
+export interface ReferenceParts {
+  readonly state: Pick<ClusterState, 'jobs' | 'outcomes'>;
+  readonly store: Pick<Store, 'readJob' | 'readOutcomes' | 'listJobs' | 'listJobIds' | 'names'>;
+  readonly arrays: Pick<ArrayFiller, 'complete'>;
+}
+
+export type Referent =
+  | { readonly kind: 'job'; readonly id: JobId }
+  | { readonly kind: 'array'; readonly id: ArrayId; readonly name: string; readonly size: number };
+
+const prefixLengthMin = 6;
+/** Of names that begin as what was typed does, among which the one that was meant is looked for. */
+const similarNamesMax = 500;
+const typedLengthMax = 100;
+
+/**
+ * @throws {MusterError} `not_found` when nothing is called that, with the name that is nearest to it; `invalid` when it
+ *   is the beginning of several ids
+ */
+export async function resolveReference(parts: ReferenceParts, text: string): Promise<Referent> {
+  const member = /^(.+)\[(\d{1,9})\]$/.exec(text);
+  const [, base, index] = member ?? [];
+  if (base !== undefined && index !== undefined) return resolveMember(parts, base, Number(index));
+  if (text.startsWith('job_')) return { kind: 'job', id: await jobIdOf(parts, text) };
+  if (text.startsWith('arr_')) return arrayOf(parts, await arrayIdOf(parts, text));
+  return newestNamed(parts, text);
+}
+
+/**
+ * @throws {MusterError} as `resolveReference`, and `invalid` for an array of several jobs: it says how they are called
+ */
+export async function resolveJobId(parts: ReferenceParts, text: string): Promise<JobId> {
+  const referent = await resolveReference(parts, text);
+  if (referent.kind === 'job') return referent.id;
+  const { id, name, size } = referent;
+  const first = await newestOfArray(parts, id);
+  if (size === 1 && first !== null) return first.job.id;
+  throw new MusterError(
+    'invalid',
+    `${text} is an array of ${size} jobs, and this takes one of them: give its index, such as "${name}[${first?.job.array?.index ?? 0}]"; ` +
+      `\`muster jobs --array ${id}\` lists them`,
+  );
+}
+
+/** The array that a reference names, or that the job belongs to which it names. */
+export async function resolveArrayId(parts: ReferenceParts, text: string): Promise<ArrayId> {
+  if (!/[_[]/.test(text) && text !== 'latest') {
+    const newest = await parts.store.names.newestArray(text);
+    if (newest !== null) return newest;
+  }
+  const referent = await resolveReference(parts, text);
+  if (referent.kind === 'array') return referent.id;
+  const record = await parts.store.readJob(referent.id);
+  if (record?.job.array != null) return record.job.array.id;
+  throw new MusterError('invalid', `${text} is a job of its own, not of an array`);
+}
+
+/** Those of its jobs that have not ended; of a single job that one, whatever its state. */
+export async function resolveActiveJobs(parts: ReferenceParts, text: string): Promise<readonly JobId[]> {
+  const referent = await resolveReference(parts, text);
+  if (referent.kind === 'job') return [referent.id];
+  const active: JobId[] = [];
+  for (const job of parts.state.jobs.values()) if (job.array?.id === referent.id) active.push(job.id);
+  return active;
+}
+
+async function resolveMember(parts: ReferenceParts, base: string, index: number): Promise<Referent> {
+  const arrayId = await resolveArrayId(parts, base);
+  await parts.arrays.complete(arrayId);
+  const id = await parts.store.names.member(arrayId, index);
+  if (id !== null) return { kind: 'job', id };
+  const newest = await newestOfArray(parts, arrayId);
+  throw new MusterError(
+    'not_found',
+    `no job ${base}[${index}]: ${arrayId} has ${newest?.job.array?.size ?? 0} jobs; \`muster jobs --array ${arrayId}\` lists them`,
+  );
+}
+
+async function jobIdOf({ state, store }: ReferenceParts, text: string): Promise<JobId> {
+  if (isJobId(text)) {
+    await learnOutcomes(state, store, [text]);
+    if (state.outcomes.get(text) === 'removed') throw removedJob(text);
+    if (state.jobs.has(text) || state.outcomes.has(text)) return text;
+    throw unknownJob(text);
+  }
+  requireLongEnough(text, 'a job id');
+  return theOnly(await store.names.jobIds(text, 3), text) ?? raise(unknownJob(text));
+}
+
+async function arrayIdOf({ store }: ReferenceParts, text: string): Promise<ArrayId> {
+  if (isArrayId(text)) return text;
+  requireLongEnough(text, 'an array id');
+  return theOnly(await store.names.arrayIds(text, 3), text) ?? raise(unknownArray(text));
+}
+
+function requireLongEnough(text: string, what: string): void {
+  if (text.length >= prefixLengthMin) return;
+  throw new MusterError('invalid', `${text}: give at least ${prefixLengthMin} characters of ${what}`);
+}
+
+/** @throws {MusterError} `invalid` when there are several */
+function theOnly<Id extends string>(found: readonly Id[], text: string): Id | null {
+  if (found.length <= 1) return found[0] ?? null;
+  const more = found.length > 2 ? ' and more' : '';
+  throw new MusterError(
+    'invalid',
+    `${text} is the beginning of ${found.slice(0, 2).join(', ')}${more}: type more of the one that you mean`,
+  );
+}
+
+async function newestNamed(parts: ReferenceParts, text: string): Promise<Referent> {
+  const { store } = parts;
+  const isLatest = text === 'latest';
+  const query = { ...anyJob, name: isLatest ? null : text, limit: 1 };
+  const [newest] = await store.listJobIds(query);
+  if (newest === undefined)
+    throw isLatest
+      ? new MusterError('not_found', 'there is no job yet; submit one with `muster submit -- COMMAND`')
+      : await unknownName(parts, text);
+  const array = (parts.state.jobs.get(newest.id) ?? (await store.readJob(newest.id))?.job)?.array ?? null;
+  return array === null ? { kind: 'job', id: newest.id } : arrayOf(parts, array.id);
+}
+
+const anyJob = { states: [], arrayId: null, name: null, beforeSubmitSeq: null } as const;
+
+/** @throws {MusterError} `not_found` */
+async function arrayOf(parts: ReferenceParts, id: ArrayId): Promise<Referent> {
+  await parts.arrays.complete(id);
+  const newest = await newestOfArray(parts, id);
+  if (newest === null) throw unknownArray(id);
+  const { spec, array } = newest.job;
+  return { kind: 'array', id, name: spec.name, size: array?.size ?? 0 };
+}
+
+async function newestOfArray({ store }: ReferenceParts, arrayId: ArrayId): Promise<JobRecord | null> {
+  const page = await store.listJobs({ ...anyJob, arrayId, limit: 1, sizeMax: 0 });
+  return page.records[0] ?? null;
+}
+
+async function unknownName({ store }: ReferenceParts, text: string): Promise<MusterError> {
+  const typed = text.length > typedLengthMax ? `${text.slice(0, typedLengthMax)} …` : text;
+  const similar = text === '' ? [] : await store.names.names(text.slice(0, 1), similarNamesMax);
+  const meant = closest(typed, similar);
+  const hint = meant === null ? '' : `; did you mean "${meant}"?`;
+  return new MusterError('not_found', `no job named "${typed}"${hint || '; `muster jobs --all` lists them'}`);
+}
+
+function removedJob(id: JobId): MusterError {
+  return new MusterError(
+    'not_found',
+    `${id} has ended and was removed by retention: the coordinator keeps ended jobs for --keep-jobs, and at most --keep-jobs-max`,
+  );
+}
+
+function unknownJob(text: string): MusterError {
+  return new MusterError('not_found', `there is no job ${text}; \`muster jobs --all\` lists them`);
+}
+
+function unknownArray(text: string): MusterError {
+  return new MusterError('not_found', `there is no array ${text}; \`muster jobs --all\` lists jobs`);
+}
+
+function raise(error: MusterError): never {
+  throw error;
+}
