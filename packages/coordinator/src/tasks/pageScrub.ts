@@ -19,8 +19,8 @@ export interface ScrubParts {
 }
 
 const dayMs = 24 * 60 * 60_000;
-/** After each megabyte: some 100 MB a second after a start, when answers depend on it, and 10 later on. */
-const firstPauseMs = 8;
+/** After each megabyte: some 300 MB a second after a start, when answers depend on it, and 10 later on. */
+const firstPauseMs = 2;
 const laterPauseMs = 100;
 
 export class PageScrub {

@@ -6,7 +6,7 @@ import { messageOf } from '@muster/common/errors';
 import { writeFileDurably } from '@muster/common/files';
 import { migrations } from '../migrations/index.ts';
 import { selectPositions } from '../statements/selectPositions.ts';
-import { StoreError } from '../store.ts';
+import { StoreError, type StoreErrorKind } from '../store.ts';
 import { type DirectoryLock, lockFile } from './directoryLock.ts';
 import {
   damaged,
@@ -274,9 +274,16 @@ function sqliteCode(error: unknown): number | null {
 export function asStoreError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const code = sqliteCode(error);
-  const kind = code === sqliteCodes.full ? 'full' : code === sqliteCodes.constraint ? 'conflict' : 'io';
+  const kind = kindsWhileRunning.get(code) ?? 'io';
   return new StoreError(kind, `the store could not be written: ${messageOf(error)}`, { cause: error });
 }
+
+const kindsWhileRunning: ReadonlyMap<number | null, StoreErrorKind> = new Map([
+  [sqliteCodes.full, 'full'],
+  [sqliteCodes.constraint, 'conflict'],
+  [sqliteCodes.corrupt, 'damaged'],
+  [sqliteCodes.notADatabase, 'damaged'],
+]);
 
 export function asOpenError(error: unknown, dataDir: string, path: string): StoreError {
   if (error instanceof StoreError) return error;

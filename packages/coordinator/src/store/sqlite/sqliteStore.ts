@@ -1,5 +1,6 @@
 /** The embedded store: SQLite in WAL mode, one fsync per commit, one process per data directory. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { messageOf } from '@muster/common/errors';
 import type { JobId } from '@muster/common/ids';
 import { type JobStateKind, jobStates, type TerminalJobState } from '@muster/common/states';
 import { clusterSubject } from '../../leases/clusterSubject.ts';
@@ -162,7 +163,8 @@ export class SqliteStore implements Store {
       this.database.exec('commit');
     } catch (error) {
       if (this.database.isTransaction) this.database.exec('rollback');
-      throw asStoreError(error);
+      const failure = asStoreError(error);
+      throw failure.kind === 'damaged' ? this.recordDamage(messageOf(failure.cause)) : failure;
     }
     this.files.follow(newest);
     this.files.acknowledge();

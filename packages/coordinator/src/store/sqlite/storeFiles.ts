@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { messageOf } from '@muster/common/errors';
 import { StoreError } from '../store.ts';
-import { pagesText, type StorePaths } from './inspection.ts';
+import { damaged, pagesText, type StorePaths } from './inspection.ts';
 import { comparePages, comparePagesLater, sliceBytes, writePageSums } from './pageSums.ts';
 import { readNextCommit, samePosition } from './walFile.ts';
 import { type Witness, WitnessFile } from './witness.ts';
@@ -83,7 +83,10 @@ export class StoreFiles {
     return this.databasePages;
   }
 
-  /** To be called after each commit of SQLite, before anything else is written. @throws {StoreError} `io` */
+  /**
+   * To be called after each commit of SQLite, before anything else is written.
+   * @throws {StoreError} `io`; `damaged`: the commit has changed a page that was not as it was written
+   */
   follow(newest: { readonly eventSeq?: number; readonly submitSeq?: number } = {}): void {
     const { value } = this.witness;
     this.walFile ??= openSync(this.paths.wal, 'r');
@@ -92,6 +95,7 @@ export class StoreFiles {
     const isNewLog = value.wal !== null && value.wal.salts !== next.position.salts;
     if (isNewLog && !samePosition(value.wal, value.covered))
       throw new StoreError('io', `${this.paths.wal} was begun anew before its page sums were written`);
+    this.requireWhole(next.sums.keys());
     for (const [page, sum] of next.sums) this.uncarried.set(page, sum);
     this.databasePages = next.databasePages ?? this.databasePages;
     this.isFreshLog ||= value.wal === null;
@@ -101,6 +105,24 @@ export class StoreFiles {
       lastEventSeq: Math.max(value.lastEventSeq, newest.eventSeq ?? 0),
       lastSubmitSeq: Math.max(value.lastSubmitSeq, newest.submitSeq ?? 0),
     });
+  }
+
+  /**
+   * SQLite has built new versions of these pages from those in the database. Damage that it took over would have a valid sum
+   * from here on, and never be seen again. The versions in the log were made by this program since it compared them.
+   */
+  private requireWhole(pages: Iterable<number>): void {
+    const wrong = [...pages].filter((page) => this.isAltered(page));
+    if (wrong.length === 0) return;
+    const damage = pagesText(wrong);
+    this.recordDamage(damage);
+    throw damaged(this.paths, damage);
+  }
+
+  /** Whether the database has another page than was written there. What the log has in its place is not looked at. */
+  private isAltered(page: number): boolean {
+    if (page > this.witness.value.pages || this.uncarried.has(page)) return false;
+    return comparePages({ ...this.files, pageBytes: this.pageBytes }, page, page).differing.length > 0;
   }
 
   /** When this returns, everything that was followed may be acknowledged. @throws {StoreError} `io` */
@@ -177,12 +199,7 @@ export class StoreFiles {
     if (first > last) return { damage: null, next: null };
     const { differing, next } = await comparePagesLater(files, first, last, this.compared);
     // It may have been carried over while it was read. Nothing can be while it is read again.
-    const wrong = differing.filter(
-      (page) =>
-        page <= this.witness.value.pages &&
-        !this.uncarried.has(page) &&
-        comparePages(files, page, page).differing.length > 0,
-    );
+    const wrong = differing.filter((page) => this.isAltered(page));
     return { damage: wrong.length === 0 ? null : pagesText(wrong), next: next > last ? null : next };
   }
 
