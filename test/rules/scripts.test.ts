@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { explainNpmFailure, isSameInstall } from '../../scripts/setup.mjs';
+import { screenOf, svgOf, wrapped } from '../../scripts/svg.mjs';
 import { explainMissing } from '../../scripts/testMachine.mjs';
 import { countTests } from '../../scripts/testReport.mjs';
 
@@ -47,4 +48,20 @@ test('a test file that could not run counts as failed', () => {
     skipped: 3,
   });
   expect(countTests({ ...numbers, testResults: [passed] }, 1)).toEqual({ passed: 1, failed: 1, skipped: 3 });
+});
+
+test('the picture of a terminal shows what is left on the screen', () => {
+  const printed = 'waiting 1 s\r\x1b[Kdone \x1b[32mok\x1b[39m\r\nabcdefghijkl\r\n';
+  const screen = screenOf(printed);
+  expect(screen).toEqual([
+    [
+      { text: 'done ', style: '' },
+      { text: 'ok', style: 'green' },
+    ],
+    [{ text: 'abcdefghijkl', style: '' }],
+  ]);
+  expect(wrapped(screen[1] ?? [], 10).map(([span]) => span?.text)).toEqual(['abcdefghij', 'kl']);
+  expect(wrapped([], 10)).toEqual([[]]);
+  const svg = svgOf([[{ text: 'a < b', style: 'red' }]], 10);
+  expect(svg).toContain('class="red">a &lt; b</text>');
 });
