@@ -174,6 +174,19 @@ export interface Drain {
   readonly deadlineMs: number | null;
 }
 
+/** A task on a node that has not ended. */
+export interface NodeTask {
+  readonly task: TaskRef;
+  /** Of its job. */
+  readonly name: string;
+  readonly gpus: number;
+  readonly cpus: number;
+  /** Wall clock: when the drain of its node stops its job; in the past: now. null: it keeps running until it ends. */
+  readonly stopAtMs: number | null;
+  /** Its job is being stopped already. */
+  readonly stopping: boolean;
+}
+
 export interface NodeView {
   readonly name: string;
   readonly state: NodeStateKind;
@@ -199,6 +212,8 @@ export interface NodeView {
   readonly bandwidths: readonly PathBandwidth[];
   /** null: it takes work as far as its conditions let it. */
   readonly drain: Drain | null;
+  /** With and without GPUs. An older coordinator says none. */
+  readonly tasks: readonly NodeTask[];
 }
 
 /** A credential or join token, without its secret. */

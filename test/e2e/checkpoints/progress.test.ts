@@ -186,7 +186,7 @@ describe('a node that is to be left', () => {
     const flags = ['--deadline', '10s', '--reason', 'spot notice'];
     const { exitCode, stdout, stderr } = await cluster.muster(['node', 'drain', node, ...flags]);
     expect(exitCode, stderr).toBe(0);
-    expect(stdout).toContain('gets no new work');
+    expect(stdout).toMatch(new RegExp(`gets no new work. 1 job will be stopped.[^]*${jobId} .* now\\n`));
     const after = await untilElsewhere(jobId);
     expect(after.attempts[0]?.cause).toMatchObject({
       kind: 'preempted',

@@ -1,8 +1,13 @@
+import type { NodeTask, NodeView } from '@muster/common/views';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { Context, Subcommand } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { durationMs, type OutputFlags, withOutput } from '../flags.ts';
+import type { NodeOptions } from '../nodes/nodeText.ts';
+import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
+import { type Column, formatTable } from '../output/table.ts';
+import { count } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
 import { withSession } from '../session.ts';
 
@@ -13,11 +18,14 @@ interface DrainFlags extends ConnectionFlags, OutputFlags {
 
 type UndrainFlags = ConnectionFlags & OutputFlags;
 
+/** What is so near is not counted down. */
+const soonMs = 1_000;
+
 const weekMs = 7 * 24 * 60 * 60_000;
 
 export const nodeDrain: Subcommand = {
   name: 'drain',
-  summary: 'give a node no new work; with a deadline its jobs save, stop and go on elsewhere before it',
+  summary: 'give a node no new work; with a deadline its jobs save, stop and are rescheduled before it',
   define(sub) {
     sub
       .argument('<node>', 'its name')
@@ -48,25 +56,43 @@ export const nodeUndrain: Subcommand = {
 };
 
 async function drain(context: Context, name: string, flags: DrainFlags): Promise<ExitCode> {
-  const { io, environment } = context;
+  const { io, environment, clock } = context;
   const { deadline = null, reason = '' } = flags;
   const node = await withSession(context, flags, ({ api }) => api.drainNode(name, reason, deadline));
   if (flags.output === 'json') {
     await writeJson(io.stdout, node);
     return exitCodes.ok;
   }
-  const running = new Set(node.gpuUses.map(({ jobId }) => jobId)).size;
-  const jobs =
-    running === 0 ? 'no GPU job is on it' : `${running} GPU ${running === 1 ? 'job is' : 'jobs are'} on it`;
-  const then =
-    deadline === null
-      ? 'and runs on until it ends'
-      : `and has ${durationText(deadline)} to save and go elsewhere`;
-  await io.stdout.write(
-    `${node.name} gets no new work; ${jobs}${running === 0 ? '' : ` ${then}`}. ` +
-      `Take it back with: ${environment.programName} node undrain ${node.name}\n`,
-  );
+  const options = { width: io.stdout.columns(), colours: coloursFor(io.stdout, environment) };
+  await io.stdout.write(drainedText(node, clock.wallMs(), options));
+  await io.stderr.write(`Undo: ${environment.programName} node undrain ${node.name}\n`);
   return exitCodes.ok;
+}
+
+/** Every job on the node, with and without GPUs, and when it is stopped. */
+function drainedText({ name, tasks }: NodeView, nowMs: number, options: NodeOptions): string {
+  if (tasks.length === 0) return `${name} is drained; no jobs running.\n`;
+  const stopped = tasks.filter(({ stopAtMs, stopping }) => stopAtMs !== null || stopping).length;
+  const others = tasks.length - stopped;
+  const what = [
+    ...(stopped > 0 ? [`${count(stopped, 'job')} will be stopped`] : []),
+    ...(others > 0
+      ? [`${count(others, 'job keeps', 'jobs keep')} running until ${others === 1 ? 'it ends' : 'they end'}`]
+      : []),
+  ];
+  const columns: readonly Column<NodeTask>[] = [
+    { header: 'JOB', cell: ({ task }) => task.jobId },
+    { header: 'NAME', cell: (each) => each.name, narrow: { cutTo: 12 } },
+    { header: 'GPUS', cell: ({ gpus }) => String(gpus), align: 'right' },
+    { header: 'STOPS', cell: (each) => stopText(each, nowMs) },
+  ];
+  return `${name} is drained: it gets no new work. ${what.join(', ')}.\n${formatTable(tasks, columns, options)}`;
+}
+
+function stopText({ stopAtMs, stopping }: NodeTask, nowMs: number): string {
+  if (stopping) return 'is being stopped';
+  if (stopAtMs === null) return 'when it ends';
+  return stopAtMs - nowMs < soonMs ? 'now' : `in ${durationText(stopAtMs - nowMs)}`;
 }
 
 async function undrain(context: Context, name: string, flags: UndrainFlags): Promise<ExitCode> {

@@ -24,14 +24,18 @@ const nodeColumns: readonly Column<NodeView>[] = [
   { header: 'JOBS', cell: (node) => jobsOf(node).join(' '), narrow: { cutTo: 12 } },
   {
     header: 'CONDITIONS',
-    cell: (node) => conditionsInShort(node.conditions),
+    cell: notesOf,
     style: (node) => conditionStyle(node.conditions),
     narrow: { cutTo: 14 },
   },
 ];
 
 export function stateText(node: NodeView): string {
-  if (node.state === 'online') return node.drained ? 'online, drained' : 'online';
+  if (node.state === 'online') {
+    if (!node.drained) return 'online';
+    // By a condition of its hardware or a person: what runs there runs on, and it is not empty before that has ended.
+    return node.tasks.length > 0 ? 'online, draining' : 'online, drained';
+  }
   const silent = node.silentForMs === null ? 'silent' : `silent for ${durationText(node.silentForMs)}`;
   return node.fencedInMs === null ? silent : `${silent}, ${fenceText(node.fencedInMs)}`;
 }
@@ -74,6 +78,13 @@ export function usedOf(used: number, total: number, text: (amount: number) => st
   return `${used === 0 ? '0' : text(used)}/${text(total)}`;
 }
 
-function jobsOf({ gpuUses }: NodeView): readonly string[] {
-  return [...new Set(gpuUses.map(({ jobId }) => jobId))];
+/** Why it was drained, and what is wrong with it. */
+function notesOf({ drain, conditions }: NodeView): string {
+  const reason = drain === null || drain.reason === '' ? '' : `drained: ${drain.reason}`;
+  return [reason, conditionsInShort(conditions)].filter((note) => note !== '').join('; ');
+}
+
+function jobsOf({ gpuUses, tasks }: NodeView): readonly string[] {
+  const ids = [...tasks.map(({ task }) => task.jobId), ...gpuUses.map(({ jobId }) => jobId)];
+  return [...new Set(ids)];
 }

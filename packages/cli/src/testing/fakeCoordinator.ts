@@ -186,6 +186,7 @@ export function aNode(given: Partial<NodeView> = {}): NodeView {
     fencedInMs: null,
     bandwidths: [],
     drain: null,
+    tasks: [],
     ...given,
   };
 }

@@ -52,6 +52,7 @@ import type { Nic as _muster_v1_Nic, Nic__Output as _muster_v1_Nic__Output } fro
 import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from './muster/v1/Node.ts';
 import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from './muster/v1/NodeInventory.ts';
 import type { NodeStatus as _muster_v1_NodeStatus, NodeStatus__Output as _muster_v1_NodeStatus__Output } from './muster/v1/NodeStatus.ts';
+import type { NodeTask as _muster_v1_NodeTask, NodeTask__Output as _muster_v1_NodeTask__Output } from './muster/v1/NodeTask.ts';
 import type { PairBandwidth as _muster_v1_PairBandwidth, PairBandwidth__Output as _muster_v1_PairBandwidth__Output } from './muster/v1/PairBandwidth.ts';
 import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from './muster/v1/PathBandwidth.ts';
 import type { PathResult as _muster_v1_PathResult, PathResult__Output as _muster_v1_PathResult__Output } from './muster/v1/PathResult.ts';
@@ -140,6 +141,7 @@ export interface ProtoGrpcType {
       NodeInventory: MessageTypeDefinition<_muster_v1_NodeInventory, _muster_v1_NodeInventory__Output>
       NodeState: EnumTypeDefinition
       NodeStatus: MessageTypeDefinition<_muster_v1_NodeStatus, _muster_v1_NodeStatus__Output>
+      NodeTask: MessageTypeDefinition<_muster_v1_NodeTask, _muster_v1_NodeTask__Output>
       PairBandwidth: MessageTypeDefinition<_muster_v1_PairBandwidth, _muster_v1_PairBandwidth__Output>
       PathBandwidth: MessageTypeDefinition<_muster_v1_PathBandwidth, _muster_v1_PathBandwidth__Output>
       PathResult: MessageTypeDefinition<_muster_v1_PathResult, _muster_v1_PathResult__Output>

@@ -58,6 +58,7 @@ import type { MusterClient as _muster_v1_MusterClient, MusterDefinition as _must
 import type { Nic as _muster_v1_Nic, Nic__Output as _muster_v1_Nic__Output } from './muster/v1/Nic.ts';
 import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from './muster/v1/Node.ts';
 import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from './muster/v1/NodeInventory.ts';
+import type { NodeTask as _muster_v1_NodeTask, NodeTask__Output as _muster_v1_NodeTask__Output } from './muster/v1/NodeTask.ts';
 import type { NodeTelemetry as _muster_v1_NodeTelemetry, NodeTelemetry__Output as _muster_v1_NodeTelemetry__Output } from './muster/v1/NodeTelemetry.ts';
 import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from './muster/v1/PathBandwidth.ts';
 import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from './muster/v1/PendingReason.ts';
@@ -163,6 +164,7 @@ export interface ProtoGrpcType {
       Node: MessageTypeDefinition<_muster_v1_Node, _muster_v1_Node__Output>
       NodeInventory: MessageTypeDefinition<_muster_v1_NodeInventory, _muster_v1_NodeInventory__Output>
       NodeState: EnumTypeDefinition
+      NodeTask: MessageTypeDefinition<_muster_v1_NodeTask, _muster_v1_NodeTask__Output>
       NodeTelemetry: MessageTypeDefinition<_muster_v1_NodeTelemetry, _muster_v1_NodeTelemetry__Output>
       PathBandwidth: MessageTypeDefinition<_muster_v1_PathBandwidth, _muster_v1_PathBandwidth__Output>
       PendingReason: MessageTypeDefinition<_muster_v1_PendingReason, _muster_v1_PendingReason__Output>

@@ -131,6 +131,7 @@ test('a condition is cleared by kind and place; the answer is the node without i
     fencedInMs: null,
     bandwidths: [],
     drain: null,
+    tasks: [],
   };
   const { api, requests } = await apiOf('ClearCondition', nodeToWire(node));
   expect(await api.clearCondition({ node: 'node-1', kind: 'xid_79', gpuUuid: 'GPU-0' })).toEqual(node);

@@ -9,7 +9,7 @@ import {
 } from '../hardware.ts';
 import type { JobId } from '../ids.ts';
 import { nodeStates } from '../states.ts';
-import type { NodeView } from '../views.ts';
+import type { NodeTask, NodeView } from '../views.ts';
 import {
   conditionFromWire,
   conditionToWire,
@@ -133,6 +133,10 @@ const condition: Condition = {
   clears: 'by_reboot',
   task: { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 },
 };
+const aNodeTask: NodeTask = {
+  task: { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 },
+  ...{ name: 'train', gpus: 2, cpus: 0.5, stopAtMs: 0, stopping: false },
+};
 const node: NodeView = {
   name: 'node-1',
   state: 'online',
@@ -149,6 +153,7 @@ const node: NodeView = {
   fencedInMs: 0,
   bandwidths: [{ peer: 'node-2', bytesPerS: 1.25e9, measuredAtMs: 1_700_000_000_002, backend: 'gloo' }],
   drain: { reason: 'new fans', sinceMs: 1, deadlineMs: 1_700_000_000_003 },
+  tasks: [aNodeTask, { ...aNodeTask, stopAtMs: null, stopping: true }],
 };
 
 const overTheWire = (view: NodeView) => nodeFromWire(sent(musterService.GetNode, nodeToWire(view)));
@@ -158,7 +163,7 @@ test('a node is the same on the other side; heard just now is not never heard, f
   const bare = {
     ...node,
     ...{ silentForMs: null, inventory: emptyInventory, conditions: [], drained: false, drainedGpuUuids: [] },
-    ...{ fencedInMs: null, bandwidths: [], drain: null },
+    ...{ fencedInMs: null, bandwidths: [], drain: null, tasks: [] },
   };
   expect(overTheWire(bare)).toEqual(bare);
   const unhurried = { ...node, drain: { reason: '', sinceMs: 1, deadlineMs: null } };

@@ -13,6 +13,7 @@ import type {
   NodeInventory__Output,
   NodeInventory as WireInventory,
 } from '../gen/muster/v1/NodeInventory.ts';
+import type { NodeTask__Output, NodeTask as WireNodeTask } from '../gen/muster/v1/NodeTask.ts';
 import type { RdmaDevice__Output } from '../gen/muster/v1/RdmaDevice.ts';
 import {
   emptyInventory,
@@ -26,7 +27,7 @@ import {
   type RdmaDevice,
 } from '../hardware.ts';
 import { nodeStates } from '../states.ts';
-import type { Drain, NodeView } from '../views.ts';
+import type { Drain, NodeTask, NodeView } from '../views.ts';
 import { enumMapping, known } from './enums.ts';
 import { pathBandwidthFromWire, pathBandwidthToWire } from './gangCodec.ts';
 import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
@@ -210,6 +211,7 @@ export function nodeToWire(node: NodeView): WireNode {
     ...(node.fencedInMs === null ? {} : { fencedInMs: node.fencedInMs }),
     bandwidths: node.bandwidths.map(pathBandwidthToWire),
     drain: node.drain === null ? null : drainToWire(node.drain),
+    tasks: node.tasks.map(nodeTaskToWire),
   };
 }
 
@@ -230,7 +232,19 @@ export function nodeFromWire(wire: Node__Output): NodeView {
     fencedInMs: wire.fencedInMs ?? null,
     bandwidths: wire.bandwidths.map(pathBandwidthFromWire),
     drain: wire.drain === null ? null : drainFromWire(wire.drain),
+    tasks: wire.tasks.flatMap(nodeTaskFromWire),
   };
+}
+
+function nodeTaskToWire({ task, stopAtMs, ...rest }: NodeTask): WireNodeTask {
+  return { task: taskRefToWire(task), ...rest, ...(stopAtMs === null ? {} : { stopAtMs }) };
+}
+
+function nodeTaskFromWire({ task: wire, stopAtMs, ...rest }: NodeTask__Output): readonly NodeTask[] {
+  const task = taskRefFromWire(wire);
+  if (task === null) return [];
+  const { name, gpus, cpus, stopping } = rest;
+  return [{ task, name, gpus, cpus, stopAtMs: stopAtMs ?? null, stopping }];
 }
 
 function drainFromWire({ reason, sinceMs, deadlineMs }: Drain__Output): Drain {

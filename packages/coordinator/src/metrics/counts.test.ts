@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { aCondition, aJob, aNode, anInventory, aTask, someGpus } from '../modelFixture.ts';
+import { aCondition, aJob, aNode, anAttempt, anInventory, aTask, someGpus } from '../modelFixture.ts';
 import { nodeView } from '../rpc/views.ts';
 import { countBy, countGpus } from './counts.ts';
 
@@ -7,7 +7,9 @@ test('every GPU is in one state, and free is only what could get work', () => {
   const gpus = someGpus('n', 4);
   const drainedGpu = aCondition('xid_48', { action: 'drain_gpu', gpuUuid: 'GPU-n-1' });
   const node = aNode('n', { inventory: anInventory({ gpus }), conditions: [drainedGpu] });
-  const held = [{ job: aJob(1), task: aTask(0, { gpuUuids: ['GPU-n-0', 'GPU-n-1'] }) }];
+  const held = [
+    { job: aJob(1), attempt: anAttempt(1), task: aTask(0, { gpuUuids: ['GPU-n-0', 'GPU-n-1'] }) },
+  ];
   const drainedNode = aNode('d', { conditions: [aCondition('xid_79', { action: 'drain_node' })] });
   const counts = countGpus([
     nodeView(node, held, true, 0),

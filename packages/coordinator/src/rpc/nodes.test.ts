@@ -243,3 +243,21 @@ describe('a node that is to be left', () => {
     await expect(api.undrainNode('../..')).rejects.toMatchObject({ code: 'not_found' });
   });
 });
+
+describe('draining a node', () => {
+  test('names every job that it stops, one without GPUs too, and when', async () => {
+    const { told } = await connectedWith();
+    const specJson = JSON.stringify({ name: 'train', command: ['true'], stop_grace: '20s' });
+    const [jobId] = (await coordinator.api.submit({ specJson, requestId: 'r' })).jobIds;
+    await vi.waitFor(() => expect(told.at(-1)?.assign).toBeTruthy());
+    const nowMs = coordinator.clock.wallMs();
+    const held = (fields: object) => [
+      { task: { jobId, attempt: 1, nodeRank: 0 }, gpus: 0, stopping: false, ...fields },
+    ];
+    expect((await coordinator.api.drainNode(name, '', null)).tasks).toMatchObject(held({ stopAtMs: null }));
+    const hour = await coordinator.api.drainNode(name, '', 3_600_000);
+    expect(hour.tasks).toMatchObject(held({ stopAtMs: nowMs + 3_575_000 }));
+    const now = await coordinator.api.drainNode(name, '', 0);
+    expect(now.tasks).toMatchObject(held({ stopAtMs: nowMs - 25_000 }));
+  });
+});

@@ -101,8 +101,12 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
 
     DrainNode: unary(async ({ node, reason, deadlineMs = null }, caller) => {
       const { name } = nodeNamed(node);
-      await loop.run(caller, (draft, nowMs) => drainNode(draft, { node: name, reason, deadlineMs }, nowMs));
-      return view(nodeNamed(name));
+      // By the time of the answer those that are stopped at once may be gone, and are to be named all the same.
+      const held = await loop.run(caller, (draft, nowMs) => {
+        drainNode(draft, { node: name, reason, deadlineMs }, nowMs);
+        return heldTasks(draft.activeJobs());
+      });
+      return view(nodeNamed(name), held);
     }),
 
     UndrainNode: unary(async ({ node }, caller) => {

@@ -10,6 +10,7 @@ import { gpuUsageOf } from '../lifecycle/gpuUsage.ts';
 import { ledgerOf } from '../lifecycle/ledger.ts';
 import type { Attempt, Job, Node } from '../model.ts';
 import { currentAttempt } from '../model.ts';
+import { stopAtMs } from '../tasks/drains.ts';
 
 const notLookedAtYet: PendingReason = {
   kind: 'scheduling',
@@ -128,7 +129,7 @@ const nothingKnown: NodeLore = { fencedInMs: null, bandwidths: [] };
 
 export function nodeView(
   node: Node,
-  tasks: readonly Pick<HeldTask, 'job' | 'task'>[],
+  tasks: readonly HeldTask[],
   online: boolean,
   silentForMs: number | null,
   { fencedInMs, bandwidths } = nothingKnown,
@@ -153,5 +154,13 @@ export function nodeView(
     fencedInMs,
     bandwidths,
     drain: node.drain,
+    tasks: tasks.map(({ job, attempt, task }) => ({
+      task: { jobId: job.id, attempt: attempt.number, nodeRank: task.nodeRank },
+      name: job.spec.name,
+      gpus: task.gpuUuids.length,
+      cpus: task.cpus,
+      stopAtMs: stopAtMs(job, node.drain),
+      stopping: job.state.kind === 'stopping',
+    })),
   };
 }

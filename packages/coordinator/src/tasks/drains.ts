@@ -7,17 +7,29 @@
  */
 
 import type { NodeName } from '@muster/common/ids';
+import type { Drain } from '@muster/common/views';
 import { coordinatorPart } from '../caller.ts';
 import { leavingReason } from '../commands/drains.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
 import type { Loop } from '../loop.ts';
-import { currentAttempt } from '../model.ts';
+import { currentAttempt, type Job } from '../model.ts';
 import type { ClusterState } from '../state.ts';
 
 const caller = coordinatorPart('drains');
 
 /** For SIGKILL at the end of the grace, and for word of it to arrive. */
 export const stopMarginMs = 5_000;
+
+/** When a drain stops a job, by the wall clock; in the past: now. null: not before it ends by itself. */
+export function stopAtMs({ spec }: Pick<Job, 'spec'>, drain: Drain | null): number | null {
+  if (drain?.deadlineMs == null) return null;
+  // As below: what is saved at once is safe.
+  return drain.reason === leavingReason ? drain.sinceMs : drain.deadlineMs - leadMs(spec);
+}
+
+function leadMs({ stopGraceMs }: Job['spec']): number {
+  return stopGraceMs + stopMarginMs;
+}
 
 interface Deadline {
   /** Wall clock, as it is stored: another one is another deadline. */
@@ -47,10 +59,10 @@ export class Drains {
     return [...state.jobs.values()].flatMap((job) => {
       const attempt = currentAttempt(job);
       if (attempt === null || job.state.kind === 'stopping') return [];
-      const leadMs = job.spec.stopGraceMs + stopMarginMs;
+      const lead = leadMs(job.spec);
       const due = attempt.tasks.find(({ node, state: taskState }) => {
         const deadline = this.deadlines.get(node);
-        return taskState !== 'ended' && deadline !== undefined && nowMs >= deadline.atMs - leadMs;
+        return taskState !== 'ended' && deadline !== undefined && nowMs >= deadline.atMs - lead;
       });
       if (due === undefined) return [];
       const why = state.nodes.get(due.node)?.drain?.reason;

@@ -6,6 +6,7 @@ import type { GpuUse as _muster_v1_GpuUse, GpuUse__Output as _muster_v1_GpuUse__
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from '../../muster/v1/Condition.ts';
 import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from '../../muster/v1/PathBandwidth.ts';
 import type { Drain as _muster_v1_Drain, Drain__Output as _muster_v1_Drain__Output } from '../../muster/v1/Drain.ts';
+import type { NodeTask as _muster_v1_NodeTask, NodeTask__Output as _muster_v1_NodeTask__Output } from '../../muster/v1/NodeTask.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Node {
@@ -24,6 +25,7 @@ export interface Node {
   'fencedInMs'?: (number | string | Long);
   'bandwidths'?: (_muster_v1_PathBandwidth)[];
   'drain'?: (_muster_v1_Drain | null);
+  'tasks'?: (_muster_v1_NodeTask)[];
   '_silentForMs'?: "silentForMs";
   '_fencedInMs'?: "fencedInMs";
 }
@@ -44,6 +46,7 @@ export interface Node__Output {
   'fencedInMs'?: (number);
   'bandwidths': (_muster_v1_PathBandwidth__Output)[];
   'drain': (_muster_v1_Drain__Output | null);
+  'tasks': (_muster_v1_NodeTask__Output)[];
   '_silentForMs'?: "silentForMs";
   '_fencedInMs'?: "fencedInMs";
 }
