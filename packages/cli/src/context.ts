@@ -9,6 +9,8 @@ export interface Context {
   readonly io: Io;
   readonly environment: Environment;
   readonly clock: Clock;
+  /** How long the completion of a word waits for the coordinator, in milliseconds; then it offers nothing from there. */
+  readonly completionWaitMs: number;
   /** A fresh id for one intent; the coordinator takes a repeated one for the same request. */
   newRequestId(): string;
 }

@@ -12,6 +12,8 @@ const exitCode = await runCli(process.argv.slice(2), {
   io: processIo(),
   environment,
   clock: systemClock,
+  // Nobody waits longer for the Tab key.
+  completionWaitMs: 1_000,
   // Through the global, which loads node:crypto at its first use only: most commands need no id.
   newRequestId: () => crypto.randomUUID(),
 });

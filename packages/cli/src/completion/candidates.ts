@@ -22,8 +22,6 @@ export interface Candidate {
 
 /** The shell completes file names itself. */
 export const filesMarker = ':files';
-/** Nobody waits longer for the Tab key. */
-const answerMs = 1_000;
 const jobsOffered = 100;
 
 /** @param words behind the command's name; the last one is being typed */
@@ -110,11 +108,11 @@ async function valuesFor(
       );
     case 'job':
     case 'jobs':
-      return fromCluster(() => jobCandidates(context, command.name() === 'stop'));
+      return fromCluster(context, () => jobCandidates(context, command.name() === 'stop'));
     case 'node':
-      return fromCluster(() => nodeCandidates(context));
+      return fromCluster(context, () => nodeCandidates(context));
     case 'condition':
-      return fromCluster(() => conditionCandidates(context, operands[0] ?? ''));
+      return fromCluster(context, () => conditionCandidates(context, operands[0] ?? ''));
     case 'metric':
       return [
         ...Object.entries(trainingMetrics).map(([value, unit]) => ({ value, description: unit })),
@@ -130,8 +128,13 @@ function wordCandidates(words: readonly string[]): readonly Candidate[] {
 }
 
 /** Without a coordinator there is nothing to offer, and no place to say why. */
-async function fromCluster(ask: () => Promise<readonly Candidate[]>): Promise<readonly Candidate[]> {
-  const nothing = new Promise<readonly Candidate[]>((resolve) => setTimeout(resolve, answerMs, []).unref());
+async function fromCluster(
+  { completionWaitMs }: Context,
+  ask: () => Promise<readonly Candidate[]>,
+): Promise<readonly Candidate[]> {
+  const nothing = new Promise<readonly Candidate[]>((resolve) =>
+    setTimeout(resolve, completionWaitMs, []).unref(),
+  );
   return Promise.race([ask().catch(() => []), nothing]);
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '@muster/common/clock';
 import { onTestFinished } from 'vitest';
+import { patienceMs } from '../../../../test/support/patience.ts';
 import type { Context } from '../context.ts';
 import { type Environment, readEnvironment } from '../environment.ts';
 import type { Io, Output } from '../io.ts';
@@ -86,6 +87,7 @@ export function newCall(address: string | null, options: TestOptions = {}): Test
     io,
     environment: { ...readEnvironment(variables, 'muster', home), ...options.environment },
     clock,
+    completionWaitMs: patienceMs,
     newRequestId: () => `request-${(requests += 1)}`,
   };
   return {
