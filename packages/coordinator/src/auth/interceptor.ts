@@ -20,6 +20,12 @@ import { revoked } from './tokens.ts';
 
 const identityKey = 'muster-identity';
 
+/**
+ * Streams that are open at a time under the credential of one agent. It has three; those of connections that broke without a
+ * word stay until they are found out, a minute or so, and it dials again meanwhile. Each takes memory, whatever is said on it.
+ */
+export const agentStreamsMax = 256;
+
 /** @param authenticated to be told of each call that brought a valid token, by its peer as gRPC names it, `address:port` */
 export function authInterceptor(gate: Gate, authenticated: (peer: string) => void): ServerInterceptor {
   return (method: ServerMethodDefinition<unknown, unknown>, call: ServerInterceptingCallInterface) => {
@@ -28,15 +34,15 @@ export function authInterceptor(gate: Gate, authenticated: (peer: string) => voi
       .withStart((next) => {
         const listener = new ServerListenerBuilder()
           .withOnReceiveMetadata((metadata, nextListener) => {
-            const answer = authorise(gate, metadata, method.path, addressOf(call.getPeer()));
+            const answer = authorise(gate, metadata, method, addressOf(call.getPeer()));
             const isRefused = 'code' in answer;
-            if (!isRefused || answer.code === status.PERMISSION_DENIED) authenticated(call.getPeer());
+            if (!isRefused || answer.hasToken) authenticated(call.getPeer());
             if (isRefused) {
               call.sendStatus(answer);
               return;
             }
             // A call with one answer has it in a moment, and the one that rotates the admin token needs it.
-            if (method.requestStream || method.responseStream) {
+            if (isStream(method)) {
               over = gate.calls.add(answer.id, () => {
                 call.sendStatus({ code: status.UNAUTHENTICATED, details: revoked(answer.id).message });
               });
@@ -56,18 +62,23 @@ export function authInterceptor(gate: Gate, authenticated: (peer: string) => voi
   };
 }
 
+type Method = Pick<ServerMethodDefinition<unknown, unknown>, 'path' | 'requestStream' | 'responseStream'>;
+
 interface Refused {
   readonly code: status;
   readonly details: string;
+  /** It has shown a valid token all the same. */
+  readonly hasToken: boolean;
 }
 
 /** @returns the status to refuse with; or, with it in the metadata, the identity of a call that may go on */
-function authorise(gate: Gate, metadata: Metadata, method: string, peer: string | null): Refused | Identity {
+function authorise(gate: Gate, metadata: Metadata, method: Method, peer: string | null): Refused | Identity {
   // A client that sends this key itself must not become whoever it names.
   metadata.remove(identityKey);
+  const { path } = method;
   const refuse = (kind: RefusalKind, code: status, details: string, by: string | null = null): Refused => {
-    gate.refusals.note({ kind, method, peer, by });
-    return { code, details };
+    gate.refusals.note({ kind, method: path, peer, by });
+    return { code, details, hasToken: by !== null };
   };
   const header = metadata.get('authorization')[0];
   const token =
@@ -85,12 +96,20 @@ function authorise(gate: Gate, metadata: Metadata, method: string, peer: string 
         : 'the token is unknown to this coordinator, or it has expired or been revoked';
     return refuse('unauthenticated', status.UNAUTHENTICATED, details);
   }
-  if (!mayCall(identity, method)) {
-    const details = `this token (${identity.kind}) may not call ${method}`;
+  if (!mayCall(identity, path)) {
+    const details = `this token (${identity.kind}) may not call ${path}`;
     return refuse('permission_denied', status.PERMISSION_DENIED, details, identity.id);
+  }
+  if (identity.kind === 'agent' && isStream(method) && gate.calls.count(identity.id) >= agentStreamsMax) {
+    const details = `${identity.node} has ${agentStreamsMax} streams open already; those that are broken end within minutes`;
+    return refuse('too_many_streams', status.RESOURCE_EXHAUSTED, details, identity.id);
   }
   identify(metadata, identity);
   return identity;
+}
+
+function isStream({ requestStream, responseStream }: Method): boolean {
+  return requestStream || responseStream;
 }
 
 /** Notes in a call's metadata who makes it, for `callerOf`. */

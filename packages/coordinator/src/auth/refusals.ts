@@ -5,7 +5,12 @@
 import type { Logger } from '@muster/common/log';
 import { TokenBucket } from './tokenBucket.ts';
 
-export const refusalKinds = ['unauthenticated', 'permission_denied', 'too_many_failures'] as const;
+export const refusalKinds = [
+  'unauthenticated',
+  'permission_denied',
+  'too_many_failures',
+  'too_many_streams',
+] as const;
 export type RefusalKind = (typeof refusalKinds)[number];
 
 export interface Refusal {
@@ -38,6 +43,7 @@ export class Refusals {
     unauthenticated: 0,
     permission_denied: 0,
     too_many_failures: 0,
+    too_many_streams: 0,
   };
   private readonly parts: RefusalParts;
   private readonly lines: TokenBucket;

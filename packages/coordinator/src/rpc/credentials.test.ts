@@ -4,6 +4,7 @@ import type { JobId } from '@muster/common/ids';
 import { connectMuster } from '@muster/common/wire/client';
 import { agentHubService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { agentStreamsMax } from '../auth/interceptor.ts';
 import { hashToken } from '../auth/tokens.ts';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
 import { anAgent, nodeNameOf } from '../modelFixture.ts';
@@ -78,6 +79,18 @@ describe('a credential that is revoked', () => {
     await vi.waitFor(() => expect(coordinator.agents.isOnline(name)).toBe(false));
     const again = openSession(client, token);
     await vi.waitFor(() => expect(again.errors).toMatchObject(refusedToken));
+  });
+
+  test('has so many streams open at a time, and no more', async () => {
+    const { token, errors } = await connected(coordinator, client, name);
+    const ends = Array.from({ length: agentStreamsMax - 1 }, () => endOfStream('UploadTelemetry', token));
+    await vi.waitFor(async () => expect(await openCalls(/^agent:/)).toBe(agentStreamsMax));
+    expect(await endOfStream('UploadLogs', token)).toBe(status.RESOURCE_EXHAUSTED);
+    // Whoever else there is has room.
+    const other = await connected(coordinator, client, nodeNameOf('node-2'));
+    expect([...errors, ...other.errors]).toEqual([]);
+    await coordinator.api.revokeCredential(name);
+    expect(new Set(await Promise.all(ends))).toEqual(new Set([status.UNAUTHENTICATED]));
   });
 
   test('takes along what was queued in its name', async () => {
