@@ -9,12 +9,13 @@ import { LogStore } from './logStore.ts';
 
 let directory: string;
 let logs: LogStore;
-let live: Set<number>;
+/** The newest attempt of each job that has not ended. */
+let live: Map<number, number>;
 let removed: string[];
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'muster-budget-'));
   logs = new LogStore(directory);
-  live = new Set();
+  live = new Map();
   removed = [];
 });
 afterEach(async () => {
@@ -22,20 +23,20 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-const taskOf = (job: number) => ({ jobId: jobIdOf(job), attempt: 1, nodeRank: 0 });
+const taskOf = (job: number, attempt = 1) => ({ jobId: jobIdOf(job), attempt, nodeRank: 0 });
 
 /** Output of a job, last written `age` seconds ago. */
-async function write(job: number, bytes: number, age: number): Promise<void> {
-  const task = taskOf(job);
+async function write(job: number, bytes: number, age: number, attempt = 1): Promise<void> {
+  const task = taskOf(job, attempt);
   await logs.append(task, await logs.size(task), Buffer.alloc(bytes, 'x'));
   const at = Date.now() / 1_000 - age;
-  utimesSync(join(logs.directoryOf(task.jobId), '1.0.log'), at, at);
+  utimesSync(join(logs.directoryOf(task.jobId), `${attempt}.0.log`), at, at);
 }
 
 function aBudget(bytesMax: number): LogBudget {
   return new LogBudget({
     ...{ logs, bytesMax, log: silentLogger },
-    isLive: (jobId) => [...live].some((job) => jobIdOf(job) === jobId),
+    liveAttempt: (jobId) => [...live].find(([job]) => jobIdOf(job) === jobId)?.[1] ?? null,
     onRemoved: (jobId, bytes) => void removed.push(`${jobId}: ${bytes}`),
   });
 }
@@ -48,7 +49,7 @@ test('the logs of ended jobs go, the oldest first, and no more than has to', asy
     [4, 500],
   ] as const)
     await write(job, 1_000, age);
-  live.add(4);
+  live.set(4, 1);
   const budget = aBudget(2_500);
   await budget.run();
   expect(removed).toEqual([`${jobIdOf(2)}: 1000`, `${jobIdOf(3)}: 1000`]);
@@ -68,7 +69,7 @@ test('what was there before counts', async () => {
 });
 
 test('of running jobs nothing goes; who has more than an even share waits, and the others do not', async () => {
-  live.add(1).add(2);
+  live.set(1, 1).set(2, 1);
   await write(1, 1_900, 0);
   await write(2, 200, 0);
   const budget = aBudget(2_000);
@@ -81,4 +82,35 @@ test('of running jobs nothing goes; who has more than an even share waits, and t
   await budget.run();
   expect(removed).toEqual([`${jobIdOf(1)}: 1900`]);
   expect(budget.holds(taskOf(2))).toBe(false);
+});
+
+test('earlier attempts of a job that goes on go after the ended jobs, and its newest one stays', async () => {
+  live.set(1, 3);
+  for (const attempt of [1, 2, 3]) await write(1, 1_000, 500, attempt);
+  await write(2, 1_000, 0);
+  await aBudget(3_500).run();
+  expect(removed).toEqual([`${jobIdOf(2)}: 1000`]);
+  removed = [];
+  await write(3, 1_000, 0);
+  live.set(3, 1);
+  const budget = aBudget(2_500);
+  await budget.run();
+  expect(removed).toEqual([`${jobIdOf(1)}: 2000`]);
+  expect(await logs.read(taskOf(1, 3), 0, 10)).toHaveLength(10);
+  expect(await logs.gapAt(taskOf(1, 2), 0)).toEqual({ to: 1_000, reason: 'budget' });
+});
+
+test('tasks whose files had to be closed for others are held all the same', async () => {
+  const jobs = 600;
+  for (let job = 1; job <= jobs; job += 1) {
+    live.set(job, 1);
+    await write(job, job === 1 ? 2_000 : 10, 0);
+  }
+  const budget = aBudget(4_000);
+  await budget.run();
+  expect(logs.writtenCount).toBe(jobs);
+  // The first one's file is not open any more.
+  expect([budget.holds(taskOf(1)), logs.writtenBytes(taskOf(1))]).toEqual([true, 2_000]);
+  await logs.clear(jobIdOf(1), 'removed');
+  expect([logs.writtenCount, logs.writtenBytes(taskOf(1))]).toEqual([jobs - 1, 0]);
 });

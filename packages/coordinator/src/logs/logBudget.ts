@@ -1,6 +1,7 @@
 /**
- * All logs together: no more than a budget. Where they are more, those of jobs that have ended go, the oldest first; when
- * none are left, tasks that have more than their even share of it wait until there is room.
+ * All logs together: no more than a budget. Where they are more, those of jobs that have ended go, the oldest first, then those of
+ * earlier attempts of jobs that go on; when none are left, tasks that have more than their even share of it wait until there is
+ * room.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,10 +12,13 @@ import type { LogStore } from './logStore.ts';
 import { isGone, segmentName, segmentsIn } from './segments.ts';
 
 export interface LogBudgetParts {
-  readonly logs: Pick<LogStore, 'root' | 'directoryOf' | 'grownBytes' | 'openBytes' | 'openCount' | 'clear'>;
+  readonly logs: Pick<
+    LogStore,
+    'root' | 'directoryOf' | 'grownBytes' | 'writtenBytes' | 'writtenCount' | 'clear'
+  >;
   readonly bytesMax: number;
-  /** The job has not ended. */
-  readonly isLive: (jobId: JobId) => boolean;
+  /** The newest attempt of a job that has not ended, 0 before the first; null: it has ended. */
+  readonly liveAttempt: (jobId: JobId) => number | null;
   readonly onRemoved: (jobId: JobId, bytes: number) => void;
   readonly log: Logger;
 }
@@ -49,7 +53,7 @@ export class LogBudget {
   /** Whether this task is to wait for room. */
   holds(task: TaskRef): boolean {
     const { logs, bytesMax } = this.parts;
-    return this.usedBytes >= bytesMax && logs.openBytes(task) >= bytesMax / Math.max(1, logs.openCount);
+    return this.usedBytes >= bytesMax && logs.writtenBytes(task) >= bytesMax / Math.max(1, logs.writtenCount);
   }
 
   /** Counts, and removes what is too much. May be called at any time. Never rejects. */
@@ -68,22 +72,32 @@ export class LogBudget {
   }
 
   private async look(): Promise<void> {
-    const { logs, bytesMax, isLive } = this.parts;
+    const { logs, bytesMax } = this.parts;
     const grown = logs.grownBytes;
     const all = await this.jobLogs();
     this.atFirst = all.reduce((sum, { bytes }) => sum + bytes, 0) - grown;
     if (this.usedBytes <= bytesMax) return;
-    const ended = all.filter(({ jobId, bytes }) => bytes > 0 && !isLive(jobId));
-    for (const { jobId } of ended.sort((one, other) => one.writtenAtMs - other.writtenAtMs)) {
-      if (this.usedBytes <= bytesMax * (1 - roomShare)) return;
-      const bytes = await logs.clear(jobId, 'budget');
-      this.parts.log.info(
-        { job: jobId, bytes },
-        'the logs of an ended job were removed: the budget is used up',
-      );
-      if (bytes > 0) this.parts.onRemoved(jobId, bytes);
-    }
+    const { liveAttempt } = this.parts;
+    const oldest = all.sort((one, other) => one.writtenAtMs - other.writtenAtMs);
+    const ended = oldest.filter(({ jobId, bytes }) => bytes > 0 && liveAttempt(jobId) === null);
+    if (await this.remove(ended)) return;
+    // A job that is retried for months must not keep the output of every attempt.
+    const others = oldest.filter(({ jobId, bytes }) => bytes > 0 && liveAttempt(jobId) !== null);
+    if (await this.remove(others)) return;
     this.lookAgainAt = this.usedBytes + bytesMax * roomShare;
+  }
+
+  /** Of ended jobs all, of others what is of earlier attempts. @returns whether that was enough */
+  private async remove(jobs: readonly JobLogs[]): Promise<boolean> {
+    const { logs, bytesMax, liveAttempt, log, onRemoved } = this.parts;
+    for (const { jobId } of jobs) {
+      if (this.usedBytes <= bytesMax * (1 - roomShare)) return true;
+      const bytes = await logs.clear(jobId, 'budget', liveAttempt(jobId) ?? Number.POSITIVE_INFINITY);
+      if (bytes === 0) continue;
+      log.info({ job: jobId, bytes }, 'logs were removed: the budget is used up');
+      onRemoved(jobId, bytes);
+    }
+    return this.usedBytes <= bytesMax * (1 - roomShare);
   }
 
   private async jobLogs(): Promise<JobLogs[]> {

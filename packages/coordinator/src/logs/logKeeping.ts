@@ -56,7 +56,7 @@ export class LogKeeping {
     this.budget = new LogBudget({
       ...{ logs, log },
       bytesMax: limits.budgetBytes,
-      isLive: (jobId) => state.jobs.has(jobId),
+      liveAttempt: (jobId) => state.jobs.get(jobId)?.lastAttempt ?? null,
       onRemoved: (jobId, bytes) => this.logEvents.removed(coordinatorPart('logs'), jobId, bytes, 'budget'),
     });
     this.intake = new LogIntake({ ...parts, budget: this.budget, rateBytes: limits.rateBytes });

@@ -5,10 +5,11 @@
  * Of one task no more is kept than the cap: its first half from the beginning, and of the rest the end, in short files of
  * which the oldest goes when another begins.
  */
-import { constants, fstatSync } from 'node:fs';
-import { type FileHandle, mkdir, open, rm, writeFile } from 'node:fs/promises';
+import { fstatSync } from 'node:fs';
+import { mkdir, open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import { bytesOfAll, endOf, lastOf, openToWrite, syncDirectory, type Target } from './logFiles.ts';
 import { PerTaskOrder } from './perTaskOrder.ts';
 import { noteOnce, type Said } from './said.ts';
 import {
@@ -21,18 +22,6 @@ import {
   segmentsOf,
 } from './segments.ts';
 import { tailOffset } from './tail.ts';
-
-/** A task whose output is being written; sizes are kept here, so that appending needs no look at the disk. */
-interface Target {
-  readonly task: TaskRef;
-  /** In the order of their positions; the last one is written. */
-  segments: readonly Segment[];
-  /** Bytes in all of them but the last. */
-  earlierBytes: number;
-  file: FileHandle;
-  /** Bytes in the last one. */
-  size: number;
-}
 
 export interface LogStoreOptions {
   /** Bytes kept of one task; Infinity: all. */
@@ -52,6 +41,8 @@ export interface Gap {
 const openFilesMax = 512;
 /** Tasks of whose files the names are kept in mind. */
 const layoutsMax = 4_096;
+/** Tasks that are still written and whose files were closed for others: how much each has is remembered. */
+const setAsideMax = 16_384;
 /** Files that hold the end of one task's output. */
 const tailSegmentsMax = 8;
 
@@ -60,6 +51,8 @@ export class LogStore {
   private readonly options: LogStoreOptions;
   /** Least recently written first. */
   private readonly open = new Map<TaskKey, Target>();
+  /** Bytes of tasks whose file was closed to open another one's; more of them may come. */
+  private readonly setAside = new Map<TaskKey, number>();
   private readonly layouts = new Map<TaskKey, readonly Segment[]>();
   private readonly listeners = new Map<TaskKey, Set<() => void>>();
   private readonly order = new PerTaskOrder();
@@ -87,14 +80,14 @@ export class LogStore {
   }
 
   /** Of a task whose output is being written; 0: none is. */
-  openBytes(task: TaskRef): number {
+  writtenBytes(task: TaskRef): number {
     const target = this.open.get(taskKey(task));
-    return target === undefined ? 0 : target.earlierBytes + target.size;
+    return target === undefined ? (this.setAside.get(taskKey(task)) ?? 0) : bytesOfAll(target);
   }
 
   /** Tasks whose output is being written. */
-  get openCount(): number {
-    return this.open.size;
+  get writtenCount(): number {
+    return this.open.size + this.setAside.size;
   }
 
   /** How much of the end of a task's output is of use; null: all of it. */
@@ -214,12 +207,14 @@ export class LogStore {
 
   /**
    * Removes the output of a job that is here, and frees its space at once. More may come, and goes on where this ended.
+   * @param before only of attempts with lower numbers
    * @returns bytes freed
    */
-  async clear(jobId: JobId, reason: LossReason): Promise<number> {
+  async clear(jobId: JobId, reason: LossReason, before = Number.POSITIVE_INFINITY): Promise<number> {
     const segments = await segmentsIn(this.directoryOf(jobId));
+    const cleared = segments.filter(({ attempt }) => attempt < before);
     const tasks = new Map(
-      segments.map(({ attempt, nodeRank }) => {
+      cleared.map(({ attempt, nodeRank }) => {
         const task: TaskRef = { jobId, attempt, nodeRank };
         return [taskKey(task), task] as const;
       }),
@@ -296,11 +291,22 @@ export class LogStore {
     const earlierBytes = sizes.reduce((sum, size) => sum + size, 0);
     const target = { task, segments, earlierBytes, file, size: (await file.stat()).size };
     this.layouts.delete(key);
+    this.setAside.delete(key);
     this.open.set(key, target);
     const [oldest] = this.open.values();
     if (oldest !== undefined && this.open.size > openFilesMax)
-      void this.order.run(oldest.task, () => this.release(oldest)).catch(() => {});
+      void this.order.run(oldest.task, () => this.putAside(oldest)).catch(() => {});
     return target;
+  }
+
+  private async putAside(target: Target): Promise<void> {
+    const key = taskKey(target.task);
+    // It was completed or cleared meanwhile.
+    if (this.open.get(key) !== target) return;
+    await this.release(target);
+    this.setAside.set(key, bytesOfAll(target));
+    const [oldest] = this.setAside.keys();
+    if (oldest !== undefined && this.setAside.size > setAsideMax) this.setAside.delete(oldest);
   }
 
   /** Before more is written: another file when the last one is full, and without the oldest where there are enough. */
@@ -357,7 +363,7 @@ export class LogStore {
   private async clearTask(task: TaskRef, reason: LossReason): Promise<number> {
     const target = await this.target(task);
     const end = endOf(target);
-    const freed = target.earlierBytes + target.size;
+    const freed = bytesOfAll(target);
     await this.release(target);
     if (freed === 0) return 0;
     this.layouts.delete(taskKey(task));
@@ -374,26 +380,5 @@ export class LogStore {
     if (this.open.get(key) !== target) return;
     this.open.delete(key);
     await target.file.close();
-  }
-}
-
-function endOf({ segments, size }: Target): number {
-  return lastOf(segments).start + size;
-}
-
-function lastOf(segments: readonly Segment[]): Segment {
-  return segments.at(-1) ?? { start: 0, reason: null };
-}
-
-function openToWrite(path: string): Promise<FileHandle> {
-  return open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
   }
 }
