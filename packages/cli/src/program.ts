@@ -53,7 +53,7 @@ async function dispatch(argv: readonly string[], context: Context): Promise<Exit
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode !== 0) throw fromCommander(error, chosen?.name, context);
+    if (error.exitCode !== 0) throw await fromCommander(error, words, program, context);
     await context.io.stdout.write(output.join(''));
   }
   // `muster` alone gets the help, but a script whose command went missing has to notice.
@@ -79,6 +79,8 @@ function newProgram({ io, environment }: Context): { readonly program: Command; 
     .version(`muster ${musterVersion}`, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show this help')
     .helpCommand(false)
+    // Of similar words, `mistyped.ts` proposes none that ends work.
+    .showSuggestionAfterError(false)
     // `submit` has to see where its own flags end.
     .enablePositionalOptions()
     .addHelpText(
@@ -98,12 +100,32 @@ function newProgram({ io, environment }: Context): { readonly program: Command; 
   return { program, output };
 }
 
-function fromCommander(
+async function fromCommander(
   error: CommanderError,
-  commandName: string | undefined,
+  words: readonly string[],
+  program: Command,
   { environment }: Context,
-): Error {
-  const help = `${environment.programName} ${commandName === undefined ? '' : `${commandName} `}--help`;
-  const [message = '', ...suggestions] = error.message.replace(/^error: /, '').split('\n');
-  return usageError(message, ...suggestions.map((line) => line.replace(/^\((.*)\)$/, '$1')), `See: ${help}`);
+): Promise<Error> {
+  const { programName } = environment;
+  const { mistyped } = await import('./mistyped.ts');
+  const command = commandOf(program, words);
+  const path = command === program ? '' : `${pathOf(command)} `;
+  return usageError(
+    error.message.replace(/^error: /, ''),
+    ...mistyped(error, words, command, programName),
+    `See: ${programName} ${path}--help`,
+  );
+}
+
+/** The command, or the one below it, that the words name. */
+function commandOf(program: Command, words: readonly string[]): Command {
+  const command = program.commands.find((each) => each.name() === words[0]);
+  if (command === undefined) return program;
+  return command.commands.find((each) => each.name() === words[1]) ?? command;
+}
+
+/** `node drain`. */
+function pathOf(command: Command): string {
+  const { parent } = command;
+  return parent === null || parent.parent === null ? command.name() : `${pathOf(parent)} ${command.name()}`;
 }

@@ -1,0 +1,58 @@
+/** From a word that is no command or flag to what was probably meant. */
+import { closest } from '@muster/common/spec/suggest';
+import type { Command, CommanderError } from 'commander';
+import { commandSynonyms, findSynonym, flagSynonyms, harmless, type Synonym } from './synonyms.ts';
+
+/**
+ * @param words the command line without what follows `--`
+ * @param command the deepest that they name
+ * @returns hints; none when nothing similar is known
+ */
+export function mistyped(
+  error: CommanderError,
+  words: readonly string[],
+  command: Command,
+  programName: string,
+): readonly string[] {
+  const flag = /unknown option '([^'=]+)/.exec(error.message)?.[1];
+  if (flag !== undefined) return flagHints(flag, command);
+  // `muster node cordon gpu-1`: the word stands where a node's name does.
+  if (error.code === 'commander.excessArguments')
+    return synonymHints(findSynonym(commandSynonyms, words.slice(0, 2).join(' ')), `${programName} `);
+  const word = /unknown command '([^']+)'/.exec(error.message)?.[1];
+  if (word === undefined) return [];
+  const spoken = command.parent === null ? word : `${command.name()} ${word}`;
+  const synonym = findSynonym(commandSynonyms, spoken.toLowerCase());
+  if (synonym !== null) return synonymHints(synonym, `${programName} `);
+  return didYouMean(
+    word,
+    command.commands.map((each) => each.name()),
+  );
+}
+
+function flagHints(flag: string, command: Command): readonly string[] {
+  const synonym = findSynonym(flagSynonyms[command.name()] ?? [], flag);
+  if (synonym !== null) return synonymHints(synonym, '');
+  // A slip in one letter leads anywhere.
+  if (!flag.startsWith('--')) return [];
+  const known = [command, ...parentsOf(command)].flatMap(({ options }) =>
+    options.flatMap(({ long, hidden }) => (typeof long === 'string' && !hidden ? [long] : [])),
+  );
+  return didYouMean(flag, known);
+}
+
+function parentsOf({ parent }: Command): readonly Command[] {
+  return parent === null ? [] : [parent, ...parentsOf(parent)];
+}
+
+function didYouMean(word: string, known: readonly string[]): readonly string[] {
+  const similar = closest(word, harmless(known));
+  return similar === null ? [] : [`Did you mean ${similar}?`];
+}
+
+function synonymHints(synonym: Synonym | null, before: string): readonly string[] {
+  if (synonym === null) return [];
+  const { note, lines } = synonym;
+  const tries = lines.map((line) => `${before}${line}`).join(', or ');
+  return [...(note === undefined ? [] : [note]), ...(tries === '' ? [] : [`Try: ${tries}`])];
+}
