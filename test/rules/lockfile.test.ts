@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
@@ -102,4 +102,12 @@ test('the lock file is whole', () => {
 its registry lacks without a word, and the next \`npm ci\` fails) and each entry its checksum. None names a host: the
 checksum says what the file is, and each machine has a registry of its own. \`omit-lockfile-registry-resolved\` does that.`;
   expectNone(lockProblems(lock.packages), why);
+});
+
+test('npm under Node 20 is not told that it is too old, as the install brings Node 24', () => {
+  const folders = ['', ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/`)];
+  for (const folder of folders)
+    expect(readJson(`${folder}package.json`)).toMatchObject({ engines: { node: '>=20' } });
+  // Three packages from elsewhere want more; npm warns of each of them below this level.
+  expect(readFileSync(join(root, '.npmrc'), 'utf8')).toMatch(/^loglevel=error$/m);
 });

@@ -85,7 +85,7 @@ test.each([
   [
     ['coordinator', '--data', 'd', '--telemetry-memory', 'much'],
     exitCodes.usage,
-    /^muster: --telemetry-memory takes a size such as "64G" or "512M"/,
+    /^muster: --telemetry-memory takes a size with its unit, such as "64G" or "512M"/,
   ],
   [
     ['agent', '--data', 'd', '--name', 'A b', '--coordinator', '127.0.0.1:1'],

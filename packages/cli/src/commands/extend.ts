@@ -35,7 +35,10 @@ async function extend(
   const { io } = context;
   const byMs = parseDurationMs(typed);
   if (byMs === null || byMs < 1 || byMs > longestMs) {
-    throw usageError(`"${typed}" is no duration of up to ${formatDuration(longestMs)}, such as 2h or 90m`);
+    throw usageError(
+      `invalid duration "${typed}" (max ${formatDuration(longestMs)})`,
+      'Write it as 90m, 2h or 1d12h.',
+    );
   }
   const job = await withSession(context, flags, async ({ api }) => api.extendJob(reference, byMs));
   if (flags.output === 'json') {

@@ -161,7 +161,7 @@ test('extend says how long each attempt may run now', async () => {
   expect(requests.at(-1)).toMatchObject({ method: 'ExtendJob', request: { byMs: 7_200_000 } });
   const wrong = await run(['extend', running.id, 'soon'], answers);
   expect(wrong).toMatchObject({ exitCode: exitCodes.usage });
-  expect(wrong.stderr).toContain('"soon" is no duration of up to 365d, such as 2h or 90m');
+  expect(wrong.stderr).toContain('invalid duration "soon" (max 365d)');
 });
 
 test('requeue --from asks for a step, or for the start', async () => {

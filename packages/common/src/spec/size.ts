@@ -5,13 +5,16 @@
 
 const unitsMb = { K: 1 / 1024, M: 1, G: 1024, T: 1024 * 1024 } as const;
 
-export const sizeForm = 'a size such as "64G" or "512M", or a number of MB';
+export const sizeForm = 'a size with its unit, such as "64G" or "512M"';
 
-/** @returns whole MB ≥ 1, or null for text that is no size or not a whole number of MB; no unit means MB */
+/**
+ * A number alone is no size: who types `--memory 4` means gigabytes, and 4 MB end as a job that nobody understands.
+ * @returns whole MB ≥ 1, or null for text that is no size with a unit or not a whole number of MB
+ */
 export function parseSizeMb(text: string): number | null {
-  const match = /^(\d{1,15}(?:\.\d{1,6})?) ?([KMGT])?(?:i?B)?$/i.exec(text.trim());
+  const match = /^(\d{1,15}(?:\.\d{1,6})?) ?([KMGT])(?:i?B)?$/i.exec(text.trim());
   if (!match) return null;
-  const [, amount, unit = 'M'] = match;
+  const [, amount, unit = ''] = match;
   const megabytes = Number(amount) * unitsMb[unit.toUpperCase() as keyof typeof unitsMb];
   return Number.isSafeInteger(megabytes) && megabytes >= 1 ? megabytes : null;
 }

@@ -141,7 +141,7 @@ type Repair = (written: string) => string | null;
 const asNumber: Repair = (written) =>
   /^\d{1,15}(?:\.\d{1,6})?$/.test(written.trim()) ? written.trim() : null;
 
-const asMegabytes: Repair = (written) => parseSizeMb(written)?.toString() ?? null;
+const asMegabytes: Repair = (written) => parseSizeMb(written)?.toString() ?? asNumber(written);
 
 const asBoolean: Repair = (written) => {
   const word = written.trim().toLowerCase();
