@@ -184,9 +184,9 @@ test('job names the nodes that the next attempt does without', async () => {
   const cause = aCause('image_pull', 'no such image');
   const leftOut = [{ node: 'node-1', cause }];
   const { stdout } = await run(['job', waiting.id], { GetJob: () => wire.job({ ...waiting, leftOut }) });
-  expect(stdout).toMatch(/Left out +node-1: no such image \(image_pull\)\n/);
+  expect(stdout).toMatch(/Excluded +node-1: no such image \(image_pull\)\n/);
   const ended = await run(['job', failed.id], { GetJob: () => wire.job({ ...failed, leftOut }) });
-  expect(ended.stdout, 'there is none').not.toContain('Left out');
+  expect(ended.stdout, 'there is none').not.toContain('Excluded');
 });
 
 test('a task that was lost with its node is told from one that never started', async () => {

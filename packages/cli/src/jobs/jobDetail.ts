@@ -39,7 +39,7 @@ function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
     ['Submitted', `${clockText(job.submittedAtMs)} (${agoText(job.submittedAtMs, nowMs)})`],
     ['Array', job.array === null ? null : `${job.array.index} of 0–${job.array.size - 1} in ${job.array.id}`],
     ['Requeued from', job.requeuedFrom],
-    ['Left out', leftOutText(job)],
+    ['Excluded', leftOutText(job)],
     ['Training', trainingText(job)],
     ['Checkpoint', newestCheckpointText(job, nowMs)],
     ['GPU time', ledgerText(job.ledger) || null],
