@@ -54,15 +54,15 @@ export function withProbeFlags(command: Command): Command {
   command.optionsGroup('GPUs and health of this node:');
   command.option(
     '--gpus <count>',
-    'simulate this many GPUs; default: what the driver lists',
+    'simulate COUNT GPUs; default: the GPUs of this machine',
     wholeNumber('--gpus', 0, 64),
   );
-  choice('--gpu-source <source>', `where GPU facts come from; default ${defaults.gpuSource}`, [
+  choice('--gpu-source <source>', `source of GPU facts; default ${defaults.gpuSource}`, [
     'auto',
     'nvml',
     'nvidia-smi',
   ]);
-  choice('--profiling <source>', `who tells SM and tensor activity; default ${defaults.profilingSource}`, [
+  choice('--profiling <source>', `source of SM and tensor activity; default ${defaults.profilingSource}`, [
     'auto',
     'dcgm-exporter',
     'dcgmi',
@@ -71,12 +71,12 @@ export function withProbeFlags(command: Command): Command {
   ]);
   command
     .option('--nvidia-smi <path>', `default: ${defaults.nvidiaSmiPath} on PATH`)
-    .option('--nvml-library <path>', `NVML's library, name or path; default ${defaults.nvmlLibrary}`)
+    .option('--nvml-library <path>', `name or path of the NVML library; default ${defaults.nvmlLibrary}`)
     .option('--dcgm-exporter <url>', `default ${defaults.dcgmExporterUrl}`, httpUrl)
     .option('--dcgmi <path>', `default: ${defaults.dcgmiPath} on PATH`)
     .option(
       '--sample-interval <duration>',
-      'between two readings of the GPUs; default: what suits the source',
+      'interval between two readings of the GPUs; default: depends on the source',
       durationMs('--sample-interval', sampleIntervalMinMs, sampleIntervalMaxMs),
     )
     .option(
@@ -92,13 +92,16 @@ export function withProbeFlags(command: Command): Command {
   return command
     .option(
       '--checkpoint-root <dir>',
-      'where jobs keep checkpoints, tried at the start; containers may mount it; may be repeated; ' +
+      'directory where jobs keep checkpoints, tested at the start; containers may mount it; may be repeated; ' +
         'default: MUSTER_CHECKPOINT_ROOTS, with : between them',
       collect,
     )
-    .option('--hpc-job-dir <dir>', 'where a dcgm-exporter reads which job has which GPU; default: nowhere')
-    .option('--condition-table <file>', 'changes what conditions lead to; default: the table as it comes')
-    .option('--kernel-log <file>', `-: it is open as standard input; default ${defaults.kernelLog}`)
+    .option(
+      '--hpc-job-dir <dir>',
+      'directory in which a dcgm-exporter looks up the job of each GPU; default: none',
+    )
+    .option('--condition-table <file>', 'override the condition table; default: built-in')
+    .option('--kernel-log <file>', `kernel log; -: standard input; default ${defaults.kernelLog}`)
     .option('--docker-socket <path>', `default: ${defaults.dockerSocket}`);
 }
 

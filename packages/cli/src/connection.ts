@@ -40,7 +40,7 @@ export function withConnection(command: Command): Command {
     .optionsGroup('Which coordinator:')
     .option('--addr <host:port>', 'its address (MUSTER_ADDR); default: the last `muster up` on this machine')
     .option('--token-file <file>', 'file with the token (MUSTER_TOKEN holds the token itself)')
-    .option('--ca <file>', "certificate of the coordinator's CA (MUSTER_CA), for one on another machine")
+    .option('--ca <file>', "certificate of the coordinator's CA (MUSTER_CA), if it runs on another machine")
     .option('--data <dir>', 'data directory of a coordinator on this machine (MUSTER_DATA)');
 }
 

@@ -23,13 +23,13 @@ export function withContainerFlags(command: Command): Command {
   return command
     .option(
       '--mount-root <dir[:ro]>',
-      'jobs may mount this directory and what is below; may be repeated; default: none but the checkpoint roots',
+      'allow jobs to mount this directory and everything below; may be repeated; default: only the checkpoint roots',
       collect,
     )
-    .option('--mount-deny <dir>', 'but not this one; may be repeated', collect)
+    .option('--mount-deny <dir>', 'do not allow this directory below a mount root; may be repeated', collect)
     .option(
       '--container-user <uid:gid>',
-      'who images run as whose own user is root or has a name; image: each as its own user, root too; ' +
+      'user for images whose own user is root or a name; image: each as its own user, including root; ' +
         `default ${defaults.user}`,
       containerUser,
     )
@@ -42,11 +42,11 @@ export function withContainerFlags(command: Command): Command {
       command
         .createOption(
           '--container-network <which>',
-          `of jobs on a single node: bridge, apart from the node's, or host; default ${defaults.network}`,
+          `network of jobs on a single node: bridge, separate from the node's, or host; default ${defaults.network}`,
         )
         .choices(['bridge', 'host']),
     )
-    .option('--container-read-only', 'images cannot be written to; /tmp can, in memory');
+    .option('--container-read-only', 'make images read-only, except for /tmp, which is in memory');
 }
 
 /** @throws {CliError} for what is no directory or no capability */

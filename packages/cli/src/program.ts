@@ -86,7 +86,7 @@ function newProgram({ io, environment }: Context): { readonly program: Command; 
     .addHelpText(
       'after',
       `\n${bold('Exit codes:')}\n${exitCodesText()}\n\n` +
-        `\`${environment.programName} COMMAND --help\` says more about a command.`,
+        `\`${environment.programName} COMMAND --help\` shows the flags of a command.`,
     )
     .configureHelp({ styleTitle: bold, subcommandTerm: (sub) => sub.name() })
     .configureOutput({

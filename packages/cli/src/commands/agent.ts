@@ -37,14 +37,14 @@ export const command: CommandModule = {
     sub
       .requiredOption('--data <dir>', "holds its credential and its tasks' files; one agent per directory")
       .requiredOption('--name <node>', 'name of this node')
-      .requiredOption('--coordinator <host:port>', 'whom to report to')
+      .requiredOption('--coordinator <host:port>', 'coordinator address')
       .option(
         '--join-token-file <file>',
         'file with a join token, needed once; - is standard input (or MUSTER_JOIN_TOKEN holds the token)',
       )
       .option(
         '--ca <file>',
-        "certificate of the coordinator's CA (MUSTER_CA); default: the one that the join token names",
+        "certificate of the coordinator's CA (MUSTER_CA); default: the one of the join token",
       )
       .option('--cpus <count>', 'CPUs to offer; default: all', wholeNumber('--cpus', 1, 4_096))
       .option('--label <name=value>', 'label of this node; may be repeated', collect)
@@ -52,7 +52,7 @@ export const command: CommandModule = {
         sub
           .createOption(
             '--guard <whose>',
-            'who starts the parent of bare tasks: own: this agent; service: muster-guard.service; default own',
+            'who starts the guard, the parent of processes: own: this agent; service: muster-guard.service; default own',
           )
           .choices(['own', 'service']),
       )
@@ -60,7 +60,7 @@ export const command: CommandModule = {
         sub
           .createOption(
             '--root-tasks <answer>',
-            'whether processes of jobs may run as root, where this agent does; default: allow, with a warning',
+            'whether jobs may run as root if this agent does; default: allow, with a warning',
           )
           .choices(['allow', 'refuse']),
       )
@@ -68,24 +68,24 @@ export const command: CommandModule = {
         sub
           .createOption(
             '--on-sigterm <action>',
-            'leave: end the agent, tasks run on, unless the system is being shut down; ' +
-              `drain: this machine goes, tasks save and leave it first; default ${defaults.onSigterm}`,
+            'leave: stop the agent, tasks keep running, unless the system is being shut down; ' +
+              `drain: machine is shutting down, its tasks save and end first; default ${defaults.onSigterm}`,
           )
           .choices(sigtermActions),
       )
       .option(
         '--shutdown-grace <duration>',
-        `how long that may take before the agent ends; default ${formatDuration(defaults.shutdownGraceMs)}`,
+        `how long a shutdown may take before the agent exits; default ${formatDuration(defaults.shutdownGraceMs)}`,
         durationMs('--shutdown-grace', shutdownGraceMinMs, shutdownGraceMaxMs),
       )
       .option(
         '--output-cap <size>',
-        'output kept here of one task, its beginning and its end; default: an eighth of the disk, 1G at most',
+        'size limit of the output of one task on this node, of which beginning and end are kept; default: an eighth of the disk, 1G at most',
         sizeBytes('--output-cap', 1, terabytesMb),
       )
       .option(
         '--output-rate <size>',
-        `output that a task may write per second in the long run; default ${defaults.outputLimits.rateBytes / mebibyte}M`,
+        `sustained output rate of a task, per second; default ${defaults.outputLimits.rateBytes / mebibyte}M`,
         sizeBytes('--output-rate', 1, terabytesMb),
       )
       .option(

@@ -39,16 +39,16 @@ interface Place {
 
 export const command: CommandModule = {
   define(sub) {
-    sub.addArgument(sub.createArgument('<action>', 'what to do').choices(['verify']));
+    sub.addArgument(sub.createArgument('<action>', 'action').choices(['verify']));
     sub
       .argument('<path...>', 'checkpoints, or directories of them')
       .option('--quick', 'read headers and directories only; default: every byte')
-      .option('--pattern <pattern>', 'what checkpoints are called, such as run-{step}.bin', pattern);
+      .option('--pattern <pattern>', 'name pattern of checkpoints, such as run-{step}.bin', pattern);
     withOutput(sub);
     sub.addHelpText(
       'after',
       '\nNeeds no coordinator, changes nothing, and never loads a pickle. A checkpoint is verified, corrupt, or unverified ' +
-        'when its\nformat is not known or it is being written. Exit code 1: one is corrupt.',
+        'if its\nformat is unknown or it is being written. Exit code 1: one is corrupt.',
     );
   },
   run: verifyPaths,

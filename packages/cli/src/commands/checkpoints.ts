@@ -18,8 +18,8 @@ export const command: CommandModule = {
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nThe newest ones; all of them are in checkpoints_index.json beside them. A job resumes from the newest that is verified ' +
-        'and not suspect: muster requeue JOB --from STEP begins from an earlier one.',
+      '\nShows the newest; all are listed in checkpoints_index.json beside them. A job resumes from the newest that is verified ' +
+        'and not suspect; muster requeue JOB --from STEP resumes from an earlier one.',
     );
   },
   run: showCheckpoints,

@@ -50,14 +50,14 @@ const keepMsMax = 3_650 * daySeconds * 1_000;
 export const command: CommandModule = {
   define(sub) {
     sub
-      .requiredOption('--data <dir>', 'holds everything it remembers; one coordinator per directory')
+      .requiredOption('--data <dir>', 'data directory with the store; one coordinator per directory')
       .option(
         '--listen <host:port>',
         `address to serve on; TLS unless it is loopback; default ${defaults.listen}`,
       )
       .option(
         '--advertise <host>',
-        'name or address that other machines reach this one by; may be repeated; default: its own',
+        'name or address at which other machines reach this one; may be repeated; default: its own',
         advertisedHosts,
       )
       .option(
@@ -67,15 +67,18 @@ export const command: CommandModule = {
       )
       .option(
         '--telemetry-memory <size>',
-        `memory for what GPUs did in the last hours; default ${defaults.telemetryBytes / mebibyte}M`,
+        `memory for GPU readings of the last hours; default ${defaults.telemetryBytes / mebibyte}M`,
         sizeBytes('--telemetry-memory', 1, 1024 * 1024),
       )
       .option(
         '--nats <url>',
-        'publish events on this NATS JetStream too, such as nats://127.0.0.1:4222',
+        'also publish events to this NATS JetStream, such as nats://127.0.0.1:4222',
         natsUrl,
       )
-      .option('--nats-credentials <file>', 'how to get in there: `user:password`, a token, or a file of nsc')
+      .option(
+        '--nats-credentials <file>',
+        'file with its credentials: `user:password`, a token, or a file of nsc',
+      )
       .option(
         '--reserve-mb <size>',
         `disk space in MB to keep free; default ${defaults.reserveBytes / mebibyte}`,
@@ -88,22 +91,22 @@ export const command: CommandModule = {
       )
       .option(
         '--log-cap <size>',
-        'output kept of one task, its beginning and its end; default: a quarter of the budget, 1G at most',
+        'size limit of the output of one task, of which beginning and end are kept; default: a quarter of the budget, 1G at most',
         sizeBytes('--log-cap', 1, terabytesMb),
       )
       .option(
         '--log-rate <size>',
-        `output taken of one task per second in the long run; default ${defaults.logRateBytes / mebibyte}M`,
+        `sustained rate at which output of one task is accepted, per second; default ${defaults.logRateBytes / mebibyte}M`,
         sizeBytes('--log-rate', 1, terabytesMb),
       )
       .option(
         '--keep-events <duration>',
-        'how long events and ids of requests are kept, 7d at least; default 30d',
+        'how long events and request ids are kept, at least 7d; default 30d',
         durationMs('--keep-events', eventsKeptMsMin, keepMsMax),
       )
       .option(
         '--keep-jobs <duration>',
-        'how long jobs that have ended are kept, with their output; default 90d',
+        'how long ended jobs and their output are kept; default 90d',
         durationMs('--keep-jobs', 3_600_000, keepMsMax),
       )
       .option(
@@ -118,12 +121,12 @@ export const command: CommandModule = {
       )
       .option(
         '--lease <duration>',
-        'how long tasks run on without word from here before they are frozen; default 60s',
+        'how long tasks run without contact with the coordinator before they are frozen; default 60s',
         durationMs('--lease', 1_000, daySeconds * 1_000),
       )
       .option(
         '--credential-lifetime <duration>',
-        'how long a node may stay away and still prove who it is; at least twice --lease; default 7d',
+        'lifetime of the credential of an agent; at least twice --lease; default 7d',
         durationMs('--credential-lifetime', 2_000, 3_650 * daySeconds * 1_000),
       )
       .option(

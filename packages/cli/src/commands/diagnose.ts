@@ -24,13 +24,13 @@ export const command: CommandModule = {
       )
       .option(
         '--attempt <number>',
-        'of a job, this attempt; default: the newest',
+        'attempt of a job; default: the newest',
         wholeNumber('--attempt', 1, 1_000_000),
       );
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nA file is read on this machine and needs no coordinator. A job called like a file is named by its id.',
+      '\nA file is read on this machine and needs no coordinator. To diagnose a job with the name of a file, use its id.',
     );
   },
   run: diagnose,

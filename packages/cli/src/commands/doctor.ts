@@ -28,16 +28,19 @@ export type ExamineNode = (options: AgentOptions) => Promise<DoctorReport>;
 export const command: CommandModule = {
   define(sub) {
     sub
-      .option('--name <node>', 'name of this node; default: as the coordinator knows this host')
+      .option(
+        '--name <node>',
+        'name of this node; default: the node of this host, as known to the coordinator',
+      )
       .option('--agent-data <dir>', "the agent's data directory; default: that of the last `muster up`");
     sub.option(
       '--service <which>',
-      "look as the service does, from within its sandbox and with its flags: agent, or an agent's pid; takes root",
+      "examine as the service, in its sandbox and with its flags: agent, or an agent's pid; requires root",
     );
     withConnection(withProbeFlags(withOutput(sub)));
     sub.addHelpText(
       'after',
-      '\nLooks with the flags of `muster agent`, and needs no coordinator. Exit code 1: something has to be mended.',
+      '\nTakes the flags of `muster agent`, and needs no coordinator. Exit code 1: a problem was found.',
     );
   },
   run: (context: Context, flags: DoctorFlags) =>

@@ -26,7 +26,7 @@ const reopenDelayMs = 500;
 export const command: CommandModule = {
   define(sub) {
     sub
-      .option('-f, --follow', 'go on with new ones as they happen')
+      .option('-f, --follow', 'stream new events as they happen')
       .option(
         '--since <seq>',
         'only events after this sequence number',

@@ -20,7 +20,7 @@ export const command: CommandModule = {
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nFor a job that has a max_runtime; it counts for the attempt that runs and for later ones.',
+      '\nFor jobs with a max_runtime. Applies to the running attempt and to later ones.',
     );
   },
   run: extend,

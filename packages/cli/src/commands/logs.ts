@@ -26,7 +26,10 @@ export const command: CommandModule = {
   define(sub) {
     sub
       .argument('<job>', jobReferenceHelp)
-      .option('-f, --follow', 'go on until the job has ended; Ctrl-C stops the showing, not the job')
+      .option(
+        '-f, --follow',
+        'stream the output until the job has ended; Ctrl-C stops the stream, not the job',
+      )
       .option('--rank <rank>', 'only this node rank', wholeNumber('--rank', 0, 1023))
       .option(
         '--attempt <number>',
@@ -34,12 +37,12 @@ export const command: CommandModule = {
         wholeNumber('--attempt', 1, 1_000_000),
       )
       .option('--tail <lines>', 'only the last lines of each rank', wholeNumber('--tail', 1, 1_000_000_000))
-      .option('--raw', 'on a terminal, too, every byte as the job printed it, control sequences included');
+      .option('--raw', 'print every byte as it is, control sequences included, also on a terminal');
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nWith several ranks each line begins with its rank; one rank is shown to the byte. On a terminal control\n' +
-        'sequences other than colours are shown as escapes, because they would act on it; --raw passes them.',
+      '\nWith several ranks each line begins with its rank; the output of one rank is printed unchanged. On a terminal,\n' +
+        'control sequences other than colours are escaped, because they would act on it; --raw prints them.',
     );
   },
   run: showLogs,

@@ -11,11 +11,11 @@ type RemoveFlags = ConnectionFlags & OutputFlags;
 
 export const logsRemove: Subcommand = {
   name: 'rm',
-  summary: 'remove the output that is kept of a job, and free its space',
+  summary: 'delete the stored output of a job and free its space',
   define(sub) {
     sub.argument('<job>', jobReferenceHelp);
     withConnection(withOutput(sub));
-    sub.addHelpText('after', '\nWhat a job that still runs writes from then on is kept.');
+    sub.addHelpText('after', '\nLater output of a running job is kept.');
   },
   run: removeLogs,
 };

@@ -21,15 +21,15 @@ export const command: CommandModule = {
     sub
       .option(
         '--for <duration>',
-        'tasks run on for so long without word from the coordinator',
+        'let tasks run this long without contact with the coordinator',
         durationMs('--for', shortestMs, longestMs),
       )
-      .option('--end', 'back to leases of the usual length');
+      .option('--end', 'return to the usual lease length');
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nBefore the coordinator or the network is away for a while. A node takes the longer lease with its next heartbeat; ' +
-        'one that is lost meanwhile gets its jobs restarted only when that has run out, or by `muster node confirm-dead`.',
+      '\nUse it before an outage of the coordinator or the network. Nodes get the longer lease with their next heartbeat. ' +
+        'Jobs of a node that is lost meanwhile are rescheduled only after that lease, or after `muster node confirm-dead`.',
     );
   },
   run: (context: Context, flags: MaintenanceFlags) => maintain(context, flags),

@@ -33,22 +33,22 @@ export const command: CommandModule = {
   define(sub) {
     sub
       .argument('<job>', jobReferenceHelp)
-      .argument('[metric]', 'which one; without it, a line of each')
+      .argument('[metric]', 'metric name; default: summary of all')
       .option(
         '--since <duration>',
-        'only the last so long, such as 30m; default: all that is kept, a few hours',
+        'only the last DURATION, such as 30m; default: everything kept, a few hours',
         durationMs('--since', 1_000, 365 * dayMs),
       )
       .option(
         '--attempt <number>',
-        'only this attempt; default: every one',
+        'only this attempt; default: all',
         wholeNumber('--attempt', 1, 1_000_000),
       );
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
       `\nFrom its output: ${trainingNames.join(', ')}\nOf its GPUs: ${gpuNames.join(', ')}\n\n` +
-        'A reading of a GPU is of 10 seconds: the mean, of memory and temperature the most, of energy what was consumed.',
+        'GPU readings cover 10 seconds: the mean; for memory and temperature the maximum; for energy the consumption.',
     );
   },
   run: showMetrics,

@@ -18,10 +18,7 @@ export const command: CommandModule = {
     sub.argument('<node>', 'its name');
     withConnection(withOutput(sub));
     // They read as they are typed; the price is some odd names.
-    sub.addHelpText(
-      'after',
-      '\nA node that is called as one of these commands is shown by `muster nodes -o json`.',
-    );
+    sub.addHelpText('after', '\nTo see a node with the name of a subcommand, use `muster nodes -o json`.');
   },
   run: showNode,
   subcommands: [nodeDrain, nodeUndrain, nodeClear, nodeConfirmDead, nodeRemove],

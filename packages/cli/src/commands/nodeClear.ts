@@ -17,12 +17,12 @@ interface ClearFlags extends ConnectionFlags, OutputFlags {
 
 export const nodeClear: Subcommand = {
   name: 'clear',
-  summary: 'end a condition by hand, once what it says is mended',
+  summary: 'clear a condition by hand, once its problem is fixed',
   define(sub) {
     sub
       .argument('<node>', 'its name')
       .argument('<condition>', 'kind of the condition, such as xid_79')
-      .option('--gpu <gpu>', 'on this GPU, number or UUID; needed where several have the condition');
+      .option('--gpu <gpu>', 'number or UUID of the GPU; required if several GPUs have the condition');
     withConnection(withOutput(sub));
   },
   run: clearCondition,

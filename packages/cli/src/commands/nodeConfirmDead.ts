@@ -9,14 +9,14 @@ type ConfirmDeadFlags = ConnectionFlags & OutputFlags;
 
 export const nodeConfirmDead: Subcommand = {
   name: 'confirm-dead',
-  summary: 'say that nothing of a silent node runs any more: its jobs go on elsewhere at once',
+  summary: 'confirm that nothing runs on a silent node: its jobs are rescheduled at once',
   define(sub) {
     sub.argument('<node>', 'its name');
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nSee to it first that the machine is off, or that its agent and tasks are gone. A node that only lost its network ' +
-        'runs on until its leases end, and its jobs would run twice.',
+      '\nMake sure first that the machine is off, or that its agent and tasks have ended. A node that only lost its network ' +
+        'keeps running until its leases expire, and its jobs would run twice.',
     );
   },
   run: confirmDead,

@@ -25,21 +25,21 @@ const weekMs = 7 * 24 * 60 * 60_000;
 
 export const nodeDrain: Subcommand = {
   name: 'drain',
-  summary: 'give a node no new work; with a deadline its jobs save, stop and are rescheduled before it',
+  summary: 'keep new tasks from a node; with a deadline its jobs save, stop and are rescheduled before it',
   define(sub) {
     sub
       .argument('<node>', 'its name')
       .option(
         '--deadline <duration>',
-        'its jobs have to be gone in so long, such as 10m or 0; default: they run on until they end',
+        'stop its jobs within this time, such as 10m or 0; default: wait until they end',
         durationMs('--deadline', 0, weekMs),
       )
-      .option('--reason <text>', 'shown wherever the drain is');
+      .option('--reason <text>', 'shown wherever the drain is shown');
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nThe same road as a preemption: the stop signal, stop_grace to save, back into the queue with its place. ' +
-        '`muster node undrain` takes it back.',
+      '\nJobs are stopped as by a preemption: the stop signal, stop_grace to save, then back to their queue position. ' +
+        '`muster node undrain` undoes it.',
     );
   },
   run: drain,
@@ -47,7 +47,7 @@ export const nodeDrain: Subcommand = {
 
 export const nodeUndrain: Subcommand = {
   name: 'undrain',
-  summary: 'let a drained node take work again',
+  summary: 'give new tasks to a drained node again',
   define(sub) {
     sub.argument('<node>', 'its name');
     withConnection(withOutput(sub));

@@ -9,13 +9,13 @@ type RemoveFlags = ConnectionFlags & OutputFlags;
 
 export const nodeRemove: Subcommand = {
   name: 'remove',
-  summary: 'forget a node without tasks: its credential ends, and its name is free again',
+  summary: 'remove a node without tasks: its credential ends, and its name is free again',
   define(sub) {
     sub.argument('<node>', 'its name');
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nAn agent that still runs there is refused from then on. For a machine that was installed anew it is enough to ' +
+      '\nAn agent that still runs there is refused from then on. A reinstalled machine only needs to ' +
         'join again: `muster token create NODE --replace`.',
     );
   },

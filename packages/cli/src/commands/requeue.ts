@@ -18,10 +18,10 @@ interface RequeueFlags extends ConnectionFlags, OutputFlags {
 export const command: CommandModule = {
   define(sub) {
     sub.argument('<job>', jobReferenceHelp);
-    sub.option('--wait', 'wait for its end; exit code 0 if it succeeded, 1 if not');
+    sub.option('--wait', 'wait until it has ended; exit code 0 if it succeeded, 1 if not');
     sub.option(
       '--from <step>',
-      'begin from its newest good checkpoint at or before this step, or from "start"; default: from the newest',
+      'resume from its newest good checkpoint at or before this step, or "start" from scratch; default: latest checkpoint',
       resumeChoice,
     );
     withConnection(withOutput(sub));

@@ -28,16 +28,16 @@ const actions: Readonly<Record<string, Action>> = {
 
 export const command: CommandModule = {
   define(sub) {
-    sub.addArgument(sub.createArgument('<action>', 'what to do').choices(Object.keys(actions)));
-    sub.argument('[file]', 'of `backup` and `restore`: the backup');
+    sub.addArgument(sub.createArgument('<action>', 'action').choices(Object.keys(actions)));
+    sub.argument('[file]', 'backup file, for `backup` and `restore`');
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\ncheck    reads everything in the store of --data and compares it with its sums; no coordinator may be running\n' +
+      '\ncheck    reads the entire store of --data and compares it with its checksums; stop the coordinator first\n' +
         'backup   writes a copy of the store to FILE, from the running coordinator; with --data also without one\n' +
-        'restore  puts a backup in the place of the store of --data, which is kept aside\n' +
-        'accept   goes on with the store of --data though something of it is lost, after `check` has said what\n' +
-        'advance  goes on past attempts that agents know of and the store does not; once every node is back\n' +
+        'restore  replaces the store of --data by a backup, and keeps the old files\n' +
+        'accept   continues with a damaged store of --data, with the losses that `check` reports\n' +
+        'advance  after a restore: continues with higher attempt numbers than any agent knows; run it once every node is back\n' +
         '\nExit code 1 of `check`: the store is damaged.',
     );
   },

@@ -31,15 +31,18 @@ export const command: CommandModule = {
       .passThroughOptions()
       .usage('[-f FILE] [flags] [-- COMMAND ...]')
       .option('-f, --file <file>', 'job file, YAML or JSON; - reads standard input')
-      .option('--wait', 'wait for its end; exit code 0 if it succeeded, 1 if not')
-      .option('--follow', 'show its output until its end; exit code as with --wait')
+      .option('--wait', 'wait until it has ended; exit code 0 if it succeeded, 1 if not')
+      .option('--follow', 'stream its output until it ends; exit code as with --wait')
       .option(
         '--array <count>',
-        'as many jobs, which differ in MUSTER_ARRAY_INDEX',
+        'submit an array of COUNT jobs (index in MUSTER_ARRAY_INDEX)',
         wholeNumber('--array', 1, 100_000),
       )
-      .option('--dry-run', 'check it and say whether it would start now; submit nothing')
-      .option('--request-id <id>', 'sending the same id again gives the same job, never a second one')
+      .option('--dry-run', 'validate the job and report whether it would start now; submit nothing')
+      .option(
+        '--request-id <id>',
+        'id of this request: repeating it returns the same job, never a second one',
+      )
       .option('--schema', 'print the JSON Schema of the job file, for editors');
     withConnection(withSpecFlags(withOutput(sub)));
     sub.addHelpText(

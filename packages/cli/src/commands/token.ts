@@ -10,7 +10,10 @@ import { tokenRotate } from './tokenRotate.ts';
 export const command: CommandModule = {
   define(sub) {
     withConnection(withOutput(sub));
-    sub.addHelpText('after', '\nBy itself it lists what there is, without the secrets.');
+    sub.addHelpText(
+      'after',
+      '\nWithout a subcommand it lists credentials and join tokens, without the secrets.',
+    );
   },
   run: (context: Context, flags: ConnectionFlags & OutputFlags): Promise<ExitCode> =>
     listTokens(context, flags),

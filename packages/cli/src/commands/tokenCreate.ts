@@ -14,19 +14,19 @@ interface CreateFlags extends ConnectionFlags, OutputFlags {
 
 export const tokenCreate: Subcommand = {
   name: 'create',
-  summary: 'make a token by which the agent of one node joins, once',
+  summary: 'create a single-use token with which the agent of one node joins',
   define(sub) {
     sub
       .argument('<node>', 'name of the node whose agent will use the token')
       .option(
         '--replace',
-        'for a node whose machine was installed anew: its old credential ends when this token is used',
+        'for a reinstalled machine: the old credential of the node ends when this token is used',
       );
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nThe agent takes the token from --join-token-file (- is standard input) or MUSTER_JOIN_TOKEN, once. The token ' +
-        'also tells it which\ncoordinator to trust, so hand it over as carefully as a password.',
+      '\nThe agent reads the token once, from --join-token-file (- is standard input) or MUSTER_JOIN_TOKEN. The token ' +
+        'also identifies\nthe coordinator to trust, so protect it like a password.',
     );
   },
   run: createToken,

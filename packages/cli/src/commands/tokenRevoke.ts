@@ -9,13 +9,13 @@ type RevokeFlags = ConnectionFlags & OutputFlags;
 
 export const tokenRevoke: Subcommand = {
   name: 'revoke',
-  summary: 'end a credential or join token at once, with every connection that is open under it',
+  summary: 'revoke a credential or join token at once, and close its open connections',
   define(sub) {
-    sub.argument('<name>', 'its id, the beginning of it, or a node for all that it has');
+    sub.argument('<name>', 'id, unique beginning of one, or a node for all of its credentials');
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nTasks of a node whose credential ends run on until their leases end, and are then fenced as those of any silent ' +
+      '\nTasks of the node keep running until their leases expire, and are then fenced like those of any silent ' +
         'node.\n`muster token create NODE --replace` lets its agent join again.',
     );
   },

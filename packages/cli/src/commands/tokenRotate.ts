@@ -9,12 +9,12 @@ type RotateFlags = ConnectionFlags & OutputFlags;
 
 export const tokenRotate: Subcommand = {
   name: 'rotate',
-  summary: 'make another admin token; the one in use ends at once',
+  summary: 'replace the admin token; the current one ends at once',
   define(sub) {
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      "\nThe coordinator's admin.token holds the new one; other machines need it from you. Open watches of the old one end.",
+      "\nThe coordinator's admin.token holds the new one; copy it to other machines. Open watches of the old token end.",
     );
   },
   run: rotate,

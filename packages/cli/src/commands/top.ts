@@ -23,13 +23,13 @@ const jobsMax = 1_000;
 export const command: CommandModule = {
   define(sub) {
     sub
-      .argument('[node]', 'only this one')
-      .option('--once', 'print once and end, as without a terminal')
-      .option('--refresh <duration>', 'how often to look; default 2s', durationMs('--refresh', 500, hourMs));
+      .argument('[node]', 'only this node')
+      .option('--once', 'print once and exit; default without a terminal')
+      .option('--refresh <duration>', 'refresh interval; default 2s', durationMs('--refresh', 500, hourMs));
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nReadings are means over 10 seconds. `-` was not read; what is older than 30 seconds is marked.',
+      '\nReadings are means over 10 seconds. `-`: not read. Readings older than 30 seconds are marked.',
     );
   },
   run: top,

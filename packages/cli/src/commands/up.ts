@@ -75,15 +75,18 @@ export const command: CommandModule = {
       )
       .option(
         '--advertise <host>',
-        'name or address that other machines reach this one by; may be repeated; default: its own',
+        'name or address at which other machines reach this one; may be repeated; default: its own',
         advertisedHosts,
       )
       .option(
         '--nats <url>',
-        'publish events on this NATS JetStream too, such as nats://127.0.0.1:4222',
+        'also publish events to this NATS JetStream, such as nats://127.0.0.1:4222',
         natsUrl,
       )
-      .option('--nats-credentials <file>', 'how to get in there: `user:password`, a token, or a file of nsc')
+      .option(
+        '--nats-credentials <file>',
+        'file with its credentials: `user:password`, a token, or a file of nsc',
+      )
       .option(
         '--http <host:port>',
         `its pages for Prometheus, or off; default ${coordinatorDefaults.httpListen}, or a free port where that is taken`,
@@ -91,7 +94,7 @@ export const command: CommandModule = {
       );
     sub.option(
       '--mount-root <dir[:ro]>',
-      'containers may mount this directory too, besides your home and the working directory; may be repeated',
+      'also allow containers to mount this directory, besides your home and the working directory; may be repeated',
       collect,
     );
     sub.addHelpText(

@@ -44,17 +44,17 @@ test('commands, flags and fixed values complete', async () => {
 test('ids come from the cluster', async () => {
   const jobs = ['job_aaaaaaaaaaaa\ttrain, running', 'job_0123456789ab\ttrain, queued'];
   expect(await candidates('logs', '-f', '')).toEqual([
-    'rm\tremove the output that is kept of a job, and free its space',
+    'rm\tdelete the stored output of a job and free its space',
     ...jobs,
   ]);
   expect(await candidates('logs', '--rank', '1', 'job_0')).toEqual([jobs[1]]);
   expect(await candidates('stop', 'job_aaaaaaaaaaaa', '')).toEqual(jobs);
   expect(await candidates('node', '')).toEqual([
-    'drain\tgive a node no new work; with a deadline its jobs save, stop and go on elsewhere before it',
-    'undrain\tlet a drained node take work again',
-    'clear\tend a condition by hand, once what it says is mended',
-    'confirm-dead\tsay that nothing of a silent node runs any more: its jobs go on elsewhere at once',
-    'remove\tforget a node without tasks: its credential ends, and its name is free again',
+    'drain\tkeep new tasks from a node; with a deadline its jobs save, stop and are rescheduled before it',
+    'undrain\tgive new tasks to a drained node again',
+    'clear\tclear a condition by hand, once its problem is fixed',
+    'confirm-dead\tconfirm that nothing runs on a silent node: its jobs are rescheduled at once',
+    'remove\tremove a node without tasks: its credential ends, and its name is free again',
     'node-1\tonline',
   ]);
   expect(await candidates('node', 'clear', '')).toEqual(['node-1\tonline']);
@@ -63,7 +63,7 @@ test('ids come from the cluster', async () => {
     'xid_79\tGPU 0 has fallen off the bus.',
   ]);
   expect(await candidates('node', 'clear', '--g')).toEqual([
-    '--gpu\ton this GPU, number or UUID; needed where several have the condition',
+    '--gpu\tnumber or UUID of the GPU; required if several GPUs have the condition',
   ]);
   expect(await candidates('token', 'create', '')).toEqual(['node-1\tonline']);
   expect(await candidates('job', 'job_x', '')).toEqual([]);

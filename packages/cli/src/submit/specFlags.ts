@@ -44,7 +44,7 @@ export function withSpecFlags(command: Command): Command {
   return command
     .optionsGroup('The job (each wins over the file):')
     .option('--name <name>', "default: the program's name")
-    .option('--project <project>', 'who pays')
+    .option('--project <project>', 'project (accounting)')
     .option('--image <image>', 'container image; without one the job runs as a process on the node')
     .option('--workdir <dir>', 'working directory; default: the current one, for jobs without an image')
     .option(
@@ -56,13 +56,13 @@ export function withSpecFlags(command: Command): Command {
     .option('--nodes <count>', 'nodes at the same time, or a range such as 1:4; default 1')
     .option('--topology <topology>', 'required: all nodes under one switch; default preferred')
     .option('--gpus <count>', 'GPUs on each node; default 0')
-    .option('--gpu-type <model>', 'GPU model that will do, such as H100; may be repeated', collect)
-    .option('--gpu-memory <size>', 'memory each GPU has at least, such as 80G')
+    .option('--gpu-type <model>', 'acceptable GPU model, such as H100; may be repeated', collect)
+    .option('--gpu-memory <size>', 'minimum memory of each GPU, such as 80G')
     .option('--cpus <count>', 'CPUs on each node')
     .option('--memory <size>', 'memory on each node, such as 64G')
     .option('--shm <size>', 'size of /dev/shm in the container, such as 16G')
     .option('--priority <0..100>', 'higher starts first; default 50')
-    .option('--preemptible', 'a job of higher priority may send it back to the queue, with time to save')
+    .option('--preemptible', 'can be preempted by a higher-priority job, with time to save')
     .option('--max-runtime <duration>', 'longest time one attempt may run, such as 24h')
     .option('--stop-grace <duration>', 'time from the stop signal to SIGKILL; default 60s')
     .option('--stop-signal <signal>', 'the first signal of a stop; default SIGTERM')
@@ -72,22 +72,25 @@ export function withSpecFlags(command: Command): Command {
     )
     .option('--network <network>', 'network or interface between the nodes, such as 10.1.0.0/16 or ib0')
     .option('--preflight', 'measure the paths between the nodes before each attempt')
-    .option('--lease <duration>', 'how long a task may run without word from the coordinator')
-    .option('--node-loss <action>', 'requeue or hold, when a node is lost; default requeue')
+    .option('--lease <duration>', 'how long a task may run without contact with the coordinator')
+    .option('--node-loss <action>', 'what to do when a node is lost: requeue or hold; default requeue')
     .option('--max-attempts <count>', 'failures without a newer checkpoint; 1: no retry; default 5')
-    .option('--max-preemptions <count>', 'how often it gives way; default: any number of times')
-    .option('--on-divergence <reaction>', 'warn or stop, when the loss becomes NaN or explodes; default warn')
-    .option('--on-hang <reaction>', 'warn or restart, when it stands still; default warn')
+    .option('--max-preemptions <count>', 'how often it can be preempted; default: unlimited')
+    .option(
+      '--on-divergence <reaction>',
+      'what to do when the loss becomes NaN or explodes: warn or stop; default warn',
+    )
+    .option('--on-hang <reaction>', 'what to do when it hangs: warn or restart; default warn')
     .option(
       '--param <name=value>',
-      'what {name} in the command stands for, such as batch_size=32; may be repeated',
+      'value of {name} in the command, such as batch_size=32; may be repeated',
       collect,
     )
     .option('--checkpoint-dir <dir>', 'directory the job saves to')
-    .option('--checkpoint-pattern <pattern>', 'names of its checkpoints, such as run-{step}.bin')
-    .option('--keep-last <count>', 'delete all but so many of its newest checkpoints')
+    .option('--checkpoint-pattern <pattern>', 'name pattern of its checkpoints, such as run-{step}.bin')
+    .option('--keep-last <count>', 'keep only the newest COUNT checkpoints')
     .option('--after <job>', 'start once this job has succeeded; may be repeated', collect)
-    .option('--label <name=value>', 'your own words to find the job by; may be repeated', collect);
+    .option('--label <name=value>', 'label, NAME=VALUE; may be repeated', collect);
 }
 
 /** @param commandLine what stands after `--`; null: no `--` */

@@ -33,11 +33,11 @@ const ratio = () => z.number({ error: ratioForm }).gt(0, { error: ratioForm }).m
 export const breakerShape = {
   failures: wholeNumber(1, 100)
     .optional()
-    .describe('Failures in a row.')
+    .describe('Consecutive failures.')
     .meta({ default: defaults.breakerFailures }),
   pause: duration(0, dayMs)
     .optional()
-    .describe('How long to wait before the next trial.')
+    .describe('Pause before the next retry.')
     .meta({ default: formatDuration(defaults.breakerPauseMs) }),
 };
 
@@ -45,25 +45,25 @@ export const retryShape = {
   max_attempts: wholeNumber(1, 100)
     .optional()
     .describe(
-      'Attempts that may fail, the first included; 1 means no retry. A newer verified checkpoint counts anew.',
+      'Attempts that may fail, the first included; 1 means no retry. A newer verified checkpoint resets the count.',
     )
     .meta({ default: defaults.maxAttempts }),
   max_preemptions: wholeNumber(0, 1_000)
     .optional()
-    .describe('How often it gives way to others. Left out: any number of times.'),
+    .describe('How often it can be preempted. Default: unlimited.'),
   batch_scale: ratio()
     .optional()
-    .describe('What each cuda_oom multiplies MUSTER_BATCH_SCALE by.')
+    .describe('Factor for MUSTER_BATCH_SCALE after each cuda_oom.')
     .meta({ default: defaults.batchScale }),
   lr_scale: ratio()
     .optional()
-    .describe('What each divergence multiplies MUSTER_LR_SCALE by.')
+    .describe('Factor for MUSTER_LR_SCALE after each divergence.')
     .meta({ default: defaults.lrScale }),
   breaker: z
     .strictObject(breakerShape, { error: 'a mapping such as {failures: 3, pause: 120s}' })
     .optional()
     .describe(
-      'After so many failures in a row without a newer checkpoint: a pause, then one trial at a time.',
+      'After a number of consecutive failures without a newer checkpoint: a pause before each further retry.',
     ),
   backoff: z
     .strictObject(backoffShape, { error: 'a mapping such as {initial: 2s, max: 60s}' })
@@ -73,7 +73,7 @@ export const retryShape = {
     .array(retryableCause, { error: 'a list of causes, such as [node_lost, nccl_timeout]' })
     .optional()
     .describe(
-      'Causes to retry on. Left out: those that lie outside the program, and those that Muster does something about.',
+      'Causes to retry on. Default: those outside the program, and those for which Muster has a treatment.',
     )
     .meta({ default: [...defaults.retryOn] }),
 };
@@ -86,7 +86,7 @@ export const keepBestShape = {
     .enum(Object.keys(trainingMetrics) as [keyof typeof trainingMetrics], {
       error: `one of ${Object.keys(trainingMetrics).join(', ')}`,
     })
-    .describe('The metric to go by.'),
+    .describe('The metric to compare by.'),
   mode: z
     .enum(bestModes, { error: 'min or max' })
     .optional()
@@ -98,28 +98,28 @@ export const checkpointShape = {
   dir: absolutePath('/checkpoints/llama')
     .optional()
     .describe(
-      'Directory the job saves to, as the job sees it. Left out: a process gets one that its node keeps for the job, a container none.',
+      'Directory the job saves to, as the job sees it. Default: for a process one that its node keeps for the job, for a container none.',
     ),
   pattern: patterned(checkpointPattern, checkpointPatternForm)
     .optional()
     .describe(
-      'Names of the checkpoints, where they are none of the usual ones; {step} is the step, * anything else.',
+      'Name pattern of the checkpoints, if it is not one of the usual ones; {step} is the step, * anything else.',
     ),
   verify: z
     .enum(verificationDepths, { error: 'quick or deep' })
     .optional()
-    .describe('How each one is looked at: headers, sizes and shards (quick), or every byte (deep).')
+    .describe('How each one is verified: headers, sizes and shards (quick), or every byte (deep).')
     .meta({ default: defaults.verify }),
   keep_last: wholeNumber(1, 1000)
     .optional()
-    .describe('Delete all but so many of the newest. Left out, with no other keep rule: all are kept.'),
+    .describe('Keep only the newest COUNT. Default, with no other keep rule: all are kept.'),
   keep_every: wholeNumber(1, 1_000_000_000)
     .optional()
-    .describe('Keep those of every so many steps as well. Needs keep_last.'),
+    .describe('Also keep one every N steps. Needs keep_last.'),
   keep_best: z
     .strictObject(keepBestShape, { error: 'a mapping such as {metric: eval_loss, mode: min}' })
     .optional()
-    .describe('Keep the best one by a metric as well. Needs keep_last.'),
+    .describe('Also keep the best one by a metric. Needs keep_last.'),
 };
 
 export const hangForm = 'warn, restart, or a mapping such as {action: restart, times: 10, at_least: 5m}';
@@ -127,10 +127,10 @@ export const hangShape = {
   action: z.enum(hangActions, { error: 'warn or restart' }).describe('What to do about a hang.'),
   times: wholeNumber(2, 1_000)
     .optional()
-    .describe('Quiet for so many times as long as usual.')
+    .describe('No activity for this many times the usual interval.')
     .meta({ default: defaults.hangTimes }),
   at_least: duration(secondMs, dayMs)
     .optional()
-    .describe('And for so long.')
+    .describe('And at least for this long.')
     .meta({ default: formatDuration(defaults.hangAtLeastMs) }),
 };

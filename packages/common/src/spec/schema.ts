@@ -87,8 +87,8 @@ const nodeCountForm = `${nodeCount}, or a range such as {min: 1, max: 4}`;
 const cpuCount = 'a number from 0.01 to 4096';
 
 const nodeRangeShape = {
-  min: wholeNumber(1, nodeCountMax).describe('As few as will do.'),
-  max: wholeNumber(1, nodeCountMax).describe('As many as it can use.'),
+  min: wholeNumber(1, nodeCountMax).describe('The smallest acceptable number of nodes.'),
+  max: wholeNumber(1, nodeCountMax).describe('The largest useful number of nodes.'),
 };
 
 const bandwidth = 'Mbit/s, a number from 1 to 10000000, such as 10000';
@@ -101,7 +101,7 @@ const preflightShape = {
     .max(10_000_000, { error: bandwidth })
     .optional()
     .describe(
-      'Mbit/s between each pair of nodes at least; a slower pair is named and the next attempt avoids it.',
+      'Minimum Mbit/s between each pair of nodes; a slower pair is reported and the next attempt avoids it.',
     ),
 };
 
@@ -114,22 +114,22 @@ const resourcesShape = {
     )
     .optional()
     .describe(
-      'How many nodes the job runs on at the same time. A range: as many of them as fit when it starts.',
+      'Number of nodes the job runs on at the same time. A range: as many of them as are free when it starts.',
     )
     .meta({ default: defaults.nodes }),
   topology: z
     .enum(topologies, { error: 'preferred or required' })
     .optional()
     .describe(
-      'Of several nodes: under as few switches as can be (preferred), or only under one of the nearest level (required).',
+      'Placement of several nodes: under as few switches as possible (preferred), or only under one of the nearest level (required).',
     )
     .meta({ default: defaults.topology }),
   gpus: wholeNumber(0, 64).optional().describe('GPUs on each node.').meta({ default: defaults.gpus }),
   gpu_type: z
     .union([gpuModel, z.array(gpuModel).min(1, { error: 'at least one GPU model' })], { error: gpuModelForm })
     .optional()
-    .describe('GPU models that will do, one or a list. Left out: every model.'),
-  gpu_memory_mb: memoryMb().optional().describe('Memory each GPU has at least, in MB of 1,048,576 bytes.'),
+    .describe('Acceptable GPU models, one or a list. Default: any model.'),
+  gpu_memory_mb: memoryMb().optional().describe('Minimum memory of each GPU, in MB of 1,048,576 bytes.'),
   cpus: z
     .number({ error: cpuCount })
     .min(0.01, { error: cpuCount })
@@ -146,16 +146,19 @@ const networkForm = 'a network such as 10.1.0.0/16, or an interface such as ib0'
 const commandForm = 'a list such as [torchrun, train.py], or text for the shell';
 
 const jobShape = {
-  name: label('a name').optional().describe("Shown in lists. Left out: the program's name."),
-  project: label('a project name').optional().describe('Who pays.').meta({ default: defaults.project }),
+  name: label('a name').optional().describe("Shown in lists. Default: the program's name."),
+  project: label('a project name')
+    .optional()
+    .describe('Project, for accounting.')
+    .meta({ default: defaults.project }),
   image: patterned(imagePattern, 'an image such as nvcr.io/nvidia/pytorch:24.01-py3')
     .max(512, { error: 'an image reference of at most 512 characters' })
     .optional()
-    .describe('Container image. Left out: the job runs as a process on the node.'),
+    .describe('Container image. Default: the job runs as a process on the node.'),
   command: z
     .union([argument().regex(/\S/, { error: commandForm }), z.array(writtenText)], { error: commandForm })
     .optional()
-    .describe('What runs, once per node. A list is run as it is; plain text goes to /bin/sh -c.'),
+    .describe('The command, run once per node. A list is run as it is; plain text goes to /bin/sh -c.'),
   args: z
     .array(writtenText, { error: 'a list such as [--config=config.yaml]' })
     .optional()
@@ -169,14 +172,14 @@ const jobShape = {
       { error: 'a mapping such as {WANDB_PROJECT: demo}' },
     )
     .optional()
-    .describe('Environment variables. They win over the ones Muster sets.'),
+    .describe('Environment variables. They override the ones that Muster sets.'),
   workdir: absolutePath('/workspace')
     .optional()
-    .describe('Working directory. Left out: a fresh one for each task, or what the image says.'),
+    .describe('Working directory. Default: a new one for each task, or that of the image.'),
   resources: z
     .strictObject(resourcesShape, { error: 'a mapping such as {nodes: 2, gpus: 4}' })
     .optional()
-    .describe('What the job needs.'),
+    .describe('Resources that the job needs.'),
   volumes: z
     .array(
       patterned(volumePattern, 'two absolute paths, such as /data:/data or /data:/data:ro').refine(
@@ -196,7 +199,7 @@ const jobShape = {
   preemptible: z
     .boolean({ error: 'true or false' })
     .optional()
-    .describe('Whether a job of higher priority may send this one back to the queue.')
+    .describe('Whether a higher-priority job can preempt this one.')
     .meta({ default: defaults.preemptible }),
   max_runtime: duration(secondMs, 365 * dayMs)
     .optional()
@@ -213,18 +216,14 @@ const jobShape = {
   on_divergence: z
     .enum(divergenceActions, { error: 'warn or stop' })
     .optional()
-    .describe(
-      'When the loss becomes NaN or explodes: say so, or end the attempt and begin again before that.',
-    )
+    .describe('When the loss becomes NaN or explodes: warn, or stop the attempt and resume from before that.')
     .meta({ default: defaults.onDivergence }),
   on_hang: z
     .union([z.enum(hangActions, { error: hangForm }), z.strictObject(hangShape, { error: hangForm })], {
       error: hangForm,
     })
     .optional()
-    .describe(
-      'When its output, steps and checkpoints stand still and its GPUs show that nothing is computed.',
-    )
+    .describe('When it hangs: no activity in output, steps and checkpoints, and its GPUs compute nothing.')
     .meta({ default: defaults.hangAction }),
   params: z
     .record(
@@ -234,7 +233,7 @@ const jobShape = {
     )
     .optional()
     .describe(
-      'What {name} in command and args stands for. After cuda_oom a batch size, after a divergence a learning rate is scaled.',
+      'Values of {name} in command and args. After cuda_oom a batch size, after a divergence a learning rate is scaled.',
     ),
   launcher: z
     .enum(launchers, { error: 'torchrun, env or mpi-hostfile' })
@@ -247,42 +246,42 @@ const jobShape = {
   network: patterned(networkPattern, networkForm)
     .refine(isNetwork, { error: networkForm })
     .optional()
-    .describe('Network or interface that the gang talks over. Left out: the best that all its nodes share.'),
+    .describe('Network or interface between the nodes of the job. Default: the best that all of them share.'),
   preflight: z
     .union([z.boolean(), z.strictObject(preflightShape, { error: preflightForm })], { error: preflightForm })
     .optional()
     .describe('Measure the paths between the nodes of each attempt before it starts.'),
   prepare_timeout: duration(secondMs, dayMs)
     .optional()
-    .describe('For all nodes to be ready to start, image pulls included.')
+    .describe('Time until all nodes are ready to start, image pulls included.')
     .meta({ default: formatDuration(defaults.prepareTimeoutMs) }),
   rendezvous_timeout: duration(secondMs, dayMs)
     .optional()
-    .describe('For all tasks to run once they may start.')
+    .describe('Time until all tasks run, once they may start.')
     .meta({ default: formatDuration(defaults.rendezvousTimeoutMs) }),
   lease: duration(leaseMsMin, dayMs)
     .optional()
     .describe(
-      'How long a task may run without word from the coordinator. Left out: as the coordinator is set.',
+      "How long a task may run without contact with the coordinator. Default: the coordinator's --lease.",
     ),
   on_lease_expiry: z
     .enum(leaseExpiryActions, { error: 'freeze or kill' })
     .optional()
     .describe(
-      'What happens to a task whose lease runs out: it is frozen until there is word again, or killed.',
+      'What happens to a task whose lease expires: it is frozen until contact is restored, or killed.',
     )
     .meta({ default: defaults.onLeaseExpiry }),
   node_loss: z
     .enum(nodeLossActions, { error: 'requeue or hold' })
     .optional()
     .describe(
-      'When a node of it is lost: run elsewhere once the node is fenced, or hold until a person says that it is dead.',
+      'When one of its nodes is lost: requeue once the node is fenced, or hold until a user confirms that the node is dead.',
     )
     .meta({ default: defaults.nodeLoss }),
   retry: z
     .strictObject(retryShape, { error: 'a mapping such as {max_attempts: 3}' })
     .optional()
-    .describe('What happens when an attempt fails. Left out: it is tried again where that can help.'),
+    .describe('What happens when an attempt fails. Default: it is retried if that can help.'),
   checkpoint: z
     .strictObject(checkpointShape, { error: 'a mapping such as {dir: /checkpoints/llama, keep_last: 3}' })
     .optional()
@@ -303,7 +302,7 @@ const jobShape = {
       { error: 'a mapping such as {type: training}' },
     )
     .optional()
-    .describe('Your own words to find the job by.'),
+    .describe('Labels, to filter jobs by.'),
 };
 
 export const jobSpecSchema = z
