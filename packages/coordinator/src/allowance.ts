@@ -1,3 +1,5 @@
+import type { NodeName } from '@muster/common/ids';
+
 /** So many at once, and so many a second: a token bucket. */
 export interface Rate {
   readonly perSecond: number;
@@ -24,5 +26,25 @@ export class Allowance {
     // The last one may cost more than is left: it is paid for before the next.
     this.left -= cost;
     return true;
+  }
+}
+
+/** Of each node, over all of its streams: a new connection earns nothing. */
+export class NodeAllowances {
+  private readonly rate: Rate;
+  private readonly monotonicMs: () => number;
+  private readonly byNode = new Map<NodeName, Allowance>();
+
+  constructor(rate: Rate, monotonicMs: () => number) {
+    this.rate = rate;
+    this.monotonicMs = monotonicMs;
+  }
+
+  /** As `Allowance.take`. */
+  take(node: NodeName, cost = 1): boolean {
+    const nowMs = this.monotonicMs();
+    const allowance = this.byNode.get(node) ?? new Allowance(this.rate, nowMs);
+    this.byNode.set(node, allowance);
+    return allowance.take(nowMs, cost);
   }
 }

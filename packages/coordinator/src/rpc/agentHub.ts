@@ -24,6 +24,7 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
 import type { StatusPacer } from '../agents/statusPacer.ts';
 import { verdictOn } from '../agents/verdicts.ts';
+import { NodeAllowances } from '../allowance.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import { revoked } from '../auth/tokens.ts';
 import type { AgentIdentity } from '../caller.ts';
@@ -47,7 +48,7 @@ import { SessionAllowances, takeInTurn } from './intake.ts';
 import { type JoinParts, join, takeOffer } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
 import { failureTimes, reportsFromWire } from './taskReports.ts';
-import { serveTelemetry, type TelemetryUploadParts } from './telemetryUploads.ts';
+import { serveTelemetry, type TelemetryUploadParts, uploadRate } from './telemetryUploads.ts';
 import { applyCheckpoint, completeTraining, takeCheckpoint, takeTrainingSign } from './trainingMessages.ts';
 
 export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploadParts {
@@ -78,6 +79,7 @@ type SessionCall = ServerDuplexStream<AgentMessage__Output, CoordinatorMessage>;
 
 export function agentHubCalls(parts: AgentHubParts): AgentHubHandlers {
   const allowances = new SessionAllowances(parts.monotonicMs);
+  const uploads = new NodeAllowances(uploadRate, parts.monotonicMs);
   return {
     Join: unary((request, caller) => {
       if (request instanceof RefusedMessage) throw request.error;
@@ -85,7 +87,7 @@ export function agentHubCalls(parts: AgentHubParts): AgentHubHandlers {
     }),
     Session: (call) => serveSession(parts, allowances, call),
     UploadLogs: (call) => serveUpload(parts, call),
-    UploadTelemetry: (call) => serveTelemetry(parts, call),
+    UploadTelemetry: (call) => serveTelemetry(parts, uploads, call),
   };
 }
 

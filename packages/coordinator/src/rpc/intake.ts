@@ -5,7 +5,7 @@
  */
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
-import { Allowance, type Rate } from '../allowance.ts';
+import { NodeAllowances, type Rate } from '../allowance.ts';
 import { costOf, RefusedMessage } from './bounds/bounded.ts';
 
 /** The server's end of a stream. */
@@ -31,19 +31,15 @@ const sessionRate: Rate = { perSecond: 60_000, atOnce: 600_000 };
 
 /** Of each node, over all of its sessions: a new connection earns nothing. */
 export class SessionAllowances {
-  private readonly monotonicMs: () => number;
-  private readonly byNode = new Map<NodeName, Allowance>();
+  private readonly allowances: NodeAllowances;
 
   constructor(monotonicMs: () => number) {
-    this.monotonicMs = monotonicMs;
+    this.allowances = new NodeAllowances(sessionRate, monotonicMs);
   }
 
   /** @throws {MusterError} `resource_exhausted` when the node has said too much */
   take(node: NodeName, message: object): void {
-    const nowMs = this.monotonicMs();
-    const allowance = this.byNode.get(node) ?? new Allowance(sessionRate, nowMs);
-    this.byNode.set(node, allowance);
-    if (allowance.take(nowMs, messageCost + costOf(message))) return;
+    if (this.allowances.take(node, messageCost + costOf(message))) return;
     throw new MusterError(
       'resource_exhausted',
       `${node} says more than ${sessionRate.perSecond} fields a second; its session is ended, and it may dial again`,

@@ -14,7 +14,7 @@ import { currentAttempt } from '../model.ts';
 import type { ClusterState } from '../state.ts';
 import type { Store } from '../store/store.ts';
 import { RefusedMessage } from './bounds/bounded.ts';
-import { endWithError } from './calls.ts';
+import { drained, endWithError } from './calls.ts';
 
 export interface LogUploadParts {
   readonly state: ClusterState;
@@ -32,13 +32,18 @@ export function serveUpload(
 ): void {
   const caller = callerOf(call);
   const node = caller.kind === 'agent' ? caller.node : null;
+  const over = new AbortController();
+  /** Whoever does not read its answers sends no more: they would pile up here. */
+  const answer = async (ack: LogUploadAck) => {
+    if (!call.write(ack)) await drained(call, over.signal);
+  };
   const take = async (upload: LogUpload__Output) => {
     if (upload instanceof RefusedMessage) throw upload.error;
     const task = taskRefFromWire(upload.task);
     if (task === null) return;
     if (!(await mayUpload(parts, node, task))) {
       // Dropped, and acknowledged as complete, so that the agent lets go of it.
-      call.write({
+      await answer({
         task: taskRefToWire(task),
         nextOffset: upload.offset + upload.data.length,
         complete: true,
@@ -49,7 +54,7 @@ export function serveUpload(
     if (admission.kind === 'wait') {
       if (!upload.waits) throw new MusterError('resource_exhausted', admission.reason);
       const nextOffset = await parts.logs.size(task);
-      call.write({ task: taskRefToWire(task), nextOffset, complete: false, retryAfterMs: admission.ms });
+      await answer({ task: taskRefToWire(task), nextOffset, complete: false, retryAfterMs: admission.ms });
       return;
     }
     const nextOffset = await parts.logs.append(task, upload.offset, upload.data, upload.followsGap);
@@ -57,7 +62,7 @@ export function serveUpload(
     const tailBytes = parts.logs.wantedTail(task) ?? 0;
     const end = upload.offset + upload.data.length;
     const complete = upload.complete && nextOffset >= end && (await parts.logs.complete(task, end));
-    call.write({ task: taskRefToWire(task), nextOffset, complete, tailBytes });
+    await answer({ task: taskRefToWire(task), nextOffset, complete, tailBytes });
   };
   call.on('data', (upload: LogUpload__Output) => {
     call.pause();
@@ -75,7 +80,7 @@ export function serveUpload(
     );
   });
   call.on('end', () => call.end());
-  call.on('error', () => {});
+  for (const event of ['error', 'cancelled', 'close']) call.on(event, () => over.abort());
 }
 
 async function mayUpload(parts: LogUploadParts, node: NodeName | null, task: TaskRef): Promise<boolean> {

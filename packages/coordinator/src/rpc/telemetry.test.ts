@@ -111,6 +111,19 @@ test('a node that sends too much is left waiting, and heard again afterwards', a
   expect(errors).toEqual([]);
 });
 
+test('what is refused is counted as well, over all streams of a node', async () => {
+  const flood = openTelemetry('node-1');
+  const tooLong = { gpus: Array.from({ length: 1_025 }, () => ({})) };
+  for (let index = 0; index < 200; index += 1) flood.send(tooLong);
+  // Nothing is left of what the node may say when another stream of it is heard.
+  const other = openTelemetry('node-1');
+  await vi.waitFor(() => {
+    other.send(uploadOf({ task }));
+    expect(coordinator.telemetry.dropped.too_fast).toBeGreaterThan(0);
+  });
+  expect(coordinator.telemetry.taken).toBeLessThan(120);
+});
+
 test('only agents send telemetry', async () => {
   const { path, requestSerialize, responseDeserialize } = agentHubService.UploadTelemetry;
   const call = coordinator

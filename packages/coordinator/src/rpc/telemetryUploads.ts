@@ -6,7 +6,7 @@ import type { TelemetryUpload__Output } from '@muster/common/gen/muster/v1/Telem
 import type { Logger } from '@muster/common/log';
 import { gpuReadingFromWire, hostReadingFromWire } from '@muster/common/wire/telemetryCodec';
 import { trainingReadingFromWire } from '@muster/common/wire/trainingCodec';
-import { Allowance, type Rate } from '../allowance.ts';
+import type { NodeAllowances, Rate } from '../allowance.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import type { PageRequests, PageStream } from '../telemetry/pageRequests.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
@@ -14,7 +14,7 @@ import { RefusedMessage } from './bounds/bounded.ts';
 import { endWithError } from './calls.ts';
 
 /** A node has an upload every 10 s. What it kept while it was cut off, ten minutes at most, may come at once. */
-const uploadRate: Rate = { perSecond: 1, atOnce: 120 };
+export const uploadRate: Rate = { perSecond: 1, atOnce: 120 };
 /** How long a node that sends more is not listened to. */
 const pauseMs = 1_000;
 
@@ -31,6 +31,7 @@ export interface TelemetryUploadParts {
  */
 export function serveTelemetry(
   parts: TelemetryUploadParts,
+  allowances: NodeAllowances,
   call: ServerDuplexStream<TelemetryUpload__Output, TelemetryRequest>,
 ): void {
   const caller = callerOf(call);
@@ -41,31 +42,34 @@ export function serveTelemetry(
   const { node } = caller;
   const { telemetry, pages } = parts;
   const stream: PageStream = { ask: (pageId) => void call.write({ pageId }) };
-  const allowance = new Allowance(uploadRate, parts.monotonicMs());
   let pause: NodeJS.Timeout | null = null;
   pages.add(node, stream);
   // Else nothing tells the agent that its stream is accepted: we may have no question for hours.
   call.sendMetadata(new Metadata());
 
+  const waitAMoment = () => {
+    if (pause !== null) return;
+    parts.log.debug({ node }, 'a node sends telemetry too fast and is not listened to for a moment');
+    call.pause();
+    pause = setTimeout(() => {
+      pause = null;
+      call.resume();
+    }, pauseMs);
+  };
+
   call.on('data', (upload: TelemetryUpload__Output) => {
-    // It is of no use to end the stream for what may be lost.
+    // It is of no use to end the stream for what may be lost. To look it over has cost as much as taking it.
     if (upload instanceof RefusedMessage) {
       parts.log.debug({ node, error: upload.error.message }, 'telemetry of a node was not taken');
-      allowance.take(parts.monotonicMs());
+      if (!allowances.take(node)) waitAMoment();
       return;
     }
     const { gpus, host, page, training } = upload;
     const isAnswer = page !== null && pages.answer(node, stream, page.pageId, page.text);
     if (isAnswer && gpus.length === 0 && training.length === 0 && host === null) return;
-    if (!allowance.take(parts.monotonicMs())) {
+    if (!allowances.take(node)) {
       telemetry.dropped.too_fast += gpus.length + training.length;
-      if (pause !== null) return;
-      parts.log.debug({ node }, 'a node sends telemetry too fast and is not listened to for a moment');
-      call.pause();
-      pause = setTimeout(() => {
-        pause = null;
-        call.resume();
-      }, pauseMs);
+      waitAMoment();
       return;
     }
     // Of an older connection: what still trickles in there is history.
