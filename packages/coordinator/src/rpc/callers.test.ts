@@ -21,6 +21,7 @@ afterEach(() => coordinator.close());
 const reading: ReadonlySet<string> = new Set([
   'BackupStore',
   'GetJob',
+  'ResolveJob',
   'ListJobs',
   'ExplainJob',
   'ReadLogs',
