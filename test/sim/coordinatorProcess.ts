@@ -119,6 +119,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     onlineNodes: () => agents.online(),
     paused: () => leases.paused(),
     leaseMs: settings.leaseMs,
+    leaseFreeBootId: null,
     needsPreflight: (node) => paths.needsPreflight(node),
     onViolation: () => {},
     // Here nothing may fail: what does ends the coordinator.

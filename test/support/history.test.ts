@@ -50,6 +50,7 @@ function aJob(id: string, exitCodes: readonly (number | null)[]): JobView {
       masterPort: null,
       gpuUsage: null,
       resume: null,
+      leaseMs: null,
     })),
     array: null,
     requeuedFrom: null,

@@ -104,6 +104,8 @@ export interface AttemptView {
   readonly gpuUsage: GpuUsage | null;
   /** What it began from. null: nothing. */
   readonly resume: Resume | null;
+  /** How long its tasks keep running without contact with the coordinator. null: as long as they like. */
+  readonly leaseMs: number | null;
 }
 
 export const pendingKinds = [

@@ -164,6 +164,7 @@ export async function startTestCoordinator(
     onlineNodes: () => agents.online(),
     paused: () => leases.paused(),
     leaseMs: leaseSettings.leaseMs,
+    leaseFreeBootId: null,
     needsPreflight: (node) => paths.needsPreflight(node),
     contained,
     followers: {

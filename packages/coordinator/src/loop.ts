@@ -45,6 +45,8 @@ export interface LoopParts {
   readonly paused: () => string | null;
   /** Length of a lease where the job does not say. */
   readonly leaseMs: number;
+  /** The boot of the machine whose tasks run without a lease where the job does not say. null: none does. */
+  readonly leaseFreeBootId: string | null;
   /** The node has been away, and its paths to others have not been memory since. */
   readonly needsPreflight: (node: NodeName) => boolean;
   /** A guarantee would have been broken, and was kept by refusing what would have broken it. */
@@ -268,8 +270,10 @@ export class Loop {
     const preflight = tasks.some(({ node }) => this.parts.needsPreflight(node));
     const nodes = tasks.flatMap(({ node }) => draft.node(node) ?? []);
     const resume = chooseResume(job, nodes, (node) => draft.node(node));
-    const { leaseMs, state } = this.parts;
+    const { leaseFreeBootId, state } = this.parts;
     const { attemptFloor } = state;
+    const isLeaseFree = nodes.every(({ bootId }) => bootId === leaseFreeBootId);
+    const leaseMs = isLeaseFree ? null : this.parts.leaseMs;
     const numberMin = job.submitSeq <= attemptFloor.submitSeqMax ? attemptFloor.number : 0;
     applyJobEvent(draft, jobId, { kind: 'allocate', tasks, leaseMs, preflight, resume, numberMin }, nowMs);
   }

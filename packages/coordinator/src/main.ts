@@ -1,6 +1,6 @@
 /** Wiring of the coordinator, and nothing else: opens the parts in order, closes them in reverse. */
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '@muster/common/clock';
@@ -160,6 +160,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       paused: () => leases.paused(),
       needsPreflight: (node) => paths.needsPreflight(node),
       leaseMs: options.leaseMs,
+      leaseFreeBootId: options.localLeases ? null : readBootId(),
       onViolation: (guarantee) => metrics?.violated(guarantee),
       contained,
       followers: {
@@ -338,6 +339,15 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
 function leaseSettings(options: CoordinatorOptions): LeaseSettings {
   const { leaseMs, fenceMs, fenceMarginMs: marginMs, clockRateError } = options;
   return { leaseMs, fenceMs, marginMs, clockRateError };
+}
+
+/** null: it cannot be read, so no machine counts as this one. */
+function readBootId(): string | null {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() || null;
+  } catch {
+    return null;
+  }
 }
 
 function prepareDataDir(dataDir: string): void {

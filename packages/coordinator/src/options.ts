@@ -31,6 +31,11 @@ export interface CoordinatorOptions {
   readonly credentialLifetimeMs: number;
   /** L: length of a lease per answered heartbeat, where the job does not say. */
   readonly leaseMs: number;
+  /**
+   * Whether tasks on the coordinator's own machine run on leases as well. Without, they run on however long Muster is away, and
+   * are never given up for a silence.
+   */
+  readonly localLeases: boolean;
   /** K: from the moment that a node fences a task until it runs no instruction. */
   readonly fenceMs: number;
   /** M: between the end of an attempt on a lost node and the beginning of the next one; 2 s at least. */
@@ -59,6 +64,7 @@ export const coordinatorDefaults = {
   heartbeatIntervalMs: 5_000,
   credentialLifetimeMs: 7 * 24 * 60 * 60_000,
   leaseMs: 60_000,
+  localLeases: true,
   fenceMs: 5_000,
   fenceMarginMs: 5_000,
   clockRateError: 0.005,

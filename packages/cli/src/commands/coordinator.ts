@@ -35,6 +35,7 @@ interface CoordinatorFlags {
   readonly keepJobsMax?: number;
   readonly heartbeat?: number;
   readonly lease?: number;
+  readonly localLeases?: 'on' | 'off';
   readonly credentialLifetime?: number;
   readonly fenceTime?: number;
   readonly fenceMargin?: number;
@@ -124,6 +125,14 @@ export const command: CommandModule = {
         'how long tasks run without contact with the coordinator before they are frozen; default 60s',
         durationMs('--lease', 1_000, daySeconds * 1_000),
       )
+      .addOption(
+        sub
+          .createOption(
+            '--local-leases <choice>',
+            'off: tasks on this machine itself keep running while Muster is away, without a lease; default on',
+          )
+          .choices(['on', 'off']),
+      )
       .option(
         '--credential-lifetime <duration>',
         'lifetime of the credential of an agent; at least twice --lease; default 7d',
@@ -190,6 +199,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     heartbeatIntervalMs,
     credentialLifetimeMs: flags.credentialLifetime ?? defaults.credentialLifetimeMs,
     leaseMs,
+    localLeases: flags.localLeases === undefined ? defaults.localLeases : flags.localLeases === 'on',
     fenceMs: flags.fenceTime ?? defaults.fenceMs,
     fenceMarginMs: flags.fenceMargin ?? defaults.fenceMarginMs,
     clockRateError: defaults.clockRateError,

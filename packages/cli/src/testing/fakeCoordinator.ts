@@ -258,6 +258,7 @@ export function anAttempt(given: Partial<AttemptView> = {}): AttemptView {
     masterPort: null,
     gpuUsage: null,
     resume: null,
+    leaseMs: null,
     ...given,
   };
 }

@@ -99,6 +99,7 @@ const attempt = {
   masterPort: 29_500,
   gpuUsage: end.gpuUsage,
   resume: { name: 'checkpoint-500', step: 500 },
+  leaseMs: 60_000,
 } as const;
 const fullJob: JobView = {
   id: 'job_1',
@@ -160,7 +161,7 @@ const bareJob: JobView = {
       ...{ ...attempt, cause: null, runningAtMs: null, endedAtMs: null },
       ...{ masterAddr: null, masterPort: null, gpuUsage: null, resume: { name: 'last.bin', step: null } },
     },
-    { ...attempt, number: 4, resume: null },
+    { ...attempt, number: 4, resume: null, leaseMs: null },
   ],
   array: null,
   requeuedFrom: null,

@@ -160,6 +160,7 @@ function attemptToWire(attempt: AttemptView): Attempt {
     masterPort: attempt.masterPort ?? 0,
     gpuUsage: gpuUsageToWire(attempt.gpuUsage),
     resume: resumeToWire(attempt.resume),
+    leaseMs: attempt.leaseMs ?? 0,
   };
 }
 
@@ -185,6 +186,7 @@ function attemptFromWire(wire: Attempt__Output): AttemptView {
     masterPort: wire.masterPort || null,
     gpuUsage: gpuUsageFromWire(wire.gpuUsage),
     resume: resumeFromWire(wire.resume),
+    leaseMs: wire.leaseMs || null,
   };
 }
 

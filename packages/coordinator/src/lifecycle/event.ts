@@ -14,7 +14,7 @@ export type JobEvent =
       /** By node rank; as many as the job wants, or fewer where it can do with them. */
       readonly tasks: readonly Placement[];
       /** Length of a lease where the job does not say. */
-      readonly leaseMs: number;
+      readonly leaseMs: number | null;
       /** A node of it has been away: its paths are measured even if the job does not ask for that. */
       readonly preflight: boolean;
       /** What it begins from, chosen for these nodes by `chooseResume`. null: nothing. */

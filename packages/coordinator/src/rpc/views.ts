@@ -119,6 +119,7 @@ function attemptView(jobId: JobId, attempt: Attempt, notes: Pick<AgentNotes, 'of
     masterPort: attempt.master?.port ?? null,
     gpuUsage: gpuUsageOf(attempt),
     resume: attempt.resume,
+    leaseMs: attempt.leaseMs,
   };
 }
 

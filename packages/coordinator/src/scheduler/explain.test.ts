@@ -67,6 +67,7 @@ function anAttemptView(number: number, fields: Partial<AttemptView> = {}): Attem
     masterPort: null,
     gpuUsage: null,
     resume: null,
+    leaseMs: null,
     ...fields,
   };
 }

@@ -39,6 +39,7 @@ export function anAttemptView(number: number, fields: Partial<AttemptView> = {})
     masterPort: null,
     gpuUsage: null,
     resume: null,
+    leaseMs: null,
     ...fields,
   };
 }

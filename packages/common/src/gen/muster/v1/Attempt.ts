@@ -19,6 +19,7 @@ export interface Attempt {
   'masterPort'?: (number);
   'gpuUsage'?: (_muster_v1_GpuUsage | null);
   'resume'?: (_muster_v1_Resume | null);
+  'leaseMs'?: (number | string | Long);
 }
 
 export interface Attempt__Output {
@@ -33,4 +34,5 @@ export interface Attempt__Output {
   'masterPort': (number);
   'gpuUsage': (_muster_v1_GpuUsage__Output | null);
   'resume': (_muster_v1_Resume__Output | null);
+  'leaseMs': (number);
 }
