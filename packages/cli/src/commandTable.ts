@@ -13,6 +13,7 @@ export interface CommandEntry {
 /** In the order of the help. Each `import` is a part of the bundle that only its command loads. */
 export const commandTable: readonly CommandEntry[] = [
   entry('Start:', 'up', 'start a coordinator and agents on this machine', () => import('./commands/up.ts')),
+  entry('Start:', 'down', 'stop what `muster up` has started', () => import('./commands/down.ts')),
   entry('Start:', 'coordinator', 'run a coordinator', () => import('./commands/coordinator.ts')),
   entry('Start:', 'agent', 'run the agent of one node', () => import('./commands/agent.ts')),
   {

@@ -1,8 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
+import { readUpState } from '../supervisor/upState.ts';
+import { downText, goodbyeText } from '../supervisor/upText.ts';
+import { aJob, anAttempt } from '../testing/fakeCoordinator.ts';
 import { eventually, newCall, type TestCall, temporaryDir } from '../testing/testContext.ts';
 
 const fakeDaemon = join(import.meta.dirname, '../testing/fakeDaemon.ts');
@@ -48,7 +51,7 @@ test('up starts everything, says what next, and stops in order', async () => {
 
   up.pressCtrlC();
   expect(await up.ended).toBe(exitCodes.ok);
-  expect(up.stderr()).toBe('Stopping.\n');
+  expect(up.stderr()).toBe('Stopping. No job is running.\n');
   const stops = up.history().slice(3);
   expect(stops.toSorted()).toEqual(['coordinator stopped', 'node-1 stopped', 'node-2 stopped']);
   expect(stops.at(-1), 'agents part from a coordinator that still listens').toBe('coordinator stopped');
@@ -94,9 +97,9 @@ test('jobs that run are named when it stops', async () => {
   await up.ended;
   expect(up.stderr()).toBe(
     [
-      'Stopping. 1 job goes on running:',
+      'Stopping. 1 job keeps running:',
       '  job_0123456789ab  train',
-      'The next `muster up` finds them again; `muster stop ID` then ends one.',
+      'The next `muster up` reattaches to it; `muster stop ID` then ends one.',
       '',
     ].join('\n'),
   );
@@ -131,7 +134,7 @@ test('a second up on the same data directory is refused and disturbs nothing', a
   const second = startUp(dataDir);
   expect(await second.ended).toBe(exitCodes.refused);
   expect(second.stderr()).toBe(
-    `muster: another \`muster up\` is running with ${dataDir}\nStop that one with Ctrl-C, or use another directory with --data.\n`,
+    `muster: another \`muster up\` is running with ${dataDir}\nStop that one with \`muster down\`, or use another directory with --data.\n`,
   );
   expect(up.history()).toHaveLength(2);
 });
@@ -150,4 +153,63 @@ test('Ctrl-C during the start stops what was started', async () => {
   const history = up.history();
   const starts = history.filter((line) => / (?:serves|started)/.test(line)).length;
   expect(history.filter((line) => line.endsWith(' stopped'))).toHaveLength(starts);
+});
+
+test('up says what ends it, and what that does to jobs', async () => {
+  const dataDir = temporaryDir();
+  const up = startUp(dataDir);
+  await isUp(up);
+  expect(up.stdout()).toContain(
+    'Ctrl-C, or closing this terminal, stops Muster; running jobs keep running.\n' +
+      'In the background instead: muster up --detach\n',
+  );
+  const behind = startUp(temporaryDir(), '--in-background');
+  await isUp(behind);
+  expect(behind.stdout()).toMatch(
+    /runs in the background; closing this terminal does not end it\. Its log: \S+\/up\.log\nStop it: muster down /,
+  );
+});
+
+test('down with nothing to stop says so', async () => {
+  const dataDir = temporaryDir();
+  const call = newCall(null);
+  expect(await runCli(['down', '--data', dataDir], call.context)).toBe(exitCodes.ok);
+  expect(call.stderr()).toBe(`No \`muster up\` is running with ${dataDir}.\n`);
+});
+
+test('who runs is known as long as it runs, and what was killed leaves nothing behind', async () => {
+  const dataDir = temporaryDir();
+  const up = startUp(dataDir);
+  await isUp(up);
+  await eventually('it serves', () => readUpState(dataDir)?.address !== null);
+  const state = readUpState(dataDir);
+  expect(state).toMatchObject({ pid: process.pid, address: expect.stringMatching(/^127\.0\.0\.1:\d+$/) });
+  writeFileSync(join(dataDir, 'up.json'), JSON.stringify({ ...state, startTicks: 1 }));
+  expect(readUpState(dataDir)).toBeNull();
+  up.pressCtrlC();
+  await up.ended;
+  expect(existsSync(join(dataDir, 'up.json'))).toBe(false);
+});
+
+test.each([
+  [null, 'Muster is down. Running jobs keep running. The next `muster up` reattaches to them.'],
+  [[], 'Muster is down. No job is running.'],
+])('down says what is known of jobs: %j', (active, text) => {
+  expect(downText(active, 'muster')).toBe(text);
+});
+
+test('of jobs with a lease it is said for how long they keep running', () => {
+  const attempts = [anAttempt({ leaseMs: 60_000 })];
+  const jobs = [
+    aJob({ state: 'running', attempts }),
+    aJob({ state: 'running', attempts, spec: { ...aJob().spec, on_lease_expiry: 'kill' } }),
+    aJob({ state: 'running', attempts: [anAttempt({ leaseMs: null })] }),
+  ];
+  expect(goodbyeText(jobs, 'muster').split('\n')).toEqual([
+    'Stopping. 3 jobs keep running:',
+    '  job_0123456789ab  train  (pauses 1 min after Muster has stopped, unless it is up again)',
+    '  job_0123456789ab  train  (is killed 1 min after Muster has stopped, unless it is up again)',
+    '  job_0123456789ab  train',
+    'The next `muster up` reattaches to them; `muster stop ID` then ends one.',
+  ]);
 });

@@ -13,16 +13,18 @@ import { CliError, fileErrorReason } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { collect, natsUrl, pageAddress, pageListen, wholeNumber } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
-import { collectJobs } from '../jobs/pages.ts';
 import { advertisedHosts, listenHost } from '../listenFlags.ts';
 import { startProgress } from '../output/progress.ts';
 import { printable } from '../output/text.ts';
 import { type Session, withSession } from '../session.ts';
+import { activeJobs } from '../supervisor/activeJobs.ts';
+import { upInBackground, upLogPath } from '../supervisor/background.ts';
 import { type SupervisedChild, superviseChild } from '../supervisor/child.ts';
 import { agentPlan, coordinatorPlan, nodeNames, type UpOptions } from '../supervisor/cluster.ts';
 import { addressOfPage, freeAddress } from '../supervisor/freeAddress.ts';
 import { rememberLastUp } from '../supervisor/lastUp.ts';
 import { lockForUp } from '../supervisor/upLock.ts';
+import { removeUpState, writeUpState } from '../supervisor/upState.ts';
 import { goodbyeText, welcomeText } from '../supervisor/upText.ts';
 
 interface UpFlags {
@@ -37,6 +39,9 @@ interface UpFlags {
   readonly natsCredentials?: string;
   readonly http?: string;
   readonly mountRoot?: readonly string[];
+  readonly detach?: boolean;
+  /** The one that `--detach` has started. */
+  readonly inBackground?: boolean;
 }
 
 /** For nodes to come online; a node that needs longer is reported and comes when it comes. */
@@ -44,7 +49,6 @@ const onlineWithinMs = 30_000;
 const onlinePollMs = 50;
 /** Longer than a daemon needs to let calls under way finish. */
 const childGraceMs = 10_000;
-const goodbyeWithinMs = 1_000;
 
 export const command: CommandModule = {
   define(sub) {
@@ -97,9 +101,14 @@ export const command: CommandModule = {
       'also allow containers to mount this directory, besides your home and the working directory; may be repeated',
       collect,
     );
+    sub
+      .option('--detach', 'run in the background: return as soon as it serves; `muster down` stops it')
+      .addOption(sub.createOption('--in-background').hideHelp());
     sub.addHelpText(
       'after',
-      '\nCtrl-C stops the coordinator and the agents. Jobs go on, and the next `muster up` finds them again.',
+      '\nCtrl-C, `muster down` or the end of the terminal stop the coordinator and the agents. Running jobs keep running, ' +
+        'however long Muster is away, and the next `muster up` reattaches to them. Jobs whose spec names a `lease`, and ' +
+        'those with tasks on other machines, pause when their lease ends.',
     );
   },
   run: up,
@@ -109,7 +118,11 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
   const { io, environment } = context;
   const dataDir = dataDirOf(flags, context);
   prepareDataDir(dataDir);
-  const unlock = lockForUp(dataDir);
+  if (flags.detach === true) {
+    lockForUp(dataDir, environment.programName)();
+    return upInBackground(context, dataDir, argumentsOf(flags, dataDir));
+  }
+  const unlock = lockForUp(dataDir, environment.programName);
   const stop = abortOnStopRequest(io);
   const children: SupervisedChild[] = [];
   const progress = startProgress(io.stderr, context.clock);
@@ -123,6 +136,7 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
     return child;
   };
   try {
+    writeUpState(dataDir, null);
     // 1. The coordinator.
     progress.show('starting the coordinator');
     const options = await upOptions(flags, dataDir, say);
@@ -151,7 +165,9 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
 
       // 3. Until Ctrl-C.
       const { httpListen } = options;
-      await io.stdout.write(welcomeText({ nodes, names, address, httpListen, dataDir, context }));
+      const logPath = flags.inBackground === true ? upLogPath(dataDir) : null;
+      await io.stdout.write(welcomeText({ nodes, names, address, httpListen, dataDir, logPath, context }));
+      writeUpState(dataDir, address);
       await whenAborted(stop.signal);
       const active = await activeJobs(session);
       say(goodbyeText(active, environment.programName));
@@ -164,8 +180,29 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
     await Promise.all(agents.map((child) => child.stop(childGraceMs)));
     await coordinator?.stop(childGraceMs);
     stop.dispose();
+    removeUpState(dataDir);
     unlock();
   }
+}
+
+/** The same call for a process in the background. */
+function argumentsOf(flags: UpFlags, dataDir: string): readonly string[] {
+  const one = (name: string, value: string | number | undefined) =>
+    value === undefined ? [] : [name, String(value)];
+  const each = (name: string, values: readonly string[] = []) => values.flatMap((value) => [name, value]);
+  return [
+    ...['up', '--in-background', '--data', dataDir],
+    ...one('--nodes', flags.nodes),
+    ...one('--gpus', flags.gpus),
+    ...one('--cpus', flags.cpus),
+    ...one('--port', flags.port),
+    ...one('--listen', flags.listen),
+    ...each('--advertise', flags.advertise),
+    ...one('--nats', flags.nats),
+    ...one('--nats-credentials', flags.natsCredentials),
+    ...one('--http', flags.http),
+    ...each('--mount-root', flags.mountRoot),
+  ];
 }
 
 function dataDirOf(flags: UpFlags, { environment }: Context): string {
@@ -234,14 +271,4 @@ async function waitUntilOnline(
     if (deadline.aborted || names.every((name) => online.has(name))) return nodes;
     await sleep(onlinePollMs);
   }
-}
-
-/** A coordinator that does not answer keeps nobody from stopping it. */
-async function activeJobs({ api }: Session) {
-  const unknown = sleep(goodbyeWithinMs, null);
-  const asked = collectJobs(api, { states: ['starting', 'running', 'stopping'] }, 1_000).then(
-    ({ jobs }) => jobs,
-    () => null,
-  );
-  return Promise.race([asked, unknown]);
 }

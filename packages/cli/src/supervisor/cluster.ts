@@ -52,7 +52,8 @@ export function coordinatorPlan(
       const http = ['--http', options.httpListen ?? 'off'];
       const names = options.advertise.flatMap((name) => ['--advertise', name]);
       const place = ['--data', options.dataDir, '--listen', listen(), ...names];
-      const flags = ['coordinator', ...place, ...http, ...nats];
+      // A coordinator and agents on one machine are never cut off from each other.
+      const flags = ['coordinator', ...place, '--local-leases', 'off', ...http, ...nats];
       return { argv: [...environment.programCommand, ...flags], variables: environment.variables };
     },
   };

@@ -8,7 +8,7 @@ import { CliError } from '../errors.ts';
  * @returns gives the directory free again
  * @throws {CliError} when another `muster up` has it
  */
-export function lockForUp(dataDir: string): () => void {
+export function lockForUp(dataDir: string, programName: string): () => void {
   const database = new DatabaseSync(join(dataDir, 'up.lock'));
   try {
     database.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE');
@@ -16,7 +16,7 @@ export function lockForUp(dataDir: string): () => void {
     database.close();
     throw new CliError(`another \`muster up\` is running with ${dataDir}`, {
       cause: error,
-      hints: ['Stop that one with Ctrl-C, or use another directory with --data.'],
+      hints: [`Stop that one with \`${programName} down\`, or use another directory with --data.`],
     });
   }
   return () => database.close();

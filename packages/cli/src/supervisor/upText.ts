@@ -4,6 +4,10 @@ import type { Context } from '../context.ts';
 import { nameOf } from '../jobs/summary.ts';
 import { coloursFor } from '../output/colours.ts';
 import { count } from '../output/text.ts';
+import { durationText } from '../output/times.ts';
+
+/** Jobs that are named when it stops. */
+const namedMax = 5;
 
 export interface Welcome {
   /** Every node the coordinator knows. */
@@ -14,10 +18,20 @@ export interface Welcome {
   /** `host:port`; null: no page for Prometheus. */
   readonly httpListen: string | null;
   readonly dataDir: string;
+  /** Where its output goes, in the background. null: to this terminal. */
+  readonly logPath: string | null;
   readonly context: Context;
 }
 
-export function welcomeText({ nodes, names, address, httpListen, dataDir, context }: Welcome): string {
+export function welcomeText({
+  nodes,
+  names,
+  address,
+  httpListen,
+  dataDir,
+  logPath,
+  context,
+}: Welcome): string {
   const { environment, io } = context;
   const { bold, dim, yellow } = coloursFor(io.stdout, environment);
   const isOurs = ({ name }: NodeView) => names.includes(name);
@@ -41,7 +55,16 @@ export function welcomeText({ nodes, names, address, httpListen, dataDir, contex
     ...examples.map(([words, what]) => `  ${environment.programName} ${words.padEnd(widest)}  ${dim(what)}`),
     '',
     ...(httpListen === null ? [] : [dim(`For Prometheus: http://${httpListen}/metrics`)]),
-    dim(`Data and logs are in ${dataDir}. Ctrl-C stops Muster; jobs go on.`),
+    dim(`Data and logs are in ${dataDir}.`),
+    ...(logPath === null
+      ? [
+          'Ctrl-C, or closing this terminal, stops Muster; running jobs keep running.',
+          `In the background instead: ${environment.programName} up --detach`,
+        ]
+      : [
+          `Muster runs in the background; closing this terminal does not end it. Its log: ${logPath}`,
+          `Stop it: ${environment.programName} down   (running jobs keep running)`,
+        ]),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -54,16 +77,34 @@ function gpusText(nodes: readonly NodeView[]): string {
     : count(gpus.length, 'GPU');
 }
 
-/** @param active the jobs that run now; null: unknown */
+/** What Ctrl-C, SIGTERM or the end of the terminal does. @param active the jobs that hold nodes now; null: unknown */
 export function goodbyeText(active: readonly JobView[] | null, programName: string): string {
-  if (active === null) return 'Stopping. Jobs that run go on; the next `up` finds them again.';
-  if (active.length === 0) return 'Stopping.';
-  const named = active.slice(0, 5).map((job) => `  ${job.id}  ${nameOf(job)}`);
+  return textOf('Stopping.', active, programName);
+}
+
+/** @param active the jobs that held nodes when it was stopped; null: unknown */
+export function downText(active: readonly JobView[] | null, programName: string): string {
+  return textOf('Muster is down.', active, programName);
+}
+
+function textOf(done: string, active: readonly JobView[] | null, programName: string): string {
+  const next = `The next \`${programName} up\` reattaches to`;
+  if (active === null) return `${done} Running jobs keep running. ${next} them.`;
+  if (active.length === 0) return `${done} No job is running.`;
+  const named = active.slice(0, namedMax).map((job) => `  ${job.id}  ${nameOf(job)}${leaseText(job)}`);
   const more = active.length > named.length ? [`  … and ${active.length - named.length} more`] : [];
   return [
-    `Stopping. ${count(active.length, 'job')} ${active.length === 1 ? 'goes' : 'go'} on running:`,
+    `${done} ${count(active.length, 'job keeps', 'jobs keep')} running:`,
     ...named,
     ...more,
-    `The next \`${programName} up\` finds them again; \`${programName} stop ID\` then ends one.`,
+    `${next} ${active.length === 1 ? 'it' : 'them'}; \`${programName} stop ID\` then ends one.`,
   ].join('\n');
+}
+
+/** Of one with a lease: how long it keeps running without the coordinator. */
+function leaseText({ attempts, spec }: JobView): string {
+  const leaseMs = attempts.at(-1)?.leaseMs ?? null;
+  if (leaseMs === null) return '';
+  const what = spec['on_lease_expiry'] === 'kill' ? 'is killed' : 'pauses';
+  return `  (${what} ${durationText(leaseMs)} after Muster has stopped, unless it is up again)`;
 }
