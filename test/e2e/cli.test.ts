@@ -1,4 +1,6 @@
 /** The `muster` command against a real cluster: what it prints, what it exits with, and what Ctrl-C leaves alone. */
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ExplainView, JobView, NodeView } from '@muster/common/views';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -54,6 +56,18 @@ describe('muster submit', () => {
     expect(array.exitCode).toBe(1);
     expect(array.stdout).toMatch(/^arr_\w{12}\n$/);
     expect(array.stderr).toMatch(/2 of 3 jobs/);
+  });
+
+  test('runs the Python of the active venv, and says so', async () => {
+    const venv = join(cluster.workDir, 'venv');
+    execFileSync('python3', ['-m', 'venv', '--without-pip', venv]);
+    const script = ['--', 'python', '-c', 'import sys; print(sys.prefix)'];
+    const own = await cluster.muster(['submit', '--follow', ...script], { env: { VIRTUAL_ENV: venv } });
+    expect(own.stdout, own.stderr).toBe(`${venv}\n`);
+    expect(own.stderr).toContain(`using the venv ${venv} (VIRTUAL_ENV)\n`);
+    const none = ['submit', '--follow', '--export', 'none', '--', 'python3', ...script.slice(2)];
+    const system = await cluster.muster(none, { env: { VIRTUAL_ENV: venv } });
+    expect(system.stdout.trim(), system.stderr).not.toBe(venv);
   });
 
   test('--follow shows the output to the byte, on stdout alone', async () => {

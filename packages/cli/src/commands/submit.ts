@@ -21,6 +21,7 @@ interface SubmitFlags extends ConnectionFlags, OutputFlags, SpecFlags {
   readonly schema?: boolean;
   readonly wait?: boolean;
   readonly follow?: boolean;
+  readonly export?: string;
 }
 
 export const command: CommandModule = {
@@ -37,6 +38,10 @@ export const command: CommandModule = {
         '--array <count>',
         'submit an array of COUNT jobs (index in MUSTER_ARRAY_INDEX)',
         wholeNumber('--array', 1, 100_000),
+      )
+      .option(
+        '--export <what>',
+        'your variables to send: all, none, or NAME,NAME; default: the active venv, conda, uv, poetry or pixi environment',
       )
       .option('--dry-run', 'validate the job and report whether it would start now; submit nothing')
       .option(
@@ -68,8 +73,9 @@ async function submit(
   refuseContradictions(flags, commandLine);
   const overrides = overridesOf(flags, commandLine);
   const spec = await (flags.file === undefined
-    ? specFromFlags(overrides, context)
-    : specFromFile(flags.file, overrides, context));
+    ? specFromFlags(overrides, context, flags.export)
+    : specFromFile(flags.file, overrides, context, flags.export));
+  for (const note of spec.notes) await context.io.stderr.write(`${printable(note)}\n`);
   return withSession(context, flags, async (session) => {
     const result = await send(session, spec, flags, context);
     await printResult(result, flags, context);

@@ -8,10 +8,13 @@ import type { SpecProblem } from '@muster/common/spec/types';
 import type { Context } from '../context.ts';
 import { CliError } from '../errors.ts';
 import { count } from '../output/text.ts';
+import { exportedEnvironment } from './exported.ts';
 import { readSpecFile } from './readSpecFile.ts';
 
 export interface PreparedSpec {
   readonly json: string;
+  /** Of the environment that was found here, for people. */
+  readonly notes: readonly string[];
   /** What the coordinator refused, in words that point at the user's flags or file. */
   explainRefusal(error: MusterError): Promise<Error>;
 }
@@ -20,6 +23,7 @@ export async function specFromFile(
   file: string,
   overrides: SpecOverrides,
   context: Context,
+  exports?: string,
 ): Promise<PreparedSpec> {
   const text = await readSpecFile(file, context);
   const { encodeJobSpec, formatProblems, parseJobSpec } = await import('@muster/common/spec/index');
@@ -27,9 +31,15 @@ export async function specFromFile(
   const result = parseJobSpec(text, { overrides, environment: context.environment.variables });
   if (!result.ok) throw refusal(result.problems, formatProblems(result.problems, source));
   const { spec } = result;
-  const isProcess = spec.image === null && spec.workdir === null;
+  const isContainer = spec.image !== null;
+  const { variables, notes } = exportedEnvironment(
+    { choice: exports, isContainer, workdir: spec.workdir, set: new Set(Object.keys(spec.env)) },
+    context,
+  );
+  const workdir = spec.workdir ?? (isContainer ? null : context.environment.workingDir);
   return {
-    json: encodeJobSpec(isProcess ? { ...spec, workdir: context.environment.workingDir } : spec),
+    json: encodeJobSpec({ ...spec, workdir, env: { ...variables, ...spec.env } }),
+    notes,
     explainRefusal: async (error) => {
       const problems = error.problems.map(withoutPlace);
       return problems.length === 0
@@ -39,10 +49,29 @@ export async function specFromFile(
   };
 }
 
-export async function specFromFlags(overrides: SpecOverrides, context: Context): Promise<PreparedSpec> {
+export async function specFromFlags(
+  overrides: SpecOverrides,
+  context: Context,
+  exports?: string,
+): Promise<PreparedSpec> {
   const { workingDir, variables } = context.environment;
-  const isProcess = overrides.image === undefined && overrides.workdir === undefined;
-  const complete = isProcess ? { ...overrides, workdir: workingDir } : overrides;
+  const isContainer = overrides.image !== undefined;
+  const given = overrides.env ?? [];
+  const { variables: sent, notes } = exportedEnvironment(
+    {
+      choice: exports,
+      isContainer,
+      workdir: overrides.workdir,
+      set: new Set(given.map((pair) => pair.replace(/=.*$/s, ''))),
+    },
+    context,
+  );
+  const env = [...Object.entries(sent).map(([name, value]) => `${name}=${value}`), ...given];
+  const complete = {
+    ...overrides,
+    ...(isContainer || overrides.workdir !== undefined ? {} : { workdir: workingDir }),
+    ...(env.length === 0 ? {} : { env }),
+  };
   const merged = applyOverrides({}, complete, variables);
   const explainRefusal = async (error: MusterError) => {
     const { formatProblems, jobSpecFromFlags } = await import('@muster/common/spec/index');
@@ -51,7 +80,7 @@ export async function specFromFlags(overrides: SpecOverrides, context: Context):
     return problems.length === 0 ? error : refusal(problems, formatProblems(problems, null));
   };
   if (merged.findings.length > 0) throw await explainRefusal(new MusterError('invalid', 'wrong flags'));
-  return { json: JSON.stringify(merged.value), explainRefusal };
+  return { json: JSON.stringify(merged.value), notes, explainRefusal };
 }
 
 /** The coordinator sees no file and no flags. */

@@ -1,0 +1,79 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { exitCodes } from '../exitCodes.ts';
+import { run, temporaryDir } from '../testing/testContext.ts';
+
+const accepted = {
+  Submit: () => ({ jobIds: ['job_0123456789ab'], arrayId: '', repeatedRequest: false }),
+};
+
+function sentSpec(requests: readonly { readonly request: unknown }[]): unknown {
+  const [first] = requests as readonly { readonly request: { readonly specJson: string } }[];
+  return JSON.parse(first?.request.specJson ?? 'null');
+}
+
+describe('the environment of the user', () => {
+  function venv(): string {
+    const dir = join(temporaryDir(), 'venv');
+    mkdirSync(join(dir, 'bin'), { recursive: true });
+    writeFileSync(join(dir, 'bin/python'), '');
+    return dir;
+  }
+
+  async function envOf(argv: readonly string[], variables: Readonly<Record<string, string>>, stdin?: string) {
+    const options = { environment: { workingDir: temporaryDir(), variables }, ...(stdin ? { stdin } : {}) };
+    const { exitCode, stderr, requests } = await run(['submit', ...argv], accepted, options);
+    return { exitCode, stderr, env: (sentSpec(requests) as { env?: unknown } | null)?.env };
+  }
+
+  test('goes with a process, and is named', async () => {
+    const dir = venv();
+    const variables = { PATH: '/bin', VIRTUAL_ENV: dir, SECRET: 'x' };
+    const expected = {
+      exitCode: exitCodes.ok,
+      stderr: `using the venv ${dir} (VIRTUAL_ENV)\n`,
+      env: { VIRTUAL_ENV: dir, PATH: `${dir}/bin:/bin` },
+    };
+    expect(await envOf(['--', 'python', 'x.py'], variables)).toEqual(expected);
+    expect(await envOf(['-f', '-'], variables, 'command: [python, x.py]\n')).toEqual(expected);
+  });
+
+  test('does not go into a container, nor where PATH is chosen or none is wanted', async () => {
+    const variables = { PATH: '/bin', VIRTUAL_ENV: venv(), SECRET: 'x' };
+    const nothing = { exitCode: exitCodes.ok, stderr: '' };
+    expect(await envOf(['--image', 'torch', '--', 'python'], variables)).toEqual({
+      ...nothing,
+      env: undefined,
+    });
+    expect(await envOf(['--export', 'none', '--', 'python'], variables)).toEqual({
+      ...nothing,
+      env: undefined,
+    });
+    expect(await envOf(['-e', 'PATH=/opt/bin', '--', 'python'], variables)).toEqual({
+      ...nothing,
+      env: { PATH: '/opt/bin' },
+    });
+    const file = 'command: python\nenv: {PATH: /opt/bin}\n';
+    expect(await envOf(['-f', '-'], variables, file)).toEqual({ ...nothing, env: { PATH: '/opt/bin' } });
+  });
+
+  test('--export adds names, or everything; what the job sets wins', async () => {
+    const variables = { PATH: '/bin', HF_HOME: '/hf', SECRET: 'x', PWD: '/' };
+    expect(await envOf(['--export', 'HF_HOME', '--', 'true'], variables)).toMatchObject({
+      env: { HF_HOME: '/hf' },
+    });
+    expect(await envOf(['--export', 'all', '-e', 'SECRET=y', '--', 'true'], variables)).toMatchObject({
+      env: { PATH: '/bin', HF_HOME: '/hf', SECRET: 'y' },
+    });
+    expect(await envOf(['--export', 'HF_HOME,NOPE', '--', 'true'], variables)).toEqual({
+      exitCode: exitCodes.usage,
+      stderr: 'muster: --export: NOPE is not set in your environment\n',
+      env: undefined,
+    });
+    expect(await envOf(['--export', 'all', '--image', 'torch'], variables)).toMatchObject({
+      exitCode: exitCodes.usage,
+      stderr: expect.stringContaining('--export is for jobs without an image'),
+    });
+  });
+});
