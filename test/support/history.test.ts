@@ -40,6 +40,7 @@ function aJob(id: string, exitCodes: readonly (number | null)[]): JobView {
           frozen: false,
           doing: null,
           address: null,
+          gpuIndexes: [],
         },
       ],
       cause: null,
@@ -51,6 +52,9 @@ function aJob(id: string, exitCodes: readonly (number | null)[]): JobView {
       gpuUsage: null,
       resume: null,
       leaseMs: null,
+      signs: [],
+      hungAtMs: null,
+      hangs: false,
     })),
     array: null,
     requeuedFrom: null,
@@ -63,6 +67,8 @@ function aJob(id: string, exitCodes: readonly (number | null)[]): JobView {
     batchScale: 1,
     lrScale: 1,
     extraRuntimeMs: 0,
+    failures: 0,
+    outputAtMs: null,
   };
 }
 

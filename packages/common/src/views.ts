@@ -10,7 +10,7 @@ import type { TaskRef } from './ids.ts';
 import type { Blame, CauseKind, Evidence } from './spec/causes.ts';
 import type { AttemptStateKind, JobStateKind, NodeStateKind, TaskStateKind } from './states.ts';
 import type { GpuUsage } from './telemetry.ts';
-import type { HangSign, TrainingProgress } from './training.ts';
+import type { HangSign, TrainingProgress, TrainingSign } from './training.ts';
 
 /** Why something ended. */
 export interface Cause {
@@ -88,7 +88,12 @@ export interface TaskView {
   readonly doing: string | null;
   /** Where the other nodes of the gang reach it. null: not chosen yet. */
   readonly address: string | null;
+  /** The driver's numbers of its GPUs, in the order of `gpuUuids`. Empty: unknown, or in a list of jobs. */
+  readonly gpuIndexes: readonly number[];
 }
+
+/** What was noticed in the output of an attempt: what tells it from others, and where to go back to. */
+export type AttemptSign = Pick<TrainingSign, 'kind' | 'step' | 'lastGoodStep'>;
 
 export interface AttemptView {
   readonly number: number;
@@ -106,6 +111,12 @@ export interface AttemptView {
   readonly resume: Resume | null;
   /** How long its tasks keep running without contact with the coordinator. null: as long as they like. */
   readonly leaseMs: number | null;
+  /** Oldest first, each once. */
+  readonly signs: readonly AttemptSign[];
+  /** When it was last found hung. null: never. */
+  readonly hungAtMs: number | null;
+  /** A task of it hangs now. */
+  readonly hangs: boolean;
 }
 
 export const pendingKinds = [
@@ -135,6 +146,8 @@ export interface PendingReason {
   readonly message: string;
   /** What would have to change; null when nothing but time. */
   readonly remedy: string | null;
+  /** With `backoff` and `circuit_open`: until the next attempt may start. */
+  readonly waitMs?: number;
 }
 
 export interface JobView {
@@ -166,6 +179,10 @@ export interface JobView {
   readonly lrScale: number;
   /** Added to its max_runtime. */
   readonly extraRuntimeMs: number;
+  /** Failures that count against `retry.max_attempts`, since the newest progress. */
+  readonly failures: number;
+  /** When output of its newest attempt last arrived. null: none has, or in a list of jobs. */
+  readonly outputAtMs: number | null;
 }
 
 /** A person, or the machine itself, has said that a node is to be left: it gets no new work. */

@@ -362,13 +362,9 @@ test('how long a job has still to wait is told as of the moment that one asks', 
   memory.jobs.set(job.id, job);
   const { loop } = await aLoop({ clock }, memory);
   await loop.run(aCaller, () => {});
-  expect(loop.reasons.get(job)?.message).toBe(
-    '3 failures without a newer checkpoint: the next trial is in 120 s',
-  );
+  expect(loop.reasons.get(job)?.message).toBe('3 failures without a newer checkpoint: next retry in 120 s');
   clock.nowMs += 100_000;
-  expect(loop.reasons.get(job)?.message).toBe(
-    '3 failures without a newer checkpoint: the next trial is in 20 s',
-  );
+  expect(loop.reasons.get(job)?.message).toBe('3 failures without a newer checkpoint: next retry in 20 s');
 });
 
 test('a commit that a follower cannot take is answered all the same, told to the others, and ends nothing', async () => {

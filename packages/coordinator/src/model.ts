@@ -11,8 +11,7 @@ import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { AttemptStateKind, TaskStateKind } from '@muster/common/states';
-import type { TrainingSign } from '@muster/common/training';
-import type { Cause, Drain, LedgerEntry, Resume, TaskEnd } from '@muster/common/views';
+import type { AttemptSign, Cause, Drain, LedgerEntry, Resume, TaskEnd } from '@muster/common/views';
 
 export interface Job {
   readonly id: JobId;
@@ -152,9 +151,6 @@ export interface Attempt {
   /** The addresses whose paths are being tried, or were found good. null: not every task has claimed, or it is alone. */
   readonly network: AttemptNetwork | null;
 }
-
-/** Of a sign: what tells it from others, and where to go back to. */
-export type AttemptSign = Pick<TrainingSign, 'kind' | 'step' | 'lastGoodStep'>;
 
 /** A choice of one address for each node of a gang. */
 export interface AttemptNetwork {

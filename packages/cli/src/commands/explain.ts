@@ -3,7 +3,7 @@ import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
 import { jobReferenceHelp } from '../jobs/reference.ts';
-import { nameOf } from '../jobs/summary.ts';
+import { markedState, nameOf } from '../jobs/summary.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
 import { printable, wrapText } from '../output/text.ts';
@@ -30,7 +30,7 @@ async function explainJob(context: Context, reference: string, flags: ExplainFla
   const columns = io.stdout.columns();
   const indented = (lines: readonly string[]) =>
     lines.map((line) => `${wrapText(`  ${printable(line)}`, columns, 2)}\n`).join('');
-  const heading = `${bold(nameOf(answer.job))}  ${answer.job.id}  ${answer.job.state}`;
+  const heading = `${bold(nameOf(answer.job))}  ${answer.job.id}  ${markedState(answer.job)}`;
   // What to do comes before what it is known from: most people need no more.
   const blocks = [
     `${heading}\n${wrapText(printable(answer.summary), columns)}\n`,

@@ -88,6 +88,26 @@ test('of a job that has ended nothing is left to go, and all its attempts count'
   expect((await run(['job', running.id], { GetJob })).stdout).toMatch(/State +cancelled just now\n/);
 });
 
+test('what was noticed of a training is on every screen, also once it has ended well', async () => {
+  const signs = [{ kind: 'nan_loss', step: 80, lastGoodStep: 70 }] as const;
+  const attempts = [anAttempt({ state: 'ended', endedAtMs: submittedAtMs + 9_000, signs })];
+  const job = { ...running, state: 'succeeded', endedAtMs: submittedAtMs + 9_000, attempts } as const;
+  const shown = await run(['job', job.id], { GetJob: () => wire.job(job) });
+  expect(shown.stdout).toMatch(/State +succeeded \(NaN\) 51 s ago\n/);
+  expect(shown.stdout).toMatch(/Signs +loss NaN at step 80 \(all was well at step 70\)\n/);
+  const list = await run(['jobs'], { ListJobs: () => ({ jobs: [wire.job(job)], more: false }) });
+  expect(list.stdout).toMatch(/ succeeded \(NaN\) .* loss NaN since step 80\n/);
+  const hung = { ...running, attempts: [anAttempt({ hungAtMs: submittedAtMs, hangs: true })] };
+  const hanging = await run(['job', hung.id], { GetJob: () => wire.job(hung) });
+  expect(hanging.stdout).toMatch(/State +running \(hangs\)\n/);
+  expect(hanging.stdout).toMatch(/Signs +hangs since \d{4}-/);
+});
+
+test('job says when output was last seen, while there may be more', async () => {
+  const GetJob = () => wire.job({ ...running, outputAtMs: submittedAtMs + 15_000 });
+  expect((await run(['job', running.id], { GetJob })).stdout).toMatch(/Output +last seen 45 s ago\n/);
+});
+
 test('no line of a job is wider than its terminal, and breaks stand between words', async () => {
   const pending = {
     kind: 'no_gpus_free',

@@ -1,5 +1,6 @@
 /** Staying with a job until it ends, with progress for people and an exit code for scripts; Ctrl-C leaves it running. */
 import type { MusterError } from '@muster/common/errors';
+import { signSummary } from '@muster/common/signText';
 import type { JobView } from '@muster/common/views';
 import type { Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
@@ -117,8 +118,11 @@ async function ended(context: Context, job: JobView): Promise<Attendance> {
   const colours = coloursFor(stderr, context.environment);
   const ran = ranText(job, context.clock.wallMs());
   const after = ran === '' ? '' : ` after ${ran}`;
+  // A run whose loss is not a number may well have ended with exit code 0.
+  const signs = signSummary(job);
   if (job.state === 'succeeded') {
-    await stderr.write(`${nameOf(job)} ${colours.green('succeeded')}${after}\n`);
+    const but = signs.length === 0 ? '' : `; ${colours.yellow(signs.join(', '))}`;
+    await stderr.write(`${nameOf(job)} ${colours.green('succeeded')}${after}${but}\n`);
     return { exitCode: exitCodes.ok, job };
   }
   const why = job.cause === null ? '' : `: ${printable(job.cause.message)}`;

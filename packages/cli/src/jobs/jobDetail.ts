@@ -1,5 +1,6 @@
 /** Everything about one job, for a person. Pure. */
 import { isSimulatedUuid } from '@muster/common/hardware';
+import { signLines } from '@muster/common/signText';
 import { jobSpecDefaults } from '@muster/common/spec/defaults';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
@@ -7,9 +8,9 @@ import type { AttemptView, JobView, TaskView } from '@muster/common/views';
 import type { Colours } from '../output/colours.ts';
 import { type Field, formatFields } from '../output/fields.ts';
 import { type Column, formatTable } from '../output/table.ts';
-import { count, printable, shellText, wrapText } from '../output/text.ts';
+import { count, printable, rangesText, shellText, wrapText } from '../output/text.ts';
 import { agoText, bytesText, clockText, durationText, memoryText } from '../output/times.ts';
-import { endText, nameOf, needsText, ranText, specOf } from './summary.ts';
+import { endText, markedState, nameOf, needsText, newestAttempt, ranText, specOf } from './summary.ts';
 import { ledgerText, newestCheckpointText, progressText } from './trainingText.ts';
 import { usageText } from './usageText.ts';
 
@@ -41,6 +42,8 @@ function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
     ['Requeued from', job.requeuedFrom],
     ['Excluded', leftOutText(job)],
     ['Training', trainingText(job)],
+    ['Signs', signsText(job)],
+    ['Output', outputText(job, nowMs)],
     ['Checkpoint', newestCheckpointText(job, nowMs)],
     ['GPU time', ledgerText(job.ledger) || null],
     ['Changed', changesText(job)],
@@ -68,8 +71,10 @@ function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
 
 /** `running`, `cancelled just now`, `failed after 5 attempts (4 min 31 s), 20 s ago (cuda_oom)`. */
 function stateText(job: JobView, nowMs: number): string {
-  const { state, endedAtMs, cause, attempts } = job;
-  const why = cause === null || state === 'succeeded' || cause.kind === state ? '' : ` (${cause.kind})`;
+  const { endedAtMs, cause, attempts } = job;
+  const state = markedState(job);
+  const why =
+    cause === null || job.state === 'succeeded' || cause.kind === job.state ? '' : ` (${cause.kind})`;
   if (endedAtMs === null) return `${state}${why}`;
   const tries = attempts.length < 2 ? '' : ` after ${ranText(job, nowMs)},`;
   return `${state}${tries} ${agoText(endedAtMs, nowMs)}${why}`;
@@ -84,6 +89,24 @@ function whyLines(job: JobView): string | null {
     return [job.pending.message, job.pending.remedy].filter(Boolean).join('\n');
   }
   return job.state === 'succeeded' ? null : (job.cause?.message ?? null);
+}
+
+/** Of its newest attempt: what its owner should know, and since when. */
+function signsText(job: JobView): string | null {
+  const attempt = newestAttempt(job);
+  if (attempt === null) return null;
+  const { hangs, hungAtMs, cause } = attempt;
+  const hang =
+    hungAtMs === null ? 'hangs now' : `${hangs ? 'hangs since' : 'hung at'} ${clockText(hungAtMs)}`;
+  const isTold = hungAtMs !== null && !hangs && cause?.kind === 'hung';
+  const lines = [...signLines(attempt), ...((hangs || hungAtMs !== null) && !isTold ? [hang] : [])];
+  return lines.join('\n') || null;
+}
+
+/** Of one that runs: whether it still prints anything. Of one that has ended its tasks tell how much there is. */
+function outputText({ state, attempts, outputAtMs }: JobView, nowMs: number): string | null {
+  if (isTerminal(state) || attempts.every(({ state: each }) => each === 'ended')) return null;
+  return outputAtMs === null ? 'none yet' : `last seen ${agoText(outputAtMs, nowMs)}`;
 }
 
 /** Of the next attempt, should there be one. */
@@ -179,8 +202,14 @@ const taskColumns = (tasks: readonly TaskView[]): readonly Column<TaskView>[] =>
     align: 'right',
     narrow: 'drop',
   },
-  { header: 'GPUS', cell: (task) => task.gpuUuids.join(' '), narrow: { cutTo: 16 } },
+  { header: 'GPUS', cell: gpusText, narrow: { cutTo: 16 } },
 ];
+
+/** `0-3,6`: the driver's numbers. Where these are not known how many there are; `-o json` has the UUIDs. */
+function gpusText({ gpuUuids, gpuIndexes }: TaskView): string {
+  if (gpuUuids.length === 0) return '';
+  return gpuIndexes.length === 0 ? count(gpuUuids.length, 'GPU') : rangesText(gpuIndexes);
+}
 
 /** `running`, `running, frozen`, `assigned: pulls image pytorch:24.01`. */
 function taskStateText({ state, frozen, doing }: TaskView): string {

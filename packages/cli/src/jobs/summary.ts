@@ -1,7 +1,9 @@
 /** A job in a few words. Pure. */
+
+import { signMarks, signSummary } from '@muster/common/signText';
 import { normalizeJobSpec } from '@muster/common/spec/normalize';
 import type { JobResources, JobSpec } from '@muster/common/spec/types';
-import type { JobStateKind } from '@muster/common/states';
+import { isTerminal, type JobStateKind } from '@muster/common/states';
 import type { AttemptView, JobView, TaskEnd } from '@muster/common/views';
 import type { Style } from '../output/colours.ts';
 import { count } from '../output/text.ts';
@@ -34,15 +36,22 @@ export function needsText({ nodes, minNodes, gpus }: JobResources): string {
   return nodes === 1 ? count(gpus, 'GPU') : `${sizes} × ${count(gpus, 'GPU')}`;
 }
 
+/** `running`, or with what was noticed of its newest attempt: `succeeded (NaN)`, `running (hangs)`. */
+export function markedState(job: JobView): string {
+  const marks = signMarks(job);
+  return marks.length === 0 ? job.state : `${job.state} (${marks.join(', ')})`;
+}
+
 /** Why it waits or why it ended; empty while there is nothing to say. */
 export function whyText(job: JobView): string {
   if (job.state === 'queued' && job.pending !== null) return job.pending.message;
-  if (job.state === 'succeeded') return '';
-  return job.cause?.message ?? atWorkText(job);
+  if (job.cause !== null && job.state !== 'succeeded') return job.cause.message;
+  return [atWorkText(job), ...signSummary(job)].filter((part) => part !== '').join('; ');
 }
 
 /** What keeps the tasks of an attempt from running: frozen ones, or what their nodes are busy with. */
 function atWorkText(job: JobView): string {
+  if (isTerminal(job.state)) return '';
   const tasks = newestAttempt(job)?.tasks ?? [];
   const frozen = tasks.filter((task) => task.frozen);
   if (frozen.length > 0) return `frozen on ${frozen.map(({ node }) => node).join(', ')} for want of a lease`;

@@ -41,6 +41,17 @@ export function count(amount: number, noun: string, plural = `${noun}s`): string
   return `${amount} ${amount === 1 ? noun : plural}`;
 }
 
+/** `0-3,6,9-11`. @param numbers whole ones, in any order */
+export function rangesText(numbers: readonly number[]): string {
+  const ranges: { from: number; to: number }[] = [];
+  for (const number of numbers.toSorted((a, b) => a - b)) {
+    const last = ranges.at(-1);
+    if (last !== undefined && number <= last.to + 1) last.to = number;
+    else ranges.push({ from: number, to: number });
+  }
+  return ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`)).join(',');
+}
+
 /** An argv as one could type it into a shell. */
 export function shellText(argv: readonly string[]): string {
   return argv

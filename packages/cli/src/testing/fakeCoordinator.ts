@@ -159,6 +159,8 @@ export function aJob(given: Partial<JobView> = {}): JobView {
     batchScale: 1,
     lrScale: 1,
     extraRuntimeMs: 0,
+    failures: 0,
+    outputAtMs: null,
     ...given,
   };
 }
@@ -259,6 +261,9 @@ export function anAttempt(given: Partial<AttemptView> = {}): AttemptView {
     gpuUsage: null,
     resume: null,
     leaseMs: null,
+    signs: [],
+    hungAtMs: null,
+    hangs: false,
     ...given,
   };
 }
@@ -321,6 +326,7 @@ export function aTask(given: Partial<TaskView> = {}): TaskView {
     frozen: false,
     doing: null,
     address: null,
+    gpuIndexes: [],
     ...given,
   };
 }

@@ -5,6 +5,7 @@ import type { AgentHubClient as _muster_v1_AgentHubClient, AgentHubDefinition as
 import type { AgentMessage as _muster_v1_AgentMessage, AgentMessage__Output as _muster_v1_AgentMessage__Output } from './muster/v1/AgentMessage.ts';
 import type { Assign as _muster_v1_Assign, Assign__Output as _muster_v1_Assign__Output } from './muster/v1/Assign.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
+import type { AttemptSign as _muster_v1_AttemptSign, AttemptSign__Output as _muster_v1_AttemptSign__Output } from './muster/v1/AttemptSign.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
 import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Output } from './muster/v1/Check.ts';
 import type { Checked as _muster_v1_Checked, Checked__Output as _muster_v1_Checked__Output } from './muster/v1/Checked.ts';
@@ -91,6 +92,7 @@ export interface ProtoGrpcType {
       AgentMessage: MessageTypeDefinition<_muster_v1_AgentMessage, _muster_v1_AgentMessage__Output>
       Assign: MessageTypeDefinition<_muster_v1_Assign, _muster_v1_Assign__Output>
       Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
+      AttemptSign: MessageTypeDefinition<_muster_v1_AttemptSign, _muster_v1_AttemptSign__Output>
       AttemptState: EnumTypeDefinition
       Cause: MessageTypeDefinition<_muster_v1_Cause, _muster_v1_Cause__Output>
       Check: MessageTypeDefinition<_muster_v1_Check, _muster_v1_Check__Output>

@@ -3,6 +3,7 @@ import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-load
 
 import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from './muster/v1/AdvanceStoreRequest.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
+import type { AttemptSign as _muster_v1_AttemptSign, AttemptSign__Output as _muster_v1_AttemptSign__Output } from './muster/v1/AttemptSign.ts';
 import type { BackupPiece as _muster_v1_BackupPiece, BackupPiece__Output as _muster_v1_BackupPiece__Output } from './muster/v1/BackupPiece.ts';
 import type { BackupStoreRequest as _muster_v1_BackupStoreRequest, BackupStoreRequest__Output as _muster_v1_BackupStoreRequest__Output } from './muster/v1/BackupStoreRequest.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
@@ -106,6 +107,7 @@ export interface ProtoGrpcType {
     v1: {
       AdvanceStoreRequest: MessageTypeDefinition<_muster_v1_AdvanceStoreRequest, _muster_v1_AdvanceStoreRequest__Output>
       Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
+      AttemptSign: MessageTypeDefinition<_muster_v1_AttemptSign, _muster_v1_AttemptSign__Output>
       AttemptState: EnumTypeDefinition
       BackupPiece: MessageTypeDefinition<_muster_v1_BackupPiece, _muster_v1_BackupPiece__Output>
       BackupStoreRequest: MessageTypeDefinition<_muster_v1_BackupStoreRequest, _muster_v1_BackupStoreRequest__Output>

@@ -73,7 +73,14 @@ const noEnd: TaskEnd = {
   failure: null,
   training: null,
 };
-const bareTask = { gpuUuids: [], exit: null, frozen: false, doing: null, address: null } as const;
+const bareTask = {
+  gpuUuids: [],
+  exit: null,
+  frozen: false,
+  doing: null,
+  address: null,
+  gpuIndexes: [],
+} as const;
 const attempt = {
   number: 3,
   state: 'ended',
@@ -87,6 +94,7 @@ const attempt = {
       frozen: true,
       doing: 'pulling the image',
       address: '10.1.0.7',
+      gpuIndexes: [0, 7],
     },
     { ...bareTask, nodeRank: 1, node: 'node-2', state: 'ended', exit: noEnd },
     { ...bareTask, nodeRank: 2, node: 'node-3', state: 'assigned' },
@@ -100,6 +108,12 @@ const attempt = {
   gpuUsage: end.gpuUsage,
   resume: { name: 'checkpoint-500', step: 500 },
   leaseMs: 60_000,
+  signs: [
+    { kind: 'nan_loss', step: 0, lastGoodStep: null },
+    { kind: 'loss_spike', step: null, lastGoodStep: 70 },
+  ],
+  hungAtMs: 4,
+  hangs: true,
 } as const;
 const fullJob: JobView = {
   id: 'job_1',
@@ -109,7 +123,7 @@ const fullJob: JobView = {
   spec: { name: 'train', env: { A: '1' } },
   submittedAtMs: 1_700_000_000_000,
   endedAtMs: 1_700_000_000_001,
-  pending: { kind: 'reserved', message: 'kept', remedy: 'wait' },
+  pending: { kind: 'backoff', message: 'kept', remedy: 'wait', waitMs: 1_500 },
   cause,
   attempts: [attempt],
   array: { id: 'arr_1', index: 0, size: 8 },
@@ -150,6 +164,8 @@ const fullJob: JobView = {
   batchScale: 0.25,
   lrScale: 0.1,
   extraRuntimeMs: 3_600_000,
+  failures: 2,
+  outputAtMs: 1_700_000_000_002,
 };
 const bareJob: JobView = {
   ...fullJob,
@@ -173,6 +189,8 @@ const bareJob: JobView = {
   batchScale: 1,
   lrScale: 1,
   extraRuntimeMs: 0,
+  failures: 2,
+  outputAtMs: 1_700_000_000_002,
 };
 
 test.each([

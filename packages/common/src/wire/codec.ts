@@ -31,6 +31,8 @@ import { leftOutFromWire, leftOutToWire, taskFailureFromWire, taskFailureToWire 
 import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
 import { gpuUsageFromWire, gpuUsageToWire } from './telemetryCodec.ts';
 import {
+  attemptSignFromWire,
+  attemptSignToWire,
   checkpointFromWire,
   checkpointToWire,
   hangFromWire,
@@ -151,6 +153,7 @@ function attemptToWire(attempt: AttemptView): Attempt {
       frozen: task.frozen,
       doing: task.doing ?? '',
       address: task.address ?? '',
+      gpuIndexes: [...task.gpuIndexes],
     })),
     cause: attempt.cause === null ? null : causeToWire(attempt.cause),
     allocatedAtMs: attempt.allocatedAtMs,
@@ -161,6 +164,9 @@ function attemptToWire(attempt: AttemptView): Attempt {
     gpuUsage: gpuUsageToWire(attempt.gpuUsage),
     resume: resumeToWire(attempt.resume),
     leaseMs: attempt.leaseMs ?? 0,
+    signs: attempt.signs.map(attemptSignToWire),
+    hungAtMs: attempt.hungAtMs ?? 0,
+    hangs: attempt.hangs,
   };
 }
 
@@ -177,6 +183,7 @@ function attemptFromWire(wire: Attempt__Output): AttemptView {
       frozen: task.frozen,
       doing: task.doing || null,
       address: task.address || null,
+      gpuIndexes: task.gpuIndexes,
     })),
     cause: wire.cause === null ? null : causeFromWire(wire.cause),
     allocatedAtMs: wire.allocatedAtMs,
@@ -187,11 +194,15 @@ function attemptFromWire(wire: Attempt__Output): AttemptView {
     gpuUsage: gpuUsageFromWire(wire.gpuUsage),
     resume: resumeFromWire(wire.resume),
     leaseMs: wire.leaseMs || null,
+    signs: wire.signs.flatMap(attemptSignFromWire),
+    hungAtMs: wire.hungAtMs || null,
+    hangs: wire.hangs,
   };
 }
 
 export function pendingToWire(pending: PendingReason): WirePending {
-  return { kind: pending.kind, message: pending.message, remedy: pending.remedy ?? '' };
+  const { kind, message, remedy, waitMs = 0 } = pending;
+  return { kind, message, remedy: remedy ?? '', waitMs };
 }
 
 export function pendingFromWire(wire: PendingReason__Output): PendingReason {
@@ -199,6 +210,7 @@ export function pendingFromWire(wire: PendingReason__Output): PendingReason {
     kind: known(pendingKinds, wire.kind, 'scheduling'),
     message: wire.message,
     remedy: wire.remedy || null,
+    ...(wire.waitMs > 0 ? { waitMs: wire.waitMs } : {}),
   };
 }
 
@@ -227,6 +239,8 @@ export function jobToWire(job: JobView): Job {
     batchScale: job.batchScale,
     lrScale: job.lrScale,
     extraRuntimeMs: job.extraRuntimeMs,
+    failures: job.failures,
+    outputAtMs: job.outputAtMs ?? 0,
   };
 }
 
@@ -253,6 +267,8 @@ export function jobFromWire(wire: Job__Output): JobView {
     batchScale: wire.batchScale || 1,
     lrScale: wire.lrScale || 1,
     extraRuntimeMs: wire.extraRuntimeMs,
+    failures: wire.failures,
+    outputAtMs: wire.outputAtMs || null,
   };
 }
 

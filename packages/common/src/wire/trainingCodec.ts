@@ -5,6 +5,7 @@ import {
   checkpointVerdicts,
   verificationDepths,
 } from '../checkpoints.ts';
+import type { AttemptSign__Output, AttemptSign as WireAttemptSign } from '../gen/muster/v1/AttemptSign.ts';
 import type { Checkpoint__Output, Checkpoint as WireCheckpoint } from '../gen/muster/v1/Checkpoint.ts';
 import type {
   CheckpointSeen__Output,
@@ -34,7 +35,7 @@ import {
   type TrainingValues,
   trainingSignKinds,
 } from '../training.ts';
-import { type LedgerEntry, ledgerKinds, type Resume } from '../views.ts';
+import { type AttemptSign, type LedgerEntry, ledgerKinds, type Resume } from '../views.ts';
 import { known } from './enums.ts';
 import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
 
@@ -96,6 +97,21 @@ export function trainingSignFromWire(wire: TrainingSign__Output): TrainingSign |
   if (kind === undefined) return null;
   const { step = null, lastGoodStep = null, rank = null, line, text } = wire;
   return { kind, step, lastGoodStep, rank, line, text };
+}
+
+export function attemptSignToWire({ kind, step, lastGoodStep }: AttemptSign): WireAttemptSign {
+  return {
+    kind,
+    ...(step === null ? {} : { step }),
+    ...(lastGoodStep === null ? {} : { lastGoodStep }),
+  };
+}
+
+/** Empty for a kind that this version does not know. */
+export function attemptSignFromWire(wire: AttemptSign__Output): readonly AttemptSign[] {
+  const kind = trainingSignKinds.find((each) => each === wire.kind);
+  if (kind === undefined) return [];
+  return [{ kind, step: wire.step ?? null, lastGoodStep: wire.lastGoodStep ?? null }];
 }
 
 export function hangToWire(hang: HangSign | null): WireHangSign | null {

@@ -21,6 +21,7 @@ import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import { checkJobLease } from '../leases/leases.ts';
 import { resumeCandidates } from '../lifecycle/resume.ts';
 import type { LogStore } from '../logs/logStore.ts';
+import { outputAtMs } from '../logs/outputAt.ts';
 import { outputLosses } from '../logs/outputLosses.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt, isReleased, type Job } from '../model.ts';
@@ -34,7 +35,7 @@ import type { JobRecord, RequestRecord, Store } from '../store/store.ts';
 import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import { unary } from './calls.ts';
 import { resolveActiveJobs, resolveArrayId, resolveJobId, resolveReference } from './references.ts';
-import { jobView } from './views.ts';
+import { type InventoryOf, jobView } from './views.ts';
 
 const arraySizeMax = 100_000;
 const listLimitMax = 1_000;
@@ -85,8 +86,15 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   /** By request id. The same request sent again while the first is being stored finds it here, not in the store yet. */
   const underway = new Map<string, ReturnType<typeof findOrDo>>();
 
-  function view({ job, attempts }: JobRecord): JobView {
-    return jobView(job, attempts, loop.reasons.get(job), notes, parts.wallMs());
+  function view({ job, attempts }: JobRecord, inventoryOf?: InventoryOf): JobView {
+    return jobView(job, attempts, loop.reasons.get(job), notes, parts.wallMs(), inventoryOf);
+  }
+
+  /** What only one job at a time is asked for: numbers of GPUs, and a look at its files. */
+  async function detailed(record: JobRecord): Promise<JobView> {
+    const { id, lastAttempt } = record.job;
+    const shown = view(record, (node) => state.nodes.get(node)?.inventory ?? null);
+    return { ...shown, outputAtMs: await outputAtMs(parts.logs.directoryOf(id), lastAttempt) };
   }
 
   /** In a list, where the checkpoints of each job would be most of the answer. */
@@ -169,7 +177,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       return { jobIds: [...jobIds], arrayId: arrayId ?? '', repeatedRequest: repeated };
     }),
 
-    GetJob: unary(async (request) => jobToWire(view(await read(request.jobId)))),
+    GetJob: unary(async (request) => jobToWire(await detailed(await read(request.jobId)))),
 
     ResolveJob: unary(async ({ reference }) => {
       const referent = await resolveReference(parts, reference);
@@ -259,7 +267,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
           (other.spec.priority > record.job.spec.priority ||
             (other.spec.priority === record.job.spec.priority && other.submitSeq < record.job.submitSeq)),
       ).length;
-      const job = view(record);
+      const job = await detailed(record);
       const silent = silentNodes(parts, record.job);
       const { summary, details, nextSteps } = explain(
         job,

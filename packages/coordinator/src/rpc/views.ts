@@ -1,6 +1,7 @@
 /** What the coordinator remembers, as the API shows it. */
 import { drainedBy } from '@muster/common/conditions';
-import type { JobId } from '@muster/common/ids';
+import type { NodeInventory } from '@muster/common/hardware';
+import type { JobId, NodeName } from '@muster/common/ids';
 import { jobSpecToFile } from '@muster/common/spec/serialize';
 import type { TrainingProgress } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, NodeView, PendingReason } from '@muster/common/views';
@@ -18,10 +19,14 @@ const notLookedAtYet: PendingReason = {
   remedy: null,
 };
 
+/** What nodes have, by name; null: nothing is known of it. */
+export type InventoryOf = (node: NodeName) => NodeInventory | null;
+
 /**
  * @param reason by the last scheduling pass; undefined when there was none since
  * @param notes what agents say of its tasks now
  * @param nowMs wall clock: how long it has waited or run since its last change counts, too
+ * @param inventoryOf for the numbers of its GPUs; left out: they are not told
  */
 export function jobView(
   job: Job,
@@ -29,6 +34,7 @@ export function jobView(
   reason: PendingReason | undefined,
   notes: Pick<AgentNotes, 'of'>,
   nowMs: number,
+  inventoryOf: InventoryOf = () => null,
 ): JobView {
   const { state } = job;
   return {
@@ -41,7 +47,7 @@ export function jobView(
     endedAtMs: 'endedAtMs' in state ? state.endedAtMs : null,
     pending: state.kind === 'queued' ? (reason ?? notLookedAtYet) : null,
     cause: causeOf(job),
-    attempts: attempts.map((attempt) => attemptView(job.id, attempt, notes)),
+    attempts: attempts.map((attempt) => attemptView(job.id, attempt, notes, inventoryOf)),
     array: job.array,
     requeuedFrom: job.requeuedFrom,
     submitSeq: job.submitSeq,
@@ -53,6 +59,8 @@ export function jobView(
     batchScale: job.batchScale,
     lrScale: job.lrScale,
     extraRuntimeMs: job.extraRuntimeMs,
+    failures: job.failures,
+    outputAtMs: null,
   };
 }
 
@@ -102,14 +110,21 @@ function causeOf(job: Job): Cause | null {
   }
 }
 
-function attemptView(jobId: JobId, attempt: Attempt, notes: Pick<AgentNotes, 'of'>): AttemptView {
+function attemptView(
+  jobId: JobId,
+  attempt: Attempt,
+  notes: Pick<AgentNotes, 'of'>,
+  inventoryOf: InventoryOf,
+): AttemptView {
+  const noted = attempt.tasks.map(({ nodeRank }) => notes.of({ jobId, attempt: attempt.number, nodeRank }));
   return {
     number: attempt.number,
     state: attempt.state,
-    tasks: attempt.tasks.map(({ nodeRank, node, gpuUuids, state, exit }) => {
-      const { frozen, doing } = notes.of({ jobId, attempt: attempt.number, nodeRank });
+    tasks: attempt.tasks.map(({ nodeRank, node, gpuUuids, state, exit }, index) => {
+      const { frozen = false, doing = null } = noted[index] ?? {};
       const address = attempt.network?.addresses[nodeRank] ?? null;
-      return { nodeRank, node, gpuUuids, state, exit, frozen, doing, address };
+      const gpuIndexes = gpuIndexesOf(gpuUuids, inventoryOf(node));
+      return { nodeRank, node, gpuUuids, state, exit, frozen, doing, address, gpuIndexes };
     }),
     cause: attempt.cause,
     allocatedAtMs: attempt.allocatedAtMs,
@@ -120,7 +135,20 @@ function attemptView(jobId: JobId, attempt: Attempt, notes: Pick<AgentNotes, 'of
     gpuUsage: gpuUsageOf(attempt),
     resume: attempt.resume,
     leaseMs: attempt.leaseMs,
+    signs: attempt.signs,
+    hungAtMs: attempt.hungToldAtMs,
+    // What one agent suspects is a hang only once the coordinator has found it to be one.
+    hangs: attempt.hungToldAtMs !== null && noted.some(({ hang }) => hang !== null),
   };
+}
+
+/** Empty unless all of them are known: a GPU that was replaced has no number any more. */
+function gpuIndexesOf(uuids: readonly string[], inventory: NodeInventory | null): readonly number[] {
+  const indexes = uuids.flatMap((uuid) => {
+    const index = inventory?.gpus.find((gpu) => gpu.uuid === uuid)?.index ?? null;
+    return index === null ? [] : [index];
+  });
+  return indexes.length === uuids.length ? indexes : [];
 }
 
 /** What leases and preflights know of a node. */

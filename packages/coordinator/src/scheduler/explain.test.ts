@@ -36,6 +36,8 @@ function aView(fields: Partial<JobView> = {}): JobView {
     batchScale: 1,
     lrScale: 1,
     extraRuntimeMs: 0,
+    failures: 0,
+    outputAtMs: null,
     ...fields,
   };
 }
@@ -50,6 +52,7 @@ function aTaskView(fields: Partial<TaskView> = {}): TaskView {
     frozen: false,
     doing: null,
     address: null,
+    gpuIndexes: [],
     ...fields,
   };
 }
@@ -68,6 +71,9 @@ function anAttemptView(number: number, fields: Partial<AttemptView> = {}): Attem
     gpuUsage: null,
     resume: null,
     leaseMs: null,
+    signs: [],
+    hungAtMs: null,
+    hangs: false,
     ...fields,
   };
 }
@@ -211,6 +217,24 @@ describe('explain', () => {
     expect(failed.summary).toContain('failed after 5 attempts: rank 1 on node-1 exited with code 1');
     expect(failed.summary.length).toBeLessThan(220);
     expect(failed.details.filter((detail) => detail.includes('evidence'))).toHaveLength(2);
+  });
+
+  it('tells what was noticed of the training, however the job has ended, with advice', () => {
+    const signs = [{ kind: 'nan_loss', step: 80, lastGoodStep: 70 }] as const;
+    const ended = explain(
+      aView({ state: 'succeeded', attempts: [anAttemptView(1, { state: 'ended', signs })] }),
+      0,
+      [],
+    );
+    expect(ended).toEqual({
+      summary: 'job_000000000001 succeeded; loss NaN since step 80',
+      details: ['in attempt 1: loss NaN at step 80 (all was well at step 70)'],
+      nextSteps: [causeFacts.nan_loss.advice, 'its output: muster logs job_000000000001'],
+    });
+    const hanging = { hungAtMs: someMs, hangs: true };
+    const running = explain(aView({ state: 'running', attempts: [anAttemptView(1, hanging)] }), 0, []);
+    expect(running.summary).toBe('job_000000000001 is running, attempt 1; hangs now');
+    expect(running.nextSteps[0]).toBe(causeFacts.hung.advice);
   });
 
   it('tells what an attempt began from, what the next one does, and what recovery has changed', () => {

@@ -1,5 +1,7 @@
 /** Why is it waiting, why did it end, what now: sentences from the same data that the decisions were made on. */
+import { causeFacts } from '@muster/common/causeFacts';
 import { adviceOn, causeInShort, evidenceShownMax, shortened } from '@muster/common/causeText';
+import { signLines, signSummary } from '@muster/common/signText';
 import type { AttemptView, Cause, JobView, Resume, TaskView } from '@muster/common/views';
 import { describeSilence, type SilentNode, silenceRemedy } from './silence.ts';
 
@@ -26,7 +28,9 @@ export function explain(
   const silent = silentNodes.map((each) => describeSilence(each, paused !== null));
   if (paused !== null && silent.length > 0) silent.push(`nothing is rescheduled now: ${paused}`);
   const remedies = silentNodes.map(silenceRemedy);
-  const history = endsOf(job.attempts);
+  const history = [...signsOf(job), ...endsOf(job.attempts)];
+  const signs = signSummary(job);
+  const noted = signs.length === 0 ? '' : `; ${signs.join(', ')}`;
   const work = [...preemptionsOf(job), ...checkpointsOf(job)];
   switch (job.state) {
     case 'queued': {
@@ -49,7 +53,7 @@ export function explain(
       const attempt = job.attempts.at(-1);
       const where = attempt?.tasks.map(describeTask) ?? [];
       return {
-        summary: `${job.id} is ${job.state}, attempt ${attempt?.number ?? 1}`,
+        summary: `${job.id} is ${job.state}, attempt ${attempt?.number ?? 1}${noted}`,
         details: [
           ...where,
           ...sizeOf(job, attempt),
@@ -59,7 +63,7 @@ export function explain(
           ...work,
           ...history,
         ],
-        nextSteps: [...remedies, `follow its output: muster logs -f ${job.id}`],
+        nextSteps: [...remedies, ...signAdvice(job), `follow its output: muster logs -f ${job.id}`],
       };
     }
     case 'stopping':
@@ -70,9 +74,9 @@ export function explain(
       };
     case 'succeeded':
       return {
-        summary: `${job.id} succeeded${afterAttempts(job)}`,
+        summary: `${job.id} succeeded${afterAttempts(job)}${noted}`,
         details: history,
-        nextSteps: [`its output: muster logs ${job.id}`],
+        nextSteps: [...signAdvice(job), `its output: muster logs ${job.id}`],
       };
     case 'failed':
     case 'cancelled':
@@ -119,6 +123,26 @@ function leftOutOf({ leftOut }: JobView): readonly string[] {
 function placeInQueue(ahead: number): string {
   if (ahead === 0) return 'nothing is ahead of it in the queue';
   return ahead === 1 ? '1 queued job comes before it' : `${ahead} queued jobs come before it`;
+}
+
+/** `in attempt 2: loss NaN at step 80 (all was well at step 70)`. */
+function signsOf({ attempts }: JobView): readonly string[] {
+  return attempts.flatMap((attempt) => {
+    const hung = attempt.hungAtMs !== null && attempt.cause?.kind !== 'hung';
+    const lines = [...signLines(attempt), ...(hung ? [attempt.hangs ? 'hangs now' : 'hung for a time'] : [])];
+    return lines.map((line) => `in attempt ${attempt.number}: ${line}`);
+  });
+}
+
+/** Of the newest attempt, while or although nothing has ended it. */
+function signAdvice({ attempts }: JobView): readonly string[] {
+  const newest = attempts.at(-1);
+  const kinds = new Set(newest?.signs.map(({ kind }) => kind));
+  const divergence = [...kinds].find((kind) => kind !== 'loss_spike');
+  return [
+    ...(divergence === undefined ? [] : [causeFacts[divergence].advice]),
+    ...(newest?.hangs === true ? [causeFacts.hung.advice] : []),
+  ];
 }
 
 /** What to do about a failure comes before what one can look at. */

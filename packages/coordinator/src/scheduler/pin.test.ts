@@ -110,8 +110,9 @@ describe('a job that waits for a moment', () => {
   it('is told how long its backoff is', () => {
     expect(aCluster().node().job({ backoffMs: 4_001 }).plan().reasonOf(1)).toEqual({
       kind: 'backoff',
-      message: 'its next attempt is in 5 s',
+      message: 'next retry in 5 s',
       remedy: null,
+      waitMs: 4_001,
     });
   });
 
@@ -120,7 +121,7 @@ describe('a job that waits for a moment', () => {
 
     expect(result.reasonOf(1)).toMatchObject({
       kind: 'circuit_open',
-      message: '3 failures without a newer checkpoint: the next trial is in 120 s',
+      message: '3 failures without a newer checkpoint: next retry in 120 s',
     });
   });
 

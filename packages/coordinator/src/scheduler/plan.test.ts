@@ -201,8 +201,9 @@ describe('the queue', () => {
     expect(plan.started).toEqual([2]);
     expect(plan.reasonOf(1)).toEqual({
       kind: 'backoff',
-      message: 'its next attempt is in 1 s',
+      message: 'next retry in 1 s',
       remedy: null,
+      waitMs: 1,
     });
   });
 });

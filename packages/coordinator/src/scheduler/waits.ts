@@ -25,12 +25,18 @@ export function reasonBeforeResources(
   // Rounded up: what is said to be over in 0 s would have to be over.
   const seconds = Math.ceil((notBeforeMs - nowMs) / 1_000);
   if (breakerFailures === null) {
-    return { kind: 'backoff', message: `its next attempt is in ${seconds} s`, remedy: null };
+    return {
+      kind: 'backoff',
+      message: `next retry in ${seconds} s`,
+      remedy: null,
+      waitMs: Math.ceil(notBeforeMs - nowMs),
+    };
   }
   const failures = `${breakerFailures} failure${breakerFailures === 1 ? '' : 's'} without a newer checkpoint`;
   return {
     kind: 'circuit_open',
-    message: `${failures}: the next trial is in ${seconds} s`,
-    remedy: 'look at what it failed of first: `muster explain` and `muster logs` of this job',
+    message: `${failures}: next retry in ${seconds} s`,
+    remedy: 'check the cause of the failures: `muster explain` of this job',
+    waitMs: Math.ceil(notBeforeMs - nowMs),
   };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { aCheckpoint, someMs } from '../modelFixture.ts';
 import { risksOf, type Surroundings } from './risks.ts';
-import { aJobView, minuteMs, nowMs } from './trainingFixture.ts';
+import { aJobView, anAttemptView, minuteMs, nowMs } from './trainingFixture.ts';
 
 const calm: Surroundings = { hangs: [], signs: [], drains: [] };
 const risks = (
@@ -45,6 +45,18 @@ test('standstill, signs and nodes that are to be left come first', () => {
     'node-2 is to be left',
     '`checkpoint-1` is corrupt',
   ]);
+});
+
+test('what was noticed of the newest attempt stays a risk once nobody tells of it any more', () => {
+  const nan = { kind: 'nan_loss', step: 80, lastGoodStep: 70 } as const;
+  const hung = anAttemptView(2, { cause: null, signs: [nan], hungAtMs: someMs });
+  expect(risks({ attempts: [anAttemptView(1, { signs: [nan] }), hung] })).toEqual([
+    'loss NaN at step 80 (all was well at step 70)',
+    `It hung at ${new Date(someMs).toISOString()}`,
+  ]);
+  const sign = { ...nan, rank: 3, line: 12, text: 'loss nan' };
+  const around = { signs: [{ nodeRank: 0, sign }] };
+  expect(risks({ attempts: [hung] }, around).filter((risk) => risk.includes('nan'))).toHaveLength(1);
 });
 
 test('of bad checkpoints the newest five are named', () => {

@@ -1,5 +1,6 @@
 /** What threatens the work of a job: pure. */
 import type { Checkpoint } from '@muster/common/checkpoints';
+import { signLines } from '@muster/common/signText';
 import type { HangSign, TrainingSign } from '@muster/common/training';
 import type { Drain, JobView } from '@muster/common/views';
 import { code, plain, timeSpan } from './words.ts';
@@ -23,6 +24,8 @@ export function risksOf(job: JobView, around: Surroundings, nowMs: number): read
   return [
     ...around.hangs.map(hangRisk),
     ...around.signs.map(signRisk),
+    ...storedSigns(job, around),
+    ...pastHang(job, around),
     ...around.drains.map(({ node, drain }) => drainRisk(node, drain, nowMs)),
     ...(job.pending?.kind === 'circuit_open'
       ? [`The circuit breaker is open: ${plain(job.pending.message)}`]
@@ -49,6 +52,26 @@ function signRisk({ nodeRank, sign }: Surroundings['signs'][number]): string {
     `line ${line}`,
   ];
   return `${code(kind)} (${where.join(', ')}): ${plain(text)}`;
+}
+
+/** Of its newest attempt, once nobody tells of them any more: they are stored with it. */
+function storedSigns({ attempts }: JobView, { signs }: Surroundings): readonly string[] {
+  const newest = newestOf(attempts);
+  if (newest === null) return [];
+  const untold = newest.signs.filter(({ kind }) => signs.every(({ sign }) => sign.kind !== kind));
+  return signLines({ signs: untold }).map((line) => plain(line));
+}
+
+/** A hang that ended the attempt stands beside it as its cause. */
+function pastHang({ attempts }: JobView, { hangs }: Surroundings): readonly string[] {
+  const newest = newestOf(attempts);
+  if (newest === null || newest.hungAtMs === null || hangs.length > 0 || newest.cause?.kind === 'hung')
+    return [];
+  return [`It hung at ${new Date(newest.hungAtMs).toISOString()}`];
+}
+
+function newestOf(attempts: JobView['attempts']): JobView['attempts'][number] | null {
+  return attempts.toSorted((a, b) => b.number - a.number)[0] ?? null;
 }
 
 function drainRisk(node: string, { reason, deadlineMs }: Drain, nowMs: number): string {

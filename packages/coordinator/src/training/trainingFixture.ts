@@ -40,6 +40,9 @@ export function anAttemptView(number: number, fields: Partial<AttemptView> = {})
     gpuUsage: null,
     resume: null,
     leaseMs: null,
+    signs: [],
+    hungAtMs: null,
+    hangs: false,
     ...fields,
   };
 }
@@ -76,6 +79,8 @@ export function aJobView(fields: Partial<JobView> = {}): JobView {
     batchScale: 1,
     lrScale: 1,
     extraRuntimeMs: 0,
+    failures: 0,
+    outputAtMs: null,
     ...fields,
   };
 }

@@ -5,6 +5,7 @@ import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output }
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from '../../muster/v1/Cause.ts';
 import type { GpuUsage as _muster_v1_GpuUsage, GpuUsage__Output as _muster_v1_GpuUsage__Output } from '../../muster/v1/GpuUsage.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from '../../muster/v1/Resume.ts';
+import type { AttemptSign as _muster_v1_AttemptSign, AttemptSign__Output as _muster_v1_AttemptSign__Output } from '../../muster/v1/AttemptSign.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Attempt {
@@ -20,6 +21,9 @@ export interface Attempt {
   'gpuUsage'?: (_muster_v1_GpuUsage | null);
   'resume'?: (_muster_v1_Resume | null);
   'leaseMs'?: (number | string | Long);
+  'signs'?: (_muster_v1_AttemptSign)[];
+  'hungAtMs'?: (number | string | Long);
+  'hangs'?: (boolean);
 }
 
 export interface Attempt__Output {
@@ -35,4 +39,7 @@ export interface Attempt__Output {
   'gpuUsage': (_muster_v1_GpuUsage__Output | null);
   'resume': (_muster_v1_Resume__Output | null);
   'leaseMs': (number);
+  'signs': (_muster_v1_AttemptSign__Output)[];
+  'hungAtMs': (number);
+  'hangs': (boolean);
 }

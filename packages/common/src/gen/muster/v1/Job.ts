@@ -34,6 +34,8 @@ export interface Job {
   'batchScale'?: (number | string);
   'lrScale'?: (number | string);
   'extraRuntimeMs'?: (number | string | Long);
+  'failures'?: (number);
+  'outputAtMs'?: (number | string | Long);
 }
 
 export interface Job__Output {
@@ -60,4 +62,6 @@ export interface Job__Output {
   'batchScale': (number);
   'lrScale': (number);
   'extraRuntimeMs': (number);
+  'failures': (number);
+  'outputAtMs': (number);
 }

@@ -1,14 +1,17 @@
 // Original file: proto/muster/v1/types.proto
 
+import type { Long } from '@grpc/proto-loader';
 
 export interface PendingReason {
   'kind'?: (string);
   'message'?: (string);
   'remedy'?: (string);
+  'waitMs'?: (number | string | Long);
 }
 
 export interface PendingReason__Output {
   'kind': (string);
   'message': (string);
   'remedy': (string);
+  'waitMs': (number);
 }

@@ -12,6 +12,7 @@ export interface Task {
   'frozen'?: (boolean);
   'doing'?: (string);
   'address'?: (string);
+  'gpuIndexes'?: (number)[];
 }
 
 export interface Task__Output {
@@ -23,4 +24,5 @@ export interface Task__Output {
   'frozen': (boolean);
   'doing': (string);
   'address': (string);
+  'gpuIndexes': (number)[];
 }

@@ -1,0 +1,87 @@
+/** What was noticed about the training of a job, in few words. Pure. */
+import type { TrainingSignKind } from './training.ts';
+import type { AttemptSign, AttemptView, JobView } from './views.ts';
+
+/** How it stands in a column of states. */
+const marks: Readonly<Record<Exclude<TrainingSignKind, 'loss_spike'>, string>> = {
+  nan_loss: 'NaN',
+  loss_divergence: 'diverged',
+  loss_scale_exhausted: 'overflow',
+};
+
+/** A loss that has jumped may come back: it is told, and marks nothing. */
+function isSerious(sign: AttemptSign): sign is AttemptSign & { readonly kind: keyof typeof marks } {
+  return sign.kind !== 'loss_spike';
+}
+
+function newestAttempt(attempts: readonly AttemptView[]): AttemptView | null {
+  return attempts.reduce<AttemptView | null>(
+    (newest, attempt) => (newest === null || attempt.number > newest.number ? attempt : newest),
+    null,
+  );
+}
+
+/** The first of each kind: what follows it is the same trouble. */
+function firstOfEach(signs: readonly AttemptSign[]): readonly AttemptSign[] {
+  return signs.filter(({ kind }, index) => signs.findIndex((other) => other.kind === kind) === index);
+}
+
+/** A hang that ended the attempt is its cause, and told as that. */
+function hasHung({ hungAtMs, hangs, cause }: AttemptView): boolean {
+  return hangs || (hungAtMs !== null && cause?.kind !== 'hung');
+}
+
+/** Of its newest attempt: `NaN`, `diverged`, `overflow`, `hangs`, `hung`. Empty: all is well, as far as one can tell. */
+export function signMarks(job: Pick<JobView, 'attempts'>): readonly string[] {
+  const attempt = newestAttempt(job.attempts);
+  if (attempt === null) return [];
+  return [
+    ...firstOfEach(attempt.signs)
+      .filter(isSerious)
+      .map(({ kind }) => marks[kind]),
+    ...(hasHung(attempt) ? [attempt.hangs ? 'hangs' : 'hung'] : []),
+  ];
+}
+
+/** Of its newest attempt: `loss NaN since step 80`, `hangs now`. What may still come back is not among them. */
+export function signSummary(job: Pick<JobView, 'attempts' | 'training'>): readonly string[] {
+  const attempt = newestAttempt(job.attempts);
+  if (attempt === null) return [];
+  const isNanStill = job.training?.latest.train_loss === undefined;
+  return [
+    ...firstOfEach(attempt.signs)
+      .filter(isSerious)
+      .map((sign) => signInShort(sign, isNanStill)),
+    ...(hasHung(attempt) ? [attempt.hangs ? 'hangs now' : 'hung for a time'] : []),
+  ];
+}
+
+/**
+ * `loss NaN since step 80`.
+ * @param lasts of a NaN: no finite loss has come since
+ */
+export function signInShort({ kind, step }: AttemptSign, lasts = false): string {
+  const at = step === null ? '' : ` at step ${step}`;
+  switch (kind) {
+    case 'nan_loss':
+      return lasts && step !== null ? `loss NaN since step ${step}` : `loss NaN${at}`;
+    case 'loss_divergence':
+      return `loss diverged${at}`;
+    case 'loss_spike':
+      return `loss jumped${at}`;
+    case 'loss_scale_exhausted':
+      return `gradients overflow at every loss scale${step === null ? '' : ` since step ${step}`}`;
+    default: {
+      const never: never = kind;
+      return never;
+    }
+  }
+}
+
+/** Every sign of an attempt, spikes included: `loss NaN at step 80 (all was well at step 70)`. */
+export function signLines({ signs }: Pick<AttemptView, 'signs'>): readonly string[] {
+  return firstOfEach(signs).map((sign) => {
+    const until = sign.lastGoodStep === null ? '' : ` (all was well at step ${sign.lastGoodStep})`;
+    return `${signInShort(sign)}${until}`;
+  });
+}
