@@ -141,3 +141,27 @@ test('however bytes are cut, the lines are the same', () => {
     expect(readInChunks(output, seed), `seed ${seed}`).toEqual(linesOf(output));
   }
 });
+
+test('where a line ends is known while it is told, whatever the chunks and whoever asks', () => {
+  const output = Buffer.concat([
+    Buffer.from('one\r 5%|\r\ntwö\n\n'),
+    Buffer.from([0xff, 0xfe, 0x0a]),
+    Buffer.from(`${'x'.repeat(300)}\nlast`),
+  ]);
+  const ends = [3, 8, 14, 18, 319, output.length];
+  for (let seed = 1; seed <= 50; seed += 1) {
+    const found: number[] = [];
+    let told = 0;
+    const reader: LineReader = new LineReader(
+      () => {
+        // Whoever asks for some lines only gets the same for these.
+        if (told % 2 === 0 || seed % 2 === 0) found.push(reader.position);
+        told += 1;
+      },
+      { lineBytesMax: 64 },
+    );
+    for (const chunk of chunksOf(output, seededChance(seed))) reader.feed(chunk);
+    reader.end();
+    expect(found).toEqual(ends.filter((_, index) => index % 2 === 0 || seed % 2 === 0));
+  }
+});

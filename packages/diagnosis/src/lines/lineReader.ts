@@ -25,6 +25,15 @@ export class LineReader {
   readonly #begun: Buffer;
   #begunBytes = 0;
   #number = 1;
+  /** Bytes that were fed before the present piece. */
+  #before = 0;
+  #piece: Buffer = Buffer.alloc(0);
+  /** Line ends of the piece that stand before the one of the line that is being told. */
+  #endsBefore = 0;
+  /** Those that were looked for by now, where the last one of them is in the piece, and where to look for the next. */
+  #endsFound = 0;
+  #endAt = 0;
+  #searchAt = 0;
 
   /** @param onLine is told every line that has something in it, in order, during `feed` and `end` */
   constructor(onLine: (line: Line) => void, { lineBytesMax = lineBytesMaxDefault }: LineReaderOptions = {}) {
@@ -38,13 +47,42 @@ export class LineReader {
     // size costs no more memory than a small one.
     const pieceBytes = this.#begun.length;
     for (let from = 0; from < buffer.length; from += pieceBytes) {
-      this.#feedPiece(buffer.subarray(from, from + pieceBytes));
+      const piece = buffer.subarray(from, from + pieceBytes);
+      this.#beginPiece(piece);
+      this.#feedPiece(piece);
+      this.#before += piece.length;
     }
+    // Nothing of it is needed any more, and it may be used again by whoever fed it.
+    this.#beginPiece(Buffer.alloc(0));
+  }
+
+  /**
+   * Of the line that is being told: bytes from the first that was fed up to its end. To be asked for during `onLine` only; it
+   * costs a look at the bytes since the line for which it was asked before.
+   */
+  get position(): number {
+    while (this.#endsFound <= this.#endsBefore && this.#searchAt < this.#piece.length) {
+      const byte = this.#piece[this.#searchAt];
+      if (byte === lineFeed || byte === carriageReturn) {
+        this.#endAt = this.#searchAt;
+        this.#endsFound += 1;
+      }
+      this.#searchAt += 1;
+    }
+    return this.#before + this.#endAt;
   }
 
   /** The output is over: what has no line end is a line, too. */
   end(): void {
     this.#finishBegun();
+  }
+
+  #beginPiece(piece: Buffer): void {
+    this.#piece = piece;
+    this.#endsBefore = 0;
+    this.#endsFound = 0;
+    this.#endAt = 0;
+    this.#searchAt = 0;
   }
 
   #feedPiece(piece: Buffer): void {
@@ -55,6 +93,7 @@ export class LineReader {
       if (end === -1) return;
       this.#finishBegun();
       if (piece[end] === lineFeed) this.#number += 1;
+      this.#endsBefore = 1;
       from = end + 1;
     }
     const last = Math.max(piece.lastIndexOf(lineFeed), piece.lastIndexOf(carriageReturn));
@@ -82,6 +121,7 @@ export class LineReader {
     for (let from = 0; from < text.length; ) {
       const end = Math.min(feed, carriage);
       if (end > from) this.#tell(text.slice(from, end));
+      this.#endsBefore += 1;
       from = end + 1;
       if (end === carriage) carriage = endAt(text, '\r', from);
       else {
