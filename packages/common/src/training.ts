@@ -1,6 +1,4 @@
 /** What the output of a training program tells of its progress. A value that was not read is null, never 0. */
-import type { TaskRef } from './ids.ts';
-
 /** The metrics of a job that come from its output, with their units. */
 export const trainingMetrics = {
   train_loss: 'loss',
@@ -22,12 +20,49 @@ export function isTrainingMetricName(name: string): name is TrainingMetricName {
 /** One line of metrics under canonical names; only finite values. */
 export type TrainingValues = Readonly<Partial<Record<TrainingMetricName, number>>>;
 
-/** Values at one moment, for series. */
-export interface TrainingReading {
-  readonly task: TaskRef;
+/** In the order in which they are listed and stored. */
+export const trainingMetricNames = Object.keys(trainingMetrics).filter(isTrainingMetricName);
+
+/** Which values of a metric are better; null: neither. */
+export const betterValues: Readonly<Record<TrainingMetricName, 'low' | 'high' | null>> = {
+  train_loss: 'low',
+  eval_loss: 'low',
+  learning_rate: null,
+  grad_norm: null,
+  epoch: null,
+  step: null,
+  step_seconds: 'low',
+  tokens_per_second: 'high',
+  samples_per_second: 'high',
+};
+
+/** One line of metrics, as it is kept for the life of its job. */
+export interface TrainingRow {
+  /** Bytes of the task's output up to the end of the line: this identifies the row, and grows from row to row. From 1. */
+  readonly position: number;
   /** Wall clock of the node. */
   readonly atMs: number;
   readonly values: TrainingValues;
+  /** The line has a train_loss that is not a finite number; `values` is without it. */
+  readonly lossNotFinite: boolean;
+}
+
+/** One metric of a job in short, of the lowest rank that prints it. */
+export interface TrainingSummary {
+  readonly name: TrainingMetricName;
+  readonly unit: string;
+  /** null: not a finite number. */
+  readonly last: number | null;
+  /** null: neither high nor low values are better, or none is finite. */
+  readonly best: number | null;
+  readonly firstStep: number | null;
+  readonly lastStep: number | null;
+  readonly bestStep: number | null;
+  /** Lines that told it. */
+  readonly rows: number;
+  readonly notFinite: number;
+  /** The first step at which it was not finite. */
+  readonly notFiniteStep: number | null;
 }
 
 /** Where a task is, by the newest lines of its output. */

@@ -9,8 +9,8 @@ import { fstatSync } from 'node:fs';
 import { mkdir, open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import { InOrder } from '../inOrder.ts';
 import { bytesOfAll, endOf, lastOf, openToWrite, syncDirectory, type Target } from './logFiles.ts';
-import { PerTaskOrder } from './perTaskOrder.ts';
 import { noteOnce, type Said } from './said.ts';
 import {
   bytesIn,
@@ -55,7 +55,7 @@ export class LogStore {
   private readonly setAside = new Map<TaskKey, number>();
   private readonly layouts = new Map<TaskKey, readonly Segment[]>();
   private readonly listeners = new Map<TaskKey, Set<() => void>>();
-  private readonly order = new PerTaskOrder();
+  private readonly order = new InOrder<TaskKey>();
   private written = 0;
 
   /** @param directory absolute; made when first needed */
@@ -102,7 +102,7 @@ export class LogStore {
    * @returns the offset to go on from
    */
   append(task: TaskRef, offset: number, data: Uint8Array, follows = false): Promise<number> {
-    return this.order.run(task, async () => {
+    return this.order.run(taskKey(task), async () => {
       const target = await this.target(task);
       if (follows && offset > endOf(target))
         await this.beginSegment(target, { start: offset, reason: 'node' });
@@ -124,7 +124,7 @@ export class LogStore {
    * @throws what the sync met; what was written to the last file is then dropped, and has to be sent again
    */
   complete(task: TaskRef, size: number): Promise<boolean> {
-    return this.order.run(task, async () => {
+    return this.order.run(taskKey(task), async () => {
       if (size === 0) return true;
       const target = await this.target(task);
       if (endOf(target) < size) return false;
@@ -221,7 +221,7 @@ export class LogStore {
     );
     let freed = 0;
     for (const task of tasks.values())
-      freed += await this.order.run(task, () => this.clearTask(task, reason));
+      freed += await this.order.run(taskKey(task), () => this.clearTask(task, reason));
     return freed;
   }
 
@@ -239,7 +239,8 @@ export class LogStore {
    */
   async dropRemoved(): Promise<void> {
     const removed = [...this.open.values()].filter(({ file }) => fstatSync(file.fd).nlink === 0);
-    for (const { task } of removed) await this.order.run(task, () => this.clearTask(task, 'removed'));
+    for (const { task } of removed)
+      await this.order.run(taskKey(task), () => this.clearTask(task, 'removed'));
   }
 
   async close(): Promise<void> {
@@ -295,7 +296,7 @@ export class LogStore {
     this.open.set(key, target);
     const [oldest] = this.open.values();
     if (oldest !== undefined && this.open.size > openFilesMax)
-      void this.order.run(oldest.task, () => this.putAside(oldest)).catch(() => {});
+      void this.order.run(taskKey(oldest.task), () => this.putAside(oldest)).catch(() => {});
     return target;
   }
 

@@ -1,11 +1,9 @@
-import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+/** One thing at a time per key: two connections of one agent may overlap while the older one dies. */
+export class InOrder<Key> {
+  private readonly queues = new Map<Key, Promise<unknown>>();
 
-/** One thing at a time per task: two connections of one agent may overlap while the older one dies. */
-export class PerTaskOrder {
-  private readonly queues = new Map<TaskKey, Promise<unknown>>();
-
-  run<T>(task: TaskRef, work: () => Promise<T>): Promise<T> {
-    const key = taskKey(task);
+  /** Does the work when all that was asked for before under this key is done, however that ended. */
+  run<T>(key: Key, work: () => Promise<T>): Promise<T> {
     const before = this.queues.get(key) ?? Promise.resolve();
     const result = before.then(work, work);
     const settled = result.then(

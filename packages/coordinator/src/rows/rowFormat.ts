@@ -1,0 +1,157 @@
+/**
+ * How rows of metrics lie on disk: a file of frames, each with the rows of one task. Nothing else has to be remembered:
+ * which rows the coordinator has of a task is what the last frame of that task says.
+ *
+ *     frame   u32 length of the body · u32 CRC-32 of the body · body
+ *     body    u32 attempt · u32 node rank · f64 position · f64 base time · u16 rows · rows
+ *     row     u16 which values · i32 milliseconds since the base time · f64 each value, in the order of `trainingMetrics`
+ *     bucket  a row, then f64 first step · f64 min · f64 max · f64 mean · u32 rows · u32 of them not finite
+ *
+ * Little-endian. A frame that a crash has cut short fails its length or its CRC, and so does whatever was damaged.
+ */
+import { crc32 } from 'node:zlib';
+import { type TrainingMetricName, type TrainingValues, trainingMetricNames } from '@muster/common/training';
+
+/** Several successive losses of training in one. */
+export interface LossBucket {
+  readonly rows: number;
+  /** null: the program told none. */
+  readonly firstStep: number | null;
+  /** null: none of the values is finite. */
+  readonly min: number | null;
+  readonly max: number | null;
+  readonly mean: number | null;
+}
+
+export interface StoredRow {
+  readonly atMs: number;
+  /** Of a bucket: its last step, and the last loss that was finite. */
+  readonly values: TrainingValues;
+  /** Losses of training that are no finite numbers: 0 or 1, of a bucket as many as it has. */
+  readonly notFinite: number;
+  readonly bucket: LossBucket | null;
+}
+
+export interface Frame {
+  readonly attempt: number;
+  readonly nodeRank: number;
+  /** The coordinator has every row of the task up to this position of its output. */
+  readonly position: number;
+  readonly rows: readonly StoredRow[];
+}
+
+/** More would make frames too large to be looked at in one go. */
+export const frameRowsMax = 512;
+
+const headBytes = 8;
+const bodyHeadBytes = 26;
+const rowHeadBytes = 6;
+const bucketBytes = 40;
+const valueBytes = 8;
+/** No frame that was written here is longer. */
+const bodyBytesMax =
+  bodyHeadBytes + frameRowsMax * (rowHeadBytes + trainingMetricNames.length * valueBytes + bucketBytes);
+
+const notFiniteBit = 1 << 14;
+const bucketBit = 1 << 15;
+/** Of a 32-bit number of milliseconds: 24 days. */
+const deltaMax = 2 ** 31 - 1;
+
+/** @returns bytes that the row takes */
+export function rowBytes({ values, bucket }: Pick<StoredRow, 'values' | 'bucket'>): number {
+  let count = 0;
+  for (const name of trainingMetricNames) if (values[name] !== undefined) count += 1;
+  return rowHeadBytes + count * valueBytes + (bucket === null ? 0 : bucketBytes);
+}
+
+/** @param frame of at most `frameRowsMax` rows */
+export function encodeFrame({ attempt, nodeRank, position, rows }: Frame): Buffer {
+  const bodyBytes = bodyHeadBytes + rows.reduce((sum, row) => sum + rowBytes(row), 0);
+  const bytes = Buffer.allocUnsafe(headBytes + bodyBytes);
+  const baseMs = rows[0]?.atMs ?? 0;
+  bytes.writeUInt32LE(bodyBytes, 0);
+  bytes.writeUInt32LE(attempt, headBytes);
+  bytes.writeUInt32LE(nodeRank, headBytes + 4);
+  bytes.writeDoubleLE(position, headBytes + 8);
+  bytes.writeDoubleLE(baseMs, headBytes + 16);
+  bytes.writeUInt16LE(rows.length, headBytes + 24);
+  let at = headBytes + bodyHeadBytes;
+  for (const row of rows) at = writeRow(bytes, at, row, baseMs);
+  bytes.writeUInt32LE(crc32(bytes.subarray(headBytes)), 4);
+  return bytes;
+}
+
+function writeRow(bytes: Buffer, start: number, row: StoredRow, baseMs: number): number {
+  const { values, bucket, notFinite, atMs } = row;
+  let mask = (notFinite > 0 ? notFiniteBit : 0) | (bucket === null ? 0 : bucketBit);
+  let at = start + rowHeadBytes;
+  for (const [index, name] of trainingMetricNames.entries()) {
+    const value = values[name];
+    if (value === undefined) continue;
+    mask |= 1 << index;
+    at = bytes.writeDoubleLE(value, at);
+  }
+  bytes.writeUInt16LE(mask, start);
+  bytes.writeInt32LE(Math.max(-deltaMax, Math.min(deltaMax, Math.round(atMs - baseMs))), start + 2);
+  if (bucket === null) return at;
+  for (const value of [bucket.firstStep, bucket.min, bucket.max, bucket.mean])
+    at = bytes.writeDoubleLE(value ?? Number.NaN, at);
+  at = bytes.writeUInt32LE(bucket.rows, at);
+  return bytes.writeUInt32LE(notFinite, at);
+}
+
+/**
+ * @param start where a frame begins in `bytes`
+ * @returns 'more': the bytes end within the frame. 'damaged': no frame begins there, or its sum is wrong
+ */
+export function readFrame(bytes: Buffer, start: number): { frame: Frame; end: number } | 'more' | 'damaged' {
+  if (bytes.length - start < headBytes) return 'more';
+  const bodyBytes = bytes.readUInt32LE(start);
+  if (bodyBytes < bodyHeadBytes || bodyBytes > bodyBytesMax) return 'damaged';
+  const end = start + headBytes + bodyBytes;
+  if (end > bytes.length) return 'more';
+  const body = bytes.subarray(start + headBytes, end);
+  if (crc32(body) !== bytes.readUInt32LE(start + 4)) return 'damaged';
+  return { frame: decodeBody(body), end };
+}
+
+function decodeBody(body: Buffer): Frame {
+  const baseMs = body.readDoubleLE(16);
+  const count = body.readUInt16LE(24);
+  const rows: StoredRow[] = [];
+  let at = bodyHeadBytes;
+  for (let index = 0; index < count; index += 1) {
+    const mask = body.readUInt16LE(at);
+    const atMs = baseMs + body.readInt32LE(at + 2);
+    at += rowHeadBytes;
+    const values: Partial<Record<TrainingMetricName, number>> = {};
+    for (let metric = 0; metric < trainingMetricNames.length; metric += 1) {
+      if ((mask & (1 << metric)) === 0) continue;
+      values[trainingMetricNames[metric] as TrainingMetricName] = body.readDoubleLE(at);
+      at += valueBytes;
+    }
+    if ((mask & bucketBit) === 0) {
+      rows.push({ atMs, values, notFinite: (mask & notFiniteBit) === 0 ? 0 : 1, bucket: null });
+      continue;
+    }
+    const bucket: LossBucket = {
+      firstStep: orNull(body.readDoubleLE(at)),
+      min: orNull(body.readDoubleLE(at + 8)),
+      max: orNull(body.readDoubleLE(at + 16)),
+      mean: orNull(body.readDoubleLE(at + 24)),
+      rows: body.readUInt32LE(at + 32),
+    };
+    rows.push({ atMs, values, notFinite: body.readUInt32LE(at + 36), bucket });
+    at += bucketBytes;
+  }
+  return {
+    attempt: body.readUInt32LE(0),
+    nodeRank: body.readUInt32LE(4),
+    position: body.readDoubleLE(8),
+    rows,
+  };
+}
+
+function orNull(value: number): number | null {
+  return Number.isNaN(value) ? null : value;
+}

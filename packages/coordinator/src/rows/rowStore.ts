@@ -1,0 +1,344 @@
+/**
+ * Rows of metrics of jobs, a file for each in `rows/`. What is there of a task is what its frames say (rowFormat.ts), so an
+ * agent asks where to go on and is told, after a restart of either.
+ *
+ * What was appended is in the hands of the system, and synced when a task has ended: until then its node has all of it, and
+ * sends again what a machine that lost its power has lost.
+ */
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isJobId, type JobId, type TaskRef } from '@muster/common/ids';
+import type { TrainingRow } from '@muster/common/training';
+import { InOrder } from '../inOrder.ts';
+import { encodeHead, openIfThere, readFrames, readHead } from './frameFile.ts';
+import { encodeFrame, type Frame, frameRowsMax, type StoredRow } from './rowFormat.ts';
+import { RowTally, Thinner } from './thinning.ts';
+
+/** Of a job's share, what thinning leaves at most: it must not be done again with the next row. */
+const leftShare = 0.75;
+/** Jobs of whose files it is known what they hold. */
+const knownMax = 4_096;
+
+/** What is known of a job's file. */
+interface Known {
+  /** Up to the end of the last whole frame. */
+  bytes: number;
+  isThinned: boolean;
+  /** By attempt and rank: up to where the rows of the task are here. */
+  readonly positions: Map<string, number>;
+  /** By attempt: the lowest step that its rows tell. */
+  readonly firstSteps: Map<number, number>;
+  /** What a crash has left behind the last frame is still there. */
+  hasRest: boolean;
+}
+
+/** A look at the rows of a job as they are now. */
+export interface RowsOfJob {
+  readonly isThinned: boolean;
+  /** By attempt: the lowest step that its rows tell. */
+  readonly firstSteps: ReadonlyMap<number, number>;
+  /** In the order in which they came. */
+  read(onFrame: (frame: Frame) => void): Promise<void>;
+}
+
+export interface RowFile {
+  readonly jobId: JobId;
+  readonly bytes: number;
+  /** Epoch milliseconds. */
+  readonly writtenAtMs: number;
+}
+
+export class RowStore {
+  private readonly directory: string;
+  /** The job that was asked for longest ago first. */
+  private readonly known = new Map<JobId, Known>();
+  private readonly order = new InOrder<JobId>();
+  private readonly onTrouble: (jobId: JobId, error: unknown) => void;
+  private written = 0;
+
+  /**
+   * @param directory absolute; made when first needed
+   * @param onTrouble the rows of a job could not be thinned
+   */
+  constructor(directory: string, onTrouble: (jobId: JobId, error: unknown) => void) {
+    this.directory = directory;
+    this.onTrouble = onTrouble;
+  }
+
+  /** Bytes written less bytes removed since it was opened. */
+  get grownBytes(): number {
+    return this.written;
+  }
+
+  /** @returns the position of the task's output up to which its rows are here; 0: none is */
+  position(task: TaskRef): Promise<number> {
+    return this.order.run(task.jobId, async () => positionOf(await this.load(task.jobId), task));
+  }
+
+  /**
+   * Appends what is not there yet. A row whose position is not above that of the one before it is a repetition, and is left
+   * out.
+   * @param shareBytes what the job's rows may take; where they are more, they are thinned
+   * @param nowMs wall clock; no row is taken for later than that
+   * @returns the position up to which the rows of the task are here
+   * @throws {Error} of the file system; nothing was appended then
+   */
+  append(task: TaskRef, rows: readonly TrainingRow[], shareBytes: number, nowMs: number): Promise<number> {
+    return this.order.run(task.jobId, async () => {
+      const known = await this.load(task.jobId);
+      let position = positionOf(known, task);
+      const fresh: TrainingRow[] = [];
+      for (const row of rows) {
+        if (row.position <= position) continue;
+        position = row.position;
+        fresh.push(row);
+      }
+      if (fresh.length === 0) return position;
+      const frames: Frame[] = [];
+      for (let from = 0; from < fresh.length; from += frameRowsMax)
+        frames.push(frameOf(task, fresh.slice(from, from + frameRowsMax), nowMs));
+      await this.write(task.jobId, known, Buffer.concat(frames.map(encodeFrame)));
+      known.positions.set(keyOf(task), position);
+      for (const { attempt, rows: stored } of frames) noteSteps(known, attempt, stored);
+      await this.keepWithin(task.jobId, known, shareBytes);
+      return position;
+    });
+  }
+
+  /** Thins the rows of a job that take more than its share. */
+  keepTo(jobId: JobId, shareBytes: number): Promise<void> {
+    return this.order.run(jobId, async () => this.keepWithin(jobId, await this.load(jobId), shareBytes));
+  }
+
+  /** Syncs what is there of the job to the disk. */
+  sync(jobId: JobId): Promise<void> {
+    return this.order.run(jobId, async () => {
+      const file = await openIfThere(this.path(jobId));
+      try {
+        await file?.sync();
+      } finally {
+        await file?.close();
+      }
+    });
+  }
+
+  /**
+   * Has a look at the rows of a job, as they are when it begins.
+   * @returns what `use` returns; null: there are none
+   */
+  async lookAt<T>(jobId: JobId, use: (rows: RowsOfJob) => Promise<T>): Promise<T | null> {
+    // Opened in turn: thinning puts another file in its place, and this one stays what it is for whoever reads it.
+    const opened = await this.order.run(jobId, async () => {
+      const { bytes, isThinned, firstSteps } = await this.load(jobId);
+      const file = bytes === 0 ? null : await openIfThere(this.path(jobId));
+      return file === null ? null : { file, bytes, isThinned, firstSteps: new Map(firstSteps) };
+    });
+    if (opened === null) return null;
+    const { file, bytes, isThinned, firstSteps } = opened;
+    try {
+      const read = async (onFrame: (frame: Frame) => void) => void (await readFrames(file, bytes, onFrame));
+      return await use({ isThinned, firstSteps, read });
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Removes the rows of a job. @returns bytes that are free now */
+  remove(jobId: JobId): Promise<number> {
+    return this.order.run(jobId, async () => {
+      this.known.delete(jobId);
+      const bytes = await bytesOf(this.path(jobId));
+      await rm(this.path(jobId), { force: true });
+      this.written -= bytes;
+      return bytes;
+    });
+  }
+
+  /** Every job of which there are rows. What a crash left of a thinning goes. */
+  async files(): Promise<readonly RowFile[]> {
+    const found: RowFile[] = [];
+    for (const name of await namesIn(this.directory)) {
+      const path = join(this.directory, name);
+      if (name.endsWith(temporaryEnding)) {
+        const jobId = name.slice(0, -temporaryEnding.length);
+        if (isJobId(jobId)) await this.order.run(jobId, () => rm(path, { force: true }));
+        continue;
+      }
+      const jobId = name.slice(0, -ending.length);
+      if (!name.endsWith(ending) || !isJobId(jobId)) continue;
+      const file = await stat(path).catch(() => null);
+      if (file !== null) found.push({ jobId, bytes: file.size, writtenAtMs: file.mtimeMs });
+    }
+    return found;
+  }
+
+  /** Resolves when nothing of what was asked for is under way any more. */
+  close(): Promise<void> {
+    return this.order.settled();
+  }
+
+  private path(jobId: JobId): string {
+    return join(this.directory, `${jobId}${ending}`);
+  }
+
+  /** In turn only. */
+  private async load(jobId: JobId): Promise<Known> {
+    const known = this.known.get(jobId) ?? (await this.readKnown(jobId));
+    this.known.delete(jobId);
+    this.known.set(jobId, known);
+    for (const oldest of this.known.keys()) {
+      if (this.known.size <= knownMax) break;
+      this.known.delete(oldest);
+    }
+    return known;
+  }
+
+  private async readKnown(jobId: JobId): Promise<Known> {
+    const known: Known = {
+      ...{ bytes: 0, isThinned: false, hasRest: false },
+      ...{ positions: new Map(), firstSteps: new Map() },
+    };
+    const file = await openIfThere(this.path(jobId));
+    if (file === null) return known;
+    try {
+      const { size } = await file.stat();
+      const head = await readHead(file);
+      known.hasRest = size > 0;
+      if (head === null) return known;
+      known.isThinned = head.isThinned;
+      known.bytes = await readFrames(file, size, ({ attempt, nodeRank, position, rows }) => {
+        known.positions.set(keyOf({ attempt, nodeRank }), position);
+        noteSteps(known, attempt, rows);
+      });
+      known.hasRest = known.bytes < size;
+      return known;
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** All of it or, when it throws, nothing. */
+  private async write(jobId: JobId, known: Known, bytes: Buffer): Promise<void> {
+    await mkdir(this.directory, { recursive: true, mode: 0o700 });
+    const file = await open(this.path(jobId), known.bytes === 0 ? 'w' : 'r+', 0o600);
+    try {
+      if (known.hasRest) await file.truncate(known.bytes);
+      known.hasRest = false;
+      const data = known.bytes === 0 ? Buffer.concat([encodeHead(false), bytes]) : bytes;
+      try {
+        await writeAll(file, data, known.bytes);
+      } catch (error) {
+        known.hasRest = true;
+        await file.truncate(known.bytes).catch(() => {});
+        throw error;
+      }
+      known.bytes += data.length;
+      this.written += data.length;
+    } finally {
+      await file.close();
+    }
+  }
+
+  private async keepWithin(jobId: JobId, known: Known, shareBytes: number): Promise<void> {
+    if (known.bytes <= shareBytes) return;
+    try {
+      await this.thin(jobId, known, shareBytes);
+    } catch (error) {
+      // Nothing is lost by it: there is more than there should be, until it succeeds.
+      this.onTrouble(jobId, error);
+    }
+  }
+
+  /** Writes another file and puts it in the place of this one. */
+  private async thin(jobId: JobId, known: Known, shareBytes: number): Promise<void> {
+    const path = this.path(jobId);
+    const temporary = join(this.directory, `${jobId}${temporaryEnding}`);
+    const source = await open(path, 'r');
+    try {
+      const tally = new RowTally();
+      await readFrames(source, known.bytes, ({ rows }) => {
+        for (const row of rows) tally.add(row);
+      });
+      const plan = tally.plan(shareBytes * leftShare);
+      // Frames of a row each take more than their rows: without a plan they are put together all the same.
+      const thinner = new Thinner(plan ?? keepAll, (frame) => frames.push(encodeFrame(frame)));
+      const frames: Buffer[] = [encodeHead(known.isThinned || plan !== null)];
+      const target = await open(temporary, 'w', 0o600);
+      let bytes = 0;
+      const put = async () => {
+        const data = Buffer.concat(frames.splice(0));
+        await writeAll(target, data, bytes);
+        bytes += data.length;
+      };
+      try {
+        await readFrames(source, known.bytes, (frame) => thinner.take(frame), put);
+        thinner.end();
+        await put();
+        await target.sync();
+      } finally {
+        await target.close();
+      }
+      await rename(temporary, path);
+      this.written += bytes - known.bytes;
+      known.bytes = bytes;
+      known.isThinned ||= plan !== null;
+    } catch (error) {
+      await rm(temporary, { force: true }).catch(() => {});
+      throw error;
+    } finally {
+      await source.close();
+    }
+  }
+}
+
+const ending = '.rows';
+const temporaryEnding = '.rows.tmp';
+const keepAll = { restStride: 1, evalStride: 1, bucketRows: 1 } as const;
+
+function keyOf({ attempt, nodeRank }: Omit<TaskRef, 'jobId'>): string {
+  return `${attempt}.${nodeRank}`;
+}
+
+function positionOf({ positions }: Known, task: TaskRef): number {
+  return positions.get(keyOf(task)) ?? 0;
+}
+
+function noteSteps({ firstSteps }: Known, attempt: number, rows: readonly StoredRow[]): void {
+  for (const { values, bucket } of rows) {
+    const step = bucket?.firstStep ?? values.step;
+    if (step === undefined) continue;
+    const first = firstSteps.get(attempt);
+    if (first === undefined || step < first) firstSteps.set(attempt, step);
+  }
+}
+
+/** @param rows at least one */
+function frameOf({ attempt, nodeRank }: TaskRef, rows: readonly TrainingRow[], nowMs: number): Frame {
+  const position = rows.at(-1)?.position ?? 0;
+  return { attempt, nodeRank, position, rows: rows.map((row) => storedRow(row, nowMs)) };
+}
+
+function storedRow({ atMs, values, lossNotFinite }: TrainingRow, nowMs: number): StoredRow {
+  return { atMs: Math.min(atMs, nowMs), values, notFinite: lossNotFinite ? 1 : 0, bucket: null };
+}
+
+/** A disk that fills up takes a part, and says so with the next write only. */
+async function writeAll(file: FileHandle, data: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < data.length; ) {
+    const { bytesWritten } = await file.write(data, done, data.length - done, position + done);
+    done += bytesWritten;
+  }
+}
+
+async function bytesOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => null))?.size ?? 0;
+}
+
+async function namesIn(directory: string): Promise<readonly string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
+}
