@@ -19,6 +19,7 @@ import type { LogStore } from '@muster/coordinator/logs/logStore';
 import { Loop } from '@muster/coordinator/loop';
 import { PathHistory } from '@muster/coordinator/paths/pathHistory';
 import { buildView } from '@muster/coordinator/planning';
+import type { RowKeeping } from '@muster/coordinator/rows/rowKeeping';
 import { agentHubCalls } from '@muster/coordinator/rpc/agentHub';
 import { jobCalls } from '@muster/coordinator/rpc/jobs';
 import { nodeCalls } from '@muster/coordinator/rpc/nodes';
@@ -164,6 +165,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     logs: {} as LogStore,
     logEvents: {} as LogEvents,
     intake: {} as LogIntake,
+    rowKeeping: {} as RowKeeping,
     reserve: { requireSpace() {} } as unknown as DiskReserve,
     telemetry: {} as TelemetryStore,
     pages: {} as PageRequests,

@@ -7,12 +7,15 @@ import type { AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMes
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { LogUpload__Output } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck } from '@muster/common/gen/muster/v1/LogUploadAck';
+import type { RowUpload__Output } from '@muster/common/gen/muster/v1/RowUpload';
+import type { RowUploadAck } from '@muster/common/gen/muster/v1/RowUploadAck';
 import type { TelemetryRequest } from '@muster/common/gen/muster/v1/TelemetryRequest';
 import type { TelemetryUpload__Output } from '@muster/common/gen/muster/v1/TelemetryUpload';
 import { agentHubService } from '@muster/common/wire/service';
 import { expect, onTestFinished } from 'vitest';
 import { eventually } from './tasks/managerFixture.ts';
 
+type RowCall = ServerDuplexStream<RowUpload__Output, RowUploadAck>;
 type TelemetryCall = ServerDuplexStream<TelemetryUpload__Output, TelemetryRequest>;
 type UploadCall = ServerDuplexStream<LogUpload__Output, LogUploadAck>;
 
@@ -66,6 +69,8 @@ export class TestHub {
   readonly sessions: HubSession[] = [];
   /** Uploads go here; by default nothing answers them. */
   onUpload: (upload: LogUpload__Output, call: UploadCall) => void = () => {};
+  /** Rows of metrics go here; by default nothing answers them. */
+  onRows: (upload: RowUpload__Output, call: RowCall) => void = () => {};
   /** Telemetry as it came, on every stream. */
   readonly telemetry: TelemetryUpload__Output[] = [];
   /** The streams of telemetry, oldest first. */
@@ -91,6 +96,11 @@ export class TestHub {
       UploadTelemetry: (call: TelemetryCall) => {
         this.telemetryCalls.push(call);
         call.on('data', (upload: TelemetryUpload__Output) => this.telemetry.push(upload));
+        call.on('error', () => {});
+        call.on('end', () => call.end());
+      },
+      UploadRows: (call: RowCall) => {
+        call.on('data', (upload: RowUpload__Output) => this.onRows(upload, call));
         call.on('error', () => {});
         call.on('end', () => call.end());
       },

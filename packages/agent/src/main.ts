@@ -33,7 +33,6 @@ import { systemAddresses } from './host/nics.ts';
 import { openHighestTerm } from './leases/highestTerm.ts';
 import { LeaseKeeper } from './leases/leaseKeeper.ts';
 import { Leaving } from './leaving/leaving.ts';
-import { LogUploader } from './logs/uploader.ts';
 import { NodeWatch } from './nodeWatch.ts';
 import type { AgentOptions } from './options.ts';
 import { taskMessageToWire } from './orders.ts';
@@ -45,6 +44,7 @@ import { AgentSession, type NodeStatus } from './session.ts';
 import { gpuProblem, occupiedGpu } from './tasks/gpuProblem.ts';
 import { TaskManager } from './tasks/manager.ts';
 import { TaskRecords } from './tasks/records.ts';
+import { TaskUploads } from './taskUploads.ts';
 import { TaskTraining } from './training/taskTraining.ts';
 
 /** The kernel's own repeats come ever later: after a cut it is quicker to begin anew. */
@@ -177,11 +177,9 @@ async function openAgent(
     ...{ monotonicMs, chance: Math.random },
   });
 
-  const uploader = new LogUploader({
-    openStream: () => bulk.UploadLogs(metadata()),
-    log,
-    chance: Math.random,
-    monotonicMs,
+  const uploads = new TaskUploads({
+    ...{ client: bulk, metadata, monotonicMs, chance: Math.random, log },
+    finish: (task) => training.finish(task),
     onComplete: (task) => manager.setUploaded(task),
   });
   const leases = new LeaseKeeper({
@@ -193,7 +191,7 @@ async function openAgent(
     isFrozen: (task) => leases.isFrozen(task),
     outputPathOf: (task) => records.outputPath(task),
     send: (message) => session.send(taskMessageToWire(message)),
-    onReadings: () => watch.sendTraining(),
+    rows: uploads.rows,
     ...{ wallMs, monotonicMs, log },
   });
   const dirs = checkpointDirs(join(options.dataDir, 'checkpoints'));
@@ -252,10 +250,10 @@ async function openAgent(
     },
     log,
     send: (message) => session.send(taskMessageToWire(message)),
-    onOutput: (task: TaskRef, path: string, size: number | null) => uploader.follow(task, path, size),
+    onOutput: (task: TaskRef, path: string, size: number | null) => uploads.follow(task, path, size),
     gpuUsage: (task: TaskRef) => watch.usageOf(task),
     onRemoved: (task: TaskRef) => {
-      uploader.forget(task);
+      uploads.forget(task);
       watch.forget(task);
       training.forget(task);
     },
@@ -346,7 +344,7 @@ async function openAgent(
 
   opened.push(
     () => closing.abort(),
-    () => uploader.close(),
+    () => uploads.close(),
     () => verifiers.quick.close(),
     () => verifiers.deep.close(),
     () => checkpoints.close(),

@@ -12,7 +12,6 @@ import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { taskStates } from '@muster/common/states';
 import type { GpuUsage, HostReading } from '@muster/common/telemetry';
-import type { TrainingReading } from '@muster/common/training';
 import { musterVersion } from '@muster/common/version';
 import type { TaskReport } from '@muster/common/views';
 import type { CheckpointTrouble } from './checkpoints/troubles.ts';
@@ -68,8 +67,6 @@ const nothingSeen: GpuObservation = {
 
 /** What the training of the node's tasks has to do with watching the node. */
 export interface WatchedTraining {
-  /** Since the last time, oldest first. */
-  takeReadings(): readonly TrainingReading[];
   /** What the GPUs of tasks do shows whether these hang. */
   observe(observation: GpuObservation): void;
 }
@@ -204,7 +201,7 @@ export class NodeWatch {
       log,
       onRead: (seconds, problems) => this.countRead(seconds, problems),
       onObservation: (observation) => this.onObservation(observation),
-      onReadings: (gpus, host) => this.uploader.send(gpus, host, this.parts.training.takeReadings()),
+      onReadings: (gpus, host) => this.uploader.send(gpus, host),
     });
     this.sampler = sampler;
     await sampler.start();
@@ -241,11 +238,6 @@ export class NodeWatch {
 
   usageOf(task: TaskRef): GpuUsage | null {
     return this.meter.usageOf(task);
-  }
-
-  /** Does not wait for the next readings of GPUs: a task may be over by then. */
-  sendTraining(): void {
-    this.uploader.send([], null, this.parts.training.takeReadings());
   }
 
   /** Nothing more will be asked of a task. */

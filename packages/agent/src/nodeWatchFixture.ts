@@ -74,7 +74,7 @@ export async function watchNode(
     chance: () => 0,
     running: () => running,
     reports: () => [],
-    training: { takeReadings: () => [], observe: () => {} },
+    training: { observe: () => {} },
     usageFileOf: ({ jobId }) => join(options.dataDir, `${jobId}.json`),
     openTelemetryStream: () => client.UploadTelemetry(),
     connection: () => ({ connected: true, heartbeatAgeMs: 0 }),

@@ -59,7 +59,23 @@ export function isJobMetricName(name: string): name is JobMetricName {
 
 export interface MetricPoint {
   readonly atMs: number;
+  /** null: it was not read, or is not a finite number. Of a bucket: the mean. */
   readonly value: number | null;
+  /** Of what the output tells. null: the program told none. Of a bucket: the last one. */
+  readonly step?: number | null;
+  /** How many of its rows had something that is not a finite number; absent: none. */
+  readonly notFinite?: number;
+  /** Several successive rows in one; absent: the point is one row. */
+  readonly bucket?: MetricBucket;
+}
+
+export interface MetricBucket {
+  readonly rows: number;
+  readonly firstStep: number | null;
+  /** null: no value is finite; the same of `max` and `last`. */
+  readonly min: number | null;
+  readonly max: number | null;
+  readonly last: number | null;
 }
 
 /** One metric of one GPU of one rank. */
@@ -75,6 +91,10 @@ export interface MetricSeries {
 export interface MetricsView {
   readonly unit: string;
   readonly series: readonly MetricSeries[];
+  /** Ask for the rest with this `skip`; absent: this is all. */
+  readonly nextSkip?: number;
+  /** Not every value that was printed is kept any more; absent: they are. */
+  readonly thinned?: true;
 }
 
 export interface NodeTelemetry {

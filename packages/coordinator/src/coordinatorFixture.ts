@@ -29,6 +29,7 @@ import { CoordinatorMetrics } from './metrics/coordinatorMetrics.ts';
 import { someMs } from './modelFixture.ts';
 import { PathHistory } from './paths/pathHistory.ts';
 import { buildView } from './planning.ts';
+import { RowKeeping } from './rows/rowKeeping.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
 import { credentialCalls } from './rpc/credentials.ts';
@@ -192,6 +193,9 @@ export async function startTestCoordinator(
   const unlimited = Number.POSITIVE_INFINITY;
   const limits = { budgetBytes: unlimited, capBytes: unlimited, rateBytes: unlimited, ...options.logLimits };
   const logKeeping = new LogKeeping({ logs, limits, state, loop, reserve, monotonicMs, log: silentLogger });
+  const rowKeeping = new RowKeeping({
+    ...{ dataDir: directory, budgetBytes: unlimited, state, reserve, monotonicMs, log: silentLogger },
+  });
   const now = { wallMs, monotonicMs };
   const storedAdminTokens: string[] = [];
   const shared = {
@@ -203,6 +207,7 @@ export async function startTestCoordinator(
     logs,
     logEvents: logKeeping.logEvents,
     intake: logKeeping.intake,
+    rowKeeping,
     reserve,
     arrays,
     random,
@@ -260,6 +265,7 @@ export async function startTestCoordinator(
     notices,
     logs,
     logKeeping,
+    rowKeeping,
     fatal,
     timeLimits,
     startDeadlines,
@@ -291,6 +297,7 @@ export async function startTestCoordinator(
       await loop.stop();
       await statusFiles.close();
       await logs.close();
+      await rowKeeping.rows.close();
       rmSync(directory, { recursive: true });
     },
   };

@@ -32,6 +32,7 @@ import { timedStore } from './metrics/timedStore.ts';
 import type { CoordinatorOptions } from './options.ts';
 import { PathHistory } from './paths/pathHistory.ts';
 import { buildView } from './planning.ts';
+import { RowKeeping, rowBudgetBytes } from './rows/rowKeeping.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
 import { credentialCalls } from './rpc/credentials.ts';
@@ -176,6 +177,11 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       onFatal,
     });
     const logKeeping = new LogKeeping({ logs, limits, state, loop, reserve, log, ...clock });
+    const rowKeeping = new RowKeeping({
+      ...{ dataDir: options.dataDir, budgetBytes: rowBudgetBytes(options), state, reserve, log },
+      monotonicMs: clock.monotonicMs,
+    });
+    releases.push(() => rowKeeping.rows.close());
     const statusOf = (record: JobRecord) =>
       statusOfJob({ ...clock, state, notes, reasons: loop.reasons }, record);
     const statusFiles = new StatusFiles({
@@ -186,7 +192,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     releases.push(() => loop.stop());
     const arrays = new ArrayFiller({ state, store, loop, random });
     const retention = new Retention({
-      ...{ state, store, logs, keep: options.keep, onFatal, ...clock },
+      ...{ state, store, logs, rows: rowKeeping.rows, keep: options.keep, onFatal, ...clock },
       publishedSeq: async () =>
         options.natsUrl === null ? state.lastEventSeq : Number((await store.readMeta(natsCursorName)) ?? 0),
     });
@@ -214,6 +220,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       logs,
       logEvents: logKeeping.logEvents,
       intake: logKeeping.intake,
+      rowKeeping,
       log,
       reserve,
       arrays,
@@ -305,6 +312,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       gpuStats: () => gpuStats.run(state),
       statusFiles: () => statusFiles.run(),
       logKeeping: () => logKeeping.run(),
+      rowBudget: () => rowKeeping.budget.run(),
       joinTokens: () => removeExpiredJoinTokens(state, loop, clock.wallMs()),
       credentialUse: () => storeLastUse(state, gate, loop),
       renewals: () => askToRenew({ ...clock, state, agents, lifetimeMs: options.credentialLifetimeMs }),

@@ -24,6 +24,8 @@ export interface CoordinatorOptions {
   readonly logCapBytes: number | null;
   /** Output taken of one task in the long run, bytes a second. */
   readonly logRateBytes: number;
+  /** Space for the rows of metrics of all jobs, bytes. null: a fiftieth of the disk, 5 GiB at most. */
+  readonly metricsBudgetBytes: number | null;
   /** How long events, ended jobs and requests are kept. */
   readonly keep: Keep;
   readonly heartbeatIntervalMs: number;
@@ -60,6 +62,7 @@ export const coordinatorDefaults = {
   logBudgetBytes: null,
   logCapBytes: null,
   logRateBytes: 64 * 1024 * 1024,
+  metricsBudgetBytes: null,
   keep: { eventsMs: 30 * dayMs, jobsMs: 90 * dayMs, jobsMax: 1_000_000 },
   heartbeatIntervalMs: 5_000,
   credentialLifetimeMs: 7 * 24 * 60 * 60_000,

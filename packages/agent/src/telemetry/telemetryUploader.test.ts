@@ -1,5 +1,4 @@
 import { Metadata } from '@grpc/grpc-js';
-import type { JobId, TaskRef } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
 import type { GpuReading } from '@muster/common/telemetry';
 import { expect, onTestFinished, test } from 'vitest';
@@ -49,23 +48,9 @@ test('readings arrive, and what was not read is absent there', async () => {
   expect(hub.telemetry[0]?.gpus[0]).not.toHaveProperty('powerWatts');
 });
 
-test('readings of training go with those of GPUs, or by themselves', async () => {
-  const { hub, uploader } = await anUploader();
-  const task: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 2, nodeRank: 1 };
-  uploader.send([aReading(1)], null, [{ task, atMs: 7, values: { train_loss: 2.5, step: 10 } }]);
-  uploader.send([], null, [{ task, atMs: 8, values: { eval_loss: 3 } }]);
-  await eventually(() => expect(hub.telemetry).toHaveLength(2));
-  const wire = { jobId: task.jobId, attempt: 2, nodeRank: 1 };
-  expect(hub.telemetry.map(({ gpus, training }) => [gpus.length, training])).toEqual([
-    [1, [{ task: wire, atMs: 7, values: { train_loss: 2.5, step: 10 } }]],
-    [0, [{ task: wire, atMs: 8, values: { eval_loss: 3 } }]],
-  ]);
-});
-
 test('nothing is sent when there is nothing to say', async () => {
   const { hub, uploader } = await anUploader();
   uploader.send([], null);
-  uploader.send([], null, []);
   uploader.send([aReading(2)], null);
   await eventually(() => expect(times(hub)).toEqual([2]));
   expect(hub.telemetry).toHaveLength(1);

@@ -9,9 +9,7 @@ import type { TelemetryUpload } from '@muster/common/gen/muster/v1/TelemetryUplo
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import type { GpuReading, HostReading } from '@muster/common/telemetry';
-import type { TrainingReading } from '@muster/common/training';
 import { gpuReadingToWire, hostReadingToWire } from '@muster/common/wire/telemetryCodec';
-import { trainingReadingToWire } from '@muster/common/wire/trainingCodec';
 
 type TelemetryStream = ClientDuplexStream<TelemetryUpload, TelemetryRequest__Output>;
 
@@ -66,16 +64,11 @@ export class TelemetryUploader {
     stream.on('end', () => this.lost(stream, new Error('the coordinator ended the stream')));
   }
 
-  send(
-    gpus: readonly GpuReading[],
-    host: HostReading | null,
-    training: readonly TrainingReading[] = [],
-  ): void {
-    if (gpus.length === 0 && host === null && training.length === 0) return;
+  send(gpus: readonly GpuReading[], host: HostReading | null): void {
+    if (gpus.length === 0 && host === null) return;
     this.backlog.push({
       gpus: gpus.map(gpuReadingToWire),
       host: host === null ? null : hostReadingToWire(host),
-      training: training.map(trainingReadingToWire),
     });
     if (this.backlog.length > backlogMax) this.backlog.shift();
     this.flush();

@@ -19,6 +19,12 @@ export interface FollowerParts {
   readonly onStartedOver: () => void;
 }
 
+/** By the wall clock. */
+export interface OutputTimes {
+  readonly begunMs: number;
+  readonly lastMs: number;
+}
+
 export class OutputFollower {
   private readonly parts: FollowerParts;
   private file: FileHandle | null = null;
@@ -35,6 +41,12 @@ export class OutputFollower {
     // Closed meanwhile or before: nobody would close it any more.
     if (this.isClosed) this.close();
     return this.file === null ? 0 : sizeOf(this.file);
+  }
+
+  /** When it was begun and last written to; null: there is none. */
+  async times(): Promise<OutputTimes | null> {
+    const stat = await this.file?.stat();
+    return stat === undefined ? null : { begunMs: stat.birthtimeMs, lastMs: stat.mtimeMs };
   }
 
   /** How much has been read or skipped. */

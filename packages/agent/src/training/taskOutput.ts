@@ -1,16 +1,11 @@
 /** What one task tells of its training: its output in, progress, readings and signs out. */
 import type { TaskRef } from '@muster/common/ids';
-import type {
-  TrainingProgress,
-  TrainingReading,
-  TrainingSign,
-  TrainingValues,
-} from '@muster/common/training';
+import type { TrainingProgress, TrainingRow, TrainingSign, TrainingValues } from '@muster/common/training';
 import { LineReader } from '@muster/diagnosis/lines/lineReader';
+import { saysLossIsNaN } from '@muster/diagnosis/progress/canonical';
 import { ProgressReader } from '@muster/diagnosis/progress/progressReader';
 import { TrendWatch } from '@muster/diagnosis/signs/trend';
 import type { Line } from '@muster/diagnosis/words';
-import { ReadingSeries } from './readingSeries.ts';
 import { RecentRows } from './recentRows.ts';
 
 /** Said again on a new connection; older ones were said long ago. */
@@ -23,6 +18,8 @@ export interface TaskOutputParts {
   readonly onLine: (line: Line) => void;
   /** A line of metrics told a step. */
   readonly onStep: () => void;
+  /** Every line of metrics. Without its time: @param isNews it was written about now */
+  readonly onRow: (row: Omit<TrainingRow, 'atMs'>, isNews: boolean) => void;
 }
 
 export class TaskOutput {
@@ -30,8 +27,12 @@ export class TaskOutput {
   private readonly progressReader = new ProgressReader();
   private readonly trend = new TrendWatch();
   private readonly rows = new RecentRows();
-  private readonly series = new ReadingSeries();
   private lines = this.newLines();
+  /** Position in the output at which `lines` began. */
+  private linesBeganAt: number | null = null;
+  /** Positions of rows go on from here where the output has begun again. */
+  private positionBase = 0;
+  private lastPosition = 0;
   /** Line numbers are known: nothing was skipped. */
   private isWhole = true;
   /** The next line is what is left of one whose beginning was skipped. */
@@ -48,12 +49,11 @@ export class TaskOutput {
 
   /**
    * @param atMs wall clock
-   * @param isNews they were written about now; otherwise some time ago, so that they tell nothing of the speed and make
-   *   no series
+   * @param isNews they were written about now; otherwise some time ago, so that they tell nothing of the speed
+   * @param start position of the first byte in the output
    */
-  feed(bytes: Buffer, atMs: number, isNews: boolean): void {
-    // The first news come with where the task was by then.
-    if (isNews && !this.isNews) this.startSeries();
+  feed(bytes: Buffer, atMs: number, isNews: boolean, start: number): void {
+    this.linesBeganAt ??= start;
     this.readAtMs = atMs;
     this.isNews = isNews;
     this.lines.feed(bytes);
@@ -62,6 +62,7 @@ export class TaskOutput {
   /** What is fed next does not follow what was fed before. */
   skip(): void {
     this.lines = this.newLines();
+    this.linesBeganAt = null;
     this.isWhole = false;
     this.isCutOff = true;
   }
@@ -69,6 +70,8 @@ export class TaskOutput {
   /** What is fed next is the beginning of another output. */
   startOver(): void {
     this.lines = this.newLines();
+    this.linesBeganAt = null;
+    this.positionBase = this.lastPosition;
     this.isWhole = true;
     this.isCutOff = false;
   }
@@ -76,7 +79,6 @@ export class TaskOutput {
   /** Nothing more will come: a line without an end is one, too. */
   end(): void {
     this.lines.end();
-    if (!this.isNews) this.startSeries();
   }
 
   get progress(): TrainingProgress | null {
@@ -92,14 +94,6 @@ export class TaskOutput {
   /** As RecentRows.at. */
   metricsAt(step: number | null): TrainingValues {
     return this.rows.at(step);
-  }
-
-  get hasReadings(): boolean {
-    return this.series.hasSome;
-  }
-
-  takeReadings(): readonly TrainingReading[] {
-    return this.series.take(this.parts.task);
   }
 
   private newLines(): LineReader {
@@ -120,14 +114,11 @@ export class TaskOutput {
     }
     this.newestRowMs = this.readAtMs;
     this.rows.add(row.canonical);
-    if (this.isNews) this.series.add(row.canonical, this.readAtMs);
+    this.lastPosition = this.positionBase + (this.linesBeganAt ?? 0) + this.lines.position;
+    const lossNotFinite = row.canonical.train_loss === undefined && saysLossIsNaN(row);
+    this.parts.onRow({ position: this.lastPosition, values: row.canonical, lossNotFinite }, this.isNews);
     if (row.canonical.step !== undefined) this.parts.onStep();
     this.say(this.trend.row(row));
-  }
-
-  private startSeries(): void {
-    const { progress } = this;
-    if (progress !== null && progress.rows > 0) this.series.add(progress.latest, progress.atMs);
   }
 
   private say(signs: readonly TrainingSign[]): void {

@@ -1,85 +1,12 @@
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
-import { silentLogger } from '@muster/common/log';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import { type JobId, type TaskRef } from '@muster/common/ids';
+import { describe, expect, test } from 'vitest';
 import { emptySample } from '../gpus/gpuSource.ts';
-import { anAssignment, aTask, eventually } from '../tasks/managerFixture.ts';
-import { TaskTraining, type TrainingSignMessage } from './taskTraining.ts';
+import { aTask, eventually } from '../tasks/managerFixture.ts';
+import { Node, step, steps } from './taskTrainingFixture.ts';
 
 const mib = 1024 * 1024;
 const otherTask: TaskRef = { jobId: 'job_0123456789ac' as JobId, attempt: 1, nodeRank: 0 };
-
-const step = (number: number, loss: number | string = 2.5) =>
-  `iter ${number}: loss ${loss}, time 250.00ms, mfu 30.00%\n`;
-const steps = (from: number, to: number) =>
-  Array.from({ length: to - from }, (_, index) => step(from + index)).join('');
-
-/** A node whose tasks write real files. */
-class Node {
-  readonly directory = mkdtempSync(join(tmpdir(), 'training-'));
-  readonly running: { task: TaskRef; assignment: ReturnType<typeof anAssignment>; gpuUuids: string[] }[] = [];
-  readonly said: TrainingSignMessage[] = [];
-  readonly warnings: string[] = [];
-  /** Readings that should not have waited. */
-  due = 0;
-  looks = 0;
-  frozen = false;
-  nowMs = 1_000_000;
-  /** How long it takes from one look at the clock to the next. */
-  tickMs = 0;
-  onLook = () => {};
-  private readonly agents: TaskTraining[] = [];
-
-  constructor() {
-    onTestFinished(() => {
-      for (const agent of this.agents) agent.close();
-      rmSync(this.directory, { recursive: true });
-    });
-  }
-
-  async agent(): Promise<TaskTraining> {
-    const agent = new TaskTraining({
-      running: () => this.running,
-      isFrozen: () => {
-        this.looks += 1;
-        this.onLook();
-        return this.frozen;
-      },
-      outputPathOf: (task) => this.path(task),
-      send: (message) => this.said.push(message),
-      onReadings: () => {
-        this.due += 1;
-      },
-      wallMs: () => this.nowMs,
-      monotonicMs: () => (this.nowMs += this.tickMs),
-      lookIntervalMs: 5,
-      log: { ...silentLogger, warn: (_fields, message) => this.warnings.push(message) },
-    });
-    this.agents.push(agent);
-    await agent.start();
-    return agent;
-  }
-
-  run(task = aTask, spec: Readonly<Record<string, unknown>> = {}, gpuUuids: string[] = []): void {
-    this.running.push({ task, assignment: anAssignment(spec, task), gpuUuids });
-  }
-
-  write(text: string | Buffer, task = aTask): void {
-    appendFileSync(this.path(task), text);
-  }
-
-  path(task: TaskRef): string {
-    return join(this.directory, taskKey(task));
-  }
-
-  /** Resolves when every task has been looked at once more. */
-  async looked(): Promise<void> {
-    const before = this.looks;
-    await eventually(() => expect(this.looks).toBeGreaterThan(before + this.running.length));
-  }
-}
 
 describe('progress', () => {
   test('is read from output as it grows', async () => {
@@ -235,48 +162,10 @@ describe('bad output', () => {
     await eventually(() => expect(agent.progress(aTask)?.rows).toBe(1_000));
     writeFileSync(node.path(aTask), steps(0, 2));
     await eventually(() => expect(agent.progress(aTask)?.rows).toBe(1_002));
-    expect(agent.takeReadings().map(({ values }) => values.step)).toEqual([1]);
-  });
-});
-
-describe('readings', () => {
-  test('are of one task and one second each, and the first and the last do not wait', async () => {
-    const node = new Node();
-    const agent = await node.agent();
-    node.run();
-    node.write(step(0, 4) + step(1, 3));
-    await eventually(() => expect(node.due).toBe(1));
-    node.nowMs += 5_000;
-    node.write(step(2, 2));
-    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(3));
-    expect(node.due).toBe(1);
-    expect(agent.takeReadings().map(({ task, atMs, values }) => [task, atMs, values.train_loss])).toEqual([
-      [aTask, 1_000_000, 3],
-      [aTask, 1_005_000, 2],
-    ]);
-    node.nowMs += 1_000;
-    node.write(step(3, 1));
-    await agent.finish(aTask);
-    expect(node.due).toBe(2);
-    expect(agent.takeReadings()).toMatchObject([{ atMs: 1_006_000, values: { step: 3, train_loss: 1 } }]);
-    expect(agent.takeReadings()).toEqual([]);
-  });
-
-  test('are not made of what was printed before this agent was, but for where the task was by then', async () => {
-    const node = new Node();
-    node.run();
-    node.write(steps(0, 100));
-    const agent = await node.agent();
-    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(100));
-    expect(agent.progress(aTask)?.atMs).toBe(1_000_000);
-    expect(agent.takeReadings()).toEqual([]);
-    node.nowMs += 7_000;
-    node.write(step(100, 1));
-    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(101));
-    expect(agent.takeReadings().map(({ atMs, values }) => [atMs, values.step])).toEqual([
-      [1_000_000, 99],
-      [1_007_000, 100],
-    ]);
+    const positions = node.rows.map(({ position }) => position);
+    expect(node.rows.slice(-2).map(({ values }) => values.step)).toEqual([0, 1]);
+    expect(positions, 'they go on growing').toEqual(positions.toSorted((a, b) => a - b));
+    expect(new Set(positions).size).toBe(1_002);
   });
 });
 

@@ -9,12 +9,12 @@ import { messageOf } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
-import type { HangSign, TrainingProgress, TrainingReading, TrainingSign } from '@muster/common/training';
+import type { HangSign, TrainingProgress, TrainingRow, TrainingSign } from '@muster/common/training';
 import type { GpuObservation } from '../gpus/observation.ts';
 import type { Assignment } from '../tasks/records.ts';
 import { gpuFacts } from './gpuStillness.ts';
 import { HangWatch } from './hang.ts';
-import { OutputFollower, sliceBytes } from './outputFollower.ts';
+import { OutputFollower, type OutputTimes, sliceBytes } from './outputFollower.ts';
 import { TaskOutput } from './taskOutput.ts';
 
 const lookIntervalMsDefault = 250;
@@ -35,8 +35,12 @@ export interface TaskTrainingParts {
   readonly isFrozen: (task: TaskRef) => boolean;
   readonly outputPathOf: (task: TaskRef) => string;
   readonly send: (message: TrainingSignMessage) => void;
-  /** There are readings that should not wait: the first ones of a task, or its last. */
-  readonly onReadings: () => void;
+  /** Takes every line of metrics, in the order of the output, again after a restart of the agent. */
+  readonly rows: {
+    add(task: TaskRef, row: TrainingRow): void;
+    /** There will be no more. */
+    ended(task: TaskRef): void;
+  };
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
   readonly log: Logger;
@@ -71,7 +75,8 @@ interface Followed {
   /** What is skipped and not read is told once. */
   hasSkipped: boolean;
   hasFailed: boolean;
-  hasSeries: boolean;
+  /** When its output was begun and last written to, by the wall clock; what was written in between came evenly. */
+  written: OutputTimes | null;
   /** The task has ended, and its output with it. */
   ending: PromiseWithResolvers<TrainingProgress | null> | null;
   hasEnded: boolean;
@@ -102,6 +107,7 @@ export class TaskTraining {
       const followed = this.follow(running.task, running);
       await this.measure(followed);
       followed.historyBytes = followed.size;
+      followed.written = await followed.follower.times();
     }
     this.look();
   }
@@ -139,13 +145,6 @@ export class TaskTraining {
       if (sample === undefined) continue;
       this.followed.get(taskKey(task))?.hang?.gpuSampled(uuid, gpuFacts(sample), nowMs);
     }
-  }
-
-  /** Of all tasks since the last time, oldest first. */
-  takeReadings(): readonly TrainingReading[] {
-    return [...this.followed.values()]
-      .flatMap(({ output }) => output.takeReadings())
-      .sort((a, b) => a.atMs - b.atMs);
   }
 
   /** On a new connection: what was said on the old one may not have arrived. */
@@ -256,7 +255,6 @@ export class TaskTraining {
     const backlogMax = isHistory || isFinalSize ? backlogBytesMax : newsBacklogBytesMax;
     try {
       const bytes = await follower.readSlice(this.slice, size, backlogMax);
-      if (!followed.hasSeries) this.beginSeries(followed);
       return bytes > 0;
     } catch (error) {
       this.failed(followed, error);
@@ -264,18 +262,11 @@ export class TaskTraining {
     }
   }
 
-  private beginSeries(followed: Followed): void {
-    if (followed.output.hasReadings) {
-      followed.hasSeries = true;
-      this.parts.onReadings();
-    }
-  }
-
   private end(followed: Followed): void {
     followed.output.end();
     followed.hasEnded = true;
     this.release(followed);
-    if (followed.output.hasReadings) this.parts.onReadings();
+    this.parts.rows.ended(followed.task);
   }
 
   private release({ follower, ending, output }: Followed): void {
@@ -294,12 +285,15 @@ export class TaskTraining {
         if (rank !== null) hang?.rankSpoke(rank, now());
       },
       onStep: () => hang?.stepTold(),
+      onRow: (row, isNews) =>
+        this.parts.rows.add(task, { ...row, atMs: this.timeOf(followed, row.position, isNews) }),
     });
     const follower: OutputFollower = new OutputFollower({
       path: this.parts.outputPathOf(task),
       onBytes: (bytes) => {
         const startedAtMs = now();
-        output.feed(bytes, this.parts.wallMs(), follower.read > followed.historyBytes);
+        const isNews = follower.read > followed.historyBytes;
+        output.feed(bytes, this.parts.wallMs(), isNews, follower.read - bytes.length);
         this.spentMs += now() - startedAtMs;
       },
       onSkipped: (bytes) => {
@@ -313,10 +307,19 @@ export class TaskTraining {
     });
     const followed: Followed = {
       ...{ task, output, follower, hang, historyBytes: 0, size: 0, isFinalSize: false },
-      ...{ hasSkipped: false, hasFailed: false, hasSeries: false, ending: null, hasEnded: false },
+      ...{ hasSkipped: false, hasFailed: false, written: null, ending: null, hasEnded: false },
     };
     this.followed.set(taskKey(task), followed);
     return followed;
+  }
+
+  /** When a line was printed: about now, or in proportion to where it stands in what was there before this agent was. */
+  private timeOf({ written, historyBytes }: Followed, position: number, isNews: boolean): number {
+    const nowMs = this.parts.wallMs();
+    if (isNews || written === null) return nowMs;
+    const { begunMs, lastMs } = written;
+    const atMs = begunMs + (lastMs - begunMs) * Math.min(1, position / Math.max(1, historyBytes));
+    return Math.round(Math.min(atMs, nowMs));
   }
 
   private skipped(followed: Followed, bytes: number): void {

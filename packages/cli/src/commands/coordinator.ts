@@ -28,6 +28,7 @@ interface CoordinatorFlags {
   readonly natsCredentials?: string;
   readonly reserveMb?: number;
   readonly logBudget?: number;
+  readonly metricsBudget?: number;
   readonly logCap?: number;
   readonly logRate?: number;
   readonly keepEvents?: number;
@@ -99,6 +100,11 @@ export const command: CommandModule = {
         '--log-rate <size>',
         `sustained rate at which output of one task is accepted, per second; default ${defaults.logRateBytes / mebibyte}M`,
         sizeBytes('--log-rate', 1, terabytesMb),
+      )
+      .option(
+        '--metrics-budget <size>',
+        'disk space for the metrics that jobs print; default: a fiftieth of the disk, 5G at most',
+        sizeBytes('--metrics-budget', 1, terabytesMb),
       )
       .option(
         '--keep-events <duration>',
@@ -190,6 +196,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     reserveBytes: flags.reserveMb === undefined ? defaults.reserveBytes : flags.reserveMb * mebibyte,
     logBudgetBytes: flags.logBudget ?? defaults.logBudgetBytes,
     logCapBytes: flags.logCap ?? defaults.logCapBytes,
+    metricsBudgetBytes: flags.metricsBudget ?? defaults.metricsBudgetBytes,
     logRateBytes: flags.logRate ?? defaults.logRateBytes,
     keep: {
       eventsMs: flags.keepEvents ?? defaults.keep.eventsMs,

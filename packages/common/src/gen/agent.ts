@@ -65,6 +65,8 @@ import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster
 import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from './muster/v1/Release.ts';
 import type { RenewCredential as _muster_v1_RenewCredential, RenewCredential__Output as _muster_v1_RenewCredential__Output } from './muster/v1/RenewCredential.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from './muster/v1/Resume.ts';
+import type { RowUpload as _muster_v1_RowUpload, RowUpload__Output as _muster_v1_RowUpload__Output } from './muster/v1/RowUpload.ts';
+import type { RowUploadAck as _muster_v1_RowUploadAck, RowUploadAck__Output as _muster_v1_RowUploadAck__Output } from './muster/v1/RowUploadAck.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from './muster/v1/Stop.ts';
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
 import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
@@ -77,6 +79,7 @@ import type { TelemetryRequest as _muster_v1_TelemetryRequest, TelemetryRequest_
 import type { TelemetryUpload as _muster_v1_TelemetryUpload, TelemetryUpload__Output as _muster_v1_TelemetryUpload__Output } from './muster/v1/TelemetryUpload.ts';
 import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress__Output as _muster_v1_TrainingProgress__Output } from './muster/v1/TrainingProgress.ts';
 import type { TrainingReading as _muster_v1_TrainingReading, TrainingReading__Output as _muster_v1_TrainingReading__Output } from './muster/v1/TrainingReading.ts';
+import type { TrainingRow as _muster_v1_TrainingRow, TrainingRow__Output as _muster_v1_TrainingRow__Output } from './muster/v1/TrainingRow.ts';
 import type { TrainingSign as _muster_v1_TrainingSign, TrainingSign__Output as _muster_v1_TrainingSign__Output } from './muster/v1/TrainingSign.ts';
 import type { TrainingSignSeen as _muster_v1_TrainingSignSeen, TrainingSignSeen__Output as _muster_v1_TrainingSignSeen__Output } from './muster/v1/TrainingSignSeen.ts';
 import type { Welcome as _muster_v1_Welcome, Welcome__Output as _muster_v1_Welcome__Output } from './muster/v1/Welcome.ts';
@@ -155,6 +158,8 @@ export interface ProtoGrpcType {
       Release: MessageTypeDefinition<_muster_v1_Release, _muster_v1_Release__Output>
       RenewCredential: MessageTypeDefinition<_muster_v1_RenewCredential, _muster_v1_RenewCredential__Output>
       Resume: MessageTypeDefinition<_muster_v1_Resume, _muster_v1_Resume__Output>
+      RowUpload: MessageTypeDefinition<_muster_v1_RowUpload, _muster_v1_RowUpload__Output>
+      RowUploadAck: MessageTypeDefinition<_muster_v1_RowUploadAck, _muster_v1_RowUploadAck__Output>
       Stop: MessageTypeDefinition<_muster_v1_Stop, _muster_v1_Stop__Output>
       Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>
       TaskExit: MessageTypeDefinition<_muster_v1_TaskExit, _muster_v1_TaskExit__Output>
@@ -168,6 +173,7 @@ export interface ProtoGrpcType {
       TelemetryUpload: MessageTypeDefinition<_muster_v1_TelemetryUpload, _muster_v1_TelemetryUpload__Output>
       TrainingProgress: MessageTypeDefinition<_muster_v1_TrainingProgress, _muster_v1_TrainingProgress__Output>
       TrainingReading: MessageTypeDefinition<_muster_v1_TrainingReading, _muster_v1_TrainingReading__Output>
+      TrainingRow: MessageTypeDefinition<_muster_v1_TrainingRow, _muster_v1_TrainingRow__Output>
       TrainingSign: MessageTypeDefinition<_muster_v1_TrainingSign, _muster_v1_TrainingSign__Output>
       TrainingSignSeen: MessageTypeDefinition<_muster_v1_TrainingSignSeen, _muster_v1_TrainingSignSeen__Output>
       Welcome: MessageTypeDefinition<_muster_v1_Welcome, _muster_v1_Welcome__Output>

@@ -51,6 +51,7 @@ import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_Lo
 import type { MachineDisk as _muster_v1_MachineDisk, MachineDisk__Output as _muster_v1_MachineDisk__Output } from './muster/v1/MachineDisk.ts';
 import type { MachineFacts as _muster_v1_MachineFacts, MachineFacts__Output as _muster_v1_MachineFacts__Output } from './muster/v1/MachineFacts.ts';
 import type { MemoryModule as _muster_v1_MemoryModule, MemoryModule__Output as _muster_v1_MemoryModule__Output } from './muster/v1/MemoryModule.ts';
+import type { MetricBucket as _muster_v1_MetricBucket, MetricBucket__Output as _muster_v1_MetricBucket__Output } from './muster/v1/MetricBucket.ts';
 import type { MetricPoint as _muster_v1_MetricPoint, MetricPoint__Output as _muster_v1_MetricPoint__Output } from './muster/v1/MetricPoint.ts';
 import type { MetricSeries as _muster_v1_MetricSeries, MetricSeries__Output as _muster_v1_MetricSeries__Output } from './muster/v1/MetricSeries.ts';
 import type { MigInstance as _muster_v1_MigInstance, MigInstance__Output as _muster_v1_MigInstance__Output } from './muster/v1/MigInstance.ts';
@@ -87,6 +88,8 @@ import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Ou
 import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from './muster/v1/StopJobsResponse.ts';
 import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from './muster/v1/SubmitRequest.ts';
 import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Output as _muster_v1_SubmitResponse__Output } from './muster/v1/SubmitResponse.ts';
+import type { SummarizeTrainingRequest as _muster_v1_SummarizeTrainingRequest, SummarizeTrainingRequest__Output as _muster_v1_SummarizeTrainingRequest__Output } from './muster/v1/SummarizeTrainingRequest.ts';
+import type { SummarizeTrainingResponse as _muster_v1_SummarizeTrainingResponse, SummarizeTrainingResponse__Output as _muster_v1_SummarizeTrainingResponse__Output } from './muster/v1/SummarizeTrainingResponse.ts';
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
 import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
 import type { TaskFailure as _muster_v1_TaskFailure, TaskFailure__Output as _muster_v1_TaskFailure__Output } from './muster/v1/TaskFailure.ts';
@@ -95,6 +98,7 @@ import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress_
 import type { TrainingReading as _muster_v1_TrainingReading, TrainingReading__Output as _muster_v1_TrainingReading__Output } from './muster/v1/TrainingReading.ts';
 import type { TrainingSign as _muster_v1_TrainingSign, TrainingSign__Output as _muster_v1_TrainingSign__Output } from './muster/v1/TrainingSign.ts';
 import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Output as _muster_v1_TrainingStatus__Output } from './muster/v1/TrainingStatus.ts';
+import type { TrainingSummary as _muster_v1_TrainingSummary, TrainingSummary__Output as _muster_v1_TrainingSummary__Output } from './muster/v1/TrainingSummary.ts';
 import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from './muster/v1/UndrainNodeRequest.ts';
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from './muster/v1/WatchEventsRequest.ts';
 
@@ -157,6 +161,7 @@ export interface ProtoGrpcType {
       MachineDisk: MessageTypeDefinition<_muster_v1_MachineDisk, _muster_v1_MachineDisk__Output>
       MachineFacts: MessageTypeDefinition<_muster_v1_MachineFacts, _muster_v1_MachineFacts__Output>
       MemoryModule: MessageTypeDefinition<_muster_v1_MemoryModule, _muster_v1_MemoryModule__Output>
+      MetricBucket: MessageTypeDefinition<_muster_v1_MetricBucket, _muster_v1_MetricBucket__Output>
       MetricPoint: MessageTypeDefinition<_muster_v1_MetricPoint, _muster_v1_MetricPoint__Output>
       MetricSeries: MessageTypeDefinition<_muster_v1_MetricSeries, _muster_v1_MetricSeries__Output>
       MigInstance: MessageTypeDefinition<_muster_v1_MigInstance, _muster_v1_MigInstance__Output>
@@ -194,6 +199,8 @@ export interface ProtoGrpcType {
       StopJobsResponse: MessageTypeDefinition<_muster_v1_StopJobsResponse, _muster_v1_StopJobsResponse__Output>
       SubmitRequest: MessageTypeDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitRequest__Output>
       SubmitResponse: MessageTypeDefinition<_muster_v1_SubmitResponse, _muster_v1_SubmitResponse__Output>
+      SummarizeTrainingRequest: MessageTypeDefinition<_muster_v1_SummarizeTrainingRequest, _muster_v1_SummarizeTrainingRequest__Output>
+      SummarizeTrainingResponse: MessageTypeDefinition<_muster_v1_SummarizeTrainingResponse, _muster_v1_SummarizeTrainingResponse__Output>
       Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>
       TaskExit: MessageTypeDefinition<_muster_v1_TaskExit, _muster_v1_TaskExit__Output>
       TaskFailure: MessageTypeDefinition<_muster_v1_TaskFailure, _muster_v1_TaskFailure__Output>
@@ -203,6 +210,7 @@ export interface ProtoGrpcType {
       TrainingReading: MessageTypeDefinition<_muster_v1_TrainingReading, _muster_v1_TrainingReading__Output>
       TrainingSign: MessageTypeDefinition<_muster_v1_TrainingSign, _muster_v1_TrainingSign__Output>
       TrainingStatus: MessageTypeDefinition<_muster_v1_TrainingStatus, _muster_v1_TrainingStatus__Output>
+      TrainingSummary: MessageTypeDefinition<_muster_v1_TrainingSummary, _muster_v1_TrainingSummary__Output>
       UndrainNodeRequest: MessageTypeDefinition<_muster_v1_UndrainNodeRequest, _muster_v1_UndrainNodeRequest__Output>
       WatchEventsRequest: MessageTypeDefinition<_muster_v1_WatchEventsRequest, _muster_v1_WatchEventsRequest__Output>
     }

@@ -12,7 +12,7 @@ import type { ReadLogsRequest } from '../gen/muster/v1/ReadLogsRequest.ts';
 import type { WatchEventsRequest } from '../gen/muster/v1/WatchEventsRequest.ts';
 import type { JobStateKind } from '../states.ts';
 import type { JobMetricName, MetricsView, NodeTelemetry } from '../telemetry.ts';
-import type { TrainingMetricName } from '../training.ts';
+import type { TrainingMetricName, TrainingSummary } from '../training.ts';
 import type {
   ClusterView,
   CredentialView,
@@ -37,7 +37,7 @@ import { credentialFromWire } from './credentialCodec.ts';
 import { nodeFromWire } from './nodeCodec.ts';
 import { musterService } from './service.ts';
 import { fromServiceError } from './status.ts';
-import { metricsFromWire, nodeTelemetryFromWire } from './telemetryCodec.ts';
+import { metricsFromWire, nodeTelemetryFromWire, summaryFromWire } from './telemetryCodec.ts';
 
 /** For calls that answer at once; a coordinator that needs longer is in trouble and the user should hear of it. */
 const callTimeoutMs = 10_000;
@@ -88,6 +88,26 @@ export interface MetricsQuery {
   readonly sinceMs?: number;
   /** Default: every attempt. */
   readonly attempt?: number;
+  /** Of metrics from the output: at most so many points of each series, by merging neighbours. Default: all, page by page. */
+  readonly pointsMax?: number;
+  /** Of metrics from the output: also what a later attempt did again. Default: without it. */
+  readonly superseded?: boolean;
+  /** As a view said it in `nextSkip`. */
+  readonly skip?: number;
+}
+
+export interface TrainingQuery {
+  readonly jobId: string;
+  /** Only rows of the last so many milliseconds; default: all. */
+  readonly sinceMs?: number;
+  /** Default: every attempt, without what a later one did again. */
+  readonly attempt?: number;
+}
+
+export interface TrainingSummaries {
+  readonly metrics: readonly TrainingSummary[];
+  /** Not every row is kept any more. */
+  readonly thinned: boolean;
 }
 
 export interface ConditionRef {
@@ -158,6 +178,8 @@ export interface MusterApi {
   /** The content of a backup, in pieces. */
   backupStore(abort?: AbortSignal): AsyncIterable<Buffer>;
   queryMetrics(query: MetricsQuery): Promise<MetricsView>;
+  /** What the output of a job tells of each metric, in short. */
+  summarizeTraining(query: TrainingQuery): Promise<TrainingSummaries>;
   /** The newest readings; without a name, of every node. */
   listTelemetry(node?: string): Promise<readonly NodeTelemetry[]>;
   close(): void;
@@ -334,6 +356,10 @@ export function connectMuster(options: ConnectOptions): MusterApi {
       ),
     advanceStore: async () => clusterFromWire(await call('AdvanceStore', {})),
     queryMetrics: async (query) => metricsFromWire(await call('QueryMetrics', query)),
+    summarizeTraining: async (query) => {
+      const { metrics, thinned } = await call('SummarizeTraining', query);
+      return { metrics: metrics.flatMap((each) => summaryFromWire(each) ?? []), thinned };
+    },
     listTelemetry: async (node = '') =>
       (await call('ListTelemetry', { node })).nodes.map(nodeTelemetryFromWire),
     close: () => client.close(),

@@ -2,6 +2,8 @@
 import type { GpuReading__Output, GpuReading as WireGpuReading } from '../gen/muster/v1/GpuReading.ts';
 import type { GpuUsage__Output, GpuUsage as WireGpuUsage } from '../gen/muster/v1/GpuUsage.ts';
 import type { HostReading__Output, HostReading as WireHostReading } from '../gen/muster/v1/HostReading.ts';
+import type { MetricBucket__Output, MetricBucket as WireBucket } from '../gen/muster/v1/MetricBucket.ts';
+import type { MetricPoint__Output, MetricPoint as WirePoint } from '../gen/muster/v1/MetricPoint.ts';
 import type {
   NodeTelemetry__Output,
   NodeTelemetry as WireNodeTelemetry,
@@ -10,7 +12,20 @@ import type {
   QueryMetricsResponse,
   QueryMetricsResponse__Output,
 } from '../gen/muster/v1/QueryMetricsResponse.ts';
-import type { GpuReading, GpuUsage, HostReading, MetricsView, NodeTelemetry } from '../telemetry.ts';
+import type {
+  TrainingSummary__Output,
+  TrainingSummary as WireSummary,
+} from '../gen/muster/v1/TrainingSummary.ts';
+import type {
+  GpuReading,
+  GpuUsage,
+  HostReading,
+  MetricBucket,
+  MetricPoint,
+  MetricsView,
+  NodeTelemetry,
+} from '../telemetry.ts';
+import { isTrainingMetricName, type TrainingSummary } from '../training.ts';
 import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
 
 /** What is null is left out: on the wire, absent and 0 are different things. */
@@ -97,22 +112,78 @@ export function nodeTelemetryFromWire(wire: NodeTelemetry__Output): NodeTelemetr
   };
 }
 
-export function metricsToWire({ unit, series }: MetricsView): QueryMetricsResponse {
+export function metricsToWire({ unit, series, nextSkip = 0, thinned }: MetricsView): QueryMetricsResponse {
   return {
     unit,
-    series: series.map(({ points, ...labels }) => ({
-      ...labels,
-      points: points.map(({ atMs, value }) => (value === null ? { atMs } : { atMs, value })),
-    })),
+    series: series.map(({ points, ...labels }) => ({ ...labels, points: points.map(pointToWire) })),
+    nextSkip,
+    thinned: thinned === true,
   };
 }
 
-export function metricsFromWire({ unit, series }: QueryMetricsResponse__Output): MetricsView {
+export function metricsFromWire(wire: QueryMetricsResponse__Output): MetricsView {
+  const { unit, series, nextSkip, thinned } = wire;
   return {
     unit,
     series: series.map(({ points, attempt, nodeRank, node, gpuUuid }) => ({
       ...{ attempt, nodeRank, node, gpuUuid },
-      points: points.map(({ atMs, value }) => ({ atMs, value: orNull(value) })),
+      points: points.map(pointFromWire),
     })),
+    ...(nextSkip === 0 ? {} : { nextSkip }),
+    ...(thinned ? { thinned } : {}),
+  };
+}
+
+function pointToWire({ atMs, value, step = null, notFinite = 0, bucket }: MetricPoint): WirePoint {
+  return {
+    atMs,
+    ...(value === null ? {} : { value }),
+    ...(step === null ? {} : { step }),
+    ...(notFinite === 0 ? {} : { notFinite }),
+    ...(bucket === undefined ? {} : { bucket: { rows: bucket.rows, ...bucketToWire(bucket) } }),
+  };
+}
+
+function bucketToWire({ firstStep, min, max, last }: MetricBucket): Omit<WireBucket, 'rows'> {
+  return present({ firstStep, min, max, last });
+}
+
+function pointFromWire({ atMs, value, step, notFinite, bucket }: MetricPoint__Output): MetricPoint {
+  return {
+    atMs,
+    value: orNull(value),
+    ...(step === undefined ? {} : { step: orNull(step) }),
+    ...(notFinite === 0 ? {} : { notFinite }),
+    ...(bucket === null ? {} : { bucket: bucketFromWire(bucket) }),
+  };
+}
+
+function bucketFromWire({ rows, firstStep, min, max, last }: MetricBucket__Output): MetricBucket {
+  return {
+    rows,
+    firstStep: orNull(firstStep),
+    min: orNull(min),
+    max: orNull(max),
+    last: orNull(last),
+  };
+}
+
+export function summaryToWire(summary: TrainingSummary): WireSummary {
+  const { name, unit, rows, notFinite, ...values } = summary;
+  return { name, unit, rows, notFinite, ...present(values) };
+}
+
+/** null: a metric that this version does not know. */
+export function summaryFromWire(wire: TrainingSummary__Output): TrainingSummary | null {
+  const { name, unit, rows, notFinite } = wire;
+  if (!isTrainingMetricName(name)) return null;
+  return {
+    ...{ name, unit, rows, notFinite },
+    last: orNull(wire.last),
+    best: orNull(wire.best),
+    firstStep: orNull(wire.firstStep),
+    lastStep: orNull(wire.lastStep),
+    bestStep: orNull(wire.bestStep),
+    notFiniteStep: orNull(wire.notFiniteStep),
   };
 }

@@ -4,7 +4,7 @@ import type { JobId } from '../ids.ts';
 import {
   gpuStillnesses,
   type HangSign,
-  type TrainingReading,
+  type TrainingRow,
   type TrainingSign,
   trainingMetrics,
   trainingSignKinds,
@@ -21,14 +21,14 @@ import {
   progressFromWire,
   resumeFromWire,
   resumeToWire,
-  trainingReadingFromWire,
-  trainingReadingToWire,
+  trainingRowFromWire,
+  trainingRowToWire,
   trainingSignFromWire,
   trainingSignToWire,
 } from './trainingCodec.ts';
 import { asked, sent } from './wireFixture.ts';
 
-const { Session, UploadTelemetry } = agentHubService;
+const { Session, UploadRows } = agentHubService;
 const task = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
 
 const facts: CheckpointFacts = {
@@ -123,17 +123,20 @@ test('a hang is the same on the other side', () => {
   expect(through(null)).toBeNull();
 });
 
-test('readings keep every metric there is; what is no number, or no metric, is not there', () => {
-  const through = (reading: object) => {
-    const [read] = asked(UploadTelemetry, { training: [reading] }).training;
-    return read === undefined ? undefined : trainingReadingFromWire(read);
+test('rows keep every metric there is, 0 and nothing apart, and a loss that is no number', () => {
+  const through = (row: TrainingRow) => {
+    const [read] = asked(UploadRows, { task, rows: [trainingRowToWire(row)] }).rows;
+    return read === undefined ? undefined : trainingRowFromWire(read);
   };
   const values = Object.fromEntries(Object.keys(trainingMetrics).map((name, index) => [name, index]));
-  const reading: TrainingReading = { task, atMs: 1_700_000_000_000, values };
-  expect(through(trainingReadingToWire(reading))).toEqual(reading);
-  const odd = { train_loss: Number.NaN, eval_loss: Number.POSITIVE_INFINITY, karma: 1, step: 2 };
-  expect(through({ task, atMs: 1, values: odd })).toEqual({ task, atMs: 1, values: { step: 2 } });
-  expect(through({ atMs: 1, values })).toBeNull();
+  const row: TrainingRow = { position: 2 ** 40, atMs: 1_700_000_000_000, values, lossNotFinite: false };
+  expect(through(row)).toEqual(row);
+  const nan = { ...row, values: { step: 0 }, lossNotFinite: true };
+  expect(through(nan)).toEqual(nan);
+  expect(through({ ...row, values: { step: 1, grad_norm: Number.POSITIVE_INFINITY } })).toEqual({
+    ...row,
+    values: { step: 1 },
+  });
 });
 
 test('progress is of known metrics only', () => {

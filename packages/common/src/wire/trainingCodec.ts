@@ -18,10 +18,7 @@ import type {
   TrainingProgress__Output,
   TrainingProgress as WireProgress,
 } from '../gen/muster/v1/TrainingProgress.ts';
-import type {
-  TrainingReading__Output,
-  TrainingReading as WireReading,
-} from '../gen/muster/v1/TrainingReading.ts';
+import type { TrainingRow__Output, TrainingRow as WireRow } from '../gen/muster/v1/TrainingRow.ts';
 import type { TrainingSign__Output, TrainingSign as WireSign } from '../gen/muster/v1/TrainingSign.ts';
 import type { TaskRef } from '../ids.ts';
 import { causeKinds } from '../spec/causes.ts';
@@ -29,8 +26,9 @@ import {
   gpuStillnesses,
   type HangSign,
   isTrainingMetricName,
+  type TrainingMetricName,
   type TrainingProgress,
-  type TrainingReading,
+  type TrainingRow,
   type TrainingSign,
   type TrainingValues,
   trainingSignKinds,
@@ -38,6 +36,19 @@ import {
 import { type AttemptSign, type LedgerEntry, ledgerKinds, type Resume } from '../views.ts';
 import { known } from './enums.ts';
 import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
+
+/** Fields of a row on the wire, by metric. */
+const rowFields = [
+  ['step', 'step'],
+  ['train_loss', 'trainLoss'],
+  ['eval_loss', 'evalLoss'],
+  ['learning_rate', 'learningRate'],
+  ['grad_norm', 'gradNorm'],
+  ['epoch', 'epoch'],
+  ['step_seconds', 'stepSeconds'],
+  ['tokens_per_second', 'tokensPerSecond'],
+  ['samples_per_second', 'samplesPerSecond'],
+] as const satisfies readonly (readonly [TrainingMetricName, keyof TrainingRow__Output])[];
 
 function finite(values: Readonly<Record<string, number>>): Record<string, number> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => Number.isFinite(value)));
@@ -72,13 +83,23 @@ export function progressFromWire(wire: TrainingProgress__Output | null): Trainin
   };
 }
 
-export function trainingReadingToWire({ task, atMs, values }: TrainingReading): WireReading {
-  return { task: taskRefToWire(task), atMs, values: { ...values } };
+export function trainingRowToWire({ position, atMs, values, lossNotFinite }: TrainingRow): WireRow {
+  const row: WireRow = { position, atMs, lossNotFinite };
+  for (const [name, field] of rowFields) {
+    const value = values[name];
+    if (value !== undefined) row[field] = value;
+  }
+  return row;
 }
 
-export function trainingReadingFromWire(wire: TrainingReading__Output): TrainingReading | null {
-  const task = taskRefFromWire(wire.task);
-  return task === null ? null : { task, atMs: wire.atMs, values: trainingValues(wire.values) };
+export function trainingRowFromWire(wire: TrainingRow__Output): TrainingRow {
+  const values: Partial<Record<TrainingMetricName, number>> = {};
+  for (const [name, field] of rowFields) {
+    const value = wire[field];
+    if (value !== undefined && Number.isFinite(value)) values[name] = value;
+  }
+  const { position, atMs, lossNotFinite } = wire;
+  return { position, atMs, values, lossNotFinite };
 }
 
 export function trainingSignToWire(sign: TrainingSign): WireSign {

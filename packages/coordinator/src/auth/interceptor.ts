@@ -21,7 +21,7 @@ import { revoked } from './tokens.ts';
 const identityKey = 'muster-identity';
 
 /**
- * Streams that are open at a time under the credential of one agent. It has three; those of connections that broke without a
+ * Streams that are open at a time under the credential of one agent. It has four; those of connections that broke without a
  * word stay until they are found out, a minute or so, and it dials again meanwhile. Each takes memory, whatever is said on it.
  */
 export const agentStreamsMax = 256;

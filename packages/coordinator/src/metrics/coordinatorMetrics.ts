@@ -222,12 +222,12 @@ function shownNodes({ state, agents }: MetricsParts): readonly NodeView[] {
 function addTelemetryMetrics(registry: Registry, { telemetry, pages }: MetricsParts): void {
   addCounter(registry, {
     name: 'muster_telemetry_readings_total',
-    help: 'Readings of GPUs and of training that were taken.',
+    help: 'Readings of GPUs that were taken.',
     read: () => telemetry.taken,
   });
   addCounter(registry, {
     name: 'muster_telemetry_dropped_readings_total',
-    help: 'Readings of GPUs and of training that were not taken, by why.',
+    help: 'Readings of GPUs that were not taken, by why.',
     labelNames: ['reason'],
     read: () => Object.entries(telemetry.dropped).map(([reason, count]) => [{ reason }, count]),
   });

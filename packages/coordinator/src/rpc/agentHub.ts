@@ -47,11 +47,12 @@ import { endWithError, unary } from './calls.ts';
 import { SessionAllowances, takeInTurn } from './intake.ts';
 import { type JoinParts, join, takeOffer } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
+import { type RowUploadParts, serveRows } from './rowUploads.ts';
 import { failureTimes, reportsFromWire } from './taskReports.ts';
 import { serveTelemetry, type TelemetryUploadParts, uploadRate } from './telemetryUploads.ts';
 import { applyCheckpoint, completeTraining, takeCheckpoint, takeTrainingSign } from './trainingMessages.ts';
 
-export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploadParts {
+export interface AgentHubParts extends JoinParts, LogUploadParts, RowUploadParts, TelemetryUploadParts {
   readonly state: ClusterState;
   readonly store: Pick<Store, 'readJob' | 'readOutcomes'>;
   readonly loop: Loop;
@@ -69,7 +70,6 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, TelemetryUploa
   readonly pacer: StatusPacer;
   readonly timeLimits: TimeLimits;
   readonly hangWatch: HangWatch;
-  readonly wallMs: () => number;
 }
 
 /** Addresses of one node: more than any machine has, and little enough to store with every attempt. */
@@ -87,6 +87,7 @@ export function agentHubCalls(parts: AgentHubParts): AgentHubHandlers {
     }),
     Session: (call) => serveSession(parts, allowances, call),
     UploadLogs: (call) => serveUpload(parts, call),
+    UploadRows: (call) => serveRows(parts, call),
     UploadTelemetry: (call) => serveTelemetry(parts, uploads, call),
   };
 }

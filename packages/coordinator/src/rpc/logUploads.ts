@@ -83,7 +83,12 @@ export function serveUpload(
   for (const event of ['error', 'cancelled', 'close']) call.on(event, () => over.abort());
 }
 
-async function mayUpload(parts: LogUploadParts, node: NodeName | null, task: TaskRef): Promise<boolean> {
+/** Whether what this task writes comes from that node: whatever it says of others is not taken. */
+export async function mayUpload(
+  parts: Pick<LogUploadParts, 'state' | 'store'>,
+  node: NodeName | null,
+  task: TaskRef,
+): Promise<boolean> {
   if (node === null) return false;
   const current = currentAttempt(parts.state.jobs.get(task.jobId));
   if (current?.number === task.attempt) return current.tasks[task.nodeRank]?.node === node;

@@ -2,7 +2,6 @@ import type { ServiceError } from '@grpc/grpc-js';
 import type { TelemetryUpload } from '@muster/common/gen/muster/v1/TelemetryUpload';
 import { agentHubService } from '@muster/common/wire/service';
 import { gpuReadingToWire } from '@muster/common/wire/telemetryCodec';
-import { trainingReadingToWire } from '@muster/common/wire/trainingCodec';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
 import { nodeNameOf } from '../modelFixture.ts';
@@ -47,22 +46,6 @@ test('what a node uploads can be asked for by job, by the beginning of its id, a
     ['node-2', []],
   ]);
   expect(await coordinator.api.listTelemetry('node-2')).toEqual([{ node: 'node-2', host: null, gpus: [] }]);
-});
-
-test('what the output of a task tells can be asked for by name', async () => {
-  const { send } = openTelemetry('node-1');
-  const values = { train_loss: 0.125, step: 7 };
-  send({ training: [trainingReadingToWire({ task, atMs: now(), values }), { values }] });
-  await vi.waitFor(() => expect(coordinator.telemetry.taken).toBe(1));
-  const ask = (name: 'train_loss' | 'step' | 'eval_loss') =>
-    coordinator.api.queryMetrics({ jobId: runningJobId, name });
-  const series = { attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid: '' };
-  expect(await ask('train_loss')).toEqual({
-    unit: 'loss',
-    series: [{ ...series, points: [{ atMs: now(), value: 0.125 }] }],
-  });
-  expect(await ask('step')).toMatchObject({ unit: 'steps', series: [{ points: [{ value: 7 }] }] });
-  expect(await ask('eval_loss')).toEqual({ unit: 'loss', series: [] });
 });
 
 test('a question that cannot be answered says why', async () => {

@@ -3,49 +3,67 @@ import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { isNodeName, type NodeName } from '@muster/common/ids';
 import { closest } from '@muster/common/spec/suggest';
-import { isJobMetricName, jobMetrics, type MetricSeries } from '@muster/common/telemetry';
+import { isJobMetricName, jobMetrics } from '@muster/common/telemetry';
 import { isTrainingMetricName, trainingMetrics } from '@muster/common/training';
-import { metricsToWire, nodeTelemetryToWire } from '@muster/common/wire/telemetryCodec';
+import { metricsToWire, nodeTelemetryToWire, summaryToWire } from '@muster/common/wire/telemetryCodec';
+import type { RowRange } from '../rows/curve.ts';
+import type { RowKeeping } from '../rows/rowKeeping.ts';
 import type { ClusterState } from '../state.ts';
 import type { Store } from '../store/store.ts';
 import type { ArrayFiller } from '../tasks/arrayFiller.ts';
-import type { MetricRange } from '../telemetry/jobReadings.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
 import { unary } from './calls.ts';
 import { resolveJobId } from './references.ts';
+import { queryRows, summarizeRows } from './rowQueries.ts';
 
 /** Some 5 MB and half a second of work, in which nobody else is served: six hours of 115 GPUs. */
-const pointsMax = 250_000;
+const readingsMax = 250_000;
 
 export interface TelemetryCallParts {
   readonly state: ClusterState;
   readonly store: Store;
   readonly arrays: Pick<ArrayFiller, 'complete'>;
   readonly telemetry: TelemetryStore;
+  readonly rowKeeping: Pick<RowKeeping, 'rows'>;
+  readonly wallMs: () => number;
 }
 
-type TelemetryCalls = Pick<MusterHandlers, 'QueryMetrics' | 'ListTelemetry'>;
+type TelemetryCalls = Pick<MusterHandlers, 'QueryMetrics' | 'SummarizeTraining' | 'ListTelemetry'>;
 
 export function telemetryCalls(parts: TelemetryCallParts): TelemetryCalls {
   const { state, telemetry } = parts;
+  const rowParts = { store: parts.store, rows: parts.rowKeeping.rows };
   return {
-    QueryMetrics: unary(async ({ jobId: named, name: wanted, sinceMs, attempt }) => {
-      if (sinceMs < 0) throw new MusterError('invalid', `since_ms: ${sinceMs} is no length of time`);
+    QueryMetrics: unary(async ({ jobId: named, name, sinceMs, attempt, pointsMax, superseded, skip }) => {
+      checkSince(sinceMs);
       const jobId = await resolveJobId(parts, named);
+      if (isTrainingMetricName(name)) {
+        const range = { ...rowRange(parts, sinceMs, attempt), superseded };
+        return metricsToWire(await queryRows(rowParts, jobId, { name, range, pointsMax, skip }));
+      }
+      if (!isJobMetricName(name)) throw unknownMetric(name);
       const range = {
         jobId,
         sinceMs: sinceMs === 0 ? Number.POSITIVE_INFINITY : sinceMs,
         attempt: attempt === 0 ? null : attempt,
       };
-      const { unit, points, series } = askedOf(telemetry, wanted, range);
-      if (points > pointsMax) {
+      const points = telemetry.countPoints(range);
+      if (points > readingsMax) {
         throw new MusterError(
           'resource_exhausted',
-          `${jobId} has ${points} readings in that time and at most ${pointsMax} are answered at once; ` +
+          `${jobId} has ${points} readings in that time and at most ${readingsMax} are answered at once; ` +
             'ask for less time (--since) or for one attempt',
         );
       }
-      return metricsToWire({ unit, series: series() });
+      const { field, unit } = jobMetrics[name];
+      return metricsToWire({ unit, series: telemetry.query({ ...range, field }) });
+    }),
+
+    SummarizeTraining: unary(async ({ jobId: named, sinceMs, attempt }) => {
+      checkSince(sinceMs);
+      const jobId = await resolveJobId(parts, named);
+      const { metrics, thinned } = await summarizeRows(rowParts, jobId, rowRange(parts, sinceMs, attempt));
+      return { metrics: metrics.map(summaryToWire), thinned };
     }),
 
     ListTelemetry: unary(async ({ node }) => {
@@ -55,30 +73,24 @@ export function telemetryCalls(parts: TelemetryCallParts): TelemetryCalls {
   };
 }
 
-interface Asked {
-  readonly unit: string;
-  /** To answer, or a few more. */
-  readonly points: number;
-  readonly series: () => readonly MetricSeries[];
+function checkSince(sinceMs: number): void {
+  if (sinceMs < 0) throw new MusterError('invalid', `since_ms: ${sinceMs} is no length of time`);
 }
 
-/** @throws {MusterError} `invalid`, with the names there are */
-function askedOf(telemetry: TelemetryStore, name: string, range: MetricRange): Asked {
-  if (isJobMetricName(name)) {
-    const { field, unit } = jobMetrics[name];
-    return { unit, points: telemetry.countPoints(range), series: () => telemetry.query({ ...range, field }) };
-  }
-  if (isTrainingMetricName(name)) {
-    return {
-      unit: trainingMetrics[name],
-      points: telemetry.countTrainingPoints(range),
-      series: () => telemetry.queryTraining({ ...range, field: name }),
-    };
-  }
+function rowRange({ wallMs }: TelemetryCallParts, sinceMs: number, attempt: number): RowRange {
+  return {
+    fromMs: sinceMs === 0 ? Number.NEGATIVE_INFINITY : wallMs() - sinceMs,
+    attempt: attempt === 0 ? null : attempt,
+    superseded: false,
+  };
+}
+
+/** With the names there are. */
+function unknownMetric(name: string): MusterError {
   const known = [...Object.keys(jobMetrics), ...Object.keys(trainingMetrics)];
   const meant = closest(name, known);
   const hint = meant === null ? '' : `did you mean ${meant}? `;
-  throw new MusterError(
+  return new MusterError(
     'invalid',
     `there is no metric "${name}"; ${hint}The metrics are ${known.join(', ')}`,
   );

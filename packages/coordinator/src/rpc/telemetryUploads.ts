@@ -5,7 +5,6 @@ import type { TelemetryRequest } from '@muster/common/gen/muster/v1/TelemetryReq
 import type { TelemetryUpload__Output } from '@muster/common/gen/muster/v1/TelemetryUpload';
 import type { Logger } from '@muster/common/log';
 import { gpuReadingFromWire, hostReadingFromWire } from '@muster/common/wire/telemetryCodec';
-import { trainingReadingFromWire } from '@muster/common/wire/trainingCodec';
 import type { NodeAllowances, Rate } from '../allowance.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import type { PageRequests, PageStream } from '../telemetry/pageRequests.ts';
@@ -64,21 +63,17 @@ export function serveTelemetry(
       if (!allowances.take(node)) waitAMoment();
       return;
     }
-    const { gpus, host, page, training } = upload;
+    const { gpus, host, page } = upload;
     const isAnswer = page !== null && pages.answer(node, stream, page.pageId, page.text);
-    if (isAnswer && gpus.length === 0 && training.length === 0 && host === null) return;
+    if (isAnswer && gpus.length === 0 && host === null) return;
     if (!allowances.take(node)) {
-      telemetry.dropped.too_fast += gpus.length + training.length;
+      telemetry.dropped.too_fast += gpus.length;
       waitAMoment();
       return;
     }
     // Of an older connection: what still trickles in there is history.
     if (!pages.isCurrent(node, stream)) return;
     for (const wire of gpus) telemetry.addGpu(node, gpuReadingFromWire(wire));
-    for (const wire of training) {
-      const reading = trainingReadingFromWire(wire);
-      if (reading !== null) telemetry.addTraining(node, reading);
-    }
     if (host !== null) telemetry.addHost(node, hostReadingFromWire(host));
   });
   const closed = () => {

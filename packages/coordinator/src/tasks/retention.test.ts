@@ -41,6 +41,7 @@ async function pass(days: number, settings: Partial<typeof keep> = {}, published
   const retention = new Retention({
     ...{ state, store, keep: { ...keep, ...settings } },
     logs: { remove: async (id) => removedLogs.push(id) },
+    rows: { remove: async () => 0 },
     publishedSeq: async () => publishedSeq,
     onFatal: (error) => expect.unreachable(error.message),
     wallMs: () => someMs + days * dayMs,

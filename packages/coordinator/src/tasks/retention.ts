@@ -8,6 +8,7 @@
 import type { LogStore } from '../logs/logStore.ts';
 import type { Job } from '../model.ts';
 import { nextRound } from '../rounds.ts';
+import type { RowStore } from '../rows/rowStore.ts';
 import type { ClusterState } from '../state.ts';
 import type { EndedJob, EventPlace } from '../store/retention.ts';
 import { type Store, StoreError } from '../store/store.ts';
@@ -40,6 +41,7 @@ export interface RetentionParts {
   readonly state: Pick<ClusterState, 'jobs' | 'subjectSeqs' | 'lastEventSeq' | 'lastSubmitSeq' | 'outcomes'>;
   readonly store: Pick<Store, 'retention'>;
   readonly logs: Pick<LogStore, 'remove'>;
+  readonly rows: Pick<RowStore, 'remove'>;
   readonly keep: Keep;
   /** Up to this event all are published; they are not removed before. */
   readonly publishedSeq: () => Promise<number>;
@@ -132,7 +134,7 @@ export class Retention {
   }
 
   private jobs(beforeMs: number): Piece {
-    const { store, state, logs, wallMs } = this.parts;
+    const { store, state, logs, rows, wallMs } = this.parts;
     let after: EndedJob | null = null;
     return async () => {
       const ended: readonly EndedJob[] = await store.retention.readEndedJobs(beforeMs, after, jobsPerPiece);
@@ -141,7 +143,10 @@ export class Retention {
         .filter(({ id, arrayId }) => !named.has(id) && (arrayId === null || !named.has(arrayId)))
         .filter(({ submitSeq }) => submitSeq !== state.lastSubmitSeq)
         .map(({ id }) => id);
-      for (const id of ids) await logs.remove(id);
+      for (const id of ids) {
+        await logs.remove(id);
+        await rows.remove(id);
+      }
       if (ids.length > 0) await store.retention.removeJobs(ids, wallMs());
       for (const id of ids) state.outcomes.delete(id);
       after = ended.at(-1) ?? after;

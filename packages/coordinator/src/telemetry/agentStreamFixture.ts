@@ -8,7 +8,7 @@ import { addCredential, type TestCoordinator, withToken } from '../coordinatorFi
 import { aNode } from '../modelFixture.ts';
 import type { Memory } from '../store/memory/memoryStore.ts';
 
-const tokenOf = (node: string) => `muster_agent_${node}`;
+export const tokenOf = (node: string) => `muster_agent_${node}`;
 
 /** A node that has joined an earlier coordinator. */
 export function storeNode(memory: Memory, name: string): void {

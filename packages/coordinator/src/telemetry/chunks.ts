@@ -3,27 +3,17 @@
  * jobs that come and go leave neither garbage nor holes behind, and the whole can never outgrow its budget.
  */
 import { jobMetrics } from '@muster/common/telemetry';
-import { isTrainingMetricName, type TrainingMetricName, trainingMetrics } from '@muster/common/training';
 
 /** A field of a GPU's reading that can be asked for by name. */
 export type MetricField = (typeof jobMetrics)[keyof typeof jobMetrics]['field'];
 
-/** What one reading holds, and how exactly. */
+/** What one reading holds, in 32 bits each, which hold seven digits. */
 export interface ReadingLayout<Field extends string> {
   readonly fields: readonly Field[];
-  /** In 64 bits; in 32 otherwise, which hold seven digits. */
-  readonly exact: boolean;
 }
 
 export const gpuLayout: ReadingLayout<MetricField> = {
   fields: Object.values(jobMetrics).map(({ field }) => field),
-  exact: false,
-};
-
-/** Steps have more digits than seven, and a step that is not the one that was said is wrong. */
-export const trainingLayout: ReadingLayout<TrainingMetricName> = {
-  fields: Object.keys(trainingMetrics).filter(isTrainingMetricName),
-  exact: true,
 };
 
 /** Values by field; one that is missing or null was not read. */
@@ -38,9 +28,8 @@ const chunksPerBuffer = 1_024;
 export const chunkSpanMsMax = 2 ** 24 - 1;
 
 /** What a chunk takes: its slot, and about as much again as its bookkeeping was measured to (bench/telemetry.ts). */
-export function chunkBytesOf({ fields, exact }: ReadingLayout<string>): number {
-  const { BYTES_PER_ELEMENT } = exact ? Float64Array : Float32Array;
-  return floatsPerChunk(fields.length) * BYTES_PER_ELEMENT + 120;
+export function chunkBytesOf({ fields }: ReadingLayout<string>): number {
+  return floatsPerChunk(fields.length) * Float32Array.BYTES_PER_ELEMENT + 120;
 }
 
 /** One column for the time, one for each field. */
@@ -61,7 +50,7 @@ export interface Chunk {
 export class ChunkMemory<Field extends string> {
   private readonly layout: ReadingLayout<Field>;
   private readonly floatsPerChunk: number;
-  private readonly buffers: (Float32Array | Float64Array)[] = [];
+  private readonly buffers: Float32Array[] = [];
   private readonly freeSlots: number[] = [];
   private slots = 0;
 
@@ -105,27 +94,25 @@ export class ChunkMemory<Field extends string> {
   }
 
   valueAt(chunk: Chunk, field: Field, index: number): number | null {
-    const { fields, exact } = this.layout;
-    const value = this.at(chunk, fields.indexOf(field) + 1, index);
+    const value = this.at(chunk, this.layout.fields.indexOf(field) + 1, index);
     if (Number.isNaN(value)) return null;
     // What follows the seven digits of 32 bits would only look like precision.
-    return exact ? value : Number(value.toPrecision(7));
+    return Number(value.toPrecision(7));
   }
 
   private at(chunk: Chunk, column: number, index: number): number {
     return this.bufferOf(chunk)[this.startOf(chunk) + column * readingsPerChunk + index] ?? Number.NaN;
   }
 
-  private newBuffer(): Float32Array | Float64Array {
-    const length = this.floatsPerChunk * chunksPerBuffer;
-    return this.layout.exact ? new Float64Array(length) : new Float32Array(length);
+  private newBuffer(): Float32Array {
+    return new Float32Array(this.floatsPerChunk * chunksPerBuffer);
   }
 
   private startOf(chunk: Chunk): number {
     return (chunk.slot % chunksPerBuffer) * this.floatsPerChunk;
   }
 
-  private bufferOf(chunk: Chunk): Float32Array | Float64Array {
+  private bufferOf(chunk: Chunk): Float32Array {
     const buffer = this.buffers[Math.floor(chunk.slot / chunksPerBuffer)];
     if (buffer === undefined) throw new Error(`there is no slot ${chunk.slot}`);
     return buffer;

@@ -1,14 +1,7 @@
 import type { TaskRef } from '@muster/common/ids';
 import { expect, test } from 'vitest';
 import { jobIdOf, nodeNameOf, seededRandom } from '../modelFixture.ts';
-import {
-  chunkBytesOf,
-  chunkSpanMsMax,
-  gpuLayout,
-  type MetricField,
-  readingsPerChunk,
-  trainingLayout,
-} from './chunks.ts';
+import { chunkBytesOf, chunkSpanMsMax, gpuLayout, type MetricField, readingsPerChunk } from './chunks.ts';
 import { endedKeepMs, JobReadings, readingAgeMsMax, seriesBytes } from './jobReadings.ts';
 import { aReading } from './telemetryFixture.ts';
 
@@ -179,17 +172,4 @@ test('a budget of nothing keeps the newest chunk and goes on', () => {
   fill(readings, 2, 3, nowMs);
   expect(valuesOf(readings, 1, nowMs)).toEqual([]);
   expect(valuesOf(readings, 2, nowMs + 3 * interval)).toEqual([[0, 1, 2]]);
-});
-
-test('steps are kept as they were said, and what a line did not say is not there', () => {
-  const readings = new JobReadings(2 ** 20, trainingLayout);
-  const steps = [16_777_217, 123_456_789];
-  steps.forEach((step, index) =>
-    readings.append(taskOf(1), node, { step, gpuUuid: '' }, index * interval, index * interval),
-  );
-  const query = { jobId: jobIdOf(1), sinceMs: Number.POSITIVE_INFINITY, attempt: null };
-  const values = (field: 'step' | 'train_loss') =>
-    readings.query({ ...query, field }, interval, interval)[0]?.points.map(({ value }) => value);
-  expect(values('step')).toEqual(steps);
-  expect(values('train_loss')).toEqual([null, null]);
 });

@@ -1,7 +1,6 @@
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { HostReading } from '@muster/common/telemetry';
-import type { TrainingValues } from '@muster/common/training';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { TestClock } from '../coordinatorFixture.ts';
 import type { Job, Node } from '../model.ts';
 import { aNode, anInventory, nodeNameOf, someGpus, someMs } from '../modelFixture.ts';
@@ -142,65 +141,4 @@ test('a sweep forgets GPUs that are gone, and makes room from jobs that have end
   telemetry.sweep();
   expect(telemetry.usage).toMatchObject({ bytes: 0, series: 0 });
   expect(someMs).toBeLessThan(now());
-});
-
-describe('training', () => {
-  const lossQuery = { ...query, field: 'train_loss' } as const;
-  const losses = () => telemetry.queryTraining(lossQuery);
-  const say = (values: TrainingValues, atMs = now(), of = task) =>
-    telemetry.addTraining(node, { task: of, atMs, values });
-
-  test('is kept by rank, and a line is a point only of what it tells', () => {
-    say({ step: 1, train_loss: 2.5 });
-    // Of the same moment: another line, not the same one again.
-    say({ step: 1, eval_loss: 3 });
-    clock.nowMs += 1_000;
-    say({ step: 2, train_loss: 2.25 });
-    const [series, ...others] = losses();
-    expect(others).toEqual([]);
-    expect(series).toMatchObject({ attempt: 1, nodeRank: 0, node, gpuUuid: '' });
-    expect(series?.points.map(({ value }) => value)).toEqual([2.5, 2.25]);
-    const evaluated = telemetry.queryTraining({ ...lossQuery, field: 'eval_loss' });
-    expect(evaluated.map(({ points }) => points.map(({ value }) => value))).toEqual([[3]]);
-    expect(telemetry.queryTraining({ ...lossQuery, field: 'grad_norm' })).toEqual([]);
-    expect(telemetry.usage.series).toBe(1);
-    expect(telemetry.taken).toBe(3);
-  });
-
-  test('that is older than what was said counts once', () => {
-    for (const atMs of [now(), now() - 5_000]) say({ train_loss: 1 }, atMs);
-    expect(losses()[0]?.points).toHaveLength(1);
-    expect(telemetry.dropped).toMatchObject({ stale: 1 });
-  });
-
-  test.each([
-    ['of a job that is not there', { ...task, jobId: 'job_zzzzzzzzzzzz' as JobId }],
-    ['of an attempt that is not current', { ...task, attempt: 2 }],
-    ['of a rank on another node', { ...task, nodeRank: 1 }],
-  ])('%s is taken from nobody', (_, of) => {
-    say({ train_loss: 1 }, now(), of);
-    expect(losses()).toEqual([]);
-    expect(telemetry.dropped).toMatchObject({ foreign_task: 1 });
-  });
-
-  test('what comes after the end belongs to what began before it', () => {
-    say({ train_loss: 1 });
-    state.jobs.delete(runningJobId);
-    clock.nowMs += 1_000;
-    say({ train_loss: 0.5 });
-    expect(losses()[0]?.points.map(({ value }) => value)).toEqual([1, 0.5]);
-  });
-
-  test('a flood of it leaves the readings of GPUs alone', () => {
-    telemetry = new TelemetryStore({ state, clock, bytesMax: 40_000 });
-    telemetry.addGpu(node, aReading({ atMs: now(), task }));
-    for (let step = 0; step < 10_000; step += 1) {
-      clock.nowMs += 10;
-      say({ step, train_loss: step });
-    }
-    expect(valuesOf()).toEqual([[50]]);
-    expect(telemetry.usage.bytes).toBeLessThanOrEqual(40_000);
-    expect(telemetry.usage.evicted).toBeGreaterThan(9_000);
-    expect(losses()[0]?.points.at(-1)?.value).toBe(9_999);
-  });
 });

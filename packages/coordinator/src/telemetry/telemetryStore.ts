@@ -4,26 +4,15 @@
  */
 import type { Clock } from '@muster/common/clock';
 import type { NodeInventory } from '@muster/common/hardware';
-import {
-  type JobId,
-  type NodeName,
-  parseTaskKey,
-  type TaskKey,
-  type TaskRef,
-  taskKey,
-} from '@muster/common/ids';
+import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import type { GpuReading, HostReading, MetricSeries, NodeTelemetry } from '@muster/common/telemetry';
-import type { TrainingMetricName, TrainingReading } from '@muster/common/training';
 import { heldTask } from '../agents/desired.ts';
 import type { ClusterState } from '../state.ts';
 import { isNews, takenAtMs } from './arrival.ts';
-import { gpuLayout, type MetricField, trainingLayout } from './chunks.ts';
+import { gpuLayout, type MetricField } from './chunks.ts';
 import { JobReadings, type MetricQuery, type MetricRange } from './jobReadings.ts';
 
 const sweepIntervalMs = 60_000;
-
-/** Of the budget; the rest is for GPUs. Neither can push the other out, however much of it there is. */
-const trainingShare = 0.25;
 
 export type DropReason =
   /** Said before, or older than what was said before. */
@@ -57,22 +46,18 @@ interface NodeReadings {
 export class TelemetryStore {
   private readonly parts: TelemetryStoreParts;
   private readonly gpuReadings: JobReadings<MetricField>;
-  private readonly trainingReadings: JobReadings<TrainingMetricName>;
-  /** The newest of each task that was taken, by its node's clock. */
-  private readonly trainingAtMs = new Map<TaskKey, number>();
   private readonly nodes = new Map<NodeName, NodeReadings>();
   /** UUIDs by inventory, which is a new object whenever it changes. */
   private readonly uuids = new WeakMap<NodeInventory, ReadonlySet<string>>();
   private sweptAtMs = 0;
-  /** Readings of GPUs and of training that were taken. */
+  /** Readings of GPUs that were taken. */
   taken = 0;
   /** Readings that were not, by why. */
   readonly dropped: Record<DropReason, number> = { stale: 0, foreign_task: 0, unknown_gpu: 0, too_fast: 0 };
 
   constructor(parts: TelemetryStoreParts) {
     this.parts = parts;
-    this.gpuReadings = new JobReadings(parts.bytesMax * (1 - trainingShare), gpuLayout);
-    this.trainingReadings = new JobReadings(parts.bytesMax * trainingShare, trainingLayout);
+    this.gpuReadings = new JobReadings(parts.bytesMax, gpuLayout);
   }
 
   /** What of the budget is in use, and by how many series. */
@@ -82,13 +67,8 @@ export class TelemetryStore {
     readonly series: number;
     readonly evicted: number;
   } {
-    const { gpuReadings, trainingReadings } = this;
-    return {
-      bytes: gpuReadings.bytes + trainingReadings.bytes,
-      bytesMax: this.parts.bytesMax,
-      series: gpuReadings.series + trainingReadings.series,
-      evicted: gpuReadings.evictedReadings + trainingReadings.evictedReadings,
-    };
+    const { bytes, series, evictedReadings: evicted } = this.gpuReadings;
+    return { bytes, bytesMax: this.parts.bytesMax, series, evicted };
   }
 
   addGpu(node: NodeName, said: GpuReading): void {
@@ -117,27 +97,6 @@ export class TelemetryStore {
     if (task !== null) this.gpuReadings.append(task, node, said, takenMs, nowMs);
   }
 
-  /** Several of one moment may be of different metrics: only an older one has been said before. */
-  addTraining(node: NodeName, { task, atMs, values }: TrainingReading): void {
-    const { state, clock } = this.parts;
-    const isHeld = heldTask(state.jobs.get(task.jobId), task, node) !== undefined;
-    if (!isHeld && !this.trainingReadings.knows(task, node, '')) {
-      this.dropped.foreign_task += 1;
-      return;
-    }
-    const key = taskKey(task);
-    const lastMs = this.trainingAtMs.get(key) ?? null;
-    if (atMs !== lastMs && !isNews(atMs, lastMs)) {
-      this.dropped.stale += 1;
-      return;
-    }
-    this.taken += 1;
-    this.trainingAtMs.set(key, atMs);
-    const nowMs = clock.monotonicMs();
-    const takenMs = takenAtMs(atMs, clock.wallMs(), nowMs);
-    this.trainingReadings.append(task, node, { ...values, gpuUuid: '' }, takenMs, nowMs);
-  }
-
   addHost(node: NodeName, said: HostReading): void {
     const { state, clock } = this.parts;
     if (!state.nodes.has(node)) return;
@@ -152,23 +111,9 @@ export class TelemetryStore {
     return this.gpuReadings.query(query, clock.monotonicMs(), clock.wallMs());
   }
 
-  /** A line that says nothing of a metric is no point of it. */
-  queryTraining(query: MetricQuery<TrainingMetricName>): readonly MetricSeries[] {
-    const { clock } = this.parts;
-    return this.trainingReadings
-      .query(query, clock.monotonicMs(), clock.wallMs())
-      .map((series) => ({ ...series, points: series.points.filter(({ value }) => value !== null) }))
-      .filter(({ points }) => points.length > 0);
-  }
-
-  /** @returns how many points a query of GPUs would answer, or a few more */
+  /** @returns how many points a query would answer, or a few more */
   countPoints({ jobId, sinceMs, attempt }: MetricRange): number {
     return this.gpuReadings.countReadings(jobId, sinceMs, attempt, this.parts.clock.monotonicMs());
-  }
-
-  /** @returns how many points a query of training would answer at most */
-  countTrainingPoints({ jobId, sinceMs, attempt }: MetricRange): number {
-    return this.trainingReadings.countReadings(jobId, sinceMs, attempt, this.parts.clock.monotonicMs());
   }
 
   /** In the order of the inventory. GPUs of which nothing was heard are left out. Times are by our clock. */
@@ -195,11 +140,6 @@ export class TelemetryStore {
     this.sweptAtMs = nowMs;
     const isActive = (jobId: JobId) => state.jobs.has(jobId);
     this.gpuReadings.sweep(nowMs, isActive);
-    this.trainingReadings.sweep(nowMs, isActive);
-    for (const key of this.trainingAtMs.keys()) {
-      const task = parseTaskKey(key);
-      if (task === null || !isActive(task.jobId)) this.trainingAtMs.delete(key);
-    }
     for (const [name, { gpus }] of this.nodes) {
       const inventory = state.nodes.get(name)?.inventory;
       const known = inventory === undefined ? new Set<string>() : this.uuidsOf(inventory);

@@ -4,7 +4,7 @@
  */
 import { MusterError } from '@muster/common/errors';
 import { type MessageType, messageToObject, messageType, WireReader } from '@muster/common/wire/service';
-import { type Bound, bounds, fieldsMax, messageBytesMax } from './table.ts';
+import { type Bound, bounds, fieldsMax, messageBytesMax, printed } from './table.ts';
 
 /** What a handler gets in the place of a message that is refused. */
 export class RefusedMessage {
@@ -107,7 +107,7 @@ function cut(type: MessageType, message: Record<string, unknown>): void {
     } else if (typeof value === 'string' && inner === null) {
       message[field.name] = boundedText(`${type.name}.${field.name}`, value, bound);
     } else if (typeof value === 'number') {
-      setNumber(message, field.name, value, field.type);
+      setNumber(message, field.name, value, field.type, printed.has(type.name) ? printedMax : measureMax);
     }
   }
 }
@@ -136,9 +136,15 @@ function boundedMap(
   );
 }
 
-function setNumber(message: Record<string, unknown>, name: string, value: number, type: string): void {
+function setNumber(
+  message: Record<string, unknown>,
+  name: string,
+  value: number,
+  type: string,
+  max: number,
+): void {
   if (type === 'double' || type === 'float') {
-    if (!isWithin(value, measureMax)) message[name] = undefined;
+    if (!isWithin(value, max)) message[name] = undefined;
   } else if (type.endsWith('64')) {
     message[name] = Math.max(0, Math.min(integerMax, value));
   }

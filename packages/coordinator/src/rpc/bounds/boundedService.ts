@@ -8,6 +8,7 @@ const requests = {
   Session: 'AgentMessage',
   UploadLogs: 'LogUpload',
   UploadTelemetry: 'TelemetryUpload',
+  UploadRows: 'RowUpload',
 } as const satisfies Record<keyof AgentHubDefinition, string>;
 
 /** Its handlers get a `RefusedMessage` in the place of what is beyond its bounds, and have to look for that first. */

@@ -38,12 +38,16 @@ export const messageBytesMax: Readonly<Record<string, number>> = {
   JoinRequest: 16 * 1024,
   AgentMessage: sessionBytesMax,
   LogUpload: 260 * 1024,
+  RowUpload: 64 * 1024,
   // A Prometheus page is the largest of what agents send.
   TelemetryUpload: 4 * 1024 * 1024 + 64 * 1024,
 };
 
 /** Tags on the wire, which is what decoding costs: a Hello of a node full of tasks has some 100,000. */
 export const fieldsMax = 150_000;
+
+/** Messages whose numbers were printed by programs, which may print any: a loss that has exploded is still told. */
+export const printed: ReadonlySet<string> = new Set(['TrainingRow']);
 
 export const bounds: Readonly<Record<string, Bounds>> = {
   JoinRequest: { joinToken: identity(1_024), nodeName: identity(64), credential: identity(256) },
@@ -125,6 +129,7 @@ export const bounds: Readonly<Record<string, Bounds>> = {
     node: word,
   },
   TrainingSign: { kind: word, text: sentence },
+  RowUpload: { rows: atMost(512) },
   LogUpload: { data: identity(256 * 1024) },
   TelemetryUpload: { gpus: atMost(1_024), training: atMost(1_024) },
   GpuReading: { gpuUuid },

@@ -8,6 +8,8 @@ import type { JoinRequest as _muster_v1_JoinRequest, JoinRequest__Output as _mus
 import type { JoinResponse as _muster_v1_JoinResponse, JoinResponse__Output as _muster_v1_JoinResponse__Output } from '../../muster/v1/JoinResponse.ts';
 import type { LogUpload as _muster_v1_LogUpload, LogUpload__Output as _muster_v1_LogUpload__Output } from '../../muster/v1/LogUpload.ts';
 import type { LogUploadAck as _muster_v1_LogUploadAck, LogUploadAck__Output as _muster_v1_LogUploadAck__Output } from '../../muster/v1/LogUploadAck.ts';
+import type { RowUpload as _muster_v1_RowUpload, RowUpload__Output as _muster_v1_RowUpload__Output } from '../../muster/v1/RowUpload.ts';
+import type { RowUploadAck as _muster_v1_RowUploadAck, RowUploadAck__Output as _muster_v1_RowUploadAck__Output } from '../../muster/v1/RowUploadAck.ts';
 import type { TelemetryRequest as _muster_v1_TelemetryRequest, TelemetryRequest__Output as _muster_v1_TelemetryRequest__Output } from '../../muster/v1/TelemetryRequest.ts';
 import type { TelemetryUpload as _muster_v1_TelemetryUpload, TelemetryUpload__Output as _muster_v1_TelemetryUpload__Output } from '../../muster/v1/TelemetryUpload.ts';
 
@@ -31,6 +33,11 @@ export interface AgentHubClient extends grpc.Client {
   uploadLogs(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_LogUpload, _muster_v1_LogUploadAck__Output>;
   uploadLogs(options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_LogUpload, _muster_v1_LogUploadAck__Output>;
   
+  UploadRows(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_RowUpload, _muster_v1_RowUploadAck__Output>;
+  UploadRows(options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_RowUpload, _muster_v1_RowUploadAck__Output>;
+  uploadRows(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_RowUpload, _muster_v1_RowUploadAck__Output>;
+  uploadRows(options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_RowUpload, _muster_v1_RowUploadAck__Output>;
+  
   UploadTelemetry(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_TelemetryUpload, _muster_v1_TelemetryRequest__Output>;
   UploadTelemetry(options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_TelemetryUpload, _muster_v1_TelemetryRequest__Output>;
   uploadTelemetry(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_muster_v1_TelemetryUpload, _muster_v1_TelemetryRequest__Output>;
@@ -45,6 +52,8 @@ export interface AgentHubHandlers extends grpc.UntypedServiceImplementation {
   
   UploadLogs: grpc.handleBidiStreamingCall<_muster_v1_LogUpload__Output, _muster_v1_LogUploadAck>;
   
+  UploadRows: grpc.handleBidiStreamingCall<_muster_v1_RowUpload__Output, _muster_v1_RowUploadAck>;
+  
   UploadTelemetry: grpc.handleBidiStreamingCall<_muster_v1_TelemetryUpload__Output, _muster_v1_TelemetryRequest>;
   
 }
@@ -53,5 +62,6 @@ export interface AgentHubDefinition extends grpc.ServiceDefinition {
   Join: MethodDefinition<_muster_v1_JoinRequest, _muster_v1_JoinResponse, _muster_v1_JoinRequest__Output, _muster_v1_JoinResponse__Output>
   Session: MethodDefinition<_muster_v1_AgentMessage, _muster_v1_CoordinatorMessage, _muster_v1_AgentMessage__Output, _muster_v1_CoordinatorMessage__Output>
   UploadLogs: MethodDefinition<_muster_v1_LogUpload, _muster_v1_LogUploadAck, _muster_v1_LogUpload__Output, _muster_v1_LogUploadAck__Output>
+  UploadRows: MethodDefinition<_muster_v1_RowUpload, _muster_v1_RowUploadAck, _muster_v1_RowUpload__Output, _muster_v1_RowUploadAck__Output>
   UploadTelemetry: MethodDefinition<_muster_v1_TelemetryUpload, _muster_v1_TelemetryRequest, _muster_v1_TelemetryUpload__Output, _muster_v1_TelemetryRequest__Output>
 }

@@ -50,6 +50,8 @@ import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Ou
 import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from '../../muster/v1/StopJobsResponse.ts';
 import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from '../../muster/v1/SubmitRequest.ts';
 import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Output as _muster_v1_SubmitResponse__Output } from '../../muster/v1/SubmitResponse.ts';
+import type { SummarizeTrainingRequest as _muster_v1_SummarizeTrainingRequest, SummarizeTrainingRequest__Output as _muster_v1_SummarizeTrainingRequest__Output } from '../../muster/v1/SummarizeTrainingRequest.ts';
+import type { SummarizeTrainingResponse as _muster_v1_SummarizeTrainingResponse, SummarizeTrainingResponse__Output as _muster_v1_SummarizeTrainingResponse__Output } from '../../muster/v1/SummarizeTrainingResponse.ts';
 import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Output as _muster_v1_TrainingStatus__Output } from '../../muster/v1/TrainingStatus.ts';
 import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from '../../muster/v1/UndrainNodeRequest.ts';
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from '../../muster/v1/WatchEventsRequest.ts';
@@ -290,6 +292,15 @@ export interface MusterClient extends grpc.Client {
   submit(argument: _muster_v1_SubmitRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
   submit(argument: _muster_v1_SubmitRequest, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
   
+  SummarizeTraining(argument: _muster_v1_SummarizeTrainingRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_SummarizeTrainingResponse__Output>): grpc.ClientUnaryCall;
+  SummarizeTraining(argument: _muster_v1_SummarizeTrainingRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_SummarizeTrainingResponse__Output>): grpc.ClientUnaryCall;
+  SummarizeTraining(argument: _muster_v1_SummarizeTrainingRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_SummarizeTrainingResponse__Output>): grpc.ClientUnaryCall;
+  SummarizeTraining(argument: _muster_v1_SummarizeTrainingRequest, callback: grpc.requestCallback<_muster_v1_SummarizeTrainingResponse__Output>): grpc.ClientUnaryCall;
+  summarizeTraining(argument: _muster_v1_SummarizeTrainingRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_SummarizeTrainingResponse__Output>): grpc.ClientUnaryCall;
+  summarizeTraining(argument: _muster_v1_SummarizeTrainingRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_SummarizeTrainingResponse__Output>): grpc.ClientUnaryCall;
+  summarizeTraining(argument: _muster_v1_SummarizeTrainingRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_SummarizeTrainingResponse__Output>): grpc.ClientUnaryCall;
+  summarizeTraining(argument: _muster_v1_SummarizeTrainingRequest, callback: grpc.requestCallback<_muster_v1_SummarizeTrainingResponse__Output>): grpc.ClientUnaryCall;
+  
   UndrainNode(argument: _muster_v1_UndrainNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   UndrainNode(argument: _muster_v1_UndrainNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   UndrainNode(argument: _muster_v1_UndrainNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
@@ -361,6 +372,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   Submit: grpc.handleUnaryCall<_muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse>;
   
+  SummarizeTraining: grpc.handleUnaryCall<_muster_v1_SummarizeTrainingRequest__Output, _muster_v1_SummarizeTrainingResponse>;
+  
   UndrainNode: grpc.handleUnaryCall<_muster_v1_UndrainNodeRequest__Output, _muster_v1_Node>;
   
   WatchEvents: grpc.handleServerStreamingCall<_muster_v1_WatchEventsRequest__Output, _muster_v1_Event>;
@@ -395,6 +408,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   SetMaintenance: MethodDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_Cluster, _muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster__Output>
   StopJobs: MethodDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsResponse, _muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse__Output>
   Submit: MethodDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitResponse, _muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse__Output>
+  SummarizeTraining: MethodDefinition<_muster_v1_SummarizeTrainingRequest, _muster_v1_SummarizeTrainingResponse, _muster_v1_SummarizeTrainingRequest__Output, _muster_v1_SummarizeTrainingResponse__Output>
   UndrainNode: MethodDefinition<_muster_v1_UndrainNodeRequest, _muster_v1_Node, _muster_v1_UndrainNodeRequest__Output, _muster_v1_Node__Output>
   WatchEvents: MethodDefinition<_muster_v1_WatchEventsRequest, _muster_v1_Event, _muster_v1_WatchEventsRequest__Output, _muster_v1_Event__Output>
 }

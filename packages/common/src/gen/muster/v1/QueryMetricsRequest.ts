@@ -7,6 +7,9 @@ export interface QueryMetricsRequest {
   'name'?: (string);
   'sinceMs'?: (number | string | Long);
   'attempt'?: (number);
+  'pointsMax'?: (number);
+  'superseded'?: (boolean);
+  'skip'?: (number | string | Long);
 }
 
 export interface QueryMetricsRequest__Output {
@@ -14,4 +17,7 @@ export interface QueryMetricsRequest__Output {
   'name': (string);
   'sinceMs': (number);
   'attempt': (number);
+  'pointsMax': (number);
+  'superseded': (boolean);
+  'skip': (number);
 }

@@ -1,13 +1,18 @@
 // Original file: proto/muster/v1/muster.proto
 
 import type { MetricSeries as _muster_v1_MetricSeries, MetricSeries__Output as _muster_v1_MetricSeries__Output } from '../../muster/v1/MetricSeries.ts';
+import type { Long } from '@grpc/proto-loader';
 
 export interface QueryMetricsResponse {
   'series'?: (_muster_v1_MetricSeries)[];
   'unit'?: (string);
+  'nextSkip'?: (number | string | Long);
+  'thinned'?: (boolean);
 }
 
 export interface QueryMetricsResponse__Output {
   'series': (_muster_v1_MetricSeries__Output)[];
   'unit': (string);
+  'nextSkip': (number);
+  'thinned': (boolean);
 }

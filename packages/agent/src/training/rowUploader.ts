@@ -1,0 +1,238 @@
+/**
+ * Brings the rows of metrics of this node's tasks to the coordinator, each once, on the connection of the logs.
+ *
+ * A row is identified by its position in the output of its task. On every connection the coordinator is asked first how far
+ * it has them, and after a restart the agent reads the output again from its beginning: so nothing is written down here, and
+ * a full disk of the node costs no row. One batch of a task is on its way at a time.
+ */
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import { messageOf } from '@muster/common/errors';
+import type { RowUpload } from '@muster/common/gen/muster/v1/RowUpload';
+import type { RowUploadAck__Output } from '@muster/common/gen/muster/v1/RowUploadAck';
+import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import { backoffMs, withJitter } from '@muster/common/retry';
+import type { TrainingRow } from '@muster/common/training';
+import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
+import { trainingRowToWire } from '@muster/common/wire/trainingCodec';
+
+type RowStream = ClientDuplexStream<RowUpload, RowUploadAck__Output>;
+
+const batchRows = 512;
+/** Rows of a task that prints one now and then go together. */
+const gatherMs = 500;
+const reconnect = { initialMs: 200, maxMs: 5_000 };
+/** gRPC's code of a method that the other side does not know. */
+const unimplemented = 12;
+/** Of one task, some 10 MB: eighteen hours at a row a second without a coordinator. */
+const waitingMaxDefault = 65_536;
+
+interface TaskRows {
+  readonly task: TaskRef;
+  /** Not acknowledged, oldest first. */
+  rows: TrainingRow[];
+  /** On this connection the coordinator has said how far it has them. */
+  isKnown: boolean;
+  isUnderWay: boolean;
+  hasEnded: boolean;
+  isComplete: boolean;
+  /** Monotonic: the coordinator takes nothing before. */
+  pausedUntilMs: number;
+  /** Rows were dropped, and that has been said. */
+  isThinned: boolean;
+  readonly onComplete: (() => void)[];
+}
+
+export interface RowUploaderParts {
+  readonly openStream: () => RowStream;
+  readonly log: Logger;
+  /** Uniform in [0, 1). */
+  readonly chance: () => number;
+  readonly monotonicMs: () => number;
+  /** Rows of one task that wait at most; where they are more, every second of the older half goes. Left out: 65,536. */
+  readonly waitingMax?: number;
+}
+
+export class RowUploader {
+  private readonly parts: RowUploaderParts;
+  private readonly tasks = new Map<TaskKey, TaskRows>();
+  private stream: RowStream | null = null;
+  private timer: NodeJS.Timeout | null = null;
+  private failures = 0;
+  private closed = false;
+  /** The coordinator is of a version that keeps no rows. */
+  private isUnknown = false;
+
+  constructor(parts: RowUploaderParts) {
+    this.parts = parts;
+  }
+
+  /** @param row behind those that were added before */
+  add(task: TaskRef, row: TrainingRow): void {
+    if (this.isUnknown) return;
+    const of = this.rowsOf(task);
+    of.rows.push(row);
+    if (of.rows.length > (this.parts.waitingMax ?? waitingMaxDefault)) this.thin(of);
+    this.soon(gatherMs);
+  }
+
+  /** There will be no more rows of the task. */
+  ended(task: TaskRef): void {
+    const of = this.tasks.get(taskKey(task));
+    if (of === undefined) return;
+    of.hasEnded = true;
+    this.soon(0);
+  }
+
+  /** Calls back once the coordinator has all rows of a task that has ended; at once where it has none. */
+  whenComplete(task: TaskRef, done: () => void): void {
+    const of = this.tasks.get(taskKey(task));
+    if (of === undefined || of.isComplete || this.isUnknown) done();
+    else of.onComplete.push(done);
+  }
+
+  forget(task: TaskRef): void {
+    this.tasks.delete(taskKey(task));
+  }
+
+  close(): void {
+    this.closed = true;
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.stream?.cancel();
+    this.stream = null;
+  }
+
+  private rowsOf(task: TaskRef): TaskRows {
+    const key = taskKey(task);
+    let of = this.tasks.get(key);
+    if (of === undefined) {
+      of = {
+        ...{ task, rows: [], isKnown: false, isUnderWay: false, hasEnded: false, isComplete: false },
+        ...{ pausedUntilMs: Number.NEGATIVE_INFINITY, isThinned: false, onComplete: [] },
+      };
+      this.tasks.set(key, of);
+    }
+    return of;
+  }
+
+  /** What is newest is what its owner looks at; of what is older the shape is enough. */
+  private thin(of: TaskRows): void {
+    const half = Math.floor(of.rows.length / 2);
+    of.rows = of.rows.filter((_, index) => index >= half || index % 2 === 0);
+    if (of.isThinned) return;
+    of.isThinned = true;
+    this.parts.log.warn(
+      { task: taskKey(of.task) },
+      'more metrics of a task wait for the coordinator than are kept here: every second of the older ones is dropped',
+    );
+  }
+
+  private soon(ms: number): void {
+    if (this.closed || this.isUnknown) return;
+    if (this.timer !== null && ms > 0) return;
+    if (this.timer !== null) clearTimeout(this.timer);
+    // While the coordinator is away, whoever has something to say waits like all others.
+    const waitMs =
+      this.failures === 0 ? ms : withJitter(backoffMs(reconnect, this.failures), this.parts.chance());
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      this.sendAll();
+    }, waitMs);
+  }
+
+  private sendAll(): void {
+    const nowMs = this.parts.monotonicMs();
+    let soonestMs = Number.POSITIVE_INFINITY;
+    for (const of of this.tasks.values()) {
+      if (of.isUnderWay || of.isComplete || !hasNews(of)) continue;
+      if (of.pausedUntilMs > nowMs) soonestMs = Math.min(soonestMs, of.pausedUntilMs - nowMs);
+      else this.send(of);
+    }
+    if (soonestMs < Number.POSITIVE_INFINITY) this.soon(Math.max(gatherMs, soonestMs));
+  }
+
+  private send(of: TaskRows): void {
+    const stream = this.connect();
+    of.isUnderWay = true;
+    const task = taskRefToWire(of.task);
+    const rows = of.isKnown ? of.rows.slice(0, batchRows) : [];
+    const complete = of.isKnown && of.hasEnded && rows.length === of.rows.length;
+    stream.write({ task, rows: rows.map(trainingRowToWire), complete });
+  }
+
+  private connect(): RowStream {
+    if (this.stream !== null) return this.stream;
+    const stream = this.parts.openStream();
+    this.stream = stream;
+    stream.on('data', (ack: RowUploadAck__Output) => {
+      if (this.stream === stream) this.acknowledged(ack);
+    });
+    stream.on('error', (error: Error) => {
+      if (this.stream === stream) this.disconnected(error);
+    });
+    stream.on('end', () => {
+      if (this.stream === stream) this.disconnected(new Error('the coordinator ended the upload of metrics'));
+    });
+    return stream;
+  }
+
+  private acknowledged({ task: wire, position, complete, retryAfterMs }: RowUploadAck__Output): void {
+    this.failures = 0;
+    const task = taskRefFromWire(wire);
+    const of = task === null ? undefined : this.tasks.get(taskKey(task));
+    if (of === undefined) return;
+    of.isUnderWay = false;
+    if (retryAfterMs > 0) {
+      of.pausedUntilMs = this.parts.monotonicMs() + retryAfterMs;
+      this.soon(retryAfterMs);
+      return;
+    }
+    of.isKnown = true;
+    const first = of.rows.findIndex((row) => row.position > position);
+    of.rows = first === -1 ? [] : of.rows.slice(first);
+    if (complete) {
+      of.isComplete = true;
+      for (const done of of.onComplete.splice(0)) done();
+    } else if (of.rows.length >= batchRows || of.hasEnded) {
+      this.send(of);
+    } else if (of.rows.length > 0) {
+      this.soon(gatherMs);
+    }
+  }
+
+  private disconnected(error: Error): void {
+    const { stream } = this;
+    this.stream = null;
+    stream?.cancel();
+    if (this.closed) return;
+    for (const of of this.tasks.values()) {
+      of.isUnderWay = false;
+      of.isKnown = false;
+    }
+    if ('code' in error && error.code === unimplemented) {
+      this.giveUp();
+      return;
+    }
+    this.failures += 1;
+    if (this.failures === 1)
+      this.parts.log.warn(
+        { error: messageOf(error) },
+        'metrics cannot be uploaded now; they wait until they can',
+      );
+    this.soon(gatherMs);
+  }
+
+  /** It is older than this agent. Its successor is asked by the next agent. */
+  private giveUp(): void {
+    this.isUnknown = true;
+    this.parts.log.warn({}, 'the coordinator keeps no metrics of jobs: upgrade it, then restart this agent');
+    for (const of of this.tasks.values()) {
+      of.rows = [];
+      for (const done of of.onComplete.splice(0)) done();
+    }
+  }
+}
+
+function hasNews({ rows, hasEnded }: TaskRows): boolean {
+  return rows.length > 0 || hasEnded;
+}

@@ -1,0 +1,80 @@
+/** Nodes whose tasks write real files, and agents that follow them. */
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TaskRef, taskKey } from '@muster/common/ids';
+import { silentLogger } from '@muster/common/log';
+import type { TrainingRow } from '@muster/common/training';
+import { expect, onTestFinished } from 'vitest';
+import { anAssignment, aTask, eventually } from '../tasks/managerFixture.ts';
+import { TaskTraining, type TrainingSignMessage } from './taskTraining.ts';
+
+export const step = (number: number, loss: number | string = 2.5) =>
+  `iter ${number}: loss ${loss}, time 250.00ms, mfu 30.00%\n`;
+export const steps = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => step(from + index)).join('');
+
+export class Node {
+  readonly directory = mkdtempSync(join(tmpdir(), 'training-'));
+  readonly running: { task: TaskRef; assignment: ReturnType<typeof anAssignment>; gpuUuids: string[] }[] = [];
+  readonly said: TrainingSignMessage[] = [];
+  readonly warnings: string[] = [];
+  readonly rows: ({ readonly task: TaskRef } & TrainingRow)[] = [];
+  readonly ended: string[] = [];
+  looks = 0;
+  frozen = false;
+  nowMs = 1_000_000;
+  /** How long it takes from one look at the clock to the next. */
+  tickMs = 0;
+  onLook = () => {};
+  private readonly agents: TaskTraining[] = [];
+
+  constructor() {
+    onTestFinished(() => {
+      for (const agent of this.agents) agent.close();
+      rmSync(this.directory, { recursive: true });
+    });
+  }
+
+  async agent(): Promise<TaskTraining> {
+    const agent = new TaskTraining({
+      running: () => this.running,
+      isFrozen: () => {
+        this.looks += 1;
+        this.onLook();
+        return this.frozen;
+      },
+      outputPathOf: (task) => this.path(task),
+      send: (message) => this.said.push(message),
+      rows: {
+        add: (task, row) => this.rows.push({ task, ...row }),
+        ended: (task) => this.ended.push(taskKey(task)),
+      },
+      wallMs: () => this.nowMs,
+      monotonicMs: () => (this.nowMs += this.tickMs),
+      lookIntervalMs: 5,
+      log: { ...silentLogger, warn: (_fields, message) => this.warnings.push(message) },
+    });
+    this.agents.push(agent);
+    await agent.start();
+    return agent;
+  }
+
+  run(task = aTask, spec: Readonly<Record<string, unknown>> = {}, gpuUuids: string[] = []): void {
+    this.running.push({ task, assignment: anAssignment(spec, task), gpuUuids });
+  }
+
+  write(text: string | Buffer, task = aTask): void {
+    appendFileSync(this.path(task), text);
+  }
+
+  path(task: TaskRef): string {
+    return join(this.directory, taskKey(task));
+  }
+
+  /** Resolves when every task has been looked at once more. */
+  async looked(): Promise<void> {
+    const before = this.looks;
+    await eventually(() => expect(this.looks).toBeGreaterThan(before + this.running.length));
+  }
+}

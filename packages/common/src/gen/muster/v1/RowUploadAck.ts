@@ -1,0 +1,18 @@
+// Original file: proto/muster/v1/agent.proto
+
+import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from '../../muster/v1/TaskRef.ts';
+import type { Long } from '@grpc/proto-loader';
+
+export interface RowUploadAck {
+  'task'?: (_muster_v1_TaskRef | null);
+  'position'?: (number | string | Long);
+  'complete'?: (boolean);
+  'retryAfterMs'?: (number);
+}
+
+export interface RowUploadAck__Output {
+  'task': (_muster_v1_TaskRef__Output | null);
+  'position': (number);
+  'complete': (boolean);
+  'retryAfterMs': (number);
+}

@@ -1,0 +1,72 @@
+/** The API's questions about rows of metrics. */
+import type { JobId } from '@muster/common/ids';
+import type { MetricsView } from '@muster/common/telemetry';
+import { type TrainingMetricName, type TrainingSummary, trainingMetrics } from '@muster/common/training';
+import { Curves, pageOf, type RowRange, reduced, rowFilter } from '../rows/curve.ts';
+import type { RowStore } from '../rows/rowStore.ts';
+import { Summaries } from '../rows/summaries.ts';
+import type { Store } from '../store/store.ts';
+
+/** Some 3 MB on the wire. */
+const pagePointsMax = 100_000;
+
+export interface RowQueryParts {
+  readonly store: Pick<Store, 'readJob'>;
+  readonly rows: Pick<RowStore, 'lookAt'>;
+}
+
+export interface RowQuery {
+  readonly name: TrainingMetricName;
+  readonly range: RowRange;
+  /** Of each series; 0: all. */
+  readonly pointsMax: number;
+  readonly skip: number;
+}
+
+export async function queryRows(
+  { store, rows }: RowQueryParts,
+  jobId: JobId,
+  { name, range, pointsMax, skip }: RowQuery,
+): Promise<MetricsView> {
+  const unit = trainingMetrics[name];
+  const looked = await rows.lookAt(jobId, async ({ firstSteps, isThinned, read }) => {
+    const curves = new Curves(name, rowFilter(range, firstSteps));
+    await read((frame) => curves.take(frame));
+    return { curves: curves.curves, isThinned };
+  });
+  if (looked === null) return { unit, series: [] };
+  const shown = looked.curves.map((curve) =>
+    pointsMax === 0 ? curve : { ...curve, points: reduced(curve.points, pointsMax) },
+  );
+  const page = pageOf(shown, skip, pagePointsMax);
+  const attempts = (await store.readJob(jobId))?.attempts ?? [];
+  const nodeOf = (attempt: number, rank: number) =>
+    attempts.find(({ number }) => number === attempt)?.tasks[rank]?.node ?? '';
+  return {
+    unit,
+    series: page.curves.map(({ attempt, nodeRank, points }) => ({
+      ...{ attempt, nodeRank, node: nodeOf(attempt, nodeRank), gpuUuid: '' },
+      points,
+    })),
+    ...(page.nextSkip === null ? {} : { nextSkip: page.nextSkip }),
+    ...(looked.isThinned ? { thinned: true } : {}),
+  };
+}
+
+export interface RowSummary {
+  readonly metrics: readonly TrainingSummary[];
+  readonly thinned: boolean;
+}
+
+export async function summarizeRows(
+  { rows }: Pick<RowQueryParts, 'rows'>,
+  jobId: JobId,
+  range: RowRange,
+): Promise<RowSummary> {
+  const summary = await rows.lookAt(jobId, async ({ firstSteps, isThinned, read }) => {
+    const summaries = new Summaries(rowFilter(range, firstSteps));
+    await read((frame) => summaries.take(frame));
+    return { metrics: summaries.metrics, thinned: isThinned };
+  });
+  return summary ?? { metrics: [], thinned: false };
+}

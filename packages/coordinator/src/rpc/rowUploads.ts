@@ -1,0 +1,80 @@
+/** Receives rows of metrics from the nodes of tasks. */
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { MusterError, messageOf } from '@muster/common/errors';
+import type { RowUpload__Output } from '@muster/common/gen/muster/v1/RowUpload';
+import type { RowUploadAck } from '@muster/common/gen/muster/v1/RowUploadAck';
+import type { Logger } from '@muster/common/log';
+import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
+import { trainingRowFromWire } from '@muster/common/wire/trainingCodec';
+import { callerOf } from '../auth/interceptor.ts';
+import type { RowKeeping } from '../rows/rowKeeping.ts';
+import type { ClusterState } from '../state.ts';
+import type { Store } from '../store/store.ts';
+import { RefusedMessage } from './bounds/bounded.ts';
+import { drained, endWithError } from './calls.ts';
+import { mayUpload } from './logUploads.ts';
+
+/** After a write has failed. */
+const retryAfterMs = 5_000;
+
+export interface RowUploadParts {
+  readonly state: ClusterState;
+  readonly store: Pick<Store, 'readJob'>;
+  readonly rowKeeping: RowKeeping;
+  readonly wallMs: () => number;
+  readonly log: Logger;
+}
+
+/** A stream per agent. A task's rows are taken from the node that holds it, or held it, and from no other. */
+export function serveRows(
+  parts: RowUploadParts,
+  call: ServerDuplexStream<RowUpload__Output, RowUploadAck>,
+): void {
+  const caller = callerOf(call);
+  const node = caller.kind === 'agent' ? caller.node : null;
+  const { rows, budget, intake } = parts.rowKeeping;
+  /** Said once on each connection. */
+  let hasFailed = false;
+  const answerTo = async (upload: RowUpload__Output): Promise<RowUploadAck | null> => {
+    const task = taskRefFromWire(upload.task);
+    if (task === null) return null;
+    const wire = taskRefToWire(task);
+    const fresh = upload.rows.map(trainingRowFromWire);
+    // Dropped, and acknowledged as complete, so that the agent lets go of them.
+    if (!(await mayUpload(parts, node, task)))
+      return { task: wire, position: fresh.at(-1)?.position ?? 0, complete: true };
+    try {
+      const waitMs = intake.admit(task, fresh.length);
+      if (waitMs > 0) return { task: wire, position: await rows.position(task), retryAfterMs: waitMs };
+      const position = await rows.append(task, fresh, budget.shareBytes, parts.wallMs());
+      if (upload.complete) await rows.sync(task.jobId);
+      return { task: wire, position, complete: upload.complete };
+    } catch (error) {
+      if (!hasFailed) parts.log.error({ node, error: messageOf(error) }, 'metrics could not be stored');
+      hasFailed = true;
+      return { task: wire, position: 0, retryAfterMs };
+    }
+  };
+  const over = new AbortController();
+  call.on('data', (upload: RowUpload__Output) => {
+    if (upload instanceof RefusedMessage) {
+      endWithError(call, upload.error);
+      return;
+    }
+    call.pause();
+    answerTo(upload).then(
+      async (answer) => {
+        // Whoever does not read its answers sends no more: they would pile up here.
+        if (answer !== null && !call.write(answer)) await drained(call, over.signal);
+        call.resume();
+      },
+      (error: unknown) =>
+        endWithError(
+          call,
+          error instanceof MusterError ? error : new MusterError('internal', messageOf(error)),
+        ),
+    );
+  });
+  call.on('end', () => call.end());
+  for (const event of ['error', 'cancelled', 'close']) call.on(event, () => over.abort());
+}
