@@ -31,6 +31,7 @@ const reading: ReadonlySet<string> = new Set([
   'GetCluster',
   'QueryMetrics',
   'ListTelemetry',
+  'SummarizeTraining',
   'GetTrainingStatus',
   'ListCredentials',
   'BackupStore',
