@@ -135,14 +135,17 @@ describe('a job that comes after others', () => {
 describe('an array', () => {
   test('of 50 is 50 jobs that differ in their index', async () => {
     const { arrayId, jobIds } = await cluster.submitArray(
-      { command: 'echo $MUSTER_ARRAY_INDEX of $MUSTER_ARRAY_SIZE' },
+      {
+        command: 'echo $MUSTER_ARRAY_INDEX of $MUSTER_ARRAY_SIZE as $SEED',
+        env: { SEED: 'seed-{array_index}' },
+      },
       50,
     );
     expect(new Set(jobIds).size).toBe(50);
     for (const [index, id] of jobIds.entries()) {
       const job = await cluster.untilEnded(id);
       expect(job).toMatchObject({ state: 'succeeded', array: { id: arrayId, index, size: 50 } });
-      expect(await cluster.output(id)).toBe(`${index} of 50\n`);
+      expect(await cluster.output(id)).toBe(`${index} of 50 as seed-${index}\n`);
     }
     const listed = await cluster.api.listJobs({ arrayId });
     expect(listed.jobs.map(({ id }) => id)).toEqual(jobIds.toReversed());

@@ -329,6 +329,12 @@ export const mutants = {
       edit(`${agent}/session.ts`, 'this.heartbeat = setTimeout(giveUp, welcomeTimeoutMs);', 'void giveUp;'),
     ],
   },
+  'array-limit': {
+    rule: 'Of an array no more jobs start than its spec allows at the same time.',
+    breaks: ['array limit'],
+    seed: 1,
+    edits: [edit(`${coordinator}/scheduler/plan.ts`, '?? reasonOfArray(job, this.arraysAtWork);', ';')],
+  },
   ...leaseMutants,
   ...trainingMutants,
 } satisfies Record<string, Mutant>;

@@ -3,6 +3,7 @@
  * checked, is followed by a quiet one, in which everything has to come to an end.
  */
 import type { JobSpecFile } from '@muster/common/spec/types';
+import { ArrayLimitCheck } from './checks/arrayLimits.ts';
 import { BudgetCheck } from './checks/budgets.ts';
 import { ClientCheck } from './checks/clients.ts';
 import { DrainCheck } from './checks/drains.ts';
@@ -130,6 +131,7 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
   const ledgers = new LedgerCheck(verdict);
   const budgets = new BudgetCheck(verdict, stories);
   const shared = { verdict, stories, executions, grants: network.grants, isWell };
+  const arrayLimits = new ArrayLimitCheck(verdict, stories);
   const graces = new GraceCheck(shared);
   const leaving = new LeavingCheck({ ...shared, isTimeSteady: () => world.wallOffsetMs === 0 });
   const leases = new LeaseCheck({ verdict, executions, grants: network.grants, fileOf, isWell });
@@ -145,7 +147,8 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
     // One after the other: each event is judged by what was before it and itself.
     for (const each of singly(fact)) {
       if (each.kind === 'committed') for (const event of each.events) stories.follow(event);
-      for (const check of [resumes, preemptions, ledgers, budgets, graces, leaving]) check.see(each, nowMs);
+      for (const check of [resumes, preemptions, arrayLimits, ledgers, budgets, graces, leaving])
+        check.see(each, nowMs);
     }
   });
   const looking = { leases, graces, leaving };

@@ -75,10 +75,13 @@ export class Workload {
     const submission = this.compose();
     const mayBeArray = submission.nodes === 1 && submission.file.checkpoint === undefined;
     const arraySize = mayBeArray && random.chance(0.15) ? random.between(2, 6) : 0;
-    this.submissions.set(submission.name, submission);
-    const { requestId, file } = submission;
+    const { requestId } = submission;
+    // Large ones may not run all at the same time.
+    const limit = arraySize > 3 ? { array: `${arraySize}%2` } : {};
+    const file = { ...submission.file, ...limit };
+    this.submissions.set(submission.name, { ...submission, file });
     const submitOnce = async () => {
-      const jobIds = await this.client.submit(requestId, file, arraySize);
+      const jobIds = await this.client.submit(requestId, file, arraySize > 3 ? 0 : arraySize);
       for (const id of jobIds) this.acknowledged.add(id);
     };
     // Impatient: the same request twice at once.

@@ -137,6 +137,7 @@ export const pendingKinds = [
   'preempting',
   'checkpoint',
   'circuit_open',
+  'array_limit',
 ] as const;
 export type PendingKind = (typeof pendingKinds)[number];
 

@@ -1,7 +1,7 @@
 /** The planner's view of a draft: capacity less what allocations hold, and the queue. */
 import { drainedBy } from '@muster/common/conditions';
 import { assertInvariant } from '@muster/common/errors';
-import type { JobId, NodeName } from '@muster/common/ids';
+import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { mayBePreempted } from './lifecycle/recovery.ts';
 import { pinnedCheckpoint } from './lifecycle/resume.ts';
 import { type Attempt, currentAttempt, type Job, type JobState, type Node } from './model.ts';
@@ -55,6 +55,7 @@ export function planningView(draft: Draft, around: Surroundings, monotonicMs: nu
   const queue: QueuedJob[] = [];
   const holders: Holder[] = [];
   const uses = new Map<NodeName, Use>();
+  const arraysAtWork = new Map<ArrayId, number>();
   const machines: Machines = Map.groupBy(draft.nodesByName(), ({ bootId }) => bootId);
   for (const { job, behind } of draft.jobsToPlan()) {
     const { state } = job;
@@ -66,10 +67,12 @@ export function planningView(draft: Draft, around: Surroundings, monotonicMs: nu
       continue;
     }
     addUse(uses, job);
+    if (job.array !== null && job.spec.array?.atOnce != null)
+      arraysAtWork.set(job.array.id, (arraysAtWork.get(job.array.id) ?? 0) + 1);
     const attempt = currentAttempt(job);
     if (attempt !== null) holders.push(holderOf(job, attempt, around.memory));
   }
-  return { nodes: nodeViews(draft, around, uses, monotonicMs), queue, holders };
+  return { nodes: nodeViews(draft, around, uses, monotonicMs), queue, holders, arraysAtWork };
 }
 
 function queuedJob(
@@ -84,6 +87,7 @@ function queuedJob(
   return {
     id: job.id,
     submitSeq: job.submitSeq,
+    array: job.array?.id ?? null,
     spec: job.spec,
     notBeforeMs,
     waitingSinceMs: sinceMs,

@@ -4,7 +4,7 @@ import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type CliError, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
+import { type OutputFlags, withOutput } from '../flags.ts';
 import { type Attendance, followAndReport, waitAndReport, waitForArrayAndReport } from '../jobs/attend.ts';
 import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
@@ -15,7 +15,6 @@ import { overridesOf, type SpecFlags, withSpecFlags } from '../submit/specFlags.
 
 interface SubmitFlags extends ConnectionFlags, OutputFlags, SpecFlags {
   readonly file?: string;
-  readonly array?: number;
   readonly requestId?: string;
   readonly dryRun?: boolean;
   readonly schema?: boolean;
@@ -34,11 +33,6 @@ export const command: CommandModule = {
       .option('-f, --file <file>', 'job file, YAML or JSON; - reads standard input')
       .option('--wait', 'wait until it has ended; exit code 0 if it succeeded, 1 if not')
       .option('--follow', 'stream its output until it ends; exit code as with --wait')
-      .option(
-        '--array <count>',
-        'submit an array of COUNT jobs (index in MUSTER_ARRAY_INDEX)',
-        wholeNumber('--array', 1, 100_000),
-      )
       .option(
         '--export <what>',
         'your variables to send: all, none, or NAME,NAME; default: the active venv, conda, uv, poetry or pixi environment',
@@ -133,7 +127,6 @@ async function send(
   const request = {
     specJson: spec.json,
     requestId,
-    ...(flags.array === undefined ? {} : { arraySize: flags.array }),
     ...(flags.dryRun === true ? { dryRun: true } : {}),
   };
   try {

@@ -13,6 +13,6 @@ export async function jobIdOf(api: Pick<MusterApi, 'resolveJob'>, reference: str
   if (found.kind === 'job') return found.id;
   throw usageError(
     `${reference} is an array of ${found.size} jobs, and this takes one of them`,
-    `Give its index, such as "${found.name}[0]".`,
+    `Give its index, such as ${found.id}[0]; \`muster jobs --array ${found.id}\` lists them.`,
   );
 }

@@ -36,6 +36,7 @@ export interface SpecFlags {
   readonly checkpointPattern?: string;
   readonly maxAttempts?: string;
   readonly checkpointDir?: string;
+  readonly array?: string;
   readonly after?: readonly string[];
   readonly label?: readonly string[];
 }
@@ -89,6 +90,10 @@ export function withSpecFlags(command: Command): Command {
     .option('--checkpoint-dir <dir>', 'directory the job saves to')
     .option('--checkpoint-pattern <pattern>', 'name pattern of its checkpoints, such as run-{step}.bin')
     .option('--keep-last <count>', 'keep only the newest COUNT checkpoints')
+    .option(
+      '--array <indexes>',
+      'submit an array of jobs: a count, or indexes such as 0-9, 1,3,7 or 0-9%4 (at most 4 at the same time)',
+    )
     .option('--after <job>', 'start once this job has succeeded; may be repeated', collect)
     .option('--label <name=value>', 'label, NAME=VALUE; may be repeated', collect);
 }

@@ -30,7 +30,8 @@ retry:
   max_attempts: 3
   backoff: {initial: 2s, max: 60s}
   on: [cuda_oom, node_lost]
-checkpoint: {dir: /checkpoints/llama, keep_last: 3}
+checkpoint: {dir: "/checkpoints/llama-{array_index}", keep_last: 3}
+array: 0-9%4
 labels: {type: training}
 `;
 

@@ -2,6 +2,7 @@
  * From the job file's shape to `JobSpec`: defaults filled in, units fixed, names in camelCase. It trusts its argument,
  * which the schema has passed before; that keeps zod out of whoever only reads specs (the agent).
  */
+import { type JobArraySpec, parseArray } from './array.ts';
 import { jobSpecDefaults as defaults } from './defaults.ts';
 import { parseDurationMs } from './duration.ts';
 import { toLabel } from './suggest.ts';
@@ -55,6 +56,7 @@ export function normalizeJobSpec(file: JobSpecFile): JobSpec {
     nodeLoss: file.node_loss ?? defaults.nodeLoss,
     retry: normalizeRetry(file.retry),
     checkpoint: normalizeCheckpoint(file.checkpoint ?? {}),
+    array: file.array === undefined ? null : requireArray(file.array),
     after: [...new Set(file.after)],
     labels: textValues(file.labels),
   };
@@ -76,6 +78,12 @@ function defaultName(command: JobSpecFile['command']): string {
   const program = words.find((word) => !/^\w+=/.test(word)) ?? '';
   const basename = program.slice(program.lastIndexOf('/') + 1).replace(/(?<=.)\.\w{1,4}$/, '');
   return toLabel(basename) || defaults.name;
+}
+
+function requireArray(written: string | number): JobArraySpec {
+  const reading = parseArray(written);
+  if ('array' in reading) return reading.array;
+  throw new TypeError(`not a checked job spec: array ${written}`);
 }
 
 function normalizeResources(resources: NonNullable<JobSpecFile['resources']>): JobResources {

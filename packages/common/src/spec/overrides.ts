@@ -45,6 +45,8 @@ export interface SpecOverrides {
   readonly keepLast?: string | undefined;
   readonly checkpointPattern?: string | undefined;
   readonly checkpointDir?: string | undefined;
+  /** `100`, `0-9%4`, `1,3,7`. */
+  readonly array?: string | undefined;
   /** Added to the file's. */
   readonly after?: readonly string[] | undefined;
   /** `NAME=VALUE`. Added to the file's. */
@@ -147,6 +149,7 @@ const valueFlags: readonly ValueFlag[] = [
     path: ['checkpoint', 'pattern'],
     given: (flags) => flags.checkpointPattern,
   },
+  { flag: '--array', path: ['array'], given: (flags) => flags.array },
   { flag: '--checkpoint-dir', path: ['checkpoint', 'dir'], given: (flags) => flags.checkpointDir },
 ];
 

@@ -51,12 +51,13 @@ retry:
   lr_scale: 0.2
   breaker: {failures: 5, pause: 1m}
 checkpoint:
-  dir: /checkpoints/llama
+  dir: /checkpoints/llama-{array_index}
   pattern: run-{step}.bin
   verify: deep
   keep_last: 3
   keep_every: 1000
   keep_best: {metric: eval_loss, mode: max}
+array: 0-9%4
 after: [job_0123456789ab]
 labels: {type: training, model: llama}
 `;
@@ -110,13 +111,14 @@ const fullSpec: JobSpec = {
   hang: { action: 'restart', times: 20, atLeastMs: 120_000 },
   params: { batch_size: 32, lr: 3e-4, data: 'c4' },
   checkpoint: {
-    dir: '/checkpoints/llama',
+    dir: '/checkpoints/llama-{array_index}',
     pattern: 'run-{step}.bin',
     verify: 'deep',
     keepLast: 3,
     keepEvery: 1_000,
     keepBest: { metric: 'eval_loss', mode: 'max' },
   },
+  array: { ranges: [[0, 9]], atOnce: 4 },
   after: ['job_0123456789ab'],
   labels: { type: 'training', model: 'llama' },
 };
@@ -180,6 +182,7 @@ describe('good specs', () => {
         keepEvery: null,
         keepBest: null,
       },
+      array: null,
       after: [],
       labels: {},
     });

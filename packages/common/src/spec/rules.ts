@@ -3,6 +3,8 @@
  * spec as it was written, so that they speak up together with wrong fields, not only once those are right.
  */
 
+import { arraySize, parseArray } from './array.ts';
+import { indexPlaceholder } from './arrayIndex.ts';
 import { parseDurationMs } from './duration.ts';
 import { isMapping, type SpecPath } from './path.ts';
 import type { Finding } from './problems.ts';
@@ -20,6 +22,7 @@ export function contradictions(spec: Written): readonly Finding[] {
     ...leaseRules(spec),
     ...retryRules(spec),
     ...checkpointRules(spec),
+    ...arrayRules(spec),
   ];
 }
 
@@ -189,6 +192,36 @@ function* checkpointRules({ checkpoint }: Written): Generator<Finding> {
       `keep_last, such as keep_last: 3; or no ${key}`,
     );
   }
+}
+
+/** Elsewhere braces may be anybody's: a shell's, or Python's. */
+function* arrayRules({ array, name, workdir, checkpoint }: Written): Generator<Finding> {
+  const dir = isMapping(checkpoint) ? checkpoint['dir'] : undefined;
+  const usesIndex = (text: unknown) => typeof text === 'string' && text.includes(indexPlaceholder);
+  if (array === undefined) {
+    const places = new Map<SpecPath, unknown>([
+      [['name'], name],
+      [['workdir'], workdir],
+      [['checkpoint', 'dir'], dir],
+    ]);
+    for (const [path, text] of places) {
+      if (!usesIndex(text)) continue;
+      yield finding(
+        path,
+        `has ${indexPlaceholder}, and this is no array`,
+        'an array, such as array: 10; or another text',
+      );
+    }
+    return;
+  }
+  const reading = typeof array === 'string' || typeof array === 'number' ? parseArray(array) : null;
+  if (reading === null || 'expected' in reading || arraySize(reading.array) === 1) return;
+  if (typeof dir !== 'string' || usesIndex(dir)) return;
+  yield finding(
+    ['checkpoint', 'dir'],
+    'the same for all jobs of the array, which would overwrite each other',
+    `a directory of each, such as ${dir.replace(/\/+$/, '')}/${indexPlaceholder}`,
+  );
 }
 
 function durationOf(written: unknown): number | null {

@@ -8,6 +8,8 @@
  */
 import { isIPv6 } from 'node:net';
 import * as z from 'zod';
+import { arrayForm, arrayIndexMax, parseArray } from './array.ts';
+import { fillArrayIndex } from './arrayIndex.ts';
 import {
   divergenceActions,
   hangActions,
@@ -53,6 +55,8 @@ function isNetwork(text: string): boolean {
   return isIPv6(address) && Number(prefix) <= 128;
 }
 
+const memberNamePattern =
+  /^(?:[a-z0-9]|\{array_index\})(?:(?:[a-z0-9-]|\{array_index\}){0,61}(?:[a-z0-9]|\{array_index\}))?$/;
 const labelPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** `[registry[:port]/]path[:tag][@digest]`, as Docker reads it (distribution/reference grammar). */
 const imageParts = {
@@ -146,7 +150,15 @@ const networkForm = 'a network such as 10.1.0.0/16, or an interface such as ib0'
 const commandForm = 'a list such as [torchrun, train.py], or text for the shell';
 
 const jobShape = {
-  name: label('a name').optional().describe("Shown in lists. Default: the program's name."),
+  name: patterned(
+    memberNamePattern,
+    'a name: 1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends',
+  )
+    .refine((name) => labelPattern.test(fillArrayIndex(name, arrayIndexMax)), {
+      error: 'a name that has at most 63 characters with its index',
+    })
+    .optional()
+    .describe("Shown in lists; in an array it may hold {array_index}. Default: the program's name."),
   project: label('a project name')
     .optional()
     .describe('Project, for accounting.')
@@ -286,6 +298,17 @@ const jobShape = {
     .strictObject(checkpointShape, { error: 'a mapping such as {dir: /checkpoints/llama, keep_last: 3}' })
     .optional()
     .describe('Where the job saves its progress.'),
+  array: z
+    .union([z.string(), z.number()], { error: arrayForm })
+    .superRefine((written, context) => {
+      const reading = parseArray(written);
+      if ('expected' in reading) context.addIssue({ code: 'custom', message: reading.expected });
+    })
+    .optional()
+    .describe(
+      'Makes an array of jobs: a count such as 100, or indexes such as 0-9, 1,3,7 or 0-9%4 (at most 4 at the same time). ' +
+        'Each finds its index in MUSTER_ARRAY_INDEX, and {array_index} stands for it in name, command, args, env and directories.',
+    ),
   after: z
     .array(patterned(/^job_[0-9a-hjkmnp-tv-z]{12}$/, 'a job id, as muster submit prints it'), {
       error: 'a list of job ids, such as [job_0123456789ab]',

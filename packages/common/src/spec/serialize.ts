@@ -3,6 +3,7 @@
  * and what a user can submit again. No zod in here: the agent reads specs with `decodeJobSpec`.
  */
 import { createHash } from 'node:crypto';
+import { formatArray } from './array.ts';
 import { jobSpecDefaults as defaults } from './defaults.ts';
 import { formatDuration } from './duration.ts';
 import { normalizeJobSpec } from './normalize.ts';
@@ -74,6 +75,7 @@ export function jobSpecToFile(spec: JobSpec): JobSpecFile {
       ...breakerToFile(retry.breaker),
     },
     ...checkpointToFile(checkpoint),
+    ...(spec.array !== null && { array: formatArray(spec.array) }),
     ...(spec.after.length > 0 && { after: [...spec.after] }),
     ...(Object.keys(spec.labels).length > 0 && { labels: { ...spec.labels } }),
   };

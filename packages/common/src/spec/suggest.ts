@@ -79,6 +79,8 @@ const foreignKeys: ReadonlyMap<string, string> = new Map([
   ['dependencies', 'after'],
   ['tags', 'labels'],
   ['account', 'project'],
+  ['jobarray', 'array'],
+  ['arraysize', 'array'],
   ['retries', 'retry.max_attempts'],
   ['cpu', 'resources.cpus'],
   ['mem', 'resources.memory_mb'],

@@ -1,8 +1,10 @@
 /** The shapes of a job spec. Importing this file costs nothing at run time: types only, zod stays out. */
+
 import type * as z from 'zod';
 import type { VerificationDepth } from '../checkpoints.ts';
 import type { BackoffPolicy } from '../retry.ts';
 import type { TrainingMetricName } from '../training.ts';
+import type { JobArraySpec } from './array.ts';
 import type { RetryableCause } from './causes.ts';
 import type {
   DivergenceAction,
@@ -98,7 +100,7 @@ export interface JobHang {
 
 /** A job spec checked and complete: what coordinator, scheduler and agent work with. Immutable once submitted. */
 export interface JobSpec {
-  /** DNS label. */
+  /** DNS label; in an array it may hold `{array_index}`. */
   readonly name: string;
   readonly project: string;
   /** null: run as a process on the node. */
@@ -139,6 +141,8 @@ export interface JobSpec {
   readonly nodeLoss: NodeLossAction;
   readonly retry: JobRetry;
   readonly checkpoint: JobCheckpoint;
+  /** null: it is one job. */
+  readonly array: JobArraySpec | null;
   /** Job ids that have to succeed first. */
   readonly after: readonly string[];
   readonly labels: Readonly<Record<string, string>>;

@@ -10,6 +10,8 @@ import type { LogPiece__Output } from '../gen/muster/v1/LogPiece.ts';
 import type { MusterDefinition } from '../gen/muster/v1/Muster.ts';
 import type { ReadLogsRequest } from '../gen/muster/v1/ReadLogsRequest.ts';
 import type { WatchEventsRequest } from '../gen/muster/v1/WatchEventsRequest.ts';
+import { arraySize, arraySizeMax, parseArray } from '../spec/array.ts';
+import { isMapping } from '../spec/path.ts';
 import type { JobStateKind } from '../states.ts';
 import type { JobMetricName, MetricsView, NodeTelemetry } from '../telemetry.ts';
 import type { TrainingMetricName, TrainingSummary } from '../training.ts';
@@ -43,7 +45,6 @@ import { metricsFromWire, nodeTelemetryFromWire, summaryFromWire } from './telem
 const callTimeoutMs = 10_000;
 /** Beside that, for each job that a call submits or may stop: an array is stored, and stopped, some jobs at a time. */
 const perJobTimeoutMs = 1;
-const arraySizeMax = 100_000;
 
 export interface ConnectOptions {
   /** `host:port`. */
@@ -289,7 +290,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
   return {
     async submit(request) {
       const full = { arraySize: 0, dryRun: false, ...request };
-      const answer = await call('Submit', full, full.arraySize);
+      const answer = await call('Submit', full, full.arraySize || arraySizeIn(full.specJson));
       return {
         jobIds: answer.jobIds,
         arrayId: answer.arrayId || null,
@@ -300,10 +301,8 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     },
     getJob: async (jobId) => jobFromWire(await call('GetJob', { jobId })),
     async resolveJob(reference) {
-      const { jobId, arrayId, name, arraySize } = await call('ResolveJob', { reference });
-      return jobId === ''
-        ? { kind: 'array', id: arrayId, name, size: arraySize }
-        : { kind: 'job', id: jobId };
+      const { jobId, arrayId, name, arraySize: size } = await call('ResolveJob', { reference });
+      return jobId === '' ? { kind: 'array', id: arrayId, name, size } : { kind: 'job', id: jobId };
     },
     async listJobs(filter = {}) {
       const { states = [], ...rest } = filter;
@@ -375,4 +374,17 @@ function describe(error: ServiceError | null, address: string, encrypted: boolea
   if (problem !== null) return new MusterError(problem.code, problem.message, { cause: error });
   if (!/No connection established/.test(known.message)) return known;
   return new MusterError('unavailable', `no coordinator answers at ${address}`, { cause: error });
+}
+
+/** How many jobs a spec asks for, wrong or right: what it is allowed time for. */
+function arraySizeIn(specJson: string): number {
+  if (!specJson.includes('"array"')) return 0;
+  try {
+    const spec: unknown = JSON.parse(specJson);
+    const written = isMapping(spec) ? spec['array'] : undefined;
+    const reading = typeof written === 'string' || typeof written === 'number' ? parseArray(written) : null;
+    return reading !== null && 'array' in reading ? arraySize(reading.array) : 0;
+  } catch {
+    return 0;
+  }
 }

@@ -21,6 +21,7 @@ import { resumeToWire } from '@muster/common/wire/trainingCodec';
 import type { AgentIdentity } from '../caller.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
 import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
+import { ownSpec } from '../ownSpec.ts';
 import { specText } from '../specText.ts';
 import { type Desired, desiredOf, heldTask, isHeard, wordOf } from './desired.ts';
 
@@ -200,7 +201,7 @@ export class AgentSession {
     const leaseMs = this.leases.grant(this.node, attempt);
     return {
       task: taskRefToWire(ref),
-      specJson: specText(job.spec),
+      specJson: specText(ownSpec(job)),
       nodeCount: attempt.tasks.length,
       gpuUuids: [...task.gpuUuids],
       arrayIndex: job.array?.index ?? 0,

@@ -3,6 +3,7 @@
  * some at a time, because a hundred thousand in one commit would keep every heartbeat waiting.
  */
 import { type ArrayId, newArrayId, type RandomBytes } from '@muster/common/ids';
+import { arrayIndexAt, arraySize, type JobArraySpec } from '@muster/common/spec/array';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Draft } from '../state.ts';
 import type { JobArrayRecord } from '../store/store.ts';
@@ -14,12 +15,12 @@ export const jobsPerTurn = 100;
 /** Stores an array and the first of its jobs. */
 export function addArray(
   draft: Draft,
-  { spec, arraySize }: { readonly spec: JobSpec; readonly arraySize: number },
+  { spec, array: wanted }: { readonly spec: JobSpec; readonly array: JobArraySpec },
   random: RandomBytes,
   nowMs: number,
 ): JobArrayRecord {
   const array = {
-    ...{ id: newArrayId(random), spec, size: arraySize },
+    ...{ id: newArrayId(random), spec, size: arraySize(wanted) },
     ...{ filled: 0, by: draft.by, submittedAtMs: nowMs },
   };
   draft.addArray(array);
@@ -33,7 +34,9 @@ export function fillArray(draft: Draft, arrayId: ArrayId, random: RandomBytes, n
   if (array === undefined) return;
   const { spec, size, submittedAtMs } = array;
   const filled = Math.min(size, array.filled + jobsPerTurn);
-  for (let index = array.filled; index < filled; index += 1) {
+  for (let position = array.filled; position < filled; position += 1) {
+    // Arrays of earlier versions have no indexes in their spec: theirs count from 0.
+    const index = (spec.array === null ? undefined : arrayIndexAt(spec.array, position)) ?? position;
     const place = { id: arrayId, index, size };
     addJob(draft, aNewJob(draft, { spec, array: place, requeuedFrom: null, submittedAtMs }, random), nowMs);
   }

@@ -14,12 +14,10 @@ import { addJob, aNewJob } from './newJob.ts';
 export interface SubmitCommand {
   readonly spec: JobSpec;
   readonly requestId: string;
-  /** Digest of spec, array size, the job to requeue and what to resume from. */
+  /** Digest of the spec, the job to requeue and what to resume from. */
   readonly digest: string;
-  /** 0: one plain job. */
-  readonly arraySize: number;
   readonly requeuedFrom: JobId | null;
-  /** Of the job to requeue: the one that runs instead has its index. null: it belongs to no array, or this makes one. */
+  /** Of the job to requeue: the one that runs instead has its index. null: it belongs to no array. */
   readonly place: JobArray | null;
 }
 
@@ -54,8 +52,9 @@ export function submit(
     }
   }
   const { requestId, digest } = command;
-  if (command.arraySize > 0) {
-    const { id: arrayId } = addArray(draft, command, random, nowMs);
+  const { array } = command.spec;
+  if (array !== null && command.place === null) {
+    const { id: arrayId } = addArray(draft, { spec: command.spec, array }, random, nowMs);
     const record = { requestId, digest, jobIds: [], arrayId, createdAtMs: nowMs };
     draft.putRequest(record);
     return record;

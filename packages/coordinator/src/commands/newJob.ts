@@ -2,6 +2,7 @@
 import { type JobId, newJobId, type RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Job, JobArray } from '../model.ts';
+import { ownName } from '../ownSpec.ts';
 import type { Draft } from '../state.ts';
 
 export interface NewJob {
@@ -48,7 +49,7 @@ export function addJob(draft: Draft, job: Job, nowMs: number): void {
   const { id, spec, array, requeuedFrom } = job;
   draft.addJob(job);
   const data = {
-    name: spec.name,
+    name: ownName(job),
     project: spec.project,
     ...(array === null ? {} : { arrayId: array.id, arrayIndex: array.index }),
     ...(requeuedFrom === null ? {} : { requeuedFrom }),

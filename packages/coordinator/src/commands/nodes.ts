@@ -9,6 +9,7 @@ import { heldTask } from '../agents/desired.ts';
 import { type Pace, type Told, unpaced } from '../agents/statusPacer.ts';
 import { heldTasks } from '../heldTasks.ts';
 import { currentAttempt, isReleased, type Node } from '../model.ts';
+import { ownName } from '../ownSpec.ts';
 import type { Draft } from '../state.ts';
 import { acceptConditions, conditionEvents, gpuFaultOf } from './conditions.ts';
 import { drainEvents, drainOnHello, leavingDrain } from './drains.ts';
@@ -195,7 +196,7 @@ export function noteFreezes(
     const held = heldTask(job, task, node);
     if (job === undefined || held === undefined || held.state === 'ended') continue;
     const { attempt, nodeRank } = task;
-    const data = { name: job.spec.name, attempt, nodeRank, node };
+    const data = { name: ownName(job), attempt, nodeRank, node };
     if (!pace.take(node, 'freezes')) return;
     draft.emit({ kind: frozen ? 'task.frozen' : 'task.thawed', subject: job.id, data }, nowMs);
   }

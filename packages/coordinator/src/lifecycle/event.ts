@@ -6,6 +6,7 @@ import type { JobId, NodeName } from '@muster/common/ids';
 import type { HangSign, TrainingSign } from '@muster/common/training';
 import type { Cause, Resume, TaskEnd } from '@muster/common/views';
 import { type Attempt, currentAttempt, type Job, type NewEvent, type Task } from '../model.ts';
+import { ownName } from '../ownSpec.ts';
 
 /** `attempt` is the fencing token of whoever reports. */
 export type JobEvent =
@@ -179,7 +180,7 @@ export function withAttempt(job: Job, attempt: Attempt): Job {
 }
 
 export function jobEvent(job: Job, kind: string, data: Readonly<Record<string, unknown>>): NewEvent {
-  return { kind, subject: job.id, data: { name: job.spec.name, ...data } };
+  return { kind, subject: job.id, data: { name: ownName(job), ...data } };
 }
 
 export function attemptEvent(

@@ -5,7 +5,9 @@ import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import type { RequeueJobRequest__Output } from '@muster/common/gen/muster/v1/RequeueJobRequest';
 import { type ArrayId, isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
+import { arraySize, arraySizeMax, formatArray } from '@muster/common/spec/array';
 import { specBytesMax, validateJobSpec } from '@muster/common/spec/index';
+import { isMapping } from '@muster/common/spec/path';
 import { encodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { JobStateKind } from '@muster/common/states';
@@ -37,7 +39,6 @@ import { unary } from './calls.ts';
 import { resolveActiveJobs, resolveArrayId, resolveJobId, resolveReference } from './references.ts';
 import { type InventoryOf, jobView } from './views.ts';
 
-const arraySizeMax = 100_000;
 const listLimitMax = 1_000;
 /** Characters of stored jobs in one page: some tens of milliseconds of work, and far below what a client takes. */
 const pageSizeMax = 1024 * 1024;
@@ -141,14 +142,14 @@ export function jobCalls(parts: JobCallParts): JobCalls {
 
   return {
     Submit: unary(async (request, caller) => {
-      const spec = decodeSpec(request.specJson);
-      checkJobLease(spec.leaseMs, parts.agents.heartbeatIntervalMs);
       if (request.arraySize > arraySizeMax) {
         throw new MusterError(
           'invalid',
           `array: ${request.arraySize} jobs; at most ${arraySizeMax} in one array`,
         );
       }
+      const spec = decodeSpec(request.specJson, request.arraySize);
+      checkJobLease(spec.leaseMs, parts.agents.heartbeatIntervalMs);
       if (request.dryRun) {
         const nodes = parts.nodeViews();
         const result = fit(nodes, spec.resources, spec.image === null ? 'process' : 'docker', new Set());
@@ -159,7 +160,6 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       const command = withDigest({
         spec,
         requestId: request.requestId,
-        arraySize: request.arraySize,
         requeuedFrom: null,
         place: null,
       });
@@ -173,7 +173,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       const isListed = arrayId === null || record.jobIds.length > 0;
       const jobIds = isListed
         ? record.jobIds
-        : (await parts.arrays.jobIds(arrayId as ArrayId)).slice(0, command.arraySize);
+        : (await parts.arrays.jobIds(arrayId as ArrayId)).slice(0, sizeOf(spec));
       return { jobIds: [...jobIds], arrayId: arrayId ?? '', repeatedRequest: repeated };
     }),
 
@@ -236,7 +236,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       // The same while it runs and when it has ended: the second call for one requeue may find another state.
       const saved = { checkpoints, checkpointJobId };
       const command = {
-        ...withDigest({ spec, requestId, arraySize: 0, requeuedFrom: id, place: array }, from),
+        ...withDigest({ spec, requestId, requeuedFrom: id, place: array }, from),
         ...{ from, saved },
       };
       const { record } = await once(command, async () => {
@@ -301,7 +301,11 @@ function withDigest<T extends Omit<SubmitCommand, 'digest'>>(
 ): T & { readonly digest: string } {
   // As it was before there was a choice: requests of an earlier version may be sent again.
   const choice = from.kind === 'newest' ? '' : `\n${from.kind} ${from.kind === 'step' ? from.step : ''}`;
-  const intent = `${encodeJobSpec(request.spec)}\n${request.arraySize}\n${request.requeuedFrom ?? ''}${choice}`;
+  const { spec, place } = request;
+  // As it was when the number of jobs was no part of the spec: requests of an earlier version may be sent again.
+  const size = place === null ? sizeOf(spec) : 0;
+  const isCount = spec.array === null || formatArray(spec.array) === `0-${size - 1}`;
+  const intent = `${encodeJobSpec(isCount ? { ...spec, array: null } : spec)}\n${size}\n${request.requeuedFrom ?? ''}${choice}`;
   return { ...request, digest: createHash('sha256').update(intent).digest('hex') };
 }
 
@@ -313,7 +317,13 @@ function resumeChoiceOf({ fromStep, fromStart }: RequeueJobRequest__Output): Res
   return { kind: 'step', step: fromStep };
 }
 
-function decodeSpec(text: string): JobSpec {
+/** How many jobs a submit of it makes, as an array; 0: it makes one job. */
+function sizeOf({ array }: JobSpec): number {
+  return array === null ? 0 : arraySize(array);
+}
+
+/** @param arrayCount of a client that gives it beside the spec; 0: none */
+function decodeSpec(text: string, arrayCount: number): JobSpec {
   if (Buffer.byteLength(text) > specBytesMax) {
     throw new MusterError(
       'invalid',
@@ -325,6 +335,11 @@ function decodeSpec(text: string): JobSpec {
     value = JSON.parse(text);
   } catch (error) {
     throw new MusterError('invalid', 'spec_json is not JSON', { cause: error });
+  }
+  if (arrayCount > 0 && isMapping(value)) {
+    if (value['array'] !== undefined)
+      throw new MusterError('invalid', 'array_size: the spec says what array it is; give one of the two');
+    value = { ...value, array: arrayCount };
   }
   const result = validateJobSpec(value);
   if (result.ok) return result.spec;

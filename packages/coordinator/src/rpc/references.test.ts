@@ -90,3 +90,36 @@ test('events of a job are found by its name, unless a node is called so', async 
   for await (const event of api.watchEvents({ sinceSeq: 0, follow: false, subject: 'train' }))
     expect(event.subject).toBe(id);
 });
+
+test('jobs of an array have the indexes that the spec gives, and their own index in their spec', async () => {
+  const { api } = coordinator;
+  const spec = { name: 'sweep-{array_index}', command: ['run', '--seed={array_index}'], array: '1,3,5%1' };
+  const { arrayId, jobIds } = await api.submit({ specJson: JSON.stringify(spec), requestId: 'r1' });
+  expect(jobIds).toHaveLength(3);
+  const third = await api.getJob('sweep-3');
+  expect(third).toMatchObject({
+    id: jobIds[1],
+    name: 'sweep-3',
+    spec: { name: 'sweep-3', command: ['run', '--seed=3'] },
+    array: { id: arrayId, index: 3, size: 3 },
+  });
+  expect(third.spec, 'it makes no array itself').not.toHaveProperty('array');
+  expect((await api.listJobs({ arrayId: 'sweep-5' })).jobs.map(({ name }) => name)).toEqual([
+    'sweep-5',
+    'sweep-3',
+    'sweep-1',
+  ]);
+  await expect(api.getJob(`${arrayId}[2]`)).rejects.toEqual(refusal('not_found', /no job arr_\w+\[2\]/));
+});
+
+test('an array is given in the spec or beside it, which is the same request, and not both', async () => {
+  const { api } = coordinator;
+  const spec = { name: 'sweep', command: ['true'] };
+  const beside = await api.submit({ specJson: JSON.stringify(spec), requestId: 'r1', arraySize: 2 });
+  const within = await api.submit({ specJson: JSON.stringify({ ...spec, array: 2 }), requestId: 'r1' });
+  expect(within).toMatchObject({ jobIds: beside.jobIds, repeatedRequest: true });
+  const both = api.submit({ specJson: JSON.stringify({ ...spec, array: 2 }), requestId: 'r2', arraySize: 2 });
+  await expect(both).rejects.toEqual(refusal('invalid', /give one of the two/));
+  const other = api.submit({ specJson: JSON.stringify({ ...spec, array: '0-1%1' }), requestId: 'r1' });
+  await expect(other).rejects.toEqual(refusal('already_exists', /used for something else/));
+});

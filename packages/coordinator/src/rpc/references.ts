@@ -6,6 +6,7 @@
  */
 import { MusterError } from '@muster/common/errors';
 import { type ArrayId, isArrayId, isJobId, type JobId } from '@muster/common/ids';
+import { indexPlaceholder } from '@muster/common/spec/arrayIndex';
 import { closest } from '@muster/common/spec/suggest';
 import { learnOutcomes } from '../endedJobs.ts';
 import type { ClusterState } from '../state.ts';
@@ -49,10 +50,12 @@ export async function resolveJobId(parts: ReferenceParts, text: string): Promise
   const { id, name, size } = referent;
   const first = await newestOfArray(parts, id);
   if (size === 1 && first !== null) return first.job.id;
+  // A name with an index in it is that of one job already.
+  const base = name.includes(indexPlaceholder) ? id : name;
   throw new MusterError(
     'invalid',
-    `${text} is an array of ${size} jobs, and this takes one of them: give its index, such as "${name}[${first?.job.array?.index ?? 0}]"; ` +
-      `\`muster jobs --array ${id}\` lists them`,
+    `${text} is an array of ${size} jobs, and this takes one of them: give its index, such as ` +
+      `"${base}[${first?.job.array?.index ?? 0}]"; \`muster jobs --array ${id}\` lists them`,
   );
 }
 
@@ -131,8 +134,10 @@ async function newestNamed(parts: ReferenceParts, text: string): Promise<Referen
     throw isLatest
       ? new MusterError('not_found', 'there is no job yet; submit one with `muster submit -- COMMAND`')
       : await unknownName(parts, text);
-  const array = (parts.state.jobs.get(newest.id) ?? (await store.readJob(newest.id))?.job)?.array ?? null;
-  return array === null ? { kind: 'job', id: newest.id } : arrayOf(parts, array.id);
+  const job = parts.state.jobs.get(newest.id) ?? (await store.readJob(newest.id))?.job;
+  // A name that has its index in it is that of one job.
+  const isOne = job?.array == null || (!isLatest && job.spec.name.includes(indexPlaceholder));
+  return isOne ? { kind: 'job', id: newest.id } : arrayOf(parts, job.array.id);
 }
 
 const anyJob = { states: [], arrayId: null, name: null, beforeSubmitSeq: null } as const;
@@ -142,8 +147,8 @@ async function arrayOf(parts: ReferenceParts, id: ArrayId): Promise<Referent> {
   await parts.arrays.complete(id);
   const newest = await newestOfArray(parts, id);
   if (newest === null) throw unknownArray(id);
-  const { spec, array } = newest.job;
-  return { kind: 'array', id, name: spec.name, size: array?.size ?? 0 };
+  const { array } = newest.job;
+  return { kind: 'array', id, name: newest.job.spec.name, size: array?.size ?? 0 };
 }
 
 async function newestOfArray({ store }: ReferenceParts, arrayId: ArrayId): Promise<JobRecord | null> {

@@ -11,6 +11,7 @@ import { gpuUsageOf } from '../lifecycle/gpuUsage.ts';
 import { ledgerOf } from '../lifecycle/ledger.ts';
 import type { Attempt, Job, Node } from '../model.ts';
 import { currentAttempt } from '../model.ts';
+import { ownSpec } from '../ownSpec.ts';
 import { stopAtMs } from '../tasks/drains.ts';
 
 const notLookedAtYet: PendingReason = {
@@ -37,12 +38,13 @@ export function jobView(
   inventoryOf: InventoryOf = () => null,
 ): JobView {
   const { state } = job;
+  const spec = ownSpec(job);
   return {
     id: job.id,
-    name: job.spec.name,
-    project: job.spec.project,
+    name: spec.name,
+    project: spec.project,
     state: state.kind,
-    spec: { ...jobSpecToFile(job.spec) },
+    spec: { ...jobSpecToFile(spec) },
     submittedAtMs: job.submittedAtMs,
     endedAtMs: 'endedAtMs' in state ? state.endedAtMs : null,
     pending: state.kind === 'queued' ? (reason ?? notLookedAtYet) : null,

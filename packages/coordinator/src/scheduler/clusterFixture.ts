@@ -1,6 +1,7 @@
 /** `aCluster().node({ gpus: 8 }).job({ gpus: 4 }).plan()`: situations for the planner, and what is true of every plan. */
 
 import type { Gpu } from '@muster/common/hardware';
+import type { ArrayId } from '@muster/common/ids';
 import type { JobSpecFile } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
 import { expect } from 'vitest';
@@ -58,6 +59,8 @@ export interface JobOptions extends Resources {
   readonly breakerFailures?: number;
   /** Equal jobs of its array behind it that the pass does not see. */
   readonly equals?: QueuedJob['equals'];
+  /** Of whose jobs at most so many run at the same time, and how many do. */
+  readonly array?: { readonly id: ArrayId; readonly atOnce: number; readonly atWork: number };
 }
 
 /** By node name: how many of its free GPUs, and its CPUs. */
@@ -82,6 +85,7 @@ export class Cluster {
   private readonly nodes: NodeView[] = [];
   private readonly queue: QueuedJob[] = [];
   private readonly holders: Holder[] = [];
+  private readonly arraysAtWork = new Map<ArrayId, number>();
 
   node(options: NodeOptions = {}): this {
     const name = nodeNameOf(`node-${this.nodes.length + 1}`);
@@ -160,6 +164,7 @@ export class Cluster {
       pinnedTo = [],
       breakerFailures = null,
       equals = null,
+      array,
       ...resources
     } = options;
     const number = this.queue.length + 1;
@@ -167,10 +172,13 @@ export class Cluster {
       resources,
       ...(image === undefined ? {} : { image }),
       ...(priority === undefined ? {} : { priority }),
+      ...(array === undefined ? {} : { array: `100%${array.atOnce}` }),
     };
+    if (array !== undefined) this.arraysAtWork.set(array.id, array.atWork);
     this.queue.push({
       id: jobIdOf(number),
       submitSeq: number,
+      array: array?.id ?? null,
       spec: aSpec(file),
       notBeforeMs: nowMs - waitedMs + backoffMs,
       waitingSinceMs: nowMs - waitedMs,
@@ -185,7 +193,12 @@ export class Cluster {
 
   get view(): ClusterView {
     const { nodes, queue, holders } = this;
-    return { nodes: [...nodes], queue: [...queue], holders: [...holders] };
+    return {
+      nodes: [...nodes],
+      queue: [...queue],
+      holders: [...holders],
+      arraysAtWork: new Map(this.arraysAtWork),
+    };
   }
 
   /** Plans, and checks what must hold for every plan. */

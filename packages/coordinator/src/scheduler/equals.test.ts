@@ -43,3 +43,34 @@ test('those of higher priority come before them', () => {
     { kind: 'again' },
   ]);
 });
+
+const limited = (atOnce: number, atWork: number) => ({ id: behind.array, atOnce, atWork });
+
+test('of an array that says so only so many start as may run at the same time, and others pass them', () => {
+  const cluster = aCluster()
+    .node({ gpus: 8 })
+    .job({ gpus: 1, array: limited(3, 1) })
+    .job({ gpus: 1, array: limited(3, 1) })
+    .job({ gpus: 1, array: limited(3, 1), equals: behind })
+    .job({ gpus: 1 });
+
+  expect(cluster.plan().started).toEqual([1, 2, 4]);
+  expect(cluster.plan().reasonOf(3)).toEqual({
+    kind: 'array_limit',
+    message: '3 jobs of its array run, and at most 3 may at the same time (array: …%3)',
+    remedy: null,
+  });
+});
+
+test('nobody gives way to more jobs of an array than may run at the same time', () => {
+  const cluster = aCluster()
+    .node({ gpus: 2 })
+    .holder({ on: { 'node-1': 1 } })
+    .holder({ on: { 'node-1': 1 } })
+    .job({ gpus: 1, priority: 80, array: limited(1, 0) })
+    .job({ gpus: 1, priority: 80, array: limited(1, 0) });
+
+  const preempted = plan(cluster.view, nowMs).filter(({ kind }) => kind === 'preempt');
+  expect(preempted).toHaveLength(1);
+  expect(cluster.plan().reasonOf(2)?.kind).toBe('array_limit');
+});

@@ -8,7 +8,7 @@
  * free for it are reserved: nothing behind it in the queue is placed there. One reservation at a time is enough for every
  * gang to get its turn, and keeps the rest of the cluster busy.
  */
-import type { JobId, NodeName } from '@muster/common/ids';
+import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
 import { driverOf, jobDemand } from './capacity.ts';
@@ -20,7 +20,7 @@ import { Preemptible } from './preemptible.ts';
 import { nodesToReserve } from './reserve.ts';
 import { Room } from './room.ts';
 import type { ClusterView, JobPast, PlannedTask, QueuedJob } from './view.ts';
-import { reasonBeforeResources } from './waits.ts';
+import { reasonBeforeResources, reasonOfArray } from './waits.ts';
 
 /** Short waits resolve by themselves; reserving for them would leave GPUs idle for nothing. */
 export const reserveAfterMs = 60_000;
@@ -64,7 +64,11 @@ class Pass implements Means {
   private readonly unreservable = new Set<string>();
   private readonly decisions: Decision[] = [];
 
-  constructor({ nodes, queue, holders }: ClusterView, nowMs: number) {
+  /** Those that start in this pass included. */
+  private readonly arraysAtWork: Map<ArrayId, number>;
+
+  constructor({ nodes, queue, holders, arraysAtWork }: ClusterView, nowMs: number) {
+    this.arraysAtWork = new Map(arraysAtWork);
     this.queue = [...queue].sort(queueOrder);
     this.nowMs = nowMs;
     const waiting = new Set(
@@ -76,7 +80,7 @@ class Pass implements Means {
 
   run(): readonly Decision[] {
     for (const job of this.queue) {
-      const blocked = reasonBeforeResources(job, this.nowMs);
+      const blocked = reasonBeforeResources(job, this.nowMs) ?? reasonOfArray(job, this.arraysAtWork);
       if (blocked === null) this.place(job);
       else this.decisions.push({ kind: 'wait', jobId: job.id, reason: blocked });
       const last = this.decisions.at(-1);
@@ -97,6 +101,8 @@ class Pass implements Means {
     const way = this.wayFor(job, past, ownKey, refusal);
     if (way !== null) {
       const { preemptions, places, reason } = way;
+      // What gives way to it must not have done so for more jobs than may start.
+      this.noteAtWork(job);
       for (const { victim, ...each } of preemptions) {
         this.decisions.push({ kind: 'preempt', jobId: victim, by: job.id, ...each });
       }
@@ -106,6 +112,10 @@ class Pass implements Means {
     }
     this.decisions.push({ kind: 'wait', jobId: job.id, reason: refusal });
     this.reserve(job, past, ownKey, refusal);
+  }
+
+  private noteAtWork({ array }: QueuedJob): void {
+    if (array !== null) this.arraysAtWork.set(array, (this.arraysAtWork.get(array) ?? 0) + 1);
   }
 
   private pastOf({ waitingSinceMs, leftOut, pin }: QueuedJob): JobPast {
@@ -127,6 +137,7 @@ class Pass implements Means {
     if (result.kind === 'fits') {
       const tasks = tasksOf(job, result.placements);
       room.start(tasks);
+      this.noteAtWork(job);
       this.decisions.push({ kind: 'start', jobId: job.id, tasks });
       return null;
     }

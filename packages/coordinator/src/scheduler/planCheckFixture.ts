@@ -37,6 +37,7 @@ export function sanityCheck(view: ClusterView, decisions: readonly Decision[]): 
     nodes: nodesReversed,
     queue: view.queue.toReversed(),
     holders: view.holders.toReversed(),
+    arraysAtWork: view.arraysAtWork,
   };
   expect(plan(shuffled, nowMs), 'the order of the input does not matter').toEqual(decisions);
 

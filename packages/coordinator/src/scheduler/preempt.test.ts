@@ -199,13 +199,13 @@ describe('a job that does not fit', () => {
 });
 
 it('a GPU that was drained under its task does not come free with it', () => {
-  const { nodes, queue, holders } = aCluster()
+  const { nodes, queue, holders, arraysAtWork } = aCluster()
     .node({ gpus: 2 })
     .holder({ on: { 'node-1': 1 }, lost: 1 })
     .holder({ on: { 'node-1': 1 }, lost: 9 })
     .job({ gpus: 1, priority: 80 }).view;
   const drained = { ...notDrained, gpuUuids: new Set(['GPU-node-1-0']), kinds: ['xid_79'] };
-  const view = { nodes: nodes.map((node) => ({ ...node, drained })), queue, holders };
+  const view = { nodes: nodes.map((node) => ({ ...node, drained })), queue, holders, arraysAtWork };
 
   expect(plan(view, nowMs)).toMatchObject([{ kind: 'preempt', jobId: jobIdOf(902) }, {}, {}]);
 });

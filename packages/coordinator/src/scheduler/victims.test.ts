@@ -261,7 +261,8 @@ describe('one pass after the other', () => {
         freeTasks: node.freeTasks - taken.length,
       };
     });
-    return { nodes, queue: view.queue.filter(({ id }) => !started.has(id)), holders: [...holders, ...added] };
+    const queue = view.queue.filter(({ id }) => !started.has(id));
+    return { ...view, nodes, queue, holders: [...holders, ...added] };
   }
 
   /** Those that give way have ended, and wait with their old place in the queue. */
@@ -281,6 +282,7 @@ describe('one pass after the other', () => {
     });
     const back = gone.flatMap(({ id }) => specs.get(id) ?? []);
     return {
+      ...view,
       nodes,
       queue: [...view.queue, ...back],
       holders: view.holders.filter((each) => !gone.includes(each)),

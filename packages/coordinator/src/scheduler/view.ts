@@ -82,6 +82,8 @@ export interface QueuedJob {
   readonly dependencies: DependencyState;
   readonly leftOut: LeftOutNodes;
   readonly pin: Pin | null;
+  /** null: it belongs to none. */
+  readonly array: ArrayId | null;
   /** Jobs of its array right behind it, its equals in every respect, that this pass does not see. null: there are none. */
   readonly equals: { readonly array: ArrayId; readonly count: number } | null;
   /** Failures in a row without a newer checkpoint, when they are why it waits. null: they are not. */
@@ -120,4 +122,6 @@ export interface ClusterView {
   readonly nodes: readonly NodeView[];
   readonly queue: readonly QueuedJob[];
   readonly holders: readonly Holder[];
+  /** How many jobs of an array have an attempt, of those arrays that are bounded in that. */
+  readonly arraysAtWork: ReadonlyMap<ArrayId, number>;
 }

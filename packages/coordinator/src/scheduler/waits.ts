@@ -1,4 +1,5 @@
 /** What keeps a job waiting that more capacity would not change. */
+import type { ArrayId } from '@muster/common/ids';
 import type { PendingReason } from '@muster/common/views';
 import type { QueuedJob } from './view.ts';
 
@@ -38,5 +39,20 @@ export function reasonBeforeResources(
     message: `${failures}: next retry in ${seconds} s`,
     remedy: 'check the cause of the failures: `muster explain` of this job',
     waitMs: Math.ceil(notBeforeMs - nowMs),
+  };
+}
+
+/** @param atWork how many jobs of each array have an attempt */
+export function reasonOfArray(
+  { array, spec }: Pick<QueuedJob, 'array' | 'spec'>,
+  atWork: ReadonlyMap<ArrayId, number>,
+): PendingReason | null {
+  const atOnce = spec.array?.atOnce ?? null;
+  const running = array === null ? 0 : (atWork.get(array) ?? 0);
+  if (atOnce === null || running < atOnce) return null;
+  return {
+    kind: 'array_limit',
+    message: `${running} ${running === 1 ? 'job' : 'jobs'} of its array run, and at most ${atOnce} may at the same time (array: …%${atOnce})`,
+    remedy: null,
   };
 }

@@ -20,6 +20,7 @@ import {
   type StoredEvent,
   type Task,
 } from '../model.ts';
+import { ownName } from '../ownSpec.ts';
 import { specText } from '../specText.ts';
 import { StoreError } from './store.ts';
 
@@ -95,7 +96,7 @@ export function jobToRow(job: Job): JobRow {
     submit_seq: job.submitSeq,
     array_id: job.array?.id ?? null,
     array_index: job.array?.index ?? null,
-    name: job.spec.name,
+    name: ownName(job),
     state: job.state.kind,
     last_attempt: job.lastAttempt,
     submitted_at_ms: job.submittedAtMs,

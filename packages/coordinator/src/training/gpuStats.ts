@@ -10,6 +10,7 @@ import type { TrainingProgress } from '@muster/common/training';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { Notices } from '../events/notices.ts';
 import type { Attempt, Job, Node } from '../model.ts';
+import { ownName } from '../ownSpec.ts';
 import { liveTraining } from '../rpc/views.ts';
 import type { ClusterState } from '../state.ts';
 
@@ -93,7 +94,7 @@ export class GpuStatsTeller {
       const attempt = job.state.kind === 'running' ? job.state.attempt : null;
       const stats = attempt === null ? null : this.statsOf(job, attempt, state.nodes);
       if (attempt === null || stats === null) return [];
-      const data = { name: job.spec.name, attempt: attempt.number, ...stats };
+      const data = { name: ownName(job), attempt: attempt.number, ...stats };
       return [{ kind: 'training.stats', subject: job.id, data }];
     });
     notices.tell(told, wallMs());

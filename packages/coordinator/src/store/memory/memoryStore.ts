@@ -7,6 +7,7 @@ import type { ArrayId, JobId } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
 import { clusterSubject } from '../../leases/clusterSubject.ts';
 import { type Attempt, currentAttempt, type Job, type Node, type StoredEvent } from '../../model.ts';
+import { ownName } from '../../ownSpec.ts';
 import type { RetentionStore } from '../retention.ts';
 import { nodeFromRow, nodeToRow } from '../rows.ts';
 import {
@@ -65,12 +66,12 @@ export class MemoryStore implements Store {
       return sortedBy([...new Set(ids)], (id) => id).slice(0, limit);
     },
     names: async (prefix, limit) => {
-      const all = this.jobsInOrder().map(({ spec }) => spec.name);
+      const all = this.jobsInOrder().map(ownName);
       const wanted = new Set(all.filter((name) => name.startsWith(prefix)));
       return sortedBy([...wanted], (name) => name).slice(0, limit);
     },
     newestArray: async (name) => {
-      const newest = this.jobsInOrder().findLast(({ spec, array }) => spec.name === name && array !== null);
+      const newest = this.jobsInOrder().findLast((job) => ownName(job) === name && job.array !== null);
       return newest?.array?.id ?? null;
     },
     member: async (arrayId, index) => {
@@ -204,7 +205,7 @@ export class MemoryStore implements Store {
       .reverse()
       .filter((job) => states.length === 0 || states.includes(job.state.kind))
       .filter((job) => arrayId === null || job.array?.id === arrayId)
-      .filter((job) => name === null || job.spec.name === name)
+      .filter((job) => name === null || ownName(job) === name)
       .filter((job) => beforeSubmitSeq === null || job.submitSeq < beforeSubmitSeq);
   }
 
