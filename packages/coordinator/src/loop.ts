@@ -28,6 +28,8 @@ export type CommitFollowers = Readonly<Record<string, (committed: Committed) => 
 
 interface Queued {
   readonly by: Caller;
+  /** Its caller was told that it will be done. */
+  readonly isPromised: boolean;
   readonly run: (draft: Draft, nowMs: number) => unknown;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
@@ -90,11 +92,12 @@ export class Loop {
   /**
    * Queues a command; resolves after the commit that holds its change.
    * @param by on whose behalf: what the command emits names it
+   * @param isPromised it is the rest of what has been acknowledged, and is done whatever has become of the caller since
    */
-  run<T>(by: Caller, command: Command<T>): Promise<T> {
+  run<T>(by: Caller, command: Command<T>, isPromised = false): Promise<T> {
     if (this.stopped !== null) return Promise.reject(this.stopped);
     return new Promise<T>((resolve, reject) => {
-      this.queue.push({ by, run: command, resolve: resolve, reject });
+      this.queue.push({ by, isPromised, run: command, resolve: resolve, reject });
       this.wake();
     });
   }
@@ -175,7 +178,7 @@ export class Loop {
   private attempt(command: Queued, draft: Draft, nowMs: number): () => void {
     try {
       const value = draft.attempt(command.by, () => {
-        requireStanding(draft, command.by);
+        if (!command.isPromised) requireStanding(draft, command.by);
         return command.run(draft, nowMs);
       }) as never;
       return () => command.resolve(value);

@@ -74,6 +74,17 @@ test('a large array is stored in pieces, answered once all of it is, and its ids
   expect(coordinator.state.arrays.size).toBe(0);
 });
 
+test('an array is completed although the token that submitted it is none any more', async () => {
+  store.commitsLeft = 2;
+  const submitted = submit();
+  await store.waits();
+  const rotated = coordinator.api.rotateAdminToken();
+  store.goOn();
+  await rotated;
+  expect((await submitted).jobIds).toHaveLength(size);
+  expect(coordinator.state.arrays.size).toBe(0);
+});
+
 test('the same request again, at once or later, gets the same answer', async () => {
   const [first, second] = await Promise.all([submit(), submit()]);
   const third = await submit();

@@ -40,7 +40,7 @@ export class ArrayFiller {
     const { state, loop, random } = this.parts;
     while (state.arrays.size > 0) {
       for (const { id, by } of [...state.arrays.values()]) {
-        await loop.run(by, (draft, nowMs) => fillArray(draft, id, random, nowMs));
+        await loop.run(by, (draft, nowMs) => fillArray(draft, id, random, nowMs), true);
         if (state.arrays.has(id)) continue;
         for (const tell of this.waiting.get(id) ?? []) tell();
         this.waiting.delete(id);
