@@ -118,8 +118,9 @@ function boundedText(name: string, value: string, bound: Bound | undefined): str
   return shortened(value, max);
 }
 
+/** A text of its own: what is cut from a string keeps all of that string in memory for as long as it is kept itself. */
 function shortened(value: string, max: number): string {
-  return value.length <= max ? value : `${value.slice(0, max - 1).toWellFormed()}…`;
+  return value.length <= max ? value : Buffer.from(`${value.slice(0, max - 1)}…`).toString();
 }
 
 /** Values that are not finite are left out, which is how a value that was not read looks. */
