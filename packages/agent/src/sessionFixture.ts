@@ -2,7 +2,6 @@
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import type { Condition } from '@muster/common/conditions';
-import type { MusterError } from '@muster/common/errors';
 import { bareGpu, emptyInventory, type NodeInventory } from '@muster/common/hardware';
 import { silentLogger } from '@muster/common/log';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
@@ -55,7 +54,6 @@ interface Dialling {
   readonly agent: TestAgent;
   readonly session: AgentSession;
   readonly renewal: CredentialRenewal;
-  readonly refusals: MusterError[];
   /** What it has logged as an error. */
   readonly errors: readonly string[];
   readonly skews: readonly number[];
@@ -67,7 +65,6 @@ export async function dial(
   openStream: SessionParts['openStream'],
   { node = new TestNode(), leavingInMs = () => null, onWelcome = () => {} }: DialOptions = {},
 ): Promise<Dialling> {
-  const refusals: MusterError[] = [];
   const errors: string[] = [];
   const skews: number[] = [];
   const cleared: { kind: string; gpuUuid: string | null }[] = [];
@@ -93,13 +90,12 @@ export async function dial(
     monotonicMs: () => 0,
     chance: () => 0,
     log: { ...silentLogger, error: (_fields, message) => errors.push(message) },
-    onRefused: (error) => refusals.push(error),
     leavingInMs,
     onWelcome,
   });
   onTestFinished(() => session.close());
   session.start();
-  return { node, agent, session, renewal, refusals, errors, cleared, skews };
+  return { node, agent, session, renewal, errors, cleared, skews };
 }
 
 export async function connected(
