@@ -62,6 +62,8 @@ export function startAgent(parts: AgentParts): void {
     },
     checkpointDirs: {
       ...{ pathFor: checkpointDirectory, hostPathFor: checkpointDirectory },
+      placeOf: (jobId, spec, name) => ({ root: checkpointDirectory(jobId, spec), name }),
+      pathOf: (jobId, spec, name) => `${checkpointDirectory(jobId, spec)}/${name}`,
       ...{
         isOwn: ({ checkpoint }) => checkpoint.dir === null,
         prepare: async () => {},

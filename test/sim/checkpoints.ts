@@ -3,6 +3,7 @@
  * their time. What it has found out lies beside the checkpoints and outlives it, as an index does.
  */
 import type { CheckpointMessage } from '@muster/agent/checkpoints/parts';
+import type { PreparationProblem } from '@muster/agent/checkpoints/preparation';
 import type { Checkpoints } from '@muster/agent/checkpoints/watcher';
 import type { Assignment } from '@muster/agent/tasks/records';
 import { type CheckpointFacts, secondReadingMs } from '@muster/common/checkpoints';
@@ -31,6 +32,7 @@ interface Known {
 interface Watch {
   readonly task: TaskRef;
   readonly shelf: Shelf;
+  readonly checkpointJobId: JobId;
   readonly shared: boolean;
   readonly known: Map<string, Known>;
   isVerifying: boolean;
@@ -53,22 +55,31 @@ export class SimulatedCheckpoints implements Checkpoints {
     this.parts = parts;
   }
 
-  async prepare({ task, resume, quarantine, ...assignment }: Assignment): Promise<string | null> {
+  async prepare({
+    task,
+    resume,
+    quarantine,
+    lineage,
+    ...assignment
+  }: Assignment): Promise<PreparationProblem | null> {
     if (task.nodeRank !== 0) return null;
     await this.moment(20);
     const { shelf } = this.placeOf(assignment);
+    const mayBeOf = [null, assignment.checkpointJobId, ...lineage];
+    if (resume === null && shelf.checkpoints.size > 0 && !mayBeOf.includes(shelf.owner))
+      return { kind: 'checkpoint_conflict', message: `it holds checkpoints of ${shelf.owner}` };
     for (const { name, version } of quarantine) {
       if (shelf.checkpoints.get(name)?.version === version) shelf.checkpoints.delete(name);
     }
     if (resume === null || shelf.checkpoints.has(resume.name)) return null;
-    return `the checkpoint ${resume.name} is not there`;
+    return { kind: 'corrupt_checkpoint', message: `the checkpoint ${resume.name} is not there` };
   }
 
   watch({ task, ...assignment }: Assignment): void {
     const key = taskKey(task);
     if (task.nodeRank !== 0 || this.watches.has(key)) return;
     const watch: Watch = {
-      ...{ task, ...this.placeOf(assignment), known: new Map() },
+      ...{ task, ...this.placeOf(assignment), known: new Map(), checkpointJobId: assignment.checkpointJobId },
       ...{ isVerifying: false, hasEnded: false, before: null },
     };
     this.watches.set(key, watch);
@@ -142,6 +153,7 @@ export class SimulatedCheckpoints implements Checkpoints {
   private accept(watch: Watch, saved: SavedCheckpoint): void {
     // Written anew meanwhile: that is another one.
     if (watch.shelf.checkpoints.get(saved.name) !== saved) return;
+    watch.shelf.owner = watch.checkpointJobId;
     saved.verdict = saved.savedAtMs === null || saved.quality === 'corrupt' ? 'corrupt' : 'verified';
     const known = { facts: factsOf(saved), afterStop: watch.before?.has(saved) === false };
     watch.known.set(saved.name, known);

@@ -1,6 +1,6 @@
 /** Directories of checkpoints: on a machine's own disk, where they outlive agents and reboots, or on storage that all see. */
 import { posix } from 'node:path';
-import type { TaskRef } from '@muster/common/ids';
+import type { JobId, TaskRef } from '@muster/common/ids';
 import type { Random } from './random.ts';
 
 /**
@@ -30,6 +30,8 @@ export type ResumeState = 'missing' | 'half' | 'corrupt' | 'unverified' | 'whole
 export class Shelf {
   /** By name. */
   readonly checkpoints = new Map<string, SavedCheckpoint>();
+  /** Whose they are, as an index says. null: nobody has claimed it yet. */
+  owner: JobId | null = null;
 
   stateOf(name: string): ResumeState {
     const known = this.checkpoints.get(name);

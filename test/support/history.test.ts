@@ -58,6 +58,7 @@ function aJob(id: string, exitCodes: readonly (number | null)[]): JobView {
     })),
     array: null,
     requeuedFrom: null,
+    resumedFrom: null,
     submitSeq: 1,
     leftOut: [],
     checkpoints: [],

@@ -10,6 +10,7 @@ const assign: Assign__Output = {
   ...{ release: null, stop: null, check: null, leaseMs: 0 },
   resume: { name: 'step_10.pt', step: 10 },
   checkpointJobId: 'job_ba9876543210',
+  lineage: ['job_ba9876543211', '../elsewhere'],
   ...{ batchScale: 0.5, lrScale: 0.1, quarantine: [{ name: 'step_20.pt', version: 'v1' }] },
   ...{ doubted: [{ name: 'step_30.pt', version: 'v2' }], proof: '7.mac' },
 };
@@ -22,6 +23,7 @@ test('an assignment says what to begin from, with which adjustments, and what to
   expect(assignmentOf({})).toMatchObject({
     resume: { name: 'step_10.pt', step: 10 },
     checkpointJobId: 'job_ba9876543210',
+    lineage: ['job_ba9876543211'],
     ...{ batchScale: 0.5, lrScale: 0.1, quarantine: [{ name: 'step_20.pt', version: 'v1' }] },
     ...{ doubted: [{ name: 'step_30.pt', version: 'v2' }], proof: '7.mac' },
   });

@@ -41,6 +41,7 @@ function assignmentOf(assign: Assign__Output, task: TaskRef): Assignment {
     resume: resumeFromWire(assign.resume),
     // It becomes the name of a directory; an older coordinator does not say it.
     checkpointJobId: isJobId(assign.checkpointJobId) ? assign.checkpointJobId : task.jobId,
+    lineage: assign.lineage.filter(isJobId),
     batchScale: scaleFromWire(assign.batchScale),
     lrScale: scaleFromWire(assign.lrScale),
     quarantine: assign.quarantine,

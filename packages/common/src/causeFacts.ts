@@ -124,6 +124,11 @@ export const causeFacts: Readonly<Record<CauseKind, CauseFacts>> = {
     advice:
       'Check command and workdir of the spec, and that the program is installed on every node or in the image.',
   },
+  checkpoint_conflict: {
+    blame: 'job',
+    advice:
+      'Give the job a checkpoint.dir of its own, or submit it with --resume-from to continue from the checkpoints that are there.',
+  },
   rendezvous_timeout: {
     blame: 'network',
     advice:

@@ -1,5 +1,7 @@
 /** The words of checkpoints: what a job has saved, where it lies, and whether it is whole. */
 
+import { isJobId, type JobId } from './ids.ts';
+
 export const checkpointVerdicts = ['verified', 'corrupt', 'unverified', 'gone'] as const;
 /**
  * `verified`: every file of it was read as far as `depth` says and is whole. `corrupt`: it is not what was written, or could
@@ -12,6 +14,25 @@ export type CheckpointVerdict = (typeof checkpointVerdicts)[number];
 export const verificationDepths = ['quick', 'deep'] as const;
 /** `quick`: directories, headers, sizes, offsets, shards. `deep`: every byte, against the sums that the format keeps. */
 export type VerificationDepth = (typeof verificationDepths)[number];
+
+/**
+ * The name of a checkpoint that does not lie in the directory of the job that has it, because that was asked to continue from
+ * another one's: an absolute path as the job sees it, or `job_…/NAME` below the directory that a node keeps for that job.
+ */
+export type ElsewhereName =
+  | { readonly kind: 'path'; readonly directory: string; readonly name: string }
+  | { readonly kind: 'kept'; readonly jobId: JobId; readonly name: string };
+
+/** @returns null: it lies in the directory of its own job */
+export function elsewhere(name: string): ElsewhereName | null {
+  const slash = name.indexOf('/');
+  if (slash === 0) {
+    const last = name.lastIndexOf('/');
+    return { kind: 'path', directory: name.slice(0, last) || '/', name: name.slice(last + 1) };
+  }
+  const first = name.slice(0, slash);
+  return slash > 0 && isJobId(first) ? { kind: 'kept', jobId: first, name: name.slice(slash + 1) } : null;
+}
 
 /** One that is damaged: another version of that name may be good. */
 export type CorruptCheckpoint = Pick<CheckpointFacts, 'name' | 'version'>;

@@ -26,10 +26,16 @@ export interface Cause {
 
 /** The checkpoint that an attempt began from. */
 export interface Resume {
-  /** Path below the job's checkpoint directory. */
+  /** Path below the job's checkpoint directory, or one of `ElsewhereName`. */
   readonly name: string;
   /** null: it does not tell. */
   readonly step: number | null;
+}
+
+/** The checkpoint that a job was submitted to continue from. */
+export interface ResumedFrom extends Resume {
+  /** The job that had saved it. null: it was given by its path. */
+  readonly jobId: string | null;
 }
 
 export const ledgerKinds = [
@@ -165,6 +171,8 @@ export interface JobView {
   readonly attempts: readonly AttemptView[];
   readonly array: { readonly id: string; readonly index: number; readonly size: number } | null;
   readonly requeuedFrom: string | null;
+  /** What it was asked to continue from. null: it began from nothing. */
+  readonly resumedFrom: ResumedFrom | null;
   readonly submitSeq: number;
   /** Nodes that its next attempt does without, as long as others could take it. */
   readonly leftOut: readonly LeftOut[];

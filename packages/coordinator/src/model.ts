@@ -11,7 +11,15 @@ import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { AttemptStateKind, TaskStateKind } from '@muster/common/states';
-import type { AttemptSign, Cause, Drain, LedgerEntry, Resume, TaskEnd } from '@muster/common/views';
+import type {
+  AttemptSign,
+  Cause,
+  Drain,
+  LedgerEntry,
+  Resume,
+  ResumedFrom,
+  TaskEnd,
+} from '@muster/common/views';
 
 export interface Job {
   readonly id: JobId;
@@ -20,6 +28,8 @@ export interface Job {
   readonly spec: JobSpec;
   readonly array: JobArray | null;
   readonly requeuedFrom: JobId | null;
+  /** What it was asked to continue from. null: from nothing. */
+  readonly resumedFrom: ResumedFrom | null;
   readonly submittedAtMs: number;
   readonly state: JobState;
   /** Number of the newest attempt ever allocated, 0 before the first: the fencing token, never reset. */
@@ -39,6 +49,11 @@ export interface Job {
   readonly resumeChoice: ResumeChoice;
   /** The job whose checkpoint directory it uses, where its node keeps one: of a requeued job its predecessor's. */
   readonly checkpointJobId: JobId;
+  /**
+   * Jobs besides that one whose checkpoints may be in its directory, newest last: its user asked it to begin anew where they
+   * saved.
+   */
+  readonly lineage: readonly JobId[];
   /** Of attempts that ended badly one after the other, newest last: what they began from and how they died. */
   readonly deaths: readonly Death[];
   /** Bad ends in a row of attempts that had run, whatever they are booked on, without progress: they open the breaker. */
@@ -63,8 +78,17 @@ export interface Death {
   readonly node: NodeName | null;
 }
 
+/** Older ones have long lost their checkpoints to those that followed. */
+export const lineageMax = 16;
+
 /** Older ones stay where they are, on the node's disk and in its index. */
 export const checkpointsMax = 64;
+
+/** Jobs that are no newer than that get no attempt with a lower number: the store was restored, and knows of fewer. */
+export interface AttemptFloor {
+  readonly number: number;
+  readonly submitSeqMax: number;
+}
 
 export interface JobArray {
   readonly id: ArrayId;

@@ -3,7 +3,7 @@ import { drainedBy } from '@muster/common/conditions';
 import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { mayBePreempted } from './lifecycle/recovery.ts';
-import { pinnedCheckpoint } from './lifecycle/resume.ts';
+import { isKeptByNode, pinnedCheckpoint } from './lifecycle/resume.ts';
 import { type Attempt, currentAttempt, type Job, type JobState, type Node } from './model.ts';
 import { PassMemory } from './passMemory.ts';
 import { nodeTasksMax } from './scheduler/capacity.ts';
@@ -114,8 +114,8 @@ function pinOf(
   const best = pinnedCheckpoint(job);
   const node = best === null ? undefined : draft.node(best.node as NodeName);
   if (best === null || node === undefined) return null;
-  // Several agents may share a machine, and so a directory that the job names itself.
-  const nodes = job.spec.checkpoint.dir === null ? [node] : (machines.get(node.bootId) ?? [node]);
+  // Several agents may share a machine, and so a directory that a job names itself.
+  const nodes = isKeptByNode(job.spec, best) ? [node] : (machines.get(node.bootId) ?? [node]);
   let untilMs: number | null = null;
   if (!nodes.some(({ name }) => onlineNodes.has(name))) {
     if (lastCause?.kind === 'node_lost' && lastCause.node === node.name) return null;

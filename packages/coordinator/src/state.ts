@@ -9,15 +9,11 @@ import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import { type Caller, coordinatorPart, nameOf } from './caller.ts';
 import { forgetOutcomes } from './endedJobs.ts';
+import { directoryOf, JobDirectories } from './jobDirectories.ts';
 import { JobGroups, type JobToPlan } from './jobGroups.ts';
-import type { Attempt, Job, NewEvent, Node, StoredEvent } from './model.ts';
+import type { Attempt, AttemptFloor, Job, NewEvent, Node, StoredEvent } from './model.ts';
+import { secretsOf } from './secrets.ts';
 import type { Batch, Credential, JobArrayRecord, Outcome, RequestRecord, Snapshot } from './store/store.ts';
-
-/** Jobs that are no newer than that get no attempt with a lower number: the store was restored, and knows of fewer. */
-export interface AttemptFloor {
-  readonly number: number;
-  readonly submitSeqMax: number;
-}
 
 export class ClusterState {
   readonly clusterId: string;
@@ -25,6 +21,8 @@ export class ClusterState {
   readonly jobs: Map<JobId, Job>;
   /** The same jobs, as scheduling looks at them. */
   readonly groups = new JobGroups();
+  /** The same jobs, by their checkpoint directories. */
+  readonly directories = new JobDirectories();
   /** Whose jobs are not all stored. */
   readonly arrays: Map<ArrayId, JobArrayRecord>;
   /** How jobs have ended, of those that active ones come after or that ended last; of all others the store tells. */
@@ -62,6 +60,7 @@ export class ClusterState {
     } else {
       this.jobs.set(id, job);
     }
+    this.directories.note(job);
     this.groups.note(job);
   }
 
@@ -76,11 +75,6 @@ export class ClusterState {
   credentialOf(secretHash: string): Credential | undefined {
     return this.credentials.get(this.credentialIds.get(secretHash) ?? '');
   }
-}
-
-/** Hashes of the secrets that it may be shown by. */
-function secretsOf(credential: Credential | null | undefined): readonly string[] {
-  return [credential?.secretHash, credential?.nextHash].filter((hash) => hash != null);
 }
 
 /** What a committed draft changed; whoever talks to agents and watchers starts from here. */
@@ -173,6 +167,12 @@ export class Draft {
       const job = this.jobs.get(id);
       if (job !== undefined && !isTerminal(job.state.kind)) yield job;
     }
+  }
+
+  /** Those of them that save in this directory. */
+  jobsSavingIn(directory: string): readonly Job[] {
+    const ids = [...this.base.directories.savingIn(directory), ...this.newJobIds];
+    return ids.flatMap((id) => this.job(id) ?? []).filter((job) => directoryOf(job) === directory);
   }
 
   /** Every job that has not ended, but of the equals in an array only the first. */

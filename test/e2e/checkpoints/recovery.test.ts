@@ -256,6 +256,55 @@ describe('the checkpoint directory', () => {
     expect(existsSync(join(outside, 'step-1.json'))).toBe(true);
   });
 
+  test('edited job in the same directory is refused, and continues from the first one when it is asked to', async () => {
+    const dir = tempDir('edited').path;
+    const saves = (steps: string, lr: string): Spec => ({
+      command: program(`for (const step of [${steps}]) { save(step); await settle(300); }`),
+      env: { LR: lr },
+      checkpoint: { dir },
+    });
+    const first = await cluster.run(saves('1, 2', '0.1'));
+    expect(first.state).toBe('succeeded');
+    const before = readFileSync(join(dir, 'step-1.json'));
+
+    const edited = await cluster.run(saves('1', '0.2'));
+    expect(edited).toMatchObject({ state: 'failed', cause: { kind: 'checkpoint_conflict' } });
+    expect(edited.cause?.message).toContain(`${dir} holds checkpoints of ${first.id}`);
+    expect(edited.cause?.message).toContain(`muster submit --resume-from ${first.id}`);
+    expect(edited.attempts).toHaveLength(1);
+    expect(readFileSync(join(dir, 'step-1.json'))).toEqual(before);
+
+    const submit = async (...flags: string[]) => {
+      const command = program('save(from + 1); await settle(300);');
+      const { exitCode, stdout, stderr } = await cluster.muster(['submit', ...flags, '--', ...command]);
+      expect(exitCode, stderr).toBe(0);
+      const job = await cluster.untilEnded(stdout.trim());
+      expect(job.state, job.cause?.message).toBe('succeeded');
+      return { job, line: (await firstLines(job.id, 1))[0] };
+    };
+    const same = await submit('--resume-from', first.id, '--checkpoint-dir', dir);
+    expect(same.line).toContain('from 2 ');
+    expect(same.job.resumedFrom).toEqual({ jobId: first.id, name: 'step-2.json', step: 2 });
+    const shown = await cluster.muster(['job', same.job.id]);
+    expect(shown.stdout).toMatch(new RegExp(`Continues from +${first.id}, step-2.json \\(step 2\\)`));
+
+    const elsewhere = tempDir('elsewhere').path;
+    const other = await submit('--resume-from', same.job.id, '--checkpoint-dir', elsewhere);
+    expect(other.line).toContain('from 3 ');
+    const atPath = await submit(
+      '--resume-from',
+      join(dir, 'step-1.json'),
+      '--checkpoint-dir',
+      tempDir('path').path,
+    );
+    expect(atPath.line).toContain('from 1 ');
+    // Of a job that named no directory its node keeps one.
+    const kept = await cluster.run({ command: program('save(7); await settle(300);') });
+    const named = await submit('--resume-from', kept.id, '--checkpoint-dir', tempDir('named').path);
+    expect(named.line).toContain('from 7 ');
+    expect(readdirSync(elsewhere).sort()).toEqual(['checkpoints_index.json', 'step-4.json']);
+  });
+
   test('that is a symbolic link is not watched, and the job runs all the same', async () => {
     const real = tempDir('real').path;
     const link = join(tempDir('link').path, 'dir');

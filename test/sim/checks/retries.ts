@@ -25,6 +25,8 @@ export class RetryCheck {
   private readonly leftOut = new Map<string, LeftOut>();
   /** Nodes on which an attempt failed while it ran: the next one may do without them, too. By job. */
   private readonly failedOn = new Map<string, Set<string>>();
+  /** A person's word that they get no new work. */
+  private readonly drained = new Set<string>();
   private readonly gpuCounts = new Map<string, number>();
   private readonly verdict: Verdict;
   private readonly fileOf: (jobName: string) => JobSpecFile | undefined;
@@ -41,6 +43,8 @@ export class RetryCheck {
   private onEvent({ kind, subject, data }: StoredEvent): void {
     const attempt = `${subject}.${Number(data['attempt'])}`;
     if (kind === 'node.joined') this.gpuCounts.set(subject, (data['inventory'] as NodeInventory).gpus.length);
+    else if (kind === 'node.drained') this.drained.add(subject);
+    else if (kind === 'node.undrained') this.drained.delete(subject);
     else if (kind === 'node.changed') this.gpuCounts.set(subject, (data['gpus'] as readonly Gpu[]).length);
     else if (kind === 'attempt.claimed') this.released.add(attempt);
     else if (kind === 'attempt.running') this.leftOut.delete(subject);
@@ -76,7 +80,8 @@ export class RetryCheck {
     const least = typeof wanted === 'number' ? wanted : wanted.min;
     const failedOn = this.failedOn.get(job);
     const others = [...this.gpuCounts].filter(
-      ([name, count]) => count >= gpus && !leftOut.nodes.has(name) && failedOn?.has(name) !== true,
+      ([name, count]) =>
+        count >= gpus && !leftOut.nodes.has(name) && failedOn?.has(name) !== true && !this.drained.has(name),
     );
     const used = nodes.find((name) => leftOut.nodes.has(name));
     this.verdict.require(

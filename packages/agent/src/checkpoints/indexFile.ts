@@ -32,6 +32,8 @@ export interface CheckpointIndex {
   readonly version: 1;
   /** Whose checkpoints these are: the job that began to save here, which requeued ones go on with. */
   readonly job: string;
+  /** The job that wrote this last: the newest of those that go on with the same checkpoints. null: an older agent. */
+  readonly by: string | null;
   /** Wall clock: what was saved before is somebody else's. */
   readonly sinceMs: number;
   /** By name. */
@@ -83,11 +85,12 @@ export async function writeIndex(root: string, index: CheckpointIndex): Promise<
 
 function indexFrom(json: unknown): CheckpointIndex | null {
   if (!isRecord(json) || json['version'] !== 1) return null;
-  const { job, sinceMs, checkpoints, quarantined } = json;
+  const { job, by, sinceMs, checkpoints, quarantined } = json;
   if (typeof job !== 'string' || !isNumber(sinceMs) || !Array.isArray(checkpoints)) return null;
   return {
     version: 1,
     job,
+    by: isText(by) ? by : null,
     sinceMs,
     checkpoints: checkpoints.slice(0, indexedMax).flatMap((each: unknown) => checkpointFrom(each) ?? []),
     quarantined: Array.isArray(quarantined)

@@ -323,9 +323,10 @@ export class KnownCheckpoints {
       .sort((a, b) => (a.name < b.name ? -1 : 1));
     const { sinceMs, quarantined } = this;
     const job = this.of.assignment.checkpointJobId;
+    const by = this.of.task.jobId;
     await this.lookForRival();
     try {
-      await writeIndex(this.of.root, { version: 1, job, sinceMs, checkpoints, quarantined });
+      await writeIndex(this.of.root, { version: 1, job, by, sinceMs, checkpoints, quarantined });
       this.complaint = null;
       this.noteTrouble(null);
     } catch (error) {

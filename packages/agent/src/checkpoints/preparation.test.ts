@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { JobId } from '@muster/common/ids';
 import { describe, expect, test } from 'vitest';
 import {
   aDirectory,
@@ -83,9 +84,10 @@ describe('the checkpoint to begin from', () => {
   test('has to be there', async () => {
     const node = new WatchingNode();
     const root = aDirectory();
-    expect(await node.watcher.prepare(assignmentFor(root, {}, { resume }))).toBe(
-      `the checkpoint step_10.pt, which this attempt was to begin from, is not in ${root} on this node`,
-    );
+    expect(await node.watcher.prepare(assignmentFor(root, {}, { resume }))).toEqual({
+      kind: 'corrupt_checkpoint',
+      message: `the checkpoint step_10.pt, which this attempt was to begin from, is not in ${root} on this node`,
+    });
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     expect(await node.watcher.prepare(assignmentFor(root, {}, { resume }))).toBeNull();
   });
@@ -102,5 +104,56 @@ describe('the checkpoint to begin from', () => {
     expect(await node.watcher.prepare(assignment)).toBeNull();
     node.watch(assignment);
     expect(node.warnings).toEqual([expect.stringMatching('lies inside the container')]);
+  });
+});
+
+describe('a directory with checkpoints of another job', () => {
+  const other = { jobId: 'job_00000000other' as JobId, attempt: 1, nodeRank: 0 };
+
+  async function savedByAnother(): Promise<string> {
+    const root = aDirectory();
+    const node = new WatchingNode();
+    node.watch(assignmentFor(root, {}, { task: other, checkpointJobId: aTask.jobId }));
+    writeFileSync(join(root, 'step_10.pt'), torchFile());
+    await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
+    return root;
+  }
+
+  const stranger = { jobId: 'job_000000000001' as JobId, attempt: 1, nodeRank: 0 };
+
+  test('is refused, with the two ways out', async () => {
+    const root = await savedByAnother();
+    const problem = await new WatchingNode().watcher.prepare(assignmentFor(root, {}, { task: stranger }));
+    expect(problem).toEqual({
+      kind: 'checkpoint_conflict',
+      message:
+        `${root} holds checkpoints of ${other.jobId} (1, one of them step_10.pt), which this job would write over. ` +
+        'Give it a checkpoint.dir of its own, or continue from them: ' +
+        `muster submit --resume-from ${other.jobId}`,
+    });
+  });
+
+  test.each([
+    ['goes on with them', { checkpointJobId: aTask.jobId }],
+    ['begins anew in its place', { lineage: [aTask.jobId] }],
+    ['has saved there before', { resume: { name: 'step_10.pt', step: 10 } }],
+  ])('is open to one that %s', async (_, changes) => {
+    const root = await savedByAnother();
+    const assignment = assignmentFor(root, {}, { task: stranger, ...changes });
+    expect(await new WatchingNode().watcher.prepare(assignment)).toBeNull();
+  });
+
+  test('is open once they are gone', async () => {
+    const root = await savedByAnother();
+    rmSync(join(root, 'step_10.pt'));
+    const assignment = assignmentFor(root, {}, { task: stranger });
+    expect(await new WatchingNode().watcher.prepare(assignment)).toBeNull();
+  });
+
+  test('is refused where they have names that this job does not look for', async () => {
+    const root = await savedByAnother();
+    const spec = { checkpoint: { pattern: 'run-{step}.bin' } };
+    const problem = await new WatchingNode().watcher.prepare(assignmentFor(root, spec, { task: stranger }));
+    expect(problem?.kind).toBe('checkpoint_conflict');
   });
 });

@@ -53,6 +53,40 @@ export async function setAsideCorrupt(
 /** Newer ones tell more. */
 const quarantinedMax = 64;
 
+/** Why an attempt cannot begin. */
+export interface PreparationProblem {
+  readonly kind: 'corrupt_checkpoint' | 'checkpoint_conflict';
+  /** A sentence for people. */
+  readonly message: string;
+}
+
+export interface DirectoryToEnter {
+  readonly root: string;
+  readonly pattern: NamePattern | null;
+  /** Whose checkpoints the attempt may find there: those of the job itself and of its lineage. */
+  readonly lineage: readonly string[];
+}
+
+/**
+ * Whether a directory holds checkpoints of a job that has nothing to do with this one, which would write over them. An index
+ * alone does no harm: whoever has deleted the checkpoints wants the directory to be used again.
+ * @returns a sentence with the ways out; null: it holds none
+ */
+export async function conflictIn({ root, pattern, lineage }: DirectoryToEnter): Promise<string | null> {
+  const index = await readIndex(root);
+  if (index === null || lineage.includes(index.job)) return null;
+  const { candidates } = await scanCheckpoints(root, { pattern });
+  const names = new Set(candidates.map(({ name }) => name));
+  for (const { name } of index.checkpoints) if (await isThere(root, name)) names.add(name);
+  if (names.size === 0) return null;
+  const owner = index.by ?? index.job;
+  const newest = index.checkpoints.findLast(({ name }) => names.has(name))?.name ?? [...names].at(-1);
+  return (
+    `${root} holds checkpoints of ${owner} (${names.size}, one of them ${newest}), which this job would write over. ` +
+    `Give it a checkpoint.dir of its own, or continue from them: muster submit --resume-from ${owner}`
+  );
+}
+
 /** @returns a sentence; null: it is there */
 export async function resumeProblem(root: string, name: string): Promise<string | null> {
   return (await isThere(root, name))

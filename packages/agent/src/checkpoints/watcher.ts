@@ -3,23 +3,25 @@
  * it is shared, and where it is not, what frameworks need to resume is what rank 0 has.
  */
 import { compilePattern, type NamePattern } from '@muster/checkpoints/namePattern';
+import { elsewhere } from '@muster/common/checkpoints';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Assignment } from '../tasks/records.ts';
 import { DirectoryWatch } from './directoryWatch.ts';
 import type { CheckpointMessage, WatcherParts } from './parts.ts';
-import { resumeProblem, setAsideCorrupt } from './preparation.ts';
+import { conflictIn, type PreparationProblem, resumeProblem, setAsideCorrupt } from './preparation.ts';
 import { FirstReadings } from './secondReadings.ts';
 import { Troubles } from './troubles.ts';
 
 /** What the tasks of a node need of it. */
 export interface Checkpoints {
   /**
-   * Sets corrupt checkpoints aside, and sees that the one to begin from is there. Again is fine.
+   * Refuses a directory that holds checkpoints of another job, sets corrupt ones aside, and sees that the one to begin from is
+   * there. Again is fine.
    * @returns why the attempt cannot begin; null: it can
    */
-  prepare(assignment: Assignment): Promise<string | null>;
+  prepare(assignment: Assignment): Promise<PreparationProblem | null>;
   /** It runs. Again is fine. @param startedAtMs wall clock */
   watch(assignment: Assignment, startedAtMs: number): void;
   /** To be awaited before the first signal of a stop; takes a second at most. */
@@ -58,13 +60,22 @@ export class CheckpointWatcher implements Checkpoints {
     this.troubles = new Troubles(parts.onTrouble);
   }
 
-  async prepare(assignment: Assignment): Promise<string | null> {
+  async prepare(assignment: Assignment): Promise<PreparationProblem | null> {
     const { task, quarantine: corrupt, resume } = assignment;
     if (task.nodeRank !== 0) return null;
+    const foreign = resume === null || elsewhere(resume.name) === null ? null : resume.name;
     const place = this.placeOf(assignment);
-    if (place === null) return null;
-    await setAsideCorrupt({ ...place, corrupt }, (message) => this.warn(task, place.root, message));
-    return resume === null ? null : resumeProblem(place.root, resume.name);
+    if (place !== null) {
+      const message = this.isAtHome(assignment, place)
+        ? null
+        : await conflictIn({ ...place, lineage: [assignment.checkpointJobId, ...assignment.lineage] });
+      if (message !== null) return { kind: 'checkpoint_conflict', message };
+      await setAsideCorrupt({ ...place, corrupt }, (warning) => this.warn(task, place.root, warning));
+    }
+    if (foreign !== null) return this.foreignProblem(assignment, foreign);
+    const message = resume === null || place === null ? null : await resumeProblem(place.root, resume.name);
+    // As good as corrupt: the coordinator takes the one before.
+    return message === null ? null : { kind: 'corrupt_checkpoint', message };
   }
 
   watch(assignment: Assignment, startedAtMs: number): void {
@@ -120,6 +131,29 @@ export class CheckpointWatcher implements Checkpoints {
   async close(): Promise<void> {
     await Promise.all([...this.watches.values()].map((watch) => watch.close()));
     this.watches.clear();
+  }
+
+  /** Of another job, whose user wants this one to continue from it: nothing else will do instead. */
+  private async foreignProblem(
+    { checkpointJobId, specJson }: Assignment,
+    name: string,
+  ): Promise<PreparationProblem | null> {
+    const place = this.parts.dirs.placeOf(checkpointJobId, decodeJobSpec(specJson), name);
+    const message =
+      place === null
+        ? `the checkpoint ${name}, which this job was asked to continue from, ${insideContainer}`
+        : await resumeProblem(place.root, place.name);
+    return message === null ? null : { kind: 'checkpoint_conflict', message };
+  }
+
+  /**
+   * The checkpoint that it begins from is in its directory: it has saved there before, or its user has named that one. It is
+   * never sent away from its own work.
+   */
+  private isAtHome({ checkpointJobId, resume }: Assignment, { spec, root }: Place): boolean {
+    if (this.parts.dirs.isOwn(spec)) return true;
+    const from = resume === null ? null : this.parts.dirs.placeOf(checkpointJobId, spec, resume.name);
+    return from !== null && `${from.root}/`.startsWith(root === '/' ? '/' : `${root}/`);
   }
 
   private placeOf({ checkpointJobId, specJson }: Assignment): Place | null {

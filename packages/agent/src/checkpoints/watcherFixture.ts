@@ -59,7 +59,7 @@ export function assignmentFor(
   return {
     task,
     specJson: JSON.stringify({ name: 'test', command: ['train'], ...spec, checkpoint }),
-    ...{ nodeCount: 1, gpuUuids: [], array: null, resume: null, checkpointJobId: task.jobId },
+    ...{ nodeCount: 1, gpuUuids: [], array: null, resume: null, checkpointJobId: task.jobId, lineage: [] },
     ...{ batchScale: 1, lrScale: 1, quarantine: [], doubted: [], proof: '' },
     ...changes,
   };

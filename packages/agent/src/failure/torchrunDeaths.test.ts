@@ -21,6 +21,7 @@ function assign(spec: Record<string, unknown> = {}, nodeCount = 2): void {
   const resumption = {
     resume: null,
     checkpointJobId: task.jobId,
+    lineage: [],
     batchScale: 1,
     lrScale: 1,
     quarantine: [],

@@ -7,14 +7,26 @@
  */
 import { mkdir, rmdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
+import { elsewhere } from '@muster/common/checkpoints';
 import type { JobId } from '@muster/common/ids';
+import { namedCheckpointDir } from '@muster/common/spec/checkpointDir';
 import type { JobSpec } from '@muster/common/spec/types';
+
+export interface CheckpointPlace {
+  readonly root: string;
+  /** Path below the root. */
+  readonly name: string;
+}
 
 export interface CheckpointDirs {
   /** As the job sees it; null: the job has none, because what a container writes inside itself would not outlive it. */
   pathFor(checkpointJobId: JobId, spec: JobSpec): string | null;
   /** Where this agent finds it; null: the job has none, or it lies inside its container. */
   hostPathFor(checkpointJobId: JobId, spec: JobSpec): string | null;
+  /** Where this agent finds a checkpoint of the job, or of another one; null: it lies inside the container. */
+  placeOf(checkpointJobId: JobId, spec: JobSpec, name: string): CheckpointPlace | null;
+  /** The same as the job sees it, as an absolute path; null: the job has no directory. */
+  pathOf(checkpointJobId: JobId, spec: JobSpec, name: string): string | null;
   /** It is the node's own: nothing but checkpoints of this job is in it. */
   isOwn(spec: JobSpec): boolean;
   /** Makes the node's own directory; one that the spec names is the user's business. */
@@ -27,15 +39,24 @@ export interface CheckpointDirs {
 export function checkpointDirs(root: string): CheckpointDirs {
   const isOwn = (spec: JobSpec) => spec.checkpoint.dir === null && spec.image === null;
   const own = (jobId: JobId) => join(root, jobId);
+  const pathFor = (jobId: JobId, spec: JobSpec) => (isOwn(spec) ? own(jobId) : spec.checkpoint.dir);
+  const hostPathFor = (jobId: JobId, spec: JobSpec) => (isOwn(spec) ? own(jobId) : namedCheckpointDir(spec));
   return {
     isOwn,
-    pathFor: (jobId, spec) => (isOwn(spec) ? own(jobId) : spec.checkpoint.dir),
-    hostPathFor(jobId, spec) {
-      const { dir } = spec.checkpoint;
-      if (dir === null) return isOwn(spec) ? own(jobId) : null;
-      const path = spec.image === null ? posix.normalize(dir) : outsideContainer(dir, spec.volumes);
-      // With a slash at its end the kernel would follow a link there.
-      return path?.replace(/(?<=.)\/+$/, '') ?? null;
+    pathFor,
+    hostPathFor,
+    placeOf(jobId, spec, full) {
+      const place = elsewhere(full);
+      if (place === null) return placed(hostPathFor(jobId, spec), full);
+      if (place.kind === 'kept') return placed(own(place.jobId), place.name);
+      const checkpoint = { ...spec.checkpoint, dir: place.directory };
+      return placed(namedCheckpointDir({ ...spec, checkpoint }), place.name);
+    },
+    pathOf(jobId, spec, full) {
+      const place = elsewhere(full);
+      if (place?.kind === 'path') return full;
+      const directory = place === null ? pathFor(jobId, spec) : own(place.jobId);
+      return directory === null ? null : posix.join(directory, place?.name ?? full);
     },
     async prepare(jobId, spec) {
       if (!isOwn(spec)) return;
@@ -53,14 +74,6 @@ export function checkpointDirs(root: string): CheckpointDirs {
   };
 }
 
-/** The innermost mount that it lies in decides, as in the container. */
-function outsideContainer(dir: string, volumes: JobSpec['volumes']): string | null {
-  const path = posix.normalize(`${dir}/`);
-  const mounts = volumes
-    .map(({ source, target }) => ({ source, target: posix.normalize(`${target}/`) }))
-    .filter(({ target }) => path.startsWith(target))
-    .sort((a, b) => b.target.length - a.target.length);
-  const [innermost] = mounts;
-  if (innermost === undefined) return null;
-  return join(innermost.source, path.slice(innermost.target.length));
+function placed(root: string | null, name: string): CheckpointPlace | null {
+  return root === null ? null : { root, name };
 }

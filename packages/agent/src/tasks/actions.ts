@@ -13,7 +13,7 @@ import { DriverError, LeaseExpired } from '../drivers/errors.ts';
 import { untilAborted } from '../drivers/untilAborted.ts';
 import { isTorchrun } from '../failure/torchrun.ts';
 import { nothingRan, type TaskEntry } from './entry.ts';
-import { buildLaunch, writeLaunchFiles } from './launch.ts';
+import { buildLaunch, launchCheckpoints, writeLaunchFiles } from './launch.ts';
 import type { ManagerParts } from './parts.ts';
 import type { TaskPhases } from './phases.ts';
 import { whileWanted } from './preparation.ts';
@@ -64,7 +64,7 @@ export class TaskActions {
     const spec = decodeJobSpec(assignment.specJson);
     // Again, for an earlier attempt that is cleaned up here takes an empty one away.
     await this.parts.checkpointDirs.prepare(assignment.checkpointJobId, spec);
-    const checkpointDir = this.parts.checkpointDirs.pathFor(assignment.checkpointJobId, spec);
+    const checkpoints = launchCheckpoints(this.parts.checkpointDirs, assignment, spec);
     // Held until now; the task's own listener takes the port over.
     await this.phases.freePort(entry);
     abort.throwIfAborted();
@@ -72,7 +72,7 @@ export class TaskActions {
     const release = { ...order, lease: this.parts.leases.starts(task, this.phases.fenced(entry)) };
     try {
       await writeLaunchFiles(this.parts.node, location, assignment, release);
-      const launch = buildLaunch(this.parts.node, location, assignment, checkpointDir, release);
+      const launch = buildLaunch(this.parts.node, location, assignment, checkpoints, release);
       entry.uncertain = true;
       await this.phases.driverOf(entry).start(launch, abort);
       entry.uncertain = false;

@@ -62,13 +62,15 @@ function assignmentOf(
   };
 }
 
+const noCheckpoints = { directory: null, resumeFrom: null };
+
 function launchOf(
   spec: Readonly<Record<string, unknown>>,
   changes: Parameters<typeof assignmentOf>[1] = {},
   released: TaskRelease | null = release,
 ): TaskLaunch {
   const location = { key: 'job_0123456789ab.3.1', directory: folder };
-  return buildLaunch(node, location, assignmentOf(spec, changes), null, released);
+  return buildLaunch(node, location, assignmentOf(spec, changes), noCheckpoints, released);
 }
 
 test('libraries are told the interface of the address that was chosen for this node', () => {
@@ -111,7 +113,7 @@ test('a container without peers elsewhere meets in a network of its own', async 
   });
   expect(launchOf({}, changes, alone)).toMatchObject({ network: 'host', env: { MASTER_ADDR: '10.1.0.2' } });
   const onHost = { ...node, containerNetwork: 'host' } as const;
-  const launch = buildLaunch(onHost, location, assignmentOf(spec, changes), null, alone);
+  const launch = buildLaunch(onHost, location, assignmentOf(spec, changes), noCheckpoints, alone);
   expect(launch).toMatchObject({ network: 'host', env: { MASTER_ADDR: '10.1.0.2' } });
 });
 

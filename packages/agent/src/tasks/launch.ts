@@ -1,10 +1,10 @@
 /** From an assignment to a launch: everything a driver needs, chosen here and nowhere else. */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { posix } from 'node:path';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { GpuDevice, Lease, TaskLaunch, TaskLocation } from '../drivers/driver.ts';
 import { errorFileName } from '../failure/taskFailure.ts';
+import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
 import { processesPerNode, taskEnvironment } from '../hooks/environment.ts';
 import { hostfilesOf, hostfileTexts } from '../hooks/hostfile.ts';
 import { launchCommand } from '../hooks/launcher.ts';
@@ -34,6 +34,25 @@ export interface TaskRelease {
   readonly lease: Lease | null;
 }
 
+/** As the job sees them. */
+export interface LaunchCheckpoints {
+  /** null: it has none. */
+  readonly directory: string | null;
+  /** Absolute. null: it begins from nothing. */
+  readonly resumeFrom: string | null;
+}
+
+export function launchCheckpoints(
+  dirs: Pick<CheckpointDirs, 'pathFor' | 'pathOf'>,
+  { checkpointJobId, resume }: Assignment,
+  spec: JobSpec,
+): LaunchCheckpoints {
+  return {
+    directory: dirs.pathFor(checkpointJobId, spec),
+    resumeFrom: resume === null ? null : dirs.pathOf(checkpointJobId, spec, resume.name),
+  };
+}
+
 /**
  * @param release null: it is only being prepared, or its paths measured; where the rendezvous will be is not known yet
  * @throws {DriverError} when the job's launcher cannot start its command
@@ -42,7 +61,7 @@ export function buildLaunch(
   node: NodeFacts,
   location: TaskLocation,
   assignment: Assignment,
-  checkpointDir: string | null,
+  { directory: checkpointDir, resumeFrom }: LaunchCheckpoints,
   release: TaskRelease | null,
 ): TaskLaunch {
   const { task, nodeCount } = assignment;
@@ -53,8 +72,8 @@ export function buildLaunch(
   }));
   const inContainer = spec.image !== null;
   const { batchScale, lrScale } = assignment;
-  const resume = resumeAt(assignment, checkpointDir);
-  const filled = fillPlaceholders(spec, { resumeFrom: resume?.path ?? null, batchScale, lrScale });
+  const resume = resumeFrom === null ? null : { path: resumeFrom, step: assignment.resume?.step ?? null };
+  const filled = fillPlaceholders(spec, { resumeFrom, batchScale, lrScale });
   const network = networkOf(node, spec, nodeCount);
   const seen = seenIn(network, release);
   const addresses = nodeCount === 1 ? addressesOf(seen) : (seen?.addresses ?? []);
@@ -124,12 +143,6 @@ function networkOf({ containerNetwork }: NodeFacts, { image }: JobSpec, nodeCoun
 function seenIn(network: TaskLaunch['network'], release: TaskRelease | null): TaskRelease | null {
   if (release === null || network === 'host') return release;
   return { ...release, addr: '127.0.0.1', addresses: [] };
-}
-
-/** As the job sees it. Without a directory of its own it can begin from nothing only. */
-function resumeAt({ resume }: Assignment, checkpointDir: string | null) {
-  if (resume === null || checkpointDir === null) return null;
-  return { path: posix.join(checkpointDir, resume.name), step: resume.step };
 }
 
 /** A gang of one has one address, that of its rendezvous. */

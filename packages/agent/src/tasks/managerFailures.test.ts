@@ -97,7 +97,8 @@ describe('a driver that does not answer', () => {
     onTestFinished(() => void vi.useRealTimers());
     // All that is left to prepare is in the driver: nothing here waits for a disk.
     const nowhere = { pathFor: () => null, hostPathFor: () => null, isOwn: () => false };
-    const checkpointDirs = { ...nowhere, prepare: async () => {}, cleanUp: async () => {} };
+    const places = { placeOf: () => null, pathOf: () => null };
+    const checkpointDirs = { ...nowhere, ...places, prepare: async () => {}, cleanUp: async () => {} };
     const agent = await node.restart(first, { checkpointDirs });
     node.process.fail('prepare', 'before');
     agent.order(prepare());

@@ -34,7 +34,15 @@ export function anAssignment(
 /** What an assignment says of checkpoints when the job has none. */
 export function fromNothing({ jobId }: TaskRef) {
   const corrupt = { quarantine: [], doubted: [] };
-  return { resume: null, checkpointJobId: jobId, batchScale: 1, lrScale: 1, ...corrupt, proof: '' };
+  return {
+    resume: null,
+    checkpointJobId: jobId,
+    lineage: [],
+    batchScale: 1,
+    lrScale: 1,
+    ...corrupt,
+    proof: '',
+  };
 }
 
 /** Nobody looks at checkpoints. */

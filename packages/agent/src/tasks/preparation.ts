@@ -12,7 +12,7 @@ import type { TaskLaunch } from '../drivers/driver.ts';
 import { DriverError } from '../drivers/errors.ts';
 import { untilAborted } from '../drivers/untilAborted.ts';
 import type { TaskEntry, Work } from './entry.ts';
-import { buildLaunch, type TaskRelease, writeLaunchFiles } from './launch.ts';
+import { buildLaunch, launchCheckpoints, type TaskRelease, writeLaunchFiles } from './launch.ts';
 import type { ManagerParts } from './parts.ts';
 import type { TaskPhases } from './phases.ts';
 import type { Assignment } from './records.ts';
@@ -76,9 +76,9 @@ export class Preparation {
     await this.writeIntent(entry, assignment);
     abort.throwIfAborted();
     // 2. The GPUs: the coordinator's view of them may be older than what this node knows.
-    const problem = await this.parts.gpuProblem(assignment.gpuUuids, abort);
+    const gpuProblem = await this.parts.gpuProblem(assignment.gpuUuids, abort);
     abort.throwIfAborted();
-    if (problem !== null) throw new NotReady(problem.kind, problem.message);
+    if (gpuProblem !== null) throw new NotReady(gpuProblem.kind, gpuProblem.message);
     // To the coordinator a task that was fenced is over; here it may be frozen, or being killed, for a while yet.
     const holder = this.gpuHolder(entry);
     if (holder !== null) throw new Error(`${holder} still has a GPU of it, and is to end first`);
@@ -93,9 +93,8 @@ export class Preparation {
     const place = await untilAborted(this.placeProblem(assignment, spec), abort);
     if (place !== null) throw new NotReady('unknown', place);
     // Before anything of the job runs, here or, the gang being released together, anywhere else.
-    const resumeProblem = await untilAborted(this.parts.checkpoints.prepare(assignment), abort);
-    // As good as corrupt: the coordinator takes the one before.
-    if (resumeProblem !== null) throw new NotReady('corrupt_checkpoint', resumeProblem);
+    const problem = await untilAborted(this.parts.checkpoints.prepare(assignment), abort);
+    if (problem !== null) throw new NotReady(problem.kind, problem.message);
     await writeLaunchFiles(this.parts.node, this.phases.location(entry), assignment, null);
     const launch = this.launchOf(entry, assignment, null);
     await this.phases.driverOf(entry).prepare(launch, (what) => void (entry.doing = what), abort);
@@ -176,8 +175,8 @@ export class Preparation {
 
   private launchOf(entry: TaskEntry, assignment: Assignment, release: TaskRelease | null): TaskLaunch {
     const spec = decodeJobSpec(assignment.specJson);
-    const checkpointDir = this.parts.checkpointDirs.pathFor(assignment.checkpointJobId, spec);
-    return buildLaunch(this.parts.node, this.phases.location(entry), assignment, checkpointDir, release);
+    const checkpoints = launchCheckpoints(this.parts.checkpointDirs, assignment, spec);
+    return buildLaunch(this.parts.node, this.phases.location(entry), assignment, checkpoints, release);
   }
 }
 

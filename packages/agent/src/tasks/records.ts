@@ -40,6 +40,8 @@ export interface Assignment {
   readonly resume: Resume | null;
   /** The job whose checkpoints these are: of a requeued job its predecessor, which has them where nobody named a place. */
   readonly checkpointJobId: JobId;
+  /** Other jobs whose checkpoints may be in its directory: its user asked it to begin anew where they saved. */
+  readonly lineage: readonly JobId[];
   /** 1: as the user wrote it. */
   readonly batchScale: number;
   readonly lrScale: number;
@@ -175,9 +177,9 @@ function readRecord(path: string): TaskRecord | null {
 /** Written by an agent that knew nothing of checkpoints, it lacks what concerns them. */
 function wholeAssignment(written: Assignment): Assignment {
   const { resume = null, batchScale = 1, lrScale = 1 } = written as Partial<Assignment>;
-  const { quarantine = [], doubted = [], proof = '' } = written as Partial<Assignment>;
+  const { lineage = [], quarantine = [], doubted = [], proof = '' } = written as Partial<Assignment>;
   const { checkpointJobId = written.task.jobId } = written as Partial<Assignment>;
-  return { ...written, resume, checkpointJobId, batchScale, lrScale, quarantine, doubted, proof };
+  return { ...written, resume, checkpointJobId, lineage, batchScale, lrScale, quarantine, doubted, proof };
 }
 
 /** The same, of an agent that did not measure yet, or did not ask what went wrong. */

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { MusterError } from '@muster/common/errors';
 import type { SubmitResult } from '@muster/common/wire/client';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
@@ -6,6 +7,7 @@ import { type CliError, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
 import { type Attendance, followAndReport, waitAndReport, waitForArrayAndReport } from '../jobs/attend.ts';
+import { jobIdOf } from '../jobs/reference.ts';
 import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
 import { printable, shellText } from '../output/text.ts';
@@ -16,6 +18,7 @@ import { overridesOf, type SpecFlags, withSpecFlags } from '../submit/specFlags.
 interface SubmitFlags extends ConnectionFlags, OutputFlags, SpecFlags {
   readonly file?: string;
   readonly requestId?: string;
+  readonly resumeFrom?: string;
   readonly dryRun?: boolean;
   readonly schema?: boolean;
   readonly wait?: boolean;
@@ -33,6 +36,10 @@ export const command: CommandModule = {
       .option('-f, --file <file>', 'job file, YAML or JSON; - reads standard input')
       .option('--wait', 'wait until it has ended; exit code 0 if it succeeded, 1 if not')
       .option('--follow', 'stream its output until it ends; exit code as with --wait')
+      .option(
+        '--resume-from <job|path>',
+        'continue from the newest verified checkpoint of this job, or from the checkpoint at this path',
+      )
       .option(
         '--export <what>',
         'your variables to send: all, none, or NAME,NAME; default: the active venv, conda, uv, poetry or pixi environment',
@@ -107,6 +114,11 @@ function refuseContradictions(flags: SubmitFlags, commandLine: readonly string[]
   if (flags.follow === true && flags.output === 'json') {
     throw usageError('--follow shows the output of the job; with -o json, use --wait');
   }
+  if (flags.resumeFrom !== undefined && flags.array !== undefined) {
+    throw usageError(
+      '--resume-from is for one job; the jobs of an array cannot all continue from one checkpoint',
+    );
+  }
   if (flags.dryRun === true && (flags.wait === true || flags.follow === true)) {
     throw usageError('--dry-run submits nothing, so there is nothing to wait for');
   }
@@ -128,6 +140,7 @@ async function send(
     specJson: spec.json,
     requestId,
     ...(flags.dryRun === true ? { dryRun: true } : {}),
+    ...(await resumeOf(session, flags.resumeFrom, context)),
   };
   try {
     return await session.retrying((api) => api.submit(request), {
@@ -139,6 +152,14 @@ async function send(
   } finally {
     progress.end();
   }
+}
+
+/** What has a slash in it is a path; no job has. */
+async function resumeOf(session: Session, from: string | undefined, { environment }: Context) {
+  if (from === undefined) return {};
+  if (from.includes('/') || from.startsWith('.'))
+    return { resumeFromPath: resolve(environment.workingDir, from) };
+  return { resumeFromJob: await jobIdOf(session.api, from) };
 }
 
 async function printResult(result: SubmitResult, flags: SubmitFlags, { io }: Context): Promise<void> {

@@ -40,6 +40,7 @@ function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
     ['Submitted', `${clockText(job.submittedAtMs)} (${agoText(job.submittedAtMs, nowMs)})`],
     ['Array', job.array === null ? null : `${job.array.index} of 0–${job.array.size - 1} in ${job.array.id}`],
     ['Requeued from', job.requeuedFrom],
+    ['Continues from', continuedText(job)],
     ['Excluded', leftOutText(job)],
     ['Training', trainingText(job)],
     ['Signs', signsText(job)],
@@ -89,6 +90,14 @@ function whyLines(job: JobView): string | null {
     return [job.pending.message, job.pending.remedy].filter(Boolean).join('\n');
   }
   return job.state === 'succeeded' ? null : (job.cause?.message ?? null);
+}
+
+/** `job_…, checkpoint-250 (step 250)`, or the path that was given. */
+function continuedText({ resumedFrom }: JobView): string | null {
+  if (resumedFrom === null) return null;
+  const { jobId, name, step } = resumedFrom;
+  const checkpoint = step === null ? name : `${name} (step ${step})`;
+  return jobId === null ? checkpoint : `${jobId}, ${checkpoint}`;
 }
 
 /** Of its newest attempt: what its owner should know, and since when. */

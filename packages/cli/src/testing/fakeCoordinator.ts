@@ -150,6 +150,7 @@ export function aJob(given: Partial<JobView> = {}): JobView {
     attempts: [],
     array: null,
     requeuedFrom: null,
+    resumedFrom: null,
     submitSeq: 1,
     leftOut: [],
     checkpoints: [],

@@ -65,6 +65,7 @@ import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster
 import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from './muster/v1/Release.ts';
 import type { RenewCredential as _muster_v1_RenewCredential, RenewCredential__Output as _muster_v1_RenewCredential__Output } from './muster/v1/RenewCredential.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from './muster/v1/Resume.ts';
+import type { ResumedFrom as _muster_v1_ResumedFrom, ResumedFrom__Output as _muster_v1_ResumedFrom__Output } from './muster/v1/ResumedFrom.ts';
 import type { RowUpload as _muster_v1_RowUpload, RowUpload__Output as _muster_v1_RowUpload__Output } from './muster/v1/RowUpload.ts';
 import type { RowUploadAck as _muster_v1_RowUploadAck, RowUploadAck__Output as _muster_v1_RowUploadAck__Output } from './muster/v1/RowUploadAck.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from './muster/v1/Stop.ts';
@@ -158,6 +159,7 @@ export interface ProtoGrpcType {
       Release: MessageTypeDefinition<_muster_v1_Release, _muster_v1_Release__Output>
       RenewCredential: MessageTypeDefinition<_muster_v1_RenewCredential, _muster_v1_RenewCredential__Output>
       Resume: MessageTypeDefinition<_muster_v1_Resume, _muster_v1_Resume__Output>
+      ResumedFrom: MessageTypeDefinition<_muster_v1_ResumedFrom, _muster_v1_ResumedFrom__Output>
       RowUpload: MessageTypeDefinition<_muster_v1_RowUpload, _muster_v1_RowUpload__Output>
       RowUploadAck: MessageTypeDefinition<_muster_v1_RowUploadAck, _muster_v1_RowUploadAck__Output>
       Stop: MessageTypeDefinition<_muster_v1_Stop, _muster_v1_Stop__Output>

@@ -77,6 +77,7 @@ import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobRes
 import type { ResolveJobRequest as _muster_v1_ResolveJobRequest, ResolveJobRequest__Output as _muster_v1_ResolveJobRequest__Output } from './muster/v1/ResolveJobRequest.ts';
 import type { ResolveJobResponse as _muster_v1_ResolveJobResponse, ResolveJobResponse__Output as _muster_v1_ResolveJobResponse__Output } from './muster/v1/ResolveJobResponse.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from './muster/v1/Resume.ts';
+import type { ResumedFrom as _muster_v1_ResumedFrom, ResumedFrom__Output as _muster_v1_ResumedFrom__Output } from './muster/v1/ResumedFrom.ts';
 import type { RevokeCredentialRequest as _muster_v1_RevokeCredentialRequest, RevokeCredentialRequest__Output as _muster_v1_RevokeCredentialRequest__Output } from './muster/v1/RevokeCredentialRequest.ts';
 import type { RevokeCredentialResponse as _muster_v1_RevokeCredentialResponse, RevokeCredentialResponse__Output as _muster_v1_RevokeCredentialResponse__Output } from './muster/v1/RevokeCredentialResponse.ts';
 import type { RotateAdminTokenRequest as _muster_v1_RotateAdminTokenRequest, RotateAdminTokenRequest__Output as _muster_v1_RotateAdminTokenRequest__Output } from './muster/v1/RotateAdminTokenRequest.ts';
@@ -188,6 +189,7 @@ export interface ProtoGrpcType {
       ResolveJobRequest: MessageTypeDefinition<_muster_v1_ResolveJobRequest, _muster_v1_ResolveJobRequest__Output>
       ResolveJobResponse: MessageTypeDefinition<_muster_v1_ResolveJobResponse, _muster_v1_ResolveJobResponse__Output>
       Resume: MessageTypeDefinition<_muster_v1_Resume, _muster_v1_Resume__Output>
+      ResumedFrom: MessageTypeDefinition<_muster_v1_ResumedFrom, _muster_v1_ResumedFrom__Output>
       RevokeCredentialRequest: MessageTypeDefinition<_muster_v1_RevokeCredentialRequest, _muster_v1_RevokeCredentialRequest__Output>
       RevokeCredentialResponse: MessageTypeDefinition<_muster_v1_RevokeCredentialResponse, _muster_v1_RevokeCredentialResponse__Output>
       RotateAdminTokenRequest: MessageTypeDefinition<_muster_v1_RotateAdminTokenRequest, _muster_v1_RotateAdminTokenRequest__Output>

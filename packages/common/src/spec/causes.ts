@@ -34,6 +34,7 @@ const platformCauses = [
   'time_limit',
   'image_pull',
   'command_not_found',
+  'checkpoint_conflict',
   'rendezvous_timeout',
   'hung',
   'cancelled',

@@ -130,16 +130,24 @@ export interface MusterApi {
     requestId: string;
     arraySize?: number;
     dryRun?: boolean;
+    /** A job to continue from: its id, or the beginning of it. Excludes `resumeFromPath`. */
+    resumeFromJob?: string;
+    /** A checkpoint to begin from: an absolute path. */
+    resumeFromPath?: string;
   }): Promise<SubmitResult>;
   getJob(jobId: string): Promise<JobView>;
   resolveJob(reference: string): Promise<JobReferent>;
   listJobs(filter?: JobFilter): Promise<{ jobs: readonly JobView[]; more: boolean }>;
   stopJobs(ids: readonly string[], reason?: string): Promise<readonly JobView[]>;
-  /** @param from which checkpoint to begin from; left out: as the job would by itself */
+  /**
+   * @param from which checkpoint to begin from; left out: as the job would by itself
+   * @param specJson another spec, for a job that has ended; left out: its own
+   */
   requeueJob(
     jobId: string,
     requestId: string,
     from?: ResumeChoice,
+    specJson?: string,
   ): Promise<{ jobId: string; newJob: boolean }>;
   /** @param byMs more than 0, at most 365 days */
   extendJob(jobId: string, byMs: number): Promise<JobView>;
@@ -311,12 +319,13 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     },
     stopJobs: async (ids, reason = '') =>
       (await call('StopJobs', { ids: [...ids], reason }, arraySizeMax)).jobs.map(jobFromWire),
-    requeueJob: (jobId, requestId, from = { kind: 'newest' }) =>
+    requeueJob: (jobId, requestId, from = { kind: 'newest' }, specJson = '') =>
       call('RequeueJob', {
         jobId,
         requestId,
         ...(from.kind === 'step' ? { fromStep: from.step } : {}),
         fromStart: from.kind === 'start',
+        specJson,
       }),
     removeLogs: (jobId) => call('RemoveLogs', { jobId }),
     extendJob: async (jobId, byMs) => jobFromWire(await call('ExtendJob', { jobId, byMs })),

@@ -128,6 +128,7 @@ const fullJob: JobView = {
   attempts: [attempt],
   array: { id: 'arr_1', index: 0, size: 8 },
   requeuedFrom: 'job_0',
+  resumedFrom: { jobId: 'job_0', name: 'checkpoint-500', step: 500 },
   submitSeq: 2 ** 40,
   leftOut: [{ node: 'node-3', cause: { ...cause, kind: 'image_pull' } }],
   checkpoints: [
@@ -181,6 +182,7 @@ const bareJob: JobView = {
   ],
   array: null,
   requeuedFrom: null,
+  resumedFrom: null,
   leftOut: [],
   checkpoints: [],
   training: noTraining,

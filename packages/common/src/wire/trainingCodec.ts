@@ -14,6 +14,7 @@ import type {
 import type { HangSign__Output, HangSign as WireHangSign } from '../gen/muster/v1/HangSign.ts';
 import type { LedgerEntry__Output, LedgerEntry as WireLedgerEntry } from '../gen/muster/v1/LedgerEntry.ts';
 import type { Resume__Output, Resume as WireResume } from '../gen/muster/v1/Resume.ts';
+import type { ResumedFrom__Output, ResumedFrom as WireResumedFrom } from '../gen/muster/v1/ResumedFrom.ts';
 import type {
   TrainingProgress__Output,
   TrainingProgress as WireProgress,
@@ -33,7 +34,7 @@ import {
   type TrainingValues,
   trainingSignKinds,
 } from '../training.ts';
-import { type AttemptSign, type LedgerEntry, ledgerKinds, type Resume } from '../views.ts';
+import { type AttemptSign, type LedgerEntry, ledgerKinds, type Resume, type ResumedFrom } from '../views.ts';
 import { known } from './enums.ts';
 import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
 
@@ -225,6 +226,16 @@ export function resumeToWire(resume: Resume | null): WireResume | null {
 
 export function resumeFromWire(wire: Resume__Output | null): Resume | null {
   return wire === null ? null : { name: wire.name, step: wire.step ?? null };
+}
+
+export function resumedFromToWire(from: ResumedFrom | null): WireResumedFrom | null {
+  if (from === null) return null;
+  const { jobId, name, step } = from;
+  return { jobId: jobId ?? '', name, ...(step === null ? {} : { step }) };
+}
+
+export function resumedFromFromWire(wire: ResumedFrom__Output | null): ResumedFrom | null {
+  return wire === null ? null : { jobId: wire.jobId || null, name: wire.name, step: wire.step ?? null };
 }
 
 export function ledgerToWire(ledger: readonly LedgerEntry[]): WireLedgerEntry[] {

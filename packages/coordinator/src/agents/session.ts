@@ -212,6 +212,7 @@ export class AgentSession {
       leaseMs,
       resume: resumeToWire(attempt.resume),
       checkpointJobId: job.checkpointJobId,
+      lineage: [...job.lineage],
       batchScale: job.batchScale,
       lrScale: job.lrScale,
       ...corruptOn(job, this.node),

@@ -30,9 +30,9 @@ function draftWith(job: Job, isOver = false): Draft {
 
 /** @returns the id of the job that runs again */
 function requeued(draft: Draft, job: Job, from: ResumeChoice = { kind: 'newest' }): JobId | undefined {
-  const { id, spec, checkpoints, checkpointJobId } = job;
+  const { id, spec } = job;
   const command = { spec, requestId: 'r', digest: 'd', arraySize: 0, requeuedFrom: id, place: null, from };
-  return requeue(draft, { ...command, saved: { checkpoints, checkpointJobId } }, random, nowMs).jobIds[0];
+  return requeue(draft, { ...command, saved: job, isEdited: false }, random, nowMs).jobIds[0];
 }
 
 const refusal = (what: string) =>
@@ -60,7 +60,7 @@ const failed = aJob(1, {
 describe('a job that has ended and is requeued', () => {
   it('goes on in a new one, from the same checkpoints and in the same directory', () => {
     const draft = draftWith(failed, true);
-    const from = { kind: 'step', step: 150 } as const;
+    const from = { kind: 'step', step: 100 } as const;
     const id = requeued(draft, failed, from);
     if (id === undefined) throw new Error('there is a new job');
 
@@ -91,16 +91,18 @@ describe('a job that has ended and is requeued', () => {
         from,
       };
       const other = (size: number) => new Uint8Array(size).fill(8);
-      return requeue(draft, { ...command, saved: failed }, other, nowMs).jobIds[0];
+      return requeue(draft, { ...command, saved: failed, isEdited: false }, other, nowMs).jobIds[0];
     };
     expect(() => again({ kind: 'newest' })).toThrow(refusal(`${first} goes on from the checkpoints`));
     const fresh = again({ kind: 'start' });
-    expect(draft.job(fresh ?? failed.id)).toMatchObject({ checkpoints: [], checkpointJobId: fresh });
+    expect(draft.job(fresh ?? failed.id)).toMatchObject({
+      ...{ checkpoints: [], checkpointJobId: fresh, lineage: [jobIdOf(77)] },
+    });
   });
 
   it.each([
-    [99, 'at or before step 99, only those of steps 100, 400'],
-    [0, 'at or before step 0'],
+    [99, 'no good checkpoint of step 99, only those of steps 100, 400'],
+    [200, 'no good checkpoint of step 200'],
   ])('from step %i is refused, and told which there are', (step, words) => {
     expect(() => requeued(draftWith(failed, true), failed, { kind: 'step', step })).toThrow(refusal(words));
   });
@@ -117,7 +119,7 @@ describe('a job that has not ended and is requeued', () => {
   it('goes by the checkpoints that it has now, not by those that were read before', () => {
     const { job } = aStory().allRunning().saved(50);
     const draft = draftWith(job);
-    const from = { kind: 'step', step: 60 } as const;
+    const from = { kind: 'step', step: 50 } as const;
     expect(requeued(draft, { ...job, checkpoints: [] }, from)).toBe(job.id);
     expect(draft.job(job.id)).toMatchObject({ resumeChoice: from, state: { kind: 'stopping' } });
   });

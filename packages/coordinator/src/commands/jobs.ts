@@ -3,12 +3,14 @@ import type { ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
 import type { JobId, RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
-import { isGood, resumeCandidates } from '../lifecycle/resume.ts';
+import { isGood } from '../lifecycle/resume.ts';
 import { type JobEvent, transition } from '../lifecycle/transition.ts';
 import { currentAttempt, type Job, type JobArray } from '../model.ts';
 import type { Draft } from '../state.ts';
 import type { RequestRecord } from '../store/store.ts';
 import { addArray } from './arrays.ts';
+import { requireDirectoryToItself } from './directories.ts';
+import { type Heritage, heritageOf, type Predecessor } from './heritage.ts';
 import { addJob, aNewJob } from './newJob.ts';
 
 export interface SubmitCommand {
@@ -21,12 +23,9 @@ export interface SubmitCommand {
   readonly place: JobArray | null;
 }
 
-/** What a job has from the one that it runs again. */
-type Heritage = Pick<Job, 'checkpoints' | 'checkpointJobId' | 'resumeChoice'>;
-
 /**
  * Stores one job, or an array with its first jobs.
- * @throws {MusterError} `not_found` when it comes after a job that does not exist
+ * @throws {MusterError} `not_found` when it comes after a job that does not exist; those of `requireDirectoryToItself`
  */
 export function submit(
   draft: Draft,
@@ -51,6 +50,7 @@ export function submit(
       );
     }
   }
+  requireDirectoryToItself(draft, command);
   const { requestId, digest } = command;
   const { array } = command.spec;
   if (array !== null && command.place === null) {
@@ -78,22 +78,24 @@ export function sameIntent(
   );
 }
 
-/** `requeuedFrom` is the job; `spec` is its own. */
+/** `requeuedFrom` is the job. */
 export type RequeueCommand = SubmitCommand & {
   readonly requeuedFrom: JobId;
   readonly from: ResumeChoice;
   /** Of the job as it was read; what the draft knows of one that has not ended is newer. */
-  readonly saved: Pick<Job, 'checkpoints' | 'checkpointJobId'>;
+  readonly saved: Omit<Predecessor, 'id'>;
+  /** `spec` is another one, which only a new job can have. */
+  readonly isEdited: boolean;
 };
 
 /**
  * Stops the job's attempt and puts it back into the queue; one that waits there already stays. A job that has ended never
- * changes: its spec runs again as a job of its own, from the checkpoints that it left.
+ * changes: its spec, or another one, runs again as a job of its own, from the checkpoints that it left.
  *
  * The record is committed with the change. Without it a client that got no answer, and asks again, would stop the attempt
  * that its first call made room for.
- * @throws {MusterError} `failed_precondition` while the job ends for good, for a step that no good checkpoint is at or before,
- *   and while another job goes on from its checkpoints
+ * @throws {MusterError} `failed_precondition` while the job ends for good, for a step of which there is no good checkpoint, for
+ *   another spec while it has not ended, and while another job goes on from its checkpoints
  */
 export function requeue(
   draft: Draft,
@@ -107,16 +109,20 @@ export function requeue(
   const job = draft.job(jobId);
   requireResumable(jobId, (job ?? saved).checkpoints, from);
   if (job === undefined) {
-    const { checkpoints, checkpointJobId } = saved;
-    // With nothing to go on from it is a job like any other, in a directory of its own.
-    if (checkpoints.length === 0 || from.kind === 'start') return submit(draft, command, random, nowMs);
-    requireSoleHeir(draft, jobId, checkpointJobId);
-    return submit(draft, command, random, nowMs, {
-      // Numbers of attempts begin anew, and whatever the new job saves is newer.
-      checkpoints: checkpoints.map((each) => ({ ...each, attempt: 0 })),
-      checkpointJobId,
-      resumeChoice: from,
-    });
+    const heritage = heritageOf(
+      draft,
+      { ...saved, id: jobId },
+      { spec: command.spec, array: command.place },
+      from,
+    );
+    return submit(draft, command, random, nowMs, heritage);
+  }
+  if (command.isEdited) {
+    throw new MusterError(
+      'failed_precondition',
+      `${jobId} has not ended, and the spec of a job never changes: stop it first (muster stop ${jobId}), then requeue it with ` +
+        'the changes; it continues from its newest checkpoint',
+    );
   }
   if (job.state.kind === 'stopping' && job.state.outcome.next !== 'queued') {
     const why = job.state.outcome.cause?.message ?? 'its work is done';
@@ -131,26 +137,16 @@ export function requeue(
   return record;
 }
 
-/** Two that save into one directory would resume from, and delete, each other's checkpoints. */
-function requireSoleHeir(draft: Draft, jobId: JobId, checkpointJobId: JobId): void {
-  for (const other of draft.activeJobs()) {
-    if (other.checkpointJobId !== checkpointJobId) continue;
-    throw new MusterError(
-      'failed_precondition',
-      `${other.id} goes on from the checkpoints of ${jobId} already; stop that first, or begin anew: ` +
-        `muster requeue ${jobId} --from start`,
-    );
-  }
-}
-
+/** Of a step that is not there nobody can tell which one was meant instead. */
 function requireResumable(jobId: JobId, checkpoints: Job['checkpoints'], from: ResumeChoice): void {
-  if (from.kind !== 'step' || resumeCandidates({ checkpoints, resumeChoice: from }).length > 0) return;
+  if (from.kind !== 'step') return;
   const steps = new Set(checkpoints.filter(isGood).flatMap(({ step }) => step ?? []));
+  if (steps.has(from.step)) return;
   const known = [...steps].sort((a, b) => a - b).join(', ');
   const there = known === '' ? 'none that tells its step' : `those of steps ${known}`;
   throw new MusterError(
     'failed_precondition',
-    `${jobId} has no good checkpoint at or before step ${from.step}, only ${there}; \`muster checkpoints ${jobId}\` lists all`,
+    `${jobId} has no good checkpoint of step ${from.step}, only ${there}; \`muster checkpoints ${jobId}\` lists all`,
   );
 }
 

@@ -26,6 +26,7 @@ export function aNewJob(
     spec,
     array,
     requeuedFrom,
+    resumedFrom: null,
     submittedAtMs,
     state: { kind: 'queued', backoffMs: 0, lastCause: null, sinceMs, breakerOpen: false },
     lastAttempt: 0,
@@ -35,6 +36,7 @@ export function aNewJob(
     checkpoints: [],
     resumeChoice: { kind: 'newest' },
     checkpointJobId: id,
+    lineage: [],
     deaths: [],
     failuresInRow: 0,
     preemptions: 0,
@@ -46,13 +48,14 @@ export function aNewJob(
 }
 
 export function addJob(draft: Draft, job: Job, nowMs: number): void {
-  const { id, spec, array, requeuedFrom } = job;
+  const { id, spec, array, requeuedFrom, resumedFrom } = job;
   draft.addJob(job);
   const data = {
     name: ownName(job),
     project: spec.project,
     ...(array === null ? {} : { arrayId: array.id, arrayIndex: array.index }),
     ...(requeuedFrom === null ? {} : { requeuedFrom }),
+    ...(resumedFrom === null ? {} : { resumedFrom }),
   };
   draft.emit({ kind: 'job.submitted', subject: id, data }, nowMs);
 }

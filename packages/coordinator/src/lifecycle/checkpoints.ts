@@ -2,7 +2,12 @@
  * What a job keeps of its checkpoints. A name and a version are one checkpoint: what is known of it only grows, and what was
  * found corrupt stays so, whatever an agent that looks less closely says later. Only a second reading may say otherwise.
  */
-import { type Checkpoint, type CheckpointFacts, verificationDepths } from '@muster/common/checkpoints';
+import {
+  type Checkpoint,
+  type CheckpointFacts,
+  elsewhere,
+  verificationDepths,
+} from '@muster/common/checkpoints';
 import type { NodeName } from '@muster/common/ids';
 import { type Attempt, checkpointsMax, isReleased, type Job, type NewEvent } from '../model.ts';
 import { fencedAttempt, type Handler, type JobEvent, jobEvent, unchanged, withAttempt } from './event.ts';
@@ -28,7 +33,8 @@ export function checkpointReporter(
 
 export const checkpoint: Handler<'checkpoint'> = (job, event, nowMs) => {
   const node = checkpointReporter(job, event);
-  if (node === null) return unchanged(job);
+  // What a job saves lies in its directory, and nowhere else.
+  if (node === null || elsewhere(event.checkpoint.name) !== null) return unchanged(job);
   const attempt = fencedAttempt(job, event.attempt);
   const before = knownAs(job, event.checkpoint.name);
   const known = before?.version === event.checkpoint.version ? before : undefined;

@@ -7,7 +7,7 @@
  * breaker, which lets one trial through after each pause. Both are decided when the attempt goes wrong, to be seen, and again
  * when the last of its tasks has ended: a checkpoint that was saved on the way out is progress.
  */
-import type { Checkpoint } from '@muster/common/checkpoints';
+import { type Checkpoint, elsewhere as nameElsewhere } from '@muster/common/checkpoints';
 import type { NodeName } from '@muster/common/ids';
 import { backoffMs } from '@muster/common/retry';
 import type { CauseKind } from '@muster/common/spec/causes';
@@ -99,7 +99,11 @@ const theCheckpointBefore: Treatment = (failed) => {
     reread: false,
     ...(attempt.runningAtMs !== null && { suspect: true }),
   } as const;
-  return { isFree: false, job: withCheckpoints(job, isMeant, change), isTreated: true };
+  const marked = withCheckpoints(job, isMeant, change);
+  // Its user has asked for a checkpoint of another job: without that it is not to begin from nothing instead.
+  if (nameElsewhere(resume.name) !== null && resumeCandidates(marked).length === 0)
+    return { isFree: false, job: marked, isTreated: true, isHopeless: true };
+  return { isFree: false, job: marked, isTreated: true };
 };
 
 const treatments: Readonly<Partial<Record<CauseKind, Treatment>>> = {

@@ -2,8 +2,9 @@
  * Which checkpoint an attempt begins from. Only one that was verified and that nothing speaks against; the newest of them,
  * unless a person or a divergence has said otherwise.
  */
-import type { Checkpoint } from '@muster/common/checkpoints';
+import { type Checkpoint, elsewhere } from '@muster/common/checkpoints';
 import type { NodeName } from '@muster/common/ids';
+import type { JobSpec } from '@muster/common/spec/types';
 import type { Resume } from '@muster/common/views';
 import type { Job, Node } from '../model.ts';
 
@@ -50,11 +51,19 @@ export function chooseResume(
 ): Resume | null {
   const chosen = resumeCandidates(job).find((checkpoint) => {
     if (checkpoint.shared || nodes.some(({ name }) => name === checkpoint.node)) return true;
-    // Several agents may share a machine, and so a directory that the job names itself.
-    const bootId = job.spec.checkpoint.dir === null ? undefined : where(checkpoint.node as NodeName)?.bootId;
+    // Several agents may share a machine, and so a directory that a job names itself.
+    const bootId = isKeptByNode(job.spec, checkpoint)
+      ? undefined
+      : where(checkpoint.node as NodeName)?.bootId;
     return bootId !== undefined && nodes.some((node) => node.bootId === bootId);
   });
   return chosen === undefined ? null : { name: chosen.name, step: chosen.step };
+}
+
+/** In a directory of its agent's, of which others on the same machine have nothing. */
+export function isKeptByNode({ checkpoint: { dir } }: JobSpec, { name }: Checkpoint): boolean {
+  const place = elsewhere(name);
+  return place === null ? dir === null : place.kind === 'kept';
 }
 
 /** What the next attempt would best begin from, if one node alone has it: elsewhere its work would have to be done again. */

@@ -1,7 +1,7 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import type { JobId } from '@muster/common/ids';
 import { musterService } from '@muster/common/wire/service';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { applyJobEvent } from '../commands/jobs.ts';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
 import { aCaller, aCheckpoint, aJob, allocation, aNode } from '../modelFixture.ts';
@@ -20,13 +20,13 @@ const finish = (jobId: JobId) => finishJob(coordinator, jobId);
 test('a requeue may begin from a step or from nothing, and that belongs to what was asked', async () => {
   const { api, loop, state } = coordinator;
   const id = await submitOne('r1');
-  const from = { kind: 'step', step: 15 } as const;
-  await expect(api.requeueJob(id, 'q0', from)).rejects.toThrow(/no good checkpoint at or before step 15/);
+  const from = { kind: 'step', step: 10 } as const;
+  await expect(api.requeueJob(id, 'q0', from)).rejects.toThrow(/no good checkpoint of step 10/);
   const checkpoints = [aCheckpoint(10), aCheckpoint(20)];
   await loop.run(aCaller, (draft) => draft.putJob({ ...aJob(1), ...state.jobs.get(id), checkpoints }));
   await api.requeueJob(id, 'q1', from);
   expect(state.jobs.get(id)?.resumeChoice).toEqual(from);
-  for (const other of [{ kind: 'start' }, { kind: 'newest' }, { kind: 'step', step: 16 }] as const)
+  for (const other of [{ kind: 'start' }, { kind: 'newest' }, { kind: 'step', step: 20 }] as const)
     await expect(api.requeueJob(id, 'q1', other)).rejects.toMatchObject({ code: 'already_exists' });
   await api.requeueJob(id, 'q2', { kind: 'start' });
   expect(state.jobs.get(id)?.resumeChoice).toEqual({ kind: 'start' });
@@ -102,4 +102,96 @@ test('a job shows what became of its time, what it has saved and how it goes on'
     applyJobEvent(draft, id, { ...allocation([placement]), resume }, nowMs);
   });
   expect((await api.getJob(id)).attempts).toMatchObject([{ resume: { name: 'checkpoint-10', step: 10 } }]);
+});
+
+describe('a job that continues from another one', () => {
+  const saving = (dir: string, more: object = {}) =>
+    JSON.stringify({ name: 'train', command: ['true'], checkpoint: { dir }, ...more });
+  const checkpoints = [aCheckpoint(10), aCheckpoint(20), aCheckpoint(30, { suspect: true })];
+
+  async function trained(dir = '/runs/a'): Promise<JobId> {
+    const { loop, state } = coordinator;
+    const id = await submitOne('r1', saving(dir));
+    await loop.run(aCaller, (draft) => draft.putJob({ ...aJob(1), ...state.jobs.get(id), checkpoints }));
+    await start(id);
+    await finish(id);
+    return id;
+  }
+
+  const submit = async (specJson: string, more: object) => {
+    const { jobIds } = await coordinator.api.submit({ specJson, requestId: 'r2', ...more });
+    return coordinator.state.jobs.get(jobIds[0] as JobId);
+  };
+
+  test('goes on with its checkpoints in the same directory', async () => {
+    const id = await trained();
+    expect(await submit(saving('/runs/a/', { env: { LR: '1' } }), { resumeFromJob: id })).toMatchObject({
+      checkpointJobId: id,
+      checkpoints: checkpoints.map((each) => ({ ...each, attempt: 0 })),
+      resumedFrom: { jobId: id, name: 'checkpoint-20', step: 20 },
+      requeuedFrom: null,
+    });
+  });
+
+  test('reads them where they are and saves elsewhere, in another directory', async () => {
+    const id = await trained();
+    const job = await submit(saving('/runs/b'), { resumeFromJob: id.slice(0, 10) });
+    expect(job).toMatchObject({
+      checkpointJobId: job?.id,
+      checkpoints: [{ name: '/runs/a/checkpoint-10' }, { name: '/runs/a/checkpoint-20', attempt: 0 }],
+      resumedFrom: { jobId: id, name: '/runs/a/checkpoint-20', step: 20 },
+    });
+    expect((await coordinator.api.getJob(job?.id ?? '')).resumedFrom).toEqual(job?.resumedFrom);
+  });
+
+  test('begins from the checkpoint at a path', async () => {
+    const job = await submit(saving('/runs/b'), { resumeFromPath: '/old//checkpoint-7.pt' });
+    expect(job?.resumedFrom).toEqual({ jobId: null, name: '/old/checkpoint-7.pt', step: 7 });
+    expect(job?.checkpoints).toMatchObject([{ name: '/old/checkpoint-7.pt', step: 7, shared: true }]);
+  });
+
+  test('is refused while that saves in the same directory, and where there is nothing to continue from', async () => {
+    const id = await submitOne('r1', saving('/runs/a'));
+    await expect(submit(saving('/runs/a'), { resumeFromJob: id })).rejects.toThrow(
+      `${id} is queued and saves its checkpoints in the same directory; wait until it has ended`,
+    );
+    await expect(submit(saving('/runs/b'), { resumeFromJob: id })).rejects.toThrow(
+      `${id} has no verified checkpoint to continue from; \`muster checkpoints ${id}\` lists what it has saved`,
+    );
+  });
+
+  test.each([
+    [{ resumeFromJob: 'job_aaaaaaaaaaaa', resumeFromPath: '/a' }, 'exclude each other'],
+    [{ resumeFromPath: 'checkpoint-7' }, 'expected an absolute path'],
+    [{ resumeFromJob: 'job_zzzzzzzzzzzz' }, 'there is no job job_zzzzzzzzzzzz'],
+  ])('%j is refused', async (more, words) => {
+    await expect(submit(saving('/runs/b'), more)).rejects.toThrow(words);
+  });
+
+  test('is one job, no array', async () => {
+    const array = saving('/runs/{array_index}', { array: 2 });
+    await expect(submit(array, { resumeFromPath: '/a' })).rejects.toThrow(
+      'the jobs of an array cannot all continue',
+    );
+  });
+
+  test('has another spec when it is requeued with one, which a job that has not ended never gets', async () => {
+    const { api, state } = coordinator;
+    const id = await trained();
+    const { jobId } = await api.requeueJob(
+      id,
+      'q1',
+      { kind: 'newest' },
+      saving('/runs/a', { env: { LR: '1' } }),
+    );
+    expect(state.jobs.get(jobId as JobId)).toMatchObject({
+      spec: { env: { LR: '1' } },
+      ...{ requeuedFrom: id, checkpointJobId: id },
+      resumedFrom: { jobId: id, name: 'checkpoint-20', step: 20 },
+    });
+    const again = api.requeueJob(jobId, 'q2', { kind: 'newest' }, saving('/runs/a'));
+    await expect(again).rejects.toThrow(
+      `${jobId} has not ended, and the spec of a job never changes: stop it first`,
+    );
+  });
 });

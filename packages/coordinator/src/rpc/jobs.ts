@@ -1,21 +1,15 @@
 /** The API's calls about jobs: decode, call, encode. */
-import { createHash } from 'node:crypto';
-import type { ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
-import type { RequeueJobRequest__Output } from '@muster/common/gen/muster/v1/RequeueJobRequest';
 import { type ArrayId, isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
-import { arraySize, arraySizeMax, formatArray } from '@muster/common/spec/array';
-import { specBytesMax, validateJobSpec } from '@muster/common/spec/index';
-import { isMapping } from '@muster/common/spec/path';
-import { encodeJobSpec } from '@muster/common/spec/serialize';
-import type { JobSpec } from '@muster/common/spec/types';
+import { arraySizeMax } from '@muster/common/spec/array';
 import type { JobStateKind } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/codec';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { jobsPerTurn } from '../commands/arrays.ts';
+import { continuationAt, continuationOf } from '../commands/heritage.ts';
 import { applyJobEvent, extend, requeue, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import { learnOutcomes } from '../endedJobs.ts';
@@ -36,6 +30,7 @@ import type { ClusterState } from '../state.ts';
 import type { JobRecord, RequestRecord, Store } from '../store/store.ts';
 import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import { unary } from './calls.ts';
+import { continuedFrom, decodeSpec, resumeChoiceOf, sizeOf, withDigest } from './jobRequests.ts';
 import { resolveActiveJobs, resolveArrayId, resolveJobId, resolveReference } from './references.ts';
 import { type InventoryOf, jobView } from './views.ts';
 
@@ -157,16 +152,25 @@ export function jobCalls(parts: JobCallParts): JobCalls {
           ? { wouldStartOn: result.placements.map(({ node }) => node.name) }
           : { wouldWait: pendingToWire(result.reason) };
       }
-      const command = withDigest({
-        spec,
-        requestId: request.requestId,
-        requeuedFrom: null,
-        place: null,
-      });
+      const continued = continuedFrom(request, spec);
+      const command = withDigest(
+        { spec, requestId: request.requestId, requeuedFrom: null, place: null },
+        { kind: 'newest' },
+        continued,
+      );
       const { record, repeated } = await once(command, async () => {
         requireSpace();
         await learnOutcomes(state, store, spec.after as readonly JobId[]);
-        return loop.run(caller, (draft, nowMs) => submit(draft, command, parts.random, nowMs));
+        const predecessor = continued?.startsWith('/') === false ? (await read(continued)).job : null;
+        return loop.run(caller, (draft, nowMs) => {
+          const heritage =
+            predecessor === null
+              ? continued === null
+                ? null
+                : continuationAt(continued)
+              : continuationOf(draft, predecessor, spec);
+          return submit(draft, command, parts.random, nowMs, heritage);
+        });
       });
       const { arrayId } = record;
       // Earlier versions stored the ids of an array's jobs with the request.
@@ -229,15 +233,20 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     }),
 
     RequeueJob: unary(async (request, caller) => {
-      const { id, spec, array, checkpoints, checkpointJobId } = (await read(request.jobId)).job;
+      const { job } = await read(request.jobId);
+      const { id, array } = job;
       if (array !== null) await parts.arrays.complete(array.id);
+      const isEdited = request.specJson !== '';
+      const spec = isEdited ? decodeSpec(request.specJson, 0) : job.spec;
+      if (isEdited && spec.array !== null)
+        throw new MusterError('invalid', 'array: a requeued job is one job; submit an array instead');
+      if (isEdited) checkJobLease(spec.leaseMs, parts.agents.heartbeatIntervalMs);
       const { requestId } = request;
       const from = resumeChoiceOf(request);
       // The same while it runs and when it has ended: the second call for one requeue may find another state.
-      const saved = { checkpoints, checkpointJobId };
       const command = {
         ...withDigest({ spec, requestId, requeuedFrom: id, place: array }, from),
-        ...{ from, saved },
+        ...{ from, saved: job, isEdited },
       };
       const { record } = await once(command, async () => {
         if (!state.jobs.has(id)) requireSpace();
@@ -293,63 +302,6 @@ function silentNodes({ agents, leases }: JobCallParts, job: Job): readonly Silen
     fencedInMs: leases.taskFencedInMs(node, attempt),
     onExpiry: job.spec.onLeaseExpiry,
   }));
-}
-
-function withDigest<T extends Omit<SubmitCommand, 'digest'>>(
-  request: T,
-  from: ResumeChoice = { kind: 'newest' },
-): T & { readonly digest: string } {
-  // As it was before there was a choice: requests of an earlier version may be sent again.
-  const choice = from.kind === 'newest' ? '' : `\n${from.kind} ${from.kind === 'step' ? from.step : ''}`;
-  const { spec, place } = request;
-  // As it was when the number of jobs was no part of the spec: requests of an earlier version may be sent again.
-  const size = place === null ? sizeOf(spec) : 0;
-  const isCount = spec.array === null || formatArray(spec.array) === `0-${size - 1}`;
-  const intent = `${encodeJobSpec(isCount ? { ...spec, array: null } : spec)}\n${size}\n${request.requeuedFrom ?? ''}${choice}`;
-  return { ...request, digest: createHash('sha256').update(intent).digest('hex') };
-}
-
-/** @throws {MusterError} `invalid` when it is to begin from two places */
-function resumeChoiceOf({ fromStep, fromStart }: RequeueJobRequest__Output): ResumeChoice {
-  if (fromStep === undefined) return { kind: fromStart ? 'start' : 'newest' };
-  if (fromStart)
-    throw new MusterError('invalid', 'from_step and from_start exclude each other: give one of them');
-  return { kind: 'step', step: fromStep };
-}
-
-/** How many jobs a submit of it makes, as an array; 0: it makes one job. */
-function sizeOf({ array }: JobSpec): number {
-  return array === null ? 0 : arraySize(array);
-}
-
-/** @param arrayCount of a client that gives it beside the spec; 0: none */
-function decodeSpec(text: string, arrayCount: number): JobSpec {
-  if (Buffer.byteLength(text) > specBytesMax) {
-    throw new MusterError(
-      'invalid',
-      `the spec has ${Buffer.byteLength(text)} bytes; at most ${specBytesMax}`,
-    );
-  }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new MusterError('invalid', 'spec_json is not JSON', { cause: error });
-  }
-  if (arrayCount > 0 && isMapping(value)) {
-    if (value['array'] !== undefined)
-      throw new MusterError('invalid', 'array_size: the spec says what array it is; give one of the two');
-    value = { ...value, array: arrayCount };
-  }
-  const result = validateJobSpec(value);
-  if (result.ok) return result.spec;
-  const [first] = result.problems;
-  const more = result.problems.length > 1 ? ` (and ${result.problems.length - 1} more)` : '';
-  throw new MusterError(
-    'invalid',
-    `the spec is wrong: ${first?.path ? `${first.path}: ` : ''}${first?.message ?? ''}${more}`,
-    { problems: result.problems },
-  );
 }
 
 /** A state this version does not know would be listed as another one. */

@@ -52,6 +52,7 @@ export function jobView(
     attempts: attempts.map((attempt) => attemptView(job.id, attempt, notes, inventoryOf)),
     array: job.array,
     requeuedFrom: job.requeuedFrom,
+    resumedFrom: job.resumedFrom,
     submitSeq: job.submitSeq,
     leftOut: job.leftOut,
     checkpoints: job.checkpoints,

@@ -27,6 +27,7 @@ function aView(fields: Partial<JobView> = {}): JobView {
     attempts: [],
     array: null,
     requeuedFrom: null,
+    resumedFrom: null,
     submitSeq: 1,
     leftOut: [],
     checkpoints: [],

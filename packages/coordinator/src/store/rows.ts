@@ -60,6 +60,9 @@ interface JobBody {
   readonly checkpoints?: readonly StoredCheckpoint[];
   readonly resumeChoice?: Job['resumeChoice'];
   readonly checkpointJobId?: string;
+  /** Absent: of a version that let every job save where it liked. */
+  readonly lineage?: readonly string[];
+  readonly resumedFrom?: Job['resumedFrom'];
   readonly deaths?: Job['deaths'];
   readonly failuresInRow?: number;
   readonly preemptions?: number;
@@ -82,6 +85,8 @@ export function jobToRow(job: Job): JobRow {
     checkpoints: job.checkpoints,
     resumeChoice: job.resumeChoice,
     checkpointJobId: job.checkpointJobId,
+    lineage: job.lineage,
+    resumedFrom: job.resumedFrom,
     deaths: job.deaths,
     failuresInRow: job.failuresInRow,
     preemptions: job.preemptions,
@@ -118,6 +123,7 @@ export function jobFromRow(row: JobRow, newest: Attempt | null, shared?: JobSpec
     spec: shared ?? decodeJobSpec(row.spec),
     array: body.array === null ? null : { ...body.array, id: body.array.id as ArrayId },
     requeuedFrom: body.requeuedFrom as JobId | null,
+    resumedFrom: body.resumedFrom ?? null,
     submittedAtMs: row.submitted_at_ms,
     state: stateFrom(body.state, row, newest),
     lastAttempt: row.last_attempt,
@@ -127,6 +133,7 @@ export function jobFromRow(row: JobRow, newest: Attempt | null, shared?: JobSpec
     checkpoints: (body.checkpoints ?? []).map(wholeCheckpoint),
     resumeChoice: body.resumeChoice ?? { kind: 'newest' },
     checkpointJobId: (body.checkpointJobId ?? row.id) as JobId,
+    lineage: (body.lineage ?? []) as readonly JobId[],
     deaths: body.deaths ?? [],
     failuresInRow: body.failuresInRow ?? 0,
     preemptions: body.preemptions ?? 0,

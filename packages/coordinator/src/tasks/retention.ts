@@ -158,10 +158,11 @@ export class Retention {
 /** Ids of jobs and arrays that these jobs name. */
 function namesIn(jobs: Iterable<Job>): ReadonlySet<string> {
   const names = new Set<string>();
-  for (const { spec, array, requeuedFrom, checkpointJobId } of jobs) {
+  for (const { spec, array, requeuedFrom, resumedFrom, checkpointJobId } of jobs) {
     for (const id of spec.after) names.add(id);
     names.add(checkpointJobId);
     if (requeuedFrom !== null) names.add(requeuedFrom);
+    if (resumedFrom?.jobId != null) names.add(resumedFrom.jobId);
     if (array !== null) names.add(array.id);
   }
   return names;

@@ -66,6 +66,7 @@ export function aJobView(fields: Partial<JobView> = {}): JobView {
     ],
     array: null,
     requeuedFrom: null,
+    resumedFrom: null,
     submitSeq: 1,
     leftOut: [],
     checkpoints: [aCheckpoint(500, { bytes: 2_345_678_901, savedAtMs: nowMs - 5 * minuteMs })],

@@ -29,6 +29,7 @@ export const retryAdviceOf: Readonly<Record<CauseKind | 'loss_spike', RetryAdvic
   time_limit: 'resume',
   image_pull: 'other_node',
   command_not_found: 'no',
+  checkpoint_conflict: 'no',
   rendezvous_timeout: 'other_node',
   hung: 'resume',
   cancelled: 'none',

@@ -9,6 +9,7 @@ import { callers } from './000004_callers.ts';
 import { arrays } from './000005_arrays.ts';
 import { retention } from './000006_retention.ts';
 import { arrayMembers } from './000007_array_members.ts';
+import { lineage } from './000008_lineage.ts';
 
 export const migrations: readonly string[] = [
   initialSchema,
@@ -18,6 +19,7 @@ export const migrations: readonly string[] = [
   arrays,
   retention,
   arrayMembers,
+  lineage,
 ];
 
 /** Since this version every store has a witness and page sums beside it. */

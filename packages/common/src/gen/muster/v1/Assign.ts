@@ -25,6 +25,7 @@ export interface Assign {
   'quarantine'?: (_muster_v1_CorruptCheckpoint)[];
   'proof'?: (string);
   'doubted'?: (_muster_v1_CorruptCheckpoint)[];
+  'lineage'?: (string)[];
 }
 
 export interface Assign__Output {
@@ -45,4 +46,5 @@ export interface Assign__Output {
   'quarantine': (_muster_v1_CorruptCheckpoint__Output)[];
   'proof': (string);
   'doubted': (_muster_v1_CorruptCheckpoint__Output)[];
+  'lineage': (string)[];
 }

@@ -8,6 +8,7 @@ import type { LeftOut as _muster_v1_LeftOut, LeftOut__Output as _muster_v1_LeftO
 import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster_v1_Checkpoint__Output } from '../../muster/v1/Checkpoint.ts';
 import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress__Output as _muster_v1_TrainingProgress__Output } from '../../muster/v1/TrainingProgress.ts';
 import type { LedgerEntry as _muster_v1_LedgerEntry, LedgerEntry__Output as _muster_v1_LedgerEntry__Output } from '../../muster/v1/LedgerEntry.ts';
+import type { ResumedFrom as _muster_v1_ResumedFrom, ResumedFrom__Output as _muster_v1_ResumedFrom__Output } from '../../muster/v1/ResumedFrom.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Job {
@@ -36,6 +37,7 @@ export interface Job {
   'extraRuntimeMs'?: (number | string | Long);
   'failures'?: (number);
   'outputAtMs'?: (number | string | Long);
+  'resumedFrom'?: (_muster_v1_ResumedFrom | null);
 }
 
 export interface Job__Output {
@@ -64,4 +66,5 @@ export interface Job__Output {
   'extraRuntimeMs': (number);
   'failures': (number);
   'outputAtMs': (number);
+  'resumedFrom': (_muster_v1_ResumedFrom__Output | null);
 }

@@ -7,6 +7,7 @@ export interface RequeueJobRequest {
   'requestId'?: (string);
   'fromStep'?: (number | string | Long);
   'fromStart'?: (boolean);
+  'specJson'?: (string);
   '_fromStep'?: "fromStep";
 }
 
@@ -15,5 +16,6 @@ export interface RequeueJobRequest__Output {
   'requestId': (string);
   'fromStep'?: (number);
   'fromStart': (boolean);
+  'specJson': (string);
   '_fromStep'?: "fromStep";
 }

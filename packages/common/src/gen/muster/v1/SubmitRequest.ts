@@ -6,6 +6,8 @@ export interface SubmitRequest {
   'requestId'?: (string);
   'arraySize'?: (number);
   'dryRun'?: (boolean);
+  'resumeFromJob'?: (string);
+  'resumeFromPath'?: (string);
 }
 
 export interface SubmitRequest__Output {
@@ -13,4 +15,6 @@ export interface SubmitRequest__Output {
   'requestId': (string);
   'arraySize': (number);
   'dryRun': (boolean);
+  'resumeFromJob': (string);
+  'resumeFromPath': (string);
 }
