@@ -36,7 +36,7 @@ export const commandSynonyms: readonly Synonym[] = [
   { words: ['restart', 'rerun', 'retry', 'resubmit', 'resume'], lines: ['requeue JOB'] },
   { words: ['log', 'tail', 'attach', 'sattach', 'output', 'watch', 'follow'], lines: ['logs -f JOB'] },
   { words: ['stats', 'htop', 'nvtop', 'gpustat', 'usage'], lines: ['top', 'metrics JOB'] },
-  { words: ['plot', 'loss', 'tensorboard'], lines: ['metrics JOB train_loss'] },
+  { words: ['plot', 'loss', 'tensorboard'], lines: ['metrics JOB --plot'] },
   { words: ['smi', 'nvidia-smi', 'check', 'diag'], lines: ['doctor', 'nodes'] },
   { words: ['serve', 'server', 'cluster', 'init'], lines: ['up'] },
   { words: ['version'], lines: ['--version'] },

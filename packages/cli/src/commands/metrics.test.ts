@@ -1,4 +1,5 @@
 import type { GpuUsage } from '@muster/common/telemetry';
+import type { TrainingSummary } from '@muster/common/training';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { aJob, anAttempt, aTask, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
@@ -26,8 +27,18 @@ const answers = {
   GetJob: () => wire.job(job),
   QueryMetrics: ({ name }: { readonly name: string }) =>
     wire.metrics(name === 'gpu_utilization' ? utilization : noSeries),
+  SummarizeTraining: () => ({ metrics: [], thinned: false }),
 };
+const summaryOf = (change: Partial<TrainingSummary> = {}): TrainingSummary => ({
+  ...{ name: 'train_loss', unit: 'loss', last: 0.5, best: 0.25, firstStep: 0, lastStep: 40, bestStep: 30 },
+  ...{ rows: 41, notFinite: 0, notFiniteStep: null, ...change },
+});
+const training = (...summaries: readonly TrainingSummary[]) => ({
+  metrics: summaries.map(wire.summary),
+  thinned: false,
+});
 const utf8 = { environment: { unicode: true } };
+const uncoloured = { environment: { unicode: true, colour: 'never' } } as const;
 
 test('a metric is shown per GPU, in numbers and as a chart', async () => {
   const { stdout, requests } = await run(
@@ -106,15 +117,157 @@ test.each([
   [['--attempt', '2'], job, 'it has no attempt 2.'],
   [['--since', '5m'], job, 'in the last 5 min.'],
   [[], job, 'yet.'],
-  [[], aJob({ ...job, state: 'succeeded' }), 'are kept; `muster job job_0123456789ab` shows'],
+  [[], aJob({ ...job, state: 'succeeded' }), 'retained for train; `muster job job_0123456789ab` shows'],
 ])('no readings with %j are explained', async (flags, shown, why) => {
   const { exitCode, stdout, stderr } = await run(['metrics', job.id, ...flags], {
     GetJob: () => wire.job(shown),
     QueryMetrics: () => wire.metrics(noSeries),
+    SummarizeTraining: () => training(),
   });
   expect({ exitCode, stdout }).toEqual({ exitCode: exitCodes.ok, stdout: '' });
-  expect(stderr).toContain('No readings of train');
+  expect(stderr).toMatch(/No metrics (?:of|retained for) train/);
   expect(stderr).toContain(why);
+});
+
+// ---- Curves
+
+const trainingJob = aJob({
+  ...job,
+  spec: { command: ['true'], resources: { nodes: 1, gpus: 0 } },
+  name: 'train',
+});
+const otherJob = aJob({ ...trainingJob, id: 'job_aaaaaaaaaaaa', name: 'other', state: 'succeeded' });
+const lossSeries = (slope: number) => ({
+  ...{ attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid: '' },
+  points: Array.from({ length: 41 }, (_, step) =>
+    step === 20
+      ? { atMs: submittedAtMs, value: null, step, notFinite: 1 }
+      : { atMs: submittedAtMs, value: 4 - slope * step, step },
+  ),
+});
+const curveAnswers = {
+  GetJob: ({ jobId }: { readonly jobId: string }) =>
+    wire.job(jobId.includes('other') ? otherJob : trainingJob),
+  QueryMetrics: ({ jobId, name }: { readonly jobId: string; readonly name: string }) =>
+    name === 'train_loss'
+      ? wire.metrics({ unit: 'loss', series: [lossSeries(jobId === otherJob.id ? 0.05 : 0.1)] })
+      : wire.metrics(noSeries),
+  SummarizeTraining: () => training(summaryOf({ notFinite: 1, notFiniteStep: 20 })),
+};
+
+test('the metrics of the output are shown in short, with what is wrong with them', async () => {
+  const { stdout, stderr } = await run(['metrics', 'train'], curveAnswers);
+  expect(stdout).toBe(
+    [
+      'train  job_0123456789ab',
+      '',
+      'METRIC      LAST  BEST  AT STEP    STEPS  ROWS',
+      'train_loss   0.5  0.25       30  0 to 40    41',
+      '',
+    ].join('\n'),
+  );
+  expect(stderr).toBe('train: the loss is not a finite number in 1 row, first at step 20.\n');
+});
+
+test('--plot draws the curve between axes, with its numbers below', async () => {
+  const { stdout, requests } = await run(['metrics', 'train', 'train_loss', '--plot'], curveAnswers, {
+    ...uncoloured,
+    columns: 40,
+    rows: 16,
+  });
+  expect(stdout).toBe(
+    [
+      'train  job_0123456789ab  train_loss',
+      '',
+      '  loss',
+      '4 ┤⠉⠒⠢⠤⢄⣀⡀',
+      '  │      ⠈⠑⠒⠤⠤⣀⣀',
+      '2 ┤             ⠑⠒⠢⠤⢄',
+      '  │                   ⠉⠒⠒⠤⢄⡀',
+      '  │                        ⠈⠉⠑⠒⠢⠤⣀',
+      '0 ┤                               ⠉⠉⠒⠢⠤⢄',
+      '  └──────────────────✗──────────────────',
+      '   0                20           step 40',
+      '',
+      'METRIC      LAST  BEST  AT STEP    STEPS',
+      'train_loss   0.5  0.25       30  0 to 40',
+      '',
+    ].join('\n'),
+  );
+  expect(requests.find(({ method }) => method === 'QueryMetrics')?.request).toMatchObject({ pointsMax: 160 });
+});
+
+test.each([
+  ['two jobs, and the metric behind --plot', ['train', 'other', '--plot', 'train_loss', '--ascii']],
+  ['a job behind --plot', ['train', '--ascii', '--plot', 'other']],
+])('curves of several jobs are told apart by letters where there are no colours: %s', async (_, words) => {
+  const { stdout } = await run(['metrics', ...words], curveAnswers, { ...uncoloured, columns: 60 });
+  const lines = stdout.split('\n');
+  expect(lines[0]).toBe('train_loss');
+  expect(lines.filter((line) => /\|.*A/.test(line)).length).toBeGreaterThan(5);
+  expect(lines.filter((line) => /\|.*B/.test(line)).length).toBeGreaterThan(3);
+  expect(lines.slice(-3)).toEqual([
+    expect.stringMatching(/^A +train +job_0123456789ab /),
+    expect.stringMatching(/^B +other +job_aaaaaaaaaaaa /),
+    '',
+  ]);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(60);
+  expect(stdout).toMatch(/^[\n -~]*$/);
+});
+
+test('without --plot several jobs are compared in a table', async () => {
+  const { stdout } = await run(['metrics', 'train', 'other'], curveAnswers);
+  expect(stdout).toBe(
+    [
+      'train_loss',
+      '',
+      'NAME   JOB               STATE      LAST  BEST  AT STEP    STEPS  ROWS',
+      'train  job_0123456789ab  running     0.5  0.25       30  0 to 40    41',
+      'other  job_aaaaaaaaaaaa  succeeded   0.5  0.25       30  0 to 40    41',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('-o csv has a line per point, and -o json says which points are buckets', async () => {
+  const bucket = { rows: 2, firstStep: 3, min: 1, max: 2, last: 2 };
+  const pages = [
+    { unit: 'loss', series: [{ ...lossSeries(1), points: lossSeries(1).points.slice(0, 1) }], nextSkip: 1 },
+    {
+      ...({ unit: 'loss', thinned: true } as const),
+      series: [{ ...lossSeries(1), points: [{ atMs: submittedAtMs, value: 1.5, step: 4, bucket }] }],
+    },
+  ];
+  const QueryMetrics = ({ skip }: { readonly skip: number }) =>
+    wire.metrics(pages[skip === 0 ? 0 : 1] as never);
+  const csv = await run(['metrics', 'train', 'train_loss', '-o', 'csv'], { ...curveAnswers, QueryMetrics });
+  const at = new Date(submittedAtMs).toISOString();
+  expect(csv.stdout.split('\n')).toEqual([
+    'job,metric,unit,attempt,rank,node,gpu,step,time,value,not_finite,rows,first_step,min,max,last',
+    `job_0123456789ab,train_loss,loss,1,0,node-1,,0,${at},4,0,1,,,,`,
+    `job_0123456789ab,train_loss,loss,1,0,node-1,,4,${at},1.5,0,2,3,1,2,2`,
+    '',
+  ]);
+  const json = await run(['metrics', 'train', 'train_loss', '-o', 'json'], { ...curveAnswers, QueryMetrics });
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    ...{ unit: 'loss', thinned: true },
+    series: [
+      {
+        points: [
+          { step: 0, value: 4 },
+          { step: 4, value: 1.5, bucket },
+        ],
+      },
+    ],
+  });
+  const both = await run(['metrics', 'train', 'other', 'train_loss', '-o', 'json'], curveAnswers);
+  expect(Object.keys(JSON.parse(both.stdout))).toEqual([trainingJob.id, otherJob.id]);
+});
+
+test('two metrics at once are refused', async () => {
+  const { exitCode, stderr } = await run(['metrics', 'train', 'train_loss', 'grad_norm'], curveAnswers);
+  expect(exitCode).toBe(exitCodes.usage);
+  expect(stderr).toContain('one metric at a time: got train_loss and grad_norm');
 });
 
 // ---- What is noted with an attempt when it ends

@@ -1,121 +1,239 @@
 import { isSimulatedUuid } from '@muster/common/hardware';
 import { closest } from '@muster/common/spec/suggest';
 import { isTerminal } from '@muster/common/states';
-import { isJobMetricName, jobMetrics, type MetricsView } from '@muster/common/telemetry';
-import { isTrainingMetricName, trainingMetrics } from '@muster/common/training';
+import { isJobMetricName, type JobMetricName, jobMetrics, type MetricsView } from '@muster/common/telemetry';
+import { isTrainingMetricName, type TrainingSummary, trainingMetricNames } from '@muster/common/training';
 import type { JobView } from '@muster/common/views';
-import type { MusterApi } from '@muster/common/wire/client';
+import type { MusterApi, TrainingSummaries } from '@muster/common/wire/client';
+import type { Command } from 'commander';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { durationMs, type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
+import { durationMs, wholeNumber } from '../flags.ts';
 import { jobReferenceHelp } from '../jobs/reference.ts';
 import { nameOf, specOf } from '../jobs/summary.ts';
-import { formatAllMetrics, formatMetric, type MetricName } from '../metrics/metricsText.ts';
+import { csvOf } from '../metrics/exports.ts';
+import {
+  formatGpuMetrics,
+  formatMetric,
+  type MetricName,
+  type MetricsOptions,
+} from '../metrics/metricsText.ts';
+import { curveOf, drawPlot, keyOf, type PlotOptions } from '../metrics/plot.ts';
+import { queryAll } from '../metrics/queries.ts';
+import { formatComparison, formatTraining, trainingNotes } from '../metrics/trainingTable.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
 import { printable } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
 import { withSession } from '../session.ts';
 
-interface MetricsFlags extends ConnectionFlags, OutputFlags {
+interface MetricsFlags extends ConnectionFlags {
   readonly since?: number;
   readonly attempt?: number;
+  /** The name of a metric, a job, or true. */
+  readonly plot?: string | true;
+  readonly ascii?: true;
+  readonly output?: 'table' | 'json' | 'csv';
 }
 
-const trainingNames = Object.keys(trainingMetrics).filter(isTrainingMetricName);
 const gpuNames = Object.keys(jobMetrics).filter(isJobMetricName);
-const names: readonly MetricName[] = [...trainingNames, ...gpuNames];
+const names: readonly MetricName[] = [...trainingMetricNames, ...gpuNames];
 const dayMs = 24 * 60 * 60 * 1_000;
+/** More curves cannot be told apart. */
+const comparedMax = 26;
+/** Of a chart that takes a line: more than it has columns. */
+const chartPoints = 2_000;
+/** Where the output is no terminal. */
+const plotWidth = 80;
+const plotHeight = 20;
+const plotHeightMax = 30;
 
 export const command: CommandModule = {
   define(sub) {
     sub
       .argument('<job>', jobReferenceHelp)
-      .argument('[metric]', 'metric name; default: summary of all')
+      .argument('[metric...]', 'metric name; further jobs are compared; default: summary of all metrics')
+      .option('--plot [metric]', 'draw the curve; default: train_loss')
+      .option('--ascii', 'draw with ASCII characters; default: as the locale allows')
       .option(
         '--since <duration>',
-        'only the last DURATION, such as 30m; default: everything kept, a few hours',
+        'only the last DURATION, such as 30m; default: everything kept',
         durationMs('--since', 1_000, 365 * dayMs),
       )
       .option(
         '--attempt <number>',
-        'only this attempt; default: all',
+        'only this attempt; default: all, a later one in place of the steps that it repeats',
         wholeNumber('--attempt', 1, 1_000_000),
       );
-    withConnection(withOutput(sub));
+    withConnection(withExports(sub));
     sub.addHelpText(
       'after',
-      `\nFrom its output: ${trainingNames.join(', ')}\nOf its GPUs: ${gpuNames.join(', ')}\n\n` +
+      `\nFrom its output: ${trainingMetricNames.join(', ')}\nOf its GPUs: ${gpuNames.join(', ')}\n\n` +
+        'Metrics from the output are kept row by row with the job; those of GPUs for some hours.\n' +
         'GPU readings cover 10 seconds: the mean; for memory and temperature the maximum; for energy the consumption.',
     );
   },
   run: showMetrics,
 };
 
+function withExports(sub: Command): Command {
+  const option = sub
+    .createOption('-o, --output <format>', "json: the API's JSON, for programs; csv: a line per point")
+    .choices(['table', 'json', 'csv']);
+  return sub.addOption(option);
+}
+
+/** What was asked for. */
+interface Asked {
+  readonly references: readonly string[];
+  /** null: all of them in short. */
+  readonly name: MetricName | null;
+  readonly isPlot: boolean;
+}
+
 async function showMetrics(
   context: Context,
   reference: string,
-  typedName: string | undefined,
+  more: readonly string[],
   flags: MetricsFlags,
 ): Promise<ExitCode> {
-  const { io, environment } = context;
-  const name = typedName === undefined ? null : metricNamed(typedName);
-  const { job, views } = await withSession(context, flags, async ({ api }) => {
-    const found = await api.getJob(reference);
-    return { job: found, views: await query(api, found.id, name === null ? names : [name], flags) };
+  const asked = askedOf(reference, more, flags);
+  return withSession(context, flags, async ({ api }) => {
+    const jobs: JobView[] = [];
+    for (const each of asked.references) jobs.push(await api.getJob(each));
+    const seen: Seen = { context, flags, api };
+    if (flags.output === 'json' || flags.output === 'csv') return exportMetrics(seen, jobs, asked.name);
+    const [job, ...others] = jobs;
+    if (job === undefined) return exitCodes.ok;
+    if (asked.isPlot || others.length > 0) return compare(seen, jobs, asked);
+    return asked.name === null ? showAll(seen, job) : showOne(seen, job, asked.name);
   });
-  const only = name === null ? null : (views.get(name) ?? null);
-  if (flags.output === 'json') {
-    await writeJson(io.stdout, only ?? Object.fromEntries(views));
-    return exitCodes.ok;
-  }
-  const isEmpty = [...views.values()].every(({ series }) =>
-    series.every(({ points }) => points.length === 0),
-  );
-  if (isEmpty) {
-    await io.stderr.write(`${printable(noReadingsText(job, flags, environment.programName))}\n`);
-    return exitCodes.ok;
-  }
-  const colours = coloursFor(io.stdout, environment);
-  const options = { width: io.stdout.columns(), colours, unicode: environment.unicode };
-  const isSimulated = [...views.values()].some(({ series }) =>
-    series.some(({ gpuUuid }) => isSimulatedUuid(gpuUuid)),
-  );
-  const about = [job.id, ...(name === null ? [] : [name]), ...(isSimulated ? ['simulated GPUs'] : [])];
-  const title = `${colours.bold(nameOf(job))}  ${about.join('  ')}\n\n`;
-  const body = only === null ? formatAllMetrics(views, options) : formatMetric(only, options);
-  await io.stdout.write(title + body);
-  return exitCodes.ok;
 }
 
-function metricNamed(typed: string): MetricName {
-  if (isJobMetricName(typed) || isTrainingMetricName(typed)) return typed;
-  const meant = closest(typed, names);
-  throw usageError(
+function askedOf(reference: string, more: readonly string[], flags: MetricsFlags): Asked {
+  const isMetric = (word: string): word is MetricName => isJobMetricName(word) || isTrainingMetricName(word);
+  // `--plot` takes a word that follows it, which may be a job.
+  const words = typeof flags.plot === 'string' ? [...more, flags.plot] : more;
+  const metrics = words.filter(isMetric);
+  const others = words.filter((word) => !isMetric(word));
+  const isPlot = flags.plot !== undefined;
+  const [name = null, second] = metrics;
+  if (second !== undefined)
+    throw usageError(`one metric at a time: got ${metrics.join(' and ')}`, 'Call it once for each.');
+  const [meant] = others;
+  if (meant !== undefined && name === null && others.length === 1 && !isPlot) {
+    const near = closest(meant, names);
+    if (near !== null || meant.includes('_')) throw unknownMetric(meant, near);
+  }
+  const references = [reference, ...others];
+  if (references.length > comparedMax)
+    throw usageError(
+      `${references.length} jobs are more than can be compared at once: ${comparedMax} at most`,
+    );
+  const needsName = isPlot || (references.length > 1 && flags.output === undefined);
+  return { references, name: name ?? (needsName ? 'train_loss' : null), isPlot };
+}
+
+function unknownMetric(typed: string, meant: string | null): Error {
+  return usageError(
     `there is no metric "${typed}"`,
     ...(meant === null ? [] : [`Did you mean ${meant}?`]),
     `Metrics: ${names.join(', ')}`,
   );
 }
 
-async function query(
-  api: MusterApi,
-  jobId: string,
-  wanted: readonly MetricName[],
-  { since, attempt }: MetricsFlags,
-): Promise<ReadonlyMap<MetricName, MetricsView>> {
-  const range = {
+interface Seen {
+  readonly context: Context;
+  readonly flags: MetricsFlags;
+  readonly api: MusterApi;
+}
+
+function rangeOf({ since, attempt }: MetricsFlags): { readonly sinceMs?: number; readonly attempt?: number } {
+  return {
     ...(since === undefined ? {} : { sinceMs: since }),
     ...(attempt === undefined ? {} : { attempt }),
   };
-  const views = await Promise.all(wanted.map((name) => api.queryMetrics({ jobId, name, ...range })));
-  return new Map(wanted.flatMap((name, index) => (views[index] === undefined ? [] : [[name, views[index]]])));
+}
+
+function optionsOf({ io, environment }: Context, flags: MetricsFlags): MetricsOptions {
+  return {
+    width: io.stdout.columns(),
+    colours: coloursFor(io.stdout, environment),
+    unicode: environment.unicode && flags.ascii === undefined,
+  };
+}
+
+// ---- One job
+
+async function showAll({ context, flags, api }: Seen, job: JobView): Promise<ExitCode> {
+  const range = { jobId: job.id, ...rangeOf(flags) };
+  const training = await api.summarizeTraining(range);
+  const views = new Map<JobMetricName, MetricsView>();
+  if (specOf(job).resources.gpus > 0)
+    for (const name of gpuNames) views.set(name, await api.queryMetrics({ ...range, name }));
+  const hasGpus = [...views.values()].some(hasPoints);
+  if (training.metrics.length === 0 && !hasGpus) return sayNothing({ context, flags, api }, job);
+  const options = optionsOf(context, flags);
+  const tables = [
+    ...(training.metrics.length === 0 ? [] : [formatTraining(training.metrics, options)]),
+    ...(hasGpus ? [formatGpuMetrics(views, options)] : []),
+  ];
+  const { stdout, stderr } = context.io;
+  await stdout.write(titleOf(options, job, [...views.values()]) + tables.join('\n'));
+  await stderr.write(notesText(job, training.metrics, training));
+  return exitCodes.ok;
+}
+
+async function showOne({ context, flags, api }: Seen, job: JobView, name: MetricName): Promise<ExitCode> {
+  const query = { jobId: job.id, name, ...rangeOf(flags) };
+  const view = await api.queryMetrics(
+    isTrainingMetricName(name) ? { ...query, pointsMax: chartPoints } : query,
+  );
+  if (!hasPoints(view)) return sayNothing({ context, flags, api }, job);
+  const options = optionsOf(context, flags);
+  await context.io.stdout.write(titleOf(options, job, [view], name) + formatMetric(view, options));
+  if (isTrainingMetricName(name)) {
+    const summaries = await api.summarizeTraining({ jobId: job.id, ...rangeOf(flags) });
+    const own = summaries.metrics.filter((each) => each.name === name);
+    await context.io.stderr.write(notesText(job, own, summaries));
+  }
+  return exitCodes.ok;
+}
+
+function hasPoints({ series }: MetricsView): boolean {
+  return series.some(({ points }) => points.length > 0);
+}
+
+function titleOf(
+  { colours }: MetricsOptions,
+  job: JobView,
+  views: readonly MetricsView[],
+  name: MetricName | null = null,
+): string {
+  const isSimulated = views.some(({ series }) => series.some(({ gpuUuid }) => isSimulatedUuid(gpuUuid)));
+  const about = [job.id, ...(name === null ? [] : [name]), ...(isSimulated ? ['simulated GPUs'] : [])];
+  return `${colours.bold(printable(nameOf(job)))}  ${about.join('  ')}\n\n`;
+}
+
+function notesText(
+  job: JobView,
+  metrics: readonly TrainingSummary[],
+  { thinned }: Pick<TrainingSummaries, 'thinned'>,
+): string {
+  const notes = trainingNotes(nameOf(job), metrics, thinned);
+  return notes.map((note) => `${printable(note)}\n`).join('');
+}
+
+async function sayNothing({ context, flags }: Seen, job: JobView): Promise<ExitCode> {
+  const text = noReadingsText(job, flags, context.environment.programName);
+  await context.io.stderr.write(`${printable(text)}\n`);
+  return exitCodes.ok;
 }
 
 function noReadingsText(job: JobView, { since, attempt }: MetricsFlags, programName: string): string {
-  const of = `No readings of ${nameOf(job)}`;
+  const of = `No metrics of ${nameOf(job)}`;
   if (job.attempts.length === 0) return `${of}: it has not run yet.`;
   if (attempt !== undefined && !job.attempts.some(({ number }) => number === attempt)) {
     return `${of}: it has no attempt ${attempt}.`;
@@ -123,7 +241,117 @@ function noReadingsText(job: JobView, { since, attempt }: MetricsFlags, programN
   if (specOf(job).resources.gpus === 0 && job.training === null)
     return `${of}: it has no GPUs, and its output tells of no metrics.`;
   if (isTerminal(job.state)) {
-    return `${of} are kept; \`${programName} job ${job.id}\` shows what was noted at its end.`;
+    return `No metrics retained for ${nameOf(job)}; \`${programName} job ${job.id}\` shows what was recorded at its end.`;
   }
   return since === undefined ? `${of} yet.` : `${of} in the last ${durationText(since)}.`;
+}
+
+// ---- Curves
+
+async function compare(seen: Seen, jobs: readonly JobView[], { name, isPlot }: Asked): Promise<ExitCode> {
+  const { context, flags, api } = seen;
+  const { stdout, stderr } = context.io;
+  const metric = name ?? 'train_loss';
+  const options = optionsOf(context, flags);
+  const size = plotSize(context, jobs.length, options);
+  const shown: { job: JobView; view: MetricsView; summaries: TrainingSummaries }[] = [];
+  for (const job of jobs) {
+    const range = { jobId: job.id, ...rangeOf(flags) };
+    const pointsMax = isTrainingMetricName(metric) ? { pointsMax: 4 * size.width } : {};
+    const view = await api.queryMetrics({ ...range, name: metric, ...pointsMax });
+    const summaries = isTrainingMetricName(metric)
+      ? await api.summarizeTraining(range)
+      : { metrics: [], thinned: false };
+    shown.push({ job, view, summaries });
+  }
+  const drawn = shown.filter(({ view }) => hasPoints(view));
+  const [first] = drawn;
+  if (first === undefined) {
+    for (const job of jobs) await sayNothing(seen, job);
+    return exitCodes.ok;
+  }
+  const isOne = jobs.length === 1;
+  const title = isOne
+    ? titleOf(options, first.job, [first.view], metric)
+    : `${options.colours.bold(metric)}\n\n`;
+  const lines = isPlot
+    ? drawPlot(
+        drawn.map(({ view }) => curveOf(view.series)),
+        first.view.unit,
+        size,
+      )
+    : [];
+  const picture = lines.map((line) => `${line.trimEnd()}\n`).join('');
+  const summaryOf = ({ metrics }: TrainingSummaries) => metrics.find((each) => each.name === metric) ?? null;
+  const table =
+    isOne && !isTrainingMetricName(metric)
+      ? ''
+      : isOne
+        ? formatTraining(
+            [summaryOf(first.summaries)].filter((each) => each !== null),
+            options,
+          )
+        : formatComparison(
+            shown.map((each) => ({
+              key: isPlot && hasPoints(each.view) ? keyOf(drawn.indexOf(each), drawn.length, size) : '',
+              id: each.job.id,
+              name: nameOf(each.job),
+              state: each.job.state,
+              summary: summaryOf(each.summaries),
+            })),
+            options,
+          );
+  await stdout.write(title + [picture, table].filter((part) => part !== '').join('\n'));
+  for (const { job, summaries } of shown) {
+    const summary = summaryOf(summaries);
+    await stderr.write(notesText(job, summary === null ? [] : [summary], summaries));
+  }
+  return exitCodes.ok;
+}
+
+/** What is left of the terminal beside title, table and prompt. */
+function plotSize({ io }: Context, jobs: number, { colours, unicode, width }: MetricsOptions): PlotOptions {
+  const rows = io.stdout.rows();
+  const height = rows === null ? plotHeight : Math.max(8, Math.min(plotHeightMax, rows - jobs - 6));
+  return { width: Math.max(30, width ?? plotWidth), height, colours, unicode };
+}
+
+// ---- For programs
+
+async function exportMetrics(
+  { context, flags, api }: Seen,
+  jobs: readonly JobView[],
+  name: MetricName | null,
+): Promise<ExitCode> {
+  const { stdout } = context.io;
+  const exported: { jobId: string; name: MetricName; view: MetricsView }[] = [];
+  for (const { id: jobId } of jobs) {
+    for (const each of name === null ? names : [name])
+      exported.push({
+        jobId,
+        name: each,
+        view: await queryAll(api, { jobId, name: each, ...rangeOf(flags) }),
+      });
+  }
+  if (flags.output === 'csv') {
+    // In pieces: a million lines as one text would be more than a string may hold.
+    const lines = csvOf(exported);
+    for (let from = 0; from < lines.length; from += 10_000)
+      await stdout.write(`${lines.slice(from, from + 10_000).join('\n')}\n`);
+    return exitCodes.ok;
+  }
+  const [first] = exported;
+  const isOne = jobs.length === 1;
+  if (isOne && name !== null) await writeJson(stdout, first?.view);
+  else {
+    const ofJob = (jobId: string) =>
+      Object.fromEntries(
+        exported.filter((each) => each.jobId === jobId).map((each) => [each.name, each.view]),
+      );
+    await writeJson(
+      stdout,
+      isOne ? ofJob(jobs[0]?.id ?? '') : Object.fromEntries(jobs.map(({ id }) => [id, ofJob(id)])),
+    );
+  }
+  return exitCodes.ok;
 }

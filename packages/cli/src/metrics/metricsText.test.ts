@@ -1,7 +1,7 @@
 import { type MetricPoint, type MetricSeries, readingIntervalMs } from '@muster/common/telemetry';
 import { expect, test } from 'vitest';
 import { makeColours } from '../output/colours.ts';
-import { formatAllMetrics, formatMetric } from './metricsText.ts';
+import { formatGpuMetrics, formatMetric } from './metricsText.ts';
 import { bucketMeans, summarize, summarizeAll, timeSpan } from './summary.ts';
 
 const points = (...values: readonly (number | null)[]): readonly MetricPoint[] =>
@@ -72,23 +72,38 @@ test('energy adds up, and has no mean', () => {
   ]);
 });
 
-test('of steps there is the newest only, and of energy the sum', () => {
+test('of energy there is the sum only', () => {
   const series = [aSeries({ points: points(100, 200) })];
   const views = new Map([
-    ['step', { unit: 'steps', series }],
+    ['gpu_power_watts', { unit: 'watts', series }],
     ['gpu_energy_joules', { unit: 'joules', series }],
-    ['step_seconds', { unit: 'seconds', series: [aSeries({ points: points(0.04963, 1.2) })] }],
   ] as const);
-  expect(formatAllMetrics(views, plain)).toBe(
+  expect(formatGpuMetrics(views, plain)).toBe(
     [
-      'METRIC               MEAN   PEAK          LAST',
-      'step                                       200',
-      'gpu_energy_joules                 300 J in all',
-      'step_seconds       625 ms  1.2 s         1.2 s',
+      'METRIC              MEAN   PEAK          LAST',
+      'gpu_power_watts    150 W  200 W         200 W',
+      'gpu_energy_joules                300 J in all',
       '',
     ].join('\n'),
   );
-  expect(formatMetric({ unit: 'steps', series }, plain)).not.toContain('MEAN');
+});
+
+test('rows stand by their steps, every one of a short run, and buckets count as many as they are', () => {
+  const rows = [1, 3, 2].map((value, step) => ({ atMs: 7, value, step }));
+  const text = formatMetric({ unit: 'loss', series: [aSeries({ gpuUuid: '', points: rows })] }, plain);
+  expect(text.split('\n').slice(0, 2)).toEqual([
+    'RANK  NODE    LAST  MIN  MEAN  MAX  steps 0 to 2, 0 to 3',
+    '   0  node-1     2    1     2    3  ▃█▆',
+  ]);
+  const bucket = { rows: 3, firstStep: 0, min: 1, max: 9, last: 2 };
+  expect(
+    summarize([
+      { atMs: 1, value: 4, step: 2, bucket },
+      { atMs: 2, value: 8, step: 3 },
+    ]),
+  ).toMatchObject({
+    ...{ min: 1, mean: 5, max: 9, last: 8 },
+  });
 });
 
 test('UUIDs are cut where their beginnings differ, and whole where they do not', () => {

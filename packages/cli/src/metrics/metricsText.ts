@@ -1,6 +1,5 @@
 /** What the GPUs of a job did, for a person. Pure. */
 import {
-  isJobMetricName,
   type JobMetricName,
   type MetricSeries,
   type MetricsView,
@@ -13,7 +12,8 @@ import { type Column, formatTable } from '../output/table.ts';
 import { textWidth } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
 import { valueText } from '../output/units.ts';
-import { bucketMeans, type SeriesSummary, summarize, summarizeAll, timeSpan } from './summary.ts';
+import { bucketMeans, bySteps, type SeriesSummary, summarize, summarizeAll, timeSpan } from './summary.ts';
+import { tickText } from './ticks.ts';
 
 export type MetricName = JobMetricName | TrainingMetricName;
 
@@ -96,20 +96,28 @@ function shortUuids(uuids: readonly string[]): (uuid: string) => string {
   return enough ? shorten : (uuid) => uuid;
 }
 
-/** All on one scale and one stretch of time, so that they can be compared. */
+/** All on one scale and one stretch of time or of steps, so that they can be compared. */
 function chartColumn(
   series: readonly MetricSeries[],
   unit: string,
   columns: number,
   unicode: boolean,
 ): readonly Column<MetricSeries>[] {
-  const span = timeSpan(series);
+  const stepped = bySteps(series);
+  const placed = new Map(series.map((each, index) => [each, (stepped ?? series)[index]?.points ?? []]));
+  const span = timeSpan(stepped ?? series);
   if (span === null) return [];
-  const spanMs = span.toMs - span.fromMs;
-  const buckets = Math.min(columns, Math.floor(spanMs / readingIntervalMs) + 1);
+  const extent = span.toMs - span.fromMs;
+  const between = stepped === null ? readingIntervalMs : 1;
+  const buckets = Math.min(columns, Math.floor(extent / between) + 1);
   const top = scaleTop(series, unit);
-  const header = `${durationText(spanMs + readingIntervalMs)}, 0 to ${valueText(top, unit)}`;
-  const cell = ({ points }: MetricSeries) => sparkline(bucketMeans(points, span, buckets), top, unicode);
+  const stretch =
+    stepped === null
+      ? durationText(extent + readingIntervalMs)
+      : `steps ${tickText(span.fromMs)} to ${tickText(span.toMs)}`;
+  const header = `${stretch}, 0 to ${valueText(top, unit)}`;
+  const cell = (each: MetricSeries) =>
+    sparkline(bucketMeans(placed.get(each) ?? [], span, buckets), top, unicode);
   return [{ header, cell, style: () => 'cyan', narrow: { cutTo: chartColumnsMin } }];
 }
 
@@ -119,14 +127,12 @@ function scaleTop(series: readonly MetricSeries[], unit: string): number {
 }
 
 /** A line per metric, over all GPUs. */
-export function formatAllMetrics(
-  views: ReadonlyMap<MetricName, MetricsView>,
+export function formatGpuMetrics(
+  views: ReadonlyMap<JobMetricName, MetricsView>,
   options: MetricsOptions,
 ): string {
-  type Row = readonly [MetricName, ReturnType<typeof summarizeAll>];
-  // Most programs print some of the metrics of training, and many none.
-  const read = Array.from(views).filter(([name, { series }]) => isJobMetricName(name) || series.length > 0);
-  const rows = read.map(([name, { series }]): Row => [name, summarizeAll(series)]);
+  type Row = readonly [JobMetricName, ReturnType<typeof summarizeAll>];
+  const rows = Array.from(views, ([name, { series }]): Row => [name, summarizeAll(series)]);
   const cellOf = ([name, summary]: Row, key: 'mean' | 'max' | 'last'): string => {
     const unit = views.get(name)?.unit ?? '';
     const kind = kindOf(unit);

@@ -200,7 +200,7 @@ function xLabels(xs: Range, columns: number, across: Across): string {
     const start = Math.max(0, from);
     const end = start + text.length;
     if (end > columns || line.slice(Math.max(0, start - 2), end + 2).some((each) => each !== ' ')) return;
-    for (const [index, character] of [...text].entries()) line[start + index] = character;
+    line.splice(start, text.length, ...text.split(''));
   };
   put(last, columns - last.length);
   if (xs.high > xs.low) put(textOf(xs.low), 0);

@@ -13,11 +13,12 @@ export interface SeriesSummary {
 /** Over what was read; all null when nothing was. */
 export function summarize(points: readonly MetricPoint[]): SeriesSummary {
   const values = valuesOf(points);
+  const last = points.findLast(({ value }) => value !== null);
   return {
-    min: extreme(values, Math.min),
-    mean: meanOf(values),
-    max: extreme(values, Math.max),
-    last: values.at(-1) ?? null,
+    min: extreme(known(points.map(({ value, bucket }) => bucket?.min ?? value)), Math.min),
+    mean: meanOf(points),
+    max: extreme(known(points.map(({ value, bucket }) => bucket?.max ?? value)), Math.max),
+    last: last?.bucket?.last ?? last?.value ?? null,
     total: sumOf(values),
   };
 }
@@ -28,9 +29,9 @@ export function summarizeAll(
 ): Pick<SeriesSummary, 'mean' | 'max' | 'last' | 'total'> {
   const parts = series.map(({ points }) => summarize(points));
   return {
-    mean: meanOf(series.flatMap(({ points }) => valuesOf(points))),
+    mean: meanOf(series.flatMap(({ points }) => points)),
     max: extreme(known(parts.map(({ max }) => max)), Math.max),
-    last: meanOf(known(parts.map(({ last }) => last))),
+    last: plainMean(known(parts.map(({ last }) => last))),
     total: sumOf(known(parts.map(({ total }) => total))),
   };
 }
@@ -47,11 +48,37 @@ function extreme(values: readonly number[], pick: (a: number, b: number) => numb
   return values.length === 0 ? null : values.reduce((a, b) => pick(a, b));
 }
 
+/**
+ * Rows by their steps instead of their times, where all have one: a short run prints many in a moment.
+ * @returns null: some have none
+ */
+export function bySteps(series: readonly MetricSeries[]): readonly MetricSeries[] | null {
+  const isStepped = series.every(({ points }) => points.every(({ step }) => typeof step === 'number'));
+  if (!isStepped) return null;
+  return series.map((each) => ({
+    ...each,
+    points: each.points.map((point) => ({ ...point, atMs: point.step ?? 0 })),
+  }));
+}
+
 function sumOf(values: readonly number[]): number | null {
   return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0);
 }
 
-function meanOf(values: readonly number[]): number | null {
+/** A point that stands for several rows counts as many times. */
+function meanOf(points: readonly MetricPoint[]): number | null {
+  let sum = 0;
+  let count = 0;
+  for (const { value, bucket, notFinite = 0 } of points) {
+    if (value === null) continue;
+    const rows = bucket === undefined ? 1 : bucket.rows - notFinite;
+    sum += value * rows;
+    count += rows;
+  }
+  return count === 0 ? null : sum / count;
+}
+
+function plainMean(values: readonly number[]): number | null {
   const sum = sumOf(values);
   return sum === null ? null : sum / values.length;
 }
@@ -81,5 +108,5 @@ export function bucketMeans(
     const index = bucketMs <= 0 ? 0 : Math.min(buckets - 1, Math.floor((atMs - fromMs) / bucketMs));
     if (value !== null) collected[index]?.push(value);
   }
-  return collected.map(meanOf);
+  return collected.map(plainMean);
 }

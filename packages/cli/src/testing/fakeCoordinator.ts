@@ -30,7 +30,7 @@ import { eventToWire, jobToWire } from '@muster/common/wire/codec';
 import { nodeToWire } from '@muster/common/wire/nodeCodec';
 import { musterService } from '@muster/common/wire/service';
 import { toServiceError } from '@muster/common/wire/status';
-import { metricsToWire, nodeTelemetryToWire } from '@muster/common/wire/telemetryCodec';
+import { metricsToWire, nodeTelemetryToWire, summaryToWire } from '@muster/common/wire/telemetryCodec';
 
 export const fakeToken = 'muster_admin_token_of_a_test';
 
@@ -380,4 +380,5 @@ export const wire = {
   event: eventToWire,
   telemetry: nodeTelemetryToWire,
   metrics: metricsToWire,
+  summary: summaryToWire,
 };
