@@ -27,7 +27,10 @@ const identityKey = 'muster-identity';
 export const agentStreamsMax = 256;
 
 /** @param authenticated to be told of each call that brought a valid token, by its peer as gRPC names it, `address:port` */
-export function authInterceptor(gate: Gate, authenticated: (peer: string) => void): ServerInterceptor {
+export function authInterceptor(
+  gate: Gate,
+  authenticated: (peer: string, by: Identity) => void,
+): ServerInterceptor {
   return (method: ServerMethodDefinition<unknown, unknown>, call: ServerInterceptingCallInterface) => {
     let over = () => {};
     const responder = new ResponderBuilder()
@@ -36,7 +39,8 @@ export function authInterceptor(gate: Gate, authenticated: (peer: string) => voi
           .withOnReceiveMetadata((metadata, nextListener) => {
             const answer = authorise(gate, metadata, method, addressOf(call.getPeer()));
             const isRefused = 'code' in answer;
-            if (!isRefused || answer.hasToken) authenticated(call.getPeer());
+            const by = isRefused ? answer.by : answer;
+            if (by !== null) authenticated(call.getPeer(), by);
             if (isRefused) {
               call.sendStatus(answer);
               return;
@@ -67,8 +71,8 @@ type Method = Pick<ServerMethodDefinition<unknown, unknown>, 'path' | 'requestSt
 interface Refused {
   readonly code: status;
   readonly details: string;
-  /** It has shown a valid token all the same. */
-  readonly hasToken: boolean;
+  /** Who has shown a valid token all the same. */
+  readonly by: Identity | null;
 }
 
 /** @returns the status to refuse with; or, with it in the metadata, the identity of a call that may go on */
@@ -76,9 +80,9 @@ function authorise(gate: Gate, metadata: Metadata, method: Method, peer: string 
   // A client that sends this key itself must not become whoever it names.
   metadata.remove(identityKey);
   const { path } = method;
-  const refuse = (kind: RefusalKind, code: status, details: string, by: string | null = null): Refused => {
-    gate.refusals.note({ kind, method: path, peer, by });
-    return { code, details, hasToken: by !== null };
+  const refuse = (kind: RefusalKind, code: status, details: string, by: Identity | null = null): Refused => {
+    gate.refusals.note({ kind, method: path, peer, by: by?.id ?? null });
+    return { code, details, by };
   };
   const header = metadata.get('authorization')[0];
   const token =
@@ -98,11 +102,11 @@ function authorise(gate: Gate, metadata: Metadata, method: Method, peer: string 
   }
   if (!mayCall(identity, path)) {
     const details = `this token (${identity.kind}) may not call ${path}`;
-    return refuse('permission_denied', status.PERMISSION_DENIED, details, identity.id);
+    return refuse('permission_denied', status.PERMISSION_DENIED, details, identity);
   }
   if (identity.kind === 'agent' && isStream(method) && gate.calls.count(identity.id) >= agentStreamsMax) {
     const details = `${identity.node} has ${agentStreamsMax} streams open already; those that are broken end within minutes`;
-    return refuse('too_many_streams', status.RESOURCE_EXHAUSTED, details, identity.id);
+    return refuse('too_many_streams', status.RESOURCE_EXHAUSTED, details, identity);
   }
   identify(metadata, identity);
   return identity;

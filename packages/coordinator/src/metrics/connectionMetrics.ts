@@ -17,7 +17,7 @@ export function addConnectionMetrics(registry: Registry, connections: Connection
   });
   addCounter(registry, {
     name: 'muster_connections_closed_total',
-    help: 'gRPC connections without a valid token that the coordinator closed, by reason.',
+    help: 'gRPC connections that the coordinator closed, by reason.',
     labelNames: ['reason'],
     read: () => closeReasons.map((reason) => [{ reason }, connections.closed[reason]]),
   });

@@ -10,6 +10,7 @@ const limits: ConnectionLimits = {
   firstCallMs: 10_000,
   strangersPerAddressMax: 3,
   strangersMax: 5,
+  agentMax: 3,
   connectionsMax: 8,
 };
 
@@ -50,6 +51,30 @@ function aGate() {
   };
   return { gate, clock, lines, open };
 }
+
+test('one agent has few connections: its oldest is closed for its newest, and nobody else notices', () => {
+  const { gate, open } = aGate();
+  const other = open('192.0.2.1');
+  gate.authenticated(other.peer, 'agent:other');
+  const admin = open('192.0.2.1');
+  gate.authenticated(admin.peer);
+  const own = [1, 2, 3].map(() => open('192.0.2.1'));
+  for (const each of own) {
+    gate.authenticated(each.peer, 'agent:one');
+    // Every call says so.
+    gate.authenticated(each.peer, 'agent:one');
+  }
+  own[1]?.destroy();
+  const another = [open('192.0.2.1'), open('192.0.2.1')];
+  for (const each of another) gate.authenticated(each.peer, 'agent:one');
+  expect([...own, ...another, other, admin].map(({ isOpen }) => isOpen)).toEqual([
+    ...[false, false, true],
+    ...[true, true],
+    ...[true, true],
+  ]);
+  expect(gate.closed.too_many_of_one_agent).toBe(1);
+  expect([gate.openCount, gate.strangerCount]).toEqual([5, 0]);
+});
 
 test('a connection that shows no token in time is closed; one that did stays', () => {
   const { gate, clock, open } = aGate();

@@ -2,7 +2,8 @@
  * Keeps strangers from using up the connections of the coordinator. A connection is a stranger's until one of its calls
  * has brought a valid token. Strangers have little time and little room: when that is full, the one that has waited
  * longest is closed for the newest, because whoever has a token shows it within milliseconds. Connections that have shown
- * one are never closed here.
+ * one are closed here only where one agent has more of them than any agent needs, the oldest first: those are the ones that
+ * broke without a word.
  */
 import type { Logger } from '@muster/common/log';
 
@@ -13,6 +14,8 @@ export interface ConnectionLimits {
   readonly strangersPerAddressMax: number;
   /** Connections without such a call, altogether. */
   readonly strangersMax: number;
+  /** Connections with the credential of one agent. */
+  readonly agentMax: number;
   /** Connections of any kind: what the descriptors of the process allow, less what files need. */
   readonly connectionsMax: number;
 }
@@ -24,6 +27,8 @@ export function connectionLimits(descriptorsMax: number): ConnectionLimits {
     firstCallMs: 10_000,
     strangersPerAddressMax: Math.min(512, Math.ceil(connectionsMax / 4)),
     strangersMax: Math.min(2_048, Math.ceil(connectionsMax / 2)),
+    // It has two, and dials again every second or so while broken ones are not found out, which takes a minute.
+    agentMax: 128,
     connectionsMax,
   };
 }
@@ -43,7 +48,12 @@ export interface ConnectionsParts {
 }
 
 /** Why connections were closed here. */
-export const closeReasons = ['no_token_in_time', 'too_many_strangers', 'too_many_connections'] as const;
+export const closeReasons = [
+  'no_token_in_time',
+  'too_many_strangers',
+  'too_many_connections',
+  'too_many_of_one_agent',
+] as const;
 export type CloseReason = (typeof closeReasons)[number];
 
 interface Stranger {
@@ -61,11 +71,14 @@ export class Connections {
     no_token_in_time: 0,
     too_many_strangers: 0,
     too_many_connections: 0,
+    too_many_of_one_agent: 0,
   };
   private readonly parts: ConnectionsParts;
   /** By `address:port`, in the order in which they came. */
   private readonly strangers = new Map<string, Stranger>();
   private readonly strangersOf = new Map<string, number>();
+  /** By the credential of an agent: its connections, in the order in which they showed it. */
+  private readonly ofAgents = new Map<string, Set<OpenConnection>>();
   private readonly unlogged = new Map<CloseReason, { count: number; address: string; loggedAtMs: number }>();
   private open = 0;
 
@@ -107,9 +120,28 @@ export class Connections {
     return true;
   }
 
-  /** One of its calls has brought a valid token. @param peer as gRPC names it, `address:port` */
-  authenticated(peer: string): void {
+  /**
+   * One of its calls has brought a valid token.
+   * @param peer as gRPC names it, `address:port`
+   * @param agent id of the credential, where it is an agent's
+   */
+  authenticated(peer: string, agent: string | null = null): void {
+    const stranger = this.strangers.get(peer);
     this.forget(peer);
+    if (stranger === undefined || agent === null) return;
+    const { connection, address } = stranger;
+    const own = this.ofAgents.get(agent) ?? new Set<OpenConnection>();
+    this.ofAgents.set(agent, own);
+    own.add(connection);
+    connection.once('close', () => {
+      own.delete(connection);
+      if (own.size === 0 && this.ofAgents.get(agent) === own) this.ofAgents.delete(agent);
+    });
+    const [oldest] = own;
+    if (oldest === undefined || own.size <= this.parts.limits.agentMax) return;
+    own.delete(oldest);
+    this.noteClosed('too_many_of_one_agent', address);
+    oldest.destroy();
   }
 
   /** Closes strangers whose time is over, and logs what was closed. To be called about once a second. */
@@ -163,10 +195,7 @@ export class Connections {
   private logClosed(nowMs: number): void {
     for (const [reason, { count, address, loggedAtMs }] of this.unlogged) {
       if (count === 0 || nowMs - loggedAtMs < logIntervalMs) continue;
-      this.parts.log.warn(
-        { reason, connections: count, address },
-        'connections without a valid token were closed',
-      );
+      this.parts.log.warn({ reason, connections: count, address }, 'connections were closed');
       this.unlogged.set(reason, { count: 0, address, loggedAtMs: nowMs });
     }
   }

@@ -58,7 +58,11 @@ export async function startServer(
     throw new MusterError('invalid', `refusing to listen on ${host} without TLS`);
   }
   const server = new Server({
-    interceptors: [authInterceptor(gate, (peer) => connections.authenticated(peer))],
+    interceptors: [
+      authInterceptor(gate, (peer, by) =>
+        connections.authenticated(peer, by.kind === 'agent' ? by.id : null),
+      ),
+    ],
     'grpc.max_receive_message_length': requestBytesMax,
     'grpc.max_concurrent_streams': streamsMax,
     // Longer than any drain: shorter ones cut calls that are finishing (grpc-node issue 3068).

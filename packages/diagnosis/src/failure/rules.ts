@@ -4,7 +4,7 @@
  *
  * A pattern is as narrow as the real text allows. Words such as "error", "timeout" or "out of memory" alone stand in the
  * settings and warnings of healthy programs. And its time grows with the length of a line, never with its square, because
- * lines are written by whom they accuse: patterns.test.ts measures it.
+ * lines are written by whom they accuse: hostileLines.test.ts measures it.
  */
 import { collectiveRules } from './collectiveRules.ts';
 import { machineRules } from './machineRules.ts';
