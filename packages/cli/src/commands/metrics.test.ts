@@ -1,3 +1,4 @@
+import { MusterError } from '@muster/common/errors';
 import type { GpuUsage } from '@muster/common/telemetry';
 import type { TrainingSummary } from '@muster/common/training';
 import { expect, test } from 'vitest';
@@ -207,8 +208,8 @@ test.each([
   expect(lines.filter((line) => /\|.*A/.test(line)).length).toBeGreaterThan(5);
   expect(lines.filter((line) => /\|.*B/.test(line)).length).toBeGreaterThan(3);
   expect(lines.slice(-3)).toEqual([
-    expect.stringMatching(/^A +train +job_0123456789ab /),
-    expect.stringMatching(/^B +other +job_aaaaaaaaaaaa /),
+    expect.stringMatching(/^A {2}train +job_0123456789ab /),
+    expect.stringMatching(/^B {2}other +job_aaaaaaaaaaaa /),
     '',
   ]);
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(60);
@@ -262,6 +263,16 @@ test('-o csv has a line per point, and -o json says which points are buckets', a
   });
   const both = await run(['metrics', 'train', 'other', 'train_loss', '-o', 'json'], curveAnswers);
   expect(Object.keys(JSON.parse(both.stdout))).toEqual([trainingJob.id, otherJob.id]);
+});
+
+test('a word that is neither a metric nor a job is refused with the metrics there are', async () => {
+  const GetJob = ({ jobId }: { readonly jobId: string }) => {
+    if (jobId === 'lr') throw new MusterError('not_found', 'no job named "lr"');
+    return wire.job(trainingJob);
+  };
+  const { exitCode, stderr } = await run(['metrics', 'train', 'lr'], { ...curveAnswers, GetJob });
+  expect(exitCode).toBe(exitCodes.usage);
+  expect(stderr).toMatch(/^muster: there is no metric "lr"\nMetrics: train_loss, /);
 });
 
 test('two metrics at once are refused', async () => {

@@ -1,3 +1,4 @@
+import { MusterError } from '@muster/common/errors';
 import { isSimulatedUuid } from '@muster/common/hardware';
 import { closest } from '@muster/common/spec/suggest';
 import { isTerminal } from '@muster/common/states';
@@ -88,8 +89,10 @@ function withExports(sub: Command): Command {
 /** What was asked for. */
 interface Asked {
   readonly references: readonly string[];
-  /** null: all of them in short. */
+  /** As typed. */
   readonly name: MetricName | null;
+  /** The one to show; null: all of them in short. */
+  readonly metric: MetricName | null;
   readonly isPlot: boolean;
 }
 
@@ -102,13 +105,13 @@ async function showMetrics(
   const asked = askedOf(reference, more, flags);
   return withSession(context, flags, async ({ api }) => {
     const jobs: JobView[] = [];
-    for (const each of asked.references) jobs.push(await api.getJob(each));
+    for (const each of asked.references) jobs.push(await jobOf(api, each, asked));
     const seen: Seen = { context, flags, api };
-    if (flags.output === 'json' || flags.output === 'csv') return exportMetrics(seen, jobs, asked.name);
+    if (flags.output === 'json' || flags.output === 'csv') return exportMetrics(seen, jobs, asked.metric);
     const [job, ...others] = jobs;
     if (job === undefined) return exitCodes.ok;
     if (asked.isPlot || others.length > 0) return compare(seen, jobs, asked);
-    return asked.name === null ? showAll(seen, job) : showOne(seen, job, asked.name);
+    return asked.metric === null ? showAll(seen, job) : showOne(seen, job, asked.metric);
   });
 }
 
@@ -133,7 +136,19 @@ function askedOf(reference: string, more: readonly string[], flags: MetricsFlags
       `${references.length} jobs are more than can be compared at once: ${comparedMax} at most`,
     );
   const needsName = isPlot || (references.length > 1 && flags.output === undefined);
-  return { references, name: name ?? (needsName ? 'train_loss' : null), isPlot };
+  return { references, name, metric: name ?? (needsName ? 'train_loss' : null), isPlot };
+}
+
+/** The second word of two is rather a metric that is misspelt than a job that is not there. */
+async function jobOf(api: MusterApi, reference: string, { references, name }: Asked): Promise<JobView> {
+  try {
+    return await api.getJob(reference);
+  } catch (error) {
+    const mayBeMetric = references.length === 2 && reference === references[1] && name === null;
+    if (mayBeMetric && error instanceof MusterError && error.code === 'not_found')
+      throw unknownMetric(reference, closest(reference, names));
+    throw error;
+  }
 }
 
 function unknownMetric(typed: string, meant: string | null): Error {
@@ -248,10 +263,11 @@ function noReadingsText(job: JobView, { since, attempt }: MetricsFlags, programN
 
 // ---- Curves
 
-async function compare(seen: Seen, jobs: readonly JobView[], { name, isPlot }: Asked): Promise<ExitCode> {
+async function compare(seen: Seen, jobs: readonly JobView[], asked: Asked): Promise<ExitCode> {
   const { context, flags, api } = seen;
   const { stdout, stderr } = context.io;
-  const metric = name ?? 'train_loss';
+  const { isPlot } = asked;
+  const metric = asked.metric ?? 'train_loss';
   const options = optionsOf(context, flags);
   const size = plotSize(context, jobs.length, options);
   const shown: { job: JobView; view: MetricsView; summaries: TrainingSummaries }[] = [];

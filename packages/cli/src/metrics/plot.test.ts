@@ -84,6 +84,15 @@ test('points without steps are placed by time, and buckets show how far they rea
   expect(lines.filter((line) => /[⠀-⣿]$/.test(line)).length).toBe(7);
 });
 
+test('the axis begins with the first step of the first bucket', () => {
+  const point = (firstStep: number) => ({
+    ...{ atMs: 0, value: 1, step: firstStep + 9 },
+    bucket: { rows: 10, firstStep, min: 1, max: 2, last: 1 },
+  });
+  const lines = drawPlot([{ points: [point(0), point(10), point(20)] }], 'loss', plain);
+  expect(lines.at(-1)).toMatch(/^ +0 .*step 29$/);
+});
+
 test('of several ranks the lowest is drawn, its attempts one behind the other', () => {
   const series = [
     { attempt: 2, nodeRank: 0, step: 5 },
@@ -105,6 +114,6 @@ test('several curves are braille where there are colours for them, and letters w
     '\x1b[33m━━\x1b[39m',
   ]);
   expect(drawPlot(two, 'loss', plain).join('')).toMatch(/A.*B|B.*A/);
-  expect([keyOf(0, 2, plain), keyOf(1, 2, plain)]).toEqual(['A', 'B']);
+  expect([keyOf(0, 2, plain), keyOf(1, 2, plain)]).toEqual(['A ', 'B ']);
   expect(keyOf(6, 7, coloured)).toContain('G');
 });

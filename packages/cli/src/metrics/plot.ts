@@ -39,10 +39,10 @@ function drawsBraille(count: number, { unicode, colours }: PlotOptions): boolean
   return unicode && (count === 1 || (colours.enabled && count <= curveStyles.length));
 }
 
-/** The sign in front of a curve's name. */
+/** The sign in front of a curve's name, two columns wide. */
 export function keyOf(index: number, count: number, options: PlotOptions): string {
   const { mark, paint } = inkOf(index, count, options.colours);
-  return paint(drawsBraille(count, options) ? '━━' : mark);
+  return drawsBraille(count, options) ? paint('━━') : `${paint(mark)} `;
 }
 
 /** What the axis across counts. */
@@ -71,7 +71,11 @@ interface Range {
 
 /** A point by its place; `y` null: not finite. */
 interface Spot {
+  /** Of a bucket: its middle. */
   readonly x: number;
+  /** Where a bucket begins and ends; of a row both are `x`. */
+  readonly from: number;
+  readonly to: number;
   readonly y: number | null;
   readonly low: number | null;
   readonly high: number | null;
@@ -92,7 +96,7 @@ export function drawPlot(
   const across = acrossOf(curves);
   const startMs = Math.min(...curves.flatMap(({ points }) => points.slice(0, 1).map(({ atMs }) => atMs)));
   const spots = curves.map(({ points }) => points.map((point) => spotOf(point, across, startMs)));
-  const xs = rangeOf(spots.flatMap((each) => each.map(({ x }) => x)));
+  const xs = rangeOf(spots.flatMap((each) => each.flatMap(({ from, to }) => [from, to])));
   const ys = widened(
     rangeOf(
       spots.flatMap((each) => each.flatMap(({ y, low, high }) => [y, low, high].filter((v) => v !== null))),
@@ -136,8 +140,10 @@ function spotOf(
   across: Across,
   startMs: number,
 ): Spot {
+  const to = across === 'steps' ? (step ?? 0) : (atMs - startMs) / 1_000;
+  const from = across === 'steps' ? (bucket?.firstStep ?? to) : to;
   return {
-    x: across === 'steps' ? (step ?? 0) : (atMs - startMs) / 1_000,
+    ...{ x: (from + to) / 2, from, to },
     y: value,
     low: bucket?.min ?? null,
     high: bucket?.max ?? null,

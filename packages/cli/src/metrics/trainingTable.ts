@@ -19,7 +19,7 @@ export function formatTraining(metrics: readonly TrainingSummary[], options: Tab
 }
 
 export interface ComparedJob {
-  /** In front of the name: how its curve is drawn; empty: there is none. */
+  /** In front of the name, two columns wide: how its curve is drawn; empty: there is none. */
   readonly key: string;
   readonly id: string;
   readonly name: string;
@@ -38,14 +38,10 @@ export function formatComparison(jobs: readonly ComparedJob[], options: TableOpt
   ];
   const table = formatTable(jobs, columns, options);
   if (jobs.every(({ key }) => key === '')) return table;
-  // Beside the table, because a table shows colours of whole columns only.
+  // Beside the table, because a table paints whole columns only.
   const [header = '', ...lines] = table.split('\n');
-  return [
-    `   ${header}`,
-    ...lines.map((line, index) => `${jobs[index]?.key ?? ''}${line === '' ? '' : ' '}${line}`),
-  ]
-    .map((line) => line.trimEnd())
-    .join('\n');
+  const keyed = lines.map((line, index) => (line === '' ? '' : `${jobs[index]?.key || '  '} ${line}`));
+  return [`   ${header}`, ...keyed].join('\n');
 }
 
 function valueColumns<Row>(summaryOf: (row: Row) => TrainingSummary | null): readonly Column<Row>[] {
