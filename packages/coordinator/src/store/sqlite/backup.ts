@@ -28,12 +28,15 @@ export interface BackupAbout {
 }
 
 const pagesPerPiece = 64;
+/** Whoever takes the pieces has so long for each: the log grows meanwhile, and would fill the disk for one that was stopped. */
+export const pieceTakenMs = 60_000;
 const readLater = promisify(read);
 
 /**
  * The content of a backup, in pieces of a quarter of a megabyte. Nothing waits for whoever takes them; the log grows until
  * the last one was taken.
- * @throws {StoreError} `damaged`: a page is not as it was written; `full`: the disk leaves no room to begin
+ * @throws {StoreError} `damaged`: a page is not as it was written; `full`: the disk leaves no room to begin; `io`: a piece was not
+ *   taken in time, or the store was closed
  */
 export async function* backupPieces(
   files: StoreFiles,
@@ -46,6 +49,18 @@ export async function* backupPieces(
     );
   }
   const letGo = files.hold();
+  let isLate = false;
+  const late = setTimeout(() => {
+    isLate = true;
+    letGo();
+  }, pieceTakenMs).unref();
+  /** The copy is of one moment as long as nothing was carried over since it was begun. */
+  const requireHeld = () => {
+    if (files.closed) throw new StoreError('io', 'the store was closed before the backup was complete');
+    if (isLate)
+      throw new StoreError('io', `a part of the backup was not taken within ${pieceTakenMs / 1_000} s`);
+    late.refresh();
+  };
   try {
     const { pages, commits, lastEventSeq, lastSubmitSeq } = files.known;
     const { pageBytes, databaseFile, sumsFile } = files;
@@ -53,11 +68,12 @@ export async function* backupPieces(
       const last = Math.min(pages, first + pagesPerPiece - 1);
       const piece = Buffer.allocUnsafe((last - first + 1) * pageBytes);
       await readLater(databaseFile, piece, 0, piece.length, (first - 1) * pageBytes);
-      if (files.closed) throw new StoreError('io', 'the store was closed before the backup was complete');
+      requireHeld();
       const { differing } = comparePages({ database: databaseFile, sums: sumsFile, pageBytes }, first, last);
       if (differing.length > 0) throw new StoreError('damaged', pagesText(differing));
       yield piece;
     }
+    requireHeld();
     const sums = Buffer.alloc(pages * sumBytes);
     readSync(sumsFile, sums, 0, sums.length, 0);
     yield sums;
@@ -67,6 +83,7 @@ export async function* backupPieces(
       ...{ commits, lastEventSeq, lastSubmitSeq, takenAtMs },
     } satisfies BackupAbout);
   } finally {
+    clearTimeout(late);
     letGo();
   }
 }

@@ -180,11 +180,13 @@ export class StoreFiles {
     }
   }
 
-  /** The database stays as it is, and the log is only added to, until the returned function is called. */
+  /** The database stays as it is, and the log is only added to, until the returned function is called; again, it does nothing. */
   hold(): () => void {
     this.holds += 1;
+    let isHeld = true;
     return () => {
-      this.holds -= 1;
+      if (isHeld) this.holds -= 1;
+      isHeld = false;
     };
   }
 

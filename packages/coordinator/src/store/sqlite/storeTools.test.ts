@@ -9,11 +9,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
 import { seededRandom } from '../../modelFixture.ts';
 import { type Restored, restoredMeta } from '../restored.ts';
-import { openBackup } from './backup.ts';
+import { openBackup, pieceTakenMs } from './backup.ts';
 import { checkStore } from './checkStore.ts';
 import { flipBit, Jobs, lostIn, shownBy } from './damageFixture.ts';
 import { closeDatabase, openDatabase } from './open.ts';
@@ -85,6 +85,28 @@ describe('a backup', () => {
     await close();
     cpSync(replaced.keptIn ?? '', dataDir, { recursive: true });
     expect(lostIn(after, await shownBy(open(), jobs.count))).toEqual([]);
+  });
+
+  it('ends where nobody takes it, and holds the log no longer', async () => {
+    const live = open();
+    await commit(live, 150);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const pieces = live.backup(1_000)[Symbol.asyncIterator]();
+      expect((await pieces.next()).done).toBe(false);
+      vi.advanceTimersByTime(pieceTakenMs - 1);
+      expect((await pieces.next()).done).toBe(false);
+      vi.advanceTimersByTime(pieceTakenMs);
+      await expect(pieces.next()).rejects.toMatchObject({
+        kind: 'io',
+        message: expect.stringContaining('not taken within 60 s'),
+      });
+    } finally {
+      vi.useRealTimers();
+    }
+    // Another one can be taken: the log is carried over again.
+    await backUp(live);
+    expect(openBackup(backupPath).about.lastSubmitSeq).toBe(jobs.count);
   });
 
   it('can be restored where nothing has been before', async () => {
