@@ -4,8 +4,10 @@
  */
 import { Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
+import type { NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { AgentNotes } from '@muster/coordinator/agents/notes';
+import { OrphanTasks } from '@muster/coordinator/agents/orphans';
 import { AgentRegistry } from '@muster/coordinator/agents/registry';
 import { StatusPacer } from '@muster/coordinator/agents/statusPacer';
 import type { DiskReserve } from '@muster/coordinator/diskReserve';
@@ -111,6 +113,8 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   const paths = await PathHistory.open(store, state);
   const committed = new Bell();
   const notices = new Notices(committed);
+  const orphans = new OrphanTasks(state);
+  const orphanGpusOf = (node: NodeName) => orphans.gpusOf(node);
   const loop = new Loop({
     state,
     store,
@@ -121,6 +125,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     paused: () => leases.paused(),
     leaseMs: settings.leaseMs,
     leaseFreeBootId: null,
+    orphanGpus: orphanGpusOf,
     needsPreflight: (node) => paths.needsPreflight(node),
     onViolation: () => {},
     // Here nothing may fail: what does ends the coordinator.
@@ -148,6 +153,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
       store,
       loop,
       agents,
+      orphans,
       leases,
       notes,
       pacer,
@@ -172,7 +178,8 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     arrays,
     random,
   };
-  const nodeViews = () => buildView(new Draft(state), agents.online(), waitTimes, clock.monotonicMs()).nodes;
+  const nodeViews = () =>
+    buildView(new Draft(state), agents.online(), waitTimes, orphanGpusOf, clock.monotonicMs()).nodes;
   const muster = {
     ...jobCalls({ ...shared, nodeViews }),
     ...nodeCalls(shared),

@@ -166,7 +166,7 @@ export class AgentSession {
         bootId: parts.bootId,
         ...statusToWire(status),
         ...this.leaving(),
-        observed: helloTasks(parts.manager.reports()),
+        observed: helloTasks(parts.manager.reports(), parts.manager.running()),
         checkpoints: parts.manager.checkpoints().map(checkpointSeenToWire),
         proofs: parts.manager.proofs().map(({ task, proof }) => ({ task: taskRefToWire(task), proof })),
         highestTerm: parts.terms.highest.term,

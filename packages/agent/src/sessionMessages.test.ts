@@ -26,6 +26,16 @@ test('what may run is in every heartbeat, however many ended tasks are still kep
   ).toEqual(['TASK_STATE_ENDED', 'TASK_STATE_RUNNING']);
 });
 
+test('a Hello says what a task that runs holds, for a coordinator that does not know it', () => {
+  const [first, second] = reports(2, 'running');
+  if (first === undefined || second === undefined) throw new Error('two reports');
+  const assignment = { specJson: JSON.stringify({ name: 'llama', command: ['true'] }) };
+  const running = [{ task: first.task, assignment, gpuUuids: ['GPU-a'] }];
+  const told = helloTasks([first, second], running);
+  expect(told[0]).toMatchObject({ jobName: 'llama', gpuUuids: ['GPU-a'] });
+  expect(told[1]).not.toHaveProperty('gpuUuids');
+});
+
 test('a Hello says as many checkpoints as fit, which are said again later, and all that may run', () => {
   const checkpoints = Array.from({ length: 4_000 }, () => ({ checkpoint: { name: 'x'.repeat(500) } }));
   const observed = [...reports(10, 'running'), ...reports(4_000, 'ended', 10)].map(({ task }) => ({

@@ -2,6 +2,8 @@
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Hello } from '@muster/common/gen/muster/v1/Hello';
 import type { TaskReport as WireReport } from '@muster/common/gen/muster/v1/TaskReport';
+import { type TaskRef, taskKey } from '@muster/common/ids';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { TaskReport } from '@muster/common/views';
 import { helloTasksMax, observedMax, sessionBytesMax } from '@muster/common/wire/agentLimits';
 import { taskReportToWire } from '@muster/common/wire/codec';
@@ -12,8 +14,28 @@ export function heartbeatTasks(reports: readonly TaskReport[]): WireReport[] {
   return liveFirst(reports).slice(0, observedMax).map(taskReportToWire);
 }
 
-export function helloTasks(reports: readonly TaskReport[]): WireReport[] {
-  return liveFirst(reports).slice(0, helloTasksMax).map(taskReportToWire);
+/** A task that runs, with what it was given. */
+interface HoldingTask {
+  readonly task: TaskRef;
+  readonly assignment: { readonly specJson: string } | null;
+  readonly gpuUuids: readonly string[];
+}
+
+/** @param running what tasks that run hold, for a coordinator that does not know them */
+export function helloTasks(
+  reports: readonly TaskReport[],
+  running: readonly HoldingTask[] = [],
+): WireReport[] {
+  const held = new Map(running.map((each) => [taskKey(each.task), each]));
+  return liveFirst(reports)
+    .slice(0, helloTasksMax)
+    .map((report) => {
+      const holder = held.get(taskKey(report.task));
+      if (holder === undefined) return taskReportToWire(report);
+      const { assignment, gpuUuids } = holder;
+      const jobName = assignment === null ? '' : decodeJobSpec(assignment.specJson).name;
+      return { ...taskReportToWire(report), gpuUuids: [...gpuUuids], jobName };
+    });
 }
 
 function liveFirst(reports: readonly TaskReport[]): readonly TaskReport[] {

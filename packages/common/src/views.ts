@@ -215,6 +215,16 @@ export interface NodeTask {
   readonly stopping: boolean;
 }
 
+/** A task that runs on a node and that the store does not know. */
+export interface OrphanTask {
+  readonly task: TaskRef;
+  /** Of its job; empty: unknown. */
+  readonly name: string;
+  readonly gpuUuids: readonly string[];
+  /** Its lease has run out on its node: it is there and runs no instruction. */
+  readonly frozen: boolean;
+}
+
 export interface NodeView {
   readonly name: string;
   readonly state: NodeStateKind;
@@ -242,6 +252,8 @@ export interface NodeView {
   readonly drain: Drain | null;
   /** With and without GPUs. An older coordinator says none. */
   readonly tasks: readonly NodeTask[];
+  /** Their GPUs are among `gpuUses`. */
+  readonly orphans: readonly OrphanTask[];
 }
 
 /** A credential or join token, without its secret. */

@@ -7,10 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
-import type { RandomBytes } from '@muster/common/ids';
+import type { NodeName, RandomBytes } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
 import { connectMuster } from '@muster/common/wire/client';
 import { AgentNotes } from './agents/notes.ts';
+import { OrphanTasks } from './agents/orphans.ts';
 import { AgentRegistry } from './agents/registry.ts';
 import { StatusPacer } from './agents/statusPacer.ts';
 import { Gate } from './auth/gate.ts';
@@ -156,6 +157,8 @@ export async function startTestCoordinator(
     log: silentLogger,
   });
   const fatal: Error[] = [];
+  const orphans = new OrphanTasks(state);
+  const orphanGpusOf = (node: NodeName) => orphans.gpusOf(node);
   const loop = new Loop({
     state,
     store,
@@ -166,6 +169,7 @@ export async function startTestCoordinator(
     paused: () => leases.paused(),
     leaseMs: leaseSettings.leaseMs,
     leaseFreeBootId: null,
+    orphanGpus: orphanGpusOf,
     needsPreflight: (node) => paths.needsPreflight(node),
     contained,
     followers: {
@@ -204,6 +208,7 @@ export async function startTestCoordinator(
     store,
     loop,
     agents,
+    orphans,
     logs,
     logEvents: logKeeping.logEvents,
     intake: logKeeping.intake,
@@ -224,7 +229,8 @@ export async function startTestCoordinator(
     pages,
     ...now,
   };
-  const nodeViews = () => buildView(new Draft(state), agents.online(), waitTimes, monotonicMs()).nodes;
+  const nodeViews = () =>
+    buildView(new Draft(state), agents.online(), waitTimes, orphanGpusOf, monotonicMs()).nodes;
   const server = await startServer('127.0.0.1:0', gate, connections, {
     muster: {
       ...jobCalls({ ...shared, nodeViews }),

@@ -28,6 +28,7 @@ test.each([
     paused: () => null,
     ...{ leaseMs: 60_000, leaseFreeBootId },
     needsPreflight: () => false,
+    orphanGpus: () => new Set(),
     onViolation: () => {},
     contained: new Contained(silentLogger, () => 0),
     followers: {},

@@ -57,7 +57,7 @@ async function aLoop(parts: Partial<LoopParts> = {}, memory = new Memory('test')
     onlineNodes: () => new Set(state.nodes.keys()),
     paused: () => null,
     leaseMs: 60_000,
-    leaseFreeBootId: null,
+    ...{ leaseFreeBootId: null, orphanGpus: () => new Set<string>() },
     needsPreflight: () => false,
     onViolation: () => {},
     contained: new Contained(silentLogger, () => 0),

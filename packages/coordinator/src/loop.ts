@@ -51,6 +51,8 @@ export interface LoopParts {
   readonly leaseFreeBootId: string | null;
   /** The node has been away, and its paths to others have not been memory since. */
   readonly needsPreflight: (node: NodeName) => boolean;
+  /** GPUs of a node that tasks hold which the store does not know. */
+  readonly orphanGpus: (node: NodeName) => ReadonlySet<string>;
   /** A guarantee would have been broken, and was kept by refusing what would have broken it. */
   readonly onViolation: (guarantee: string) => void;
   /** Told of each commit, in order, by name. What one throws reaches neither the others nor the answers: it is committed. */
@@ -215,13 +217,13 @@ export class Loop {
   }
 
   private view(draft: Draft, wallMs: number, monotonicMs: number): ClusterView {
-    const { waitTimes, leaseMs } = this.parts;
+    const { waitTimes, leaseMs, orphanGpus } = this.parts;
     const { memory } = this;
     const onlineNodes = this.parts.onlineNodes();
     const names = [...draft.nodesByName()].map(({ name }) => name);
     const jobs = [...draft.jobsToPlan()].map(({ job }) => job);
     memory.look(jobs, names, onlineNodes, { wallMs, monotonicMs });
-    const view = planningView(draft, { onlineNodes, waitTimes, memory, leaseMs }, monotonicMs);
+    const view = planningView(draft, { onlineNodes, waitTimes, memory, leaseMs, orphanGpus }, monotonicMs);
     const ends = [
       ...view.queue.flatMap(({ pin }) => pin?.untilMs ?? []),
       ...view.nodes.flatMap(({ awaitedUntilMs }) => awaitedUntilMs ?? []),

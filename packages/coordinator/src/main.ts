@@ -6,9 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { writeFileDurably } from '@muster/common/files';
-import type { RandomBytes } from '@muster/common/ids';
+import type { NodeName, RandomBytes } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
 import { AgentNotes } from './agents/notes.ts';
+import { OrphanTasks } from './agents/orphans.ts';
 import { AgentRegistry } from './agents/registry.ts';
 import { StatusPacer } from './agents/statusPacer.ts';
 import { AdminTokenFile } from './auth/adminToken.ts';
@@ -96,6 +97,8 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
 
     const agents = new AgentRegistry(clock, options.heartbeatIntervalMs);
     for (const node of state.nodes.keys()) agents.expect(node);
+    const orphans = new OrphanTasks(state);
+    const orphanGpusOf = (node: NodeName) => orphans.gpusOf(node);
     const reserve = new DiskReserve(options.dataDir, options.reserveBytes, log);
     const onFatal = (error: StoreError) => {
       log.error({ error: error.message }, 'the store failed: exiting, a restart recovers what was committed');
@@ -162,10 +165,12 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       needsPreflight: (node) => paths.needsPreflight(node),
       leaseMs: options.leaseMs,
       leaseFreeBootId: options.localLeases ? null : readBootId(),
+      orphanGpus: orphanGpusOf,
       onViolation: (guarantee) => metrics?.violated(guarantee),
       contained,
       followers: {
         gate: (change) => gate.committed(change),
+        orphans: (change) => orphans.committed(change),
         agents: (change) => agents.committed(change),
         notes: (change) => notes.committed(change),
         paths: (change) => paths.committed(change.events),
@@ -215,6 +220,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       agents,
       leases,
       notes,
+      orphans,
       pacer,
       paths,
       logs,
@@ -236,7 +242,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       ...clock,
     };
     const nodeViews = () =>
-      buildView(new Draft(state), agents.online(), waitTimes, clock.monotonicMs()).nodes;
+      buildView(new Draft(state), agents.online(), waitTimes, orphanGpusOf, clock.monotonicMs()).nodes;
     const connections = new Connections({
       limits: connectionLimits(descriptorsMax()),
       monotonicMs: () => clock.monotonicMs(),

@@ -30,6 +30,7 @@ function viewOf(
   jobs: readonly Job[],
   outcomes: readonly (readonly [JobId, TerminalJobState])[] = [],
   node1: Partial<Node> = {},
+  orphaned: ReadonlySet<string> = new Set(),
 ) {
   const state = new ClusterState({
     clusterId: 'test',
@@ -42,8 +43,14 @@ function viewOf(
     lastEventSeq: 0,
     subjectSeqs: new Map(),
   });
-  return buildView(new Draft(state), new Set(['node-1']), new WaitTimes(), 0);
+  return buildView(new Draft(state), new Set(['node-1']), new WaitTimes(), () => orphaned, 0);
 }
+
+test('GPUs that tasks hold which the store does not know are not free, and counted', () => {
+  const [node] = viewOf([], [], {}, new Set(['GPU-node-1-0', 'GPU-gone'])).nodes;
+  expect(node).toMatchObject({ name: 'node-1', orphanedGpus: 1 });
+  expect(node?.freeGpus.map(({ uuid }) => uuid)).not.toContain('GPU-node-1-0');
+});
 
 const onNode1 = { node: nodeNameOf('node-1'), gpuUuids: ['GPU-node-1-0'], cpus: 1.5, memoryMb: 1_000 };
 
@@ -180,7 +187,13 @@ class Watched {
       online,
       this,
     );
-    const around = { onlineNodes: online, waitTimes: new WaitTimes(), memory, leaseMs: 60_000 };
+    const around = {
+      onlineNodes: online,
+      waitTimes: new WaitTimes(),
+      memory,
+      leaseMs: 60_000,
+      orphanGpus: () => new Set<string>(),
+    };
     return planningView(draft, around, monotonicMs);
   }
 

@@ -36,6 +36,8 @@ export interface Surroundings {
   readonly memory: PassMemory;
   /** Length of a lease where the job does not say. */
   readonly leaseMs: number;
+  /** GPUs of a node that tasks hold which the store does not know. */
+  readonly orphanGpus: (node: NodeName) => ReadonlySet<string>;
 }
 
 /** Nodes alone, for who only wants to see what is free. */
@@ -43,9 +45,11 @@ export function buildView(
   draft: Draft,
   onlineNodes: ReadonlySet<string>,
   waitTimes: WaitTimes,
+  orphanGpus: Surroundings['orphanGpus'],
   monotonicMs: number,
 ): ClusterView {
-  return planningView(draft, { onlineNodes, waitTimes, memory: new PassMemory(), leaseMs: 0 }, monotonicMs);
+  const around = { onlineNodes, waitTimes, memory: new PassMemory(), leaseMs: 0, orphanGpus };
+  return planningView(draft, around, monotonicMs);
 }
 
 /** By boot id, which tells machines apart. */
@@ -198,7 +202,7 @@ const awaitedMs = 10_000;
 
 function nodeViews(
   draft: Draft,
-  { onlineNodes, memory }: Surroundings,
+  { onlineNodes, memory, orphanGpus }: Surroundings,
   uses: Map<NodeName, Use>,
   monotonicMs: number,
 ): readonly NodeView[] {
@@ -209,7 +213,9 @@ function nodeViews(
     const online = onlineNodes.has(node.name);
     const awaySinceMs = online ? null : memory.awaySinceMs(node.name);
     const isAwaited = awaySinceMs !== null && monotonicMs < awaySinceMs + awaitedMs;
-    const isFree = (uuid: string) => use?.gpuUuids.has(uuid) !== true && !drained.gpuUuids.has(uuid);
+    const orphaned = orphanGpus(node.name);
+    const isFree = (uuid: string) =>
+      use?.gpuUuids.has(uuid) !== true && !drained.gpuUuids.has(uuid) && !orphaned.has(uuid);
     return {
       name: node.name,
       online,
@@ -220,6 +226,7 @@ function nodeViews(
       freeCpus: inventory.cpus - (use?.cpus ?? 0),
       freeMemoryMb: inventory.memoryMb - (use?.memoryMb ?? 0),
       freeTasks: nodeTasksMax - (use?.tasks ?? 0),
+      orphanedGpus: inventory.gpus.filter((gpu) => orphaned.has(gpu.uuid)).length,
     };
   });
 }

@@ -54,6 +54,7 @@ import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output }
 import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from './muster/v1/NodeInventory.ts';
 import type { NodeStatus as _muster_v1_NodeStatus, NodeStatus__Output as _muster_v1_NodeStatus__Output } from './muster/v1/NodeStatus.ts';
 import type { NodeTask as _muster_v1_NodeTask, NodeTask__Output as _muster_v1_NodeTask__Output } from './muster/v1/NodeTask.ts';
+import type { OrphanTask as _muster_v1_OrphanTask, OrphanTask__Output as _muster_v1_OrphanTask__Output } from './muster/v1/OrphanTask.ts';
 import type { PairBandwidth as _muster_v1_PairBandwidth, PairBandwidth__Output as _muster_v1_PairBandwidth__Output } from './muster/v1/PairBandwidth.ts';
 import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from './muster/v1/PathBandwidth.ts';
 import type { PathResult as _muster_v1_PathResult, PathResult__Output as _muster_v1_PathResult__Output } from './muster/v1/PathResult.ts';
@@ -148,6 +149,7 @@ export interface ProtoGrpcType {
       NodeState: EnumTypeDefinition
       NodeStatus: MessageTypeDefinition<_muster_v1_NodeStatus, _muster_v1_NodeStatus__Output>
       NodeTask: MessageTypeDefinition<_muster_v1_NodeTask, _muster_v1_NodeTask__Output>
+      OrphanTask: MessageTypeDefinition<_muster_v1_OrphanTask, _muster_v1_OrphanTask__Output>
       PairBandwidth: MessageTypeDefinition<_muster_v1_PairBandwidth, _muster_v1_PairBandwidth__Output>
       PathBandwidth: MessageTypeDefinition<_muster_v1_PathBandwidth, _muster_v1_PathBandwidth__Output>
       PathResult: MessageTypeDefinition<_muster_v1_PathResult, _muster_v1_PathResult__Output>

@@ -18,6 +18,7 @@ import type { Credential as _muster_v1_Credential, Credential__Output as _muster
 import type { DeviceLink as _muster_v1_DeviceLink, DeviceLink__Output as _muster_v1_DeviceLink__Output } from './muster/v1/DeviceLink.ts';
 import type { Drain as _muster_v1_Drain, Drain__Output as _muster_v1_Drain__Output } from './muster/v1/Drain.ts';
 import type { DrainNodeRequest as _muster_v1_DrainNodeRequest, DrainNodeRequest__Output as _muster_v1_DrainNodeRequest__Output } from './muster/v1/DrainNodeRequest.ts';
+import type { EndOrphansRequest as _muster_v1_EndOrphansRequest, EndOrphansRequest__Output as _muster_v1_EndOrphansRequest__Output } from './muster/v1/EndOrphansRequest.ts';
 import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from './muster/v1/Event.ts';
 import type { Evidence as _muster_v1_Evidence, Evidence__Output as _muster_v1_Evidence__Output } from './muster/v1/Evidence.ts';
 import type { ExplainJobRequest as _muster_v1_ExplainJobRequest, ExplainJobRequest__Output as _muster_v1_ExplainJobRequest__Output } from './muster/v1/ExplainJobRequest.ts';
@@ -62,6 +63,7 @@ import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output }
 import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from './muster/v1/NodeInventory.ts';
 import type { NodeTask as _muster_v1_NodeTask, NodeTask__Output as _muster_v1_NodeTask__Output } from './muster/v1/NodeTask.ts';
 import type { NodeTelemetry as _muster_v1_NodeTelemetry, NodeTelemetry__Output as _muster_v1_NodeTelemetry__Output } from './muster/v1/NodeTelemetry.ts';
+import type { OrphanTask as _muster_v1_OrphanTask, OrphanTask__Output as _muster_v1_OrphanTask__Output } from './muster/v1/OrphanTask.ts';
 import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from './muster/v1/PathBandwidth.ts';
 import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from './muster/v1/PendingReason.ts';
 import type { QueryMetricsRequest as _muster_v1_QueryMetricsRequest, QueryMetricsRequest__Output as _muster_v1_QueryMetricsRequest__Output } from './muster/v1/QueryMetricsRequest.ts';
@@ -128,6 +130,7 @@ export interface ProtoGrpcType {
       DeviceLink: MessageTypeDefinition<_muster_v1_DeviceLink, _muster_v1_DeviceLink__Output>
       Drain: MessageTypeDefinition<_muster_v1_Drain, _muster_v1_Drain__Output>
       DrainNodeRequest: MessageTypeDefinition<_muster_v1_DrainNodeRequest, _muster_v1_DrainNodeRequest__Output>
+      EndOrphansRequest: MessageTypeDefinition<_muster_v1_EndOrphansRequest, _muster_v1_EndOrphansRequest__Output>
       Event: MessageTypeDefinition<_muster_v1_Event, _muster_v1_Event__Output>
       Evidence: MessageTypeDefinition<_muster_v1_Evidence, _muster_v1_Evidence__Output>
       ExplainJobRequest: MessageTypeDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobRequest__Output>
@@ -174,6 +177,7 @@ export interface ProtoGrpcType {
       NodeState: EnumTypeDefinition
       NodeTask: MessageTypeDefinition<_muster_v1_NodeTask, _muster_v1_NodeTask__Output>
       NodeTelemetry: MessageTypeDefinition<_muster_v1_NodeTelemetry, _muster_v1_NodeTelemetry__Output>
+      OrphanTask: MessageTypeDefinition<_muster_v1_OrphanTask, _muster_v1_OrphanTask__Output>
       PathBandwidth: MessageTypeDefinition<_muster_v1_PathBandwidth, _muster_v1_PathBandwidth__Output>
       PendingReason: MessageTypeDefinition<_muster_v1_PendingReason, _muster_v1_PendingReason__Output>
       QueryMetricsRequest: MessageTypeDefinition<_muster_v1_QueryMetricsRequest, _muster_v1_QueryMetricsRequest__Output>

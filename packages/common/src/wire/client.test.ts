@@ -132,6 +132,7 @@ test('a condition is cleared by kind and place; the answer is the node without i
     bandwidths: [],
     drain: null,
     tasks: [],
+    orphans: [],
   };
   const { api, requests } = await apiOf('ClearCondition', nodeToWire(node));
   expect(await api.clearCondition({ node: 'node-1', kind: 'xid_79', gpuUuid: 'GPU-0' })).toEqual(node);

@@ -2,6 +2,7 @@
 import { Client, type ClientReadableStream, Metadata, type ServiceError } from '@grpc/grpc-js';
 import type { MethodDefinition } from '@grpc/proto-loader';
 import type { ResumeChoice } from '../checkpoints.ts';
+import type { Condition } from '../conditions.ts';
 import { MusterError } from '../errors.ts';
 import type { BackupPiece__Output } from '../gen/muster/v1/BackupPiece.ts';
 import type { BackupStoreRequest } from '../gen/muster/v1/BackupStoreRequest.ts';
@@ -111,13 +112,6 @@ export interface TrainingSummaries {
   readonly thinned: boolean;
 }
 
-export interface ConditionRef {
-  readonly node: string;
-  readonly kind: string;
-  /** null: the node as a whole. */
-  readonly gpuUuid: string | null;
-}
-
 /** What a reference names: a job, or an array of them. */
 export type JobReferent =
   | { readonly kind: 'job'; readonly id: string }
@@ -164,12 +158,16 @@ export interface MusterApi {
   listNodes(): Promise<readonly NodeView[]>;
   getNode(name: string): Promise<NodeView>;
   /** Ends a condition by hand; resolves with the node once it no longer has it. */
-  clearCondition(condition: ConditionRef): Promise<NodeView>;
+  clearCondition(
+    condition: Pick<Condition, 'kind' | 'gpuUuid'> & { readonly node: string },
+  ): Promise<NodeView>;
   /** A person's word that nothing of a silent node runs any more: its tasks end as lost. Refused while it answers. */
   confirmDead(node: string): Promise<NodeView>;
   /** @param deadlineMs its tasks have to be gone in so long; null: they may take their time */
   drainNode(node: string, reason: string, deadlineMs: number | null): Promise<NodeView>;
   undrainNode(node: string): Promise<NodeView>;
+  /** Kills tasks that the store does not know. @returns the node with those that are being killed */
+  endOrphans(node: string): Promise<NodeView>;
   /** @param replace the credential that the node has ends when the token is used */
   createJoinToken(nodeName: string, replace?: boolean): Promise<{ token: string; expiresAtMs: number }>;
   /** By id. */
@@ -346,6 +344,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     confirmDead: async (node) => nodeFromWire(await call('ConfirmDead', { node })),
     drainNode: async (node, reason, deadlineMs) =>
       nodeFromWire(await call('DrainNode', { node, reason, ...(deadlineMs === null ? {} : { deadlineMs }) })),
+    endOrphans: async (node) => nodeFromWire(await call('EndOrphans', { node })),
     undrainNode: async (node) => nodeFromWire(await call('UndrainNode', { node })),
     createJoinToken: (nodeName, replace = false) => call('CreateJoinToken', { nodeName, replace }),
     listCredentials: async () => (await call('ListCredentials', {})).credentials.map(credentialFromWire),

@@ -154,6 +154,7 @@ const node: NodeView = {
   bandwidths: [{ peer: 'node-2', bytesPerS: 1.25e9, measuredAtMs: 1_700_000_000_002, backend: 'gloo' }],
   drain: { reason: 'new fans', sinceMs: 1, deadlineMs: 1_700_000_000_003 },
   tasks: [aNodeTask, { ...aNodeTask, stopAtMs: null, stopping: true }],
+  orphans: [{ task: aNodeTask.task, name: 'old', gpuUuids: ['GPU-b'], frozen: true }],
 };
 
 const overTheWire = (view: NodeView) => nodeFromWire(sent(musterService.GetNode, nodeToWire(view)));
@@ -163,7 +164,7 @@ test('a node is the same on the other side; heard just now is not never heard, f
   const bare = {
     ...node,
     ...{ silentForMs: null, inventory: emptyInventory, conditions: [], drained: false, drainedGpuUuids: [] },
-    ...{ fencedInMs: null, bandwidths: [], drain: null, tasks: [] },
+    ...{ fencedInMs: null, bandwidths: [], drain: null, tasks: [], orphans: [] },
   };
   expect(overTheWire(bare)).toEqual(bare);
   const unhurried = { ...node, drain: { reason: '', sinceMs: 1, deadlineMs: null } };

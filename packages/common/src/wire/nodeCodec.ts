@@ -212,6 +212,9 @@ export function nodeToWire(node: NodeView): WireNode {
     bandwidths: node.bandwidths.map(pathBandwidthToWire),
     drain: node.drain === null ? null : drainToWire(node.drain),
     tasks: node.tasks.map(nodeTaskToWire),
+    orphans: node.orphans.map(({ task, gpuUuids, ...rest }) => ({
+      ...{ task: taskRefToWire(task), gpuUuids: [...gpuUuids], ...rest },
+    })),
   };
 }
 
@@ -233,6 +236,10 @@ export function nodeFromWire(wire: Node__Output): NodeView {
     bandwidths: wire.bandwidths.map(pathBandwidthFromWire),
     drain: wire.drain === null ? null : drainFromWire(wire.drain),
     tasks: wire.tasks.flatMap(nodeTaskFromWire),
+    orphans: wire.orphans.flatMap(({ task: ref, name, gpuUuids, frozen }) => {
+      const task = taskRefFromWire(ref);
+      return task === null ? [] : [{ task, name, gpuUuids, frozen }];
+    }),
   };
 }
 

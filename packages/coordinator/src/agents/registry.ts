@@ -5,7 +5,7 @@
 import type { Clock } from '@muster/common/clock';
 import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
-import type { NodeName } from '@muster/common/ids';
+import type { NodeName, TaskRef } from '@muster/common/ids';
 import { isOnline } from '../lifecycle/liveness.ts';
 import type { Committed } from '../state.ts';
 import type { AgentSession } from './session.ts';
@@ -100,6 +100,11 @@ export class AgentRegistry {
   /** Its agent dials again, and says its whole truth. */
   endSession(node: NodeName): void {
     this.nodes.get(node)?.session?.end();
+  }
+
+  /** Tells the agent, if it is connected, to kill tasks of which nothing is recorded. */
+  kill(node: NodeName, tasks: readonly TaskRef[]): void {
+    for (const task of tasks) this.nodes.get(node)?.session?.sync(task, undefined);
   }
 
   /** @returns false when the node does not answer: only its agent can say that a condition is over */

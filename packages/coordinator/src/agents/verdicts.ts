@@ -29,3 +29,8 @@ export function verdictOn(
   // The grace of a stop takes time too: what is being stopped keeps its lease.
   return { task: wire, verdict: desired.kind === 'stop' ? 'VERDICT_STOP' : 'VERDICT_RUN', leaseMs };
 }
+
+/** It is none of this cluster's any more: the agent kills it. */
+export function forgotten(task: TaskRef): TaskVerdict {
+  return { task: taskRefToWire(task), verdict: 'VERDICT_FORGET' };
+}

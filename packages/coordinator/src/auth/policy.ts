@@ -35,6 +35,7 @@ const rolesByPath: ReadonlyMap<string, readonly Role[]> = new Map(
     '/muster.v1.Muster/AdvanceStore': admin,
     '/muster.v1.Muster/BackupStore': admin,
     '/muster.v1.Muster/DrainNode': admin,
+    '/muster.v1.Muster/EndOrphans': admin,
     '/muster.v1.Muster/UndrainNode': admin,
     '/muster.v1.Muster/ExtendJob': admin,
     '/muster.v1.Muster/RemoveLogs': admin,

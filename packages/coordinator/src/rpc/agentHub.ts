@@ -20,10 +20,11 @@ import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protoco
 import { taskRefFromWire } from '@muster/common/wire/taskRef';
 import { heldTask } from '../agents/desired.ts';
 import type { AgentNotes } from '../agents/notes.ts';
+import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
 import type { StatusPacer } from '../agents/statusPacer.ts';
-import { verdictOn } from '../agents/verdicts.ts';
+import { forgotten, verdictOn } from '../agents/verdicts.ts';
 import { NodeAllowances } from '../allowance.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import { revoked } from '../auth/tokens.ts';
@@ -48,7 +49,7 @@ import { SessionAllowances, takeInTurn } from './intake.ts';
 import { type JoinParts, join, takeOffer } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
 import { type RowUploadParts, serveRows } from './rowUploads.ts';
-import { failureTimes, reportsFromWire } from './taskReports.ts';
+import { failureTimes, heldTasksFromWire, reportsFromWire } from './taskReports.ts';
 import { serveTelemetry, type TelemetryUploadParts, uploadRate } from './telemetryUploads.ts';
 import { applyCheckpoint, completeTraining, takeCheckpoint, takeTrainingSign } from './trainingMessages.ts';
 
@@ -67,6 +68,7 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, RowUploadParts
   /** Gets to hear every Hello before it has any effect. @returns what it claims without proof; null: nothing */
   readonly agentSaid: (account: AgentAccount) => string | null;
   readonly notes: AgentNotes;
+  readonly orphans: OrphanTasks;
   readonly pacer: StatusPacer;
   readonly timeLimits: TimeLimits;
   readonly hangWatch: HangWatch;
@@ -164,6 +166,7 @@ async function beginSession(
     parts.store,
     observed.map(({ task }) => task.jobId),
   );
+  parts.orphans.said(node, heldTasksFromWire(wire.observed));
   const claim = parts.agentSaid({ node, ...accountOf(parts, wire), observed });
   const doubt = claim === null ? null : doubtCondition(claim, parts.wallMs());
   const inventory = inventoryFromWire(wire.inventory);
@@ -354,7 +357,12 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
     parts.store,
     reports.map(({ task }) => task.jobId),
   ).catch((error: unknown) => parts.log.warn({ node, error: messageOf(error) }, 'ended jobs were not read'));
-  const verdicts = reports.map(({ task }) => verdictOn(task, node, parts.state, parts.leases));
+  const verdicts = reports.map(({ task }) => {
+    // A person has said so: it may be killed, though nobody knows its job.
+    if (parts.orphans.isCondemned(node, task)) return forgotten(task);
+    return verdictOn(task, node, parts.state, parts.leases);
+  });
+  if (parts.orphans.heard(node, reports)) parts.loop.wake();
   session.acknowledge(heartbeat.seq, verdicts, parts.wallMs());
   session.remind(reports, (id) => parts.state.jobs.get(id));
   noteTasks(parts, session, reports);

@@ -127,6 +127,14 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
       return () => coordinator.api.drainNode('node-1', '', null);
     },
   ],
+  EndOrphans: [
+    'node.orphans_ended',
+    async () => {
+      const task = { jobId: 'job_zzzzzzzzzzzz', attempt: 1, nodeRank: 0 };
+      await connected(coordinator, client, 'node-1', { observed: [{ task, state: 'TASK_STATE_RUNNING' }] });
+      return () => coordinator.api.endOrphans('node-1');
+    },
+  ],
   UndrainNode: [
     'node.undrained',
     async () => {

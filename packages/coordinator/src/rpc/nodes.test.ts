@@ -2,9 +2,11 @@ import { type Client, Metadata, type ServiceError } from '@grpc/grpc-js';
 import type { Condition } from '@muster/common/conditions';
 import type { MusterError } from '@muster/common/errors';
 import type { ClearConditionRequest__Output } from '@muster/common/gen/muster/v1/ClearConditionRequest';
+import type { TaskReport } from '@muster/common/gen/muster/v1/TaskReport';
 import { conditionToWire } from '@muster/common/wire/nodeCodec';
 import { fromServiceError } from '@muster/common/wire/status';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { OrphanTasks } from '../agents/orphans.ts';
 import { identify } from '../auth/interceptor.ts';
 import { countingBytes, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { Bell } from '../events/bell.ts';
@@ -190,7 +192,16 @@ describe('clearing a condition', () => {
     const { state, loop, agents, leases, memory } = coordinator;
     const paths = await PathHistory.open(new MemoryStore(memory), state);
     const parts = {
-      ...{ state, loop, agents, leases, paths, random: countingBytes(), committed: new Bell() },
+      ...{
+        state,
+        loop,
+        agents,
+        orphans: new OrphanTasks(state),
+        leases,
+        paths,
+        random: countingBytes(),
+        committed: new Bell(),
+      },
       clearWaitMs: 500,
     };
     const refused = refusalOf(nodeCalls(parts).ClearCondition, { ...place, gpuUuid: sick.gpuUuid ?? '' });
@@ -241,6 +252,64 @@ describe('a node that is to be left', () => {
     expect(await api.drainNode(name, '', 7 * 86_400_000)).toMatchObject({ drained: true });
     await expect(api.drainNode('node-9', '', null)).rejects.toMatchObject({ code: 'not_found' });
     await expect(api.undrainNode('../..')).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('a task that the store does not know', () => {
+  const task = { jobId: 'job_zzzzzzzzzzzz', attempt: 3, nodeRank: 0 };
+  const running: TaskReport = { task, state: 'TASK_STATE_RUNNING', gpuUuids: ['GPU-a-0'], jobName: 'old' };
+
+  test('holds its GPUs, is listed, and is killed at the word of a person alone', async () => {
+    const { say, told } = await connected(coordinator, client, name, { observed: [running] });
+    const orphan = { task, name: 'old', gpuUuids: ['GPU-a-0'], frozen: false };
+    expect(await coordinator.api.getNode(name)).toMatchObject({
+      orphans: [orphan],
+      gpuUses: [{ uuid: 'GPU-a-0', jobId: task.jobId, attempt: 3 }],
+    });
+    // It was never proven, so the node is drained; its orphan says more to those who look.
+    say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [{ ...running, frozen: true }] } });
+    await vi.waitFor(() =>
+      expect(told.at(-1)?.heartbeatAck?.verdicts).toMatchObject([{ verdict: 'VERDICT_UNKNOWN' }]),
+    );
+    expect((await coordinator.api.getNode(name)).orphans).toEqual([{ ...orphan, frozen: true }]);
+
+    expect((await coordinator.api.endOrphans(name)).orphans).toHaveLength(1);
+    await vi.waitFor(() => expect(told.at(-1)?.forget).toEqual({ task }));
+    expect(eventsOfNode()).toContain('node.orphans_ended');
+    say({ heartbeat: { seq: 2, sentBoottimeMs: 0, observed: [running] } });
+    await vi.waitFor(() =>
+      expect(told.at(-1)?.heartbeatAck?.verdicts).toMatchObject([{ verdict: 'VERDICT_FORGET' }]),
+    );
+    say({ heartbeat: { seq: 3, sentBoottimeMs: 0, observed: [] } });
+    await vi.waitFor(async () =>
+      expect(await coordinator.api.getNode(name)).toMatchObject({ orphans: [], gpuUses: [] }),
+    );
+  });
+
+  test('keeps a job from its GPUs, which says so', async () => {
+    // Accepted by a person, it keeps no new work from its node.
+    const { token } = await connected(coordinator, client, name, { observed: [running] });
+    await coordinator.api.advanceStore();
+    coordinator.clock.nowMs += 1_000_000;
+    await Promise.all(coordinator.leases.run());
+    const session = openSession(client, token);
+    session.say(helloMessage({ observed: [running] }));
+    await vi.waitFor(() => expect(session.told[0]?.welcome).toBeTruthy());
+    await vi.waitFor(async () =>
+      expect(await pendingReason({ resources: { gpus: 1 } })).toEqual({
+        kind: 'no_gpus_free',
+        message: expect.stringContaining('1 GPU of node-1 held by tasks unknown to the store'),
+        remedy: '`muster node end-orphans node-1` kills the tasks there that the store does not know',
+      }),
+    );
+  });
+
+  test('cannot be killed on a node that does not answer', async () => {
+    const { cancel } = await connected(coordinator, client, name, { observed: [running] });
+    cancel();
+    await vi.waitFor(() => expect(coordinator.agents.isOnline(name)).toBe(false));
+    await expect(coordinator.api.endOrphans(name)).rejects.toMatchObject({ code: 'failed_precondition' });
+    expect((await coordinator.api.getNode(name)).orphans).toHaveLength(1);
   });
 });
 

@@ -5,6 +5,7 @@ import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { isNodeName, type NodeName } from '@muster/common/ids';
 import { musterVersion } from '@muster/common/version';
 import { nodeToWire } from '@muster/common/wire/nodeCodec';
+import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { Caller } from '../caller.ts';
 import { drainNode, undrainNode } from '../commands/drains.ts';
@@ -23,6 +24,7 @@ export interface NodeCallParts {
   readonly state: ClusterState;
   readonly loop: Loop;
   readonly agents: AgentRegistry;
+  readonly orphans: OrphanTasks;
   readonly leases: LeaseKeeper;
   readonly paths: PathHistory;
   /** Rings after every commit, with the subjects of its events. */
@@ -46,10 +48,11 @@ type NodeCalls = Pick<
   | 'AdvanceStore'
   | 'DrainNode'
   | 'UndrainNode'
+  | 'EndOrphans'
 >;
 
 export function nodeCalls(parts: NodeCallParts): NodeCalls {
-  const { state, loop, agents, leases, paths } = parts;
+  const { state, loop, agents, leases, paths, orphans } = parts;
   const view = (node: Node, held = heldTasks(state.jobs.values())) => {
     const { name } = node;
     const tasks = held.get(name) ?? [];
@@ -59,6 +62,7 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
         tasks.map(({ job }) => job),
       ),
       bandwidths: paths.bandwidthsOf(name),
+      orphans: orphans.of(name),
     };
     return nodeToWire(nodeView(node, tasks, agents.isOnline(name), agents.silentForMs(name), lore));
   };
@@ -113,6 +117,22 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
       const { name } = nodeNamed(node);
       await loop.run(caller, (draft, nowMs) => undrainNode(draft, name, nowMs));
       return view(nodeNamed(name));
+    }),
+
+    EndOrphans: unary(async ({ node }, caller) => {
+      const { name } = nodeNamed(node);
+      if (!agents.isOnline(name)) {
+        const message = `${name} does not answer, and only its agent can end what runs there; try again once it is online`;
+        throw new MusterError('failed_precondition', message);
+      }
+      const before = view(nodeNamed(name));
+      const tasks = orphans.condemn(name).map(({ task }) => task);
+      if (tasks.length > 0) {
+        const event = { kind: 'node.orphans_ended', subject: name, data: { count: tasks.length, tasks } };
+        await loop.run(caller, (draft, nowMs) => draft.emit(event, nowMs));
+        agents.kill(name, tasks);
+      }
+      return before;
     }),
 
     RemoveNode: unary(async ({ name }, caller) => {

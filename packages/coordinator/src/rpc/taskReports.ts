@@ -1,7 +1,7 @@
 /** What agents report of their tasks, with its moments by our wall clock. */
 import type { TaskReport__Output } from '@muster/common/gen/muster/v1/TaskReport';
 import type { NodeName } from '@muster/common/ids';
-import type { TaskReport } from '@muster/common/views';
+import type { OrphanTask, TaskReport } from '@muster/common/views';
 import { taskReportFromWire } from '@muster/common/wire/codec';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { FailureTimes } from '../commands/nodes.ts';
@@ -19,6 +19,16 @@ export function reportsFromWire(
     const { exit, ...report } = boundedReport(known);
     if (exit === null || exit.finishedAtMs === null) return [{ ...report, exit }];
     return [{ ...report, exit: { ...exit, finishedAtMs: notes.wallOfNode(node, exit.finishedAtMs) } }];
+  });
+}
+
+/** What runs there and what it holds, as a Hello says it. */
+export function heldTasksFromWire(wire: readonly TaskReport__Output[]): readonly OrphanTask[] {
+  return wire.flatMap((each) => {
+    const known = taskReportFromWire(each);
+    if (known === null || known.state === 'ended') return [];
+    const { task, frozen } = known;
+    return [{ task, name: each.jobName, gpuUuids: each.gpuUuids, frozen }];
   });
 }
 

@@ -155,16 +155,16 @@ function gpuIndexesOf(uuids: readonly string[], inventory: NodeInventory | null)
 }
 
 /** What leases and preflights know of a node. */
-type NodeLore = Pick<NodeView, 'fencedInMs' | 'bandwidths'>;
+type NodeLore = Pick<NodeView, 'fencedInMs' | 'bandwidths' | 'orphans'>;
 
-const nothingKnown: NodeLore = { fencedInMs: null, bandwidths: [] };
+const nothingKnown: NodeLore = { fencedInMs: null, bandwidths: [], orphans: [] };
 
 export function nodeView(
   node: Node,
   tasks: readonly HeldTask[],
   online: boolean,
   silentForMs: number | null,
-  { fencedInMs, bandwidths } = nothingKnown,
+  { fencedInMs, bandwidths, orphans } = nothingKnown,
 ): NodeView {
   const { conditions, inventory } = node;
   const drained = drainedBy(conditions, inventory);
@@ -175,9 +175,14 @@ export function nodeView(
     agentVersion: node.agentVersion,
     joinedAtMs: node.joinedAtMs,
     silentForMs,
-    gpuUses: tasks.flatMap(({ job, task }) =>
-      task.gpuUuids.map((uuid) => ({ uuid, jobId: job.id, attempt: job.lastAttempt })),
-    ),
+    gpuUses: [
+      ...tasks.flatMap(({ job, task }) =>
+        task.gpuUuids.map((uuid) => ({ uuid, jobId: job.id, attempt: job.lastAttempt })),
+      ),
+      ...orphans.flatMap(({ task: { jobId, attempt }, gpuUuids }) =>
+        gpuUuids.map((uuid) => ({ uuid, jobId, attempt })),
+      ),
+    ],
     cpusUsed: tasks.reduce((sum, { task }) => sum + task.cpus, 0),
     memoryUsedMb: tasks.reduce((sum, { task }) => sum + task.memoryMb, 0),
     conditions,
@@ -194,5 +199,6 @@ export function nodeView(
       stopAtMs: stopAtMs(job, node.drain),
       stopping: job.state.kind === 'stopping',
     })),
+    orphans,
   };
 }

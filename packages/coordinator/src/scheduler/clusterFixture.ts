@@ -106,6 +106,7 @@ export class Cluster {
       freeGpus: gpus.slice(options.drainedGpus ?? 0).slice(0, options.freeGpus ?? gpus.length),
       freeCpus: options.freeCpus ?? inventory.cpus,
       freeMemoryMb: options.freeMemoryMb ?? inventory.memoryMb,
+      orphanedGpus: 0,
       freeTasks: options.freeTasks ?? nodeTasksMax,
     });
     return this;

@@ -30,6 +30,7 @@ import {
   tooFarApart,
   withDrains,
   withLeftOut,
+  withOrphans,
   withSilent,
 } from './reasons.ts';
 import { byPlace } from './topology.ts';
@@ -174,7 +175,10 @@ function whyNotNow(
     const silent = nodes.length + away.length < wanted ? [] : away.toSorted(byName);
     return withDrains(withSilent({ kind, message, remedy: null }, silent), drains);
   };
-  if (withGpus.length < wanted) return lacking('no_gpus_free', withGpus);
+  if (withGpus.length < wanted) {
+    const orphaned = undrained.filter((node) => node.orphanedGpus > 0 && !hasFreeGpus(node, demand));
+    return withOrphans(lacking('no_gpus_free', withGpus), orphaned.sort(byName));
+  }
   if (withCpus.length < wanted) return lacking('no_cpus_free', withCpus);
   if (withMemory.length < wanted) return lacking('no_memory_free', withMemory);
   if (free.length < wanted) {

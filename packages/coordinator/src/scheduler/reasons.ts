@@ -130,6 +130,21 @@ export function withDrains(reason: PendingReason, drains: readonly NodeView[]): 
   };
 }
 
+/** @param nodes that might have done, but for tasks that the store does not know */
+export function withOrphans(reason: PendingReason, nodes: readonly NodeView[]): PendingReason {
+  const [first] = nodes;
+  if (first === undefined) return reason;
+  const held = nodes.map(
+    ({ name, orphanedGpus }) =>
+      `${countOf(orphanedGpus, 'GPU')} of ${name} held by tasks unknown to the store`,
+  );
+  return {
+    kind: reason.kind,
+    message: `${reason.message}; ${listed(held).join('; ')}`,
+    remedy: `\`muster node end-orphans ${first.name}\` kills the tasks there that the store does not know`,
+  };
+}
+
 /** @param spared nodes that might have done, but for what happened on them */
 export function withLeftOut(
   reason: PendingReason,

@@ -31,6 +31,8 @@ export interface NodeView {
   readonly freeMemoryMb: number;
   /** How many more tasks it may have. */
   readonly freeTasks: number;
+  /** GPUs that tasks hold which the store does not know: not free until a person has ended them. */
+  readonly orphanedGpus: number;
 }
 
 /**

@@ -105,7 +105,7 @@ export const bounds: Readonly<Record<string, Bounds>> = {
     evidence: text(1_000),
     clears: word,
   },
-  TaskReport: { doing: sentence },
+  TaskReport: { doing: sentence, gpuUuids: atMost(1_024, 128), jobName: word },
   TaskExit: { signal: word },
   TaskFailure: { source: word, message: text(2_000), kind: word, blame: word },
   Cause: { kind: word, message: text(2_000), node: word, blame: word },

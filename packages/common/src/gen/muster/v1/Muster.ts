@@ -11,6 +11,7 @@ import type { ConfirmDeadRequest as _muster_v1_ConfirmDeadRequest, ConfirmDeadRe
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from '../../muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from '../../muster/v1/CreateJoinTokenResponse.ts';
 import type { DrainNodeRequest as _muster_v1_DrainNodeRequest, DrainNodeRequest__Output as _muster_v1_DrainNodeRequest__Output } from '../../muster/v1/DrainNodeRequest.ts';
+import type { EndOrphansRequest as _muster_v1_EndOrphansRequest, EndOrphansRequest__Output as _muster_v1_EndOrphansRequest__Output } from '../../muster/v1/EndOrphansRequest.ts';
 import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from '../../muster/v1/Event.ts';
 import type { ExplainJobRequest as _muster_v1_ExplainJobRequest, ExplainJobRequest__Output as _muster_v1_ExplainJobRequest__Output } from '../../muster/v1/ExplainJobRequest.ts';
 import type { ExplainJobResponse as _muster_v1_ExplainJobResponse, ExplainJobResponse__Output as _muster_v1_ExplainJobResponse__Output } from '../../muster/v1/ExplainJobResponse.ts';
@@ -106,6 +107,15 @@ export interface MusterClient extends grpc.Client {
   drainNode(argument: _muster_v1_DrainNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   drainNode(argument: _muster_v1_DrainNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   drainNode(argument: _muster_v1_DrainNodeRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  
+  EndOrphans(argument: _muster_v1_EndOrphansRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  EndOrphans(argument: _muster_v1_EndOrphansRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  EndOrphans(argument: _muster_v1_EndOrphansRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  EndOrphans(argument: _muster_v1_EndOrphansRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  endOrphans(argument: _muster_v1_EndOrphansRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  endOrphans(argument: _muster_v1_EndOrphansRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  endOrphans(argument: _muster_v1_EndOrphansRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  endOrphans(argument: _muster_v1_EndOrphansRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   
   ExplainJob(argument: _muster_v1_ExplainJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
   ExplainJob(argument: _muster_v1_ExplainJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ExplainJobResponse__Output>): grpc.ClientUnaryCall;
@@ -330,6 +340,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   DrainNode: grpc.handleUnaryCall<_muster_v1_DrainNodeRequest__Output, _muster_v1_Node>;
   
+  EndOrphans: grpc.handleUnaryCall<_muster_v1_EndOrphansRequest__Output, _muster_v1_Node>;
+  
   ExplainJob: grpc.handleUnaryCall<_muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse>;
   
   ExtendJob: grpc.handleUnaryCall<_muster_v1_ExtendJobRequest__Output, _muster_v1_Job>;
@@ -387,6 +399,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   ConfirmDead: MethodDefinition<_muster_v1_ConfirmDeadRequest, _muster_v1_Node, _muster_v1_ConfirmDeadRequest__Output, _muster_v1_Node__Output>
   CreateJoinToken: MethodDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse__Output>
   DrainNode: MethodDefinition<_muster_v1_DrainNodeRequest, _muster_v1_Node, _muster_v1_DrainNodeRequest__Output, _muster_v1_Node__Output>
+  EndOrphans: MethodDefinition<_muster_v1_EndOrphansRequest, _muster_v1_Node, _muster_v1_EndOrphansRequest__Output, _muster_v1_Node__Output>
   ExplainJob: MethodDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobResponse, _muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse__Output>
   ExtendJob: MethodDefinition<_muster_v1_ExtendJobRequest, _muster_v1_Job, _muster_v1_ExtendJobRequest__Output, _muster_v1_Job__Output>
   GetCluster: MethodDefinition<_muster_v1_GetClusterRequest, _muster_v1_Cluster, _muster_v1_GetClusterRequest__Output, _muster_v1_Cluster__Output>

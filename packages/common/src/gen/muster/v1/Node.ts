@@ -7,6 +7,7 @@ import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1
 import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from '../../muster/v1/PathBandwidth.ts';
 import type { Drain as _muster_v1_Drain, Drain__Output as _muster_v1_Drain__Output } from '../../muster/v1/Drain.ts';
 import type { NodeTask as _muster_v1_NodeTask, NodeTask__Output as _muster_v1_NodeTask__Output } from '../../muster/v1/NodeTask.ts';
+import type { OrphanTask as _muster_v1_OrphanTask, OrphanTask__Output as _muster_v1_OrphanTask__Output } from '../../muster/v1/OrphanTask.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Node {
@@ -26,6 +27,7 @@ export interface Node {
   'bandwidths'?: (_muster_v1_PathBandwidth)[];
   'drain'?: (_muster_v1_Drain | null);
   'tasks'?: (_muster_v1_NodeTask)[];
+  'orphans'?: (_muster_v1_OrphanTask)[];
   '_silentForMs'?: "silentForMs";
   '_fencedInMs'?: "fencedInMs";
 }
@@ -47,6 +49,7 @@ export interface Node__Output {
   'bandwidths': (_muster_v1_PathBandwidth__Output)[];
   'drain': (_muster_v1_Drain__Output | null);
   'tasks': (_muster_v1_NodeTask__Output)[];
+  'orphans': (_muster_v1_OrphanTask__Output)[];
   '_silentForMs'?: "silentForMs";
   '_fencedInMs'?: "fencedInMs";
 }

@@ -18,6 +18,8 @@ export interface TaskReport {
   'trainingComplete'?: (boolean);
   'training'?: (_muster_v1_TrainingProgress | null);
   'hang'?: (_muster_v1_HangSign | null);
+  'gpuUuids'?: (string)[];
+  'jobName'?: (string);
 }
 
 export interface TaskReport__Output {
@@ -31,4 +33,6 @@ export interface TaskReport__Output {
   'trainingComplete': (boolean);
   'training': (_muster_v1_TrainingProgress__Output | null);
   'hang': (_muster_v1_HangSign__Output | null);
+  'gpuUuids': (string)[];
+  'jobName': (string);
 }
