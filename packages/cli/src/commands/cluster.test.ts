@@ -1,7 +1,9 @@
+import type { JobId } from '@muster/common/ids';
+import type { OrphanTask } from '@muster/common/views';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
-import { aCluster, anEvent, silentStream, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
+import { aCluster, aNode, anEvent, silentStream, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
 import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 
 test('token create prints the token alone on stdout', async () => {
@@ -172,12 +174,58 @@ test.each([[['--for', '5s']], [['--for', '25h']], [['--for', 'long']], [['--for'
 );
 
 test('store advance says whether jobs are started again', async () => {
-  const paused = { AdvanceStore: () => aCluster({ pausedBecause: 'leases end in 71 s' }) };
+  const ListNodes = () => ({ nodes: [] });
+  const paused = { AdvanceStore: () => aCluster({ pausedBecause: 'leases end in 71 s' }), ListNodes };
   const waiting = await run(['store', 'advance'], paused);
   expect(waiting.stdout).toBe('The store was advanced; nothing is started yet: leases end in 71 s.\n');
-  expect(waiting.requests).toEqual([{ method: 'AdvanceStore', request: {} }]);
-  const { stdout } = await run(['store', 'advance'], { AdvanceStore: () => aCluster() });
+  expect(waiting.requests[0]).toEqual({ method: 'AdvanceStore', request: {} });
+  const { stdout } = await run(['store', 'advance'], { AdvanceStore: () => aCluster(), ListNodes });
   expect(stdout).toBe('The store was advanced; jobs are started again.\n');
   expect(await run(['store'])).toMatchObject({ exitCode: exitCodes.usage, requests: [] });
   expect(await run(['store', 'drop'])).toMatchObject({ exitCode: exitCodes.usage, requests: [] });
+});
+
+const orphan: OrphanTask = {
+  task: { jobId: 'job_aaaaaaaaaaaa' as JobId, attempt: 2, nodeRank: 0 },
+  ...{ name: 'llama', gpuUuids: ['GPU-0', 'GPU-1'], frozen: true },
+};
+const withOrphan = aNode({
+  orphans: [orphan],
+  gpuUses: orphan.gpuUuids.map((uuid) => ({ uuid, jobId: orphan.task.jobId, attempt: 2 })),
+});
+const orphanText =
+  '1 task runs on node-1 that the store does not know, holding 2 GPUs:\n' +
+  '  job_aaaaaaaaaaaa  llama  attempt 2  node rank 0  2 GPUs  frozen\n' +
+  'Kill it: muster node end-orphans node-1\n';
+
+test('tasks that the store does not know are named where one looks, with the command that ends them', async () => {
+  const answers = {
+    AdvanceStore: () => aCluster(),
+    GetCluster: () => aCluster(),
+    ListNodes: () => ({ nodes: [wire.node(withOrphan)] }),
+    GetNode: () => wire.node(withOrphan),
+  };
+  expect((await run(['store', 'advance'], answers)).stdout).toContain(orphanText);
+  expect((await run(['node', 'node-1'], answers)).stdout).toContain(orphanText);
+  const nodes = await run(['nodes'], answers);
+  expect(nodes.stderr).toContain(orphanText);
+  expect(nodes.stdout).toContain('job_aaaaaaaaaaaa (orphan)');
+  const advanced = await run(['store', 'advance', '-o', 'json'], answers);
+  expect(JSON.parse(advanced.stdout)).toMatchObject({ orphans: [{ node: 'node-1', ...orphan }] });
+});
+
+test('node end-orphans waits until they are gone', async () => {
+  let asked = 0;
+  const GetNode = () => wire.node((asked += 1) < 2 ? withOrphan : aNode());
+  const { stdout, exitCode } = await run(['node', 'end-orphans', 'node-1'], {
+    EndOrphans: () => wire.node(withOrphan),
+    GetNode,
+  });
+  expect(exitCode).toBe(exitCodes.ok);
+  expect(stdout).toBe(
+    '1 orphan has ended on node-1:\n  job_aaaaaaaaaaaa  llama  attempt 2  node rank 0  2 GPUs  frozen\n',
+  );
+  expect(asked).toBe(2);
+  const none = await run(['node', 'end-orphans', 'node-1'], { EndOrphans: () => wire.node(aNode()) });
+  expect(none.stdout).toBe('node-1 has no orphans.\n');
 });

@@ -9,6 +9,7 @@ import { withSession } from '../session.ts';
 import { nodeClear } from './nodeClear.ts';
 import { nodeConfirmDead } from './nodeConfirmDead.ts';
 import { nodeDrain, nodeUndrain } from './nodeDrain.ts';
+import { nodeEndOrphans } from './nodeEndOrphans.ts';
 import { nodeRemove } from './nodeRemove.ts';
 
 type NodeFlags = ConnectionFlags & OutputFlags;
@@ -21,7 +22,7 @@ export const command: CommandModule = {
     sub.addHelpText('after', '\nTo see a node with the name of a subcommand, use `muster nodes -o json`.');
   },
   run: showNode,
-  subcommands: [nodeDrain, nodeUndrain, nodeClear, nodeConfirmDead, nodeRemove],
+  subcommands: [nodeDrain, nodeUndrain, nodeClear, nodeConfirmDead, nodeEndOrphans, nodeRemove],
 };
 
 async function showNode(context: Context, name: string, flags: NodeFlags): Promise<ExitCode> {

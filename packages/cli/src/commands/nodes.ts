@@ -4,6 +4,7 @@ import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
 import { formatNodes } from '../nodes/nodeText.ts';
+import { orphansText } from '../nodes/orphanText.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
 import { printable } from '../output/text.ts';
@@ -35,6 +36,7 @@ async function listNodes(context: Context, flags: NodesFlags): Promise<ExitCode>
     const colours = coloursFor(io.stdout, environment);
     await io.stdout.write(formatNodes(nodes, { width: io.stdout.columns(), colours }));
   }
+  if (flags.output !== 'json') await io.stderr.write(orphansText(nodes, environment.programName));
   if (cluster !== null) await io.stderr.write(clusterNotes(cluster, environment.programName));
   return exitCodes.ok;
 }

@@ -10,6 +10,7 @@ import type { CommandModule, Context } from '../context.ts';
 import { CliError, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
+import { orphansText } from '../nodes/orphanText.ts';
 import { writeJson } from '../output/json.ts';
 import { printable } from '../output/text.ts';
 import { bytesText } from '../output/times.ts';
@@ -196,10 +197,16 @@ async function advanceStore(
   flags: StoreFlags,
 ): Promise<ExitCode> {
   refuseFile(file);
-  const { io } = context;
-  const cluster = await withSession(context, flags, ({ api }) => api.advanceStore());
+  const { io, environment } = context;
+  const { cluster, nodes } = await withSession(context, flags, async ({ api }) => {
+    const advanced = await api.advanceStore();
+    return { cluster: advanced, nodes: await api.listNodes() };
+  });
   if (flags.output === 'json') {
-    await writeJson(io.stdout, cluster);
+    const orphans = nodes.flatMap(({ name, orphans: tasks }) =>
+      tasks.map((each) => ({ node: name, ...each })),
+    );
+    await writeJson(io.stdout, { ...cluster, orphans });
     return exitCodes.ok;
   }
   const because = printable(cluster.pausedBecause);
@@ -208,6 +215,7 @@ async function advanceStore(
       ? 'The store was advanced; jobs are started again.\n'
       : `The store was advanced; nothing is started yet: ${because}.\n`,
   );
+  await io.stdout.write(orphansText(nodes, environment.programName));
   return exitCodes.ok;
 }
 

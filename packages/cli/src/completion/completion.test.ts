@@ -54,6 +54,7 @@ test('ids come from the cluster', async () => {
     'undrain\tgive new tasks to a drained node again',
     'clear\tclear a condition by hand, once its problem is fixed',
     'confirm-dead\tconfirm that nothing runs on a silent node: its jobs are rescheduled at once',
+    'end-orphans\tkill the tasks of a node that the store does not know, as after a restore from a backup',
     'remove\tremove a node without tasks: its credential ends, and its name is free again',
     'node-1\tonline',
   ]);

@@ -7,6 +7,7 @@ import { agoText, bytesText, durationText } from '../output/times.ts';
 import { formatConditions } from './conditionText.ts';
 import { formatGpus } from './gpuTable.ts';
 import { memoryUse, type NodeOptions, stateText, usedOf } from './nodeText.ts';
+import { orphansText } from './orphanText.ts';
 import { formatTopology } from './topology.ts';
 
 export interface NodeDetailOptions extends NodeOptions {
@@ -22,6 +23,7 @@ export function formatNode(node: NodeView, options: NodeDetailOptions): string {
   const blocks = [
     `${colours.bold(node.name)}\n`,
     formatFields(nodeFields(node, options), colours, options.width),
+    orphansText([node], options.programName),
     formatConditions(node, options),
     formatGpus(node, options),
     formatTopology(node.inventory, options),

@@ -84,7 +84,8 @@ function notesOf({ drain, conditions }: NodeView): string {
   return [reason, conditionsInShort(conditions)].filter((note) => note !== '').join('; ');
 }
 
-function jobsOf({ gpuUses, tasks }: NodeView): readonly string[] {
-  const ids = [...tasks.map(({ task }) => task.jobId), ...gpuUses.map(({ jobId }) => jobId)];
-  return [...new Set(ids)];
+function jobsOf({ gpuUses, tasks, orphans }: NodeView): readonly string[] {
+  const unknown = new Set<string>(orphans.map(({ task }) => task.jobId));
+  const ids = [...tasks.map(({ task }) => task.jobId), ...gpuUses.map(({ jobId }) => jobId), ...unknown];
+  return [...new Set(ids)].map((id) => (unknown.has(id) ? `${id} (orphan)` : id));
 }

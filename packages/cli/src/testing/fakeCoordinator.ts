@@ -190,6 +190,7 @@ export function aNode(given: Partial<NodeView> = {}): NodeView {
     bandwidths: [],
     drain: null,
     tasks: [],
+    orphans: [],
     ...given,
   };
 }
