@@ -70,7 +70,7 @@ describe('a job that ends by itself', () => {
       what: 'a command that does not exist',
       spec: { command: ['no-such-program', '--flag'] },
       message:
-        /^rank 0 on node-\d did not start: no-such-program was not found in PATH \(.+\) on this node: install it there/,
+        /^rank 0 on node-\d did not start: no-such-program was not found in PATH on this node: install it there/,
     },
     {
       what: 'a working directory that does not exist',

@@ -83,7 +83,7 @@ export const causeFacts: Readonly<Record<CauseKind, CauseFacts>> = {
   import_error: {
     blame: 'job',
     advice:
-      'Install the missing module, or one built for this version of PyTorch and CUDA, in the image of the spec; a retry fails in the same way.',
+      'Install the missing module, or one built for this version of PyTorch and CUDA, where the program runs: in its image or venv.',
   },
   python_exception: {
     blame: 'job',

@@ -58,8 +58,35 @@ const ofSignals: Readonly<Record<string, string>> = {
     'The program aborted itself, mostly in native code: the last lines of its output name the assertion (muster logs).',
 };
 
-/** One or two sentences that name the remedy: of the single case where its message or evidence names a signal. */
-export function adviceOn(cause: Pick<Cause, 'kind' | 'message' | 'evidence'>): string {
+/** What a job ran in. */
+export interface Surroundings {
+  /** null: it ran as a process of the agent. */
+  readonly image: string | null;
+  /** The venv or conda environment that came with the job; null: none did. */
+  readonly environment: string | null;
+}
+
+function onMissingModule({ image, environment }: Surroundings): string {
+  const again = 'a retry fails in the same way.';
+  if (image !== null)
+    return `Add the missing module, or one built for this version of PyTorch and CUDA, to the image ${image}; ${again}`;
+  if (environment !== null)
+    return `Install the missing module into ${environment}, and check that every node has it at this path; ${again}`;
+  return (
+    'The job ran as a process with the PATH of the agent: activate your venv or conda environment before muster submit, ' +
+    `which sends it along, or set PATH in env; ${again}`
+  );
+}
+
+/**
+ * One or two sentences that name the remedy: of the single case where its message or evidence names a signal, and for what
+ * the job ran in.
+ * @param ranIn left out: not known
+ */
+export function adviceOn(cause: Pick<Cause, 'kind' | 'message' | 'evidence'>, ranIn?: Surroundings): string {
+  if (cause.kind === 'import_error' && ranIn !== undefined) return onMissingModule(ranIn);
+  if (cause.kind === 'python_exception' && /can't open file/.test(cause.message))
+    return 'The script is not there: correct its name, or the working directory (workdir in the spec).';
   if (cause.kind === 'exit_code' || cause.kind === 'unknown') {
     const signal = /\bSIG(?:KILL|SEGV|BUS|ABRT)\b/u.exec(
       `${cause.message} ${cause.evidence?.text ?? ''}`,

@@ -2,6 +2,7 @@
 import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { DriverError } from '../drivers/errors.ts';
+import { asShellCommand, nearestFile, nearestProgram, startOf } from './nearest.ts';
 import type { GuardLaunch } from './protocol.ts';
 
 /**
@@ -51,9 +52,12 @@ const DEFAULT_PATH = '/bin:/usr/bin';
 
 function candidates(command: string, { env, workdir }: GuardLaunch): string[] {
   if (command.includes('/')) return [resolve(workdir, command)];
-  const folders = (env['PATH'] ?? DEFAULT_PATH).split(':');
-  // An empty folder of PATH is the working directory.
-  return folders.map((folder) => resolve(workdir, folder, command));
+  return foldersOf({ env, workdir }).map((folder) => resolve(folder, command));
+}
+
+/** An empty folder of PATH is the working directory. */
+function foldersOf({ env, workdir }: Pick<GuardLaunch, 'env' | 'workdir'>): string[] {
+  return (env['PATH'] ?? DEFAULT_PATH).split(':').map((folder) => resolve(workdir, folder));
 }
 
 function isExecutableFile(path: string): boolean {
@@ -87,16 +91,26 @@ export function notExecutableMessage(command: string): string {
   return `${command} may not be executed on this node: make it executable (chmod +x), or name its interpreter first`;
 }
 
-export function notFoundMessage(command: string, { env, workdir }: GuardLaunch): string {
-  if (!command.includes('/')) {
-    return (
-      `${command} was not found in PATH (${env['PATH'] ?? DEFAULT_PATH}) on this node: ` +
-      "install it there, give its full path, or set PATH in the job's env"
-    );
+/** Names what was probably meant; PATH itself is long, and says nothing to who mistyped a name. */
+export function notFoundMessage(command: string, launch: GuardLaunch): string {
+  const shell = asShellCommand(launch.command);
+  if (shell !== null)
+    return `there is no program named "${command}" on this node; a shell reads it as ${shell}`;
+  const path = resolve(launch.workdir, command);
+  if (command.includes('/')) {
+    if (existsSync(path)) return missingInterpreterMessage(path);
+    const near = nearestFile(path);
+    const remedy = near === null ? 'copy it there, or correct the path' : `did you mean ${near}?`;
+    return `${path} does not exist on this node: ${remedy}`;
   }
-  const path = resolve(workdir, command);
-  if (existsSync(path)) return missingInterpreterMessage(path);
-  return `${path} does not exist on this node: copy it there, or correct the path`;
+  const file = existsSync(path) ? path : nearestFile(path);
+  const program = file === null ? nearestProgram(command, foldersOf(launch)) : null;
+  const meant = file === null ? program : `${startOf(file)} in ${launch.workdir}`;
+  const remedy =
+    meant === null
+      ? "install it there, give its full path, or set PATH in the job's env, which is the agent's otherwise"
+      : `did you mean ${meant}?`;
+  return `${command} was not found in PATH on this node: ${remedy}`;
 }
 
 function missingInterpreterMessage(path: string): string {

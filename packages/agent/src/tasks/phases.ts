@@ -8,6 +8,7 @@ import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { TrainingProgress } from '@muster/common/training';
 import type { Cause, TaskEnd } from '@muster/common/views';
 import type { Driver, TaskExit, TaskLocation } from '../drivers/driver.ts';
+import { type BareTask, withRemark } from '../failure/remarks.ts';
 import type { FencedTask } from '../leases/taskFence.ts';
 import { nothingRan, type TaskEntry } from './entry.ts';
 import type { ManagerParts } from './parts.ts';
@@ -79,13 +80,27 @@ export class TaskPhases {
     const { directory } = location;
     const outputPath = this.output(entry).path;
     const stopping = phase?.kind === 'started' && phase.stopping === true;
-    const failure = await this.parts.failureOf({ exit, directory, outputPath, stopping }, location);
+    const said = await this.parts.failureOf({ exit, directory, outputPath, stopping }, location);
+    const bare = this.bareTask(entry);
+    const failure = bare === null ? said : withRemark(said, bare);
     if (stopping) return failure;
     // What it wrote before tells of something else: a task that was killed from outside said nothing of that.
     const message = this.parts.leases.deathBy(entry.task, this.fenced(entry), exit, failure.atBoottimeMs);
     return message === null
       ? failure
       : { ...failure, source: 'lease', consequence: false, rank: null, message, ...platformsDoing };
+  }
+
+  /** null: it ran in a container, whose files are not ours to read, or nobody knows what it was. */
+  private bareTask({ task, assignment }: TaskEntry): BareTask | null {
+    if (assignment === null) return null;
+    const { image, command, args, env, workdir } = decodeJobSpec(assignment.specJson);
+    if (image !== null) return null;
+    return {
+      command: [...command, ...args],
+      path: env['PATH'] ?? this.parts.node.baseEnvironment['PATH'],
+      workdir: workdir ?? this.parts.records.directory(task),
+    };
   }
 
   /** The output of a task that has ended: what is there is all there will be. */

@@ -161,18 +161,25 @@ describe('explain', () => {
     ]);
   });
 
-  it.each(['command_not_found', 'host_oom', 'cuda_oom', 'import_error', 'unknown'] as const)(
-    'advises on %s',
-    (kind) => {
-      const cause = { ...crash, kind };
-      const { summary, details, nextSteps } = explain(aView({ state: 'failed', cause }), 0, []);
+  it.each(['command_not_found', 'host_oom', 'cuda_oom', 'unknown'] as const)('advises on %s', (kind) => {
+    const cause = { ...crash, kind };
+    const { summary, details, nextSteps } = explain(aView({ state: 'failed', cause }), 0, []);
 
-      expect(summary).toBe(`job_000000000001 failed: ${crash.message}`);
-      expect(details).toContain(`cause: ${kind} (attributed to: job)`);
-      expect(nextSteps[0], 'the advice comes first').toBe(causeFacts[kind].advice);
-      expect(nextSteps.at(-1)).toBe('run it again: muster requeue job_000000000001');
-    },
-  );
+    expect(summary).toBe(`job_000000000001 failed: ${crash.message}`);
+    expect(details).toContain(`cause: ${kind} (attributed to: job)`);
+    expect(nextSteps[0], 'the advice comes first').toBe(causeFacts[kind].advice);
+    expect(nextSteps.at(-1)).toBe('run it again: muster requeue job_000000000001');
+  });
+
+  it('advises on a missing module by what the job ran in', () => {
+    const cause = { ...crash, kind: 'import_error' } as const;
+    const advice = (spec: Readonly<Record<string, unknown>>) =>
+      explain(aView({ state: 'failed', cause, spec }), 0, []).nextSteps[0];
+    expect(advice({ image: 'torch:2' })).toContain('to the image torch:2');
+    expect(advice({ env: { VIRTUAL_ENV: '/v' } })).toContain('into /v, and check that every node has it');
+    expect(advice({ env: { CONDA_PREFIX: '/c' } })).toContain('into /c,');
+    expect(advice({})).toContain('activate your venv or conda environment before muster submit');
+  });
 
   it('shows what a cause is known from', () => {
     const evidence = { line: 1_042, text: 'torch.OutOfMemoryError: CUDA out of memory', rank: 3 };

@@ -1,6 +1,12 @@
 /** Why is it waiting, why did it end, what now: sentences from the same data that the decisions were made on. */
 import { causeFacts } from '@muster/common/causeFacts';
-import { adviceOn, causeInShort, evidenceShownMax, shortened } from '@muster/common/causeText';
+import {
+  adviceOn,
+  causeInShort,
+  evidenceShownMax,
+  type Surroundings,
+  shortened,
+} from '@muster/common/causeText';
 import { signLines, signSummary } from '@muster/common/signText';
 import type { AttemptView, Cause, JobView, Resume, TaskView } from '@muster/common/views';
 import { describeSilence, type SilentNode, silenceRemedy } from './silence.ts';
@@ -84,7 +90,7 @@ export function explain(
         summary: `${job.id} ${job.state === 'failed' ? `failed${afterAttempts(job)}` : 'was cancelled'}: ${describeCause(job.cause)}`,
         details: [`cause: ${causeAndBlame(job.cause)}`, ...evidenceOfEnd(job), ...work, ...history],
         nextSteps: [
-          ...(job.cause === null ? [] : [adviceOn(job.cause)]),
+          ...(job.cause === null ? [] : [adviceOn(job.cause, surroundingsOf(job))]),
           `its last output: muster logs --tail 50 ${job.id}`,
           `run it again: muster requeue ${job.id}`,
         ],
@@ -112,6 +118,13 @@ function sizeOf({ spec }: JobView, attempt: AttemptView | undefined): readonly s
 
 function mappingOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+function surroundingsOf({ spec }: JobView): Surroundings {
+  const { image, env } = mappingOf(spec);
+  const { VIRTUAL_ENV: venv, CONDA_PREFIX: conda } = mappingOf(env);
+  const environment = [venv, conda].find((prefix) => typeof prefix === 'string');
+  return { image: typeof image === 'string' ? image : null, environment: environment ?? null };
 }
 
 function leftOutOf({ leftOut }: JobView): readonly string[] {
@@ -146,12 +159,16 @@ function signAdvice({ attempts }: JobView): readonly string[] {
 }
 
 /** What to do about a failure comes before what one can look at. */
-function waitingSteps({ id, pending, cause }: JobView): readonly string[] {
+function waitingSteps(job: JobView): readonly string[] {
+  const { id, pending, cause } = job;
   const remedy = pending?.remedy ?? null;
   const isRetry = pending?.kind === 'backoff' || pending?.kind === 'circuit_open';
   if (!isRetry) return [...(remedy === null ? [] : [remedy]), 'see what is running: muster nodes'];
   // The remedy of a pause is to look at what failed, which is what this answer shows.
-  return [...(cause === null ? [] : [adviceOn(cause)]), `its last output: muster logs --tail 50 ${id}`];
+  return [
+    ...(cause === null ? [] : [adviceOn(cause, surroundingsOf(job))]),
+    `its last output: muster logs --tail 50 ${id}`,
+  ];
 }
 
 function describeCause(cause: Cause | null): string {

@@ -177,7 +177,7 @@ export class ContainerStart {
     for (const path of paths) {
       if (await this.#engine.isExecutable(container.id, path)) return;
     }
-    throw missingCommand(command, launch, paths);
+    throw missingCommand(command, launch);
   }
 
   /** After a failed start. What fails here must not hide why the start did. */

@@ -24,12 +24,12 @@ describe('explainStart', () => {
     [
       'command_not_found',
       `${oci}: exec: "train": executable file not found in $PATH: unknown`,
-      'no command train',
+      'has no program named "train"',
     ],
     [
       'command_not_found',
       `${oci}: exec: "/train": stat /train: no such file or directory: unknown`,
-      'no command /train',
+      'has no program named "/train"',
     ],
     [
       'unknown',

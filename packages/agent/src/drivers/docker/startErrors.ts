@@ -1,4 +1,5 @@
 /** Why a container could not be started, in words that name the thing and the remedy. */
+import { asShellCommand } from '../../guard/nearest.ts';
 import type { TaskKey, TaskLaunch } from '../driver.ts';
 import { DriverError } from '../errors.ts';
 import { containerName } from './containerSpec.ts';
@@ -35,23 +36,29 @@ function explanation(error: unknown, launch: TaskLaunch): Explanation {
   }
   if (source !== undefined) return unknown(missingSourceMessage(source));
   const command = /exec: "([^"]*)":.*(?:not found|no such file)/.exec(words)?.[1];
-  if (command !== undefined) return commandNotFound(command, launch, words);
+  if (command !== undefined) return commandNotFound(command, launch);
   if (/could not select device driver|nvidia-container|CDI device/i.test(words)) {
     return unknown(noGpusMessage(words));
   }
   return unknown(`the container engine refuses the task: ${words}`);
 }
 
-function commandNotFound(command: string, launch: TaskLaunch, details: string): Explanation {
+/** The engine's own words, which are the cause of this error, are long and say no more. */
+function commandNotFound(command: string, launch: TaskLaunch): Explanation {
+  const shell = asShellCommand(launch.command);
+  const remedy =
+    shell === null
+      ? "correct the job's command, or use an image that has it"
+      : `a shell reads it as ${shell}`;
   return {
     causeKind: 'command_not_found',
-    message: `the image ${launch.image} has no command ${command} (${details}): correct the job's command, or use an image that has it`,
+    message: `the image ${launch.image} has no program named "${command}": ${remedy}`,
   };
 }
 
 /** Of a command that was looked for in the container itself. */
-export function missingCommand(command: string, launch: TaskLaunch, paths: readonly string[]): DriverError {
-  const { causeKind, message } = commandNotFound(command, launch, `looked for ${paths.join(', ')}`);
+export function missingCommand(command: string, launch: TaskLaunch): DriverError {
+  const { causeKind, message } = commandNotFound(command, launch);
   return new DriverError(causeKind, message);
 }
 

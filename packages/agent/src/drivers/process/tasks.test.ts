@@ -138,7 +138,31 @@ describe('a preparation or a start that fails', () => {
       'unknown command',
       (guard) => guard.task(['nope-nope']),
       'command_not_found',
-      /^nope-nope was not found in PATH \(\/usr\/bin:\/bin\) on this node: install it/,
+      /^nope-nope was not found in PATH on this node: install it/,
+    ],
+    [
+      'file without its program',
+      async (guard) => withScript(await guard.task(['run.hs']), '#!/bin/sh\n', 0o755),
+      'command_not_found',
+      /^run\.hs was not found in PATH on this node: did you mean \.\/run\.sh in \/.+\?$/,
+    ],
+    [
+      'mistyped program',
+      (guard) => guard.task(['touhc', 'x']),
+      'command_not_found',
+      /^touhc was not found in PATH on this node: did you mean touch\?$/,
+    ],
+    [
+      'mistyped path',
+      async (guard) => withScript(await guard.task(['./runn.sh']), '#!/bin/sh\n', 0o755),
+      'command_not_found',
+      /\/runn\.sh does not exist on this node: did you mean \/.+\/run\.sh\?$/,
+    ],
+    [
+      'command line in one word',
+      (guard) => guard.task(["ls 'a b' | wc -l"]),
+      'command_not_found',
+      /^there is no program named "ls 'a b' \| wc -l" on this node; a shell reads it as sh -c 'ls '\\''a b'\\'' \| wc -l'$/,
     ],
     [
       'unknown path',
