@@ -190,7 +190,7 @@ export interface JobView {
   readonly extraRuntimeMs: number;
   /** Failures that count against `retry.max_attempts`, since the newest progress. */
   readonly failures: number;
-  /** When output of its newest attempt last arrived. null: none has, or in a list of jobs. */
+  /** When output of its newest attempt last arrived. null: none has, it has ended, or in a list of jobs. */
   readonly outputAtMs: number | null;
 }
 

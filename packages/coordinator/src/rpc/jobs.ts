@@ -3,7 +3,7 @@ import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { type ArrayId, isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
 import { arraySizeMax } from '@muster/common/spec/array';
-import type { JobStateKind } from '@muster/common/states';
+import { isTerminal, type JobStateKind } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/codec';
 import type { AgentNotes } from '../agents/notes.ts';
@@ -90,6 +90,8 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   async function detailed(record: JobRecord): Promise<JobView> {
     const { id, lastAttempt } = record.job;
     const shown = view(record, (node) => state.nodes.get(node)?.inventory ?? null);
+    // The view of a job that has ended is the same wherever it is asked for.
+    if (isTerminal(shown.state)) return shown;
     return { ...shown, outputAtMs: await outputAtMs(parts.logs.directoryOf(id), lastAttempt) };
   }
 
