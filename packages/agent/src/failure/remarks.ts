@@ -36,7 +36,8 @@ const isPython = /^python[\d.]*$/;
  */
 function pythonOf({ command, path, workdir }: BareTask): string | null {
   const [first = '', flag, text = ''] = command;
-  const word = flag === '-c' && /sh$/.test(first) ? (/^\s*(?:exec\s+)?(\S+)/.exec(text)?.[1] ?? '') : first;
+  const word =
+    flag === '-c' && first.endsWith('sh') ? (/^\s*(?:exec\s+)?(\S+)/.exec(text)?.[1] ?? '') : first;
   const program = find(word, path, workdir);
   if (program === null || isPython.test(basename(program))) return program;
   const [interpreter = '', named = ''] = firstLineOf(program);
