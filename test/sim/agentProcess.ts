@@ -6,6 +6,7 @@ import { taskMessageToWire } from '@muster/agent/orders';
 import { AgentSession, type NodeStatus, type SessionParts } from '@muster/agent/session';
 import { gpuProblem } from '@muster/agent/tasks/gpuProblem';
 import { TaskManager } from '@muster/agent/tasks/manager';
+import type { MusterError } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
 import { emptyInventory } from '@muster/common/hardware';
 import { type TaskRef, taskKey } from '@muster/common/ids';
@@ -35,6 +36,8 @@ export interface AgentParts {
   readonly timeline: Timeline;
   readonly random: Random;
   readonly log: Logger;
+  /** The coordinator wants no agent like this one. */
+  readonly onRefused: (error: MusterError) => void;
 }
 
 /** To be called in the turn of the process itself. */
@@ -115,6 +118,7 @@ export function startAgent(parts: AgentParts): void {
     monotonicMs: clock.monotonicMs,
     chance: () => random.next(),
     log,
+    onRefused: parts.onRefused,
   });
 
   /** Output has a connection and tests of its own; here it arrives whenever there is a coordinator to send it to. */

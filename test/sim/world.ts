@@ -179,6 +179,11 @@ export class World {
       startAgent({
         ...{ life, machine, guard, engine, network, fabric, timeline, random },
         log: this.logger(life.name),
+        onRefused: (error) => {
+          this.history.add({ kind: 'process', name: life.name, what: `refused: ${error.message}` });
+          this.endAgent(site);
+          timeline.at(2_000, this.life, () => this.startAgent(site));
+        },
       }),
     );
   }

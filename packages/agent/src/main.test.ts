@@ -3,7 +3,6 @@ import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { status } from '@grpc/grpc-js';
-import { protocolVersion } from '@muster/common/wire/protocol';
 import { expect, onTestFinished, test } from 'vitest';
 import { TestHub } from './hubFixture.ts';
 import { type RunningAgent, runAgent } from './main.ts';
@@ -65,13 +64,13 @@ test('the instance is that of the data directory', async () => {
   expect(await (await hub.session(2)).gets('hello')).toMatchObject({ instanceId });
 });
 
-test('an agent whose name another machine still has tries again until it is let in', async () => {
+test('a refusal of the coordinator ends the agent with its reason', async () => {
   const hub = await TestHub.start();
-  await start(optionsOf(hub, aDirectory()));
+  const agent = await start(optionsOf(hub, aDirectory()));
   const session = await hub.session(1);
   await session.gets('hello');
   session.refuse(status.ALREADY_EXISTS);
-  expect(await (await hub.session(2)).gets('hello')).toMatchObject({ protocolVersion });
+  await expect(agent.closed).rejects.toMatchObject({ code: 'already_exists', message: 'you may not' });
 });
 
 test.each(['by its path', 'by another path'])(

@@ -56,7 +56,7 @@ const kernelEndsLookMs = 1_000;
 const rootsAgainMs = 30_000;
 
 export interface RunningAgent {
-  /** Resolves after `close`. */
+  /** Rejects when another agent has this one's name; resolves after `close`. */
   readonly closed: Promise<void>;
   /** This machine goes: resolves when no task is left on it, or its `shutdownGraceMs` are over. */
   leave(): Promise<void>;
@@ -75,7 +75,9 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   };
   try {
     const closed = Promise.withResolvers<void>();
-    const leaving = await openAgent(options, opened);
+    // Whoever runs the agent may look at it a moment after the coordinator's refusal.
+    closed.promise.catch(() => {});
+    const leaving = await openAgent(options, opened, closed.reject);
     const close = () => closeAll().then(closed.resolve);
     return { closed: closed.promise, leave: () => leaving.leave(), close };
   } catch (error) {
@@ -87,7 +89,11 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
 type Close = () => void | Promise<void>;
 
 /** @param opened takes what is to be closed again, in the order of opening */
-async function openAgent(options: AgentOptions, opened: Close[]): Promise<Leaving> {
+async function openAgent(
+  options: AgentOptions,
+  opened: Close[],
+  onRefused: (error: MusterError) => void,
+): Promise<Leaving> {
   const log = createLogger(`agent ${options.name}`, options.logLevel);
   const { wallMs, monotonicMs } = systemClock;
   if (!isNodeName(options.name)) {
@@ -333,6 +339,7 @@ async function openAgent(options: AgentOptions, opened: Close[]): Promise<Leavin
     monotonicMs,
     chance: Math.random,
     log,
+    onRefused,
   });
 
   opened.push(

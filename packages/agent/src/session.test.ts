@@ -131,11 +131,11 @@ describe('a connection that breaks', () => {
   test.each([status.UNAVAILABLE, status.INTERNAL, status.RESOURCE_EXHAUSTED, status.DEADLINE_EXCEEDED])(
     'with status %i is dialled again',
     async (code) => {
-      const { hub, first, errors } = await connected();
+      const { hub, first, refusals } = await connected();
       await first.gets('hello');
       first.refuse(code);
       await hub.session(2);
-      expect(errors).toEqual([]);
+      expect(refusals).toEqual([]);
     },
   );
 
@@ -154,27 +154,37 @@ describe('a connection that breaks', () => {
   });
 });
 
+test('another agent with its name is for a person to end', async () => {
+  const { first, refusals, hub } = await connected();
+  await first.gets('hello');
+  first.refuse(status.ALREADY_EXISTS);
+  await eventually(() =>
+    expect(refusals).toMatchObject([{ code: 'already_exists', message: 'you may not' }]),
+  );
+  expect(hub.sessions).toHaveLength(1);
+});
+
 describe('a refusal', () => {
-  test.each([
-    ...[status.UNAUTHENTICATED, status.PERMISSION_DENIED, status.FAILED_PRECONDITION],
-    // Another machine had its name, and is to be fenced first.
-    status.ALREADY_EXISTS,
-  ])('with status %i is waited out with all tasks kept, and told once', async (code) => {
-    const all = await connected();
-    await running(all);
-    const { first, hub, errors } = all;
-    first.refuse(code);
-    const second = await hub.session(2);
-    expect((await second.gets('hello')).observed).toHaveLength(1);
-    second.refuse(code);
-    const third = await hub.session(3);
-    expect((await third.gets('hello')).observed).toHaveLength(1);
-    expect(errors).toEqual([
-      expect.stringContaining('refuses this agent; its tasks run until their leases end'),
-    ]);
-    third.welcome();
-    await third.gets('heartbeat');
-  });
+  test.each([status.UNAUTHENTICATED, status.PERMISSION_DENIED, status.FAILED_PRECONDITION])(
+    'with status %i is waited out with all tasks kept, and told once',
+    async (code) => {
+      const all = await connected();
+      await running(all);
+      const { first, refusals, hub, errors } = all;
+      first.refuse(code);
+      const second = await hub.session(2);
+      expect((await second.gets('hello')).observed).toHaveLength(1);
+      second.refuse(code);
+      const third = await hub.session(3);
+      expect((await third.gets('hello')).observed).toHaveLength(1);
+      expect(errors).toEqual([
+        expect.stringContaining('refuses this agent; its tasks run until their leases end'),
+      ]);
+      third.welcome();
+      await third.gets('heartbeat');
+      expect(refusals).toEqual([]);
+    },
+  );
 
   test('by a coordinator of the version before is answered in its own protocol', async () => {
     const { first, hub, errors } = await connected();

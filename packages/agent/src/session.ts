@@ -74,6 +74,8 @@ export interface SessionParts {
   /** Uniform in [0, 1). */
   readonly chance: () => number;
   readonly log: Logger;
+  /** Another agent has this one's name: one of the two is a mistake that only a person can end. */
+  readonly onRefused: (error: MusterError) => void;
   /** A coordinator to be followed has answered: what it may have missed on the connection before is to be said again. */
   readonly onWelcome?: () => void;
 }
@@ -192,6 +194,10 @@ export class AgentSession {
     stream?.cancel();
     if (this.closed) return;
     const known = error instanceof Error && 'code' in error ? fromServiceError(error as never) : null;
+    if (known?.code === 'already_exists') {
+      this.parts.onRefused(known);
+      return;
+    }
     const hasOtherCredential = known?.code === 'unauthenticated' && this.parts.renewal.refused();
     if (known !== null && refusals.has(known.code) && !hasOtherCredential) {
       this.refused(known);
@@ -382,12 +388,8 @@ function statusToWire({ inventory, conditions }: NodeStatus): WireNodeStatus {
   return { inventory: inventoryToWire(inventory), conditions: conditions.map(conditionToWire) };
 }
 
-/**
- * Somebody has to do something before dialling again can help: upgrade, restore another backup, let the node join again.
- * `already_exists`: another machine has this one's name, or had it and is to be fenced first.
- */
+/** Somebody has to do something before dialling again can help: upgrade, restore another backup, let the node join again. */
 const refusals: ReadonlySet<string> = new Set([
-  'already_exists',
   'unauthenticated',
   'permission_denied',
   'failed_precondition',

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import type { Condition } from '@muster/common/conditions';
+import type { MusterError } from '@muster/common/errors';
 import { bareGpu, emptyInventory, type NodeInventory } from '@muster/common/hardware';
 import { silentLogger } from '@muster/common/log';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
@@ -54,6 +55,7 @@ interface Dialling {
   readonly agent: TestAgent;
   readonly session: AgentSession;
   readonly renewal: CredentialRenewal;
+  readonly refusals: MusterError[];
   /** What it has logged as an error. */
   readonly errors: readonly string[];
   readonly skews: readonly number[];
@@ -65,6 +67,7 @@ export async function dial(
   openStream: SessionParts['openStream'],
   { node = new TestNode(), leavingInMs = () => null, onWelcome = () => {} }: DialOptions = {},
 ): Promise<Dialling> {
+  const refusals: MusterError[] = [];
   const errors: string[] = [];
   const skews: number[] = [];
   const cleared: { kind: string; gpuUuid: string | null }[] = [];
@@ -90,12 +93,13 @@ export async function dial(
     monotonicMs: () => 0,
     chance: () => 0,
     log: { ...silentLogger, error: (_fields, message) => errors.push(message) },
+    onRefused: (error) => refusals.push(error),
     leavingInMs,
     onWelcome,
   });
   onTestFinished(() => session.close());
   session.start();
-  return { node, agent, session, renewal, errors, cleared, skews };
+  return { node, agent, session, renewal, refusals, errors, cleared, skews };
 }
 
 export async function connected(
