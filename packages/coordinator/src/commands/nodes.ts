@@ -40,8 +40,8 @@ export type FailureTimes = (exit: TaskEnd) => number | null;
 
 /**
  * To be asked of every Hello before it counts as a sign of life.
- * @throws {MusterError} `already_exists` for another machine by the name of one that may be running tasks: neither its
- *   boot nor its being there would prove anything about them
+ * @throws {MusterError} `permission_denied`, after which an agent tries again, for another machine by the name of one that may
+ *   be running tasks: neither its boot nor its being there would prove anything about them
  */
 export function refuseStranger(
   draft: Draft,
@@ -51,7 +51,7 @@ export function refuseStranger(
   if (before === undefined || before.instanceId === instanceId || !heldTasks(draft.activeJobs()).has(name))
     return;
   throw new MusterError(
-    'already_exists',
+    'permission_denied',
     `the machine that joined as ${name} has tasks that have not ended, and this is another one: give this agent ` +
       'a name and a join token of its own; the same machine, installed anew, is let in once those tasks are fenced, or ' +
       `at once after: muster node confirm-dead ${name}`,

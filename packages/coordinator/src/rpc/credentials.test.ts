@@ -230,7 +230,7 @@ describe('a machine that was installed anew', () => {
     const credential = await rejoin();
     const early = openSession(client, credential);
     early.say(anew);
-    await vi.waitFor(() => expect(early.errors).toMatchObject([{ code: status.ALREADY_EXISTS }]));
+    await vi.waitFor(() => expect(early.errors).toMatchObject([{ code: status.PERMISSION_DENIED }]));
     expect(early.errors[0]?.details).toMatch(/confirm-dead/);
     expect(state.jobs.get(id)?.state.kind).toBe('running');
     await passSilently(30);
