@@ -54,6 +54,16 @@ test.each<[Framework, string, ProgressRow['canonical']]>([
   ],
   ['plain', 'epoch: 3450 loss: 0.125', { epoch: 3450, train_loss: 0.125 }],
   ['plain', 'Epoch 3/10, Train loss = 0.125, accuracy 0.9', { epoch: 3, train_loss: 0.125 }],
+  ['plain', 'step 10 loss 2.3125 lr 3.0e-04', { step: 10, train_loss: 2.3125, learning_rate: 3e-4 }],
+  ['plain', 'step 10: loss 2.3125, grad norm 1.5', { step: 10, train_loss: 2.3125, grad_norm: 1.5 }],
+  ['plain', '[step 10/250] loss=2.3125 | lr=0.001', { step: 10, train_loss: 2.3125, learning_rate: 0.001 }],
+  ['plain', 'Step: 10, Loss: 2.3125', { step: 10, train_loss: 2.3125 }],
+  [
+    'plain',
+    'Iteration 10 | train loss 2.3125 | val loss 2.5',
+    { step: 10, train_loss: 2.3125, eval_loss: 2.5 },
+  ],
+  ['plain', 'epoch 2 step 10 loss 2.3125', { epoch: 2, step: 10, train_loss: 2.3125 }],
   [
     'megatron',
     ' samples/sec: 38.9 | iteration       10/     100 | elapsed time per iteration (ms): 3285.7 | learning rate: 3.0E-05 ' +
@@ -75,6 +85,9 @@ test.each<[Framework, string, ProgressRow['canonical']]>([
 test.each([
   'Epoch 1/11:  10%|█         | 100/1000 [00:10<01:30, 10.00update/s, loss=0.6, update=100]',
   'step:3 - nothing is measured',
+  'step 3 of the plan: loss of contact',
+  'Step 1: the loss function is cross entropy',
+  'we print step 3 loss 2.5 in the middle of a line',
   'we stop at step:3/10 of the plan',
   'iteration: 3 / 10 | nothing | more',
   'the epoch: 3 loss: 4 of the paper',

@@ -47,7 +47,13 @@ const tellingBesideJson = new RegExp(marksOf(lineFormats.filter((format) => form
 /** What these print says less than what another printer of the same job does; the job is called by the other. */
 const secondary: ReadonlySet<Framework> = new Set(['deepspeed', 'json_lines']);
 
-const tellsTotals: ReadonlySet<Framework> = new Set(['megatron', 'json_lines', 'nanotron', 'modded_nanogpt']);
+const tellsTotals: ReadonlySet<Framework> = new Set([
+  'megatron',
+  'json_lines',
+  'nanotron',
+  'modded_nanogpt',
+  'plain',
+]);
 
 export class ProgressReader {
   readonly #options: ProgressReaderOptions;
