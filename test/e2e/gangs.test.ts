@@ -194,7 +194,9 @@ test('a gang that does not fit as a whole does not begin', async () => {
     until: ({ state, pending }) => state === 'queued' && pending?.kind === 'no_gpus_free',
   });
   const explanation = await cluster.api.explainJob(gang);
-  expect(explanation.summary).toBe(`${gang} is waiting: 1 of 2 nodes have 1 GPU free`);
+  expect(explanation.summary).toContain(
+    `${gang} is waiting for 2 nodes with 1 free GPU each (1 has them now; 2 of 4 GPUs in use`,
+  );
   await cluster.api.stopJobs([alone]);
   expect(await cluster.untilEnded(gang)).toMatchObject({ state: 'succeeded' });
 });

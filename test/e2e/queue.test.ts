@@ -68,10 +68,10 @@ describe('the order of the queue', () => {
 
 describe('a job that waits says why', () => {
   test.each<{ resources: Spec['resources']; message: RegExp; remedy: RegExp }>([
-    { resources: { gpus: 3 }, message: /^0 of 1 nodes have 3 GPUs/, remedy: /at most 2 GPUs/ },
+    { resources: { gpus: 3 }, message: /^no node has 3 GPUs \(largest has 2\)/, remedy: /at most 2 GPUs/ },
     { resources: { nodes: 2 }, message: /needs 2/, remedy: /nodes/ },
-    { resources: { gpus: 1, gpu_type: 'H100' }, message: /^0 of 1 nodes have 1 H100 GPU/, remedy: /./ },
-    { resources: { cpus: 9 }, message: /^0 of 1 nodes have 9 CPUs/, remedy: /./ },
+    { resources: { gpus: 1, gpu_type: 'H100' }, message: /^no node has 1 H100 GPU/, remedy: /./ },
+    { resources: { cpus: 9 }, message: /^no node has 9 CPUs/, remedy: /./ },
   ])('when $resources never fits', async ({ resources, message, remedy }) => {
     const jobId = await cluster.submit({ command: 'true', resources });
     const { pending } = await waitsFor(jobId, 'never_fits');

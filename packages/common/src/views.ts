@@ -194,6 +194,18 @@ export interface JobView {
   readonly outputAtMs: number | null;
 }
 
+export interface SubmitResult {
+  readonly jobIds: readonly string[];
+  readonly arrayId: string | null;
+  readonly repeatedRequest: boolean;
+  /** Dry run: why it would wait; null when it would start now. */
+  readonly wouldWait: PendingReason | null;
+  /** Why its first job did not start at once. null: it did, or this was a dry run. */
+  readonly waits: PendingReason | null;
+  /** Dry run: the nodes that it would start on now, by node rank. */
+  readonly wouldStartOn: readonly string[];
+}
+
 /** A person, or the machine itself, has said that a node is to be left: it gets no new work. */
 export interface Drain {
   readonly reason: string;

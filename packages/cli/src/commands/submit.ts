@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { MusterError } from '@muster/common/errors';
-import type { SubmitResult } from '@muster/common/wire/client';
+import type { PendingReason, SubmitResult } from '@muster/common/views';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type CliError, usageError } from '../errors.ts';
@@ -10,7 +10,7 @@ import { type Attendance, followAndReport, waitAndReport, waitForArrayAndReport 
 import { jobIdOf } from '../jobs/reference.ts';
 import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
-import { printable, shellText } from '../output/text.ts';
+import { printable, shellText, wrapText } from '../output/text.ts';
 import { type Session, submitPatienceMs, withSession } from '../session.ts';
 import { type PreparedSpec, specFromFile, specFromFlags } from '../submit/spec.ts';
 import { overridesOf, type SpecFlags, withSpecFlags } from '../submit/specFlags.ts';
@@ -177,7 +177,17 @@ async function printResult(result: SubmitResult, flags: SubmitFlags, { io }: Con
   }
   const id = result.arrayId ?? result.jobIds[0] ?? '';
   // With --follow stdout holds the output of the job, to the byte.
-  return (flags.follow === true ? io.stderr : io.stdout).write(`${id}\n`);
+  await (flags.follow === true ? io.stderr : io.stdout).write(`${id}\n`);
+  // Who stays with it is told as long as it waits.
+  if (result.waits !== null && flags.follow !== true && flags.wait !== true)
+    await io.stderr.write(waitingText(result.waits, io.stderr.columns()));
+}
+
+/** `queued: no node has 5 GPUs (largest has 2)` and what would help. */
+function waitingText({ kind, message, remedy }: PendingReason, columns: number | null): string {
+  const what = kind === 'never_fits' ? 'queued, and cannot start' : 'queued';
+  const lines = [`${what}: ${printable(message)}`, ...(remedy === null ? [] : [printable(remedy)])];
+  return `${wrapText(lines.join('\n'), columns)}\n`;
 }
 
 function attend(

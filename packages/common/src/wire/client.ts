@@ -24,7 +24,7 @@ import type {
   JobView,
   LogPiece,
   NodeView,
-  PendingReason,
+  SubmitResult,
 } from '../views.ts';
 import { channelTo } from './channel.ts';
 import {
@@ -53,16 +53,6 @@ export interface ConnectOptions {
   readonly token: string;
   /** PEM of the coordinator's CA; left out or null: no TLS, on loopback only. */
   readonly caCertificate?: string | null;
-}
-
-export interface SubmitResult {
-  readonly jobIds: readonly string[];
-  readonly arrayId: string | null;
-  readonly repeatedRequest: boolean;
-  /** Dry run: why it would wait; null when it would start now. */
-  readonly wouldWait: PendingReason | null;
-  /** Dry run: the nodes that it would start on now, by node rank. */
-  readonly wouldStartOn: readonly string[];
 }
 
 export interface JobFilter {
@@ -303,6 +293,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
         repeatedRequest: answer.repeatedRequest,
         wouldWait: answer.wouldWait === null ? null : pendingFromWire(answer.wouldWait),
         wouldStartOn: answer.wouldStartOn,
+        waits: answer.waits === null ? null : pendingFromWire(answer.waits),
       };
     },
     getJob: async (jobId) => jobFromWire(await call('GetJob', { jobId })),

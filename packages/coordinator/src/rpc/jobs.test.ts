@@ -304,6 +304,11 @@ test('a dry run stores nothing and says why it would wait', async () => {
   expect(coordinator.memory.requests.size).toBe(0);
 });
 
+test('a submit says at once why its job does not start', async () => {
+  const answer = await coordinator.api.submit({ specJson, requestId: 'r1' });
+  expect(answer).toMatchObject({ waits: { kind: 'no_nodes' }, wouldWait: null });
+});
+
 test('jobs that have ended are still there after a restart', async () => {
   const id = await submitOne('r1');
   await coordinator.api.stopJobs([id]);

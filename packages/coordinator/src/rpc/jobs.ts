@@ -4,7 +4,7 @@ import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { type ArrayId, isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
 import { arraySizeMax } from '@muster/common/spec/array';
 import { isTerminal, type JobStateKind } from '@muster/common/states';
-import type { JobView } from '@muster/common/views';
+import type { JobView, PendingReason } from '@muster/common/views';
 import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/codec';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
@@ -30,6 +30,7 @@ import type { ClusterState } from '../state.ts';
 import type { JobRecord, RequestRecord, Store } from '../store/store.ts';
 import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import { unary } from './calls.ts';
+import { withHolders } from './holders.ts';
 import { continuedFrom, decodeSpec, resumeChoiceOf, sizeOf, withDigest } from './jobRequests.ts';
 import { resolveActiveJobs, resolveArrayId, resolveJobId, resolveReference } from './references.ts';
 import { type InventoryOf, jobView } from './views.ts';
@@ -92,13 +93,28 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     const shown = view(record, (node) => state.nodes.get(node)?.inventory ?? null);
     // The view of a job that has ended is the same wherever it is asked for.
     if (isTerminal(shown.state)) return shown;
-    return { ...shown, outputAtMs: await outputAtMs(parts.logs.directoryOf(id), lastAttempt) };
+    const pending = shown.pending === null ? null : namingHolders(shown.pending, record.job);
+    return { ...shown, pending, outputAtMs: await outputAtMs(parts.logs.directoryOf(id), lastAttempt) };
   }
 
   /** In a list, where the checkpoints of each job would be most of the answer. */
   function brief(record: JobRecord): JobView {
     const shown = view(record);
     return { ...shown, checkpoints: shown.checkpoints.slice(-1) };
+  }
+
+  function namingHolders(reason: PendingReason, job: Job): PendingReason {
+    // Of the other reasons nobody in particular is why.
+    if (reason.kind !== 'no_gpus_free') return reason;
+    return withHolders(reason, job, state.jobs.values(), parts.nodeViews(), notes);
+  }
+
+  /** Of a job that was planned in the turn that stored it. null: it does not wait, or nobody knows why. */
+  function reasonNow(id: string | undefined): PendingReason | null {
+    const job = id === undefined ? undefined : state.jobs.get(id as JobId);
+    if (job?.state.kind !== 'queued') return null;
+    const reason = loop.reasons.get(job);
+    return reason === undefined ? null : namingHolders(reason, job);
   }
 
   async function read(text: string): Promise<JobRecord> {
@@ -180,7 +196,9 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       const jobIds = isListed
         ? record.jobIds
         : (await parts.arrays.jobIds(arrayId as ArrayId)).slice(0, sizeOf(spec));
-      return { jobIds: [...jobIds], arrayId: arrayId ?? '', repeatedRequest: repeated };
+      const waits = reasonNow(jobIds[0]);
+      const answer = { jobIds: [...jobIds], arrayId: arrayId ?? '', repeatedRequest: repeated };
+      return waits === null ? answer : { ...answer, waits: pendingToWire(waits) };
     }),
 
     GetJob: unary(async (request) => jobToWire(await detailed(await read(request.jobId)))),

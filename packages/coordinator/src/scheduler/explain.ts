@@ -42,7 +42,7 @@ export function explain(
     case 'queued': {
       const reason = job.pending;
       return {
-        summary: `${job.id} is waiting: ${reason?.message ?? 'the scheduler has not looked at it yet'}`,
+        summary: `${job.id} is ${waitingText(reason?.message ?? 'the scheduler has not looked at it yet')}`,
         details: [
           `reason: ${reason?.kind ?? 'scheduling'}`,
           placeInQueue(ahead),
@@ -156,6 +156,11 @@ function signAdvice({ attempts }: JobView): readonly string[] {
     ...(divergence === undefined ? [] : [causeFacts[divergence].advice]),
     ...(newest?.hangs === true ? [causeFacts.hung.advice] : []),
   ];
+}
+
+/** `waiting for 2 free GPUs …`, `waiting: no node has …`. */
+function waitingText(message: string): string {
+  return message.startsWith('waiting for ') ? message : `waiting: ${message}`;
 }
 
 /** What to do about a failure comes before what one can look at. */

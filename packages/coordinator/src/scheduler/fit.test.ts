@@ -19,19 +19,19 @@ describe('a job that can never start says what would help', () => {
       [
         'too many GPUs per node',
         aCluster().node({ gpus: 8 }).node({ gpus: 4 }).job({ gpus: 16 }),
-        '0 of 2 nodes have 16 GPUs, even when empty, and it needs 1',
+        'no node has 16 GPUs (largest has 8)',
         'ask for at most 8 GPUs per node (resources.gpus), or add nodes',
       ],
       [
         'too many GPUs on as many nodes',
         aCluster().node({ gpus: 8 }).node({ gpus: 1 }).job({ nodes: 2, gpus: 8 }),
-        '1 of 2 nodes have 8 GPUs, even when empty, and it needs 2',
+        'only 1 of the 2 nodes in the cluster has 8 GPUs, and it needs 2',
         'ask for at most 1 GPU per node (resources.gpus), or add nodes',
       ],
       [
         'GPUs where there are none',
         aCluster().node().job({ gpus: 1 }),
-        '0 of 1 nodes have 1 GPU, even when empty, and it needs 1',
+        'no node has 1 GPU',
         'add nodes with GPUs, or ask for none (resources.gpus)',
       ],
       [
@@ -39,7 +39,7 @@ describe('a job that can never start says what would help', () => {
         aCluster()
           .node({ gpus: 8 })
           .job({ gpus: 2, gpu_type: ['B200', 'B300'], gpu_memory_mb: 100_000 }),
-        '0 of 1 nodes have 2 B200/B300 GPUs of 100000 MiB, even when empty, and it needs 1',
+        'no node has 2 B200/B300 GPUs of 100000 MiB',
         'ask for GPUs that the nodes have (resources.gpu_type, resources.gpu_memory_mb), or add nodes',
       ],
       [
@@ -47,25 +47,25 @@ describe('a job that can never start says what would help', () => {
         aCluster()
           .node({ gpus: 2 })
           .job({ gpus: 4, gpu_type: ['H100'] }),
-        '0 of 1 nodes have 4 H100 GPUs, even when empty, and it needs 1',
+        'no node has 4 H100 GPUs (largest has 2)',
         'ask for at most 2 GPUs of that kind per node (resources.gpus), or add nodes',
       ],
       [
         'too many CPUs',
         aCluster().node({ cpus: 8 }).job({ cpus: 8.5 }),
-        '0 of 1 nodes have 8.5 CPUs, even when empty, and it needs 1',
+        'no node has 8.5 CPUs (largest has 8 CPUs)',
         'ask for at most 8 CPUs per node (resources.cpus), or add nodes',
       ],
       [
         'too much memory',
         aCluster().node({ memoryMb: 1_000 }).job({ memory_mb: 2_000 }),
-        '0 of 1 nodes have 1 CPU, 2000 MiB of memory, even when empty, and it needs 1',
+        'no node has 1 CPU and 2000 MiB of memory (largest has 1000 MiB of memory)',
         'ask for at most 1000 MiB of memory per node (resources.memory_mb), or add nodes',
       ],
       [
         'each of it on another node',
         aCluster().node({ gpus: 8, cpus: 4 }).node({ cpus: 64 }).job({ gpus: 8, cpus: 32 }),
-        '0 of 2 nodes have 8 GPUs, 32 CPUs, even when empty, and it needs 1',
+        'no node has 8 GPUs and 32 CPUs',
         'no node has all of it together: ask for less per node or fewer nodes, or add nodes',
       ],
       [
@@ -139,14 +139,14 @@ describe('a job that waits for what conditions keep away', () => {
         .node({ gpus: 8, drainedGpus: 2, freeGpus: 3 })
         .job({ gpus: 4 }),
       'no_gpus_free',
-      '0 of 1 nodes have 4 GPUs free; 2 of 8 GPUs of node-2 are drained (xid_79)',
+      'waiting for 4 free GPUs on one node (6 of 10 GPUs in use); 2 of 8 GPUs of node-2 are drained (xid_79)',
       'node-2',
     ],
     [
       'a node, while another has no room',
       aCluster().node({ cpus: 4, freeCpus: 1 }).node({ cpus: 4, drained: true }).job({ cpus: 4 }),
       'no_cpus_free',
-      '0 of 1 nodes have 4 CPUs free; node-2 is drained (disk_read_only)',
+      'waiting for 4 free CPUs on one node (3 of 4 CPUs in use); node-2 is drained (disk_read_only)',
       'node-2',
     ],
   ];
@@ -160,25 +160,37 @@ describe('a job that waits for what conditions keep away', () => {
     const cluster = aCluster()
       .node({ gpus: 8, drainedGpus: 2, cpus: 4, freeCpus: 1 })
       .job({ gpus: 6, cpus: 4 });
-    expect(cluster.plan().reasonOf(1)?.message).toBe('0 of 1 nodes have 6 GPUs, 4 CPUs free');
+    expect(cluster.plan().reasonOf(1)?.message).toBe(
+      'waiting for 6 free GPUs and 4 CPUs on one node (3 of 4 CPUs in use)',
+    );
   });
 });
 
 describe('a job that could start later says what is missing', () => {
   it.each([
-    ['no_gpus_free', { gpus: 2, freeGpus: 1 }, { gpus: 2 }, '0 of 1 nodes have 2 GPUs free'],
-    ['no_cpus_free', { cpus: 4, freeCpus: 3.5 }, { cpus: 4 }, '0 of 1 nodes have 4 CPUs free'],
+    [
+      'no_gpus_free',
+      { gpus: 2, freeGpus: 1 },
+      { gpus: 2 },
+      'waiting for 2 free GPUs on one node (1 of 2 GPUs in use)',
+    ],
+    [
+      'no_cpus_free',
+      { cpus: 4, freeCpus: 3.5 },
+      { cpus: 4 },
+      'waiting for 4 free CPUs on one node (0.5 of 4 CPUs in use)',
+    ],
     [
       'no_memory_free',
       { memoryMb: 8, freeMemoryMb: 7 },
       { memory_mb: 8 },
-      '0 of 1 nodes have 1 CPU, 8 MiB of memory free',
+      'waiting for 1 free CPU and 8 MiB of memory on one node (1 of 8 MiB of memory in use)',
     ],
     [
       'node_full',
       { freeTasks: 0 },
       { cpus: 0.01 },
-      '0 of 1 nodes may have another task, as a node has 1000 at most',
+      'waiting for a node with fewer than 1000 tasks, the most it may have',
     ],
   ] as const)('%s', (kind, node, job, message) => {
     expect(aCluster().node(node).job(job).plan().reasonOf(1)).toEqual({ kind, message, remedy: null });
@@ -190,7 +202,8 @@ describe('a job that could start later says what is missing', () => {
 
     expect(cluster().job({ nodes: 2, gpus: 2 }).plan().reasonOf(1)).toEqual({
       kind: 'no_gpus_free',
-      message: '1 of 2 nodes have 2 GPUs free; node-3 is silent',
+      message:
+        'waiting for 2 nodes with 2 free GPUs each (1 has them now; 1 of 4 GPUs in use); node-3 is silent',
       remedy: 'bring silent nodes back; `muster nodes` shows which are',
     });
   });

@@ -24,10 +24,11 @@ import { chooseGpus } from './gpuSet.ts';
 import { byName, gpuOrder, placementOrder } from './order.ts';
 import { anchoredGang, whyNotAround, whyPinned } from './pin.ts';
 import {
-  describeTask,
+  type InUse,
   neverFits,
   sentenceParts,
   tooFarApart,
+  waitingFor,
   withDrains,
   withLeftOut,
   withOrphans,
@@ -152,7 +153,7 @@ function whyNotNow(
 ): PendingReason {
   const { resources } = demand;
   const { minNodes: wanted } = resources;
-  const { ofNodes, ofTheNodes } = sentenceParts(resources);
+  const { ofTheNodes } = sentenceParts(resources);
   if (online.length < wanted) {
     const message =
       wanted === 1 ? 'no node that could take it is online' : `${online.length} ${ofTheNodes} are online`;
@@ -166,25 +167,56 @@ function whyNotNow(
     const message = wanted === 1 ? 'no node can take it' : `${undrained.length} ${ofTheNodes} can take it`;
     return withDrains({ kind: 'drained', message, remedy: null }, drains);
   }
-  const lacking = (
-    kind: PendingReason['kind'],
-    nodes: readonly NodeView[],
-    what = `have ${describeTask(demand)} free`,
-  ) => {
-    const message = `${nodes.length} ${ofNodes} ${what}`;
+  const lacking = (kind: PendingReason['kind'], nodes: readonly NodeView[], message: string) => {
     const silent = nodes.length + away.length < wanted ? [] : away.toSorted(byName);
     return withDrains(withSilent({ kind, message, remedy: null }, silent), drains);
   };
   if (withGpus.length < wanted) {
     const orphaned = undrained.filter((node) => node.orphanedGpus > 0 && !hasFreeGpus(node, demand));
-    return withOrphans(lacking('no_gpus_free', withGpus), orphaned.sort(byName));
+    const message = waitingFor(demand, withGpus.length, gpusInUse(undrained, demand));
+    return withOrphans(lacking('no_gpus_free', withGpus, message), orphaned.sort(byName));
   }
-  if (withCpus.length < wanted) return lacking('no_cpus_free', withCpus);
-  if (withMemory.length < wanted) return lacking('no_memory_free', withMemory);
+  if (withCpus.length < wanted)
+    return lacking('no_cpus_free', withCpus, waitingFor(demand, withCpus.length, cpusInUse(withGpus)));
+  if (withMemory.length < wanted)
+    return lacking(
+      'no_memory_free',
+      withMemory,
+      waitingFor(demand, withMemory.length, memoryInUse(withCpus)),
+    );
   if (free.length < wanted) {
-    return lacking('node_full', free, `may have another task, as a node has ${nodeTasksMax} at most`);
+    const nodes = wanted === 1 ? 'a node' : `${wanted} nodes`;
+    return lacking(
+      'node_full',
+      free,
+      `waiting for ${nodes} with fewer than ${nodeTasksMax} tasks, the most it may have`,
+    );
   }
   if (gangSizeMax(free, resources) < wanted) return withDrains(tooFarApart(free, resources, 'free'), drains);
   const message = 'nodes that are free are being kept for a job that has waited longer';
   return { kind: 'reserved', message, remedy: null };
+}
+
+function gpusInUse(nodes: readonly NodeView[], { resources }: JobDemand): InUse {
+  const all = sumOver(nodes, ({ inventory, drained }) => {
+    const undrained = inventory.gpus.filter(({ uuid }) => !drained.gpuUuids.has(uuid));
+    return acceptableGpus(undrained, resources).length;
+  });
+  const free = sumOver(nodes, ({ freeGpus }) => acceptableGpus(freeGpus, resources).length);
+  return { used: all - free, total: all, unit: 'GPUs' };
+}
+
+function cpusInUse(nodes: readonly NodeView[]): InUse {
+  const total = sumOver(nodes, ({ inventory }) => inventory.cpus);
+  return { used: total - sumOver(nodes, ({ freeCpus }) => freeCpus), total, unit: 'CPUs' };
+}
+
+function memoryInUse(nodes: readonly NodeView[]): InUse {
+  const total = sumOver(nodes, ({ inventory }) => inventory.memoryMb);
+  const free = sumOver(nodes, ({ freeMemoryMb }) => freeMemoryMb);
+  return { used: total - free, total, unit: 'MiB of memory' };
+}
+
+function sumOver(nodes: readonly NodeView[], amountOn: (node: NodeView) => number): number {
+  return nodes.reduce((sum, node) => sum + amountOn(node), 0);
 }

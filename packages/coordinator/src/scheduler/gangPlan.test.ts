@@ -36,7 +36,8 @@ describe('a job that takes a range of nodes', () => {
 
     expect(plan.reasonOf(1)).toEqual({
       kind: 'no_gpus_free',
-      message: '1 of at least 2 nodes have 8 GPUs free; node-3 is silent',
+      message:
+        'waiting for at least 2 nodes with 8 free GPUs each (1 has them now; 1 of 16 GPUs in use); node-3 is silent',
       remedy: 'bring silent nodes back; `muster nodes` shows which are',
     });
   });
@@ -59,7 +60,7 @@ describe('a job that takes a range of nodes', () => {
     const plan = aCluster().node({ gpus: 4 }).node({ gpus: 2 }).node({ gpus: 1 }).job(oneTo(3, 2)).plan();
 
     expect(plan.reasonOf(1)).toMatchObject({
-      message: '0 of 3 nodes have 8 GPUs, even when empty, and it needs at least 2',
+      message: 'no node has 8 GPUs (largest has 4)',
       remedy: 'ask for at most 2 GPUs per node (resources.gpus), or add nodes',
     });
   });
@@ -250,7 +251,7 @@ describe('a job that failed on nodes before it began', () => {
       .plan();
     expect(busy.reasonOf(1)).toEqual({
       kind: 'no_gpus_free',
-      message: '0 of 1 nodes have 1 GPU free; node-2 is left out (image_pull)',
+      message: 'waiting for 1 free GPU on one node (1 of 1 GPUs in use); node-2 is left out (image_pull)',
       remedy: null,
     });
   });
@@ -336,7 +337,7 @@ describe('a job that failed on nodes before it began', () => {
       .job({ gpus: 1 })
       .plan();
 
-    const message = '0 of 1 nodes have 1 GPU free';
+    const message = 'waiting for 1 free GPU on one node (2 of 2 GPUs in use)';
     expect([plan.reasonOf(1)?.message, plan.reasonOf(2)?.message]).toEqual([message, message]);
   });
 

@@ -42,7 +42,7 @@ describe('placement', () => {
     expect(plan.tasksOf(2)?.[0]?.gpuUuids).toEqual(['GPU-node-1-2', 'GPU-node-1-3']);
     expect(plan.reasonOf(3)).toEqual({
       kind: 'no_gpus_free',
-      message: '0 of 1 nodes have 1 GPU free',
+      message: 'waiting for 1 free GPU on one node (4 of 4 GPUs in use)',
       remedy: null,
     });
   });
@@ -141,7 +141,7 @@ describe('a gang', () => {
 
     expect(plan.reasonOf(1)).toEqual({
       kind: 'no_gpus_free',
-      message: '1 of 2 nodes have 8 GPUs free',
+      message: 'waiting for 2 nodes with 8 free GPUs each (1 has them now; 4 of 16 GPUs in use)',
       remedy: null,
     });
     expect(plan.nodesOf(2)).toEqual(['node-1']);

@@ -252,7 +252,7 @@ describe('while somebody gives way', () => {
 
     expect(result.reasonOf(1)).toEqual({
       kind: 'no_gpus_free',
-      message: '0 of 1 nodes have 2 GPUs free',
+      message: 'waiting for 2 free GPUs on one node (1 of 2 GPUs in use)',
       remedy: null,
     });
     expect(result.started).toEqual([]);

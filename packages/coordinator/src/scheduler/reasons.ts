@@ -8,11 +8,10 @@ import type { LeftOutNodes, NodeView } from './view.ts';
 /** More than a person wants to read in a sentence, of nodes and of kinds. */
 const namedMax = 3;
 
-/** `2 of 4 nodes`, `2 of the 4 nodes it needs`: a job that takes a range needs its lower end. */
+/** `2 of the 4 nodes it needs`: a job that takes a range needs its lower end. */
 export function sentenceParts({ minNodes, nodes }: JobResources) {
   const isElastic = minNodes < nodes;
   return {
-    ofNodes: `of ${isElastic ? 'at least ' : ''}${minNodes} nodes`,
     ofTheNodes: `of the ${minNodes} nodes it needs${isElastic ? ' at least' : ''}`,
     needs: `it needs ${isElastic ? 'at least ' : ''}${minNodes}`,
   };
@@ -46,8 +45,51 @@ export function neverFits(
       : never(`${can} processes, and ${needs}`, 'name an `image` to run in containers');
   }
   if (fitting.length >= wanted) return { ...tooFarApart(fitting, resources, null), kind: 'never_fits' };
-  const able = `${fitting.length} of ${nodes.length} nodes have ${describeTask(demand)}`;
-  return never(`${able}, even when empty, and ${needs}`, remedyFor(withDriver, demand));
+  const task = describeTask(demand);
+  const able = `${fitting.length} of the ${countOf(nodes.length, 'node')} in the cluster`;
+  const message =
+    fitting.length === 0
+      ? `no node has ${task}${largestText(withDriver, demand)}`
+      : `only ${able} ${fitting.length === 1 ? 'has' : 'have'} ${task}, and ${needs}`;
+  return never(message, remedyFor(withDriver, demand));
+}
+
+/** ` (largest has 2)`: of the one thing that no node has enough of, as far as there is one. */
+function largestText(nodes: readonly NodeView[], { resources, task }: JobDemand): string {
+  const most = (amountOn: (node: NodeView) => number) => Math.max(0, ...nodes.map(amountOn));
+  const gpus = most((node) => acceptableGpus(node.inventory.gpus, resources).length);
+  const cpus = most((node) => node.inventory.cpus);
+  const memoryMb = most((node) => node.inventory.memoryMb);
+  if (gpus < task.gpus) return gpus === 0 ? '' : ` (largest has ${gpus})`;
+  if (cpus < task.cpus) return ` (largest has ${countOf(cpus, 'CPU')})`;
+  return memoryMb < task.memoryMb ? ` (largest has ${memoryMb} MiB of memory)` : '';
+}
+
+/** What there is of the thing that is lacking, on nodes that may be used: how much of it, and how much is not free. */
+export interface InUse {
+  readonly used: number;
+  readonly total: number;
+  /** `GPUs`, `CPUs`, `MiB of memory`. */
+  readonly unit: string;
+}
+
+/**
+ * `waiting for 2 free GPUs on one node (4 of 4 GPUs in use)`,
+ * `waiting for 2 nodes with 8 free GPUs each (1 has them now; 12 of 16 GPUs in use)`.
+ * @param having nodes that have it now
+ */
+export function waitingFor(demand: JobDemand, having: number, { used, total, unit }: InUse): string {
+  const { minNodes, nodes } = demand.resources;
+  const free = describeTask(demand, 'free ');
+  const inUse = `${amount(used)} of ${amount(total)} ${unit} in use`;
+  if (minNodes === 1) return `waiting for ${free} on one node (${inUse})`;
+  const each = `${minNodes < nodes ? 'at least ' : ''}${minNodes} nodes with ${free} each`;
+  return `waiting for ${each} (${having === 1 ? '1 has' : `${having} have`} them now; ${inUse})`;
+}
+
+/** CPUs come in fractions. */
+function amount(value: number): string {
+  return String(Number(value.toFixed(1)));
 }
 
 function never(message: string, remedy: string): PendingReason {
@@ -176,17 +218,20 @@ export function drainText({ drained: { told, kinds } }: Pick<NodeView, 'drained'
   return `drained (${all.slice(0, namedMax).join(', ')}${all.length > namedMax ? ', …' : ''})`;
 }
 
-/** What one task takes: `8 H100 GPUs, 4 CPUs`. */
-export function describeTask({ resources, task }: JobDemand): string {
+/** What one task takes: `8 H100 GPUs and 4 CPUs`. @param free `free `: before the first thing */
+export function describeTask({ resources, task }: JobDemand, free: 'free ' | '' = ''): string {
   const parts: string[] = [];
   if (task.gpus > 0) {
     const type = resources.gpuType.length > 0 ? `${resources.gpuType.join('/')} ` : '';
     const memory = resources.gpuMemoryMb === null ? '' : ` of ${resources.gpuMemoryMb} MiB`;
-    parts.push(`${countOf(task.gpus, `${type}GPU`)}${memory}`);
+    parts.push(`${countOf(task.gpus, `${free}${type}GPU`)}${memory}`);
   }
-  if (task.cpus > 0) parts.push(countOf(task.cpus, 'CPU'));
-  if (task.memoryMb > 0) parts.push(`${task.memoryMb} MiB of memory`);
-  return parts.length === 0 ? 'room' : parts.join(', ');
+  const first = () => (parts.length === 0 ? free : '');
+  if (task.cpus > 0) parts.push(countOf(task.cpus, `${first()}CPU`));
+  if (task.memoryMb > 0) parts.push(`${task.memoryMb} ${first()}MiB of memory`);
+  const last = parts.pop();
+  if (last === undefined) return 'room';
+  return parts.length === 0 ? last : `${parts.join(', ')} and ${last}`;
 }
 
 function countOf(count: number, noun: string): string {

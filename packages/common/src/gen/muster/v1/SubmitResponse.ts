@@ -8,6 +8,7 @@ export interface SubmitResponse {
   'repeatedRequest'?: (boolean);
   'wouldWait'?: (_muster_v1_PendingReason | null);
   'wouldStartOn'?: (string)[];
+  'waits'?: (_muster_v1_PendingReason | null);
 }
 
 export interface SubmitResponse__Output {
@@ -16,4 +17,5 @@ export interface SubmitResponse__Output {
   'repeatedRequest': (boolean);
   'wouldWait': (_muster_v1_PendingReason__Output | null);
   'wouldStartOn': (string)[];
+  'waits': (_muster_v1_PendingReason__Output | null);
 }
