@@ -124,7 +124,7 @@ describe('stop', () => {
     const [stopping] = await cluster.api.stopJobs([jobId]);
     expect(stopping).toMatchObject({
       state: 'stopping',
-      cause: { kind: 'cancelled', message: 'stopped by its user' },
+      cause: { kind: 'cancelled', message: 'stopped by a user' },
     });
     const job = await cluster.untilEnded(jobId);
     expect(job).toMatchObject({ state: 'cancelled', cause: { kind: 'cancelled' } });
@@ -256,7 +256,7 @@ describe('max_runtime', () => {
     });
     const cause = {
       kind: 'time_limit',
-      message: 'ran for its max_runtime of 1 s; no checkpoint of it is known',
+      message: 'ran for its max_runtime of 1 s; it has no known checkpoint',
       nodeRank: null,
       node: null,
     };

@@ -45,7 +45,7 @@ describe('the order of the queue', () => {
     }
     await waitsFor(ids[0] ?? '', 'no_gpus_free');
     const explanation = await cluster.api.explainJob(ids[0] ?? '');
-    expect(explanation.details).toContain('3 queued jobs come before it');
+    expect(explanation.details).toContain('3 queued jobs are ahead of it');
     await all.release();
     for (const id of ids) await cluster.untilEnded(id);
     const allocated = (await cluster.events())
@@ -105,9 +105,9 @@ describe('a job that comes after others', () => {
     const first = await blocker({ gpus: 1 });
     const second = await blocker({ gpus: 1 });
     const last = await cluster.submit({ command: 'echo last', after: [first.id, second.id] });
-    expect((await waitsFor(last, 'dependency')).pending?.message).toBe(`it comes after ${first.id}`);
+    expect((await waitsFor(last, 'dependency')).pending?.message).toBe(`waiting for ${first.id} to succeed`);
     await first.release();
-    expect((await waitsFor(last, 'dependency')).pending?.message).toBe(`it comes after ${second.id}`);
+    expect((await waitsFor(last, 'dependency')).pending?.message).toBe(`waiting for ${second.id} to succeed`);
     await second.release();
     expect(await cluster.untilEnded(last)).toMatchObject({ state: 'succeeded' });
   });
@@ -117,7 +117,7 @@ describe('a job that comes after others', () => {
     const jobId = await cluster.submit({ command: 'true', after: [failed.id] });
     expect((await waitsFor(jobId, 'dependency_failed')).pending).toEqual({
       kind: 'dependency_failed',
-      message: `${failed.id}, which it comes after, did not succeed`,
+      message: `dependency ${failed.id} failed`,
       remedy: 'stop this job, or submit it again without that dependency',
     });
     await cluster.api.stopJobs([jobId]);
@@ -175,7 +175,7 @@ describe('a submit', () => {
     const { requestId, specJson } = request({ command: 'true' });
     const { jobIds } = await cluster.api.submit({ requestId, specJson });
     const other = cluster.api.submit({ requestId, specJson: JSON.stringify({ command: 'false' }) });
-    const message = `request id ${requestId} was used for something else (${jobIds[0]}); choose a new one`;
+    const message = `request id ${requestId} was used for another request (${jobIds[0]}); choose a new one`;
     await expect(other).rejects.toMatchObject({ code: 'already_exists', message });
     await expect(cluster.api.submit({ requestId, specJson, arraySize: 2 })).rejects.toMatchObject({
       code: 'already_exists',

@@ -148,8 +148,8 @@ export const trainingMutants = {
     edits: [
       edit(
         `${coordinator}/tasks/drains.ts`,
-        'nowMs >= deadline.atMs - leadMs;',
-        'nowMs >= deadline.atMs + 600_000 - leadMs;',
+        'nowMs >= deadline.atMs - lead;',
+        'nowMs >= deadline.atMs + 600_000 - lead;',
       ),
     ],
   },

@@ -212,7 +212,7 @@ test('more files inside than are looked at: the highest steps are, the others ar
     );
   const { candidates, problem } = await scanned(root, { entriesMax: 9 });
   expect(candidates.map(({ name }) => name)).toEqual(['step-2', 'step-3']);
-  expect(problem).toBe('holds checkpoints of more than 9 files; 1 of them were left out');
+  expect(problem).toBe('holds checkpoints of more than 9 files; 1 of them were skipped');
 });
 
 test('100,000 files: the highest thousand steps', async () => {

@@ -112,7 +112,7 @@ async function scan(
         ]
       : []),
     ...(cutContents > 0
-      ? [`holds checkpoints of more than ${entriesMax} files; ${cutContents} of them were left out`]
+      ? [`holds checkpoints of more than ${entriesMax} files; ${cutContents} of them were skipped`]
       : []),
     ...names.unreadable.slice(0, 1).map((each) => `holds what cannot be read: ${each}`),
   ];

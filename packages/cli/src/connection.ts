@@ -243,7 +243,7 @@ const howToGetCa =
 export function checkedAddress(address: string, encrypted: boolean): string {
   const host = hostOf(address);
   if (host === null)
-    throw usageError(`"${address}" is no address; expected HOST:PORT, such as 127.0.0.1:7070`);
+    throw usageError(`invalid address "${address}"; expected HOST:PORT, such as 127.0.0.1:7070`);
   if (encrypted || isLoopbackHost(host)) return address;
   throw new CliError(
     `will not send a token to ${address}: no CA is known to check by that it is your coordinator`,

@@ -35,7 +35,7 @@ export const causeFacts: Readonly<Record<CauseKind, CauseFacts>> = {
   nccl_timeout: {
     blame: 'network',
     advice:
-      'Retry; if it comes back, leave out the node of the rank that fell silent, and measure the paths between the nodes with preflight in the spec.',
+      'Retry; if it happens again, exclude the node of the rank that stopped first, and measure the paths between the nodes with preflight in the spec.',
   },
   nccl_error: {
     blame: 'network',
@@ -45,22 +45,22 @@ export const causeFacts: Readonly<Record<CauseKind, CauseFacts>> = {
   nan_loss: {
     blame: 'job',
     advice:
-      'Go back to the checkpoint before the first NaN with a lower learning rate (retry.lr_scale, MUSTER_LR_SCALE), or use bf16 in place of fp16.',
+      'Resume from the checkpoint before the first NaN with a lower learning rate (retry.lr_scale, MUSTER_LR_SCALE), or use bf16 instead of fp16.',
   },
   loss_divergence: {
     blame: 'job',
     advice:
-      'Go back to the checkpoint before the loss rose with a lower learning rate (retry.lr_scale, MUSTER_LR_SCALE), and check the data of that stretch.',
+      'Resume from the checkpoint before the loss rose with a lower learning rate (retry.lr_scale, MUSTER_LR_SCALE), and check the data of these steps.',
   },
   loss_scale_exhausted: {
     blame: 'job',
     advice:
-      'Gradients overflow at every scale: lower the learning rate, clip gradients, or use bf16 in place of fp16.',
+      'Gradients overflow at every scale: lower the learning rate, clip gradients, or use bf16 instead of fp16.',
   },
   corrupt_checkpoint: {
     blame: 'storage',
     advice:
-      'Resume from the checkpoint before (muster requeue --from STEP), and check the storage behind checkpoint.dir.',
+      'Resume from the previous checkpoint (muster requeue --from STEP), and check the storage behind checkpoint.dir.',
   },
   disk_full: {
     blame: 'storage',
@@ -78,7 +78,7 @@ export const causeFacts: Readonly<Record<CauseKind, CauseFacts>> = {
   },
   stopped_by_signal: {
     blame: 'platform',
-    advice: 'It was told to stop and is not at fault: run it again from its newest checkpoint.',
+    advice: 'It was stopped by a signal from outside: resume it from its newest checkpoint.',
   },
   import_error: {
     blame: 'job',
@@ -92,11 +92,11 @@ export const causeFacts: Readonly<Record<CauseKind, CauseFacts>> = {
   rendezvous: {
     blame: 'platform',
     advice:
-      'Check that every node was started and reaches the first one (network and rendezvous_timeout in the spec), and that nobody else holds the port.',
+      'Check that every node was started and reaches the first one (network and rendezvous_timeout in the spec), and that no other program uses the port.',
   },
   exit_code: {
     blame: 'job',
-    advice: 'Read the end of its output (muster logs): the program ended itself and did not say why.',
+    advice: 'Read the end of its output (muster logs): the program exited without a reason.',
   },
   gpu_fault: {
     blame: 'gpu',
@@ -109,7 +109,7 @@ export const causeFacts: Readonly<Record<CauseKind, CauseFacts>> = {
   preempted: {
     blame: 'platform',
     advice:
-      'Nothing: it goes on from its newest checkpoint when its turn comes (priority and preemptible in the spec).',
+      'No action needed: it resumes from its newest checkpoint when GPUs are free (priority and preemptible in the spec).',
   },
   time_limit: {
     blame: 'job',
@@ -137,14 +137,14 @@ export const causeFacts: Readonly<Record<CauseKind, CauseFacts>> = {
   hung: {
     blame: 'unknown',
     advice:
-      'Look at what the rank that fell silent first was doing; if its pauses are meant to be that long, raise on_hang.times or on_hang.at_least.',
+      'Check what the rank that stopped first was doing; if such long pauses are expected, raise on_hang.times or on_hang.at_least.',
   },
   cancelled: {
     blame: 'platform',
-    advice: 'Somebody ended it on purpose; muster requeue runs it again.',
+    advice: 'It was cancelled by a user; muster requeue runs it again.',
   },
   unknown: {
     blame: 'unknown',
-    advice: 'Nothing says why: read the end of its output (muster logs) and the events of its node.',
+    advice: 'The cause is unknown: read the end of its output (muster logs) and the events of its node.',
   },
 };

@@ -25,7 +25,7 @@ test.each([
   ['SIGKILL', /memory runs out .*kill -9/],
   ['SIGSEGV', /native code: set PYTHONFAULTHANDLER=1/],
   ['SIGBUS', /resources\.shm_mb/],
-  ['SIGABRT', /aborted itself/],
+  ['SIGABRT', /program aborted,/],
 ])('%s has advice of its own, which names the usual causes', (signal, advice) => {
   expect(adviceOn(causeOf('exit_code', `rank 0 on node-1 was ended by ${signal}`, place))).toMatch(advice);
   const evidence = { line: null, text: signal, rank: null };

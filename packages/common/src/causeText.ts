@@ -48,14 +48,14 @@ export function shortened(text: string, max = evidenceShownMax): string {
 const ofSignals: Readonly<Record<string, string>> = {
   SIGKILL:
     'SIGKILL comes from outside of the program: mostly the kernel when memory runs out (dmesg on the node; ask for more with ' +
-    'resources.memory_mb), or somebody typed kill -9.',
+    'resources.memory_mb), or a kill -9.',
   SIGSEGV:
     'A segmentation fault happens in native code: set PYTHONFAULTHANDLER=1 in env to see the Python line that led there, and ' +
     'check that extensions were built for this PyTorch and CUDA.',
   SIGBUS:
     'A bus error is mostly full shared memory or a file that shrank while it was mapped: raise resources.shm_mb, or check the storage.',
   SIGABRT:
-    'The program aborted itself, mostly in native code: the last lines of its output name the assertion (muster logs).',
+    'The program aborted, mostly in native code: the last lines of its output name the assertion (muster logs).',
 };
 
 /** What a job ran in. */

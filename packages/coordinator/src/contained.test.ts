@@ -18,7 +18,7 @@ test.each([
   expect(contained.failures.get('drains')).toBe(1);
   expect(error).toHaveBeenCalledExactlyOnceWith(
     expect.objectContaining({ part: 'drains', error: 'poison' }),
-    expect.stringContaining('the others go on'),
+    expect.stringContaining('the others keep running'),
   );
 });
 

@@ -49,7 +49,7 @@ export class Contained {
     const stack = error instanceof Error ? error.stack : undefined;
     this.log.error(
       { part: name, error: messageOf(error), failures: count, stack },
-      'a part of the coordinator failed; the others go on',
+      'a part of the coordinator failed; the others keep running',
     );
   }
 }

@@ -42,7 +42,7 @@ export class DiskReserve {
     rmSync(this.ballastPath());
     this.log.error(
       { freedBytes: ballastBytes },
-      'the disk is full: the ballast file was dropped to record what ends',
+      'the disk is full: the ballast file was removed to record the ends of tasks',
     );
     return true;
   }

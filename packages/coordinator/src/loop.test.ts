@@ -286,7 +286,7 @@ test('what has not begun gives way at once, and who outranks it starts without a
   expect(state.jobs.get(low)).toMatchObject({
     state: {
       kind: 'queued',
-      lastCause: { kind: 'preempted', message: `gave way to ${high} (priority 80 over 10) before it began` },
+      lastCause: { kind: 'preempted', message: `preempted by ${high} (priority 80 over 10) before it began` },
     },
     preemptions: 1,
   });
@@ -320,7 +320,7 @@ test('what runs is told to give way once, and its place is kept until it has', a
   expect(state.jobs.get(low)?.state.kind).toBe('stopping');
   expect(loop.reasons.get({ id: high, array: null })).toEqual({
     kind: 'preempting',
-    message: `it waits for ${low} (priority 10) to save and give way`,
+    message: `waiting for ${low} (priority 10) to save and release its GPUs`,
     remedy: null,
   });
   await loop.run(aCaller, (draft, nowMs) => {

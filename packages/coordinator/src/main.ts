@@ -109,7 +109,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       store: openedStore,
       onDamage: (damage) => onFatal(openedStore.recordDamage(damage)),
       onFailed: (error) =>
-        log.error({ error: messageOf(error) }, 'the store could not be compared with its sums'),
+        log.error({ error: messageOf(error) }, 'the store could not be compared with its checksums'),
       pause: (ms, signal) => sleep(ms, undefined, { signal, ref: false }).catch(() => {}),
     });
     releases.push(() => scrub.close());
@@ -117,7 +117,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     const quietMs = fencedAfterMs(leaseSettings(options), Math.max(options.leaseMs, ...ownLeases));
     const restored = await goOnAfterRestore({ state, store, wallMs: clock.wallMs, quietMs });
     if (restored !== null)
-      log.warn({ ...restored }, 'this store was restored from a backup, or accepted as it was');
+      log.warn({ ...restored }, 'this store was restored from a backup, or accepted with losses');
     const tickMs = Math.min(1_000, options.heartbeatIntervalMs);
     const leases = await LeaseKeeper.open({
       state,

@@ -172,7 +172,7 @@ test('most nodes fall silent together: the coordinator suspects itself, says so 
   });
   await untilMoment(sinceMs + fencedAfterMs + 2_000);
   expect(await cluster.muster('nodes')).toContain(
-    'Nothing is started or rescheduled: 3 of 4 nodes fell silent together',
+    'Nothing is started or rescheduled: 3 of 4 nodes became silent together',
   );
   expect(await cluster.api.getJob(jobId)).toMatchObject({ state: 'running', attempts: [{}] });
   const still = beatsOf(jobId, boottimeMs() - pauseMs).filter(({ rank }) => rank !== 0);

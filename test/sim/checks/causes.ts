@@ -54,8 +54,8 @@ function isTrueCause(
     case 'cancelled':
       return workload.stopSent.has(jobId);
     case 'preempted':
-      if (message.startsWith('gave way to ')) return submission?.file.preemptible === true;
-      return message.includes(' is to be left') || workload.requeueSent.has(jobId);
+      if (message.startsWith('preempted by ')) return submission?.file.preemptible === true;
+      return message.includes(' is being drained') || workload.requeueSent.has(jobId);
     case 'time_limit':
       return submission?.file.max_runtime !== undefined;
     case 'exit_code':
@@ -65,7 +65,7 @@ function isTrueCause(
       return (
         wasRebooted ||
         message.includes('went silent') ||
-        message.endsWith('its lease has ended') ||
+        message.endsWith('its lease has expired') ||
         (submission?.file.on_lease_expiry === 'kill' && message.includes('killed because its lease ran out'))
       );
     case 'image_pull':

@@ -188,7 +188,7 @@ function answered(requestId: string, ...jobIds: readonly JobId[]): Fact {
 }
 
 function requeued(seq: number): Fact {
-  return committed(seq, { kind: 'job.stopping', data: { cause: { message: 'requeued by its user' } } });
+  return committed(seq, { kind: 'job.stopping', data: { cause: { message: 'requeued by a user' } } });
 }
 
 function listed(state: string, attempt = 1): Fact {

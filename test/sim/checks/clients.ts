@@ -43,7 +43,7 @@ export class ClientCheck {
   /** Of a running job it shows as an end of its attempt, of an ended one as a new job. */
   private onRequeued({ kind, subject, data }: StoredEvent): void {
     const { cause, requeuedFrom } = data as { cause?: { message?: string }; requeuedFrom?: string };
-    const isStop = kind === 'job.stopping' && cause?.message?.startsWith('requeued by its user') === true;
+    const isStop = kind === 'job.stopping' && cause?.message?.startsWith('requeued by a user') === true;
     const job =
       isStop || kind === 'job.requeued' ? subject : kind === 'job.submitted' ? requeuedFrom : undefined;
     if (job === undefined) return;

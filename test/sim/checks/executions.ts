@@ -183,7 +183,7 @@ export class ExecutionCheck {
   private onRecordedEnd(task: TaskRef, exit: TaskEnd): void {
     const key = taskKey(task);
     if (exit.startError?.kind === 'node_lost') this.lost.add(key);
-    if (exit.startError?.message.endsWith('its lease has ended') === true) this.fenced.add(key);
+    if (exit.startError?.message.endsWith('its lease has expired') === true) this.fenced.add(key);
     this.free(task, 'its end was recorded');
     const actual = this.exits.get(key);
     const isTold = exit.exitCode !== null || exit.signal !== null;

@@ -106,7 +106,7 @@ const start = (attempt: number): Fact => ({
 });
 const lostEnd = {
   ...{ exitCode: null, signal: null },
-  startError: { kind: 'node_lost', message: 'node-1 has been silent for 11 s and its lease has ended' },
+  startError: { kind: 'node_lost', message: 'node-1 has been silent for 11 s and its lease has expired' },
 };
 const lost = ofJob('task.ended', { nodeRank: 0, exit: lostEnd });
 const frozen: Fact = { kind: 'frozen', machine: 'node-1', task: ref(0) };

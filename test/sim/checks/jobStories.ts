@@ -62,7 +62,7 @@ export class JobStories {
 }
 
 function isByUser(cause: Cause | null): boolean {
-  return cause?.kind === 'preempted' && cause.message.startsWith('requeued by its user');
+  return cause?.kind === 'preempted' && cause.message.startsWith('requeued by a user');
 }
 
 /** What its attempt has saved is further than where it began. */

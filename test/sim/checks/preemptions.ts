@@ -56,7 +56,7 @@ export class PreemptionCheck {
   private onPreempted({ id, file }: JobStory, by: string | null): void {
     if (by === null) return;
     const must = (holds: boolean, why: string) =>
-      this.verdict.require(holds, 'preemption', () => `${id} gave way to ${by}, ${why}`);
+      this.verdict.require(holds, 'preemption', () => `${id} preempted by ${by}, ${why}`);
     must(file?.preemptible === true, 'and is not preemptible');
     const priority = this.stories.of(by)?.file?.priority ?? 50;
     must(priority > (file?.priority ?? 50), `which has priority ${priority}`);

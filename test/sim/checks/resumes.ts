@@ -92,9 +92,9 @@ export class ResumeCheck {
   }
 
   private onStopping(memory: Memory, { id, attempt }: JobStory): void {
-    if (attempt?.stopCause?.message.startsWith('requeued by its user') !== true) return;
+    if (attempt?.stopCause?.message.startsWith('requeued by a user') !== true) return;
     const step = /from step (\d+)/.exec(attempt.stopCause.message)?.[1];
-    const isFromStart = attempt.stopCause.message.endsWith('from nothing');
+    const isFromStart = attempt.stopCause.message.endsWith('from scratch');
     memory.choices = [
       step !== undefined ? { kind: 'step', step: Number(step) } : { kind: isFromStart ? 'start' : 'newest' },
     ];

@@ -88,7 +88,7 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
 function needsStop({ workload, world }: SettledParts, job: JobView): boolean {
   if (isTerminal(job.state) || job.state === 'stopping') return false;
   const { kind, message } = job.pending ?? {};
-  if (kind === 'no_nodes' && message?.includes('is left out') && world.sites.some(({ lost }) => lost))
+  if (kind === 'no_nodes' && message?.includes('is excluded') && world.sites.some(({ lost }) => lost))
     return true;
   const { program, file } = workload.submissions.get(job.name) ?? {};
   // As long as it gets further each time, it is tried again for ever.

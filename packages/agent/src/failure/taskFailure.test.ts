@@ -135,7 +135,7 @@ test('killed for want of memory, without a word', () => {
   expect(failure({ exitCode: null, signal: 'SIGKILL', oomKilled: true })).toMatchObject({
     source: 'exit',
     kind: 'host_oom',
-    message: 'killed by the kernel for want of memory',
+    message: 'killed by the kernel because memory ran out',
   });
 });
 

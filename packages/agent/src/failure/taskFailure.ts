@@ -122,7 +122,7 @@ function causeOf({ kind, blame, consequence }: Finding): Pick<TaskFailure, 'kind
 }
 
 function exitText({ exitCode, signal, statusLost, oomKilled }: TaskExit): string {
-  if (oomKilled) return 'killed by the kernel for want of memory';
+  if (oomKilled) return 'killed by the kernel because memory ran out';
   if (signal !== null) return `ended by ${signal}`;
   if (statusLost || exitCode === null) return 'gone, and nobody saw how it ended';
   return `exit code ${exitCode}`;

@@ -220,7 +220,7 @@ describe('as long as its own past does not tell what is usual, there is no verdi
   });
 });
 
-describe('the rank that fell silent first', () => {
+describe('the rank that stopped first', () => {
   /** Every rank writes a line a step; at the last one only those of `last` do, in this order. */
   function ranks(last: readonly number[], all: readonly number[] = [0, 1, 2, 3]) {
     const story = new Story();

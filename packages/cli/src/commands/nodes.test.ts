@@ -98,11 +98,14 @@ test('a silent node shows when its tasks are fenced', async () => {
 });
 
 test('what keeps the whole cluster from going on is said beside the list', async () => {
-  const cluster = aCluster({ pausedBecause: '3 of 5 nodes fell silent together', maintenanceMs: 5_400_000 });
+  const cluster = aCluster({
+    pausedBecause: '3 of 5 nodes became silent together',
+    maintenanceMs: 5_400_000,
+  });
   const answers = { ...list, GetCluster: () => cluster };
   const { stderr } = await run(['nodes'], answers);
   expect(stderr).toBe(
-    'Nothing is started or rescheduled: 3 of 5 nodes fell silent together.\n' +
+    'Nothing is started or rescheduled: 3 of 5 nodes became silent together.\n' +
       'Maintenance for 1 h 30 min more; `muster maintenance --end` ends it.\n',
   );
   expect((await run(['nodes'], list)).stderr).toBe('');

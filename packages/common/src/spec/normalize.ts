@@ -163,12 +163,12 @@ function textValues(
 
 function requireDurationMs(written: string | number): number {
   const ms = parseDurationMs(written);
-  if (ms === null) throw new TypeError(`not a checked job spec: ${String(written)} is no duration`);
+  if (ms === null) throw new TypeError(`not a checked job spec: invalid duration ${String(written)}`);
   return ms;
 }
 
 function requireVolume(text: string): Volume {
   const volume = parseVolume(text);
-  if (volume === null) throw new TypeError(`not a checked job spec: ${text} is no volume`);
+  if (volume === null) throw new TypeError(`not a checked job spec: invalid volume ${text}`);
   return volume;
 }

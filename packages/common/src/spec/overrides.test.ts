@@ -165,9 +165,7 @@ describe('a problem in a flag names the flag', () => {
     ],
     [
       { lease: '1m', nodeLoss: 'hold' },
-      [
-        '--lease  given with node_loss: hold, which has no lease; expected node_loss: requeue; or to be left out',
-      ],
+      ['--lease  given with node_loss: hold, which has no lease; expected node_loss: requeue; or to omit it'],
     ],
     [{ nodes: '0' }, ['--nodes  got 0; expected a whole number from 1 to 1024']],
     [{ priority: '1e1' }, ['--priority  got "1e1"; expected a whole number from 0 to 100']],
@@ -185,7 +183,7 @@ describe('a problem in a flag names the flag', () => {
     [{ volumes: ['/a:/b'] }, [expect.stringContaining('--volume  given without an image; ') as string]],
     [{ image: 'x', volumes: ['/a:/b', 'c'] }, [expect.stringContaining('--volume  got "c"; ') as string]],
     [{ after: ['job_x'] }, [expect.stringContaining('--after  got "job_x"; ') as string]],
-    [{ command: [] }, [expect.stringContaining('--  got an empty list; expected what to run') as string]],
+    [{ command: [] }, [expect.stringContaining('--  got an empty list; expected the command') as string]],
   ])('%j', (overrides, lines) => {
     expect(refusal({ command: ['a'], ...overrides })).toEqual(lines);
   });
@@ -211,7 +209,7 @@ describe('a problem in a flag names the flag', () => {
   });
 
   test('without anything, the command is missing', () => {
-    expect(refusal({})).toEqual([expect.stringContaining('command: missing; expected what to run')]);
+    expect(refusal({})).toEqual([expect.stringContaining('command: missing; expected the command')]);
   });
 });
 

@@ -329,7 +329,7 @@ describe('bad specs', () => {
       'comand: [a]',
       [
         ['comand', 1, 'unknown key', 'command'],
-        ['command', 1, 'missing; expected what to run'],
+        ['command', 1, 'missing; expected the command'],
       ],
     ],
     [
@@ -435,7 +435,7 @@ describe('bad specs', () => {
       'command: [a]\nnode_loss: hold\nlease: 5m\non_lease_expiry: kill',
       [
         ['lease', 3, 'given with node_loss: hold, which has no lease; expected node_loss: requeue'],
-        ['on_lease_expiry', 4, 'given with node_loss: hold, whose lease never runs out'],
+        ['on_lease_expiry', 4, 'given with node_loss: hold, whose lease never expires'],
       ],
     ],
     [
@@ -501,7 +501,7 @@ describe('bad specs', () => {
     ],
     ['command: " "', [['command', 1, 'got " "; expected a list such as']]],
     ['command: {a: 1}', [['command', 1, 'got a mapping; expected a list such as']]],
-    ['command: []', [['command', 1, 'got an empty list; expected what to run']]],
+    ['command: []', [['command', 1, 'got an empty list; expected the command']]],
     ['command: "a\\0b"', [['command', 1, 'without NUL characters']]],
     ['args: [a]\nimage: b', [['args', 1, 'given without a command']]],
     ['command: python train.py\nargs: [--lr, 1]', [['args', 2, 'never uses "$@"']]],
@@ -544,7 +544,7 @@ describe('bad specs', () => {
       [
         ['retry.on[0]', 3, 'got "nccl_timeot"; expected one of', 'nccl_timeout'],
         ['retry.on[1]', 3, 'a cancelled job is not retried'],
-        ['retry.on[2]', 3, 'goes back to the queue by itself'],
+        ['retry.on[2]', 3, 'returns to the queue automatically'],
         ['retry.on[3]', 3, 'got 3; expected one of'],
       ],
     ],

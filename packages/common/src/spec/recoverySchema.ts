@@ -10,8 +10,8 @@ import { absolutePath, dayMs, duration, patterned, secondMs, wholeNumber } from 
 
 const retryableCause = z.enum(retryableCauses, {
   error: ({ input }) => {
-    if (input === 'cancelled') return 'to be left out: a cancelled job is not retried';
-    if (input === 'preempted') return 'to be left out: a preempted job goes back to the queue by itself';
+    if (input === 'cancelled') return 'to omit it: a cancelled job is not retried';
+    if (input === 'preempted') return 'to omit it: a preempted job returns to the queue automatically';
     return `one of ${retryableCauses.join(', ')}`;
   },
 });

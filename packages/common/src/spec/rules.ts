@@ -34,7 +34,7 @@ function* commandRules({ command, args, image }: Written): Generator<Finding> {
     yield finding(
       ['command'],
       message,
-      'what to run, such as [torchrun, train.py]; only a job with an image may leave it out',
+      'the command, such as [torchrun, train.py]; optional only for a job with an image',
     );
   } else if (absent && hasArgs) {
     yield finding(['args'], 'given without a command', 'a command for them, such as [torchrun, train.py]');
@@ -158,12 +158,12 @@ function asList(value: unknown): readonly unknown[] {
 /** A job that is held through the loss of a node runs without a lease: nothing can run out. */
 function* leaseRules({ node_loss, lease, on_lease_expiry }: Written): Generator<Finding> {
   if (node_loss !== 'hold') return;
-  const expected = 'node_loss: requeue; or to be left out';
+  const expected = 'node_loss: requeue; or to omit it';
   if (lease !== undefined) {
     yield finding(['lease'], 'given with node_loss: hold, which has no lease', expected);
   }
   if (on_lease_expiry === 'kill') {
-    const message = 'given with node_loss: hold, whose lease never runs out';
+    const message = 'given with node_loss: hold, whose lease never expires';
     yield finding(['on_lease_expiry'], message, expected);
   }
 }

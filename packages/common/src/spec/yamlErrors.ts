@@ -60,7 +60,7 @@ const wordings: readonly Wording[] = [
   },
   {
     code: 'BLOCK_AS_IMPLICIT_KEY',
-    says: 'a value that goes on with another "key: value"',
+    says: 'a value that contains another "key: value"',
     expected: 'quotes around text that holds ": ", or the inner setting on a line of its own',
   },
   {

@@ -45,7 +45,7 @@ test('without TLS a server is talked to on loopback only', async () => {
 test('what is no CA is said to be none', () => {
   const connect = () =>
     connectMuster({ address: '127.0.0.1:1', token: 'secret', caCertificate: 'no certificate' });
-  expect(connect).toThrow('the CA is no certificate in PEM');
+  expect(connect).toThrow('the CA is not a certificate in PEM');
 });
 
 test.each([
@@ -68,7 +68,7 @@ test.each([
   [
     'of another host',
     await authority.issue({ hosts: ['gpu-head', '192.0.2.1'] }),
-    /does not name 127\.0\.0\.1: start the coordinator with --advertise 127\.0\.0\.1, or call it by .*: 192\.0\.2\.1$/,
+    /does not name 127\.0\.0\.1: start the coordinator with --advertise 127\.0\.0\.1, or use a name of the certificate: .*192\.0\.2\.1$/,
   ],
   ['by TLS 1.2', await authority.issue({ version: 'TLSv1.2' }), /has no TLS 1\.3/],
   ['of none', null, /does not speak TLS/],
@@ -83,9 +83,7 @@ test.each([
 test('a name that the certificate lacks is answered with the names that it has', async () => {
   const port = await startGrpcServer(await authority.issue({ hosts: ['gpu-head', '192.0.2.1'] }));
   const { message } = await callAt(`localhost:${port}`, trusted);
-  expect(message).toMatch(
-    /--advertise localhost, or call it by what the certificate names: gpu-head, 192\.0\.2\.1$/,
-  );
+  expect(message).toMatch(/--advertise localhost, or use a name of the certificate: gpu-head, 192\.0\.2\.1$/);
 });
 
 test('without TLS to a server with it: the error names the CA', async () => {
@@ -93,7 +91,7 @@ test('without TLS to a server with it: the error names the CA', async () => {
   expect(await callAt(`127.0.0.1:${port}`, null)).toMatchObject({
     code: 'unavailable',
     message: expect.stringMatching(
-      /ends every connection at once: a coordinator with TLS, whose CA .*\(--ca or MUSTER_CA\)/,
+      /closes every connection at once: a coordinator with TLS, whose CA .*\(--ca or MUSTER_CA\)/,
     ),
   });
 });

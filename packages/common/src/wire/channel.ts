@@ -25,12 +25,12 @@ export function channelTo({ address, caCertificate }: ChannelTarget): {
   if (host === undefined) {
     throw new MusterError(
       'invalid',
-      `"${address}" is no address; expected HOST:PORT, such as 127.0.0.1:7070`,
+      `invalid address "${address}"; expected HOST:PORT, such as 127.0.0.1:7070`,
     );
   }
   if (caCertificate === null) {
     if (isLoopbackHost(host)) return { credentials: credentials.createInsecure(), options: {} };
-    throw new MusterError('failed_precondition', `no CA to check the coordinator at ${address} by`);
+    throw new MusterError('failed_precondition', `no CA to verify the coordinator at ${address}`);
   }
   const secureContext = secureContextOf(caCertificate);
   return {
@@ -49,6 +49,6 @@ function secureContextOf(caCertificate: string): SecureContext {
     const ca = new X509Certificate(caCertificate).toString();
     return createSecureContext({ ca, minVersion: 'TLSv1.3' });
   } catch (error) {
-    throw new MusterError('invalid', 'the CA is no certificate in PEM', { cause: error });
+    throw new MusterError('invalid', 'the CA is not a certificate in PEM', { cause: error });
   }
 }

@@ -17,7 +17,7 @@ export function connectionProblem(address: string, reason: string, encrypted: bo
     if (!/Failed to connect/.test(reason)) return null;
     return new MusterError(
       'unavailable',
-      `the server at ${address} ends every connection at once: a coordinator with TLS, whose CA has to be named ` +
+      `the server at ${address} closes every connection at once: a coordinator with TLS, whose CA is required ` +
         '(--ca or MUSTER_CA), or a tunnel whose other end is down',
     );
   }
@@ -35,14 +35,14 @@ const tlsProblems: readonly TlsProblem[] = [
   {
     pattern: /self-signed certificate|unable to verify|unable to get (?:local )?issuer/i,
     message: (address) =>
-      `the server at ${address} is not the coordinator whose CA is trusted here: its certificate is of another CA. ` +
-      'If the coordinator has made a new one, copy its tls/ca.pem again; if not, somebody may be in between',
+      `the server at ${address} is not the coordinator whose CA is trusted here: its certificate comes from another CA. ` +
+      'If the coordinator has made a new one, copy its tls/ca.pem again; if not, a man in the middle is possible',
   },
   {
     pattern: /certificate has expired/i,
     message: (address) =>
       `the certificate of the coordinator at ${address} has expired: compare the clocks of both machines; ` +
-      'if they agree, restart the coordinator, which makes a new one',
+      'if they agree, restart the coordinator, which creates a new one',
   },
   {
     pattern: /certificate is not yet valid/i,
@@ -59,18 +59,18 @@ const tlsProblems: readonly TlsProblem[] = [
       const names = (listed ?? 'none').replaceAll(/DNS:|IP Address:/g, '');
       return (
         `the certificate of the coordinator at ${address} does not name ${host}: start the coordinator with ` +
-        `--advertise ${host}, or call it by what the certificate names: ${names}`
+        `--advertise ${host}, or use a name of the certificate: ${names}`
       );
     },
   },
   {
     pattern: /protocol version|unsupported protocol/i,
-    message: (address) => `the server at ${address} has no TLS 1.3, so it is no coordinator`,
+    message: (address) => `the server at ${address} has no TLS 1.3, so it is not a coordinator`,
   },
   {
     pattern: /wrong version number|packet length too long|ERR_SSL/i,
     message: (address) =>
-      `the server at ${address} does not speak TLS: it is no coordinator, or one that serves its own machine only, ` +
-      'without TLS; for that one leave out --ca and MUSTER_CA',
+      `the server at ${address} does not speak TLS: it is not a coordinator, or one that listens on loopback only, ` +
+      'without TLS; for that one omit --ca and MUSTER_CA',
   },
 ];

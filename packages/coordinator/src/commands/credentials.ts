@@ -29,7 +29,7 @@ export function createJoinToken(
   if (known !== undefined && !replaces) {
     throw new MusterError(
       'already_exists',
-      `a node named ${node} has joined already; for the same machine installed anew: muster token create ${node} ` +
+      `a node named ${node} has joined already; for the same machine after a reinstall: muster token create ${node} ` +
         '--replace; for another machine choose another name',
     );
   }
@@ -71,7 +71,7 @@ export function joinNode(
   if (before !== undefined && !token.replaces) {
     throw new MusterError(
       'already_exists',
-      `a node named ${node} has joined already; for the same machine installed anew: muster token create ${node} ` +
+      `a node named ${node} has joined already; for the same machine after a reinstall: muster token create ${node} ` +
         '--replace; for another machine choose another name: muster token create NAME',
     );
   }
@@ -110,17 +110,17 @@ export function revoke(draft: Draft, name: string, nowMs: number): readonly stri
   if (found.some(({ kind }) => kind === 'admin')) {
     throw new MusterError(
       'failed_precondition',
-      'without the admin token nobody could use this cluster; make another one, which ends it: muster token rotate',
+      'the admin token cannot be revoked, because nobody could use this cluster then; replace it: muster token rotate',
     );
   }
   const [first, second] = found;
   if (first === undefined)
     throw new MusterError(
       'not_found',
-      `nothing is called ${name}; \`muster token list\` shows what there is`,
+      `no credential or join token named ${name}; \`muster token list\` lists them`,
     );
   if (second !== undefined && found.some(({ subject }) => subject !== name)) {
-    const message = `${name} is the beginning of several (${first.id}, ${second.id} …): give more of it`;
+    const message = `${name} is ambiguous (${first.id}, ${second.id} …): type more of it`;
     throw new MusterError('invalid', message);
   }
   for (const credential of found) {

@@ -20,7 +20,7 @@ const reasonLengthMax = 500;
  * What a machine says of itself. It is known by this very reason that nobody has to take the drain back: a machine that is
  * up again has been switched off.
  */
-export const leavingReason = 'its machine is being switched off';
+export const leavingReason = 'its machine is shutting down';
 
 /** Deadlines that differ by less are one, said twice. */
 const sameDeadlineMs = 1_000;
@@ -42,7 +42,7 @@ export function drainNode(
     );
   }
   if (deadlineMs !== null && !(deadlineMs >= 0 && deadlineMs <= deadlineMsMax)) {
-    throw new MusterError('invalid', `a deadline of ${deadlineMs} ms; it may be 0 s to 7 days away`);
+    throw new MusterError('invalid', `invalid deadline of ${deadlineMs} ms; expected 0 s to 7 days`);
   }
   const before = nodeOf(draft, name);
   const sinceMs = before.drain?.sinceMs ?? nowMs;

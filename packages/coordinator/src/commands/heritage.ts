@@ -121,7 +121,7 @@ function requireSoleHeir(draft: Draft, { id, checkpointJobId }: Predecessor): vo
     if (other.checkpointJobId !== checkpointJobId) continue;
     throw new MusterError(
       'failed_precondition',
-      `${other.id} goes on from the checkpoints of ${id} already; stop that first, or begin anew: ` +
+      `${other.id} continues from the checkpoints of ${id} already; stop it first, or start from scratch: ` +
         `muster requeue ${id} --from start`,
     );
   }

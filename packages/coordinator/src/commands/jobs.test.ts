@@ -93,7 +93,7 @@ describe('a job that has ended and is requeued', () => {
       const other = (size: number) => new Uint8Array(size).fill(8);
       return requeue(draft, { ...command, saved: failed, isEdited: false }, other, nowMs).jobIds[0];
     };
-    expect(() => again({ kind: 'newest' })).toThrow(refusal(`${first} goes on from the checkpoints`));
+    expect(() => again({ kind: 'newest' })).toThrow(refusal(`${first} continues from the checkpoints`));
     const fresh = again({ kind: 'start' });
     expect(draft.job(fresh ?? failed.id)).toMatchObject({
       ...{ checkpoints: [], checkpointJobId: fresh, lineage: [jobIdOf(77)] },
@@ -110,7 +110,7 @@ describe('a job that has ended and is requeued', () => {
   it('from a step is refused if it has saved nothing', () => {
     const bare = aJob(1);
     const ask = () => requeued(draftWith(bare, true), bare, { kind: 'step', step: 9 });
-    expect(ask).toThrow(refusal('only none that tells its step'));
+    expect(ask).toThrow(refusal('only none with a known step'));
     expect(ask).toThrow(MusterError);
   });
 });

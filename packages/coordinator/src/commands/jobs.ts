@@ -40,7 +40,7 @@ export function submit(
     if (draft.outcome(dependency as JobId) === 'removed') {
       throw new MusterError(
         'not_found',
-        `after: ${dependency} has ended and was removed by retention, so nobody knows whether it succeeded`,
+        `after: ${dependency} has ended and was removed by retention, so it is unknown whether it succeeded`,
       );
     }
     if (!draft.exists(dependency as JobId)) {
@@ -74,7 +74,7 @@ export function sameIntent(
   if (record.digest === command.digest) return record;
   throw new MusterError(
     'already_exists',
-    `request id ${command.requestId} was used for something else (${record.arrayId ?? record.jobIds[0]}); choose a new one`,
+    `request id ${command.requestId} was used for another request (${record.arrayId ?? record.jobIds[0]}); choose a new one`,
   );
 }
 
@@ -143,7 +143,7 @@ function requireResumable(jobId: JobId, checkpoints: Job['checkpoints'], from: R
   const steps = new Set(checkpoints.filter(isGood).flatMap(({ step }) => step ?? []));
   if (steps.has(from.step)) return;
   const known = [...steps].sort((a, b) => a - b).join(', ');
-  const there = known === '' ? 'none that tells its step' : `those of steps ${known}`;
+  const there = known === '' ? 'none with a known step' : `those of steps ${known}`;
   throw new MusterError(
     'failed_precondition',
     `${jobId} has no good checkpoint of step ${from.step}, only ${there}; \`muster checkpoints ${jobId}\` lists all`,
@@ -168,7 +168,7 @@ export function extend(draft: Draft, jobId: JobId, byMs: number, nowMs: number):
   if (job.spec.maxRuntimeMs === null) {
     throw new MusterError(
       'failed_precondition',
-      `${jobId} has no max_runtime, so it may take all the time it wants: there is nothing to extend`,
+      `${jobId} has no max_runtime, so its runtime is unlimited: there is nothing to extend`,
     );
   }
   applyJobEvent(draft, jobId, { kind: 'extend', byMs }, nowMs);

@@ -53,7 +53,7 @@ export function refuseStranger(
   throw new MusterError(
     'permission_denied',
     `the machine that joined as ${name} has tasks that have not ended, and this is another one: give this agent ` +
-      'a name and a join token of its own; the same machine, installed anew, is let in once those tasks are fenced, or ' +
+      'a name and a join token of its own; the same machine after a reinstall is admitted once those tasks are fenced, or ' +
       `at once after: muster node confirm-dead ${name}`,
   );
 }

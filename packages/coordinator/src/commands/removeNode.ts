@@ -21,8 +21,8 @@ export function removeNode(draft: Draft, name: NodeName, nowMs: number): void {
     const more = jobs.size > namedMax ? ` and ${jobs.size - namedMax} more` : '';
     throw new MusterError(
       'failed_precondition',
-      `${name} has tasks of ${some}${more} that have not ended; move them away with \`muster node drain ${name} ` +
-        `--deadline 0s\`, or, when the machine is dead for certain: muster node confirm-dead ${name}`,
+      `${name} has tasks of ${some}${more} that have not ended; reschedule them with \`muster node drain ${name} ` +
+        `--deadline 0s\`, or, if the machine is certainly dead: muster node confirm-dead ${name}`,
     );
   }
   if (draft.credentialsOf(name).length > 0) revoke(draft, name, nowMs);

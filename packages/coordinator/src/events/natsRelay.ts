@@ -120,7 +120,7 @@ class Relay {
     if (found > 0 && known === undefined) {
       throw new Error(
         `the stream ${stream.name} holds event ${found}, which this store has not written yet, as after a restore ` +
-          'from an older copy. Delete the stream to have it filled anew',
+          'from an older copy. Delete the stream, and it is filled again',
       );
     }
     this.position = found;
@@ -169,7 +169,7 @@ class Relay {
     const fields = { nats: this.target.shown, error: messageOf(error) };
     this.parts.log.warn(
       fields,
-      'events do not reach NATS: they are kept and sent when it is back; jobs go on',
+      'NATS cannot be reached: events are kept and sent later; jobs are not affected',
     );
   }
 }

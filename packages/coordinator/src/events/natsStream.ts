@@ -79,7 +79,7 @@ export function parseNatsUrl(url: string): NatsTarget {
     // The text itself may hold a password, so the message does not repeat it.
     throw new MusterError(
       'invalid',
-      'the NATS address is not of the form nats://host:4222 (several: separated by commas; a password: percent-encoded)',
+      'the NATS address does not have the form nats://host:4222 (several: separated by commas; a password: percent-encoded)',
     );
   }
   const hosts = servers.map(({ host }) => host);

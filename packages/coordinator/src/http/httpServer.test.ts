@@ -105,8 +105,8 @@ test.each([
   { listen: '0.0.0.0:7071', says: /refusing to serve metrics on 0\.0\.0\.0/ },
   { listen: '[::]:7071', says: /refusing/ },
   { listen: 'metrics.example:80', says: /SSH tunnel/ },
-  { listen: '127.0.0.1', says: /--http .* is no address/ },
-  { listen: '127.0.0.1:99999', says: /is no address/ },
+  { listen: '127.0.0.1', says: /invalid address for --http/ },
+  { listen: '127.0.0.1:99999', says: /invalid address/ },
 ])('$listen is refused', async ({ listen, says }) => {
   await expect(startHttpServer(listen, parts)).rejects.toThrow(says);
 });
@@ -114,6 +114,6 @@ test.each([
 test('an address that is in use is named with its remedy', async () => {
   await expect(startHttpServer(server.address, parts)).rejects.toMatchObject({
     code: 'failed_precondition',
-    message: `${server.address}, where metrics are to be served, is in use by another program; choose another address with --http (port 0 takes a free one)`,
+    message: `${server.address}, the address for metrics, is in use by another program; choose another address with --http (port 0 takes a free one)`,
   });
 });

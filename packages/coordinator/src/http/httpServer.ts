@@ -75,7 +75,7 @@ function listenOn(server: Server, listen: string, host: string, port: number): P
     server.once('error', (error: NodeJS.ErrnoException) => {
       const message =
         error.code === 'EADDRINUSE'
-          ? `${listen}, where metrics are to be served, is in use by another program; ` +
+          ? `${listen}, the address for metrics, is in use by another program; ` +
             'choose another address with --http (port 0 takes a free one)'
           : `cannot serve metrics on ${listen}: ${error.message}; choose another address with --http`;
       reject(new MusterError('failed_precondition', message, { cause: error }));
@@ -87,7 +87,7 @@ function listenOn(server: Server, listen: string, host: string, port: number): P
 async function handle(parts: HttpParts, request: IncomingMessage): Promise<Answer> {
   const { host } = request.headers;
   if (!isOwnName(host)) {
-    return sentence(403, 'call this server by a loopback name, such as 127.0.0.1 or localhost');
+    return sentence(403, 'use a loopback name for this server, such as 127.0.0.1 or localhost');
   }
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return sentence(405, 'only GET is answered here');
@@ -104,16 +104,14 @@ async function handle(parts: HttpParts, request: IncomingMessage): Promise<Answe
       return sentence(200, 'ok');
     default: {
       const node = nodeOfPath(path);
-      return node === null
-        ? sentence(404, `there is nothing here; there are ${paths}`)
-        : nodePage(parts, node);
+      return node === null ? sentence(404, `no such page; the pages are ${paths}`) : nodePage(parts, node);
     }
   }
 }
 
 async function nodePage(parts: HttpParts, node: string): Promise<Answer> {
   if (!isNodeName(node) || !parts.nodes().includes(node)) {
-    return sentence(404, `there is no such node; /sd lists those that there are`);
+    return sentence(404, `no such node; /sd lists the nodes`);
   }
   try {
     return { status: 200, type: prometheusText, body: await parts.nodePage(node) };

@@ -19,13 +19,13 @@ export function parseListenAddress(text: string): ListenAddress {
   if (match === null || port > 65_535) {
     throw new MusterError(
       'invalid',
-      `--http "${text}" is no address to serve metrics on; give host:port, such as 127.0.0.1:7071`,
+      `invalid address for --http "${text}"; expected HOST:PORT, such as 127.0.0.1:7071`,
     );
   }
   if (!isLoopbackHost(host)) {
     throw new MusterError(
       'invalid',
-      `refusing to serve metrics on ${host}: whoever reaches that address could read them. ` +
+      `refusing to serve metrics on ${host}: everybody who reaches that address could read them. ` +
         'Use --http 127.0.0.1:7071 and let Prometheus reach it on this machine or through an SSH tunnel.',
     );
   }

@@ -11,7 +11,7 @@ export function doubtCondition(claim: string, nowMs: number): Condition {
     severity: 'critical',
     action: 'drain_node',
     message:
-      `The agent says that ${claim}: it gets no new work. If its data directory comes from another cluster, give it an ` +
+      `The agent reports that ${claim}: it gets no new tasks. If its data directory comes from another cluster, give it an ` +
       'empty one; if the store was restored from a backup: muster store advance',
     evidence: claim,
     sinceMs: nowMs,

@@ -68,7 +68,7 @@ describe('a silent node', () => {
     expect(memory.attempts.get(jobIdOf(1))?.get(1)?.cause).toMatchObject({
       kind: 'node_lost',
       node: 'node-1',
-      message: 'node node-1 has been silent for 11 s and its lease has ended',
+      message: 'node node-1 has been silent for 11 s and its lease has expired',
     });
     const task = { jobId: jobIdOf(1), attempt: 1, nodeRank: 0 };
     expect(eventsOf('node.fenced')).toMatchObject([{ subject: 'node-1', data: { tasks: [task] } }]);
@@ -126,7 +126,7 @@ describe('a silent node', () => {
     await pass(1);
     expect(stateOf(1)).toBe('queued');
     expect(memory.attempts.get(jobIdOf(1))?.get(1)?.cause?.message).toBe(
-      'node node-1 has not been heard since this coordinator started and its lease has ended',
+      'node node-1 has not responded since this coordinator started and its lease has expired',
     );
   });
 });
@@ -179,7 +179,7 @@ describe('confirm-dead', () => {
     heard(1);
     await expect(coordinator.api.confirmDead('node-1')).rejects.toMatchObject({
       ...refused,
-      message: expect.stringMatching(/^node-1 answers/),
+      message: expect.stringMatching(/^node-1 responds/),
     });
     expect(stateOf(1)).toBe('running');
     await expect(coordinator.api.confirmDead('node-9')).rejects.toMatchObject({ code: 'not_found' });
@@ -195,7 +195,9 @@ describe('when most nodes fall silent at once', () => {
     expect(eventsOf('cluster.suspect')).toMatchObject([
       { subject: 'cluster', data: { silentNodes: 3, nodes: 5, names: ['node-1', 'node-2', 'node-3'] } },
     ]);
-    expect((await coordinator.api.getCluster()).pausedBecause).toMatch(/^3 of 5 nodes fell silent together/);
+    expect((await coordinator.api.getCluster()).pausedBecause).toMatch(
+      /^3 of 5 nodes became silent together/,
+    );
     expect(coordinator.leases.suspectNodes).toBe(3);
     await pass(60, [4, 5]);
     expect([1, 2, 3].map(stateOf)).toEqual(['running', 'running', 'running']);
@@ -250,7 +252,7 @@ describe('a store that is older than the cluster', () => {
     expect(stateOf(1)).toBe('running');
 
     const cluster = await coordinator.api.advanceStore();
-    expect(cluster.pausedBecause).toMatch(/until their leases end in 11 s/);
+    expect(cluster.pausedBecause).toMatch(/unknown attempts to expire in 11 s/);
     expect(coordinator.leases.term).toBe(8);
     await pass(12);
     expect(coordinator.leases.paused()).toBeNull();

@@ -77,7 +77,10 @@ export class LeaseKeeper implements LeaseGrants {
     const { store, state, clock, settings, log } = parts;
     const monotonicMs = () => clock.monotonicMs();
     const onWriteFailed = (error: unknown) =>
-      log.error({ error: messageOf(error) }, 'what agents know and the store does not could not be stored');
+      log.error(
+        { error: messageOf(error) },
+        'numbers that agents know and the store does not could not be stored',
+      );
     const proofs = await Proofs.open(store, parts.random);
     const terms = await Terms.begin({ store, state, proofs, monotonicMs, onWriteFailed });
     return new LeaseKeeper(
@@ -211,7 +214,7 @@ export class LeaseKeeper implements LeaseGrants {
     if (!isRight || !Number.isInteger(forMs))
       throw new MusterError(
         'invalid',
-        `a maintenance lasts 10 s to 24 h, and ${forMs / 1_000} s is not that; 0 ends it`,
+        `invalid maintenance of ${forMs / 1_000} s; expected 10 s to 24 h, or 0 to end it`,
       );
     await this.maintenance.set(forMs, () => this.parts.clock.monotonicMs());
     const event = {

@@ -32,7 +32,7 @@ test.each([
 );
 
 test('settings by which two attempts could run at once are refused', () => {
-  expect(() => checkLeaseSettings({ ...usual, marginMs: 1_999 })).toThrow(/G2.*margin.*2 s at least/);
+  expect(() => checkLeaseSettings({ ...usual, marginMs: 1_999 })).toThrow(/G2.*margin.*at least 2 s/);
   expect(() => checkLeaseSettings({ ...usual, leaseMs: 0 })).toThrow(/G2/);
   expect(() => checkLeaseSettings({ ...usual, clockRateError: -0.1 })).toThrow(/G2/);
   expect(checkLeaseSettings({ ...usual, marginMs: 2_000 }).marginMs).toBe(2_000);
@@ -42,6 +42,6 @@ test("a job's own lease has room for two questions of an agent", () => {
   expect(() => checkJobLease(null, 60_000)).not.toThrow();
   expect(() => checkJobLease(10_000, 5_000)).not.toThrow();
   expect(() => checkJobLease(10_000, 6_000)).toThrow(
-    'lease: got 10s, and agents of this cluster ask every 6s; expected 12s or more; or to be left out',
+    'lease: got 10s, and agents of this cluster send heartbeats every 6s; expected 12s or more; or to omit it',
   );
 });

@@ -37,11 +37,15 @@ export const marginMsMin = 2_000;
 /** @throws {InvariantViolation} for settings by which two attempts of a job could run at once */
 export function checkLeaseSettings(settings: LeaseSettings): LeaseSettings {
   const { leaseMs, fenceMs, marginMs, clockRateError } = settings;
-  assertInvariant(marginMs >= marginMsMin, 'G2', `the margin of a fence is ${marginMs} ms, and 2 s at least`);
+  assertInvariant(
+    marginMs >= marginMsMin,
+    'G2',
+    `the margin of a fence is ${marginMs} ms; expected at least 2 s`,
+  );
   assertInvariant(
     leaseMs > 0 && fenceMs >= 0 && clockRateError >= 0 && clockRateError < 1,
     'G2',
-    `${JSON.stringify(settings)} are no settings of a lease`,
+    `invalid settings of a lease: ${JSON.stringify(settings)}`,
   );
   return settings;
 }
@@ -53,8 +57,8 @@ export function checkLeaseSettings(settings: LeaseSettings): LeaseSettings {
 export function checkJobLease(leaseMs: number | null, heartbeatIntervalMs: number): void {
   const leaseMsMin = 2 * heartbeatIntervalMs;
   if (leaseMs === null || leaseMs >= leaseMsMin) return;
-  const message = `got ${formatDuration(leaseMs)}, and agents of this cluster ask every ${formatDuration(heartbeatIntervalMs)}`;
-  const expected = `${formatDuration(leaseMsMin)} or more; or to be left out`;
+  const message = `got ${formatDuration(leaseMs)}, and agents of this cluster send heartbeats every ${formatDuration(heartbeatIntervalMs)}`;
+  const expected = `${formatDuration(leaseMsMin)} or more; or to omit it`;
   throw new MusterError('invalid', `lease: ${message}; expected ${expected}`, {
     problems: [{ path: 'lease', message, expected, suggestion: null }],
   });

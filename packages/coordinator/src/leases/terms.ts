@@ -118,8 +118,7 @@ export class Terms {
     if (quietMs <= 0) return null;
     const seconds = Math.ceil(quietMs / 1_000);
     return (
-      'the store was advanced, and attempts that it does not know of may run until their leases end in ' +
-      `${seconds} s; nothing is to be done`
+      'the store was advanced; waiting for unknown attempts to expire in ' + `${seconds} s; no action needed`
     );
   }
 
@@ -158,7 +157,7 @@ export class Terms {
     if (ahead === null && doubted.length === 0) {
       throw new MusterError(
         'failed_precondition',
-        'no node knows of more than the store does, so there is nothing to go past; after a restore from a backup try ' +
+        'no node knows more than the store, so there is nothing to advance; after a restore from a backup try ' +
           'again once the nodes are back',
       );
     }
@@ -235,8 +234,8 @@ function withHeard(stored: StoredTerms, node: NodeName, heard: Claims): StoredTe
 function newerText({ node, highestTerm, attempts, stray }: Ahead, term: number): string {
   const [job] = Object.entries(attempts);
   if (highestTerm > term) return `${node} was welcomed in term ${highestTerm} and this is term ${term}`;
-  if (job !== undefined) return `${node} has attempt ${job[1]} of ${job[0]}, of which the store knows less`;
-  if (stray !== null) return `${node} has ${stray}, which the store knows nothing of`;
+  if (job !== undefined) return `${node} has attempt ${job[1]} of ${job[0]}, which is later than the store's`;
+  if (stray !== null) return `${node} has ${stray}, which is unknown to the store`;
   return `${node} has been welcomed in a later term`;
 }
 

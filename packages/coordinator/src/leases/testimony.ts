@@ -89,8 +89,8 @@ export function claimText(claims: Claims, term: number): string {
   const [stray] = strays;
   if (highestTerm > term) return `it was welcomed in term ${highestTerm} and this is term ${term}`;
   if (attempt !== undefined)
-    return `it has attempt ${attempt[1]} of ${attempt[0]}, of which the store knows less`;
-  return `it has ${stray ?? 'a job'}, which the store knows nothing of`;
+    return `it has attempt ${attempt[1]} of ${attempt[0]}, which is later than the store's`;
+  return `it has ${stray ?? 'a job'}, which is unknown to the store`;
 }
 
 function submitSeqOf({ node, proofs }: AgentAccount, task: TaskRef, known: Proofs): number | null {

@@ -119,10 +119,10 @@ interface Ending {
 
 function howItEnded({ oomKilled, statusLost, signal, exitCode }: TaskEnd): Ending {
   if (oomKilled) {
-    const words = 'was killed by the kernel for want of memory';
-    return { kind: 'host_oom', words, evidence: 'killed by the kernel for want of memory' };
+    const words = 'was killed by the kernel because memory ran out';
+    return { kind: 'host_oom', words, evidence: 'killed by the kernel because memory ran out' };
   }
-  if (statusLost) return { kind: 'unknown', words: 'is gone and nobody saw how it ended', evidence: null };
+  if (statusLost) return { kind: 'unknown', words: 'has ended with an unknown exit status', evidence: null };
   if (signal !== null) return { kind: 'exit_code', words: `was ended by ${signal}`, evidence: signal };
   return { kind: 'exit_code', words: `exited with code ${exitCode}`, evidence: `exit code ${exitCode}` };
 }

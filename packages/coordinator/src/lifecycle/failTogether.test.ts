@@ -207,7 +207,7 @@ describe('a job of mpi-hostfile', () => {
   it.each([
     ['exits badly', (story: Story) => story.ended(1, crash)],
     ['is lost', (story: Story) => story.lost(1)],
-    ['is stopped by its user as well', (story: Story) => story.stopped().ended(1, terminated)],
+    ['is stopped by a user as well', (story: Story) => story.stopped().ended(1, terminated)],
   ])('is done, too, when another rank then %s', (_, end) => {
     const story = aGang(mpi).allRunning().ended(0);
     end(story);

@@ -53,7 +53,7 @@ describe('the paths of a gang', () => {
     const story = aGang().allocated().allClaimed().checked(0).checked(1, {}, { paths: [] });
 
     expect(story.job.state).toMatchObject({
-      lastCause: { message: 'node-2 does not reach node-1 at 10.0.0.1: it was not tried' },
+      lastCause: { message: 'node-2 does not reach node-1 at 10.0.0.1: it was not tested' },
     });
   });
 

@@ -41,7 +41,7 @@ export function triedPaths(attempt: Attempt, network: AttemptNetwork): readonly 
   return attempt.tasks.flatMap((task) =>
     peersOf(attempt, network, task.nodeRank).map((peer) => {
       const result = task.paths?.find(({ nodeRank }) => nodeRank === peer.nodeRank);
-      const error = result === undefined ? 'it was not tried' : result.error;
+      const error = result === undefined ? 'it was not tested' : result.error;
       const roundTripUs = result === undefined || result.error !== null ? null : result.roundTripUs;
       return {
         from: task.node,

@@ -131,7 +131,7 @@ test('a timeout that names no rank leaves nobody out: who reports it first is wh
   expect(job.leftOut).toEqual([]);
 });
 
-test('a hang that tells no ranks apart leaves out the node that fell silent first', () => {
+test('a hang that tells no ranks apart leaves out the node that stopped first', () => {
   const cause = { ...aCause('hung'), nodeRank: null };
   const { job } = recover(cause, aFailing({}, { deaths: [aDeath('hung')] }));
   expect(namesOf(job)).toEqual(['node-1']);
@@ -390,11 +390,11 @@ test('what has failed for good tells what to do with it', () => {
     .on({ kind: 'timeLimit', attempt: 1 });
   expect(limited.ended(0).job.state).toMatchObject({
     cause: {
-      message: 'ran for its max_runtime of 90 s; muster requeue goes on from checkpoint-120 (step 120)',
+      message: 'ran for its max_runtime of 90 s; muster requeue resumes from checkpoint-120 (step 120)',
     },
   });
   const unsaved = aStory({ max_runtime: '90s' }).allRunning().on({ kind: 'timeLimit', attempt: 1 }).ended(0);
   expect(unsaved.job.state).toMatchObject({
-    cause: { message: expect.stringContaining('no checkpoint of it is known') },
+    cause: { message: expect.stringContaining('it has no known checkpoint') },
   });
 });

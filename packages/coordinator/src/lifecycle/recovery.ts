@@ -245,7 +245,7 @@ export function finalCause(job: Job, cause: Cause): Cause {
     const [best] = resumeCandidates(job);
     const step = best?.step == null ? '' : ` (step ${best.step})`;
     const hint =
-      best === undefined ? 'no checkpoint of it is known' : `muster requeue goes on from ${best.name}${step}`;
+      best === undefined ? 'it has no known checkpoint' : `muster requeue resumes from ${best.name}${step}`;
     return { ...cause, message: `${cause.message}; ${hint}` };
   }
   if (cause.kind === 'cuda_oom' && cause.blame === 'job' && job.batchScale < 1) {

@@ -59,7 +59,7 @@ describe('a requeue from somewhere', () => {
       .requeued(from);
     expect(story.job).toMatchObject({
       resumeChoice: from,
-      state: { outcome: { cause: { message: 'requeued by its user, to go on from step 100' } } },
+      state: { outcome: { cause: { message: 'requeued by a user, to resume from step 100' } } },
     });
   });
 

@@ -9,7 +9,7 @@ import { beginStopping, end } from './stopping.ts';
 
 export const stop: Handler<'stop'> = (job, event, nowMs) => {
   if (isTerminal(job.state.kind)) return unchanged(job);
-  const cause = causeOf('cancelled', event.reason === '' ? 'stopped by its user' : event.reason);
+  const cause = causeOf('cancelled', event.reason === '' ? 'stopped by a user' : event.reason);
   const attempt = currentAttempt(job);
   if (attempt === null) return end(job, { next: 'cancelled', cause }, nowMs);
   if (job.state.kind === 'stopping') {
@@ -40,7 +40,7 @@ export const requeue: Handler<'requeue'> = (job, { from }, nowMs) => {
     const outcome: Outcome = { ...state.outcome, charge: 'nothing' };
     return { job: { ...chosen, state: { ...state, outcome } }, ended: null, events };
   }
-  const cause = causeOf('preempted', `requeued by its user${inWords(from)}`);
+  const cause = causeOf('preempted', `requeued by a user${inWords(from)}`);
   const outcome: Outcome = { next: 'queued', cause, backoffMs: 0, charge: 'nothing' };
   return beginStopping(chosen, attempt, outcome, nowMs);
 };
@@ -88,9 +88,9 @@ function inWords(from: ResumeChoice): string {
     case 'newest':
       return '';
     case 'step':
-      return `, to go on from step ${from.step}`;
+      return `, to resume from step ${from.step}`;
     case 'start':
-      return ', to begin from nothing';
+      return ', to start from scratch';
     default: {
       const never: never = from;
       return never;

@@ -70,7 +70,7 @@ describe('a divergence', () => {
       kind: 'failed',
       cause: {
         message:
-          'the loss is not a number at step 120 (all was well at step 119); rank 0 on node-1 said so first',
+          'the loss is not a number at step 120 (all was well at step 119); rank 0 on node-1 reported it first',
       },
     });
   });
@@ -88,7 +88,7 @@ describe('a divergence', () => {
 });
 
 describe('a hang', () => {
-  it('is told with who fell silent first, once for each standstill', () => {
+  it('is told with who stopped first, once for each standstill', () => {
     const story = aGang().allRunning();
     story.nowMs += 600_000;
     story.hung({ quietForMs: 590_000, rank: 3 }, 1);
@@ -116,8 +116,7 @@ describe('a hang', () => {
       kind: 'queued',
       lastCause: {
         kind: 'hung',
-        message:
-          'no progress for 600 s where 30 s are usual, GPUs pinned; rank 1 on node-2 fell silent first',
+        message: 'no progress for 600 s (usually 30 s), GPUs pinned; rank 1 on node-2 stopped first',
         evidence: { line: null, rank: 1 },
       },
     });

@@ -42,7 +42,7 @@ export const trainingSign: Handler<'trainingSign'> = (job, event, nowMs) => {
   // One that has jumped may come back.
   if (kind === 'loss_spike' || job.spec.onDivergence === 'warn' || job.state.kind === 'stopping')
     return { job: withAttempt(job, attempt), ended: null, events: [news] };
-  const message = `${inWords(sign)}; rank ${rank ?? nodeRank} on ${node} said so first`;
+  const message = `${inWords(sign)}; rank ${rank ?? nodeRank} on ${node} reported it first`;
   // Of no task's end: it names no rank, so that what a rank does when it is stopped never becomes the cause.
   const cause = causeOf(kind, message, { nodeRank: null, node }, { line, text, rank });
   return followedBy([news], beginStopping(job, attempt, recoveryOf(job, attempt, cause).outcome, nowMs));
@@ -68,8 +68,8 @@ export const hung: Handler<'hung'> = (job, event, nowMs) => {
   });
   if (job.spec.hang.action === 'warn') return { job: withAttempt(job, attempt), ended: null, events: [news] };
   const seconds = (ms: number) => `${Math.round(ms / 1_000)} s`;
-  const who = `rank ${rank ?? nodeRank} on ${node} fell silent first`;
-  const text = `no progress for ${seconds(quietForMs)} where ${seconds(usualMs)} are usual, GPUs ${gpus}`;
+  const who = `rank ${rank ?? nodeRank} on ${node} stopped first`;
+  const text = `no progress for ${seconds(quietForMs)} (usually ${seconds(usualMs)}), GPUs ${gpus}`;
   const cause = causeOf('hung', `${text}; ${who}`, { nodeRank: null, node }, { line: null, text, rank });
   return followedBy([news], beginStopping(job, attempt, recoveryOf(job, attempt, cause).outcome, nowMs));
 };

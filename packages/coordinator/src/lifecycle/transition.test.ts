@@ -74,7 +74,7 @@ describe('a task that ends badly', () => {
   it.each([
     [anExit({ exitCode: null, signal: 'SIGSEGV' }), 'exit_code', 'rank 0 on node-1 was ended by SIGSEGV'],
     [anExit({ exitCode: null, signal: 'SIGKILL', oomKilled: true }), 'host_oom', 'killed by the kernel'],
-    [anExit({ exitCode: null, statusLost: true }), 'unknown', 'nobody saw how it ended'],
+    [anExit({ exitCode: null, statusLost: true }), 'unknown', 'an unknown exit status'],
     [imageMissing, 'image_pull', 'rank 0 on node-1 did not start: there is no image train:2'],
   ])('gives its cause to the job (%#)', (exit, kind, message) => {
     const { state } = aStory({ retry: { max_attempts: 1 } })

@@ -7,7 +7,7 @@ import type { LossReason } from './segments.ts';
 export const gapReasons: Readonly<Record<LossReason, string>> = {
   cap: 'dropped: more than the coordinator keeps of one task',
   node: 'dropped: more than its node keeps of one task',
-  budget: 'removed: the logs of ended jobs had to make room for others',
+  budget: 'removed: the budget of logs is used up',
   removed: 'removed',
 };
 

@@ -47,5 +47,5 @@ test('without space everybody waits, which is said once; the end of an output ne
   const { intake, said } = anIntake({ reserveBytes: 2 ** 60 });
   for (const each of [task, other]) expect(intake.admit(each, 1)).toMatchObject({ kind: 'wait' });
   expect(intake.admit(task, 0)).toEqual({ kind: 'take' });
-  expect(said).toEqual(['output is not taken for want of space']);
+  expect(said).toEqual(['output is not accepted because space is missing']);
 });

@@ -51,18 +51,18 @@ export class LogIntake {
       reserve.requireSpace(nowMs, bytes);
     } catch (error) {
       if (!(error instanceof MusterError)) throw error;
-      return this.waitForSpace(error.message, 'output is not taken for want of space');
+      return this.waitForSpace(error.message, 'output is not accepted because space is missing');
     }
     if (budget.holds(task)) {
       const reason = 'the logs of running jobs have used up the budget of logs';
       return this.waitForSpace(
         reason,
-        'output of the largest tasks is not taken: the budget of logs is used up',
+        'output of the largest tasks is not accepted: the budget of logs is used up',
       );
     }
     this.said = null;
     const ms = this.rateWaitMs(task, bytes, nowMs);
-    if (ms > 0) return { kind: 'wait', ms, reason: 'it comes faster than output is taken of one task' };
+    if (ms > 0) return { kind: 'wait', ms, reason: 'it arrives faster than the limit for one task' };
     reserve.noteWritten(bytes);
     return { kind: 'take' };
   }

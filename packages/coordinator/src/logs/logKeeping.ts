@@ -67,9 +67,7 @@ export class LogKeeping {
     const { logs, log } = this.parts;
     await logs
       .dropRemoved()
-      .catch((error: unknown) =>
-        log.warn({ error: messageOf(error) }, 'a removed log could not be let go of'),
-      );
+      .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'a removed log could not be closed'));
     await this.budget.run();
   }
 }

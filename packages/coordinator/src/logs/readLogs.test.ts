@@ -251,8 +251,7 @@ test('of an output that was removed it is said, also where only its last lines a
   await write(1, 0, 0, 'x'.repeat(1_000));
   await logs.clear(job.id, 'budget');
   become(succeeded, [ended(1, 1_000)]);
-  const told =
-    '1.0: [muster] 1000 bytes of output were removed: the logs of ended jobs had to make room for others\n';
+  const told = '1.0: [muster] 1000 bytes of output were removed: the budget of logs is used up\n';
   expect(await reading().done).toEqual([told, '1.0: .']);
   expect(await reading({ tailLines: 5 }).done).toEqual([told, '1.0: .']);
 });

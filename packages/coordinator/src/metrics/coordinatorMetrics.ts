@@ -92,13 +92,13 @@ export class CoordinatorMetrics {
     });
     addCounter(this.registry, {
       name: 'muster_part_failures_total',
-      help: 'Failures of periodic work and of parts that follow commits, by part; the others went on. Each is a bug.',
+      help: 'Failures of periodic work and of parts that follow commits, by part; the others kept running. Each is a bug.',
       labelNames: ['part'],
       read: () => Array.from(parts.contained.failures, ([part, count]) => [{ part }, count]),
     });
     addCounter(this.registry, {
       name: 'muster_refused_calls_total',
-      help: 'Calls that were refused before they did anything, by why.',
+      help: 'Calls that were refused before they had any effect, by reason.',
       labelNames: ['reason'],
       read: () => refusalKinds.map((reason) => [{ reason }, parts.gate.refusals.counts[reason]]),
     });
@@ -188,7 +188,7 @@ function addNodeMetrics(registry: Registry, parts: MetricsParts): () => void {
   });
   addGauge(registry, {
     name: 'muster_gpus',
-    help: 'GPUs by what they can be used for; silent are those of silent nodes that nothing holds.',
+    help: 'GPUs by state; silent: free GPUs of silent nodes.',
     labelNames: ['state'],
     read: () => [...countGpus(nodes)].map(([state, count]) => [{ state }, count]),
   });
@@ -233,7 +233,7 @@ function addTelemetryMetrics(registry: Registry, { telemetry, pages }: MetricsPa
   });
   addCounter(registry, {
     name: 'muster_telemetry_evicted_readings_total',
-    help: 'Readings of jobs that were dropped before their time for want of room.',
+    help: 'Readings of jobs that were dropped early because memory for them was used up.',
     read: () => telemetry.usage.evicted,
   });
   addGauge(registry, {
@@ -243,17 +243,17 @@ function addTelemetryMetrics(registry: Registry, { telemetry, pages }: MetricsPa
   });
   addGauge(registry, {
     name: 'muster_telemetry_series',
-    help: 'Tasks, and GPUs of tasks, of which readings are kept.',
+    help: 'Tasks, and GPUs of tasks, with readings.',
     read: () => telemetry.usage.series,
   });
   addGauge(registry, {
     name: 'muster_telemetry_bytes',
-    help: 'Memory that the readings of jobs take.',
+    help: 'Memory used by the readings of jobs.',
     read: () => telemetry.usage.bytes,
   });
   addGauge(registry, {
     name: 'muster_telemetry_budget_bytes',
-    help: 'Memory that the readings of jobs may take.',
+    help: 'Memory limit of the readings of jobs.',
     read: () => telemetry.usage.bytesMax,
   });
 }

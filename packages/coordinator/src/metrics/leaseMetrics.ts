@@ -16,12 +16,12 @@ export interface LeaseMetricParts {
 export function addLeaseMetrics(registry: Registry, { state, leases, notes }: LeaseMetricParts): Counter {
   addGauge(registry, {
     name: 'muster_nodes_suspect',
-    help: 'Nodes that fell silent together, so that the coordinator suspects itself; 0 when it does not.',
+    help: 'Nodes that became silent together, so that the coordinator suspects itself; 0 if it does not.',
     read: () => leases.suspectNodes,
   });
   addGauge(registry, {
     name: 'muster_paused',
-    help: '1 while nothing is started or rescheduled, because the coordinator may be cut off or its store too old.',
+    help: '1 while nothing is started or rescheduled, because the coordinator may be partitioned or its store too old.',
     read: () => (leases.paused() === null ? 0 : 1),
   });
   addGauge(registry, {
@@ -36,7 +36,7 @@ export function addLeaseMetrics(registry: Registry, { state, leases, notes }: Le
   });
   addGauge(registry, {
     name: 'muster_lease_frozen_tasks',
-    help: 'Tasks that are frozen because their lease ran out, as their nodes said last.',
+    help: 'Tasks that are frozen because their lease expired, by the last report of their nodes.',
     read: () => {
       let frozen = 0;
       for (const job of state.jobs.values())
@@ -47,12 +47,12 @@ export function addLeaseMetrics(registry: Registry, { state, leases, notes }: Le
   });
   addGauge(registry, {
     name: 'muster_lease_maintenance_seconds',
-    help: 'What is left of the maintenance in which leases are longer, 0 when there is none.',
+    help: 'Remaining time of the maintenance in which leases are longer, 0 if there is none.',
     read: () => leases.maintenanceMs() / 1_000,
   });
   return new Counter({
     name: 'muster_lease_fenced_nodes_total',
-    help: 'Times that tasks of a silent node were ended because their leases had run out for certain.',
+    help: 'Times that tasks of a silent node were ended because their leases had certainly expired.',
     registers: [registry],
   });
 }

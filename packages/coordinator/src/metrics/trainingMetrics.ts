@@ -40,7 +40,7 @@ export class TrainingMetrics {
     for (const { id, ledger } of parts.state.jobs.values()) this.counted.set(id, ledger);
     this.gpuSeconds = new Counter({
       name: 'muster_gpu_seconds_total',
-      help: 'GPU time of all jobs since the coordinator started, by what became of it, booked when an attempt or a wait ends.',
+      help: 'GPU time of all jobs since the coordinator started, by use, booked when an attempt or a wait ends.',
       labelNames: ['kind', 'cause'],
       registers,
     });
@@ -52,19 +52,19 @@ export class TrainingMetrics {
     });
     this.checkpoints = new Counter({
       name: 'muster_checkpoints_total',
-      help: 'Verdicts on checkpoints, as they came.',
+      help: 'Verdicts on checkpoints, in total.',
       labelNames: ['verdict'],
       registers,
     });
     for (const verdict of checkpointVerdicts) this.checkpoints.inc({ verdict }, 0);
     this.preemptions = new Counter({
       name: 'muster_preemptions_total',
-      help: 'Times that a job was told to give way to another one, or to a node that is to be left.',
+      help: 'Preemptions of jobs, by another job or by a drain.',
       registers,
     });
     this.recoveries = new Counter({
       name: 'muster_recoveries_total',
-      help: 'Times that a job went back to the queue after a failure, by its cause.',
+      help: 'Times that a job was requeued after a failure, by its cause.',
       labelNames: ['cause'],
       registers,
     });

@@ -323,7 +323,7 @@ test('a task over its rate waits, and another one of the same node goes on; both
     expect(kinds().filter((kind) => kind.startsWith('log.throttled'))).toHaveLength(1);
     await small.logs.clear(noisy.jobId, 'budget');
     expect((await small.api.explainJob(noisy.jobId)).details).toContain(
-      "16000 bytes of rank 0's output were removed: the logs of ended jobs had to make room for others.",
+      "16000 bytes of rank 0's output were removed: the budget of logs is used up.",
     );
   } finally {
     await small.close();

@@ -152,7 +152,7 @@ async function beginSession(
     throw new MusterError(
       'failed_precondition',
       `the agent of ${node} speaks protocol ${spoken}, and this coordinator ${protocolVersionMin} and ${protocolVersion}: ` +
-        `upgrade ${older}; it goes on by itself then`,
+        `upgrade ${older}; the agent reconnects automatically then`,
     );
   }
   const { instanceId, bootId, agentVersion } = wire;
@@ -378,7 +378,7 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
   }
   if (news.length > 0) {
     takeReports(parts, session, news).catch((error: unknown) => {
-      parts.log.warn({ node, error: messageOf(error) }, 'reports of a heartbeat were not taken');
+      parts.log.warn({ node, error: messageOf(error) }, 'reports of a heartbeat were not accepted');
     });
   }
 }

@@ -48,7 +48,7 @@ test('what an agent was told is proven by it: a store restored from an older cop
   const back = agentFixture.openSession(coordinator.client(), agent.token);
   back.say(agentFixture.helloMessage(hello));
   await vi.waitFor(() => expect(back.told[0]?.welcome).toBeTruthy());
-  expect(coordinator.leases.paused()).toContain(`node-1 has ${jobId}, which the store knows nothing of`);
+  expect(coordinator.leases.paused()).toContain(`node-1 has ${jobId}, which is unknown to the store`);
   expect(conditionsOf('node-1')).toEqual([]);
   const waiting = await submit({}, 'waits');
   await vi.waitFor(async () => expect((await coordinator.api.getJob(waiting)).pending?.kind).toBe('paused'));

@@ -109,11 +109,11 @@ test('one that says more than any node has to say has its session ended; it may 
     if (seq % 10 === 0) await keepsLease(victim, task);
   }
   await vi.waitFor(() =>
-    expect(flood.errors[0]?.details).toMatch(/node-2 says more than \d+ fields a second/),
+    expect(flood.errors[0]?.details).toMatch(/node-2 sends more than \d+ fields per second/),
   );
   const again = agentFixture.openSession(coordinator.client(), flood.token);
   again.say(agentFixture.helloMessage());
-  await vi.waitFor(() => expect(again.errors[0]?.details).toMatch(/says more than/));
+  await vi.waitFor(() => expect(again.errors[0]?.details).toMatch(/sends more than/));
   coordinator.clock.nowMs += 10_000;
   const later = agentFixture.openSession(coordinator.client(), flood.token);
   later.say(agentFixture.helloMessage());

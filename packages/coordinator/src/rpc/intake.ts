@@ -42,7 +42,7 @@ export class SessionAllowances {
     if (this.allowances.take(node, messageCost + costOf(message))) return;
     throw new MusterError(
       'resource_exhausted',
-      `${node} says more than ${sessionRate.perSecond} fields a second; its session is ended, and it may dial again`,
+      `${node} sends more than ${sessionRate.perSecond} fields per second; its session is closed, and it may reconnect`,
     );
   }
 }

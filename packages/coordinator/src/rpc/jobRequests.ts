@@ -99,7 +99,7 @@ export function decodeSpec(text: string, arrayCount: number): JobSpec {
   const more = result.problems.length > 1 ? ` (and ${result.problems.length - 1} more)` : '';
   throw new MusterError(
     'invalid',
-    `the spec is wrong: ${first?.path ? `${first.path}: ` : ''}${first?.message ?? ''}${more}`,
+    `invalid spec: ${first?.path ? `${first.path}: ` : ''}${first?.message ?? ''}${more}`,
     { problems: result.problems },
   );
 }

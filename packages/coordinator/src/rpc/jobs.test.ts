@@ -59,7 +59,7 @@ test('a request id that was used for another spec or size is refused, at the sam
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
   await expect(submitOne('r1', other)).rejects.toMatchObject({ code: 'already_exists' });
   const array = coordinator.api.submit({ specJson, requestId: 'r1', arraySize: 1 });
-  await expect(array).rejects.toThrow(/request id r1 was used for something else/);
+  await expect(array).rejects.toThrow(/request id r1 was used for another request/);
 });
 
 test('an array is N jobs in order, listed and stopped by its id', async () => {
@@ -80,8 +80,8 @@ test.each<[string, { specJson?: string; requestId?: string; arraySize?: number }
     /the spec has 262155 bytes; at most 262144/,
   ],
   ['is not JSON', { specJson: '{' }, /spec_json is not JSON/],
-  ['is wrong', { specJson: '{"name":"a"}' }, /^the spec is wrong: .+/],
-  ['is no mapping', { specJson: '7' }, /^the spec is wrong: [^:]/],
+  ['is wrong', { specJson: '{"name":"a"}' }, /^invalid spec: .+/],
+  ['is no mapping', { specJson: '7' }, /^invalid spec: [^:]/],
   ['is a flood', { arraySize: 100_001 }, /array: 100001 jobs; at most 100000/],
   ['has no request id', { requestId: '' }, /request_id must be 1 to 128/],
   ['has a request id with a space', { requestId: 'a b' }, /request_id must be 1 to 128/],
@@ -278,14 +278,14 @@ test('an explanation of a waiting job counts what comes before it', async () => 
   const id = await submitOne('r3');
   const { summary, details } = await coordinator.api.explainJob(id);
   expect(summary).toContain('the cluster has no nodes yet');
-  expect(details).toContain('2 queued jobs come before it');
+  expect(details).toContain('2 queued jobs are ahead of it');
 });
 
 test('a lease that agents could not keep up is refused at once', async () => {
   const slow = await startTestCoordinator({ heartbeatIntervalMs: 20_000 });
   try {
     const leased = JSON.stringify({ ...JSON.parse(specJson), lease: '30s' });
-    const problems = [{ path: 'lease', expected: '40s or more; or to be left out' }];
+    const problems = [{ path: 'lease', expected: '40s or more; or to omit it' }];
     for (const dryRun of [true, false])
       await expect(slow.api.submit({ specJson: leased, requestId: 'r1', dryRun })).rejects.toMatchObject({
         code: 'invalid',

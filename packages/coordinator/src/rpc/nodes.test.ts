@@ -64,7 +64,7 @@ describe('a node', () => {
     expect(await pendingReason({ resources: { gpus: 1 } })).toEqual({
       kind: 'drained',
       message: 'no node can take it; 1 of 1 GPU of node-1 is drained (xid_48)',
-      remedy: '`muster node node-1` says what is wrong there and what ends it',
+      remedy: '`muster node node-1` shows what is wrong there and what clears it',
     });
     expect(await pendingReason({})).toBeNull();
   });
@@ -180,13 +180,13 @@ describe('clearing a condition', () => {
     await expect(coordinator.api.clearCondition(place)).rejects.toMatchObject({
       code: 'failed_precondition',
       message:
-        'node-1 does not answer, and only its agent can clear xid_48 of GPU-a-0; try again once it is online',
+        'node-1 does not respond, and only its agent can clear xid_48 of GPU-a-0; try again once it is online',
     });
   });
 
   test.each([
     ['holds still', false, /^xid_48 of GPU-a-0 on node-1 still holds: xid_48 was seen$/],
-    ['is of a node that has fallen silent meanwhile', true, /^node-1 does not answer/],
+    ['is of a node that has fallen silent meanwhile', true, /^node-1 does not respond/],
   ])('that %s: after a while the answer says so', async (_, falls, message) => {
     const { cancel } = await connectedWith(sick);
     const { state, loop, agents, leases, memory } = coordinator;

@@ -179,7 +179,7 @@ async function clearCondition(
     const message = `${node} has no condition ${what}; \`muster node ${node}\` lists those it has`;
     throw new MusterError('not_found', message);
   }
-  const silent = `${node} does not answer, and only its agent can clear ${what}; try again once it is online`;
+  const silent = `${node} does not respond, and only its agent can clear ${what}; try again once it is online`;
   if (!parts.agents.clearCondition(node, place)) throw new MusterError('failed_precondition', silent);
   const asked = { kind: 'node.clear_asked', subject: node, data: { ...place } };
   await parts.loop.run(caller, (draft, nowMs) => draft.emit(asked, nowMs));

@@ -44,7 +44,7 @@ test('one job of an array is named by its index, whatever names the array', asyn
     refusal('not_found', /no job sweep\[3\]: arr_\w+ has 3 jobs/),
   );
   await submitJob(coordinator, 'r2', specOf('alone'));
-  await expect(api.getJob('alone[0]')).rejects.toEqual(refusal('invalid', /a job of its own/));
+  await expect(api.getJob('alone[0]')).rejects.toEqual(refusal('invalid', /a single job/));
 });
 
 test('where one job is meant, an array is refused with the way to name one; an array of one job is that job', async () => {
@@ -121,5 +121,5 @@ test('an array is given in the spec or beside it, which is the same request, and
   const both = api.submit({ specJson: JSON.stringify({ ...spec, array: 2 }), requestId: 'r2', arraySize: 2 });
   await expect(both).rejects.toEqual(refusal('invalid', /give one of the two/));
   const other = api.submit({ specJson: JSON.stringify({ ...spec, array: '0-1%1' }), requestId: 'r1' });
-  await expect(other).rejects.toEqual(refusal('already_exists', /used for something else/));
+  await expect(other).rejects.toEqual(refusal('already_exists', /used for another request/));
 });

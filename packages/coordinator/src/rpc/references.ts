@@ -54,7 +54,7 @@ export async function resolveJobId(parts: ReferenceParts, text: string): Promise
   const base = name.includes(indexPlaceholder) ? id : name;
   throw new MusterError(
     'invalid',
-    `${text} is an array of ${size} jobs, and this takes one of them: give its index, such as ` +
+    `${text} is an array of ${size} jobs, but one job is needed: give its index, such as ` +
       `"${base}[${first?.job.array?.index ?? 0}]"; \`muster jobs --array ${id}\` lists them`,
   );
 }
@@ -69,7 +69,7 @@ export async function resolveArrayId(parts: ReferenceParts, text: string): Promi
   if (referent.kind === 'array') return referent.id;
   const record = await parts.store.readJob(referent.id);
   if (record?.job.array != null) return record.job.array.id;
-  throw new MusterError('invalid', `${text} is a job of its own, not of an array`);
+  throw new MusterError('invalid', `${text} is a single job, not an array`);
 }
 
 /** Those of its jobs that have not ended; of a single job that one, whatever its state. */
@@ -121,7 +121,7 @@ function theOnly<Id extends string>(found: readonly Id[], text: string): Id | nu
   const more = found.length > 2 ? ' and more' : '';
   throw new MusterError(
     'invalid',
-    `${text} is the beginning of ${found.slice(0, 2).join(', ')}${more}: type more of the one that you mean`,
+    `${text} is ambiguous (${found.slice(0, 2).join(', ')}${more}): type more of the id`,
   );
 }
 

@@ -107,7 +107,7 @@ export function listenAddress(listen: string): Address {
   if (address !== null) return address;
   throw new MusterError(
     'invalid',
-    `"${listen}" is no address to listen on; give host:port, such as 127.0.0.1:7070`,
+    `invalid address "${listen}" to listen on; expected HOST:PORT, such as 127.0.0.1:7070`,
   );
 }
 

@@ -74,7 +74,7 @@ export function telemetryCalls(parts: TelemetryCallParts): TelemetryCalls {
 }
 
 function checkSince(sinceMs: number): void {
-  if (sinceMs < 0) throw new MusterError('invalid', `since_ms: ${sinceMs} is no length of time`);
+  if (sinceMs < 0) throw new MusterError('invalid', `since_ms: invalid length of time ${sinceMs}`);
 }
 
 function rowRange({ wallMs }: TelemetryCallParts, sinceMs: number, attempt: number): RowRange {

@@ -48,7 +48,7 @@ export function serveTelemetry(
 
   const waitAMoment = () => {
     if (pause !== null) return;
-    parts.log.debug({ node }, 'a node sends telemetry too fast and is not listened to for a moment');
+    parts.log.debug({ node }, 'a node sends telemetry too fast and is paused briefly');
     call.pause();
     pause = setTimeout(() => {
       pause = null;
@@ -59,7 +59,7 @@ export function serveTelemetry(
   call.on('data', (upload: TelemetryUpload__Output) => {
     // It is of no use to end the stream for what may be lost. To look it over has cost as much as taking it.
     if (upload instanceof RefusedMessage) {
-      parts.log.debug({ node, error: upload.error.message }, 'telemetry of a node was not taken');
+      parts.log.debug({ node, error: upload.error.message }, 'telemetry of a node was rejected');
       if (!allowances.take(node)) waitAMoment();
       return;
     }

@@ -89,14 +89,14 @@ describe('explain', () => {
 
     expect(explain(aView({ pending }), 2, [])).toEqual({
       summary: 'job_000000000001 is waiting: no node has 16 GPUs',
-      details: ['reason: never_fits', '2 queued jobs come before it'],
+      details: ['reason: never_fits', '2 queued jobs are ahead of it'],
       nextSteps: ['ask for at most 8', 'see what is running: muster nodes'],
     });
     expect(explain(aView({ pending: { ...pending, remedy: null } }), 0, [])).toMatchObject({
-      details: ['reason: never_fits', 'nothing is ahead of it in the queue'],
+      details: ['reason: never_fits', 'first in the queue'],
       nextSteps: ['see what is running: muster nodes'],
     });
-    expect(explain(aView({ pending }), 1, []).details).toContain('1 queued job comes before it');
+    expect(explain(aView({ pending }), 1, []).details).toContain('1 queued job is ahead of it');
   });
 
   it('says so when the scheduler has not looked yet', () => {
@@ -123,7 +123,7 @@ describe('explain', () => {
         'node node-1 has been silent for 9 s: its task may be running, and is frozen there by itself unless the node ' +
           'comes back; in 61 s the attempt ends as lost',
       );
-      expect(nextSteps[0]).toBe('if node-1 is off for certain, do not wait: muster node confirm-dead node-1');
+      expect(nextSteps[0]).toBe('if node-1 is certainly off, do not wait: muster node confirm-dead node-1');
     },
   );
 
@@ -142,7 +142,7 @@ describe('explain', () => {
     const job = aView({ leftOut: [{ node: 'node-2', cause: crash }] });
 
     expect(explain(job, 0, []).details).toContain(
-      `node-2 is left out as long as other nodes could take it: ${crash.message}`,
+      `node-2 is excluded while alternatives exist: ${crash.message}`,
     );
   });
 
@@ -156,7 +156,7 @@ describe('explain', () => {
 
     expect(explain(job, 0, []).details).toEqual([
       'rank 0 on node-1: assigned, pulling the image',
-      'rank 1 on node-2: running, frozen until there is word from the coordinator again',
+      'rank 1 on node-2: running, frozen until contact with the coordinator is restored',
       'it has 2 nodes of the 1 to 4 that it can use',
     ]);
   });
@@ -279,29 +279,27 @@ describe('explain', () => {
 
     expect(explain(aView({ checkpoints }), 0, []).details.slice(2)).toEqual([
       'newest good checkpoint: checkpoint-500 (step 500), on node-2 only',
-      'checkpoint-600 (step 600) is suspect: attempts that began from it died in the same way, so it is not used',
+      'checkpoint-600 (step 600) is suspect: attempts that resumed from it failed in the same way, so it is not used',
       'checkpoint-700 (step 700) is corrupt: the file ends early',
     ]);
   });
 
   it('says on both sides who gave way to whom, and why', () => {
     const message =
-      'gave way to job_h (priority 80 over 20); 3 GPU-minutes since its last checkpoint of step 500';
+      'preempted by job_h (priority 80 over 20); 3 GPU-minutes since its last checkpoint of step 500';
     const cause: Cause = { ...crash, kind: 'preempted', message, blame: 'platform' };
     const attempts = [anAttemptView(1, { state: 'ended', cause })];
     const spec = { retry: { max_preemptions: 3 } };
     const victim = explain(aView({ attempts, preemptions: 2, spec }), 0, []).details;
     expect(victim).toContain(`attempt 1: ${message}`);
-    expect(victim).toContain('it has given way 2 times, of at most 3 (retry.max_preemptions)');
+    expect(victim).toContain('preempted 2 times, of at most 3 (retry.max_preemptions)');
 
     const pending = {
       kind: 'preempting',
-      message: 'it waits for job_v (priority 20) to save and give way',
+      message: 'waiting for job_v (priority 20) to save and release its GPUs',
       remedy: null,
     } as const;
-    expect(explain(aView({ pending }), 0, []).summary).toBe(
-      `job_000000000001 is waiting: ${pending.message}`,
-    );
+    expect(explain(aView({ pending }), 0, []).summary).toBe(`job_000000000001 is ${pending.message}`);
   });
 
   it.each(['starting', 'stopping', 'succeeded', 'cancelled'] as const)(

@@ -76,7 +76,7 @@ export function explain(
       return {
         summary: `${job.id} is stopping: ${describeCause(job.cause)}`,
         details: [...silent, ...work, ...history],
-        nextSteps: [...remedies, 'its tasks have the grace of the spec (stop_grace) to save and exit'],
+        nextSteps: [...remedies, 'its tasks have stop_grace to save and exit'],
       };
     case 'succeeded':
       return {
@@ -104,7 +104,7 @@ export function explain(
 
 /** `rank 1 on node-2: assigned, pulling the image` */
 function describeTask({ nodeRank, node, state, doing, frozen }: TaskView): string {
-  const frozenText = frozen ? ', frozen until there is word from the coordinator again' : '';
+  const frozenText = frozen ? ', frozen until contact with the coordinator is restored' : '';
   return `rank ${nodeRank} on ${node}: ${state}${doing === null ? '' : `, ${doing}`}${frozenText}`;
 }
 
@@ -128,14 +128,12 @@ function surroundingsOf({ spec }: JobView): Surroundings {
 }
 
 function leftOutOf({ leftOut }: JobView): readonly string[] {
-  return leftOut.map(
-    ({ node, cause }) => `${node} is left out as long as other nodes could take it: ${cause.message}`,
-  );
+  return leftOut.map(({ node, cause }) => `${node} is excluded while alternatives exist: ${cause.message}`);
 }
 
 function placeInQueue(ahead: number): string {
-  if (ahead === 0) return 'nothing is ahead of it in the queue';
-  return ahead === 1 ? '1 queued job comes before it' : `${ahead} queued jobs come before it`;
+  if (ahead === 0) return 'first in the queue';
+  return ahead === 1 ? '1 queued job is ahead of it' : `${ahead} queued jobs are ahead of it`;
 }
 
 /** `in attempt 2: loss NaN at step 80 (all was well at step 70)`. */
@@ -177,7 +175,7 @@ function waitingSteps(job: JobView): readonly string[] {
 }
 
 function describeCause(cause: Cause | null): string {
-  return cause === null ? 'for a reason that nobody recorded' : shortened(cause.message);
+  return cause === null ? 'for an unknown reason' : shortened(cause.message);
 }
 
 /** ` after 3 attempts`; nothing of a single one. */
@@ -285,7 +283,7 @@ function preemptionsOf({ preemptions, spec }: JobView): readonly string[] {
   const most = mappingOf(mappingOf(spec)['retry'])['max_preemptions'];
   const times = preemptions === 1 ? 'once' : `${preemptions} times`;
   const limit = typeof most === 'number' ? `, of at most ${most} (retry.max_preemptions)` : '';
-  return [`it has given way ${times}${limit}`];
+  return [`preempted ${times}${limit}`];
 }
 
 /** The newest that can be used, and what cannot. */
@@ -298,7 +296,7 @@ function checkpointsOf({ checkpoints }: JobView): readonly string[] {
     ...bad.map((each) =>
       each.verdict === 'corrupt'
         ? `${describeCheckpoint(each)} is corrupt${each.problem === null ? '' : `: ${each.problem}`}`
-        : `${describeCheckpoint(each)} is suspect: attempts that began from it died in the same way, so it is not used`,
+        : `${describeCheckpoint(each)} is suspect: attempts that resumed from it failed in the same way, so it is not used`,
     ),
   ];
 }

@@ -13,7 +13,7 @@ describe('a job that can never start says what would help', () => {
       [
         'too few nodes',
         aCluster().node().job({ nodes: 2 }),
-        'the cluster has 1 node, and it needs 2 at once',
+        'the cluster has 1 node, and it needs 2 at the same time',
         'ask for fewer nodes (resources.nodes), or add nodes',
       ],
       [
@@ -66,7 +66,7 @@ describe('a job that can never start says what would help', () => {
         'each of it on another node',
         aCluster().node({ gpus: 8, cpus: 4 }).node({ cpus: 64 }).job({ gpus: 8, cpus: 32 }),
         'no node has 8 GPUs and 32 CPUs',
-        'no node has all of it together: ask for less per node or fewer nodes, or add nodes',
+        'no node has all of these resources: ask for less per node or fewer nodes, or add nodes',
       ],
       [
         'containers where only processes run',
@@ -74,7 +74,7 @@ describe('a job that can never start says what would help', () => {
           .node({ drivers: ['process'] })
           .job({ image: 'train:1' }),
         '0 of 1 nodes can run containers, and it needs 1',
-        'install Docker on the nodes, or leave out `image`',
+        'install Docker on the nodes, or remove `image`',
       ],
       [
         'processes where only containers run',
@@ -152,7 +152,7 @@ describe('a job that waits for what conditions keep away', () => {
   ];
 
   it.each(cases)('%s', (_situation, cluster, kind, message, node) => {
-    const remedy = `\`muster node ${node}\` says what is wrong there and what ends it`;
+    const remedy = `\`muster node ${node}\` shows what is wrong there and what clears it`;
     expect(cluster.plan().reasonOf(1)).toEqual({ kind, message, remedy });
   });
 

@@ -155,8 +155,7 @@ function whyNotNow(
   const { minNodes: wanted } = resources;
   const { ofTheNodes } = sentenceParts(resources);
   if (online.length < wanted) {
-    const message =
-      wanted === 1 ? 'no node that could take it is online' : `${online.length} ${ofTheNodes} are online`;
+    const message = wanted === 1 ? 'no suitable node is online' : `${online.length} ${ofTheNodes} are online`;
     return withSilent({ kind: 'no_nodes', message, remedy: null }, away.toSorted(byName));
   }
   // What conditions keep away is part of the answer wherever it might have done.
@@ -193,7 +192,7 @@ function whyNotNow(
     );
   }
   if (gangSizeMax(free, resources) < wanted) return withDrains(tooFarApart(free, resources, 'free'), drains);
-  const message = 'nodes that are free are being kept for a job that has waited longer';
+  const message = 'the free nodes are reserved for a job that has waited longer';
   return { kind: 'reserved', message, remedy: null };
 }
 

@@ -52,7 +52,7 @@ describe('a job that takes a range of nodes', () => {
     expect(aCluster().node({ gpus: 8 }).job(oneTo(4)).plan().nodesOf(1)).toEqual(['node-1']);
     expect(aCluster().node({ gpus: 8 }).job(oneTo(4, 2)).plan().reasonOf(1)).toMatchObject({
       kind: 'never_fits',
-      message: 'the cluster has 1 node, and it needs at least 2 at once',
+      message: 'the cluster has 1 node, and it needs at least 2 at the same time',
     });
   });
 
@@ -132,7 +132,7 @@ describe('a gang that is bound to one switch', () => {
       kind: 'topology',
       message:
         'at most 1 of the 2 nodes it needs are free under one switch (rack1); node-2 is drained (disk_read_only)',
-      remedy: '`muster node node-2` says what is wrong there and what ends it',
+      remedy: '`muster node node-2` shows what is wrong there and what clears it',
     });
   });
 
@@ -144,7 +144,8 @@ describe('a gang that is bound to one switch', () => {
     });
     expect(aCluster().node().node().job(bound(2, 0)).plan().reasonOf(1)).toEqual({
       kind: 'never_fits',
-      message: 'it is bound to one switch, and none of the 2 nodes that are there says what it is under',
+      message:
+        'topology: required needs nodes under one switch, and none of the 2 nodes has a topology label',
       remedy: 'start agents with --label topology=RACK/LEAF/SPINE, or ask for topology: preferred',
     });
   });
@@ -241,7 +242,7 @@ describe('a job that failed on nodes before it began', () => {
 
     expect(away.reasonOf(1)).toMatchObject({
       kind: 'no_nodes',
-      message: 'no node that could take it is online; node-2 is silent; node-1 is left out (image_pull)',
+      message: 'no suitable node is online; node-2 is silent; node-1 is excluded (image_pull)',
     });
     const busy = aCluster()
       .node({ gpus: 1, freeGpus: 0 })
@@ -251,7 +252,7 @@ describe('a job that failed on nodes before it began', () => {
       .plan();
     expect(busy.reasonOf(1)).toEqual({
       kind: 'no_gpus_free',
-      message: 'waiting for 1 free GPU on one node (1 of 1 GPUs in use); node-2 is left out (image_pull)',
+      message: 'waiting for 1 free GPU on one node (1 of 1 GPUs in use); node-2 is excluded (image_pull)',
       remedy: null,
     });
   });

@@ -4,7 +4,7 @@ import { aCluster, type Cluster } from './clusterFixture.ts';
 import { reserveAfterMs } from './plan.ts';
 
 describe('a job whose newest checkpoint is on one node', () => {
-  const remedy = 'name a checkpoint.dir that all nodes see, or give it up: muster requeue JOB --from start';
+  const remedy = 'use a checkpoint.dir that all nodes share, or discard it: muster requeue JOB --from start';
   const told = (why: string) => ({
     kind: 'checkpoint',
     message: `its newest checkpoint (step 500) is on node-1 only, ${why}`,
@@ -39,7 +39,7 @@ describe('a job whose newest checkpoint is on one node', () => {
     [
       'which has lost its GPUs',
       aCluster().node().node({ gpus: 1 }),
-      told('which does not have what it asks for any more'),
+      told('which no longer has the resources it needs'),
     ],
   ];
 
@@ -138,6 +138,6 @@ it('a node that a person drained gets no work, and the remedy is to undrain it',
   expect(result.reasonOf(1)).toEqual({
     kind: 'drained',
     message: 'no node can take it; node-1 is drained (kernel update)',
-    remedy: '`muster node undrain node-1` gives it work again',
+    remedy: '`muster node undrain node-1` gives it new tasks again',
   });
 });

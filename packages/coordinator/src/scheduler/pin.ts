@@ -72,14 +72,14 @@ function pinned({ checkpoint, node }: Pin, why: string): PendingReason {
   return {
     kind: 'checkpoint',
     message: `its newest checkpoint (${checkpoint}) is on ${node} only, ${why}`,
-    remedy: 'name a checkpoint.dir that all nodes see, or give it up: muster requeue JOB --from start',
+    remedy: 'use a checkpoint.dir that all nodes share, or discard it: muster requeue JOB --from start',
   };
 }
 
 function stateOf(home: NodeView | undefined, reserved: ReadonlySet<string>, demand: JobDemand): string {
-  if (home === undefined || !fitsEmpty(home, demand)) return 'does not have what it asks for any more';
+  if (home === undefined || !fitsEmpty(home, demand)) return 'no longer has the resources it needs';
   if (!home.online) return 'is silent';
   if (!isLeftByDrains(home, demand))
     return `${home.drained.node ? 'is' : 'has GPUs that are'} ${drainText(home)}`;
-  return reserved.has(home.name) ? 'is being kept for a job that has waited longer' : 'is busy';
+  return reserved.has(home.name) ? 'is reserved for a job that has waited longer' : 'is busy';
 }

@@ -113,7 +113,7 @@ describe('placement', () => {
 
     expect(plan.reasonOf(1)).toEqual({
       kind: 'no_nodes',
-      message: 'no node that could take it is online; node-1 is silent',
+      message: 'no suitable node is online; node-1 is silent',
       remedy: 'bring silent nodes back; `muster nodes` shows which are',
     });
   });
@@ -181,12 +181,12 @@ describe('the queue', () => {
 
     expect(plan.plan().reasonOf(1)).toEqual({
       kind: 'dependency',
-      message: `it comes after ${on}`,
+      message: `waiting for ${on} to succeed`,
       remedy: null,
     });
     expect(plan.plan().reasonOf(2)).toEqual({
       kind: 'dependency_failed',
-      message: `${on}, which it comes after, did not succeed`,
+      message: `dependency ${on} failed`,
       remedy: 'stop this job, or submit it again without that dependency',
     });
   });
@@ -220,7 +220,7 @@ describe('a reservation', () => {
     expect(plan.reserved).toEqual([{ job: 1, nodes: ['node-3', 'node-1'] }]);
     expect(plan.reasonOf(2)).toEqual({
       kind: 'reserved',
-      message: 'nodes that are free are being kept for a job that has waited longer',
+      message: 'the free nodes are reserved for a job that has waited longer',
       remedy: null,
     });
   });

@@ -178,7 +178,7 @@ class Pass implements Means {
 
 const keptForAnother: PendingReason = {
   kind: 'reserved',
-  message: 'what is free is being kept for a job that comes first and waits for the rest of its place',
+  message: 'the free resources are reserved for a job ahead of it that waits for more',
   remedy: null,
 };
 

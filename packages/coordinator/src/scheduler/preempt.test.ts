@@ -23,13 +23,13 @@ describe('a job that does not fit', () => {
         kind: 'preempt',
         jobId: jobIdOf(902),
         by: jobIdOf(1),
-        message: `gave way to ${jobIdOf(1)} (priority 80 over 30); 3 GPU-minutes ${saved}`,
+        message: `preempted by ${jobIdOf(1)} (priority 80 over 30); 3 GPU-minutes ${saved}`,
         lostGpuSeconds: 180,
       },
     ]);
     expect(result.reasonOf(1)).toEqual({
       kind: 'preempting',
-      message: `it waits for ${jobIdOf(902)} (priority 30) to save and give way`,
+      message: `waiting for ${jobIdOf(902)} (priority 30) to save and release its GPUs`,
       remedy: null,
     });
     expect(result.keptFor(1)).toEqual(['node-2']);
@@ -51,7 +51,7 @@ describe('a job that does not fit', () => {
       .job({ cpus: 4, priority: 21 })
       .plan().preemptions;
 
-    expect(preemption?.message).toBe(`gave way to ${jobIdOf(1)} (priority 21 over 20)${text}`);
+    expect(preemption?.message).toBe(`preempted by ${jobIdOf(1)} (priority 21 over 20)${text}`);
   });
 
   const chosen: readonly (readonly [string, Cluster, readonly number[]])[] = [
@@ -228,7 +228,7 @@ describe('while somebody gives way', () => {
     expect(result.keptFor(1)).toEqual(['node-1']);
     expect(result.reasonOf(2)).toEqual({
       kind: 'reserved',
-      message: 'what is free is being kept for a job that comes first and waits for the rest of its place',
+      message: 'the free resources are reserved for a job ahead of it that waits for more',
       remedy: null,
     });
   });

@@ -135,7 +135,7 @@ function reasonOf(
   const more = giving.length > namedMax ? ` and ${giving.length - namedMax} more` : '';
   return {
     kind: 'preempting',
-    message: `it waits for ${named.join(', ')}${more} to save and give way`,
+    message: `waiting for ${named.join(', ')}${more} to save and release its GPUs`,
     remedy: null,
   };
 }
@@ -149,7 +149,7 @@ function preemption(victim: Holder, { id, spec }: QueuedJob): Preemption {
       : tasks.some(({ gpuUuids }) => gpuUuids.length > 0)
         ? `; ${gpuTimeText(lostGpuSeconds)} ${lostSince}`
         : '';
-  const message = `gave way to ${id} (priority ${spec.priority} over ${victim.priority})${loss}`;
+  const message = `preempted by ${id} (priority ${spec.priority} over ${victim.priority})${loss}`;
   return { victim: victim.id, message, lostGpuSeconds };
 }
 

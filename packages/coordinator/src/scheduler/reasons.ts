@@ -34,14 +34,14 @@ export function neverFits(
   }
   const wanted = resources.minNodes;
   if (nodes.length < wanted) {
-    const message = `the cluster has ${countOf(nodes.length, 'node')}, and ${needs} at once`;
+    const message = `the cluster has ${countOf(nodes.length, 'node')}, and ${needs} at the same time`;
     return never(message, 'ask for fewer nodes (resources.nodes), or add nodes');
   }
   const withDriver = nodes.filter((node) => node.inventory.drivers.includes(driver));
   if (withDriver.length < wanted) {
     const can = `${withDriver.length} of ${nodes.length} nodes can run`;
     return driver === 'docker'
-      ? never(`${can} containers, and ${needs}`, 'install Docker on the nodes, or leave out `image`')
+      ? never(`${can} containers, and ${needs}`, 'install Docker on the nodes, or remove `image`')
       : never(`${can} processes, and ${needs}`, 'name an `image` to run in containers');
   }
   if (fitting.length >= wanted) return { ...tooFarApart(fitting, resources, null), kind: 'never_fits' };
@@ -119,7 +119,7 @@ function remedyFor(nodes: readonly NodeView[], { resources, task }: JobDemand): 
   if (memoryMb < task.memoryMb) {
     return `ask for at most ${memoryMb} MiB of memory per node (resources.memory_mb), or add nodes`;
   }
-  return 'no node has all of it together: ask for less per node or fewer nodes, or add nodes';
+  return 'no node has all of these resources: ask for less per node or fewer nodes, or add nodes';
 }
 
 /**
@@ -135,9 +135,10 @@ export function tooFarApart(
   const { ofTheNodes } = sentenceParts(resources);
   const largest = largestGroup(nodes);
   if (largest === null || nodes.every((node) => switchPath(node).length === 0)) {
+    const kind = what === null ? 'node' : `${what} node`;
     return {
       kind: 'topology',
-      message: `it is bound to one switch, and none of the ${countOf(nodes.length, 'node')} that are ${what ?? 'there'} says what it is under`,
+      message: `topology: required needs nodes under one switch, and none of the ${countOf(nodes.length, kind)} has a topology label`,
       remedy: 'start agents with --label topology=RACK/LEAF/SPINE, or ask for topology: preferred',
     };
   }
@@ -167,8 +168,8 @@ export function withDrains(reason: PendingReason, drains: readonly NodeView[]): 
     message: `${reason.message}; ${listed(drains.map(describeDrain)).join('; ')}`,
     remedy:
       first.drained.told === null
-        ? `\`muster node ${first.name}\` says what is wrong there and what ends it`
-        : `\`muster node undrain ${first.name}\` gives it work again`,
+        ? `\`muster node ${first.name}\` shows what is wrong there and what clears it`
+        : `\`muster node undrain ${first.name}\` gives it new tasks again`,
   };
 }
 
@@ -194,7 +195,7 @@ export function withLeftOut(
   leftOut: LeftOutNodes,
 ): PendingReason {
   if (spared.length === 0) return reason;
-  const named = spared.map(({ name }) => `${name} is left out (${leftOut.get(name) ?? 'unknown'})`);
+  const named = spared.map(({ name }) => `${name} is excluded (${leftOut.get(name) ?? 'unknown'})`);
   return { ...reason, message: `${reason.message}; ${listed(named).join('; ')}` };
 }
 

@@ -35,8 +35,8 @@ test.each<[string, Partial<SilentNode>, boolean, string]>([
     'that is held',
     { silentForMs: null, fencedInMs: null },
     false,
-    'node node-1 has not been heard since the coordinator started: its task may be running, and the job waits for it ' +
-      '(node_loss: hold) until somebody says that the node is dead',
+    'node node-1 has not responded since the coordinator started: its task may be running, and the job waits for it ' +
+      '(node_loss: hold) until a user confirms that the node is dead',
   ],
 ])('a silent node %s', (_, given, paused, expected) => {
   expect(describeSilence({ ...silent, ...given }, paused)).toBe(expected);

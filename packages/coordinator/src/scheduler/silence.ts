@@ -14,11 +14,11 @@ export function describeSilence(silent: SilentNode, paused: boolean): string {
   const { node, silentForMs, fencedInMs, onExpiry } = silent;
   const heard =
     silentForMs === null
-      ? `node ${node} has not been heard since the coordinator started`
+      ? `node ${node} has not responded since the coordinator started`
       : `node ${node} has been silent for ${secondsText(silentForMs)}`;
   if (fencedInMs === null) {
     return (
-      `${heard}: its task may be running, and the job waits for it (node_loss: hold) until somebody says that the node ` +
+      `${heard}: its task may be running, and the job waits for it (node_loss: hold) until a user confirms that the node ` +
       'is dead'
     );
   }
@@ -34,7 +34,7 @@ export function describeSilence(silent: SilentNode, paused: boolean): string {
 
 /** What to type, once it is certain. */
 export function silenceRemedy({ node }: Pick<SilentNode, 'node'>): string {
-  return `if ${node} is off for certain, do not wait: muster node confirm-dead ${node}`;
+  return `if ${node} is certainly off, do not wait: muster node confirm-dead ${node}`;
 }
 
 function secondsText(ms: number): string {

@@ -15,12 +15,12 @@ export function reasonBeforeResources(
   if (dependencies.kind === 'failed') {
     return {
       kind: 'dependency_failed',
-      message: `${dependencies.job}, which it comes after, did not succeed`,
+      message: `dependency ${dependencies.job} failed`,
       remedy: 'stop this job, or submit it again without that dependency',
     };
   }
   if (dependencies.kind === 'waiting') {
-    return { kind: 'dependency', message: `it comes after ${dependencies.on}`, remedy: null };
+    return { kind: 'dependency', message: `waiting for ${dependencies.on} to succeed`, remedy: null };
   }
   if (notBeforeMs <= nowMs) return null;
   // Rounded up: what is said to be over in 0 s would have to be over.

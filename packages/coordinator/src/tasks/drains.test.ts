@@ -73,7 +73,7 @@ test('what runs there gives way just early enough to save, whatever its owner al
     outcome: {
       next: 'queued',
       charge: 'preemption',
-      cause: { kind: 'preempted', message: 'node-1 is to be left: kernel update' },
+      cause: { kind: 'preempted', message: 'node-1 is being drained: kernel update' },
     },
   });
   await close();

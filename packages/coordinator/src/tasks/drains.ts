@@ -66,7 +66,7 @@ export class Drains {
       });
       if (due === undefined) return [];
       const why = state.nodes.get(due.node)?.drain?.reason;
-      const message = `${due.node} is to be left${why ? `: ${why}` : ''}`;
+      const message = `${due.node} is being drained${why ? `: ${why}` : ''}`;
       const event = { kind: 'preempt', attempt: attempt.number, message, by: null } as const;
       return [loop.run(caller, (draft, wallMs) => applyJobEvent(draft, job.id, event, wallMs))];
     });

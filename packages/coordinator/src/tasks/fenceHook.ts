@@ -93,7 +93,7 @@ export class FenceHook {
   ): Promise<void> {
     const { state, log, loop, agents, monotonicMs, runCommand } = this.parts;
     const addresses = state.nodes.get(node)?.inventory.addresses ?? [];
-    log.warn({ node }, 'a node with running tasks is silent: the fencing command runs');
+    log.warn({ node }, 'a node with running tasks is silent: running the fencing command');
     const { exitCode, output } = await runCommand(node, addresses, this.stopping.signal);
     if (this.stopping.signal.aborted) return;
     const waitMs = backoffMs(backoff, failures + 1);
@@ -113,7 +113,10 @@ export class FenceHook {
       log.warn({ node }, 'the fencing command has ended a silent node');
     } catch (error) {
       const known = error instanceof MusterError ? error.message : messageOf(error);
-      log.warn({ node, error: known }, 'the fencing command succeeded, and that proves nothing');
+      log.warn(
+        { node, error: known },
+        'the fencing command succeeded, but the node responded meanwhile: ignored',
+      );
     }
   }
 }

@@ -35,10 +35,10 @@ function endTasksOf(parts: FencedNodesParts, draft: Draft, node: NodeName, nowMs
   const silentForMs = parts.agents.silentForMs(node);
   const silent =
     silentForMs === null
-      ? `node ${node} has not been heard since this coordinator started`
+      ? `node ${node} has not responded since this coordinator started`
       : `node ${node} has been silent for ${Math.round(silentForMs / 1_000)} s`;
   const lastHeardMs = silentForMs === null ? null : nowMs - silentForMs;
-  const loss = { message: `${silent} and its lease has ended`, lastHeardMs };
+  const loss = { message: `${silent} and its lease has expired`, lastHeardMs };
   const tasks = endLostTasks(draft, node, (attempt) => isFenced(parts, node, attempt), loss, nowMs);
   if (tasks.length > 0)
     draft.emit({ kind: 'node.fenced', subject: node, data: { silentForMs, tasks } }, nowMs);

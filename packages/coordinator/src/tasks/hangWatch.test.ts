@@ -42,7 +42,7 @@ describe('the verdict on an attempt', () => {
     expect(judgeHang(tasks)?.nodeRank ?? null).toBe(nodeRank);
   });
 
-  test('carries the sign of the rank that fell silent first', () => {
+  test('carries the sign of the rank that stopped first', () => {
     const first = aSign({ quietForMs: 12 * minuteMs, rank: 5 });
     expect(judgeHang([still(0), { ...still(1), sign: first }])).toEqual({ nodeRank: 1, sign: first });
   });

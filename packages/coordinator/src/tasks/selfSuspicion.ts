@@ -43,8 +43,8 @@ export class SelfSuspicion {
   paused(): string | null {
     if (this.fallen === null) return null;
     return (
-      `${this.fallen.size} of ${this.seen} nodes fell silent together, so this coordinator may be the one that is cut off; ` +
-      'it goes on once half of them answer; for a node that is dead for certain: muster node confirm-dead NAME'
+      `${this.fallen.size} of ${this.seen} nodes became silent together, so this coordinator may itself be partitioned; ` +
+      'it resumes once half of them respond; for a node that is certainly dead: muster node confirm-dead NAME'
     );
   }
 
@@ -55,7 +55,7 @@ export class SelfSuspicion {
   settling(): string | null {
     const { monotonicMs, windowMs } = this.parts;
     const isOver = monotonicMs() >= this.trustedSinceMs + windowMs;
-    return isOver ? null : 'nodes that fell silent together are coming back';
+    return isOver ? null : 'nodes that became silent together are coming back';
   }
 
   run(): readonly Promise<void>[] {

@@ -23,7 +23,7 @@ describe('a page that an agent could have written is handed on', () => {
 
 describe('any other page is refused', () => {
   const own = "names a series that is the coordinator's own";
-  const format = 'is no line of the Prometheus text format';
+  const format = 'is not a line of the Prometheus text format';
   test.each<[string, string, string]>([
     ['words', 'up 1\nall is well here\n', `line 2 ${format}`],
     ['HTML', '<html><body>up 1</body></html>\n', `line 1 ${format}`],

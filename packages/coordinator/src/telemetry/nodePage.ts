@@ -51,7 +51,7 @@ export function problemOfPage(text: string): string | null {
   return null;
 }
 
-const noLine = 'is no line of the Prometheus text format';
+const noLine = 'is not a line of the Prometheus text format';
 
 function problemOfComment(line: string): string | null {
   const found = about.exec(line);

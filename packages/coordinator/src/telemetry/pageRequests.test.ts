@@ -72,7 +72,7 @@ test('a page that no agent would write is refused, and the next one is not', asy
   pages.answer(node, stream, 1, 'up 1\nmuster_nodes{state="online"} 1000\n');
   await expect(page).rejects.toMatchObject({
     code: 'invalid',
-    message: expect.stringMatching(/^the metrics of node-1 are not handed on: line 2 names a series/),
+    message: expect.stringMatching(/^the metrics of node-1 are not forwarded: line 2 names a series/),
   });
   const next = pages.requestPage(node);
   pages.answer(node, stream, 2, 'up 1\n');

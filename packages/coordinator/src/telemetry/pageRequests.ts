@@ -43,7 +43,7 @@ export class PageRequests {
   remove(node: NodeName, stream: PageStream): void {
     if (this.streams.get(node) !== stream) return;
     this.streams.delete(node);
-    const error = new MusterError('unavailable', `the agent of ${node} went away before it answered`);
+    const error = new MusterError('unavailable', `the agent of ${node} disconnected before it answered`);
     this.pending.get(node)?.settle({ error });
   }
 
@@ -62,7 +62,7 @@ export class PageRequests {
     if (underway !== undefined) return underway.promise;
     const stream = this.streams.get(node);
     if (stream === undefined) {
-      const message = `the agent of ${node} is not connected, so its metrics cannot be had; see \`muster node ${node}\``;
+      const message = `the agent of ${node} is not connected, so its metrics are not available; see \`muster node ${node}\``;
       return Promise.reject(new MusterError('unavailable', message));
     }
     this.lastPageId += 1;
@@ -101,6 +101,6 @@ function errorOfPage(node: NodeName, text: string): MusterError | null {
     );
   const problem = problemOfPage(text);
   if (problem === null) return null;
-  const message = `the metrics of ${node} are not handed on: ${problem}; see what runs there as its agent`;
+  const message = `the metrics of ${node} are not forwarded: ${problem}; check which program runs there as its agent`;
   return new MusterError('invalid', message);
 }

@@ -37,12 +37,12 @@ test('standstill, signs and nodes that are to be left come first', () => {
     },
   );
   expect(found.slice(0, 7)).toEqual([
-    'Node rank 1 stands still: quiet for 10 min where 2 s is usual, its GPUs busy without computing',
-    'Rank 17 stands still: quiet for 10 min where 2 s is usual, its GPUs idle',
+    'Node rank 1 hangs: no activity for 10 min (usually 2 s), its GPUs busy without computing',
+    'Rank 17 hangs: no activity for 10 min (usually 2 s), its GPUs idle',
     '`nan_loss` (rank 3, step 7, all was well at step 6, line 12): loss \\*nan\\*',
     '`nan_loss` (node rank 1, line 1): x',
-    'node-1 is to be left in 5 min: new fans',
-    'node-2 is to be left',
+    'node-1 is being drained, deadline in 5 min: new fans',
+    'node-2 is being drained',
     '`checkpoint-1` is corrupt',
   ]);
 });
@@ -68,7 +68,7 @@ test('of bad checkpoints the newest five are named', () => {
   expect(found).toHaveLength(6);
   expect(found.slice(0, 2)).toEqual([
     '`checkpoint-7` is corrupt: cut off',
-    '`checkpoint-6` is suspect: attempts that began from it died in the same way',
+    '`checkpoint-6` is suspect: attempts that resumed from it failed in the same way',
   ]);
   expect(found[5]).toBe('3 more checkpoints are corrupt or suspect');
 });
@@ -90,14 +90,14 @@ test.each<[string, ReturnType<typeof savedAt>, string | null]>([
 ])('a job that %s', (_, checkpoints, unsaved) => {
   const found = risks({ checkpoints });
   if (unsaved === null) expect(found).toEqual([]);
-  else expect(found).toEqual([expect.stringContaining(`Nothing was saved and verified for ${unsaved}:`)]);
+  else expect(found).toEqual([expect.stringContaining(`No verified checkpoint for ${unsaved}:`)]);
   expect(risks({ checkpoints, state: 'queued' }), 'of one that waits nothing is lost any more').toEqual([]);
 });
 
 test('that it may have to give way, and that its breaker is open', () => {
   const spec = { preemptible: true };
-  expect(risks({ spec })).toEqual(['It may have to give way to a job of higher priority']);
-  expect(risks({ spec, preemptions: 2 })[0]).toMatch(/as it did 2 times$/);
+  expect(risks({ spec })).toEqual(['It can be preempted by a higher-priority job']);
+  expect(risks({ spec, preemptions: 2 })[0]).toMatch(/as it was 2 times$/);
   expect(risks({ spec, state: 'queued' })).toEqual([]);
   const pending = { kind: 'circuit_open', message: 'three failures in a row', remedy: null } as const;
   expect(risks({ state: 'queued', pending })).toEqual([

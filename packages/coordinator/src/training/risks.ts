@@ -40,7 +40,7 @@ function hangRisk({ nodeRank, sign }: Surroundings['hangs'][number]): string {
   const { quietForMs, usualMs, gpus, rank } = sign;
   const who = rank === null ? `Node rank ${nodeRank}` : `Rank ${rank}`;
   const stillness = gpus === 'idle' ? 'idle' : 'busy without computing';
-  return `${who} stands still: quiet for ${timeSpan(quietForMs)} where ${timeSpan(usualMs)} is usual, its GPUs ${stillness}`;
+  return `${who} hangs: no activity for ${timeSpan(quietForMs)} (usually ${timeSpan(usualMs)}), its GPUs ${stillness}`;
 }
 
 function signRisk({ nodeRank, sign }: Surroundings['signs'][number]): string {
@@ -76,15 +76,15 @@ function newestOf(attempts: JobView['attempts']): JobView['attempts'][number] | 
 
 function drainRisk(node: string, { reason, deadlineMs }: Drain, nowMs: number): string {
   const why = reason === '' ? '' : `: ${plain(reason)}`;
-  if (deadlineMs === null) return `${plain(node)} is to be left${why}`;
-  return `${plain(node)} is to be left in ${timeSpan(deadlineMs - nowMs)}${why}`;
+  if (deadlineMs === null) return `${plain(node)} is being drained${why}`;
+  return `${plain(node)} is being drained, deadline in ${timeSpan(deadlineMs - nowMs)}${why}`;
 }
 
 function badCheckpoints(checkpoints: readonly Checkpoint[]): readonly string[] {
   const bad = checkpoints.filter(({ verdict, suspect }) => verdict === 'corrupt' || suspect).toReversed();
   const shown = bad.slice(0, badCheckpointsShownMax).map(({ name, verdict, problem }) => {
     if (verdict !== 'corrupt')
-      return `${code(name)} is suspect: attempts that began from it died in the same way`;
+      return `${code(name)} is suspect: attempts that resumed from it failed in the same way`;
     return `${code(name)} is corrupt${problem === null ? '' : `: ${plain(problem)}`}`;
   });
   const left = bad.length - shown.length;
@@ -98,8 +98,8 @@ function unsavedRisk({ state, attempts, checkpoints }: JobView, nowMs: number): 
   const savedAtMs = checkpoints.filter(({ verdict }) => verdict === 'verified').map((each) => each.savedAtMs);
   const unsavedMs = nowMs - Math.max(runningAtMs, ...savedAtMs);
   if (unsavedMs < unsavedLimitMs(savedAtMs)) return [];
-  const lost = 'what is done since then is lost if it fails now';
-  return [`Nothing was saved and verified for ${timeSpan(unsavedMs)}: ${lost}`];
+  const lost = 'work since then is lost if it fails now';
+  return [`No verified checkpoint for ${timeSpan(unsavedMs)}: ${lost}`];
 }
 
 function unsavedLimitMs(savedAtMs: readonly number[]): number {
@@ -112,6 +112,6 @@ function unsavedLimitMs(savedAtMs: readonly number[]): number {
 function preemptionRisk({ state, spec, preemptions }: JobView): readonly string[] {
   if (state !== 'running' || spec['preemptible'] !== true) return [];
   const before =
-    preemptions === 0 ? '' : `, as it did ${preemptions === 1 ? 'once' : `${preemptions} times`}`;
-  return [`It may have to give way to a job of higher priority${before}`];
+    preemptions === 0 ? '' : `, as it was ${preemptions === 1 ? 'once' : `${preemptions} times`}`;
+  return [`It can be preempted by a higher-priority job${before}`];
 }

@@ -20,7 +20,7 @@ test('a job that trains, on one page', () => {
 - Learning rate: 0.0003
 - Speed: 1024 samples/s
 - Time left: 2 h 5 min
-- Last heard of: 5 s ago
+- Last contact: 5 s ago
 
 ## Last checkpoint
 
@@ -42,7 +42,7 @@ test('a job that trains, on one page', () => {
 
 ## Risks
 
-None is known.
+None detected.
 `);
 });
 
@@ -55,7 +55,7 @@ test('a job of which nothing is known yet says so', () => {
     nowMs,
   );
   expect(page).toContain('is **queued**: no node has \\*8\\* GPUs (as of');
-  for (const words of ['Nothing was read.', 'There is none.', 'There was none yet.', 'None were used.'])
+  for (const words of ['Nothing was read.', 'There is none.', 'None yet.', 'None were used.'])
     expect(page).toContain(words);
 });
 
@@ -66,7 +66,7 @@ test('a program that does not say how far it goes has no percentage, and one tha
     etaMs: null,
   });
   const page = trainingStatus(aJobView({ training }), calm, nowMs);
-  expect(page).toContain('- Step: 7\n- Speed: 5 tokens/s, 500 ms per step\n- Last heard');
+  expect(page).toContain('- Step: 7\n- Speed: 5 tokens/s, 500 ms per step\n- Last contact');
   expect(page).not.toContain('Loss');
   expect(trainingStatus(aJobView({ training: someProgress({ totalSteps: 0 }) }), calm, nowMs)).toContain(
     '- Step: 500\n',

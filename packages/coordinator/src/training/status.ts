@@ -28,7 +28,7 @@ export function trainingStatus(job: JobView, around: Surroundings, nowMs: number
     ['## Last checkpoint', '', ...listed(checkpointLines(job.checkpoints, nowMs), 'There is none.')],
     ['## Attempts', '', ...attemptTable(job.attempts, nowMs)],
     ['## GPU hours', '', ...listed(ledgerLines(job.ledger), 'None were used.')],
-    ['## Risks', '', ...listed(risksOf(job, around, nowMs), 'None is known.')],
+    ['## Risks', '', ...listed(risksOf(job, around, nowMs), 'None detected.')],
   ];
   return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
@@ -58,7 +58,7 @@ function trainingLines(
     ...metrics,
     ...(speed === '' ? [] : [`Speed: ${speed}`]),
     ...(etaMs === null ? [] : [`Time left: ${timeSpan(etaMs)}`]),
-    `Last heard of: ${timeSpan(nowMs - atMs)} ago`,
+    `Last contact: ${timeSpan(nowMs - atMs)} ago`,
   ];
 }
 
@@ -89,7 +89,7 @@ function checkpointLines(checkpoints: readonly Checkpoint[], nowMs: number): rea
 }
 
 function attemptTable(attempts: readonly AttemptView[], nowMs: number): readonly string[] {
-  if (attempts.length === 0) return ['There was none yet.'];
+  if (attempts.length === 0) return ['None yet.'];
   const shown = attempts.toSorted((a, b) => b.number - a.number).slice(0, attemptsShownMax);
   const left = attempts.length - shown.length;
   return [
@@ -118,7 +118,7 @@ const wordsOfKinds: Readonly<Record<LedgerEntry['kind'], string>> = {
   queued: 'Waited for',
   starting: 'Starting',
   preemption: 'Lost to preemption',
-  rollback: 'Lost to going back',
+  rollback: 'Lost to rollback',
   hang: 'Lost to hangs',
   failure: 'Lost to failures',
 };

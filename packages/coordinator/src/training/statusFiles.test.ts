@@ -165,7 +165,7 @@ test('a coordinator keeps it beside the output, with what agents say, and answer
     const folder = logs.directoryOf(runningJobId);
     expect(readdirSync(folder).sort()).toEqual(['1.0.log', statusFileName]);
     const markdown = readFileSync(join(folder, statusFileName), 'utf8');
-    for (const words of ['**running**', 'Step: 500 of 1000', 'Rank 2 stands still'])
+    for (const words of ['**running**', 'Step: 500 of 1000', 'Rank 2 hangs'])
       expect(markdown).toContain(words);
     expect(await api.getTrainingStatus(runningJobId.slice(0, 8))).toBe(markdown);
     await expect(api.getTrainingStatus('job_zzzzzzzzzzzz')).rejects.toMatchObject({ code: 'not_found' });

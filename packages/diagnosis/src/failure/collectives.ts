@@ -117,7 +117,7 @@ function desynchronised(members: ReadonlyMap<number, Wait>): Verdict {
   return {
     blame: 'job',
     retry: 'same_node',
-    advice: `The ranks wait in different collectives (${where}): the program took different ways on them, by data of different length or an if on the rank.`,
+    advice: `The ranks wait in different collectives (${where}): the program took different paths on them: data of different length, or an if on the rank.`,
   };
 }
 
@@ -125,6 +125,6 @@ function suspect(rank: number): Verdict {
   return {
     blame: 'node',
     retry: 'other_node',
-    advice: `All ranks waited for rank ${rank}, which says nothing: look at what it did last, and leave its node out if it happens again.`,
+    advice: `All ranks waited for rank ${rank}, which reported nothing: check what it did last, and exclude its node if it happens again.`,
   };
 }

@@ -132,7 +132,7 @@ function refined(
     : withVerdict(placed, { kind: 'unknown' });
 }
 
-const oomText = 'the kernel killed a process of it for want of memory';
+const oomText = 'the kernel killed one of its processes because memory ran out';
 
 /** What the node saw of the end, beside what the output tells. */
 function withEnd(found: Finding | null, end: ProcessEnd): Finding {
@@ -153,7 +153,7 @@ function endFinding({ exitCode, signal }: ProcessEnd): Finding {
     signal !== null
       ? `ended by ${signal}`
       : exitCode === null
-        ? 'nobody saw how it ended'
+        ? 'its exit status is unknown'
         : `exit code ${exitCode}`;
   const about = { strength: 'exit', evidence: { line: null, text, rank: null } } as const;
   if (signal === 'SIGTERM' || signal === 'SIGINT' || exitCode === 143 || exitCode === 130)

@@ -121,14 +121,14 @@ export function deathFinding({ line, text, rank, code, how }: Death): Finding {
         ...about,
         kind: 'host_oom',
         advice:
-          'It was killed, probably by the kernel for want of memory: compare its use with resources.memory_mb, or ask whoever else may have killed it.',
+          'It was killed, probably by the kernel because memory ran out: compare its use with resources.memory_mb, or find out who else may have killed it.',
       });
     case -7:
       return finding({
         ...about,
         kind: 'shm_exhausted',
         advice:
-          'It died of a bus error, probably for want of shared memory: raise resources.shm_mb in the spec, or use fewer data loader workers.',
+          'It died of a bus error, probably because shared memory ran out: raise resources.shm_mb in the spec, or use fewer data loader workers.',
       });
     default:
       return finding({ ...about, kind: 'exit_code' });

@@ -69,11 +69,11 @@ it('a commit that changes an altered page is not acknowledged, and the next star
 
   await expect(store.retention.removeEvents([seq + 1])).rejects.toMatchObject({
     kind: 'damaged',
-    message: expect.stringMatching(/of the database is not as it was written.*muster store check/s),
+    message: expect.stringMatching(/of the database was altered.*muster store check/s),
   });
   await store.close();
 
-  expect(() => openInHaste(dataDir)).toThrow(/is not as it was written/);
+  expect(() => openInHaste(dataDir)).toThrow(/was altered/);
 });
 
 /** @returns the events of even numbers that are lost; null: the store says that it is damaged */

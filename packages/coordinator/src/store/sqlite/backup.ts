@@ -135,9 +135,9 @@ function aboutOf(file: number, path: string): BackupAbout {
   if (size > recordBytes) readSync(file, block, 0, recordBytes, size - recordBytes);
   const about = recordIn(block) as BackupAbout | null;
   if (about?.format !== 'muster-backup-1')
-    throw damagedBackup(path, 'it does not end with the record of a backup, as one that was cut off');
+    throw damagedBackup(path, 'it does not end with the record of a backup; it may be truncated');
   if (size !== about.pages * (about.pageBytes + sumBytes) + recordBytes)
-    throw damagedBackup(path, `it has ${size} bytes, which is not the size that its record tells`);
+    throw damagedBackup(path, `it has ${size} bytes, which is not the size in its record`);
   if (about.schema > migrations.length) {
     throw new StoreError(
       'newer_schema',
@@ -148,5 +148,5 @@ function aboutOf(file: number, path: string): BackupAbout {
 }
 
 function damagedBackup(path: string, what: string): StoreError {
-  return new StoreError('damaged', `${path} is no whole backup of Muster: ${what}`);
+  return new StoreError('damaged', `${path} is not a complete backup of Muster: ${what}`);
 }

@@ -99,7 +99,10 @@ async function readJobs(
   try {
     await store.load();
   } catch (error) {
-    unreadable.push({ kind: 'unreadable', message: `what a coordinator starts from: ${messageOf(error)}` });
+    unreadable.push({
+      kind: 'unreadable',
+      message: `state that a coordinator loads at its start: ${messageOf(error)}`,
+    });
   }
   return { jobs, unreadable };
 }

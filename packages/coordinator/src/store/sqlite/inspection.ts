@@ -112,11 +112,11 @@ function inspectFiles(paths: StorePaths, files: OpenedFiles, limits: InspectionL
   }
   if (!isWitnessed) {
     if (schema < witnessedSince) return { kind: 'unwitnessed', schema };
-    throw damaged(paths, `${paths.witness} is gone, which tells what was acknowledged`);
+    throw damaged(paths, `${paths.witness} is missing, which records what was acknowledged`);
   }
   if (witness === null) throw damaged(paths, `${paths.witness} cannot be read`);
   if (witness.damage !== null) throw damaged(paths, witness.damage);
-  if (sums === null) throw damaged(paths, `${paths.sums} is gone, which holds the sums of its pages`);
+  if (sums === null) throw damaged(paths, `${paths.sums} is missing, which holds the checksums of its pages`);
   refuseLostCommits(paths, witness, wal);
   if (pageBytes === null) throw damaged(paths, 'the header of the database cannot be read');
   const pageFiles = { database, sums, pageBytes };
@@ -128,13 +128,13 @@ function inspectFiles(paths: StorePaths, files: OpenedFiles, limits: InspectionL
 function refuseLostCommits(paths: StorePaths, witness: Witness, wal: CommittedWal | null): void {
   if (witness.wal !== null && wal?.position.salts === witness.wal.salts) {
     if (wal.commits.some((each) => samePosition(each, witness.wal))) return;
-    throw behind(paths, 'the write-ahead log breaks off before the last acknowledged commit', witness);
+    throw behind(paths, 'the write-ahead log ends before the last acknowledged commit', witness);
   }
   if (!samePosition(witness.wal, witness.covered)) {
     const what =
       wal === null
         ? 'the write-ahead log with the last acknowledged commits is gone or unreadable'
-        : 'the write-ahead log is of another time than the last acknowledged commits';
+        : 'the write-ahead log does not belong to the last acknowledged commits';
     throw behind(paths, what, witness);
   }
   if (wal === null) return;
@@ -144,7 +144,7 @@ function refuseLostCommits(paths: StorePaths, witness: Witness, wal: CommittedWa
   const isNext =
     witness.wal === null ? wal.commits.length <= unnotedMax : saltOf(wal.position) === saltAfter(witness.wal);
   if (witness.isOpen && isNext) return;
-  throw damaged(paths, `${paths.wal} is not of this store's last run`);
+  throw damaged(paths, `${paths.wal} does not belong to the last run of this store`);
 }
 
 function saltOf({ salts }: WalPosition): number {
@@ -190,13 +190,13 @@ export function pagesText(pages: readonly number[]): string {
   const named = pages.slice(0, 8).join(', ');
   const more = pages.length > 8 ? ` and ${pages.length - 8} more` : '';
   return pages.length === 1
-    ? `page ${named} of the database is not as it was written`
-    : `pages ${named}${more} of the database are not as they were written`;
+    ? `page ${named} of the database was altered`
+    : `pages ${named}${more} of the database were altered`;
 }
 
 const remedy = (dataDir: string) =>
-  `Look at it with \`muster store check --data ${dataDir}\`; then restore a backup (muster store restore FILE --data ` +
-  `${dataDir}), or go on with what is left (muster store accept --data ${dataDir}).`;
+  `Examine it with \`muster store check --data ${dataDir}\`; then restore a backup (muster store restore FILE --data ` +
+  `${dataDir}), or continue with what is left (muster store accept --data ${dataDir}).`;
 
 export function damaged({ dataDir, database }: StorePaths, what: string): StoreError {
   return new StoreError('damaged', `the store ${database} is damaged: ${what}. ${remedy(dataDir)}`);

@@ -94,7 +94,7 @@ export class StoreFiles {
     if (next === null) return;
     const isNewLog = value.wal !== null && value.wal.salts !== next.position.salts;
     if (isNewLog && !samePosition(value.wal, value.covered))
-      throw new StoreError('io', `${this.paths.wal} was begun anew before its page sums were written`);
+      throw new StoreError('io', `${this.paths.wal} was restarted before its page checksums were written`);
     this.requireWhole(next.sums.keys());
     for (const [page, sum] of next.sums) this.uncarried.set(page, sum);
     this.databasePages = next.databasePages ?? this.databasePages;

@@ -313,7 +313,7 @@ it('compares its pages with their sums while it is at work, and is refused at th
 
   const damage = await compareAll();
 
-  expect(damage).toBe(`page ${page + 1} of the database is not as it was written`);
+  expect(damage).toBe(`page ${page + 1} of the database was altered`);
   expect(again.recordDamage(damage ?? '').message).toContain('muster store check');
   await close();
   // The page is well again by itself: what was seen counts.
