@@ -17,7 +17,7 @@ test('a backup that is taken while jobs run is restored, and the cluster goes on
   await cluster.untilEnded(before);
   const file = join(cluster.workDir, 'backup');
   const taken = await cluster.muster(['store', 'backup', file]);
-  expect(taken).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/read back and is whole/) });
+  expect(taken).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/read back and is intact/) });
   const lost = await cluster.submit({ command: 'true' });
   await cluster.untilEnded(lost);
   expect(await offline('check')).toMatchObject({

@@ -109,7 +109,7 @@ async function examineSource(
     const message = messageOf(error);
     if (!chosen) return [{ ...about, state: 'absent', message, evidence: null, remedy: null }];
     const remedy =
-      'The agent sees no GPUs: mend this, or leave `--gpu-source` out for it to find another one.';
+      'The agent finds no GPUs: fix this, or omit `--gpu-source` to let it choose another source.';
     return [{ ...about, state: 'problem', message, evidence: null, remedy }];
   }
 }
@@ -266,7 +266,7 @@ async function examineTable(path: string | null): Promise<DoctorCheck> {
   const about = { area: 'health', name: path ?? 'table of conditions', chosen: false } as const;
   try {
     await loadConditionTable(path);
-    const message = path === null ? 'as it comes' : 'the table of conditions is valid';
+    const message = path === null ? 'built-in' : 'the table of conditions is valid';
     return { ...about, state: 'ok', message, evidence: null, remedy: null };
   } catch (error) {
     return { ...about, state: 'problem', message: messageOf(error), evidence: null, remedy: null };

@@ -178,7 +178,7 @@ describe('a refusal', () => {
       const third = await hub.session(3);
       expect((await third.gets('hello')).observed).toHaveLength(1);
       expect(errors).toEqual([
-        expect.stringContaining('refuses this agent; its tasks run until their leases end'),
+        expect.stringContaining('refuses this agent; its tasks run until their leases expire'),
       ]);
       third.welcome();
       await third.gets('heartbeat');

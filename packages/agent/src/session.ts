@@ -208,7 +208,7 @@ export class AgentSession {
     if (this.failures === 1) {
       this.parts.log.warn(
         { error: messageOf(error) },
-        'no connection to the coordinator; tasks go on, dialling again',
+        'no connection to the coordinator; tasks keep running, reconnecting',
       );
     }
     const pace = known?.code === 'resource_exhausted' ? reconnectExhausted : reconnect;
@@ -232,7 +232,7 @@ export class AgentSession {
       this.toldRefusal = { message: error.message, atMs: nowMs };
       this.parts.log.error(
         { error: error.message, code: error.code },
-        'the coordinator refuses this agent; its tasks run until their leases end, and it goes on trying',
+        'the coordinator refuses this agent; its tasks run until their leases expire, and it keeps retrying',
       );
     }
     const waitMs = withJitter(backoffMs(afterRefusal, this.refusals), this.parts.chance());

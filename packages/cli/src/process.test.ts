@@ -60,7 +60,7 @@ test.each([
   [
     ['coordinator', '--data', 'd', '--listen', '127.0.0.1', ...noPage],
     exitCodes.usage,
-    /^muster: "127\.0\.0\.1" is no address to listen on/,
+    /^muster: invalid address "127\.0\.0\.1" to listen on/,
   ],
   [
     ['coordinator', '--data', 'd', '--advertise', 'gpu-head:7070', ...noPage],
@@ -90,7 +90,7 @@ test.each([
   [
     ['agent', '--data', 'd', '--name', 'A b', '--coordinator', '127.0.0.1:1'],
     exitCodes.usage,
-    /^muster: "A b" is no node name/,
+    /^muster: invalid node name "A b"/,
   ],
   [
     ['agent', '--data', 'd', '--name', 'a', '--coordinator', 'example.org'],
@@ -206,5 +206,5 @@ test('Ctrl-C detaches', async () => {
   expect(String(first)).toBe('hello\n');
   muster.child.kill('SIGINT');
   expect(await muster.ended).toBe(exitCodes.interrupted);
-  expect(muster.stderr()).toContain('Detached; job_0123456789ab goes on.');
+  expect(muster.stderr()).toContain('Detached. job_0123456789ab is still running.');
 });

@@ -27,7 +27,7 @@ export const levelRows = {
   },
   ecc_corrected_storm: {
     ...growing,
-    message: '{gpu} corrects many memory errors ({detail}); watch it, and replace it if they go on',
+    message: '{gpu} corrects many memory errors ({detail}); watch it, and replace it if they continue',
   },
   row_remap_pending: {
     ...resetWhenIdle,
@@ -166,7 +166,7 @@ export const levelRows = {
   checkpoint_directory: {
     ...warning,
     message:
-      'the checkpoints of a job are not safe ({detail}); mend the directory, or name another one in its spec',
+      'the checkpoints of a job are not safe ({detail}); fix the directory, or set another one in its spec',
   },
   disk_full: {
     ...drainNode,

@@ -162,7 +162,7 @@ test('the error names the file, every problem and the way out', async () => {
     name: 'MusterError',
     code: 'invalid',
     message: [
-      `the table of conditions ${path} is not valid; mend it, or start without it:`,
+      `the table of conditions ${path} is not valid; fix it, or start without it:`,
       '  conditions.xid_79.action: got "reboot"; expected one of note, blame_job, reset_when_idle, drain_gpu, drain_node',
       '  thresholds.retired_pages: got "many"; expected a whole number from 1 to 1000000',
     ].join('\n'),

@@ -43,7 +43,7 @@ export function readConditionTable(path: string): ConditionTable {
   const result = parseConditionTable(text);
   if (result.ok) return result.table;
   const lines = result.problems.map((problem) => `  ${problemText(problem)}`);
-  const message = `the table of conditions ${path} is not valid; mend it, or start without it:\n${lines.join('\n')}`;
+  const message = `the table of conditions ${path} is not valid; fix it, or start without it:\n${lines.join('\n')}`;
   throw new MusterError('invalid', message, { problems: result.problems });
 }
 

@@ -80,7 +80,7 @@ export const xidRows: Readonly<Record<string, ConditionRow>> = {
   xid_63: {
     ...resetWhenIdle,
     message:
-      '{gpu} reported Xid 63: a memory row or page is to be replaced; reset the GPU when nothing runs on it',
+      '{gpu} reported Xid 63: a memory row or page needs replacement; reset the GPU when nothing runs on it',
   },
   xid_94: resetWhenIdle,
   xid_74: {

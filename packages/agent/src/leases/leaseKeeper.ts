@@ -120,7 +120,7 @@ export class LeaseKeeper {
     // The other fence may have done it without this agent.
     const { deadlineMs } = entry?.lease ?? readLease(location.directory, this.parts.bootId);
     const byEither = byThisFence || (deadlineMs !== null && endedMs >= deadlineMs);
-    return byEither ? 'killed because its lease ran out: no word from the coordinator' : null;
+    return byEither ? 'killed because its lease ran out: no contact with the coordinator' : null;
   }
 
   /** It does not run any more: nothing is left to be fenced. */

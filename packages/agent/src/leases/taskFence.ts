@@ -187,7 +187,7 @@ export class TaskFence {
       .thaw(location)
       .then(() => {
         if (this.state !== 'frozen') return;
-        this.parts.log.info(this.about({}), 'a task goes on with a fresh lease');
+        this.parts.log.info(this.about({}), 'a task resumes with a new lease');
         // Even when its time has run out again meanwhile: then it is to be frozen once more.
         this.state = 'open';
       })

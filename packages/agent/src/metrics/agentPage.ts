@@ -48,7 +48,7 @@ export function agentFamilies(agent: AgentFigures, observation: GpuObservation):
     ...agent.gpuReads.families(),
     gauge(
       'conditions',
-      'What is not as it should be on this node, always 1.',
+      'Problems of this node, always 1.',
       agent.conditions.slice(0, conditionsMax).map(({ kind, gpuUuid, severity, action }) =>
         one([
           ['kind', kind],

@@ -80,7 +80,7 @@ describe('a node that gets ready', () => {
     await agent.says('running');
     const other = { ...aTask, attempt: 2 };
     agent.order(withGpu(other), other);
-    const isWaiting = `tries again: ${aKey} still has a GPU of it, and is to end first`;
+    const isWaiting = `tries again: GPU still held by ${aKey}, which must end first`;
     await eventually(() => expect(agent.manager.reports().at(-1)).toMatchObject({ doing: isWaiting }));
     expect(claims()).toBe(1);
     agent.order(forget);

@@ -89,7 +89,7 @@ describe('a task that is to be killed when its lease runs out', () => {
       failure: {
         source: 'lease',
         consequence: false,
-        message: 'killed because its lease ran out: no word from the coordinator',
+        message: 'killed because its lease ran out: no contact with the coordinator',
       },
     });
   });

@@ -81,7 +81,7 @@ export class Preparation {
     if (gpuProblem !== null) throw new NotReady(gpuProblem.kind, gpuProblem.message);
     // To the coordinator a task that was fenced is over; here it may be frozen, or being killed, for a while yet.
     const holder = this.gpuHolder(entry);
-    if (holder !== null) throw new Error(`${holder} still has a GPU of it, and is to end first`);
+    if (holder !== null) throw new Error(`GPU still held by ${holder}, which must end first`);
     // 3. Directories, image, volumes, program.
     const { checkpointJobId } = assignment;
     const spec = decodeJobSpec(assignment.specJson);

@@ -131,7 +131,7 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
   const { workingDir } = environment;
   if (!isNodeName(flags.name)) {
     throw usageError(
-      `"${flags.name}" is no node name: 1 to 63 lower-case letters, digits and "-", with a letter or digit at both ends`,
+      `invalid node name "${flags.name}": expected 1 to 63 lower-case letters, digits and "-", with a letter or digit at both ends`,
     );
   }
   const probes = probeOptions(flags, environment);

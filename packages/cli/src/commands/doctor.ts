@@ -67,7 +67,7 @@ export async function examine(
 ): Promise<ExitCode> {
   const { io, environment } = context;
   if (flags.name !== undefined && !isNodeName(flags.name))
-    throw usageError(`"${flags.name}" is no node name`);
+    throw usageError(`invalid node name "${flags.name}"`);
   const options = agentOptions(flags, context);
   const [machine, coordinator] = await Promise.all([
     examineNode(options).then(({ checks }) => checks, examinationFailed),

@@ -84,7 +84,7 @@ function showEvents(context: Context, flags: EventsFlags): Promise<ExitCode> {
       stop.dispose();
     }
     if (!stop.signal.aborted) return exitCodes.ok;
-    await io.stderr.write(`Go on with: ${environment.programName} events -f --since ${lastSeq}\n`);
+    await io.stderr.write(`Continue with: ${environment.programName} events -f --since ${lastSeq}\n`);
     return exitCodes.interrupted;
   });
 }

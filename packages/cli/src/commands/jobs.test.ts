@@ -180,7 +180,7 @@ test('what is frozen, what nodes are busy with, and where they are reached is sh
     'assigned: pulls image x:1',
   );
   const { stdout } = await run(['jobs'], { ListJobs: () => ({ jobs: [frozen, busy], more: false }) });
-  expect(stdout).toContain('frozen on node-2 for want of a lease');
+  expect(stdout).toContain('frozen on node-2: lease expired');
   expect(stdout).toContain('node-2 pulls image x:1');
 });
 

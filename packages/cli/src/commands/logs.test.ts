@@ -173,7 +173,7 @@ test('Ctrl-C stops the showing, not the job', async () => {
   await eventually('output', () => call.stdout() === 'a\n');
   call.pressCtrlC();
   expect(await running).toBe(exitCodes.interrupted);
-  expect(call.stderr()).toBe(`Detached; ${jobId} goes on. Follow it again with: muster logs -f ${jobId}\n`);
+  expect(call.stderr()).toBe(`Detached. ${jobId} is still running. Reattach: muster logs -f ${jobId}\n`);
 });
 
 test('logs rm removes what is kept of a job, and says how much that was', async () => {

@@ -87,7 +87,7 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
     }
     if (stop.signal.aborted) {
       await io.stderr.write(
-        `Detached; ${job.id} goes on. Follow it again with: ${environment.programName} logs -f ${job.id}\n`,
+        `Detached. ${job.id} is still running. Reattach: ${environment.programName} logs -f ${job.id}\n`,
       );
       return exitCodes.interrupted;
     }

@@ -62,7 +62,7 @@ function reportText({ findings, contents }: StoreReport, dataDir: string): strin
   const lines = findings.map(({ kind, message }) => `${kind}: ${printable(message)}\n`);
   if (contents !== null) {
     const { jobs, events, pages } = contents;
-    const verdict = findings.length === 0 ? 'is whole' : `is damaged (${findings.length} findings)`;
+    const verdict = findings.length === 0 ? 'is intact' : `is damaged (${findings.length} findings)`;
     lines.push(`The store of ${dataDir} ${verdict}: ${jobs} jobs, ${events} events, ${pages} pages.\n`);
   }
   return lines.join('');
@@ -88,7 +88,7 @@ async function backupStore(context: Context, file: string | undefined, flags: St
   else {
     await context.io.stdout.write(
       `${path} holds the store of cluster ${about.clusterId} up to event ${about.lastEventSeq} (${bytesText(bytes)}); it was ` +
-        'read back and is whole.\n',
+        'read back and is intact.\n',
     );
   }
   return exitCodes.ok;

@@ -343,7 +343,7 @@ test('Ctrl-C detaches from the job and says how to come back', async () => {
   call.pressCtrlC();
   expect(await running).toBe(exitCodes.interrupted);
   expect(call.stderr()).toBe(
-    `Detached; ${jobId} goes on. See it again with: muster logs -f ${jobId}\nEnd it with: muster stop ${jobId}\n`,
+    `Detached. ${jobId} is still running. Reattach: muster logs -f ${jobId}\nStop it: muster stop ${jobId}\n`,
   );
   expect(coordinator.requests.map(({ method }) => method)).not.toContain('StopJobs');
 });

@@ -36,7 +36,7 @@ async function createToken(context: Context, node: string, flags: CreateFlags): 
   const { io, clock, environment } = context;
   if (!isNodeName(node)) {
     throw usageError(
-      `"${node}" is no node name: 1 to 63 lower-case letters, digits and "-", with a letter or digit at both ends`,
+      `invalid node name "${node}": expected 1 to 63 lower-case letters, digits and "-", with a letter or digit at both ends`,
     );
   }
   const { answer, endpoint } = await withSession(context, flags, async (session) => ({

@@ -26,7 +26,7 @@ export async function examineCoordinator(
     return [failed('address', error, context)];
   }
   if (endpoint === null) {
-    const message = 'none is known on this machine';
+    const message = 'none found on this machine';
     return [
       check(
         'address',
@@ -95,7 +95,7 @@ function conditionChecks(node: NodeView, programName: string): readonly DoctorCh
     const { kind, gpuUuid, severity, message, evidence } = condition;
     const where = gpuUuid === null ? '' : ` (${cardText(gpuUuid, node.inventory.gpus)})`;
     const clearing = clearCommand(condition, node, programName);
-    const remedy = clearing === null ? null : `Once mended: ${clearing}`;
+    const remedy = clearing === null ? null : `Once fixed: ${clearing}`;
     return {
       ...check(node.name, states[severity], `${kind}${where}: ${message}`, remedy),
       evidence: evidence || null,

@@ -135,7 +135,7 @@ async function detached(context: Context, id: string): Promise<Attendance> {
   const { programName } = context.environment;
   const again = id.startsWith('arr_') ? `jobs --array ${id}` : `logs -f ${id}`;
   await context.io.stderr.write(
-    `Detached; ${id} goes on. See it again with: ${programName} ${again}\nEnd it with: ${programName} stop ${id}\n`,
+    `Detached. ${id} is still running. Reattach: ${programName} ${again}\nStop it: ${programName} stop ${id}\n`,
   );
   return { exitCode: exitCodes.interrupted, job: null };
 }

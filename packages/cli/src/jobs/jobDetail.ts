@@ -139,7 +139,7 @@ function changesText({ batchScale, lrScale, preemptions }: JobView): string | nu
   const parts = [
     batchScale === 1 ? null : `batch size × ${batchScale} after cuda_oom`,
     lrScale === 1 ? null : `learning rate × ${Number(lrScale.toPrecision(3))} after a divergence`,
-    preemptions === 0 ? null : `gave way ${count(preemptions, 'time')}`,
+    preemptions === 0 ? null : `preempted ${count(preemptions, 'time')}`,
   ].filter((part) => part !== null);
   return parts.join(', ') || null;
 }

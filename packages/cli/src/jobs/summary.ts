@@ -54,7 +54,7 @@ function atWorkText(job: JobView): string {
   if (isTerminal(job.state)) return '';
   const tasks = newestAttempt(job)?.tasks ?? [];
   const frozen = tasks.filter((task) => task.frozen);
-  if (frozen.length > 0) return `frozen on ${frozen.map(({ node }) => node).join(', ')} for want of a lease`;
+  if (frozen.length > 0) return `frozen on ${frozen.map(({ node }) => node).join(', ')}: lease expired`;
   const busy = tasks.find(({ doing }) => doing !== null);
   return busy === undefined ? '' : `${busy.node} ${busy.doing}`;
 }

@@ -105,7 +105,7 @@ function formatCondition(
 }
 
 const actionTexts: Readonly<Record<ConditionAction, string>> = {
-  note: 'To be known; work goes on.',
+  note: 'For information; work continues.',
   blame_job: 'The job that ran there is at fault, not the hardware.',
   reset_when_idle: 'Works for now; reset the GPU when nothing runs on it.',
   drain_gpu: 'No new work on this GPU.',
@@ -116,7 +116,7 @@ const endTexts: Readonly<Record<ConditionEnd, string>> = {
   when_gone: 'Ends by itself once it is well again',
   when_quiet: 'Ends by itself when it has not been seen for a while',
   by_reboot: 'Ends when the machine has been booted again, or the GPU reset',
-  by_hand: 'Ends by hand, once mended',
+  by_hand: 'Cleared by hand, once fixed',
 };
 
 /** What a person types to end it; null for those that end by themselves. */

@@ -39,7 +39,7 @@ export function welcomeText({
   const late = names.filter((name) => !online.some((node) => node.name === name));
   const others = nodes.filter((node) => !isOurs(node) && node.state === 'silent');
   const examples = [
-    ['nodes', 'what there is to run on'],
+    ['nodes', 'nodes and their GPUs'],
     ['submit --follow -- echo hello', 'run something and watch it'],
     ['jobs', 'what runs, waits and has ended'],
     ['top', 'what the GPUs do right now'],

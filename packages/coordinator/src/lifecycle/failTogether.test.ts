@@ -72,7 +72,7 @@ describe('a gang of which one task ends badly', () => {
 
   it('of which one was killed for want of a lease goes back to the queue, for nothing of the program is to blame', () => {
     const story = aStory({ retry: { max_attempts: 1 } }).allRunning();
-    const message = 'killed because its lease ran out: no word from the coordinator';
+    const message = 'killed because its lease ran out: no contact with the coordinator';
     story.ended(
       0,
       anExit({ exitCode: null, signal: 'SIGKILL', failure: aFailure({ source: 'lease', message }) }),

@@ -81,7 +81,7 @@ export class NvidiaSmi {
         )
       : problemOf(
           'unknown_error',
-          `${path} fails on this node; run it there by hand, and mend what it says.`,
+          `${path} fails on this node; run it there by hand, and fix what it reports.`,
           evidence,
         );
   }
