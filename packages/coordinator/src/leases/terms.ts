@@ -117,9 +117,7 @@ export class Terms {
     const quietMs = this.quietUntilMs - this.parts.monotonicMs();
     if (quietMs <= 0) return null;
     const seconds = Math.ceil(quietMs / 1_000);
-    return (
-      'the store was advanced; waiting for unknown attempts to expire in ' + `${seconds} s; no action needed`
-    );
+    return `the store was advanced; waiting for unknown attempts to expire in ${seconds} s; no action needed`;
   }
 
   /** By proof, or by the word of most nodes. null: it is not. */
