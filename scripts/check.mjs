@@ -18,6 +18,11 @@ export const staticChecks = [
     command: ['node', 'scripts/generate-proto.mjs', '--check'],
     remedy: '`npm run generate` mends this.',
   },
+  {
+    title: 'docs/json.md is what proto/ says',
+    command: ['node', 'scripts/generate-json-docs.mjs', '--check'],
+    remedy: '`npm run generate` fixes this.',
+  },
 ];
 
 /** @type {Check} */

@@ -1,0 +1,43 @@
+/** docs/json.md is made from proto/; this compares it with the values that commands print. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  aCause,
+  aCheckpoint,
+  aCluster,
+  aCondition,
+  aJob,
+  aNode,
+  anAttempt,
+  aTask,
+} from './testing/fakeCoordinator.ts';
+
+const page = readFileSync(join(import.meta.dirname, '../../../docs/json.md'), 'utf8');
+
+/** Members of a shape, with the name of the shape that each holds. */
+function shape(name: string): ReadonlyMap<string, string | null> {
+  const section = page.split(`\n### ${name}\n`)[1]?.split('\n### ')[0] ?? '';
+  const rows = section.matchAll(/^\| `(\w+)` \| (?:object of )?(?:\[(\w+)\])?/gm);
+  return new Map(Array.from(rows, ([, member = '', held]) => [member, held ?? null]));
+}
+
+function expectShape(name: string, value: object): void {
+  const members = shape(name);
+  expect(Object.keys(value).toSorted(), name).toEqual([...members.keys()].toSorted());
+  for (const [member, inner] of Object.entries(value)) {
+    const [first] = Array.isArray(inner) ? inner : [inner];
+    const held = members.get(member);
+    if (typeof first === 'object' && first !== null && held != null) expectShape(held, first as object);
+  }
+}
+
+test('the page shows the members of jobs, nodes and clusters that the CLI prints, and no others', () => {
+  const attempt = anAttempt({ cause: aCause('exit_code', 'exit code 3'), tasks: [aTask()] });
+  expectShape(
+    'Job',
+    aJob({ cause: aCause('exit_code', 'exit code 3'), attempts: [attempt], checkpoints: [aCheckpoint()] }),
+  );
+  expectShape('Node', aNode({ conditions: [aCondition()] }));
+  expectShape('Cluster', aCluster());
+});

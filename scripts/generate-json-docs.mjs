@@ -1,0 +1,159 @@
+// Makes docs/json.md from proto/ and the table of exit codes: the shape of what `-o json` prints. `--check` compares instead of
+// writing and fails when they differ. packages/cli/src/jsonDocs.test.ts compares the shapes with what the CLI prints.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import protobuf from 'protobufjs';
+import { exitCodeMeanings } from '../packages/cli/src/exitCodes.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const path = join(root, 'docs/json.md');
+
+/** What a command prints: a message, or members by hand where no message of the API has them. */
+const answers = [
+  [
+    '`submit`, also with `--dry-run`',
+    '[SubmitResponse](#submitresponse); with `--wait`, then the [Job](#job) once it has ended',
+  ],
+  ['`jobs`', '`{jobs: `[Job](#job)`[], more}`'],
+  ['`job`, `extend`', '[Job](#job)'],
+  ['`job --status`', '`{markdown}`'],
+  ['`checkpoints`', '[Checkpoint](#checkpoint)`[]`'],
+  ['`explain`', '[ExplainJobResponse](#explainjobresponse)'],
+  ['`stop`', '`{jobs: `[Job](#job)`[]}`'],
+  ['`requeue`', '[RequeueJobResponse](#requeuejobresponse)'],
+  ['`metrics JOB NAME`', '[QueryMetricsResponse](#querymetricsresponse)'],
+  ['`logs`', 'one `{attempt, nodeRank, line}` per line of output; stored output has no times'],
+  ['`logs rm`', '`{jobId, bytesFreed}`'],
+  ['`events`', 'one [CloudEvent](events.md) per line'],
+  ['`nodes`', '`{nodes: `[Node](#node)`[]}`'],
+  ['`node`, `node drain`, `node undrain`, `node clear`, `node confirm-dead`', '[Node](#node)'],
+  ['`node remove`', '`{node}`'],
+  ['`maintenance`, `store advance`', '[Cluster](#cluster)'],
+  ['`token create`', '`{token, expiresAtMs}`'],
+  ['`token list`', '`{credentials: `[Credential](#credential)`[]}`'],
+  ['`token revoke`', '`{ids}`'],
+  ['`token rotate`', '`{token}`'],
+];
+const shown = [
+  ...['SubmitResponse', 'Job', 'ExplainJobResponse', 'RequeueJobResponse', 'QueryMetricsResponse', 'Node'],
+  ...['Cluster', 'Credential'],
+];
+
+/** Where the JSON is easier to read than the message: message.field → name and type; null: inside of another. */
+const differences = {
+  'Job.specJson': ['spec', 'object', 'The job file, complete, with its own keys in snake_case.'],
+  'Job.arrayId': ['array', '{id, index, size}', 'The array that the job is a member of; null: none.'],
+  'Job.arrayIndex': null,
+  'Job.arraySize': null,
+};
+
+const schema = new protobuf.Root();
+schema.resolvePath = (_origin, target) => join(root, 'proto', target);
+schema.loadSync(['muster/v1/muster.proto'], { alternateCommentMode: true }).resolveAll();
+
+/** @param {string | null} comment */
+function cell(comment) {
+  return (comment ?? '').replaceAll(/\s+/g, ' ').replaceAll('|', '\\|').trim();
+}
+
+/** @param {protobuf.Field} field */
+function typeOf(field) {
+  const { resolvedType } = field;
+  const name =
+    resolvedType instanceof protobuf.Type
+      ? `[${resolvedType.name}](#${resolvedType.name.toLowerCase()})`
+      : scalar(field);
+  if (field instanceof protobuf.MapField) return `object of ${name}`;
+  return field.repeated ? `${name}[]` : name;
+}
+
+/** @param {protobuf.Field} field */
+function scalar({ type, resolvedType }) {
+  if (resolvedType instanceof protobuf.Enum || type === 'string' || type === 'bytes') return 'string';
+  return type === 'bool' ? 'boolean' : 'number';
+}
+
+/** @param {protobuf.Type} message */
+function section(message) {
+  const rows = message.fieldsArray.flatMap((field) => {
+    const difference = differences[/** @type {keyof typeof differences} */ (`${message.name}.${field.name}`)];
+    if (difference === null) return [];
+    const [name, type, comment] = difference ?? [field.name, typeOf(field), cell(field.comment)];
+    return [`| \`${name}\` | ${type} | ${comment} |`];
+  });
+  const about = cell(message.comment);
+  const table = ['| member | type | meaning |', '|---|---|---|', ...rows];
+  return [`### ${message.name}`, ...(about === '' ? [] : [about]), table.join('\n')].join('\n\n');
+}
+
+/** The messages and all that they hold, each once. */
+function reachable() {
+  const found = new Set(shown.map((name) => schema.lookupType(`muster.v1.${name}`)));
+  for (const message of found) {
+    for (const { resolvedType } of message.fieldsArray) {
+      if (resolvedType instanceof protobuf.Type) found.add(resolvedType);
+    }
+  }
+  return [...found];
+}
+
+const text = `# JSON for programs
+
+<!-- Made by scripts/generate-json-docs.mjs; do not edit. \`npm run generate\` writes it. -->
+
+Every command that reads has \`-o json\`. It prints one value on stdout: on one line when stdout is no terminal. \`logs\` and
+\`events\` print one object per line. Names are in camelCase, with two exceptions: the job file (\`spec\`) keeps its own keys,
+and so does \`diagnose\`, whose answer is a document of its own.
+
+- \`…AtMs\`: milliseconds since 1970-01-01 UTC. \`…Ms\`: a duration in milliseconds. \`…Seconds\`: seconds.
+- \`…Bytes\`: bytes. \`…Mb\`: MiB (1,048,576 bytes).
+- \`null\`: there is none, or it is not known. The tables below are those of the API, where 0 or an empty text stands for it.
+- New members may be added. Ignore those that you do not know.
+
+## Exit codes
+
+| code | meaning |
+|---|---|
+${Object.entries(exitCodeMeanings)
+  .map(([code, meaning]) => `| ${code} | ${meaning} |`)
+  .join('\n')}
+
+## Errors
+
+With \`-o json\` the last line of stderr is an object, whatever went wrong:
+
+\`\`\`json
+{"error":{"code":"not_found","message":"there is no job job_000000000000","hint":null,"problems":[]}}
+\`\`\`
+
+| member | type | meaning |
+|---|---|---|
+| \`code\` | string | the kind of error, see below |
+| \`message\` | string | what is wrong, for people |
+| \`hint\` | string | what to do; null: nothing is known |
+| \`problems\` | object[] | of a refused job spec; empty otherwise |
+
+\`code\` is \`invalid_argument\`, \`not_found\`, \`already_exists\`, \`failed_precondition\`, \`resource_exhausted\`,
+\`unauthenticated\`, \`permission_denied\`, \`unavailable\`, \`deadline_exceeded\` or \`internal\`. A problem has \`path\`,
+\`message\`, \`expected\`, \`suggestion\`, \`line\`, \`column\` and \`flag\`, of which all but the first two may be null.
+
+## Answers
+
+| command | prints |
+|---|---|
+${answers.map(([command, answer]) => `| ${command} | ${answer} |`).join('\n')}
+
+## Shapes
+
+${reachable().map(section).join('\n\n')}
+`;
+
+if (process.argv.includes('--check')) {
+  if (readFileSync(path, 'utf8') !== text) {
+    process.stderr.write('docs/json.md is not what proto/ and the exit codes say: run `npm run generate`.\n');
+    process.exitCode = 1;
+  }
+} else {
+  writeFileSync(path, text);
+}
