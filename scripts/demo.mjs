@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { capture, endAllNaming, endChild, exitCode, hasEnded, interruption } from './processes.mjs';
-import { prepare, root } from './setup.mjs';
+import { prepare, root, scriptStartedAtMs } from './setup.mjs';
 import { exitWith, Stop, secondsSince, step, tail } from './terminal.mjs';
 
 /** As a user in the checkout's root types it, so that every hint can be typed again. */
@@ -17,7 +17,7 @@ const stopTimeoutMs = 20_000;
 const taskGraceMs = 3_000;
 
 void exitWith(async () => {
-  const startedAtMs = performance.now();
+  const startedAtMs = scriptStartedAtMs();
   await prepare(import.meta.url);
   const { build } = await import('./build.mjs');
   await build();

@@ -23,6 +23,63 @@ export function capture(command, args, options = {}) {
   });
 }
 
+/** From the request to end to the kill of a whole group of processes. */
+const groupGraceMs = 5_000;
+
+/**
+ * As `capture`, in a session of its own: the terminal's Ctrl-C does not reach it. When `abort` fires, the program and everything
+ * that it has started in that session is ended, and only then does it resolve.
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {import('node:child_process').SpawnOptions} options
+ * @param {AbortSignal} abort
+ * @returns {Promise<{ code: number, output: string }>} code 127: no such program
+ */
+export async function captureGroup(command, args, options, abort) {
+  /** @type {number | undefined} */
+  let group;
+  /** @param {NodeJS.Signals | 0} signal @returns {boolean} false: nothing of it is left */
+  const tell = (signal) => {
+    try {
+      return group !== undefined && process.kill(-group, signal);
+    } catch {
+      return false;
+    }
+  };
+  /** @type {NodeJS.Timeout | undefined} */
+  let force;
+  const end = () => {
+    tell('SIGTERM');
+    // npm finishes what it is about first, which may take minutes.
+    force = setTimeout(() => tell('SIGKILL'), groupGraceMs);
+  };
+  const ended = new Promise((resolve) => {
+    let output = '';
+    const child = spawn(command, args, { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    group = child.pid;
+    child.stdout?.on('data', (chunk) => (output += chunk));
+    child.stderr?.on('data', (chunk) => (output += chunk));
+    child.on('error', (error) => resolve({ code: 127, output: error.message }));
+    /** @param {number | null} code @param {NodeJS.Signals | null} signal */
+    const done = (code, signal) => resolve({ code: exitCode(code, signal), output });
+    child.on('close', done);
+    // What it has started may hold its output open, and is ended below.
+    child.on('exit', (code, signal) => abort.aborted && done(code, signal));
+  });
+  abort.addEventListener('abort', end);
+  if (abort.aborted) end();
+  try {
+    const result = await ended;
+    if (!abort.aborted) return result;
+    // Killed ones that nobody reaps stay in the process table, and are not waited for.
+    for (let waitedMs = 0; tell(0) && waitedMs < 2 * groupGraceMs; waitedMs += 50) await delay(50);
+    return result;
+  } finally {
+    clearTimeout(force);
+    abort.removeEventListener('abort', end);
+  }
+}
+
 /**
  * What a shell would report.
  * @param {number | null} code
@@ -59,11 +116,23 @@ export async function endChild(child, graceMs) {
  * npm passes the terminal's Ctrl-C on, so that one key press arrives twice.
  */
 export function interruption() {
+  return disposableInterruption().signal;
+}
+
+/** The same for a while: once disposed of, signals do again what they did before. */
+export function disposableInterruption() {
   const controller = new AbortController();
-  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
-    process.on(signal, () => controller.abort(new Interrupted(signal)));
-  }
-  return controller.signal;
+  const listeners = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']).map((signal) => {
+    const listener = () => controller.abort(new Interrupted(signal));
+    process.on(signal, listener);
+    return () => process.off(signal, listener);
+  });
+  return {
+    signal: controller.signal,
+    dispose() {
+      for (const remove of listeners) remove();
+    },
+  };
 }
 
 export class Interrupted extends Stop {

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { capture, exitCode } from './processes.mjs';
+import { captureGroup, disposableInterruption, exitCode } from './processes.mjs';
 import { exitWith, Stop, step, tail } from './terminal.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -25,6 +25,16 @@ export async function prepare(scriptUrl) {
   process.env.PATH = `${binaries}${delimiter}${process.env.PATH ?? ''}`;
   // Every Node that starts would read the whole certificate file first (70 ms); nothing from here on leaves the machine.
   delete process.env.NODE_EXTRA_CA_CERTS;
+}
+
+/**
+ * When the script began that a person has called, as a value of performance.now(): on an older Node it was another process,
+ * which has installed everything first.
+ */
+export function scriptStartedAtMs() {
+  const { MUSTER_SCRIPT_STARTED_MS: text } = process.env;
+  delete process.env.MUSTER_SCRIPT_STARTED_MS;
+  return Number(text ?? performance.timeOrigin) - performance.timeOrigin;
 }
 
 /** @param {string} path @returns {{ packages: Record<string, LockedPackage> } | null} */
@@ -60,10 +70,16 @@ async function install() {
   // Without our own folder: npm would run on the very Node binary that it is about to delete and unpack again.
   const path = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.startsWith(root));
   await step('Installing packages (npm ci)', async () => {
-    const { code, output } = await capture('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
-      cwd: root,
-      env: { ...process.env, PATH: path.join(delimiter) },
-    });
+    // Half an installation is worse than none, and npm has helpers of its own: all of it has ended before this ends.
+    const interrupted = disposableInterruption();
+    const { code, output } = await captureGroup(
+      'npm',
+      ['ci', '--no-audit', '--no-fund', '--loglevel=error'],
+      { cwd: root, env: { ...process.env, PATH: path.join(delimiter) } },
+      interrupted.signal,
+    );
+    interrupted.dispose();
+    interrupted.signal.throwIfAborted();
     if (code === 127)
       throw new Stop('npm is not on PATH. Install it (Debian: apt-get install npm), then run this again.', 2);
     if (code !== 0) throw new Stop(explainNpmFailure(output));
@@ -90,7 +106,8 @@ function runUnderNode24(script) {
     );
   }
   return new Promise((resolve) => {
-    const child = spawn(node, [script, ...process.argv.slice(2)], { stdio: 'inherit' });
+    const env = { ...process.env, MUSTER_SCRIPT_STARTED_MS: String(performance.timeOrigin) };
+    const child = spawn(node, [script, ...process.argv.slice(2)], { stdio: 'inherit', env });
     // The child decides what a signal means and cleans up; this process only has to outlive it. A terminal sends Ctrl-C
     // to both, so it is not passed on here.
     process.on('SIGINT', () => {});

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { captureGroup } from '../../scripts/processes.mjs';
 import { explainNpmFailure, isSameInstall } from '../../scripts/setup.mjs';
 import { screenOf, svgOf, wrapped } from '../../scripts/svg.mjs';
 import { explainMissing } from '../../scripts/testMachine.mjs';
@@ -64,4 +65,15 @@ test('the picture of a terminal shows what is left on the screen', () => {
   expect(wrapped([], 10)).toEqual([[]]);
   const svg = svgOf([[{ text: 'a < b', style: 'red' }]], 10);
   expect(svg).toContain('class="red">a &lt; b</text>');
+});
+
+test('a program that is interrupted is gone with all that it has started, before its end is told', async () => {
+  const abort = new AbortController();
+  const script = 'sleep 987654 & echo $!; wait';
+  const plain = await captureGroup('sh', ['-c', 'echo done; exit 3'], {}, abort.signal);
+  expect(plain).toEqual({ code: 3, output: 'done\n' });
+  const ended = captureGroup('sh', ['-c', script], {}, abort.signal);
+  setTimeout(() => abort.abort(), 300);
+  const { output } = await ended;
+  expect(() => process.kill(Number(output), 0)).toThrow('ESRCH');
 });
