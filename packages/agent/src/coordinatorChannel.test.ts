@@ -56,7 +56,7 @@ test('a coordinator on this machine needs none', async () => {
 test('one on another machine does, and the error says how to get it', async () => {
   await expect(caOfCoordinator(stranger, null)).rejects.toThrow('muster token create gpu-box');
   await expect(caOfCoordinator({ ...stranger, joinToken: secret }, null)).rejects.toThrow(
-    /this join token is of a coordinator on loopback, not of 192\.0\.2\.1:7070: start the coordinator with --listen/,
+    /this token was issued by a coordinator that listens on loopback only, not by one at 192\.0\.2\.1:7070: start the coordinator with --listen/,
   );
   await expect(caOfCoordinator(stranger, stored(null))).rejects.toThrow(
     /copy tls\/ca\.pem .* --ca or MUSTER_CA/,

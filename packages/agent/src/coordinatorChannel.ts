@@ -103,8 +103,9 @@ export async function caOfCoordinator(
     joinToken === null
       ? `node ${nodeName} knows no CA to check the coordinator at ${address} by: copy tls/ca.pem from the coordinator's ` +
           'data directory to this machine and name it with --ca or MUSTER_CA'
-      : `this join token is of a coordinator on loopback, not of ${address}: start the coordinator with --listen on an ` +
-          `address that this machine reaches, and make another token: muster token create ${nodeName}`,
+      : `this token was issued by a coordinator that listens on loopback only, not by one at ${address}: start the ` +
+          'coordinator with --listen on an address that this machine reaches, and create another token: ' +
+          `muster token create ${nodeName}`,
   );
 }
 

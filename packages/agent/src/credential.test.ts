@@ -88,14 +88,14 @@ test('a data directory of another node is refused', async () => {
   });
 });
 
-test('a refused join is an error, and the next token is tried with the same credential', async () => {
+test('a refused join is an error, and the next token is tried with another credential', async () => {
   const refusing = aCoordinator('unauthenticated');
   await expect(obtain('a', 'wrong', refusing.requestJoin)).rejects.toMatchObject({
     code: 'unauthenticated',
   });
   const accepting = aCoordinator();
   await obtain('a', 'right', accepting.requestJoin);
-  expect(accepting.asked).toEqual(refusing.asked);
+  expect(accepting.asked).not.toEqual(refusing.asked);
   expect(file.read()?.joined).toBe(true);
 });
 
@@ -149,4 +149,14 @@ test('an answer that is lost while it joins anew costs nothing: the same secret 
   const again = aCoordinator();
   expect(await obtain('a', 'another', again.requestJoin)).toBe(stored?.next);
   expect(again.asked).toEqual([stored?.next]);
+});
+
+test('a join that is refused claims no directory, and one that was never answered no name', async () => {
+  await expect(obtain('wrong', 'token', aCoordinator('unauthenticated').requestJoin)).rejects.toThrow('no');
+  expect(file.read()).toBeNull();
+  await expect(obtain('wrong', 'token', lost)).rejects.toThrow('lost');
+  expect(file.read()).toMatchObject({ nodeName: 'wrong', joined: false });
+  const { asked, requestJoin } = aCoordinator();
+  expect(await obtain('right', 'token', requestJoin)).toBe(asked[0]);
+  expect(file.read()).toMatchObject({ nodeName: 'right', joined: true });
 });

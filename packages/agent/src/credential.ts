@@ -1,6 +1,6 @@
 /** The agent's own credential: made here, stored before it is used, traded for a join token and renewed from then on. */
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { MusterError } from '@muster/common/errors';
 import { writeFileDurably } from '@muster/common/files';
@@ -23,6 +23,7 @@ export interface StoredCredential {
 export interface CredentialFile {
   read(): StoredCredential | null;
   write(stored: StoredCredential): void;
+  remove(): void;
 }
 
 /** `credential` in the agent's data directory, mode 0600. */
@@ -31,6 +32,7 @@ export function credentialFile(dataDir: string): CredentialFile {
   return {
     read: () => (existsSync(path) ? parseCredential(path, readFileSync(path, 'utf8')) : null),
     write: (stored) => writeFileDurably(path, `${JSON.stringify(stored)}\n`, 0o600),
+    remove: () => rmSync(path, { force: true }),
   };
 }
 
@@ -69,7 +71,9 @@ export async function obtainCredential(
   requestJoin: (joinToken: string, credential: string) => Promise<void>,
   caCertificate: string | null,
 ): Promise<StoredCredential> {
-  const stored = file.read();
+  const found = file.read();
+  // A join that was tried under another name and never answered claims nothing.
+  const stored = found?.joined === false && found.nodeName !== nodeName ? null : found;
   if (stored !== null && stored.nodeName !== nodeName) {
     throw new MusterError(
       'failed_precondition',
@@ -94,8 +98,10 @@ export async function obtainCredential(
     await requestJoin(joinToken, credential);
   } catch (error) {
     const mayHaveJoined = stored !== null && error instanceof MusterError && spent.has(error.code);
-    if (!mayHaveJoined) throw error;
-    return fresh;
+    if (mayHaveJoined) return fresh;
+    // Refused by the coordinator, it has not joined: the directory is nobody's, and may be used under another name.
+    if (stored === null && isRefusal(error)) file.remove();
+    throw error;
   }
   return written(file, { ...fresh, joined: true, joinedWith: digestOf(joinToken) });
 }
@@ -141,6 +147,11 @@ export function notJoined(nodeName: string): MusterError {
     `node ${nodeName} has not joined yet: make a token with \`muster token create ${nodeName}\` and start the agent ` +
       'with it in MUSTER_JOIN_TOKEN or --join-token-file',
   );
+}
+
+/** An answer, and not the lack of one: the join was not taken. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof MusterError && error.code !== 'unavailable' && error.code !== 'deadline_exceeded';
 }
 
 /** The token was used, perhaps by us; or it has expired since. */

@@ -1,14 +1,14 @@
 /** The directory that holds all an agent remembers: its credential, its tasks, the highest term it has followed. */
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MusterError, messageOf } from '@muster/common/errors';
-import { writeFileDurably } from '@muster/common/files';
+import { makeDirectories, writeFileDurably } from '@muster/common/files';
 import { type FileLock, takeFileLock } from './fileLock.ts';
 
 /** @throws {MusterError} when it cannot be made */
 export function prepareDataDir(dataDir: string): void {
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeDirectories(dataDir, 0o700);
   } catch (error) {
     throw new MusterError(
       'failed_precondition',

@@ -102,6 +102,8 @@ test.each([
     exitCodes.usage,
     /^muster: --shutdown-grace takes a duration from 1s to 1h, such as 30s; got "0s"\n/,
   ],
+  // Below /proc a directory can neither be found nor made.
+  [['up', '--data', '/proc/muster/data'], exitCodes.refused, /: ENOENT: .* '\/proc\/muster'\n/],
   [['up', '--data', '/dev/null'], exitCodes.refused, /^muster: cannot use the data directory \/dev\/null: /],
 ])('%j fails with a sentence and the right code', async (argv, exitCode, message) => {
   const dir = temporaryDir();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { writeFileAtomically, writeFileDurably } from './files.ts';
+import { makeDirectories, writeFileAtomically, writeFileDurably } from './files.ts';
 
 let directory: string;
 beforeEach(() => {
@@ -42,3 +42,18 @@ test.each(['writeFileDurably', 'writeFileAtomically'])(
     expect(readFileSync(path, 'utf8')).toBe('old');
   },
 );
+
+test('directories are made with all above them, and again is fine', () => {
+  const path = join(directory, 'a', 'b');
+  makeDirectories(path, 0o700);
+  makeDirectories(path, 0o700);
+  expect(statSync(path).mode & 0o777).toBe(0o700);
+  expect(statSync(join(directory, 'a')).mode & 0o777).toBe(0o700);
+});
+
+test('where none can be made it ends at once, with the reason', () => {
+  expect(() => makeDirectories('/proc/muster/data', 0o700)).toThrow(/ENOENT.*\/proc\/muster'/);
+  writeFileAtomically(join(directory, 'file'), '', 0o600);
+  expect(() => makeDirectories(join(directory, 'file'), 0o700)).toThrow(/EEXIST/);
+  expect(() => makeDirectories(join(directory, 'file', 'x'), 0o700)).toThrow(/ENOTDIR/);
+});

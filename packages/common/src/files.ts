@@ -1,5 +1,14 @@
 /** Writing files so that a crash leaves either the old or the new content, never a part. */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Temporary file, fsync, rename, fsync of the directory: there after a power cut, whole or not at all. */
@@ -33,6 +42,27 @@ export function writeFileAtomically(path: string, content: string, mode: number)
 function openFresh(path: string, mode: number): number {
   rmSync(path, { force: true });
   return openSync(path, 'wx', mode);
+}
+
+/**
+ * Makes a directory and those above it that are missing; one that is there is fine. Unlike `mkdir` with `recursive`, which never
+ * returns below /proc, it ends at the first failure, with that one.
+ * @param mode of those that it makes
+ * @throws {NodeJS.ErrnoException} of the first that could not be made
+ */
+export function makeDirectories(path: string, mode: number): void {
+  const missing: string[] = [];
+  for (let at = path; !existsSync(at) && dirname(at) !== at; at = dirname(at)) missing.unshift(at);
+  for (const each of missing) {
+    try {
+      mkdirSync(each, { mode });
+    } catch (error) {
+      // Somebody else has just made it.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+  // Through a file, or to one: mkdir has the reason.
+  mkdirSync(path, { recursive: true, mode });
 }
 
 /** What was renamed or removed in it stays so after a power cut. */

@@ -1,11 +1,12 @@
 /** Wiring of the coordinator, and nothing else: opens the parts in order, closes them in reverse. */
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { formatAddress, parseAddress } from '@muster/common/address';
 import { systemClock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
-import { writeFileDurably } from '@muster/common/files';
+import { makeDirectories, writeFileDurably } from '@muster/common/files';
 import type { NodeName, RandomBytes } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
 import { AgentNotes } from './agents/notes.ts';
@@ -339,15 +340,21 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     };
     writeFileDurably(join(options.dataDir, 'connection.json'), `${JSON.stringify(connection)}\n`, 0o600);
     loop.wake();
+    const identity = tls === null ? 'no TLS' : `TLS, CA sha256:${tls.authorityDigest.toString('hex')}`;
     log.info(
-      { address: server.address, http: httpAddress, cluster: state.clusterId, jobs: state.jobs.size },
-      'coordinator serves',
+      { http: httpAddress, cluster: state.clusterId, jobs: state.jobs.size },
+      `listening on ${listenedOn(host, server.address)} (${identity})`,
     );
     return { address: server.address, httpAddress, close: release };
   } catch (error) {
     await release();
     throw asUserError(error);
   }
+}
+
+/** Which interfaces it serves, with the port that it got. */
+function listenedOn(host: string, address: string): string {
+  return formatAddress({ host, port: parseAddress(address)?.port ?? 0 });
 }
 
 function leaseSettings(options: CoordinatorOptions): LeaseSettings {
@@ -368,7 +375,7 @@ function prepareDataDir(dataDir: string): void {
   // Whatever is written here from now on, SQLite's files included, is the owner's alone.
   process.umask(0o077);
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeDirectories(dataDir, 0o700);
     accessSync(dataDir, constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new MusterError(

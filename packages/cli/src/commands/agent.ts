@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type AgentOptions, agentDefaults as defaults, sigtermActions } from '@muster/agent/options';
-import { MusterError } from '@muster/common/errors';
+import { type ErrorCode, MusterError } from '@muster/common/errors';
 import { isNodeName } from '@muster/common/ids';
 import { formatDuration } from '@muster/common/spec/duration';
 import { type ProbeFlags, probeOptions, withProbeFlags } from '../agentFlags.ts';
@@ -134,6 +134,7 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
       `invalid node name "${flags.name}": expected 1 to 63 lower-case letters, digits and "-", with a letter or digit at both ends`,
     );
   }
+  const joinToken = checkedJoinToken(joinTokenOf(flags, environment));
   const probes = probeOptions(flags, environment);
   return {
     ...probes,
@@ -142,7 +143,7 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
     name: flags.name,
     coordinator: coordinatorAddress(flags.coordinator),
     caCertificate: givenCa(flags, environment),
-    joinToken: joinTokenOf(flags, environment),
+    joinToken,
     cpus: flags.cpus ?? defaults.cpus,
     labels: Object.fromEntries((flags.label ?? []).map(labelPair)),
     rootTasks: flags.rootTasks ?? defaults.rootTasks,
@@ -168,11 +169,33 @@ function joinTokenOf({ joinTokenFile, data }: AgentFlags, environment: Environme
   return mayBeGone ? null : readToken(path);
 }
 
-/** The hints for clients of the API name variables and files that an agent does not read. */
-function withAgentHint(error: unknown, { name }: AgentFlags, { programName }: Environment): unknown {
-  if (!(error instanceof MusterError) || error.code !== 'unauthenticated') return error;
-  const hint = `On the coordinator: ${programName} token create ${name} --replace; start the agent with that token.`;
-  return new CliError(error.message, { code: error.code, cause: error, hints: [hint] });
+/** As a coordinator makes them: with the digest of its CA, where it has one. @throws {CliError} for anything else */
+function checkedJoinToken(token: string | null): string | null {
+  if (token === null || /^muster_join_[\w-]{43}(\.[\w-]{43})?$/.test(token)) return token;
+  throw usageError(
+    'this is not a join token: one begins with muster_join_ and is a single line',
+    'Copy the whole line that `muster token create NAME` prints.',
+  );
+}
+
+/** The hints for clients of the API name commands, variables and files that are none of an agent's. */
+function withAgentHint(
+  error: unknown,
+  { name, coordinator }: AgentFlags,
+  { programName }: Environment,
+): unknown {
+  if (!(error instanceof MusterError)) return error;
+  const token = `On the coordinator: ${programName} token create ${name} --replace; start the agent with that token.`;
+  const hints: Readonly<Partial<Record<ErrorCode, string>>> = {
+    unauthenticated: token,
+    unavailable: `Check that a coordinator runs at ${coordinator} and that this machine reaches it; then start the agent again.`,
+  };
+  const hint = hints[error.code];
+  return new CliError(error.message, {
+    code: error.code,
+    cause: error,
+    ...(hint === undefined ? {} : { hints: [hint] }),
+  });
 }
 
 function coordinatorAddress(typed: string): string {

@@ -1,15 +1,15 @@
-import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentDefaults } from '@muster/agent/options';
 import { formatAddress, parseAddress } from '@muster/common/address';
 import { messageOf } from '@muster/common/errors';
+import { makeDirectories } from '@muster/common/files';
 import type { NodeView } from '@muster/common/views';
 import { coordinatorDefaults } from '@muster/coordinator/options';
 import { readConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { whenAborted } from '../daemon.ts';
-import { CliError, fileErrorReason } from '../errors.ts';
+import { CliError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { collect, natsUrl, pageAddress, pageListen, wholeNumber } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
@@ -241,15 +241,12 @@ async function upOptions(
 
 function prepareDataDir(dataDir: string): void {
   try {
-    mkdirSync(join(dataDir, 'agents'), { recursive: true, mode: 0o700 });
+    makeDirectories(join(dataDir, 'agents'), 0o700);
   } catch (error) {
-    throw new CliError(
-      `cannot use the data directory ${dataDir}: ${fileErrorReason(error) ?? messageOf(error)}`,
-      {
-        cause: error,
-        hints: ['Name another one with --data DIR.'],
-      },
-    );
+    throw new CliError(`cannot use the data directory ${dataDir}: ${messageOf(error)}`, {
+      cause: error,
+      hints: ['Name another one with --data DIR.'],
+    });
   }
 }
 
