@@ -1,3 +1,4 @@
+import { isTerminal } from '@muster/common/states';
 import type { JobView, LogPiece } from '@muster/common/views';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
@@ -6,12 +7,14 @@ import { type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { jobReferenceHelp } from '../jobs/reference.ts';
 import { nameOf, specOf, statusText } from '../jobs/summary.ts';
-import { unlessAborted } from '../jobs/wait.ts';
+import { teller } from '../jobs/tell.ts';
+import { allTold } from '../jobs/transitions.ts';
+import { unlessAborted, waitForJob } from '../jobs/wait.ts';
 import { missingText } from '../logs/missing.ts';
 import { jsonPrinter, type LogPrinter, textPrinter } from '../logs/printer.ts';
 import { readLogs } from '../logs/read.ts';
-import { startProgress } from '../output/progress.ts';
-import { withSession } from '../session.ts';
+import { type Progress, startProgress } from '../output/progress.ts';
+import { type Session, withSession } from '../session.ts';
 import { logsRemove } from './logsRemove.ts';
 
 interface LogsFlags extends ConnectionFlags, OutputFlags {
@@ -60,6 +63,11 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
     let shown: number | null = null;
     let missing: readonly LogPiece[] | null = null;
     if (follow && job.attempts.length === 0) progress.show(statusText(job));
+    const read = new AbortController();
+    // One attempt alone ends with itself, and a program that reads JSON asks for the events.
+    const isTold = follow && flags.attempt === undefined && flags.output !== 'json';
+    const told =
+      isTold && !isTerminal(job.state) ? tellWhile(context, session, job, progress, read.signal) : null;
     try {
       const selection = {
         jobId: job.id,
@@ -82,6 +90,8 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
         }),
       );
     } finally {
+      read.abort();
+      await told;
       progress.end();
       stop.dispose();
     }
@@ -97,6 +107,18 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
     }
     return exitCodes.ok;
   });
+}
+
+/** Tells what becomes of the job between its lines. It is a help to the reader of its output, and no reason to end. */
+async function tellWhile(
+  context: Context,
+  session: Session,
+  job: JobView,
+  progress: Progress,
+  abort: AbortSignal,
+): Promise<void> {
+  const onChange = teller(context, progress, allTold(job));
+  await waitForJob(session, job.id, { onChange, onAway() {}, abort }).catch(() => {});
 }
 
 function printerFor(job: JobView, flags: LogsFlags, context: Context): LogPrinter {

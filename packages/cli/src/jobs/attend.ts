@@ -13,6 +13,8 @@ import { type Progress, startProgress } from '../output/progress.ts';
 import { count, printable } from '../output/text.ts';
 import type { Session } from '../session.ts';
 import { nameOf, ranText, specOf, statusText } from './summary.ts';
+import { teller } from './tell.ts';
+import { nothingTold, type Told } from './transitions.ts';
 import { type ArrayProgress, countedMax, unlessAborted, waitForArray, waitForJob } from './wait.ts';
 
 export interface Attendance {
@@ -22,10 +24,19 @@ export interface Attendance {
 }
 
 /** Shows the state as it changes, in the end the result. */
-export function waitAndReport(context: Context, session: Session, jobId: string): Promise<Attendance> {
+export function waitAndReport(
+  context: Context,
+  session: Session,
+  jobId: string,
+  from: Told = nothingTold,
+): Promise<Attendance> {
   return attend(context, async (progress, abort) => {
+    const tell = teller(context, progress, from);
     const job = await waitForJob(session, jobId, {
-      onChange: (now) => progress.show(statusText(now)),
+      onChange(now) {
+        tell(now);
+        progress.show(statusText(now));
+      },
       onAway: (error) => progress.show(awayText(error)),
       abort,
     });
@@ -35,16 +46,25 @@ export function waitAndReport(context: Context, session: Session, jobId: string)
 }
 
 /** Shows the output as it comes, in the end the result. */
-export function followAndReport(context: Context, session: Session, jobId: string): Promise<Attendance> {
+export function followAndReport(
+  context: Context,
+  session: Session,
+  jobId: string,
+  from: Told = nothingTold,
+): Promise<Attendance> {
   return attend(context, async (progress, abort) => {
+    const tell = teller(context, progress, from);
     const job = await session.api.getJob(jobId);
     progress.show(statusText(job));
     const printer = textPrinter(specOf(job).resources.nodes === 1, context);
     let printing = false;
     const result = unlessAborted(abort, () =>
       waitForJob(session, jobId, {
-        // Between the lines of its output the state would only be in the way.
-        onChange: (now) => printing || progress.show(statusText(now)),
+        onChange(now) {
+          tell(now);
+          // Between the lines of its output the state would only be in the way; while it waits there are none.
+          if (!printing || now.state === 'queued') progress.show(statusText(now));
+        },
         onAway: (error) => printing || progress.show(awayText(error)),
         abort,
       }),

@@ -1,0 +1,22 @@
+/** Tells on stderr what becomes of a job, in dim lines between those of its output. */
+import type { JobView } from '@muster/common/views';
+import type { Context } from '../context.ts';
+import { coloursFor } from '../output/colours.ts';
+import type { Progress } from '../output/progress.ts';
+import { printable } from '../output/text.ts';
+import { type Told, transitions } from './transitions.ts';
+
+/** @returns to be called with the job at each look */
+export function teller({ io, environment }: Context, progress: Progress, from: Told): (job: JobView) => void {
+  const { dim } = coloursFor(io.stderr, environment);
+  let known = from;
+  return (job) => {
+    const { lines, told } = transitions(job, known);
+    known = told;
+    if (lines.length === 0) return;
+    progress.clear();
+    // Whoever closes stderr is told nothing more; the command itself goes on.
+    const text = lines.map((line) => `${dim(`— ${printable(line)} —`)}\n`).join('');
+    void io.stderr.write(text).catch(() => {});
+  };
+}
