@@ -118,7 +118,7 @@ describe('a job that comes after others', () => {
     expect((await waitsFor(jobId, 'dependency_failed')).pending).toEqual({
       kind: 'dependency_failed',
       message: `dependency ${failed.id} failed`,
-      remedy: 'stop this job, or submit it again without that dependency',
+      remedy: `\`muster requeue ${failed.id}\` and this job waits for that, or stop this job`,
     });
     await cluster.api.stopJobs([jobId]);
   });

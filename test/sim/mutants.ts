@@ -335,6 +335,18 @@ export const mutants = {
     seed: 1,
     edits: [edit(`${coordinator}/scheduler/plan.ts`, '?? reasonOfArray(job, this.arraysAtWork);', ';')],
   },
+  'dependencies-are-met': {
+    rule: 'A job starts once what it comes after has ended as it asked for.',
+    breaks: ['dependency'],
+    seed: 1,
+    edits: [
+      edit(
+        `${coordinator}/dependencies.ts`,
+        "const isMet = (outcome === 'succeeded') === (when === 'ok');",
+        'const isMet = true;',
+      ),
+    ],
+  },
   ...leaseMutants,
   ...trainingMutants,
 } satisfies Record<string, Mutant>;

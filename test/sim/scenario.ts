@@ -6,6 +6,7 @@ import type { JobSpecFile } from '@muster/common/spec/types';
 import { ArrayLimitCheck } from './checks/arrayLimits.ts';
 import { BudgetCheck } from './checks/budgets.ts';
 import { ClientCheck } from './checks/clients.ts';
+import { DependencyCheck } from './checks/dependencies.ts';
 import { DrainCheck } from './checks/drains.ts';
 import { ExecutionCheck } from './checks/executions.ts';
 import { GangCheck } from './checks/gangs.ts';
@@ -132,6 +133,7 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
   const budgets = new BudgetCheck(verdict, stories);
   const shared = { verdict, stories, executions, grants: network.grants, isWell };
   const arrayLimits = new ArrayLimitCheck(verdict, stories);
+  const dependencies = new DependencyCheck(verdict, stories);
   const graces = new GraceCheck(shared);
   const leaving = new LeavingCheck({ ...shared, isTimeSteady: () => world.wallOffsetMs === 0 });
   const leases = new LeaseCheck({ verdict, executions, grants: network.grants, fileOf, isWell });
@@ -147,7 +149,16 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
     // One after the other: each event is judged by what was before it and itself.
     for (const each of singly(fact)) {
       if (each.kind === 'committed') for (const event of each.events) stories.follow(event);
-      for (const check of [resumes, preemptions, arrayLimits, ledgers, budgets, graces, leaving])
+      for (const check of [
+        resumes,
+        preemptions,
+        arrayLimits,
+        dependencies,
+        ledgers,
+        budgets,
+        graces,
+        leaving,
+      ])
         check.see(each, nowMs);
     }
   });

@@ -30,6 +30,9 @@ export interface ClusterSize {
   readonly gpus: readonly number[];
 }
 
+/** How what a job comes after has to end. */
+const endings = ['', ':any', ':fail', ''] as const;
+
 export class Workload {
   /** By the name of their jobs. */
   readonly submissions = new Map<string, Submission>();
@@ -165,7 +168,8 @@ export class Workload {
       ...((isEndless ? random.chance(0.5) : random.chance(0.1)) && {
         max_runtime: `${random.between(1_000, 4_000)}ms`,
       }),
-      ...(random.chance(0.08) && known.length > 0 && { after: [random.pick(known)] }),
+      ...(random.chance(0.08) &&
+        known.length > 0 && { after: [`${random.pick(known)}${endings[known.length % endings.length]}`] }),
     };
     return { name, requestId, file, program, nodes: minNodes, gpus };
   }

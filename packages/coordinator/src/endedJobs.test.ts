@@ -7,6 +7,7 @@ import { aJob, aSpec, jobIdOf } from './modelFixture.ts';
 
 const memoryOf = (jobs: readonly Job[], ended: number) => ({
   jobs: new Map(jobs.map((job) => [job.id, job])),
+  successors: new Map<JobId, JobId>(),
   outcomes: new Map<JobId, Outcome>(Array.from({ length: ended }, (_, index) => [jobIdOf(index), 'failed'])),
 });
 

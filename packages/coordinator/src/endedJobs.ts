@@ -1,5 +1,6 @@
 /** What memory keeps of jobs that have ended: of most of them nothing, for the store tells. */
 import type { JobId } from '@muster/common/ids';
+import { dependenciesOf } from './dependencies.ts';
 import type { ClusterState } from './state.ts';
 import type { Store } from './store/store.ts';
 
@@ -20,12 +21,23 @@ export async function learnOutcomes(
 }
 
 /** Drops the oldest, once there are many, but what active jobs come after. */
-export function forgetOutcomes({ jobs, outcomes }: Memory): void {
-  if (outcomes.size <= 2 * outcomesKept) return;
+export function forgetOutcomes(memory: Memory & Pick<ClusterState, 'successors'>): void {
+  const { jobs, outcomes, successors } = memory;
+  if (outcomes.size <= 2 * outcomesKept && successors.size <= 2 * outcomesKept) return;
   const needed = new Set<string>();
-  for (const { spec } of jobs.values()) for (const id of spec.after) needed.add(id);
-  for (const id of outcomes.keys()) {
-    if (outcomes.size <= outcomesKept) return;
-    if (!needed.has(id)) outcomes.delete(id);
+  for (const job of jobs.values()) {
+    for (const { on } of dependenciesOf(job)) {
+      for (let id: string | undefined = on; id !== undefined; id = successors.get(id as JobId))
+        needed.add(id);
+    }
+  }
+  dropOldest(outcomes, needed);
+  dropOldest(successors, needed);
+}
+
+function dropOldest(known: Map<JobId, unknown>, needed: ReadonlySet<string>): void {
+  for (const id of known.keys()) {
+    if (known.size <= outcomesKept) return;
+    if (!needed.has(id)) known.delete(id);
   }
 }

@@ -37,6 +37,8 @@ function viewOf(
     activeJobs: jobs,
     unfilledArrays: [],
     outcomes: new Map(outcomes),
+    successors: new Map(),
+    arrayFailures: new Map(),
     nodes: [aNode('node-2'), aNode('node-1', node1)],
     credentials: [],
     lastSubmitSeq: 9,
@@ -123,8 +125,8 @@ test('a GPU that two tasks hold is a broken invariant', () => {
 
 test.each([
   ['succeeded', { kind: 'met' }],
-  ['failed', { kind: 'failed', job: jobIdOf(1) }],
-  ['cancelled', { kind: 'failed', job: jobIdOf(1) }],
+  ['failed', { kind: 'failed', on: jobIdOf(1) }],
+  ['cancelled', { kind: 'failed', on: jobIdOf(1) }],
   [null, { kind: 'waiting', on: jobIdOf(1) }],
 ] as const)('a job after one that is %s', (outcome, dependencies) => {
   const job = aJob(2, { spec: aSpec({ after: [jobIdOf(1)] }) });
@@ -173,6 +175,8 @@ class Watched {
       activeJobs: jobs,
       unfilledArrays: [],
       outcomes: new Map(),
+      successors: new Map(),
+      arrayFailures: new Map(),
       nodes: this.nodes,
       credentials: [],
       lastSubmitSeq: 9,

@@ -2,6 +2,7 @@
 import { drainedBy } from '@muster/common/conditions';
 import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
+import { dependencyState, type KnownJobs } from './dependencies.ts';
 import { mayBePreempted } from './lifecycle/recovery.ts';
 import { isKeptByNode, pinnedCheckpoint } from './lifecycle/resume.ts';
 import { type Attempt, currentAttempt, type Job, type JobState, type Node } from './model.ts';
@@ -95,7 +96,7 @@ function queuedJob(
     spec: job.spec,
     notBeforeMs,
     waitingSinceMs: sinceMs,
-    dependencies: dependencyState(draft, job),
+    dependencies: dependenciesNow(draft, job),
     leftOut: leftOutNodes(job),
     pin: pinOf(draft, job, state, around, machines, monotonicMs),
     breakerFailures: state.breakerOpen ? job.failuresInRow : null,
@@ -169,15 +170,6 @@ function leftOutNodes({ leftOut }: Job): LeftOutNodes {
   return new Map(leftOut.map(({ node, cause }) => [node as NodeName, cause.kind]));
 }
 
-function dependencyState(draft: Draft, job: Job): DependencyState {
-  for (const id of job.spec.after as readonly JobId[]) {
-    const outcome = draft.outcome(id);
-    if (outcome === undefined) return { kind: 'waiting', on: id };
-    if (outcome !== 'succeeded') return { kind: 'failed', job: id };
-  }
-  return { kind: 'met' };
-}
-
 /** A task holds what it was given until it has ended. */
 function addUse(uses: Map<NodeName, Use>, job: Job): void {
   for (const task of currentAttempt(job)?.tasks ?? []) {
@@ -245,5 +237,19 @@ function drainedView({ conditions, inventory, drain }: Node): DrainedView {
     gpuUuids,
     kinds: [...new Set(responsible.map(({ kind }) => kind))],
     told: drain === null ? null : drain.reason || 'by hand',
+  };
+}
+
+/** One that has begun once waits for nobody any more, whoever is requeued. */
+function dependenciesNow(draft: Draft, job: Job): DependencyState {
+  const isMet = job.spec.after.length === 0 || job.lastAttempt > 0;
+  return isMet ? { kind: 'met' } : dependencyState(knownTo(draft), job);
+}
+
+function knownTo(draft: Draft): KnownJobs {
+  return {
+    outcome: (id) => draft.outcome(id),
+    successor: (id) => draft.successor(id),
+    array: (id) => draft.arrayProgress(id),
   };
 }

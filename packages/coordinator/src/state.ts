@@ -8,6 +8,7 @@ import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import { type Caller, coordinatorPart, nameOf } from './caller.ts';
+import type { ArrayProgress } from './dependencies.ts';
 import { forgetOutcomes } from './endedJobs.ts';
 import { directoryOf, JobDirectories } from './jobDirectories.ts';
 import { JobGroups, type JobToPlan } from './jobGroups.ts';
@@ -27,6 +28,10 @@ export class ClusterState {
   readonly arrays: Map<ArrayId, JobArrayRecord>;
   /** How jobs have ended, of those that active ones come after or that ended last; of all others the store tells. */
   readonly outcomes: Map<JobId, Outcome>;
+  readonly successors: Map<JobId, JobId>;
+  readonly arrayFailures: Map<ArrayId, Set<JobId>>;
+  /** How many jobs of each array have not ended. */
+  readonly activeInArrays = new Map<ArrayId, number>();
   readonly nodes: Map<NodeName, Node>;
   /** By id. */
   readonly credentials: Map<string, Credential>;
@@ -40,20 +45,23 @@ export class ClusterState {
   constructor(snapshot: Snapshot) {
     this.clusterId = snapshot.clusterId;
     this.jobs = new Map();
-    for (const job of snapshot.activeJobs) this.noteJob(job);
     this.arrays = new Map(snapshot.unfilledArrays.map((array) => [array.id, array]));
     this.outcomes = new Map(snapshot.outcomes);
+    this.successors = new Map(snapshot.successors);
+    this.arrayFailures = new Map(snapshot.arrayFailures);
     this.nodes = new Map(snapshot.nodes.map((node) => [node.name, node]));
     this.credentials = new Map();
     for (const each of snapshot.credentials) this.setCredential(each.id, each);
     this.subjectSeqs = new Map(snapshot.subjectSeqs);
     this.lastSubmitSeq = snapshot.lastSubmitSeq;
     this.lastEventSeq = snapshot.lastEventSeq;
+    for (const job of snapshot.activeJobs) this.noteJob(job);
   }
 
   /** Takes note of a job as it is now. */
   noteJob(job: Job): void {
     const { id, state } = job;
+    this.noteForDependents(job);
     if (isTerminal(state.kind)) {
       this.jobs.delete(id);
       this.outcomes.set(id, state.kind);
@@ -62,6 +70,20 @@ export class ClusterState {
     }
     this.directories.note(job);
     this.groups.note(job);
+  }
+
+  private noteForDependents({ id, array, requeuedFrom, state }: Job): void {
+    const isNew = !this.jobs.has(id);
+    const isOver = isTerminal(state.kind);
+    if (isNew && requeuedFrom !== null) this.successors.set(requeuedFrom, id);
+    if (array === null) return;
+    const change = Number(!isOver) - Number(!isNew);
+    const active = (this.activeInArrays.get(array.id) ?? 0) + change;
+    if (active === 0) this.activeInArrays.delete(array.id);
+    else this.activeInArrays.set(array.id, active);
+    const failures = this.arrayFailures.get(array.id);
+    if (requeuedFrom !== null) failures?.delete(requeuedFrom);
+    if (isOver && state.kind !== 'succeeded') failures?.add(id);
   }
 
   /** @param credential null: it is none any more */
@@ -93,6 +115,7 @@ export class Draft {
   readonly base: ClusterState;
   private readonly jobs = new Map<JobId, Job>();
   private readonly newJobIds = new Set<JobId>();
+  private readonly newSuccessors = new Map<JobId, JobId>();
   private readonly attempts = new Map<string, { readonly jobId: JobId; readonly attempt: Attempt }>();
   private readonly arrays = new Map<ArrayId, JobArrayRecord>();
   private readonly newArrays = new Map<ArrayId, true>();
@@ -186,6 +209,33 @@ export class Draft {
     return this.base.outcomes.get(id);
   }
 
+  successor(id: JobId): JobId | undefined {
+    return this.newSuccessors.get(id) ?? this.base.successors.get(id);
+  }
+
+  /** Of an array of which memory has been told what it must know. */
+  arrayProgress(id: ArrayId): ArrayProgress {
+    const { base } = this;
+    let active = base.activeInArrays.get(id) ?? 0;
+    let failed: JobId | null = null;
+    for (const job of this.jobs.values()) {
+      if (job.array?.id !== id) continue;
+      const isOver = isTerminal(job.state.kind);
+      active += Number(!isOver) - Number(base.jobs.has(job.id));
+      if (isOver && job.state.kind !== 'succeeded' && this.successor(job.id) === undefined) failed = job.id;
+    }
+    for (const each of base.arrayFailures.get(id) ?? []) {
+      if (failed !== null) break;
+      if (this.successor(each) === undefined) failed = each;
+    }
+    return { isActive: active > 0 || this.isFilling(id), failed };
+  }
+
+  private isFilling(id: ArrayId): boolean {
+    const array = this.array(id);
+    return array !== undefined && array.filled < array.size;
+  }
+
   /** As far as memory tells: of a job that ended long ago it has to be learnt first. */
   exists(id: JobId): boolean {
     return this.jobs.has(id) || this.base.jobs.has(id) || this.base.outcomes.has(id);
@@ -267,6 +317,7 @@ export class Draft {
     assertInvariant(!this.exists(job.id), 'G1', `the id ${job.id} is in use already`);
     this.set(this.jobs, job.id, job);
     this.newJobIds.add(job.id);
+    if (job.requeuedFrom !== null) this.set(this.newSuccessors, job.requeuedFrom, job.id);
     this.undoes.push(() => void this.newJobIds.delete(job.id));
   }
 

@@ -5,6 +5,7 @@
 
 import type { Node__Output } from '@muster/common/gen/muster/v1/Node';
 import type { JobId } from '@muster/common/ids';
+import { parseDependency } from '@muster/common/spec/after';
 import { isTerminal } from '@muster/common/states';
 import type { JobView, NodeView } from '@muster/common/views';
 import { nodeFromWire } from '@muster/common/wire/nodeCodec';
@@ -110,14 +111,25 @@ function isAtRest(parts: SettledParts, jobs: readonly JobView[], job: JobView): 
       return large.filter((site) => !site.lost).length < submission.nodes;
     case 'dependency':
     case 'dependency_failed': {
-      const dependency = jobs.find((each) => submission.file.after?.includes(each.id));
-      return (
-        dependency !== undefined && dependency.state !== 'succeeded' && isAtRest(parts, jobs, dependency)
-      );
+      const [text = ''] = submission.file.after ?? [];
+      const { on, when } = parseDependency(text);
+      const dependency = newestRun(jobs, on);
+      const isOver = dependency !== undefined && isTerminal(dependency.state);
+      const isMet = isOver && (when === 'any' || (dependency.state === 'succeeded') === (when === 'ok'));
+      return dependency !== undefined && !isMet && isAtRest(parts, jobs, dependency);
     }
     default:
       return false;
   }
+}
+
+/** The job, or the newest that runs it again. */
+function newestRun(jobs: readonly JobView[], id: string): JobView | undefined {
+  const again = jobs
+    .filter(({ requeuedFrom }) => requeuedFrom === id)
+    .toSorted((a, b) => a.submitSeq - b.submitSeq)
+    .at(-1);
+  return again === undefined ? jobs.find((each) => each.id === id) : newestRun(jobs, again.id);
 }
 
 /** The coordinator knows of all its GPUs; of a machine that is gone for good, it may have heard of fewer last. */

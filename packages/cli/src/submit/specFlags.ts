@@ -94,7 +94,11 @@ export function withSpecFlags(command: Command): Command {
       '--array <indexes>',
       'submit an array of jobs: a count, or indexes such as 0-9, 1,3,7 or 0-9%4 (at most 4 at the same time)',
     )
-    .option('--after <job>', 'start once this job has succeeded; may be repeated', collect)
+    .option(
+      '--after <job>',
+      'start once this job or array has succeeded; JOB:any once it has ended, JOB:fail once it failed; may be repeated',
+      collect,
+    )
     .option('--label <name=value>', 'label, NAME=VALUE; may be repeated', collect);
 }
 

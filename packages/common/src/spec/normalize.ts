@@ -2,6 +2,7 @@
  * From the job file's shape to `JobSpec`: defaults filled in, units fixed, names in camelCase. It trusts its argument,
  * which the schema has passed before; that keeps zod out of whoever only reads specs (the agent).
  */
+import { formatDependency, parseDependency } from './after.ts';
 import { type JobArraySpec, parseArray } from './array.ts';
 import { jobSpecDefaults as defaults } from './defaults.ts';
 import { parseDurationMs } from './duration.ts';
@@ -57,7 +58,7 @@ export function normalizeJobSpec(file: JobSpecFile): JobSpec {
     retry: normalizeRetry(file.retry),
     checkpoint: normalizeCheckpoint(file.checkpoint ?? {}),
     array: file.array === undefined ? null : requireArray(file.array),
-    after: [...new Set(file.after)],
+    after: [...new Set((file.after ?? []).map((each) => formatDependency(parseDependency(each))))],
     labels: textValues(file.labels),
   };
 }

@@ -182,7 +182,7 @@ describe('a problem in a flag names the flag', () => {
     [{ gpuType: ['H100'] }, [expect.stringContaining('--gpu-type  given without gpus; ') as string]],
     [{ volumes: ['/a:/b'] }, [expect.stringContaining('--volume  given without an image; ') as string]],
     [{ image: 'x', volumes: ['/a:/b', 'c'] }, [expect.stringContaining('--volume  got "c"; ') as string]],
-    [{ after: ['job_x'] }, [expect.stringContaining('--after  got "job_x"; ') as string]],
+    [{ after: ['job x'] }, [expect.stringContaining('--after  got "job x"; ') as string]],
     [{ command: [] }, [expect.stringContaining('--  got an empty list; expected the command') as string]],
   ])('%j', (overrides, lines) => {
     expect(refusal({ command: ['a'], ...overrides })).toEqual(lines);

@@ -232,7 +232,11 @@ describe('good specs', () => {
         },
       },
     ],
-    ['command: [a]\nafter: [job_0123456789ab, job_0123456789ab]', { after: ['job_0123456789ab'] }],
+    ['command: [a]\nafter: [job_0123456789ab, job_0123456789ab:ok]', { after: ['job_0123456789ab'] }],
+    [
+      'command: [a]\nafter: [prepare, "sweep[3]:any", latest:fail]',
+      { after: ['prepare', 'sweep[3]:any', 'latest:fail'] },
+    ],
     ['command: [a]\nlease: 10s\nnode_loss: requeue', { leaseMs: 10_000, nodeLoss: 'requeue' }],
     ['command: [a]\nnode_loss: hold\non_lease_expiry: freeze', { nodeLoss: 'hold', leaseMs: null }],
     ['command: [a]\npreflight: false\nlauncher: env', { preflight: null, launcher: 'env' }],
@@ -592,8 +596,8 @@ describe('bad specs', () => {
         ['checkpoint.keep_last', 2, 'got 0; expected a whole number from 1'],
       ],
     ],
-    ['command: [a]\nafter: [job_1]', [['after[0]', 2, 'expected a job id']]],
-    ['command: [a]\nafter: job_0123456789ab', [['after', 2, 'expected a list of job ids']]],
+    ['command: [a]\nafter: [Job 1]', [['after[0]', 2, 'expected a job: its id']]],
+    ['command: [a]\nafter: job_0123456789ab', [['after', 2, 'expected a list of jobs']]],
     [
       'command: [a]\nname: x\nname: y\nfoo: 1\nname: z',
       [

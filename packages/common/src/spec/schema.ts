@@ -8,6 +8,7 @@
  */
 import { isIPv6 } from 'node:net';
 import * as z from 'zod';
+import { afterForm, afterPattern } from './after.ts';
 import { arrayForm, arrayIndexMax, parseArray } from './array.ts';
 import { fillArrayIndex } from './arrayIndex.ts';
 import {
@@ -310,12 +311,15 @@ const jobShape = {
         'Each finds its index in MUSTER_ARRAY_INDEX, and {array_index} stands for it in name, command, args, env and directories.',
     ),
   after: z
-    .array(patterned(/^job_[0-9a-hjkmnp-tv-z]{12}$/, 'a job id, as muster submit prints it'), {
-      error: 'a list of job ids, such as [job_0123456789ab]',
+    .array(patterned(afterPattern, afterForm), {
+      error: 'a list of jobs, such as [prepare] or [job_0123456789ab:any]',
     })
     .max(100, { error: 'at most 100 jobs' })
     .optional()
-    .describe('Jobs that have to succeed before this one starts.'),
+    .describe(
+      'Jobs or arrays that this one starts after: JOB or JOB:ok once it has succeeded, JOB:any once it has ended, JOB:fail once ' +
+        'it has failed. A name means the newest job of that name at the time of the submit.',
+    ),
   labels: z
     .record(
       z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/, {

@@ -143,7 +143,7 @@ export interface JobSpec {
   readonly checkpoint: JobCheckpoint;
   /** null: it is one job. */
   readonly array: JobArraySpec | null;
-  /** Job ids that have to succeed first. */
+  /** `JOB`, `JOB:any` or `JOB:fail`; once it is submitted, with ids of jobs and arrays. */
   readonly after: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
 }

@@ -24,6 +24,8 @@ function aDraft(fields: Partial<Node> = {}, activeJobs: readonly ReturnType<type
     activeJobs,
     unfilledArrays: [],
     outcomes: new Map(),
+    successors: new Map(),
+    arrayFailures: new Map(),
     nodes: [aNode('node-1', fields)],
     credentials: [],
     lastSubmitSeq: 9,

@@ -19,6 +19,8 @@ function draftWith(job: Job, isOver = false): Draft {
       activeJobs: isOver ? [] : [job],
       unfilledArrays: [],
       outcomes: new Map(isOver ? [[job.id, 'failed']] : []),
+      successors: new Map(),
+      arrayFailures: new Map(),
       nodes: [],
       credentials: [],
       lastSubmitSeq: 1,

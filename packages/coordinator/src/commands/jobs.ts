@@ -1,8 +1,9 @@
 /** Commands about jobs: plain functions on a draft. */
 import type { ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
-import type { JobId, RandomBytes } from '@muster/common/ids';
+import { isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
+import { dependenciesOf } from '../dependencies.ts';
 import { isGood } from '../lifecycle/resume.ts';
 import { type JobEvent, transition } from '../lifecycle/transition.ts';
 import { currentAttempt, type Job, type JobArray } from '../model.ts';
@@ -36,18 +37,16 @@ export function submit(
 ): RequestRecord {
   const repeated = draft.request(command.requestId);
   if (repeated !== undefined) return sameIntent(repeated, command);
-  for (const dependency of command.spec.after) {
-    if (draft.outcome(dependency as JobId) === 'removed') {
+  for (const { on } of dependenciesOf(command)) {
+    if (isArrayId(on)) continue;
+    if (draft.outcome(on as JobId) === 'removed') {
       throw new MusterError(
         'not_found',
-        `after: ${dependency} has ended and was removed by retention, so it is unknown whether it succeeded`,
+        `after: ${on} has ended and was removed by retention, so it is unknown whether it succeeded`,
       );
     }
-    if (!draft.exists(dependency as JobId)) {
-      throw new MusterError(
-        'not_found',
-        `after: there is no job ${dependency}; \`muster jobs --all\` lists them`,
-      );
+    if (!draft.exists(on as JobId)) {
+      throw new MusterError('not_found', `after: there is no job ${on}; \`muster jobs --all\` lists them`);
     }
   }
   requireDirectoryToItself(draft, command);

@@ -13,6 +13,8 @@ function withJob({ job }: Story) {
     activeJobs: [job],
     unfilledArrays: [],
     outcomes: new Map(),
+    successors: new Map(),
+    arrayFailures: new Map(),
     nodes: [aNode('node-1'), aNode('node-2')],
     credentials: [],
     lastSubmitSeq: 1,

@@ -23,6 +23,8 @@ function stateWith(nodes: readonly Node[]): ClusterState {
     activeJobs: [],
     unfilledArrays: [],
     outcomes: new Map(),
+    successors: new Map(),
+    arrayFailures: new Map(),
     nodes,
     credentials: [],
     lastSubmitSeq: 0,

@@ -14,6 +14,8 @@ export function timedStore(store: Store, monotonicMs: () => number, onCommit: (m
     listJobs: (query) => store.listJobs(query),
     listJobIds: (query) => store.listJobIds(query),
     readOutcomes: (ids) => store.readOutcomes(ids),
+    readSuccessors: (ids) => store.readSuccessors(ids),
+    readArrayFailures: (id) => store.readArrayFailures(id),
     readRequest: (requestId) => store.readRequest(requestId),
     readEvents: (sinceSeq, limit, subject) => store.readEvents(sinceSeq, limit, subject),
     names: store.names,

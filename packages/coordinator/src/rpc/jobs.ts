@@ -11,8 +11,8 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import { jobsPerTurn } from '../commands/arrays.ts';
 import { continuationAt, continuationOf } from '../commands/heritage.ts';
 import { applyJobEvent, extend, requeue, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
+import { dependenciesOf, learnDependencies } from '../dependencies.ts';
 import type { DiskReserve } from '../diskReserve.ts';
-import { learnOutcomes } from '../endedJobs.ts';
 import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import { checkJobLease } from '../leases/leases.ts';
 import { resumeCandidates } from '../lifecycle/resume.ts';
@@ -32,7 +32,13 @@ import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import { unary } from './calls.ts';
 import { withHolders } from './holders.ts';
 import { continuedFrom, decodeSpec, resumeChoiceOf, sizeOf, withDigest } from './jobRequests.ts';
-import { resolveActiveJobs, resolveArrayId, resolveJobId, resolveReference } from './references.ts';
+import {
+  resolveActiveJobs,
+  resolveAfter,
+  resolveArrayId,
+  resolveJobId,
+  resolveReference,
+} from './references.ts';
 import { type InventoryOf, jobView } from './views.ts';
 
 const listLimitMax = 1_000;
@@ -178,7 +184,8 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       );
       const { record, repeated } = await once(command, async () => {
         requireSpace();
-        await learnOutcomes(state, store, spec.after as readonly JobId[]);
+        const resolved = { ...command, spec: await resolveAfter(parts, spec) };
+        await learnDependencies(state, store, dependenciesOf(resolved));
         const predecessor = continued?.startsWith('/') === false ? (await read(continued)).job : null;
         return loop.run(caller, (draft, nowMs) => {
           const heritage =
@@ -187,7 +194,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
                 ? null
                 : continuationAt(continued)
               : continuationOf(draft, predecessor, spec);
-          return submit(draft, command, parts.random, nowMs, heritage);
+          return submit(draft, resolved, parts.random, nowMs, heritage);
         });
       });
       const { arrayId } = record;
@@ -270,7 +277,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       };
       const { record } = await once(command, async () => {
         if (!state.jobs.has(id)) requireSpace();
-        await learnOutcomes(state, store, spec.after as readonly JobId[]);
+        await learnDependencies(state, store, dependenciesOf(command));
         return loop.run(caller, (draft, nowMs) => requeue(draft, command, parts.random, nowMs));
       });
       const [jobId = id] = record.jobIds;

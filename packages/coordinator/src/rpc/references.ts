@@ -6,8 +6,10 @@
  */
 import { MusterError } from '@muster/common/errors';
 import { type ArrayId, isArrayId, isJobId, type JobId } from '@muster/common/ids';
+import { formatDependency, parseDependency } from '@muster/common/spec/after';
 import { indexPlaceholder } from '@muster/common/spec/arrayIndex';
 import { closest } from '@muster/common/spec/suggest';
+import type { JobSpec } from '@muster/common/spec/types';
 import { learnOutcomes } from '../endedJobs.ts';
 import type { ClusterState } from '../state.ts';
 import type { JobRecord, Store } from '../store/store.ts';
@@ -76,6 +78,7 @@ export async function resolveArrayId(parts: ReferenceParts, text: string): Promi
 export async function resolveActiveJobs(parts: ReferenceParts, text: string): Promise<readonly JobId[]> {
   const referent = await resolveReference(parts, text);
   if (referent.kind === 'job') return [referent.id];
+  await parts.arrays.complete(referent.id);
   const active: JobId[] = [];
   for (const job of parts.state.jobs.values()) if (job.array?.id === referent.id) active.push(job.id);
   return active;
@@ -83,8 +86,11 @@ export async function resolveActiveJobs(parts: ReferenceParts, text: string): Pr
 
 async function resolveMember(parts: ReferenceParts, base: string, index: number): Promise<Referent> {
   const arrayId = await resolveArrayId(parts, base);
-  await parts.arrays.complete(arrayId);
-  const id = await parts.store.names.member(arrayId, index);
+  let id = await parts.store.names.member(arrayId, index);
+  if (id === null) {
+    await parts.arrays.complete(arrayId);
+    id = await parts.store.names.member(arrayId, index);
+  }
   if (id !== null) return { kind: 'job', id };
   const newest = await newestOfArray(parts, arrayId);
   throw new MusterError(
@@ -144,7 +150,6 @@ const anyJob = { states: [], arrayId: null, name: null, beforeSubmitSeq: null } 
 
 /** @throws {MusterError} `not_found` */
 async function arrayOf(parts: ReferenceParts, id: ArrayId): Promise<Referent> {
-  await parts.arrays.complete(id);
   const newest = await newestOfArray(parts, id);
   if (newest === null) throw unknownArray(id);
   const { array } = newest.job;
@@ -181,4 +186,23 @@ function unknownArray(text: string): MusterError {
 
 function raise(error: MusterError): never {
   throw error;
+}
+
+/**
+ * What a job comes after, by ids: a name means what it means now.
+ * @throws {MusterError} as `resolveReference`
+ */
+export async function resolveAfter(parts: ReferenceParts, spec: JobSpec): Promise<JobSpec> {
+  if (spec.after.length === 0) return spec;
+  const after = await Promise.all(
+    spec.after.map(async (text) => {
+      const { on, when } = parseDependency(text);
+      try {
+        return formatDependency({ on: (await resolveReference(parts, on)).id, when });
+      } catch (error) {
+        throw error instanceof MusterError ? new MusterError(error.code, `after: ${error.message}`) : error;
+      }
+    }),
+  );
+  return { ...spec, after: [...new Set(after)] };
 }

@@ -176,8 +176,8 @@ describe('the queue', () => {
     const on = jobIdOf(7);
     const plan = aCluster()
       .node()
-      .job({ dependencies: { kind: 'waiting', on } })
-      .job({ dependencies: { kind: 'failed', job: on } });
+      .job({ dependencies: { kind: 'waiting', on, when: 'ok' } })
+      .job({ dependencies: { kind: 'failed', on, what: 'failed' } });
 
     expect(plan.plan().reasonOf(1)).toEqual({
       kind: 'dependency',
@@ -187,7 +187,7 @@ describe('the queue', () => {
     expect(plan.plan().reasonOf(2)).toEqual({
       kind: 'dependency_failed',
       message: `dependency ${on} failed`,
-      remedy: 'stop this job, or submit it again without that dependency',
+      remedy: `\`muster requeue ${on}\` and this job waits for that, or stop this job`,
     });
   });
 
@@ -392,7 +392,7 @@ function anyJob(upTo: UpTo, sometimes: Sometimes): JobOptions {
     waitedMs: upTo(2 * reserveAfterMs),
     backoffMs: sometimes(upTo(2 * reserveAfterMs), 0),
     dependencies: sometimes<JobOptions['dependencies'] & object>(
-      { kind: 'waiting', on: jobIdOf(99) },
+      { kind: 'waiting', on: jobIdOf(99), when: 'ok' },
       { kind: 'met' },
     ),
   };

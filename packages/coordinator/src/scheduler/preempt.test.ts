@@ -168,7 +168,7 @@ describe('a job that does not fit', () => {
       aCluster()
         .node({ gpus: 1 })
         .holder({ on: { 'node-1': 1 } })
-        .job({ gpus: 1, priority: 80, dependencies: { kind: 'waiting', on: jobIdOf(7) } }),
+        .job({ gpus: 1, priority: 80, dependencies: { kind: 'waiting', on: jobIdOf(7), when: 'ok' } }),
       [],
     ],
     [

@@ -3,6 +3,7 @@
 import type { Drained } from '@muster/common/conditions';
 import type { Gpu, NodeInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
+import type { DependencyCondition } from '@muster/common/spec/after';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Cause } from '@muster/common/views';
 
@@ -117,8 +118,9 @@ export interface Holder {
 /** Of the jobs named in `after`. */
 export type DependencyState =
   | { readonly kind: 'met' }
-  | { readonly kind: 'waiting'; readonly on: JobId }
-  | { readonly kind: 'failed'; readonly job: JobId };
+  | { readonly kind: 'waiting'; readonly on: JobId | ArrayId; readonly when: DependencyCondition }
+  /** It cannot be met any more, unless `on` is requeued. */
+  | { readonly kind: 'failed'; readonly on: JobId | ArrayId; readonly what: string };
 
 export interface ClusterView {
   readonly nodes: readonly NodeView[];

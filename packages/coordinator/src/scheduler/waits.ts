@@ -3,6 +3,8 @@ import type { ArrayId } from '@muster/common/ids';
 import type { PendingReason } from '@muster/common/views';
 import type { QueuedJob } from './view.ts';
 
+const endOf = { ok: 'succeed', any: 'end', fail: 'fail' } as const;
+
 /** @param nowMs monotonic milliseconds */
 export function reasonBeforeResources(
   {
@@ -15,12 +17,13 @@ export function reasonBeforeResources(
   if (dependencies.kind === 'failed') {
     return {
       kind: 'dependency_failed',
-      message: `dependency ${dependencies.job} failed`,
-      remedy: 'stop this job, or submit it again without that dependency',
+      message: `dependency ${dependencies.on} ${dependencies.what}`,
+      remedy: `\`muster requeue ${dependencies.on}\` and this job waits for that, or stop this job`,
     };
   }
   if (dependencies.kind === 'waiting') {
-    return { kind: 'dependency', message: `waiting for ${dependencies.on} to succeed`, remedy: null };
+    const message = `waiting for ${dependencies.on} to ${endOf[dependencies.when]}`;
+    return { kind: 'dependency', message, remedy: null };
   }
   if (notBeforeMs <= nowMs) return null;
   // Rounded up: what is said to be over in 0 s would have to be over.

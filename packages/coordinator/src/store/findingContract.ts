@@ -1,4 +1,5 @@
 /** What every store must find of what it holds. */
+import { causeOf } from '@muster/common/cause';
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { aJob, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
@@ -154,6 +155,26 @@ export function describeFinding(opened: () => Store): void {
       expect(await store.names.names('train', 10)).toEqual(['train', 'train-10', 'train-2']);
       expect(await store.names.names('t', 2)).toEqual(['train', 'train-10']);
       expect(await store.names.names('x', 2)).toEqual([]);
+    });
+
+    it('who runs a job again, the newest, and what of an array failed and was not run again', async () => {
+      const place = (index: number) => ({ id: arrayId, index, size: 2 });
+      const failed = { kind: 'failed', endedAtMs: someMs, cause: causeOf('exit_code', 'why') } as const;
+      const again = [
+        aJob(6, { array: place(0), state: failed }),
+        aJob(7, { array: place(1), state: failed }),
+        aJob(8, { array: place(1), requeuedFrom: jobIdOf(7) }),
+        aJob(9, { requeuedFrom: jobIdOf(3) }),
+        aJob(10, { requeuedFrom: jobIdOf(3) }),
+      ];
+      await commit({ newJobs: again });
+      expect(await store.readSuccessors([jobIdOf(3), jobIdOf(5), jobIdOf(7)])).toEqual(
+        new Map([
+          [jobIdOf(3), jobIdOf(10)],
+          [jobIdOf(7), jobIdOf(8)],
+        ]),
+      );
+      expect(await store.readArrayFailures(arrayId)).toEqual([jobIdOf(6)]);
     });
 
     it('no job that is not there', async () => {

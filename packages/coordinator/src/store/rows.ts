@@ -29,6 +29,7 @@ export interface JobRow {
   readonly submit_seq: number;
   readonly array_id: string | null;
   readonly array_index: number | null;
+  readonly requeued_from: string | null;
   readonly name: string;
   readonly state: string;
   readonly last_attempt: number;
@@ -101,6 +102,7 @@ export function jobToRow(job: Job): JobRow {
     submit_seq: job.submitSeq,
     array_id: job.array?.id ?? null,
     array_index: job.array?.index ?? null,
+    requeued_from: job.requeuedFrom,
     name: ownName(job),
     state: job.state.kind,
     last_attempt: job.lastAttempt,

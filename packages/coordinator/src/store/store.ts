@@ -95,6 +95,10 @@ export interface Snapshot {
   readonly unfilledArrays: readonly JobArrayRecord[];
   /** How the ended jobs that active ones come after have ended. */
   readonly outcomes: ReadonlyMap<JobId, Outcome>;
+  /** By jobs that active ones come after and that were requeued since, the newest that runs each again. */
+  readonly successors: ReadonlyMap<JobId, JobId>;
+  /** Of the arrays that active jobs come after, see `readArrayFailures`. */
+  readonly arrayFailures: ReadonlyMap<ArrayId, Set<JobId>>;
   readonly nodes: readonly Node[];
   readonly credentials: readonly Credential[];
   readonly lastSubmitSeq: number;
@@ -165,6 +169,10 @@ export interface Store {
   listJobIds(query: Omit<JobQuery, 'sizeMax'>): Promise<readonly ListedJobId[]>;
   /** Of these jobs, how those have ended that have. */
   readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, Outcome>>;
+  /** Of these jobs, for those that were requeued the newest that runs each again. */
+  readSuccessors(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, JobId>>;
+  /** Jobs of an array that failed or were cancelled and were not run again. */
+  readArrayFailures(id: ArrayId): Promise<readonly JobId[]>;
   readRequest(requestId: string): Promise<RequestRecord | null>;
   /** Events with seq > sinceSeq, in order; of one subject when given. Fewer than `limit` when they are large; none: there is none. */
   readEvents(

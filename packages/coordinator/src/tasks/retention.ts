@@ -5,6 +5,8 @@
  * Kept whatever its age: the newest event of whoever may still get one, whose number the next follows; events that are still
  * to be published; ended jobs that an active one names, or whose array has an active job.
  */
+import type { JobId } from '@muster/common/ids';
+import { parseDependency } from '@muster/common/spec/after';
 import type { LogStore } from '../logs/logStore.ts';
 import type { Job } from '../model.ts';
 import { nextRound } from '../rounds.ts';
@@ -38,7 +40,10 @@ const jobsPerPiece = 50;
 const piecesPerRun = 10;
 
 export interface RetentionParts {
-  readonly state: Pick<ClusterState, 'jobs' | 'subjectSeqs' | 'lastEventSeq' | 'lastSubmitSeq' | 'outcomes'>;
+  readonly state: Pick<
+    ClusterState,
+    'jobs' | 'successors' | 'subjectSeqs' | 'lastEventSeq' | 'lastSubmitSeq' | 'outcomes'
+  >;
   readonly store: Pick<Store, 'retention'>;
   readonly logs: Pick<LogStore, 'remove'>;
   readonly rows: Pick<RowStore, 'remove'>;
@@ -138,7 +143,7 @@ export class Retention {
     let after: EndedJob | null = null;
     return async () => {
       const ended: readonly EndedJob[] = await store.retention.readEndedJobs(beforeMs, after, jobsPerPiece);
-      const named = namesIn(state.jobs.values());
+      const named = namesIn(state.jobs.values(), state.successors);
       const ids = ended
         .filter(({ id, arrayId }) => !named.has(id) && (arrayId === null || !named.has(arrayId)))
         .filter(({ submitSeq }) => submitSeq !== state.lastSubmitSeq)
@@ -156,10 +161,11 @@ export class Retention {
 }
 
 /** Ids of jobs and arrays that these jobs name. */
-function namesIn(jobs: Iterable<Job>): ReadonlySet<string> {
+function namesIn(jobs: Iterable<Job>, successors: ReadonlyMap<JobId, JobId>): ReadonlySet<string> {
   const names = new Set<string>();
   for (const { spec, array, requeuedFrom, resumedFrom, checkpointJobId } of jobs) {
-    for (const id of spec.after) names.add(id);
+    for (const { on } of spec.after.map(parseDependency))
+      for (let id: string | undefined = on; id !== undefined; id = successors.get(id as JobId)) names.add(id);
     names.add(checkpointJobId);
     if (requeuedFrom !== null) names.add(requeuedFrom);
     if (resumedFrom?.jobId != null) names.add(resumedFrom.jobId);

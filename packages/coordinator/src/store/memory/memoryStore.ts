@@ -5,6 +5,7 @@
  */
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
+import { dependencySnapshot } from '../../dependencies.ts';
 import { clusterSubject } from '../../leases/clusterSubject.ts';
 import { type Attempt, currentAttempt, type Job, type Node, type StoredEvent } from '../../model.ts';
 import { ownName } from '../../ownSpec.ts';
@@ -100,7 +101,7 @@ export class MemoryStore implements Store {
       clusterId,
       activeJobs,
       unfilledArrays: this.unfilledArrays(),
-      outcomes: await this.readOutcomes(activeJobs.flatMap(({ spec }) => spec.after as readonly JobId[])),
+      ...(await dependencySnapshot(this, activeJobs)),
       // As from a disk, where an earlier version may have written them.
       nodes: sortedBy([...nodes.values()], (node) => node.name).map((node) => nodeFromRow(nodeToRow(node))),
       credentials: sortedBy([...credentials.values()], (credential) => credential.id),
@@ -214,6 +215,22 @@ export class MemoryStore implements Store {
     const found = new Map<JobId, Outcome>(ids.flatMap((id) => outcomeOf(jobs.get(id))));
     for (const id of ids) if (removedJobs.has(id)) found.set(id, 'removed');
     return found;
+  }
+
+  async readSuccessors(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, JobId>> {
+    const wanted = new Set(ids);
+    const found = this.jobsInOrder().flatMap(({ id, requeuedFrom }) =>
+      requeuedFrom !== null && wanted.has(requeuedFrom) ? [[requeuedFrom, id] as const] : [],
+    );
+    return new Map(found);
+  }
+
+  async readArrayFailures(arrayId: ArrayId): Promise<readonly JobId[]> {
+    const jobs = this.jobsInOrder();
+    const again = new Set(jobs.map(({ requeuedFrom }) => requeuedFrom));
+    const isFailure = ({ id, array, state }: Job) =>
+      array?.id === arrayId && (state.kind === 'failed' || state.kind === 'cancelled') && !again.has(id);
+    return jobs.filter(isFailure).map(({ id }) => id);
   }
 
   async readRequest(requestId: string): Promise<RequestRecord | null> {

@@ -10,6 +10,7 @@ import { arrays } from './000005_arrays.ts';
 import { retention } from './000006_retention.ts';
 import { arrayMembers } from './000007_array_members.ts';
 import { lineage } from './000008_lineage.ts';
+import { dependencies } from './000009_dependencies.ts';
 
 export const migrations: readonly string[] = [
   initialSchema,
@@ -20,6 +21,7 @@ export const migrations: readonly string[] = [
   retention,
   arrayMembers,
   lineage,
+  dependencies,
 ];
 
 /** Since this version every store has a witness and page sums beside it. */

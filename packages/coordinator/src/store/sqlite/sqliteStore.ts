@@ -1,8 +1,9 @@
 /** The embedded store: SQLite in WAL mode, one fsync per commit, one process per data directory. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { messageOf } from '@muster/common/errors';
-import type { JobId } from '@muster/common/ids';
+import type { ArrayId, JobId } from '@muster/common/ids';
 import { type JobStateKind, jobStates, type TerminalJobState } from '@muster/common/states';
+import { dependencySnapshot } from '../../dependencies.ts';
 import { clusterSubject } from '../../leases/clusterSubject.ts';
 import type { Attempt, Job, StoredEvent } from '../../model.ts';
 import { nextRound } from '../../rounds.ts';
@@ -41,6 +42,7 @@ import {
 import { selectNodes } from '../statements/selectNodes.ts';
 import { selectPositions, selectSubjectPositions } from '../statements/selectPositions.ts';
 import { selectRequest } from '../statements/selectRequest.ts';
+import { selectArrayFailures, selectSuccessors } from '../statements/selectSuccessors.ts';
 import { updateJob } from '../statements/updateJob.ts';
 import { upsertAttempt } from '../statements/upsertAttempt.ts';
 import { upsertCredential } from '../statements/upsertCredential.ts';
@@ -134,7 +136,7 @@ export class SqliteStore implements Store {
       unfilledArrays: this.rows<ArgumentOf<typeof selectUnfilledArrays.fromRow>>(
         selectUnfilledArrays.sql,
       ).map(selectUnfilledArrays.fromRow),
-      outcomes: await this.readOutcomes(activeJobs.flatMap(({ spec }) => spec.after as readonly JobId[])),
+      ...(await dependencySnapshot(this, activeJobs)),
       nodes: this.rows<NodeRow>(selectNodes.sql).map(nodeFromRow),
       credentials: this.rows<ArgumentOf<typeof selectCredentials.fromRow>>(selectCredentials.sql).map(
         selectCredentials.fromRow,
@@ -257,6 +259,16 @@ export class SqliteStore implements Store {
       ...removed.map(({ id }) => [id, 'removed'] as const),
       ...ended.map(({ id, state }) => [id, state] as const),
     ]);
+  }
+
+  async readSuccessors(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, JobId>> {
+    const wanted = { ids: JSON.stringify(ids) };
+    const rows = this.rows<{ requeued_from: JobId; id: JobId }>(selectSuccessors.sql, wanted);
+    return new Map(rows.map((row) => [row.requeued_from, row.id]));
+  }
+
+  async readArrayFailures(id: ArrayId): Promise<readonly JobId[]> {
+    return this.rows<{ id: JobId }>(selectArrayFailures.sql, { array_id: id }).map((row) => row.id);
   }
 
   async readRequest(requestId: string) {

@@ -1,0 +1,126 @@
+/**
+ * What jobs come after. A dependency names a job or an array by its id and never changes; who runs it again takes its place,
+ * so that a job that waits follows a requeue. Pure, but for what is learnt from the store.
+ */
+import { type ArrayId, isArrayId, type JobId } from '@muster/common/ids';
+import { type Dependency, parseDependency } from '@muster/common/spec/after';
+import type { Job } from './model.ts';
+import type { DependencyState } from './scheduler/view.ts';
+import type { Outcome, Store } from './store/store.ts';
+
+/** What is known of the jobs that others come after. */
+export interface KnownJobs {
+  /** undefined: it has not ended. */
+  outcome(id: JobId): Outcome | undefined;
+  /** The newest job that runs this one again. */
+  successor(id: JobId): JobId | undefined;
+  array(id: ArrayId): ArrayProgress;
+}
+
+/** Of an array, jobs that were run again left aside. */
+export interface ArrayProgress {
+  /** Some have not ended, or are not stored yet. */
+  readonly isActive: boolean;
+  /** One that failed or was cancelled. null: none did. */
+  readonly failed: JobId | null;
+}
+
+/** Of what a job comes after, by its spec. */
+export function dependenciesOf({ spec }: Pick<Job, 'spec'>): readonly Dependency[] {
+  return spec.after.map(parseDependency);
+}
+
+export function dependencyState(known: KnownJobs, job: Pick<Job, 'spec'>): DependencyState {
+  let waiting: DependencyState | null = null;
+  for (const each of dependenciesOf(job)) {
+    const state = isArrayId(each.on)
+      ? stateOfArray(each.on, each, known.array(each.on))
+      : stateOfJob(successorOf(known, each.on as JobId), each, known);
+    if (state.kind === 'failed') return state;
+    if (state.kind === 'waiting') waiting ??= state;
+  }
+  return waiting ?? { kind: 'met' };
+}
+
+function successorOf(known: KnownJobs, id: JobId): JobId {
+  let current = id;
+  for (let next = known.successor(id); next !== undefined; next = known.successor(next)) current = next;
+  return current;
+}
+
+function stateOfJob(id: JobId, { when }: Dependency, known: KnownJobs): DependencyState {
+  const outcome = known.outcome(id);
+  if (outcome === undefined) return { kind: 'waiting', on: id, when };
+  if (when === 'any') return { kind: 'met' };
+  if (outcome === 'removed') return { kind: 'failed', on: id, what: 'was removed by retention' };
+  const isMet = (outcome === 'succeeded') === (when === 'ok');
+  return isMet ? { kind: 'met' } : { kind: 'failed', on: id, what: pastOf(outcome) };
+}
+
+function pastOf(outcome: Exclude<Outcome, 'removed'>): string {
+  return outcome === 'cancelled' ? 'was cancelled' : outcome;
+}
+
+/** `ok`: all have succeeded; `any`: all have ended; `fail`: all have ended, and one of them not well. */
+function stateOfArray(
+  id: ArrayId,
+  { when }: Dependency,
+  { isActive, failed }: ArrayProgress,
+): DependencyState {
+  if (when === 'ok' && failed !== null)
+    return { kind: 'failed', on: id, what: `has a job that did not succeed, ${failed}` };
+  if (isActive) return { kind: 'waiting', on: id, when };
+  if (when === 'fail' && failed === null) return { kind: 'failed', on: id, what: 'succeeded' };
+  return { kind: 'met' };
+}
+
+/** What memory keeps of that. */
+export interface DependencyMemory {
+  readonly jobs: ReadonlyMap<JobId, unknown>;
+  readonly outcomes: Map<JobId, Outcome>;
+  /** By the job that was requeued, the newest that runs it again; as far as active jobs come after it. */
+  readonly successors: Map<JobId, JobId>;
+  /** Of arrays that active jobs come after, the jobs that failed or were cancelled and were not run again. */
+  readonly arrayFailures: Map<ArrayId, Set<JobId>>;
+}
+
+type DependencyStore = Pick<Store, 'readOutcomes' | 'readSuccessors' | 'readArrayFailures'>;
+
+/** Reads what memory has to know of what a job comes after. */
+export async function learnDependencies(
+  memory: DependencyMemory,
+  store: DependencyStore,
+  dependencies: readonly Dependency[],
+): Promise<void> {
+  let ids = dependencies.flatMap(({ on }) => (isArrayId(on) ? [] : [on as JobId]));
+  while (ids.length > 0) {
+    const unknown = [...new Set(ids)].filter((id) => !memory.jobs.has(id));
+    const outcomes = await store.readOutcomes(unknown.filter((id) => !memory.outcomes.has(id)));
+    for (const [id, outcome] of outcomes) if (!memory.jobs.has(id)) memory.outcomes.set(id, outcome);
+    const successors = await store.readSuccessors(unknown);
+    // One that was noted meanwhile is newer.
+    for (const [id, next] of successors) if (!memory.successors.has(id)) memory.successors.set(id, next);
+    ids = [...successors.values()];
+  }
+  for (const { on } of dependencies) {
+    if (!isArrayId(on) || memory.arrayFailures.has(on)) continue;
+    const failures = new Set<JobId>();
+    // From here on the ends of its jobs are noted in it.
+    memory.arrayFailures.set(on, failures);
+    for (const id of await store.readArrayFailures(on)) if (!memory.successors.has(id)) failures.add(id);
+  }
+}
+
+/** The same of all active jobs, for a coordinator that begins. */
+export async function dependencySnapshot(
+  store: DependencyStore,
+  activeJobs: readonly Job[],
+): Promise<Pick<DependencyMemory, 'outcomes' | 'successors' | 'arrayFailures'>> {
+  const memory: DependencyMemory = {
+    jobs: new Map(activeJobs.map(({ id }) => [id, true])),
+    ...{ outcomes: new Map(), successors: new Map(), arrayFailures: new Map() },
+  };
+  const texts = new Set(activeJobs.flatMap(({ spec }) => spec.after));
+  await learnDependencies(memory, store, [...texts].map(parseDependency));
+  return memory;
+}
