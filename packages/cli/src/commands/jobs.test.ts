@@ -1,9 +1,11 @@
 import { stripVTControlCharacters } from 'node:util';
 import { MusterError } from '@muster/common/errors';
+import type { JobView } from '@muster/common/views';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
+import { runCli } from '../program.ts';
 import { aCause, aJob, anAttempt, anEnd, aTask, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
-import { run } from '../testing/testContext.ts';
+import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 
 const running = aJob({
   id: 'job_aaaaaaaaaaaa',
@@ -123,7 +125,93 @@ test('no jobs is no error', async () => {
     stdout: '',
     stderr: expect.stringContaining('submit'),
   });
-  expect(await run(['jobs', '--name', 'x'], none)).toMatchObject({ exitCode: 0, stderr: 'No such job.\n' });
+  expect(await run(['jobs', '--name', 'x'], none)).toMatchObject({
+    exitCode: 0,
+    stderr: 'No matching jobs.\n',
+  });
+});
+
+test('jobs are filtered by project, label, time and request', async () => {
+  const argv = [
+    'jobs',
+    '--project',
+    'vision',
+    '--label',
+    'type=train',
+    '--since',
+    '2026-01-02',
+    '--request',
+    'r1',
+  ];
+  const { requests } = await run(argv, list);
+  const sinceMs = new Date('2026-01-02T00:00').getTime();
+  expect(requests).toMatchObject([
+    { request: { project: 'vision', label: 'type=train', sinceMs, requestId: 'r1' } },
+  ]);
+  const { exitCode, stderr } = await run(['jobs', '--since', 'yesterday'], list);
+  expect(exitCode).toBe(exitCodes.usage);
+  expect(stderr).toContain(
+    '--since takes a duration such as 2h, or a date such as 2026-11-22; got "yesterday"',
+  );
+});
+
+const training = (train_loss: number, step: number): JobView['training'] => ({
+  ...{ framework: null, latest: { train_loss, step }, totalSteps: 100, etaMs: 60_000 },
+  ...{ rows: 1, atMs: submittedAtMs },
+});
+const member = (index: number, loss: number | null) =>
+  aJob({
+    id: `job_00000000000${index}`,
+    name: 'sweep',
+    state: 'running',
+    array: { id: 'arr_0123456789ab', index, size: 3 },
+    training: loss === null ? null : training(loss, index),
+  });
+const sweep = {
+  ListJobs: () => ({ jobs: [member(2, 2.5), member(1, null), member(0, 0.5)].map(wire.job), more: false }),
+};
+
+test('jobs of an array show it, and are sorted by a metric', async () => {
+  const { stdout } = await run(
+    ['jobs', '--array', 'sweep', '--metrics', 'train_loss', '--columns', 'array,name,state'],
+    sweep,
+  );
+  expect(stdout.split('\n').map((line) => line.trimEnd())).toEqual([
+    'ARRAY             NAME      STATE    TRAIN_LOSS',
+    'arr_0123456789ab  sweep[0]  running         0.5',
+    'arr_0123456789ab  sweep[2]  running         2.5',
+    'arr_0123456789ab  sweep[1]  running',
+    '',
+  ]);
+  expect((await run(['jobs'], sweep)).stdout).toContain('ARRAY');
+});
+
+test('columns are chosen by name, and --wide shows all', async () => {
+  const { stdout } = await run(['jobs', '--columns', 'id,step,loss,eta'], sweep, { columns: 80 });
+  expect(stripVTControlCharacters(stdout)).toMatch(/job_000000000002 +2\/100 +2.5 +1 min\n/);
+  const wide = await run(['jobs', '--wide'], sweep, { columns: 40 });
+  expect(stripVTControlCharacters(wide.stdout)).toMatch(/^ID +ARRAY +NAME +STATE .* PROJECT +LABELS +WHY\n/);
+  const { stderr } = await run(['jobs', '--columns', 'id,los'], sweep);
+  expect(stderr).toContain('there is no column "los"\nDid you mean loss?');
+});
+
+test('--watch in a pipe writes a line for each change until it is interrupted', async () => {
+  let looks = 0;
+  const answers = {
+    ListJobs: () => {
+      looks += 1;
+      return { jobs: [wire.job({ ...running, state: looks < 2 ? 'starting' : 'running' })], more: false };
+    },
+  };
+  const { address } = await fakeCoordinator(answers);
+  const call = newCall(address);
+  const watching = runCli(['jobs', '--watch'], call.context);
+  await eventually('both', () => call.stdout().split('\n').length === 3);
+  call.pressCtrlC();
+  expect(await watching).toBe(exitCodes.ok);
+  expect(call.stdout()).toMatch(
+    /^.+  job_aaaaaaaaaaaa  llama  starting\n.+  job_aaaaaaaaaaaa  llama  running\n$/,
+  );
 });
 
 test('an unknown state is refused with the known ones', async () => {

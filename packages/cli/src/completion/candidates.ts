@@ -142,7 +142,16 @@ function jobCandidates(context: Context, onlyActive: boolean): Promise<readonly 
   return withSession(context, {}, async ({ api }) => {
     const states = onlyActive ? jobStates.filter((state) => !isTerminal(state)) : [];
     const { jobs } = await api.listJobs({ states, limit: jobsOffered });
-    return jobs.map(({ id, name, state }) => ({ value: id, description: `${printable(name)}, ${state}` }));
+    const ids = jobs.map(({ id, name, state }) => ({
+      value: id,
+      description: `${printable(name)}, ${state}`,
+    }));
+    // A name means the newest of its jobs.
+    const names = [...new Map(jobs.toReversed().map((job) => [job.name, job] as const))];
+    return [
+      ...names.map(([value, { id, state }]) => ({ value: printable(value), description: `${id}, ${state}` })),
+      ...ids,
+    ];
   });
 }
 

@@ -41,13 +41,17 @@ test('commands, flags and fixed values complete', async () => {
   expect(await candidates('doctor', '--nvidia-smi', '')).toEqual([':files']);
 });
 
-test('ids come from the cluster', async () => {
-  const jobs = ['job_aaaaaaaaaaaa\ttrain, running', 'job_0123456789ab\ttrain, queued'];
+test('names and ids come from the cluster', async () => {
+  const jobs = [
+    'train\tjob_aaaaaaaaaaaa, running',
+    'job_aaaaaaaaaaaa\ttrain, running',
+    'job_0123456789ab\ttrain, queued',
+  ];
   expect(await candidates('logs', '-f', '')).toEqual([
     'rm\tdelete the stored output of a job and free its space',
     ...jobs,
   ]);
-  expect(await candidates('logs', '--rank', '1', 'job_0')).toEqual([jobs[1]]);
+  expect(await candidates('logs', '--rank', '1', 'job_0')).toEqual([jobs[2]]);
   expect(await candidates('stop', 'job_aaaaaaaaaaaa', '')).toEqual(jobs);
   expect(await candidates('node', '')).toEqual([
     'drain\tkeep new tasks from a node; with a deadline its jobs save, stop and are rescheduled before it',

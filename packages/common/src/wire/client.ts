@@ -62,6 +62,12 @@ export interface JobFilter {
   /** 1..1000, default 100. */
   readonly limit?: number;
   readonly beforeSubmitSeq?: number;
+  readonly project?: string;
+  /** `NAME` or `NAME=VALUE`. */
+  readonly label?: string;
+  /** Wall clock. */
+  readonly sinceMs?: number;
+  readonly requestId?: string;
 }
 
 export interface LogRequest {

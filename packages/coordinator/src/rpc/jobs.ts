@@ -1,5 +1,6 @@
 /** The API's calls about jobs: decode, call, encode. */
 import { MusterError } from '@muster/common/errors';
+import type { ListJobsRequest__Output } from '@muster/common/gen/muster/v1/ListJobsRequest';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { type ArrayId, isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
 import { arraySizeMax } from '@muster/common/spec/array';
@@ -27,12 +28,13 @@ import { fit } from '../scheduler/fit.ts';
 import type { SilentNode } from '../scheduler/silence.ts';
 import type { NodeView } from '../scheduler/view.ts';
 import type { ClusterState } from '../state.ts';
-import type { JobRecord, RequestRecord, Store } from '../store/store.ts';
+import type { JobFilters, JobRecord, RequestRecord, Store } from '../store/store.ts';
 import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import { unary } from './calls.ts';
 import { withHolders } from './holders.ts';
 import { continuedFrom, decodeSpec, resumeChoiceOf, sizeOf, withDigest } from './jobRequests.ts';
 import {
+  anyJob,
   resolveActiveJobs,
   resolveAfter,
   resolveArrayId,
@@ -130,6 +132,26 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     return record;
   }
 
+  /** What became of a request whose answer the client has not heard. */
+  async function jobsOfRequest({ requestId, limit }: ListJobsRequest__Output) {
+    const record = await store.readRequest(requestId);
+    if (record === null) {
+      throw new MusterError(
+        'not_found',
+        `no request ${requestId} was accepted: nothing was submitted or requeued by it, unless it is older than requests are kept`,
+      );
+    }
+    const most = limit === 0 ? 100 : Math.min(limit, listLimitMax);
+    if (record.arrayId !== null && record.jobIds.length === 0) {
+      const query = { ...anyJob, arrayId: record.arrayId, limit: most, sizeMax: pageSizeMax };
+      const { records, more } = await store.listJobs(query);
+      return { jobs: records.map((each) => jobToWire(brief(each))), more };
+    }
+    const records = await Promise.all(record.jobIds.slice(0, most).map((id) => store.readJob(id)));
+    const jobs = records.flatMap((each) => (each === null ? [] : [jobToWire(brief(each))]));
+    return { jobs, more: record.jobIds.length > most };
+  }
+
   /** A known id costs no look-up: whoever waits for an array asks for its jobs all the time. */
   async function arrayIdOf(text: string): Promise<ArrayId> {
     return isArrayId(text) ? text : resolveArrayId(parts, text);
@@ -218,6 +240,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     }),
 
     ListJobs: unary(async (request) => {
+      if (request.requestId !== '') return jobsOfRequest(request);
       const limit = request.limit === 0 ? 100 : Math.min(request.limit, listLimitMax);
       const { records, more } = await store.listJobs({
         states: request.states.map(knownState),
@@ -226,6 +249,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         limit,
         sizeMax: pageSizeMax,
         beforeSubmitSeq: request.beforeSubmitSeq || null,
+        also: filtersOf(request),
       });
       return { jobs: records.map((record) => jobToWire(brief(record))), more };
     }),
@@ -277,8 +301,9 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       };
       const { record } = await once(command, async () => {
         if (!state.jobs.has(id)) requireSpace();
-        await learnDependencies(state, store, dependenciesOf(command));
-        return loop.run(caller, (draft, nowMs) => requeue(draft, command, parts.random, nowMs));
+        const resolved = { ...command, spec: await resolveAfter(parts, spec) };
+        await learnDependencies(state, store, dependenciesOf(resolved));
+        return loop.run(caller, (draft, nowMs) => requeue(draft, resolved, parts.random, nowMs));
       });
       const [jobId = id] = record.jobIds;
       return { jobId, newJob: jobId !== id };
@@ -341,4 +366,13 @@ function knownState(wire: string): JobStateKind {
 function inSlices<T>(values: readonly T[], length: number): readonly (readonly T[])[] {
   const count = Math.ceil(values.length / length);
   return Array.from({ length: count }, (_, index) => values.slice(index * length, (index + 1) * length));
+}
+
+function filtersOf({ project, label, sinceMs }: ListJobsRequest__Output): JobFilters {
+  const [name = '', value] = label.split(/=(.*)/s);
+  return {
+    ...(project === '' ? {} : { project }),
+    ...(label === '' ? {} : { label: { name, value: value ?? null } }),
+    ...(sinceMs === 0 ? {} : { sinceMs }),
+  };
 }

@@ -146,7 +146,7 @@ async function newestNamed(parts: ReferenceParts, text: string): Promise<Referen
   return isOne ? { kind: 'job', id: newest.id } : arrayOf(parts, job.array.id);
 }
 
-const anyJob = { states: [], arrayId: null, name: null, beforeSubmitSeq: null } as const;
+export const anyJob = { states: [], arrayId: null, name: null, beforeSubmitSeq: null } as const;
 
 /** @throws {MusterError} `not_found` */
 async function arrayOf(parts: ReferenceParts, id: ArrayId): Promise<Referent> {

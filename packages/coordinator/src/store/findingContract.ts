@@ -177,6 +177,31 @@ export function describeFinding(opened: () => Store): void {
       expect(await store.readArrayFailures(arrayId)).toEqual([jobIdOf(6)]);
     });
 
+    it('jobs by project, label and time, together with everything else, in pages', async () => {
+      const spec = (project: string, labels: Record<string, string>) => aSpec({ project, labels });
+      const more = [
+        aJob(6, { spec: spec('vision', { type: 'train' }), submittedAtMs: someMs + 1_000 }),
+        aJob(7, { spec: spec('vision', { type: 'eval' }), submittedAtMs: someMs + 2_000 }),
+        aJob(8, { spec: spec('text', { type: 'train', owner: 'a=b' }), submittedAtMs: someMs + 3_000 }),
+      ];
+      await commit({ newJobs: more });
+      const label = (name: string, value: string | null = null) => ({ also: { label: { name, value } } });
+
+      expect(await list({ also: { project: 'vision' } })).toEqual([7, 6]);
+      expect(await list(label('type'))).toEqual([8, 7, 6]);
+      expect(await list(label('type', 'train'))).toEqual([8, 6]);
+      expect(await list(label('owner', 'a=b'))).toEqual([8]);
+      expect(await list({ ...label('type', 'train'), limit: 1, beforeSubmitSeq: 8 })).toEqual([6]);
+      expect(await list({ also: { sinceMs: someMs + 2_000 } })).toEqual([8, 7]);
+      expect(await list({ also: { sinceMs: someMs + 9_000 } })).toEqual([]);
+      expect(await list({ also: { project: 'vision', label: { name: 'type', value: 'train' } } })).toEqual([
+        6,
+      ]);
+      expect(await list({ also: { sinceMs: 0 }, states: ['succeeded'], arrayId })).toEqual([3]);
+      expect(await list({ also: { sinceMs: 0 }, name: 'first' })).toEqual([1]);
+      expect(await list(label('none'))).toEqual([]);
+    });
+
     it('no job that is not there', async () => {
       expect(await store.readJob(jobIdOf(99))).toBeNull();
     });

@@ -30,6 +30,7 @@ export interface JobRow {
   readonly array_id: string | null;
   readonly array_index: number | null;
   readonly requeued_from: string | null;
+  readonly project: string;
   readonly name: string;
   readonly state: string;
   readonly last_attempt: number;
@@ -103,6 +104,7 @@ export function jobToRow(job: Job): JobRow {
     array_id: job.array?.id ?? null,
     array_index: job.array?.index ?? null,
     requeued_from: job.requeuedFrom,
+    project: job.spec.project,
     name: ownName(job),
     state: job.state.kind,
     last_attempt: job.lastAttempt,

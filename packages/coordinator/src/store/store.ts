@@ -122,6 +122,16 @@ export interface JobQuery {
   readonly sizeMax: number;
   /** Only jobs with a lower submitSeq; null: from the newest. */
   readonly beforeSubmitSeq: number | null;
+  readonly also?: JobFilters;
+}
+
+/** What a list may be narrowed by beside; each has an index, and a list with several looks at rows, some at a time. */
+export interface JobFilters {
+  readonly project?: string | undefined;
+  /** null: whatever its value. */
+  readonly label?: { readonly name: string; readonly value: string | null } | undefined;
+  /** Wall clock: submitted then or later. */
+  readonly sinceMs?: number | undefined;
 }
 
 /** A page of a list of jobs. */

@@ -15,6 +15,7 @@ import {
   type Batch,
   type Credential,
   type JobArrayRecord,
+  type JobFilters,
   type JobPage,
   type JobQuery,
   type JobRecord,
@@ -201,12 +202,17 @@ export class MemoryStore implements Store {
       .map(({ id, submitSeq }) => ({ id, submitSeq }));
   }
 
-  private matching({ states, arrayId, name, beforeSubmitSeq }: Omit<JobQuery, 'sizeMax'>): readonly Job[] {
+  private matching(query: Omit<JobQuery, 'sizeMax'>): readonly Job[] {
+    const { states, arrayId, name, beforeSubmitSeq } = query;
+    const { project, label, sinceMs } = query.also ?? {};
     return this.jobsInOrder()
       .reverse()
       .filter((job) => states.length === 0 || states.includes(job.state.kind))
       .filter((job) => arrayId === null || job.array?.id === arrayId)
       .filter((job) => name === null || ownName(job) === name)
+      .filter(({ spec }) => project === undefined || spec.project === project)
+      .filter(({ submittedAtMs }) => sinceMs === undefined || submittedAtMs >= sinceMs)
+      .filter(({ spec: { labels } }) => label === undefined || hasLabel(labels, label))
       .filter((job) => beforeSubmitSeq === null || job.submitSeq < beforeSubmitSeq);
   }
 
@@ -276,6 +282,13 @@ export class MemoryStore implements Store {
       throw new StoreError('damaged', `${job.id} has no attempt ${job.lastAttempt} in the store`);
     return { ...job, state: { ...job.state, attempt } as Job['state'] };
   }
+}
+
+function hasLabel(
+  labels: Readonly<Record<string, string>>,
+  { name, value }: NonNullable<JobFilters['label']>,
+): boolean {
+  return Object.hasOwn(labels, name) && (value === null || labels[name] === value);
 }
 
 /** Changes maps, and back again. */

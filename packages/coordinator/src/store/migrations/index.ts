@@ -11,6 +11,7 @@ import { retention } from './000006_retention.ts';
 import { arrayMembers } from './000007_array_members.ts';
 import { lineage } from './000008_lineage.ts';
 import { dependencies } from './000009_dependencies.ts';
+import { jobFilters } from './000010_job_filters.ts';
 
 export const migrations: readonly string[] = [
   initialSchema,
@@ -22,6 +23,7 @@ export const migrations: readonly string[] = [
   arrayMembers,
   lineage,
   dependencies,
+  jobFilters,
 ];
 
 /** Since this version every store has a witness and page sums beside it. */

@@ -16,6 +16,7 @@ import {
   selectEndedJobs,
   selectEventPlaces,
 } from '../statements/retention.ts';
+import { deleteLabels } from '../statements/selectFiltered.ts';
 import { StoreError } from '../store.ts';
 
 type Parameters = Record<string, SQLInputValue>;
@@ -41,6 +42,7 @@ export function sqliteRetention({ rows, change, transaction }: RetentionParts): 
 
   function removeJob(id: JobId, nowMs: number): void {
     change(deleteAttemptsOfJob.sql, { id });
+    change(deleteLabels.sql, { id });
     const [removed] = rows<{ array_id: string | null }>(deleteEndedJob.sql, { id });
     if (removed === undefined)
       throw new StoreError('conflict', `the store refused to remove ${id}: it is active`);

@@ -2,7 +2,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { messageOf } from '@muster/common/errors';
 import type { ArrayId, JobId } from '@muster/common/ids';
-import { type JobStateKind, jobStates, type TerminalJobState } from '@muster/common/states';
+import type { TerminalJobState } from '@muster/common/states';
 import { dependencySnapshot } from '../../dependencies.ts';
 import { clusterSubject } from '../../leases/clusterSubject.ts';
 import type { Attempt, Job, StoredEvent } from '../../model.ts';
@@ -31,13 +31,13 @@ import { selectRemovedJobs } from '../statements/retention.ts';
 import { selectAttempts } from '../statements/selectAttempts.ts';
 import { selectCredentials } from '../statements/selectCredentials.ts';
 import { selectEvents, selectEventsOfSubject } from '../statements/selectEvents.ts';
+import { insertLabel } from '../statements/selectFiltered.ts';
 import { selectOutcomes } from '../statements/selectJobIds.ts';
 import {
   type JobWithAttemptRow,
   newestAttemptRow,
   selectActiveJobs,
   selectJob,
-  selectListedIds,
 } from '../statements/selectJobs.ts';
 import { selectNodes } from '../statements/selectNodes.ts';
 import { selectPositions, selectSubjectPositions } from '../statements/selectPositions.ts';
@@ -62,6 +62,7 @@ import { ArraySpecs, type SharedSpec } from './arraySpecs.ts';
 import { backupPieces } from './backup.ts';
 import { damaged } from './inspection.ts';
 import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase } from './open.ts';
+import { listedIds } from './sqliteLists.ts';
 import { sqliteNames } from './sqliteNames.ts';
 import { sqliteRetention } from './sqliteRetention.ts';
 import type { StoreFiles } from './storeFiles.ts';
@@ -198,6 +199,9 @@ export class SqliteStore implements Store {
     const row = jobToRow(job);
     const isShared = job.array !== null && this.arraySpecs.of(job.array.id)?.text === row.spec;
     this.statement(insertJob.sql).run(insertJob.parameters(isShared ? { ...row, spec: '' } : row));
+    const place = { submit_seq: job.submitSeq, job_id: job.id };
+    for (const [name, value] of Object.entries(job.spec.labels))
+      this.statement(insertLabel.sql).run({ ...place, name, value });
   }
 
   async readJob(id: JobId): Promise<JobRecord | null> {
@@ -208,7 +212,7 @@ export class SqliteStore implements Store {
   }
 
   async listJobs(query: JobQuery): Promise<JobPage> {
-    const found = this.listedIds({ ...query, limit: query.limit + 1 });
+    const found = await this.listJobIds({ ...query, limit: query.limit + 1 });
     const records: JobRecord[] = [];
     let size = 0;
     for (const [index, { id }] of found.slice(0, query.limit).entries()) {
@@ -225,29 +229,7 @@ export class SqliteStore implements Store {
   }
 
   async listJobIds(query: Omit<JobQuery, 'sizeMax'>): Promise<readonly ListedJobId[]> {
-    return this.listedIds(query);
-  }
-
-  private listedIds(query: Omit<JobQuery, 'sizeMax'>): readonly ListedJobId[] {
-    const { states, arrayId, name, limit, beforeSubmitSeq } = query;
-    const isNarrowed = arrayId !== null || name !== null;
-    // The indexes of names and arrays are in order within a state only.
-    const wanted: readonly (JobStateKind | null)[] =
-      states.length > 0 ? [...new Set(states)] : isNarrowed ? jobStates : [null];
-    const found = wanted.flatMap((state) => {
-      const filter = { byArray: arrayId !== null, byName: name !== null, byState: state !== null };
-      return this.rows<{ id: JobId; submit_seq: number }>(selectListedIds(filter), {
-        before: beforeSubmitSeq ?? Number.MAX_SAFE_INTEGER,
-        limit,
-        ...(arrayId === null ? {} : { array_id: arrayId }),
-        ...(name === null ? {} : { name }),
-        ...(state === null ? {} : { state }),
-      });
-    });
-    return found
-      .map((row) => ({ id: row.id, submitSeq: row.submit_seq }))
-      .sort((a, b) => b.submitSeq - a.submitSeq)
-      .slice(0, limit);
+    return listedIds((sql, parameters) => this.rows(sql, parameters), query);
   }
 
   async readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, Outcome>> {

@@ -9,6 +9,10 @@ export interface ListJobsRequest {
   'name'?: (string);
   'limit'?: (number);
   'beforeSubmitSeq'?: (number | string | Long);
+  'project'?: (string);
+  'label'?: (string);
+  'sinceMs'?: (number | string | Long);
+  'requestId'?: (string);
 }
 
 export interface ListJobsRequest__Output {
@@ -17,4 +21,8 @@ export interface ListJobsRequest__Output {
   'name': (string);
   'limit': (number);
   'beforeSubmitSeq': (number);
+  'project': (string);
+  'label': (string);
+  'sinceMs': (number);
+  'requestId': (string);
 }
