@@ -4,6 +4,7 @@
  */
 import { type ArrayId, isArrayId, type JobId } from '@muster/common/ids';
 import { type Dependency, parseDependency } from '@muster/common/spec/after';
+import { isTerminal } from '@muster/common/states';
 import type { Job } from './model.ts';
 import type { DependencyState } from './scheduler/view.ts';
 import type { Outcome, Store } from './store/store.ts';
@@ -123,4 +124,44 @@ export async function dependencySnapshot(
   const texts = new Set(activeJobs.flatMap(({ spec }) => spec.after));
   await learnDependencies(memory, store, [...texts].map(parseDependency));
   return memory;
+}
+
+interface DependentsMemory extends Omit<DependencyMemory, 'outcomes'> {
+  readonly activeInArrays: Map<ArrayId, number>;
+}
+
+/** Takes note of a job as it is now, before memory knows it as that. */
+export function noteForDependents(memory: DependentsMemory, { id, array, requeuedFrom, state }: Job): void {
+  const isNew = !memory.jobs.has(id);
+  const isOver = isTerminal(state.kind);
+  if (isNew && requeuedFrom !== null) memory.successors.set(requeuedFrom, id);
+  if (array === null) return;
+  const active = (memory.activeInArrays.get(array.id) ?? 0) + Number(!isOver) - Number(!isNew);
+  if (active === 0) memory.activeInArrays.delete(array.id);
+  else memory.activeInArrays.set(array.id, active);
+  const failures = memory.arrayFailures.get(array.id);
+  if (requeuedFrom !== null) failures?.delete(requeuedFrom);
+  if (isOver && state.kind !== 'succeeded') failures?.add(id);
+}
+
+/** @param drafted jobs that a draft has changed, as it has them */
+export function progressOf(
+  memory: DependentsMemory,
+  drafted: Iterable<Job>,
+  arrayId: ArrayId,
+  successor: KnownJobs['successor'],
+): ArrayProgress {
+  let active = memory.activeInArrays.get(arrayId) ?? 0;
+  let failed: JobId | null = null;
+  for (const { id, array, state } of drafted) {
+    if (array?.id !== arrayId) continue;
+    const isOver = isTerminal(state.kind);
+    active += Number(!isOver) - Number(memory.jobs.has(id));
+    if (isOver && state.kind !== 'succeeded' && successor(id) === undefined) failed = id;
+  }
+  for (const id of memory.arrayFailures.get(arrayId) ?? []) {
+    if (failed !== null) break;
+    if (successor(id) === undefined) failed = id;
+  }
+  return { isActive: active > 0, failed };
 }

@@ -3,6 +3,7 @@ import type { JobId } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
 import { afterEach, expect, test, vi } from 'vitest';
 import { applyJobEvent, submit } from './commands/jobs.ts';
+import type { Committed } from './committed.ts';
 import { Contained } from './contained.ts';
 import { countingBytes, TestClock } from './coordinatorFixture.ts';
 import { type Command, Loop, type LoopParts } from './loop.ts';
@@ -18,7 +19,7 @@ import {
   queuedState,
   someGpus,
 } from './modelFixture.ts';
-import { ClusterState, type Committed } from './state.ts';
+import { ClusterState } from './state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
 import { type Batch, StoreError } from './store/store.ts';
 import { WaitTimes } from './waitTimes.ts';

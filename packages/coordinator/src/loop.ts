@@ -9,6 +9,7 @@ import type { Logger } from '@muster/common/log';
 import { revoked } from './auth/tokens.ts';
 import { type Caller, coordinatorPart } from './caller.ts';
 import { applyJobEvent } from './commands/jobs.ts';
+import type { Committed } from './committed.ts';
 import type { Contained } from './contained.ts';
 import { chooseResume } from './lifecycle/resume.ts';
 import { currentAttempt } from './model.ts';
@@ -17,7 +18,7 @@ import { PendingReasons } from './pendingReasons.ts';
 import { planningView } from './planning.ts';
 import { type Decision, plan } from './scheduler/plan.ts';
 import type { ClusterView, PlannedTask } from './scheduler/view.ts';
-import { type ClusterState, type Committed, Draft } from './state.ts';
+import { type ClusterState, Draft } from './state.ts';
 import { type Store, StoreError } from './store/store.ts';
 import type { WaitTimes } from './waitTimes.ts';
 

@@ -1,7 +1,7 @@
 /** The planner's view of a draft: capacity less what allocations hold, and the queue. */
 import { drainedBy } from '@muster/common/conditions';
 import { assertInvariant } from '@muster/common/errors';
-import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
+import type { ArrayId, NodeName } from '@muster/common/ids';
 import { dependencyState, type KnownJobs } from './dependencies.ts';
 import { mayBePreempted } from './lifecycle/recovery.ts';
 import { isKeptByNode, pinnedCheckpoint } from './lifecycle/resume.ts';

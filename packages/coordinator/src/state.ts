@@ -8,7 +8,8 @@ import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import { type Caller, coordinatorPart, nameOf } from './caller.ts';
-import type { ArrayProgress } from './dependencies.ts';
+import { type Committed, removedOf } from './committed.ts';
+import { type ArrayProgress, noteForDependents, progressOf } from './dependencies.ts';
 import { forgetOutcomes } from './endedJobs.ts';
 import { directoryOf, JobDirectories } from './jobDirectories.ts';
 import { JobGroups, type JobToPlan } from './jobGroups.ts';
@@ -61,7 +62,7 @@ export class ClusterState {
   /** Takes note of a job as it is now. */
   noteJob(job: Job): void {
     const { id, state } = job;
-    this.noteForDependents(job);
+    noteForDependents(this, job);
     if (isTerminal(state.kind)) {
       this.jobs.delete(id);
       this.outcomes.set(id, state.kind);
@@ -70,20 +71,6 @@ export class ClusterState {
     }
     this.directories.note(job);
     this.groups.note(job);
-  }
-
-  private noteForDependents({ id, array, requeuedFrom, state }: Job): void {
-    const isNew = !this.jobs.has(id);
-    const isOver = isTerminal(state.kind);
-    if (isNew && requeuedFrom !== null) this.successors.set(requeuedFrom, id);
-    if (array === null) return;
-    const change = Number(!isOver) - Number(!isNew);
-    const active = (this.activeInArrays.get(array.id) ?? 0) + change;
-    if (active === 0) this.activeInArrays.delete(array.id);
-    else this.activeInArrays.set(array.id, active);
-    const failures = this.arrayFailures.get(array.id);
-    if (requeuedFrom !== null) failures?.delete(requeuedFrom);
-    if (isOver && state.kind !== 'succeeded') failures?.add(id);
   }
 
   /** @param credential null: it is none any more */
@@ -97,18 +84,6 @@ export class ClusterState {
   credentialOf(secretHash: string): Credential | undefined {
     return this.credentials.get(this.credentialIds.get(secretHash) ?? '');
   }
-}
-
-/** What a committed draft changed; whoever talks to agents and watchers starts from here. */
-export interface Committed {
-  /** As they are now, ended ones included. */
-  readonly jobs: readonly Job[];
-  /** Every attempt that began, changed or ended; several of one job when it went through the queue in between. */
-  readonly attempts: Batch['attempts'];
-  readonly events: readonly StoredEvent[];
-  /** Ids of credentials that are none any more. */
-  readonly endedCredentials: readonly string[];
-  readonly removedNodes: readonly NodeName[];
 }
 
 export class Draft {
@@ -215,25 +190,9 @@ export class Draft {
 
   /** Of an array of which memory has been told what it must know. */
   arrayProgress(id: ArrayId): ArrayProgress {
-    const { base } = this;
-    let active = base.activeInArrays.get(id) ?? 0;
-    let failed: JobId | null = null;
-    for (const job of this.jobs.values()) {
-      if (job.array?.id !== id) continue;
-      const isOver = isTerminal(job.state.kind);
-      active += Number(!isOver) - Number(base.jobs.has(job.id));
-      if (isOver && job.state.kind !== 'succeeded' && this.successor(job.id) === undefined) failed = job.id;
-    }
-    for (const each of base.arrayFailures.get(id) ?? []) {
-      if (failed !== null) break;
-      if (this.successor(each) === undefined) failed = each;
-    }
-    return { isActive: active > 0 || this.isFilling(id), failed };
-  }
-
-  private isFilling(id: ArrayId): boolean {
     const array = this.array(id);
-    return array !== undefined && array.filled < array.size;
+    const progress = progressOf(this.base, this.jobs.values(), id, (each) => this.successor(each));
+    return array !== undefined && array.filled < array.size ? { ...progress, isActive: true } : progress;
   }
 
   /** As far as memory tells: of a job that ended long ago it has to be learnt first. */
@@ -404,20 +363,12 @@ export class Draft {
       nodes: [...this.nodes.values()].flatMap((node) =>
         node !== null && this.nodesToStore.has(node.name) ? [node] : [],
       ),
-      removedNodes: this.removedNodes(),
+      removedNodes: removedOf(this.nodes),
       requests: [...this.requests.values()],
       credentials: [...this.credentials.values()].filter((credential) => credential !== null),
-      removedCredentials: this.endedCredentials(),
+      removedCredentials: removedOf(this.credentials),
       events: this.events,
     };
-  }
-
-  private removedNodes(): readonly NodeName[] {
-    return [...this.nodes].flatMap(([name, node]) => (node === null ? [name] : []));
-  }
-
-  private endedCredentials(): readonly string[] {
-    return [...this.credentials].flatMap(([id, credential]) => (credential === null ? [id] : []));
   }
 
   /** Makes the committed draft the state. */
@@ -442,8 +393,8 @@ export class Draft {
       jobs: [...this.jobs.values()],
       attempts: [...this.attempts.values()],
       events: this.events,
-      endedCredentials: this.endedCredentials(),
-      removedNodes: this.removedNodes(),
+      endedCredentials: removedOf(this.credentials),
+      removedNodes: removedOf(this.nodes),
     };
   }
 }

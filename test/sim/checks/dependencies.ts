@@ -23,8 +23,8 @@ export class DependencyCheck {
   private onEvent({ kind, subject, data }: StoredEvent): void {
     const end = /^job\.(succeeded|failed|cancelled)$/.exec(kind)?.[1];
     if (end !== undefined) this.ends.set(subject, end);
-    else if (kind === 'job.submitted' && data['requeuedFrom'] !== undefined)
-      this.successors.set(String(data['requeuedFrom']), subject);
+    else if (kind === 'job.submitted' && typeof data['requeuedFrom'] === 'string')
+      this.successors.set(data['requeuedFrom'], subject);
     else if (kind === 'attempt.allocated' && data['attempt'] === 1) this.onStart(subject);
   }
 

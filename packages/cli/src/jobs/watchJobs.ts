@@ -51,7 +51,7 @@ async function redraw(
   });
   const stopKeys = io.stdin.isTerminal
     ? io.stdin.onKeys((typed) => {
-        if (/[qQ\u0003\u001b]/.test(typed)) left.abort();
+        if (['q', 'Q', '\x03', '\x1b'].some((key) => typed.includes(key))) left.abort();
       })
     : () => {};
   const looking = async () => {

@@ -11,8 +11,7 @@ import type { LogPiece__Output } from '../gen/muster/v1/LogPiece.ts';
 import type { MusterDefinition } from '../gen/muster/v1/Muster.ts';
 import type { ReadLogsRequest } from '../gen/muster/v1/ReadLogsRequest.ts';
 import type { WatchEventsRequest } from '../gen/muster/v1/WatchEventsRequest.ts';
-import { arraySize, arraySizeMax, parseArray } from '../spec/array.ts';
-import { isMapping } from '../spec/path.ts';
+import { arraySizeMax } from '../spec/array.ts';
 import type { JobStateKind } from '../states.ts';
 import type { JobMetricName, MetricsView, NodeTelemetry } from '../telemetry.ts';
 import type { TrainingMetricName, TrainingSummary } from '../training.ts';
@@ -40,6 +39,7 @@ import { credentialFromWire } from './credentialCodec.ts';
 import { nodeFromWire } from './nodeCodec.ts';
 import { musterService } from './service.ts';
 import { fromServiceError } from './status.ts';
+import { arraySizeIn } from './submitSize.ts';
 import { metricsFromWire, nodeTelemetryFromWire, summaryFromWire } from './telemetryCodec.ts';
 
 /** For calls that answer at once; a coordinator that needs longer is in trouble and the user should hear of it. */
@@ -379,17 +379,4 @@ function describe(error: ServiceError | null, address: string, encrypted: boolea
   if (problem !== null) return new MusterError(problem.code, problem.message, { cause: error });
   if (!/No connection established/.test(known.message)) return known;
   return new MusterError('unavailable', `no coordinator answers at ${address}`, { cause: error });
-}
-
-/** How many jobs a spec asks for, wrong or right: what it is allowed time for. */
-function arraySizeIn(specJson: string): number {
-  if (!specJson.includes('"array"')) return 0;
-  try {
-    const spec: unknown = JSON.parse(specJson);
-    const written = isMapping(spec) ? spec['array'] : undefined;
-    const reading = typeof written === 'string' || typeof written === 'number' ? parseArray(written) : null;
-    return reading !== null && 'array' in reading ? arraySize(reading.array) : 0;
-  } catch {
-    return 0;
-  }
 }

@@ -1,0 +1,20 @@
+import type { NodeName } from '@muster/common/ids';
+import type { Job, StoredEvent } from './model.ts';
+import type { Batch } from './store/store.ts';
+
+/** What a committed draft changed; whoever talks to agents and watchers starts from here. */
+export interface Committed {
+  /** As they are now, ended ones included. */
+  readonly jobs: readonly Job[];
+  /** Every attempt that began, changed or ended; several of one job when it went through the queue in between. */
+  readonly attempts: Batch['attempts'];
+  readonly events: readonly StoredEvent[];
+  /** Ids of credentials that are none any more. */
+  readonly endedCredentials: readonly string[];
+  readonly removedNodes: readonly NodeName[];
+}
+
+/** Of what a draft has changed, by name, the names of what it has removed. */
+export function removedOf<Name>(changed: ReadonlyMap<Name, unknown>): readonly Name[] {
+  return [...changed].flatMap(([name, value]) => (value === null ? [name] : []));
+}
