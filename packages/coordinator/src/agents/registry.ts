@@ -50,16 +50,20 @@ export class AgentRegistry {
   /**
    * A newer connection of the same agent takes over: the old stream may be dead without us knowing yet. From here on the
    * node has been heard, so that its silence is not noticed while its return is being stored.
-   * @throws {MusterError} `already_exists` when another machine answers under this name right now
+   * @throws {MusterError} as `refuseSecond`
    */
   admit(node: NodeName, instanceId: string, bootId: string): void {
+    this.refuseSecond(node, instanceId, bootId);
     const present = this.nodes.get(node)?.session ?? null;
     if (present?.instanceId === instanceId) present.superseded = true;
-    if (present === null || present.instanceId === instanceId || !this.isOnline(node)) {
-      const lastHeardMs = this.clock.monotonicMs();
-      this.nodes.set(node, { session: present, lastHeardMs, heard: true, silence: null });
-      return;
-    }
+    const lastHeardMs = this.clock.monotonicMs();
+    this.nodes.set(node, { session: present, lastHeardMs, heard: true, silence: null });
+  }
+
+  /** @throws {MusterError} `already_exists` when another machine answers under this name right now */
+  refuseSecond(node: NodeName, instanceId: string, bootId: string): void {
+    const present = this.nodes.get(node)?.session ?? null;
+    if (present === null || present.instanceId === instanceId || !this.isOnline(node)) return;
     throw new MusterError(
       'already_exists',
       `a node named ${node} is connected already (boot id ${present.bootId}, yours ${bootId}): give this agent a name ` +

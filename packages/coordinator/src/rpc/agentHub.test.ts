@@ -218,6 +218,9 @@ test('a reboot ends what ran on the node; the boot of another machine by its nam
   first.say({ claim: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
   first.say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(() => expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running'));
+  const second = openSession(first.token);
+  second.say(helloMessage({ instanceId: 'copy', bootId: 'other' }));
+  await vi.waitFor(() => expect(second.errors[0]?.details).toMatch(/node-1 is connected already/));
   first.cancel();
   await vi.waitFor(() => expect(coordinator.agents.isOnline(nodeNameOf('node-1'))).toBe(false));
   const heardMs = coordinator.agents.lastHeardMs(nodeNameOf('node-1'));

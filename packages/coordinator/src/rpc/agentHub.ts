@@ -156,6 +156,8 @@ async function beginSession(
     );
   }
   const { instanceId, bootId, agentVersion } = wire;
+  // Somebody's mistake, which ends the second agent, before what only has to be waited for.
+  parts.agents.refuseSecond(node, instanceId, bootId);
   refuseStranger(new Draft(parts.state), { name: node, instanceId });
   parts.notes.heard(node, bootId, wire, parts.wallMs());
   const silentForMs = parts.agents.silentForMs(node);
