@@ -77,8 +77,13 @@ const templatePart = /(?:\\[\s\S]|\$(?!\{)|[^`\\$])*(?:`|\$\{)/y;
  * The text with the inside of comments, strings, templates and regular expressions blanked. Every other character keeps
  * its place, so that an index in the result is an index in the text.
  * @param onRegExp is told every regular expression, as it is written
+ * @param onText is told every string and every part of a template, with the index where it begins
  */
-export function codeOnly(text: string, onRegExp: (literal: string) => void = () => {}): string {
+export function codeOnly(
+  text: string,
+  onRegExp: (literal: string) => void = () => {},
+  onText: (literal: string, index: number) => void = () => {},
+): string {
   /** For each open `${`: how many braces are open inside it. */
   const openBraces: number[] = [];
   let code = '';
@@ -88,6 +93,7 @@ export function codeOnly(text: string, onRegExp: (literal: string) => void = () 
     templatePart.lastIndex = code.length;
     const part = templatePart.exec(text)?.[0] ?? text.slice(code.length);
     if (part.endsWith('${')) openBraces.push(0);
+    onText(part, code.length);
     code += blank(part);
   };
   while (code.length < text.length) {
@@ -108,6 +114,7 @@ export function codeOnly(text: string, onRegExp: (literal: string) => void = () 
     if (inner !== undefined && part === '}') openBraces[openBraces.length - 1] = inner - 1;
     const isRegExp = part.startsWith('/') && part.length > 1 && !isComment;
     if (isRegExp) onRegExp(part);
+    if (/^['"]/.test(part)) onText(part, code.length);
     const isText = /^['"]/.test(part) || isRegExp || isComment;
     code += isText ? blank(part) : part;
     if (!isComment && part.trim() !== '')

@@ -135,7 +135,7 @@ export class Story {
   }
 
   preempted(fields: Partial<Extract<JobEvent, { kind: 'preempt' }>> = {}): this {
-    const message = 'gives way to job_2, which has more priority';
+    const message = 'preempted by job_2, which has more priority';
     return this.on({ kind: 'preempt', attempt: this.job.lastAttempt, message, by: jobIdOf(2), ...fields });
   }
 

@@ -101,7 +101,7 @@ export async function withPlaceOf<T>(
 ): Promise<T> {
   const parts = name.split('/');
   if (parts.some((part) => part === '' || part === '.' || part === '..' || part.includes('\0'))) {
-    throw Object.assign(new Error(`"${name}" is no name of a checkpoint`), { code: 'EINVAL' });
+    throw Object.assign(new Error(`invalid name of a checkpoint: "${name}"`), { code: 'EINVAL' });
   }
   const last = parts.pop() ?? '';
   const goDown = async (directory: HeldDirectory, [first, ...rest]: readonly string[]): Promise<T> =>

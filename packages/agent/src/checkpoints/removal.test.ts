@@ -101,7 +101,7 @@ describe('a symbolic link', () => {
 
 test.each(['../x', '/x', 'a/../../x', '.', '', 'a//b'])('"%s" is no name of a checkpoint', async (name) => {
   const { remove } = aPlace();
-  await expect(remove(name)).rejects.toThrow('no name of a checkpoint');
+  await expect(remove(name)).rejects.toThrow('invalid name of a checkpoint');
 });
 
 test('one with another file system in it is left whole', async () => {
