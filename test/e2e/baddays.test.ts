@@ -291,7 +291,7 @@ describe("a full disk of the coordinator's", () => {
     small = await startCluster({
       coordinatorDiskMb: 96,
       coordinatorFlags: ['--reserve-mb', String(reserveMb)],
-      expectedComplaints: /ballast file was dropped|output could not be stored/,
+      expectedComplaints: /ballast file was removed|output could not be stored/,
     });
   });
 
