@@ -118,6 +118,8 @@ export class SimulatedCheckpoints implements Checkpoints {
     return false;
   }
 
+  noteDivergence(): void {}
+
   sayAgain(): void {
     for (const message of this.words()) this.parts.send(message);
   }

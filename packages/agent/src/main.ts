@@ -45,6 +45,7 @@ import { gpuProblem, occupiedGpu } from './tasks/gpuProblem.ts';
 import { TaskManager } from './tasks/manager.ts';
 import { TaskRecords } from './tasks/records.ts';
 import { TaskUploads } from './taskUploads.ts';
+import { goodStepBefore } from './training/divergence.ts';
 import { TaskTraining } from './training/taskTraining.ts';
 
 /** The kernel's own repeats come ever later: after a cut it is quicker to begin anew. */
@@ -190,7 +191,11 @@ async function openAgent(
     running: () => manager.running(),
     isFrozen: (task) => leases.isFrozen(task),
     outputPathOf: (task) => records.outputPath(task),
-    send: (message) => session.send(taskMessageToWire(message)),
+    send: (message) => {
+      const goodUntil = goodStepBefore(message.sign);
+      if (goodUntil !== undefined) checkpoints.noteDivergence(message.task, goodUntil);
+      return session.send(taskMessageToWire(message));
+    },
     rows: uploads.rows,
     ...{ wallMs, monotonicMs, log },
   });

@@ -91,4 +91,6 @@ export interface Checkpoint extends CheckpointFacts {
   readonly shared: boolean;
   /** Attempts that resumed from it died twice in the same way: not chosen any more. */
   readonly suspect: boolean;
+  /** Saved at or after the moment when the loss became NaN or diverged: chosen only when there is no other. Absent: it was not. */
+  readonly diverged?: true;
 }

@@ -68,6 +68,10 @@ export class DirectoryWatch {
     return this.isComplete;
   }
 
+  noteDivergence(goodUntil: number | null): void {
+    this.known.noteDivergence(goodUntil);
+  }
+
   sayAgain(): void {
     this.known.sayAgain();
   }

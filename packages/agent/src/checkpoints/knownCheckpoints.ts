@@ -82,6 +82,8 @@ export class KnownCheckpoints {
   private rival: string | null = null;
   /** An index that cannot be written is complained of once. */
   private complaint: string | null = null;
+  /** The newest that was saved before the loss diverged: the next attempt begins from that one. */
+  private beforeDivergence: string | null = null;
   private readonly undeletable = new Set<string>();
   private deleting: string | null = null;
   /** A large one takes its time; nobody waits for that but the next. */
@@ -223,6 +225,16 @@ export class KnownCheckpoints {
     for (const message of this.words()) this.parts.send(message);
   }
 
+  /** From now on the newest one from before it is kept, whatever is saved after it. @param goodUntil null: no step is known */
+  noteDivergence(goodUntil: number | null): void {
+    if (this.beforeDivergence !== null) return;
+    const before = [...this.known.values()].filter(
+      ({ facts: { verdict, step } }) =>
+        verdict === 'verified' && (step === null || goodUntil === null || step <= goodUntil),
+    );
+    this.beforeDivergence = before.sort((a, b) => newestFirst(a.facts, b.facts))[0]?.facts.name ?? null;
+  }
+
   /** All there is to say, the oldest first: so they are kept, too. */
   words(): readonly CheckpointMessage[] {
     const newest = [...this.known.values()]
@@ -244,7 +256,7 @@ export class KnownCheckpoints {
     const there = [...this.known.values()]
       .map(({ facts }) => facts)
       .filter(({ name, version }) => this.present.get(name) === version && !this.undeletable.has(name));
-    const kept = new Set(assignment.resume === null ? [] : [assignment.resume.name]);
+    const kept = new Set([assignment.resume?.name, this.beforeDivergence].filter((name) => name != null));
     const names = toDelete(there, this.rules, kept);
     if (names.length > 0) await this.lookForRival();
     if (this.rival !== null) return;

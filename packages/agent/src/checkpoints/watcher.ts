@@ -30,6 +30,8 @@ export interface Checkpoints {
   /** Its processes are gone: resolves, within some 10 s, when that may be said. */
   lastLook(task: TaskRef): Promise<void>;
   isTrainingComplete(task: TaskRef): boolean;
+  /** Its loss has diverged: the newest checkpoint from before that is kept. @param goodUntil null: no step is known */
+  noteDivergence(task: TaskRef, goodUntil: number | null): void;
   /** The coordinator may not have heard what was said so far. */
   sayAgain(): void;
   /** Of what `sayAgain` says the newest of each task, for a Hello, which has a bound. */
@@ -111,6 +113,10 @@ export class CheckpointWatcher implements Checkpoints {
 
   isTrainingComplete(task: TaskRef): boolean {
     return this.watches.get(taskKey(task))?.isTrainingComplete === true;
+  }
+
+  noteDivergence(task: TaskRef, goodUntil: number | null): void {
+    this.watches.get(taskKey(task))?.noteDivergence(goodUntil);
   }
 
   sayAgain(): void {

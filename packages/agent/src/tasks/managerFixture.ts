@@ -53,6 +53,7 @@ const noCheckpoints: Checkpoints = {
   isWatched: () => false,
   lastLook: async () => {},
   isTrainingComplete: () => false,
+  noteDivergence: () => {},
   sayAgain: () => {},
   words: () => [],
   forget: () => {},

@@ -44,17 +44,22 @@ function columnsOf(checkpoints: readonly Checkpoint[], nowMs: number): readonly 
   ];
 }
 
-/** `verified`, `verified, deep`, `verified, suspect`, `corrupt: …`. */
-export function verdictText({ verdict, depth, suspect, problem }: Checkpoint): string {
-  const words = [verdict, depth === 'deep' ? 'deep' : null, suspect ? 'suspect' : null];
+/** `verified`, `verified, deep`, `verified, suspect`, `verified, after divergence`, `corrupt: …`. */
+export function verdictText({ verdict, depth, suspect, diverged, problem }: Checkpoint): string {
+  const words = [
+    verdict,
+    depth === 'deep' ? 'deep' : null,
+    suspect ? 'suspect' : null,
+    diverged === true ? 'after divergence' : null,
+  ];
   const said = words.filter((word) => word !== null).join(', ');
   return problem === null ? said : `${said}: ${problem}`;
 }
 
-function verdictStyle({ verdict, suspect }: Checkpoint): Style | null {
+function verdictStyle({ verdict, suspect, diverged }: Checkpoint): Style | null {
   if (verdict === 'corrupt') return 'red';
   if (verdict === 'gone') return 'dim';
-  return verdict === 'unverified' || suspect ? 'yellow' : 'green';
+  return verdict === 'unverified' || suspect || diverged === true ? 'yellow' : 'green';
 }
 
 function metricsText({ metrics }: Checkpoint): string {

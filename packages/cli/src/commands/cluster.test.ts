@@ -3,7 +3,17 @@ import type { OrphanTask } from '@muster/common/views';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
-import { aCluster, aNode, anEvent, silentStream, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
+import {
+  aCluster,
+  aJob,
+  aNode,
+  anAttempt,
+  anEvent,
+  aTask,
+  silentStream,
+  submittedAtMs,
+  wire,
+} from '../testing/fakeCoordinator.ts';
 import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 
 test('token create prints the token alone on stdout', async () => {
@@ -65,7 +75,7 @@ test('token list shows no secret, and what it is of', async () => {
 
 test('token revoke, token rotate and node remove say what they have done', async () => {
   const RevokeCredential = () => ({ ids: ['agent:gpu-1:2', 'join:3'] });
-  const revoked = await run(['token', 'revoke', 'gpu-1'], { RevokeCredential });
+  const revoked = await run(['token', 'revoke', 'gpu-1', '--force'], { RevokeCredential });
   expect(revoked.requests).toMatchObject([{ request: { name: 'gpu-1' } }]);
   expect(revoked.stdout).toBe('agent:gpu-1:2 is revoked.\njoin:3 is revoked.\n');
   const RotateAdminToken = () => ({ token: 'muster_admin_x' });
@@ -228,4 +238,21 @@ test('node end-orphans waits until they are gone', async () => {
   expect(asked).toBe(2);
   const none = await run(['node', 'end-orphans', 'node-1'], { EndOrphans: () => wire.node(aNode()) });
   expect(none.stdout).toBe('node-1 has no orphans.\n');
+});
+
+test('token revoke of an agent whose node runs a job wants --force', async () => {
+  const agent = { id: 'agent:node-1:2', kind: 'agent', node: 'node-1' };
+  const attempts = [anAttempt({ tasks: [aTask({ node: 'node-1', state: 'running', exit: null })] })];
+  const answers = {
+    ListCredentials: () => ({ credentials: [agent] }),
+    ListJobs: () => ({ jobs: [wire.job(aJob({ state: 'running', attempts }))], more: false }),
+    RevokeCredential: () => ({ ids: [agent.id] }),
+  };
+  for (const name of ['node-1', 'agent:node-1']) {
+    const refused = await run(['token', 'revoke', name], answers);
+    expect(refused.exitCode).toBe(exitCodes.refused);
+    expect(refused.stderr).toMatch(/node-1 runs job_\w+, which end there with their leases/);
+    expect(refused.requests.map(({ method }) => method)).toEqual(['ListCredentials', 'ListJobs']);
+  }
+  expect((await run(['token', 'revoke', 'node-1', '--force'], answers)).exitCode).toBe(exitCodes.ok);
 });

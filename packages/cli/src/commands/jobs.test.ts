@@ -365,26 +365,3 @@ test('stop without anything left to stop says so', async () => {
     stderr: 'Nothing left to stop: all of these jobs have ended.\n',
   });
 });
-
-test('requeue prints the id of the job that will run', async () => {
-  const answers = { RequeueJob: () => ({ jobId: 'job_dddddddddddd', newJob: true }) };
-  const { stdout, stderr, requests } = await run(['requeue', failed.id], answers);
-  expect(stdout).toBe('job_dddddddddddd\n');
-  expect(stderr).toContain('a new job');
-  expect(requests).toMatchObject([{ request: { jobId: failed.id, requestId: 'request-1' } }]);
-});
-
-test('requeue survives a coordinator that is away for a moment, under the same request id', async () => {
-  let calls = 0;
-  const RequeueJob = () => {
-    calls += 1;
-    if (calls === 1) throw new MusterError('unavailable', 'starting');
-    return { jobId: failed.id, newJob: false };
-  };
-  const { exitCode, stdout, requests } = await run(['requeue', failed.id], { RequeueJob });
-  expect({ exitCode, stdout }).toEqual({ exitCode: exitCodes.ok, stdout: `${failed.id}\n` });
-  expect(requests).toMatchObject([
-    { request: { requestId: 'request-1' } },
-    { request: { requestId: 'request-1' } },
-  ]);
-});

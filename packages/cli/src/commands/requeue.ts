@@ -1,20 +1,27 @@
 import type { ResumeChoice } from '@muster/common/checkpoints';
+import type { JobView } from '@muster/common/views';
+import type { MusterApi } from '@muster/common/wire/client';
+import { type ForceFlag, requireConsent } from '../confirm.ts';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { type OutputFlags, withOutput } from '../flags.ts';
+import { collect, type OutputFlags, withOutput } from '../flags.ts';
 import { followAndReport, waitAndReport } from '../jobs/attend.ts';
 import { jobIdOf, jobReferenceHelp } from '../jobs/reference.ts';
+import { nameOf } from '../jobs/summary.ts';
 import { allTold, nothingTold } from '../jobs/transitions.ts';
 import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
 import { type Session, submitPatienceMs, withSession } from '../session.ts';
+import { parseChange, withChange } from '../submit/assignments.ts';
+import { refusal } from '../submit/spec.ts';
 
-interface RequeueFlags extends ConnectionFlags, OutputFlags {
+interface RequeueFlags extends ConnectionFlags, OutputFlags, ForceFlag {
   readonly wait?: boolean;
   readonly follow?: boolean;
   readonly from?: ResumeChoice;
+  readonly set?: readonly string[];
 }
 
 export const command: CommandModule = {
@@ -24,9 +31,15 @@ export const command: CommandModule = {
     sub.option('--follow', 'show its output until it has ended; exit code as with --wait');
     sub.option(
       '--from <step>',
-      'resume from its newest good checkpoint at or before this step, or "start" from scratch; default: latest checkpoint',
+      'resume from the good checkpoint of this step, or "start" for none; default: the newest',
       resumeChoice,
     );
+    sub.option(
+      '--set <key=value>',
+      'change the spec, such as env.LR=3e-4 or resources.gpus=2, and continue from the checkpoints; may be repeated',
+      collect,
+    );
+    sub.option('--force', 'stop it without asking, if it is running');
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
@@ -50,7 +63,22 @@ function requeueJob(context: Context, reference: string, flags: RequeueFlags): P
   return withSession(context, flags, async (session) => {
     // Sent again, a name might mean the job that the first call has made.
     const jobId = await jobIdOf(session.api, reference);
-    const answer = await send(session, jobId, flags.from ?? { kind: 'newest' }, context);
+    const before = await patiently(session, context, (api) => api.getJob(jobId));
+    const specJson = flags.set === undefined ? '' : await changedSpec(before, flags.set);
+    const isAtWork = before.state === 'starting' || before.state === 'running';
+    if (isAtWork && flags.force !== true && flags.set === undefined) {
+      await requireConsent(
+        context,
+        `${nameOf(before)} (${jobId}) is ${before.state}; requeueing it stops attempt ${before.attempts.at(-1)?.number ?? 1}`,
+        `${environment.programName} requeue ${jobId} --force`,
+      );
+    }
+    const from = flags.from ?? { kind: 'newest' };
+    // The request id keeps a second call from stopping the job twice.
+    const requestId = context.newRequestId();
+    const answer = await patiently(session, context, (api) =>
+      api.requeueJob(jobId, requestId, from, specJson),
+    );
     if (flags.output === 'json') {
       await writeJson(io.stdout, answer);
     } else {
@@ -69,17 +97,35 @@ function requeueJob(context: Context, reference: string, flags: RequeueFlags): P
   });
 }
 
-/** Tried again while the coordinator is away: the request id keeps that from stopping the job twice. */
-async function send(
+/**
+ * The spec of a job with changes in it.
+ * @throws {CliError} with every problem that it then has, each at the flag that it comes from
+ */
+async function changedSpec({ spec }: JobView, typed: readonly string[]): Promise<string> {
+  const changes = typed.map((each) => {
+    const change = parseChange(each);
+    if (change === null) throw usageError(`--set takes key=value, such as env.LR=3e-4; got "${each}"`);
+    return change;
+  });
+  const { encodeJobSpec, formatProblems, validateJobSpec } = await import('@muster/common/spec/index');
+  const result = validateJobSpec(changes.reduce<unknown>(withChange, spec));
+  if (result.ok) return encodeJobSpec(result.spec);
+  const problems = result.problems.map((problem) => {
+    const index = changes.findLastIndex(({ path }) => `${problem.path}.`.startsWith(`${path.join('.')}.`));
+    return index < 0 ? problem : { ...problem, flag: `--set ${changes[index]?.path.join('.')}` };
+  });
+  throw refusal(problems, formatProblems(problems, null));
+}
+
+/** Tried again while the coordinator is away. */
+async function patiently<T>(
   session: Session,
-  jobId: string,
-  from: ResumeChoice,
-  { io, clock, newRequestId }: Context,
-) {
-  const requestId = newRequestId();
+  { io, clock }: Context,
+  call: (api: MusterApi) => Promise<T>,
+): Promise<T> {
   const progress = startProgress(io.stderr, clock);
   try {
-    return await session.retrying((api) => api.requeueJob(jobId, requestId, from), {
+    return await session.retrying(call, {
       patienceMs: submitPatienceMs,
       onAway: ({ message }) => progress.show(`${message}; trying again`),
     });

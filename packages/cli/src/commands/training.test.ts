@@ -189,9 +189,9 @@ test('requeue --from asks for a step, or for the start', async () => {
     GetJob: () => wire.job(running),
     RequeueJob: () => ({ jobId: running.id, newJob: false }),
   };
-  const step = await run(['requeue', running.id, '--from', '500'], answers);
+  const step = await run(['requeue', running.id, '--force', '--from', '500'], answers);
   expect(step.requests.at(-1)).toMatchObject({ request: { fromStep: 500, fromStart: false } });
-  const start = await run(['requeue', running.id, '--from', 'start'], answers);
+  const start = await run(['requeue', running.id, '--force', '--from', 'start'], answers);
   expect(start.requests.at(-1)?.request).toMatchObject({ fromStart: true });
   expect(start.requests.at(-1)?.request).not.toHaveProperty('fromStep', expect.anything());
   const wrong = await run(['requeue', running.id, '--from', 'best'], answers);

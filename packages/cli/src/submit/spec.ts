@@ -88,7 +88,8 @@ function withoutPlace(problem: MusterError['problems'][number]): SpecProblem {
   return { ...problem, line: null, column: null, flag: null };
 }
 
-function refusal(problems: readonly SpecProblem[], formatted: string): CliError {
+/** @param formatted the problems, for a person */
+export function refusal(problems: readonly SpecProblem[], formatted: string): CliError {
   return new CliError(`not a valid job: ${count(problems.length, 'problem')}`, {
     code: 'invalid',
     hints: [formatted],

@@ -182,6 +182,7 @@ export function checkpointFromWire(wire: Checkpoint__Output): Checkpoint {
     shared: wire.shared,
     suspect: wire.suspect,
     reread: wire.reread,
+    ...(wire.diverged ? { diverged: true } : {}),
   };
 }
 
@@ -213,6 +214,7 @@ export function checkpointSeenFromWire(wire: CheckpointSeen__Output): Checkpoint
     attempt: _attempt,
     node: _node,
     suspect: _suspect,
+    diverged: _diverged,
     shared,
     ...checkpoint
   } = checkpointFromWire(wire.checkpoint);

@@ -9,9 +9,10 @@ import {
   verificationDepths,
 } from '@muster/common/checkpoints';
 import type { NodeName } from '@muster/common/ids';
+import type { AttemptSign } from '@muster/common/views';
 import { type Attempt, checkpointsMax, isReleased, type Job, type NewEvent } from '../model.ts';
 import { fencedAttempt, type Handler, type JobEvent, jobEvent, unchanged, withAttempt } from './event.ts';
-import { isGood } from './resume.ts';
+import { isGood, resumeCandidates } from './resume.ts';
 
 type Seen = Extract<JobEvent, { kind: 'checkpoint' }>;
 
@@ -91,7 +92,24 @@ function firstSeen(job: Job, attempt: Attempt | null, event: Seen, node: NodeNam
   const { checkpoint: facts, shared } = event;
   const isOwn = attempt === null || isNewer(job, attempt, facts) || knownAs(job, facts.name) !== undefined;
   const begunFrom = isOwn ? undefined : knownAs(job, attempt.resume?.name ?? '');
-  return { ...facts, attempt: begunFrom?.attempt ?? event.attempt, node, shared, suspect: false };
+  const number = begunFrom?.attempt ?? event.attempt;
+  const isDiverged = attempt?.number === number && attempt.signs.some((sign) => isAfter(sign, facts));
+  const added = { ...facts, attempt: number, node, shared, suspect: false };
+  return isDiverged ? { ...added, diverged: true } : added;
+}
+
+/** Of one that tells no step: it was seen after the sign. */
+function isAfter({ kind, step, lastGoodStep }: AttemptSign, saved: Pick<CheckpointFacts, 'step'>): boolean {
+  if (kind === 'loss_spike') return false;
+  const goodUntil = lastGoodStep ?? (step === null ? null : step - 1);
+  return saved.step === null || goodUntil === null || saved.step > goodUntil;
+}
+
+/** The loss has become NaN or diverged in this attempt: what it has saved since then has that in it. */
+export function withDiverged(job: Job, number: number, sign: AttemptSign): Job {
+  const isMeant = (each: Checkpoint) =>
+    each.attempt === number && each.diverged !== true && each.step !== null && isAfter(sign, each);
+  return withCheckpoints(job, isMeant, { diverged: true });
 }
 
 /** @returns the very same when nothing of it is news */
@@ -160,7 +178,7 @@ function placed(known: readonly Checkpoint[], added: Checkpoint): readonly Check
 /** The newest ones that are there, and among them always the newest good one, on which all depends. */
 function bounded(checkpoints: readonly Checkpoint[]): readonly Checkpoint[] {
   if (checkpoints.length <= checkpointsMax) return checkpoints;
-  const best = checkpoints.findLast(isGood);
+  const [best] = resumeCandidates({ checkpoints, resumeChoice: { kind: 'newest' } });
   const oldest =
     checkpoints.find(({ verdict }) => verdict === 'gone') ?? checkpoints.find((each) => each !== best);
   return checkpoints.filter((each) => each !== oldest);
@@ -197,10 +215,11 @@ function afterLateProgress(job: Job): Job {
 function newsOf(job: Job, known: Checkpoint | undefined, after: Checkpoint): readonly NewEvent[] {
   const kind = newsKind(after);
   if (kind === null || (known !== undefined && newsKind(known) === kind)) return [];
-  const { name, step, bytes, saveDurationMs, verdict, problem, metrics, node, attempt } = after;
+  const { name, step, bytes, saveDurationMs, verdict, problem, metrics, node, attempt, diverged } = after;
   // The name of a job event's data is the job's.
   const data = { attempt, checkpoint: name, step, bytes, saveDurationMs, verdict, problem, metrics, node };
-  return [jobEvent(job, kind, data)];
+  const marked = diverged === true ? { ...data, diverged } : data;
+  return [jobEvent(job, kind, marked)];
 }
 
 function newsKind({ verdict, problem }: Checkpoint): string | null {

@@ -1,6 +1,6 @@
 /**
- * Which checkpoint an attempt begins from. Only one that was verified and that nothing speaks against; the newest of them,
- * unless a person or a divergence has said otherwise.
+ * Which checkpoint an attempt begins from. Only one that was verified and that nothing speaks against; the newest of them that
+ * was saved before the loss diverged, unless a person has said otherwise.
  */
 import { type Checkpoint, elsewhere } from '@muster/common/checkpoints';
 import type { NodeName } from '@muster/common/ids';
@@ -15,14 +15,19 @@ export function isGood({ verdict, suspect }: Checkpoint): boolean {
   return verdict === 'verified' && !suspect;
 }
 
+function isSound({ diverged }: Checkpoint): boolean {
+  return diverged !== true;
+}
+
 /** What its next attempt may begin from, the best first. */
 export function resumeCandidates({ checkpoints, resumeChoice }: Saved): readonly Checkpoint[] {
   const good = checkpoints.filter(isGood).toReversed();
   switch (resumeChoice.kind) {
     case 'start':
       return [];
+    // What a divergence is in is better than nothing, and worse than all else.
     case 'newest':
-      return good;
+      return [...good.filter(isSound), ...good.filter((each) => !isSound(each))];
     case 'step': {
       const upTo = (checkpoint: Checkpoint) =>
         checkpoint.step !== null && checkpoint.step <= resumeChoice.step;
@@ -70,6 +75,7 @@ export function isKeptByNode({ checkpoint: { dir } }: JobSpec, { name }: Checkpo
 export function pinnedCheckpoint(job: Saved): Checkpoint | null {
   // Of every job that waits, in every pass: mostly without a list of all the others.
   const isUsual = job.resumeChoice.kind === 'newest';
-  const best = isUsual ? job.checkpoints.findLast(isGood) : resumeCandidates(job)[0];
+  const newest = isUsual ? job.checkpoints.findLast(isGood) : undefined;
+  const best = newest !== undefined && isSound(newest) ? newest : resumeCandidates(job)[0];
   return best === undefined || best.shared ? null : best;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anExit, someMs } from '../modelFixture.ts';
 import { aGang, aStory, crash, type Story } from '../storyFixture.ts';
+import { resumeCandidates } from './resume.ts';
 
 const terminated = anExit({ exitCode: null, signal: 'SIGTERM' });
 const counted = (story: Story, kind: string) => story.events.filter((each) => each === kind).length;
@@ -176,5 +177,43 @@ describe('the marker of a training that is complete', () => {
     const story = aStory({ max_runtime: '90s' }).allRunning();
     stop(story);
     expect(complete(story).ended(0, terminated).job.state.kind).toBe(kind);
+  });
+});
+
+describe('a checkpoint that has a divergence in it', () => {
+  const sign = { kind: 'nan_loss', step: 80, lastGoodStep: 70 } as const;
+  const stepsMarked = (story: ReturnType<typeof aStory>) =>
+    story.job.checkpoints.filter(({ diverged }) => diverged === true).map(({ step }) => step);
+
+  it('is marked, whether it was saved before or after that was noticed', () => {
+    const story = aStory().allRunning().saved(60).saved(75).noticed(sign).saved(90);
+    expect(stepsMarked(story)).toEqual([75, 90]);
+    expect(resumeCandidates(story.job).map(({ step }) => step)).toEqual([60, 90, 75]);
+    expect(story.data('checkpoint.saved')).toMatchObject({ step: 90, diverged: true });
+  });
+
+  it('of which no step is known is one that was saved after it was noticed', () => {
+    const story = aStory()
+      .allRunning()
+      .saved(null, { name: 'a.pt' })
+      .noticed(sign)
+      .saved(null, { name: 'b.pt' });
+    expect(resumeCandidates(story.job).map(({ name }) => name)).toEqual(['a.pt', 'b.pt']);
+  });
+
+  it('is not one after a jump, which may come back', () => {
+    expect(
+      stepsMarked(
+        aStory()
+          .allRunning()
+          .noticed({ ...sign, kind: 'loss_spike' })
+          .saved(90),
+      ),
+    ).toEqual([]);
+  });
+
+  it('is begun from where there is no other', () => {
+    const story = aStory().allRunning().noticed(sign).saved(90);
+    expect(resumeCandidates(story.job)).toMatchObject([{ step: 90, diverged: true }]);
   });
 });

@@ -2,6 +2,7 @@
 import { causeOf } from '@muster/common/cause';
 import type { TrainingSign, TrainingSignKind } from '@muster/common/training';
 import { type Attempt, isReleased, type Outcome } from '../model.ts';
+import { withDiverged } from './checkpoints.ts';
 import { attemptEvent, fencedAttempt, followedBy, type Handler, unchanged, withAttempt } from './event.ts';
 import { recoveryOf } from './recovery.ts';
 import { beginStopping } from './stopping.ts';
@@ -34,18 +35,23 @@ export const trainingSign: Handler<'trainingSign'> = (job, event, nowMs) => {
   const ofKind = before.signs.filter(({ kind }) => kind === sign.kind);
   if (ofKind.some(({ step }) => step === sign.step) || ofKind.length >= signsMax) return unchanged(job);
   const { kind, step, lastGoodStep } = sign;
-  const attempt: Attempt = { ...before, signs: [...before.signs, { kind, step, lastGoodStep }] };
+  const noticed = { kind, step, lastGoodStep };
+  const attempt: Attempt = { ...before, signs: [...before.signs, noticed] };
+  const marked = withDiverged(job, attempt.number, noticed);
   const { nodeRank, node } = task;
   const { rank, line, text } = sign;
   const data = { nodeRank, node, rank, step, lastGoodStep, line, text };
   const news = attemptEvent(job, attempt, `training.${kind}`, data);
   // One that has jumped may come back.
   if (kind === 'loss_spike' || job.spec.onDivergence === 'warn' || job.state.kind === 'stopping')
-    return { job: withAttempt(job, attempt), ended: null, events: [news] };
+    return { job: withAttempt(marked, attempt), ended: null, events: [news] };
   const message = `${inWords(sign)}; rank ${rank ?? nodeRank} on ${node} reported it first`;
   // Of no task's end: it names no rank, so that what a rank does when it is stopped never becomes the cause.
   const cause = causeOf(kind, message, { nodeRank: null, node }, { line, text, rank });
-  return followedBy([news], beginStopping(job, attempt, recoveryOf(job, attempt, cause).outcome, nowMs));
+  return followedBy(
+    [news],
+    beginStopping(marked, attempt, recoveryOf(marked, attempt, cause).outcome, nowMs),
+  );
 };
 
 export const hung: Handler<'hung'> = (job, event, nowMs) => {

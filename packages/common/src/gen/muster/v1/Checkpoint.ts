@@ -21,6 +21,7 @@ export interface Checkpoint {
   'shared'?: (boolean);
   'suspect'?: (boolean);
   'reread'?: (boolean);
+  'diverged'?: (boolean);
   '_step'?: "step";
   '_saveDurationMs'?: "saveDurationMs";
 }
@@ -44,6 +45,7 @@ export interface Checkpoint__Output {
   'shared': (boolean);
   'suspect': (boolean);
   'reread': (boolean);
+  'diverged': (boolean);
   '_step'?: "step";
   '_saveDurationMs'?: "saveDurationMs";
 }
