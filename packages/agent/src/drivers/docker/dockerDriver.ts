@@ -63,6 +63,9 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
  */
 const START_TRIES_MAX = 8;
 const RETRY = { initialMs: 100, maxMs: 5_000 };
+const EXIT_OF_SIGKILL = 137;
+const OOM_LOOKS = 10;
+const OOM_LOOK_MS = 100;
 
 const never = new AbortController().signal;
 
@@ -77,6 +80,8 @@ class DockerDriver implements Driver {
   readonly #fences: ContainerFences;
   /** In the grace of a stop: a lease that comes now lets a frozen task run to its end. */
   readonly #saving = new Set<TaskKey>();
+  /** Tasks that this driver has sent SIGKILL. */
+  readonly #killed = new Set<TaskKey>();
   readonly #starts = new Map<TaskKey, Promise<void>>();
   /** CLOCK_BOOTTIME of ends that happened before our eyes; the first look counts. */
   readonly #ends = new Map<TaskKey, number>();
@@ -144,7 +149,7 @@ class DockerDriver implements Driver {
         if (container.phase === 'ended') {
           await untilAborted(this.#outputs.complete(container, task), signal);
           const finishedBoottimeMs = this.#ends.get(task.key);
-          const exit = exitOf(container, this.#bootId);
+          const exit = exitOf(await this.#withOomReport(container, task, signal), this.#bootId);
           return finishedBoottimeMs === undefined ? exit : { ...exit, finishedBoottimeMs };
         }
         this.#outputs.follow(container, task);
@@ -162,6 +167,21 @@ class DockerDriver implements Driver {
         await delay(backoffMs(RETRY, failures), undefined, { signal }).catch(() => signal.throwIfAborted());
       }
     }
+  }
+
+  /**
+   * The engine learns of an exit and of a kill for lack of memory in two ways, and may report the exit first. An end by
+   * SIGKILL that this driver did not ask for, below a memory limit, is therefore looked at again for up to a second.
+   */
+  async #withOomReport(container: Container, task: TaskLocation, signal: AbortSignal): Promise<Container> {
+    let latest = container;
+    if (!container.hasMemoryLimit || container.exitCode !== EXIT_OF_SIGKILL || this.#killed.has(task.key))
+      return latest;
+    for (let looks = 0; !latest.oomKilled && looks < OOM_LOOKS; looks++) {
+      await delay(OOM_LOOK_MS, undefined, { signal });
+      latest = (await this.#find(task.key)) ?? latest;
+    }
+    return latest;
   }
 
   async renew(task: TaskLocation, lease: Lease | null): Promise<void> {
@@ -200,6 +220,7 @@ class DockerDriver implements Driver {
       this.#fences.learn(task, container);
       if (options.graceMs > 0 && (await this.#endsBySignal(task, container, options))) return;
       // The engine refuses to end what is paused; where the control group was reached, that has not been its business.
+      this.#killed.add(task.key);
       const reachedAll = await this.#fences.kill(task);
       if (!reachedAll && container.isPaused) await this.#engine.unpauseContainer(container.id);
       await this.#engine.killContainer(container.id, 'SIGKILL');
@@ -220,6 +241,7 @@ class DockerDriver implements Driver {
       if (container !== null) await this.#engine.removeContainer(container.id);
     });
     this.#ends.delete(task.key);
+    this.#killed.delete(task.key);
     await this.#fences.forget(task);
   }
 

@@ -42,6 +42,8 @@ export interface Container {
   /** 128 + n when signal n ended the main process, or when it said so itself. Meaningless until ended. */
   readonly exitCode: number;
   readonly oomKilled: boolean;
+  /** Whether the engine bounds its memory, so that the kernel can end it for reaching the bound. */
+  readonly hasMemoryLimit: boolean;
   /** Epoch milliseconds; null: not yet. */
   readonly startedAtMs: number | null;
   readonly finishedAtMs: number | null;
@@ -130,7 +132,11 @@ export interface ContainerAnswer {
     readonly WorkingDir: string;
     readonly Env: readonly string[] | null;
   };
-  readonly HostConfig: { readonly DeviceRequests?: readonly DeviceRequest[] | null };
+  readonly HostConfig: {
+    readonly DeviceRequests?: readonly DeviceRequest[] | null;
+    /** Bytes; 0 stands for no limit. */
+    readonly Memory?: number;
+  };
 }
 
 export function toContainer(answer: ContainerAnswer): Container {
@@ -144,6 +150,7 @@ export function toContainer(answer: ContainerAnswer): Container {
     pid: phase === 'running' && state.Pid > 0 ? state.Pid : null,
     exitCode: state.ExitCode,
     oomKilled: state.OOMKilled,
+    hasMemoryLimit: (answer.HostConfig.Memory ?? 0) > 0,
     startedAtMs: toEpochMs(state.StartedAt),
     finishedAtMs: toEpochMs(state.FinishedAt),
     deviceRequests: answer.HostConfig.DeviceRequests ?? [],

@@ -1,75 +1,18 @@
 /** A start that is not wanted any more: a stop must not wait for a registry. */
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { join } from 'node:path';
-import { silentLogger } from '@muster/common/log';
 import { expect, it, onTestFinished } from 'vitest';
 import { serveTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocket, tempDir, waitFor } from '../../../../../test/support/services.ts';
 import type { TaskLaunch } from '../driver.ts';
 import { aLaunch } from '../launchFixture.ts';
-import { RecordingFence } from '../recordingFence.ts';
-import { containerDefaults } from './containerPolicy.ts';
 import { containerName, labels } from './containerSpec.ts';
-import { createDockerDriver } from './dockerDriver.ts';
+import { aDriver, agentId, anEngine, json, version } from './engineFixture.ts';
 
-/** What containers may do, and a data directory that is nobody's. */
-const here = { policy: containerDefaults, dataDir: '/var/lib/muster-of-a-test' };
-
-const agentId = randomUUID();
 const reason = new Error('not wanted any more');
-
-function aDriver(socketPath: string) {
-  const fence = new RecordingFence();
-  const driver = createDockerDriver({
-    ...here,
-    socketPath,
-    agentId,
-    bootId: 'boot-1',
-    fence,
-    log: silentLogger,
-  });
-  onTestFinished(() => driver.close());
-  return driver;
-}
 
 function aTask(image: string): TaskLaunch {
   return aLaunch({ key: `a${randomUUID().slice(0, 13)}.1.0`, directory: tempDir('task').path, image });
 }
-
-interface FakeEngine {
-  readonly socketPath: string;
-  /** `POST /images/create`, in order; without version and query. */
-  readonly asked: readonly string[];
-}
-
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
-
-const json = (body: object): Answer => {
-  return (_request, response) => void response.writeHead(200).end(JSON.stringify(body));
-};
-
-/** @param answers what is not among them is not found */
-async function anEngine(answers: Readonly<Record<string, Answer>>): Promise<FakeEngine> {
-  const asked: string[] = [];
-  const engine = createServer((request, response) => {
-    const path = (request.url ?? '').replace(/^\/v[\d.]+/, '').replace(/\?.*/, '');
-    const call = `${request.method} ${path}`;
-    asked.push(call);
-    const answer = answers[call];
-    if (answer === undefined) response.writeHead(404).end('{}');
-    else answer(request, response);
-  });
-  const socketPath = join(tempDir('engine').path, 'engine.sock');
-  await new Promise<void>((resolve) => engine.listen(socketPath, resolve));
-  onTestFinished(() => {
-    engine.closeAllConnections();
-    engine.close();
-  });
-  return { socketPath, asked };
-}
-
-const version = json({ Version: '20.10.24', ApiVersion: '1.41', MinAPIVersion: '1.12', Components: [] });
 
 it('gives up a pull that the engine never finishes, and the engine hears of it', async () => {
   let pulling = false;
