@@ -14,6 +14,7 @@ import {
 import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pipeline } from 'node:stream/promises';
+import { messageOf } from '@muster/common/errors';
 import { syncDirectory, writeFileDurably } from '@muster/common/files';
 import { type Restored, restoredMeta } from '../restored.ts';
 import { upsertMeta } from '../statements/meta.ts';
@@ -107,7 +108,10 @@ export function acceptStore(dataDir: string, nowMs: number): ReplacedStore | nul
       known = adopt(paths, database, before?.commits ?? 0);
     } catch (error) {
       database.close();
-      throw asOpenError(error, dataDir, paths.database);
+      // Where not even the schema can be read, SQLite throws instead of answering.
+      const failure = asOpenError(error, dataDir, paths.database);
+      const isOfSqlite = failure !== error && failure.kind === 'damaged';
+      throw isOfSqlite ? unreadable(paths, messageOf(error)) : failure;
     }
     const now = known.known;
     closeDatabase({ database, files: known });
@@ -152,9 +156,13 @@ function refuseUnreadable(paths: StorePaths, database: DatabaseSync): void {
     .all()
     .map((row) => String(Object.values(row)[0]));
   if (answers[0] === 'ok') return;
-  throw new StoreError(
+  throw unreadable(paths, answers.join('; '));
+}
+
+function unreadable(paths: StorePaths, why: string): StoreError {
+  return new StoreError(
     'damaged',
-    `${paths.database} cannot be accepted, because SQLite cannot read all of it (${answers.join('; ').replaceAll('\n', ', ')}). Restore it ` +
+    `${paths.database} cannot be accepted, because SQLite cannot read all of it (${why.replaceAll('\n', ', ')}). Restore it ` +
       `from a backup: muster store restore FILE --data ${paths.dataDir}`,
   );
 }
