@@ -16,6 +16,7 @@ import { startProgress } from '../output/progress.ts';
 import { type Session, submitPatienceMs, withSession } from '../session.ts';
 import { parseChange, withChange } from '../submit/assignments.ts';
 import { refusal } from '../submit/spec.ts';
+import { explainingSilence } from '../unansweredWrite.ts';
 
 interface RequeueFlags extends ConnectionFlags, OutputFlags, ForceFlag {
   readonly wait?: boolean;
@@ -76,8 +77,8 @@ function requeueJob(context: Context, reference: string, flags: RequeueFlags): P
     const from = flags.from ?? { kind: 'newest' };
     // The request id keeps a second call from stopping the job twice.
     const requestId = context.newRequestId();
-    const answer = await patiently(session, context, (api) =>
-      api.requeueJob(jobId, requestId, from, specJson),
+    const answer = await explainingSilence(`job ${jobId}`, context, () =>
+      patiently(session, context, (api) => api.requeueJob(jobId, requestId, from, specJson)),
     );
     if (flags.output === 'json') {
       await writeJson(io.stdout, answer);

@@ -14,6 +14,7 @@ import { printable, shellText, wrapText } from '../output/text.ts';
 import { type Session, submitPatienceMs, withSession } from '../session.ts';
 import { type PreparedSpec, specFromFile, specFromFlags } from '../submit/spec.ts';
 import { overridesOf, type SpecFlags, withSpecFlags } from '../submit/specFlags.ts';
+import { explainingSilence } from '../unansweredWrite.ts';
 
 interface SubmitFlags extends ConnectionFlags, OutputFlags, SpecFlags {
   readonly file?: string;
@@ -143,10 +144,12 @@ async function send(
     ...(await resumeOf(session, flags.resumeFrom, context)),
   };
   try {
-    return await session.retrying((api) => api.submit(request), {
-      patienceMs: submitPatienceMs,
-      onAway: ({ message }) => progress.show(`${message}; trying again`),
-    });
+    return await explainingSilence(`jobs --all --request ${requestId}`, context, () =>
+      session.retrying((api) => api.submit(request), {
+        patienceMs: submitPatienceMs,
+        onAway: ({ message }) => progress.show(`${message}; trying again`),
+      }),
+    );
   } catch (error) {
     throw error instanceof MusterError && error.code === 'invalid' ? await spec.explainRefusal(error) : error;
   } finally {
