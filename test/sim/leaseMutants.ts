@@ -20,7 +20,7 @@ export const leaseMutants = {
   'two-attempts-are-apart': {
     rule: 'A task is given up only when both fences have held for the margin, by the slowest and the fastest clock.',
     breaks: ['G2'],
-    seed: 119,
+    seed: 188,
     edits: [
       edit(
         `${leases}/leases.ts`,
@@ -39,7 +39,7 @@ export const leaseMutants = {
   'a-fence-in-the-guard': {
     rule: 'The guard holds a fence of its own, for the agent may be stopped, or gone.',
     breaks: ['G2'],
-    seed: 50,
+    seed: 17,
     edits: [noGuardFence],
   },
   'a-new-agent-extends-nothing': {
@@ -70,7 +70,7 @@ export const leaseMutants = {
   'a-late-release-starts-nothing': {
     rule: 'A task starts only while its lease holds: the agent sees to it, and whatever starts it does.',
     breaks: ['G2'],
-    seed: 74,
+    seed: 57,
     edits: [
       edit(`${agent}/reconcile.ts`, "return local.leased ? 'start' : 'nothing';", "return 'start';"),
       edit(
@@ -83,7 +83,7 @@ export const leaseMutants = {
   'a-lease-counts-from-the-question': {
     rule: 'A lease begins when the question was sent, not when its answer came.',
     breaks: ['G2'],
-    seed: 76,
+    seed: 57,
     edits: [
       edit(
         leaseKeeper,
@@ -95,7 +95,7 @@ export const leaseMutants = {
   'a-new-coordinator-waits': {
     rule: 'After its start a coordinator gives nobody up before every lease of an earlier one is over.',
     breaks: ['G2'],
-    seed: 32,
+    seed: 17,
     edits: [
       edit(
         `${coordinator}/agents/registry.ts`,
@@ -107,7 +107,7 @@ export const leaseMutants = {
   'suspect-yourself': {
     rule: 'When most nodes fall silent together, nobody is given up.',
     breaks: ['suspicion'],
-    seed: 159,
+    seed: 206,
     edits: [
       edit(
         `${coordinator}/tasks/selfSuspicion.ts`,
@@ -133,7 +133,7 @@ export const leaseMutants = {
   'held-is-held': {
     rule: 'A job that is to be held is never fenced, and never moved without proof.',
     breaks: ['hold'],
-    seed: 61,
+    seed: 271,
     edits: [
       edit(
         gang,
@@ -157,13 +157,13 @@ export const leaseMutants = {
   'paths-are-good': {
     rule: 'A gang whose nodes do not reach each other is not released.',
     breaks: ['G3'],
-    seed: 25,
+    seed: 53,
     edits: [edit(gang, "if (verdict.kind === 'good') return release", 'return release')],
   },
   'failed-nodes-are-left-out': {
     rule: 'After a failed start the next attempt does without that node, where others could do.',
     breaks: ['left out'],
-    seed: 1,
+    seed: 14,
     edits: [
       edit(
         gang,
@@ -175,7 +175,7 @@ export const leaseMutants = {
   'the-first-failure-is-the-cause': {
     rule: 'Which failure was the first is decided when all are known, not by whose news came first.',
     breaks: ['G7'],
-    seed: 1,
+    seed: 24,
     edits: [
       edit(
         transition,

@@ -41,7 +41,7 @@ export const mutants = {
   'fencing-token': {
     rule: 'A report about an attempt that is not current changes nothing.',
     breaks: ['G7'],
-    seed: 106,
+    seed: 17,
     edits: [
       edit(
         `${coordinator}/lifecycle/event.ts`,
@@ -125,7 +125,7 @@ export const mutants = {
   'silent-is-not-dead': {
     rule: 'Only its node, or proof of death, ends a task that was released.',
     breaks: ['G2', 'G7'],
-    seed: 29,
+    seed: 6,
     edits: [
       edit(
         nodes,
@@ -142,7 +142,7 @@ export const mutants = {
   'reboot-is-proof-of-death': {
     rule: 'Tasks of an earlier boot of their node have ended.',
     breaks: ['liveness', 'G2'],
-    seed: 45,
+    seed: 27,
     edits: [
       edit(
         nodes,
@@ -196,7 +196,7 @@ export const mutants = {
   'a-full-disk-hides-nothing': {
     rule: 'An agent follows a task whose record it cannot write.',
     breaks: ['crash', 'liveness'],
-    seed: 25,
+    seed: 10,
     edits: [
       edit(
         `${agent}/tasks/phases.ts`,
@@ -208,7 +208,7 @@ export const mutants = {
   'submits-at-once-are-one': {
     rule: 'A submit that is sent again while the first is being stored finds it.',
     breaks: ['assertion'],
-    seed: 2,
+    seed: 6,
     edits: [
       edit(
         `${coordinator}/rpc/jobs.ts`,
@@ -312,7 +312,7 @@ export const mutants = {
   'what-was-lost-is-said-again': {
     rule: 'A heartbeat shows what an agent has not heard, and it is told again.',
     breaks: ['liveness'],
-    seed: 2,
+    seed: 225,
     edits: [
       edit(
         `${coordinator}/rpc/agentHub.ts`,

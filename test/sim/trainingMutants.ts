@@ -19,13 +19,13 @@ export const trainingMutants = {
   'suspects-are-left-alone': {
     rule: 'A checkpoint of which attempts died in the same way is not begun from.',
     breaks: ['resume'],
-    seed: 16,
+    seed: 4,
     edits: [edit(resume, good, "return verdict === 'verified' && suspect !== null;")],
   },
   'readable-where-it-runs': {
     rule: 'An attempt begins from what one of its nodes can read.',
     breaks: ['resume'],
-    seed: 134,
+    seed: 52,
     edits: [
       edit(
         resume,
@@ -37,7 +37,7 @@ export const trainingMutants = {
   'no-work-is-left-behind': {
     rule: 'A job whose newest checkpoint is on one machine goes on there.',
     breaks: ['resume'],
-    seed: 19,
+    seed: 1,
     edits: [
       edit(
         planning,
@@ -55,7 +55,7 @@ export const trainingMutants = {
   'the-last-checkpoint-before-the-end': {
     rule: 'An end is told when what was saved last is known.',
     breaks: ['resume'],
-    seed: 2,
+    seed: 1,
     edits: [edit('packages/agent/src/tasks/actions.ts', 'await checkpoints.lastLook(task);', '')],
   },
   'only-the-less-urgent-give-way': {
@@ -85,7 +85,7 @@ export const trainingMutants = {
   'so-often-and-no-more': {
     rule: 'A job gives way no more than max_preemptions times.',
     breaks: ['preemption'],
-    seed: 11,
+    seed: 1,
     edits: [
       edit(
         recovery,
@@ -132,7 +132,7 @@ export const trainingMutants = {
   'a-grace-is-a-grace': {
     rule: 'Only a checkpoint that was begun after the signal ends a grace early.',
     breaks: ['grace'],
-    seed: 10,
+    seed: 2,
     edits: [edit(checkpoints, 'const isLast = event.afterStop && job', 'const isLast = job')],
   },
   'nodes-to-be-left-get-no-work': {
@@ -144,7 +144,7 @@ export const trainingMutants = {
   'nodes-are-left-in-time': {
     rule: 'Work is taken off a node early enough before its deadline.',
     breaks: ['drains'],
-    seed: 70,
+    seed: 134,
     edits: [
       edit(
         `${coordinator}/tasks/drains.ts`,
@@ -188,7 +188,7 @@ export const trainingMutants = {
   'progress-refills': {
     rule: 'What went wrong before a newer checkpoint is over.',
     breaks: ['retry'],
-    seed: 1,
+    seed: 2,
     edits: [
       edit(
         checkpoints,
