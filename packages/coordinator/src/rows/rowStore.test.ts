@@ -16,7 +16,7 @@ describe('a row', () => {
     const values = Object.fromEntries(trainingMetricNames.map((name, index) => [name, index / 3]));
     const rows = [
       { position: 10, atMs: rowsAtMs, values, lossNotFinite: false },
-      { position: 20, atMs: rowsAtMs - 5_000, values: { step: 0, grad_norm: 1e30 }, lossNotFinite: true },
+      { position: 20, atMs: rowsAtMs + 1, values: { step: 0, grad_norm: 1e30 }, lossNotFinite: true },
       { position: 30, atMs: rowsAtMs + 1, values: {}, lossNotFinite: false },
     ];
     await aRowStore(directory).append(someTask, rows, plenty, laterMs);
@@ -53,6 +53,17 @@ describe('a row', () => {
     await store.append(someTask, someRows(0, 3), plenty, rowsAtMs + 1_000);
     expect((await storedRows(store)).map(({ atMs }) => atMs - rowsAtMs)).toEqual([0, 1_000, 1_000]);
   });
+});
+
+test('rows of a task are in the order of their times, also where an agent estimates them', async () => {
+  const directory = aDirectory();
+  const at = (position: number, atMs: number) => ({
+    ...{ position, atMs: rowsAtMs + atMs, values: { step: position }, lossNotFinite: false },
+  });
+  await aRowStore(directory).append(someTask, [at(1, 0), at(2, 90)], plenty, laterMs);
+  await aRowStore(directory).append(someTask, [at(3, 40), at(4, 120), at(5, 70)], plenty, laterMs);
+  const stored = await storedRows(aRowStore(directory));
+  expect(stored.map(({ atMs }) => atMs - rowsAtMs)).toEqual([0, 90, 90, 120, 120]);
 });
 
 describe('what a crash leaves', () => {

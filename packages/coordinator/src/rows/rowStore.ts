@@ -19,13 +19,20 @@ const leftShare = 0.75;
 /** Jobs of whose files it is known what they hold. */
 const knownMax = 4_096;
 
+/** Of the newest row of a task. */
+interface RowEnd {
+  readonly position: number;
+  /** Epoch milliseconds. */
+  readonly atMs: number;
+}
+
 /** What is known of a job's file. */
 interface Known {
   /** Up to the end of the last whole frame. */
   bytes: number;
   isThinned: boolean;
-  /** By attempt and rank: up to where the rows of the task are here. */
-  readonly positions: Map<string, number>;
+  /** By attempt and rank. */
+  readonly ends: Map<string, RowEnd>;
   /** By attempt: the lowest step that its rows tell. */
   readonly firstSteps: Map<number, number>;
   /** What a crash has left behind the last frame is still there. */
@@ -72,33 +79,35 @@ export class RowStore {
 
   /** @returns the position of the task's output up to which its rows are here; 0: none is */
   position(task: TaskRef): Promise<number> {
-    return this.order.run(task.jobId, async () => positionOf(await this.load(task.jobId), task));
+    return this.order.run(task.jobId, async () => endOf(await this.load(task.jobId), task).position);
   }
 
   /**
    * Appends what is not there yet. A row whose position is not above that of the one before it is a repetition, and is left
    * out.
    * @param shareBytes what the job's rows may take; where they are more, they are thinned
-   * @param nowMs wall clock; no row is taken for later than that
+   * @param nowMs wall clock; no row is taken for later than that, and none for earlier than the one before it: an agent that has
+   *   started again only estimates when earlier rows were printed
    * @returns the position up to which the rows of the task are here
    * @throws {Error} of the file system; nothing was appended then
    */
   append(task: TaskRef, rows: readonly TrainingRow[], shareBytes: number, nowMs: number): Promise<number> {
     return this.order.run(task.jobId, async () => {
       const known = await this.load(task.jobId);
-      let position = positionOf(known, task);
+      let { position, atMs } = endOf(known, task);
       const fresh: TrainingRow[] = [];
       for (const row of rows) {
         if (row.position <= position) continue;
         position = row.position;
-        fresh.push(row);
+        atMs = Math.max(atMs, Math.min(row.atMs, nowMs));
+        fresh.push({ ...row, atMs });
       }
       if (fresh.length === 0) return position;
       const frames: Frame[] = [];
       for (let from = 0; from < fresh.length; from += frameRowsMax)
-        frames.push(frameOf(task, fresh.slice(from, from + frameRowsMax), nowMs));
+        frames.push(frameOf(task, fresh.slice(from, from + frameRowsMax)));
       await this.write(task.jobId, known, Buffer.concat(frames.map(encodeFrame)));
-      known.positions.set(keyOf(task), position);
+      known.ends.set(keyOf(task), { position, atMs });
       for (const { attempt, rows: stored } of frames) noteSteps(known, attempt, stored);
       await this.keepWithin(task.jobId, known, shareBytes);
       return position;
@@ -196,7 +205,7 @@ export class RowStore {
   private async readKnown(jobId: JobId): Promise<Known> {
     const known: Known = {
       ...{ bytes: 0, isThinned: false, hasRest: false },
-      ...{ positions: new Map(), firstSteps: new Map() },
+      ...{ ends: new Map(), firstSteps: new Map() },
     };
     const file = await openIfThere(this.path(jobId));
     if (file === null) return known;
@@ -207,7 +216,7 @@ export class RowStore {
       if (head === null) return known;
       known.isThinned = head.isThinned;
       known.bytes = await readFrames(file, size, ({ attempt, nodeRank, position, rows }) => {
-        known.positions.set(keyOf({ attempt, nodeRank }), position);
+        known.ends.set(keyOf({ attempt, nodeRank }), { position, atMs: rows.at(-1)?.atMs ?? 0 });
         noteSteps(known, attempt, rows);
       });
       known.hasRest = known.bytes < size;
@@ -299,8 +308,8 @@ function keyOf({ attempt, nodeRank }: Omit<TaskRef, 'jobId'>): string {
   return `${attempt}.${nodeRank}`;
 }
 
-function positionOf({ positions }: Known, task: TaskRef): number {
-  return positions.get(keyOf(task)) ?? 0;
+function endOf({ ends }: Known, task: TaskRef): RowEnd {
+  return ends.get(keyOf(task)) ?? { position: 0, atMs: 0 };
 }
 
 function noteSteps({ firstSteps }: Known, attempt: number, rows: readonly StoredRow[]): void {
@@ -313,13 +322,13 @@ function noteSteps({ firstSteps }: Known, attempt: number, rows: readonly Stored
 }
 
 /** @param rows at least one */
-function frameOf({ attempt, nodeRank }: TaskRef, rows: readonly TrainingRow[], nowMs: number): Frame {
+function frameOf({ attempt, nodeRank }: TaskRef, rows: readonly TrainingRow[]): Frame {
   const position = rows.at(-1)?.position ?? 0;
-  return { attempt, nodeRank, position, rows: rows.map((row) => storedRow(row, nowMs)) };
+  return { attempt, nodeRank, position, rows: rows.map(storedRow) };
 }
 
-function storedRow({ atMs, values, lossNotFinite }: TrainingRow, nowMs: number): StoredRow {
-  return { atMs: Math.min(atMs, nowMs), values, notFinite: lossNotFinite ? 1 : 0, bucket: null };
+function storedRow({ atMs, values, lossNotFinite }: TrainingRow): StoredRow {
+  return { atMs, values, notFinite: lossNotFinite ? 1 : 0, bucket: null };
 }
 
 /** A disk that fills up takes a part, and says so with the next write only. */
