@@ -1,13 +1,13 @@
 /** Output: every byte of every rank, in order, from the first to the last, whatever happens to Muster meanwhile. */
 import { createHash } from 'node:crypto';
-import { truncateSync } from 'node:fs';
+import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LogPiece } from '@muster/common/views';
 import type { LogRequest } from '@muster/common/wire/client';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
-import { waitFor } from '../support/services.ts';
+import { tempDir, waitFor } from '../support/services.ts';
 import { expectSameText } from '../support/text.ts';
 
 let cluster: Cluster;
@@ -17,12 +17,16 @@ beforeAll(async () => {
 
 const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 
-/** Writes lines of different lengths for some seconds, to stdout and stderr in turn, each in one write. */
-function talker(lines: number, linesPerBeat: number): readonly string[] {
+/**
+ * Writes lines of different lengths for some seconds, to stdout and stderr in turn, each in one write.
+ * @param gate a path: it writes the second half once there is a file
+ */
+function talker(lines: number, linesPerBeat: number, gate = '/'): readonly string[] {
   const program = `
-    const { writeSync } = require('node:fs');
+    const { existsSync, writeSync } = require('node:fs');
     let line = 0;
     const beat = setInterval(() => {
+      if (line >= ${lines / 2} && !existsSync(${JSON.stringify(gate)})) return;
       for (let i = 0; i < ${linesPerBeat}; i += 1, line += 1) {
         if (line === ${lines}) return clearInterval(beat);
         writeSync(1 + (line % 2), 'line ' + line + ' ' + 'x'.repeat(line % 97) + '\\n');
@@ -88,7 +92,8 @@ describe('all output is there', () => {
   });
 
   test('over an agent that is killed again and again in the middle', async () => {
-    const jobId = await cluster.submit({ command: [...talker(20_000, 20)] });
+    const gate = join(tempDir('gate').path, 'open');
+    const jobId = await cluster.submit({ command: [...talker(20_000, 20, gate)] });
     await cluster.untilOutput(jobId, 'line 1000 ');
     const node = (await cluster.until(jobId, 'running')).attempts[0]?.tasks[0]?.node;
     const agent = cluster.agents.find(({ options }) => options.title === node) ?? cluster.agent(0);
@@ -99,6 +104,7 @@ describe('all output is there', () => {
       await delay(200 + 300 * round);
     }
     expect(cluster.processesOf(jobId)).toEqual(pids);
+    writeFileSync(gate, '');
     expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded', attempts: [{ number: 1 }] });
     expectSameText(await read({ jobId, follow: true }), saidBy(20_000));
   });
@@ -116,13 +122,15 @@ describe('all output is there', () => {
   });
 
   test('over a coordinator that is away for three seconds in the middle', async () => {
-    const jobId = await cluster.submit({ command: [...talker(20_000, 20)] });
+    const gate = join(tempDir('gate').path, 'open');
+    const jobId = await cluster.submit({ command: [...talker(20_000, 20, gate)] });
     await cluster.untilOutput(jobId, 'line 1000 ');
     const pids = cluster.processesOf(jobId);
     await cluster.coordinator.kill();
     await delay(3_000);
     await cluster.coordinator.start();
     expect(cluster.processesOf(jobId)).toEqual(pids);
+    writeFileSync(gate, '');
     expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded', attempts: [{ number: 1 }] });
     expectSameText(await read({ jobId, follow: true }), saidBy(20_000));
   });

@@ -145,7 +145,7 @@ describe('nothing is said', () => {
     expect(distrusting.stderr).toContain('is not the coordinator whose CA is trusted here');
     expect(distrusting.exitCode).toBe(6);
     const without = await cluster.muster(['nodes'], { env });
-    expect(without.stderr).toContain('a coordinator with TLS, whose CA has to be named');
+    expect(without.stderr).toContain('a coordinator with TLS, whose CA is required');
     expect(without.exitCode).toBe(5);
   });
 });

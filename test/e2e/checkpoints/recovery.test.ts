@@ -211,8 +211,8 @@ describe('by hand', () => {
 
   test('extend gives more time, and the time limit says what is kept', async () => {
     const jobId = await cluster.submit({
-      command: program(`save(1); await settle(6000); say('done');`),
-      max_runtime: '3s',
+      command: program(`save(1); await settle(14_000); say('done');`),
+      max_runtime: '12s',
       stop_grace: '1s',
     });
     await cluster.until(jobId, 'running');
