@@ -184,10 +184,4 @@ export const leaseMutants = {
       ),
     ],
   },
-  'gpus-of-the-dead-are-waited-for': {
-    rule: 'A node gives no GPU to a task while another one still has it, though it was given up.',
-    breaks: ['G3'],
-    seed: 422,
-    edits: [edit(`${agent}/tasks/preparation.ts`, 'if (holder !== null) throw', 'if (false) throw')],
-  },
 } satisfies Record<string, Mutant>;
