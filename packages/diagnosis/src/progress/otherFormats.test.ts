@@ -86,6 +86,7 @@ test.each([
   'Epoch 1/11:  10%|█         | 100/1000 [00:10<01:30, 10.00update/s, loss=0.6, update=100]',
   'step:3 - nothing is measured',
   'step 3 of the plan: loss of contact',
+  'Epoch 1/1 with loss 0.6616564282085736',
   'Step 1: the loss function is cross entropy',
   'we print step 3 loss 2.5 in the middle of a line',
   'we stop at step:3/10 of the plan',

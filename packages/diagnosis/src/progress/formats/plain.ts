@@ -14,6 +14,8 @@ const pair = new RegExp(
   ].join(''),
   'gi',
 );
+/** A sentence about the run, such as `Epoch 1/1 with loss 0.66`: no column is called so. */
+const prose = /\s(?:and|at|had|has|is|of|the|was|with)\s/i;
 /** A bar shows what it likes beside the loss, and is read as a bar. */
 const barMark = '%|';
 const textLengthMax = 500;
@@ -23,7 +25,8 @@ export const plain: LineFormat = {
   framework: 'plain',
   marks: ['loss:', 'loss ', 'loss=', 'Loss:', 'Loss ', 'Loss='],
   read(text) {
-    if (text.length > textLengthMax || !head.test(text) || text.includes(barMark)) return null;
+    if (text.length > textLengthMax || !head.test(text) || text.includes(barMark) || prose.test(text))
+      return null;
     const values: Record<string, Values[string]> = {};
     let hasLoss = false;
     for (const [, told = '', printed = '', total] of text.matchAll(pair)) {
