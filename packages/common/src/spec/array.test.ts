@@ -91,7 +91,7 @@ image: a/b
 command: [run, '--seed={array_index}']
 args: ['{array_index}']
 env: {SEED: 's{array_index}', OTHER: '{array}'}
-workdir: /work/{array_index}
+workdir: /srv/run-{array_index}
 volumes: ['/data/{array_index}:/data']
 checkpoint: {dir: '/c/{array_index}'}
 array: 5-6
@@ -105,7 +105,7 @@ array: 5-6
       command: ['run', '--seed=6'],
       args: ['6'],
       env: { SEED: 's6', OTHER: '{array}' },
-      workdir: '/work/6',
+      workdir: '/srv/run-6',
       volumes: [{ source: '/data/6', target: '/data', readOnly: false }],
       checkpoint: { ...shared.checkpoint, dir: '/c/6' },
       array: null,
