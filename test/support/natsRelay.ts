@@ -5,6 +5,7 @@ import type { StoredEvent } from '@muster/coordinator/model';
 import { emptyBatch, type Store } from '@muster/coordinator/store/store';
 import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
+import { patienceMs } from './patience.ts';
 import { type NatsServer, waitFor } from './services.ts';
 
 export const clusterId = 'c0ffee';
@@ -66,7 +67,7 @@ export async function withStreams<T>(
 ): Promise<T> {
   const connection = await connect({ servers: server.url.replace('nats://', ''), reconnect: false });
   try {
-    return await use(await jetstreamManager(connection));
+    return await use(await jetstreamManager(connection, { timeout: patienceMs }));
   } finally {
     await connection.close();
   }

@@ -143,13 +143,15 @@ exit "$worst"
 /**
  * `launcher: mpi-hostfile` on the nodes where the first one starts processes itself: holds the place, and ends well when
  * it is told to. Says nothing: a shell reports the end of its own pause, and that would look like the job's words.
+ *
+ * The pause is named by `$!`, which is set from the moment of the fork, and ended by SIGKILL: a child that has not yet become
+ * `sleep` still has its parent's handlers, and would take a SIGTERM for one of those and sleep on.
  */
 export const placeholderScript = `
 exec 2>/dev/null
-trap 'kill "$pause"; exit 0' TERM INT HUP
+trap 'kill -KILL "$!"; exit 0' TERM INT HUP
 while :; do
   sleep 3600 &
-  pause=$!
-  wait "$pause"
+  wait "$!"
 done
 `;
