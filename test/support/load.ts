@@ -99,10 +99,9 @@ export class Load {
    */
   async expectLongJobsUntouched(end: Partial<JobView> = { state: 'succeeded' }): Promise<void> {
     for (const id of this.longJobIds) {
-      expect(await this.cluster.api.getJob(id)).toMatchObject({
-        state: 'running',
-        attempts: [{ number: 1 }],
-      });
+      const job = await this.cluster.api.getJob(id);
+      const seen = `${id}: ${JSON.stringify({ cause: job.cause, attempts: job.attempts })}`;
+      expect(job, seen).toMatchObject({ state: 'running', attempts: [{ number: 1 }] });
     }
     expect(this.runsOfLongJobs()).toEqual(this.longPids);
     const alive = this.longJobIds.flatMap((id) => this.cluster.processesOf(id)).map(String);
