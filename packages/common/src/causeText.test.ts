@@ -21,6 +21,18 @@ test('a long text is cut between characters and stays on one line', () => {
   expect(shortened('😀'.repeat(5), 3)).toBe('😀😀…');
 });
 
+test('of a long message what the node has added stays, and comes first in the advice', () => {
+  const long = `rank 0 on node-1 exited with code 2: python: can't open file '/${'d'.repeat(400)}/trian.py'`;
+  const cause = causeOf('python_exception', `${long} (did you mean train.py?)`, place);
+  expect(causeInShort(cause)).toMatch(/^rank 0 on node-1 exited .*d… \(did you mean train\.py\?\)$/);
+  expect(causeInShort(cause)).toHaveLength(160);
+  expect(adviceOn(cause)).toMatch(/^Did you mean train\.py\? The script is not there: /);
+  expect(adviceOn(causeOf('python_exception', long, place))).toMatch(/^The script is not there: /);
+  expect(shortened(`${'x'.repeat(200)} (interpreter /usr/bin/python3)`)).toMatch(
+    /x… \(interpreter \/usr\/bin\/python3\)$/,
+  );
+});
+
 test.each([
   ['SIGKILL', /memory runs out .*kill -9/],
   ['SIGSEGV', /native code: set PYTHONFAULTHANDLER=1/],

@@ -38,11 +38,25 @@ export function causeInBrackets(cause: Cause): string {
   return causeWords(cause, (rank) => ` (rank ${rank})`);
 }
 
-/** The text on one line, cut to `max` characters with `…` at the end. */
+/** What a node adds in brackets to the words of a failure. */
+const remarkAtEnd = / \((?:did you mean|interpreter) (?:(?! \().)+\)$/u;
+
+/**
+ * The text on one line, cut to `max` characters with `…` where it was cut: at its end, or before the remark of the node
+ * (`(did you mean train.py?)`), which is what helps and is never cut.
+ */
 export function shortened(text: string, max = evidenceShownMax): string {
   const line = text.replace(/\s+/gu, ' ').trim();
   const characters = Array.from(line);
-  return characters.length <= max ? line : `${characters.slice(0, max - 1).join('')}…`;
+  if (characters.length <= max) return line;
+  const remark = remarkAtEnd.exec(line)?.[0] ?? '';
+  const room = Math.max(0, max - 1 - Array.from(remark).length);
+  return `${characters.slice(0, room).join('')}…${remark}`;
+}
+
+/** `message` with a remark behind it in brackets, at most `max` characters: what does not fit is cut from the message. */
+export function withRemark(message: string, remark: string, max: number): string {
+  return shortened(`${message} (${remark})`, max);
 }
 
 const ofSignals: Readonly<Record<string, string>> = {
@@ -85,8 +99,11 @@ function onMissingModule({ image, environment }: Surroundings): string {
  */
 export function adviceOn(cause: Pick<Cause, 'kind' | 'message' | 'evidence'>, ranIn?: Surroundings): string {
   if (cause.kind === 'import_error' && ranIn !== undefined) return onMissingModule(ranIn);
-  if (cause.kind === 'python_exception' && /can't open file/.test(cause.message))
-    return 'The script is not there: correct its name, or the working directory (workdir in the spec).';
+  if (cause.kind === 'python_exception' && /can't open file/.test(cause.message)) {
+    const meant = /\(did you mean ([^()]+)\?\)$/u.exec(cause.message)?.[1];
+    const question = meant === undefined ? '' : `Did you mean ${meant}? `;
+    return `${question}The script is not there: correct its name, or the working directory (workdir in the spec).`;
+  }
   if (cause.kind === 'exit_code' || cause.kind === 'unknown') {
     const signal = /\bSIG(?:KILL|SEGV|BUS|ABRT)\b/u.exec(
       `${cause.message} ${cause.evidence?.text ?? ''}`,

@@ -1,6 +1,7 @@
 /** What only the node of a bare task can add to the words of its failure: which Python ran, and which file was meant. */
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
+import { withRemark as remarked } from '@muster/common/causeText';
 import type { TaskFailure } from '@muster/common/gangs';
 import { nearestFile } from '../guard/nearest.ts';
 
@@ -13,19 +14,25 @@ export interface BareTask {
   readonly workdir: string;
 }
 
+/** As the coordinator takes it. */
+const messageLengthMax = 500;
+
+/** The failure with what this node can add to its message, which has at most 500 characters then. */
 export function withRemark(failure: TaskFailure, task: BareTask): TaskFailure {
   const remark = remarkOn(failure, task);
-  return remark === null ? failure : { ...failure, message: `${failure.message} ${remark}` };
+  return remark === null
+    ? failure
+    : { ...failure, message: remarked(failure.message, remark, messageLengthMax) };
 }
 
 function remarkOn({ kind, message }: TaskFailure, task: BareTask): string | null {
   if (kind === 'import_error') {
     const python = pythonOf(task);
-    return python === null ? null : `(interpreter ${python})`;
+    return python === null ? null : `interpreter ${python}`;
   }
   const script = /can't open file '([^']+)'/.exec(message)?.[1];
   const near = script === undefined ? null : nearestFile(resolve(task.workdir, script));
-  return near === null ? null : `(did you mean ${basename(near)}?)`;
+  return near === null ? null : `did you mean ${basename(near)}?`;
 }
 
 const isPython = /^python[\d.]*$/;
