@@ -33,6 +33,13 @@ test('of a long message what the node has added stays, and comes first in the ad
   );
 });
 
+test('a node that refuses to start a task has said what to do about it', () => {
+  const refused =
+    'rank 0 on node-1 did not start: the checkpoint directory /ckpt cannot be created on this node';
+  expect(adviceOn(causeOf('unknown', refused, place))).toMatch(/^Its node refused to start it: /);
+  expect(adviceOn(causeOf('unknown', 'rank 0 on node-1 ended', place))).toBe(causeFacts.unknown.advice);
+});
+
 test.each([
   ['SIGKILL', /memory runs out .*kill -9/],
   ['SIGSEGV', /native code: set PYTHONFAULTHANDLER=1/],

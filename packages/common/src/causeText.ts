@@ -104,6 +104,8 @@ export function adviceOn(cause: Pick<Cause, 'kind' | 'message' | 'evidence'>, ra
     const question = meant === undefined ? '' : `Did you mean ${meant}? `;
     return `${question}The script is not there: correct its name, or the working directory (workdir in the spec).`;
   }
+  if (cause.kind === 'unknown' && cause.message.includes(' did not start: '))
+    return 'Its node refused to start it: follow the remedy in the message, then run it again.';
   if (cause.kind === 'exit_code' || cause.kind === 'unknown') {
     const signal = /\bSIG(?:KILL|SEGV|BUS|ABRT)\b/u.exec(
       `${cause.message} ${cause.evidence?.text ?? ''}`,

@@ -43,6 +43,8 @@ export interface TaskLaunch extends TaskLocation {
   readonly memoryMb: number | null;
   readonly shmMb: number | null;
   readonly volumes: readonly VolumeMount[];
+  /** Absolute; made by a preparation where they are missing, as the user that the task runs as. Of processes only. */
+  readonly directories: readonly string[];
   /** `uid:gid` for containers; null: what the node's policy says of the image's own user. */
   readonly user: string | null;
   /** Of containers. `host`: the node's own, where the ranks of a gang on other nodes find it. Processes always have that. */

@@ -13,6 +13,7 @@ export function aLaunch(launch: Pick<TaskLaunch, 'key' | 'directory'> & Partial<
     memoryMb: null,
     shmMb: null,
     volumes: [],
+    directories: [],
     user: null,
     network: 'host',
     lease: null,

@@ -36,6 +36,8 @@ export interface GuardLaunch extends TaskLocation {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute. */
   readonly workdir: string;
+  /** Absolute; `prepare` makes those that are missing. A guard that is older than that leaves them missing. */
+  readonly directories?: readonly string[];
 }
 
 export interface Renewal {
@@ -49,7 +51,7 @@ export interface GuardMethods {
   missing: { params: { readonly paths: readonly string[] }; result: readonly string[] };
   /** Where each of these absolute paths leads, as the guard sees the node; null: it is not there. */
   realPaths: { params: { readonly paths: readonly string[] }; result: readonly (string | null)[] };
-  /** Whether the working directory and the program are there, as the guard sees the node; starts nothing. */
+  /** Whether the working directory and the program are there, as the guard sees the node; starts nothing, makes `directories`. */
   prepare: { params: GuardLaunch; result: null };
   start: { params: GuardLaunch; result: null };
   /**

@@ -73,6 +73,21 @@ function launchOf(
   return buildLaunch(node, location, assignmentOf(spec, changes), noCheckpoints, released);
 }
 
+test('the directory that a process names for its checkpoints is made where it is missing', () => {
+  const directoriesOf = (spec: Readonly<Record<string, unknown>>, directory: string) =>
+    buildLaunch(
+      node,
+      { key: 'job_0123456789ab.3.1', directory: folder },
+      assignmentOf(spec),
+      { directory, resumeFrom: null },
+      null,
+    ).directories;
+  const checkpoint = { dir: '/runs/llama' };
+  expect(directoriesOf({ checkpoint }, '/runs/llama')).toEqual(['/runs/llama']);
+  expect(directoriesOf({}, '/data/checkpoints/job_0123456789ab')).toEqual([]);
+  expect(directoriesOf({ checkpoint, image: 'i', volumes: ['/d:/runs'] }, '/runs/llama')).toEqual([]);
+});
+
 test('libraries are told the interface of the address that was chosen for this node', () => {
   expect(launchOf({}).env).toMatchObject({
     MASTER_ADDR: '10.1.0.1',

@@ -108,6 +108,8 @@ export function buildLaunch(
     cpus: spec.resources.cpus,
     memoryMb: spec.resources.memoryMb,
     shmMb: spec.resources.shmMb,
+    // The node's own directory is there already; what a container sees of its volumes is its user's to write.
+    directories: inContainer || checkpointDir === null || spec.checkpoint.dir === null ? [] : [checkpointDir],
     volumes: [...spec.volumes, ...(inContainer && hostfiles !== null ? [hostfiles.volume] : [])],
     user: null,
     network,

@@ -157,11 +157,12 @@ export function groupOf(task: TaskLocation): TaskGroup | null {
   return openGroup(task, record);
 }
 
-function guardLaunch({ key, directory, image, command, env, workdir }: TaskLaunch): GuardLaunch {
+function guardLaunch(launch: TaskLaunch): GuardLaunch {
+  const { key, directory, image, command, env, workdir, directories } = launch;
   if (image !== null || command.length === 0) {
     throw new Error(`task ${key} is not one for the process driver: it needs a command and no image`);
   }
-  return { key, directory, command, env, workdir: workdir ?? directory };
+  return { key, directory, command, env, workdir: workdir ?? directory, directories };
 }
 
 /** What the guard says of a task that cannot be started, in the words of drivers. */

@@ -132,6 +132,32 @@ describe('a task', () => {
   });
 });
 
+describe('a preparation', () => {
+  it('makes the directories that the job names and are missing, for the user of the task', async () => {
+    const guard = aGuard();
+    const driver = guard.driver();
+    const task = await guard.script('test -w "$MISSING" && echo there');
+    const missing = join(task.directory, 'runs/llama');
+    const launch = { ...task, env: { ...task.env, MISSING: missing }, directories: [missing] };
+    await driver.prepare(launch, () => {});
+    await driver.prepare(launch, () => {});
+    await driver.start(launch);
+    await driver.wait(launch, never());
+    expect(outputOf(launch)).toBe('there\n');
+  });
+
+  it('names a directory that cannot be made, why, and what to do', async () => {
+    const guard = aGuard();
+    const task = await guard.task(['true'], { directories: ['/etc/passwd/runs'] });
+    await expect(guard.driver().prepare(task, () => {})).rejects.toMatchObject({
+      ...{ name: 'DriverError', causeKind: 'unknown' },
+      message: expect.stringMatching(
+        /^the checkpoint directory \/etc\/passwd\/runs is missing and .* \(a file is in its place\): create it on this node for .*checkpoint\.dir/,
+      ),
+    });
+  });
+});
+
 describe('a preparation or a start that fails', () => {
   const cases: [string, (guard: GuardFixture) => Promise<TaskLaunch>, string, RegExp][] = [
     [
