@@ -4,6 +4,7 @@ import type { SpecProblem } from '@muster/common/spec/types';
 import type { Context } from './context.ts';
 import { type ExitCode, exitCodeOf } from './exitCodes.ts';
 import { coloursFor } from './output/colours.ts';
+import { jsonText } from './output/json.ts';
 import { printable, wrapText } from './output/text.ts';
 
 /** Where it was written is known here only, and not for what the coordinator refused. */
@@ -92,7 +93,7 @@ function errorText({ message, hints }: Failure, stack: string | null, context: C
   const lines = [
     wrapped(`muster: ${message}`).replace(/^muster:/, red('muster:')),
     ...hints.map(wrapped),
-    ...(stack === null ? [] : [stack]),
+    ...(stack === null ? [] : [printable(stack, { keepLines: true })]),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -107,7 +108,7 @@ function errorObject({ message, code: kind, hints, problems: found }: Failure, s
   // By the names of gRPC's status codes.
   const code = kind === 'invalid' ? 'invalid_argument' : kind;
   const error = { code, message, hint, problems, ...(stack === null ? {} : { stack }) };
-  return `${JSON.stringify({ error })}\n`;
+  return `${jsonText({ error })}\n`;
 }
 
 /** Whether the caller is a program that asked for JSON. Flags may be wrong themselves, so nothing is parsed here. */

@@ -7,6 +7,7 @@ import { type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { unlessAborted } from '../jobs/wait.ts';
 import { type Colours, coloursFor } from '../output/colours.ts';
+import { jsonText } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
 import { printable } from '../output/text.ts';
 import { clockText, durationText } from '../output/times.ts';
@@ -90,7 +91,7 @@ function showEvents(context: Context, flags: EventsFlags): Promise<ExitCode> {
 }
 
 function jsonLine({ cloudEvent }: EventView): string {
-  return `${JSON.stringify(cloudEvent)}\n`;
+  return `${jsonText(cloudEvent)}\n`;
 }
 
 function textLine(

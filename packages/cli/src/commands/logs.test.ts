@@ -54,7 +54,7 @@ test('ranks have colours of their own on a terminal', async () => {
   const { stdout } = await run(['logs', jobId], logs(2, [0, '\x1b[1mbold\n'], [1, 'plain\n']), {
     columns: 80,
   });
-  expect(stdout).toBe('\x1b[0m\x1b[36m[0]\x1b[39m \x1b[1mbold\n\x1b[0m\x1b[33m[1]\x1b[39m plain\n');
+  expect(stdout).toBe('\x1b[0m\x1b[36m[0]\x1b[39m \x1b[1mbold\x1b[0m\n\x1b[0m\x1b[33m[1]\x1b[39m plain\n');
 });
 
 test('--rank, --attempt and --tail reach the coordinator, and one rank needs no prefix', async () => {

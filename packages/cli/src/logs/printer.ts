@@ -4,6 +4,7 @@ import type { LogPiece } from '@muster/common/views';
 import type { Context } from '../context.ts';
 import type { Output } from '../io.ts';
 import { type Colours, coloursFor, type Style } from '../output/colours.ts';
+import { jsonText } from '../output/json.ts';
 import { createLineAssembler, type LineAssembler } from './lines.ts';
 import { createTerminalFilter, harmlessLine } from './terminalFilter.ts';
 
@@ -66,7 +67,7 @@ export function textPrinter(
 /** One JSON object a line: attempt, nodeRank, line. Bytes that are no UTF-8 become U+FFFD. */
 export function jsonPrinter(output: Output, clock: Clock): LogPrinter {
   return linePrinter(output, clock, ({ attempt, nodeRank }, line) => {
-    return [Buffer.from(`${JSON.stringify({ attempt, nodeRank, line: line.toString('utf8') })}\n`)];
+    return [Buffer.from(`${jsonText({ attempt, nodeRank, line: line.toString('utf8') })}\n`)];
   });
 }
 

@@ -40,6 +40,13 @@ test('progress bars draw in their own line', () => {
   expect(filtered('\r 10%\r 20%\n')).toBe('\r 10%\r 20%\n');
 });
 
+test('a line after a prefix neither overwrites it nor leaves anything switched on', () => {
+  const line = (text: string) => harmlessLine(Buffer.from(text)).toString();
+  expect(line(`\b\b\b\b[1] \rspoof`)).toBe('[1] spoof');
+  expect(line(`${escape}[8mhidden`)).toBe(`${escape}[8mhidden${escape}[0m`);
+  expect(line('10%|#   |\b\b\b')).toBe('10%|#   |');
+});
+
 test('it does not matter where pieces of output end', () => {
   const text = `naïve 训练 ${escape}[31mred${escape}[0m ${escape}]52;c;eA==\u0007 ${escape}[2J end${escape}`;
   const bytes = Buffer.from(text);

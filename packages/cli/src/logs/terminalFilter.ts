@@ -11,7 +11,7 @@ const parametersMax = 64;
 const harmless = new RegExp(String.raw`\u001b\[(?:[0-9;:]{0,${parametersMax}}m|[012]?K)|[\n\r\t\b]`, 'g');
 /** What may still become one of these with the next piece. */
 const unfinished = new RegExp(String.raw`\u001b(?:\[[0-9;:]{0,${parametersMax}})?$`);
-const resetColours = '\u001b[0m';
+export const resetColours = '\u001b[0m';
 
 export interface TerminalFilter {
   /** @returns what of the output may be written now */
@@ -47,9 +47,13 @@ export function createTerminalFilter(): TerminalFilter {
   };
 }
 
-/** A whole line, without anything that could act on the terminal beyond that line. */
+/**
+ * A whole line, without anything that could act on the terminal beyond that line or on what stands before it. What it
+ * switches on ends with it, for what follows may be a message of Muster's own.
+ */
 export function harmlessLine(line: Buffer): Buffer {
-  return Buffer.from(harmlessText(line.toString('utf8')));
+  const shown = harmlessText(line.toString('utf8').replaceAll(/[\b\r]/g, ''));
+  return Buffer.from(shown.includes('\u001b') ? shown + resetColours : shown);
 }
 
 function harmlessText(text: string): string {

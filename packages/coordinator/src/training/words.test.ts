@@ -33,4 +33,5 @@ test('figures have six digits', () => {
 test('what others have written is one line that means nothing to Markdown', () => {
   expect(plain('a\n# b|c `d` <e> *f* [g](h)\\')).toBe('a \\# b\\|c \\`d\\` \\<e\\> \\*f\\* \\[g\\](h)\\\\');
   expect(code('a`b|c\nd')).toBe("`a'b'c d`");
+  expect([plain('\u202egnp.exe\u009b2J'), code('a\u2066b')]).toEqual([' gnp.exe 2J', '`a b`']);
 });

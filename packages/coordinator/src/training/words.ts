@@ -53,10 +53,10 @@ export function gpuHours(gpuSeconds: number): string {
 
 /** Text of a program or a person as one line that means nothing to Markdown. */
 export function plain(text: string): string {
-  return text.replace(/\p{Cc}+/gu, ' ').replace(/[\\`*_[\]<>|#]/g, '\\$&');
+  return text.replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ').replace(/[\\`*_[\]<>|#]/g, '\\$&');
 }
 
 /** A name as it is to be typed. */
 export function code(text: string): string {
-  return `\`${text.replace(/\p{Cc}+/gu, ' ').replace(/[`|]/g, "'")}\``;
+  return `\`${text.replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ').replace(/[`|]/g, "'")}\``;
 }
