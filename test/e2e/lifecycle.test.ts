@@ -173,7 +173,8 @@ describe('requeue', () => {
     const jobId = await running({
       command: `echo attempt $MUSTER_ATTEMPT; [ $MUSTER_ATTEMPT = 2 ] && exit 0; ${endless}`,
     });
-    expect(await cluster.api.requeueJob(jobId, 'unused')).toEqual({ jobId, newJob: false });
+    const requeued = await cluster.api.requeueJob(jobId, 'unused', { kind: 'newest' }, '', true);
+    expect(requeued).toEqual({ jobId, newJob: false });
     const job = await cluster.untilEnded(jobId);
     expect(job).toMatchObject({ state: 'succeeded', requeuedFrom: null });
     expect(job.attempts.map(({ number, cause }) => [number, cause?.kind])).toEqual([

@@ -105,7 +105,7 @@ export class Workload {
     this.client.wantsRequeue(jobId, from);
     await this.persistently(async () => {
       const where = from.kind === 'step' ? { fromStep: step } : { fromStart: from.kind === 'start' };
-      const request = { jobId, requestId, ...where };
+      const request = { jobId, requestId, force: true, ...where };
       const answer = await this.client.call<{ jobId: JobId }>('RequeueJob', request);
       this.acknowledged.add(answer.jobId);
     });

@@ -76,7 +76,7 @@ test('token list shows no secret, and what it is of', async () => {
 test('token revoke, token rotate and node remove say what they have done', async () => {
   const RevokeCredential = () => ({ ids: ['agent:gpu-1:2', 'join:3'] });
   const revoked = await run(['token', 'revoke', 'gpu-1', '--force'], { RevokeCredential });
-  expect(revoked.requests).toMatchObject([{ request: { name: 'gpu-1' } }]);
+  expect(revoked.requests).toMatchObject([{ request: { name: 'gpu-1', force: true } }]);
   expect(revoked.stdout).toBe('agent:gpu-1:2 is revoked.\njoin:3 is revoked.\n');
   const RotateAdminToken = () => ({ token: 'muster_admin_x' });
   expect((await run(['token', 'rotate'], { RotateAdminToken })).stdout).toBe('muster_admin_x\n');

@@ -17,7 +17,7 @@ test('requeue prints the id of the job that will run', async () => {
   expect(stdout).toBe('job_dddddddddddd\n');
   expect(stderr).toContain('a new job');
   expect(requests.at(-1)).toMatchObject({
-    request: { jobId: failed.id, requestId: 'request-1', specJson: '' },
+    request: { jobId: failed.id, requestId: 'request-1', specJson: '', force: false },
   });
 });
 
@@ -55,6 +55,7 @@ describe('requeue of a running job', () => {
     expect(asked(requests)).toBe(false);
     const forced = await run(['requeue', running.id, '--force'], answers);
     expect(forced).toMatchObject({ exitCode: exitCodes.ok, stdout: `${running.id}\n` });
+    expect(forced.requests.at(-1)).toMatchObject({ request: { force: true } });
   });
 
   test.each([

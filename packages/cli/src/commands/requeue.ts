@@ -67,18 +67,20 @@ function requeueJob(context: Context, reference: string, flags: RequeueFlags): P
     const before = await patiently(session, context, (api) => api.getJob(jobId));
     const specJson = flags.set === undefined ? '' : await changedSpec(before, flags.set);
     const isAtWork = before.state === 'starting' || before.state === 'running';
-    if (isAtWork && flags.force !== true && flags.set === undefined) {
+    let force = flags.force === true;
+    if (isAtWork && !force && flags.set === undefined) {
       await requireConsent(
         context,
         `${nameOf(before)} (${jobId}) is ${before.state}; requeueing it stops attempt ${before.attempts.at(-1)?.number ?? 1}`,
         `${environment.programName} requeue ${jobId} --force`,
       );
+      force = true;
     }
     const from = flags.from ?? { kind: 'newest' };
     // The request id keeps a second call from stopping the job twice.
     const requestId = context.newRequestId();
     const answer = await explainingSilence(`job ${jobId}`, context, () =>
-      patiently(session, context, (api) => api.requeueJob(jobId, requestId, from, specJson)),
+      patiently(session, context, (api) => api.requeueJob(jobId, requestId, from, specJson, force)),
     );
     if (flags.output === 'json') {
       await writeJson(io.stdout, answer);

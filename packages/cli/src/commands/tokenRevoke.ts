@@ -28,8 +28,8 @@ export const tokenRevoke: Subcommand = {
 async function revoke(context: Context, name: string, flags: RevokeFlags): Promise<ExitCode> {
   const { io } = context;
   const ids = await withSession(context, flags, async ({ api }) => {
-    if (flags.force !== true) await askAboutJobs(api, name, context);
-    return api.revokeCredential(name);
+    const isAgreed = flags.force === true || (await askAboutJobs(api, name, context));
+    return api.revokeCredential(name, isAgreed);
   });
   if (flags.output === 'json') {
     await writeJson(io.stdout, { ids });
@@ -41,24 +41,28 @@ async function revoke(context: Context, name: string, flags: RevokeFlags): Promi
 
 const namedMax = 3;
 
-/** What runs on a node whose agent may not come back ends with its lease. */
-async function askAboutJobs(api: MusterApi, name: string, context: Context): Promise<void> {
+/**
+ * What runs on a node whose agent may not come back ends with its lease.
+ * @returns whether a person has agreed to that; false: nothing runs there, and the coordinator refuses if something does by then
+ */
+async function askAboutJobs(api: MusterApi, name: string, context: Context): Promise<boolean> {
   const agents = (await api.listCredentials()).filter(
     ({ id, kind, node }) => kind === 'agent' && (node === name || id.startsWith(name)),
   );
   const nodes = new Set(agents.map(({ node }) => node));
-  if (nodes.size === 0) return;
+  if (nodes.size === 0) return false;
   const { jobs } = await api.listJobs({ states: ['starting', 'running', 'stopping'], limit: 1_000 });
   const ids = jobs
     .filter(({ attempts }) =>
       attempts.at(-1)?.tasks.some(({ node, state }) => nodes.has(node) && state !== 'ended'),
     )
     .map(({ id }) => id);
-  if (ids.length === 0) return;
+  if (ids.length === 0) return false;
   const more = ids.length > namedMax ? ` and ${ids.length - namedMax} more` : '';
   await requireConsent(
     context,
     `${[...nodes].join(', ')} runs ${ids.slice(0, namedMax).join(', ')}${more}, which end there with their leases`,
     `${context.environment.programName} token revoke ${name} --force`,
   );
+  return true;
 }

@@ -132,12 +132,14 @@ export interface MusterApi {
   /**
    * @param from which checkpoint to begin from; left out: as the job would by itself
    * @param specJson another spec, for a job that has ended; left out: its own
+   * @param force stop its attempt, if it is starting or running; left out: such a job is refused
    */
   requeueJob(
     jobId: string,
     requestId: string,
     from?: ResumeChoice,
     specJson?: string,
+    force?: boolean,
   ): Promise<{ jobId: string; newJob: boolean }>;
   /** @param byMs more than 0, at most 365 days */
   extendJob(jobId: string, byMs: number): Promise<JobView>;
@@ -168,8 +170,12 @@ export interface MusterApi {
   createJoinToken(nodeName: string, replace?: boolean): Promise<{ token: string; expiresAtMs: number }>;
   /** By id. */
   listCredentials(): Promise<readonly CredentialView[]>;
-  /** @param name an id, the beginning of one, or a node's name. @returns the ids of those that ended */
-  revokeCredential(name: string): Promise<readonly string[]>;
+  /**
+   * @param name an id, the beginning of one, or a node's name
+   * @param force although tasks run on its node; left out: that is refused
+   * @returns the ids of those that ended
+   */
+  revokeCredential(name: string, force?: boolean): Promise<readonly string[]>;
   /** @returns another admin token: the one of this client is none any more */
   rotateAdminToken(): Promise<string>;
   removeNode(name: string): Promise<void>;
@@ -314,13 +320,14 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     },
     stopJobs: async (ids, reason = '') =>
       (await call('StopJobs', { ids: [...ids], reason }, arraySizeMax)).jobs.map(jobFromWire),
-    requeueJob: (jobId, requestId, from = { kind: 'newest' }, specJson = '') =>
+    requeueJob: (jobId, requestId, from = { kind: 'newest' }, specJson = '', force = false) =>
       call('RequeueJob', {
         jobId,
         requestId,
         ...(from.kind === 'step' ? { fromStep: from.step } : {}),
         fromStart: from.kind === 'start',
         specJson,
+        force,
       }),
     removeLogs: (jobId) => call('RemoveLogs', { jobId }),
     extendJob: async (jobId, byMs) => jobFromWire(await call('ExtendJob', { jobId, byMs })),
@@ -345,7 +352,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     undrainNode: async (node) => nodeFromWire(await call('UndrainNode', { node })),
     createJoinToken: (nodeName, replace = false) => call('CreateJoinToken', { nodeName, replace }),
     listCredentials: async () => (await call('ListCredentials', {})).credentials.map(credentialFromWire),
-    revokeCredential: async (name) => (await call('RevokeCredential', { name })).ids,
+    revokeCredential: async (name, force = false) => (await call('RevokeCredential', { name, force })).ids,
     rotateAdminToken: async () => (await call('RotateAdminToken', {})).token,
     removeNode: async (name) => {
       await call('RemoveNode', { name });

@@ -2,6 +2,7 @@
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import { joinTokenLifetimeMs } from '../auth/tokens.ts';
+import { heldTasks } from '../heldTasks.ts';
 import { clusterSubject } from '../leases/clusterSubject.ts';
 import type { Draft } from '../state.ts';
 import type { Credential } from '../store/store.ts';
@@ -97,6 +98,29 @@ export function joinNode(
   });
   const data = { id, node, token: token.id, ...(before === undefined ? {} : { replaced: before.id }) };
   draft.emit({ kind: 'token.joined', subject: clusterSubject, data }, nowMs);
+}
+
+const namedMax = 3;
+
+/**
+ * That nothing ends unasked with a credential that is revoked: what runs on a node whose agent may not come back ends with its
+ * lease.
+ * @param name as `revoke` takes it
+ * @throws {MusterError} `failed_precondition` while tasks that have not ended are on the node of one of these credentials
+ */
+export function requireIdleNodes(draft: Draft, name: string): void {
+  const agents = draft.credentialsNamed(name).filter(({ kind }) => kind === 'agent');
+  const nodes = new Set<string>(agents.map(({ subject }) => subject));
+  if (nodes.size === 0) return;
+  const held = [...heldTasks(draft.activeJobs())].filter(([node]) => nodes.has(node));
+  const ids = [...new Set(held.flatMap(([, tasks]) => tasks.map(({ job }) => job.id)))];
+  if (ids.length === 0) return;
+  const more = ids.length > namedMax ? ` and ${ids.length - namedMax} more` : '';
+  throw new MusterError(
+    'failed_precondition',
+    `${[...nodes].join(', ')} runs ${ids.slice(0, namedMax).join(', ')}${more}, which end there with their leases. ` +
+      `To do it all the same: muster token revoke ${name} --force (in the API: force)`,
+  );
 }
 
 /**

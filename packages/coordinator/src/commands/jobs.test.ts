@@ -34,7 +34,7 @@ function draftWith(job: Job, isOver = false): Draft {
 function requeued(draft: Draft, job: Job, from: ResumeChoice = { kind: 'newest' }): JobId | undefined {
   const { id, spec } = job;
   const command = { spec, requestId: 'r', digest: 'd', arraySize: 0, requeuedFrom: id, place: null, from };
-  return requeue(draft, { ...command, saved: job, isEdited: false }, random, nowMs).jobIds[0];
+  return requeue(draft, { ...command, saved: job, isEdited: false, force: true }, random, nowMs).jobIds[0];
 }
 
 const refusal = (what: string) =>
@@ -93,7 +93,8 @@ describe('a job that has ended and is requeued', () => {
         from,
       };
       const other = (size: number) => new Uint8Array(size).fill(8);
-      return requeue(draft, { ...command, saved: failed, isEdited: false }, other, nowMs).jobIds[0];
+      return requeue(draft, { ...command, saved: failed, isEdited: false, force: true }, other, nowMs)
+        .jobIds[0];
     };
     expect(() => again({ kind: 'newest' })).toThrow(refusal(`${first} continues from the checkpoints`));
     const fresh = again({ kind: 'start' });

@@ -85,6 +85,8 @@ export type RequeueCommand = SubmitCommand & {
   readonly saved: Omit<Predecessor, 'id'>;
   /** `spec` is another one, which only a new job can have. */
   readonly isEdited: boolean;
+  /** Whoever asks knows that a running attempt is stopped. */
+  readonly force: boolean;
 };
 
 /**
@@ -94,7 +96,8 @@ export type RequeueCommand = SubmitCommand & {
  * The record is committed with the change. Without it a client that got no answer, and asks again, would stop the attempt
  * that its first call made room for.
  * @throws {MusterError} `failed_precondition` while the job ends for good, for a step of which there is no good checkpoint, for
- *   another spec while it has not ended, and while another job goes on from its checkpoints
+ *   another spec while it has not ended, while it runs and nobody has agreed to stop it, and while another job goes on from its
+ *   checkpoints
  */
 export function requeue(
   draft: Draft,
@@ -128,6 +131,13 @@ export function requeue(
     throw new MusterError(
       'failed_precondition',
       `${jobId} is stopping (${why}); requeue it once it has ended`,
+    );
+  }
+  if (!command.force && (job.state.kind === 'starting' || job.state.kind === 'running')) {
+    throw new MusterError(
+      'failed_precondition',
+      `${jobId} is ${job.state.kind}; requeueing it stops attempt ${job.lastAttempt}. To do it all the same: ` +
+        `muster requeue ${jobId} --force (in the API: force)`,
     );
   }
   applyJobEvent(draft, jobId, { kind: 'requeue', from }, nowMs);

@@ -103,6 +103,17 @@ describe('a credential that is revoked', () => {
     await expect(loop.run(agent, () => 'done')).rejects.toMatchObject({ code: 'unauthenticated' });
   });
 
+  test('ends nothing that runs on its node unless that is meant', async () => {
+    const { api } = coordinator;
+    const id = await runningJob(await connected(coordinator, client, name));
+    await expect(api.revokeCredential(name)).rejects.toMatchObject({
+      code: 'failed_precondition',
+      message: expect.stringMatching(new RegExp(`^node-1 runs ${id}, which end there .* --force`)),
+    });
+    expect(await openCalls(/^agent:/)).toBe(1);
+    expect(await api.revokeCredential(name, true)).toHaveLength(2);
+  });
+
   test('is named by the beginning of its id, and never guessed', async () => {
     const { api } = coordinator;
     const first = await api.createJoinToken('node-1');

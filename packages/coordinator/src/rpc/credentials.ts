@@ -5,7 +5,7 @@ import { isNodeName, type RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { Gate } from '../auth/gate.ts';
 import { hashToken, newJoinToken, newToken } from '../auth/tokens.ts';
-import { createJoinToken, revoke, rotateAdminToken } from '../commands/credentials.ts';
+import { createJoinToken, requireIdleNodes, revoke, rotateAdminToken } from '../commands/credentials.ts';
 import type { Loop } from '../loop.ts';
 import type { ClusterState } from '../state.ts';
 import { unary } from './calls.ts';
@@ -59,8 +59,11 @@ export function credentialCalls(parts: CredentialCallParts): CredentialCalls {
       return { credentials };
     }),
 
-    RevokeCredential: unary(async ({ name }, caller) => {
-      const ids = await loop.run(caller, (draft, nowMs) => revoke(draft, name, nowMs));
+    RevokeCredential: unary(async ({ name, force }, caller) => {
+      const ids = await loop.run(caller, (draft, nowMs) => {
+        if (!force) requireIdleNodes(draft, name);
+        return revoke(draft, name, nowMs);
+      });
       return { ids: [...ids] };
     }),
 

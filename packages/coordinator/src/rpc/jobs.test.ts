@@ -200,7 +200,14 @@ test('a running job is requeued as itself, an ended one as a new job, once per r
   const { api } = coordinator;
   const id = await submitOne('r1');
   await start(id);
-  expect(await api.requeueJob(id, 'q1')).toEqual({ jobId: id, newJob: false });
+  await expect(api.requeueJob(id, 'q1')).rejects.toMatchObject({
+    ...{
+      code: 'failed_precondition',
+      message: expect.stringMatching(/requeueing it stops attempt 1\. .* --force/),
+    },
+  });
+  expect((await api.getJob(id)).state).not.toBe('stopping');
+  expect(await api.requeueJob(id, 'q1', { kind: 'newest' }, '', true)).toEqual({ jobId: id, newJob: false });
   expect((await api.getJob(id)).state).toBe('stopping');
   await finish(id);
   await start(id);
@@ -217,7 +224,8 @@ test('a requeue of a running job that is sent again stops nothing a second time,
   const id = await submitOne('r1');
   await start(id);
   const answer = { jobId: id, newJob: false };
-  expect(await Promise.all([api.requeueJob(id, 'q1'), api.requeueJob(id, 'q1')])).toEqual([answer, answer]);
+  const ask = () => api.requeueJob(id, 'q1', { kind: 'newest' }, '', true);
+  expect(await Promise.all([ask(), ask()])).toEqual([answer, answer]);
   await finish(id);
   await start(id);
   expect(await api.requeueJob(id, 'q1')).toEqual(answer);

@@ -297,7 +297,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       // The same while it runs and when it has ended: the second call for one requeue may find another state.
       const command = {
         ...withDigest({ spec, requestId, requeuedFrom: id, place: array }, from),
-        ...{ from, saved: job, isEdited },
+        ...{ from, saved: job, isEdited, force: request.force },
       };
       const { record } = await once(command, async () => {
         if (!state.jobs.has(id)) requireSpace();

@@ -8,6 +8,7 @@ export interface RequeueJobRequest {
   'fromStep'?: (number | string | Long);
   'fromStart'?: (boolean);
   'specJson'?: (string);
+  'force'?: (boolean);
   '_fromStep'?: "fromStep";
 }
 
@@ -17,5 +18,6 @@ export interface RequeueJobRequest__Output {
   'fromStep'?: (number);
   'fromStart': (boolean);
   'specJson': (string);
+  'force': (boolean);
   '_fromStep'?: "fromStep";
 }

@@ -3,8 +3,10 @@
 
 export interface RevokeCredentialRequest {
   'name'?: (string);
+  'force'?: (boolean);
 }
 
 export interface RevokeCredentialRequest__Output {
   'name': (string);
+  'force': (boolean);
 }
