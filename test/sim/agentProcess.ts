@@ -68,7 +68,7 @@ export function startAgent(parts: AgentParts): void {
       placeOf: (jobId, spec, name) => ({ root: checkpointDirectory(jobId, spec), name }),
       pathOf: (jobId, spec, name) => `${checkpointDirectory(jobId, spec)}/${name}`,
       ...{
-        isOwn: ({ checkpoint }) => checkpoint.dir === null,
+        isOwn: ({ checkpoint, image }) => checkpoint.dir === null && image === null,
         prepare: async () => {},
         cleanUp: async () => {},
       },

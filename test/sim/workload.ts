@@ -161,9 +161,7 @@ export class Workload {
       retry: this.composeRetry(),
       ...(random.chance(0.5) && { preemptible: true }),
       // One directory for all jobs of an array would be a mistake of theirs.
-      ...(program.saveEveryMs !== null &&
-        random.chance(0.4) && { checkpoint: { dir: `${sharedRoot}${name}` } }),
-      ...(random.chance(0.25) && { image: 'simulated:1' }),
+      ...this.composePlace(program, `${sharedRoot}${name}`),
       ...this.composeGuards(isGang),
       ...((isEndless ? random.chance(0.5) : random.chance(0.1)) && {
         max_runtime: `${random.between(1_000, 4_000)}ms`,
@@ -172,6 +170,20 @@ export class Workload {
         known.length > 0 && { after: [`${random.pick(known)}${endings[known.length % endings.length]}`] }),
     };
     return { name, requestId, file, program, nodes: minNodes, gpus };
+  }
+
+  /** Where it runs, and where it saves. */
+  private composePlace({ saveEveryMs }: Program, directory: string): Partial<JobSpecFile> {
+    const { random } = this;
+    const isNamed = saveEveryMs !== null && random.chance(0.4);
+    // What a container writes inside itself is gone with it, so what saves there has a volume.
+    const mayBeContainer = saveEveryMs === null || isNamed;
+    const isContainer = random.chance(0.25) && mayBeContainer;
+    return {
+      ...(isNamed && { checkpoint: { dir: directory } }),
+      ...(isContainer && { image: 'simulated:1' }),
+      ...(isContainer && isNamed && { volumes: [`${sharedRoot}:${sharedRoot}`] }),
+    };
   }
 
   private composeRetry(): NonNullable<JobSpecFile['retry']> {

@@ -89,6 +89,14 @@ test('a node that an attempt failed on is used again only where there are no oth
   expect(said).toEqual([expect.stringMatching(/^left out: .*node-2, on which it had failed, and 2 others/)]);
 });
 
+test('a node that is silent, and may never return, is no alternative to one that an attempt failed on', () => {
+  const of3 = (kind: string) => committed({ kind, subject: 'node-3', data: {} });
+  const again = [...failedStart, allocated(2, 'node-1', 'node-2')];
+  expect(judge([joined('node-1', 'node-2', 'node-3'), of3('node.silent'), ...again])).toEqual([]);
+  const returned = [of3('node.silent'), of3('node.online')];
+  expect(judge([joined('node-1', 'node-2', 'node-3'), ...returned, ...again])).toHaveLength(1);
+});
+
 test('a cause that names a rank which only followed', () => {
   const task = (nodeRank: number, consequence: boolean) => {
     return { nodeRank, exit: { exitCode: 1, failure: { consequence } } };

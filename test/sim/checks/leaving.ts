@@ -28,6 +28,8 @@ export interface LeavingCheckParts {
 
 export class LeavingCheck {
   private readonly leaving = new Map<string, Leaving>();
+  /** Since when this coordinator runs: one that is killed again and again has no time to stop anything. */
+  private coordinatorSinceMs = 0;
   private readonly parts: LeavingCheckParts;
 
   constructor(parts: LeavingCheckParts) {
@@ -35,7 +37,9 @@ export class LeavingCheck {
   }
 
   see(fact: Fact, nowMs: number): void {
-    if (fact.kind === 'committed') for (const event of fact.events) this.onEvent(event, nowMs);
+    if (fact.kind === 'process' && fact.what === 'started' && fact.name.startsWith('coordinator '))
+      this.coordinatorSinceMs = nowMs;
+    else if (fact.kind === 'committed') for (const event of fact.events) this.onEvent(event, nowMs);
   }
 
   /** To be called now and then. */
@@ -48,7 +52,8 @@ export class LeavingCheck {
       const graceMs = parseDurationMs(stories.of(task.jobId)?.file?.stop_grace ?? 0) ?? 0;
       // One whose grace is longer than there was time is told at once, and gets all of it.
       const isDue = nowMs >= sinceMs + Math.max(forMs, graceMs) + slackMs;
-      const wasHeard = grants.steadyForMs(machine) >= graceMs + slackMs;
+      const talkedForMs = Math.min(grants.steadyForMs(machine), nowMs - this.coordinatorSinceMs);
+      const wasHeard = talkedForMs >= graceMs + slackMs;
       const what = () => `${key} runs on ${machine}, which was to be left by now`;
       verdict.require(!isDue || !wasHeard || !isWell(machine), 'drains', what);
     }

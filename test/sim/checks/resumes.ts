@@ -19,12 +19,15 @@ interface Known {
   isGood: boolean;
 }
 
-interface Memory {
+/** What an attempt may begin from, if its user wants this. */
+interface Wish {
   /** Oldest first. */
-  known: readonly Known[];
-  /** One of these is what its user wants; which one nobody outside can tell. */
-  choices: readonly ResumeChoice[];
+  readonly known: readonly Known[];
+  readonly choice: ResumeChoice;
 }
+
+/** One of these is what the user of a job wants; which one nobody outside can tell. */
+type Memory = readonly Wish[];
 
 /** By then a node that answers counts as being there, by all. */
 const steadyAfterMs = 8_000;
@@ -71,52 +74,73 @@ export class ResumeCheck {
     const { kind, subject, data } = event;
     const story = this.stories.of(subject);
     if (story === undefined) return;
-    const memory = this.memories.get(subject) ?? { known: [], choices: [{ kind: 'newest' }] };
-    this.memories.set(subject, memory);
-    if (kind === 'job.submitted') this.inherit(memory, data['requeuedFrom'] as string | undefined);
-    else if (kind === 'job.requeued') memory.choices = [data['from'] as ResumeChoice];
-    else if (kind === 'job.stopping') this.onStopping(memory, story);
-    else if (kind === 'checkpoint.saved') this.onSaved(memory, story, event);
+    if (!this.memories.has(subject)) this.memories.set(subject, [{ known: [], choice: { kind: 'newest' } }]);
+    if (kind === 'job.submitted') this.inherit(subject, data['requeuedFrom'] as string | undefined);
+    else if (kind === 'job.requeued') this.choose(subject, data['from'] as ResumeChoice);
+    else if (kind === 'job.stopping') this.onStopping(story);
+    else if (kind === 'checkpoint.saved') this.onSaved(story, event);
     else if (kind === 'checkpoint.corrupt' || kind === 'checkpoint.suspect') {
-      for (const each of memory.known) if (each.name === data['checkpoint']) each.isGood = false;
-    } else if (kind === 'attempt.allocated') this.onAllocated(memory, story, event);
+      for (const { known } of this.memoryOf(subject))
+        for (const each of known) if (each.name === data['checkpoint']) each.isGood = false;
+    } else if (kind === 'attempt.allocated') this.onAllocated(story, event);
     else if (kind === 'job.queued') this.onQueued(story);
     else if (kind === 'task.ended' && (data['exit'] as TaskEnd).startError?.kind === 'node_lost')
       this.lost.add(`${subject}.${Number(data['attempt'])}`);
   }
 
-  private inherit(memory: Memory, from: string | undefined): void {
-    if (from === undefined) return;
-    memory.known = (this.memories.get(from)?.known ?? []).map((each) => ({ ...each, attempt: 0 }));
-    memory.choices = this.wanted.get(from) ?? memory.choices;
+  private memoryOf(jobId: string): Memory {
+    return this.memories.get(jobId) ?? [];
   }
 
-  private onStopping(memory: Memory, { id, attempt }: JobStory): void {
+  private inherit(jobId: string, from: string | undefined): void {
+    if (from === undefined) return;
+    const wanted = this.wanted.get(from) ?? [{ kind: 'newest' }];
+    const inherited = wanted.flatMap((choice) =>
+      this.memoryOf(from).map(({ known }) => ({
+        choice,
+        // From the start: it has nothing of the other's, also when its own are out of reach later.
+        known: choice.kind === 'start' ? [] : known.map((each) => ({ ...each, attempt: 0 })),
+      })),
+    );
+    this.memories.set(jobId, inherited);
+  }
+
+  private choose(jobId: string, choice: ResumeChoice): void {
+    this.memories.set(
+      jobId,
+      this.memoryOf(jobId).map(({ known }) => ({ known, choice })),
+    );
+  }
+
+  private onStopping({ id, attempt }: JobStory): void {
     if (attempt?.stopCause?.message.startsWith('requeued by a user') !== true) return;
     const step = /from step (\d+)/.exec(attempt.stopCause.message)?.[1];
     const isFromStart = attempt.stopCause.message.endsWith('from scratch');
-    memory.choices = [
-      step !== undefined ? { kind: 'step', step: Number(step) } : { kind: isFromStart ? 'start' : 'newest' },
-    ];
+    const choice: ResumeChoice =
+      step !== undefined ? { kind: 'step', step: Number(step) } : { kind: isFromStart ? 'start' : 'newest' };
+    this.choose(id, choice);
     this.owed.delete(id);
   }
 
-  private onSaved(memory: Memory, story: JobStory, event: StoredEvent): void {
+  private onSaved(story: JobStory, event: StoredEvent): void {
     const { checkpoint, step, attempt, node } = event.data as Record<string, string>;
     const added = {
       name: String(checkpoint),
       step: Number(step),
       attempt: Number(attempt),
       node: String(node),
-      isGood: true,
     };
-    const others = memory.known.filter(({ name }) => name !== added.name);
-    const later = others.filter((each) => each.attempt > added.attempt);
-    const same = others.filter((each) => each.attempt === added.attempt);
-    const earlier = others.filter((each) => each.attempt < added.attempt);
-    memory.known = [...earlier, ...[...same, added].sort((a, b) => a.step - b.step), ...later];
+    const after = this.memoryOf(story.id).map(({ known, choice }) => {
+      const others = known.filter(({ name }) => name !== added.name);
+      const later = others.filter((each) => each.attempt > added.attempt);
+      const same = others.filter((each) => each.attempt === added.attempt);
+      const earlier = others.filter((each) => each.attempt < added.attempt);
+      const ofAttempt = [...same, { ...added, isGood: true }].sort((a, b) => a.step - b.step);
+      return { choice, known: [...earlier, ...ofAttempt, ...later] };
+    });
+    this.memories.set(story.id, after);
     if (isProgress(story, event) && story.attempt?.isRequeued === false)
-      memory.choices = [{ kind: 'newest' }];
+      this.choose(story.id, { kind: 'newest' });
   }
 
   /** What a program that gave way has saved on its way out is where it goes on. */
@@ -129,7 +153,8 @@ export class ResumeCheck {
     if (saved !== undefined) this.owed.set(id, saved);
   }
 
-  private onAllocated(memory: Memory, story: JobStory, { data }: StoredEvent): void {
+  private onAllocated(story: JobStory, { data }: StoredEvent): void {
+    const memory = this.memoryOf(story.id);
     const { tasks, resume } = data as { tasks: { node: string }[]; resume: { name: string } | null };
     const nodes = tasks.map(({ node }) => node);
     const isShared = story.file?.checkpoint?.dir !== undefined;
@@ -139,8 +164,8 @@ export class ResumeCheck {
         'resume',
         () => `${story.id}.${story.attempt?.number} on ${nodes.join()} ${what()}`,
       );
-    if (memory.known.length >= knownMax) return;
-    const wanted = memory.choices.map((choice) => candidatesOf(memory.known, choice));
+    if (memory.some(({ known }) => known.length >= knownMax)) return;
+    const wanted = memory.map(candidatesOf);
     const readable = wanted.map((all) => all.find(({ node }) => isShared || nodes.includes(node)));
     must(
       readable.some((each) => each?.name === resume?.name),
@@ -163,7 +188,7 @@ export class ResumeCheck {
   }
 }
 
-function candidatesOf(known: readonly Known[], choice: ResumeChoice): readonly Known[] {
+function candidatesOf({ known, choice }: Wish): readonly Known[] {
   const good = known.filter(({ isGood }) => isGood).toReversed();
   if (choice.kind === 'start') return [];
   if (choice.kind === 'newest') return good;

@@ -27,6 +27,8 @@ export class RetryCheck {
   private readonly failedOn = new Map<string, Set<string>>();
   /** A person's word that they get no new work. */
   private readonly drained = new Set<string>();
+  /** Silent nodes: a job that has waited long does not go by them, because they may never return. */
+  private readonly away = new Set<string>();
   private readonly gpuCounts = new Map<string, number>();
   private readonly verdict: Verdict;
   private readonly fileOf: (jobName: string) => JobSpecFile | undefined;
@@ -45,6 +47,8 @@ export class RetryCheck {
     if (kind === 'node.joined') this.gpuCounts.set(subject, (data['inventory'] as NodeInventory).gpus.length);
     else if (kind === 'node.drained') this.drained.add(subject);
     else if (kind === 'node.undrained') this.drained.delete(subject);
+    else if (kind === 'node.silent') this.away.add(subject);
+    else if (kind === 'node.online') this.away.delete(subject);
     else if (kind === 'node.changed') this.gpuCounts.set(subject, (data['gpus'] as readonly Gpu[]).length);
     else if (kind === 'attempt.claimed') this.released.add(attempt);
     else if (kind === 'attempt.running') this.leftOut.delete(subject);
@@ -79,10 +83,12 @@ export class RetryCheck {
     const { nodes: wanted = 1, gpus = 0 } = file.resources ?? {};
     const least = typeof wanted === 'number' ? wanted : wanted.min;
     const failedOn = this.failedOn.get(job);
-    const others = [...this.gpuCounts].filter(
-      ([name, count]) =>
-        count >= gpus && !leftOut.nodes.has(name) && failedOn?.has(name) !== true && !this.drained.has(name),
-    );
+    const mayUse = (name: string) =>
+      !leftOut.nodes.has(name) &&
+      failedOn?.has(name) !== true &&
+      !this.drained.has(name) &&
+      !this.away.has(name);
+    const others = [...this.gpuCounts].filter(([name, count]) => count >= gpus && mayUse(name));
     const used = nodes.find((name) => leftOut.nodes.has(name));
     this.verdict.require(
       used === undefined || others.length < least,
