@@ -43,10 +43,16 @@ describe('a directory that an active job saves in', () => {
     expect(() => submit(draft, aSpec())).not.toThrow();
   });
 
-  it('is open to one that comes after that, directly or not', () => {
+  it('is refused to one that comes after that as well, directly or not, because it would write over it', () => {
     const draft = draftWith(saving('/runs/a'), { after: [jobIdOf(1)] });
-    for (const after of [jobIdOf(1), jobIdOf(2)])
-      expect(() => submit(draft, savingIn('/runs/a', { after: [after] }))).not.toThrow();
+    for (const after of [jobIdOf(1), `${jobIdOf(1)}:any`, jobIdOf(2)]) {
+      expect(() => submit(draft, savingIn('/runs/a', { after: [after] }))).toThrow(
+        `${jobIdOf(1)} (train) is queued and saves its checkpoints in /runs/a, which this job would write over when it starts ` +
+          'after it. Give this job another checkpoint.dir, or submit it when that one has ended, to continue from its ' +
+          `checkpoints: muster submit --resume-from ${jobIdOf(1)}`,
+      );
+      expect(() => submit(draft, savingIn('/runs/b', { after: [after] }))).not.toThrow();
+    }
   });
 
   it('is that of the same draft as well', () => {

@@ -1,6 +1,10 @@
-/** Two jobs never save into one directory at the same time: each would resume from, and write over, what the other saves. */
+/**
+ * Two jobs never save into one directory: at the same time each would resume from, and write over, what the other saves; one
+ * after the other the second would write over what the first has saved, unless it continues from that.
+ */
 import { MusterError } from '@muster/common/errors';
 import type { JobId } from '@muster/common/ids';
+import { parseDependency } from '@muster/common/spec/after';
 import { fillArrayIndex } from '@muster/common/spec/arrayIndex';
 import { namedCheckpointDir } from '@muster/common/spec/checkpointDir';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -9,7 +13,7 @@ import type { Draft } from '../state.ts';
 
 /**
  * @param command an array, or one job with its place in an array if it has one
- * @throws {MusterError} `failed_precondition` when an active job saves there that this one does not come after
+ * @throws {MusterError} `failed_precondition` when an active job saves there, also when this one comes after it
  */
 export function requireDirectoryToItself(
   draft: Draft,
@@ -18,8 +22,8 @@ export function requireDirectoryToItself(
   const written = namedCheckpointDir(spec);
   if (written === null) return;
   for (const directory of directoriesOf(written, spec, place)) {
-    const other = draft.jobsSavingIn(directory).find(({ id }) => !comesAfter(draft, spec, id));
-    if (other !== undefined) throw taken(directory, other);
+    const [other] = draft.jobsSavingIn(directory);
+    if (other !== undefined) throw taken(directory, other, comesAfter(draft, spec, other.id));
   }
 }
 
@@ -32,24 +36,29 @@ function* directoriesOf(written: string, { array }: JobSpec, place: JobArray | n
     for (let index = first; index <= last; index += 1) yield fillArrayIndex(written, index);
 }
 
-function taken(directory: string, { id, spec, state }: Job): MusterError {
+function taken(directory: string, { id, spec, state }: Job, isAfter: boolean): MusterError {
+  const what = `${id} (${spec.name}) is ${state.kind} and saves its checkpoints in ${directory}`;
+  // `after` alone means that it would begin at step 0, in the directory that holds the result of the other.
   return new MusterError(
     'failed_precondition',
-    `${id} (${spec.name}) is ${state.kind} and saves its checkpoints in ${directory}. Give this job another ` +
-      `checkpoint.dir, or wait until that one has ended (muster stop ${id} ends it) and continue from it: ` +
-      `muster submit --resume-from ${id}`,
+    isAfter
+      ? `${what}, which this job would write over when it starts after it. Give this job another checkpoint.dir, or submit ` +
+          `it when that one has ended, to continue from its checkpoints: muster submit --resume-from ${id}`
+      : `${what}. Give this job another checkpoint.dir, or wait until that one has ended (muster stop ${id} ends it) and ` +
+          `continue from it: muster submit --resume-from ${id}`,
   );
 }
 
 /** Directly, or after one that does. */
 function comesAfter(draft: Draft, { after }: JobSpec, id: JobId): boolean {
   const seen = new Set<string>();
-  const waiting = [...after];
+  const idsIn = (texts: readonly string[]) => texts.map((text) => parseDependency(text).on);
+  const waiting = idsIn(after);
   for (let each = waiting.pop(); each !== undefined; each = waiting.pop()) {
     if (each === id) return true;
     if (seen.has(each)) continue;
     seen.add(each);
-    waiting.push(...(draft.job(each as JobId)?.spec.after ?? []));
+    waiting.push(...idsIn(draft.job(each as JobId)?.spec.after ?? []));
   }
   return false;
 }
