@@ -101,7 +101,7 @@ export async function caOfCoordinator(
   throw new MusterError(
     'failed_precondition',
     joinToken === null
-      ? `node ${nodeName} knows no CA to check the coordinator at ${address} by: copy tls/ca.pem from the coordinator's ` +
+      ? `node ${nodeName} has no CA to verify the coordinator at ${address}: copy tls/ca.pem from the coordinator's ` +
           'data directory to this machine and name it with --ca or MUSTER_CA'
       : `this token was issued by a coordinator that listens on loopback only, not by one at ${address}: start the ` +
           'coordinator with --listen on an address that this machine reaches, and create another token: ' +
@@ -126,8 +126,8 @@ async function fetchCa(address: string, pin: Buffer): Promise<string> {
   if (pinned?.ca === true) return pinned.toString();
   throw new MusterError(
     'unauthenticated',
-    `the server at ${address} is not the coordinator that made this join token: its CA is another one. ` +
-      'Somebody may be in between; if the address is right, make another token there.',
+    `the server at ${address} is not the coordinator that issued this join token: its CA differs. ` +
+      'A man in the middle is possible; if the address is right, create another token there.',
   );
 }
 

@@ -144,7 +144,7 @@ async function joinAnew(
 export function notJoined(nodeName: string): MusterError {
   return new MusterError(
     'unauthenticated',
-    `node ${nodeName} has not joined yet: make a token with \`muster token create ${nodeName}\` and start the agent ` +
+    `node ${nodeName} has not joined yet: create a token with \`muster token create ${nodeName}\` and start the agent ` +
       'with it in MUSTER_JOIN_TOKEN or --join-token-file',
   );
 }

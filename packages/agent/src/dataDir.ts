@@ -12,7 +12,7 @@ export function prepareDataDir(dataDir: string): void {
   } catch (error) {
     throw new MusterError(
       'failed_precondition',
-      `the data directory ${dataDir} cannot be made: ${messageOf(error)}`,
+      `the data directory ${dataDir} cannot be created: ${messageOf(error)}`,
       {
         cause: error,
       },

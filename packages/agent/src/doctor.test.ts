@@ -44,7 +44,7 @@ test('the source that is used is told with what it lacks', async () => {
   );
   expect(check).toMatchObject({ state: 'ok', chosen: true });
   expect(check?.message).toMatch(/^2 GPUs \(NVIDIA Fake 80GB\), driver 580\.10\.01, CUDA 13\.0, 1 link$/);
-  expect(check?.evidence).toMatch(/^not told by any GPU: .*activity/);
+  expect(check?.evidence).toMatch(/^not reported by any GPU: .*activity/);
   expect(others).toEqual([]);
 });
 

@@ -84,7 +84,7 @@ async function examineSource(
   const chosen = agent !== null;
   const about = { area: 'GPU source', name: source.name, chosen } as const;
   if (source.name === 'none') {
-    const message = 'neither NVML nor nvidia-smi is here; this node offers no GPUs';
+    const message = 'found neither NVML nor nvidia-smi; this node offers no GPUs';
     const remedy = 'For a node with GPUs: install the NVIDIA driver.';
     return [{ ...about, state: 'absent', message, evidence: null, remedy }];
   }
@@ -141,7 +141,7 @@ function missingValues(samples: readonly GpuSample[]): string | null {
   const missing = (Object.keys(first) as (keyof GpuSample)[]).filter((field) =>
     samples.every((sample) => sample[field] === null),
   );
-  return missing.length === 0 ? null : `not told by any GPU: ${missing.join(', ')}`;
+  return missing.length === 0 ? null : `not reported by any GPU: ${missing.join(', ')}`;
 }
 
 function dedupe(problems: readonly GpuProblem[]): readonly GpuProblem[] {
@@ -172,7 +172,7 @@ async function examineOtherSources(
   if (chosen !== 'nvidia-smi') {
     const about = { area: 'GPU source', name: 'nvidia-smi', chosen: false } as const;
     if (findProgram(options.nvidiaSmiPath, parts.searchPath) === null) {
-      const message = `${options.nvidiaSmiPath} is not here`;
+      const message = `${options.nvidiaSmiPath} was not found`;
       checks.push({ ...about, state: 'absent', message, evidence: null, remedy: null });
     } else {
       const smi = nvidiaSmiSource(options, parts);
@@ -200,7 +200,7 @@ async function examineProfiling(
     if (candidate !== open) await withDeadline(candidate.close(), closeMs);
   }
   if (!hasDcgmi) {
-    const message = `${options.dcgmiPath} is not here`;
+    const message = `${options.dcgmiPath} was not found`;
     checks.push({ ...absent, area: 'profiling', name: 'dcgmi', message });
   }
   const hasGpm = chosen.profilingName() === 'gpm';

@@ -295,7 +295,7 @@ async function openAgent(
     connection: () => ({ connected: session.isConnected, heartbeatAgeMs: session.heartbeatAgeMs() }),
     onStatusChange: () => {
       session.sendStatus().catch((error: unknown) => {
-        log.warn({ error: messageOf(error) }, 'the status of the node could not be said');
+        log.warn({ error: messageOf(error) }, 'the status of the node could not be reported');
       });
     },
   });
@@ -312,7 +312,7 @@ async function openAgent(
       })
       .catch((error: unknown) => {
         if (!closing.signal.aborted)
-          log.warn({ error: messageOf(error) }, 'what this machine is made of could not be read');
+          log.warn({ error: messageOf(error) }, 'the hardware inventory of this machine could not be read');
       });
   };
   const leaving = new Leaving({

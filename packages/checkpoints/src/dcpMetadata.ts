@@ -29,7 +29,7 @@ const pickleBegin = 0x80;
 /**
  * @param buffer for reading, larger than any name
  * @returns null: it names no file
- * @throws {CorruptFile} when it is no whole pickle {OpaqueFile} {ChangingFile} and the signal's reason
+ * @throws {CorruptFile} when it is not a complete pickle {OpaqueFile} {ChangingFile} and the signal's reason
  */
 export async function readStoredPieces(
   file: OpenedFile,

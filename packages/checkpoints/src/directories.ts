@@ -34,12 +34,12 @@ export class Directory {
     return Directory.open(`${this.#place}/${name}`);
   }
 
-  /** @param name of an entry, without `/` @throws {Error} with the kernel's code; EINVAL for what is no regular file */
+  /** @param name of an entry, without `/` @throws {Error} with the kernel's code; EINVAL for what is not a regular file */
   async openFile(name: string): Promise<{ readonly handle: FileHandle; readonly stat: Stats }> {
     const handle = await open(`${this.#place}/${name}`, carefully);
     try {
       const stat = await handle.stat();
-      if (!stat.isFile()) throw Object.assign(new Error(`${name} is no regular file`), { code: 'EINVAL' });
+      if (!stat.isFile()) throw Object.assign(new Error(`${name} is not a regular file`), { code: 'EINVAL' });
       return { handle, stat };
     } catch (error) {
       await handle.close();
@@ -107,13 +107,13 @@ export function unreadableBecause(error: unknown): string {
   const reasons: Readonly<Record<string, string>> = {
     ENOENT: 'does not exist',
     ENOTDIR: 'is not a directory',
-    EINVAL: 'is no regular file',
+    EINVAL: 'is not a regular file',
     ELOOP: 'is a symbolic link',
-    ENXIO: 'is no regular file',
+    ENXIO: 'is not a regular file',
     EACCES: 'cannot be read: permission denied',
     EPERM: 'cannot be read: permission denied',
     EIO: 'cannot be read: the storage reports an error',
-    ESTALE: 'cannot be read: its file server does not know it any more',
+    ESTALE: 'cannot be read: its file server has lost it (stale file handle)',
     EMFILE: 'cannot be read: too many files are open',
   };
   const known = code === null ? undefined : reasons[code];

@@ -79,7 +79,7 @@ async function examine(file: OpenedFile, pace: Pace, buffer: Buffer): Promise<Fi
   if (head[0] === 0x80 && (head[1] ?? 0) <= 5)
     throw new OpaqueFile('is a pickle, which is not loaded to look at it');
   if (isStateFileName(name) && beginsLikeSafetensors(head, file.bytes)) return wholeSafetensors(file);
-  throw new OpaqueFile('has a format that is not known');
+  throw new OpaqueFile('has an unknown format');
 }
 
 function wholeSafetensors(file: OpenedFile): WholeFile {

@@ -7,7 +7,7 @@ const depthMax = 64;
 
 /**
  * @returns what it holds; undefined: it is too long to be parsed, and ends as it begins
- * @throws {CorruptFile} when it is no JSON {OpaqueFile} when it is nested too deeply
+ * @throws {CorruptFile} when it is not JSON {OpaqueFile} when it is nested too deeply
  */
 export function readJson(file: OpenedFile): unknown {
   if (file.bytes <= jsonBytesMax) return parseJson(readPart(file, 0, file.bytes));
@@ -18,7 +18,8 @@ export function readJson(file: OpenedFile): unknown {
       .toString('latin1')
       .trimEnd()
       .at(-1) ?? '';
-  if (!['{}', '[]'].includes(first + last)) throw new CorruptFile('is no JSON: it does not end as it begins');
+  if (!['{}', '[]'].includes(first + last))
+    throw new CorruptFile('is not JSON: it does not end as it begins');
   return undefined;
 }
 
@@ -28,11 +29,11 @@ export function parseJson(bytes: Buffer): unknown {
   if (isDeeperThan(bytes, depthMax)) throw new OpaqueFile(`is JSON of more than ${depthMax} levels`);
   const text = bytes.toString('utf8');
   const value = parsed(text) ?? parsed(withoutNumbersOfPython(text)) ?? parsedLines(text);
-  if (value === null) throw new CorruptFile('is no JSON: it is damaged or was cut off');
+  if (value === null) throw new CorruptFile('is not JSON: it is damaged or was cut off');
   return value.json;
 }
 
-/** @returns null: it is no JSON */
+/** @returns null: it is not JSON */
 function parsed(text: string): { readonly json: unknown } | null {
   try {
     return { json: JSON.parse(text) };

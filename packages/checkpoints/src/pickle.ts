@@ -112,7 +112,7 @@ class PickleReader {
 }
 
 function damaged(): CorruptFile {
-  return new CorruptFile('is damaged: it is no whole pickle');
+  return new CorruptFile('is damaged: it is not a complete pickle');
 }
 
 /** Up to 2^53: more is no length of anything that is there. */
@@ -255,7 +255,7 @@ const opcodes: ReadonlyMap<number, Opcode> = new Map(
 );
 
 function requireProtocol(protocol: number): void {
-  if (protocol > protocolMax) throw new OpaqueFile(`is a pickle of protocol ${protocol}, which is not known`);
+  if (protocol > protocolMax) throw new OpaqueFile(`is a pickle of protocol ${protocol}, which is unknown`);
 }
 
 function stop(reader: PickleReader): void {

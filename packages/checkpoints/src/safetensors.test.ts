@@ -69,7 +69,7 @@ test.each<[what: string, bytes: Uint8Array, problem: RegExp]>([
   ],
   ['cut in half', whole.subarray(0, -600), /was cut off: its tensors need 1200 bytes, and 600 are there/],
   ['cut by a byte', whole.subarray(0, -1), /need 1200 bytes, and 1199 are there/],
-  ['with a zeroed head', Buffer.concat([Buffer.alloc(64), whole.subarray(64)]), /its header is no JSON/],
+  ['with a zeroed head', Buffer.concat([Buffer.alloc(64), whole.subarray(64)]), /its header is not JSON/],
   ['with bytes after it', Buffer.concat([whole, Buffer.alloc(3)]), /3 bytes follow its last tensor/],
   [
     'a header of 4 GB',
@@ -77,8 +77,12 @@ test.each<[what: string, bytes: Uint8Array, problem: RegExp]>([
     /header claims 4294967296 bytes, and the format allows 100000000/,
   ],
   ['a header of 2^64 - 1 bytes', claiming((1n << 64n) - 1n), /header claims 18446744073709551615 bytes/],
-  ['a header that is a list', safetensorsOf('[1]', data), /its header is no JSON/],
-  ['a header that is cut', safetensorsOf(JSON.stringify(header).slice(0, -5), data), /its header is no JSON/],
+  ['a header that is a list', safetensorsOf('[1]', data), /its header is not JSON/],
+  [
+    'a header that is cut',
+    safetensorsOf(JSON.stringify(header).slice(0, -5), data),
+    /its header is not JSON/,
+  ],
   [
     'a header nested a thousand deep',
     safetensorsOf(`{"a":${'['.repeat(1_000)}`, data),

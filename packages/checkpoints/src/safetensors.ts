@@ -85,7 +85,7 @@ function parseHeader(text: Buffer): Readonly<Record<string, unknown>> {
   } catch (error) {
     if (error instanceof OpaqueFile) throw new CorruptFile('is damaged: its header is nested');
   }
-  throw new CorruptFile('is damaged: its header is no JSON');
+  throw new CorruptFile('is damaged: its header is not JSON');
 }
 
 interface Tensor {
@@ -159,7 +159,7 @@ function readTensor(name: string, value: unknown): Tensor {
   if (!isCount(begin) || !isCount(end) || begin > end)
     throw new CorruptFile(`is damaged: ${name} has impossible offsets`);
   const bits = bitsOf[dtype];
-  if (bits === undefined) throw new OpaqueFile(`holds ${name} in the type ${dtype}, which is not known`);
+  if (bits === undefined) throw new OpaqueFile(`holds ${name} in the type ${dtype}, which is unknown`);
   const elements = shape.reduce((product: number, each: number) => product * each, 1);
   if (elements * bits !== (end - begin) * 8)
     throw new CorruptFile(`is damaged: ${name} has ${end - begin} bytes, which is not what its shape takes`);

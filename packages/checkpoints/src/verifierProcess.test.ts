@@ -166,7 +166,7 @@ test.each([
   [
     'says what is no message',
     'console.log("hello"); setInterval(() => {}, 1000)',
-    'it said what is no message',
+    'it sent an invalid message',
   ],
 ])('a program that %s is no endless loop', async (_what, code, how) => {
   const root = checkpointDir({ 'program.mjs': code, 'ckpt.pt': torch });

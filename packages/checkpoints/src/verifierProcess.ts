@@ -153,7 +153,7 @@ class RunningVerifier {
       try {
         for (const line of lines.push(part)) this.#hear(JSON.parse(line) as VerifierAnswer);
       } catch (error) {
-        this.#complaint = `it said what is no message: ${messageOf(error)}`;
+        this.#complaint = `it sent an invalid message: ${messageOf(error)}`;
         child.kill('SIGKILL');
       }
     });

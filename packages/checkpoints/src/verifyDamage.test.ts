@@ -129,7 +129,7 @@ test.each<[what: string, files: Files, problem: RegExp]>([
   [
     'a log whose last line is cut',
     { 'model.pt': torch, 'trainer_state.json': '{\n "global_step": 5,\n "log_hist' },
-    /is no JSON/,
+    /is not JSON/,
   ],
 ])('%s: corrupt', async (_what, files, problem) => {
   expect(await verify(files)).toMatchObject({ verdict: 'corrupt', problem: expect.stringMatching(problem) });

@@ -82,7 +82,7 @@ test.each<[what: string, files: Files, problem: string]>([
   [
     'JSON is none',
     { ...whole, 'config.json': '{"a": ' },
-    'config.json is no JSON: it is damaged or was cut off',
+    'config.json is not JSON: it is damaged or was cut off',
   ],
   ['a state is empty', { ...whole, 'rng_state.pth': '' }, 'rng_state.pth is empty'],
   [
@@ -118,11 +118,11 @@ test('directories without a file in them are corrupt', async () => {
 });
 
 test.each<[what: string, files: Files, problem: string]>([
-  ['only words', { 'config.json': '{}', 'readme.txt': 'x' }, 'it holds no file of a format that is known'],
+  ['only words', { 'config.json': '{}', 'readme.txt': 'x' }, 'it holds no file of a known format'],
   [
     'a state of a format that is not known',
     { ...whole, 'extra.bin': 'abc' },
-    'extra.bin has a format that is not known',
+    'extra.bin has an unknown format',
   ],
   [
     'a pickle',

@@ -40,7 +40,7 @@ test('links in the way to it, inside of it or in its place', async () => {
   expect(await deep(root, 'step-2')).toMatchObject({
     verdict: 'unverified',
     files: 1,
-    problem: 'optimizer.pt is a link or no regular file, and is not opened',
+    problem: 'optimizer.pt is a link or not a regular file, and is not opened',
   });
   rmSync(join(root, 'step-2/optimizer.pt'));
   symlinkSync(outside, join(root, 'step-2/logs'));
@@ -67,7 +67,7 @@ test('pipes, sockets and devices are never opened', async () => {
   });
   expect(await deep(root, 'step-1')).toMatchObject({
     verdict: 'unverified',
-    problem: 'optimizer.pt is a link or no regular file, and is not opened',
+    problem: 'optimizer.pt is a link or not a regular file, and is not opened',
   });
   const server = createServer().listen(join(root, 'last.ckpt'));
   onTestFinished(() => {

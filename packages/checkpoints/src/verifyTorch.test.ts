@@ -102,7 +102,7 @@ test.each<[name: string, path: string, what: string, damage: Damage, problem: st
     'checkpoint-500/trainer_state.json',
     'cut in half',
     cutTo(0.5),
-    'trainer_state.json is no JSON',
+    'trainer_state.json is not JSON',
   ],
   ['checkpoint-500', 'checkpoint-500/trainer_state.json', 'emptied', empty, 'trainer_state.json is empty'],
   [

@@ -52,7 +52,7 @@ function joined(problems: readonly string[]): string {
 }
 
 function notOpenedBecause(path: string): string {
-  return `${path} is a link or no regular file, and is not opened`;
+  return `${path} is a link or not a regular file, and is not opened`;
 }
 
 /** Whether a file holds state, so that a checkpoint without it cannot be loaded. */
@@ -74,7 +74,7 @@ function doubtsAbout(findings: Findings): readonly string[] {
         finding.format === 'safetensors' ||
         (isOneFile && finding.format === 'json')),
   );
-  return doubts.length > 0 || holdsState ? doubts : ['it holds no file of a format that is known'];
+  return doubts.length > 0 || holdsState ? doubts : ['it holds no file of a known format'];
 }
 
 // ---- Files that should be there

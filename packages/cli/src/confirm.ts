@@ -26,5 +26,5 @@ export async function requireConsent({ io }: Context, consequence: string, comma
     if (isYes) return;
     throw new CliError('nothing was changed');
   }
-  throw new CliError(consequence, { hints: [`To do it all the same: ${command}`] });
+  throw new CliError(consequence, { hints: [`To confirm: ${command}`] });
 }

@@ -246,7 +246,7 @@ export function checkedAddress(address: string, encrypted: boolean): string {
     throw usageError(`invalid address "${address}"; expected HOST:PORT, such as 127.0.0.1:7070`);
   if (encrypted || isLoopbackHost(host)) return address;
   throw new CliError(
-    `will not send a token to ${address}: no CA is known to check by that it is your coordinator`,
+    `will not send a token to ${address}: there is no CA to verify that it is your coordinator`,
     { code: 'permission_denied', hints: [howToGetCa] },
   );
 }

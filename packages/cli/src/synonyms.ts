@@ -139,7 +139,7 @@ export const flagSynonyms: Readonly<Record<string, readonly Synonym[]>> = {
     {
       words: ['--mail-type', '--mail-user'],
       lines: [],
-      note: 'Muster sends no mail: `events -f` tells what happens, and --wait ends with the job.',
+      note: 'Muster sends no mail: `events -f` shows what happens, and --wait ends with the job.',
     },
   ],
   jobs: [

@@ -56,8 +56,8 @@ test('a hang is told while it lasts and afterwards, unless it is the cause of th
 
 test('every sign has words, and says where all was well', () => {
   expect(signLines({ signs: [spike, nan] })).toEqual([
-    'loss jumped at step 60 (all was well at step 59)',
-    'loss NaN at step 80 (all was well at step 70)',
+    'loss jumped at step 60 (last normal step: 59)',
+    'loss NaN at step 80 (last normal step: 70)',
   ]);
   expect(signInShort({ kind: 'loss_divergence', step: 9, lastGoodStep: null })).toBe(
     'loss diverged at step 9',

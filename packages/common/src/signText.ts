@@ -78,10 +78,10 @@ export function signInShort({ kind, step }: AttemptSign, lasts = false): string 
   }
 }
 
-/** Every sign of an attempt, spikes included: `loss NaN at step 80 (all was well at step 70)`. */
+/** Every sign of an attempt, spikes included: `loss NaN at step 80 (last normal step: 70)`. */
 export function signLines({ signs }: Pick<AttemptView, 'signs'>): readonly string[] {
   return firstOfEach(signs).map((sign) => {
-    const until = sign.lastGoodStep === null ? '' : ` (all was well at step ${sign.lastGoodStep})`;
+    const until = sign.lastGoodStep === null ? '' : ` (last normal step: ${sign.lastGoodStep})`;
     return `${signInShort(sign)}${until}`;
   });
 }

@@ -380,7 +380,7 @@ function prepareDataDir(dataDir: string): void {
   } catch (error) {
     throw new MusterError(
       'failed_precondition',
-      `the data directory ${dataDir} cannot be made or written (${messageOf(error)}); check owner and mode, or use another --data`,
+      `the data directory ${dataDir} cannot be created or written (${messageOf(error)}); check owner and mode, or use another --data`,
       { cause: error },
     );
   }

@@ -227,7 +227,7 @@ test('a node is lost: an elastic job goes on with the others where it was, one t
     state: 'running',
     attempts: [{}],
   });
-  expect(await cluster.muster('node', 'confirm-dead', victim.name)).toContain('is taken for dead');
+  expect(await cluster.muster('node', 'confirm-dead', victim.name)).toContain('is confirmed dead');
   const elsewhere = await cluster.untilJob(
     holds,
     'runs elsewhere',

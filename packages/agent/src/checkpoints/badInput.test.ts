@@ -81,7 +81,7 @@ test('among 100,000 files the checkpoint is found, and looking for it takes a sm
   for (const name of ['a', 'b', 'c']) writeFileSync(join(root, name), '');
   await node.watcher.lastLook(aTask);
   expect(node.warnings.at(-1)).toMatch('the checkpoint directory holds more than 100000 entries');
-  expect(node.words().filter((words) => words.includes('not there any more'))).toEqual([]);
+  expect(node.words().filter((words) => words.includes('no longer exists'))).toEqual([]);
 });
 
 test('on a full disk the index is missing, which is named once, and all the rest goes on', async () => {
@@ -99,7 +99,7 @@ test('on a full disk the index is missing, which is named once, and all the rest
   expect(filled).toThrow('ENOSPC');
   rmSync(join(root, 'step_20.pt'));
   expect(filled).toThrow('ENOSPC');
-  await eventually(() => expect(node.words().at(-1)).toMatch('step_20.pt gone it is not there any more'));
+  await eventually(() => expect(node.words().at(-1)).toMatch('step_20.pt gone it no longer exists'));
   await eventually(() =>
     expect(node.warnings.at(-1)).toMatch('the index of its checkpoints cannot be written: ENOSPC'),
   );
@@ -108,7 +108,7 @@ test('on a full disk the index is missing, which is named once, and all the rest
   expect(readdirSync(root).sort()).toEqual(['checkpoints_index.json', 'filler', 'step_10.pt']);
   rmSync(join(root, 'step_10.pt'));
   expect(filled).toThrow('ENOSPC');
-  await eventually(() => expect(node.words().at(-1)).toMatch('step_10.pt gone it is not there any more'));
+  await eventually(() => expect(node.words().at(-1)).toMatch('step_10.pt gone it no longer exists'));
   expect(node.warnings).toHaveLength(1);
 });
 

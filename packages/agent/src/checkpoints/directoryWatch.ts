@@ -108,7 +108,7 @@ export class DirectoryWatch {
       for (const sighting of newest(this.sightings.values()))
         await this.verifyLast(sighting, limit, quickLimit);
     } catch (error) {
-      this.warn(`the last look at its checkpoints came to nothing: ${messageOf(error)}`);
+      this.warn(`could not examine its checkpoints: ${messageOf(error)}`);
     }
     await untilAborted(this.known.tidy(), limit).catch(() => {});
   }
@@ -247,10 +247,7 @@ export class DirectoryWatch {
     };
     const found = (await ask(depth, limit)) ?? (await ask('quick', quickLimit));
     if (found === null) {
-      this.known.sayUnverified(
-        sighting,
-        'its job ended before it could be verified, and nobody has looked since',
-      );
+      this.known.sayUnverified(sighting, 'its job ended before it was verified');
       return;
     }
     // Ranks on other nodes may be writing their parts.
@@ -308,7 +305,7 @@ export class DirectoryWatch {
   }
 }
 
-const neverStill = 'it changes whenever it is read';
+const neverStill = 'it changed during every read';
 
 /** Whether the verdict is one on what is there, and would be the same in a while. */
 function isBelievable(sighting: Sighting, found: Verification): boolean {

@@ -149,7 +149,7 @@ export class KnownCheckpoints {
     const gone = [...this.known.values()].filter(
       ({ facts: { name } }) => !this.present.has(name) && name !== this.deleting,
     );
-    for (const { facts } of gone) this.sayGone(facts, 'it is not there any more');
+    for (const { facts } of gone) this.sayGone(facts, 'it no longer exists');
     if (gone.length > 0) await this.write();
   }
 
@@ -343,7 +343,7 @@ export class KnownCheckpoints {
       this.noteTrouble(null);
     } catch (error) {
       const complaint = `the index of its checkpoints cannot be written: ${reasonOf(error)}`;
-      if (complaint !== this.complaint) this.warn(`${complaint}; they are watched all the same`);
+      if (complaint !== this.complaint) this.warn(`${complaint}; they are watched anyway`);
       this.complaint = complaint;
       this.noteTrouble(await writeProblem(this.of.root, error, this.parts.mounts));
     }

@@ -66,11 +66,11 @@ test('a sandbox is told from a file system that is broken, and from a directory 
   expect(said).toEqual([
     null,
     readOnly,
-    "is not there, or hidden from the agent's service (ProtectHome=, PrivateTmp= in muster-agent.service.d/roots.conf)",
+    "does not exist, or is hidden from the agent's service (ProtectHome=, PrivateTmp= in muster-agent.service.d/roots.conf)",
     null,
     // It is watched and resumed from; that its index cannot be written is a condition of the node.
     null,
-    `the agent of this node cannot keep to \`keep_last\`: ${shared}/theirs/new ${readOnly}`,
+    `the agent of this node cannot apply \`keep_last\`: ${shared}/theirs/new ${readOnly}`,
     `the agent of this node does not see ${home}/alice/ck, which its tasks see, so no checkpoint in ${home}/alice/ck/new ` +
       'would be used: let its service see it (ProtectHome=, PrivateTmp= in muster-agent.service.d/roots.conf)',
   ]);

@@ -39,7 +39,7 @@ export async function placeProblem(
   }
   const present = own.find((path) => path !== null) ?? null;
   if (!changes || present === null || !(await isReadOnly(present))) return null;
-  return `the agent of this node cannot keep to \`keep_last\`: ${root} ${readOnlyWords(present, mounts())}`;
+  return `the agent of this node cannot apply \`keep_last\`: ${root} ${readOnlyWords(present, mounts())}`;
 }
 
 /**
@@ -72,9 +72,9 @@ export async function writeProblem(
       return readOnlyWords((await realPaths([directory]))[0] ?? directory, mounts());
     case 'ENOSPC':
     case 'EDQUOT':
-      return `has no room for what is known of it: ${reasonOf(error)}`;
+      return `has no space left for the index of its checkpoints: ${reasonOf(error)}`;
     case 'ENOENT':
-      return `is not there, or hidden from the agent's service (ProtectHome=, PrivateTmp= in ${rootsFile})`;
+      return `does not exist, or is hidden from the agent's service (ProtectHome=, PrivateTmp= in ${rootsFile})`;
     default:
       return `cannot be written to: ${reasonOf(error)}`;
   }

@@ -86,7 +86,7 @@ describe('the checkpoint to begin from', () => {
     const root = aDirectory();
     expect(await node.watcher.prepare(assignmentFor(root, {}, { resume }))).toEqual({
       kind: 'corrupt_checkpoint',
-      message: `the checkpoint step_10.pt, which this attempt was to begin from, is not in ${root} on this node`,
+      message: `the checkpoint step_10.pt from which this attempt resumes is not in ${root} on this node`,
     });
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     expect(await node.watcher.prepare(assignmentFor(root, {}, { resume }))).toBeNull();

@@ -91,5 +91,5 @@ export async function conflictIn({ root, pattern, lineage }: DirectoryToEnter): 
 export async function resumeProblem(root: string, name: string): Promise<string | null> {
   return (await isThere(root, name))
     ? null
-    : `the checkpoint ${name}, which this attempt was to begin from, is not in ${root} on this node`;
+    : `the checkpoint ${name} from which this attempt resumes is not in ${root} on this node`;
 }

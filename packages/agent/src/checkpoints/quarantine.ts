@@ -22,7 +22,7 @@ export function quarantine(root: string, name: string): Promise<string | null> {
       await directory.rename(last, aside);
       return name.slice(0, name.length - last.length) + aside;
     }
-    throw new Error(`there are ${numbersMax} corrupt ones of that name already; delete some`);
+    throw new Error(`${numbersMax} corrupt checkpoints of that name exist already; delete some`);
   });
 }
 

@@ -40,7 +40,7 @@ export async function removeCheckpoint(
       ({ mountPoint }) => mountPoint === path || mountPoint.startsWith(`${path}/`),
     );
     if (isMounted || stat.dev !== (await directory.stat()).dev) {
-      throw new NotRemovable('has something else mounted in it');
+      throw new NotRemovable('contains a mount point');
     }
     if ((await versionIn(directory, last)) !== version) return false;
     const aside = `${asidePrefix}${version}`;
@@ -97,7 +97,7 @@ async function deleteEntry(
   if (depth === 0) throw new NotRemovable(`holds directories more than ${depthMax} deep`);
   await within(await directory.below(name), async (held) => {
     // Looked at through its descriptor: that is what is being emptied, whatever its name leads to by now.
-    if ((await held.stat()).dev !== dev) throw new NotRemovable('has something else mounted in it');
+    if ((await held.stat()).dev !== dev) throw new NotRemovable('contains a mount point');
     for await (const each of held.names()) await deleteEntry(held, each, dev, depth - 1);
   });
   await unlessGone(directory.rmdir(name));

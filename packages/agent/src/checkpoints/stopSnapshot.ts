@@ -63,7 +63,7 @@ export async function takeSnapshot(
   }
 }
 
-/** @param identity as of `identityAt`; null: it is not there any more */
+/** @param identity as of `identityAt`; null: it no longer exists */
 export function beganAfter(
   snapshot: StopSnapshot,
   { name, version }: { readonly name: string; readonly version: string },

@@ -116,7 +116,7 @@ describe('a checkpoint that appears', () => {
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     await node.says('step_10.pt verified');
     rmSync(join(root, 'step_10.pt'));
-    await node.says('step_10.pt verified', 'step_10.pt gone it is not there any more');
+    await node.says('step_10.pt verified', 'step_10.pt gone it no longer exists');
     await eventually(() => expect(indexIn(root).checkpoints).toEqual([]));
   });
 

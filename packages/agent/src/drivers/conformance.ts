@@ -229,7 +229,7 @@ export function describeDriver(
     it('does not start a task that was given up before', async () => {
       const launch = await aScript(IDLE);
       const driver = await openDriver();
-      const reason = new Error('not wanted any more');
+      const reason = new Error('no longer needed');
       await expect(driver.start(launch, AbortSignal.abort(reason))).rejects.toBe(reason);
       expect(await driver.recover(launch)).toEqual({ kind: 'absent' });
       expect(await driver.list()).not.toContain(launch.key);
@@ -239,7 +239,7 @@ export function describeDriver(
       const driver = await openDriver();
       for (const delayMs of [0, 1, 5, 20, 60, 200]) {
         const launch = await aScript(IDLE);
-        const reason = new Error('not wanted any more');
+        const reason = new Error('no longer needed');
         const abort = new AbortController();
         const timer = setTimeout(() => abort.abort(reason), delayMs);
         const started = await driver.start(launch, abort.signal).then(

@@ -233,7 +233,7 @@ export function describeFences({ aScript, openDriver, processes, guard }: FenceS
       expect(await driver.list()).not.toContain(launch.key);
       await driver.start(launch);
       expect(await driver.wait(launch, never())).toMatchObject(exitedWith(0));
-      const reason = new Error('not wanted any more');
+      const reason = new Error('no longer needed');
       await expect(driver.prepare(launch, () => {}, AbortSignal.abort(reason))).rejects.toBe(reason);
     });
   });

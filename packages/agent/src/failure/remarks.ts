@@ -39,7 +39,7 @@ const isPython = /^python[\d.]*$/;
 
 /**
  * The interpreter of `python train.py`, of a script such as torchrun, and of either as the first word of a shell's command.
- * @returns null: something else was started, or it is not there any more
+ * @returns null: something else was started, or it no longer exists
  */
 function pythonOf({ command, path, workdir }: BareTask): string | null {
   const [first = '', flag, text = ''] = command;

@@ -124,7 +124,7 @@ function causeOf({ kind, blame, consequence }: Finding): Pick<TaskFailure, 'kind
 function exitText({ exitCode, signal, statusLost, oomKilled }: TaskExit): string {
   if (oomKilled) return 'killed by the kernel because memory ran out';
   if (signal !== null) return `ended by ${signal}`;
-  if (statusLost || exitCode === null) return 'gone, and nobody saw how it ended';
+  if (statusLost || exitCode === null) return 'ended with an unknown exit status';
   return `exit code ${exitCode}`;
 }
 

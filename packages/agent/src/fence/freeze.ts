@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TaskGroup } from './taskGroup.ts';
 
-/** `given up`: it was not wanted any more, and may be frozen in part. */
+/** `given up`: it was no longer needed, and may be frozen in part. */
 export type FreezeOutcome = 'frozen' | 'killed' | 'ended' | 'given up';
 
 /** A process that does not freeze by then waits in the kernel for something, or is not ours to freeze. */

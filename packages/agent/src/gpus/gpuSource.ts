@@ -28,7 +28,7 @@ export interface GpuProblem {
     | 'driver_not_loaded'
     /** A container's or service's rules keep the agent from the devices. */
     | 'no_permission'
-    /** The driver failed without saying why. */
+    /** The driver failed without a reason. */
     | 'unknown_error'
     /** No answer within the deadline. */
     | 'hung'

@@ -55,7 +55,7 @@ export class Ballast {
     rmSync(this.#path, { force: true });
     this.#log.warn(
       { freedBytes: held },
-      'the disk is full: the ballast file was dropped for what has to be noted',
+      'the disk is full: the ballast file was removed to record the ends of tasks',
     );
   }
 }

@@ -60,7 +60,7 @@ export function chooseContainment(mode: ContainmentMode, instance: string, log: 
   if (mode !== 'auto' && mode !== 'session')
     throw new Error(`no control groups here (${refusals.join('; ')})`);
   if (mode === 'auto') {
-    log.warn({ refusals }, 'no control groups here: tasks are told apart by session and environment');
+    log.warn({ refusals }, 'no control groups here: tasks are identified by session and environment');
   }
   return sessionContainment;
 }

@@ -121,7 +121,7 @@ async function main(): Promise<void> {
     else
       log.warn(
         {},
-        'asked to leave, but tasks run: staying, they would lose their exit status and their fence',
+        'asked to stop while tasks run: keeps running, because they would lose their exit status and their fence',
       );
   });
 

@@ -200,7 +200,7 @@ export class OutputWatch {
     const { key } = output.task.location;
     this.#parts.log.warn(
       { task: key, bytesPerSecond: rateBytes },
-      'a task writes its output too fast: held back',
+      'a task writes its output too fast and is throttled',
     );
     if (!record.copied) this.#write(output, `\n${this.#heldBackLine()}`, null);
     return true;
@@ -208,7 +208,7 @@ export class OutputWatch {
 
   #heldBackLine(): string {
     const rate = Math.round(this.#limits.rateBytes / (1024 * 1024));
-    return `${outputMark} this task writes more output than ${rate} MiB a second: it is held back\n`;
+    return `${outputMark} this task writes more than ${rate} MiB of output per second and is throttled\n`;
   }
 
   #recordOf(output: Watched): OutputRecord {
@@ -251,7 +251,7 @@ export class OutputWatch {
     const { key } = output.task.location;
     try {
       await punchHole(file, from, to);
-      const dropped = `\n${outputMark} ${to - from} bytes of output were dropped here: more than is kept of one task\n`;
+      const dropped = `\n${outputMark} ${to - from} bytes of output were dropped here: over the limit of one task\n`;
       // The line that said so when it began may be among what was dropped.
       const text = this.#recordOf(output).heldBack ? dropped + this.#heldBackLine() : dropped;
       if (this.#watched.get(key) === output) this.#write(output, text, from);

@@ -122,7 +122,7 @@ export function replaceJson(path: string, value: object): void {
   writeFileAtomically(path, `${JSON.stringify(value)}\n`, 0o600);
 }
 
-/** null: no such file. Empty: what is there is no JSON object. */
+/** null: no such file. Empty: what is there is not a JSON object. */
 export function readJson(path: string): Record<string, unknown> | null {
   let text: string;
   try {

@@ -65,7 +65,7 @@ function spawnError(error: NodeJS.ErrnoException, launch: GuardLaunch): DriverEr
     case 'E2BIG':
       return new DriverError(
         'exit_code',
-        `the command line and environment of ${command} (${sizeOf(launch)} bytes) are more than the kernel takes, ` +
+        `the command line and environment of ${command} (${sizeOf(launch)} bytes) exceed the limit of the kernel, ` +
           'which is 128 KiB for one string: put large values into a file',
         options,
       );

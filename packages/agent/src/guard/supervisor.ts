@@ -155,7 +155,7 @@ export class Supervisor {
 
   async stop({ signal, graceMs, ...location }: TaskLocation & StopOptions): Promise<TaskExit> {
     requireSignal(signal);
-    if (!(graceMs >= 0)) throw new Error(`a grace of ${graceMs} ms is none`);
+    if (!(graceMs >= 0)) throw new Error(`invalid grace of ${graceMs} ms`);
     const task = await this.#findSettled(location);
     task?.stop({ signal, graceMs });
     return task?.whenEnded() ?? lostExit;

@@ -273,7 +273,7 @@ export class Task implements KnownTask, OwnTask {
         if (!warned && this.#context.clock.monotonicMs() - since > KILL_EXPECTED_MS) {
           warned = true;
           const fields = { task: this.location.key, pids: this.group.pids() };
-          this.#context.log.warn(fields, 'processes survive SIGKILL; the task is not called ended');
+          this.#context.log.warn(fields, 'processes survive SIGKILL; the task is not reported as ended');
         }
       } catch (error) {
         this.#context.log.error({ task: this.location.key, error }, 'killing a task failed, trying again');

@@ -31,7 +31,7 @@ export const levelRows = {
   },
   row_remap_pending: {
     ...resetWhenIdle,
-    message: '{gpu} is going to replace a row of its memory; reset the GPU when nothing runs on it',
+    message: '{gpu} will replace a row of its memory; reset the GPU when nothing runs on it',
   },
   row_remap_failed: {
     ...drainGpu,
@@ -39,7 +39,7 @@ export const levelRows = {
   },
   retired_pages_pending: {
     ...resetWhenIdle,
-    message: '{gpu} is going to retire a page of its memory; reset the GPU when nothing runs on it',
+    message: '{gpu} will retire a page of its memory; reset the GPU when nothing runs on it',
   },
   retired_pages_limit: {
     ...drainGpu,
@@ -47,7 +47,7 @@ export const levelRows = {
   },
   sram_threshold_exceeded: {
     ...drainGpu,
-    message: '{gpu} says that it has had too many errors in its SRAM; have the card replaced',
+    message: '{gpu} reports too many errors in its SRAM; have the card replaced',
   },
   nvlink_errors: {
     ...growing,
@@ -123,7 +123,8 @@ export const levelRows = {
   },
   gpu_unreadable: {
     ...warning,
-    message: '{gpu} cannot be watched: what the driver says is not understood ({detail}); run muster doctor',
+    message:
+      '{gpu} cannot be monitored: answers of the driver cannot be parsed ({detail}); run muster doctor',
   },
   gpu_without_instances: {
     ...warning,
@@ -137,13 +138,12 @@ export const levelRows = {
   },
   gpu_missing: {
     ...drainGpu,
-    message:
-      '{gpu} was here before and is not listed any more; reboot the node, or clear this if it was taken out',
+    message: '{gpu} was listed before and is missing now; reboot the node, or clear this if it was removed',
   },
   gpu_no_permission: {
     ...warning,
     message:
-      '{gpu} cannot be watched: the agent may not open its device ({detail}); see the rules of its service',
+      '{gpu} cannot be monitored: the agent may not open its device ({detail}); see the rules of its service',
   },
   driver_mismatch: {
     ...drainNode,
@@ -185,7 +185,7 @@ export const levelRows = {
   mount_full: { ...warning, message: 'a file system is full: {detail}; free some space' },
   mount_read_only: {
     ...warning,
-    message: 'a file system cannot be written to any more: {detail}; see the kernel log',
+    message: 'a file system is no longer writable: {detail}; see the kernel log',
   },
   mount_unreachable: {
     ...warning,

@@ -50,6 +50,6 @@ export function outranked({ condition, seenAtMs }: Entry, card: Card | undefined
   const recovery = card?.recovery ?? null;
   if (!announced || !restrains || recovery === null) return condition;
   if (recovery.action !== 0 || recovery.atMs < seenAtMs + settleMs) return condition;
-  const message = `the driver, asked since, says that no recovery is needed; without its word: ${condition.message}`;
+  const message = `the driver now reports that no recovery is needed; seen before: ${condition.message}`;
   return { ...condition, action: 'note', severity: 'warning', message };
 }

@@ -18,7 +18,7 @@ const programFault: ConditionRow = {
 const noted: ConditionRow = {
   ...programFault,
   action: 'note',
-  message: '{gpu} reported Xid {number}: to be known, nothing has to be done',
+  message: '{gpu} reported Xid {number}: for information, no action needed',
 };
 
 const resetWhenIdle: ConditionRow = {
@@ -66,7 +66,7 @@ const fatalSwitch: ConditionRow = {
 };
 const harmlessSwitch: ConditionRow = {
   ...noted,
-  message: 'an NVSwitch reported SXid {number}: to be known, nothing has to be done',
+  message: 'an NVSwitch reported SXid {number}: for information, no action needed',
 };
 const fatalSxids = [12020, 22003, 22011, ...Array.from({ length: 17 }, (_, index) => 23001 + index)];
 const harmlessSxids = [11012, 11021, 11022, 11023, 12021, 12023, 15008, 15011, 19049, 20001, 22013];

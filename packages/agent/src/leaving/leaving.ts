@@ -42,12 +42,9 @@ export class Leaving {
     if (this.deadlineMs !== null || this.isClosed) return this.left.promise;
     const { graceMs, tasks, onLeaving, monotonicMs, log } = this.parts;
     this.deadlineMs = monotonicMs() + graceMs;
-    log.info(
-      { graceMs, tasks: tasks() },
-      'this machine is going to be switched off; its tasks are to leave it',
-    );
+    log.info({ graceMs, tasks: tasks() }, 'this machine is shutting down; its tasks must leave it');
     onLeaving().catch((error: unknown) =>
-      log.warn({ error: messageOf(error) }, 'the coordinator could not be told; the next Hello says it'),
+      log.warn({ error: messageOf(error) }, 'the coordinator could not be told; the next Hello repeats it'),
     );
     this.look();
     return this.left.promise;
@@ -68,7 +65,7 @@ export class Leaving {
       this.timer = setTimeout(() => this.look(), lookIntervalMs);
       return;
     }
-    if (remaining > 0) log.warn({ tasks: remaining }, 'the time is over, and tasks are still here');
+    if (remaining > 0) log.warn({ tasks: remaining }, 'the deadline has passed, and tasks still run here');
     this.left.resolve();
   }
 }

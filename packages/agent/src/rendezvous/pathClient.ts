@@ -74,7 +74,7 @@ export async function askPeer(ends: PathEnds, options: AskOptions): Promise<Peer
   } catch (error) {
     if (error instanceof PathError) throw error;
     const why = options.abort.aborted
-      ? 'given up, because the check is no longer wanted'
+      ? 'cancelled, because the check is no longer needed'
       : reasonOf(error as NodeJS.ErrnoException, deadlineMs, connectedMs !== null);
     throw new PathError(inWords(ends, why), { cause: error });
   } finally {
@@ -94,7 +94,7 @@ function requireAnswerOf(task: TaskRef, answer: Answer | null, ends: PathEnds): 
     inWords(
       ends,
       answer === null
-        ? 'something else than an agent answers there'
+        ? 'a program other than an agent answers there'
         : `another attempt answers there, not ${taskKey(task)}; two nodes may have this address`,
     ),
   );
@@ -149,6 +149,6 @@ function reasonOf(error: NodeJS.ErrnoException, deadlineMs: number, connected: b
     return connected ? `connected, but no answer ${seconds}` : `no answer ${seconds}; a firewall may drop it`;
   }
   if (error.message === 'closed') return 'connection closed without an answer';
-  if (error.code === 'EADDRNOTAVAIL') return 'this node has lost the address it was to be reached at';
+  if (error.code === 'EADDRNOTAVAIL') return 'this node has lost the address chosen for it';
   return reasons[error.code ?? ''] ?? error.message;
 }

@@ -121,7 +121,7 @@ describe('with PyTorch', () => {
     for (const [rank, result] of [first, second].entries()) {
       expect(result?.error).toMatch(
         new RegExp(
-          `^node-${rank}: (?:node-2|node rank 2 at 127\\.0\\.0\\.1) did not come to the preflight within 30 s$`,
+          `^node-${rank}: (?:node-2|node rank 2 at 127\\.0\\.0\\.1) did not join the preflight within 30 s$`,
         ),
       );
     }
@@ -182,7 +182,7 @@ describe('what a program says', () => {
   });
 
   test.each([
-    ['', 'it said nothing'],
+    ['', 'it printed nothing'],
     ['Segmentation fault\n', 'Segmentation fault'],
     ['MUSTER-PREFLIGHT nonsense\n', 'cannot be read'],
     ['MUSTER-PREFLIGHT []\n', 'cannot be read'],

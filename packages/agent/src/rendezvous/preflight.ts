@@ -56,7 +56,7 @@ export async function runPreflight(input: PreflightInput): Promise<PreflightResu
     return measured ?? (await measureByAgents(input));
   } catch (error) {
     if (error instanceof PathError) return failed('tcp', error.message);
-    if (input.abort.aborted) return failed('gloo', `${nodeName}: given up, because it is no longer wanted`);
+    if (input.abort.aborted) return failed('gloo', `${nodeName}: cancelled, because it is no longer needed`);
     if (deadline.aborted) {
       const seconds = check.preflight.timeoutMs / 1_000;
       return failed('gloo', `${nodeName}: the preflight did not end within ${seconds} s`);
@@ -154,7 +154,7 @@ function isRate(value: unknown): value is number {
 
 function lastLine(output: string): string {
   const line = output.trimEnd().split('\n').at(-1) ?? '';
-  return line === '' ? 'it said nothing' : line.slice(0, 300);
+  return line === '' ? 'it printed nothing' : line.slice(0, 300);
 }
 
 /**

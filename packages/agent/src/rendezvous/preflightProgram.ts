@@ -74,7 +74,7 @@ def join():
         if rank == 0:
             # The store goes with this process: long enough for the others to have read it.
             time.sleep(1)
-        raise RuntimeError("%s did not come to the preflight within %d s" % (", ".join(names[each] for each in absent), wait))
+        raise RuntimeError("%s did not join the preflight within %d s" % (", ".join(names[each] for each in absent), wait))
     backend = "nccl" if all(store.get(key) == b"nccl" for key in keys) else "gloo"
     dist.init_process_group(
         backend, store=dist.PrefixStore("group", store), rank=rank, world_size=nodes, timeout=seconds(plan["stepSeconds"])

@@ -142,7 +142,7 @@ test('somebody who says something else, nothing, or hangs up', async () => {
   const silent = await listening(0);
   const rude = await listening(0, (socket) => void socket.resetAndDestroy());
   servers.push(stranger, silent, rude);
-  expect(await errorOf(b, portOf(stranger))).toMatch(/something else than an agent answers there/);
+  expect(await errorOf(b, portOf(stranger))).toMatch(/a program other than an agent answers there/);
   expect(await errorOf(b, portOf(silent))).toMatch(/connected, but no answer within 0.2 s/);
   expect(await errorOf(b, portOf(rude))).toMatch(/connection reset|closed without an answer/);
 });
@@ -162,7 +162,7 @@ test('what nobody could connect to is a finding, too', async () => {
   expect(paths[0]?.error).toMatch(/^node-b cannot reach node-a at no.such.host.invalid:1/);
 });
 
-test('a check that is not wanted any more ends at once, with findings', async () => {
+test('a check that is no longer needed ends at once, with findings', async () => {
   const b = await aNode('node-b', { pathDeadlineMs: 60_000 });
   const silent = await listening(0);
   servers.push(silent);

@@ -44,7 +44,7 @@ export class TaskActions {
     this.onEnded = onEnded;
   }
 
-  /** Given up when the task is not wanted any more. */
+  /** Given up when the task is no longer needed. */
   async start(entry: TaskEntry): Promise<void> {
     const givenUp = await whileWanted(entry, { kind: 'starting' }, (abort) =>
       this.startUnlessAborted(entry, abort),

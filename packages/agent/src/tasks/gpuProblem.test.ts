@@ -50,7 +50,7 @@ test('a drained node keeps every task away, with the cause that the condition na
 test('a GPU that is gone is named', () => {
   expect(problemOf(['GPU-3'])).toMatchObject({
     kind: 'gpu_fault',
-    message: 'GPU GPU-3 is not there any more',
+    message: 'GPU GPU-3 is no longer present',
   });
 });
 
@@ -70,10 +70,10 @@ test('one that stays keeps a task away, with its number and its name', async () 
   });
 });
 
-test('nobody waits for a GPU that is not wanted any more', async () => {
+test('nobody waits for a GPU that is no longer needed', async () => {
   const wanted = new AbortController();
   const waiting = occupiedGpu(() => [stranger], wanted.signal, { looks: 2, pauseMs: 600_000 });
-  const reason = new Error('not wanted any more');
+  const reason = new Error('no longer needed');
   wanted.abort(reason);
   await expect(waiting).rejects.toBe(reason);
 });

@@ -22,7 +22,7 @@ export function gpuProblem(gpuUuids: readonly string[], status: NodeStatus | nul
   }
   const present = new Set(inventory.gpus.map(({ uuid }) => uuid));
   for (const uuid of gpuUuids) {
-    if (!present.has(uuid)) return causeOf('gpu_fault', `GPU ${uuid} is not there any more`);
+    if (!present.has(uuid)) return causeOf('gpu_fault', `GPU ${uuid} is no longer present`);
     const ofGpu = conditions.find((condition) => drainedBy([condition], inventory).gpuUuids.has(uuid));
     if (ofGpu !== undefined) {
       return causeOf('gpu_fault', `GPU ${uuid} takes no new work: ${ofGpu.message}`);

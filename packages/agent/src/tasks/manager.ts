@@ -124,7 +124,7 @@ export class TaskManager {
     entry.order = order;
     if (order.kind === 'stop') this.actions.shortenGrace(entry, order.graceMs);
     const { work } = entry;
-    if (work !== null && isInVain(work.what, order)) work.abort.abort(new Error('not wanted any more'));
+    if (work !== null && isInVain(work.what, order)) work.abort.abort(new Error('no longer needed'));
     if (isNews) entry.wake?.();
     if (isNews && order.kind === 'forget' && entry.busy) void this.actions.endGrace(entry);
     this.converge(entry);

@@ -62,7 +62,7 @@ describe('a node that gets ready', () => {
     node.process.fail('prepare', 'before');
     agent.order(prepareGang());
     await eventually(() =>
-      expect(agent.manager.reports()).toMatchObject([{ doing: 'tries again: the fake process is away' }]),
+      expect(agent.manager.reports()).toMatchObject([{ doing: 'retrying: the fake process is away' }]),
     );
     node.process.mend('prepare');
     await agent.says('claim 10.0.0.7:4000');
@@ -80,7 +80,7 @@ describe('a node that gets ready', () => {
     await agent.says('running');
     const other = { ...aTask, attempt: 2 };
     agent.order(withGpu(other), other);
-    const isWaiting = `tries again: GPU still held by ${aKey}, which must end first`;
+    const isWaiting = `retrying: GPU still held by ${aKey}, which must end first`;
     await eventually(() => expect(agent.manager.reports().at(-1)).toMatchObject({ doing: isWaiting }));
     expect(claims()).toBe(1);
     agent.order(forget);
@@ -148,7 +148,7 @@ describe('a node that cannot get ready says so as the end of the task', () => {
     });
     agent.order({ kind: 'prepare', assignment: { ...anAssignment(), gpuUuids: ['GPU-1', 'GPU-2'] } });
     await agent.says('ended gpu_fault');
-    expect(startError(agent)).toMatchObject({ message: 'GPU GPU-2 is not there any more', node: 'a' });
+    expect(startError(agent)).toMatchObject({ message: 'GPU GPU-2 is no longer present', node: 'a' });
     expect(node.process.calls).not.toContain(`prepare ${aKey}`);
   });
 

@@ -48,7 +48,7 @@ export class Preparation {
     this.gpuHolder = gpuHolder;
   }
 
-  /** Given up when the task is not wanted any more. */
+  /** Given up when the task is no longer needed. */
   async prepare(entry: TaskEntry): Promise<void> {
     const { assignment } = entry;
     if (assignment === null)
@@ -66,7 +66,7 @@ export class Preparation {
         return;
       }
       // Tried again; should the time for it run out, the coordinator can say what it was about.
-      entry.doing = `tries again: ${messageOf(error)}`;
+      entry.doing = `retrying: ${messageOf(error)}`;
       throw error;
     }
   }

@@ -40,7 +40,7 @@ test('a line for each checkpoint of a directory, and exit code 1 for a corrupt o
   expect({ exitCode, stderr }).toEqual({ exitCode: exitCodes.problemFound, stderr: '' });
   expect(stdout.replaceAll(root, 'DIR').replaceAll(/ +[\d.]+ (?:[KMG]i)?B\/s/g, '  RATE')).toBe(
     [
-      'unverified  -                   1 B  RATE  DIR/epoch_1: notes.bin has a format that is not known',
+      'unverified  -                   1 B  RATE  DIR/epoch_1: notes.bin has an unknown format',
       'verified    step 1          9.5 MiB  RATE  DIR/step-1.pt',
       'corrupt     step 2          9.5 MiB            -  DIR/step-2.pt: it was cut off: the directory that PyTorch writes at the end is missing',
       '',

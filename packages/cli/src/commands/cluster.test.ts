@@ -22,7 +22,7 @@ test('token create prints the token alone on stdout', async () => {
   const { stdout, stderr, requests } = await run(['token', 'create', 'gpu-box'], answers);
   expect(stdout).toBe('muster_join_x\n');
   expect(stderr.replace(/127\.0\.0\.1:\d+/, 'ADDRESS')).toBe(
-    'For one agent called gpu-box, valid for 15 min, on this machine: the coordinator serves on loopback only; ' +
+    'For one agent named gpu-box, valid for 15 min, on this machine: the coordinator serves on loopback only; ' +
       'it reads the token from its standard input:\n' +
       '  muster agent --data muster-gpu-box --name gpu-box --coordinator ADDRESS --join-token-file -\n',
   );
@@ -82,7 +82,7 @@ test('token revoke, token rotate and node remove say what they have done', async
   expect((await run(['token', 'rotate'], { RotateAdminToken })).stdout).toBe('muster_admin_x\n');
   const removed = await run(['node', 'remove', 'gpu-1'], { RemoveNode: () => ({}) });
   expect(removed.requests).toMatchObject([{ request: { name: 'gpu-1' } }]);
-  expect(removed.stdout).toBe('gpu-1 is no node of this cluster any more.\n');
+  expect(removed.stdout).toBe('gpu-1 was removed from the cluster.\n');
 });
 
 test('events prints one line each, with the flat part of the data', async () => {

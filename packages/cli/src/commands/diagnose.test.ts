@@ -70,7 +70,7 @@ test('-o json has every field, whatever was found', async () => {
 
 test('a log that tells of nothing says so', async () => {
   expect((await diagnose(['-'], {}, 'hello\n')).stdout).toBe(
-    'State  running\nCause  none: nothing here says that anything went wrong\n',
+    'State  running\nCause  none: no sign of a failure found\n',
   );
 });
 

@@ -103,7 +103,7 @@ test('nothing wrong is exit code 0, without UTF-8 in ASCII and with colours on a
   const { exitCode, stdout } = await doctor({ checks: [aCheck()], options: { columns: 80 } });
   expect(exitCode).toBe(exitCodes.ok);
   expect(stdout).toContain('  \x1b[32mok\x1b[39m nvml     8 GPUs\n');
-  expect(stdout).toContain('\x1b[32mNothing is wrong.\x1b[39m\n');
+  expect(stdout).toContain('\x1b[32mNo problems found.\x1b[39m\n');
 });
 
 test('the coordinator is asked what it knows of this host', async () => {
@@ -125,7 +125,7 @@ test('the coordinator is asked what it knows of this host', async () => {
     [
       'coordinator',
       `  ok address  ${address}`,
-      '  ok answer   it answers and takes the token; version 0.1.0',
+      '  ok answer   it answers and accepts the token; version 0.1.0',
       '  ok gpu-box  online',
       '  x  gpu-box  xid_79 (GPU 0): Gone.',
       '              Read: NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.',

@@ -75,7 +75,7 @@ function showEvents(context: Context, flags: EventsFlags): Promise<ExitCode> {
           },
           {
             patienceMs: follow ? followPatienceMs : 0,
-            onAway: ({ message }) => progress.show(`${message}; trying again`),
+            onAway: ({ message }) => progress.show(`${message}; reconnecting`),
             abort: stop.signal,
           },
         ),

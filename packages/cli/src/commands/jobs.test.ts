@@ -217,7 +217,7 @@ test('--watch in a pipe writes a line for each change until it is interrupted', 
 test('an unknown state is refused with the known ones', async () => {
   const { exitCode, stderr } = await run(['jobs', '--state', 'done'], list);
   expect(exitCode).toBe(exitCodes.usage);
-  expect(stderr).toMatch(/no job is ever "done"; --state takes queued, .*succeeded/);
+  expect(stderr).toMatch(/invalid state "done"; --state takes queued, .*succeeded/);
 });
 
 test('job shows everything about one', async () => {

@@ -52,7 +52,7 @@ export const command: CommandModule = {
       .option('--since <time>', 'only jobs submitted since then: a duration such as 2h, or a date')
       .option('--request <id>', 'only jobs of this request, to find out whether it was accepted')
       .option('--metrics <metric>', 'a column of its newest value, such as train_loss; the smallest first')
-      .option('--columns <names>', `these columns: ${jobColumns.join(',')}`, columnsNamed)
+      .option('--columns <names>', `columns to show: ${jobColumns.join(',')}`, columnsNamed)
       .option('--wide', 'every column, however wide')
       .option('-w, --watch', 'redraw on every change; in a pipe, a line for each change');
     withConnection(withOutput(sub));
@@ -161,5 +161,5 @@ function metricNamed(typed: string): TrainingMetricName {
 function stateNamed(word: string): JobStateKind {
   const state = jobStates.find((known) => known === word);
   if (state !== undefined) return state;
-  throw usageError(`no job is ever "${word}"; --state takes ${jobStates.join(', ')}`);
+  throw usageError(`invalid state "${word}"; --state takes ${jobStates.join(', ')}`);
 }

@@ -85,7 +85,7 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
             if (shown !== null && attempt !== shown) void io.stderr.write(`--- attempt ${attempt} ---\n`);
             shown = attempt;
           },
-          onAway: ({ message }) => progress.show(`${message}; trying again`),
+          onAway: ({ message }) => progress.show(`${message}; reconnecting`),
           abort: stop.signal,
         }),
       );

@@ -112,7 +112,7 @@ test.each([
   [
     [],
     aJob({ ...job, spec: { command: ['true'], resources: { nodes: 1, gpus: 0 } } }),
-    'it has no GPUs, and its output tells of no metrics.',
+    'it has no GPUs, and its output has no metrics.',
   ],
   [[], aJob({ ...job, state: 'queued', attempts: [] }), 'it has not run yet.'],
   [['--attempt', '2'], job, 'it has no attempt 2.'],
@@ -309,7 +309,7 @@ const nothingRead: GpuUsage = {
 test.each([
   [
     usage,
-    'GPUs  92 % busy, 100 % at most; SM 61 %, tensor 44 %; 71 GiB memory at most; 3.21 kWh; idle 5 min of 8 h GPU time\n',
+    'GPUs  avg 92 %, peak 100 %; SM 61 %, tensor 44 %; peak memory 71 GiB; 3.21 kWh; idle 5 min of 8 h GPU time\n',
   ],
   [{ ...nothingRead, energyKwh: 0.00125 }, 'GPUs  1.25 Wh\n'],
 ])('job shows what its GPUs did', async (gpuUsage, line) => {
@@ -333,7 +333,7 @@ test('what simulated GPUs did is not shown as if it were real', async () => {
     attempts: [anAttempt({ state: 'ended', gpuUsage: usage, tasks: [task] })],
   });
   const detail = await run(['job', job.id], { GetJob: () => wire.job(simulated) });
-  expect(detail.stdout).toContain('GPUs (simulated)  92 % busy');
+  expect(detail.stdout).toContain('GPUs (simulated)  avg 92 %');
   const points = [{ atMs: 1_000, value: 50 }];
   const ofSimulated = [{ attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid, points }];
   const { stdout } = await run(['metrics', job.id, 'gpu_utilization'], {

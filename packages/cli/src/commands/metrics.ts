@@ -254,7 +254,7 @@ function noReadingsText(job: JobView, { since, attempt }: MetricsFlags, programN
     return `${of}: it has no attempt ${attempt}.`;
   }
   if (specOf(job).resources.gpus === 0 && job.training === null)
-    return `${of}: it has no GPUs, and its output tells of no metrics.`;
+    return `${of}: it has no GPUs, and its output has no metrics.`;
   if (isTerminal(job.state)) {
     return `No metrics retained for ${nameOf(job)}; \`${programName} job ${job.id}\` shows what was recorded at its end.`;
   }

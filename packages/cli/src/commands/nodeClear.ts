@@ -46,7 +46,7 @@ async function clearCondition(
     return exitCodes.ok;
   }
   const left = node.conditions.length === 0 ? 'nothing else is wrong with it' : 'other conditions remain';
-  const back = condition.clears === 'when_gone' ? '; it comes back if what was read is still so' : '';
+  const back = condition.clears === 'when_gone' ? '; it returns if the next reading still shows it' : '';
   await io.stdout.write(`${kind} of ${placeText(condition, node)} is cleared${back}; ${left}\n`);
   return exitCodes.ok;
 }

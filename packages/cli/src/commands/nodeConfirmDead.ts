@@ -29,6 +29,6 @@ async function confirmDead(context: Context, name: string, flags: ConfirmDeadFla
     await writeJson(io.stdout, node);
     return exitCodes.ok;
   }
-  await io.stdout.write(`${node.name} is taken for dead: what it ran has ended as lost.\n`);
+  await io.stdout.write(`${node.name} is confirmed dead: its tasks have ended as node_lost.\n`);
   return exitCodes.ok;
 }

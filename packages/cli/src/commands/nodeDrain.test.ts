@@ -51,7 +51,7 @@ test('node drain tells the coordinator, and names every job there with the time 
   );
   expect(stderr).toBe('Undo: muster node undrain node-1\n');
   const shown = await run(['node', 'node-1'], { GetNode: DrainNode });
-  expect(shown.stdout).toMatch(/Drained +new disk, 1 min ago, jobs are gone in \d+ min/);
+  expect(shown.stdout).toMatch(/Drained +new disk, 1 min ago, jobs stop within \d+ min/);
   expect(shown.stdout).toMatch(/State +online, draining/);
 });
 
@@ -78,7 +78,7 @@ test('nodes shows the reason of a drain, and the jobs without GPUs', async () =>
 
 test('node undrain says when conditions keep the node drained all the same', async () => {
   const free = await run(['node', 'undrain', 'node-1'], { UndrainNode: () => wire.node(busy) });
-  expect(free.stdout).toBe('node-1 is not drained any more.\n');
+  expect(free.stdout).toBe('node-1 is no longer drained.\n');
   const still = await run(['node', 'undrain', 'node-3'], { UndrainNode: () => wire.node(drained) });
-  expect(still.stdout).toBe('node-3 is not drained any more, but its conditions still keep work from it.\n');
+  expect(still.stdout).toBe('node-3 is no longer drained, but its conditions still prevent new work.\n');
 });

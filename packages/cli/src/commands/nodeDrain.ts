@@ -25,7 +25,7 @@ const weekMs = 7 * 24 * 60 * 60_000;
 
 export const nodeDrain: Subcommand = {
   name: 'drain',
-  summary: 'keep new tasks from a node; with a deadline its jobs save, stop and are rescheduled before it',
+  summary: 'give no new tasks to a node; with a deadline its jobs save, stop and are rescheduled before it',
   define(sub) {
     sub
       .argument('<node>', 'its name')
@@ -34,7 +34,7 @@ export const nodeDrain: Subcommand = {
         'stop its jobs within this time, such as 10m or 0; default: wait until they end',
         durationMs('--deadline', 0, weekMs),
       )
-      .option('--reason <text>', 'shown wherever the drain is shown');
+      .option('--reason <text>', 'reason, shown with the drain');
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
@@ -102,7 +102,7 @@ async function undrain(context: Context, name: string, flags: UndrainFlags): Pro
     await writeJson(io.stdout, node);
     return exitCodes.ok;
   }
-  const but = node.drained ? ', but its conditions still keep work from it' : '';
-  await io.stdout.write(`${node.name} is not drained any more${but}.\n`);
+  const but = node.drained ? ', but its conditions still prevent new work' : '';
+  await io.stdout.write(`${node.name} is no longer drained${but}.\n`);
   return exitCodes.ok;
 }

@@ -9,7 +9,7 @@ type RemoveFlags = ConnectionFlags & OutputFlags;
 
 export const nodeRemove: Subcommand = {
   name: 'remove',
-  summary: 'remove a node without tasks: its credential ends, and its name is free again',
+  summary: 'remove a node without tasks: its credential is revoked, and its name can be used again',
   define(sub) {
     sub.argument('<node>', 'its name');
     withConnection(withOutput(sub));
@@ -26,6 +26,6 @@ async function removeNode(context: Context, name: string, flags: RemoveFlags): P
   const { io } = context;
   await withSession(context, flags, ({ api }) => api.removeNode(name));
   if (flags.output === 'json') await writeJson(io.stdout, { node: name });
-  else await io.stdout.write(`${name} is no node of this cluster any more.\n`);
+  else await io.stdout.write(`${name} was removed from the cluster.\n`);
   return exitCodes.ok;
 }

@@ -216,7 +216,7 @@ test('node shows the machine, what is wrong with it, its GPUs and how they are c
       'warning  disk_full  the node  since TIME (1 min ago)',
       '  The disk of /data is 97 % full.',
       '  Read: /data: 1.0 GiB of 32 GiB free',
-      '  For information; work continues. Ends by itself once it is well again.',
+      '  For information; work continues. Ends automatically once the readings are normal.',
       '',
       'GPU  MODEL  MEMORY  STATE            JOB               PCI               NUMA  UUID',
       '0    H100   80 GiB  in use           job_aaaaaaaaaaaa  00000000:1b:00.0     0  GPU-0',
@@ -249,7 +249,7 @@ test('simulated GPUs are called so, and what an old agent does not tell is left 
     },
   };
   const { stdout } = await run(['node', 'node-1'], { GetNode: () => wire.node(asSource) });
-  expect(stdout).toContain('GPU source  simulated: there is no such hardware');
+  expect(stdout).toContain('GPU source  simulated GPUs');
   expect(stdout).toContain('0    H100 (simulated)  80 GiB  free');
   expect(stdout).not.toMatch(/Kernel|Driver|Network|Topology|Conditions/);
 });
@@ -313,7 +313,7 @@ const twice = { ...busy, conditions: [aCondition(), aCondition({ gpuUuid: 'GPU-2
 test.each([
   [['node-1', 'xid_79', '--gpu', '2'], 'GPU-2', 'GPU 2 of node-1 is cleared'],
   [['node-1', 'xid_79', '--gpu', 'GPU-0'], 'GPU-0', 'GPU 0 of node-1 is cleared'],
-  [['node-1', 'disk_full'], '', 'node-1 is cleared; it comes back if what was read is still so'],
+  [['node-1', 'disk_full'], '', 'node-1 is cleared; it returns if the next reading still shows it'],
 ])('node clear %j ends that one', async (argv, gpuUuid, done) => {
   const { exitCode, stdout, requests } = await run(['node', 'clear', ...argv], clearing(twice));
   expect(requests.at(-1)).toMatchObject({ request: { node: 'node-1', kind: argv[1], gpuUuid } });
@@ -380,7 +380,7 @@ test('node says how to declare a silent node dead', async () => {
 test('node confirm-dead tells the coordinator, and what it answers', async () => {
   const ConfirmDead = () => wire.node(aNode({ state: 'silent' }));
   const { stdout, requests } = await run(['node', 'confirm-dead', 'node-1'], { ConfirmDead });
-  expect(stdout).toBe('node-1 is taken for dead: what it ran has ended as lost.\n');
+  expect(stdout).toBe('node-1 is confirmed dead: its tasks have ended as node_lost.\n');
   expect(requests).toEqual([{ method: 'ConfirmDead', request: { node: 'node-1' } }]);
   const json = await run(['node', 'confirm-dead', 'node-1', '-o', 'json'], { ConfirmDead });
   expect(JSON.parse(json.stdout)).toMatchObject({ name: 'node-1', state: 'silent' });

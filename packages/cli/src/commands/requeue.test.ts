@@ -51,7 +51,7 @@ describe('requeue of a running job', () => {
     const { exitCode, stderr, requests } = await run(['requeue', running.id], answers);
     expect(exitCode).toBe(exitCodes.refused);
     expect(stderr).toMatch(/is running; requeueing it stops attempt \d/);
-    expect(stderr).toContain(`To do it all the same: muster requeue ${running.id} --force`);
+    expect(stderr).toContain(`To confirm: muster requeue ${running.id} --force`);
     expect(asked(requests)).toBe(false);
     const forced = await run(['requeue', running.id, '--force'], answers);
     expect(forced).toMatchObject({ exitCode: exitCodes.ok, stdout: `${running.id}\n` });

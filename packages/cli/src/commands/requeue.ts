@@ -130,7 +130,7 @@ async function patiently<T>(
   try {
     return await session.retrying(call, {
       patienceMs: submitPatienceMs,
-      onAway: ({ message }) => progress.show(`${message}; trying again`),
+      onAway: ({ message }) => progress.show(`${message}; reconnecting`),
     });
   } finally {
     progress.end();

@@ -18,7 +18,7 @@ const listedJobsMax = 20;
 export const command: CommandModule = {
   define(sub) {
     sub.argument('<jobs...>', `one or more: ${jobReferenceHelp}; an array is stopped as a whole`);
-    sub.option('--reason <text>', 'shown as the cause');
+    sub.option('--reason <text>', 'reason, shown as the cause');
     withConnection(withOutput(sub));
   },
   run: stopJobs,

@@ -167,7 +167,7 @@ test('a submit survives a coordinator that is away for a moment, under the same 
   first.kill();
   const call = newCall(first.address, { columns: 80 });
   const running = runCli(['submit', '--', 'true'], call.context);
-  await eventually('a failed try', () => call.stderr().includes('trying again'));
+  await eventually('a failed try', () => call.stderr().includes('reconnecting'));
   const second = await fakeCoordinator(
     {
       Submit: () => {

@@ -94,14 +94,11 @@ function misplaced(words: readonly string[], programName: string): CliError {
   const [first = '', ...rest] = words;
   if (/\.(?:ya?ml|json)$/.test(first)) {
     return usageError(
-      'a job file is given with -f',
+      'name the job file with -f',
       `Try: ${programName} submit -f ${shellText([first, ...rest])}`,
     );
   }
-  return usageError(
-    'the command to run stands after `--`',
-    `Try: ${programName} submit -- ${shellText(words)}`,
-  );
+  return usageError('put the command after `--`', `Try: ${programName} submit -- ${shellText(words)}`);
 }
 
 function refuseContradictions(flags: SubmitFlags, commandLine: readonly string[] | null): void {
@@ -147,7 +144,7 @@ async function send(
     return await explainingSilence(`jobs --all --request ${requestId}`, context, () =>
       session.retrying((api) => api.submit(request), {
         patienceMs: submitPatienceMs,
-        onAway: ({ message }) => progress.show(`${message}; trying again`),
+        onAway: ({ message }) => progress.show(`${message}; reconnecting`),
       }),
     );
   } catch (error) {

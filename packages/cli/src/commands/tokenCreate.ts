@@ -53,7 +53,7 @@ async function createToken(context: Context, node: string, flags: CreateFlags): 
   const where =
     outside === null ? 'on this machine: the coordinator serves on loopback only' : 'on its machine';
   await io.stderr.write(
-    `For one agent called ${node}, valid for ${lifetime}, ${where}; it reads the token from its standard input:\n` +
+    `For one agent named ${node}, valid for ${lifetime}, ${where}; it reads the token from its standard input:\n` +
       `  ${joinCommand(node, outside ?? endpoint.address)}\n`,
   );
   return exitCodes.ok;

@@ -29,7 +29,7 @@ async function rotate(context: Context, flags: RotateFlags): Promise<ExitCode> {
   }
   await io.stdout.write(`${token}\n`);
   await io.stderr.write(
-    'The earlier admin token is valid no more; commands on the coordinator find this one.\n',
+    'The earlier admin token is no longer valid; commands on its machine use the new one.\n',
   );
   return exitCodes.ok;
 }

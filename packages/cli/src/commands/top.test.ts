@@ -110,7 +110,7 @@ test('a coordinator that goes away is waited for, with the last picture and why'
     top.plain().includes(`no coordinator answers at ${top.coordinator.address}`),
   );
   await eventually('the last picture below it', () =>
-    /trying again\. As it was [\d.]+ s ago:[^]*node-1 +online/.test(top.plain()),
+    /reconnecting\. The view of [\d.]+ s ago:[^]*node-1 +online/.test(top.plain()),
   );
   await fakeCoordinator(answers, top.coordinator.address);
   const before = top.stdout().length;
@@ -122,7 +122,7 @@ test('a coordinator that goes away is waited for, with the last picture and why'
 test('leaving while the coordinator is away takes no patience', async () => {
   const top = await startTop();
   top.coordinator.kill();
-  await eventually('the loss', () => top.plain().includes('trying again'));
+  await eventually('the loss', () => top.plain().includes('reconnecting'));
   top.press('q');
   expect(await top.ended).toBe(exitCodes.ok);
   expect(top.stdout().endsWith(leave)).toBe(true);

@@ -47,7 +47,7 @@ test('job shows its training, its newest checkpoint and what its GPU time was sp
     /Training +step 1200 of 5000, loss 2\.307, learning rate 0\.00003, 812 tokens\/s, 2 h 5 min to go\n/,
   );
   expect(stdout).toMatch(/Checkpoint +checkpoint-1000 \(step 1000\), 3 MiB, 1 min ago, verified, suspect\n/);
-  expect(stdout).toMatch(/GPU time +2 h productive, 4 min lost to node_lost\n/);
+  expect(stdout).toMatch(/GPU time +2 h productive, 4 min lost \(node_lost\)\n/);
   expect(stdout).toMatch(
     /Changed +batch size × 0\.5 after cuda_oom, learning rate × 0\.1 after a divergence, preempted 2 times\n/,
   );
@@ -94,7 +94,7 @@ test('what was noticed of a training is on every screen, also once it has ended 
   const job = { ...running, state: 'succeeded', endedAtMs: submittedAtMs + 9_000, attempts } as const;
   const shown = await run(['job', job.id], { GetJob: () => wire.job(job) });
   expect(shown.stdout).toMatch(/State +succeeded \(NaN\) 51 s ago\n/);
-  expect(shown.stdout).toMatch(/Signs +loss NaN at step 80 \(all was well at step 70\)\n/);
+  expect(shown.stdout).toMatch(/Signs +loss NaN at step 80 \(last normal step: 70\)\n/);
   const list = await run(['jobs'], { ListJobs: () => ({ jobs: [wire.job(job)], more: false }) });
   expect(list.stdout).toMatch(/ succeeded \(NaN\) .* loss NaN since step 80\n/);
   const hung = { ...running, attempts: [anAttempt({ hungAtMs: submittedAtMs, hangs: true })] };

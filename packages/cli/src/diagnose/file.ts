@@ -48,7 +48,8 @@ async function feedFile(log: LogDiagnosis, file: string, { environment }: Contex
 }
 
 async function readStdin({ io }: Context): Promise<Buffer> {
-  if (io.stdin.isTerminal) await io.stderr.write('Reading the log from the terminal; Ctrl-D ends it.\n');
+  if (io.stdin.isTerminal)
+    await io.stderr.write('Reading the log from the terminal; Ctrl-D ends the input.\n');
   const bytes = await io.stdin.readAll(stdinBytesMax);
   if (bytes !== null) return bytes;
   throw usageError(

@@ -36,7 +36,7 @@ export function diagnoseJob(
       const missing = await readLogs(session, selection, {
         printer: printerInto(logs),
         onPiece: () => progress.clear(),
-        onAway: ({ message }) => progress.show(`${message}; trying again`),
+        onAway: ({ message }) => progress.show(`${message}; reconnecting`),
         abort: new AbortController().signal,
       });
       progress.clear();

@@ -21,7 +21,7 @@ export function formatDiagnosis(diagnosis: Diagnosis, title: string | null, colo
   const fields = formatFields(
     [
       ['State', state],
-      ['Cause', cause ?? 'none: nothing here says that anything went wrong'],
+      ['Cause', cause ?? 'none: no sign of a failure found'],
       ['Blame', blame],
       ['Evidence', evidenceLine(evidence)],
       ['Retry', retry === null ? null : retryTexts[retry]],

@@ -41,7 +41,7 @@ export async function examineCoordinator(
   return withSession(context, flags, async ({ api }) => {
     try {
       const { version } = await api.getCluster();
-      const answers = check('answer', 'ok', `it answers and takes the token; version ${version}`);
+      const answers = check('answer', 'ok', `it answers and accepts the token; version ${version}`);
       return [known, answers, ...(await nodeChecks(api, nodeName, context))];
     } catch (error) {
       return [known, failed('answer', error, context)];
@@ -65,7 +65,7 @@ async function nodeChecks(
         check(
           'node',
           'absent',
-          `no node says that it runs on ${hostname}`,
+          `no node reports that it runs on ${hostname}`,
           'If one should, name it with --name.',
         ),
       ]
@@ -73,7 +73,7 @@ async function nodeChecks(
         check(
           'node',
           'problem',
-          `it knows no node called ${nodeName}`,
+          `it has no node named ${nodeName}`,
           `\`${programName} nodes\` lists those it knows; \`${programName} token create ${nodeName}\` lets the agent join.`,
         ),
       ];

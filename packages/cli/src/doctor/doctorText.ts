@@ -55,7 +55,7 @@ function formatCheck(
 function verdictText(checks: readonly DoctorCheck[], { red, yellow, green }: Colours): string {
   const problems = checks.filter(({ state }) => state === 'problem').length;
   const warnings = checks.filter(({ state }) => state === 'warning').length;
-  if (problems + warnings === 0) return `${green('Nothing is wrong.')}\n`;
+  if (problems + warnings === 0) return `${green('No problems found.')}\n`;
   const parts = [
     ...(problems === 0 ? [] : [red(count(problems, 'problem'))]),
     ...(warnings === 0 ? [] : [yellow(count(warnings, 'warning'))]),

@@ -161,7 +161,7 @@ async function detached(context: Context, id: string): Promise<Attendance> {
 }
 
 function awayText(error: MusterError): string {
-  return `${error.message}; trying again`;
+  return `${error.message}; reconnecting`;
 }
 
 function arrayText({ size, unfinished, unsuccessful }: ArrayProgress): string {

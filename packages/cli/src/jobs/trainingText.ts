@@ -41,21 +41,21 @@ function checkpointText(checkpoint: Checkpoint, nowMs: number): string {
 
 const ledgerWords: Readonly<Record<LedgerEntry['kind'], string>> = {
   productive: 'productive',
-  queued: 'waited for',
+  queued: 'queued',
   starting: 'starting',
-  preemption: 'lost to preemption',
-  rollback: 'taken back',
-  hang: 'lost to hangs',
-  failure: 'lost to',
+  preemption: 'lost (preemption)',
+  rollback: 'lost (rollback)',
+  hang: 'lost (hang)',
+  failure: 'lost',
 };
 
-/** `3 h productive, 12 s starting, 4 min lost to node_lost`, of GPU time; empty when there was none. */
+/** `3 h productive, 12 s starting, 4 min lost (node_lost)`, of GPU time; empty when there was none. */
 export function ledgerText(ledger: readonly LedgerEntry[]): string {
   return ledger
     .filter(({ gpuSeconds }) => gpuSeconds >= 0.05)
     .map(({ kind, cause, gpuSeconds }) => {
       const word = ledgerWords[kind];
-      return `${durationText(gpuSeconds * 1_000)} ${word}${kind === 'failure' ? ` ${cause ?? 'failures'}` : ''}`;
+      return `${durationText(gpuSeconds * 1_000)} ${word}${kind === 'failure' ? ` (${cause ?? 'failure'})` : ''}`;
     })
     .join(', ');
 }

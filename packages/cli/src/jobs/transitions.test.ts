@@ -88,7 +88,7 @@ test('a preemption and what it waits for then, signs and a hang are told; the en
     ],
     [
       'attempt 2 runs on node-1, node-2',
-      'attempt 2: loss NaN at step 80 (all was well at step 70)',
+      'attempt 2: loss NaN at step 80 (last normal step: 70)',
       'attempt 2: no progress, it hangs',
     ],
     [],

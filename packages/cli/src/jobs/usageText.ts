@@ -3,12 +3,12 @@ import type { GpuUsage } from '@muster/common/telemetry';
 import { durationText, memoryText } from '../output/times.ts';
 import { ratioText, valueText } from '../output/units.ts';
 
-/** `92 % busy, 100 % at most; SM 61 %, tensor 44 %; 71 GiB memory at most; 3.21 kWh; idle 5 min of 8 h GPU time`. */
+/** `avg 92 %, peak 100 %; SM 61 %, tensor 44 %; peak memory 71 GiB; 3.21 kWh; idle 5 min of 8 h GPU time`. */
 export function usageText(usage: GpuUsage): string {
   const { utilizationMean, utilizationPeak, memoryPeakMb, energyKwh, idleGpuSeconds } = usage;
   const busy = [
-    utilizationMean === null ? null : `${valueText(utilizationMean, 'percent')} busy`,
-    utilizationPeak === null ? null : `${valueText(utilizationPeak, 'percent')} at most`,
+    utilizationMean === null ? null : `avg ${valueText(utilizationMean, 'percent')}`,
+    utilizationPeak === null ? null : `peak ${valueText(utilizationPeak, 'percent')}`,
   ];
   const activity = [
     usage.smActiveMean === null ? null : `SM ${ratioText(usage.smActiveMean)}`,
@@ -17,7 +17,7 @@ export function usageText(usage: GpuUsage): string {
   const parts = [
     joined(busy),
     joined(activity),
-    memoryPeakMb === null ? '' : `${memoryText(memoryPeakMb)} memory at most`,
+    memoryPeakMb === null ? '' : `peak memory ${memoryText(memoryPeakMb)}`,
     energyKwh === null ? '' : energyText(energyKwh),
     idleGpuSeconds === null
       ? ''

@@ -97,7 +97,9 @@ function formatCondition(
   const lines = [
     condition.message,
     evidence === '' ? null : `Read: ${evidence}`,
-    task === null ? null : `Then ran there: ${task.jobId}, attempt ${task.attempt}, rank ${task.nodeRank}`,
+    task === null
+      ? null
+      : `Running there then: ${task.jobId}, attempt ${task.attempt}, rank ${task.nodeRank}`,
     `${actionTexts[condition.action]} ${endTexts[condition.clears]}${clearing === null ? '.' : `: ${clearing}`}`,
   ].filter((line) => line !== null);
   const heading = `${colours[severityStyles[severity]](severity)}  ${colours.bold(printable(kind))}  ${printable(where)}`;
@@ -113,9 +115,9 @@ const actionTexts: Readonly<Record<ConditionAction, string>> = {
 };
 
 const endTexts: Readonly<Record<ConditionEnd, string>> = {
-  when_gone: 'Ends by itself once it is well again',
-  when_quiet: 'Ends by itself when it has not been seen for a while',
-  by_reboot: 'Ends when the machine has been booted again, or the GPU reset',
+  when_gone: 'Ends automatically once the readings are normal',
+  when_quiet: 'Ends automatically when it has not been seen for a while',
+  by_reboot: 'Ends after a reboot of the machine or a reset of the GPU',
   by_hand: 'Cleared by hand, once fixed',
 };
 

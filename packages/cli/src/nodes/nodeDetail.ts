@@ -73,10 +73,10 @@ function drainText({ drain }: NodeView, nowMs: number): string | null {
   const { reason, sinceMs, deadlineMs } = drain;
   const until =
     deadlineMs === null
-      ? 'what runs may end'
+      ? 'running jobs may end'
       : deadlineMs <= nowMs
-        ? 'its time is over'
-        : `jobs are gone in ${durationText(deadlineMs - nowMs)}`;
+        ? 'its deadline has passed'
+        : `jobs stop within ${durationText(deadlineMs - nowMs)}`;
   return [reason, agoText(sinceMs, nowMs), until].filter((part) => part !== '').join(', ');
 }
 
@@ -95,7 +95,7 @@ function cpuText({ cpuModel, sockets, cores, threads, numaNodes }: HostFacts): s
 const sourceTexts = {
   nvml: 'NVML',
   'nvidia-smi': 'nvidia-smi',
-  simulated: 'simulated: there is no such hardware, only its names',
+  simulated: 'simulated GPUs',
   none: null,
 } as const;
 

@@ -12,7 +12,7 @@ import { bytesText } from '../output/times.ts';
 export async function readSpecFile(file: string, { io, environment }: Context): Promise<string> {
   if (file === '-') {
     if (io.stdin.isTerminal)
-      await io.stderr.write('Reading the job spec from the terminal; Ctrl-D ends it.\n');
+      await io.stderr.write('Reading the job spec from the terminal; Ctrl-D ends the input.\n');
     const bytes = await io.stdin.readAll(specBytesMax);
     if (bytes === null) throw tooLarge('the job spec on standard input', null);
     return bytes.toString('utf8');

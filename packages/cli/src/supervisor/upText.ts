@@ -40,9 +40,9 @@ export function welcomeText({
   const others = nodes.filter((node) => !isOurs(node) && node.state === 'silent');
   const examples = [
     ['nodes', 'nodes and their GPUs'],
-    ['submit --follow -- echo hello', 'run something and watch it'],
-    ['jobs', 'what runs, waits and has ended'],
-    ['top', 'what the GPUs do right now'],
+    ['submit --follow -- echo hello', 'run a command and stream its output'],
+    ['jobs', 'running, queued and finished jobs'],
+    ['top', 'live view of nodes and GPUs'],
   ] as const;
   const widest = Math.max(...examples.map(([words]) => words.length));
   const lines = [
@@ -50,7 +50,7 @@ export function welcomeText({
     ...late.map((name) => yellow(`${name} is not online yet; its log: ${dataDir}/agents/${name}.log`)),
     ...(others.length === 0
       ? []
-      : [`Known from earlier, not started now: ${others.map(({ name }) => name).join(', ')}`]),
+      : [`Nodes of earlier runs, not started now: ${others.map(({ name }) => name).join(', ')}`]),
     '',
     ...examples.map(([words, what]) => `  ${environment.programName} ${words.padEnd(widest)}  ${dim(what)}`),
     '',

@@ -107,7 +107,7 @@ function drawFrame(
   const top = [
     away === null
       ? colours.bold(text.summary)
-      : colours.red(`${printable(away)}; trying again. As it was ${seen} ago:`),
+      : colours.red(`${printable(away)}; reconnecting. The view of ${seen} ago:`),
     ...text.headings,
   ];
   const pageLines = Math.max(1, rows - top.length - 1);

@@ -27,7 +27,7 @@ export function confirmDead(
   if (silence === null) {
     throw new MusterError(
       'failed_precondition',
-      `${node} responds, or stopped responding only just now: it is not dead, and \`muster stop\` ends its jobs; try again once ` +
+      `${node} responds, or stopped responding a moment ago: it is not dead, and \`muster stop\` ends its jobs; try again once ` +
         '`muster nodes` shows it as silent',
     );
   }

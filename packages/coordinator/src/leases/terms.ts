@@ -128,7 +128,7 @@ export class Terms {
     const [first] = doubted;
     if (first === undefined || doubted.length * 2 <= this.parts.state.nodes.size) return null;
     const [node, claims] = first;
-    return `${node} says that ${claimText(claims, term)}`;
+    return `${node} reports that ${claimText(claims, term)}`;
   }
 
   /** Those that are still nodes of this cluster. */

@@ -71,7 +71,7 @@ describe('a divergence', () => {
       kind: 'failed',
       cause: {
         message:
-          'the loss is not a number at step 120 (all was well at step 119); rank 0 on node-1 reported it first',
+          'the loss is not a number at step 120 (last normal step: 119); rank 0 on node-1 reported it first',
       },
     });
   });

@@ -103,6 +103,6 @@ function isVoidOnceComplete(outcome: Outcome): boolean {
 
 function inWords({ kind, step, lastGoodStep }: TrainingSign): string {
   const at = step === null ? '' : ` at step ${step}`;
-  const until = lastGoodStep === null ? '' : ` (all was well at step ${lastGoodStep})`;
+  const until = lastGoodStep === null ? '' : ` (last normal step: ${lastGoodStep})`;
   return `${signWords[kind]}${at}${until}`;
 }

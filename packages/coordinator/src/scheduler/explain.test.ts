@@ -120,7 +120,7 @@ describe('explain', () => {
       const { details, nextSteps } = explain(aView({ state, attempts: [anAttemptView(1)] }), 0, [silent]);
 
       expect(details).toContain(
-        'node node-1 has been silent for 9 s: its task may be running, and is frozen there by itself unless the node ' +
+        'node node-1 has been silent for 9 s: its task may be running, and is frozen automatically unless the node ' +
           'comes back; in 61 s the attempt ends as lost',
       );
       expect(nextSteps[0]).toBe('if node-1 is certainly off, do not wait: muster node confirm-dead node-1');
@@ -236,7 +236,7 @@ describe('explain', () => {
     );
     expect(ended).toEqual({
       summary: 'job_000000000001 succeeded; loss NaN since step 80',
-      details: ['in attempt 1: loss NaN at step 80 (all was well at step 70)'],
+      details: ['in attempt 1: loss NaN at step 80 (last normal step: 70)'],
       nextSteps: [causeFacts.nan_loss.advice, 'its output: muster logs job_000000000001'],
     });
     const hanging = { hungAtMs: someMs, hangs: true };

@@ -136,7 +136,7 @@ function placeInQueue(ahead: number): string {
   return ahead === 1 ? '1 queued job is ahead of it' : `${ahead} queued jobs are ahead of it`;
 }
 
-/** `in attempt 2: loss NaN at step 80 (all was well at step 70)`. */
+/** `in attempt 2: loss NaN at step 80 (last normal step: 70)`. */
 function signsOf({ attempts }: JobView): readonly string[] {
   return attempts.flatMap((attempt) => {
     const hung = attempt.hungAtMs !== null && attempt.cause?.kind !== 'hung';

@@ -8,27 +8,27 @@ test.each<[string, Partial<SilentNode>, boolean, string]>([
     'before T2',
     {},
     false,
-    'node node-1 has been silent for 9 s: its task may be running, and is frozen there by itself unless the node comes ' +
+    'node node-1 has been silent for 9 s: its task may be running, and is frozen automatically unless the node comes ' +
       'back; in 61 s the attempt ends as lost',
   ],
   [
     'of a job that is killed instead, long before T2',
     { fencedInMs: 7_205_000, onExpiry: 'kill' },
     false,
-    'node node-1 has been silent for 9 s: its task may be running, and is killed there by itself unless the node comes ' +
+    'node node-1 has been silent for 9 s: its task may be running, and is killed automatically unless the node comes ' +
       'back; in 120 min 5 s the attempt ends as lost',
   ],
   [
     'after T2',
     { fencedInMs: 0 },
     false,
-    'node node-1 has been silent for 9 s: its task is frozen there by itself by now; the attempt ends as lost',
+    'node node-1 has been silent for 9 s: its task is frozen automatically by now; the attempt ends as lost',
   ],
   [
     'while nothing is rescheduled',
     { fencedInMs: 0 },
     true,
-    'node node-1 has been silent for 9 s: its task is frozen there by itself by now; for now the ' +
+    'node node-1 has been silent for 9 s: its task is frozen automatically by now; for now the ' +
       'attempt is not ended',
   ],
   [

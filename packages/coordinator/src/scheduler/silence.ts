@@ -22,7 +22,7 @@ export function describeSilence(silent: SilentNode, paused: boolean): string {
       'is dead'
     );
   }
-  const fence = onExpiry === 'freeze' ? 'frozen there by itself' : 'killed there by itself';
+  const fence = onExpiry === 'freeze' ? 'frozen automatically' : 'killed automatically';
   const state =
     fencedInMs === 0
       ? `its task is ${fence} by now`

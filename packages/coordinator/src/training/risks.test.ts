@@ -39,7 +39,7 @@ test('standstill, signs and nodes that are to be left come first', () => {
   expect(found.slice(0, 7)).toEqual([
     'Node rank 1 hangs: no activity for 10 min (usually 2 s), its GPUs busy without computing',
     'Rank 17 hangs: no activity for 10 min (usually 2 s), its GPUs idle',
-    '`nan_loss` (rank 3, step 7, all was well at step 6, line 12): loss \\*nan\\*',
+    '`nan_loss` (rank 3, step 7, last normal step: 6, line 12): loss \\*nan\\*',
     '`nan_loss` (node rank 1, line 1): x',
     'node-1 is being drained, deadline in 5 min: new fans',
     'node-2 is being drained',
@@ -51,7 +51,7 @@ test('what was noticed of the newest attempt stays a risk once nobody tells of i
   const nan = { kind: 'nan_loss', step: 80, lastGoodStep: 70 } as const;
   const hung = anAttemptView(2, { cause: null, signs: [nan], hungAtMs: someMs });
   expect(risks({ attempts: [anAttemptView(1, { signs: [nan] }), hung] })).toEqual([
-    'loss NaN at step 80 (all was well at step 70)',
+    'loss NaN at step 80 (last normal step: 70)',
     `It hung at ${new Date(someMs).toISOString()}`,
   ]);
   const sign = { ...nan, rank: 3, line: 12, text: 'loss nan' };

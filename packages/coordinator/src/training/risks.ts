@@ -48,7 +48,7 @@ function signRisk({ nodeRank, sign }: Surroundings['signs'][number]): string {
   const where = [
     rank === null ? `node rank ${nodeRank}` : `rank ${rank}`,
     ...(step === null ? [] : [`step ${step}`]),
-    ...(lastGoodStep === null ? [] : [`all was well at step ${lastGoodStep}`]),
+    ...(lastGoodStep === null ? [] : [`last normal step: ${lastGoodStep}`]),
     `line ${line}`,
   ];
   return `${code(kind)} (${where.join(', ')}): ${plain(text)}`;

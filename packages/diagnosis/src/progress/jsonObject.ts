@@ -3,7 +3,7 @@ import { numberIn } from './format.ts';
 /** Python writes numbers that JSON does not have. A reader that refuses them misses exactly the steps that went wrong. */
 const pythonNumber = /(?<=[:[,]\s?)-?(?:NaN|Infinity)(?=\s?[,}\]])/g;
 
-/** @returns null where the text is no JSON object */
+/** @returns null where the text is not a JSON object */
 export function objectIn(text: string): Readonly<Record<string, unknown>> | null {
   return parsed(text) ?? (/NaN|Infinity/.test(text) ? parsed(text.replace(pythonNumber, '"nan"')) : null);
 }

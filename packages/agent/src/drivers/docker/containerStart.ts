@@ -166,7 +166,8 @@ export class ContainerStart {
     });
     const id = await this.#engine.createContainer(containerName(launch.key), spec);
     const container = await this.#engine.inspectContainer(id);
-    if (container === null) throw new EngineError(404, `the container ${id} is gone right after it was made`);
+    if (container === null)
+      throw new EngineError(404, `the container ${id} disappeared right after it was created`);
     return container;
   }
 

@@ -163,7 +163,7 @@ class DockerDriver implements Driver {
         failures++;
         const fields = { task: task.key, error: error.message, failures };
         const level = failures === 1 ? 'warn' : 'debug';
-        this.#log[level](fields, 'the container engine does not tell how a task is; asking again');
+        this.#log[level](fields, 'the container engine does not report the state of a task; asking again');
         await delay(backoffMs(RETRY, failures), undefined, { signal }).catch(() => signal.throwIfAborted());
       }
     }

@@ -1,4 +1,4 @@
-/** A start that is not wanted any more: a stop must not wait for a registry. */
+/** A start that is no longer needed: a stop must not wait for a registry. */
 import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
 import { serveTestImage } from '../../../../../test/support/images.ts';
@@ -8,7 +8,7 @@ import { aLaunch } from '../launchFixture.ts';
 import { containerName, labels } from './containerSpec.ts';
 import { aDriver, agentId, anEngine, json, version } from './engineFixture.ts';
 
-const reason = new Error('not wanted any more');
+const reason = new Error('no longer needed');
 
 function aTask(image: string): TaskLaunch {
   return aLaunch({ key: `a${randomUUID().slice(0, 13)}.1.0`, directory: tempDir('task').path, image });

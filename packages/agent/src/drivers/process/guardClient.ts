@@ -73,7 +73,7 @@ export class GuardClient implements Fence {
         if (!(error instanceof ConnectionLost) || this.#isClosed) throw error;
         quickLosses = performance.now() - sentAtMs < QUICK_LOSS_MS ? quickLosses + 1 : 0;
         if (quickLosses >= QUICK_LOSSES_MAX) {
-          throw new GuardUnavailable(`the guard went away ${quickLosses} times over "${method}"`, {
+          throw new GuardUnavailable(`the guard exited ${quickLosses} times during "${method}"`, {
             cause: error,
           });
         }

@@ -6,7 +6,7 @@ import type { AgentOptions } from '../../options.ts';
 
 export const rootTasksWarning =
   'bare tasks run as root on this node, so whoever may submit a job is root here: `--root-tasks refuse` lets only ' +
-  'containers run, `--root-tasks allow` says that it is meant';
+  'containers run, `--root-tasks allow` accepts that';
 
 /** @returns why bare tasks are refused; null: they are not */
 export function rootTasksRefusal(rootTasks: AgentOptions['rootTasks'], uid: number): string | null {

@@ -224,7 +224,7 @@ describe('a preparation or a start that fails', () => {
       TOO_LONG,
       (guard) => guard.task(['true', 'x'.repeat(200_000)]),
       'exit_code',
-      /\(2\d{5} bytes\) are more than the kernel takes/,
+      /\(2\d{5} bytes\) exceed the limit of the kernel/,
     ],
   ];
 

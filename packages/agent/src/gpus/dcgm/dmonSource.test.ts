@@ -126,10 +126,10 @@ test('a process that never prints a row makes only the first samples wait', asyn
 
 test('10 MB of garbage end the process', async () => {
   const { source, advance, started } = played(`head -c 10000000 /dev/zero | tr '\\0' 'x'; exec sleep 1000`);
-  await expect(source.sample()).rejects.toThrow('dmon prints something else than rows');
+  await expect(source.sample()).rejects.toThrow('dmon prints something other than rows');
   expect(started().some(isAlive)).toBe(false);
   advance(1_000);
-  await expect(source.sample()).rejects.toThrow('dmon prints something else than rows');
+  await expect(source.sample()).rejects.toThrow('dmon prints something other than rows');
 });
 
 test('far more rows than there can be end the process', async () => {
@@ -150,7 +150,9 @@ test('a host engine that is not there is told in the words of dcgmi', async () =
 
 test('a machine without dcgmi has no such source', async () => {
   const source = createDmonSource({ dcgmiPath: 'no-such-dcgmi', searchPath: '/usr/bin', clock: systemClock });
-  await expect(source.sample()).rejects.toThrow('no-such-dcgmi dmon is not installed, or lies elsewhere');
+  await expect(source.sample()).rejects.toThrow(
+    'no-such-dcgmi dmon is not installed, or is in another directory',
+  );
   await source.close();
 });
 

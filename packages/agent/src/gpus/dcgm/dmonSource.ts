@@ -68,7 +68,7 @@ class DmonSource implements ProfilingSource {
     if (run === null || run !== this.run) throw this.failure(this.lastError);
     run.bytesSinceSample = 0;
     if (clock.monotonicMs() - run.lastRowAtMs > silenceMaxMs) {
-      run.kill('has printed nothing for too long; see that nv-hostengine works');
+      run.kill('has printed nothing for too long; check that nv-hostengine works');
       throw this.failure(run.problem ?? this.lastError);
     }
     if (run.rows.size === 0) throw this.failure('has printed no rows yet');
@@ -209,7 +209,7 @@ class Run {
     this.rest = lines.pop() ?? '';
     if (this.rest.length > lineBytesMax) {
       this.rest = '';
-      this.kill('prints something else than rows');
+      this.kill('prints something other than rows');
     }
     for (const line of lines) {
       const found = this.parser.line(line);
@@ -246,8 +246,8 @@ class Run {
 }
 
 function startProblem(error: NodeJS.ErrnoException | ExecFileException): string | null {
-  if (error.code === 'ENOENT') return 'is not installed, or lies elsewhere';
-  if (error.code === 'EACCES') return 'may not be executed by the agent';
+  if (error.code === 'ENOENT') return 'is not installed, or is in another directory';
+  if (error.code === 'EACCES') return 'is not executable for the agent';
   return null;
 }
 

@@ -91,9 +91,9 @@ test('a page of 10 MB is not read to its end', async () => {
 });
 
 test.each([
-  ['garbage', Buffer.from([0, 255, 254, 1, 2, 3, 10, 13, 0]), 'answered with something else than metrics'],
+  ['garbage', Buffer.from([0, 255, 254, 1, 2, 3, 10, 13, 0]), 'answered with something other than metrics'],
   ['a page of another program', 'go_goroutines 12\n', 'has no DCGM_FI_PROF_ series'],
-  ['nothing', '', 'answered with something else than metrics'],
+  ['nothing', '', 'answered with something other than metrics'],
 ])('%s is no sample', async (_, body, message) => {
   const { source } = await exporter((answer) => answer.end(body));
   await expect(source.sample()).rejects.toThrow(message);

@@ -37,7 +37,7 @@ export function createDcgmExporterSource(options: DcgmExporterOptions): Profilin
     });
     const { readings, seriesCount } = parseExporterPage(text);
     if (seriesCount === 0)
-      throw new Error(`dcgm-exporter at ${url.href} answered with something else than metrics`);
+      throw new Error(`dcgm-exporter at ${url.href} answered with something other than metrics`);
     if (readings.length === 0)
       throw new Error(
         `dcgm-exporter at ${url.href} has no DCGM_FI_PROF_ series with a UUID: turn them on in its list of counters`,

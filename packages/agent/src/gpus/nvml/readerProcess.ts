@@ -64,7 +64,7 @@ export class ReaderProcess {
       try {
         for (const line of lines.push(part)) this.#hear(JSON.parse(line) as ReaderMessage);
       } catch (error) {
-        this.#complaint = `it said what is no message: ${messageOf(error)}`;
+        this.#complaint = `it sent an invalid message: ${messageOf(error)}`;
         this.kill();
       }
     });

@@ -97,7 +97,7 @@ export function problemOf(failure: Failure, card: CardName | null): GpuProblem {
     const message = driverMessage(kind);
     return { kind, gpuUuid: null, pciBusId: null, message, evidence: evidenceOf(failure) };
   }
-  const message = `${cardTitle(card)} ${cardMessages[kind] ?? 'failed without saying why'}`;
+  const message = `${cardTitle(card)} ${cardMessages[kind] ?? 'failed without a reason'}`;
   return { kind, gpuUuid: card.uuid, pciBusId: card.pciBusId, message, evidence: evidenceOf(failure) };
 }
 

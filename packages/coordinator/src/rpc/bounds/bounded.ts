@@ -44,7 +44,9 @@ export function readBounded(typeName: string, bytes: Uint8Array): object {
     return message;
   } catch (error) {
     if (error instanceof MusterError) return new RefusedMessage(error);
-    return new RefusedMessage(new MusterError('invalid', `this is no ${typeName}`, { cause: error }));
+    return new RefusedMessage(
+      new MusterError('invalid', `this is not a valid ${typeName}`, { cause: error }),
+    );
   }
 }
 
