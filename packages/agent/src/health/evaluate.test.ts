@@ -247,6 +247,25 @@ test.each<[GpuProblem['kind'], string]>([
   expect(node.kinds).toEqual([]);
 });
 
+test.each<GpuProblem['kind']>([
+  'lost',
+  'hung',
+  'unknown_error',
+  'reset_required',
+  'driver_mismatch',
+  'driver_not_loaded',
+])('after %s of the driver the GPUs take work again within a minute of its recovery', (problem) => {
+  // Listed again up to 30 s after the recovery, and then read every 5 s by the slowest source.
+  const [listedMs, readMs] = [30_000, 5_000];
+  const failing = { gpus: [], problems: [aProblem(problem)] };
+  const node = new HealthNode().reads().reads(failing).after(minute).reads(failing);
+  expect(node.conditions.map(({ action }) => action)).toContainEqual(expect.stringMatching(/^drain_/));
+  node.after(listedMs).reads();
+  expect(node.kinds).not.toEqual([]);
+  for (let wellMs = listedMs; wellMs + readMs < minute; wellMs += readMs) node.after(readMs).reads();
+  expect(node.kinds).toEqual([]);
+});
+
 test('hostile evidence is cut, and cannot write to a terminal', () => {
   const evidence = `\u001b[31m${'x'.repeat(1_000_000)}`;
   const node = new HealthNode().reads({

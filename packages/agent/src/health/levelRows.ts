@@ -15,6 +15,11 @@ const warning: ConditionRow = {
 const growing: ConditionRow = { ...warning, clears: 'when_quiet', quietMs: hourMs };
 const drainGpu: ConditionRow = { ...warning, severity: 'critical', action: 'drain_gpu' };
 const drainNode: ConditionRow = { ...drainGpu, action: 'drain_node' };
+/**
+ * A driver that failed is listed again within 30 s of its recovery (`telemetry/sampler.ts`) and read every 5 s at the
+ * longest. With this much time to prove itself, its GPUs take work again within a minute of the recovery.
+ */
+const drivenAgain = { quietMs: 15_000 };
 const resetWhenIdle: ConditionRow = { ...warning, action: 'reset_when_idle' };
 
 export const levelRows = {
@@ -104,19 +109,23 @@ export const levelRows = {
   },
   gpu_lost: {
     ...drainGpu,
+    ...drivenAgain,
     message: '{gpu} is lost to the driver and gets no new work; reboot the node ({detail})',
   },
   gpu_reset_required: {
     ...drainGpu,
+    ...drivenAgain,
     message: '{gpu} gets no new work until it is reset ({detail})',
   },
   gpu_hung: {
     ...drainGpu,
+    ...drivenAgain,
     message:
       '{gpu} is suspect and gets no new work: the driver does not answer ({detail}); see the kernel log',
   },
   gpu_unknown_error: {
     ...drainGpu,
+    ...drivenAgain,
     raiseAfterMs: 30_000,
     message:
       '{gpu} gets no new work: the driver keeps failing without a reason ({detail}); see the kernel log',
@@ -133,11 +142,13 @@ export const levelRows = {
   },
   gpu_hidden: {
     ...drainGpu,
+    ...drivenAgain,
     message:
       '{gpu} gets no new work while its driver shows no GPU because of another one; nothing is known to be wrong with it ({detail})',
   },
   gpu_missing: {
     ...drainGpu,
+    ...drivenAgain,
     message: '{gpu} was listed before and is missing now; reboot the node, or clear this if it was removed',
   },
   gpu_no_permission: {
@@ -147,11 +158,13 @@ export const levelRows = {
   },
   driver_mismatch: {
     ...drainNode,
+    ...drivenAgain,
     message:
       'the NVIDIA driver was changed under the running kernel ({detail}); reload its module or reboot the node',
   },
   driver_not_loaded: {
     ...drainNode,
+    ...drivenAgain,
     message: 'the NVIDIA driver is not loaded ({detail}); load its kernel module',
   },
   hardware_suspected: {

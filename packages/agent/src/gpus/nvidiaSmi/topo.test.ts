@@ -122,8 +122,10 @@ test.each([
   ['spaces before a header with tabs', '        GPU0\tGPU1\tGPU2', '\t'],
   ['single spaces', '     GPU0 GPU1 GPU2', ' '],
   ['runs of spaces', '      GPU0   GPU1   GPU2', '   '],
-])('a matrix without affinities: %s', (_, header, gap) => {
-  const row = (...cells: readonly string[]) => cells.join(gap);
+  ['indented as a whole', '            GPU0   GPU1   GPU2', '   ', '    '],
+  ['spaces in the header only', '      GPU0   GPU1   GPU2', '\t'],
+])('a matrix without affinities: %s', (_, header, gap, indent = '') => {
+  const row = (...cells: readonly string[]) => indent + cells.join(gap);
   const topology = parseTopology(
     matrix(
       header,

@@ -121,13 +121,17 @@ function readRow(
 
 /**
  * By tabs; copies that went through an editor have runs of spaces in their place, and single ones where no column has a
- * name of two words.
+ * name of two words. Some are indented as a whole.
  */
 function splitter(header: string): (line: string) => readonly string[] {
-  const separator = header.trim().includes('\t') ? '\t' : /Affinity|NUMA/.test(header) ? / {2,}/ : / +/;
+  const separator = header.trim().includes('\t')
+    ? '\t'
+    : /Affinity|NUMA/.test(header)
+      ? /[\t ]{2,}|\t/
+      : /[\t ]+/;
   return (line) =>
     line
-      .trimEnd()
+      .trim()
       .split(separator)
       .map((cell) => cell.trim());
 }
