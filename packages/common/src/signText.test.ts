@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { causeOf } from './cause.ts';
-import { signInShort, signLines, signMarks, signSummary } from './signText.ts';
+import { resumeText, signInShort, signLines, signMarks, signSummary } from './signText.ts';
 import type { AttemptView, JobView } from './views.ts';
 
 const nan = { kind: 'nan_loss', step: 80, lastGoodStep: 70 } as const;
@@ -35,6 +35,26 @@ test('only the newest attempt marks a job, each kind once, and a jump that may c
   expect(signSummary(job)).toEqual(['loss NaN since step 80']);
   expect(signMarks(jobOf({}, anAttempt(1, { signs: [nan] }), anAttempt(2)))).toEqual([]);
   expect(signMarks(jobOf({}))).toEqual([]);
+});
+
+test('a resume is offered until the output shows what became of it', () => {
+  const resume = { name: 'step-40.json', step: 40 };
+  const at = (kind: 'resume_confirmed' | 'resume_ignored', step: number) =>
+    anAttempt(2, { resume, signs: [{ kind, step, lastGoodStep: null }] });
+  expect(resumeText(anAttempt(1))).toBeNull();
+  expect(resumeText(anAttempt(2, { resume }))).toBe('offered step-40.json (step 40)');
+  expect(resumeText(anAttempt(2, { resume: { name: 'ckpt.pt', step: null } }))).toBe('offered ckpt.pt');
+
+  const confirmed = at('resume_confirmed', 41);
+  expect(resumeText(confirmed)).toBe('resumed from step-40.json (step 40)');
+  expect(signMarks(jobOf({}, confirmed))).toEqual([]);
+  expect(signSummary(jobOf({}, confirmed))).toEqual([]);
+  expect(signLines(confirmed)).toEqual([]);
+
+  const ignored = at('resume_ignored', 0);
+  expect(resumeText(ignored)).toBe('offered step-40.json (step 40), not loaded: the output begins at step 0');
+  expect(signMarks(jobOf({}, ignored))).toEqual(['resume ignored']);
+  expect(signSummary(jobOf({}, ignored))).toEqual(['checkpoint not loaded: the output begins at step 0']);
 });
 
 test('a loss that is a number again is not NaN since', () => {

@@ -1,17 +1,22 @@
 /** What was noticed about the training of a job, in few words. Pure. */
-import type { TrainingSignKind } from './training.ts';
+import { type DivergenceKind, isResumeSign } from './training.ts';
 import type { AttemptSign, AttemptView, JobView } from './views.ts';
 
 /** How it stands in a column of states. */
-const marks: Readonly<Record<Exclude<TrainingSignKind, 'loss_spike'>, string>> = {
+const marks: Readonly<Record<DivergenceKind | 'resume_ignored', string>> = {
   nan_loss: 'NaN',
   loss_divergence: 'diverged',
   loss_scale_exhausted: 'overflow',
+  resume_ignored: 'resume ignored',
 };
 
-/** A loss that has jumped may come back: it is told, and marks nothing. */
+/** What to write in a program that does not load its checkpoint. */
+export const resumeAdvice =
+  'Load the checkpoint that MUSTER_RESUME_FROM names, or pass it in the command: {resume:--resume_from=} (docs/checkpoints.md).';
+
+/** A loss that has jumped may come back: it is told, and marks nothing. Nor does good news. */
 function isSerious(sign: AttemptSign): sign is AttemptSign & { readonly kind: keyof typeof marks } {
-  return sign.kind !== 'loss_spike';
+  return sign.kind !== 'loss_spike' && sign.kind !== 'resume_confirmed';
 }
 
 function newestAttempt(attempts: readonly AttemptView[]): AttemptView | null {
@@ -31,7 +36,7 @@ function hasHung({ hungAtMs, hangs, cause }: AttemptView): boolean {
   return hangs || (hungAtMs !== null && cause?.kind !== 'hung');
 }
 
-/** Of its newest attempt: `NaN`, `diverged`, `overflow`, `hangs`, `hung`. Empty: all is well, as far as one can tell. */
+/** Of its newest attempt: `NaN`, `diverged`, `overflow`, `resume ignored`, `hangs`, `hung`. Empty: all is well, as far as one can tell. */
 export function signMarks(job: Pick<JobView, 'attempts'>): readonly string[] {
   const attempt = newestAttempt(job.attempts);
   if (attempt === null) return [];
@@ -71,6 +76,10 @@ export function signInShort({ kind, step }: AttemptSign, lasts = false): string 
       return `loss jumped${at}`;
     case 'loss_scale_exhausted':
       return `gradients overflow at every loss scale${step === null ? '' : ` since step ${step}`}`;
+    case 'resume_ignored':
+      return `checkpoint not loaded: the output begins${at}`;
+    case 'resume_confirmed':
+      return `resumed: the output begins${at}`;
     default: {
       const never: never = kind;
       return never;
@@ -78,10 +87,27 @@ export function signInShort({ kind, step }: AttemptSign, lasts = false): string 
   }
 }
 
-/** Every sign of an attempt, spikes included: `loss NaN at step 80 (last normal step: 70)`. */
+/** Every problem of an attempt, spikes included: `loss NaN at step 80 (last normal step: 70)`. */
 export function signLines({ signs }: Pick<AttemptView, 'signs'>): readonly string[] {
-  return firstOfEach(signs).map((sign) => {
+  const problems = signs.filter(({ kind }) => kind !== 'resume_confirmed');
+  return firstOfEach(problems).map((sign) => {
     const until = sign.lastGoodStep === null ? '' : ` (last normal step: ${sign.lastGoodStep})`;
     return `${signInShort(sign)}${until}`;
   });
+}
+
+/**
+ * What is known of the checkpoint that an attempt was offered: `offered checkpoint-100 (step 100)` until the output tells
+ * more, then `resumed from checkpoint-100 (step 100)`, or `offered checkpoint-100 (step 100), not loaded: …`. null: it
+ * was offered none.
+ */
+export function resumeText({ resume, signs }: Pick<AttemptView, 'resume' | 'signs'>): string | null {
+  if (resume === null) return null;
+  const { name, step } = resume;
+  const checkpoint = step === null ? name : `${name} (step ${step})`;
+  const sign = signs.find(({ kind }) => isResumeSign(kind));
+  if (sign === undefined) return `offered ${checkpoint}`;
+  const at = sign.step === null ? '' : ` at step ${sign.step}`;
+  if (sign.kind === 'resume_confirmed') return `resumed from ${checkpoint}`;
+  return `offered ${checkpoint}, not loaded: the output begins${at}`;
 }

@@ -85,12 +85,29 @@ export const trainingSignKinds = [
   'loss_divergence',
   'loss_spike',
   'loss_scale_exhausted',
+  'resume_ignored',
+  'resume_confirmed',
 ] as const;
 /**
  * `loss_divergence`: it has exploded and does not come back. `loss_spike`: it has jumped, and may come back: never a reason
- * to stop.
+ * to stop. `resume_ignored`: the output begins before the checkpoint that the attempt was offered, so the program has not
+ * loaded it. `resume_confirmed`: the output begins after that checkpoint. It is the only kind that is no problem.
  */
 export type TrainingSignKind = (typeof trainingSignKinds)[number];
+
+/** After which the weights are of no use: checkpoints saved from then on are marked, and `on_divergence` may stop the attempt. */
+export type DivergenceKind = Exclude<TrainingSignKind, 'loss_spike' | ResumeSignKind>;
+
+/** What the first steps of the output tell of the checkpoint that the attempt was offered. */
+type ResumeSignKind = 'resume_ignored' | 'resume_confirmed';
+
+export function isDivergence(kind: TrainingSignKind): kind is DivergenceKind {
+  return kind !== 'loss_spike' && !isResumeSign(kind);
+}
+
+export function isResumeSign(kind: TrainingSignKind): kind is ResumeSignKind {
+  return kind === 'resume_ignored' || kind === 'resume_confirmed';
+}
 
 /** Something about the training that its owner should know while it runs. */
 export interface TrainingSign {

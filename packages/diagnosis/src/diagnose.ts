@@ -1,5 +1,5 @@
 /** Everything that an output tells, read once from its first byte to its last, in bounded memory. */
-import type { TrainingSign, TrainingSignKind } from '@muster/common/training';
+import { isDivergence, type TrainingSign, type TrainingSignKind } from '@muster/common/training';
 import { FailureReader } from './failure/failureReader.ts';
 import { type Finding, finding } from './failure/finding.ts';
 import type { ProcessEnd } from './failure/judge.ts';
@@ -94,10 +94,10 @@ export class LogDiagnosis {
 
   /** The first that is more than an alert. */
   private lastingSign(): Finding | null {
-    const [first] = [...this.signs.values()]
+    const first = [...this.signs.values()]
       .sort((a, b) => a.line - b.line)
-      .filter(({ kind }) => kind !== 'loss_spike');
-    if (first === undefined || first.kind === 'loss_spike') return null;
+      .find(({ kind }) => isDivergence(kind));
+    if (first === undefined || !isDivergence(first.kind)) return null;
     const { kind, line, text, rank } = first;
     return finding({ kind, strength: 'program', evidence: { line, text, rank } });
   }

@@ -103,6 +103,51 @@ describe('progress', () => {
   });
 });
 
+describe('a resume', () => {
+  /** Fails at step 10, which it has saved; the next attempt begins at `again`. */
+  const failing = (again: number): Spec => ({
+    command: training(`
+      const first = attempt === 1 ? 1 : ${again};
+      for (let i = first; i < first + 10; i += 1) iter(i);
+      if (attempt > 1) return;
+      save(10); await settle(200); process.exit(1);`),
+    resources: oneGpu,
+    retry: { max_attempts: 2, on: ['exit_code'], backoff: { initial: '100ms', max: '100ms' } },
+  });
+
+  test('is offered until the output shows that the program has loaded it, or has not', async () => {
+    const ids = [await cluster.submit(failing(11)), await cluster.submit(failing(1))] as const;
+    const [loaded, ignored] = await Promise.all(ids.map((id) => cluster.untilEnded(id)));
+    const resume = { name: 'step-10.json', step: 10 };
+    const signed = (kind: string, step: number) => ({
+      state: 'succeeded',
+      attempts: [
+        { resume: null, signs: [] },
+        { resume, signs: [{ kind, step }] },
+      ],
+    });
+    expect(loaded).toMatchObject(signed('resume_confirmed', 11));
+    expect(ignored).toMatchObject(signed('resume_ignored', 1));
+
+    const [first, second] = await Promise.all(ids.map((id) => cluster.muster(['job', id])));
+    expect(first?.stdout).toContain('Start  resumed from step-10.json (step 10)\n');
+    expect(first?.stdout).not.toContain('Signs');
+    expect(second?.stdout).toMatch(/State +succeeded \(resume ignored\)/);
+    expect(second?.stdout).toMatch(
+      /Start {2}offered step-10\.json \(step 10\), not loaded: the output begins at step 1\n/,
+    );
+    const why = await cluster.muster(['explain', ids[1]]);
+    expect(why.stdout).toContain(
+      'succeeded after 2 attempts; checkpoint not loaded: the output begins at step 1',
+    );
+    expect(why.stdout).toContain('MUSTER_RESUME_FROM');
+    // What the program that began again has not saved is still there.
+    expect(ignored?.checkpoints).toMatchObject([
+      { name: 'step-10.json', verdict: 'verified', suspect: false },
+    ]);
+  });
+});
+
 describe('a hang', () => {
   const setGpus = (state: string) => {
     for (const agent of cluster.agents)

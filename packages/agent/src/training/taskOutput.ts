@@ -1,18 +1,22 @@
 /** What one task tells of its training: its output in, progress, readings and signs out. */
 import type { TaskRef } from '@muster/common/ids';
 import type { TrainingProgress, TrainingRow, TrainingSign, TrainingValues } from '@muster/common/training';
+import type { Resume } from '@muster/common/views';
 import { LineReader } from '@muster/diagnosis/lines/lineReader';
-import { saysLossIsNaN } from '@muster/diagnosis/progress/canonical';
-import { ProgressReader } from '@muster/diagnosis/progress/progressReader';
+import { canonical, saysLossIsNaN } from '@muster/diagnosis/progress/canonical';
+import { ProgressReader, type ProgressRow } from '@muster/diagnosis/progress/progressReader';
 import { TrendWatch } from '@muster/diagnosis/signs/trend';
 import type { Line } from '@muster/diagnosis/words';
 import { RecentRows } from './recentRows.ts';
+import { ResumeWatch } from './resumeWatch.ts';
 
 /** Said again on a new connection; older ones were said long ago. */
 const signsMax = 32;
 
 export interface TaskOutputParts {
   readonly task: TaskRef;
+  /** The checkpoint that it was offered. null: none, or this agent does not know. */
+  readonly resume: Resume | null;
   readonly onSign: (sign: TrainingSign) => void;
   /** Of every line. */
   readonly onLine: (line: Line) => void;
@@ -27,6 +31,8 @@ export class TaskOutput {
   private readonly progressReader = new ProgressReader();
   private readonly trend = new TrendWatch();
   private readonly rows = new RecentRows();
+  /** null: there is nothing to find out, or no more. */
+  private resume: ResumeWatch | null;
   private lines = this.newLines();
   /** Position in the output at which `lines` began. */
   private linesBeganAt: number | null = null;
@@ -45,6 +51,7 @@ export class TaskOutput {
 
   constructor(parts: TaskOutputParts) {
     this.parts = parts;
+    this.resume = parts.resume === null ? null : new ResumeWatch(parts.resume.step);
   }
 
   /**
@@ -61,6 +68,8 @@ export class TaskOutput {
 
   /** What is fed next does not follow what was fed before. */
   skip(): void {
+    // What comes now are not its first steps.
+    this.resume = null;
     this.lines = this.newLines();
     this.linesBeganAt = null;
     this.isWhole = false;
@@ -119,6 +128,18 @@ export class TaskOutput {
     this.parts.onRow({ position: this.lastPosition, values: row.canonical, lossNotFinite }, this.isNews);
     if (row.canonical.step !== undefined) this.parts.onStep();
     this.say(this.trend.row(row));
+    this.watchResume(row);
+  }
+
+  private watchResume(row: ProgressRow): void {
+    const { step, epoch } = row.canonical;
+    if (this.resume === null || step === undefined) return;
+    const isOfBar = canonical(row).step === undefined;
+    const found = this.resume.row({ step, epoch: epoch ?? null, isOfBar });
+    if (found === null) return;
+    this.resume = null;
+    const { rank, line, text } = row;
+    this.say([{ kind: found.kind, step: found.step, lastGoodStep: null, rank, line, text }]);
   }
 
   private say(signs: readonly TrainingSign[]): void {

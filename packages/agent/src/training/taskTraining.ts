@@ -280,6 +280,7 @@ export class TaskTraining {
     const now = () => this.parts.monotonicMs();
     const output = new TaskOutput({
       task,
+      resume: running?.assignment?.resume ?? null,
       onSign: (sign) => this.parts.send({ kind: 'trainingSign', task, sign }),
       onLine: ({ rank }) => {
         if (rank !== null) hang?.rankSpoke(rank, now());

@@ -51,7 +51,7 @@ test('job shows its training, its newest checkpoint and what its GPU time was sp
   expect(stdout).toMatch(
     /Changed +batch size × 0\.5 after cuda_oom, learning rate × 0\.1 after a divergence, preempted 2 times\n/,
   );
-  expect(stdout).toContain('Resumed  from checkpoint-500 (step 500)\n');
+  expect(stdout).toContain('Start  offered checkpoint-500 (step 500)\n');
 });
 
 test('of a job that has ended nothing is left to go, and all its attempts count', async () => {

@@ -1,6 +1,6 @@
 /** Everything about one job, for a person. Pure. */
 import { isSimulatedUuid } from '@muster/common/hardware';
-import { signLines } from '@muster/common/signText';
+import { resumeText, signLines } from '@muster/common/signText';
 import { jobSpecDefaults } from '@muster/common/spec/defaults';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
@@ -162,11 +162,8 @@ function limitsText(spec: JobSpec, extraRuntimeMs: number): string | null {
 function formatAttempt(attempt: AttemptView, options: DetailOptions): string {
   const { colours } = options;
   const heading = `${colours.bold(`Attempt ${attempt.number}`)}  ${attemptText(attempt, options.nowMs)}\n`;
-  const { resume } = attempt;
-  const began =
-    resume === null
-      ? ''
-      : `${colours.dim('Resumed')}  from ${printable(resume.name)}${resume.step === null ? '' : ` (step ${resume.step})`}\n`;
+  const resume = resumeText(attempt);
+  const began = formatFields([['Start', resume]], colours, options.width);
   const why =
     attempt.cause === null
       ? ''

@@ -47,6 +47,22 @@ test('a failure, the retry with what has changed, the pause and the next attempt
   ]);
 });
 
+test('a resume is told once the output shows it, and a program that ignores its checkpoint', () => {
+  const resume = { name: 'ckpt-100', step: 100 };
+  const at = (kind: 'resume_confirmed' | 'resume_ignored', step: number) =>
+    job({
+      state: 'running',
+      attempts: [anAttempt({ number: 2, tasks, resume, signs: [{ kind, step, lastGoodStep: null }] })],
+    });
+  const begun = job({ state: 'running', attempts: [anAttempt({ number: 2, tasks, resume })] });
+  expect(story(begun, at('resume_confirmed', 101))[1]).toEqual([
+    'attempt 2 resumed from ckpt-100 (step 100): its output begins at step 101',
+  ]);
+  expect(story(begun, at('resume_ignored', 0))[1]).toEqual([
+    'attempt 2: checkpoint not loaded: the output begins at step 0',
+  ]);
+});
+
 test('what happened while nobody looked is told afterwards, in order', () => {
   const late = job({ state: 'running', attempts: [anAttempt({ number: 3, tasks }), failed(2), failed(1)] });
   expect(story(late)[0]).toEqual([

@@ -3,7 +3,7 @@
  * away, or watches a coordinator that was restarted, misses nothing and is told nothing twice. Pure.
  */
 import { causeInBrackets } from '@muster/common/causeText';
-import { signLines } from '@muster/common/signText';
+import { resumeText, signLines } from '@muster/common/signText';
 import { isTerminal } from '@muster/common/states';
 import type { AttemptView, JobView } from '@muster/common/views';
 import { durationText } from '../output/times.ts';
@@ -66,6 +66,10 @@ function factsOfAttempt(job: JobView, attempt: AttemptView, isNewest: boolean): 
   const isResult = isNewest && isTerminal(job.state);
   if (attempt.runningAtMs !== null && !isResult) add('began', beginText(attempt));
   for (const sign of attempt.signs) {
+    if (sign.kind === 'resume_confirmed') {
+      add(sign.kind, `attempt ${number} ${resumeText(attempt)}: its output begins at step ${sign.step}`);
+      continue;
+    }
     add(`${sign.kind}.${sign.step}`, `attempt ${number}: ${signLines({ signs: [sign] }).join()}`);
   }
   if (hungAtMs !== null && cause?.kind !== 'hung')

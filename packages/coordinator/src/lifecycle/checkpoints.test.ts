@@ -109,6 +109,16 @@ describe('a checkpoint that is seen', () => {
     expect(story.job).toMatchObject({ failures: 2, checkpoints: [{ attempt: 1 }, { attempt: 1 }] });
   });
 
+  it('of a program that began again comes before the one that it was offered, whatever it overwrites', () => {
+    const story = aStory(onceMore).allRunning().saved(100).saved(200).saved(300).ended(0, crash);
+    story.allRunning({ resume: { name: 'checkpoint-300', step: 300 } });
+    story.saved(100, { version: 'v2' }).saved(150);
+
+    expect(stepsOf(story)).toEqual([100, 150, 200, 300]);
+    expect(resumeCandidates(story.job)[0]?.step).toBe(300);
+    expect(story.saved(301).job.checkpoints.at(-1)).toMatchObject({ step: 301, attempt: 2 });
+  });
+
   it('is one of the newest that are kept, among them always the newest good one', () => {
     const story = aStory().allRunning().saved(1).saved(2);
     for (let step = 3; step <= checkpointsMax + 10; step += 1) story.saved(step, corrupt);

@@ -9,6 +9,7 @@ import {
   verificationDepths,
 } from '@muster/common/checkpoints';
 import type { NodeName } from '@muster/common/ids';
+import { isDivergence } from '@muster/common/training';
 import type { AttemptSign } from '@muster/common/views';
 import { type Attempt, checkpointsMax, isReleased, type Job, type NewEvent } from '../model.ts';
 import { fencedAttempt, type Handler, type JobEvent, jobEvent, unchanged, withAttempt } from './event.ts';
@@ -90,7 +91,7 @@ function isNewer(job: Job, { resume, number }: Attempt, facts: CheckpointFacts):
 /** A directory may hold what was saved before, and was forgotten here: that is not the doing of this attempt. */
 function firstSeen(job: Job, attempt: Attempt | null, event: Seen, node: NodeName): Checkpoint {
   const { checkpoint: facts, shared } = event;
-  const isOwn = attempt === null || isNewer(job, attempt, facts) || knownAs(job, facts.name) !== undefined;
+  const isOwn = attempt === null || isNewer(job, attempt, facts) || isSavedAgain(job, attempt, facts);
   const begunFrom = isOwn ? undefined : knownAs(job, attempt.resume?.name ?? '');
   const number = begunFrom?.attempt ?? event.attempt;
   const isDiverged = attempt?.number === number && attempt.signs.some((sign) => isAfter(sign, facts));
@@ -98,9 +99,18 @@ function firstSeen(job: Job, attempt: Attempt | null, event: Seen, node: NodeNam
   return isDiverged ? { ...added, diverged: true } : added;
 }
 
+/**
+ * A name that is known has other contents now. Not below the step that the attempt was offered: a program that has not loaded
+ * that checkpoint begins again, and what it saves must not come before the one that got further.
+ */
+function isSavedAgain(job: Job, { resume }: Attempt, { name, step }: CheckpointFacts): boolean {
+  const isBehind = resume !== null && resume.step !== null && step !== null && step < resume.step;
+  return !isBehind && knownAs(job, name) !== undefined;
+}
+
 /** Of one that tells no step: it was seen after the sign. */
 function isAfter({ kind, step, lastGoodStep }: AttemptSign, saved: Pick<CheckpointFacts, 'step'>): boolean {
-  if (kind === 'loss_spike') return false;
+  if (!isDivergence(kind)) return false;
   const goodUntil = lastGoodStep ?? (step === null ? null : step - 1);
   return saved.step === null || goodUntil === null || saved.step > goodUntil;
 }

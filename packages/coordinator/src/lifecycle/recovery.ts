@@ -11,6 +11,7 @@ import { type Checkpoint, elsewhere as nameElsewhere } from '@muster/common/chec
 import type { NodeName } from '@muster/common/ids';
 import { backoffMs } from '@muster/common/retry';
 import type { CauseKind } from '@muster/common/spec/causes';
+import { isDivergence } from '@muster/common/training';
 import type { Cause } from '@muster/common/views';
 import type { Attempt, Death, Job, Outcome } from '../model.ts';
 import { withCheckpoints } from './checkpoints.ts';
@@ -152,7 +153,7 @@ export function recoveryOf(job: Job, attempt: Attempt, cause: Cause): Recovery {
   const death: Death = {
     cause: cause.kind,
     // One that got further than that did not die of it.
-    resume: attempt.savedAtMs === null ? (attempt.resume?.name ?? null) : null,
+    resume: attempt.savedAtMs === null && !ignoresResume(attempt) ? (attempt.resume?.name ?? null) : null,
     node: culprit,
   };
   const suspected =
@@ -217,18 +218,28 @@ function culpritOf({ spec }: Job, { tasks }: Attempt, { kind, evidence, node }: 
 
 /**
  * Whatever was saved after the last good step has the divergence in it. Where no step is known, the newest checkpoint may
- * have it, and the one before is taken.
+ * have it, and the one before is taken. Of a program that began again, earlier attempts have other weights at these steps.
  */
-function suspectingDiverged(job: Job, { signs, number }: Attempt, { kind }: Cause): Job {
+function suspectingDiverged(job: Job, attempt: Attempt, { kind }: Cause): Job {
+  const { signs, number } = attempt;
   const sign =
-    signs.findLast((each) => each.kind === kind) ?? signs.findLast((each) => each.kind !== 'loss_spike');
+    signs.findLast((each) => each.kind === kind) ?? signs.findLast((each) => isDivergence(each.kind));
   const goodUntil = sign?.lastGoodStep ?? (sign?.step == null ? null : sign.step - 1);
-  const isAfter = ({ step }: Checkpoint) => goodUntil !== null && step !== null && step > goodUntil;
+  const isOfRun = (each: Checkpoint) => each.attempt === number || !ignoresResume(attempt);
+  const isAfter = (each: Checkpoint) =>
+    goodUntil !== null && each.step !== null && each.step > goodUntil && isOfRun(each);
   const marked = withCheckpoints(job, isAfter, { suspect: true });
   const newest = marked.checkpoints.findLast(isGood);
   // One of this attempt that does not tell its step may be of any moment.
   const isUncertain = goodUntil === null || (newest?.step === null && newest.attempt === number);
-  return isUncertain ? withCheckpoints(marked, (each) => each === newest, { suspect: true }) : marked;
+  return isUncertain
+    ? withCheckpoints(marked, (each) => each === newest && isOfRun(each), { suspect: true })
+    : marked;
+}
+
+/** Its output has shown that its program did not load what it was offered. */
+function ignoresResume({ signs }: Attempt): boolean {
+  return signs.some(({ kind }) => kind === 'resume_ignored');
 }
 
 /** The text has paths in it, and none of them leads to that checkpoint. Files of the program itself are none. */

@@ -29,6 +29,42 @@ describe('a sign', () => {
     expect(counted(story, 'training.nan_loss')).toBe(3);
   });
 
+  it('of a resume is told once, of an attempt that was offered a checkpoint, and stops nothing', () => {
+    const ignored = { kind: 'resume_ignored', step: 0, lastGoodStep: null } as const;
+    const first = aStory({ on_divergence: 'stop' }).allRunning();
+    const before = first.job;
+    expect(first.noticed(ignored).job).toBe(before);
+
+    const retry = { max_attempts: 3, on: ['exit_code' as const] };
+    const story = aStory({ on_divergence: 'stop', retry }).allRunning().saved(100).ended(0, crash);
+    story.allRunning({ resume: { name: 'checkpoint-100', step: 100 } }).noticed(ignored);
+    expect(story.job.state.kind).toBe('running');
+    expect(story.data('training.resume_ignored')).toMatchObject({ attempt: 2, step: 0 });
+    const told = story.job;
+    expect(story.noticed({ ...ignored, kind: 'resume_confirmed', step: 101 }).job).toBe(told);
+    expect(story.job.checkpoints).toMatchObject([{ step: 100, suspect: false }]);
+    expect(story.job.checkpoints[0]?.diverged).toBeUndefined();
+  });
+
+  it('of a divergence in a program that began again says nothing of what earlier attempts have saved', () => {
+    const ignored = { kind: 'resume_ignored', step: 0, lastGoodStep: null } as const;
+    for (const diverged of [
+      { step: 31, lastGoodStep: 30 },
+      { step: null, lastGoodStep: null },
+    ]) {
+      const retry = { max_attempts: 5, on: ['exit_code' as const, 'nan_loss' as const] };
+      const story = aStory({ on_divergence: 'stop', retry })
+        .allRunning()
+        .saved(50)
+        .saved(100)
+        .ended(0, crash);
+      story.allRunning({ resume: { name: 'checkpoint-100', step: 100 } });
+      story.noticed(ignored).noticed(diverged).ended(0, terminated);
+      expect(story.job).toMatchObject({ state: { kind: 'queued' }, lrScale: 0.1 });
+      expect(resumeCandidates(story.job).map(({ step }) => step)).toEqual([100, 50]);
+    }
+  });
+
   it('is not told for ever, and a flood of one kind hides no other', () => {
     const story = aStory().allRunning();
     for (let step = 0; step < 1_000; step += 1) story.noticed({ kind: 'loss_spike', step });

@@ -1,6 +1,6 @@
 /** What agents notice about the training itself while it runs: signs in its output, standstill, and its end. */
 import { causeOf } from '@muster/common/cause';
-import type { TrainingSign, TrainingSignKind } from '@muster/common/training';
+import { type DivergenceKind, isDivergence, isResumeSign, type TrainingSign } from '@muster/common/training';
 import { type Attempt, isReleased, type Outcome } from '../model.ts';
 import { withDiverged } from './checkpoints.ts';
 import { attemptEvent, fencedAttempt, followedBy, type Handler, unchanged, withAttempt } from './event.ts';
@@ -10,10 +10,9 @@ import { beginStopping } from './stopping.ts';
 /** Of each kind, in one attempt. Whoever has not listened by then will not. */
 const signsMax = 16;
 
-const signWords: Readonly<Record<TrainingSignKind, string>> = {
+const signWords: Readonly<Record<DivergenceKind, string>> = {
   nan_loss: 'the loss is not a number',
   loss_divergence: 'the loss has exploded',
-  loss_spike: 'the loss has jumped',
   loss_scale_exhausted: 'gradients overflow at every loss scale',
 };
 
@@ -32,6 +31,7 @@ export const trainingSign: Handler<'trainingSign'> = (job, event, nowMs) => {
   const before = fencedAttempt(job, event.attempt);
   const task = before?.tasks[event.nodeRank];
   if (before === null || task === undefined || !isReleased(before)) return unchanged(job);
+  if (isResumeSign(sign.kind) && !isFirstOfResume(before)) return unchanged(job);
   const ofKind = before.signs.filter(({ kind }) => kind === sign.kind);
   if (ofKind.some(({ step }) => step === sign.step) || ofKind.length >= signsMax) return unchanged(job);
   const { kind, step, lastGoodStep } = sign;
@@ -42,10 +42,10 @@ export const trainingSign: Handler<'trainingSign'> = (job, event, nowMs) => {
   const { rank, line, text } = sign;
   const data = { nodeRank, node, rank, step, lastGoodStep, line, text };
   const news = attemptEvent(job, attempt, `training.${kind}`, data);
-  // One that has jumped may come back.
-  if (kind === 'loss_spike' || job.spec.onDivergence === 'warn' || job.state.kind === 'stopping')
+  // One that has jumped may come back, and a program that ignores its checkpoint does work all the same.
+  if (!isDivergence(kind) || job.spec.onDivergence === 'warn' || job.state.kind === 'stopping')
     return { job: withAttempt(marked, attempt), ended: null, events: [news] };
-  const message = `${inWords(sign)}; rank ${rank ?? nodeRank} on ${node} reported it first`;
+  const message = `${inWords(kind, sign)}; rank ${rank ?? nodeRank} on ${node} reported it first`;
   // Of no task's end: it names no rank, so that what a rank does when it is stopped never becomes the cause.
   const cause = causeOf(kind, message, { nodeRank: null, node }, { line, text, rank });
   return followedBy(
@@ -101,7 +101,12 @@ function isVoidOnceComplete(outcome: Outcome): boolean {
   }
 }
 
-function inWords({ kind, step, lastGoodStep }: TrainingSign): string {
+/** Each task of a gang may tell where it began; what the first of them tells stands. */
+function isFirstOfResume({ resume, signs }: Attempt): boolean {
+  return resume !== null && !signs.some(({ kind }) => isResumeSign(kind));
+}
+
+function inWords(kind: DivergenceKind, { step, lastGoodStep }: TrainingSign): string {
   const at = step === null ? '' : ` at step ${step}`;
   const until = lastGoodStep === null ? '' : ` (last normal step: ${lastGoodStep})`;
   return `${signWords[kind]}${at}${until}`;

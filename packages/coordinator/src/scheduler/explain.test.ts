@@ -1,4 +1,5 @@
 import { causeFacts } from '@muster/common/causeFacts';
+import { resumeAdvice } from '@muster/common/signText';
 import type { AttemptView, Cause, JobView, TaskView } from '@muster/common/views';
 import { describe, expect, it } from 'vitest';
 import { aCheckpoint, someMs } from '../modelFixture.ts';
@@ -256,7 +257,7 @@ describe('explain', () => {
     const scaled = { batchScale: 0.5, lrScale: 0.1 * 0.1 };
 
     const waiting = explain(aView({ attempts, ...scaled }), 0, [], null, resume).details;
-    expect(waiting).toContain('its next attempt resumes from checkpoint-500 (step 500)');
+    expect(waiting).toContain('its next attempt is offered checkpoint-500 (step 500)');
     expect(waiting).toContain('batch scale 0.5 after cuda_oom');
     expect(waiting).toContain('learning rate scale 0.01 after nan_loss');
     expect(explain(aView({ attempts }), 0, [], null, null).details).toContain(
@@ -265,8 +266,32 @@ describe('explain', () => {
 
     const third = [...attempts, anAttemptView(3, { resume })];
     const running = explain(aView({ state: 'running', attempts: third, ...scaled }), 0, []).details;
-    expect(running).toContain('it resumed from checkpoint-500 (step 500)');
+    expect(running).toContain('offered checkpoint-500 (step 500); its output has not confirmed it');
     expect(running).toContain('batch scale 0.5 after cuda_oom');
+  });
+
+  it('tells that an attempt has resumed only once its output shows that, and warns of one that has not', () => {
+    const resume = { name: 'checkpoint-500', step: 500 };
+    const signed = (kind: 'resume_confirmed' | 'resume_ignored', step: number) =>
+      explain(
+        aView({
+          state: 'running',
+          attempts: [anAttemptView(2, { resume, signs: [{ kind, step, lastGoodStep: null }] })],
+        }),
+        0,
+        [],
+      );
+    const confirmed = signed('resume_confirmed', 501);
+    expect(confirmed.details).toContain('resumed from checkpoint-500 (step 500)');
+    expect(confirmed.summary).toBe('job_000000000001 is running, attempt 2');
+    expect(confirmed.nextSteps).toHaveLength(1);
+
+    const ignored = signed('resume_ignored', 0);
+    expect(ignored.details).toContain(
+      'offered checkpoint-500 (step 500), not loaded: the output begins at step 0',
+    );
+    expect(ignored.summary).toContain('; checkpoint not loaded: the output begins at step 0');
+    expect(ignored.nextSteps[0]).toBe(resumeAdvice);
   });
 
   it('names the newest good checkpoint, and those that are of no use', () => {
@@ -279,7 +304,7 @@ describe('explain', () => {
 
     expect(explain(aView({ checkpoints }), 0, []).details.slice(2)).toEqual([
       'newest good checkpoint: checkpoint-500 (step 500), on node-2 only',
-      'checkpoint-600 (step 600) is suspect: attempts that resumed from it failed in the same way, so it is not used',
+      'checkpoint-600 (step 600) is suspect: attempts that were offered it failed in the same way, so it is not used',
       'checkpoint-700 (step 700) is corrupt: the file ends early',
     ]);
   });

@@ -7,7 +7,8 @@ import {
   type Surroundings,
   shortened,
 } from '@muster/common/causeText';
-import { signLines, signSummary } from '@muster/common/signText';
+import { resumeAdvice, resumeText, signLines, signSummary } from '@muster/common/signText';
+import { isDivergence, isResumeSign } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, Resume, TaskView } from '@muster/common/views';
 import { describeSilence, type SilentNode, silenceRemedy } from './silence.ts';
 
@@ -148,10 +149,11 @@ function signsOf({ attempts }: JobView): readonly string[] {
 /** Of the newest attempt, while or although nothing has ended it. */
 function signAdvice({ attempts }: JobView): readonly string[] {
   const newest = attempts.at(-1);
-  const kinds = new Set(newest?.signs.map(({ kind }) => kind));
-  const divergence = [...kinds].find((kind) => kind !== 'loss_spike');
+  const kinds = newest?.signs.map(({ kind }) => kind) ?? [];
+  const divergence = kinds.find(isDivergence);
   return [
     ...(divergence === undefined ? [] : [causeFacts[divergence].advice]),
+    ...(kinds.includes('resume_ignored') ? [resumeAdvice] : []),
     ...(newest?.hangs === true ? [causeFacts.hung.advice] : []),
   ];
 }
@@ -243,17 +245,19 @@ function describeCheckpoint({ name, step }: Resume): string {
   return step === null ? name : `${name} (step ${step})`;
 }
 
-/** What the running attempt began from. */
+/** What the running attempt was offered, and whether its output shows that it took that. */
 function beginningOf(attempt: AttemptView | undefined): readonly string[] {
   if (attempt === undefined || attempt.resume === null) return [];
-  return [`it resumed from ${describeCheckpoint(attempt.resume)}`];
+  const text = resumeText(attempt) ?? '';
+  const isOpen = !attempt.signs.some(({ kind }) => isResumeSign(kind));
+  return [isOpen ? `${text}; its output has not confirmed it` : text];
 }
 
 function nextAttemptOf(job: JobView, resume: Resume | null | undefined): readonly string[] {
   // Of the first one there is nothing to tell.
   if (job.attempts.length === 0) return scalesOf(job);
   if (resume === undefined) return scalesOf(job);
-  const from = resume === null ? 'starts from scratch' : `resumes from ${describeCheckpoint(resume)}`;
+  const from = resume === null ? 'starts from scratch' : `is offered ${describeCheckpoint(resume)}`;
   return [`its next attempt ${from}`, ...scalesOf(job)];
 }
 
@@ -296,7 +300,7 @@ function checkpointsOf({ checkpoints }: JobView): readonly string[] {
     ...bad.map((each) =>
       each.verdict === 'corrupt'
         ? `${describeCheckpoint(each)} is corrupt${each.problem === null ? '' : `: ${each.problem}`}`
-        : `${describeCheckpoint(each)} is suspect: attempts that resumed from it failed in the same way, so it is not used`,
+        : `${describeCheckpoint(each)} is suspect: attempts that were offered it failed in the same way, so it is not used`,
     ),
   ];
 }

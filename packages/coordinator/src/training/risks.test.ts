@@ -68,7 +68,7 @@ test('of bad checkpoints the newest five are named', () => {
   expect(found).toHaveLength(6);
   expect(found.slice(0, 2)).toEqual([
     '`checkpoint-7` is corrupt: cut off',
-    '`checkpoint-6` is suspect: attempts that resumed from it failed in the same way',
+    '`checkpoint-6` is suspect: attempts that were offered it failed in the same way',
   ]);
   expect(found[5]).toBe('3 more checkpoints are corrupt or suspect');
 });

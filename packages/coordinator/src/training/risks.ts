@@ -23,7 +23,7 @@ const badCheckpointsShownMax = 5;
 export function risksOf(job: JobView, around: Surroundings, nowMs: number): readonly string[] {
   return [
     ...around.hangs.map(hangRisk),
-    ...around.signs.map(signRisk),
+    ...around.signs.filter(({ sign }) => sign.kind !== 'resume_confirmed').map(signRisk),
     ...storedSigns(job, around),
     ...pastHang(job, around),
     ...around.drains.map(({ node, drain }) => drainRisk(node, drain, nowMs)),
@@ -84,7 +84,7 @@ function badCheckpoints(checkpoints: readonly Checkpoint[]): readonly string[] {
   const bad = checkpoints.filter(({ verdict, suspect }) => verdict === 'corrupt' || suspect).toReversed();
   const shown = bad.slice(0, badCheckpointsShownMax).map(({ name, verdict, problem }) => {
     if (verdict !== 'corrupt')
-      return `${code(name)} is suspect: attempts that resumed from it failed in the same way`;
+      return `${code(name)} is suspect: attempts that were offered it failed in the same way`;
     return `${code(name)} is corrupt${problem === null ? '' : `: ${plain(problem)}`}`;
   });
   const left = bad.length - shown.length;

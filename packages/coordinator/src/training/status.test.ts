@@ -32,7 +32,7 @@ test('a job that trains, on one page', () => {
 
 | Attempt | State | From | Ran | Cause |
 | --- | --- | --- | --- | --- |
-| 2 | running | \`checkpoint-250\` | 1 h |  |
+| 2 | running | offered checkpoint-250 (step 250) | 1 h |  |
 | 1 | ended | the beginning | 15 min | \`cuda_oom\` CUDA out of memory |
 
 ## GPU hours

@@ -1,5 +1,6 @@
 /** `training_status.md`: what a job does, what is safe of it and what threatens it, on one page for people. */
 import type { Checkpoint } from '@muster/common/checkpoints';
+import { resumeText } from '@muster/common/signText';
 import type { TrainingMetricName, TrainingProgress } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, LedgerEntry } from '@muster/common/views';
 import { risksOf, type Surroundings } from './risks.ts';
@@ -100,11 +101,9 @@ function attemptTable(attempts: readonly AttemptView[], nowMs: number): readonly
   ];
 }
 
-function attemptRow(
-  { number, state, resume, runningAtMs, endedAtMs, cause }: AttemptView,
-  nowMs: number,
-): string {
-  const from = resume === null ? 'the beginning' : code(resume.name);
+function attemptRow(attempt: AttemptView, nowMs: number): string {
+  const { number, state, runningAtMs, endedAtMs, cause } = attempt;
+  const from = plain(resumeText(attempt) ?? 'the beginning');
   const ran = runningAtMs === null ? '' : timeSpan((endedAtMs ?? nowMs) - runningAtMs);
   return `| ${number} | ${state} | ${from} | ${ran} | ${cause === null ? '' : causeWords(cause)} |`;
 }
