@@ -8,15 +8,13 @@
  *     {batch_size}         params.batch_size times the batch scale
  */
 import { basename } from 'node:path';
+import { placeholder, type Scales, scaledParam } from '@muster/common/scales';
 import type { JobSpec } from '@muster/common/spec/types';
 import { quotedAt } from './shellText.ts';
 
-export interface PlaceholderValues {
+export interface PlaceholderValues extends Scales {
   /** As the job sees it. null: it begins from nothing. */
   readonly resumeFrom: string | null;
-  /** 1: as the user wrote it. */
-  readonly batchScale: number;
-  readonly lrScale: number;
 }
 
 type Commands = Pick<JobSpec, 'command' | 'args' | 'params'>;
@@ -56,30 +54,6 @@ function filledArgument(
     },
   );
   return filled === '' && argument !== '' && !isShellText ? [] : [filled];
-}
-
-const placeholder = /\{([A-Za-z_][\w-]*)(?::([^{}]*))?\}/g;
-
-const batchName = /(?:^|_)(?:batch_size|batch|bs)$/;
-const rateName = /(?:^|_)(?:learning_rate|lr)$/;
-
-function scaledParam(
-  name: string,
-  value: string | number,
-  { batchScale, lrScale }: PlaceholderValues,
-): string {
-  const amount = Number(value);
-  const isNumber = String(value).trim() !== '' && Number.isFinite(amount);
-  if (isNumber && batchScale !== 1 && batchName.test(name)) {
-    return String(Math.max(1, Math.floor(roundedOff(amount * batchScale))));
-  }
-  if (isNumber && lrScale !== 1 && rateName.test(name)) return String(roundedOff(amount * lrScale));
-  return String(value);
-}
-
-/** 0.0003 × 0.1 is 0.00003, and not 0.000030000000000000004. */
-function roundedOff(value: number): number {
-  return Number(value.toPrecision(12));
 }
 
 const shells = new Set(['sh', 'bash', 'dash', 'ash', 'zsh', 'ksh']);

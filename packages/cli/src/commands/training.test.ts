@@ -49,7 +49,7 @@ test('job shows its training, its newest checkpoint and what its GPU time was sp
   expect(stdout).toMatch(/Checkpoint +checkpoint-1000 \(step 1000\), 3 MiB, 1 min ago, verified, suspect\n/);
   expect(stdout).toMatch(/GPU time +2 h productive, 4 min lost \(node_lost\)\n/);
   expect(stdout).toMatch(
-    /Changed +batch size × 0\.5 after cuda_oom, learning rate × 0\.1 after a divergence, preempted 2 times\n/,
+    /Scaled +MUSTER_BATCH_SCALE=0\.5 offered\n +MUSTER_LR_SCALE=0\.1 offered\nPreempted +2 times\n/,
   );
   expect(stdout).toContain('Start  offered checkpoint-500 (step 500)\n');
 });

@@ -1,5 +1,6 @@
 /** Everything about one job, for a person. Pure. */
 import { isSimulatedUuid } from '@muster/common/hardware';
+import { scaleTexts } from '@muster/common/scales';
 import { resumeText, signLines } from '@muster/common/signText';
 import { jobSpecDefaults } from '@muster/common/spec/defaults';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -47,7 +48,8 @@ function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
     ['Output', outputText(job, nowMs)],
     ['Checkpoint', newestCheckpointText(job, nowMs)],
     ['GPU time', ledgerText(job.ledger) || null],
-    ['Changed', changesText(job)],
+    ['Scaled', scaleTexts(job).lines.join('\n')],
+    ['Preempted', job.preemptions === 0 ? null : count(job.preemptions, 'time')],
     ['Needs', needsLine(spec)],
     ['Image', spec.image],
     ['Command', shellText([...spec.command, ...spec.args]) || null],
@@ -132,16 +134,6 @@ function needsLine({ resources }: JobSpec): string {
     resources.memoryMb === null ? null : `${memoryText(resources.memoryMb)} memory`,
   ].filter((part) => part !== null);
   return [needsText(resources) || '1 node', ...each].join(', ');
-}
-
-/** What Muster tells its next attempt to do otherwise, and what has happened to it. */
-function changesText({ batchScale, lrScale, preemptions }: JobView): string | null {
-  const parts = [
-    batchScale === 1 ? null : `batch size × ${batchScale} after cuda_oom`,
-    lrScale === 1 ? null : `learning rate × ${Number(lrScale.toPrecision(3))} after a divergence`,
-    preemptions === 0 ? null : `preempted ${count(preemptions, 'time')}`,
-  ].filter((part) => part !== null);
-  return parts.join(', ') || null;
 }
 
 function limitsText(spec: JobSpec, extraRuntimeMs: number): string | null {

@@ -260,7 +260,7 @@ export function finalCause(job: Job, cause: Cause): Cause {
     return { ...cause, message: `${cause.message}; ${hint}` };
   }
   if (cause.kind === 'cuda_oom' && cause.blame === 'job' && job.batchScale < 1) {
-    const message = `${cause.message}; a batch at MUSTER_BATCH_SCALE ${job.batchScale} does not fit either`;
+    const message = `${cause.message}; MUSTER_BATCH_SCALE=${job.batchScale} was offered before`;
     return { ...cause, message };
   }
   return cause;

@@ -258,8 +258,8 @@ describe('explain', () => {
 
     const waiting = explain(aView({ attempts, ...scaled }), 0, [], null, resume).details;
     expect(waiting).toContain('its next attempt is offered checkpoint-500 (step 500)');
-    expect(waiting).toContain('batch scale 0.5 after cuda_oom');
-    expect(waiting).toContain('learning rate scale 0.01 after nan_loss');
+    expect(waiting).toContain('MUSTER_BATCH_SCALE=0.5 offered after cuda_oom');
+    expect(waiting).toContain('MUSTER_LR_SCALE=0.01 offered after nan_loss');
     expect(explain(aView({ attempts }), 0, [], null, null).details).toContain(
       'its next attempt starts from scratch',
     );
@@ -267,7 +267,7 @@ describe('explain', () => {
     const third = [...attempts, anAttemptView(3, { resume })];
     const running = explain(aView({ state: 'running', attempts: third, ...scaled }), 0, []).details;
     expect(running).toContain('offered checkpoint-500 (step 500); its output has not confirmed it');
-    expect(running).toContain('batch scale 0.5 after cuda_oom');
+    expect(running).toContain('MUSTER_BATCH_SCALE=0.5 offered after cuda_oom');
   });
 
   it('tells that an attempt has resumed only once its output shows that, and warns of one that has not', () => {

@@ -7,6 +7,7 @@ import {
   type Surroundings,
   shortened,
 } from '@muster/common/causeText';
+import { scaleTexts } from '@muster/common/scales';
 import { resumeAdvice, resumeText, signLines, signSummary } from '@muster/common/signText';
 import { isDivergence, isResumeSign } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, Resume, TaskView } from '@muster/common/views';
@@ -65,12 +66,17 @@ export function explain(
           ...where,
           ...sizeOf(job, attempt),
           ...beginningOf(attempt),
-          ...scalesOf(job),
+          ...scaleTexts(job).lines,
           ...silent,
           ...work,
           ...history,
         ],
-        nextSteps: [...remedies, ...signAdvice(job), `follow its output: muster logs -f ${job.id}`],
+        nextSteps: [
+          ...remedies,
+          ...signAdvice(job),
+          ...scaleTexts(job).hints,
+          `follow its output: muster logs -f ${job.id}`,
+        ],
       };
     }
     case 'stopping':
@@ -92,6 +98,7 @@ export function explain(
         details: [`cause: ${causeAndBlame(job.cause)}`, ...evidenceOfEnd(job), ...work, ...history],
         nextSteps: [
           ...(job.cause === null ? [] : [adviceOn(job.cause, surroundingsOf(job))]),
+          ...hintsAfter(job),
           `its last output: muster logs --tail 50 ${job.id}`,
           `run it again: muster requeue ${job.id}`,
         ],
@@ -172,6 +179,7 @@ function waitingSteps(job: JobView): readonly string[] {
   // The remedy of a pause is to look at what failed, which is what this answer shows.
   return [
     ...(cause === null ? [] : [adviceOn(cause, surroundingsOf(job))]),
+    ...scaleTexts(job).hints,
     `its last output: muster logs --tail 50 ${id}`,
   ];
 }
@@ -255,32 +263,19 @@ function beginningOf(attempt: AttemptView | undefined): readonly string[] {
 
 function nextAttemptOf(job: JobView, resume: Resume | null | undefined): readonly string[] {
   // Of the first one there is nothing to tell.
-  if (job.attempts.length === 0) return scalesOf(job);
-  if (resume === undefined) return scalesOf(job);
+  if (job.attempts.length === 0) return scaleTexts(job).lines;
+  if (resume === undefined) return scaleTexts(job).lines;
   const from = resume === null ? 'starts from scratch' : `is offered ${describeCheckpoint(resume)}`;
-  return [`its next attempt ${from}`, ...scalesOf(job)];
+  return [`its next attempt ${from}`, ...scaleTexts(job).lines];
 }
 
-/** What recovery has changed of how the user wrote it. */
-function scalesOf({ batchScale, lrScale, attempts }: JobView): readonly string[] {
-  const after = (kinds: readonly string[]) => {
-    const cause = attempts.findLast(
-      (attempt) => attempt.cause !== null && kinds.includes(attempt.cause.kind),
-    )?.cause;
-    return cause == null ? '' : ` after ${cause.kind}`;
-  };
-  return [
-    ...(batchScale === 1 ? [] : [`batch scale ${shortNumber(batchScale)}${after(['cuda_oom'])}`]),
-    ...(lrScale === 1 ? [] : [`learning rate scale ${shortNumber(lrScale)}${after(divergences)}`]),
-  ];
+/** Of a job that has failed of what a scale should have prevented. */
+function hintsAfter(job: JobView): readonly string[] {
+  const isTreated = job.cause !== null && ['cuda_oom', ...divergences].includes(job.cause.kind);
+  return isTreated ? scaleTexts(job).hints : [];
 }
 
 const divergences = ['nan_loss', 'loss_divergence', 'loss_scale_exhausted'];
-
-/** Products of factors such as 0.1 are a hair off. */
-function shortNumber(value: number): string {
-  return String(Number(value.toPrecision(6)));
-}
 
 function preemptionsOf({ preemptions, spec }: JobView): readonly string[] {
   if (preemptions === 0) return [];

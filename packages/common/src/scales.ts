@@ -1,0 +1,105 @@
+/**
+ * Batch size and learning rate after a failure. What stands in the command as a parameter is scaled there, which is a fact; to
+ * any other program the scale is only offered, in its environment. Pure.
+ */
+import { normalizeJobSpec } from './spec/normalize.ts';
+import type { JobSpec } from './spec/types.ts';
+import type { JobView } from './views.ts';
+
+/** 1: as the user wrote it. */
+export interface Scales {
+  readonly batchScale: number;
+  readonly lrScale: number;
+}
+
+type Scaled = keyof Scales;
+
+/** What the names of parameters that are scaled end in. */
+const paramNames: Readonly<Record<Scaled, RegExp>> = {
+  batchScale: /(?:^|_)(?:batch_size|batch|bs)$/,
+  lrScale: /(?:^|_)(?:learning_rate|lr)$/,
+};
+
+/** `{name}`, or `{name:words}`. */
+export const placeholder = /\{([A-Za-z_][\w-]*)(?::([^{}]*))?\}/g;
+
+/** @returns what `{name}` in the command is replaced by: batch sizes stay integers, at least 1 */
+export function scaledParam(name: string, value: string | number, scales: Scales): string {
+  const amount = amountOf(value);
+  if (amount !== null && scales.batchScale !== 1 && paramNames.batchScale.test(name)) {
+    return String(Math.max(1, Math.floor(roundedOff(amount * scales.batchScale))));
+  }
+  if (amount !== null && scales.lrScale !== 1 && paramNames.lrScale.test(name)) {
+    return String(roundedOff(amount * scales.lrScale));
+  }
+  return String(value);
+}
+
+function amountOf(value: string | number): number | null {
+  const amount = Number(value);
+  return String(value).trim() !== '' && Number.isFinite(amount) ? amount : null;
+}
+
+/** 0.0003 × 0.1 is 0.00003, and not 0.000030000000000000004. */
+function roundedOff(value: number): number {
+  return Number(value.toPrecision(12));
+}
+
+export interface ScaleTexts {
+  /** `batch_size 16 in the command (32 × 0.5) after cuda_oom`, or `MUSTER_BATCH_SCALE=0.5 offered after cuda_oom`. */
+  readonly lines: readonly string[];
+  /** What to write so that a scale that is only offered is used. */
+  readonly hints: readonly string[];
+}
+
+/** Of the newest attempt, or of the next one while the job waits. */
+export function scaleTexts(job: Pick<JobView, 'spec' | 'batchScale' | 'lrScale' | 'attempts'>): ScaleTexts {
+  const batch = textsOf(job, 'batchScale', {
+    variable: 'MUSTER_BATCH_SCALE',
+    causes: ['cuda_oom'],
+    hint: 'Nothing shows that the program reads MUSTER_BATCH_SCALE. Pass the batch size in the command: --batch_size={batch_size}, with batch_size in params.',
+  });
+  const rate = textsOf(job, 'lrScale', {
+    variable: 'MUSTER_LR_SCALE',
+    causes: ['nan_loss', 'loss_divergence', 'loss_scale_exhausted'],
+    hint: 'Nothing shows that the program reads MUSTER_LR_SCALE. Pass the learning rate in the command: --lr={lr}, with lr in params.',
+  });
+  return { lines: [...batch.lines, ...rate.lines], hints: [...batch.hints, ...rate.hints] };
+}
+
+interface Wording {
+  readonly variable: string;
+  readonly causes: readonly string[];
+  readonly hint: string;
+}
+
+function textsOf(
+  { spec, attempts, ...scales }: Parameters<typeof scaleTexts>[0],
+  which: Scaled,
+  { variable, causes, hint }: Wording,
+): ScaleTexts {
+  const scale = Number(scales[which].toPrecision(6));
+  if (scale === 1) return { lines: [], hints: [] };
+  const cause = attempts.findLast((attempt) => causes.includes(attempt.cause?.kind ?? ''))?.cause;
+  const after = cause == null ? '' : ` after ${cause.kind}`;
+  const passed = passedParams(normalizeJobSpec(spec), which).map(
+    ([name, value]) =>
+      `${name} ${scaledParam(name, value, scales)} in the command (${value} × ${scale})${after}`,
+  );
+  if (passed.length > 0) return { lines: passed, hints: [] };
+  return { lines: [`${variable}=${scale} offered${after}`], hints: [hint] };
+}
+
+/** Parameters with a number that stand in the command. */
+function passedParams(
+  { command, args, params }: Pick<JobSpec, 'command' | 'args' | 'params'>,
+  which: Scaled,
+): readonly (readonly [string, string | number])[] {
+  const text = [...command, ...args].join(' ');
+  const used = new Set(
+    [...text.matchAll(placeholder)].filter(([, , words]) => words === undefined).map(([, name]) => name),
+  );
+  return Object.entries(params).filter(
+    ([name, value]) => used.has(name) && paramNames[which].test(name) && amountOf(value) !== null,
+  );
+}
