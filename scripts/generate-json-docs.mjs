@@ -13,15 +13,20 @@ const path = join(root, 'docs/json.md');
 const answers = [
   [
     '`submit`, also with `--dry-run`',
-    '[SubmitResponse](#submitresponse); with `--wait`, then the [Job](#job) once it has ended',
+    '[SubmitResponse](#submitresponse); with `--wait`, then the [Job](#job) once it has ended, or the [ArraySummary](#arraysummary)',
   ],
   ['`jobs`', '`{jobs: `[Job](#job)`[], more}`'],
   ['`job`, `extend`', '[Job](#job)'],
   ['`job --status`', '`{markdown}`'],
   ['`checkpoints`', '[Checkpoint](#checkpoint)`[]`'],
   ['`explain`', '[ExplainJobResponse](#explainjobresponse)'],
+  ['`job`, `explain` of an array', '[ArraySummary](#arraysummary)'],
   ['`stop`', '`{jobs: `[Job](#job)`[]}`'],
   ['`requeue`', '[RequeueJobResponse](#requeuejobresponse)'],
+  [
+    '`requeue` of an array',
+    '`{arrayId, requeued: {index, from, jobId}[], refused: {index, jobId, message}[]}`; `from` is the job before',
+  ],
   ['`metrics JOB NAME`', '[QueryMetricsResponse](#querymetricsresponse)'],
   ['`logs`', 'one `{attempt, nodeRank, line}` per line of output; stored output has no times'],
   ['`logs rm`', '`{jobId, bytesFreed}`'],
@@ -47,6 +52,23 @@ const differences = {
   'Job.arrayIndex': null,
   'Job.arraySize': null,
 };
+
+/** Shapes that the CLI makes of several answers. Its tests compare them with what it prints. */
+const own = `### ArraySummary
+
+An array as a whole. A job that was requeued counts with its newest run; \`indexes\` are those in the array.
+
+| member | type | meaning |
+|---|---|---|
+| \`array\` | {id, name, size} | \`size\`: how many jobs were submitted with the array. |
+| \`counts\` | object of number | How many jobs are in each state. |
+| \`submittedAtMs\` | number | Of its oldest job; null: it has none any more. |
+| \`causes\` | {kind, message, count, indexes}[] | Of jobs that have not succeeded, by cause; the commonest first. |
+| \`waits\` | {kind, message, remedy, count, indexes}[] | Why jobs are queued; the commonest first. |
+| \`marks\` | {mark, count, indexes}[] | Signs in the training: \`NaN\`, \`diverged\`, \`overflow\`, \`hangs\`, \`hung\`. |
+| \`ledger\` | [LedgerEntry](#ledgerentry)[] | Of all jobs together. |
+| \`longest\` | {jobId, index, name, state, ranMs}[] | The longest runs, at most five. |
+| \`nextSteps\` | string[] | Advice and commands. |`;
 
 const schema = new protobuf.Root();
 schema.resolvePath = (_origin, target) => join(root, 'proto', target);
@@ -146,7 +168,7 @@ ${answers.map(([command, answer]) => `| ${command} | ${answer} |`).join('\n')}
 
 ## Shapes
 
-${reachable().map(section).join('\n\n')}
+${[own, ...reachable().map(section)].join('\n\n')}
 `;
 
 if (process.argv.includes('--check')) {

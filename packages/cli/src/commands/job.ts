@@ -1,9 +1,11 @@
+import { formatArray } from '../arrays/arrayText.ts';
+import { showArray } from '../arrays/show.ts';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
 import { formatJob } from '../jobs/jobDetail.ts';
-import { jobReferenceHelp } from '../jobs/reference.ts';
+import { jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
 import { printable } from '../output/text.ts';
@@ -16,7 +18,7 @@ interface JobFlags extends ConnectionFlags, OutputFlags {
 export const command: CommandModule = {
   define(sub) {
     sub
-      .argument('<job>', jobReferenceHelp)
+      .argument('<job>', jobOrArrayHelp)
       .option('--status', 'only its training_status.md: progress, last checkpoint, attempts, risks');
     withConnection(withOutput(sub));
   },
@@ -31,17 +33,21 @@ async function showJob(context: Context, reference: string, flags: JobFlags): Pr
     else await io.stdout.write(printable(status, { keepLines: true }));
     return exitCodes.ok;
   }
-  const job = await withSession(context, flags, async ({ api }) => api.getJob(reference));
-  if (flags.output === 'json') {
-    await writeJson(io.stdout, job);
+  return withSession(context, flags, async ({ api }) => {
+    const found = await referentOf(api, reference);
+    if (found.kind === 'array') return showArray(context, api, found, flags, formatArray);
+    const job = await api.getJob(found.id);
+    if (flags.output === 'json') {
+      await writeJson(io.stdout, job);
+      return exitCodes.ok;
+    }
+    const text = formatJob(job, {
+      width: io.stdout.columns(),
+      colours: coloursFor(io.stdout, environment),
+      nowMs: clock.wallMs(),
+      programName: environment.programName,
+    });
+    await io.stdout.write(text);
     return exitCodes.ok;
-  }
-  const text = formatJob(job, {
-    width: io.stdout.columns(),
-    colours: coloursFor(io.stdout, environment),
-    nowMs: clock.wallMs(),
-    programName: environment.programName,
   });
-  await io.stdout.write(text);
-  return exitCodes.ok;
 }

@@ -308,8 +308,14 @@ test('job says why a job waits and why one failed', async () => {
 test.each(['llama', 'latest', 'job_aaa', 'sweep[3]'])(
   'a job called %s is for the coordinator to find',
   async (reference) => {
-    const { requests } = await run(['job', reference], { GetJob: () => wire.job(running) });
-    expect(requests).toMatchObject([{ method: 'GetJob', request: { jobId: reference } }]);
+    const { requests } = await run(['job', reference], {
+      ResolveJob: () => ({ jobId: running.id }),
+      GetJob: () => wire.job(running),
+    });
+    expect(requests).toMatchObject([
+      { method: 'ResolveJob', request: { reference } },
+      { method: 'GetJob', request: { jobId: running.id } },
+    ]);
   },
 );
 
@@ -317,7 +323,7 @@ test('a job that nobody knows is refused', async () => {
   const unknown = () => {
     throw new MusterError('not_found', 'there is no job job_xyz');
   };
-  expect(await run(['job', 'job_xyz'], { GetJob: unknown })).toMatchObject({
+  expect(await run(['job', 'job_xyz'], { ResolveJob: unknown })).toMatchObject({
     exitCode: exitCodes.notFound,
     stderr: 'muster: there is no job job_xyz\n',
   });

@@ -4,24 +4,46 @@ import type { JobFilter, MusterApi } from '@muster/common/wire/client';
 /** What the API gives at once; it gives less where specs are large. */
 const pageSizeMax = 1_000;
 
+type Listing = Omit<JobFilter, 'limit' | 'beforeSubmitSeq'>;
+
 /**
  * The newest jobs that match, page after page.
  * @param limit at most so many; may be infinite
  */
+export async function* pagesOfJobs(
+  api: Pick<MusterApi, 'listJobs'>,
+  filter: Listing,
+  limit: number,
+): AsyncGenerator<{ readonly jobs: readonly JobView[]; readonly more: boolean }> {
+  let read = 0;
+  let last: JobView | undefined;
+  for (;;) {
+    const page = await api.listJobs({
+      ...filter,
+      limit: Math.min(pageSizeMax, limit - read),
+      ...(last === undefined ? {} : { beforeSubmitSeq: last.submitSeq }),
+    });
+    yield page;
+    read += page.jobs.length;
+    last = page.jobs.at(-1);
+    if (!page.more || last === undefined || read >= limit) return;
+  }
+}
+
+/**
+ * The newest jobs that match.
+ * @param limit at most so many; may be infinite
+ */
 export async function collectJobs(
   api: Pick<MusterApi, 'listJobs'>,
-  filter: Omit<JobFilter, 'limit' | 'beforeSubmitSeq'>,
+  filter: Listing,
   limit: number,
 ): Promise<{ readonly jobs: readonly JobView[]; readonly more: boolean }> {
   const jobs: JobView[] = [];
-  for (;;) {
-    const last = jobs.at(-1);
-    const page = await api.listJobs({
-      ...filter,
-      limit: Math.min(pageSizeMax, limit - jobs.length),
-      ...(last === undefined ? {} : { beforeSubmitSeq: last.submitSeq }),
-    });
+  let more = false;
+  for await (const page of pagesOfJobs(api, filter, limit)) {
     jobs.push(...page.jobs);
-    if (!page.more || page.jobs.length === 0 || jobs.length >= limit) return { jobs, more: page.more };
+    more = page.more;
   }
+  return { jobs, more };
 }

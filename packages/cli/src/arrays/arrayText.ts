@@ -1,0 +1,125 @@
+/** A whole array for a person: `muster job` and `muster explain` of one. Pure. */
+import { evidenceShownMax, shortened } from '@muster/common/causeText';
+import { stateStyles } from '../jobs/summary.ts';
+import { ledgerText } from '../jobs/trainingText.ts';
+import type { Colours } from '../output/colours.ts';
+import { formatFields } from '../output/fields.ts';
+import { type Column, formatTable } from '../output/table.ts';
+import { count, fitText, printable, rangesText, wrapText } from '../output/text.ts';
+import { agoText, clockText, durationText } from '../output/times.ts';
+import { type ArraySummary, countsText, type LongRun } from './arraySummary.ts';
+
+export interface ArrayTextOptions {
+  readonly width: number | null;
+  readonly colours: Colours;
+  readonly nowMs: number;
+}
+
+/** More groups say nothing more to a person; `-o json` has all. */
+const groupsShown = 5;
+/** Of a list of indexes where there is no terminal. */
+const indexesWidth = 72;
+
+/** What `muster job` shows. */
+export function formatArray(summary: ArraySummary, options: ArrayTextOptions): string {
+  const { colours, width, nowMs } = options;
+  const { submittedAtMs, ledger, longest, marks } = summary;
+  const fields = formatFields(
+    [
+      ['State', countsText(summary.counts)],
+      [
+        'Submitted',
+        submittedAtMs === null ? null : `${clockText(submittedAtMs)} (${agoText(submittedAtMs, nowMs)})`,
+      ],
+      ['Signs', marks.map(({ mark, indexes }) => `${mark}: ${indexText(indexes, width)}`).join('\n')],
+      ['GPU time', ledgerText(ledger)],
+    ],
+    colours,
+    width,
+  );
+  const runs =
+    longest.length < 2 ? '' : `${colours.dim('Longest runs')}\n${formatTable(longest, runColumns, options)}`;
+  return blocks([
+    headingOf(summary, options) + fields,
+    ...groupBlocks(summary, options),
+    runs,
+    nextBlock(summary, options),
+  ]);
+}
+
+/** What `muster explain` shows: advice first. */
+export function formatArrayExplained(summary: ArraySummary, options: ArrayTextOptions): string {
+  const { width } = options;
+  const head = `${headingOf(summary, options)}${wrapText(printable(sentenceOf(summary)), width)}\n`;
+  return blocks([head, nextBlock(summary, options), ...groupBlocks(summary, options)]);
+}
+
+/** `2 of 10 jobs did not succeed: 2 exit_code. 3 jobs wait: no GPUs are free.` */
+export function sentenceOf({ array, counts, causes, waits }: ArraySummary): string {
+  const { succeeded, failed, cancelled, queued } = counts;
+  const bad = failed + cancelled;
+  const kinds = new Map<string, number>();
+  for (const { kind, count: jobs } of causes) kinds.set(kind, (kinds.get(kind) ?? 0) + jobs);
+  const why = [...kinds].map(([kind, jobs]) => `${jobs} ${kind}`).join(', ');
+  const [wait] = waits;
+  const parts = [
+    bad === 0 ? null : `${bad} of ${count(array.size, 'job')} did not succeed${why === '' ? '' : `: ${why}`}`,
+    queued === 0 || wait === undefined ? null : `${count(queued, 'job waits', 'jobs wait')}: ${wait.message}`,
+    succeeded === array.size ? `all ${count(array.size, 'job')} succeeded` : null,
+  ].filter((part) => part !== null);
+  return parts.length === 0 ? `${countsText(counts)}.` : `${parts.join('. ')}.`;
+}
+
+function headingOf({ array: { id, name, size } }: ArraySummary, { colours }: ArrayTextOptions): string {
+  return `${colours.bold(printable(name))}  ${id}  array of ${count(size, 'job')}\n`;
+}
+
+function groupBlocks({ causes, waits }: ArraySummary, options: ArrayTextOptions): readonly string[] {
+  return [groupBlock('Causes', causes, options), groupBlock('Waiting', waits, options)];
+}
+
+interface Group {
+  readonly kind: string;
+  readonly message: string;
+  readonly indexes: readonly number[];
+}
+
+function groupBlock(title: string, groups: readonly Group[], { colours, width }: ArrayTextOptions): string {
+  if (groups.length === 0) return '';
+  const lines = groups
+    .slice(0, groupsShown)
+    .flatMap(({ kind, message, indexes }) => [
+      wrapText(
+        `  ${count(indexes.length, 'job')}: ${printable(shortened(message, evidenceShownMax))} (${kind})`,
+        width,
+        2,
+      ),
+      `    ${indexText(indexes, width)}`,
+    ]);
+  const more = groups.length - groupsShown;
+  if (more > 0) lines.push(`  … and ${more} more; -o json lists them`);
+  return `${colours.dim(title)}\n${lines.map((line) => `${line}\n`).join('')}`;
+}
+
+/** `index 3`, `indexes 0-3,7`. */
+function indexText(indexes: readonly number[], width: number | null): string {
+  const text = `${indexes.length === 1 ? 'index' : 'indexes'} ${rangesText(indexes)}`;
+  return fitText(text, Math.max(20, (width ?? indexesWidth + 4) - 4));
+}
+
+const runColumns: readonly Column<LongRun>[] = [
+  { header: 'NAME', cell: ({ name }) => name, narrow: { cutTo: 14 } },
+  { header: 'JOB', cell: ({ jobId }) => jobId },
+  { header: 'STATE', cell: ({ state }) => state, style: ({ state }) => stateStyles[state] },
+  { header: 'RAN', cell: ({ ranMs }) => durationText(ranMs), align: 'right' },
+];
+
+function nextBlock({ nextSteps }: ArraySummary, { colours, width }: ArrayTextOptions): string {
+  if (nextSteps.length === 0) return '';
+  const lines = nextSteps.map((step) => `${wrapText(`  ${printable(step)}`, width, 2)}\n`);
+  return `${colours.dim('Next')}\n${lines.join('')}`;
+}
+
+function blocks(parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').join('\n');
+}

@@ -1,0 +1,64 @@
+/** The jobs of an array as commands on the whole array need them. */
+import { signMarks } from '@muster/common/signText';
+import type { JobStateKind } from '@muster/common/states';
+import type { Cause, JobView, LedgerEntry, PendingReason } from '@muster/common/views';
+import type { MusterApi } from '@muster/common/wire/client';
+import { pagesOfJobs } from '../jobs/pages.ts';
+import { nameOf, newestAttempt } from '../jobs/summary.ts';
+
+/** What is kept of each: an array may have 100,000 jobs, and a whole job is some kilobytes. */
+export interface Member {
+  readonly index: number;
+  readonly id: string;
+  readonly name: string;
+  readonly state: JobStateKind;
+  readonly submitSeq: number;
+  readonly submittedAtMs: number;
+  readonly cause: Cause | null;
+  readonly pending: PendingReason | null;
+  /** How long its newest attempt has run, or ran, in milliseconds. null: none has run. */
+  readonly ranMs: number | null;
+  readonly ledger: readonly LedgerEntry[];
+  /** What was noticed of its training, such as `NaN`. */
+  readonly marks: readonly string[];
+}
+
+export function memberOf(job: JobView, nowMs: number): Member {
+  const { id, state, submitSeq, submittedAtMs, cause, pending, ledger } = job;
+  const attempt = newestAttempt(job);
+  const beganMs = attempt?.runningAtMs ?? null;
+  const endMs = attempt?.endedAtMs ?? job.endedAtMs ?? nowMs;
+  return {
+    ...{ index: job.array?.index ?? 0, id, name: nameOf(job), state, submitSeq, submittedAtMs },
+    ...{ cause, pending, ledger, marks: signMarks(job) },
+    ranMs: beganMs === null ? null : Math.max(0, endMs - beganMs),
+  };
+}
+
+/** A requeued job has the index of the one before it, which it replaces. */
+export function newestByIndex(members: Iterable<Member>): readonly Member[] {
+  const newest = new Map<number, Member>();
+  for (const member of members) {
+    const known = newest.get(member.index);
+    if (known === undefined || known.submitSeq <= member.submitSeq) newest.set(member.index, member);
+  }
+  return [...newest.values()].toSorted((a, b) => a.index - b.index);
+}
+
+/**
+ * Every job of the array, in the order of their indexes; of an index that was requeued the newest.
+ * @param onPage after each page, with how many jobs were read
+ */
+export async function readMembers(
+  api: Pick<MusterApi, 'listJobs'>,
+  arrayId: string,
+  nowMs: number,
+  onPage: (read: number) => void = () => {},
+): Promise<readonly Member[]> {
+  const members: Member[] = [];
+  for await (const { jobs } of pagesOfJobs(api, { arrayId }, Number.POSITIVE_INFINITY)) {
+    for (const job of jobs) members.push(memberOf(job, nowMs));
+    onPage(members.length);
+  }
+  return newestByIndex(members);
+}
