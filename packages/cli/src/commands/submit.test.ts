@@ -128,7 +128,6 @@ test.each([
   [['submit', '--'], 'no command after `--`'],
   [['submit', 'python', 'train.py', '--lr', '3'], 'Try: muster submit -- python train.py --lr 3'],
   [['submit', 'job.yaml', '--wait'], 'Try: muster submit -f job.yaml --wait'],
-  [['submit', '--follow', '--array', '3', '--', 'true'], '--follow shows one job'],
   [['submit', '--follow', '-o', 'json', '--', 'true'], '--follow shows the output'],
   [['submit', '--dry-run', '--wait', '--', 'true'], '--dry-run submits nothing'],
   [['submit', '--request-id', 'two words', '--', 'true'], '--request-id takes'],
@@ -362,25 +361,4 @@ test('--follow prints the output of the job to the byte, its id and end on stder
   expect(await runCli(['submit', '--follow', '--', 'true'], call.context)).toBe(exitCodes.jobFailed);
   expect(call.stdoutBytes()).toEqual(bytes);
   expect(call.stderr()).toMatch(new RegExp(`^${jobId}\ntrain failed after 5 s: .*code 3\n`));
-});
-
-test('an array is waited for as a whole', async () => {
-  const waitFor = async (unsuccessful: number) => {
-    let looks = 0;
-    const answers = {
-      Submit: () => ({ jobIds: ['job_a', 'job_b', 'job_c'], arrayId: 'arr_0123456789ab' }),
-      ListJobs: ({ states, arrayId }: { states: string[]; arrayId: string }) => {
-        expect(arrayId).toBe('arr_0123456789ab');
-        const wanted = states.includes('JOB_STATE_QUEUED') ? Math.max(0, 2 - looks++) : unsuccessful;
-        return { jobs: Array.from({ length: wanted }, () => wire.job(aJob())), more: false };
-      },
-    };
-    return run(['submit', '--array', '3', '--wait', '--', 'true'], answers);
-  };
-  expect(await waitFor(0)).toMatchObject({ exitCode: exitCodes.ok, stderr: 'all 3 jobs succeeded\n' });
-  expect(await waitFor(2)).toMatchObject({
-    exitCode: exitCodes.jobFailed,
-    stderr:
-      '2 of 3 jobs did not succeed\nSee them with: muster jobs --array arr_0123456789ab --state failed,cancelled\n',
-  });
 });

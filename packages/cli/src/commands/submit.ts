@@ -1,12 +1,15 @@
 import { resolve } from 'node:path';
 import { MusterError } from '@muster/common/errors';
 import type { PendingReason, SubmitResult } from '@muster/common/views';
+import { formatArray } from '../arrays/arrayText.ts';
+import { waitForArrayAndReport } from '../arrays/attendArray.ts';
+import { showArray } from '../arrays/show.ts';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type CliError, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
-import { type Attendance, followAndReport, waitAndReport, waitForArrayAndReport } from '../jobs/attend.ts';
+import { type Attendance, followAndReport, waitAndReport } from '../jobs/attend.ts';
 import { jobIdOf } from '../jobs/reference.ts';
 import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
@@ -36,7 +39,10 @@ export const command: CommandModule = {
       .usage('[-f FILE] [flags] [-- COMMAND ...]')
       .option('-f, --file <file>', 'job file, YAML or JSON; - reads standard input')
       .option('--wait', 'wait until it has ended; exit code 0 if it succeeded, 1 if not')
-      .option('--follow', 'stream its output until it ends; exit code as with --wait')
+      .option(
+        '--follow',
+        'stream its output until it ends; exit code as with --wait; with --array: as --wait',
+      )
       .option(
         '--resume-from <job|path>',
         'continue from the newest verified checkpoint of this job, or from the checkpoint at this path',
@@ -54,7 +60,8 @@ export const command: CommandModule = {
     withConnection(withSpecFlags(withOutput(sub)));
     sub.addHelpText(
       'after',
-      '\nPrints the id of the job (or of the array) on stdout; with --follow, its output instead.',
+      '\nPrints the id of the job (or of the array) on stdout; with --follow, its output instead.\n' +
+        'With --array, --wait and --follow show how many jobs are in which state, and a line for each failure.',
     );
   },
   run: submit,
@@ -84,8 +91,10 @@ async function submit(
     const [jobId] = result.jobIds;
     if (jobId === undefined || (flags.wait !== true && flags.follow !== true)) return exitCodes.ok;
     const { job, exitCode } = await attend(context, session, result, jobId, flags);
-    if (flags.output === 'json' && job !== null && flags.follow !== true)
-      await writeJson(context.io.stdout, job);
+    if (flags.output !== 'json' || exitCode === exitCodes.interrupted) return exitCode;
+    if (job !== null) await writeJson(context.io.stdout, job);
+    const array = result.arrayId === null ? null : await session.api.resolveJob(result.arrayId);
+    if (array?.kind === 'array') await showArray(context, session.api, array, flags, formatArray);
     return exitCode;
   });
 }
@@ -106,11 +115,11 @@ function refuseContradictions(flags: SubmitFlags, commandLine: readonly string[]
   if (flags.file === undefined && commandLine === null && flags.image === undefined) {
     throw usageError('nothing to run', 'Give a command after `--`, or a job file with -f.');
   }
-  if (flags.follow === true && flags.array !== undefined) {
-    throw usageError('--follow shows one job; with --array, use --wait');
-  }
   if (flags.follow === true && flags.output === 'json') {
-    throw usageError('--follow shows the output of the job; with -o json, use --wait');
+    throw usageError(
+      '--follow shows the output of the job; with -o json, use --wait',
+      'For the output as JSON: submit it, then `logs -f -o json` with its id.',
+    );
   }
   if (flags.resumeFrom !== undefined && flags.array !== undefined) {
     throw usageError(
@@ -177,7 +186,8 @@ async function printResult(result: SubmitResult, flags: SubmitFlags, { io }: Con
   }
   const id = result.arrayId ?? result.jobIds[0] ?? '';
   // With --follow stdout holds the output of the job, to the byte.
-  await (flags.follow === true ? io.stderr : io.stdout).write(`${id}\n`);
+  const isOutput = flags.follow === true && result.arrayId === null;
+  await (isOutput ? io.stderr : io.stdout).write(`${id}\n`);
   // Who stays with it is told as long as it waits.
   if (result.waits !== null && flags.follow !== true && flags.wait !== true)
     await io.stderr.write(waitingText(result.waits, io.stderr.columns()));
@@ -198,7 +208,7 @@ function attend(
   flags: SubmitFlags,
 ): Promise<Attendance> {
   if (result.arrayId !== null)
-    return waitForArrayAndReport(context, session, result.arrayId, result.jobIds.length);
+    return waitForArrayAndReport(context, session, { id: result.arrayId, size: result.jobIds.length });
   return flags.follow === true
     ? followAndReport(context, session, jobId)
     : waitAndReport(context, session, jobId);

@@ -1,5 +1,4 @@
 /** Staying with a job until it ends, with progress for people and an exit code for scripts; Ctrl-C leaves it running. */
-import type { MusterError } from '@muster/common/errors';
 import { signSummary } from '@muster/common/signText';
 import type { JobView } from '@muster/common/views';
 import type { Context } from '../context.ts';
@@ -10,12 +9,12 @@ import { textPrinter } from '../logs/printer.ts';
 import { readLogs } from '../logs/read.ts';
 import { coloursFor } from '../output/colours.ts';
 import { type Progress, startProgress } from '../output/progress.ts';
-import { count, printable } from '../output/text.ts';
+import { printable } from '../output/text.ts';
 import type { Session } from '../session.ts';
 import { nameOf, ranText, specOf, statusText } from './summary.ts';
 import { teller } from './tell.ts';
 import { nothingTold, type Told } from './transitions.ts';
-import { type ArrayProgress, countedMax, unlessAborted, waitForArray, waitForJob } from './wait.ts';
+import { unlessAborted, waitForJob } from './wait.ts';
 
 export interface Attendance {
   readonly exitCode: ExitCode;
@@ -92,33 +91,8 @@ export function followAndReport(
   });
 }
 
-export function waitForArrayAndReport(
-  context: Context,
-  session: Session,
-  arrayId: string,
-  size: number,
-): Promise<Attendance> {
-  return attend(context, async (progress, abort) => {
-    const last = await waitForArray(session, arrayId, size, {
-      onChange: (now) => progress.show(arrayText(now)),
-      onAway: (error) => progress.show(awayText(error)),
-      abort,
-    });
-    progress.end();
-    if (last === null) return detached(context, arrayId);
-    const { stderr } = context.io;
-    if (last.unsuccessful === 0) {
-      await stderr.write(`all ${count(size, 'job')} succeeded\n`);
-      return { exitCode: exitCodes.ok, job: null };
-    }
-    const { programName } = context.environment;
-    await stderr.write(`${countText(last.unsuccessful)} of ${count(size, 'job')} did not succeed\n`);
-    await stderr.write(`See them with: ${programName} jobs --array ${arrayId} --state failed,cancelled\n`);
-    return { exitCode: exitCodes.jobFailed, job: null };
-  });
-}
-
-async function attend(
+/** Does the work with a line of progress, until Ctrl-C. */
+export async function attend(
   { io, clock }: Context,
   work: (progress: Progress, abort: AbortSignal) => Promise<Attendance>,
 ): Promise<Attendance> {
@@ -151,27 +125,15 @@ async function ended(context: Context, job: JobView): Promise<Attendance> {
   return { exitCode: exitCodes.jobFailed, job };
 }
 
-async function detached(context: Context, id: string): Promise<Attendance> {
+/** After Ctrl-C. */
+export async function detached(context: Context, id: string): Promise<Attendance> {
   const { programName } = context.environment;
-  const again = id.startsWith('arr_') ? `jobs --array ${id}` : `logs -f ${id}`;
   await context.io.stderr.write(
-    `Detached. ${id} is still running. Reattach: ${programName} ${again}\nStop it: ${programName} stop ${id}\n`,
+    `Detached. ${id} is still running. Reattach: ${programName} logs -f ${id}\nStop it: ${programName} stop ${id}\n`,
   );
   return { exitCode: exitCodes.interrupted, job: null };
 }
 
-function awayText(error: MusterError): string {
+export function awayText(error: Error): string {
   return `${error.message}; reconnecting`;
-}
-
-function arrayText({ size, unfinished, unsuccessful }: ArrayProgress): string {
-  const left =
-    unfinished >= countedMax
-      ? `${countText(unfinished)} of ${size} to go`
-      : `${size - unfinished} of ${size} ended`;
-  return unsuccessful === 0 ? left : `${left}, ${countText(unsuccessful)} not successful`;
-}
-
-function countText(counted: number): string {
-  return counted >= countedMax ? `at least ${countedMax}` : String(counted);
 }

@@ -7,7 +7,7 @@ import { resumeText, signLines } from '@muster/common/signText';
 import { isTerminal } from '@muster/common/states';
 import type { AttemptView, JobView } from '@muster/common/views';
 import { durationText } from '../output/times.ts';
-import { specOf } from './summary.ts';
+import { nameOf, specOf } from './summary.ts';
 
 /** What a reader knows. */
 export interface Told {
@@ -44,6 +44,20 @@ export function transitions(
     lines: [...fresh.map(({ text }) => text), ...(isNews ? [wait.text] : [])],
     told: { facts: new Set([...told.facts, ...facts.map(({ key }) => key)]), waits: wait?.kind ?? null },
   };
+}
+
+/**
+ * What went wrong with a job until now, for those who watch many: ends, signs and hangs of its attempts, and a bad end of the
+ * job. Each with its name.
+ */
+export function troublesOf(job: JobView): readonly Fact[] {
+  const name = nameOf(job);
+  const facts = factsOf(job)
+    .filter(({ key }) => !key.endsWith('.began'))
+    .map(({ key, text }) => ({ key, text: `${name}: ${text}` }));
+  if (job.state !== 'failed' && job.state !== 'cancelled') return facts;
+  const why = job.cause === null ? '' : `: ${causeInBrackets(job.cause)}`;
+  return [...facts, { key: 'result', text: `${name} ${job.state}${why}` }];
 }
 
 function waitOf({ state, pending }: JobView): { readonly kind: string; readonly text: string } | null {

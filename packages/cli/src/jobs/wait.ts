@@ -1,17 +1,14 @@
-/** Waiting for jobs to end, across restarts of the coordinator. */
-import { setTimeout as sleep } from 'node:timers/promises';
+/** Waiting for a job to end, across restarts of the coordinator. */
 import { MusterError } from '@muster/common/errors';
 import { isTerminal } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import type { Session } from '../session.ts';
-import { collectJobs } from './pages.ts';
 
 /** A coordinator that is restarted or upgraded is back long before; a script must not hang for ever. */
 export const outagePatienceMs = 5 * 60_000;
 /** Why a job waits changes without an event. */
 const pendingRefreshMs = 2_000;
-const arrayRefreshMs = 500;
 
 export interface WaitOptions {
   /** The job as it is now, at every change. */
@@ -61,48 +58,6 @@ export async function waitForJob(
       { patienceMs: outagePatienceMs, onAway, abort },
     ),
   );
-}
-
-export interface ArrayProgress {
-  readonly size: number;
-  /** Not ended yet; counted up to `countedMax`. */
-  readonly unfinished: number;
-  /** Failed or cancelled; counted up to `countedMax`. */
-  readonly unsuccessful: number;
-}
-
-/** Counting stops here: the exact number of a hundred thousand would cost more than it is worth. */
-export const countedMax = 1_000;
-
-/** @returns the last state of the array, or null when aborted before its end */
-export async function waitForArray(
-  session: Session,
-  arrayId: string,
-  size: number,
-  options: Omit<WaitOptions, 'onChange'> & { onChange(progress: ArrayProgress): void },
-): Promise<ArrayProgress | null> {
-  const { onChange, onAway, abort } = options;
-  return unlessAborted(abort, async () => {
-    for (;;) {
-      const progress = await session.retrying((api) => lookAtArray(api, arrayId, size), {
-        patienceMs: outagePatienceMs,
-        onAway,
-        abort,
-      });
-      onChange(progress);
-      if (progress.unfinished === 0) return progress;
-      await sleep(arrayRefreshMs, undefined, { signal: abort });
-    }
-  });
-}
-
-async function lookAtArray(api: MusterApi, arrayId: string, size: number): Promise<ArrayProgress> {
-  const limit = Math.min(size, countedMax);
-  // One after the other, the unfinished first: a job that ends in between is then counted late, never missed.
-  const states = ['queued', 'starting', 'running', 'stopping'] as const;
-  const unfinished = await collectJobs(api, { arrayId, states }, limit);
-  const unsuccessful = await collectJobs(api, { arrayId, states: ['failed', 'cancelled'] }, limit);
-  return { size, unfinished: unfinished.jobs.length, unsuccessful: unsuccessful.jobs.length };
 }
 
 /** Turns the abort of a wait into null; other errors pass. */
