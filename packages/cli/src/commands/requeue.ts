@@ -1,6 +1,8 @@
 import type { ResumeChoice } from '@muster/common/checkpoints';
 import type { JobView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
+import { waitForArrayAndReport } from '../arrays/attendArray.ts';
+import { type RequeuedArray, requeueArray } from '../arrays/requeueArray.ts';
 import { type ForceFlag, requireConsent } from '../confirm.ts';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
@@ -8,7 +10,7 @@ import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { collect, type OutputFlags, withOutput } from '../flags.ts';
 import { followAndReport, waitAndReport } from '../jobs/attend.ts';
-import { jobIdOf, jobReferenceHelp } from '../jobs/reference.ts';
+import { type ArrayReferent, jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
 import { nameOf } from '../jobs/summary.ts';
 import { allTold, nothingTold } from '../jobs/transitions.ts';
 import { writeJson } from '../output/json.ts';
@@ -23,11 +25,12 @@ interface RequeueFlags extends ConnectionFlags, OutputFlags, ForceFlag {
   readonly follow?: boolean;
   readonly from?: ResumeChoice;
   readonly set?: readonly string[];
+  readonly all?: boolean;
 }
 
 export const command: CommandModule = {
   define(sub) {
-    sub.argument('<job>', jobReferenceHelp);
+    sub.argument('<job>', jobOrArrayHelp);
     sub.option('--wait', 'wait until it has ended; exit code 0 if it succeeded, 1 if not');
     sub.option('--follow', 'show its output until it has ended; exit code as with --wait');
     sub.option(
@@ -40,12 +43,17 @@ export const command: CommandModule = {
       'change the spec, such as env.LR=3e-4 or resources.gpus=2, and continue from the checkpoints; may be repeated',
       collect,
     );
+    sub.option(
+      '--all',
+      'of an array: also the jobs that succeeded or run; default: those that failed or were cancelled',
+    );
     sub.option('--force', 'stop it without asking, if it is running');
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
       '\nA running job is stopped and starts again under the same id. An ended one is submitted again as a new job, which ' +
-        'resumes from its checkpoints: muster checkpoints JOB lists them.',
+        'resumes from its checkpoints: muster checkpoints JOB lists them.\n\n' +
+        'Of an array the jobs that failed or were cancelled are requeued. Each keeps its index in the array.',
     );
   },
   run: requeueJob,
@@ -58,46 +66,80 @@ function resumeChoice(typed: string): ResumeChoice {
 }
 
 function requeueJob(context: Context, reference: string, flags: RequeueFlags): Promise<ExitCode> {
-  const { io, environment } = context;
   if (flags.follow === true && flags.output === 'json')
     throw usageError('--follow shows the output of the job; with -o json, use --wait');
   return withSession(context, flags, async (session) => {
     // Sent again, a name might mean the job that the first call has made.
-    const jobId = await jobIdOf(session.api, reference);
-    const before = await patiently(session, context, (api) => api.getJob(jobId));
-    const specJson = flags.set === undefined ? '' : await changedSpec(before, flags.set);
-    const isAtWork = before.state === 'starting' || before.state === 'running';
-    let force = flags.force === true;
-    if (isAtWork && !force && flags.set === undefined) {
-      await requireConsent(
-        context,
-        `${nameOf(before)} (${jobId}) is ${before.state}; requeueing it stops attempt ${before.attempts.at(-1)?.number ?? 1}`,
-        `${environment.programName} requeue ${jobId} --force`,
-      );
-      force = true;
-    }
-    const from = flags.from ?? { kind: 'newest' };
-    // The request id keeps a second call from stopping the job twice.
-    const requestId = context.newRequestId();
-    const answer = await explainingSilence(`job ${jobId}`, context, () =>
-      patiently(session, context, (api) => api.requeueJob(jobId, requestId, from, specJson, force)),
-    );
-    if (flags.output === 'json') {
-      await writeJson(io.stdout, answer);
-    } else {
-      // With --follow stdout holds the output of the job, to the byte.
-      await (flags.follow === true ? io.stderr : io.stdout).write(`${answer.jobId}\n`);
-      const what = answer.newJob ? 'submitted again as a new job' : 'back in the queue';
-      await io.stderr.write(`${what}; see it with: ${environment.programName} job ${answer.jobId}\n`);
-    }
-    if (flags.wait !== true && flags.follow !== true) return exitCodes.ok;
-    // The attempts before are known to whoever runs the job again.
-    const told = answer.newJob ? nothingTold : allTold(await session.api.getJob(answer.jobId));
-    const report = flags.follow === true ? followAndReport : waitAndReport;
-    const { job, exitCode } = await report(context, session, answer.jobId, told);
-    if (flags.output === 'json' && job !== null) await writeJson(io.stdout, job);
-    return exitCode;
+    const found = await referentOf(session.api, reference);
+    if (found.kind === 'array') return requeueWhole(context, session, found, flags);
+    if (flags.all === true) throw usageError('--all is for arrays; this is one job');
+    return requeueOne(context, session, found.id, flags);
   });
+}
+
+async function requeueWhole(
+  context: Context,
+  session: Session,
+  array: ArrayReferent,
+  flags: RequeueFlags,
+): Promise<ExitCode> {
+  const { set } = flags;
+  const result: RequeuedArray = await requeueArray(context, session, array, {
+    from: flags.from ?? { kind: 'newest' },
+    all: flags.all === true,
+    force: flags.force === true,
+    specOf: set === undefined ? null : async (id) => changedSpec(await session.api.getJob(id), set),
+  });
+  const { stdout } = context.io;
+  if (flags.output === 'json') await writeJson(stdout, result);
+  else if (result.requeued.length > 0) await stdout.write(`${array.id}\n`);
+  if (result.refused.length > 0) return exitCodes.refused;
+  if (result.requeued.length === 0 || (flags.wait !== true && flags.follow !== true)) return exitCodes.ok;
+  const replaced = result.requeued.filter(({ from, jobId }) => from !== jobId).map(({ from }) => from);
+  const { exitCode } = await waitForArrayAndReport(context, session, array, new Set(replaced));
+  return exitCode;
+}
+
+async function requeueOne(
+  context: Context,
+  session: Session,
+  jobId: string,
+  flags: RequeueFlags,
+): Promise<ExitCode> {
+  const { io, environment } = context;
+  const before = await patiently(session, context, (api) => api.getJob(jobId));
+  const specJson = flags.set === undefined ? '' : await changedSpec(before, flags.set);
+  const isAtWork = before.state === 'starting' || before.state === 'running';
+  let force = flags.force === true;
+  if (isAtWork && !force && flags.set === undefined) {
+    await requireConsent(
+      context,
+      `${nameOf(before)} (${jobId}) is ${before.state}; requeueing it stops attempt ${before.attempts.at(-1)?.number ?? 1}`,
+      `${environment.programName} requeue ${jobId} --force`,
+    );
+    force = true;
+  }
+  const from = flags.from ?? { kind: 'newest' };
+  // The request id keeps a second call from stopping the job twice.
+  const requestId = context.newRequestId();
+  const answer = await explainingSilence(`job ${jobId}`, context, () =>
+    patiently(session, context, (api) => api.requeueJob(jobId, requestId, from, specJson, force)),
+  );
+  if (flags.output === 'json') {
+    await writeJson(io.stdout, answer);
+  } else {
+    // With --follow stdout holds the output of the job, to the byte.
+    await (flags.follow === true ? io.stderr : io.stdout).write(`${answer.jobId}\n`);
+    const what = answer.newJob ? 'submitted again as a new job' : 'back in the queue';
+    await io.stderr.write(`${what}; see it with: ${environment.programName} job ${answer.jobId}\n`);
+  }
+  if (flags.wait !== true && flags.follow !== true) return exitCodes.ok;
+  // The attempts before are known to whoever runs the job again.
+  const told = answer.newJob ? nothingTold : allTold(await session.api.getJob(answer.jobId));
+  const report = flags.follow === true ? followAndReport : waitAndReport;
+  const { job, exitCode } = await report(context, session, answer.jobId, told);
+  if (flags.output === 'json' && job !== null) await writeJson(io.stdout, job);
+  return exitCode;
 }
 
 /**
