@@ -68,7 +68,7 @@ export async function requeueArray(
         const answer = await explainingSilence(`job ${array.id}`, context, () =>
           session.retrying((api) => api.requeueJob(id, requestId, choice.from, specJson, force), {
             patienceMs: submitPatienceMs,
-            onAway: ({ message }) => progress.show(`${message}; trying again`),
+            onAway: ({ message }) => progress.show(`${message}; reconnecting`),
           }),
         );
         requeued.push({ index, from: id, jobId: answer.jobId });
