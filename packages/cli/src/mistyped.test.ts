@@ -60,6 +60,9 @@ test.each([
 
 test('words below a command are known too', async () => {
   expect(await hints('node', 'cordon', 'gpu-1')).toBe('Try: muster node drain NODE\nSee: muster node --help');
+  expect(await hints('scontrol', 'hold', 'job_1')).toContain('A job cannot be held.');
+  expect(await hints('node', 'drian', 'gpu-1')).toMatch(/^Subcommands: drain, undrain, /);
+  expect(await hints('token', 'crate', 'gpu-1')).toMatch(/^Did you mean create\?\nSubcommands: create, /);
   expect(await hints('token', 'ls')).toBe('Try: muster token list\nSee: muster token --help');
 });
 
@@ -94,7 +97,8 @@ describe('every proposal', () => {
     const ending = commandSynonyms.filter(({ lines }) =>
       lines.some((line) => /^(?:stop|requeue|down|node (?:drain|remove)|token revoke)\b/.test(line)),
     );
-    const asked = /cancel|kill|del|abort|terminate|rm|restart|rerun|retry|resubmit|resume|cordon|drain/;
+    const asked =
+      /cancel|kill|del|abort|terminate|rm|restart|rerun|retry|resubmit|resume|requeue|cordon|drain/;
     for (const word of ending.flatMap(({ words }) => words)) expect(word).toMatch(asked);
   });
 

@@ -17,17 +17,28 @@ export function mistyped(
   const flag = /unknown option '([^'=]+)/.exec(error.message)?.[1];
   if (flag !== undefined) return flagHints(flag, command);
   // `muster node cordon gpu-1`: the word stands where a node's name does.
-  if (error.code === 'commander.excessArguments')
-    return synonymHints(findSynonym(commandSynonyms, words.slice(0, 2).join(' ')), `${programName} `);
+  const firstTwo = words.slice(0, 2).join(' ').toLowerCase();
+  if (error.code === 'commander.excessArguments') {
+    const synonym = findSynonym(commandSynonyms, firstTwo);
+    return synonym === null ? subcommandHints(words[1], command) : synonymHints(synonym, `${programName} `);
+  }
   const word = /unknown command '([^']+)'/.exec(error.message)?.[1];
   if (word === undefined) return [];
   const spoken = command.parent === null ? word : `${command.name()} ${word}`;
-  const synonym = findSynonym(commandSynonyms, spoken.toLowerCase());
+  const synonym =
+    findSynonym(commandSynonyms, firstTwo) ?? findSynonym(commandSynonyms, spoken.toLowerCase());
   if (synonym !== null) return synonymHints(synonym, `${programName} `);
   return didYouMean(
     word,
     command.commands.map((each) => each.name()),
   );
+}
+
+/** All are named, for what may end work is proposed to nobody who has only mistyped something. */
+function subcommandHints(word: string | undefined, { commands }: Command): readonly string[] {
+  const names = commands.map((each) => each.name());
+  if (names.length === 0) return [];
+  return [...didYouMean(word ?? '', names), `Subcommands: ${names.join(', ')}`];
 }
 
 function flagHints(flag: string, command: Command): readonly string[] {

@@ -33,7 +33,10 @@ export const commandSynonyms: readonly Synonym[] = [
     lines: ['stop JOB'],
   },
   { words: ['rm', 'delete', 'del'], lines: ['stop JOB', 'logs rm JOB'] },
-  { words: ['restart', 'rerun', 'retry', 'resubmit', 'resume'], lines: ['requeue JOB'] },
+  {
+    words: ['restart', 'rerun', 'retry', 'resubmit', 'resume', 'scontrol requeue'],
+    lines: ['requeue JOB'],
+  },
   { words: ['log', 'tail', 'attach', 'sattach', 'output', 'watch', 'follow'], lines: ['logs -f JOB'] },
   { words: ['stats', 'htop', 'nvtop', 'gpustat', 'usage'], lines: ['top', 'metrics JOB'] },
   { words: ['plot', 'loss', 'tensorboard'], lines: ['metrics JOB --plot'] },
@@ -58,12 +61,15 @@ export const commandSynonyms: readonly Synonym[] = [
     note: 'There is no shell in a running job. Nearest:',
   },
   {
-    words: ['edit', 'set', 'update', 'patch', 'scale'],
+    words: ['edit', 'set', 'update', 'patch', 'scale', 'scontrol update'],
     lines: ['submit -f FILE'],
-    note: 'The spec of a submitted job does not change. Nearest:',
+    note: 'The spec of a submitted job does not change; `requeue JOB --set key=value` reruns an ended one. Nearest:',
   },
   {
-    words: ['hold', 'pause', 'suspend', 'freeze'],
+    words: [
+      ...['hold', 'pause', 'suspend', 'freeze', 'release'],
+      ...['scontrol hold', 'scontrol suspend', 'scontrol release', 'scontrol resume'],
+    ],
     lines: ['submit --after JOB'],
     note: 'A job cannot be held. Nearest, a job that waits for another:',
   },

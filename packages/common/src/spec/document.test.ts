@@ -17,6 +17,7 @@ describe('text that is no job file', () => {
     ['~', 1, 1, 'empty'],
     ['hello', 1, 1, 'not a mapping of settings'],
     ['- a', 1, 1, 'not a mapping of settings'],
+    ['#!/bin/bash\n#SBATCH --gpus=2\npython train.py', 1, 1, 'a script'],
     ['3', 1, 1, 'not a mapping of settings'],
     ['command: [a]\n---\ncommand: [b]', 2, 1, 'a second document'],
     ['%YAML 1.1\n---\npreemptible: yes', 1, 1, 'a YAML directive'],

@@ -99,6 +99,11 @@ class DocumentReader {
     const composer = new Composer({ version: '1.2', schema: 'core', stringKeys: true, uniqueKeys: false });
     const documents = [...composer.compose(tokens)];
     const [document, second] = documents;
+    // A job file may begin so, too: to YAML this is a comment.
+    if (this.text.startsWith('#!') && !isMap(document?.contents)) {
+      this.report(0, whole('a script', 'job settings; to run the script: muster submit -- ./SCRIPT'));
+      return this.refusal();
+    }
     for (const error of documents.flatMap(({ errors }) => errors)) {
       const { says, expected } = explainYamlError(error.code, error.message);
       this.report(error.pos[0], whole(says, expected));

@@ -570,9 +570,9 @@ describe('bad specs', () => {
       ],
     ],
     [
-      'command: [a]\nstop_signal: SIGKILL\non_divergence: explode\non_hang: {times: 3}\nparams: {a-b: 1}',
+      'command: [a]\nstop_signal: TERM\non_divergence: explode\non_hang: {times: 3}\nparams: {a-b: 1}',
       [
-        ['stop_signal', 2, 'got "SIGKILL"; expected SIGTERM, SIGINT'],
+        ['stop_signal', 2, 'got "TERM"; expected SIGTERM, SIGINT', 'SIGTERM'],
         ['on_divergence', 3, 'got "explode"; expected warn or stop'],
         ['on_hang.action', 4, 'missing; expected warn or restart'],
         ['params.a-b', 5, 'a name of letters, digits and "_"'],

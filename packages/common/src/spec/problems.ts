@@ -59,12 +59,18 @@ function findingsOfIssue(issue: z.core.$ZodIssue, outer: SpecPath, root: unknown
       const words = issue.values.filter((value) => typeof value === 'string');
       const written = valueAt(root, path);
       return [
-        wrongValue(path, issue.message, root, typeof written === 'string' ? closest(written, words) : null),
+        wrongValue(path, issue.message, root, typeof written === 'string' ? meantBy(written, words) : null),
       ];
     }
     default:
       return [wrongValue(path, issue.message, root, null)];
   }
+}
+
+/** `TERM` is short for `SIGTERM`. */
+function meantBy(written: string, words: readonly string[]): string | null {
+  const isShort = (word: string) => written.length >= 3 && word.endsWith(written.toUpperCase());
+  return closest(written, words) ?? words.find(isShort) ?? null;
 }
 
 export function unknownKey(mapping: SpecPath, key: string): Finding {

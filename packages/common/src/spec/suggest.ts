@@ -72,6 +72,7 @@ const foreignKeys: ReadonlyMap<string, string> = new Map([
   ['dockerimage', 'image'],
   ['mounts', 'volumes'],
   ['timeout', 'max_runtime'],
+  ['time', 'max_runtime'],
   ['timelimit', 'max_runtime'],
   ['walltime', 'max_runtime'],
   ['graceperiod', 'stop_grace'],
