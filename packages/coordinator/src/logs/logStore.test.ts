@@ -266,6 +266,21 @@ describe('output that is removed', () => {
     expect(await logs.clear(task.jobId, 'budget'), 'nothing is left').toBe(0);
   });
 
+  test('looking for removed files does not disturb a task whose output goes to its next file', async () => {
+    const capped = new LogStore(directory, { capBytes: 64 });
+    const looking = Array.from({ length: 50 }, async (_, index) => {
+      const written = capped.append(task, index * 32, bytes('x'.repeat(32)));
+      // At each stage of it: a file is closed while the next one is already there.
+      for (let turn = 0; turn < 20; turn += 1) {
+        await capped.dropRemoved();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return written;
+    });
+    expect((await Promise.all(looking)).at(-1)).toBe(1_600);
+    await capped.close();
+  });
+
   test('by hand while it is written is let go of, and goes on where it was', async () => {
     await logs.append(task, 0, bytes('hello'));
     rmSync(join(directory, task.jobId), { recursive: true });

@@ -238,7 +238,10 @@ export class LogStore {
    * goes on where it was.
    */
   async dropRemoved(): Promise<void> {
-    const removed = [...this.open.values()].filter(({ file }) => fstatSync(file.fd).nlink === 0);
+    const removed = [...this.open.values()].filter(
+      // A file that is being closed for the next one of its task has no descriptor any more.
+      ({ file }) => file.fd >= 0 && fstatSync(file.fd).nlink === 0,
+    );
     for (const { task } of removed)
       await this.order.run(taskKey(task), () => this.clearTask(task, 'removed'));
   }

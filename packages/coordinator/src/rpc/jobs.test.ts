@@ -344,6 +344,14 @@ test('nodes are listed by name, each with what its own tasks hold', async () => 
       { name: 'node-2', gpuUses: [{ uuid: 'GPU-node-2-0', jobId: jobIds[0] }], cpusUsed: 2, memoryUsedMb: 5 },
     ]);
     expect((await other.api.getNode('node-2')).cpusUsed).toBe(2);
+    for (const [index, cpus] of [0.1, 0.2].entries()) {
+      const shared = await other.api.submit({ specJson, requestId: `shared-${index}` });
+      const part = { node: aNode('node-1').name, gpuUuids: [], cpus, memoryMb: 1 };
+      await other.loop.run(aCaller, (draft, nowMs) =>
+        applyJobEvent(draft, shared.jobIds[0] as JobId, allocation([part]), nowMs),
+      );
+    }
+    expect((await other.api.getNode('node-1')).cpusUsed).toBe(0.3);
     await expect(other.api.getNode('Node 3')).rejects.toThrow(/there is no node Node 3; `muster nodes`/);
   } finally {
     await other.close();

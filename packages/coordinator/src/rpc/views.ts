@@ -183,7 +183,7 @@ export function nodeView(
         gpuUuids.map((uuid) => ({ uuid, jobId, attempt })),
       ),
     ],
-    cpusUsed: tasks.reduce((sum, { task }) => sum + task.cpus, 0),
+    cpusUsed: exactSum(tasks.map(({ task }) => task.cpus)),
     memoryUsedMb: tasks.reduce((sum, { task }) => sum + task.memoryMb, 0),
     conditions,
     drained: drained.node || node.drain !== null,
@@ -201,4 +201,9 @@ export function nodeView(
     })),
     orphans,
   };
+}
+
+/** Of CPUs, which jobs may ask for in parts: three tenths are 0.3, and not what adding tenths in binary makes of them. */
+function exactSum(cpus: readonly number[]): number {
+  return Math.round(cpus.reduce((sum, each) => sum + each, 0) * 1e6) / 1e6;
 }
