@@ -55,7 +55,7 @@ export const trainingMutants = {
   'the-last-checkpoint-before-the-end': {
     rule: 'An end is told when what was saved last is known.',
     breaks: ['resume'],
-    seed: 1,
+    seed: 4,
     edits: [edit('packages/agent/src/tasks/actions.ts', 'await checkpoints.lastLook(task);', '')],
   },
   'only-the-less-urgent-give-way': {

@@ -82,6 +82,7 @@ function refuseRemains({ dataDir, database }: StorePaths): void {
     'logs',
     'tls',
     'connection.json',
+    'restoring',
   ];
   const found = remains.find((name) => names.has(name));
   if (found === undefined) return;

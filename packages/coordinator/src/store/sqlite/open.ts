@@ -170,7 +170,8 @@ export function adopt(paths: StorePaths, database: DatabaseSync, commits = 0): S
   });
 }
 
-function newestNumbers(database: DatabaseSync): {
+/** Of the newest event and job in it; 0: it has none. */
+export function newestNumbers(database: DatabaseSync): {
   readonly lastEventSeq: number;
   readonly lastSubmitSeq: number;
 } {

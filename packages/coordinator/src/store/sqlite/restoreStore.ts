@@ -7,6 +7,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -17,12 +18,20 @@ import { pipeline } from 'node:stream/promises';
 import { messageOf } from '@muster/common/errors';
 import { syncDirectory, writeFileDurably } from '@muster/common/files';
 import { type Restored, restoredMeta } from '../restored.ts';
-import { upsertMeta } from '../statements/meta.ts';
+import { selectMeta, upsertMeta } from '../statements/meta.ts';
 import { StoreError } from '../store.ts';
 import { type BackupAbout, openBackup } from './backup.ts';
 import { lockFile } from './directoryLock.ts';
 import { inspectStore, type StorePaths, storePaths } from './inspection.ts';
-import { adopt, asOpenError, closeDatabase, configure, openDatabase, readMarker } from './open.ts';
+import {
+  adopt,
+  asOpenError,
+  closeDatabase,
+  configure,
+  newestNumbers,
+  openDatabase,
+  readMarker,
+} from './open.ts';
 import { createWitness, firstWitness, readWitness, type Witness } from './witness.ts';
 
 export interface ReplacedStore {
@@ -55,29 +64,38 @@ export async function restoreStore(
     try {
       const { about } = backup;
       refuseOtherCluster(paths, about);
-      const before = existsSync(paths.witness) ? witnessOf(paths) : null;
-      const prepared = `${paths.database}.restoring`;
-      await pipeline(backup.pages(), createWriteStream(prepared, { mode: 0o600, flush: true }));
-      const keptIn = moveAside(paths, nowMs);
-      writeFileDurably(paths.marker, `${JSON.stringify({ clusterId: about.clusterId })}\n`, 0o600);
-      writeSums(paths, backup.sums);
-      createWitness(paths.witness, {
+      const before = knownBefore(paths);
+      const lost = lostBetween(before, about);
+      const staged = storePaths(join(dataDir, stagingName));
+      rmSync(staged.dataDir, { recursive: true, force: true });
+      mkdirSync(staged.dataDir, { mode: 0o700 });
+      await pipeline(backup.pages(), createWriteStream(staged.database, { mode: 0o600, flush: true }));
+      writeSums(staged, backup.sums);
+      createWitness(staged.witness, {
         ...firstWitness,
         ...numbersOf(about, before),
         pages: about.pages,
         isOpen: false,
       });
-      // Last of all: without it there is no store, and the restore has to be done again.
-      renameSync(prepared, paths.database);
-      syncDirectory(dataDir);
-      const lost = lostBetween(before, about);
-      noteRestored(dataDir, {
+      // Before it is anybody's store: one that does not know that it was restored would give numbers out twice.
+      noteRestored(staged.dataDir, {
         how: 'restored',
         takenAtMs: about.takenAtMs,
         ...lost,
         atMs: nowMs,
         ...eventFloor(before, about),
       });
+      if (before !== null) writeFileDurably(begunPath(paths), `${JSON.stringify(before)}\n`, 0o600);
+      const keptIn = moveAside(paths, nowMs);
+      writeFileDurably(paths.marker, `${JSON.stringify({ clusterId: about.clusterId })}\n`, 0o600);
+      renameSync(staged.sums, paths.sums);
+      renameSync(staged.witness, paths.witness);
+      syncDirectory(dataDir);
+      // Last of all: without it there is no store, and the restore has to be done again.
+      renameSync(staged.database, paths.database);
+      syncDirectory(dataDir);
+      rmSync(begunPath(paths), { force: true });
+      rmSync(staged.dataDir, { recursive: true, force: true });
       return { lastEventSeq: about.lastEventSeq, ...lost, keptIn };
     } finally {
       backup.close();
@@ -98,13 +116,24 @@ export function acceptStore(dataDir: string, nowMs: number): ReplacedStore | nul
   try {
     if (isWhole(paths)) return null;
     const marked = markerOf(paths);
-    const before = existsSync(paths.witness) ? witnessOf(paths) : null;
+    const before = knownBefore(paths);
     const keptIn = copyAside(paths, nowMs);
     const database = new DatabaseSync(paths.database, { timeout: 0 });
     let known: ReturnType<typeof adopt>;
+    let lost: Lost;
     try {
       configure(database);
       refuseUnreadable(paths, database);
+      const found = newestNumbers(database);
+      lost = lostBetween(before, found);
+      // Before the witness makes it a store that is complete: a second run would find nothing to accept, and note nothing.
+      noteAccepted(database, {
+        how: 'accepted',
+        takenAtMs: null,
+        ...lost,
+        atMs: nowMs,
+        ...eventFloor(before, found),
+      });
       known = adopt(paths, database, before?.commits ?? 0);
     } catch (error) {
       database.close();
@@ -113,18 +142,12 @@ export function acceptStore(dataDir: string, nowMs: number): ReplacedStore | nul
       const isOfSqlite = failure !== error && failure.kind === 'damaged';
       throw isOfSqlite ? unreadable(paths, messageOf(error)) : failure;
     }
-    const now = known.known;
+    const { lastEventSeq } = known.known;
     closeDatabase({ database, files: known });
     if (marked === null) rmSync(paths.marker, { force: true });
-    const lost = lostBetween(before, now);
-    noteRestored(dataDir, {
-      how: 'accepted',
-      takenAtMs: null,
-      ...lost,
-      atMs: nowMs,
-      ...eventFloor(before, now),
-    });
-    return { lastEventSeq: now.lastEventSeq, ...lost, keptIn };
+    // Makes what else is missing.
+    closeDatabase(openDatabase(dataDir, () => '', everything, { isLocked: true }));
+    return { lastEventSeq, ...lost, keptIn };
   } finally {
     lock.release();
   }
@@ -155,8 +178,9 @@ function refuseUnreadable(paths: StorePaths, database: DatabaseSync): void {
     .prepare('pragma integrity_check(10)')
     .all()
     .map((row) => String(Object.values(row)[0]));
-  if (answers[0] === 'ok') return;
-  throw unreadable(paths, answers.join('; '));
+  if (answers[0] !== 'ok') throw unreadable(paths, answers.join('; '));
+  const meta = database.prepare(`select 1 from sqlite_schema where name = 'meta'`).get();
+  if (meta === undefined) throw unreadable(paths, 'it has no tables of Muster');
 }
 
 function unreadable(paths: StorePaths, why: string): StoreError {
@@ -194,13 +218,39 @@ function witnessOf({ witness }: StorePaths): Witness | null {
 }
 
 type Numbers = Pick<Witness, 'commits' | 'lastEventSeq' | 'lastSubmitSeq'>;
+type Lost = Pick<Restored, 'lostEvents' | 'lostJobs'>;
+
+/** The store that takes the place of the other one, until it does. */
+const stagingName = 'restoring';
+
+/** What the store had, while a restore that may be cut off has moved it aside. */
+function begunPath({ dataDir }: StorePaths): string {
+  return join(dataDir, 'muster.restoring');
+}
+
+/** What was acknowledged once, by the witness, and by what a restore that was cut off has found. null: nobody knows. */
+function knownBefore(paths: StorePaths): Numbers | null {
+  const witnesses = [existsSync(paths.witness) ? witnessOf(paths) : null, begunOf(paths)];
+  const known = witnesses.filter((each) => each !== null);
+  if (known.length === 0) return null;
+  return {
+    commits: Math.max(...known.map(({ commits }) => commits)),
+    lastEventSeq: Math.max(...known.map(({ lastEventSeq }) => lastEventSeq)),
+    lastSubmitSeq: Math.max(...known.map(({ lastSubmitSeq }) => lastSubmitSeq)),
+  };
+}
+
+function begunOf(paths: StorePaths): Numbers | null {
+  const path = begunPath(paths);
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Numbers) : null;
+}
 
 function numbersOf(about: Numbers, before: Numbers | null): Numbers {
   const { lastEventSeq, lastSubmitSeq } = about;
   return { commits: Math.max(about.commits, before?.commits ?? 0), lastEventSeq, lastSubmitSeq };
 }
 
-function lostBetween(before: Numbers | null, now: Omit<Numbers, 'commits'>) {
+function lostBetween(before: Numbers | null, now: Omit<Numbers, 'commits'>): Lost {
   if (before === null) return { lostEvents: null, lostJobs: null };
   return {
     lostEvents: Math.max(0, before.lastEventSeq - now.lastEventSeq),
@@ -221,6 +271,20 @@ function noteRestored(dataDir: string, restored: Restored): void {
   opened.files.follow();
   opened.files.acknowledgeNow();
   closeDatabase(opened);
+}
+
+/** What an earlier run has noted, and no coordinator has read, still counts. */
+function noteAccepted(database: DatabaseSync, restored: Restored): void {
+  const text = database.prepare(selectMeta.sql).get({ name: restoredMeta })?.['value'];
+  const earlier = text ? (JSON.parse(String(text)) as Restored) : restored;
+  const most = (a: number | null, b: number | null) => (a === null || b === null ? null : Math.max(a, b));
+  const note: Restored = {
+    ...restored,
+    lostEvents: most(earlier.lostEvents, restored.lostEvents),
+    lostJobs: most(earlier.lostJobs, restored.lostJobs),
+    eventSeqMin: Math.max(earlier.eventSeqMin, restored.eventSeqMin),
+  };
+  database.prepare(upsertMeta.sql).run({ name: restoredMeta, value: JSON.stringify(note) });
 }
 
 function writeSums({ sums }: StorePaths, content: Buffer): void {

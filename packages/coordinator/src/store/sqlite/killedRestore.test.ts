@@ -1,0 +1,122 @@
+/** `muster store restore` and `accept`, killed before every step: no store that forgets what it was is ever served. */
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, expect, it } from 'vitest';
+import { tempDir } from '../../../../../test/support/services.ts';
+import { type Restored, restoredMeta } from '../restored.ts';
+import { StoreError } from '../store.ts';
+import { Jobs } from './damageFixture.ts';
+import { acceptStore, restoreStore } from './restoreStore.ts';
+import { openSqliteStore } from './sqliteStore.ts';
+
+const program = join(import.meta.dirname, 'restoreUntilKilled.ts');
+
+let directory: string;
+let dataDir: string;
+let backupPath: string;
+/** Of the store that is replaced. */
+let lastEventSeq: number;
+
+/** A store that has gone on since its backup, and was killed. */
+beforeEach(async () => {
+  directory = tempDir('killed').path;
+  const original = join(directory, 'original');
+  backupPath = join(directory, 'backup');
+  const jobs = new Jobs();
+  cpSync(tempDir('empty').path, original, { recursive: true });
+  const store = openSqliteStore(original, () => 'c0ffee');
+  const commit = async (batches: number) => {
+    for (let batch = 0; batch < batches; batch += 1) await store.commit(jobs.nextBatch(2));
+  };
+  await commit(10);
+  const pieces: Buffer[] = [];
+  for await (const piece of store.backup(1_000)) pieces.push(piece);
+  writeFileSync(backupPath, Buffer.concat(pieces));
+  await commit(30);
+  lastEventSeq = (await store.load()).lastEventSeq;
+  dataDir = join(directory, 'data');
+  cpSync(original, join(directory, 'before'), { recursive: true });
+  await store.close();
+});
+
+function putBack(): void {
+  rmSync(dataDir, { recursive: true, force: true });
+  cpSync(join(directory, 'before'), dataDir, { recursive: true });
+}
+
+/** @returns null: it was killed at its step; else its exit status */
+function runUntil(what: 'restore' | 'accept', step: number): number | null {
+  const { status, stderr } = spawnSync(process.execPath, [program, what, dataDir, backupPath, String(step)], {
+    encoding: 'utf8',
+  });
+  if (status !== null && status !== 0) throw new Error(stderr);
+  return status;
+}
+
+interface Found {
+  readonly lastEventSeq: number;
+  readonly note: Restored | null;
+}
+
+/** What a coordinator would be given. null: it would refuse the store, or there is none. */
+async function found(): Promise<Found | null> {
+  try {
+    const store = openSqliteStore(dataDir, () => 'another');
+    const text = await store.readMeta(restoredMeta);
+    const { lastEventSeq: seq } = await store.load();
+    await store.close();
+    return { lastEventSeq: seq, note: text ? (JSON.parse(text) as Restored) : null };
+  } catch (error) {
+    if (error instanceof StoreError) return null;
+    throw error;
+  }
+}
+
+/** The same again from the same state, on another copy: looking at a store writes to it. */
+async function foundInCopy(): Promise<Found | null> {
+  const kept = dataDir;
+  dataDir = join(directory, 'looked-at');
+  rmSync(dataDir, { recursive: true, force: true });
+  cpSync(kept, dataDir, { recursive: true });
+  const answer = await found();
+  dataDir = kept;
+  return answer;
+}
+
+it('restores a store that knows it, or none, wherever it is killed', async () => {
+  const seen = new Set<string>();
+  for (let step = 1; ; step += 1) {
+    putBack();
+    const status = runUntil('restore', step);
+    const after = await foundInCopy();
+    const isOld = after?.lastEventSeq === lastEventSeq;
+    seen.add(after === null ? 'refused' : isOld ? 'old' : 'restored');
+    if (after !== null && !isOld)
+      expect(after.note?.eventSeqMin, `step ${step}`).toBeGreaterThan(lastEventSeq);
+
+    // Done again, it knows what the first run has moved aside.
+    await restoreStore(dataDir, backupPath, step + 1);
+    const again = await found();
+    expect(again?.note?.eventSeqMin, `again after step ${step}`).toBeGreaterThan(lastEventSeq);
+    expect(again?.lastEventSeq).toBeLessThan(lastEventSeq);
+    expect(existsSync(join(dataDir, 'restoring'))).toBe(false);
+    if (status === 0) break;
+  }
+  expect([...seen].sort()).toEqual(['old', 'refused', 'restored']);
+});
+
+it('accepts a store with the note of what it lacks, or not at all, wherever it is killed', async () => {
+  const log = join(directory, 'before', 'muster.db-wal');
+  truncateSync(log, Math.floor(readFileSync(log).length / 2));
+  for (let step = 1; ; step += 1) {
+    putBack();
+    const status = runUntil('accept', step);
+    const after = await foundInCopy();
+    if (after !== null) expect(after.note?.eventSeqMin, `step ${step}`).toBeGreaterThan(lastEventSeq);
+
+    acceptStore(dataDir, step + 1);
+    expect((await found())?.note?.eventSeqMin, `again after step ${step}`).toBeGreaterThan(lastEventSeq);
+    if (status === 0) break;
+  }
+});
