@@ -29,6 +29,7 @@ const answers = [
   ],
   ['`metrics JOB NAME`', '[QueryMetricsResponse](#querymetricsresponse)'],
   ['`logs`', 'one `{attempt, nodeRank, line}` per line of output; stored output has no times'],
+  ['`logs` of an array', 'one `{index, jobId, attempt, nodeRank, line}` per line of output'],
   ['`logs rm`', '`{jobId, bytesFreed}`'],
   ['`events`', 'one [CloudEvent](events.md) per line'],
   ['`nodes`', '`{nodes: `[Node](#node)`[]}`'],

@@ -103,17 +103,18 @@ async function lookAtArray(
   return { counts: { ...counts, succeeded: Math.max(0, size - known) }, failures };
 }
 
-function failureTeller(
+/** @returns to be called with what went wrong until now, at each look; `silently`: it is known to the reader */
+export function failureTeller(
   { io, environment }: Context,
   progress: Progress,
   arrayId: string,
-): (failures: ReadonlyMap<string, string>) => void {
+): (failures: ReadonlyMap<string, string>, how?: { readonly silently: boolean }) => void {
   const { dim } = coloursFor(io.stderr, environment);
   const told = new Set<string>();
-  return (failures) => {
+  return (failures, { silently } = { silently: false }) => {
     const fresh = [...failures].filter(([key]) => !told.has(key));
     for (const [key] of fresh) told.add(key);
-    if (fresh.length === 0) return;
+    if (silently || fresh.length === 0) return;
     const lines = fresh.slice(0, failureLinesMax).map(([, text]) => printable(text));
     const more = fresh.length - lines.length;
     if (more > 0) lines.push(`and ${more} more; ${environment.programName} explain ${arrayId}`);

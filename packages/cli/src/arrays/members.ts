@@ -47,18 +47,18 @@ export function newestByIndex(members: Iterable<Member>): readonly Member[] {
 
 /**
  * Every job of the array, in the order of their indexes; of an index that was requeued the newest.
- * @param onPage after each page, with how many jobs were read
+ * @param onPage with the jobs of each page, and how many were read
  */
 export async function readMembers(
   api: Pick<MusterApi, 'listJobs'>,
   arrayId: string,
   nowMs: number,
-  onPage: (read: number) => void = () => {},
+  onPage: (jobs: readonly JobView[], read: number) => void = () => {},
 ): Promise<readonly Member[]> {
   const members: Member[] = [];
   for await (const { jobs } of pagesOfJobs(api, { arrayId }, Number.POSITIVE_INFINITY)) {
     for (const job of jobs) members.push(memberOf(job, nowMs));
-    onPage(members.length);
+    onPage(jobs, members.length);
   }
   return newestByIndex(members);
 }

@@ -52,7 +52,7 @@ test('--all takes all of them, and wants --force where one runs', async () => {
   const asked = await run(['requeue', 'sweep', '--all'], answers);
   expect(asked.exitCode).toBe(exitCodes.refused);
   expect(asked.stderr).toContain(`1 job of sweep (${arrayId}) has not ended; requeueing it stops what runs`);
-  expect(asked.stderr).toContain(`To do it all the same: muster requeue ${arrayId} --all --force`);
+  expect(asked.stderr).toContain(`To confirm: muster requeue ${arrayId} --all --force`);
   expect(requeuedIds(asked.requests)).toEqual([]);
   const forced = await run(['requeue', 'sweep', '--all', '--force'], answers);
   expect(requeuedIds(forced.requests)).toEqual([0, 1, 2, 3].map(memberId));

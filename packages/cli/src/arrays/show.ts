@@ -19,7 +19,7 @@ export async function membersOf(
 ): Promise<readonly Member[]> {
   const progress = startProgress(io.stderr, clock);
   try {
-    return await readMembers(api, array.id, clock.wallMs(), (read) =>
+    return await readMembers(api, array.id, clock.wallMs(), (_jobs, read) =>
       progress.show(`${read} of ${array.size} jobs read`),
     );
   } finally {

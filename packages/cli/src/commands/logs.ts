@@ -1,11 +1,12 @@
 import { isTerminal } from '@muster/common/states';
 import type { JobView, LogPiece } from '@muster/common/views';
+import { type ArrayLogFlags, showArrayLogs } from '../arrays/arrayLogs.ts';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
-import { jobReferenceHelp } from '../jobs/reference.ts';
+import { jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
 import { nameOf, specOf, statusText } from '../jobs/summary.ts';
 import { teller } from '../jobs/tell.ts';
 import { allTold } from '../jobs/transitions.ts';
@@ -28,7 +29,7 @@ interface LogsFlags extends ConnectionFlags, OutputFlags {
 export const command: CommandModule = {
   define(sub) {
     sub
-      .argument('<job>', jobReferenceHelp)
+      .argument('<job>', jobOrArrayHelp)
       .option(
         '-f, --follow',
         'stream the output until the job has ended; Ctrl-C stops the stream, not the job',
@@ -44,7 +45,9 @@ export const command: CommandModule = {
     withConnection(withOutput(sub));
     sub.addHelpText(
       'after',
-      '\nWith several ranks each line begins with its rank; the output of one rank is printed unchanged. On a terminal,\n' +
+      '\nOf an array each line begins with the index of its job: job after job, with -f as the lines arrive. At most\n' +
+        '32 jobs are followed at the same time.\n\n' +
+        'With several ranks each line begins with its rank; the output of one rank is printed unchanged. On a terminal,\n' +
         'control sequences other than colours are escaped, because they would act on it; --raw prints them.',
     );
   },
@@ -55,7 +58,9 @@ export const command: CommandModule = {
 function showLogs(context: Context, reference: string, flags: LogsFlags): Promise<ExitCode> {
   const { io, clock, environment } = context;
   return withSession(context, flags, async (session) => {
-    const job = await session.api.getJob(reference);
+    const found = await referentOf(session.api, reference);
+    if (found.kind === 'array') return showArrayLogs(context, session, found, arrayFlagsOf(flags));
+    const job = await session.api.getJob(found.id);
     const stop = abortOnStopRequest(io);
     const progress = startProgress(io.stderr, clock);
     const printer = printerFor(job, flags, context);
@@ -69,13 +74,7 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
     const told =
       isTold && !isTerminal(job.state) ? tellWhile(context, session, job, progress, read.signal) : null;
     try {
-      const selection = {
-        jobId: job.id,
-        follow,
-        ...(flags.rank === undefined ? {} : { nodeRank: flags.rank }),
-        ...(flags.attempt === undefined ? {} : { attempt: flags.attempt }),
-        ...(flags.tail === undefined ? {} : { tailLines: flags.tail }),
-      };
+      const selection = { jobId: job.id, follow, ...selectionOf(flags) };
       missing = await unlessAborted(stop.signal, () =>
         readLogs(session, selection, {
           printer,
@@ -107,6 +106,19 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
     }
     return exitCodes.ok;
   });
+}
+
+function selectionOf({ rank, attempt, tail }: LogsFlags) {
+  return {
+    ...(rank === undefined ? {} : { nodeRank: rank }),
+    ...(attempt === undefined ? {} : { attempt }),
+    ...(tail === undefined ? {} : { tailLines: tail }),
+  };
+}
+
+function arrayFlagsOf(flags: LogsFlags): ArrayLogFlags {
+  const { follow = false, raw = false, output } = flags;
+  return { follow, raw, json: output === 'json', ...selectionOf(flags) };
 }
 
 /** Tells what becomes of the job between its lines. It is a help to the reader of its output, and no reason to end. */

@@ -33,12 +33,17 @@ function filteredPrinter(output: Output): LogPrinter {
   };
 }
 
-/** Several ranks: whole lines, each after `[rank] `. */
-function prefixPrinter(output: Output, colours: Colours, clock: Clock, raw: boolean): LogPrinter {
+/** Whole lines, each after what tells its rank. */
+function prefixPrinter(
+  output: Output,
+  clock: Clock,
+  raw: boolean,
+  prefix: (rank: number) => string,
+): LogPrinter {
   const lineEnd = Buffer.from('\n');
   const prefixes = new Map<number, Buffer>();
   const prefixOf = (rank: number) => {
-    const known = prefixes.get(rank) ?? Buffer.from(prefixText(rank, colours));
+    const known = prefixes.get(rank) ?? Buffer.from(prefix(rank));
     prefixes.set(rank, known);
     return known;
   };
@@ -60,8 +65,40 @@ export function textPrinter(
 ): LogPrinter {
   const { stdout } = io;
   const toTheByte = raw || !stdout.isTerminal;
-  if (!oneRank) return prefixPrinter(stdout, coloursFor(stdout, environment), clock, toTheByte);
+  if (!oneRank) {
+    const colours = coloursFor(stdout, environment);
+    return prefixPrinter(stdout, clock, toTheByte, (rank) => prefixText(rank, String(rank), colours));
+  }
   return toTheByte ? rawPrinter(stdout) : filteredPrinter(stdout);
+}
+
+/** A job of an array. */
+export interface MemberSource {
+  readonly index: number;
+  readonly jobId: string;
+}
+
+/** Whole lines of a job of an array, each after `[index] `, of further ranks after `[index:rank] `. @param raw as in `textPrinter` */
+export function memberPrinter(
+  { index }: MemberSource,
+  { io, environment, clock }: Context,
+  { raw }: { readonly raw: boolean },
+): LogPrinter {
+  const { stdout } = io;
+  const colours = coloursFor(stdout, environment);
+  return prefixPrinter(stdout, clock, raw || !stdout.isTerminal, (rank) =>
+    prefixText(index, rank === 0 ? String(index) : `${index}:${rank}`, colours),
+  );
+}
+
+/** One JSON object a line, as of a single job, with index and jobId. */
+export function memberJsonPrinter(source: MemberSource, { io, clock }: Context): LogPrinter {
+  return linePrinter(io.stdout, clock, ({ attempt, nodeRank }, line) => {
+    const { index, jobId } = source;
+    return [
+      Buffer.from(`${JSON.stringify({ index, jobId, attempt, nodeRank, line: line.toString('utf8') })}\n`),
+    ];
+  });
 }
 
 /** One JSON object a line: attempt, nodeRank, line. Bytes that are no UTF-8 become U+FFFD. */
@@ -73,10 +110,11 @@ export function jsonPrinter(output: Output, clock: Clock): LogPrinter {
 
 const rankStyles = ['cyan', 'yellow', 'green', 'magenta', 'blue'] as const satisfies readonly Style[];
 
-function prefixText(rank: number, colours: Colours): string {
-  const style = rankStyles[rank % rankStyles.length] ?? 'cyan';
+/** @param number chooses the colour */
+function prefixText(number: number, text: string, colours: Colours): string {
+  const style = rankStyles[number % rankStyles.length] ?? 'cyan';
   // A line of another rank may have left a colour switched on.
-  return `${colours.enabled ? '\x1b[0m' : ''}${colours[style](`[${rank}]`)} `;
+  return `${colours.enabled ? '\x1b[0m' : ''}${colours[style](`[${text}]`)} `;
 }
 
 type Source = Pick<LogPiece, 'attempt' | 'nodeRank'>;

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import { exitCodes } from '../exitCodes.ts';
+import { runCli } from '../program.ts';
+import { aCause, anAttempt, logPiece, silentStream, wire } from '../testing/fakeCoordinator.ts';
+import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
+import { aMember, arrayAnswers, arrayId, memberId } from './arrayFixture.ts';
+import { streamsAtOnce } from './arrayLogs.ts';
+
+const attempts = [anAttempt()];
+const ended = [anAttempt({ state: 'ended' })];
+
+test('logs of an array shows job after job, each line with its index', async () => {
+  const members = [
+    aMember(0, { state: 'succeeded', attempts: ended }),
+    aMember(1, { state: 'queued' }),
+    aMember(2, { state: 'running', attempts }),
+  ];
+  const answers = {
+    ...arrayAnswers(() => members, 3),
+    ReadLogs: async function* ({ jobId }: { jobId: string }) {
+      yield logPiece(`hello of ${jobId}\nno line end`);
+      yield logPiece('second rank\n', { nodeRank: 1 });
+    },
+  };
+  const { exitCode, stdout, requests } = await run(['logs', 'sweep', '--tail', '5'], answers);
+  expect(exitCode).toBe(exitCodes.ok);
+  expect(stdout).toBe(
+    `[0] hello of ${memberId(0)}\n[0:1] second rank\n[0] no line end\n` +
+      `[2] hello of ${memberId(2)}\n[2:1] second rank\n[2] no line end\n`,
+  );
+  expect(requests.at(-1)).toMatchObject({ request: { jobId: memberId(2), tailLines: 5, follow: false } });
+  const json = await run(['logs', arrayId, '-o', 'json'], answers);
+  expect(JSON.parse(json.stdout.split('\n')[0] ?? '')).toEqual({
+    ...{ index: 0, jobId: memberId(0), attempt: 1, nodeRank: 0 },
+    line: `hello of ${memberId(0)}`,
+  });
+  const waiting = arrayAnswers(() => [aMember(1), aMember(2)], 2);
+  expect((await run(['logs', 'sweep'], waiting)).stderr).toBe('sweep has no output. 2 queued\n');
+});
+
+test('-f follows the jobs as they start, tells failures, and ends with the last job', async () => {
+  const state = { of: ['running', 'queued'] as ('running' | 'queued' | 'succeeded' | 'failed')[] };
+  const cause = aCause('exit_code', 'exited with code 3');
+  const member = (index: number) => {
+    const now = state.of[index] ?? 'queued';
+    return aMember(index, {
+      state: now,
+      attempts: now === 'queued' ? [] : now === 'running' ? attempts : ended,
+      ...(now === 'failed' ? { cause } : {}),
+    });
+  };
+  const coordinator = await fakeCoordinator({
+    ...arrayAnswers(() => [member(0), member(1)], 2),
+    GetJob: ({ jobId }: { jobId: string }) => wire.job(member(Number(jobId.slice(4)))),
+    ReadLogs: async function* ({ jobId }: { jobId: string }, aborted: AbortSignal) {
+      const index = Number(jobId.slice(4));
+      yield logPiece(`line of ${index}\n`);
+      while (state.of[index] === 'running' && !aborted.aborted)
+        await new Promise((resolve) => setTimeout(resolve, 10));
+    },
+  });
+  const call = newCall(coordinator.address);
+  const running = runCli(['logs', '-f', 'sweep'], call.context);
+  await eventually('the first job', () => call.stdout() === '[0] line of 0\n');
+  state.of = ['running', 'running'];
+  await eventually('the second job, while the first runs', () => call.stdout().includes('[1] line of 1\n'));
+  state.of = ['succeeded', 'failed'];
+  expect(await running).toBe(exitCodes.ok);
+  expect(call.stdout()).toBe('[0] line of 0\n[1] line of 1\n');
+  expect(call.stderr()).toContain('— sweep[1] failed: exited with code 3 —\n');
+});
+
+test('-f holds a bounded number of streams, and says so', async () => {
+  const members = Array.from({ length: streamsAtOnce + 8 }, (_, index) =>
+    aMember(index, { state: 'running', attempts }),
+  );
+  let open = 0;
+  let most = 0;
+  const coordinator = await fakeCoordinator({
+    ...arrayAnswers(() => members, members.length, 1_000),
+    ReadLogs: async function* (_request: unknown, aborted: AbortSignal) {
+      open += 1;
+      most = Math.max(most, open);
+      yield logPiece('a\n');
+      yield* silentStream(null, aborted);
+    },
+  });
+  const call = newCall(coordinator.address);
+  const running = runCli(['logs', '-f', 'sweep'], call.context);
+  await eventually('the streams', () => call.stdout().split('\n').length > streamsAtOnce);
+  expect(call.stderr()).toBe(
+    `— ${streamsAtOnce} jobs are followed at the same time, the others once one of these has ended —\n`,
+  );
+  call.pressCtrlC();
+  expect(await running).toBe(exitCodes.interrupted);
+  expect(most).toBe(streamsAtOnce);
+  expect(call.stderr()).toContain(`Reattach: muster logs -f ${arrayId}\n`);
+});
