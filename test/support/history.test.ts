@@ -21,6 +21,7 @@ function aJob(id: string, exitCodes: readonly (number | null)[]): JobView {
     id,
     name: 'job',
     project: 'default',
+    user: 'admin',
     state: 'failed',
     spec: {},
     submittedAtMs: 0,

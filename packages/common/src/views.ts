@@ -161,6 +161,8 @@ export interface JobView {
   readonly id: string;
   readonly name: string;
   readonly project: string;
+  /** Who submitted it, or requeued it as a new job. null: an older coordinator did not say. */
+  readonly user: string | null;
   readonly state: JobStateKind;
   /** The spec in the shape of the job file. */
   readonly spec: Readonly<Record<string, unknown>>;

@@ -33,6 +33,11 @@ export function coordinatorPart(part: string): Coordinator {
   return { kind: 'coordinator', part };
 }
 
+/** Whose jobs are what a caller submits. As long as there are no other users, people are the admin. */
+export function userOf(caller: Caller): string {
+  return caller.kind === 'agent' || caller.kind === 'join' ? caller.node : caller.kind;
+}
+
 /** As events name a caller. */
 export interface CallerName {
   /** `admin`, `agent:gpu-1:0f3a…`, `join:77ab…`, or `coordinator: time limit`. Empty: of a version that kept no callers. */

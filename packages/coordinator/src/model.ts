@@ -31,6 +31,8 @@ export interface Job {
   /** What it was asked to continue from. null: from nothing. */
   readonly resumedFrom: ResumedFrom | null;
   readonly submittedAtMs: number;
+  /** Who submitted it, or requeued it as a new job. */
+  readonly user: string;
   readonly state: JobState;
   /** Number of the newest attempt ever allocated, 0 before the first: the fencing token, never reset. */
   readonly lastAttempt: number;

@@ -55,6 +55,7 @@ export function aJob(number: number, fields: Partial<Job> = {}): Job {
     checkpoints: [],
     resumeChoice: { kind: 'newest' },
     checkpointJobId: fields.id ?? jobIdOf(number),
+    user: 'admin',
     lineage: [],
     deaths: [],
     failuresInRow: 0,

@@ -136,6 +136,8 @@ test('jobs are filtered by project, label, time and request', async () => {
     'jobs',
     '--project',
     'vision',
+    '--user',
+    'admin',
     '--label',
     'type=train',
     '--since',
@@ -146,13 +148,24 @@ test('jobs are filtered by project, label, time and request', async () => {
   const { requests } = await run(argv, list);
   const sinceMs = new Date('2026-01-02T00:00').getTime();
   expect(requests).toMatchObject([
-    { request: { project: 'vision', label: 'type=train', sinceMs, requestId: 'r1' } },
+    { request: { project: 'vision', user: 'admin', label: 'type=train', sinceMs, requestId: 'r1' } },
   ]);
   const { exitCode, stderr } = await run(['jobs', '--since', 'yesterday'], list);
   expect(exitCode).toBe(exitCodes.usage);
   expect(stderr).toContain(
     '--since takes a duration such as 2h, or a date such as 2026-11-22; got "yesterday"',
   );
+});
+
+test('a user whom nobody is gets no jobs, and the reason', async () => {
+  const none = { ListJobs: () => ({ jobs: [], more: false }) };
+  const { stderr } = await run(['jobs', '--user', 'ann'], none);
+  expect(stderr).toBe(
+    'No matching jobs.\nMuster does not tell users apart yet: every job was submitted by "admin".\n',
+  );
+  expect((await run(['jobs', '--user', 'admin'], none)).stderr).toBe('No matching jobs.\n');
+  const { stdout } = await run(['jobs', '--columns', 'id,user'], list);
+  expect(stdout).toMatch(/^ID +USER\n\S+ +admin\n/);
 });
 
 const training = (train_loss: number, step: number): JobView['training'] => ({
@@ -190,7 +203,9 @@ test('columns are chosen by name, and --wide shows all', async () => {
   const { stdout } = await run(['jobs', '--columns', 'id,step,loss,eta'], sweep, { columns: 80 });
   expect(stripVTControlCharacters(stdout)).toMatch(/job_000000000002 +2\/100 +2.5 +1 min\n/);
   const wide = await run(['jobs', '--wide'], sweep, { columns: 40 });
-  expect(stripVTControlCharacters(wide.stdout)).toMatch(/^ID +ARRAY +NAME +STATE .* PROJECT +LABELS +WHY\n/);
+  expect(stripVTControlCharacters(wide.stdout)).toMatch(
+    /^ID +ARRAY +NAME +STATE .* PROJECT +USER +LABELS +WHY\n/,
+  );
   const { stderr } = await run(['jobs', '--columns', 'id,los'], sweep);
   expect(stderr).toContain('there is no column "los"\nDid you mean loss?');
 });

@@ -27,6 +27,7 @@ export const jobColumns = [
     'loss',
     'eta',
     'project',
+    'user',
     'labels',
     'why',
   ],
@@ -59,6 +60,7 @@ export function formatJobs(jobs: readonly JobView[], options: JobTableOptions): 
     loss: { header: 'LOSS', cell: (job) => metricText(job, 'train_loss'), align: 'right', narrow: 'drop' },
     eta: { header: 'ETA', cell: etaText, align: 'right', narrow: 'drop' },
     project: { header: 'PROJECT', cell: (job) => job.project, narrow: 'drop' },
+    user: { header: 'USER', cell: (job) => job.user ?? '', narrow: 'drop' },
     labels: { header: 'LABELS', cell: labelsText, narrow: { cutTo: 12, drop: true } },
     why: { header: 'WHY', cell: whyText, narrow: { cutTo: 24 } },
   };

@@ -141,6 +141,7 @@ export function aJob(given: Partial<JobView> = {}): JobView {
     id: 'job_0123456789ab',
     name: 'train',
     project: 'default',
+    user: 'admin',
     state: 'queued',
     spec: { name: 'train', command: ['python', 'train.py'], resources: { nodes: 1, gpus: 0 } },
     submittedAtMs,

@@ -63,6 +63,7 @@ export interface JobFilter {
   readonly limit?: number;
   readonly beforeSubmitSeq?: number;
   readonly project?: string;
+  readonly user?: string;
   /** `NAME` or `NAME=VALUE`. */
   readonly label?: string;
   /** Wall clock. */

@@ -119,6 +119,7 @@ const fullJob: JobView = {
   id: 'job_1',
   name: 'train',
   project: 'default',
+  user: 'admin',
   state: 'queued',
   spec: { name: 'train', env: { A: '1' } },
   submittedAtMs: 1_700_000_000_000,

@@ -244,6 +244,7 @@ export function jobToWire(job: JobView): Job {
     extraRuntimeMs: job.extraRuntimeMs,
     failures: job.failures,
     outputAtMs: job.outputAtMs ?? 0,
+    user: job.user ?? '',
   };
 }
 
@@ -252,6 +253,7 @@ export function jobFromWire(wire: Job__Output): JobView {
     id: wire.id,
     name: wire.name,
     project: wire.project,
+    user: wire.user || null,
     state: jobStateWire.fromWire(wire.state),
     spec: JSON.parse(wire.specJson || '{}') as Record<string, unknown>,
     submittedAtMs: wire.submittedAtMs,

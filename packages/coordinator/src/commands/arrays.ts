@@ -5,6 +5,7 @@
 import { type ArrayId, newArrayId, type RandomBytes } from '@muster/common/ids';
 import { arrayIndexAt, arraySize, type JobArraySpec } from '@muster/common/spec/array';
 import type { JobSpec } from '@muster/common/spec/types';
+import { userOf } from '../caller.ts';
 import type { Draft } from '../state.ts';
 import type { JobArrayRecord } from '../store/store.ts';
 import { addJob, aNewJob } from './newJob.ts';
@@ -33,12 +34,17 @@ export function fillArray(draft: Draft, arrayId: ArrayId, random: RandomBytes, n
   const array = draft.array(arrayId);
   if (array === undefined) return;
   const { spec, size, submittedAtMs } = array;
+  const user = userOf(array.by);
   const filled = Math.min(size, array.filled + jobsPerTurn);
   for (let position = array.filled; position < filled; position += 1) {
     // Arrays of earlier versions have no indexes in their spec: theirs count from 0.
     const index = (spec.array === null ? undefined : arrayIndexAt(spec.array, position)) ?? position;
     const place = { id: arrayId, index, size };
-    addJob(draft, aNewJob(draft, { spec, array: place, requeuedFrom: null, submittedAtMs }, random), nowMs);
+    addJob(
+      draft,
+      aNewJob(draft, { spec, array: place, requeuedFrom: null, submittedAtMs, user }, random),
+      nowMs,
+    );
   }
   draft.putArray({ ...array, filled });
 }

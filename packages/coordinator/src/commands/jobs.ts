@@ -3,6 +3,7 @@ import type { ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
 import { isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
+import { userOf } from '../caller.ts';
 import { dependenciesOf } from '../dependencies.ts';
 import { isGood } from '../lifecycle/resume.ts';
 import { type JobEvent, transition } from '../lifecycle/transition.ts';
@@ -58,7 +59,11 @@ export function submit(
     draft.putRequest(record);
     return record;
   }
-  const job = aNewJob(draft, { ...command, array: command.place, submittedAtMs: nowMs }, random);
+  const job = aNewJob(
+    draft,
+    { ...command, array: command.place, submittedAtMs: nowMs, user: userOf(draft.by) },
+    random,
+  );
   addJob(draft, { ...job, ...heritage }, nowMs);
   const record = { requestId, digest, jobIds: [job.id], arrayId: null, createdAtMs: nowMs };
   draft.putRequest(record);

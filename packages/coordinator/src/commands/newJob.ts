@@ -10,12 +10,13 @@ export interface NewJob {
   readonly array: JobArray | null;
   readonly requeuedFrom: JobId | null;
   readonly submittedAtMs: number;
+  readonly user: string;
 }
 
 /** With an id and a place in the order of submission of its own; not in the draft yet. */
 export function aNewJob(
   draft: Draft,
-  { spec, array, requeuedFrom, submittedAtMs }: NewJob,
+  { spec, array, requeuedFrom, submittedAtMs, user }: NewJob,
   random: RandomBytes,
 ): Job {
   const id = newJobId(random);
@@ -28,6 +29,7 @@ export function aNewJob(
     requeuedFrom,
     resumedFrom: null,
     submittedAtMs,
+    user,
     state: { kind: 'queued', backoffMs: 0, lastCause: null, sinceMs, breakerOpen: false },
     lastAttempt: 0,
     failures: 0,

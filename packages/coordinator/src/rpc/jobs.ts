@@ -368,10 +368,11 @@ function inSlices<T>(values: readonly T[], length: number): readonly (readonly T
   return Array.from({ length: count }, (_, index) => values.slice(index * length, (index + 1) * length));
 }
 
-function filtersOf({ project, label, sinceMs }: ListJobsRequest__Output): JobFilters {
+function filtersOf({ project, user, label, sinceMs }: ListJobsRequest__Output): JobFilters {
   const [name = '', value] = label.split(/=(.*)/s);
   return {
     ...(project === '' ? {} : { project }),
+    ...(user === '' ? {} : { user }),
     ...(label === '' ? {} : { label: { name, value: value ?? null } }),
     ...(sinceMs === 0 ? {} : { sinceMs }),
   };

@@ -43,6 +43,7 @@ export function jobView(
     id: job.id,
     name: spec.name,
     project: spec.project,
+    user: job.user,
     state: state.kind,
     spec: { ...jobSpecToFile(spec) },
     submittedAtMs: job.submittedAtMs,

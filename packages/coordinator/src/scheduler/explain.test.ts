@@ -29,6 +29,7 @@ function aView(fields: Partial<JobView> = {}): JobView {
     array: null,
     requeuedFrom: null,
     resumedFrom: null,
+    user: 'admin',
     submitSeq: 1,
     leftOut: [],
     checkpoints: [],

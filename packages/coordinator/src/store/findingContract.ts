@@ -181,13 +181,17 @@ export function describeFinding(opened: () => Store): void {
       const spec = (project: string, labels: Record<string, string>) => aSpec({ project, labels });
       const more = [
         aJob(6, { spec: spec('vision', { type: 'train' }), submittedAtMs: someMs + 1_000 }),
-        aJob(7, { spec: spec('vision', { type: 'eval' }), submittedAtMs: someMs + 2_000 }),
+        aJob(7, { spec: spec('vision', { type: 'eval' }), submittedAtMs: someMs + 2_000, user: 'ann' }),
         aJob(8, { spec: spec('text', { type: 'train', owner: 'a=b' }), submittedAtMs: someMs + 3_000 }),
       ];
       await commit({ newJobs: more });
       const label = (name: string, value: string | null = null) => ({ also: { label: { name, value } } });
 
       expect(await list({ also: { project: 'vision' } })).toEqual([7, 6]);
+      expect(await list({ also: { user: 'ann' } })).toEqual([7]);
+      expect(await list({ also: { user: 'admin' }, limit: 2 })).toEqual([8, 6]);
+      expect(await list({ also: { user: 'ann', project: 'text' } })).toEqual([]);
+      expect(await list({ also: { user: 'ann', sinceMs: someMs + 2_000 } })).toEqual([7]);
       expect(await list(label('type'))).toEqual([8, 7, 6]);
       expect(await list(label('type', 'train'))).toEqual([8, 6]);
       expect(await list(label('owner', 'a=b'))).toEqual([8]);

@@ -31,6 +31,7 @@ export interface JobRow {
   readonly array_index: number | null;
   readonly requeued_from: string | null;
   readonly project: string;
+  readonly submitter: string;
   readonly name: string;
   readonly state: string;
   readonly last_attempt: number;
@@ -105,6 +106,7 @@ export function jobToRow(job: Job): JobRow {
     array_index: job.array?.index ?? null,
     requeued_from: job.requeuedFrom,
     project: job.spec.project,
+    submitter: job.user,
     name: ownName(job),
     state: job.state.kind,
     last_attempt: job.lastAttempt,
@@ -129,6 +131,7 @@ export function jobFromRow(row: JobRow, newest: Attempt | null, shared?: JobSpec
     requeuedFrom: body.requeuedFrom as JobId | null,
     resumedFrom: body.resumedFrom ?? null,
     submittedAtMs: row.submitted_at_ms,
+    user: row.submitter,
     state: stateFrom(body.state, row, newest),
     lastAttempt: row.last_attempt,
     failures: body.failures,

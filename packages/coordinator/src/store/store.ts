@@ -128,6 +128,7 @@ export interface JobQuery {
 /** What a list may be narrowed by beside; each has an index, and a list with several looks at rows, some at a time. */
 export interface JobFilters {
   readonly project?: string | undefined;
+  readonly user?: string | undefined;
   /** null: whatever its value. */
   readonly label?: { readonly name: string; readonly value: string | null } | undefined;
   /** Wall clock: submitted then or later. */

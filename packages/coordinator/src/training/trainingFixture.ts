@@ -67,6 +67,7 @@ export function aJobView(fields: Partial<JobView> = {}): JobView {
     array: null,
     requeuedFrom: null,
     resumedFrom: null,
+    user: 'admin',
     submitSeq: 1,
     leftOut: [],
     checkpoints: [aCheckpoint(500, { bytes: 2_345_678_901, savedAtMs: nowMs - 5 * minuteMs })],

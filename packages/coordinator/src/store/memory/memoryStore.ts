@@ -204,13 +204,14 @@ export class MemoryStore implements Store {
 
   private matching(query: Omit<JobQuery, 'sizeMax'>): readonly Job[] {
     const { states, arrayId, name, beforeSubmitSeq } = query;
-    const { project, label, sinceMs } = query.also ?? {};
+    const { project, user, label, sinceMs } = query.also ?? {};
     return this.jobsInOrder()
       .reverse()
       .filter((job) => states.length === 0 || states.includes(job.state.kind))
       .filter((job) => arrayId === null || job.array?.id === arrayId)
       .filter((job) => name === null || ownName(job) === name)
       .filter(({ spec }) => project === undefined || spec.project === project)
+      .filter((job) => user === undefined || job.user === user)
       .filter(({ submittedAtMs }) => sinceMs === undefined || submittedAtMs >= sinceMs)
       .filter(({ spec: { labels } }) => label === undefined || hasLabel(labels, label))
       .filter((job) => beforeSubmitSeq === null || job.submitSeq < beforeSubmitSeq);

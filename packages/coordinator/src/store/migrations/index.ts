@@ -12,6 +12,7 @@ import { arrayMembers } from './000007_array_members.ts';
 import { lineage } from './000008_lineage.ts';
 import { dependencies } from './000009_dependencies.ts';
 import { jobFilters } from './000010_job_filters.ts';
+import { users } from './000011_users.ts';
 
 export const migrations: readonly string[] = [
   initialSchema,
@@ -24,6 +25,7 @@ export const migrations: readonly string[] = [
   lineage,
   dependencies,
   jobFilters,
+  users,
 ];
 
 /** Since this version every store has a witness and page sums beside it. */

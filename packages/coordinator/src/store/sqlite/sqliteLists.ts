@@ -46,7 +46,7 @@ function byIndex(rows: Rows, { states, arrayId, name, limit, beforeSubmitSeq }: 
 
 async function byFilters(rows: Rows, query: ListQuery, also: JobFilters): Promise<readonly IdRow[]> {
   const { arrayId, name, states, limit } = query;
-  const { label, project, sinceMs } = also;
+  const { label, project, user, sinceMs } = also;
   let fromSeq = 0;
   if (sinceMs !== undefined) {
     const [first] = rows<{ submit_seq: number }>(selectFirstSince.sql, { since_ms: sinceMs });
@@ -60,7 +60,9 @@ async function byFilters(rows: Rows, query: ListQuery, also: JobFilters): Promis
         ? labelSource(label)
         : project !== undefined
           ? 'project'
-          : 'all';
+          : user !== undefined
+            ? 'user'
+            : 'all';
   const labelParameters = label === undefined ? {} : { label_name: label.name };
   const valueParameters = label?.value == null ? {} : { label_value: label.value };
   const matching = selectMatching(also, name !== null, states.length > 0);
@@ -68,6 +70,7 @@ async function byFilters(rows: Rows, query: ListQuery, also: JobFilters): Promis
     ...(name === null ? {} : { name }),
     ...(states.length === 0 ? {} : { states: JSON.stringify(states) }),
     ...(project === undefined ? {} : { project }),
+    ...(user === undefined ? {} : { submitter: user }),
     ...(sinceMs === undefined ? {} : { since_ms: sinceMs }),
     ...labelParameters,
     ...valueParameters,
@@ -81,6 +84,7 @@ async function byFilters(rows: Rows, query: ListQuery, also: JobFilters): Promis
       ...(source === 'label' ? { ...labelParameters, ...valueParameters } : {}),
       ...(source === 'labelName' ? labelParameters : {}),
       ...(source === 'project' && project !== undefined ? { project } : {}),
+      ...(source === 'user' && user !== undefined ? { submitter: user } : {}),
     });
     const last = candidates.at(-1);
     if (last === undefined) break;

@@ -14,12 +14,14 @@ export const selectCandidates = {
     select job_id as id, submit_seq from job_labels indexed by job_labels_by_name where name = :label_name and ${range}`,
   project: /* sql */ `
     select id, submit_seq from jobs indexed by jobs_by_project where project = :project and ${range}`,
+  user: /* sql */ `
+    select id, submit_seq from jobs indexed by jobs_by_submitter where submitter = :submitter and ${range}`,
   all: /* sql */ `select id, submit_seq from jobs where ${range}`,
 } as const;
 
 /** `ids` and `states` are JSON arrays. @param filter what is asked for beside the candidates */
 export function selectMatching(
-  { label, project, sinceMs }: JobFilters,
+  { label, project, user, sinceMs }: JobFilters,
   byName: boolean,
   byState: boolean,
 ): string {
@@ -28,6 +30,7 @@ export function selectMatching(
     ...(byName ? ['jobs.name = :name'] : []),
     ...(byState ? ['jobs.state in (select value from json_each(:states))'] : []),
     ...(project === undefined ? [] : ['jobs.project = :project']),
+    ...(user === undefined ? [] : ['jobs.submitter = :submitter']),
     ...(sinceMs === undefined ? [] : ['jobs.submitted_at_ms >= :since_ms']),
     ...(label === undefined
       ? []

@@ -38,6 +38,7 @@ export interface Job {
   'failures'?: (number);
   'outputAtMs'?: (number | string | Long);
   'resumedFrom'?: (_muster_v1_ResumedFrom | null);
+  'user'?: (string);
 }
 
 export interface Job__Output {
@@ -67,4 +68,5 @@ export interface Job__Output {
   'failures': (number);
   'outputAtMs': (number);
   'resumedFrom': (_muster_v1_ResumedFrom__Output | null);
+  'user': (string);
 }

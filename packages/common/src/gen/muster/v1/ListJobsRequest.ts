@@ -13,6 +13,7 @@ export interface ListJobsRequest {
   'label'?: (string);
   'sinceMs'?: (number | string | Long);
   'requestId'?: (string);
+  'user'?: (string);
 }
 
 export interface ListJobsRequest__Output {
@@ -25,4 +26,5 @@ export interface ListJobsRequest__Output {
   'label': (string);
   'sinceMs': (number);
   'requestId': (string);
+  'user': (string);
 }
