@@ -84,6 +84,7 @@ const sampler = new Sampler({
   intervalMs: 1_000,
   listIntervalMs: 60_000,
   holders: () => holders,
+  isGpuMissing: () => false,
   readHost: async () => {
     const sample = hostMetrics.sample();
     const reading = toReading(host, sample, wallMs());

@@ -194,6 +194,8 @@ export class NodeWatch {
       intervalMs: options.sampleIntervalMs ?? sampleIntervalMs[source.name],
       listIntervalMs: listIntervalMs[source.name],
       holders: () => this.holders(),
+      isGpuMissing: () =>
+        this.health?.monitor.conditions().some(({ kind }) => kind === 'gpu_missing') === true,
       readHost: () => this.readHost(),
       meter: this.meter,
       wallMs: () => clock.wallMs(),

@@ -33,6 +33,7 @@ function aNode(listIntervalMs = 60_000) {
   mkdirSync(join(root, taskKey(task)));
   const driver = {
     listings: 0,
+    isGpuMissing: false,
     list: async (): Promise<GpuListing> => ({
       ...{ gpus: [bareGpu('GPU-1')], driverVersion: '580.1', cudaVersion: '13.0', links: [], problems: [] },
     }),
@@ -62,6 +63,7 @@ function aNode(listIntervalMs = 60_000) {
     intervalMs: 1_000,
     listIntervalMs,
     holders: () => holders,
+    isGpuMissing: () => driver.isGpuMissing,
     readHost: async () => host,
     meter,
     wallMs: () => Date.now(),
@@ -156,6 +158,22 @@ test('a GPU that could not be listed is listed again within half a minute of its
   driver.list = well;
   await vi.advanceTimersByTimeAsync(31_000);
   expect(sampler.observation()).toMatchObject({ gpus: [{ uuid: 'GPU-1' }], problems: [] });
+});
+
+test('while a GPU is missing from the listing it is looked for, until it is back or forgotten', async () => {
+  const { driver, sampler } = aNode(600_000);
+  const well = driver.list;
+  driver.list = async () => ({ ...(await well()), gpus: [] });
+  driver.sample = async () => ({ samples: [], problems: [] });
+  driver.isGpuMissing = true;
+  await sampler.start();
+  driver.list = well;
+  await vi.advanceTimersByTimeAsync(31_000);
+  expect(sampler.observation()).toMatchObject({ gpus: [{ uuid: 'GPU-1' }] });
+  driver.isGpuMissing = false;
+  const { listings } = driver;
+  await vi.advanceTimersByTimeAsync(300_000);
+  expect(driver.listings).toBe(listings);
 });
 
 test('what stays as it is until somebody changes the node asks for no more listings', async () => {

@@ -32,6 +32,8 @@ export interface SamplerParts {
   readonly listIntervalMs: number;
   /** Which task holds each GPU, by UUID. */
   readonly holders: () => ReadonlyMap<string, TaskRef>;
+  /** Whether a GPU was listed before and is missing now: only a listing shows that it is back. */
+  readonly isGpuMissing: () => boolean;
   /** The host since it was asked last. */
   readonly readHost: () => Promise<HostReading | null>;
   readonly meter: UsageMeter;
@@ -149,7 +151,7 @@ export class Sampler {
 
   private isListingTroubled(): boolean {
     const { gpus, problems } = this.listing;
-    return problems.some(({ kind }) => gpus.length === 0 || !lasting.has(kind));
+    return this.parts.isGpuMissing() || problems.some(({ kind }) => gpus.length === 0 || !lasting.has(kind));
   }
 
   private async list(): Promise<void> {
