@@ -28,6 +28,10 @@ const answers = [
     '`{arrayId, requeued: {index, from, jobId}[], refused: {index, jobId, message}[]}`; `from` is the job before',
   ],
   ['`metrics JOB NAME`', '[QueryMetricsResponse](#querymetricsresponse)'],
+  [
+    '`metrics` of an array or of several jobs',
+    'an object of job ids, each with an object of metric names and their [QueryMetricsResponse](#querymetricsresponse)',
+  ],
   ['`logs`', 'one `{attempt, nodeRank, line}` per line of output; stored output has no times'],
   ['`logs` of an array', 'one `{index, jobId, attempt, nodeRank, line}` per line of output'],
   ['`logs rm`', '`{jobId, bytesFreed}`'],

@@ -147,8 +147,10 @@ const lossSeries = (slope: number) => ({
   ),
 });
 const curveAnswers = {
-  GetJob: ({ jobId }: { readonly jobId: string }) =>
-    wire.job(jobId.includes('other') ? otherJob : trainingJob),
+  ResolveJob: ({ reference }: { readonly reference: string }) => ({
+    jobId: reference === 'other' ? otherJob.id : trainingJob.id,
+  }),
+  GetJob: ({ jobId }: { readonly jobId: string }) => wire.job(jobId === otherJob.id ? otherJob : trainingJob),
   QueryMetrics: ({ jobId, name }: { readonly jobId: string; readonly name: string }) =>
     name === 'train_loss'
       ? wire.metrics({ unit: 'loss', series: [lossSeries(jobId === otherJob.id ? 0.05 : 0.1)] })
@@ -266,11 +268,11 @@ test('-o csv has a line per point, and -o json says which points are buckets', a
 });
 
 test('a word that is neither a metric nor a job is refused with the metrics there are', async () => {
-  const GetJob = ({ jobId }: { readonly jobId: string }) => {
-    if (jobId === 'lr') throw new MusterError('not_found', 'no job named "lr"');
-    return wire.job(trainingJob);
+  const ResolveJob = ({ reference }: { readonly reference: string }) => {
+    if (reference === 'lr') throw new MusterError('not_found', 'no job named "lr"');
+    return { jobId: trainingJob.id };
   };
-  const { exitCode, stderr } = await run(['metrics', 'train', 'lr'], { ...curveAnswers, GetJob });
+  const { exitCode, stderr } = await run(['metrics', 'train', 'lr'], { ...curveAnswers, ResolveJob });
   expect(exitCode).toBe(exitCodes.usage);
   expect(stderr).toMatch(/^muster: there is no metric "lr"\nMetrics: train_loss, /);
 });

@@ -7,14 +7,16 @@ import { isTrainingMetricName, type TrainingSummary, trainingMetricNames } from 
 import type { JobView } from '@muster/common/views';
 import type { MusterApi, TrainingSummaries } from '@muster/common/wire/client';
 import type { Command } from 'commander';
+import { arrayJobs, chosenFor } from '../arrays/arrayMetrics.ts';
+import { inParallel } from '../arrays/inParallel.ts';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { durationMs, wholeNumber } from '../flags.ts';
-import { jobReferenceHelp } from '../jobs/reference.ts';
+import { jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
 import { nameOf, specOf } from '../jobs/summary.ts';
-import { csvOf } from '../metrics/exports.ts';
+import { exportMetrics } from '../metrics/exportMetrics.ts';
 import {
   formatGpuMetrics,
   formatMetric,
@@ -22,10 +24,9 @@ import {
   type MetricsOptions,
 } from '../metrics/metricsText.ts';
 import { curveOf, drawPlot, keyOf, type PlotOptions } from '../metrics/plot.ts';
-import { queryAll } from '../metrics/queries.ts';
 import { formatComparison, formatTraining, trainingNotes } from '../metrics/trainingTable.ts';
 import { coloursFor } from '../output/colours.ts';
-import { writeJson } from '../output/json.ts';
+import { startProgress } from '../output/progress.ts';
 import { printable } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
 import { withSession } from '../session.ts';
@@ -44,6 +45,11 @@ const names: readonly MetricName[] = [...trainingMetricNames, ...gpuNames];
 const dayMs = 24 * 60 * 60 * 1_000;
 /** More curves cannot be told apart. */
 const comparedMax = 26;
+/** Of an array: more lines are for a program, which has `-o csv`. */
+const rowsMax = 1_000;
+const callsAtOnce = 8;
+/** Of a comparison: more notes hide the table. */
+const notedMax = 10;
 /** Of a chart that takes a line: more than it has columns. */
 const chartPoints = 2_000;
 /** Where the output is no terminal. */
@@ -54,7 +60,7 @@ const plotHeightMax = 30;
 export const command: CommandModule = {
   define(sub) {
     sub
-      .argument('<job>', jobReferenceHelp)
+      .argument('<job>', jobOrArrayHelp)
       .argument('[metric...]', 'metric name; further jobs are compared; default: summary of all metrics')
       .option('--plot [metric]', 'draw the curve; default: train_loss')
       .option('--ascii', 'draw with ASCII characters; default: as the locale allows')
@@ -105,9 +111,20 @@ async function showMetrics(
   const asked = askedOf(reference, more, flags);
   return withSession(context, flags, async ({ api }) => {
     const jobs: JobView[] = [];
-    for (const each of asked.references) jobs.push(await jobOf(api, each, asked));
+    for (const each of asked.references) for (const job of await jobsOf(api, each, asked)) jobs.push(job);
     const seen: Seen = { context, flags, api };
-    if (flags.output === 'json' || flags.output === 'csv') return exportMetrics(seen, jobs, asked.metric);
+    if (flags.output === 'json' || flags.output === 'csv') {
+      const shown = asked.metric === null ? names : [asked.metric];
+      const ids = jobs.map(({ id }) => id);
+      const isOneMetric = asked.metric !== null;
+      await exportMetrics(
+        context.io.stdout,
+        api,
+        { ids, names: shown, isOneMetric, range: rangeOf(flags) },
+        flags.output,
+      );
+      return exitCodes.ok;
+    }
     const [job, ...others] = jobs;
     if (job === undefined) return exitCodes.ok;
     if (asked.isPlot || others.length > 0) return compare(seen, jobs, asked);
@@ -140,9 +157,14 @@ function askedOf(reference: string, more: readonly string[], flags: MetricsFlags
 }
 
 /** The second word of two is rather a metric that is misspelt than a job that is not there. */
-async function jobOf(api: MusterApi, reference: string, { references, name }: Asked): Promise<JobView> {
+async function jobsOf(
+  api: MusterApi,
+  reference: string,
+  { references, name }: Asked,
+): Promise<readonly JobView[]> {
   try {
-    return await api.getJob(reference);
+    const found = await referentOf(api, reference);
+    return found.kind === 'array' ? await arrayJobs(api, found.id) : [await api.getJob(found.id)];
   } catch (error) {
     const mayBeMetric = references.length === 2 && reference === references[1] && name === null;
     if (mayBeMetric && error instanceof MusterError && error.code === 'not_found')
@@ -263,42 +285,56 @@ function noReadingsText(job: JobView, { since, attempt }: MetricsFlags, programN
 
 // ---- Curves
 
-async function compare(seen: Seen, jobs: readonly JobView[], asked: Asked): Promise<ExitCode> {
+async function compare(seen: Seen, given: readonly JobView[], asked: Asked): Promise<ExitCode> {
   const { context, flags, api } = seen;
   const { stdout, stderr } = context.io;
   const { isPlot } = asked;
   const metric = asked.metric ?? 'train_loss';
+  const { jobs, note } = chosenFor(given, metric, isPlot ? comparedMax : rowsMax, isPlot ? 'drawn' : 'shown');
   const options = optionsOf(context, flags);
   const size = plotSize(context, jobs.length, options);
-  const shown: { job: JobView; view: MetricsView; summaries: TrainingSummaries }[] = [];
-  for (const job of jobs) {
-    const range = { jobId: job.id, ...rangeOf(flags) };
-    const pointsMax = isTrainingMetricName(metric) ? { pointsMax: 4 * size.width } : {};
-    const view = await api.queryMetrics({ ...range, name: metric, ...pointsMax });
-    const summaries = isTrainingMetricName(metric)
-      ? await api.summarizeTraining(range)
-      : { metrics: [], thinned: false };
-    shown.push({ job, view, summaries });
+  const isTraining = isTrainingMetricName(metric);
+  const needsPoints = isPlot || jobs.length === 1 || !isTraining;
+  const read = new Map<string, Omit<Compared, 'job'>>();
+  const progress = startProgress(stderr, context.clock);
+  try {
+    await inParallel(jobs, callsAtOnce, async ({ id }) => {
+      const range = { jobId: id, ...rangeOf(flags) };
+      const pointsMax = isTraining ? { pointsMax: 4 * size.width } : {};
+      const view = needsPoints ? await api.queryMetrics({ ...range, name: metric, ...pointsMax }) : null;
+      const summaries = isTraining ? await api.summarizeTraining(range) : { metrics: [], thinned: false };
+      read.set(id, { view, summaries });
+      progress.show(`metrics of ${read.size} of ${jobs.length} jobs read`);
+    });
+  } finally {
+    progress.end();
   }
-  const drawn = shown.filter(({ view }) => hasPoints(view));
+  const shown = jobs.flatMap((job) => {
+    const found = read.get(job.id);
+    return found === undefined ? [] : [{ job, ...found }];
+  });
+  const summaryOf = ({ metrics }: TrainingSummaries) => metrics.find((each) => each.name === metric) ?? null;
+  const hasValues = ({ view, summaries }: Compared) =>
+    view === null ? summaryOf(summaries) !== null : hasPoints(view);
+  const drawn = shown.filter(hasValues);
   const [first] = drawn;
   if (first === undefined) {
-    for (const job of jobs) await sayNothing(seen, job);
+    if (jobs.length > notedMax) await stderr.write(`None of the ${jobs.length} jobs has ${metric}.\n`);
+    else for (const job of jobs) await sayNothing(seen, job);
     return exitCodes.ok;
   }
   const isOne = jobs.length === 1;
   const title = isOne
-    ? titleOf(options, first.job, [first.view], metric)
+    ? titleOf(options, first.job, first.view === null ? [] : [first.view], metric)
     : `${options.colours.bold(metric)}\n\n`;
   const lines = isPlot
     ? drawPlot(
-        drawn.map(({ view }) => curveOf(view.series)),
-        first.view.unit,
+        drawn.map(({ view }) => curveOf(view?.series ?? [])),
+        first.view?.unit ?? '',
         size,
       )
     : [];
   const picture = lines.map((line) => `${line.trimEnd()}\n`).join('');
-  const summaryOf = ({ metrics }: TrainingSummaries) => metrics.find((each) => each.name === metric) ?? null;
   const table =
     isOne && !isTrainingMetricName(metric)
       ? ''
@@ -309,7 +345,7 @@ async function compare(seen: Seen, jobs: readonly JobView[], asked: Asked): Prom
           )
         : formatComparison(
             shown.map((each) => ({
-              key: isPlot && hasPoints(each.view) ? keyOf(drawn.indexOf(each), drawn.length, size) : '',
+              key: isPlot && hasValues(each) ? keyOf(drawn.indexOf(each), drawn.length, size) : '',
               id: each.job.id,
               name: nameOf(each.job),
               state: each.job.state,
@@ -318,11 +354,21 @@ async function compare(seen: Seen, jobs: readonly JobView[], asked: Asked): Prom
             options,
           );
   await stdout.write(title + [picture, table].filter((part) => part !== '').join('\n'));
-  for (const { job, summaries } of shown) {
+  const notes = shown.flatMap(({ job, summaries }) => {
     const summary = summaryOf(summaries);
-    await stderr.write(notesText(job, summary === null ? [] : [summary], summaries));
-  }
+    return notesText(job, summary === null ? [] : [summary], summaries) || [];
+  });
+  for (const text of notes.slice(0, notedMax)) await stderr.write(text);
+  if (notes.length > notedMax) await stderr.write(`… and notes on ${notes.length - notedMax} more jobs\n`);
+  if (note !== null) await stderr.write(`${note}\n`);
   return exitCodes.ok;
+}
+
+interface Compared {
+  readonly job: JobView;
+  /** null: a table needs no points. */
+  readonly view: MetricsView | null;
+  readonly summaries: TrainingSummaries;
 }
 
 /** What is left of the terminal beside title, table and prompt. */
@@ -330,44 +376,4 @@ function plotSize({ io }: Context, jobs: number, { colours, unicode, width }: Me
   const rows = io.stdout.rows();
   const height = rows === null ? plotHeight : Math.max(8, Math.min(plotHeightMax, rows - jobs - 6));
   return { width: Math.max(30, width ?? plotWidth), height, colours, unicode };
-}
-
-// ---- For programs
-
-async function exportMetrics(
-  { context, flags, api }: Seen,
-  jobs: readonly JobView[],
-  name: MetricName | null,
-): Promise<ExitCode> {
-  const { stdout } = context.io;
-  const exported: { jobId: string; name: MetricName; view: MetricsView }[] = [];
-  for (const { id: jobId } of jobs) {
-    for (const each of name === null ? names : [name])
-      exported.push({
-        jobId,
-        name: each,
-        view: await queryAll(api, { jobId, name: each, ...rangeOf(flags) }),
-      });
-  }
-  if (flags.output === 'csv') {
-    // In pieces: a million lines as one text would be more than a string may hold.
-    const lines = csvOf(exported);
-    for (let from = 0; from < lines.length; from += 10_000)
-      await stdout.write(`${lines.slice(from, from + 10_000).join('\n')}\n`);
-    return exitCodes.ok;
-  }
-  const [first] = exported;
-  const isOne = jobs.length === 1;
-  if (isOne && name !== null) await writeJson(stdout, first?.view);
-  else {
-    const ofJob = (jobId: string) =>
-      Object.fromEntries(
-        exported.filter((each) => each.jobId === jobId).map((each) => [each.name, each.view]),
-      );
-    await writeJson(
-      stdout,
-      isOne ? ofJob(jobs[0]?.id ?? '') : Object.fromEntries(jobs.map(({ id }) => [id, ofJob(id)])),
-    );
-  }
-  return exitCodes.ok;
 }
