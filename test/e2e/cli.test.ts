@@ -132,7 +132,7 @@ describe('Ctrl-C', () => {
     command.signal('SIGINT');
     const { exitCode, stdout, stderr } = await command.ended;
     expect(exitCode, stderr).toBe(130);
-    expect(stderr).toMatch(/Detached\. job_\w{12} is still running/);
+    expect(stderr).toMatch(/Detached\. job_\w{12} is still (?:queued|starting|running)\./);
     const watched = jobId ?? /job_\w{12}/.exec(stdout + stderr)?.[0] ?? '';
     expect(await cluster.until(watched, 'running')).toMatchObject({ state: 'running' });
     await cluster.api.stopJobs([watched]);

@@ -66,7 +66,7 @@ export function waitForArrayAndReport(
       }
     });
     progress.end();
-    return last === null ? detached(context, id) : ended(context, id, size, last);
+    return last === null ? detached(context, id, null) : ended(context, id, size, last);
   });
 }
 

@@ -33,7 +33,8 @@ export const command: CommandModule = {
       .option('--stop-jobs', 'first stop all jobs, queued ones too, and wait until they have ended');
     sub.addHelpText(
       'after',
-      '\nWithout --stop-jobs running jobs keep running, and the next `muster up` reattaches to them.',
+      '\nWithout --stop-jobs running jobs keep running, and the next `muster up` reattaches to them. Jobs with a lease pause ' +
+        'when it ends.',
     );
   },
   run: down,
@@ -108,7 +109,7 @@ async function untilGone(running: UpState): Promise<void> {
     if (waitedMs >= goneWithinMs)
       throw new CliError(`process ${running.pid} of \`muster up\` has not ended`, {
         hints: [
-          `Its children may be stuck; \`kill -9 ${running.pid}\` ends it, and running jobs keep running.`,
+          `Its children may be stuck; \`kill -9 ${running.pid}\` ends it, and running jobs keep running, those with a lease until it ends.`,
         ],
       });
     await sleep(pollMs);

@@ -7,7 +7,7 @@ import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
-import { nameOf, specOf, statusText } from '../jobs/summary.ts';
+import { detachedText, nameOf, specOf, statusText } from '../jobs/summary.ts';
 import { teller } from '../jobs/tell.ts';
 import { allTold } from '../jobs/transitions.ts';
 import { unlessAborted, waitForJob } from '../jobs/wait.ts';
@@ -96,7 +96,7 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
     }
     if (stop.signal.aborted) {
       await io.stderr.write(
-        `Detached. ${job.id} is still running. Reattach: ${environment.programName} logs -f ${job.id}\n`,
+        `${detachedText(job.id, shown === null ? job.state : 'running')} Reattach: ${environment.programName} logs -f ${job.id}\n`,
       );
       return exitCodes.interrupted;
     }

@@ -331,21 +331,24 @@ test('--wait goes on when the coordinator restarts', async () => {
   expect(await running).toBe(exitCodes.ok);
 });
 
-test('Ctrl-C detaches from the job and says how to come back', async () => {
-  const coordinator = await fakeCoordinator({
-    ...jobThatBecomes('running'),
-    WatchEvents: silentStream,
-  });
-  const call = newCall(coordinator.address);
-  const running = runCli(['submit', '--wait', '--', 'true'], call.context);
-  await eventually('the watch', () => coordinator.requests.some(({ method }) => method === 'WatchEvents'));
-  call.pressCtrlC();
-  expect(await running).toBe(exitCodes.interrupted);
-  expect(call.stderr()).toBe(
-    `Detached. ${jobId} is still running. Reattach: muster logs -f ${jobId}\nStop it: muster stop ${jobId}\n`,
-  );
-  expect(coordinator.requests.map(({ method }) => method)).not.toContain('StopJobs');
-});
+test.each(['running', 'queued'] as const)(
+  'Ctrl-C detaches from a %s job and says how to come back',
+  async (state) => {
+    const coordinator = await fakeCoordinator({
+      ...jobThatBecomes(state),
+      WatchEvents: silentStream,
+    });
+    const call = newCall(coordinator.address);
+    const running = runCli(['submit', '--wait', '--', 'true'], call.context);
+    await eventually('the watch', () => coordinator.requests.some(({ method }) => method === 'WatchEvents'));
+    call.pressCtrlC();
+    expect(await running).toBe(exitCodes.interrupted);
+    expect(call.stderr()).toBe(
+      `Detached. ${jobId} is still ${state}. Reattach: muster logs -f ${jobId}\nStop it: muster stop ${jobId}\n`,
+    );
+    expect(coordinator.requests.map(({ method }) => method)).not.toContain('StopJobs');
+  },
+);
 
 test('--follow prints the output of the job to the byte, its id and end on stderr', async () => {
   const bytes = Buffer.from([0x61, 0x00, 0xff, 0x0d, 0x0a, 0x62]);

@@ -160,7 +160,7 @@ test('up says what ends it, and what that does to jobs', async () => {
   const up = startUp(dataDir);
   await isUp(up);
   expect(up.stdout()).toContain(
-    'Ctrl-C, or closing this terminal, stops Muster; running jobs keep running.\n' +
+    'Ctrl-C, or closing this terminal, stops Muster; running jobs keep running (with a lease: until it ends).\n' +
       'In the background instead: muster up --detach\n',
   );
   const behind = startUp(temporaryDir(), '--in-background');
@@ -192,7 +192,10 @@ test('who runs is known as long as it runs, and what was killed leaves nothing b
 });
 
 test.each([
-  [null, 'Muster is down. Running jobs keep running. The next `muster up` reattaches to them.'],
+  [
+    null,
+    'Muster is down. Running jobs keep running, those with a lease until it ends. The next `muster up` reattaches to them.',
+  ],
   [[], 'Muster is down. No job is running.'],
 ])('down says what is known of jobs: %j', (active, text) => {
   expect(downText(active, 'muster')).toBe(text);

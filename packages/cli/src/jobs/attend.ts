@@ -11,7 +11,7 @@ import { coloursFor } from '../output/colours.ts';
 import { type Progress, startProgress } from '../output/progress.ts';
 import { printable } from '../output/text.ts';
 import type { Session } from '../session.ts';
-import { nameOf, ranText, specOf, statusText } from './summary.ts';
+import { detachedText, nameOf, ranText, specOf, statusText } from './summary.ts';
 import { teller } from './tell.ts';
 import { nothingTold, type Told } from './transitions.ts';
 import { unlessAborted, waitForJob } from './wait.ts';
@@ -31,8 +31,10 @@ export function waitAndReport(
 ): Promise<Attendance> {
   return attend(context, async (progress, abort) => {
     const tell = teller(context, progress, from);
+    let state: JobView['state'] | null = null;
     const job = await waitForJob(session, jobId, {
       onChange(now) {
+        ({ state } = now);
         tell(now);
         progress.show(statusText(now));
       },
@@ -40,7 +42,7 @@ export function waitAndReport(
       abort,
     });
     progress.end();
-    return job === null ? detached(context, jobId) : ended(context, job);
+    return job === null ? detached(context, jobId, state) : ended(context, job);
   });
 }
 
@@ -54,12 +56,14 @@ export function followAndReport(
   return attend(context, async (progress, abort) => {
     const tell = teller(context, progress, from);
     const job = await session.api.getJob(jobId);
+    let { state } = job;
     progress.show(statusText(job));
     const printer = textPrinter(specOf(job).resources.nodes === 1, context);
     let printing = false;
     const result = unlessAborted(abort, () =>
       waitForJob(session, jobId, {
         onChange(now) {
+          ({ state } = now);
           tell(now);
           // Between the lines of its output the state would only be in the way; while it waits there are none.
           if (!printing || now.state === 'queued') progress.show(statusText(now));
@@ -87,7 +91,7 @@ export function followAndReport(
     const [last, missing] = await Promise.all([result, output]);
     progress.end();
     await context.io.stderr.write(missingText(missing ?? [], jobId, context.environment.programName));
-    return last === null ? detached(context, jobId) : ended(context, last);
+    return last === null ? detached(context, jobId, state) : ended(context, last);
   });
 }
 
@@ -125,11 +129,15 @@ async function ended(context: Context, job: JobView): Promise<Attendance> {
   return { exitCode: exitCodes.jobFailed, job };
 }
 
-/** After Ctrl-C. */
-export async function detached(context: Context, id: string): Promise<Attendance> {
+/** After Ctrl-C. @param state of the job when it was last seen; null: unknown, or an array */
+export async function detached(
+  context: Context,
+  id: string,
+  state: JobView['state'] | null,
+): Promise<Attendance> {
   const { programName } = context.environment;
   await context.io.stderr.write(
-    `Detached. ${id} is still running. Reattach: ${programName} logs -f ${id}\nStop it: ${programName} stop ${id}\n`,
+    `${detachedText(id, state)} Reattach: ${programName} logs -f ${id}\nStop it: ${programName} stop ${id}\n`,
   );
   return { exitCode: exitCodes.interrupted, job: null };
 }

@@ -42,6 +42,16 @@ export function markedState(job: JobView): string {
   return marks.length === 0 ? job.state : `${job.state} (${marks.join(', ')})`;
 }
 
+/**
+ * `Detached. job_… is still running.`
+ * @param state when it was last seen; null: unknown
+ */
+export function detachedText(id: string, state: JobView['state'] | null): string {
+  if (state === null) return `Detached. ${id} was not stopped.`;
+  if (isTerminal(state)) return `Detached. ${id} has ended.`;
+  return `Detached. ${id} is still ${state}.`;
+}
+
 /** Why it waits or why it ended; empty while there is nothing to say. */
 export function whyText(job: JobView): string {
   if (job.state === 'queued' && job.pending !== null) return job.pending.message;

@@ -58,12 +58,12 @@ export function welcomeText({
     dim(`Data and logs are in ${dataDir}.`),
     ...(logPath === null
       ? [
-          'Ctrl-C, or closing this terminal, stops Muster; running jobs keep running.',
+          'Ctrl-C, or closing this terminal, stops Muster; running jobs keep running (with a lease: until it ends).',
           `In the background instead: ${environment.programName} up --detach`,
         ]
       : [
           `Muster runs in the background; closing this terminal does not end it. Its log: ${logPath}`,
-          `Stop it: ${environment.programName} down   (running jobs keep running)`,
+          `Stop it: ${environment.programName} down   (running jobs keep running; with a lease: until it ends)`,
         ]),
   ];
   return `${lines.join('\n')}\n`;
@@ -89,7 +89,8 @@ export function downText(active: readonly JobView[] | null, programName: string)
 
 function textOf(done: string, active: readonly JobView[] | null, programName: string): string {
   const next = `The next \`${programName} up\` reattaches to`;
-  if (active === null) return `${done} Running jobs keep running. ${next} them.`;
+  if (active === null)
+    return `${done} Running jobs keep running, those with a lease until it ends. ${next} them.`;
   if (active.length === 0) return `${done} No job is running.`;
   const named = active.slice(0, namedMax).map((job) => `  ${job.id}  ${nameOf(job)}${leaseText(job)}`);
   const more = active.length > named.length ? [`  … and ${active.length - named.length} more`] : [];
