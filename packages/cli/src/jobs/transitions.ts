@@ -53,7 +53,7 @@ export function transitions(
 export function troublesOf(job: JobView): readonly Fact[] {
   const name = nameOf(job);
   const facts = factsOf(job)
-    .filter(({ key }) => !/\.began$|\.resume_confirmed\./.test(key))
+    .filter(({ key }) => !key.endsWith('.began') && !key.endsWith('.resume_confirmed'))
     .map(({ key, text }) => ({ key, text: `${name}: ${text}` }));
   if (job.state !== 'failed' && job.state !== 'cancelled') return facts;
   const why = job.cause === null ? '' : `: ${causeInBrackets(job.cause)}`;
