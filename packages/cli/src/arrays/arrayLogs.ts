@@ -64,7 +64,7 @@ export async function showArrayLogs(
     stop.dispose();
   }
   if (last === null || stop.signal.aborted)
-    return flags.follow ? (await detached(context, array.id)).exitCode : exitCodes.interrupted;
+    return flags.follow ? (await detached(context, array.id, null)).exitCode : exitCodes.interrupted;
   if (!reading.shown)
     await io.stderr.write(`${printable(array.name)} has no output. ${countsText(countsOf(last))}\n`);
   return exitCodes.ok;
