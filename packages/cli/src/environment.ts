@@ -1,5 +1,6 @@
 /** The only reader of environment variables and of where this program lies. Everything else gets the result. */
 
+import { readFileSync } from 'node:fs';
 import { homedir, hostname } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { nvmlReaderCommand } from '@muster/agent/gpus/nvml/command';
@@ -14,6 +15,8 @@ export interface Environment {
   /** Whose process this is. */
   readonly uid: number;
   readonly gid: number;
+  /** File mode mask of this process, 0 to 0o777; null: not known. */
+  readonly umask: number | null;
   /** MUSTER_ADDR: `host:port` of the coordinator. */
   readonly address: string | null;
   /** MUSTER_TOKEN. */
@@ -73,6 +76,7 @@ export function readEnvironment(variables: Variables, scriptPath: string, workin
     home,
     uid: process.getuid?.() ?? 0,
     gid: process.getgid?.() ?? 0,
+    umask: umaskNow(),
     address: variables['MUSTER_ADDR'] || null,
     token: variables['MUSTER_TOKEN'] || null,
     caPath: variables['MUSTER_CA'] || null,
@@ -96,6 +100,16 @@ export function readEnvironment(variables: Variables, scriptPath: string, workin
       Object.entries(shared).filter((entry): entry is [string, string] => entry[1] !== undefined),
     ),
   });
+}
+
+/** As the kernel tells: `process.umask()` can only be read by setting it. */
+function umaskNow(): number | null {
+  try {
+    const octal = /^Umask:\s*([0-7]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
+    return octal === undefined ? null : Number.parseInt(octal, 8);
+  } catch {
+    return null;
+  }
 }
 
 /** In the environment of a process that another one was started from, it is meant for that one. */

@@ -37,6 +37,8 @@ export interface TaskLaunch extends TaskLocation {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute working directory; null: the task's own directory (process) or the image's (container). */
   readonly workdir: string | null;
+  /** Of processes, 0 to 0o777. null: that of the node. */
+  readonly umask: number | null;
   readonly gpus: readonly GpuDevice[];
   /** Limits. null: none. */
   readonly cpus: number | null;

@@ -8,6 +8,7 @@ export function aLaunch(launch: Pick<TaskLaunch, 'key' | 'directory'> & Partial<
     command: ['true'],
     env: {},
     workdir: null,
+    umask: null,
     gpus: [],
     cpus: null,
     memoryMb: null,

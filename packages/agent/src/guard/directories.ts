@@ -5,14 +5,15 @@ import { messageOf } from '@muster/common/errors';
 import { DriverError } from '../drivers/errors.ts';
 
 /**
- * Makes those that are missing, parents included, as this process' user and with its umask: tasks run as that user.
+ * Makes those that are missing, parents included, as this process' user: tasks run as that.
  * @param paths absolute
+ * @param umask of the task: beside that of this process, so that nothing is more open than either wants; null: none
  * @throws {DriverError} `disk_full`, or `unknown` with the remedy, when one cannot be made
  */
-export async function makeDirectories(paths: readonly string[]): Promise<void> {
+export async function makeDirectories(paths: readonly string[], umask: number | null): Promise<void> {
   for (const path of paths) {
     try {
-      await mkdir(path, { recursive: true });
+      await mkdir(path, { recursive: true, mode: 0o777 & ~(umask ?? 0) });
     } catch (error) {
       throw refused(path, error as NodeJS.ErrnoException);
     }

@@ -87,7 +87,7 @@ async function main(): Promise<void> {
     realPaths: ({ paths }) => realPaths(paths),
     prepare: async (launch) => {
       requireRunnable(launch);
-      await makeDirectories(launch.directories ?? []);
+      await makeDirectories(launch.directories ?? [], launch.umask ?? null);
       return null;
     },
     start: (launch) => supervisor.start(launch, null),

@@ -36,6 +36,8 @@ export interface GuardLaunch extends TaskLocation {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute. */
   readonly workdir: string;
+  /** 0 to 0o777; null: the guard's own, as with a guard that is older than that. */
+  readonly umask?: number | null;
   /** Absolute; `prepare` makes those that are missing. A guard that is older than that leaves them missing. */
   readonly directories?: readonly string[];
 }

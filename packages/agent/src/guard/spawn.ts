@@ -24,13 +24,15 @@ export async function spawnTask(
   const log = openLog(logPath);
   try {
     const child = inside(() =>
-      spawn(file, args, {
-        cwd: launch.workdir,
-        env: { ...launch.env, ...taskMarker(launch) },
-        // One open file for both, appended to: what the task writes first comes first, also after a restart of ours.
-        stdio: ['ignore', log, log],
-        detached: true,
-      }),
+      withUmask(launch.umask ?? null, () =>
+        spawn(file, args, {
+          cwd: launch.workdir,
+          env: { ...launch.env, ...taskMarker(launch) },
+          // One open file for both, appended to: what the task writes first comes first, also after a restart of ours.
+          stdio: ['ignore', log, log],
+          detached: true,
+        }),
+      ),
     );
     if (child.pid !== undefined) return child;
     const [error] = await once(child, 'error');
@@ -40,6 +42,20 @@ export async function spawnTask(
     throw error instanceof LeaseExpired ? error : spawnError(error as NodeJS.ErrnoException, launch);
   } finally {
     closeSync(log);
+  }
+}
+
+/**
+ * A new process inherits the mask of this one, and a spawn begins and ends within the call. Files that the guard makes for
+ * itself name their mode, so that none of them is more open for that moment.
+ */
+function withUmask<T>(umask: number | null, act: () => T): T {
+  if (umask === null) return act();
+  const before = process.umask(umask);
+  try {
+    return act();
+  } finally {
+    process.umask(before);
   }
 }
 

@@ -104,6 +104,7 @@ export function buildLaunch(
     command: launchCommand({ ...spec, ...filled }, task.nodeRank, processesPerNode(gpus)),
     env: environment,
     workdir: spec.workdir,
+    umask: spec.umask,
     gpus,
     cpus: spec.resources.cpus,
     memoryMb: spec.resources.memoryMb,

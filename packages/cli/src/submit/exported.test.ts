@@ -39,6 +39,23 @@ describe('the environment of the user', () => {
     expect(await envOf(['-f', '-'], variables, 'command: [python, x.py]\n')).toEqual(expected);
   });
 
+  test('includes the umask, unless it is the usual one, another is given, or none is wanted', async () => {
+    const umaskOf = async (argv: readonly string[], umask: number | null, stdin?: string) => {
+      const environment = { workingDir: temporaryDir(), umask };
+      const options = { environment, ...(stdin === undefined ? {} : { stdin }) };
+      const { requests } = await run(['submit', ...argv], accepted, options);
+      return (sentSpec(requests) as { umask?: string }).umask;
+    };
+    expect(await umaskOf(['--', 'true'], 0o007)).toBe('0007');
+    expect(await umaskOf(['-f', '-'], 0o077, 'command: a\n')).toBe('0077');
+    expect(await umaskOf(['-f', '-'], 0o077, "command: a\numask: '0002'\n")).toBe('0002');
+    expect(await umaskOf(['--umask', '0027', '--', 'true'], 0o077)).toBe('0027');
+    expect(await umaskOf(['--', 'true'], 0o022)).toBeUndefined();
+    expect(await umaskOf(['--', 'true'], null)).toBeUndefined();
+    expect(await umaskOf(['--export', 'none', '--', 'true'], 0o077)).toBeUndefined();
+    expect(await umaskOf(['--image', 'torch', '--', 'python'], 0o077)).toBeUndefined();
+  });
+
   test('does not go into a container, nor where PATH is chosen or none is wanted', async () => {
     const variables = { PATH: '/bin', VIRTUAL_ENV: venv(), SECRET: 'x' };
     const nothing = { exitCode: exitCodes.ok, stderr: '' };

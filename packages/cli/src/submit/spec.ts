@@ -36,9 +36,10 @@ export async function specFromFile(
     { choice: exports, isContainer, workdir: spec.workdir, set: new Set(Object.keys(spec.env)) },
     context,
   );
+  const umask = spec.umask ?? (isContainer ? null : umaskToSend(exports, context));
   const workdir = spec.workdir ?? (isContainer ? null : context.environment.workingDir);
   return {
-    json: encodeJobSpec({ ...spec, workdir, env: { ...variables, ...spec.env } }),
+    json: encodeJobSpec({ ...spec, workdir, umask, env: { ...variables, ...spec.env } }),
     notes,
     explainRefusal: async (error) => {
       const problems = error.problems.map(withoutPlace);
@@ -67,8 +68,10 @@ export async function specFromFlags(
     context,
   );
   const env = [...Object.entries(sent).map(([name, value]) => `${name}=${value}`), ...given];
+  const umask = isContainer ? null : umaskToSend(exports, context);
   const complete = {
     ...overrides,
+    ...(umask === null || overrides.umask !== undefined ? {} : { umask: umask.toString(8).padStart(4, '0') }),
     ...(isContainer || overrides.workdir !== undefined ? {} : { workdir: workingDir }),
     ...(env.length === 0 ? {} : { env }),
   };
@@ -81,6 +84,14 @@ export async function specFromFlags(
   };
   if (merged.findings.length > 0) throw await explainRefusal(new MusterError('invalid', 'wrong flags'));
   return { json: JSON.stringify(merged.value), notes, explainRefusal };
+}
+
+/** What nodes have by themselves: not sent, so that a node's owner can choose a stricter one. */
+const usualUmask = 0o022;
+
+/** Of this shell. null: none is sent. */
+function umaskToSend(exports: string | undefined, { environment }: Context): number | null {
+  return exports === 'none' || environment.umask === usualUmask ? null : environment.umask;
 }
 
 /** The coordinator sees no file and no flags. */

@@ -9,6 +9,7 @@ export interface SpecFlags {
   readonly image?: string;
   readonly env?: readonly string[];
   readonly workdir?: string;
+  readonly umask?: string;
   readonly nodes?: string;
   readonly topology?: string;
   readonly gpus?: string;
@@ -47,6 +48,10 @@ export function withSpecFlags(command: Command): Command {
     .option('--name <name>', "default: the program's name")
     .option('--project <project>', 'project (accounting)')
     .option('--image <image>', 'container image; without one the job runs as a process on the node')
+    .option(
+      '--umask <mode>',
+      'file mode mask, such as 0027; default: that of this shell, for jobs without an image',
+    )
     .option('--workdir <dir>', 'working directory; default: the current one, for jobs without an image')
     .option(
       '-e, --env <name=value>',

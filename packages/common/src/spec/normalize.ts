@@ -31,6 +31,7 @@ export function normalizeJobSpec(file: JobSpecFile): JobSpec {
     args,
     env: textValues(file.env),
     workdir: file.workdir ?? null,
+    umask: file.umask === undefined ? null : Number.parseInt(file.umask, 8),
     resources: normalizeResources(file.resources ?? {}),
     volumes: (file.volumes ?? []).map(requireVolume),
     priority: file.priority ?? defaults.priority,

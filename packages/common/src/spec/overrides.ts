@@ -13,6 +13,7 @@ export interface SpecOverrides {
   /** `NAME=VALUE`, or `NAME` to copy from the caller's environment. Added to the file's. */
   readonly env?: readonly string[] | undefined;
   readonly workdir?: string | undefined;
+  readonly umask?: string | undefined;
   /** `2`, or a range such as `1:4`. */
   readonly nodes?: string | undefined;
   readonly topology?: string | undefined;
@@ -102,6 +103,7 @@ const valueFlags: readonly ValueFlag[] = [
   { flag: '--project', path: ['project'], given: (flags) => flags.project },
   { flag: '--image', path: ['image'], given: (flags) => flags.image },
   { flag: '--workdir', path: ['workdir'], given: (flags) => flags.workdir },
+  { flag: '--umask', path: ['umask'], given: (flags) => flags.umask },
   { flag: '--nodes', path: ['resources', 'nodes'], given: (flags) => flags.nodes, read: asNodes },
   { flag: '--topology', path: ['resources', 'topology'], given: (flags) => flags.topology },
   { flag: '--gpus', path: ['resources', 'gpus'], given: (flags) => flags.gpus, read: asNumber },

@@ -70,6 +70,7 @@ const fullSpec: JobSpec = {
   args: ['--config=config.yaml'],
   env: { WANDB_PROJECT: 'demo' },
   workdir: null,
+  umask: null,
   resources: {
     nodes: 4,
     minNodes: 2,
@@ -137,6 +138,7 @@ describe('good specs', () => {
       args: [],
       env: {},
       workdir: null,
+      umask: null,
       resources: {
         nodes: 1,
         minNodes: 1,
@@ -217,6 +219,8 @@ describe('good specs', () => {
     ['command: [a]\nlabels: {version: 1.10, team/x: a b}', { labels: { version: '1.10', 'team/x': 'a b' } }],
     ['command: [a]\nname: 007', { name: '007' }],
     ['command: [a]\nworkdir: /srv/x', { workdir: '/srv/x' }],
+    ["command: [a]\numask: '0027'", { umask: 0o027 }],
+    ["command: [a]\numask: '077'", { umask: 0o077 }],
     ['command: [a]\nmax_runtime: 90', { maxRuntimeMs: 90_000 }],
     ['command: [a]\nmax_runtime: 0.5h\nstop_grace: 0', { maxRuntimeMs: 1_800_000, stopGraceMs: 0 }],
     [

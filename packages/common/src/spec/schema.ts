@@ -45,6 +45,7 @@ import {
 import { parseVolume, volumePattern } from './volume.ts';
 
 /** 64 TiB; any bound far above real machines, so that no number leaves the exact integers. */
+const umaskForm = 'octal digits in quotes, such as "0027"';
 const memoryMbMax = 64 * 1024 * 1024;
 
 /** Shorter ones would freeze a task on every hiccup. */
@@ -189,6 +190,13 @@ const jobShape = {
   workdir: absolutePath('/workspace')
     .optional()
     .describe('Working directory. Default: a new one for each task, or that of the image.'),
+  umask: z
+    .string({ error: umaskForm })
+    .regex(/^0?[0-7]{3}$/, { error: umaskForm })
+    .optional()
+    .describe(
+      "File mode mask of a job without an image, such as '0027'. Default: that of the shell, else of the node.",
+    ),
   resources: z
     .strictObject(resourcesShape, { error: 'a mapping such as {nodes: 2, gpus: 4}' })
     .optional()

@@ -27,7 +27,7 @@ test('the file shape says what is in force and leaves out what is not set', () =
 });
 
 test.each([
-  'image: a\ncommand: x "$@"\nargs: [1]\nenv: {B: b, A: a}\nvolumes: [/a:/b:ro]\ncheckpoint: {keep_last: 1}\nworkdir: /w',
+  'image: a\ncommand: x "$@"\nargs: [1]\nenv: {B: b, A: a}\nvolumes: [/a:/b:ro]\ncheckpoint: {keep_last: 1}\nworkdir: /w\numask: "027"',
   'command: [a]\nresources: {nodes: {min: 1, max: 4}, topology: required}\nlauncher: mpi-hostfile\nnetwork: ib0',
   'command: [a]\nresources: {nodes: 2}\npreflight: true\nprepare_timeout: 1m\nrendezvous_timeout: 1m\nlease: 90s',
   'command: [a]\nresources: {nodes: 2}\npreflight: {min_bandwidth_mbps: 2.5}\non_lease_expiry: kill',

@@ -26,6 +26,7 @@ export function jobSpecToFile(spec: JobSpec): JobSpecFile {
     ...(spec.args.length > 0 && { args: [...spec.args] }),
     ...(Object.keys(spec.env).length > 0 && { env: { ...spec.env } }),
     ...(spec.workdir !== null && { workdir: spec.workdir }),
+    ...(spec.umask !== null && { umask: spec.umask.toString(8).padStart(4, '0') }),
     resources: {
       nodes:
         resources.minNodes === resources.nodes

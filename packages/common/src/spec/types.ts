@@ -111,6 +111,8 @@ export interface JobSpec {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute. null: the task's own fresh directory (process) or the image's (container). */
   readonly workdir: string | null;
+  /** Of processes, 0 to 0o777. null: that of the node. */
+  readonly umask: number | null;
   readonly resources: JobResources;
   readonly volumes: readonly Volume[];
   /** 0..100, higher runs first. */

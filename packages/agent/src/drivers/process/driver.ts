@@ -158,11 +158,11 @@ export function groupOf(task: TaskLocation): TaskGroup | null {
 }
 
 function guardLaunch(launch: TaskLaunch): GuardLaunch {
-  const { key, directory, image, command, env, workdir, directories } = launch;
+  const { key, directory, image, command, env, workdir, umask, directories } = launch;
   if (image !== null || command.length === 0) {
     throw new Error(`task ${key} is not one for the process driver: it needs a command and no image`);
   }
-  return { key, directory, command, env, workdir: workdir ?? directory, directories };
+  return { key, directory, command, env, workdir: workdir ?? directory, umask, directories };
 }
 
 /** What the guard says of a task that cannot be started, in the words of drivers. */

@@ -132,6 +132,27 @@ describe('a task', () => {
   });
 });
 
+describe('the umask of a task', () => {
+  it.each([
+    [0o027, '0027'],
+    [0o002, '0002'],
+  ])('is that of its job: %o', async (umask, shown) => {
+    const guard = aGuard();
+    const driver = guard.driver();
+    const task = { ...(await guard.script('umask; touch made; stat -c %a made')), umask };
+    await driver.start(task);
+    expect(await driver.wait(task, never())).toMatchObject({ exitCode: 0 });
+    expect(outputOf(task)).toBe(`${shown}\n${(0o666 & ~umask).toString(8)}\n`);
+    const [own, next] = [await guard.script('umask'), { ...(await guard.script('umask')), umask }];
+    await driver.start(next);
+    await driver.start(own);
+    await driver.wait(own, never());
+    expect(outputOf(own), 'the guard keeps its own').toBe(
+      `${process.umask().toString(8).padStart(4, '0')}\n`,
+    );
+  });
+});
+
 describe('a preparation', () => {
   it('makes the directories that the job names and are missing, for the user of the task', async () => {
     const guard = aGuard();
