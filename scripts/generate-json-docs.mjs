@@ -44,6 +44,11 @@ const answers = [
   ['`token list`', '`{credentials: `[Credential](#credential)`[]}`'],
   ['`token revoke`', '`{ids}`'],
   ['`token rotate`', '`{token}`'],
+  [
+    '`diagnose`',
+    '`{state, cause, blame, evidence: {line, text, rank}, retry, advice, framework, metrics: {rows, first, last}}`; ' +
+      '`first` and `last` are values by name of the metric, as the program calls it',
+  ],
 ];
 const shown = [
   ...['SubmitResponse', 'Job', 'ExplainJobResponse', 'RequeueJobResponse', 'QueryMetricsResponse', 'Node'],
@@ -130,8 +135,8 @@ const text = `# JSON for programs
 <!-- Made by scripts/generate-json-docs.mjs; do not edit. \`npm run generate\` writes it. -->
 
 Every command that reads has \`-o json\`. It prints one value on stdout: on one line when stdout is no terminal. \`logs\` and
-\`events\` print one object per line. Names are in camelCase, with two exceptions: the job file (\`spec\`) keeps its own keys,
-and so does \`diagnose\`, whose answer is a document of its own.
+\`events\` print one object per line. Names are in camelCase, with one exception: the job file (\`spec\`) keeps its own keys.
+Names of metrics (\`train_loss\`), causes (\`cuda_oom\`) and labels are data, and are spelled the same everywhere.
 
 - \`…AtMs\`: milliseconds since 1970-01-01 UTC. \`…Ms\`: a duration in milliseconds. \`…Seconds\`: seconds.
 - \`…Bytes\`: bytes. \`…Mb\`: MiB (1,048,576 bytes).

@@ -68,6 +68,15 @@ test('-o json has every field, whatever was found', async () => {
   );
 });
 
+test('-o json has members in camelCase, like all other commands; only metrics are named by the program', async () => {
+  const failure = `${steps}Traceback (most recent call last):\nModuleNotFoundError: No module named 'x'\n`;
+  const { stdout } = await diagnose(['-o', 'json', '-'], {}, failure);
+  const { metrics, evidence, ...rest } = JSON.parse(stdout) as Record<string, object>;
+  expect(evidence).not.toBeNull();
+  const members = [rest, metrics, evidence].flatMap((each) => Object.keys(each ?? {}));
+  expect(members.filter((name) => !/^[a-z]+(?:[A-Z][a-z]+)*$/.test(name))).toEqual([]);
+});
+
 test('a log that tells of nothing says so', async () => {
   expect((await diagnose(['-'], {}, 'hello\n')).stdout).toBe(
     'State  running\nCause  none: no sign of a failure found\n',
