@@ -188,8 +188,12 @@ export class OutputWatch {
   #release(output: Watched): void {
     // It stays held for as long as its lease does not allow it to run: whoever renews that lets it go on.
     if (!this.#parts.mayRun(output.task.location)) return;
-    for (const group of output.task.groups()) group.thaw();
-    output.held = false;
+    const groups = output.task.groups();
+    for (const group of groups) group.thaw();
+    // The agent's lease may have ended between the look and the thaw, and the agent have stopped it before the thaw: nobody
+    // would stop it again. Whoever ends a lease does so before it stops the task, so this look cannot miss it.
+    if (this.#parts.mayRun(output.task.location)) output.held = false;
+    else for (const group of groups) group.freeze();
   }
 
   /** Before it is stopped for the first time: the next guard has to know. @returns false: it could not be noted */
