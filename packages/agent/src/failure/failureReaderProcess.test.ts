@@ -21,7 +21,14 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-function open(options: { program?: string; budgetMs?: number; deadlineMs?: number } = {}) {
+interface Bounds {
+  readonly program?: string;
+  readonly budgetMs?: number;
+  readonly deadlineMs?: number;
+  readonly waitingMax?: number;
+}
+
+function open(options: Bounds = {}) {
   const reader = new FailureReaderProcess({ program: failureReaderProgram, now, log, ...options });
   opened.push(reader);
   return reader;
@@ -80,6 +87,44 @@ test('while a reader is stuck in an output, the event loop of the agent goes on'
   expect(await turnsUntil(read)).toBeGreaterThan(20);
   expect(await read).toMatchObject(unread);
   expect(reader.pid, 'it was killed').toBeNull();
+});
+
+/** A program that answers each question only after a while, which is less than any deadline. */
+function slowProgram(answersAfterMs: number): string {
+  const path = join(directory, 'slow.mjs');
+  const failure = JSON.stringify({ source: 'log', message: 'it was read' });
+  const answer = `process.send({ id, failure: ${failure} })`;
+  writeFileSync(path, `process.on('message', ({ id }) => setTimeout(() => ${answer}, ${answersAfterMs}));\n`);
+  return path;
+}
+
+test('the time in which others are read is not counted: tasks that end together are all read', async () => {
+  // Together they take far longer than one may.
+  const reader = open({ program: slowProgram(300), deadlineMs: 2_000 });
+  const ends = Array.from({ length: 12 }, (_, index) => endOf('ValueError: bad\n', `${index}.log`));
+  const failures = await Promise.all(ends.map((end) => reader.read(end)));
+  expect(failures.map(({ message }) => message)).toEqual(ends.map(() => 'it was read'));
+});
+
+test('one that is stuck takes its own time only, and those behind it are read', async () => {
+  const path = join(directory, 'stuckOnce.mjs');
+  const failure = JSON.stringify({ source: 'log', message: 'it was read' });
+  const stuck = "if (end.outputPath.endsWith('stuck.log')) for (;;);";
+  const answer = `process.send({ id, failure: ${failure} });`;
+  writeFileSync(path, `process.on('message', ({ id, end }) => { ${stuck} ${answer} });\n`);
+  const reader = open({ program: path, deadlineMs: 2_000 });
+  const failures = await Promise.all(
+    ['stuck.log', 'a.log', 'b.log'].map((name) => reader.read(endOf('anything\n', name))),
+  );
+  expect(failures).toMatchObject([unread, { message: 'it was read' }, { message: 'it was read' }]);
+});
+
+test('more than may wait are not read, and answered at once', async () => {
+  const reader = open({ program: stuckProgram(), waitingMax: 2 });
+  const waiting = [0, 1].map((index) => reader.read(endOf('anything\n', `${index}.log`)));
+  expect(await reader.read(endOf('anything\n'))).toMatchObject(unread);
+  reader.close();
+  for (const each of waiting) await expect(each).rejects.toThrow('closed');
 });
 
 test('four megabytes made to be slow to read hold up nobody, and are read in time', async () => {

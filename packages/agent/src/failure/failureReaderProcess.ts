@@ -1,7 +1,8 @@
 /**
  * Asks a process of its own why a task has failed. Heartbeats do not wait for it: the output of a task is as long and as
- * strange as the task likes. One output has a budget of processor time, so that a busy machine changes nothing, and every
- * question has a deadline; what is not known by then is said to be unknown.
+ * strange as the task likes. One output has a budget of processor time, so that a busy machine changes nothing, and a
+ * deadline, both of which begin with its turn: what waits behind many others is read all the same. What is not known by
+ * then is reported as unknown.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { setPriority } from 'node:os';
@@ -19,13 +20,17 @@ export interface FailureReaderProcessOptions {
   readonly log: Logger;
   /** Processor time for one output. Left out: 2,000. */
   readonly budgetMs?: number;
-  /** From the question to the answer, the time in which others are read included. Left out: 30,000. */
+  /** For one output, from when its turn comes. Left out: 30,000. */
   readonly deadlineMs?: number;
+  /** Outputs that are read or wait for it; what comes on top of them is not read. Left out: 1,000. */
+  readonly waitingMax?: number;
 }
 
 /** Twenty times what 4 MiB of an ordinary output take. */
 const budgetMsDefault = 2_000;
 const deadlineMsDefault = 30_000;
+/** Some times the tasks of a busy node: all of them may end at once. */
+const waitingMaxDefault = 1_000;
 /** How long the process stays without work. */
 const idleMs = 5_000;
 /** Behind the agent, but not behind every program of a busy node: a gang waits for the answer. */
@@ -43,6 +48,7 @@ export class FailureReaderProcess {
   private reading: Reading | null = null;
   private lastTurn: Promise<unknown> = Promise.resolve();
   private lastId = 0;
+  private waiting = 0;
   private readonly closing = new AbortController();
 
   constructor(options: FailureReaderProcessOptions) {
@@ -60,16 +66,25 @@ export class FailureReaderProcess {
    * @throws {Error} after `close`
    */
   async read(end: EndOfTask): Promise<TaskFailure> {
-    const { log, now, deadlineMs = deadlineMsDefault } = this.options;
-    const deadline = AbortSignal.timeout(deadlineMs);
-    const stop = AbortSignal.any([deadline, this.closing.signal]);
-    const turn = this.lastTurn.then(() => this.ask(end, stop));
-    this.lastTurn = turn;
-    const failure = await Promise.race([turn, whenAborted(stop)]);
+    const { log, now, waitingMax = waitingMaxDefault } = this.options;
+    this.closing.signal.throwIfAborted();
+    const failure = this.waiting < waitingMax ? await this.readInTurn(end) : null;
     this.closing.signal.throwIfAborted();
     if (failure !== null) return failure;
     log.warn({ output: end.outputPath }, 'the output of a failed task could not be read in time');
     return unreadFailure(end, now());
+  }
+
+  /** null: nobody knows in time. */
+  private async readInTurn(end: EndOfTask): Promise<TaskFailure | null> {
+    this.waiting += 1;
+    const turn = this.lastTurn.then(() => this.ask(end));
+    this.lastTurn = turn;
+    try {
+      return await turn;
+    } finally {
+      this.waiting -= 1;
+    }
   }
 
   close(): void {
@@ -78,8 +93,9 @@ export class FailureReaderProcess {
   }
 
   /** null: nobody knows in time. Resolves in any case. */
-  private async ask(end: EndOfTask, stop: AbortSignal): Promise<TaskFailure | null> {
-    if (stop.aborted) return null;
+  private async ask(end: EndOfTask): Promise<TaskFailure | null> {
+    if (this.closing.signal.aborted) return null;
+    const { deadlineMs = deadlineMsDefault } = this.options;
     const reading = this.reading ?? this.start();
     clearTimeout(reading.idleTimer);
     this.lastId += 1;
@@ -89,10 +105,9 @@ export class FailureReaderProcess {
     });
     reading.child.send(order, () => {});
     // One that does not answer is stuck in a line, and will not hear either.
-    const abort = () => this.end();
-    stop.addEventListener('abort', abort, { once: true });
+    const deadline = setTimeout(() => this.end(), deadlineMs);
     const failure = await answered;
-    stop.removeEventListener('abort', abort);
+    clearTimeout(deadline);
     reading.idleTimer = setTimeout(() => this.end(), idleMs);
     reading.idleTimer.unref();
     return failure;
@@ -138,11 +153,4 @@ function putBehindAgent(pid: number): void {
   } catch {
     // It has ended already, or the node does not allow it.
   }
-}
-
-function whenAborted(signal: AbortSignal): Promise<null> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(null);
-    else signal.addEventListener('abort', () => resolve(null), { once: true });
-  });
 }
