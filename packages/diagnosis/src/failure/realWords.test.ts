@@ -52,6 +52,17 @@ test.each<[string, Partial<Diagnosis>]>([
     'node-1:77:90 [0] NCCL WARN NET/IB : Got completion from peer 10.0.0.2<1> with error 4, opcode 32, len 0, vendor err 81',
     { cause: 'nccl_error', blame: 'node' },
   ],
+  [
+    'mlx5: host_unknown: got completion with error:\n' +
+      '00000000 00000000 00000000 00000000\n'.repeat(3) +
+      '00000000 00008813 080004d2 0001e8d2\n' +
+      '[rank3]: torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2005, remote process exited',
+    {
+      cause: 'nccl_error',
+      blame: 'network',
+      evidence: { line: 2, rank: null, text: 'mlx5: host_unknown: got completion with error:' },
+    },
+  ],
   ['mlx5: node-1: got completion with error:', { cause: 'nccl_error', blame: 'network' }],
   ["node-1:77:90 [0] init.cc:12 NCCL WARN Cuda failure 999 'unknown error'", { cause: 'gpu_suspect' }],
   [

@@ -12,6 +12,8 @@ node-1:101:433 [0] NCCL INFO comm 0x7f00 rank 3 nRanks 16 - Destroy COMPLETE
 ---
 node-1:101:433 [2] NCCL INFO NET/IB : Got completion with status=0 opcode=2 len=0 vendor_err=0
 ---
+mlx5: node-1: got completion with status 0
+---
 node-1:101:433 [2] NCCL INFO misc/socket.cc:64 -> 3
 node-1:101:433 [2] NCCL INFO misc/socket.cc:752 -> 3
 ---
