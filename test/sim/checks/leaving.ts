@@ -9,6 +9,8 @@ import type { Verdict } from './verdict.ts';
 
 /** For the coordinator to see it, on its clock, and for the last kill. */
 const slackMs = 4_000;
+/** By then a coordinator that has just started has looked at the drains, and stored what it stops. */
+const lookMs = 2_000;
 
 interface Leaving {
   readonly sinceMs: number;
@@ -52,8 +54,8 @@ export class LeavingCheck {
       const graceMs = parseDurationMs(stories.of(task.jobId)?.file?.stop_grace ?? 0) ?? 0;
       // One whose grace is longer than there was time is told at once, and gets all of it.
       const isDue = nowMs >= sinceMs + Math.max(forMs, graceMs) + slackMs;
-      const talkedForMs = Math.min(grants.steadyForMs(machine), nowMs - this.coordinatorSinceMs);
-      const wasHeard = talkedForMs >= graceMs + slackMs;
+      const hadTime = nowMs - this.coordinatorSinceMs >= graceMs + lookMs;
+      const wasHeard = hadTime && grants.steadyForMs(machine) >= graceMs + slackMs;
       const what = () => `${key} runs on ${machine}, which was to be left by now`;
       verdict.require(!isDue || !wasHeard || !isWell(machine), 'drains', what);
     }
