@@ -206,6 +206,8 @@ export interface SubmitResult {
   readonly waits: PendingReason | null;
   /** Dry run: the nodes that it would start on now, by node rank. */
   readonly wouldStartOn: readonly string[];
+  /** How many jobs the array has; 0: it is one job. */
+  readonly arraySize: number;
 }
 
 /** A person, or the machine itself, has said that a node is to be left: it gets no new work. */

@@ -247,29 +247,17 @@ export class Draft {
     return this.everyCredential().filter((each) => each.subject === subject);
   }
 
-  /** By its id, or the beginning of it; or all of a node. */
-  credentialsNamed(name: string): readonly Credential[] {
-    const exact = this.credential(name);
-    if (exact !== undefined) return [exact];
-    const ofNode = this.credentialsOf(name);
-    return ofNode.length > 0 || name === ''
-      ? ofNode
-      : this.everyCredential().filter(({ id }) => id.startsWith(name));
-  }
-
-  private everyCredential(): readonly Credential[] {
+  /** In no order. */
+  everyCredential(): readonly Credential[] {
     const ids = new Set([...this.base.credentials.keys(), ...this.credentials.keys()]);
     return [...ids].flatMap((id) => this.credential(id) ?? []);
   }
 
-  /** The credential that a node's agent shows. */
-  agentCredential(nodeName: string): Credential | undefined {
-    return this.credentialsOf(nodeName).find(({ kind }) => kind === 'agent');
-  }
-
-  nextSubmitSeq(): number {
-    this.submitSeq += 1;
-    return this.submitSeq;
+  /** Takes so many places in the order of submission. @returns the first */
+  takeSubmitSeqs(count: number): number {
+    const first = this.submitSeq + 1;
+    this.submitSeq += count;
+    return first;
   }
 
   addJob(job: Job): void {
@@ -356,7 +344,7 @@ export class Draft {
     const arrays = [...this.arrays.values()];
     return {
       newArrays: arrays.filter(({ id }) => this.newArrays.has(id)),
-      filledArrays: arrays.filter(({ filled, size }) => filled === size).map(({ id }) => id),
+      arrays: arrays.filter(({ id }) => !this.newArrays.has(id)),
       newJobs: changed.filter((job) => this.newJobIds.has(job.id)),
       jobs: changed.filter((job) => !this.newJobIds.has(job.id)),
       attempts: [...this.attempts.values()],

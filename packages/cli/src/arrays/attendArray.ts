@@ -88,7 +88,8 @@ async function lookAtArray(
 ): Promise<ArrayLook> {
   const members: Member[] = [];
   const failures = new Map<string, string>();
-  // The unfinished first: a job that ends in between is then in both lists, and never in none.
+  // Those first that are not stored, then the unfinished: a job that ends in between is then in two lists, and never in none.
+  const { notStored } = await api.listJobs({ arrayId, states: ['queued'], limit: 1 });
   for (const states of [unfinishedStates, badStates]) {
     for await (const { jobs } of pagesOfJobs(api, { arrayId, states }, Number.POSITIVE_INFINITY)) {
       for (const job of jobs) {
@@ -98,7 +99,8 @@ async function lookAtArray(
       }
     }
   }
-  const counts = countsOf(newestByIndex(members));
+  const stored = countsOf(newestByIndex(members));
+  const counts = { ...stored, queued: stored.queued + notStored };
   const known = jobStates.reduce((sum, state) => sum + counts[state], 0);
   return { counts: { ...counts, succeeded: Math.max(0, size - known) }, failures };
 }

@@ -88,7 +88,7 @@ async function submit(
   return withSession(context, flags, async (session) => {
     const result = await send(session, spec, flags, context);
     await printResult(result, flags, context);
-    const [jobId] = result.jobIds;
+    const jobId = result.arrayId ?? result.jobIds[0];
     if (jobId === undefined || (flags.wait !== true && flags.follow !== true)) return exitCodes.ok;
     const { job, exitCode } = await attend(context, session, result, jobId, flags);
     if (flags.output !== 'json' || exitCode === exitCodes.interrupted) return exitCode;
@@ -207,8 +207,11 @@ function attend(
   jobId: string,
   flags: SubmitFlags,
 ): Promise<Attendance> {
-  if (result.arrayId !== null)
-    return waitForArrayAndReport(context, session, { id: result.arrayId, size: result.jobIds.length });
+  if (result.arrayId !== null) {
+    // A coordinator of an earlier version lists all jobs, and gives no number of them.
+    const size = result.arraySize || result.jobIds.length;
+    return waitForArrayAndReport(context, session, { id: result.arrayId, size });
+  }
   return flags.follow === true
     ? followAndReport(context, session, jobId)
     : waitAndReport(context, session, jobId);

@@ -79,6 +79,16 @@ export function arraySize({ ranges }: Pick<JobArraySpec, 'ranges'>): number {
   return ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0);
 }
 
+/** The position from 0 of its job with an index; `undefined` where it has none. */
+export function arrayPositionOf({ ranges }: Pick<JobArraySpec, 'ranges'>, index: number): number | undefined {
+  let before = 0;
+  for (const [first, last] of ranges) {
+    if (index >= first && index <= last) return before + index - first;
+    before += last - first + 1;
+  }
+  return undefined;
+}
+
 /** The index of its job at a position from 0; `undefined` behind the last. */
 export function arrayIndexAt({ ranges }: Pick<JobArraySpec, 'ranges'>, position: number): number | undefined {
   let left = position;

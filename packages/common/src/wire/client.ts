@@ -128,7 +128,8 @@ export interface MusterApi {
   }): Promise<SubmitResult>;
   getJob(jobId: string): Promise<JobView>;
   resolveJob(reference: string): Promise<JobReferent>;
-  listJobs(filter?: JobFilter): Promise<{ jobs: readonly JobView[]; more: boolean }>;
+  /** `notStored`: jobs of the array that was asked for that are queued, and not listed because they are still being stored. */
+  listJobs(filter?: JobFilter): Promise<{ jobs: readonly JobView[]; more: boolean; notStored: number }>;
   stopJobs(ids: readonly string[], reason?: string): Promise<readonly JobView[]>;
   /**
    * @param from which checkpoint to begin from; left out: as the job would by itself
@@ -307,6 +308,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
         wouldWait: answer.wouldWait === null ? null : pendingFromWire(answer.wouldWait),
         wouldStartOn: answer.wouldStartOn,
         waits: answer.waits === null ? null : pendingFromWire(answer.waits),
+        arraySize: answer.arraySize,
       };
     },
     getJob: async (jobId) => jobFromWire(await call('GetJob', { jobId })),
@@ -317,7 +319,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     async listJobs(filter = {}) {
       const { states = [], ...rest } = filter;
       const answer = await call('ListJobs', { ...rest, states: states.map(jobStateWire.toWire) });
-      return { jobs: answer.jobs.map(jobFromWire), more: answer.more };
+      return { jobs: answer.jobs.map(jobFromWire), more: answer.more, notStored: answer.notStored };
     },
     stopJobs: async (ids, reason = '') =>
       (await call('StopJobs', { ids: [...ids], reason }, arraySizeMax)).jobs.map(jobFromWire),

@@ -3,11 +3,12 @@
  * some at a time, because a hundred thousand in one commit would keep every heartbeat waiting.
  */
 import { type ArrayId, newArrayId, type RandomBytes } from '@muster/common/ids';
-import { arrayIndexAt, arraySize, type JobArraySpec } from '@muster/common/spec/array';
+import { arraySize, type JobArraySpec } from '@muster/common/spec/array';
 import type { JobSpec } from '@muster/common/spec/types';
 import { userOf } from '../caller.ts';
 import type { Draft } from '../state.ts';
 import type { JobArrayRecord } from '../store/store.ts';
+import { indexAt, isMissing, positionOf } from './arrayIndexes.ts';
 import { addJob, aNewJob } from './newJob.ts';
 
 /** Jobs that one turn of the loop stores or changes for one caller: some tens of milliseconds of work. */
@@ -22,7 +23,9 @@ export function addArray(
 ): JobArrayRecord {
   const array = {
     ...{ id: newArrayId(random), spec, size: arraySize(wanted) },
-    ...{ filled: 0, by: draft.by, submittedAtMs: nowMs },
+    ...{ filled: 0, early: new Set<number>(), by: draft.by, submittedAtMs: nowMs },
+    // Whatever is submitted while its jobs are being stored comes after them.
+    firstSubmitSeq: draft.takeSubmitSeqs(arraySize(wanted)),
   };
   draft.addArray(array);
   fillArray(draft, array.id, random, nowMs);
@@ -33,18 +36,38 @@ export function addArray(
 export function fillArray(draft: Draft, arrayId: ArrayId, random: RandomBytes, nowMs: number): void {
   const array = draft.array(arrayId);
   if (array === undefined) return;
-  const { spec, size, submittedAtMs } = array;
-  const user = userOf(array.by);
-  const filled = Math.min(size, array.filled + jobsPerTurn);
+  const filled = Math.min(array.size, array.filled + jobsPerTurn);
   for (let position = array.filled; position < filled; position += 1) {
-    // Arrays of earlier versions have no indexes in their spec: theirs count from 0.
-    const index = (spec.array === null ? undefined : arrayIndexAt(spec.array, position)) ?? position;
-    const place = { id: arrayId, index, size };
-    addJob(
-      draft,
-      aNewJob(draft, { spec, array: place, requeuedFrom: null, submittedAtMs, user }, random),
-      nowMs,
-    );
+    const index = indexAt(array, position);
+    if (!array.early.has(index)) addMember(draft, array, { position, index }, random, nowMs);
   }
   draft.putArray({ ...array, filled });
+}
+
+/** Stores the job of an index before its turn. Does nothing where it is stored, or where the array has no such index. */
+export function fillMember(
+  draft: Draft,
+  { arrayId, index }: { readonly arrayId: ArrayId; readonly index: number },
+  random: RandomBytes,
+  nowMs: number,
+): void {
+  const array = draft.array(arrayId);
+  const position = array === undefined ? undefined : positionOf(array, index);
+  if (array === undefined || position === undefined || !isMissing(array, index)) return;
+  addMember(draft, array, { position, index }, random, nowMs);
+  draft.putArray({ ...array, early: new Set([...array.early, index]) });
+}
+
+function addMember(
+  draft: Draft,
+  { id, spec, size, by, submittedAtMs, firstSubmitSeq }: JobArrayRecord,
+  { position, index }: { readonly position: number; readonly index: number },
+  random: RandomBytes,
+  nowMs: number,
+): void {
+  const submitSeq = firstSubmitSeq === null ? undefined : firstSubmitSeq + position;
+  const place = { id, index, size };
+  const user = userOf(by);
+  const job = { spec, array: place, requeuedFrom: null, submittedAtMs, submitSeq, user };
+  addJob(draft, aNewJob(draft, job, random), nowMs);
 }

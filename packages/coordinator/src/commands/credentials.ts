@@ -26,7 +26,7 @@ export function createJoinToken(
   { node, secretHash, replaces }: JoinTokenCommand,
   nowMs: number,
 ): number {
-  const known = draft.agentCredential(node);
+  const known = agentCredential(draft, node);
   if (known !== undefined && !replaces) {
     throw new MusterError(
       'already_exists',
@@ -68,7 +68,7 @@ export function joinNode(
     const message = `this join token was used already; make another: muster token create ${node}`;
     throw new MusterError('already_exists', message);
   }
-  const before = draft.agentCredential(node);
+  const before = agentCredential(draft, node);
   if (before !== undefined && !token.replaces) {
     throw new MusterError(
       'already_exists',
@@ -109,7 +109,7 @@ const namedMax = 3;
  * @throws {MusterError} `failed_precondition` while tasks that have not ended are on the node of one of these credentials
  */
 export function requireIdleNodes(draft: Draft, name: string): void {
-  const agents = draft.credentialsNamed(name).filter(({ kind }) => kind === 'agent');
+  const agents = credentialsNamed(draft, name).filter(({ kind }) => kind === 'agent');
   const nodes = new Set<string>(agents.map(({ subject }) => subject));
   if (nodes.size === 0) return;
   const held = [...heldTasks(draft.activeJobs())].filter(([node]) => nodes.has(node));
@@ -130,7 +130,7 @@ export function requireIdleNodes(draft: Draft, name: string): void {
  * @throws {MusterError} `not_found`, `invalid` when it names several, `failed_precondition` for the admin token
  */
 export function revoke(draft: Draft, name: string, nowMs: number): readonly string[] {
-  const found = draft.credentialsNamed(name);
+  const found = credentialsNamed(draft, name);
   if (found.some(({ kind }) => kind === 'admin')) {
     throw new MusterError(
       'failed_precondition',
@@ -196,4 +196,19 @@ export function keepSecret(draft: Draft, id: string, lifetimeMs: number, nowMs: 
   });
   const data = { id, node: credential.subject };
   draft.emit({ kind: 'token.renewed', subject: clusterSubject, data }, nowMs);
+}
+
+/** By its id, or the beginning of it; or all of a node. */
+function credentialsNamed(draft: Draft, name: string): readonly Credential[] {
+  const exact = draft.credential(name);
+  if (exact !== undefined) return [exact];
+  const ofNode = draft.credentialsOf(name);
+  return ofNode.length > 0 || name === ''
+    ? ofNode
+    : draft.everyCredential().filter(({ id }) => id.startsWith(name));
+}
+
+/** The credential that a node's agent shows. */
+function agentCredential(draft: Draft, nodeName: string): Credential | undefined {
+  return draft.credentialsOf(nodeName).find(({ kind }) => kind === 'agent');
 }

@@ -11,19 +11,21 @@ export interface NewJob {
   readonly requeuedFrom: JobId | null;
   readonly submittedAtMs: number;
   readonly user: string;
+  /** Its place in the order of submission; without one it gets the next. */
+  readonly submitSeq?: number | undefined;
 }
 
-/** With an id and a place in the order of submission of its own; not in the draft yet. */
+/** With an id of its own; not in the draft yet. */
 export function aNewJob(
   draft: Draft,
-  { spec, array, requeuedFrom, submittedAtMs, user }: NewJob,
+  { spec, array, requeuedFrom, submittedAtMs, user, submitSeq }: NewJob,
   random: RandomBytes,
 ): Job {
   const id = newJobId(random);
   const sinceMs = submittedAtMs;
   return {
     id,
-    submitSeq: draft.nextSubmitSeq(),
+    submitSeq: submitSeq ?? draft.takeSubmitSeqs(1),
     spec,
     array,
     requeuedFrom,

@@ -30,6 +30,7 @@ import type { NodeView } from '../scheduler/view.ts';
 import type { ClusterState } from '../state.ts';
 import type { JobFilters, JobRecord, RequestRecord, Store } from '../store/store.ts';
 import type { ArrayFiller } from '../tasks/arrayFiller.ts';
+import { firstOfArray, idsOfSubmit, notStoredOf } from './arrayAnswers.ts';
 import { unary } from './calls.ts';
 import { withHolders } from './holders.ts';
 import { continuedFrom, decodeSpec, resumeChoiceOf, sizeOf, withDigest } from './jobRequests.ts';
@@ -220,13 +221,13 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         });
       });
       const { arrayId } = record;
-      // Earlier versions stored the ids of an array's jobs with the request.
-      const isListed = arrayId === null || record.jobIds.length > 0;
-      const jobIds = isListed
-        ? record.jobIds
-        : (await parts.arrays.jobIds(arrayId as ArrayId)).slice(0, sizeOf(spec));
-      const waits = reasonNow(jobIds[0]);
-      const answer = { jobIds: [...jobIds], arrayId: arrayId ?? '', repeatedRequest: repeated };
+      const jobIds = await idsOfSubmit(parts, record, spec);
+      const waits = reasonNow(jobIds[0] ?? (await firstOfArray(parts, arrayId, spec)));
+      const answer = {
+        jobIds: [...jobIds],
+        arrayId: arrayId ?? '',
+        ...{ repeatedRequest: repeated, arraySize: sizeOf(spec) },
+      };
       return waits === null ? answer : { ...answer, waits: pendingToWire(waits) };
     }),
 
@@ -242,16 +243,19 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     ListJobs: unary(async (request) => {
       if (request.requestId !== '') return jobsOfRequest(request);
       const limit = request.limit === 0 ? 100 : Math.min(request.limit, listLimitMax);
+      const arrayId = request.arrayId === '' ? null : await arrayIdOf(request.arrayId);
+      // Before the list: a job that is stored in between is counted twice rather than not at all.
+      const notStored = notStoredOf(parts, arrayId);
       const { records, more } = await store.listJobs({
         states: request.states.map(knownState),
-        arrayId: request.arrayId === '' ? null : await arrayIdOf(request.arrayId),
+        arrayId,
         name: request.name || null,
         limit,
         sizeMax: pageSizeMax,
         beforeSubmitSeq: request.beforeSubmitSeq || null,
         also: filtersOf(request),
       });
-      return { jobs: records.map((record) => jobToWire(brief(record))), more };
+      return { jobs: records.map((record) => jobToWire(brief(record))), more, notStored };
     }),
 
     StopJobs: unary(async (request, caller) => {
@@ -286,7 +290,6 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     RequeueJob: unary(async (request, caller) => {
       const { job } = await read(request.jobId);
       const { id, array } = job;
-      if (array !== null) await parts.arrays.complete(array.id);
       const isEdited = request.specJson !== '';
       const spec = isEdited ? decodeSpec(request.specJson, 0) : job.spec;
       if (isEdited && spec.array !== null)

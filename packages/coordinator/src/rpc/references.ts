@@ -18,7 +18,7 @@ import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 export interface ReferenceParts {
   readonly state: Pick<ClusterState, 'jobs' | 'outcomes'>;
   readonly store: Pick<Store, 'readJob' | 'readOutcomes' | 'listJobs' | 'listJobIds' | 'names'>;
-  readonly arrays: Pick<ArrayFiller, 'complete'>;
+  readonly arrays: Pick<ArrayFiller, 'complete' | 'member'>;
 }
 
 export type Referent =
@@ -86,11 +86,8 @@ export async function resolveActiveJobs(parts: ReferenceParts, text: string): Pr
 
 async function resolveMember(parts: ReferenceParts, base: string, index: number): Promise<Referent> {
   const arrayId = await resolveArrayId(parts, base);
-  let id = await parts.store.names.member(arrayId, index);
-  if (id === null) {
-    await parts.arrays.complete(arrayId);
-    id = await parts.store.names.member(arrayId, index);
-  }
+  await parts.arrays.member(arrayId, index);
+  const id = await parts.store.names.member(arrayId, index);
   if (id !== null) return { kind: 'job', id };
   const newest = await newestOfArray(parts, arrayId);
   throw new MusterError(

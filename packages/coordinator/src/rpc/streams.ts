@@ -20,7 +20,7 @@ import { resolveJobId } from './references.ts';
 export interface StreamCallParts {
   readonly state: ClusterState;
   readonly store: Store;
-  readonly arrays: Pick<ArrayFiller, 'complete'>;
+  readonly arrays: Pick<ArrayFiller, 'complete' | 'member'>;
   readonly logs: LogStore;
   readonly logEvents: LogEvents;
   readonly agents: AgentRegistry;

@@ -22,7 +22,7 @@ const readingsMax = 250_000;
 export interface TelemetryCallParts {
   readonly state: ClusterState;
   readonly store: Store;
-  readonly arrays: Pick<ArrayFiller, 'complete'>;
+  readonly arrays: Pick<ArrayFiller, 'complete' | 'member'>;
   readonly telemetry: TelemetryStore;
   readonly rowKeeping: Pick<RowKeeping, 'rows'>;
   readonly wallMs: () => number;

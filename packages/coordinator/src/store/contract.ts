@@ -102,15 +102,30 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         const jobs = [0, 1, 2].map((index) =>
           aJob(index + 1, { spec: array.spec, array: { id: array.id, index, size: 3 } }),
         );
-        await commit({ newArrays: [array], newJobs: jobs.slice(0, 2) });
+        await commit({ newArrays: [{ ...array, filled: 2 }], newJobs: jobs.slice(0, 2) });
 
         const reopened = await opened.reopen();
         const { unfilledArrays, activeJobs } = await reopened.load();
         expect(unfilledArrays).toEqual([{ ...array, filled: 2 }]);
         expect(activeJobs).toEqual(jobs.slice(0, 2));
-        await reopened.commit({ ...emptyBatch, newJobs: jobs.slice(2), filledArrays: [array.id] });
+        await reopened.commit({ ...emptyBatch, newJobs: jobs.slice(2), arrays: [{ ...array, filled: 3 }] });
         expect((await reopened.load()).unfilledArrays).toEqual([]);
         expect((await reopened.readJob(jobIdOf(3)))?.job).toEqual(jobs[2]);
+      });
+
+      it('of an incomplete array, which jobs were stored before their turn, and the places of all of them', async () => {
+        const array = { ...anArray(5), filled: 1, firstSubmitSeq: 11 };
+        const member = (index: number) =>
+          aJob(11 + index, { spec: array.spec, array: { id: array.id, index, size: 5 } });
+        await commit({ newArrays: [array], newJobs: [member(0)] });
+        await commit({ arrays: [array], newJobs: [member(3)] });
+
+        const reopened = await opened.reopen();
+        const { unfilledArrays, lastSubmitSeq } = await reopened.load();
+        expect(unfilledArrays).toEqual([{ ...array, early: new Set([3]) }]);
+        expect(lastSubmitSeq).toBe(15);
+        const back = reopened.commit({ ...emptyBatch, arrays: [{ ...array, filled: 0 }] });
+        await expect(back).rejects.toMatchObject({ name: 'StoreError', kind: 'conflict' });
       });
 
       it('changes of jobs and attempts', async () => {
@@ -311,7 +326,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         };
         const together: Batch = {
           ...emptyBatch,
-          filledArrays: batch.filledArrays ?? [],
+          arrays: batch.arrays ?? [],
           newJobs: [...innocent.newJobs, ...(batch.newJobs ?? [])],
           jobs: batch.jobs ?? [],
           attempts: [...innocent.attempts, ...(batch.attempts ?? [])],

@@ -16,8 +16,7 @@ export function describeRetention(opened: () => Store): void {
       store = opened();
       return store.commit({
         ...emptyBatch,
-        newArrays: [array],
-        filledArrays: [array.id],
+        newArrays: [{ ...array, filled: 1 }],
         newJobs: [over(1, someMs + 9), over(2, someMs + 1), over(3, someMs + 1), inArray, aJob(5)],
         attempts: [endedAttempt(jobIdOf(1))],
         requests: [aRequest()],

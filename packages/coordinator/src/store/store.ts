@@ -12,8 +12,8 @@ import type { RetentionStore } from './retention.ts';
 /** Rows and events of one or more commands, in one transaction. */
 export interface Batch {
   readonly newArrays: readonly JobArrayRecord[];
-  /** All their jobs are stored now. */
-  readonly filledArrays: readonly ArrayId[];
+  /** Known arrays of which more jobs are stored now. */
+  readonly arrays: readonly JobArrayRecord[];
   readonly newJobs: readonly Job[];
   readonly jobs: readonly Job[];
   readonly attempts: readonly { readonly jobId: JobId; readonly attempt: Attempt }[];
@@ -29,7 +29,7 @@ export interface Batch {
 
 export const emptyBatch: Batch = {
   newArrays: [],
-  filledArrays: [],
+  arrays: [],
   newJobs: [],
   jobs: [],
   attempts: [],
@@ -49,8 +49,15 @@ export interface JobArrayRecord {
   readonly id: ArrayId;
   readonly spec: JobSpec;
   readonly size: number;
-  /** So many of its jobs are stored, those of the lowest indexes. */
+  /** So many of its jobs are stored, those of the lowest indexes; all of them once it is `size`. */
   readonly filled: number;
+  /** Indexes behind those whose jobs are stored already, because somebody asked for them. */
+  readonly early: ReadonlySet<number>;
+  /**
+   * The place of its first job in the order of submission; those of the others follow it, whenever they are stored. null: of an
+   * array of an earlier version, whose jobs have the places that are free when they are stored.
+   */
+  readonly firstSubmitSeq: number | null;
   /** Whose submit it was. */
   readonly by: Caller;
   readonly submittedAtMs: number;

@@ -196,5 +196,14 @@ export const earlierNodeBody = JSON.stringify({
 export function anArray(size: number): JobArrayRecord {
   const by = { kind: 'admin', id: 'admin', peer: '127.0.0.1' } as const;
   const id = 'arr_00000000000a' as ArrayId;
-  return { id, spec: aSpec(), size, filled: 0, by, submittedAtMs: someMs };
+  return {
+    id,
+    spec: aSpec(),
+    size,
+    filled: 0,
+    early: new Set(),
+    firstSubmitSeq: 1,
+    by,
+    submittedAtMs: someMs,
+  };
 }

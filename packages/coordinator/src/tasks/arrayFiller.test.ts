@@ -1,4 +1,4 @@
-import type { ArrayId } from '@muster/common/ids';
+import type { ArrayId, JobId } from '@muster/common/ids';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { jobsPerTurn } from '../commands/arrays.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
@@ -28,9 +28,11 @@ class CountingStore extends MemoryStore {
     await vi.waitFor(() => expect(this.held).not.toBeNull());
   }
 
-  goOn(): void {
-    this.commitsLeft = Number.POSITIVE_INFINITY;
+  /** @param commits so many, with the one that waits */
+  goOn(commits = Number.POSITIVE_INFINITY): void {
+    this.commitsLeft = commits;
     this.held?.resolve();
+    this.held = null;
   }
 
   /** What waits is never stored. */
@@ -70,7 +72,7 @@ test('a large array is stored in pieces, answered once all of it is, and its ids
   const stored = [...memory.jobs.values()].sort((a, b) => a.submitSeq - b.submitSeq);
   expect(stored.map(({ id }) => id)).toEqual(jobIds);
   expect(stored.map(({ array }) => array)).toEqual(jobIds.map((_, index) => ({ id: arrayId, index, size })));
-  expect([...memory.filledArrays.keys()]).toEqual([arrayId]);
+  expect([...memory.arrays.values()]).toMatchObject([{ id: arrayId, filled: size }]);
   expect(coordinator.state.arrays.size).toBe(0);
 });
 
@@ -122,7 +124,7 @@ test.each([1, 2, 3, 4])(
 
 test('a small array does not wait for a large one', async () => {
   store.commitsLeft = 1;
-  const large = submit('r1', 20 * jobsPerTurn);
+  const large = submit('r1', 10 * jobsPerTurn);
   await store.waits();
   const commands = vi.spyOn(coordinator.loop, 'run');
   const small = submit('r2', 2 * jobsPerTurn);
@@ -173,4 +175,54 @@ test('the jobs of an array name who submitted it, after a restart too', async ()
   const submitted = [...memory.events.values()].filter(({ kind }) => kind === 'job.submitted');
   expect(submitted).toHaveLength(size);
   expect(new Set(submitted.map(({ by }) => by))).toEqual(new Set(['admin']));
+});
+
+const manyJobs = 1_000 + 3 * jobsPerTurn;
+
+test('an array of more than 1,000 jobs is accepted before they are stored, and whatever is submitted then comes after them', async () => {
+  store.commitsLeft = 1;
+  const submitted = submit('r1', manyJobs);
+  const { jobIds, arrayId, arraySize } = await submitted;
+  await store.waits();
+
+  expect({ jobIds, arraySize }).toEqual({ jobIds: [], arraySize: manyJobs });
+  expect(memory.jobs.size).toBe(jobsPerTurn);
+  const { notStored } = await coordinator.api.listJobs({ arrayId: arrayId ?? '' });
+  expect(notStored).toBe(manyJobs - jobsPerTurn);
+  const behind = coordinator.api.submit({ specJson, requestId: 'r2' });
+  store.goOn();
+  const [jobId = ''] = (await behind).jobIds;
+  await coordinator.arrays.complete(arrayId as ArrayId);
+
+  const places = [...memory.jobs.values()].map(({ submitSeq, array }) => [
+    array?.index ?? manyJobs,
+    submitSeq,
+  ]);
+  expect(places.filter(([index, place]) => place !== (index ?? 0) + 1)).toEqual([]);
+  expect(memory.jobs.get(jobId as JobId)?.submitSeq).toBe(manyJobs + 1);
+  expect((await coordinator.api.listJobs({ arrayId: arrayId ?? '', limit: 1 })).notStored).toBe(0);
+});
+
+test('a job whose turn has not come is there for who asks for it, and once only, also for the next coordinator', async () => {
+  store.commitsLeft = 1;
+  const { arrayId } = await submit('r1', manyJobs);
+  await store.waits();
+  const commands = vi.spyOn(coordinator.loop, 'run');
+  const asked = coordinator.api.getJob(`${arrayId}[${manyJobs - 1}]`);
+  await vi.waitFor(() => expect(commands).toHaveBeenCalled());
+  store.goOn(2);
+  const last = await asked;
+  expect(last).toMatchObject({ state: 'queued', array: { index: manyJobs - 1 } });
+  await store.waits();
+  store.die();
+  await coordinator.close();
+  await start();
+
+  await coordinator.arrays.complete(arrayId as ArrayId);
+  const indexes = [...memory.jobs.values()].map(({ array }) => array?.index ?? -1).sort((a, b) => a - b);
+  expect(indexes).toEqual(Array.from({ length: manyJobs }, (_, index) => index));
+  expect(await coordinator.api.getJob(`${arrayId}[${manyJobs - 1}]`)).toMatchObject({ id: last.id });
+  await expect(coordinator.api.getJob(`${arrayId}[${manyJobs}]`)).rejects.toMatchObject({
+    code: 'not_found',
+  });
 });

@@ -3,7 +3,8 @@
  * Arrays take turns, so that a small one does not wait for a large one.
  */
 import type { ArrayId, JobId, RandomBytes } from '@muster/common/ids';
-import { fillArray } from '../commands/arrays.ts';
+import { isMissing } from '../commands/arrayIndexes.ts';
+import { fillArray, fillMember } from '../commands/arrays.ts';
 import type { Loop } from '../loop.ts';
 import { nextRound } from '../rounds.ts';
 import type { ClusterState } from '../state.ts';
@@ -34,6 +35,19 @@ export class ArrayFiller {
       this.work = null;
     });
     return this.work;
+  }
+
+  /** As `run`, for who does not wait for it: what fails now is begun again by the next tick, or the next start. */
+  begin(): void {
+    this.run().catch(() => {});
+  }
+
+  /** Stores the job of an index now, where its turn has not come. */
+  async member(arrayId: ArrayId, index: number): Promise<void> {
+    const { state, loop, random } = this.parts;
+    const array = state.arrays.get(arrayId);
+    if (array === undefined || !isMissing(array, index)) return;
+    await loop.run(array.by, (draft, nowMs) => fillMember(draft, { arrayId, index }, random, nowMs), true);
   }
 
   private async fill(): Promise<void> {

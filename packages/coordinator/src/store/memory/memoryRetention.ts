@@ -61,6 +61,6 @@ function removeJob(memory: Memory, { id, submitSeq, array }: Job, nowMs: number)
   memory.attempts.delete(id);
   memory.removedJobs.set(id, nowMs);
   if (array === null || [...memory.jobs.values()].some((job) => job.array?.id === array.id)) return;
-  memory.arrays.delete(array.id);
-  memory.filledArrays.delete(array.id);
+  const known = memory.arrays.get(array.id);
+  if (known?.filled === known?.size) memory.arrays.delete(array.id);
 }

@@ -5,6 +5,7 @@
  */
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
+import { indexAt } from '../../commands/arrayIndexes.ts';
 import { dependencySnapshot } from '../../dependencies.ts';
 import { clusterSubject } from '../../leases/clusterSubject.ts';
 import { type Attempt, currentAttempt, type Job, type Node, type StoredEvent } from '../../model.ts';
@@ -32,9 +33,7 @@ import { memoryRetention } from './memoryRetention.ts';
 export class Memory {
   readonly clusterId: string;
   readonly jobs = new Map<JobId, Job>();
-  /** All their jobs are stored once `filled` is their size. */
   readonly arrays = new Map<ArrayId, JobArrayRecord>();
-  readonly filledArrays = new Map<ArrayId, true>();
   readonly jobsBySubmitSeq = new Map<number, JobId>();
   /** Per job, by attempt number. */
   readonly attempts = new Map<JobId, ReadonlyMap<number, Attempt>>();
@@ -98,15 +97,17 @@ export class MemoryStore implements Store {
       ...removedNodes.keys(),
       clusterSubject,
     ]);
+    const unfilledArrays = this.unfilledArrays();
+    const reserved = unfilledArrays.map(({ firstSubmitSeq, size }) => (firstSubmitSeq ?? 0) + size - 1);
     return {
       clusterId,
       activeJobs,
-      unfilledArrays: this.unfilledArrays(),
+      unfilledArrays,
       ...(await dependencySnapshot(this, activeJobs)),
       // As from a disk, where an earlier version may have written them.
       nodes: sortedBy([...nodes.values()], (node) => node.name).map((node) => nodeFromRow(nodeToRow(node))),
       credentials: sortedBy([...credentials.values()], (credential) => credential.id),
-      lastSubmitSeq: Math.max(0, ...jobsBySubmitSeq.keys()),
+      lastSubmitSeq: Math.max(0, ...reserved, ...jobsBySubmitSeq.keys()),
       lastEventSeq: [...events.keys()].at(-1) ?? 0,
       subjectSeqs: new Map([...subjectSeqs].filter(([subject]) => speaking.has(subject))),
     };
@@ -125,11 +126,13 @@ export class MemoryStore implements Store {
   private write(batch: Batch, writer: Writer): void {
     const { jobs, jobsBySubmitSeq, attempts, nodes, requests, credentials, events, subjectSeqs } =
       this.memory;
-    const { arrays, filledArrays } = this.memory;
+    const { arrays } = this.memory;
     for (const array of batch.newArrays) writer.insert(arrays, array.id, array);
-    for (const id of batch.filledArrays) {
-      if (!arrays.has(id)) throw conflict(id);
-      writer.insert(filledArrays, id, true);
+    for (const array of batch.arrays) {
+      const known = arrays.get(array.id);
+      if (known === undefined || known.filled === known.size || known.filled > array.filled)
+        throw conflict(array.id);
+      writer.put(arrays, array.id, { ...known, filled: array.filled });
     }
     for (const job of batch.newJobs) {
       writer.insert(jobs, job.id, job);
@@ -261,12 +264,15 @@ export class MemoryStore implements Store {
   async close(): Promise<void> {}
 
   private unfilledArrays(): readonly JobArrayRecord[] {
-    const { arrays, filledArrays, jobs } = this.memory;
-    const unfilled = [...arrays.values()].filter(({ id }) => !filledArrays.has(id));
-    return sortedBy(unfilled, ({ id }) => id).map((array) => ({
-      ...array,
-      filled: [...jobs.values()].filter((job) => job.array?.id === array.id).length,
-    }));
+    const { arrays, jobs } = this.memory;
+    const unfilled = [...arrays.values()].filter(({ filled, size }) => filled < size);
+    return sortedBy(unfilled, ({ id }) => id).map((array) => {
+      const from = indexAt(array, array.filled);
+      const indexes = [...jobs.values()].flatMap((job) =>
+        job.array?.id === array.id ? job.array.index : [],
+      );
+      return { ...array, early: new Set(indexes.filter((index) => index >= from)) };
+    });
   }
 
   private jobsInOrder(): Job[] {

@@ -13,6 +13,7 @@ import { lineage } from './000008_lineage.ts';
 import { dependencies } from './000009_dependencies.ts';
 import { jobFilters } from './000010_job_filters.ts';
 import { users } from './000011_users.ts';
+import { arrayProgress } from './000012_array_progress.ts';
 
 export const migrations: readonly string[] = [
   initialSchema,
@@ -26,6 +27,7 @@ export const migrations: readonly string[] = [
   dependencies,
   jobFilters,
   users,
+  arrayProgress,
 ];
 
 /** Since this version every store has a witness and page sums beside it. */

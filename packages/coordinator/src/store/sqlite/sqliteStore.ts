@@ -3,6 +3,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { messageOf } from '@muster/common/errors';
 import type { ArrayId, JobId } from '@muster/common/ids';
 import type { TerminalJobState } from '@muster/common/states';
+import { indexAt } from '../../commands/arrayIndexes.ts';
 import { dependencySnapshot } from '../../dependencies.ts';
 import { clusterSubject } from '../../leases/clusterSubject.ts';
 import type { Attempt, Job, StoredEvent } from '../../model.ts';
@@ -20,7 +21,13 @@ import {
   nodeFromRow,
   nodeToRow,
 } from '../rows.ts';
-import { fillArray, insertArray, selectArraySpec, selectUnfilledArrays } from '../statements/arrays.ts';
+import {
+  fillArray,
+  insertArray,
+  selectArraySpec,
+  selectStoredIndexes,
+  selectUnfilledArrays,
+} from '../statements/arrays.ts';
 import { deleteCredential } from '../statements/deleteCredential.ts';
 import { insertEvent } from '../statements/insertEvent.ts';
 import { insertJob } from '../statements/insertJob.ts';
@@ -49,6 +56,7 @@ import { upsertCredential } from '../statements/upsertCredential.ts';
 import { upsertNode } from '../statements/upsertNode.ts';
 import {
   type Batch,
+  type JobArrayRecord,
   type JobPage,
   type JobQuery,
   type JobRecord,
@@ -134,9 +142,7 @@ export class SqliteStore implements Store {
     return {
       clusterId: this.opened.clusterId,
       activeJobs,
-      unfilledArrays: this.rows<ArgumentOf<typeof selectUnfilledArrays.fromRow>>(
-        selectUnfilledArrays.sql,
-      ).map(selectUnfilledArrays.fromRow),
+      unfilledArrays: this.unfilledArrays(),
       ...(await dependencySnapshot(this, activeJobs)),
       nodes: this.rows<NodeRow>(selectNodes.sql).map(nodeFromRow),
       credentials: this.rows<ArgumentOf<typeof selectCredentials.fromRow>>(selectCredentials.sql).map(
@@ -146,6 +152,15 @@ export class SqliteStore implements Store {
       lastEventSeq: positions?.event_seq ?? 0,
       subjectSeqs: new Map(subjects.map((row) => [row.subject, row.subject_seq])),
     };
+  }
+
+  private unfilledArrays(): readonly JobArrayRecord[] {
+    const rows = this.rows<ArgumentOf<typeof selectUnfilledArrays.fromRow>>(selectUnfilledArrays.sql);
+    return rows.map(selectUnfilledArrays.fromRow).map((array) => {
+      const wanted = { array_id: array.id, from_index: indexAt(array, array.filled) };
+      const stored = this.rows<{ array_index: number }>(selectStoredIndexes.sql, wanted);
+      return { ...array, early: new Set(stored.map((row) => row.array_index)) };
+    });
   }
 
   async commit(batch: Batch): Promise<void> {
@@ -176,7 +191,7 @@ export class SqliteStore implements Store {
   private writeBatch(batch: Batch): void {
     for (const array of batch.newArrays) this.statement(insertArray.sql).run(insertArray.parameters(array));
     for (const job of batch.newJobs) this.insertJob(job);
-    for (const id of batch.filledArrays) this.writeOne(fillArray.sql, { id }, id);
+    for (const array of batch.arrays) this.writeOne(fillArray.sql, fillArray.parameters(array), array.id);
     for (const job of batch.jobs) this.writeOne(updateJob.sql, updateJob.parameters(jobToRow(job)), job.id);
     for (const { jobId, attempt } of batch.attempts) {
       const parameters = upsertAttempt.parameters(attemptToRow(jobId, attempt));

@@ -2,7 +2,10 @@
 export const selectPositions = {
   sql: /* sql */ `
     select
-      (select coalesce(max(submit_seq), 0) from jobs) as submit_seq,
+      max(
+        (select coalesce(max(submit_seq), 0) from jobs),
+        (select coalesce(max(first_submit_seq + size - 1), 0) from arrays indexed by arrays_unfilled where filled = 0)
+      ) as submit_seq,
       (select coalesce(max(seq), 0) from events) as event_seq`,
 };
 

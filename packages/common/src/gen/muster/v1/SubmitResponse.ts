@@ -9,6 +9,7 @@ export interface SubmitResponse {
   'wouldWait'?: (_muster_v1_PendingReason | null);
   'wouldStartOn'?: (string)[];
   'waits'?: (_muster_v1_PendingReason | null);
+  'arraySize'?: (number);
 }
 
 export interface SubmitResponse__Output {
@@ -18,4 +19,5 @@ export interface SubmitResponse__Output {
   'wouldWait': (_muster_v1_PendingReason__Output | null);
   'wouldStartOn': (string)[];
   'waits': (_muster_v1_PendingReason__Output | null);
+  'arraySize': (number);
 }
