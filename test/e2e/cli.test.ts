@@ -51,11 +51,22 @@ describe('muster submit', () => {
       '--',
       'sh',
       '-c',
-      'exit $MUSTER_ARRAY_INDEX',
+      'echo hello; exit $MUSTER_ARRAY_INDEX',
     ]);
     expect(array.exitCode).toBe(1);
     expect(array.stdout).toMatch(/^arr_\w{12}\n$/);
     expect(array.stderr).toMatch(/2 of 3 jobs/);
+    const id = array.stdout.trim();
+    const logs = await cluster.muster(['logs', '-f', id]);
+    expect(logs.stdout.trim().split('\n').toSorted()).toEqual(['[0] hello', '[1] hello', '[2] hello']);
+    expect((await cluster.muster(['job', id])).stdout).toContain('1 succeeded, 2 failed');
+    expect((await cluster.muster(['explain', id])).stdout).toContain(
+      '2 of 3 jobs did not succeed: 2 exit_code.',
+    );
+    const again = await cluster.muster(['requeue', id, '--wait']);
+    expect(again.exitCode, again.stderr).toBe(1);
+    expect(again.stderr).toContain('requeued 2 of 3 jobs (2 failed)');
+    expect(again.stderr).toContain('2 of 3 jobs did not succeed: 1 succeeded, 2 failed');
   });
 
   test('runs the Python of the active venv, and says so', async () => {

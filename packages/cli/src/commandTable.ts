@@ -27,7 +27,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   entry('Jobs:', 'jobs', 'list jobs, newest first', () => import('./commands/jobs.ts')),
   entry('Jobs:', 'job', 'show everything about one job', () => import('./commands/job.ts')),
-  entry('Jobs:', 'logs', 'show or follow the output of a job', () => import('./commands/logs.ts')),
+  entry('Jobs:', 'logs', 'show or follow the output of a job or array', () => import('./commands/logs.ts')),
   entry('Jobs:', 'metrics', 'show training and GPU metrics over time', () => import('./commands/metrics.ts')),
   entry('Jobs:', 'checkpoints', 'show the checkpoints of a job', () => import('./commands/checkpoints.ts')),
   entry('Jobs:', 'explain', 'explain why a job waits or why it ended', () => import('./commands/explain.ts')),
@@ -39,7 +39,12 @@ export const commandTable: readonly CommandEntry[] = [
   ),
   entry('Jobs:', 'stop', 'stop jobs', () => import('./commands/stop.ts')),
   entry('Jobs:', 'extend', 'give a job more time', () => import('./commands/extend.ts')),
-  entry('Jobs:', 'requeue', 'put a job back into the queue', () => import('./commands/requeue.ts')),
+  entry(
+    'Jobs:',
+    'requeue',
+    'put a job, or the failed jobs of an array, back into the queue',
+    () => import('./commands/requeue.ts'),
+  ),
   entry(
     'Jobs:',
     'checkpoint',

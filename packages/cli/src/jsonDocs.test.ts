@@ -1,7 +1,8 @@
-/** docs/json.md is made from proto/; this compares it with the values that commands print. */
+/** docs/json.md is made from proto/; this compares it, and the exit codes in docs/commands.md, with the CLI. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { exitCodeMeanings } from './exitCodes.ts';
 import {
   aCause,
   aCheckpoint,
@@ -39,4 +40,12 @@ test('the page shows the members of jobs, nodes and clusters that the CLI prints
   expectShape('Job', aJob({ cause: aCause('exit_code', 'exit code 3'), attempts: [attempt], checkpoints }));
   expectShape('Node', aNode({ conditions: [aCondition()] }));
   expectShape('Cluster', aCluster());
+});
+
+test('docs/commands.md shows the exit codes of the code, and no others', () => {
+  const commands = readFileSync(join(import.meta.dirname, '../../../docs/commands.md'), 'utf8');
+  const rows = commands.matchAll(/^\| (\d+) \| (.*) \|$/gm);
+  expect(Object.fromEntries(Array.from(rows, ([, code = '', meaning]) => [code, meaning]))).toEqual(
+    exitCodeMeanings,
+  );
 });
