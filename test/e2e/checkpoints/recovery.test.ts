@@ -72,6 +72,10 @@ describe('after a failure', () => {
     expect(first).toBe('attempt 1 from 0 batch 1 lr 1 args --batch=32');
     expect(second).toMatch(/^attempt 2 from 1 batch 0\.5 lr 1 args --batch=16 --resume=\S+step-1\.json$/);
     expect(third).toMatch(/^attempt 3 from 2 batch 0\.25 lr 1 args --batch=8 --resume=\S+step-2\.json$/);
+    const shown = await cluster.muster(['job', job.id]);
+    expect(shown.stdout).toMatch(/Scaled +batch_size 8 in the command \(32 × 0\.25\) after cuda_oom\n/);
+    // It prints no steps: nothing shows that it has loaded its checkpoint.
+    expect(shown.stdout).toContain('Start  offered step-2.json (step 2)\n');
   });
 
   test('of a checkpoint that cannot be loaded the one before is used, and that one keeps its name until it was read twice', async () => {
