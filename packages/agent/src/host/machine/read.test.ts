@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { readMachineFacts } from './read.ts';
 
 let directory: string;
@@ -19,6 +19,15 @@ function aProgram(text: string): string {
   return path;
 }
 
+/** Whether there is such a process, and it has not ended. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
 test('this machine, whatever it tells of itself', async () => {
   const facts = await readMachineFacts(never, reader);
   expect(Object.keys(facts).sort()).toEqual(['bios', 'board', 'disks', 'memoryModules', 'model']);
@@ -34,14 +43,36 @@ test.each([
   await expect(readMachineFacts(never, { ...reader, program: aProgram(text) })).rejects.toThrow(Error);
 });
 
-test('one that hangs ends with the agent', async () => {
+test.each([
+  ['its deadline', /it took more than 500 ms/],
+  ['the agent', /abort/],
+])('one that hangs ends with %s, and so does what it waits for', async (what, says) => {
   const closing = new AbortController();
-  const reading = readMachineFacts(closing.signal, {
-    ...reader,
-    program: aProgram('setInterval(() => {}, 1000)'),
-  });
-  closing.abort();
-  await expect(reading).rejects.toThrow(/abort/i);
+  const pidFile = join(directory, 'pid');
+  const program = aProgram(`
+    import { spawn } from 'node:child_process';
+    import { renameSync, writeFileSync } from 'node:fs';
+    const { pid } = spawn('sleep', ['1000']);
+    writeFileSync(${JSON.stringify(pidFile)} + '.new', String(pid));
+    renameSync(${JSON.stringify(pidFile)} + '.new', ${JSON.stringify(pidFile)});
+    setInterval(() => {}, 1000);
+  `);
+  const patience = what === 'the agent' ? {} : { deadlineMs: 500 };
+  const reading = readMachineFacts(closing.signal, { ...reader, program, ...patience });
+  const ended = reading.then(String, String);
+  if (what === 'the agent') {
+    await vi.waitFor(() => statSync(pidFile), 30_000);
+    closing.abort();
+  }
+  expect(await ended).toMatch(says);
+  // On a slow machine the deadline may come before it has started anything.
+  const pid = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8')) : null;
+  if (pid !== null) await vi.waitFor(() => expect(isRunning(pid)).toBe(false), 30_000);
+});
+
+test('nothing is left running for an agent that ends before it has asked', async () => {
+  const program = aProgram('setInterval(() => {}, 1000)');
+  await expect(readMachineFacts(AbortSignal.abort(), { ...reader, program })).rejects.toThrow(/abort/);
 });
 
 test('it gets nothing of the environment but where programs are', async () => {
