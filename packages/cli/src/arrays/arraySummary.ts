@@ -125,7 +125,7 @@ export function countsText(counts: Readonly<Record<JobStateKind, number>>): stri
 
 /** What tells one cause from another of its kind, but not one job, rank, node or time from another. */
 function withoutNumbers({ message }: { readonly message: string }): string {
-  return message.replaceAll(/\bjob_\w+/g, 'job').replaceAll(/(?<!code )\d+(?:\.\d+)?/g, '#');
+  return message.replaceAll(/\bjob_\w+/g, 'job').replaceAll(/(?<!code \d*)\d+(?:\.\d+)?/g, '#');
 }
 
 /** The largest groups first. @param keyOf null: in no group */

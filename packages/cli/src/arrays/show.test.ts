@@ -82,6 +82,23 @@ test('-o json of both is the summary that docs/json.md describes', async () => {
   expect(documented).toEqual(Object.keys(summary));
 });
 
+test('jobs are one group whatever their rank and node, and two where their exit codes differ', async () => {
+  const failed = (index: number, message: string) =>
+    aMember(index, { state: 'failed', cause: aCause('exit_code', message) });
+  const { stdout } = await run(
+    ['job', 'sweep', '-o', 'json'],
+    arrayAnswers(
+      () => [
+        failed(0, 'rank 0 on node-1 exited with code 134'),
+        failed(1, 'rank 1 on node-12 exited with code 134'),
+        failed(2, 'rank 0 on node-1 exited with code 137'),
+      ],
+      3,
+    ),
+  );
+  expect(JSON.parse(stdout)).toMatchObject({ causes: [{ indexes: [0, 1] }, { indexes: [2] }] });
+});
+
 test('an array of one job is that job', async () => {
   const only = aMember(0, { state: 'succeeded' });
   const { wire } = await import('../testing/fakeCoordinator.ts');
