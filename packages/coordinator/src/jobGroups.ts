@@ -36,6 +36,14 @@ export class JobGroups {
     else this.singles.set(id, job);
   }
 
+  /** How many jobs are queued. */
+  queuedCount(): number {
+    let count = 0;
+    for (const { state } of this.singles.values()) if (state.kind === 'queued') count += 1;
+    for (const { size } of this.equals.values()) count += size;
+    return count;
+  }
+
   /**
    * Every active job, but of equals only the first.
    * @param drafted what a draft has changed

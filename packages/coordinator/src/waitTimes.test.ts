@@ -29,3 +29,16 @@ test('the next moment to look is the next end of a backoff or of a wait for a re
   expect(times.nextAfter(5_000)).toBe(reserveAfterMs);
   expect(times.nextAfter(reserveAfterMs)).toBeNull();
 });
+
+test('a job that leaves the queue is waited for no longer, and one that came at the same moment still is', () => {
+  const times = new WaitTimes();
+  for (const number of [1, 2]) times.follow(aJob(number), 0);
+  times.follow(aJob(3), 10);
+  const starting = (number: number) => aJob(number, { state: { kind: 'starting', attempt: anAttempt(1) } });
+  times.follow(starting(1), 20);
+  expect(times.nextAfter(20)).toBe(reserveAfterMs);
+  times.follow(starting(2), 30);
+  expect(times.nextAfter(30)).toBe(10 + reserveAfterMs);
+  times.follow(starting(3), 10 + reserveAfterMs);
+  expect(times.nextAfter(10 + reserveAfterMs)).toBeNull();
+});

@@ -73,8 +73,7 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
   };
 
   const cluster = () => {
-    const jobs = [...state.jobs.values()];
-    const queued = jobs.filter((job) => job.state.kind === 'queued').length;
+    const queued = state.groups.queuedCount();
     return {
       id: state.clusterId,
       version: musterVersion,
@@ -82,7 +81,7 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
       nodesOnline: agents.online().size,
       nodesTotal: state.nodes.size,
       jobsQueued: queued,
-      jobsActive: jobs.length - queued,
+      jobsActive: state.jobs.size - queued,
       pausedBecause: leases.paused() ?? '',
       maintenanceMs: leases.maintenanceMs(),
     };
