@@ -1,10 +1,13 @@
 /** The `muster` command against a real cluster: what it prints, what it exits with, and what Ctrl-C leaves alone. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { stripVTControlCharacters } from 'node:util';
 import type { ExplainView, JobView, NodeView } from '@muster/common/views';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
+import { musterProgram } from '../support/command.ts';
+import { waitFor } from '../support/services.ts';
 
 let cluster: Cluster;
 beforeAll(async () => {
@@ -206,6 +209,37 @@ describe('for programs', () => {
       state: 'cancelled',
       cause: { message: 'seen enough' },
     });
+  });
+
+  test('jobs --watch follows on a terminal, and gives it back', async () => {
+    const first = await cluster.submit({ name: 'seen-first', command: idle });
+    const line = `stty cols 100 rows 30; ${musterProgram} jobs --watch`;
+    const terminal = spawn('script', ['-qec', line, '/dev/null'], {
+      env: {
+        PATH: process.env.PATH,
+        MUSTER_ADDR: cluster.address,
+        MUSTER_TOKEN: cluster.adminToken,
+        TERM: 'xterm',
+      },
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    const ended = new Promise((resolve) => terminal.on('close', resolve));
+    let screen = '';
+    terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
+      screen += text;
+    });
+    await waitFor('the table is painted', () => screen, { until: (text) => text.includes('q quits') });
+    expect(screen).toContain(`${escape}[?1049h`);
+    expect(screen).toContain('seen-first');
+    const second = await cluster.submit({ name: 'seen-later', command: idle });
+    await waitFor('the new job is painted', () => screen, { until: (text) => text.includes('seen-later') });
+    // Each picture begins in the corner, behind the end of the one before.
+    const rows = stripVTControlCharacters(screen.replaceAll(`${escape}[H`, '\n')).split(/\r?\n/);
+    expect(Math.max(...rows.map((row) => row.length))).toBeLessThanOrEqual(100);
+    terminal.stdin.write('q');
+    expect(await ended).toBe(0);
+    expect(screen.endsWith(`${escape}[?7h${escape}[?25h${escape}[?1049l`)).toBe(true);
+    await cluster.api.stopJobs([first, second]);
   });
 
   test('requeue and token print one word', async () => {
