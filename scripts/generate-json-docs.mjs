@@ -72,7 +72,7 @@ An array as a whole. A job that was requeued counts with its newest run; \`index
 |---|---|---|
 | \`array\` | {id, name, size} | \`size\`: how many jobs were submitted with the array. |
 | \`counts\` | object of number | How many jobs are in each state. |
-| \`submittedAtMs\` | number | Of its oldest job; null: it has none any more. |
+| \`submittedAtMs\` | number | Of its oldest job; null: it no longer has one. |
 | \`causes\` | {kind, message, count, indexes}[] | Of jobs that have not succeeded, by cause; the commonest first. |
 | \`waits\` | {kind, message, remedy, count, indexes}[] | Why jobs are queued; the commonest first. |
 | \`marks\` | {mark, count, indexes}[] | Signs in the training: \`NaN\`, \`diverged\`, \`overflow\`, \`hangs\`, \`hung\`. |

@@ -28,7 +28,7 @@ export function writeTaskFile(path: string, text: string, where: 'end' | 'beginn
 function withFile<T>(descriptor: number, path: string, act: (descriptor: number, stat: Stats) => T): T {
   try {
     const stat = fstatSync(descriptor);
-    if (!stat.isFile()) throw Object.assign(new Error(`${path} is not a file any more`), { code: 'EINVAL' });
+    if (!stat.isFile()) throw Object.assign(new Error(`${path} is no longer a file`), { code: 'EINVAL' });
     return act(descriptor, stat);
   } finally {
     closeSync(descriptor);

@@ -183,7 +183,7 @@ test('logs rm removes what is kept of a job, and says how much that was', async 
   };
   const removed = await run(['logs', 'rm', jobId], answers);
   expect(removed).toMatchObject({ exitCode: exitCodes.ok, stderr: '' });
-  expect(removed.stdout).toMatch(new RegExp(`^${jobId} has no output here any more; 5(\\.0)? KiB freed\\n$`));
+  expect(removed.stdout).toMatch(new RegExp(`^${jobId} no longer has output here; 5(\\.0)? KiB freed\\n$`));
   expect(removed.requests.at(-1)).toMatchObject({ method: 'RemoveLogs', request: { jobId } });
   const json = await run(['logs', 'rm', jobId, '-o', 'json'], answers);
   expect(JSON.parse(json.stdout)).toEqual({ jobId, bytesFreed: 5 * 1024 });

@@ -29,7 +29,7 @@ async function removeLogs(context: Context, reference: string, flags: RemoveFlag
   }
   const { jobId, bytesFreed } = removed;
   const text =
-    bytesFreed === 0 ? 'had no output here' : `has no output here any more; ${bytesText(bytesFreed)} freed`;
+    bytesFreed === 0 ? 'had no output here' : `no longer has output here; ${bytesText(bytesFreed)} freed`;
   await io.stdout.write(`${jobId} ${text}\n`);
   return exitCodes.ok;
 }

@@ -186,7 +186,7 @@ async function tellReplaced(
   const kept = keptIn === null ? '' : `The files as they were are in ${keptIn}.\n`;
   await io.stdout.write(
     `${what}, up to event ${lastEventSeq}; ${lost}.\n${kept}Start the coordinator. It starts jobs again once attempts that it ` +
-      'does not know of have no lease any more.\n',
+      'does not know of no longer have leases.\n',
   );
   return exitCodes.ok;
 }

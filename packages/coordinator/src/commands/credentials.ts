@@ -119,7 +119,7 @@ export function requireIdleNodes(draft: Draft, name: string): void {
   throw new MusterError(
     'failed_precondition',
     `${[...nodes].join(', ')} runs ${ids.slice(0, namedMax).join(', ')}${more}, which end there with their leases. ` +
-      `To do it all the same: muster token revoke ${name} --force (in the API: force)`,
+      `To confirm: muster token revoke ${name} --force (in the API: force)`,
   );
 }
 

@@ -141,7 +141,7 @@ export function requeue(
   if (!command.force && (job.state.kind === 'starting' || job.state.kind === 'running')) {
     throw new MusterError(
       'failed_precondition',
-      `${jobId} is ${job.state.kind}; requeueing it stops attempt ${job.lastAttempt}. To do it all the same: ` +
+      `${jobId} is ${job.state.kind}; requeueing it stops attempt ${job.lastAttempt}. To confirm: ` +
         `muster requeue ${jobId} --force (in the API: force)`,
     );
   }

@@ -83,7 +83,7 @@ export function cardProblem(
   evidence: string,
 ): GpuProblem {
   const remedies: Readonly<Record<CellFault, string>> = {
-    lost: 'does not answer its driver any more; look for Xid 79 in the kernel log and reboot the node',
+    lost: 'no longer answers its driver; look for Xid 79 in the kernel log and reboot the node',
     reset_required: 'has to be reset before it can be used: `nvidia-smi --gpu-reset` when nothing runs on it',
     unknown_error:
       'cannot be read in part; if it lasts, look at the kernel log and reset the GPU when it is idle',

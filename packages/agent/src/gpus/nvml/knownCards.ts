@@ -42,7 +42,7 @@ function vanished(card: CardName): GpuProblem {
     kind: 'lost',
     gpuUuid: card.uuid,
     pciBusId: card.pciBusId,
-    message: `${cardTitle(card)} is not listed by the driver any more: look at the kernel log, and reboot the node`,
+    message: `${cardTitle(card)} is no longer listed by the driver: look at the kernel log, and reboot the node`,
     evidence: 'listed before, now neither listed nor counted',
   };
 }
