@@ -27,6 +27,7 @@ export function formatArray(summary: ArraySummary, options: ArrayTextOptions): s
   const fields = formatFields(
     [
       ['State', countsText(summary.counts)],
+      ['Not listed', notListedText(summary)],
       [
         'Submitted',
         submittedAtMs === null ? null : `${clockText(submittedAtMs)} (${agoText(submittedAtMs, nowMs)})`,
@@ -68,6 +69,12 @@ export function sentenceOf({ array, counts, causes, waits }: ArraySummary): stri
     succeeded === array.size ? `all ${count(array.size, 'job')} succeeded` : null,
   ].filter((part) => part !== null);
   return parts.length === 0 ? `${countsText(counts)}.` : `${parts.join('. ')}.`;
+}
+
+/** A large array is stored some jobs at a time, and ended jobs are removed in the end. */
+function notListedText({ array: { size }, counts }: ArraySummary): string | null {
+  const others = size - Object.values(counts).reduce((sum, jobs) => sum + jobs, 0);
+  return others <= 0 ? null : `${count(others, 'job')}: not stored yet, or removed by retention`;
 }
 
 function headingOf({ array: { id, name, size } }: ArraySummary, { colours }: ArrayTextOptions): string {

@@ -77,6 +77,21 @@ test('a failed attempt is told while its job waits for the retry', async () => {
   expect(await running).toBe(exitCodes.ok);
 });
 
+test('jobs of a large array that are not stored yet count as queued, not as succeeded', async () => {
+  let stored = 1;
+  const answers = arrayAnswers(
+    () => [0, 1, 2].slice(0, stored).map((index) => member(index, 'succeeded')),
+    3,
+  );
+  const coordinator = await fakeCoordinator({ ...answers, Submit: () => accepted });
+  const call = newCall(coordinator.address);
+  const running = runCli(['submit', '--array', '3', '--wait', '--', 'true'], call.context);
+  await eventually('the counts', () => call.stderr().includes('— 2 queued, 1 succeeded —'));
+  stored = 3;
+  expect(await running).toBe(exitCodes.ok);
+  expect(call.stderr()).toContain('all 3 jobs succeeded\n');
+});
+
 test('many failures at once are told in some lines', async () => {
   const many = Array.from({ length: 100 }, (_, index) => member(index, 'failed'));
   const { stderr } = await run(['submit', '--array', '100', '--wait', '--', 'true'], {

@@ -44,6 +44,8 @@ export function waitForArrayAndReport(
   return attend(context, async (progress, abort) => {
     const tellFailures = failureTeller(context, progress, id);
     const tellCounts = countsTeller(context, progress);
+    // A large array is stored some jobs at a time; where jobs of it were requeued all are there.
+    let isStored = replaced.size > 0;
     const retry = {
       ...{ patienceMs: outagePatienceMs, abort },
       onAway: (error: Error) => progress.show(awayText(error)),
@@ -52,9 +54,10 @@ export function waitForArrayAndReport(
       for (;;) {
         const beganMs = context.clock.monotonicMs();
         const look = await session.retrying(
-          (api) => lookAtArray(api, id, size, replaced, context.clock.wallMs()),
+          (api) => lookAtArray(api, { id, size }, { replaced, isStored }, context.clock.wallMs()),
           retry,
         );
+        isStored = look.isStored;
         tellFailures(look.failures);
         tellCounts(look.counts);
         const isOver = unfinishedStates.every((state) => look.counts[state] === 0);
@@ -76,33 +79,42 @@ interface ArrayLook {
   readonly counts: Counts;
   /** What went wrong until now, by keys that stay the same. */
   readonly failures: ReadonlyMap<string, string>;
+  /** All of its jobs have been seen. */
+  readonly isStored: boolean;
 }
 
-/** Jobs that succeeded, most of them in the end, are not read: they are those that are neither unfinished nor failed. */
+/**
+ * Jobs that succeeded, most of them in the end, are not read once all jobs were seen: they are those that are neither
+ * unfinished nor failed. Before that, those that are not there yet wait to be stored.
+ */
 async function lookAtArray(
   api: MusterApi,
-  arrayId: string,
-  size: number,
-  replaced: ReadonlySet<string>,
+  { id: arrayId, size }: AttendedArray,
+  before: { readonly replaced: ReadonlySet<string>; readonly isStored: boolean },
   nowMs: number,
 ): Promise<ArrayLook> {
   const members: Member[] = [];
   const failures = new Map<string, string>();
-  // Those first that are not stored, then the unfinished: a job that ends in between is then in two lists, and never in none.
-  const { notStored } = await api.listJobs({ arrayId, states: ['queued'], limit: 1 });
-  for (const states of [unfinishedStates, badStates]) {
+  // The unfinished first: a job that ends in between is then in both lists, and never in none.
+  for (const states of [unfinishedStates, before.isStored ? badStates : terminalJobStates]) {
     for await (const { jobs } of pagesOfJobs(api, { arrayId, states }, Number.POSITIVE_INFINITY)) {
       for (const job of jobs) {
-        if (replaced.has(job.id)) continue;
+        if (before.replaced.has(job.id)) continue;
         members.push(memberOf(job, nowMs));
         for (const { key, text } of troublesOf(job)) failures.set(`${job.id}.${key}`, text);
       }
     }
   }
-  const stored = countsOf(newestByIndex(members));
-  const counts = { ...stored, queued: stored.queued + notStored };
-  const known = jobStates.reduce((sum, state) => sum + counts[state], 0);
-  return { counts: { ...counts, succeeded: Math.max(0, size - known) }, failures };
+  const newest = newestByIndex(members);
+  const counts = countsOf(newest);
+  const others = Math.max(0, size - newest.length);
+  const isStored = before.isStored || others === 0;
+  return {
+    ...{ failures, isStored },
+    counts: isStored
+      ? { ...counts, succeeded: counts.succeeded + others }
+      : { ...counts, queued: counts.queued + others },
+  };
 }
 
 /** @returns to be called with what went wrong until now, at each look; `silently`: it is known to the reader */
