@@ -52,3 +52,11 @@ test('a family has an end', () => {
   }));
   expect(renderFamilies([aFamily({ rows })]).match(/^muster_thing/gm)).toHaveLength(1_024);
 });
+
+test('a label has no character that a terminal acts on', () => {
+  const mount = '/data/\u001b]52;c;eA==\u0007\u009b2J\u202e\n"x"';
+  const page = renderFamilies([
+    { name: 'a', type: 'gauge', help: 'h', rows: [{ labels: [['mount', mount]], value: 1 }] },
+  ]);
+  expect(page).toContain('{mount="/data/ ]52;c;eA==  2J \\n\\"x\\""} 1\n');
+});

@@ -64,8 +64,8 @@ function escapeValue(text: string): string {
   return (
     text
       .slice(0, labelCharactersMax)
-      // oxlint-disable-next-line no-control-regex -- that is what must go
-      .replace(/[\u0000-\u0009\u000b-\u001f\u007f]/g, ' ')
+      // People read the page in terminals, too.
+      .replaceAll(/(?!\n)[\p{Cc}\p{Bidi_Control}]/gu, ' ')
       .replaceAll('\\', '\\\\')
       .replaceAll('\n', '\\n')
       .replaceAll('"', '\\"')

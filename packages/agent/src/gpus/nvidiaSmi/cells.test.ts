@@ -66,6 +66,7 @@ test('masks are hexadecimal, and whole or absent', () => {
 test('flags, texts and recovery actions', () => {
   expect(['Yes', 'No', 'N/A', undefined].map(readFlag)).toEqual([true, false, null, null]);
   expect(readText('NVIDIA \u001B[31mH100')).toBe('NVIDIA [31mH100');
+  expect(readText('NVIDIA \u009b2J\u202eH100')).toBe('NVIDIA 2JH100');
   expect([readText('[N/A]'), readText('x'.repeat(1000))?.length]).toEqual([null, 256]);
   const actions = [
     'None',

@@ -73,7 +73,7 @@ export function readFlag(cell: string | null | undefined): boolean | null {
 /** Free text, such as a model's name, without what could disturb a terminal. */
 export function readText(cell: string | null | undefined): string | null {
   if (cell == null || absences.has(withoutBrackets(cell).toLowerCase())) return null;
-  return cell.replaceAll(/\p{Cc}/gu, '').slice(0, CELL_LENGTH_MAX);
+  return cell.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '').slice(0, CELL_LENGTH_MAX);
 }
 
 /** `GPU-…`, `MIG-…`, `MIG-GPU-…/3/0`. It ends up in tasks' environments, so nothing else passes. */

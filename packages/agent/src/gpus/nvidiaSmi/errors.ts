@@ -20,7 +20,7 @@ const EVIDENCE_LENGTH_MAX = 300;
 export function excerpt(text: string): string {
   const line = text
     .slice(0, 4 * EVIDENCE_LENGTH_MAX)
-    .replaceAll(/[\p{Cc}\p{Cn}\uFFFD]+/gu, ' ')
+    .replaceAll(/[\p{Cc}\p{Bidi_Control}\p{Cn}\uFFFD]+/gu, ' ')
     .trim();
   return line.length > EVIDENCE_LENGTH_MAX ? `${line.slice(0, EVIDENCE_LENGTH_MAX)} …` : line;
 }
