@@ -1,6 +1,8 @@
 /** From a launch to a running container. Whatever goes wrong on the way, no container is left behind. */
 import { open } from 'node:fs/promises';
+import { posix } from 'node:path';
 import type { Logger } from '@muster/common/log';
+import { closest } from '@muster/common/spec/suggest';
 import type { TaskLaunch } from '../driver.ts';
 import { DriverError } from '../errors.ts';
 import { untilAborted } from '../untilAborted.ts';
@@ -23,8 +25,15 @@ import { EngineError } from './engineHttp.ts';
 import { canRequestGpus, chooseGpuWay, missingGpus } from './gpuRequests.ts';
 import { ensureImage } from './image.ts';
 import { allowedVolumes, type MountRules } from './mounts.ts';
-import { missingCommand, noGpus } from './startErrors.ts';
+import { type MeantCommand, missingCommand, noGpus } from './startErrors.ts';
 import { outputPath } from './taskOutputs.ts';
+
+/**
+ * What images for training have. They are asked for one by one: an engine lists a directory only by sending all that is in it.
+ */
+const usualPrograms = [
+  ...['python', 'python3', 'torchrun', 'accelerate', 'deepspeed', 'mpirun', 'uv', 'bash', 'sh', 'nvidia-smi'],
+];
 
 /** For a container whose start got no answer: to see it dead before it is deleted. */
 const KILL_DEADLINE_MS = 10_000;
@@ -178,7 +187,25 @@ export class ContainerStart {
     for (const path of paths) {
       if (await this.#engine.isExecutable(container.id, path)) return;
     }
-    throw missingCommand(command, launch);
+    throw missingCommand(command, launch, await this.#nearest(command, container));
+  }
+
+  /** What was probably meant by a command that is not in a container. null: nothing that is there. */
+  async #nearest(command: string, { id, workdir, env }: Container): Promise<MeantCommand | null> {
+    const isThere = (path: string) => this.#engine.isExecutable(id, path);
+    const here = `${workdir === '/' ? '' : workdir}/${command}`;
+    if (!command.includes('/') && (await isThere(here))) return { write: `./${command}`, path: here };
+    const name = posix.basename(command);
+    const similar = closest(
+      name,
+      usualPrograms.filter((each) => each !== name),
+    );
+    // Of a path that leads nowhere, the program of this name may be somewhere else.
+    for (const each of [...(command.includes('/') ? [name] : []), ...(similar === null ? [] : [similar])]) {
+      for (const path of commandPaths(each, workdir, env))
+        if (await isThere(path)) return { write: each, path };
+    }
+    return null;
   }
 
   /** After a failed start. What fails here must not hide why the start did. */

@@ -54,6 +54,19 @@ describe('images', () => {
     expect(error).toMatchObject({ causeKind: 'command_not_found' });
   });
 
+  it('that have a program elsewhere, or one of nearly the name, say which', async () => {
+    const elsewhere = await startError(aTask({ command: ['/opt/tools/sh', '-c', 'true'] }));
+    expect(elsewhere.message).toBe(
+      `the image ${image} has no program named "/opt/tools/sh": did you mean sh (/bin/sh)?`,
+    );
+    const mistyped = await startError(aTask({ command: ['shh'] }));
+    expect(mistyped.message).toContain('did you mean sh (/bin/sh)?');
+    const inWorkdir = await startError(aTask({ command: ['busybox-of-nobody'], workdir: '/bin' }));
+    expect(inWorkdir.message).toContain("correct the job's command, or use an image that has it");
+    const here = await startError(aTask({ command: ['seq'], workdir: '/bin', env: { PATH: '/nowhere' } }));
+    expect(here.message).toContain('did you mean ./seq (/bin/seq)?');
+  });
+
   // 127.0.0.1:1 stands for a registry: nothing listens there, and the engine says so at once.
   it('that nobody has fail with their name, the reason and the remedy', async () => {
     const missing = '127.0.0.1:1/team/trainer:2';

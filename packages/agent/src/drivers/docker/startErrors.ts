@@ -36,29 +36,41 @@ function explanation(error: unknown, launch: TaskLaunch): Explanation {
   }
   if (source !== undefined) return unknown(missingSourceMessage(source));
   const command = /exec: "([^"]*)":.*(?:not found|no such file)/.exec(words)?.[1];
-  if (command !== undefined) return commandNotFound(command, launch);
+  if (command !== undefined) return commandNotFound(command, launch, null);
   if (/could not select device driver|nvidia-container|CDI device/i.test(words)) {
     return unknown(noGpusMessage(words));
   }
   return unknown(`the container engine refuses the task: ${words}`);
 }
 
+/** A program that is in the container, and how the job's command has to name it. */
+export interface MeantCommand {
+  readonly write: string;
+  /** Absolute. */
+  readonly path: string;
+}
+
 /** The engine's own words, which are the cause of this error, are long and say no more. */
-function commandNotFound(command: string, launch: TaskLaunch): Explanation {
+function commandNotFound(command: string, launch: TaskLaunch, meant: MeantCommand | null): Explanation {
   const shell = asShellCommand(launch.command);
   const remedy =
-    shell === null
-      ? "correct the job's command, or use an image that has it"
-      : `a shell reads it as ${shell}`;
+    shell !== null
+      ? `a shell reads it as ${shell}`
+      : meant !== null
+        ? `did you mean ${meant.write} (${meant.path})?`
+        : "correct the job's command, or use an image that has it";
   return {
     causeKind: 'command_not_found',
     message: `the image ${launch.image} has no program named "${command}": ${remedy}`,
   };
 }
 
-/** Of a command that was looked for in the container itself. */
-export function missingCommand(command: string, launch: TaskLaunch): DriverError {
-  const { causeKind, message } = commandNotFound(command, launch);
+/**
+ * Of a command that was looked for in the container itself.
+ * @param meant null: nothing in it is like it
+ */
+export function missingCommand(command: string, launch: TaskLaunch, meant: MeantCommand | null): DriverError {
+  const { causeKind, message } = commandNotFound(command, launch, meant);
   return new DriverError(causeKind, message);
 }
 
