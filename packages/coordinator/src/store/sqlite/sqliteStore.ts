@@ -175,6 +175,7 @@ export class SqliteStore implements Store {
     write: () => void,
     newest?: { readonly eventSeq: number; readonly submitSeq: number },
   ): Promise<void> {
+    const changes = this.changeCount();
     try {
       this.database.exec('begin immediate');
       write();
@@ -184,8 +185,15 @@ export class SqliteStore implements Store {
       const failure = asStoreError(error);
       throw failure.kind === 'damaged' ? this.recordDamage(messageOf(failure.cause)) : failure;
     }
+    // It has appended nothing to the log. What lies behind the log's end is of a commit that failed, and is none.
+    if (this.changeCount() === changes) return;
     this.files.follow(newest);
     this.files.acknowledge();
+  }
+
+  /** Rows that were written since the store was opened. */
+  private changeCount(): number {
+    return this.rows<{ count: number }>('select total_changes() as count')[0]?.count ?? 0;
   }
 
   private writeBatch(batch: Batch): void {
