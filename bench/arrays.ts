@@ -1,6 +1,7 @@
 /**
- * How long a heartbeat waits while somebody submits, lists, and stops an array of 100,000 jobs, on an idle cluster of two nodes
- * whose four GPUs the first jobs take. Floor of the same run: the same cluster with nothing asked of it.
+ * How long a heartbeat waits while somebody submits an array of 100,000 jobs, while these are stored, and while they are listed and
+ * stopped, on an idle cluster of two nodes whose four GPUs the first jobs take. Floor of the same run: the same cluster with nothing
+ * asked of it.
  *
  *     node bench/arrays.ts [jobs]
  */
@@ -42,12 +43,18 @@ async function figure<Result>(name: string, work: () => Promise<Result>): Promis
   return result as Result;
 }
 
+async function untilStored(arrayId: string): Promise<void> {
+  while ((await api.listJobs({ arrayId, limit: 1 })).notStored > 0) await delay(500);
+}
+
 try {
   await figure('floor: nothing asked', () => delay(4_000));
   const { arrayId } = await figure(`submit --array ${jobs}`, () =>
     api.submit({ specJson: JSON.stringify(spec), requestId: 'arrays', arraySize: jobs }),
   );
   if (arrayId === null) throw new Error('the coordinator took no array');
+  await figure('its last job, by its index', () => api.getJob(`${arrayId}[${jobs - 1}]`));
+  await figure('until all of its jobs are stored', () => untilStored(arrayId));
   await figure('jobs, a page of 1000', () => api.listJobs({ limit: 1_000 }));
   await figure('the array, one of its failed jobs', () =>
     api.listJobs({ arrayId, states: ['failed'], limit: 1 }),

@@ -15,7 +15,16 @@ import { parseArgs } from 'node:util';
 import { connectMuster, type MusterApi } from '@muster/common/wire/client';
 import { pings } from './pings.ts';
 import { musterCommand, quietMachine, report, reportMachine, rounded, summary } from './support.ts';
-import { commonName, idOfJob, makeYearStore, rareName } from './yearStore.ts';
+import {
+  commonLabel,
+  commonName,
+  commonProject,
+  idOfJob,
+  makeYearStore,
+  rareLabel,
+  rareName,
+  rareProject,
+} from './yearStore.ts';
 
 interface Server {
   readonly api: MusterApi;
@@ -132,6 +141,16 @@ async function reportLookUps(dataDir: string, jobs: number): Promise<void> {
     ['jobs --name, a name that nobody has', () => api.listJobs({ name: 'nobody' })],
     ['jobs --name, deep in the list', () => api.listJobs({ name: commonName, beforeSubmitSeq: jobs >> 1 })],
     ['jobs --state failed', () => api.listJobs({ states: ['failed'] })],
+    ['jobs --project, that of half of all', () => api.listJobs({ project: commonProject })],
+    ['jobs --project, that of one', () => api.listJobs({ project: rareProject })],
+    ['jobs --label, that of half of all', () => api.listJobs({ label: commonLabel })],
+    ['jobs --label, that of one', () => api.listJobs({ label: rareLabel })],
+    ['jobs --since 1h', () => api.listJobs({ sinceMs: Date.now() - 3_600_000 })],
+    ['jobs --since 480h', () => api.listJobs({ sinceMs: Date.now() - 480 * 3_600_000 })],
+    [
+      'jobs --project and --state, of which none is',
+      () => api.listJobs({ project: commonProject, states: ['cancelled'] }),
+    ],
     ['jobs --all, first page of 1000', () => api.listJobs({ limit: 1_000 })],
     ['job ID', () => api.getJob(someId())],
     ['job, the beginning of an id', () => api.getJob(someId().slice(0, 14))],

@@ -14,12 +14,18 @@ import { writeAllPageSums } from '@muster/coordinator/store/sqlite/pageSums';
 import { openSqliteStore } from '@muster/coordinator/store/sqlite/sqliteStore';
 import { createWitness, firstWitness } from '@muster/coordinator/store/sqlite/witness';
 import { insertJob } from '@muster/coordinator/store/statements/insertJob';
+import { insertLabel } from '@muster/coordinator/store/statements/selectFiltered';
 import { upsertAttempt } from '@muster/coordinator/store/statements/upsertAttempt';
 
 /** Half of all jobs have this name. */
 export const commonName = 'sweep';
 /** One job has this name. */
 export const rareName = 'the-only-one';
+/** Half of all jobs are of this project and have this label; one job has the others. */
+export const commonLabel = 'team=vision';
+export const commonProject = 'vision';
+export const rareLabel = 'team=nobody-else';
+export const rareProject = 'nobody-else';
 export const eventsPerJob = 10;
 const spanMs = 20 * 86_400_000;
 
@@ -55,6 +61,11 @@ function nameOf(number: number): string {
   return number % 2 === 0 ? commonName : `train-${number % 999}`;
 }
 
+function projectOf(number: number): string {
+  if (number === 1) return rareProject;
+  return number % 2 === 0 ? commonProject : `project-${number % 99}`;
+}
+
 /** @param nowMs the newest job ended then, the oldest 20 days earlier */
 export async function makeYearStore(dataDir: string, jobs: number, nowMs: number): Promise<void> {
   const made = openSqliteStore(dataDir, () => 'benchyear');
@@ -77,6 +88,7 @@ export async function makeYearStore(dataDir: string, jobs: number, nowMs: number
 
 function insertJobs(database: DatabaseSync, jobs: number, nowMs: number): void {
   const newJob = database.prepare(insertJob.sql);
+  const newLabel = database.prepare(insertLabel.sql);
   const newAttempt = database.prepare(upsertAttempt.sql);
   for (let number = 1; number <= jobs; number += 1) {
     const id = idOfJob(number);
@@ -84,9 +96,12 @@ function insertJobs(database: DatabaseSync, jobs: number, nowMs: number): void {
     const failed = number % 10 === 0;
     const state: JobState = failed ? { kind: 'failed', endedAtMs, cause } : { kind: 'succeeded', endedAtMs };
     const submittedAtMs = endedAtMs - 3_600_000;
-    const spec = aSpec({ name: nameOf(number), resources: { nodes: 1, gpus: 1 } });
+    const project = projectOf(number);
+    const labels = { team: project };
+    const spec = aSpec({ name: nameOf(number), project, labels, resources: { nodes: 1, gpus: 1 } });
     const job = aJob(number, { id, spec, state, submittedAtMs, lastAttempt: 1 });
     newJob.run(insertJob.parameters(jobToRow(job)));
+    newLabel.run({ name: 'team', value: project, submit_seq: number, job_id: id });
     const task = aTask(0, { state: 'ended', gpuUuids: [`GPU-${number % 8}`], exit: anExit({}) });
     const attempt = anAttempt(1, { state: 'ended', endedAtMs, cause: failed ? cause : null, tasks: [task] });
     newAttempt.run(upsertAttempt.parameters(attemptToRow(id, attempt)));
