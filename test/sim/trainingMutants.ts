@@ -144,7 +144,7 @@ export const trainingMutants = {
   'nodes-are-left-in-time': {
     rule: 'Work is taken off a node early enough before its deadline.',
     breaks: ['drains'],
-    seed: 134,
+    seed: 622,
     edits: [
       edit(
         `${coordinator}/tasks/drains.ts`,

@@ -54,7 +54,7 @@ export class LeavingCheck {
       const graceMs = parseDurationMs(stories.of(task.jobId)?.file?.stop_grace ?? 0) ?? 0;
       // One whose grace is longer than there was time is told at once, and gets all of it.
       const isDue = nowMs >= sinceMs + Math.max(forMs, graceMs) + slackMs;
-      const hadTime = nowMs - this.coordinatorSinceMs >= graceMs + lookMs;
+      const hadTime = nowMs - this.coordinatorSinceMs >= lookMs;
       const wasHeard = hadTime && grants.steadyForMs(machine) >= graceMs + slackMs;
       const what = () => `${key} runs on ${machine}, which was to be left by now`;
       verdict.require(!isDue || !wasHeard || !isWell(machine), 'drains', what);
