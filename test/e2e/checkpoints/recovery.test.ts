@@ -99,9 +99,10 @@ describe('after a failure', () => {
 
   test('one that PyTorch has written without sums is resumed from, read to its last byte as it is', async () => {
     const dir = tempDir('unsummed').path;
+    const gate = join(tempDir('gate').path, 'open');
     const archives = join(repositoryDir, 'packages/checkpoints/src/testing/torchFile.ts');
     const text = `
-      import { renameSync, writeFileSync } from 'node:fs';
+      import { existsSync, renameSync, writeFileSync } from 'node:fs';
       import { torchEntries, withoutSums, zipOf } from ${JSON.stringify(archives)};
       console.log('from ' + process.env.MUSTER_RESUME_FROM);
       if (process.env.MUSTER_ATTEMPT === '1') {
@@ -109,14 +110,21 @@ describe('after a failure', () => {
           writeFileSync('${dir}/.saving', zipOf(withoutSums(torchEntries(Buffer.alloc(100_000, step)))));
           renameSync('${dir}/.saving', '${dir}/step_' + step + '.pt');
         }
+        while (!existsSync('${gate}')) await new Promise((resolve) => setTimeout(resolve, 50));
         console.error('OSError: the mount went away');
         process.exit(1);
       }`;
-    const job = await cluster.run({
+    const id = await cluster.submit({
       command: [process.execPath, '--input-type=module', '-e', text],
       checkpoint: { dir, verify: 'deep' },
       retry: { on: ['python_exception', 'exit_code'], backoff: quick },
     });
+    // The end of an attempt does not wait for a deep verification for ever, and may be content with a quick one.
+    await cluster.untilJob(id, 'has two checkpoints, read to their last byte', ({ checkpoints }) =>
+      [1, 2].every((step) => checkpoints.some((each) => each.step === step && each.depth === 'deep')),
+    );
+    writeFileSync(gate, '');
+    const job = await cluster.untilEnded(id);
     expect(job.state).toBe('succeeded');
     expect((await firstLines(job.id, 2))[1]).toBe(`from ${join(dir, 'step_2.pt')}`);
     expect(job.checkpoints).toMatchObject(
