@@ -110,7 +110,10 @@ export const flagSynonyms: Readonly<Record<string, readonly Synonym[]>> = {
     { words: ['--shm-size'], lines: ['--shm 16G'] },
     { words: ['--container-image', '--container'], lines: ['--image IMAGE'] },
     { words: ['--signal', '-s'], lines: ['--stop-signal SIGUSR1 --stop-grace 120s'] },
-    { words: ['--requeue', '--restart', '--retry', '--retries', '--max-retries'], lines: ['--max-attempts 5'] },
+    {
+      words: ['--requeue', '--restart', '--retry', '--retries', '--max-retries'],
+      lines: ['--max-attempts 5'],
+    },
     { words: ['--no-requeue'], lines: ['--max-attempts 1'] },
     { words: ['--wrap', '--entrypoint'], lines: ["-- sh -c 'COMMAND'"] },
     { words: ['--test-only', '--dryrun'], lines: ['--dry-run'] },
