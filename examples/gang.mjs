@@ -29,7 +29,7 @@ class Link {
   constructor(socket) {
     this.#socket = socket;
     this.#frames = this.#split();
-    let reason = 'connection closed';
+    let reason = 'Socket closed';
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 10_000); // notices a machine that went away without a word
     socket.on('error', (error) => {
@@ -65,7 +65,7 @@ class Link {
   /** The next frame; rejects when the connection is lost first. */
   async receive() {
     const { value, done } = await this.#frames.next();
-    if (done) throw new Error('connection closed');
+    if (done) throw new Error('Socket closed');
     return value;
   }
 

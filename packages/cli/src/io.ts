@@ -64,3 +64,22 @@ export function abortOnStopRequest(io: Io): { readonly signal: AbortSignal; disp
   const dispose = io.onStopRequest(() => controller.abort());
   return { signal: controller.signal, dispose };
 }
+
+/**
+ * Remembers stop requests from now on: with the returned `io`, whoever asks for them later is told at once of one that came
+ * before. Call `dispose` when nobody asks any more.
+ */
+export function rememberStopRequests(io: Io): { readonly io: Io; dispose(): void } {
+  const listeners = new Set<() => void>();
+  let isRequested = false;
+  const dispose = io.onStopRequest(() => {
+    isRequested = true;
+    for (const listener of listeners) listener();
+  });
+  const onStopRequest = (listener: () => void) => {
+    if (isRequested) listener();
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  };
+  return { io: { ...io, onStopRequest }, dispose };
+}

@@ -9,6 +9,7 @@ import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { collect, type OutputFlags, withOutput } from '../flags.ts';
+import { rememberStopRequests } from '../io.ts';
 import { followAndReport, waitAndReport } from '../jobs/attend.ts';
 import { type ArrayReferent, jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
 import { nameOf } from '../jobs/summary.ts';
@@ -125,21 +126,33 @@ async function requeueOne(
   const answer = await explainingSilence(`job ${jobId}`, context, () =>
     patiently(session, context, (api) => api.requeueJob(jobId, requestId, from, specJson, force)),
   );
-  if (flags.output === 'json') {
-    await writeJson(io.stdout, answer);
-  } else {
-    // With --follow stdout holds the output of the job, to the byte.
-    await (flags.follow === true ? io.stderr : io.stdout).write(`${answer.jobId}\n`);
-    const what = answer.newJob ? 'submitted again as a new job' : 'back in the queue';
-    await io.stderr.write(`${what}; see it with: ${environment.programName} job ${answer.jobId}\n`);
+  // Whoever has read the id may press Ctrl-C at once, and leaves the job running like anybody later.
+  const stops = rememberStopRequests(io);
+  try {
+    const staying = { ...context, io: stops.io };
+    await printAnswer(answer, flags, staying);
+    if (flags.wait !== true && flags.follow !== true) return exitCodes.ok;
+    // The attempts before are known to whoever runs the job again.
+    const told = answer.newJob ? nothingTold : allTold(await session.api.getJob(answer.jobId));
+    const report = flags.follow === true ? followAndReport : waitAndReport;
+    const { job, exitCode } = await report(staying, session, answer.jobId, told);
+    if (flags.output === 'json' && job !== null) await writeJson(io.stdout, job);
+    return exitCode;
+  } finally {
+    stops.dispose();
   }
-  if (flags.wait !== true && flags.follow !== true) return exitCodes.ok;
-  // The attempts before are known to whoever runs the job again.
-  const told = answer.newJob ? nothingTold : allTold(await session.api.getJob(answer.jobId));
-  const report = flags.follow === true ? followAndReport : waitAndReport;
-  const { job, exitCode } = await report(context, session, answer.jobId, told);
-  if (flags.output === 'json' && job !== null) await writeJson(io.stdout, job);
-  return exitCode;
+}
+
+async function printAnswer(
+  answer: Awaited<ReturnType<MusterApi['requeueJob']>>,
+  flags: RequeueFlags,
+  { io, environment }: Context,
+): Promise<void> {
+  if (flags.output === 'json') return writeJson(io.stdout, answer);
+  // With --follow stdout holds the output of the job, to the byte.
+  await (flags.follow === true ? io.stderr : io.stdout).write(`${answer.jobId}\n`);
+  const what = answer.newJob ? 'submitted again as a new job' : 'back in the queue';
+  await io.stderr.write(`${what}; see it with: ${environment.programName} job ${answer.jobId}\n`);
 }
 
 /**

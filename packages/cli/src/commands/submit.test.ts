@@ -5,6 +5,7 @@ import type { JobStateKind } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
+import type { Output } from '../io.ts';
 import { runCli } from '../program.ts';
 import {
   type Answers,
@@ -330,6 +331,29 @@ test('--wait goes on when the coordinator restarts', async () => {
   await fakeCoordinator(jobThatBecomes('running', 'succeeded'), first.address);
   expect(await running).toBe(exitCodes.ok);
 });
+
+test.each(['--wait', '--follow'])(
+  'Ctrl-C as soon as the id is shown detaches from a job, with %s',
+  async (flag) => {
+    const coordinator = await fakeCoordinator({ ...jobThatBecomes('running'), WatchEvents: silentStream });
+    const call = newCall(coordinator.address);
+    const { io } = call.context;
+    const pressing = (output: Output): Output => ({
+      ...output,
+      async write(data) {
+        await output.write(data);
+        if (data === `${jobId}\n`) call.pressCtrlC();
+      },
+    });
+    const context = {
+      ...call.context,
+      io: { ...io, stdout: pressing(io.stdout), stderr: pressing(io.stderr) },
+    };
+    expect(await runCli(['submit', flag, '--', 'true'], context)).toBe(exitCodes.interrupted);
+    expect(call.stderr()).toContain(`Detached. `);
+    expect(call.stderr()).toContain(`Reattach: muster logs -f ${jobId}`);
+  },
+);
 
 test.each(['running', 'queued'] as const)(
   'Ctrl-C detaches from a %s job and says how to come back',

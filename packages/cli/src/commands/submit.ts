@@ -9,6 +9,7 @@ import type { CommandModule, Context } from '../context.ts';
 import { type CliError, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
+import { rememberStopRequests } from '../io.ts';
 import { type Attendance, followAndReport, waitAndReport } from '../jobs/attend.ts';
 import { jobIdOf } from '../jobs/reference.ts';
 import { writeJson } from '../output/json.ts';
@@ -87,10 +88,17 @@ async function submit(
   for (const note of spec.notes) await context.io.stderr.write(`${printable(note)}\n`);
   return withSession(context, flags, async (session) => {
     const result = await send(session, spec, flags, context);
-    await printResult(result, flags, context);
     const jobId = result.arrayId ?? result.jobIds[0];
-    if (jobId === undefined || (flags.wait !== true && flags.follow !== true)) return exitCodes.ok;
-    const { job, exitCode } = await attend(context, session, result, jobId, flags);
+    if (jobId === undefined || (flags.wait !== true && flags.follow !== true)) {
+      await printResult(result, flags, context);
+      return exitCodes.ok;
+    }
+    // Whoever has read the id may press Ctrl-C at once, and leaves the job running like anybody later.
+    const stops = rememberStopRequests(context.io);
+    const staying = { ...context, io: stops.io };
+    const { job, exitCode } = await printResult(result, flags, staying)
+      .then(() => attend(staying, session, result, jobId, flags))
+      .finally(stops.dispose);
     if (flags.output !== 'json' || exitCode === exitCodes.interrupted) return exitCode;
     if (job !== null) await writeJson(context.io.stdout, job);
     const array = result.arrayId === null ? null : await session.api.resolveJob(result.arrayId);
