@@ -84,7 +84,7 @@ test.each([
   await expect(caOfCoordinator(acquaintance, null)).rejects.toMatchObject({
     code: 'unauthenticated',
     message: expect.stringContaining(
-      `the server at 127.0.0.1:${port} is not the coordinator that made this join token`,
+      `the server at 127.0.0.1:${port} is not the coordinator that issued this join token`,
     ),
   });
   expect(await heard).toBe('');

@@ -124,7 +124,7 @@ test('what was mounted in the very moment of the deletion is not touched either'
   // A directory, which no version tells.
   mkdirSync(join(root, 'checkpoint-2', 'mounted', 'precious'));
   // The list of mounts is from a moment before.
-  await expect(removeCheckpoint(root, 'checkpoint-2', version, [])).rejects.toThrow('mounted');
+  await expect(removeCheckpoint(root, 'checkpoint-2', version, [])).rejects.toThrow('contains a mount point');
   expect(readdirSync(join(aside, 'mounted'))).toEqual(['precious']);
 });
 

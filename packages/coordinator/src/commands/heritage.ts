@@ -3,6 +3,7 @@ import { posix } from 'node:path';
 import { type Checkpoint, elsewhere, type ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
 import type { JobSpec } from '@muster/common/spec/types';
+import { isTerminal } from '@muster/common/states';
 import { directoryOf } from '../jobDirectories.ts';
 import { resumeCandidates } from '../lifecycle/resume.ts';
 import { type Job, lineageMax } from '../model.ts';
@@ -14,7 +15,19 @@ export type Heritage = Partial<
 >;
 
 /** A job that has ended, or is only read from. */
-export type Predecessor = Pick<Job, 'id' | 'spec' | 'array' | 'checkpoints' | 'checkpointJobId' | 'lineage'>;
+export type Predecessor = Pick<
+  Job,
+  'id' | 'spec' | 'array' | 'state' | 'checkpoints' | 'checkpointJobId' | 'lineage'
+>;
+
+/** A job has ended since it was read, and may have saved more: it has to be read again before the command is repeated. */
+export class EndedMeanwhile extends Error {}
+
+/** @throws {EndedMeanwhile} of a job that the draft has no more, though it had not ended when it was read */
+export function requireNewest(draft: Draft, { id, state }: Pick<Predecessor, 'id' | 'state'>): void {
+  if (draft.job(id) === undefined && !isTerminal(state.kind))
+    throw new EndedMeanwhile(`${id} has ended since it was read`);
+}
 
 /** The new one. */
 export type Successor = Pick<Job, 'spec' | 'array'>;
@@ -52,10 +65,12 @@ export function heritageOf(
 /**
  * The same, for a job whose user insists on continuing.
  * @throws {MusterError} `failed_precondition` also when there is nothing to continue from
+ * @throws {EndedMeanwhile}
  */
 export function continuationOf(draft: Draft, predecessor: Predecessor, spec: JobSpec): Heritage {
   const successor = { spec, array: null };
   const { id } = predecessor;
+  requireNewest(draft, predecessor);
   const active = draft.job(id);
   if (active !== undefined && placeOf(active) === placeOf(successor)) {
     throw new MusterError(

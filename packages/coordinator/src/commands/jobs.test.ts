@@ -7,6 +7,7 @@ import type { Job } from '../model.ts';
 import { aCheckpoint, aJob, aSpec, jobIdOf } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state.ts';
 import { aStory, crash } from '../storyFixture.ts';
+import { EndedMeanwhile } from './heritage.ts';
 import { extend, requeue } from './jobs.ts';
 
 const random = (size: number) => new Uint8Array(size).fill(7);
@@ -111,10 +112,15 @@ describe('a job that has ended and is requeued', () => {
   });
 
   it('from a step is refused if it has saved nothing', () => {
-    const bare = aJob(1);
+    const bare = aJob(1, { state: failed.state });
     const ask = () => requeued(draftWith(bare, true), bare, { kind: 'step', step: 9 });
     expect(ask).toThrow(refusal('only none with a known step'));
     expect(ask).toThrow(MusterError);
+  });
+
+  it('has to be read again if it had not ended when it was read', () => {
+    const asRead = { ...failed, state: aJob(1).state };
+    expect(() => requeued(draftWith(failed, true), asRead)).toThrow(EndedMeanwhile);
   });
 });
 

@@ -12,7 +12,7 @@ import type { Draft } from '../state.ts';
 import type { RequestRecord } from '../store/store.ts';
 import { addArray } from './arrays.ts';
 import { requireDirectoryToItself } from './directories.ts';
-import { type Heritage, heritageOf, type Predecessor } from './heritage.ts';
+import { type Heritage, heritageOf, type Predecessor, requireNewest } from './heritage.ts';
 import { addJob, aNewJob } from './newJob.ts';
 
 export interface SubmitCommand {
@@ -103,6 +103,7 @@ export type RequeueCommand = SubmitCommand & {
  * @throws {MusterError} `failed_precondition` while the job ends for good, for a step of which there is no good checkpoint, for
  *   another spec while it has not ended, while it runs and nobody has agreed to stop it, and while another job goes on from its
  *   checkpoints
+ * @throws {EndedMeanwhile}
  */
 export function requeue(
   draft: Draft,
@@ -113,6 +114,7 @@ export function requeue(
   const { requestId, digest, requeuedFrom: jobId, from, saved } = command;
   const repeated = draft.request(requestId);
   if (repeated !== undefined) return sameIntent(repeated, command);
+  requireNewest(draft, { ...saved, id: jobId });
   const job = draft.job(jobId);
   requireResumable(jobId, (job ?? saved).checkpoints, from);
   if (job === undefined) {

@@ -133,7 +133,7 @@ test('what most nodes say is believed without proof: a store from before there w
       [ref(9, 1), null],
     ],
   });
-  expect(terms.paused()).toMatch(/node-1 says that it was welcomed in term 7.*muster store advance$/);
+  expect(terms.paused()).toMatch(/node-1 reports that it was welcomed in term 7.*muster store advance$/);
   expect(await advance()).toEqual([first, second]);
   expect(terms.term).toBe(8);
   expect(state.jobs.get(jobIdOf(1))?.lastAttempt).toBe(5);

@@ -5,7 +5,7 @@ import { musterService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { applyJobEvent } from '../commands/jobs.ts';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
-import { aCaller, allocation, aNode } from '../modelFixture.ts';
+import { aCaller, aCheckpoint, aJob, allocation, aNode } from '../modelFixture.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { finishJob, specJson, startJob, submitJob } from './jobFixture.ts';
 
@@ -249,7 +249,7 @@ test('a requeue needs a request id of its own', async () => {
   await expect(api.requeueJob(other, 'q1')).rejects.toMatchObject({ code: 'already_exists' });
 });
 
-test('a job that ends between being looked at and being requeued becomes a new job', async () => {
+test('a job that ends between being looked at and being requeued becomes a new job, with what it saved last', async () => {
   let afterRead = () => {};
   class WatchedStore extends MemoryStore {
     override async readJob(id: JobId) {
@@ -262,13 +262,24 @@ test('a job that ends between being looked at and being requeued becomes a new j
   coordinator = await startTestCoordinator({ store: (memory) => new WatchedStore(memory) });
   const id = await submitOne('r1');
   await start(id);
+  const { loop, state } = coordinator;
+  let reads = 0;
+  // The last look before the command, in front of which the end of the job comes.
   afterRead = () => {
-    afterRead = () => {};
+    reads += 1;
+    if (reads !== 2) return;
+    void loop.run(aCaller, (draft) =>
+      draft.putJob({ ...aJob(1), ...state.jobs.get(id), checkpoints: [aCheckpoint(10)] }),
+    );
     void finish(id);
   };
   const { jobId, newJob } = await coordinator.api.requeueJob(id, 'q1');
   expect(newJob).toBe(true);
-  expect(await coordinator.api.getJob(jobId)).toMatchObject({ requeuedFrom: id, state: 'queued' });
+  expect(reads, 'it was read again').toBeGreaterThan(2);
+  expect(await coordinator.api.getJob(jobId)).toMatchObject({
+    ...{ requeuedFrom: id, state: 'queued' },
+    checkpoints: [{ name: 'checkpoint-10' }],
+  });
 });
 
 test('a job that is being stopped for good is not requeued', async () => {

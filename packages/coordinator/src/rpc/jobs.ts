@@ -10,7 +10,7 @@ import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/code
 import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { jobsPerTurn } from '../commands/arrays.ts';
-import { continuationAt, continuationOf } from '../commands/heritage.ts';
+import { continuationAt, continuationOf, EndedMeanwhile, type Heritage } from '../commands/heritage.ts';
 import { applyJobEvent, extend, requeue, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
 import { dependenciesOf, learnDependencies } from '../dependencies.ts';
 import type { DiskReserve } from '../diskReserve.ts';
@@ -27,7 +27,7 @@ import { explain } from '../scheduler/explain.ts';
 import { fit } from '../scheduler/fit.ts';
 import type { SilentNode } from '../scheduler/silence.ts';
 import type { NodeView } from '../scheduler/view.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState, Draft } from '../state.ts';
 import type { JobFilters, JobRecord, RequestRecord, Store } from '../store/store.ts';
 import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import { firstOfArray, idsOfSubmit, notStoredOf } from './arrayAnswers.ts';
@@ -177,6 +177,18 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     return { record: await carryOut(), repeated: false };
   }
 
+  /** Does what needs to know what a job has saved: again, where the job has ended between the look at it and the command. */
+  async function withNewest<T>(text: string, work: (job: Job) => Promise<T>): Promise<T> {
+    for (;;) {
+      const { job } = await read(text);
+      try {
+        return await work(job);
+      } catch (error) {
+        if (!(error instanceof EndedMeanwhile)) throw error;
+      }
+    }
+  }
+
   /** A new job takes space; what ends one must be stored on the last of it. */
   function requireSpace(): void {
     parts.reserve.requireSpace(parts.monotonicMs());
@@ -209,16 +221,11 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         requireSpace();
         const resolved = { ...command, spec: await resolveAfter(parts, spec) };
         await learnDependencies(state, store, dependenciesOf(resolved));
-        const predecessor = continued?.startsWith('/') === false ? (await read(continued)).job : null;
-        return loop.run(caller, (draft, nowMs) => {
-          const heritage =
-            predecessor === null
-              ? continued === null
-                ? null
-                : continuationAt(continued)
-              : continuationOf(draft, predecessor, spec);
-          return submit(draft, resolved, parts.random, nowMs, heritage);
-        });
+        const submitted = (heritageIn: (draft: Draft) => Heritage | null) =>
+          loop.run(caller, (draft, nowMs) => submit(draft, resolved, parts.random, nowMs, heritageIn(draft)));
+        if (continued === null) return submitted(() => null);
+        if (continued.startsWith('/')) return submitted(() => continuationAt(continued));
+        return withNewest(continued, (job) => submitted((draft) => continuationOf(draft, job, spec)));
       });
       const { arrayId } = record;
       const jobIds = await idsOfSubmit(parts, record, spec);
@@ -300,13 +307,15 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       // The same while it runs and when it has ended: the second call for one requeue may find another state.
       const command = {
         ...withDigest({ spec, requestId, requeuedFrom: id, place: array }, from),
-        ...{ from, saved: job, isEdited, force: request.force },
+        ...{ from, isEdited, force: request.force },
       };
       const { record } = await once(command, async () => {
         if (!state.jobs.has(id)) requireSpace();
         const resolved = { ...command, spec: await resolveAfter(parts, spec) };
         await learnDependencies(state, store, dependenciesOf(resolved));
-        return loop.run(caller, (draft, nowMs) => requeue(draft, resolved, parts.random, nowMs));
+        return withNewest(id, (saved) =>
+          loop.run(caller, (draft, nowMs) => requeue(draft, { ...resolved, saved }, parts.random, nowMs)),
+        );
       });
       const [jobId = id] = record.jobIds;
       return { jobId, newJob: jobId !== id };

@@ -99,7 +99,7 @@ describe('a guard that holds the lease of a container', () => {
     fence.close();
     const pid = await guard.livePid();
     process.kill(pid, 'SIGTERM');
-    await eventually('the guard to have said no', () => guard.guardLog().includes('asked to leave, but'));
+    await eventually('the guard to refuse', () => guard.guardLog().includes('asked to stop while tasks run'));
     const next = guard.fence();
     await next.forget(task);
     next.close();

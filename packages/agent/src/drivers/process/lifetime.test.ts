@@ -90,8 +90,8 @@ describe('the end of a guard', () => {
     await driver.close();
     const pid = await guard.livePid();
     for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.kill(pid, signal);
-    await eventually('the guard to have said no', () =>
-      readFileSync(join(guard.runtimeDir, 'guard.log'), 'utf8').includes('asked to leave, but tasks run'),
+    await eventually('the guard to refuse', () =>
+      readFileSync(join(guard.runtimeDir, 'guard.log'), 'utf8').includes('asked to stop while tasks run'),
     );
     const again = guard.driver();
     await again.signal(task, 'SIGUSR1');
