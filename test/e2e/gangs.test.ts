@@ -1,7 +1,8 @@
 /** Jobs on several nodes: the environment every rank finds, and that the ranks start and end together. */
+import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
-import { waitFor } from '../support/services.ts';
+import { tempDir, waitFor } from '../support/services.ts';
 
 let cluster: Cluster;
 beforeAll(async () => {
@@ -32,14 +33,15 @@ const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 
 describe('the environment of every rank', () => {
   test('says where it is, where the others are and what it may use', async () => {
+    const dir = join(tempDir('checkpoints').path, 'here');
     const spec = { name: 'contract', command: printEnvironment, env: { MINE: 'kept', NCCL_DEBUG: 'INFO' } };
     const jobId = await cluster.submit({
       ...spec,
       resources: { nodes: 2, gpus: 2 },
-      checkpoint: { dir: '/tmp/here' },
+      checkpoint: { dir },
     });
     const job = await cluster.untilEnded(jobId);
-    expect(job.state).toBe('succeeded');
+    expect(job.state, JSON.stringify(job.cause)).toBe('succeeded');
     const attempt = job.attempts[0];
     const port = String(attempt?.masterPort);
     for (const rank of [0, 1]) {
@@ -65,7 +67,7 @@ describe('the environment of every rank', () => {
         MUSTER_ATTEMPT: '1',
         MUSTER_NODE_RANK: String(rank),
         MUSTER_NNODES: '2',
-        MUSTER_CHECKPOINT_DIR: '/tmp/here',
+        MUSTER_CHECKPOINT_DIR: dir,
         MUSTER_RESUME_FROM: '',
         CUDA_VISIBLE_DEVICES: gpus,
         NVIDIA_VISIBLE_DEVICES: gpus,

@@ -189,6 +189,7 @@ async function openAgent(
   });
   const training: TaskTraining = new TaskTraining({
     running: () => manager.running(),
+    resumeOf: (task) => manager.assignmentOf(task)?.resume ?? null,
     isFrozen: (task) => leases.isFrozen(task),
     outputPathOf: (task) => records.outputPath(task),
     send: (message) => {

@@ -191,7 +191,8 @@ test('most nodes fall silent together: the coordinator suspects itself, says so 
   const next = await startBeating({ resources: { nodes: 2, gpus: 1 } });
   const names = (await cluster.api.getJob(next)).attempts[0]?.tasks.map(({ node }) => node) ?? [];
   const [measured] = (await cluster.api.listNodes()).filter(({ name }) => name === names[1]);
-  expect(measured?.bandwidths).toMatchObject([{ peer: names[0], backend: 'tcp' }]);
+  // A path that was slow at first may have been measured from another node before.
+  expect(measured?.bandwidths).toContainEqual(expect.objectContaining({ peer: names[0], backend: 'tcp' }));
   await stop(next);
 });
 

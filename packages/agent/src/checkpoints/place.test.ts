@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { silentLogger } from '@muster/common/log';
 import { expect, onTestFinished, test } from 'vitest';
 import { tempDir, waitFor } from '../../../../test/support/services.ts';
@@ -102,4 +103,17 @@ test('a root that cannot be written to is said until it can; what a job has is s
   expect(said.filter((each, index) => each !== said[index - 1])).toEqual([missing, '/elsewhere', missing]);
   mkdirSync(missing);
   await waitFor('it is there', () => said.at(-1) === null);
+});
+
+test('a directory that another node makes in the meantime is hidden from nobody', async () => {
+  const path = join(tempDir('place').path, 'checkpoints');
+  const fence = {
+    async realPaths(paths: readonly string[]) {
+      // The agent may have looked by now.
+      await setTimeout(50);
+      mkdirSync(path);
+      return realPaths(paths);
+    },
+  };
+  expect(await placeProblem(path, true, { fence, mounts })).toBeNull();
 });

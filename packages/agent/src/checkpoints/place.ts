@@ -29,7 +29,9 @@ export async function placeProblem(
   { fence, mounts }: PlaceParts,
 ): Promise<string | null> {
   const ways = wayTo(root);
-  const [own, tasks] = await Promise.all([realPaths(ways), fence.realPaths(ways)]);
+  const tasks = await fence.realPaths(ways);
+  // After that: what the tasks saw then is there now, also when another node of the job has just made it.
+  const own = await realPaths(ways);
   const hidden = ways.find((_, index) => own[index] === null && tasks[index] !== null);
   if (hidden !== undefined) {
     return (

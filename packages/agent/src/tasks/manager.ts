@@ -167,6 +167,11 @@ export class TaskManager {
       .map(({ task, assignment }) => ({ task, assignment, gpuUuids: assignment?.gpuUuids ?? [] }));
   }
 
+  /** null: there is no such task here, or it was found without a record. */
+  assignmentOf(task: TaskRef): Assignment | null {
+    return this.entries.get(taskKey(task))?.assignment ?? null;
+  }
+
   /** Something that reports tell of a task has changed. */
   sayOf(task: TaskRef): void {
     const entry = this.entries.get(taskKey(task));

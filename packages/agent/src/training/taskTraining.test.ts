@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
-import { type JobId, type TaskRef } from '@muster/common/ids';
+import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
 import { describe, expect, test } from 'vitest';
 import { emptySample } from '../gpus/gpuSource.ts';
-import { aTask, eventually } from '../tasks/managerFixture.ts';
+import { anAssignment, aTask, eventually } from '../tasks/managerFixture.ts';
 import { Node, step, steps } from './taskTrainingFixture.ts';
 
 const mib = 1024 * 1024;
@@ -65,6 +65,18 @@ describe('progress', () => {
     node.write(steps(0, 10));
     expect(await agent.finish(aTask)).toMatchObject({ rows: 10 });
     expect(await agent.finish(otherTask)).toBeNull();
+  });
+
+  test('of a task that ended before it was looked at, what was offered to it is known', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.assigned.set(taskKey(aTask), {
+      ...anAssignment({}, aTask),
+      resume: { name: 'step-10', step: 10 },
+    });
+    node.write(steps(11, 20));
+    await agent.finish(aTask);
+    expect(node.said.map(({ sign }) => [sign.kind, sign.step])).toEqual([['resume_confirmed', 11]]);
   });
 
   test('is forgotten with its task, and a task that is forgotten meanwhile keeps nobody waiting', async () => {

@@ -10,6 +10,7 @@ import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { HangSign, TrainingProgress, TrainingRow, TrainingSign } from '@muster/common/training';
+import type { Resume } from '@muster/common/views';
 import type { GpuObservation } from '../gpus/observation.ts';
 import type { Assignment } from '../tasks/records.ts';
 import { gpuFacts } from './gpuStillness.ts';
@@ -31,6 +32,8 @@ const newsBacklogBytesMax = 16 * 1024 * 1024;
 export interface TaskTrainingParts {
   /** Tasks that run on this node. */
   readonly running: () => readonly RunningTask[];
+  /** What a task was offered to resume from, also when it has ended before anybody looked at its output. */
+  readonly resumeOf: (task: TaskRef) => Resume | null;
   /** Its lease has ended, and the agent keeps it from running. */
   readonly isFrozen: (task: TaskRef) => boolean;
   readonly outputPathOf: (task: TaskRef) => string;
@@ -280,7 +283,7 @@ export class TaskTraining {
     const now = () => this.parts.monotonicMs();
     const output = new TaskOutput({
       task,
-      resume: running?.assignment?.resume ?? null,
+      resume: this.parts.resumeOf(task),
       onSign: (sign) => this.parts.send({ kind: 'trainingSign', task, sign }),
       onLine: ({ rank }) => {
         if (rank !== null) hang?.rankSpoke(rank, now());

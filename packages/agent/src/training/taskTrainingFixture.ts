@@ -17,6 +17,8 @@ export const steps = (from: number, to: number) =>
 export class Node {
   readonly directory = mkdtempSync(join(tmpdir(), 'training-'));
   readonly running: { task: TaskRef; assignment: ReturnType<typeof anAssignment>; gpuUuids: string[] }[] = [];
+  /** What is known of tasks whether they run or not. */
+  readonly assigned = new Map<string, ReturnType<typeof anAssignment>>();
   readonly said: TrainingSignMessage[] = [];
   readonly warnings: string[] = [];
   readonly rows: ({ readonly task: TaskRef } & TrainingRow)[] = [];
@@ -39,6 +41,7 @@ export class Node {
   async agent(): Promise<TaskTraining> {
     const agent = new TaskTraining({
       running: () => this.running,
+      resumeOf: (task) => this.assigned.get(taskKey(task))?.resume ?? null,
       isFrozen: () => {
         this.looks += 1;
         this.onLook();
