@@ -15,7 +15,7 @@ const answers = [
     '`submit`, also with `--dry-run`',
     '[SubmitResponse](#submitresponse); with `--wait`, then the [Job](#job) once it has ended, or the [ArraySummary](#arraysummary)',
   ],
-  ['`jobs`', '`{jobs: `[Job](#job)`[], more}`'],
+  ['`jobs`', '`{jobs: `[Job](#job)`[], more, notStored}`'],
   ['`job`, `extend`', '[Job](#job)'],
   ['`job --status`', '`{markdown}`'],
   ['`checkpoints`', '[Checkpoint](#checkpoint)`[]`'],

@@ -27,7 +27,12 @@ interface ListRequest {
 }
 
 /** @param jobs as they are at each look, in any order. @param pageSize jobs that one answer holds */
-export function arrayAnswers(jobs: () => readonly JobView[], size: number, pageSize = 2): Answers {
+export function arrayAnswers(
+  jobs: () => readonly JobView[],
+  size: number,
+  pageSize = 2,
+  notStored = 0,
+): Answers {
   return {
     ResolveJob: () => ({ arrayId, arraySize: size, name: 'sweep' }),
     ListJobs: ({ states, beforeSubmitSeq }: ListRequest) => {
@@ -36,7 +41,8 @@ export function arrayAnswers(jobs: () => readonly JobView[], size: number, pageS
         .filter(({ state }) => wanted.length === 0 || wanted.includes(state))
         .filter(({ submitSeq }) => beforeSubmitSeq === 0 || submitSeq < beforeSubmitSeq)
         .toSorted((a, b) => b.submitSeq - a.submitSeq);
-      return { jobs: found.slice(0, pageSize).map((job) => wire.job(job)), more: found.length > pageSize };
+      const shown = found.slice(0, pageSize).map((job) => wire.job(job));
+      return { jobs: shown, more: found.length > pageSize, notStored };
     },
   };
 }

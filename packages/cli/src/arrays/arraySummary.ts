@@ -59,12 +59,15 @@ const longestMax = 5;
 /** Advice on more causes at once is read by nobody. */
 const advisedMax = 2;
 
+/** @param notStored jobs of a large array that the coordinator is still storing: they are queued */
 export function summarizeArray(
   { id, name, size }: ArrayReferent,
   members: readonly Member[],
+  notStored: number,
   programName: string,
 ): ArraySummary {
-  const counts = countsOf(members);
+  const stored = countsOf(members);
+  const counts = { ...stored, queued: stored.queued + notStored };
   const blamed = grouped(members, ({ state, cause }) =>
     cause === null || state === 'succeeded' ? null : `${cause.kind} ${withoutNumbers(cause)}`,
   );

@@ -35,7 +35,11 @@ export async function showArray(
   format: (summary: ArraySummary, options: ArrayTextOptions) => string,
 ): Promise<ExitCode> {
   const { io, environment, clock } = context;
-  const summary = summarizeArray(array, await membersOf(context, api, array), environment.programName);
+  // Before its jobs are read: what is stored in between would count as neither.
+  const { notStored } = await api.listJobs({ arrayId: array.id, limit: 1 });
+  const members = await membersOf(context, api, array);
+  const unread = Math.max(0, Math.min(notStored, array.size - members.length));
+  const summary = summarizeArray(array, members, unread, environment.programName);
   if (flags.output === 'json') {
     await writeJson(io.stdout, summary);
     return exitCodes.ok;

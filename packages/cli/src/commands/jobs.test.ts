@@ -72,7 +72,7 @@ test('a terminal gets colours and a table that fits', async () => {
 test('-o json prints what the API gave', async () => {
   const { stdout } = await run(['jobs', '-o', 'json'], list);
   expect(stdout.split('\n')).toHaveLength(2);
-  expect(JSON.parse(stdout)).toEqual({ jobs: [running, waiting, failed], more: false });
+  expect(JSON.parse(stdout)).toEqual({ jobs: [running, waiting, failed], more: false, notStored: 0 });
 });
 
 test('filters reach the coordinator', async () => {

@@ -14,6 +14,7 @@ import { collectJobs } from '../jobs/pages.ts';
 import { watchJobs } from '../jobs/watchJobs.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
+import { count } from '../output/text.ts';
 import { withSession } from '../session.ts';
 
 interface JobsFlags extends ConnectionFlags, OutputFlags {
@@ -91,9 +92,9 @@ async function listJobs(context: Context, flags: JobsFlags): Promise<ExitCode> {
       const page = await collectJobs(api, filter, limit);
       return { ...page, jobs: metric === undefined ? page.jobs : byMetric(page.jobs, metric) };
     };
-    const { jobs, more } = await read(session.api);
+    const { jobs, more, notStored } = await read(session.api);
     if (flags.output === 'json') {
-      await writeJson(io.stdout, { jobs, more });
+      await writeJson(io.stdout, { jobs, more, notStored });
       return exitCodes.ok;
     }
     if (flags.watch === true) {
@@ -104,6 +105,8 @@ async function listJobs(context: Context, flags: JobsFlags): Promise<ExitCode> {
       await watchJobs(context, jobs, { look, table });
       return exitCodes.ok;
     }
+    if (notStored > 0)
+      await io.stderr.write(`${count(notStored, 'more job')} of the array are queued and being stored.\n`);
     if (jobs.length === 0) {
       const isFiltered = Object.values(filter).some((each) => typeof each === 'number' || each.length > 0);
       const advice = `No job yet. Submit one with: ${environment.programName} submit -- COMMAND`;

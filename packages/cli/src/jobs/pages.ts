@@ -5,6 +5,7 @@ import type { JobFilter, MusterApi } from '@muster/common/wire/client';
 const pageSizeMax = 1_000;
 
 type Listing = Omit<JobFilter, 'limit' | 'beforeSubmitSeq'>;
+type Page = Awaited<ReturnType<MusterApi['listJobs']>>;
 
 /**
  * The newest jobs that match, page after page.
@@ -14,7 +15,7 @@ export async function* pagesOfJobs(
   api: Pick<MusterApi, 'listJobs'>,
   filter: Listing,
   limit: number,
-): AsyncGenerator<{ readonly jobs: readonly JobView[]; readonly more: boolean }> {
+): AsyncGenerator<Page> {
   let read = 0;
   let last: JobView | undefined;
   for (;;) {
@@ -38,12 +39,12 @@ export async function collectJobs(
   api: Pick<MusterApi, 'listJobs'>,
   filter: Listing,
   limit: number,
-): Promise<{ readonly jobs: readonly JobView[]; readonly more: boolean }> {
+): Promise<Page> {
   const jobs: JobView[] = [];
-  let more = false;
+  let [more, notStored] = [false, 0];
   for await (const page of pagesOfJobs(api, filter, limit)) {
     jobs.push(...page.jobs);
-    more = page.more;
+    ({ more, notStored } = page);
   }
-  return { jobs, more };
+  return { jobs, more, notStored };
 }
