@@ -24,11 +24,13 @@ function identityOf({ dev, ino, birthtimeNs }: BigIntStats): string {
 
 /** Asking for so many takes some 200 ms. In a directory that holds more, everything counts as begun before. */
 const snapshotEntriesMax = 10_000;
+/** A directory in which names vanish while it is read is read again, so often at most. */
+const readsMax = 10;
 
 /**
  * @param settled versions of the checkpoints that are known and complete, by name
  * @param levels of directories below the root in which checkpoints lie
- * @returns null: there is too much there, or it cannot be read
+ * @returns null: there is too much there, it changes all the time, or it cannot be read
  */
 export async function takeSnapshot(
   root: string,
@@ -37,12 +39,17 @@ export async function takeSnapshot(
 ): Promise<StopSnapshot | null> {
   const identities = new Set<string>();
   const found = new Map<string, { version: string; identity: string }>();
+  let hasChanged = false;
   const look = async (directory: HeldDirectory, parent: string, left: number): Promise<boolean> => {
     for await (const last of directory.names()) {
       if (identities.size >= snapshotEntriesMax) return false;
       if (last === indexName) continue;
       const stat = await directory.statOf(last);
-      if (stat === null) continue;
+      if (stat === null) {
+        // It may have been renamed since the names were read, and its new name is not among them.
+        hasChanged = true;
+        continue;
+      }
       const name = parent === '' ? last : `${parent}/${last}`;
       const identity = identityOf(stat);
       identities.add(identity);
@@ -56,8 +63,13 @@ export async function takeSnapshot(
     return true;
   };
   try {
-    const isWhole = await within(await HeldDirectory.open(root), (held) => look(held, '', levels));
-    return isWhole ? { identities, settled: found } : null;
+    for (let reads = 1; reads <= readsMax; reads += 1) {
+      hasChanged = false;
+      const isWhole = await within(await HeldDirectory.open(root), (held) => look(held, '', levels));
+      if (!isWhole) return null;
+      if (!hasChanged) return { identities, settled: found };
+    }
+    return null;
   } catch {
     return null;
   }
