@@ -5,7 +5,7 @@
  * it has them, and after a restart the agent reads the output again from its beginning: so nothing is written down here, and
  * a full disk of the node costs no row. One batch of a task is on its way at a time.
  */
-import type { ClientDuplexStream } from '@grpc/grpc-js';
+import { type ClientDuplexStream, status } from '@grpc/grpc-js';
 import { messageOf } from '@muster/common/errors';
 import type { RowUpload } from '@muster/common/gen/muster/v1/RowUpload';
 import type { RowUploadAck__Output } from '@muster/common/gen/muster/v1/RowUploadAck';
@@ -22,8 +22,6 @@ const batchRows = 512;
 /** Rows of a task that prints one now and then go together. */
 const gatherMs = 500;
 const reconnect = { initialMs: 200, maxMs: 5_000 };
-/** gRPC's code of a method that the other side does not know. */
-const unimplemented = 12;
 /** Of one task, some 10 MB: eighteen hours at a row a second without a coordinator. */
 const waitingMaxDefault = 65_536;
 
@@ -209,7 +207,7 @@ export class RowUploader {
       of.isUnderWay = false;
       of.isKnown = false;
     }
-    if ('code' in error && error.code === unimplemented) {
+    if ('code' in error && error.code === status.UNIMPLEMENTED) {
       this.giveUp();
       return;
     }
