@@ -55,7 +55,7 @@ export function shortened(text: string, max = evidenceShownMax): string {
 }
 
 /** `message` with a remark behind it in brackets, at most `max` characters: what does not fit is cut from the message. */
-export function withRemark(message: string, remark: string, max: number): string {
+export function appendRemark(message: string, remark: string, max: number): string {
   return shortened(`${message} (${remark})`, max);
 }
 

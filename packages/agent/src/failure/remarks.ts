@@ -1,7 +1,7 @@
 /** What only the node of a bare task can add to the words of its failure: which Python ran, and which file was meant. */
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
-import { withRemark as remarked } from '@muster/common/causeText';
+import { appendRemark } from '@muster/common/causeText';
 import type { TaskFailure } from '@muster/common/gangs';
 import { nearestFile } from '../guard/nearest.ts';
 
@@ -22,7 +22,7 @@ export function withRemark(failure: TaskFailure, task: BareTask): TaskFailure {
   const remark = remarkOn(failure, task);
   return remark === null
     ? failure
-    : { ...failure, message: remarked(failure.message, remark, messageLengthMax) };
+    : { ...failure, message: appendRemark(failure.message, remark, messageLengthMax) };
 }
 
 function remarkOn({ kind, message }: TaskFailure, task: BareTask): string | null {

@@ -10,7 +10,7 @@ import { DriverError } from '../drivers/errors.ts';
  * @param umask of the task: beside that of this process, so that nothing is more open than either wants; null: none
  * @throws {DriverError} `disk_full`, or `unknown` with the remedy, when one cannot be made
  */
-export async function makeDirectories(paths: readonly string[], umask: number | null): Promise<void> {
+export async function makeTaskDirectories(paths: readonly string[], umask: number | null): Promise<void> {
   for (const path of paths) {
     try {
       await mkdir(path, { recursive: true, mode: 0o777 & ~(umask ?? 0) });

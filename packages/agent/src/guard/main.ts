@@ -14,7 +14,7 @@ import { boottimeMs } from '../probes/boot.ts';
 import { realPaths } from '../probes/realPaths.ts';
 import { Ballast } from './ballast.ts';
 import { type ContainmentMode, chooseContainment, containmentModes } from './containment.ts';
-import { makeDirectories } from './directories.ts';
+import { makeTaskDirectories } from './directories.ts';
 import { LeaseFiles } from './leaseFiles.ts';
 import { stderrLogger } from './log.ts';
 import { requireRunnable } from './program.ts';
@@ -87,7 +87,7 @@ async function main(): Promise<void> {
     realPaths: ({ paths }) => realPaths(paths),
     prepare: async (launch) => {
       requireRunnable(launch);
-      await makeDirectories(launch.directories ?? [], launch.umask ?? null);
+      await makeTaskDirectories(launch.directories ?? [], launch.umask ?? null);
       return null;
     },
     start: (launch) => supervisor.start(launch, null),

@@ -21,7 +21,7 @@ const groupsShown = 5;
 const indexesWidth = 72;
 
 /** What `muster job` shows. */
-export function formatArray(summary: ArraySummary, options: ArrayTextOptions): string {
+export function formatArraySummary(summary: ArraySummary, options: ArrayTextOptions): string {
   const { colours, width, nowMs } = options;
   const { submittedAtMs, ledger, longest, marks } = summary;
   const fields = formatFields(

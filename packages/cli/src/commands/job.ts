@@ -1,4 +1,4 @@
-import { formatArray } from '../arrays/arrayText.ts';
+import { formatArraySummary } from '../arrays/arrayText.ts';
 import { showArray } from '../arrays/show.ts';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
@@ -35,7 +35,7 @@ async function showJob(context: Context, reference: string, flags: JobFlags): Pr
   }
   return withSession(context, flags, async ({ api }) => {
     const found = await referentOf(api, reference);
-    if (found.kind === 'array') return showArray(context, api, found, flags, formatArray);
+    if (found.kind === 'array') return showArray(context, api, found, flags, formatArraySummary);
     const job = await api.getJob(found.id);
     if (flags.output === 'json') {
       await writeJson(io.stdout, job);

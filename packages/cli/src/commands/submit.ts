@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { MusterError } from '@muster/common/errors';
 import type { PendingReason, SubmitResult } from '@muster/common/views';
-import { formatArray } from '../arrays/arrayText.ts';
+import { formatArraySummary } from '../arrays/arrayText.ts';
 import { waitForArrayAndReport } from '../arrays/attendArray.ts';
 import { showArray } from '../arrays/show.ts';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
@@ -102,7 +102,7 @@ async function submit(
     if (flags.output !== 'json' || exitCode === exitCodes.interrupted) return exitCode;
     if (job !== null) await writeJson(context.io.stdout, job);
     const array = result.arrayId === null ? null : await session.api.resolveJob(result.arrayId);
-    if (array?.kind === 'array') await showArray(context, session.api, array, flags, formatArray);
+    if (array?.kind === 'array') await showArray(context, session.api, array, flags, formatArraySummary);
     return exitCode;
   });
 }

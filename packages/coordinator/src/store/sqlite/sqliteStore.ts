@@ -22,11 +22,11 @@ import {
   nodeToRow,
 } from '../rows.ts';
 import {
-  fillArray,
   insertArray,
   selectArraySpec,
   selectStoredIndexes,
   selectUnfilledArrays,
+  updateArrayProgress,
 } from '../statements/arrays.ts';
 import { deleteCredential } from '../statements/deleteCredential.ts';
 import { insertEvent } from '../statements/insertEvent.ts';
@@ -199,7 +199,8 @@ export class SqliteStore implements Store {
   private writeBatch(batch: Batch): void {
     for (const array of batch.newArrays) this.statement(insertArray.sql).run(insertArray.parameters(array));
     for (const job of batch.newJobs) this.insertJob(job);
-    for (const array of batch.arrays) this.writeOne(fillArray.sql, fillArray.parameters(array), array.id);
+    for (const array of batch.arrays)
+      this.writeOne(updateArrayProgress.sql, updateArrayProgress.parameters(array), array.id);
     for (const job of batch.jobs) this.writeOne(updateJob.sql, updateJob.parameters(jobToRow(job)), job.id);
     for (const { jobId, attempt } of batch.attempts) {
       const parameters = upsertAttempt.parameters(attemptToRow(jobId, attempt));

@@ -28,7 +28,7 @@ export const insertArray = {
 };
 
 /** Changes exactly one row, or the commit fails. */
-export const fillArray = {
+export const updateArrayProgress = {
   sql: /* sql */ `
     update arrays set filled = :is_filled, next_position = :filled
     where id = :id and filled = 0 and next_position <= :filled`,
