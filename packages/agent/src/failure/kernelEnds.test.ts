@@ -182,6 +182,49 @@ test('a segmentation fault is evidence where the exit is all there is', async ()
   expect(explain(ends, told)).toBe(told);
 });
 
+describe('a process of a container', () => {
+  const id = '5e'.repeat(32);
+  const killedIn = (group: string, pid: number) =>
+    `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=${id},mems_allowed=0,oom_memcg=${group},` +
+    `task_memcg=${group},task=python3,pid=${pid},uid=1000`;
+
+  function kernelKills(ends: KernelEnds, group: string): void {
+    ends.kernelRecord({ fromKernel: true, sequence: 1, uptimeMs: nowMs, text: killedIn(group, 4711) });
+    kernelSays(ends, 4711);
+  }
+
+  beforeEach(() => {
+    const groups = [
+      `/sys/fs/cgroup/freezer/docker/${id}`,
+      `/sys/fs/cgroup/freezer/libpod_parent/libpod-${id}`,
+    ];
+    writeFileSync(join(directory, 'container.json'), JSON.stringify({ version: 1, groups }));
+  });
+
+  test.each([`/docker/${id}`, `/docker/${id}/worker`])('is known by its control group %s', (group) => {
+    const ends = watching();
+    kernelKills(ends, group);
+    expect(explain(ends)).toMatchObject({ source: 'kernel', kind: 'host_oom', blame: 'job' });
+  });
+
+  test.each([`/docker/${id.replace('5', '6')}`, '/', '/docker', `/docker/x${id}`])(
+    'is not one of the control group %s',
+    (group) => {
+      const ends = watching();
+      kernelKills(ends, group);
+      expect(explain(ends)).toBe(killed);
+    },
+  );
+
+  test('is not the next one that the kernel kills', () => {
+    const ends = watching();
+    const text = killedIn(`/docker/${id}`, 4711);
+    ends.kernelRecord({ fromKernel: true, sequence: 1, uptimeMs: nowMs, text });
+    kernelSays(ends, 4712);
+    expect(explain(ends)).toBe(killed);
+  });
+});
+
 describe('the kernel itself', () => {
   const memoryRoot = existsSync('/sys/fs/cgroup/memory') ? '/sys/fs/cgroup/memory' : '/sys/fs/cgroup';
   const limitFile = existsSync('/sys/fs/cgroup/memory') ? 'memory.limit_in_bytes' : 'memory.max';

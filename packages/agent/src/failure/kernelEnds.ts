@@ -1,18 +1,22 @@
 /**
- * Ends of bare tasks that the kernel log alone explains. For want of memory the kernel kills one process: to whoever waits
- * for the task that is a SIGKILL like any other, or, when it was a worker, an error of the process that waited for it. Of
- * a segmentation fault it tells the library. The log names a pid, which by then belongs to nobody; so the pids of running
- * tasks are noted while they live.
+ * Ends of tasks that the kernel log alone explains. For lack of memory the kernel kills one process: whoever waits for the
+ * task sees a SIGKILL like any other, or, when it was a worker, an error of the process that waited for it. Of a
+ * segmentation fault the log names the library.
  *
- * That a container was short of memory is told by its engine.
+ * The log names a pid, which by then belongs to nobody; so the pids of running bare tasks are noted while they live. Of a
+ * process that was killed for lack of memory it also names the control group, which carries the id of the task's
+ * container. An engine reports such an end too, but one that is late finds the control group of version 1 removed, and
+ * never learns why the container ended.
  */
 
+import { basename } from 'node:path';
 import type { TaskFailure } from '@muster/common/gangs';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';
+import { readContainerGroups } from '../drivers/docker/containerFences.ts';
 import type { TaskLocation } from '../drivers/driver.ts';
 import type { KernelRecord } from '../health/kernelRecord.ts';
-import { parseOomKill, parseSegfault } from '../health/processLines.ts';
+import { type OomSummary, parseOomKill, parseOomSummary, parseSegfault } from '../health/processLines.ts';
 import type { EndOfTask } from './taskFailure.ts';
 import { mainProcessOf, pidsOf } from './taskPids.ts';
 
@@ -45,6 +49,8 @@ const outranked: ReadonlySet<CauseKind | null> = new Set([
 interface KernelEnd {
   readonly what: 'oom' | 'segfault';
   readonly pid: number;
+  /** Of its memory, relative to the root of the hierarchy. null: the log does not name it. */
+  readonly controlGroup: string | null;
   readonly text: string;
   readonly atBoottimeMs: number;
 }
@@ -53,6 +59,8 @@ export class KernelEnds {
   private readonly parts: KernelEndsParts;
   /** The newest last. */
   private ends: readonly KernelEnd[] = [];
+  /** The kernel ends one process at a time and writes its summary first. */
+  private summary: OomSummary | null = null;
   /** Pids of running tasks, and when each was seen last. */
   private readonly pids = new Map<string, Map<number, number>>();
 
@@ -62,12 +70,15 @@ export class KernelEnds {
 
   kernelRecord(record: KernelRecord): void {
     if (!record.fromKernel) return;
+    this.summary = parseOomSummary(record.text) ?? this.summary;
     const oom = parseOomKill(record.text);
     const found = oom ?? parseSegfault(record.text);
     if (found === null) return;
     const { pid, text } = found;
     const what = oom === null ? 'segfault' : 'oom';
-    this.ends = [...this.ends, { what, pid, text, atBoottimeMs: record.uptimeMs } as const].slice(-endsMax);
+    const controlGroup = oom !== null && this.summary?.pid === pid ? this.summary.controlGroup : null;
+    const end: KernelEnd = { what, pid, controlGroup, text, atBoottimeMs: record.uptimeMs };
+    this.ends = [...this.ends, end].slice(-endsMax);
   }
 
   /** To be called about once a second. */
@@ -105,12 +116,20 @@ export class KernelEnds {
     return segfault === undefined ? failure : byKernel(failure, segfault);
   }
 
-  private isOf({ key, directory }: TaskLocation, { pid, atBoottimeMs }: KernelEnd): boolean {
+  private isOf({ key, directory }: TaskLocation, end: KernelEnd): boolean {
+    const { pid, controlGroup, atBoottimeMs } = end;
     if (this.parts.boottimeMs() - atBoottimeMs > consequenceMs) return false;
+    if (controlGroup !== null && isOfContainer(controlGroup, { key, directory })) return true;
     if (mainProcessOf({ key, directory })?.pid === pid) return true;
     const seenAtMs = this.pids.get(key)?.get(pid);
     return seenAtMs !== undefined && atBoottimeMs - seenAtMs < pidMemoryMs;
   }
+}
+
+/** The groups of a container have the same name in each hierarchy, and no other container's has it. */
+function isOfContainer(controlGroup: string, task: TaskLocation): boolean {
+  const parts = controlGroup.split('/');
+  return readContainerGroups(task)?.some((group) => parts.includes(basename(group))) ?? false;
 }
 
 function byKernel(failure: TaskFailure, { text, atBoottimeMs }: KernelEnd): TaskFailure {

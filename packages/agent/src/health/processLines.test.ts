@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseOomKill, parseSegfault } from './processLines.ts';
+import { parseOomKill, parseOomSummary, parseSegfault } from './processLines.ts';
 
 test.each([
   [
@@ -33,4 +33,18 @@ test('a segmentation fault, with the library in which it happened', () => {
   expect(parseSegfault(text)).toEqual({ pid: 2_536_443, text });
   expect(parseSegfault(`${text} likely on CPU 5\nCode: 48 8b`)?.pid).toBe(2_536_443);
   expect(parseSegfault('traps: python3[12] general protection fault ip:1 sp:2 error:0')).toBeNull();
+});
+
+const id = 'ab'.repeat(32);
+test.each([
+  [`/docker/${id}`, 'python3'],
+  [`/system.slice/docker-${id}.scope/worker`, 'pt_data,pid=1,ui'],
+])('the control group of a process that was killed for lack of memory: %s', (group, name) => {
+  const head = `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=0,2,cpuset=${id},mems_allowed=0,oom_memcg=/docker`;
+  const text = `${head},task_memcg=${group},task=${name},pid=4711,uid=1000`;
+  expect(parseOomSummary(text)).toEqual({ pid: 4711, controlGroup: group });
+  expect(parseOomSummary(`a program writes: ${text}`)).toBeNull();
+  const ofTheNode = 'oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom';
+  expect(parseOomSummary(`${ofTheNode},task_memcg=${group},task=${name},pid=4711,uid=0`)?.pid).toBe(4711);
+  expect(parseOomSummary(`${ofTheNode},task=${name},pid=4711,uid=0`)).toBeNull();
 });

@@ -26,6 +26,26 @@ export function parseOomKill(text: string): ProcessEnd | null {
   return null;
 }
 
+/** The fields that follow belong to the process. Its name may hold anything but is 15 characters at most. */
+const summaryPattern =
+  /^oom-kill:constraint=.{0,4000}?,task_memcg=(\/[^,\n]{0,4000}),task=.{0,16},pid=(\d{1,10}),uid=/s;
+
+export interface OomSummary {
+  readonly pid: number;
+  /** The process's memory control group, relative to the root of its hierarchy. It begins with `/`. */
+  readonly controlGroup: string;
+}
+
+/**
+ * Of a kernel since 4.19: the record before the one that `parseOomKill` reads, and the only one that names the control
+ * group.
+ * @param text of one record of the kernel itself
+ */
+export function parseOomSummary(text: string): OomSummary | null {
+  const [, controlGroup, pid] = summaryPattern.exec(text) ?? [];
+  return controlGroup === undefined ? null : { pid: Number(pid), controlGroup };
+}
+
 /** `pt_main_thread[2536443]: segfault at 8 ip 00007f… sp 00007f… error 4 in libnccl.so.2[7f…+…]` (arch/x86/mm/fault.c) */
 const segfaultPattern =
   /^.{1,64}?\[(\d{1,10})\]: segfault at [0-9a-f]{1,16} ip [0-9a-f]{1,16} sp [0-9a-f]{1,16} error /;

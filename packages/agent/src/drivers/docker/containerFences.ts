@@ -166,7 +166,7 @@ export class ContainerFences {
   }
 
   #known(task: TaskLocation): readonly string[] | null {
-    const groups = this.#groups.get(task.key) ?? readGroups(task);
+    const groups = this.#groups.get(task.key) ?? readContainerGroups(task);
     if (groups !== null) this.#groups.set(task.key, groups);
     return groups;
   }
@@ -188,8 +188,11 @@ function groupsPath(task: TaskLocation): string {
   return join(task.directory, 'container.json');
 }
 
-/** null: nothing was noted, or nothing that can be read. */
-function readGroups(task: TaskLocation): readonly string[] | null {
+/**
+ * The control groups in which the task's container runs or ran, as absolute paths, until the task is removed.
+ * @returns null: nothing was noted, or nothing that can be read; the task may be no container
+ */
+export function readContainerGroups(task: TaskLocation): readonly string[] | null {
   try {
     const { groups } = JSON.parse(readFileSync(groupsPath(task), 'utf8')) as { groups?: unknown };
     return Array.isArray(groups) && groups.every((group) => typeof group === 'string') ? groups : null;

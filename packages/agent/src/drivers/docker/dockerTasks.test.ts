@@ -3,10 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
+import type { TaskFailure } from '@muster/common/gangs';
 import { type Logger, silentLogger } from '@muster/common/log';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ensureTestImage, serveTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocket, tempDir } from '../../../../../test/support/services.ts';
+import { KernelEnds } from '../../failure/kernelEnds.ts';
+import { KernelLog } from '../../health/kernelLog.ts';
+import type { KernelRecord } from '../../health/kernelRecord.ts';
+import { boottimeMs } from '../../probes/boot.ts';
 import type { TaskLaunch } from '../driver.ts';
 import { containerDefaults } from './containerPolicy.ts';
 import { containerName, containerSpec } from './containerSpec.ts';
@@ -14,6 +19,17 @@ import { aDriver, agentId, aTask, image, never, outputOf, run, startError } from
 import { Engine } from './engine.ts';
 
 const gpu = { uuid: 'GPU-11111111-2222-3333-4444-555555555555', simulated: false };
+
+const killed: TaskFailure = {
+  source: 'exit',
+  consequence: false,
+  rank: null,
+  message: 'ended by SIGKILL',
+  kind: null,
+  blame: null,
+  line: null,
+  atBoottimeMs: 0,
+};
 
 /** What an agent asked the engine for before it died. */
 function createdBefore(launch: TaskLaunch): { HostConfig: { Mounts: readonly object[] } } {
@@ -111,15 +127,37 @@ describe('what a task gets', () => {
   });
 
   it('is no more memory than asked for', async () => {
+    const ends = new KernelEnds({
+      running: () => [],
+      directoryOf: () => '',
+      readKernelLog: () => {},
+      boottimeMs,
+    });
+    const onRecord = (record: KernelRecord): void => ends.kernelRecord(record);
+    const log = new KernelLog({ path: '/dev/kmsg', onRecord, log: silentLogger });
+    log.open();
+    onTestFinished(() => log.close());
     // tail keeps what it is to print: 90 MB.
-    const reported: boolean[] = [];
-    // An engine that is late, as on a busy machine, finds the control group gone, and never reports why.
-    while (reported.length < 40 && !reported.includes(true)) {
-      const exit = await run({ command: ['tail', '-c', '90000000', '/dev/zero'], memoryMb: 32 });
-      expect(exit).toMatchObject({ exitCode: null, signal: 'SIGKILL' });
-      reported.push(exit.oomKilled);
-    }
-    expect(reported).toContain(true);
+    const launch = aTask({ command: ['tail', '-c', '90000000', '/dev/zero'], memoryMb: 32 });
+    const driver = aDriver();
+    await driver.start(launch);
+    const exit = await driver.wait(launch, never);
+    await driver.close();
+    expect(exit).toMatchObject({ exitCode: null, signal: 'SIGKILL' });
+    // An engine that is late, as on a busy machine, never reports why. The kernel log has it in any case.
+    const end = {
+      exit: { ...exit, oomKilled: false },
+      directory: launch.directory,
+      outputPath: '',
+      stopping: false,
+    };
+    const failure = await vi.waitFor(() => {
+      log.readNow();
+      const explained = ends.explain(launch, end, { ...killed, atBoottimeMs: boottimeMs() });
+      expect(explained).toMatchObject({ source: 'kernel', kind: 'host_oom', blame: 'job' });
+      return explained;
+    });
+    expect(failure.message).toMatch(/^Memory cgroup out of memory: Killed process \d+ \(tail\) total-vm:/);
   });
 
   it('is no more CPU than asked for', async () => {
