@@ -34,6 +34,13 @@ test('logs of an array shows job after job, each line with its index', async () 
     ...{ index: 0, jobId: memberId(0), attempt: 1, nodeRank: 0 },
     line: `hello of ${memberId(0)}`,
   });
+  const acting = await run(['logs', arrayId, '-o', 'json'], {
+    ...answers,
+    ReadLogs: async function* () {
+      yield logPiece('clear \u009b2J\n');
+    },
+  });
+  expect(acting.stdout, 'nothing in it acts on a terminal').toContain('"clear \\u009b2J"');
   const waiting = arrayAnswers(() => [aMember(1), aMember(2)], 2);
   expect((await run(['logs', 'sweep'], waiting)).stderr).toBe('sweep has no output. 2 queued\n');
 });

@@ -32,7 +32,8 @@ export async function* pagesOfJobs(
 }
 
 /**
- * The newest jobs that match.
+ * The newest jobs that match. `notStored` is as it was before the first page: a job that is stored meanwhile stands before that
+ * page and is in none.
  * @param limit at most so many; may be infinite
  */
 export async function collectJobs(
@@ -41,10 +42,12 @@ export async function collectJobs(
   limit: number,
 ): Promise<Page> {
   const jobs: JobView[] = [];
-  let [more, notStored] = [false, 0];
+  let more = false;
+  let notStored: number | undefined;
   for await (const page of pagesOfJobs(api, filter, limit)) {
     jobs.push(...page.jobs);
-    ({ more, notStored } = page);
+    more = page.more;
+    notStored ??= page.notStored;
   }
-  return { jobs, more, notStored };
+  return { jobs, more, notStored: notStored ?? 0 };
 }

@@ -95,9 +95,7 @@ export function memberPrinter(
 export function memberJsonPrinter(source: MemberSource, { io, clock }: Context): LogPrinter {
   return linePrinter(io.stdout, clock, ({ attempt, nodeRank }, line) => {
     const { index, jobId } = source;
-    return [
-      Buffer.from(`${JSON.stringify({ index, jobId, attempt, nodeRank, line: line.toString('utf8') })}\n`),
-    ];
+    return [Buffer.from(`${jsonText({ index, jobId, attempt, nodeRank, line: line.toString('utf8') })}\n`)];
   });
 }
 

@@ -73,6 +73,26 @@ test('an array is N jobs in order, listed and stopped by its id', async () => {
   expect(await coordinator.api.stopJobs([arrayId ?? ''])).toEqual([]);
 });
 
+test('the jobs of a request are listed in pages, those of an array too', async () => {
+  const { jobIds } = await coordinator.api.submit({ specJson, requestId: 'r1', arraySize: 5 });
+  const single = await submitOne('r2');
+  const listed: string[] = [];
+  for (let beforeSubmitSeq = 0, more = true; more; ) {
+    const page = await coordinator.api.listJobs({ requestId: 'r1', limit: 2, beforeSubmitSeq });
+    listed.push(...page.jobs.map(({ id }) => id));
+    expect(listed.length, 'no job is listed twice').toBeLessThanOrEqual(5);
+    more = page.more;
+    beforeSubmitSeq = page.jobs.at(-1)?.submitSeq ?? 0;
+  }
+  expect(listed).toEqual(jobIds.toReversed());
+  expect(await coordinator.api.listJobs({ requestId: 'r2' })).toMatchObject({
+    jobs: [{ id: single }],
+    more: false,
+  });
+  expect((await coordinator.api.listJobs({ requestId: 'r1', states: ['running'] })).jobs).toEqual([]);
+  await expect(coordinator.api.listJobs({ requestId: 'r9' })).rejects.toThrow(/no request r9 was accepted/);
+});
+
 test.each<[string, { specJson?: string; requestId?: string; arraySize?: number }, RegExp]>([
   [
     'is too large',

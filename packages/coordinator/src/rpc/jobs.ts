@@ -35,7 +35,6 @@ import { unary } from './calls.ts';
 import { withHolders } from './holders.ts';
 import { continuedFrom, decodeSpec, resumeChoiceOf, sizeOf, withDigest } from './jobRequests.ts';
 import {
-  anyJob,
   resolveActiveJobs,
   resolveAfter,
   resolveArrayId,
@@ -134,23 +133,13 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   }
 
   /** What became of a request whose answer the client has not heard. */
-  async function jobsOfRequest({ requestId, limit }: ListJobsRequest__Output) {
+  async function acceptedRequest(requestId: string): Promise<RequestRecord> {
     const record = await store.readRequest(requestId);
-    if (record === null) {
-      throw new MusterError(
-        'not_found',
-        `no request ${requestId} was accepted: nothing was submitted or requeued by it, unless it is older than requests are kept`,
-      );
-    }
-    const most = limit === 0 ? 100 : Math.min(limit, listLimitMax);
-    if (record.arrayId !== null && record.jobIds.length === 0) {
-      const query = { ...anyJob, arrayId: record.arrayId, limit: most, sizeMax: pageSizeMax };
-      const { records, more } = await store.listJobs(query);
-      return { jobs: records.map((each) => jobToWire(brief(each))), more };
-    }
-    const records = await Promise.all(record.jobIds.slice(0, most).map((id) => store.readJob(id)));
-    const jobs = records.flatMap((each) => (each === null ? [] : [jobToWire(brief(each))]));
-    return { jobs, more: record.jobIds.length > most };
+    if (record !== null) return record;
+    throw new MusterError(
+      'not_found',
+      `no request ${requestId} was accepted: nothing was submitted or requeued by it, unless it is older than requests are kept`,
+    );
   }
 
   /** A known id costs no look-up: whoever waits for an array asks for its jobs all the time. */
@@ -248,9 +237,15 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     }),
 
     ListJobs: unary(async (request) => {
-      if (request.requestId !== '') return jobsOfRequest(request);
+      const accepted = request.requestId === '' ? null : await acceptedRequest(request.requestId);
+      if (accepted?.arrayId === null) {
+        const [jobId] = accepted.jobIds;
+        const record = jobId === undefined ? null : await store.readJob(jobId);
+        return { jobs: record === null ? [] : [jobToWire(brief(record))], more: false };
+      }
       const limit = request.limit === 0 ? 100 : Math.min(request.limit, listLimitMax);
-      const arrayId = request.arrayId === '' ? null : await arrayIdOf(request.arrayId);
+      const named = request.arrayId === '' ? null : await arrayIdOf(request.arrayId);
+      const arrayId = (accepted?.arrayId as ArrayId | undefined) ?? named;
       // Before the list: a job that is stored in between is counted twice rather than not at all.
       const notStored = notStoredOf(parts, arrayId);
       const { records, more } = await store.listJobs({
