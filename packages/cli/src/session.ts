@@ -29,9 +29,6 @@ export interface RetryOptions {
 /** How long a change is tried again under its request id: enough for a coordinator that restarts. */
 export const submitPatienceMs = 5_000;
 
-/** How gRPC reports calls that a coordinator cuts off when it shuts down. Our own cancellations never come as errors. */
-const cancelledStatus = 1;
-
 const backoff = { initialMs: 100, maxMs: 2_000 } as const;
 
 /** Connects, runs `work`, and closes the connection whatever comes of it. */
@@ -86,8 +83,5 @@ export async function withSession<T>(
 /** The error of a coordinator that is not there at the moment; null for one that answered. */
 function asAway(error: unknown): MusterError | null {
   if (!(error instanceof MusterError)) return null;
-  if (error.code === 'unavailable' || error.code === 'deadline_exceeded') return error;
-  const { cause } = error;
-  const isCancelled = cause instanceof Error && 'code' in cause && cause.code === cancelledStatus;
-  return isCancelled ? new MusterError('unavailable', 'the coordinator ended the call', { cause }) : null;
+  return error.code === 'unavailable' || error.code === 'deadline_exceeded' ? error : null;
 }

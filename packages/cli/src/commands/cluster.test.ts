@@ -71,6 +71,22 @@ test('token list shows no secret, and what it is of', async () => {
     [''],
   ]);
   expect((await run(['token'], { ListCredentials })).stdout).toBe(stdout);
+  const { credentials } = JSON.parse(
+    (await run(['token', 'list', '-o', 'json'], { ListCredentials })).stdout,
+  );
+  expect(new Set(credentials.flatMap(Object.keys)), 'no names of the decoder').toEqual(
+    new Set([
+      'id',
+      'kind',
+      'node',
+      'createdAtMs',
+      'lastUsedAtMs',
+      'expiresAtMs',
+      'openCalls',
+      'used',
+      'replaces',
+    ]),
+  );
 });
 
 test('token revoke, token rotate and node remove say what they have done', async () => {

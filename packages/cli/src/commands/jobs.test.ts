@@ -366,6 +366,7 @@ test('stop takes ids, names and arrays, and says what became of each', async () 
       jobs: [
         { ...waiting, state: 'cancelled' as const },
         { ...running, state: 'stopping' as const },
+        { ...running, state: 'succeeded' as const },
       ].map(wire.job),
     }),
   };
@@ -373,7 +374,10 @@ test('stop takes ids, names and arrays, and says what became of each', async () 
     ['stop', 'job_bbbbbb', 'llama', 'arr_0123456789ab', '--reason', 'typo'],
     answers,
   );
-  expect(stdout).toBe('job_bbbbbbbbbbbb  train is cancelled\njob_aaaaaaaaaaaa  llama is stopping\n');
+  expect(stdout).toBe(
+    'job_bbbbbbbbbbbb  train is cancelled\njob_aaaaaaaaaaaa  llama is stopping\n' +
+      'job_aaaaaaaaaaaa  llama had already succeeded\n',
+  );
   expect(requests.at(-1)).toMatchObject({
     request: { ids: ['job_bbbbbb', 'llama', 'arr_0123456789ab'], reason: 'typo' },
   });

@@ -1,4 +1,4 @@
-import { isTerminal } from '@muster/common/states';
+import { isTerminal, type JobStateKind } from '@muster/common/states';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
@@ -37,10 +37,14 @@ async function stopJobs(
   }
   if (jobs.length === 0) await io.stderr.write('Nothing left to stop: all of these jobs have ended.\n');
   for (const job of jobs.slice(0, listedJobsMax)) {
-    // A job that was still waiting is cancelled at once; one that had ended before keeps its end.
-    const now = isTerminal(job.state) ? `is ${job.state}` : 'is stopping';
-    await io.stdout.write(`${job.id}  ${nameOf(job)} ${now}\n`);
+    await io.stdout.write(`${job.id}  ${nameOf(job)} ${stoppedText(job.state)}\n`);
   }
   if (jobs.length > listedJobsMax) await io.stdout.write(`… and ${jobs.length - listedJobsMax} more\n`);
   return exitCodes.ok;
+}
+
+/** A job that was still waiting is cancelled at once; one that had ended before keeps its end. */
+function stoppedText(state: JobStateKind): string {
+  if (state === 'succeeded' || state === 'failed') return `had already ${state}`;
+  return isTerminal(state) ? `is ${state}` : 'is stopping';
 }

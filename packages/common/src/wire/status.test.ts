@@ -24,13 +24,33 @@ test.each(Object.entries(codes))('%s travels as status %i and back', (code, wire
 });
 
 test.each([
-  [status.CANCELLED, 'unavailable'],
   [status.UNKNOWN, 'internal'],
   [status.UNIMPLEMENTED, 'internal'],
   [999, 'internal'],
 ])('status %i, which we never send, is %s', (code, known) => {
   const error = Object.assign(new Error('text'), { code, details: '', metadata: new Metadata() });
   expect(fromServiceError(error)).toMatchObject({ code: known, message: 'text', cause: error });
+});
+
+test.each([
+  [status.CANCELLED, 'Call cancelled'],
+  [status.INTERNAL, 'Received RST_STREAM with code 0 (Call ended without gRPC status)'],
+])('a call that a coordinator cuts off when it stops, status %i, is unavailable', (code, details) => {
+  const error = Object.assign(new Error('text'), { code, details, metadata: new Metadata() });
+  const expected = { code: 'unavailable', message: 'the coordinator stopped during the call' };
+  expect(fromServiceError(error)).toMatchObject(expected);
+});
+
+test('a deadline is told without the phases of the call inside of the library', () => {
+  const details =
+    'Deadline exceeded after 15.448s,name resolution: 2.854s,LB pick: 3.601s,remote_addr=127.0.0.1:7070';
+  const error = Object.assign(new Error('text'), {
+    code: status.DEADLINE_EXCEEDED,
+    details,
+    metadata: new Metadata(),
+  });
+  const expected = { code: 'deadline_exceeded', message: 'the coordinator did not answer in time' };
+  expect(fromServiceError(error)).toMatchObject(expected);
 });
 
 const problem = { path: 'resources.gpus', message: 'not a number', expected: 'a number', suggestion: null };

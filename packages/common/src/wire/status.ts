@@ -56,12 +56,19 @@ function encodeProblems(problems: readonly SpecProblemView[]): Buffer {
   });
 }
 
-/**
- * The remote error in our words. Unknown statuses become `internal`. CANCELLED is what streams get when a coordinator
- * shuts down; our own cancellations never come here.
- */
+/** How grpc-js reports a stream that its server closed in an orderly way without sending a status. */
+const endedWithoutStatus = /^Received RST_STREAM with code 0\b/;
+
+/** The remote error in our words. Unknown statuses become `internal`. */
 export function fromServiceError(error: ServiceError): MusterError {
-  const code = error.code === status.CANCELLED ? 'unavailable' : (codeOf.get(error.code) ?? 'internal');
+  if (endsAtShutdown(error)) {
+    return new MusterError('unavailable', 'the coordinator stopped during the call', { cause: error });
+  }
+  if (error.code === status.DEADLINE_EXCEEDED && error.details.startsWith('Deadline exceeded after')) {
+    // What follows are the phases of the call inside of grpc-js.
+    return new MusterError('deadline_exceeded', 'the coordinator did not answer in time', { cause: error });
+  }
+  const code = codeOf.get(error.code) ?? 'internal';
   const [bytes] = error.metadata?.get(problemsKey) ?? [];
   const decoded = Buffer.isBuffer(bytes) ? (decodeSpecProblems(bytes) as SpecProblems__Output) : null;
   const problems = (decoded?.problems ?? []).map((problem) => ({
@@ -71,4 +78,12 @@ export function fromServiceError(error: ServiceError): MusterError {
     suggestion: problem.suggestion || null,
   }));
   return new MusterError(code, error.details || error.message, { cause: error, problems });
+}
+
+/**
+ * Calls that are open when a coordinator shuts down end as CANCELLED or without a status: both can be repeated against the
+ * next coordinator. Our own cancellations never come here.
+ */
+function endsAtShutdown({ code, details }: ServiceError): boolean {
+  return code === status.CANCELLED || (code === status.INTERNAL && endedWithoutStatus.test(details));
 }
