@@ -11,7 +11,7 @@ export interface Edit {
 
 export interface Mutant {
   readonly rule: string;
-  /** Guarantees whose checks see it; any one of them will do. */
+  /** Guarantees (docs/guarantees.md) and other checks that see it; any one of them will do. */
   readonly breaks: readonly string[];
   /** The first seed that shows it, when it was looked for last. Another is searched for where that has moved. */
   readonly seed: number;

@@ -44,19 +44,27 @@ export class MusterError extends Error {
   }
 }
 
-/** Thrown where a guarantee of ours would break: the operation is refused, the cluster stays as it was. */
+/**
+ * An operation that would have broken a guarantee of docs/guarantees.md. It is refused, and the cluster stays as it was.
+ * Each one is a bug of Muster.
+ */
 export class InvariantViolation extends Error {
   override readonly name = 'InvariantViolation';
-  /** Which guarantee, such as `G2`. */
+  /** Its number on that page, such as `G2`. */
   readonly guarantee: string;
 
   constructor(guarantee: string, message: string) {
-    super(`invariant ${guarantee} would break: ${message}`);
+    super(
+      `guarantee ${guarantee} would not hold (docs/guarantees.md#${guarantee.toLowerCase()}): ${message}`,
+    );
     this.guarantee = guarantee;
   }
 }
 
-/** @throws {InvariantViolation} unless the condition holds. */
+/**
+ * @param guarantee its number on docs/guarantees.md, such as `G2`
+ * @throws {InvariantViolation} unless the condition holds
+ */
 export function assertInvariant(condition: boolean, guarantee: string, message: string): asserts condition {
   if (!condition) throw new InvariantViolation(guarantee, message);
 }

@@ -197,7 +197,7 @@ test('a scheduling pass that breaks an invariant starts nothing and hinders no c
   expect(fatal).toEqual([]);
 });
 
-test('a broken invariant in a command is logged with its name and refused', async () => {
+test('a command that would break a guarantee is refused and logged, with the number and where to read about it', async () => {
   const logged: object[] = [];
   const { loop } = await aLoop({ log: { ...silentLogger, error: (fields) => logged.push(fields) } });
   const violation = new InvariantViolation('G2', 'two attempts');
@@ -206,6 +206,7 @@ test('a broken invariant in a command is logged with its name and refused', asyn
   });
   await expect(run).rejects.toBe(violation);
   expect(logged).toEqual([{ guarantee: 'G2' }]);
+  expect(violation.message).toBe('guarantee G2 would not hold (docs/guarantees.md#g2): two attempts');
 });
 
 test('what is submitted starts in the same commit when there is room, and carries a reason when there is none', async () => {

@@ -1,6 +1,6 @@
 /** What the checks found. */
 export interface Violation {
-  /** `G1` … `G10` of the guarantees, `drains`, or `liveness`. */
+  /** The number of a guarantee on docs/guarantees.md, such as `G2`; or the name of another check, such as `liveness`. */
   readonly guarantee: string;
   readonly what: string;
   readonly atMs: number;

@@ -81,7 +81,7 @@ export class CoordinatorMetrics {
     });
     this.violations = new Counter({
       name: 'muster_invariant_violations_total',
-      help: 'Operations refused because a guarantee would have been broken, by guarantee: each is a bug.',
+      help: 'Operations refused because a guarantee would have been broken, by its number in docs/guarantees.md. Each is a bug.',
       labelNames: ['id'],
       registers,
     });
@@ -131,7 +131,7 @@ export class CoordinatorMetrics {
     }
   }
 
-  /** A guarantee would have been broken, and the operation was refused. @param id `G2` */
+  /** An operation was refused that would have broken a guarantee. @param id its number on docs/guarantees.md, such as `G2` */
   violated(id: string): void {
     this.violations.inc({ id });
   }
