@@ -14,6 +14,7 @@ import { dependencies } from './000009_dependencies.ts';
 import { jobFilters } from './000010_job_filters.ts';
 import { users } from './000011_users.ts';
 import { arrayProgress } from './000012_array_progress.ts';
+import { filtersInOrder } from './000013_filters_in_order.ts';
 
 export const migrations: readonly string[] = [
   initialSchema,
@@ -28,6 +29,7 @@ export const migrations: readonly string[] = [
   jobFilters,
   users,
   arrayProgress,
+  filtersInOrder,
 ];
 
 /** Since this version every store has a witness and page sums beside it. */

@@ -3,7 +3,13 @@ import type { SQLInputValue } from 'node:sqlite';
 import type { JobId } from '@muster/common/ids';
 import { type JobStateKind, jobStates } from '@muster/common/states';
 import { nextRound } from '../../rounds.ts';
-import { selectCandidates, selectFirstSince, selectMatching } from '../statements/selectFiltered.ts';
+import {
+  selectCandidates,
+  selectFirstSince,
+  selectMatching,
+  selectMatchingInOrder,
+  selectNewestBelow,
+} from '../statements/selectFiltered.ts';
 import { selectListedIds } from '../statements/selectJobs.ts';
 import type { JobFilters, JobQuery, ListedJobId } from '../store.ts';
 
@@ -15,14 +21,29 @@ interface IdRow {
   readonly submit_seq: number;
 }
 
-/** Looked at between two rounds of the event loop, where not all of them match. */
-const candidatesPerRound = 500;
+/** What is looked at between two rounds of the event loop. */
+export interface ListSteps {
+  /** Jobs that an index gives, each of which is then looked up. */
+  readonly candidates: number;
+  /** Numbers of jobs that are read one after the other. */
+  readonly numbers: number;
+}
+
+const usualSteps: ListSteps = { candidates: 1_000, numbers: 20_000 };
+/** An index is read on as long as one in so many of its jobs passes the other filters. */
+const usefulShare = 10;
 
 /** @param rows the store's own way to run a statement */
-export async function listedIds(rows: Rows, query: ListQuery): Promise<readonly ListedJobId[]> {
-  const { also = {} } = query;
+export async function listedIds(
+  rows: Rows,
+  query: ListQuery,
+  steps: ListSteps = usualSteps,
+): Promise<readonly ListedJobId[]> {
+  const { also = {}, arrayId, name } = query;
   const isPlain = Object.values(also).every((each) => each === undefined);
-  const found = isPlain ? byIndex(rows, query) : await byFilters(rows, query, also);
+  // No index has both: the jobs of an array are looked at by row, some at a time.
+  const isIndexed = isPlain && (arrayId === null || name === null);
+  const found = isIndexed ? byIndex(rows, query) : await byFilters(rows, query, also, steps);
   return found.map((row) => ({ id: row.id, submitSeq: row.submit_seq }));
 }
 
@@ -41,62 +62,157 @@ function byIndex(rows: Rows, { states, arrayId, name, limit, beforeSubmitSeq }: 
       ...(state === null ? {} : { state }),
     });
   });
-  return found.sort((a, b) => b.submit_seq - a.submit_seq).slice(0, limit);
+  return newestOf(found, limit);
 }
 
-async function byFilters(rows: Rows, query: ListQuery, also: JobFilters): Promise<readonly IdRow[]> {
-  const { arrayId, name, states, limit } = query;
-  const { label, project, user, sinceMs } = also;
-  let fromSeq = 0;
-  if (sinceMs !== undefined) {
-    const [first] = rows<{ submit_seq: number }>(selectFirstSince.sql, { since_ms: sinceMs });
-    if (first === undefined) return [];
-    fromSeq = first.submit_seq;
+/** Those that match of the jobs from `before` on, which is not among them; `isAll`: no more are to be looked for. */
+interface Progress {
+  readonly found: readonly IdRow[];
+  readonly before: number;
+  readonly isAll: boolean;
+}
+
+/**
+ * Each index that a filter has is asked for its newest jobs: one that gives few, or of whose jobs many match, answers at once,
+ * and which one that is cannot be known before. Where none does, all jobs are looked at in order, in an index that holds no more
+ * than what they are filtered by. So the cost is bounded by the number of jobs, whatever is asked for.
+ */
+async function byFilters(
+  rows: Rows,
+  query: ListQuery,
+  also: JobFilters,
+  steps: ListSteps,
+): Promise<readonly IdRow[]> {
+  const { limit } = query;
+  const fromSeq = firstNumber(rows, also);
+  if (fromSeq === null) return [];
+  const parameters = parametersOf(query, also);
+  const filter = { byName: query.name !== null, byState: query.states.length > 0, also };
+  const matching = selectMatching(filter);
+  const start = query.beforeSubmitSeq ?? Number.MAX_SAFE_INTEGER;
+
+  /** @param isFollowed to its end, however few of its jobs match */
+  async function byCandidates(source: Source, isFollowed: boolean): Promise<Progress> {
+    const found: IdRow[] = [];
+    let before = start;
+    for (;;) {
+      const candidates = source(before, fromSeq ?? 0);
+      const seqs = JSON.stringify(candidates.map((row) => row.submit_seq));
+      const matches = candidates.length === 0 ? [] : rows<IdRow>(matching, { seqs, ...parameters });
+      found.push(...matches);
+      before = candidates.at(-1)?.submit_seq ?? before;
+      if (candidates.length < steps.candidates || found.length >= limit)
+        return { found, before, isAll: true };
+      if (!isFollowed && matches.length * usefulShare < candidates.length)
+        return { found, before, isAll: false };
+      await nextRound();
+    }
   }
-  const source =
-    arrayId !== null
-      ? 'array'
-      : label !== undefined
-        ? labelSource(label)
-        : project !== undefined
-          ? 'project'
-          : user !== undefined
-            ? 'user'
-            : 'all';
-  const labelParameters = label === undefined ? {} : { label_name: label.name };
-  const valueParameters = label?.value == null ? {} : { label_value: label.value };
-  const matching = selectMatching(also, name !== null, states.length > 0);
-  const rest = {
+
+  async function inOrder({ found: earlier, before: from }: Progress): Promise<readonly IdRow[]> {
+    const found = [...earlier];
+    const sql = selectMatchingInOrder(filter);
+    for (let before = from; found.length < limit; ) {
+      const below = { before, from_seq: fromSeq };
+      const [newest] = rows<{ submit_seq: number }>(selectNewestBelow.sql, below);
+      if (newest === undefined) break;
+      const first = Math.max(fromSeq ?? 0, newest.submit_seq - steps.numbers + 1);
+      found.push(
+        ...rows<IdRow>(sql, { ...parameters, before, from_seq: first, limit: limit - found.length }),
+      );
+      before = first;
+      await nextRound();
+    }
+    return found;
+  }
+
+  const { arrayId } = query;
+  let furthest: Progress = { found: [], before: start, isAll: false };
+  const sources =
+    arrayId === null ? sourcesOf(rows, query, also, steps) : [ofArray(rows, arrayId, steps.candidates)];
+  for (const source of sources) {
+    const progress = await byCandidates(source, arrayId !== null);
+    if (progress.isAll) return newestOf(progress.found, limit);
+    if (progress.before < furthest.before) furthest = progress;
+    await nextRound();
+  }
+  return newestOf(await inOrder(furthest), limit);
+}
+
+/** @returns null: no job was submitted since then */
+function firstNumber(rows: Rows, { sinceMs }: JobFilters): number | null {
+  if (sinceMs === undefined) return 0;
+  return rows<{ submit_seq: number }>(selectFirstSince.sql, { since_ms: sinceMs })[0]?.submit_seq ?? null;
+}
+
+/** What the conditions of a statement need. */
+function parametersOf(
+  { name, states }: ListQuery,
+  { label, project, user, sinceMs }: JobFilters,
+): Parameters {
+  return {
     ...(name === null ? {} : { name }),
     ...(states.length === 0 ? {} : { states: JSON.stringify(states) }),
     ...(project === undefined ? {} : { project }),
     ...(user === undefined ? {} : { submitter: user }),
     ...(sinceMs === undefined ? {} : { since_ms: sinceMs }),
-    ...labelParameters,
-    ...valueParameters,
+    ...labelParameters(label),
   };
-  const found: IdRow[] = [];
-  let before = query.beforeSubmitSeq ?? Number.MAX_SAFE_INTEGER;
-  while (found.length < limit) {
-    const candidates = rows<IdRow>(selectCandidates[source], {
-      ...{ before, from_seq: fromSeq, limit: candidatesPerRound },
-      ...(source === 'array' ? { array_id: arrayId } : {}),
-      ...(source === 'label' ? { ...labelParameters, ...valueParameters } : {}),
-      ...(source === 'labelName' ? labelParameters : {}),
-      ...(source === 'project' && project !== undefined ? { project } : {}),
-      ...(source === 'user' && user !== undefined ? { submitter: user } : {}),
-    });
-    const last = candidates.at(-1);
-    if (last === undefined) break;
-    const ids = JSON.stringify(candidates.map(({ id }) => id));
-    found.push(...rows<IdRow>(matching, { ids, ...rest }));
-    if (candidates.length < candidatesPerRound) break;
-    before = last.submit_seq;
-    await nextRound();
-  }
-  return found.sort((a, b) => b.submit_seq - a.submit_seq).slice(0, limit);
 }
 
-function labelSource({ value }: NonNullable<JobFilters['label']>): 'label' | 'labelName' {
-  return value === null ? 'labelName' : 'label';
+function labelParameters(label: JobFilters['label']): Parameters {
+  if (label === undefined) return {};
+  return { label_name: label.name, ...(label.value === null ? {} : { label_value: label.value }) };
+}
+
+/** Jobs that pass one of the filters, the newest first: those with a number below `before`, and not below `fromSeq`. */
+type Source = (before: number, fromSeq: number) => readonly IdRow[];
+
+function ofArray(rows: Rows, arrayId: string, limit: number): Source {
+  return (before, fromSeq) =>
+    rows<IdRow>(selectCandidates.array, { before, from_seq: fromSeq, limit, array_id: arrayId });
+}
+
+function sourcesOf(
+  rows: Rows,
+  query: ListQuery,
+  { label, project, user }: JobFilters,
+  { candidates: limit }: ListSteps,
+): readonly Source[] {
+  const range = (before: number, fromSeq: number) => ({ before, from_seq: fromSeq, limit });
+  const labelled = label?.value == null ? selectCandidates.labelName : selectCandidates.label;
+  const isIndexed = query.name !== null || query.states.length > 0;
+  return [
+    ...(label === undefined
+      ? []
+      : [
+          (before: number, fromSeq: number) =>
+            rows<IdRow>(labelled, { ...range(before, fromSeq), ...labelParameters(label) }),
+        ]),
+    ...(project === undefined
+      ? []
+      : [
+          (before: number, fromSeq: number) =>
+            rows<IdRow>(selectCandidates.project, { ...range(before, fromSeq), project }),
+        ]),
+    ...(user === undefined
+      ? []
+      : [
+          (before: number, fromSeq: number) =>
+            rows<IdRow>(selectCandidates.user, { ...range(before, fromSeq), submitter: user }),
+        ]),
+    // By name, by state or by both.
+    ...(isIndexed
+      ? [
+          (before: number, fromSeq: number) =>
+            byIndex(rows, { ...query, limit, beforeSubmitSeq: before }).filter(
+              (row) => row.submit_seq >= fromSeq,
+            ),
+        ]
+      : []),
+  ];
+}
+
+function newestOf(found: readonly IdRow[], limit: number): readonly IdRow[] {
+  return found.toSorted((a, b) => b.submit_seq - a.submit_seq).slice(0, limit);
 }

@@ -1,30 +1,55 @@
-/** Lists by filters that are no column of an index together: an index gives candidates, the other filters are looked at by row. */
+/**
+ * Lists by filters that are no column of an index together. Candidates come from the index of one filter, or from the order of
+ * submission, and the other filters are checked in `jobs_in_order`, which holds the columns of all of them.
+ */
 import type { JobFilters } from '../store.ts';
 
-const range = 'submit_seq < :before and submit_seq >= :from_seq order by submit_seq desc limit :limit';
+const range = 'submit_seq < :before and submit_seq >= :from_seq';
+const newestFirst = 'order by submit_seq desc limit :limit';
 
-/** By the filter that leaves the fewest, as far as one can know. */
 export const selectCandidates = {
   array: /* sql */ `
     select id, submit_seq from jobs indexed by jobs_by_array_order
-    where array_id is not null and array_id = :array_id and ${range}`,
+    where array_id is not null and array_id = :array_id and ${range} ${newestFirst}`,
   label: /* sql */ `
-    select job_id as id, submit_seq from job_labels where name = :label_name and value = :label_value and ${range}`,
+    select job_id as id, submit_seq from job_labels
+    where name = :label_name and value = :label_value and ${range} ${newestFirst}`,
   labelName: /* sql */ `
-    select job_id as id, submit_seq from job_labels indexed by job_labels_by_name where name = :label_name and ${range}`,
+    select job_id as id, submit_seq from job_labels indexed by job_labels_by_name
+    where name = :label_name and ${range} ${newestFirst}`,
   project: /* sql */ `
-    select id, submit_seq from jobs indexed by jobs_by_project where project = :project and ${range}`,
+    select id, submit_seq from jobs indexed by jobs_by_project where project = :project and ${range} ${newestFirst}`,
   user: /* sql */ `
-    select id, submit_seq from jobs indexed by jobs_by_submitter where submitter = :submitter and ${range}`,
-  all: /* sql */ `select id, submit_seq from jobs where ${range}`,
+    select id, submit_seq from jobs indexed by jobs_by_submitter where submitter = :submitter and ${range} ${newestFirst}`,
 } as const;
 
-/** `ids` and `states` are JSON arrays. @param filter what is asked for beside the candidates */
-export function selectMatching(
-  { label, project, user, sinceMs }: JobFilters,
-  byName: boolean,
-  byState: boolean,
-): string {
+/** What jobs are checked for beside where they come from. */
+export interface FilterConditions {
+  readonly byName: boolean;
+  readonly byState: boolean;
+  readonly also: JobFilters;
+}
+
+/** Of candidates. `seqs` and `states` are JSON arrays. */
+export function selectMatching(filter: FilterConditions): string {
+  return /* sql */ `
+    select jobs.id, jobs.submit_seq
+    from json_each(:seqs) as wanted cross join jobs indexed by jobs_in_order on jobs.submit_seq = wanted.value
+    where ${conditionsOf(filter)}`;
+}
+
+/** Of all jobs in a range of numbers. `states` is a JSON array. */
+export function selectMatchingInOrder(filter: FilterConditions): string {
+  return /* sql */ `
+    select id, submit_seq from jobs indexed by jobs_in_order
+    where ${range} and ${conditionsOf(filter)} ${newestFirst}`;
+}
+
+function conditionsOf({
+  byName,
+  byState,
+  also: { label, project, user, sinceMs },
+}: FilterConditions): string {
   const value = label?.value == null ? '' : 'and value = :label_value';
   const conditions = [
     ...(byName ? ['jobs.name = :name'] : []),
@@ -34,12 +59,19 @@ export function selectMatching(
     ...(sinceMs === undefined ? [] : ['jobs.submitted_at_ms >= :since_ms']),
     ...(label === undefined
       ? []
-      : [`exists (select 1 from job_labels where job_id = jobs.id and name = :label_name ${value})`]),
+      : [
+          `exists (select 1 from job_labels as label
+            where label.name = :label_name ${value} and label.submit_seq = jobs.submit_seq)`,
+        ]),
   ];
-  return /* sql */ `
-    select jobs.id, jobs.submit_seq from json_each(:ids) as wanted cross join jobs on jobs.id = wanted.value
-    where ${['true', ...conditions].join(' and ')}`;
+  return ['true', ...conditions].join(' and ');
 }
+
+/** The newest job below a number: numbers that retention has removed are skipped. */
+export const selectNewestBelow = {
+  sql: /* sql */ `
+    select submit_seq from jobs indexed by jobs_in_order where ${range} order by submit_seq desc limit 1`,
+};
 
 /** No job that was submitted at that time or later has a lower number. */
 export const selectFirstSince = {
