@@ -39,6 +39,17 @@ function pathsIn(text: string): readonly string[] {
   return [...text.matchAll(/`([a-zA-Z][\w.-]*\/[\w./-]*)`/g)].map(([, path = '']) => path);
 }
 
+/** Checks of the simulation that report a violation of a guarantee, and are not named by its section. */
+function unnamedChecks(files: readonly SourceFile[], guarantees: readonly Guarantee[]): readonly string[] {
+  const checks = files.filter(({ path }) => /^test\/sim\/checks\/\w+\.ts$/.test(path));
+  return checks.flatMap(({ path, text }) => {
+    const numbers = new Set(Array.from(text.matchAll(/'(G\d+)'/g), ([, number]) => number));
+    return guarantees
+      .filter((each) => numbers.has(each.number) && !each.text.includes(`\`${path}\``))
+      .map(({ number }) => `${number} does not name ${path}`);
+  });
+}
+
 function undefinedNumbers({ path, text }: SourceFile, defined: ReadonlySet<string>): readonly string[] {
   return [...text.matchAll(/\bG[1-9]\d?\b/g)]
     .filter(([number]) => !defined.has(number))
@@ -69,6 +80,8 @@ test('the checker sees numbers without a section, parts that are missing, and fi
     'G2 has no "Depends on"',
     'G2 names no file',
   ]);
+  const check = { path: 'test/sim/checks/log.ts', text: "must(seq === 1, 'G2', 'follows');" };
+  expect(unnamedChecks([check], guarantees)).toEqual(['G2 does not name test/sim/checks/log.ts']);
   const file = { path: 'a.ts', text: "// a second attempt (G2)\nassertInvariant(true, 'G12', '');" };
   expect(undefinedNumbers(file, new Set(['G1', 'G2']))).toEqual(['a.ts:2: G12']);
 });
@@ -79,7 +92,10 @@ test('each guarantee has its statement, its keepers, its tests and what it depen
   expect(guarantees.length).toBeGreaterThan(0);
   const exists = (path: string) => existsSync(join(root, path));
   expectNone(
-    guarantees.flatMap((each) => faultsOf(each, exists)),
+    [
+      ...guarantees.flatMap((each) => faultsOf(each, exists)),
+      ...unnamedChecks(repositoryFiles(), guarantees),
+    ],
     `A reader of ${page} has to find who keeps a guarantee and what tests it.`,
   );
 });

@@ -1,4 +1,7 @@
-/** The states of DESIGN's words. Their machine is drawn and guarded in the coordinator's `lifecycle/transition.ts`. */
+/**
+ * The states of jobs, attempts and tasks, as the words of docs/ARCHITECTURE.md define them. The coordinator's
+ * `lifecycle/transition.ts` draws their state machine, and runs it.
+ */
 
 export const jobStates = [
   'queued',

@@ -1,6 +1,6 @@
 /**
- * G7 and G4: an attempt ends for the reason that is recorded, as its program, its machines and its users made it. An agent
- * or coordinator that is killed is no reason: what runs, runs on.
+ * Checks G7 and G4 of docs/guarantees.md. G7: the recorded cause of an attempt's end is one that its program, its machines
+ * or its users have brought about. G4: an agent or coordinator that was killed is never the cause.
  */
 import type { JobId } from '@muster/common/ids';
 import type { JobSpecFile } from '@muster/common/spec/types';

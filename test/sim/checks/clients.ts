@@ -1,6 +1,7 @@
 /**
- * What clients were told: G1 (an answered submit is kept, an id is one job's for ever, a requeue is done once), G5 (a watch misses nothing) and
- * G6 (a job that was seen to have ended stays so, and attempts are counted up).
+ * Checks G1, G5 and G6 of docs/guarantees.md on the answers that clients got. G1: a submit that was answered is kept, an id
+ * belongs to one job for ever, and a requeue is done once. G5: a watch misses nothing. G6: a job that a client has seen
+ * ended stays ended, and attempt numbers never decrease.
  */
 import { isTerminal, type JobStateKind } from '@muster/common/states';
 import type { StoredEvent } from '@muster/coordinator/model';

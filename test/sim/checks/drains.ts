@@ -1,7 +1,7 @@
 /**
- * Conditions and what follows from them, by the event log: each one raised was true of its machine (G7), is raised before
- * it changes or clears, and while it drains a GPU or a node nothing new is started there. Nor is anything on a GPU that
- * is not there.
+ * Checks conditions and what follows from them, on the event log. Each condition that is raised was true of its machine
+ * (G7 of docs/guarantees.md), and is raised before it changes or clears (G5). While it drains a GPU or a node, nothing new
+ * is started there. Nothing is started on a GPU that its machine does not have.
  */
 import type { Condition } from '@muster/common/conditions';
 import type { Gpu, NodeInventory } from '@muster/common/hardware';

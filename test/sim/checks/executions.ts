@@ -1,7 +1,7 @@
 /**
- * What runs where, from the machines' own account of starts, freezes and ends: G2 (one attempt executes at a time, every
- * task at most once), G3 (together or not at all, GPUs to one task at a time) and G7 (what is recorded as ended has ended,
- * and what is recorded as lost executes nothing).
+ * Checks G2, G3 and G7 of docs/guarantees.md on what each machine records about starts, freezes and ends. G2: one attempt
+ * of a job executes at a time, and each task is started once at most. G3: a gang starts together or not at all, and a GPU
+ * has one task at a time. G7: a task whose end is recorded has ended, and a task that is recorded as lost executes nothing.
  */
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskEnd } from '@muster/common/views';

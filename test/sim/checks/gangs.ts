@@ -1,4 +1,7 @@
-/** G3: when one task of a gang ends badly, the others stop within 10 s; timed while nothing is in the way. */
+/**
+ * Checks G3 of docs/guarantees.md: when one task of a gang ends badly, the others stop within 10 s and their grace. Times
+ * count only while no fault is injected.
+ */
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { Fact } from '../history.ts';
 import type { ExecutionCheck } from './executions.ts';

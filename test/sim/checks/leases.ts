@@ -1,8 +1,9 @@
 /**
- * Leases and fences, against what the coordinator has granted and machines have done: nothing executes for longer than it
- * was given leave to (G2), nothing stays frozen on a node that gets its answers and nothing ends for want of them but what
- * asked for that (G4), jobs that are to be held are not fenced and move only once their tasks are gone (hold), and nothing
- * is rescheduled while most nodes are silent (suspicion).
+ * Checks leases and fences: what the coordinator has granted against what the machines have done. G2 of docs/guarantees.md:
+ * no task executes for longer than its lease and the fence time. G4: no task stays frozen on a node whose questions are
+ * answered, and none is ended because its lease has expired, unless its job asks for that. `hold`: a job with
+ * `node_loss: hold` is never fenced, and is rescheduled only once its tasks are gone. `suspicion`: nothing is rescheduled
+ * while most nodes are silent.
  */
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { JobSpecFile } from '@muster/common/spec/types';

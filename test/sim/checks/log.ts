@@ -1,6 +1,7 @@
 /**
- * The event log as it was committed: G5 (gap-free, unique) and G6 (only the current attempt moves a job, ended jobs stay
- * as they are, attempt numbers grow).
+ * Checks G1, G2, G5 and G6 of docs/guarantees.md on the event log as it was committed. G1: no job id is given twice. G2: an
+ * attempt is allocated when the one before has ended. G5: events have no gap and no repetition. G6: only the current
+ * attempt changes a job, a job that has ended never changes, and attempt numbers grow.
  */
 import type { StoredEvent } from '@muster/coordinator/model';
 import type { Fact } from '../history.ts';

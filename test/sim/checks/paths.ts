@@ -1,6 +1,6 @@
 /**
- * G3 before a gang runs: it is released when every node of it has reached the ones it has to, at the ports that these hold
- * now, and no pair that was measured is below what the job asks for.
+ * Checks G3 of docs/guarantees.md before a gang runs. A gang is released when each of its nodes has reached those that it
+ * has to, at the ports that these hold now, and when no pair that was measured is slower than the job allows.
  */
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { JobSpecFile } from '@muster/common/spec/types';

@@ -1,6 +1,7 @@
 /**
- * What a failed attempt leads to, by the event log: of a gang that failed together the cause is the rank that failed first
- * (G7), and a node that an attempt failed on before it began is left out of the next where others could do (left out).
+ * Checks what a failed attempt leads to, on the event log. G7 of docs/guarantees.md: when several ranks of a gang have
+ * failed, the cause is the rank that failed first. `left out`: a node on which an attempt failed before its release is
+ * excluded from the next attempt, where other nodes could run it.
  */
 import type { Gpu, NodeInventory } from '@muster/common/hardware';
 import type { JobSpecFile } from '@muster/common/spec/types';

@@ -1,6 +1,8 @@
 /**
- * The liveness phase: with nothing in the way, every job comes to an end or says truly why it waits, nothing is left on
- * any node, and the whole cluster can be had again.
+ * Checks the end of a run, when no fault is injected any longer. `liveness`: every job ends or has a true reason to wait,
+ * nothing is left on any node, and a job that takes the whole cluster runs. By docs/guarantees.md, G1: jobs that were
+ * answered to a client exist. G3: no GPU is held by an attempt that has ended. G5: a watch has received every event. G6: a
+ * job has the state with which its events end.
  */
 
 import type { Node__Output } from '@muster/common/gen/muster/v1/Node';

@@ -21,7 +21,10 @@ export type Desired =
   /** Its end is recorded, or it was never released: drop it. */
   | { readonly kind: 'forget' };
 
-/** The task of that name, if it is of the job's current attempt and this node's: nobody has a say in another's (G6). */
+/**
+ * The task of that name, if the job's current attempt has it on this node. A node has no influence on tasks of other nodes
+ * or of earlier attempts (guarantee G6).
+ */
 export function heldTask(job: Job | undefined, ref: TaskRef, node: NodeName): Task | undefined {
   const attempt = currentAttempt(job);
   const task = attempt?.number === ref.attempt ? attempt.tasks[ref.nodeRank] : undefined;

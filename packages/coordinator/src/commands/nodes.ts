@@ -152,8 +152,8 @@ function tellStatus(draft: Draft, known: Told, after: Node, nowMs: number, pace:
 }
 
 /**
- * What an agent knows of its tasks. Reports of tasks that it was never given, and of attempts that are not current,
- * change nothing (G6).
+ * Takes what an agent reports about its tasks. Reports about tasks that it was never given, and about attempts that are
+ * not current, change nothing (guarantee G6).
  */
 export function report(
   draft: Draft,

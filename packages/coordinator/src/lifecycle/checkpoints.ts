@@ -18,8 +18,9 @@ import { isGood, resumeCandidates } from './resume.ts';
 type Seen = Extract<JobEvent, { kind: 'checkpoint' }>;
 
 /**
- * The node that may say this: of the current attempt its rank's own. While the job waits only the one that has seen the
- * checkpoint before, which may have found out more: nothing new comes from an attempt that is over (G6).
+ * The node whose report counts. For the current attempt, it is the node of that rank. While the job waits, it is the node
+ * that has reported the checkpoint before, and may report more about it. An attempt that has ended reports no new
+ * checkpoint (guarantee G6).
  * @returns null when nobody may
  */
 export function checkpointReporter(

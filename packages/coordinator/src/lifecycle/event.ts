@@ -162,7 +162,7 @@ export function followedBy(events: readonly NewEvent[], next: Transition): Trans
   return { ...next, events: [...events, ...next.events] };
 }
 
-/** The current attempt, if that is the one the reporter speaks of (G6). */
+/** The current attempt, if the report is about that one; reports about any other change nothing (guarantee G6). */
 export function fencedAttempt(job: Job, attemptNumber: number): Attempt | null {
   const attempt = currentAttempt(job);
   return attempt?.number === attemptNumber ? attempt : null;

@@ -15,16 +15,16 @@
  *      attempt: allocated ──every task ready (gang.ts)──► claimed ──every task running──► running ──► ended(cause)
  *      task:    assigned ──► claimed ⇄ ready ──► running ──► ended
  *
- * Rules that the functions of this folder keep:
- * - An attempt is allocated only while no other attempt of the job exists (G2). The number only grows.
+ * Rules that the functions of this folder keep, with the numbers of docs/guarantees.md:
+ * - An attempt is allocated only while no other attempt of the job exists (G2). Its number is higher than any before (G6).
  * - Before its release no task of an attempt can be executing, because agents start nothing without it. So tasks
  *   that have not been released end at once when the attempt does, without asking the node.
  * - After the release only the node's own report, or proof of death or fence, ends a task: silent is not dead (G7).
- * - One bad end stops the whole gang at once. Which end was the first, and so the cause, is decided when the last is known.
- * - A report about anything but the current attempt changes nothing (G6): it returns the job as it was. While the job waits,
- *   more may be found out about a checkpoint that is known already.
+ * - One bad end stops the whole gang at once (G3). Which end was the first, and so the cause, is decided when the last is known.
+ * - A report about any but the current attempt changes nothing (G6): it returns the job as it was. While the job waits, a
+ *   node may report more about a checkpoint that it has reported before.
  * - Where we told it to stop, that is the cause, whatever its ends look like.
- * - Terminal states never change.
+ * - Terminal states never change (G6).
  */
 import { causeOf } from '@muster/common/cause';
 import type { TaskEnd } from '@muster/common/views';

@@ -25,7 +25,7 @@ export interface LogUploadParts {
   readonly log: Logger;
 }
 
-/** Output of a node's tasks. Only from the node that holds the task, and only while its attempt may still write (G6). */
+/** Takes the output of tasks. The output of a task is taken only from the node that runs it or ran it (guarantee G6). */
 export function serveUpload(
   parts: LogUploadParts,
   call: ServerDuplexStream<LogUpload__Output, LogUploadAck>,
