@@ -5,7 +5,7 @@
  *
  *     node bench/gang.ts [rounds]
  *
- * The coordinator commits the last *ready* and the release at once, so the event `attempt.claimed` bears the moment of
+ * The coordinator commits the last *checked* and the release at once, so the event `attempt.released` bears the moment of
  * both; its time is that of the commit's beginning, to the millisecond.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -57,7 +57,7 @@ async function submit(api: MusterApi, name: string, script: string): Promise<rea
 
 async function releasedAtMs(api: MusterApi, jobId: string): Promise<number> {
   for await (const event of api.watchEvents({ sinceSeq: 0, follow: false, subject: jobId })) {
-    if (event.kind === 'attempt.claimed') return event.timeMs;
+    if (event.kind === 'attempt.released') return event.timeMs;
   }
   throw new Error(`${jobId} was never released`);
 }

@@ -207,13 +207,13 @@ function openSession(address: string, agent: Agent): void {
       observed: [],
     },
   });
-  session.on('data', ({ assign, release }: CoordinatorMessage__Output) => {
-    if (assign?.task != null) {
-      agent.task = assign.task as TaskRef;
-      session.write({ claim: { task: assign.task, masterAddr: '127.0.0.1', masterPort: 20_000 } });
+  session.on('data', ({ prepare, start: started }: CoordinatorMessage__Output) => {
+    if (prepare?.task != null) {
+      agent.task = prepare.task as TaskRef;
+      session.write({ prepared: { task: prepare.task, masterAddr: '127.0.0.1', masterPort: 20_000 } });
     }
-    if (release?.task != null) {
-      session.write({ report: { task: release.task, state: 'TASK_STATE_RUNNING', runningForMs: 1 } });
+    if (started?.task != null) {
+      session.write({ report: { task: started.task, state: 'TASK_STATE_RUNNING', runningForMs: 1 } });
       agent.isRunning = true;
     }
   });

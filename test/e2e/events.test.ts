@@ -60,7 +60,7 @@ describe('the events of a job', () => {
       'job.submitted',
       'attempt.allocated',
       'attempt.checked',
-      'attempt.claimed',
+      'attempt.released',
       'attempt.running',
       'task.ended',
       'task.ended',

@@ -215,7 +215,7 @@ describe("an agent's credential gives no power over the tasks of another node", 
 
   const exit = { exitCode: 0, signal: '', oomKilled: false, finishedAtMs: 1, statusLost: false, logBytes: 0 };
 
-  test('to claim, to report their end, or to learn of them', async () => {
+  test('to prepare, to report their end, or to learn of them', async () => {
     const jobId = await cluster.submit({ command: `echo ready; ${idle}` });
     await cluster.untilOutput(jobId, 'ready\n');
     const before = await cluster.until(jobId, 'running');
@@ -236,7 +236,7 @@ describe("an agent's credential gives no power over the tasks of another node", 
     expect(welcome).toMatchObject({ nodeName: 'intruder', desired: [] });
     session.write({ report: ended });
     session.write({
-      claim: { task: { jobId: waiting, attempt: 1, nodeRank: 0 }, masterAddr: '192.0.2.1', masterPort: 1 },
+      prepared: { task: { jobId: waiting, attempt: 1, nodeRank: 0 }, masterAddr: '192.0.2.1', masterPort: 1 },
     });
     const answered = nextMessage(session);
     session.write({ heartbeat: { seq: 1, sentBoottimeMs: 1, observed: [ended] } });

@@ -214,7 +214,7 @@ export class Connection {
     this.network.trace(() => `${this.machine.name} ► ${event} ${describe(event, 'up', value)}`);
     if (event === 'data') {
       const message = agentHubService.Session.requestDeserialize(value as Buffer);
-      this.noteClaim(message);
+      this.notePrepared(message);
       this.noteLastCheckpoint(message);
       coordinatorEnd.emit('data', message);
       return;
@@ -248,9 +248,10 @@ export class Connection {
     this.post('down', event, value);
   }
 
-  private noteClaim(message: AgentMessage__Output): void {
-    const task = message.claim == null ? null : taskRefFromWire(message.claim.task);
-    if (task !== null) this.network.history.add({ kind: 'claimed', machine: this.machine.name, task });
+  private notePrepared(message: AgentMessage__Output): void {
+    const task = message.prepared == null ? null : taskRefFromWire(message.prepared.task);
+    if (task !== null)
+      this.network.history.add({ kind: 'reportedPrepared', machine: this.machine.name, task });
   }
 
   private noteLastCheckpoint({ checkpoint }: AgentMessage__Output): void {

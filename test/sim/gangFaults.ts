@@ -6,7 +6,7 @@ import type { Random } from './random.ts';
 import type { Site, World } from './world.ts';
 
 /** What a member of a gang has just begun, or come to. */
-type Phase = 'preparing' | 'claimed' | 'checking' | 'ready' | 'starting' | 'running' | 'stopping';
+type Phase = 'preparing' | 'prepared' | 'checking' | 'checked' | 'starting' | 'running' | 'stopping';
 
 /** A phase is over in a moment or takes seconds. */
 const strikesWithinMs = [0, 0, 20, 1_000];
@@ -73,7 +73,7 @@ function membersIn(fact: Fact, nodes: Map<string, readonly string[]>): readonly 
 
 function phaseOf({ kind }: Fact): Phase | null {
   if (kind === 'prepared') return 'preparing';
-  if (kind === 'claimed') return 'claimed';
+  if (kind === 'reportedPrepared') return 'prepared';
   if (kind === 'pathTried') return 'checking';
   return kind === 'started' ? 'starting' : null;
 }
@@ -97,7 +97,7 @@ function membersOf(
 }
 
 const phases: Readonly<Record<string, Phase>> = {
-  'attempt.claimed': 'ready',
+  'attempt.released': 'checked',
   'attempt.running': 'running',
   'job.stopping': 'stopping',
 };

@@ -3,7 +3,7 @@
  * that reached them, in the time of the world. What the two sides make of it is theirs.
  */
 import type { AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMessage';
-import type { Assign__Output } from '@muster/common/gen/muster/v1/Assign';
+import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import { type TaskKey, taskKey } from '@muster/common/ids';
 import { taskRefFromWire } from '@muster/common/wire/taskRef';
@@ -51,19 +51,19 @@ export class Grants {
   take(machine: Machine, message: CoordinatorMessage__Output, askedMs: number | null): void {
     const dialogue = this.dialogueWith(machine.name);
     if (askedMs !== null) this.note(dialogue, askedMs);
-    const grant = (wire: Assign__Output['task'], leaseMs: number, fromMs: number) => {
+    const grant = (wire: Assignment__Output['task'], leaseMs: number, fromMs: number) => {
       const task = taskRefFromWire(wire);
       if (task === null) return;
       const untilMs = leaseMs === 0 ? Number.POSITIVE_INFINITY : fromMs + leaseMs / machine.clock.rate;
       this.untilMs.set(taskKey(task), Math.max(untilMs, this.mayRunUntilMs(taskKey(task))));
     };
-    const assigned = (assign: Assign__Output, fromMs: number) => {
-      if (assign.release !== null || assign.stop !== null) grant(assign.task, assign.leaseMs, fromMs);
+    const assigned = (each: Assignment__Output, fromMs: number) => {
+      if (each.start !== null || each.stop !== null) grant(each.task, each.leaseMs, fromMs);
     };
-    const { welcome, assign, release, heartbeatAck } = message;
+    const { welcome, prepare, start, heartbeatAck } = message;
     for (const each of welcome?.desired ?? []) assigned(each, askedMs ?? 0);
-    if (assign != null) assigned(assign, dialogue.askedMs);
-    if (release != null) grant(release.task, release.leaseMs, dialogue.askedMs);
+    if (prepare != null) assigned(prepare, dialogue.askedMs);
+    if (start != null) grant(start.task, start.leaseMs, dialogue.askedMs);
     for (const { task, verdict, leaseMs } of heartbeatAck?.verdicts ?? []) {
       const letsRun = verdict === 'VERDICT_RUN' || verdict === 'VERDICT_STOP';
       if (letsRun && askedMs !== null) grant(task, leaseMs, askedMs);

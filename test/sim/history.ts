@@ -15,8 +15,8 @@ export type Fact =
   | { readonly kind: 'fault'; readonly what: string; readonly where: string; readonly forMs: number }
   /** The intent to run a task is on a node's disk. */
   | { readonly kind: 'prepared'; readonly machine: string; readonly task: TaskRef }
-  /** The coordinator got an agent's claim. */
-  | { readonly kind: 'claimed'; readonly machine: string; readonly task: TaskRef }
+  /** The coordinator got the report of an agent that a task is prepared. */
+  | { readonly kind: 'reportedPrepared'; readonly machine: string; readonly task: TaskRef }
   | PathTried
   /** One node has measured the way to another one. */
   | { readonly kind: 'pathMeasured'; readonly task: TaskRef; readonly toRank: number; readonly mbps: number }

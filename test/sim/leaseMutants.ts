@@ -127,7 +127,7 @@ export const leaseMutants = {
         "return desired.kind === 'stop' ? { task: wire, verdict: 'VERDICT_UNKNOWN' } : { task: wire, verdict: 'VERDICT_RUN', leaseMs };",
       ),
       // What is said again about it brings a lease as well.
-      edit(`${agent}/orders.ts`, 'return release !== null || stop !== null;', 'return release !== null;'),
+      edit(`${agent}/orders.ts`, 'return start !== null || stop !== null;', 'return start !== null;'),
     ],
   },
   'held-is-held': {

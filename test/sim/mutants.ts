@@ -14,8 +14,8 @@ const nodes = `${coordinator}/commands/nodes.ts`;
 const agent = 'packages/agent/src';
 
 export const mutants = {
-  'release-after-every-claim': {
-    rule: 'An attempt is released once every task of it has claimed.',
+  'release-after-every-task-is-prepared': {
+    rule: 'An attempt is released once every task of it is prepared.',
     breaks: ['G3'],
     seed: 1,
     edits: [edit(gang, 'if (isAlone) return release(job, next, []);', 'return release(job, next, []);')],
@@ -27,12 +27,12 @@ export const mutants = {
     edits: [
       edit(
         `${agent}/reconcile.ts`,
-        "return local.kind === 'ready' ? 'claim' : 'report';",
-        "return local.kind === 'ready' ? 'start' : 'report';",
+        "return local.kind === 'prepared' ? 'announce' : 'report';",
+        "return local.kind === 'prepared' ? 'start' : 'report';",
       ),
       edit(
         `${agent}/tasks/actions.ts`,
-        "const { order, assignment, task } = entry; if (order?.kind !== 'run' || assignment === null) return;",
+        "const { order, assignment, task } = entry; if (order?.kind !== 'start' || assignment === null) return;",
         "const { assignment, task } = entry; const order = { addr: '127.0.0.1', port: 1, addresses: [] }; if (assignment === null) return;",
       ),
       edit('test/sim/guard.ts', 'if (lease === null) return;', 'if (lease !== undefined) return;'),

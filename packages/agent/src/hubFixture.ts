@@ -22,7 +22,7 @@ type UploadCall = ServerDuplexStream<LogUpload__Output, LogUploadAck>;
 type MessageKind =
   | 'hello'
   | 'heartbeat'
-  | 'claim'
+  | 'prepared'
   | 'checked'
   | 'report'
   | 'status'

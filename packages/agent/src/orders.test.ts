@@ -1,21 +1,21 @@
 import type { CheckpointFacts } from '@muster/common/checkpoints';
-import type { Assign__Output } from '@muster/common/gen/muster/v1/Assign';
+import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
 import type { JobId } from '@muster/common/ids';
 import { expect, test } from 'vitest';
 import { orderOf, taskMessageToWire } from './orders.ts';
 
 const task = { jobId: 'job_0123456789ab' as JobId, attempt: 2, nodeRank: 0 };
-const assign: Assign__Output = {
+const assigned: Assignment__Output = {
   ...{ task: null, specJson: '{}', nodeCount: 1, gpuUuids: [], arraySize: 0, arrayIndex: 0 },
-  ...{ release: null, stop: null, check: null, leaseMs: 0 },
+  ...{ start: null, stop: null, check: null, leaseMs: 0 },
   resume: { name: 'step_10.pt', step: 10 },
   checkpointJobId: 'job_ba9876543210',
   lineage: ['job_ba9876543211', '../elsewhere'],
   ...{ batchScale: 0.5, lrScale: 0.1, quarantine: [{ name: 'step_20.pt', version: 'v1' }] },
   ...{ doubted: [{ name: 'step_30.pt', version: 'v2' }], proof: '7.mac' },
 };
-const assignmentOf = (changes: Partial<Assign__Output>) => {
-  const order = orderOf({ ...assign, ...changes }, task);
+const assignmentOf = (changes: Partial<Assignment__Output>) => {
+  const order = orderOf({ ...assigned, ...changes }, task);
   return 'assignment' in order ? order.assignment : null;
 };
 

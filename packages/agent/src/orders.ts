@@ -1,52 +1,52 @@
 /** What the coordinator's messages ask of the task manager, and what that answers. */
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
-import type { Assign__Output } from '@muster/common/gen/muster/v1/Assign';
-import type { Claim as WireClaim } from '@muster/common/gen/muster/v1/Claim';
-import type { Release__Output } from '@muster/common/gen/muster/v1/Release';
+import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
+import type { Prepared } from '@muster/common/gen/muster/v1/Prepared';
+import type { Start__Output } from '@muster/common/gen/muster/v1/Start';
 import { isJobId, type TaskRef } from '@muster/common/ids';
 import { taskReportToWire } from '@muster/common/wire/codec';
 import { checkFromWire, endpointToWire, findingsToWire } from '@muster/common/wire/gangCodec';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { checkpointSeenToWire, resumeFromWire, trainingSignToWire } from '@muster/common/wire/trainingCodec';
 import type { Order } from './tasks/entry.ts';
-import type { ClaimMessage, TaskMessage } from './tasks/parts.ts';
+import type { PreparedMessage, TaskMessage } from './tasks/parts.ts';
 import type { Assignment } from './tasks/records.ts';
 
-export function orderOf(assign: Assign__Output, task: TaskRef): Order {
-  const assignment = assignmentOf(assign, task);
-  const { release, stop, check } = assign;
+export function orderOf(assigned: Assignment__Output, task: TaskRef): Order {
+  const assignment = assignmentOf(assigned, task);
+  const { start, stop, check } = assigned;
   if (stop !== null) return { kind: 'stop', assignment, graceMs: stop.graceMs, signal: stop.signal };
-  if (release !== null) return runOrder(release, assignment);
+  if (start !== null) return startOrder(start, assignment);
   if (check !== null) return { kind: 'check', assignment, check: checkFromWire(check) };
   return { kind: 'prepare', assignment };
 }
 
-export function runOrder(release: Release__Output, assignment: Assignment | null): Order {
-  const { masterAddr, masterPort, addresses } = release;
-  return { kind: 'run', assignment, addr: masterAddr, port: masterPort, addresses };
+export function startOrder(start: Start__Output, assignment: Assignment | null): Order {
+  const { masterAddr, masterPort, addresses } = start;
+  return { kind: 'start', assignment, addr: masterAddr, port: masterPort, addresses };
 }
 
 /** One that is only to be prepared has no lease yet. */
-export function letsRun({ release, stop }: Assign__Output): boolean {
-  return release !== null || stop !== null;
+export function letsRun({ start, stop }: Assignment__Output): boolean {
+  return start !== null || stop !== null;
 }
 
-function assignmentOf(assign: Assign__Output, task: TaskRef): Assignment {
+function assignmentOf(assigned: Assignment__Output, task: TaskRef): Assignment {
   return {
     task,
-    specJson: assign.specJson,
-    nodeCount: assign.nodeCount,
-    gpuUuids: assign.gpuUuids,
-    array: assign.arraySize === 0 ? null : { index: assign.arrayIndex, size: assign.arraySize },
-    resume: resumeFromWire(assign.resume),
+    specJson: assigned.specJson,
+    nodeCount: assigned.nodeCount,
+    gpuUuids: assigned.gpuUuids,
+    array: assigned.arraySize === 0 ? null : { index: assigned.arrayIndex, size: assigned.arraySize },
+    resume: resumeFromWire(assigned.resume),
     // It becomes the name of a directory; an older coordinator does not say it.
-    checkpointJobId: isJobId(assign.checkpointJobId) ? assign.checkpointJobId : task.jobId,
-    lineage: assign.lineage.filter(isJobId),
-    batchScale: scaleFromWire(assign.batchScale),
-    lrScale: scaleFromWire(assign.lrScale),
-    quarantine: assign.quarantine,
-    doubted: assign.doubted,
-    proof: assign.proof,
+    checkpointJobId: isJobId(assigned.checkpointJobId) ? assigned.checkpointJobId : task.jobId,
+    lineage: assigned.lineage.filter(isJobId),
+    batchScale: scaleFromWire(assigned.batchScale),
+    lrScale: scaleFromWire(assigned.lrScale),
+    quarantine: assigned.quarantine,
+    doubted: assigned.doubted,
+    proof: assigned.proof,
   };
 }
 
@@ -57,8 +57,8 @@ function scaleFromWire(scale: number): number {
 
 export function taskMessageToWire(message: TaskMessage): AgentMessage {
   switch (message.kind) {
-    case 'claim':
-      return { claim: claimToWire(message) };
+    case 'prepared':
+      return { prepared: preparedToWire(message) };
     case 'checked':
       return { checked: findingsToWire(message.task, message.findings) };
     case 'checkpoint':
@@ -76,7 +76,7 @@ export function taskMessageToWire(message: TaskMessage): AgentMessage {
   }
 }
 
-function claimToWire({ task, master, endpoints, testPort }: ClaimMessage): WireClaim {
+function preparedToWire({ task, master, endpoints, testPort }: PreparedMessage): Prepared {
   return {
     task: taskRefToWire(task),
     masterAddr: master?.addr ?? '',

@@ -2,8 +2,8 @@
  * What to do next about one task, as a plain function of what should be and what is. The agent calls it whenever
  * either changes, after every connect and after its own restart; it never remembers what it was about to do.
  *
- *     preparing ──prepare──► ready ──claim──► claimed ──check──► checked in round n
- *         └──────────────────────┴───────────────┴── run, with a lease ──┴──► running ──► ended
+ *     assigned ──prepare──► prepared ──announce──► prepared ──check──► checked in round n
+ *         └──────────────────────┴───────────────┴── start, with a lease ──┴──► running ──► ended
  */
 import type { TaskEnd } from '@muster/common/views';
 
@@ -12,7 +12,7 @@ export type Desired =
   | { readonly kind: 'prepare' }
   /** Every node is prepared: try the paths of this round. */
   | { readonly kind: 'check'; readonly round: number }
-  | { readonly kind: 'run' }
+  | { readonly kind: 'start' }
   | { readonly kind: 'stop' }
   /** Recorded as ended, or superseded. */
   | { readonly kind: 'forget' };
@@ -20,12 +20,12 @@ export type Desired =
 /** What is. Absent: this agent has no record of the task. */
 export type Local =
   /** Intent is on disk; nothing runs, and not all that it needs is there, or not any more: this agent is a new one. */
-  | { readonly kind: 'preparing'; readonly leased: boolean }
+  | { readonly kind: 'assigned'; readonly leased: boolean }
   /** It could start now: GPUs, image, directories and ports are there. */
   | {
-      readonly kind: 'ready';
-      /** The coordinator was told of these ports, whether it heard it or not. */
-      readonly claimed: boolean;
+      readonly kind: 'prepared';
+      /** These ports were sent to the coordinator, whether they arrived or not. */
+      readonly announced: boolean;
       /** The round of paths whose findings are known. null: of none. */
       readonly checkedRound: number | null;
       /** It may run now. */
@@ -41,11 +41,12 @@ export type Local =
 export type Action =
   /** Write the intent, fetch the image, look at the GPUs, hold the ports. */
   | 'prepare'
-  | 'claim'
+  /** Send that it is prepared. */
+  | 'announce'
   /** Try the paths to the other nodes. */
   | 'check'
-  /** Say what was found on them. */
-  | 'tell_findings'
+  /** Send what was found on them. */
+  | 'send_findings'
   | 'start'
   /** Signal, grace, kill. */
   | 'stop'
@@ -66,22 +67,22 @@ export function reconcile(desired: Desired | undefined, local: Local | undefined
     case undefined:
       return 'nothing';
     case 'prepare':
-      if (local === undefined || local.kind === 'preparing') return 'prepare';
-      return local.kind === 'ready' ? 'claim' : 'report';
+      if (local === undefined || local.kind === 'assigned') return 'prepare';
+      return local.kind === 'prepared' ? 'announce' : 'report';
     case 'check':
-      if (local === undefined || local.kind === 'preparing') return 'prepare';
-      if (local.kind !== 'ready') return 'report';
+      if (local === undefined || local.kind === 'assigned') return 'prepare';
+      if (local.kind !== 'prepared') return 'report';
       // After a restart of the agent its ports are others: a check of the old ones would find nobody.
-      if (!local.claimed) return 'claim';
-      return local.checkedRound === desired.round ? 'tell_findings' : 'check';
-    case 'run':
+      if (!local.announced) return 'announce';
+      return local.checkedRound === desired.round ? 'send_findings' : 'check';
+    case 'start':
       if (local === undefined) return 'examine';
-      if (local.kind !== 'preparing' && local.kind !== 'ready') return 'report';
+      if (local.kind !== 'assigned' && local.kind !== 'prepared') return 'report';
       // A late command starts nothing; the next answered heartbeat brings a lease, or says what became of the attempt.
       return local.leased ? 'start' : 'nothing';
     case 'stop':
       if (local === undefined) return 'examine';
-      if (local.kind === 'preparing' || local.kind === 'ready') return 'discard';
+      if (local.kind === 'assigned' || local.kind === 'prepared') return 'discard';
       return local.kind === 'running' ? 'stop' : 'report';
     case 'forget':
       if (local?.kind === 'running') return 'kill';

@@ -4,7 +4,7 @@ import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protoco
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { exited } from './drivers/fakeDriver.ts';
 import type { SessionParts } from './session.ts';
-import { assign, connected, dial, FakeStream, release, running, wireTask } from './sessionFixture.ts';
+import { assigned, connected, dial, FakeStream, running, start, wireTask } from './sessionFixture.ts';
 import { aKey, eventually } from './tasks/managerFixture.ts';
 
 test('Hello comes first and says everything', async () => {
@@ -79,7 +79,7 @@ test('a task goes its way through the messages', async () => {
 test('Welcome carries orders of every kind', async () => {
   const { first, agent, node } = await connected();
   await first.gets('hello');
-  first.welcome({ desired: [{ ...assign, stop: { task: wireTask, graceMs: 1, signal: 'SIGTERM' } }] });
+  first.welcome({ desired: [{ ...assigned, stop: { task: wireTask, graceMs: 1, signal: 'SIGTERM' } }] });
   await eventually(() => expect(agent.knows()).toEqual(['ended lost']));
   expect(node.process.launches).toEqual([]);
 });
@@ -87,16 +87,16 @@ test('Welcome carries orders of every kind', async () => {
 test('messages about tasks of an unknown form are ignored, and the session goes on', async () => {
   const { first } = await connected();
   await first.gets('hello');
-  const strange = { ...assign, task: { jobId: 'task-of-tomorrow', attempt: 1, nodeRank: 0 } };
-  first.welcome({ desired: [strange, { ...assign, task: null }] });
-  first.send({ assign: strange });
-  first.send({ assign: { ...assign, task: null } });
-  first.send({ release: { ...release, task: null } });
+  const strange = { ...assigned, task: { jobId: 'task-of-tomorrow', attempt: 1, nodeRank: 0 } };
+  first.welcome({ desired: [strange, { ...assigned, task: null }] });
+  first.send({ prepare: strange });
+  first.send({ prepare: { ...assigned, task: null } });
+  first.send({ start: { ...start, task: null } });
   first.send({ stop: { task: null } });
   first.send({ forget: {} });
   first.send({ heartbeatAck: { seq: 1, verdicts: [{ task: null, verdict: 'VERDICT_FORGET' }] } });
-  first.send({ assign });
-  await first.gets('claim');
+  first.send({ prepare: assigned });
+  await first.gets('prepared');
 });
 
 describe('a connection that breaks', () => {
@@ -108,7 +108,7 @@ describe('a connection that breaks', () => {
     expect(await second.gets('hello')).toMatchObject({
       observed: [{ task: wireTask, state: 'TASK_STATE_RUNNING', startedAtMs: 1_000_000 }],
     });
-    second.welcome({ desired: [{ ...assign, release }] });
+    second.welcome({ desired: [{ ...assigned, start }] });
     await second.gets('report');
     all.node.process.end(aKey, exited(3));
     await eventually(() => expect(second.received.at(-1)?.report?.exit?.exitCode).toBe(3));
@@ -206,7 +206,7 @@ describe('heartbeats', () => {
     const all = await connected();
     await running(all);
     const { first, hub } = all;
-    first.welcome({ heartbeatIntervalMs: 10, desired: [{ ...assign, release }] });
+    first.welcome({ heartbeatIntervalMs: 10, desired: [{ ...assigned, start }] });
     // Numbers go on: the first was sent with the first Welcome.
     for (let seq = 2; seq <= 8; seq++) {
       // Some may follow before it is looked at: up to three are sent without an answer.
@@ -248,7 +248,7 @@ test('what an old connection still says is ignored', async () => {
   await eventually(() => expect(streams).toHaveLength(1));
   streams[0]?.emit('end');
   await eventually(() => expect(streams).toHaveLength(2));
-  streams[0]?.emit('data', { assign });
+  streams[0]?.emit('data', { prepare: assigned });
   streams[0]?.emit('error', new Error('too late'));
   streams[1]?.emit('data', { heartbeatAck: { seq: 1, verdicts: [] } });
   expect(agent.knows()).toEqual([]);

@@ -6,7 +6,7 @@ import type { ClientDuplexStream } from '@grpc/grpc-js';
 import type { Condition } from '@muster/common/conditions';
 import { type MusterError, messageOf } from '@muster/common/errors';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
-import type { Assign__Output } from '@muster/common/gen/muster/v1/Assign';
+import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { HeartbeatAck__Output } from '@muster/common/gen/muster/v1/HeartbeatAck';
 import type { NodeStatus as WireNodeStatus } from '@muster/common/gen/muster/v1/NodeStatus';
@@ -25,7 +25,7 @@ import { checkpointSeenToWire } from '@muster/common/wire/trainingCodec';
 import type { CredentialRenewal } from './credentialRenewal.ts';
 import type { Terms } from './leases/highestTerm.ts';
 import { Questions } from './leases/questions.ts';
-import { letsRun, orderOf, runOrder } from './orders.ts';
+import { letsRun, orderOf, startOrder } from './orders.ts';
 import { fittingHello, heartbeatTasks, helloTasks } from './sessionMessages.ts';
 import type { Order } from './tasks/entry.ts';
 import type { TaskManager } from './tasks/manager.ts';
@@ -243,7 +243,7 @@ export class AgentSession {
     if (message.welcome != null) this.onWelcome(message.welcome);
     // One of a lower term has no say, and neither has one that has not shown its term.
     if (!this.isWelcome) return;
-    if (message.assign != null) this.onAssign(message.assign);
+    if (message.prepare != null) this.onAssignment(message.prepare);
     if (message.check != null) {
       this.order(message.check.task, {
         kind: 'check',
@@ -251,9 +251,9 @@ export class AgentSession {
         check: checkFromWire(message.check),
       });
     }
-    if (message.release != null) {
-      this.order(message.release.task, runOrder(message.release, null));
-      this.grant(message.release.task, message.release.leaseMs);
+    if (message.start != null) {
+      this.order(message.start.task, startOrder(message.start, null));
+      this.grant(message.start.task, message.start.leaseMs);
     }
     if (message.stop != null) {
       const { task, graceMs, signal } = message.stop;
@@ -270,11 +270,11 @@ export class AgentSession {
     if (message.heartbeatAck != null) this.onHeartbeatAck(message.heartbeatAck);
   }
 
-  private onAssign(assign: Assign__Output): void {
-    const task = taskRefFromWire(assign.task);
+  private onAssignment(assigned: Assignment__Output): void {
+    const task = taskRefFromWire(assigned.task);
     if (task === null) return;
-    this.parts.manager.setOrder(task, orderOf(assign, task));
-    if (letsRun(assign)) this.grant(assign.task, assign.leaseMs);
+    this.parts.manager.setOrder(task, orderOf(assigned, task));
+    if (letsRun(assigned)) this.grant(assigned.task, assigned.leaseMs);
   }
 
   private order(wire: WireTask, order: Order): void {
@@ -303,15 +303,15 @@ export class AgentSession {
     this.toldRefusal = null;
     const askedMs = this.questions.helloAnswered();
     const orders = new Map<TaskKey, { task: TaskRef; order: Order }>();
-    for (const assign of welcome.desired) {
-      const task = taskRefFromWire(assign.task);
+    for (const assigned of welcome.desired) {
+      const task = taskRefFromWire(assigned.task);
       if (task === null) continue;
-      orders.set(taskKey(task), { task, order: orderOf(assign, task) });
+      orders.set(taskKey(task), { task, order: orderOf(assigned, task) });
     }
     manager.setDesired(orders);
     // After the orders: a lease must not start what is not to run any more.
-    for (const assign of welcome.desired) {
-      if (letsRun(assign)) this.grant(assign.task, assign.leaseMs, askedMs);
+    for (const assigned of welcome.desired) {
+      if (letsRun(assigned)) this.grant(assigned.task, assigned.leaseMs, askedMs);
     }
     this.startHeartbeat(welcome.heartbeatIntervalMs);
     this.parts.onWelcome?.();

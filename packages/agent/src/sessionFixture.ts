@@ -16,8 +16,8 @@ import { AgentSession, type SessionParts } from './session.ts';
 import { anAssignment, aTask, type TestAgent, TestNode } from './tasks/managerFixture.ts';
 
 export const wireTask = taskRefToWire(aTask);
-export const assign = { task: wireTask, specJson: anAssignment().specJson, nodeCount: 1 };
-export const release = { task: wireTask, masterAddr: '10.0.0.1', masterPort: 4_000 };
+export const assigned = { task: wireTask, specJson: anAssignment().specJson, nodeCount: 1 };
+export const start = { task: wireTask, masterAddr: '10.0.0.1', masterPort: 4_000 };
 
 const inventory: NodeInventory = {
   ...emptyInventory,
@@ -114,8 +114,8 @@ export async function connected(
 /** Brings the task to running, through the protocol. */
 export async function running({ node, first }: Awaited<ReturnType<typeof connected>>): Promise<void> {
   await first.gets('hello');
-  first.welcome({ desired: [assign] });
-  expect(await first.gets('claim')).toMatchObject({
+  first.welcome({ desired: [assigned] });
+  expect(await first.gets('prepared')).toMatchObject({
     task: wireTask,
     masterAddr: '10.0.0.7',
     masterPort: 4_000,
@@ -123,7 +123,7 @@ export async function running({ node, first }: Awaited<ReturnType<typeof connect
     testPort: 4_000,
   });
   expect(node.process.launches).toEqual([]);
-  first.send({ release });
+  first.send({ start });
   expect(await first.gets('report')).toMatchObject({ task: wireTask, state: 'TASK_STATE_RUNNING' });
 }
 

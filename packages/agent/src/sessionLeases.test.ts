@@ -5,7 +5,7 @@ import { silentLogger } from '@muster/common/log';
 import { describe, expect, test } from 'vitest';
 import type { HubSession } from './hubFixture.ts';
 import { openHighestTerm } from './leases/highestTerm.ts';
-import { assign, connected, release, wireTask } from './sessionFixture.ts';
+import { assigned, connected, start, wireTask } from './sessionFixture.ts';
 import { aKey, eventually } from './tasks/managerFixture.ts';
 
 type Connected = Awaited<ReturnType<typeof connected>>;
@@ -14,8 +14,8 @@ type Connected = Awaited<ReturnType<typeof connected>>;
 async function claimed(): Promise<Connected> {
   const all = await connected();
   await all.first.gets('hello');
-  all.first.welcome({ desired: [assign] });
-  await all.first.gets('claim');
+  all.first.welcome({ desired: [assigned] });
+  await all.first.gets('prepared');
   return all;
 }
 
@@ -24,9 +24,9 @@ async function leased(proofs = { termProof: '', clusterId: '', proof: '' }): Pro
   const all = await connected();
   await all.first.gets('hello');
   const { proof, ...ofTerm } = proofs;
-  all.first.welcome({ ...ofTerm, desired: [{ ...assign, proof }] });
-  await all.first.gets('claim');
-  all.first.send({ release: { ...release, leaseMs: 1_000 } });
+  all.first.welcome({ ...ofTerm, desired: [{ ...assigned, proof }] });
+  await all.first.gets('prepared');
+  all.first.send({ start: { ...start, leaseMs: 1_000 } });
   await eventually(() => expect(all.agent.knows()).toEqual(['running']));
   return all;
 }
@@ -50,7 +50,7 @@ describe('a Release', () => {
   test('counts from the last question that was answered, not from now', async () => {
     const all = await claimed();
     all.node.boottimeMs = 1_200;
-    all.first.send({ release: { ...release, leaseMs: 1_000 } });
+    all.first.send({ start: { ...start, leaseMs: 1_000 } });
     await eventually(() => expect(all.agent.knows()).toEqual(['running']));
     expect(all.node.process.launches[0]?.lease).toEqual({
       deadlineBoottimeMs: 1_500,
@@ -62,12 +62,12 @@ describe('a Release', () => {
   test('that was long on its way starts nothing, until an answer brings a fresh lease', async () => {
     const all = await claimed();
     all.node.boottimeMs = 2_000;
-    all.first.send({ release: { ...release, leaseMs: 1_000 } });
+    all.first.send({ start: { ...start, leaseMs: 1_000 } });
     // The next heartbeat comes with a Welcome, which answers the same old Hello.
-    all.first.welcome({ desired: [{ ...assign, release, leaseMs: 1_000 }] });
+    all.first.welcome({ desired: [{ ...assigned, start, leaseMs: 1_000 }] });
     const seq = await heartbeatOf(all.first, 2_000);
     expect(all.node.process.calls).not.toContain(`start ${aKey}`);
-    expect(all.agent.knows()).toEqual(['claimed']);
+    expect(all.agent.knows()).toEqual(['prepared']);
     answer(all.first, seq, 'VERDICT_RUN');
     await eventually(() => expect(all.agent.knows()).toEqual(['running']));
     expect(all.node.process.launches[0]?.lease?.deadlineBoottimeMs).toBe(3_000);
@@ -76,7 +76,7 @@ describe('a Release', () => {
   test('of a job that is never fenced is started whenever it comes', async () => {
     const all = await claimed();
     all.node.boottimeMs = 1_000_000;
-    all.first.send({ release: { ...release, leaseMs: 0 } });
+    all.first.send({ start: { ...start, leaseMs: 0 } });
     await eventually(() => expect(all.agent.knows()).toEqual(['running']));
     expect(all.node.process.launches[0]?.lease).toBeNull();
   });
@@ -88,7 +88,7 @@ describe('the answer to a heartbeat', () => {
     async (verdict) => {
       const all = await leased();
       all.node.boottimeMs = 900;
-      all.first.welcome({ desired: [{ ...assign, release, leaseMs: 1_000 }] });
+      all.first.welcome({ desired: [{ ...assigned, start, leaseMs: 1_000 }] });
       const seq = await heartbeatOf(all.first, 900);
       all.node.boottimeMs = 1_100;
       answer(all.first, seq, verdict);
@@ -146,7 +146,7 @@ describe('without a coordinator', () => {
     const second = await all.hub.session(2);
     expect(await second.gets('hello')).toMatchObject({ observed: [{ frozen: true }] });
     all.node.boottimeMs = 9_400;
-    second.welcome({ desired: [{ ...assign, release, leaseMs: 1_000 }] });
+    second.welcome({ desired: [{ ...assigned, start, leaseMs: 1_000 }] });
     await eventually(() => expect(all.agent.knows()).toEqual(['running']));
     expect(all.node.process.isFrozen(aKey)).toBe(false);
     expect(deadlineOf(all)).toBeLessThanOrEqual(10_000);
@@ -160,7 +160,7 @@ describe('without a coordinator', () => {
     await second.gets('hello');
     all.node.boottimeMs = 5_000;
     await eventually(() => expect(all.node.process.isFrozen(aKey)).toBe(true));
-    second.welcome({ desired: [{ ...assign, release, leaseMs: 1_000 }] });
+    second.welcome({ desired: [{ ...assigned, start, leaseMs: 1_000 }] });
     const seq = await heartbeatOf(second, 5_000);
     expect(all.node.process.calls).not.toContain(`thaw ${aKey}`);
     answer(second, seq, 'VERDICT_RUN');
@@ -175,7 +175,7 @@ describe('without a coordinator', () => {
     const second = await all.hub.session(2);
     await second.gets('hello');
     const stop = { task: wireTask, graceMs: 1_500, signal: 'SIGTERM' };
-    second.welcome({ desired: [{ ...assign, release, stop, leaseMs: 1_000 }] });
+    second.welcome({ desired: [{ ...assigned, start, stop, leaseMs: 1_000 }] });
     await eventually(() => expect(all.agent.knows()).toEqual(['ended SIGTERM']));
   });
 });
@@ -197,13 +197,13 @@ describe('a coordinator of a lower term', () => {
     const second = await all.hub.session(2);
     expect(await second.gets('hello')).toMatchObject({ highestTerm: 3 });
     const stop = { task: wireTask, graceMs: 1_500, signal: 'SIGTERM' };
-    second.welcome({ term: 2, desired: [{ ...assign, release, stop, leaseMs: 60_000 }] });
+    second.welcome({ term: 2, desired: [{ ...assigned, start, stop, leaseMs: 60_000 }] });
     second.send({ forget: { task: wireTask } });
     const third = await all.hub.session(3);
     await third.gets('hello');
     expect(all.agent.knows()).toEqual(['running']);
     expect(deadlineOf(all)).toBe(1_500);
-    third.welcome({ term: 4, desired: [{ ...assign, release, leaseMs: 60_000 }] });
+    third.welcome({ term: 4, desired: [{ ...assigned, start, leaseMs: 60_000 }] });
     await eventually(() => expect(deadlineOf(all)).toBe(60_500));
     expect(openHighestTerm(join(all.node.root, 'term'), silentLogger).highest.term).toBe(4);
   });
@@ -211,8 +211,8 @@ describe('a coordinator of a lower term', () => {
   test('has no say before it has shown its term, either', async () => {
     const { first, agent, node } = await connected();
     await first.gets('hello');
-    first.send({ assign });
-    first.send({ assign: { ...assign, release } });
+    first.send({ prepare: assigned });
+    first.send({ prepare: { ...assigned, start } });
     first.welcome();
     await first.gets('heartbeat');
     expect(agent.knows()).toEqual([]);
@@ -225,8 +225,8 @@ test('paths are tried and told through the protocol, again when the coordinator 
   await all.first.gets('hello');
   const peers = [{ nodeRank: 1, node: 'b', address: '10.0.0.2', port: 4_001 }];
   const check = { task: wireTask, round: 1, addresses: ['10.0.0.1', '10.0.0.2'], peers };
-  all.first.welcome({ desired: [{ ...assign, nodeCount: 2 }] });
-  await all.first.gets('claim');
+  all.first.welcome({ desired: [{ ...assigned, nodeCount: 2 }] });
+  await all.first.gets('prepared');
   all.first.send({ check });
   const checked = { task: wireTask, round: 1, paths: [{ nodeRank: 1, error: '', roundTripUs: 80 }] };
   expect(await all.first.gets('checked')).toMatchObject(checked);
@@ -237,7 +237,7 @@ test('paths are tried and told through the protocol, again when the coordinator 
   all.first.end();
   const second = await all.hub.session(2);
   await second.gets('hello');
-  second.welcome({ desired: [{ ...assign, nodeCount: 2, check }] });
+  second.welcome({ desired: [{ ...assigned, nodeCount: 2, check }] });
   expect(await second.gets('checked')).toMatchObject(checked);
   expect(all.node.checks).toEqual(['round 1, holding 4000']);
 });

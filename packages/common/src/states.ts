@@ -21,11 +21,11 @@ export function isTerminal(state: JobStateKind): state is TerminalJobState {
   return (terminalJobStates as readonly string[]).includes(state);
 }
 
-export const attemptStates = ['allocated', 'claimed', 'running', 'ended'] as const;
+export const attemptStates = ['allocated', 'released', 'running', 'ended'] as const;
 export type AttemptStateKind = (typeof attemptStates)[number];
 
-/** `claimed`: its node is prepared; `ready`: and its paths to the other nodes of the gang are good. */
-export const taskStates = ['assigned', 'claimed', 'running', 'ended', 'ready'] as const;
+/** `prepared`: its node has all that it needs; `checked`: and its paths to the other nodes of the gang work. */
+export const taskStates = ['assigned', 'prepared', 'checked', 'running', 'ended'] as const;
 export type TaskStateKind = (typeof taskStates)[number];
 
 export const nodeStates = ['online', 'silent'] as const;

@@ -90,7 +90,7 @@ export interface TaskView {
   readonly exit: TaskEnd | null;
   /** Its lease has run out on its node: it is there and runs no instruction. */
   readonly frozen: boolean;
-  /** What its node is busy with before it claims. */
+  /** What its node is busy with before it is prepared. */
   readonly doing: string | null;
   /** Where the other nodes of the gang reach it. null: not chosen yet. */
   readonly address: string | null;
@@ -355,7 +355,7 @@ export interface TaskReport {
   readonly runningForMs: number | null;
   /** Its lease has run out: it is there and runs no instruction. */
   readonly frozen: boolean;
-  /** What the node is busy with before it claims. */
+  /** What the node is busy with before it is prepared. */
   readonly doing: string | null;
   /** The program has left a `training_complete.marker`: whatever it does now, its work is done. */
   readonly trainingComplete: boolean;

@@ -305,7 +305,7 @@ test('what runs is told to give way once, and its place is kept until it has', a
       draft,
       low,
       {
-        kind: 'claim',
+        kind: 'prepared',
         attempt: 1,
         nodeRank: 0,
         master: { addr: '10.0.0.1', port: 1 },

@@ -110,7 +110,7 @@ export type JobState =
       /** The wait is the breaker's. */
       readonly breakerOpen: boolean;
     }
-  /** The attempt is allocated, or claimed and released, and not every task runs yet. */
+  /** The attempt is allocated or released, and not every task runs yet. */
   | { readonly kind: 'starting'; readonly attempt: Attempt }
   /** Every task of the attempt has been seen running (or has already ended well). */
   | { readonly kind: 'running'; readonly attempt: Attempt }
@@ -156,7 +156,7 @@ export interface Attempt {
   readonly endedAtMs: number | null;
   /** Why it ended; null until then, and for success. */
   readonly cause: Cause | null;
-  /** From the claim of rank 0, at the address chosen for it; null until then. */
+  /** From rank 0 once it is prepared, at the address chosen for it; null until then. */
   readonly master: { readonly addr: string; readonly port: number } | null;
   /** How long its tasks may run after a question that was answered. null: they are never fenced. */
   readonly leaseMs: number | null;
@@ -174,7 +174,7 @@ export interface Attempt {
   readonly signs: readonly AttemptSign[];
   /** Wall clock: when it was last said to hang. null: never. */
   readonly hungToldAtMs: number | null;
-  /** The addresses whose paths are being tried, or were found good. null: not every task has claimed, or it is alone. */
+  /** The addresses whose paths are being tried, or were found good. null: not every task is prepared, or it is alone. */
   readonly network: AttemptNetwork | null;
 }
 
@@ -195,9 +195,9 @@ export interface Task {
   readonly state: TaskStateKind;
   /** Present exactly when `state` is `ended`. */
   readonly exit: TaskEnd | null;
-  /** From its claim: where the others of its gang may reach its node, best first. */
+  /** Once prepared: where the others of its gang may reach its node, best first. */
   readonly endpoints: readonly Endpoint[];
-  /** From its claim: answers its peers until the release. null: it is alone, or has not claimed. */
+  /** Once prepared: answers its peers until the release. null: it is alone, or not prepared. */
   readonly testPort: number | null;
   /** What its node found about its paths in this round. null: it has not said so yet, or was not asked. */
   readonly paths: readonly PathResult[] | null;
@@ -251,7 +251,7 @@ export function currentAttempt(job: Job | undefined): Attempt | null {
     : null;
 }
 
-/** Released: every task had claimed and the nodes got leave to start, so tasks may be executing. */
+/** Released: every task was prepared and the nodes got leave to start, so tasks may be executing. */
 export function isReleased(attempt: Attempt): boolean {
-  return attempt.state === 'claimed' || attempt.state === 'running';
+  return attempt.state === 'released' || attempt.state === 'running';
 }

@@ -35,7 +35,7 @@ interface Allocated {
   readonly resume?: Resume | null;
 }
 
-type ClaimFields = Partial<Extract<JobEvent, { kind: 'claim' }>>;
+type PreparedFields = Partial<Extract<JobEvent, { kind: 'prepared' }>>;
 
 /** Where node rank 0, 1 … is, and the port that answers its peers. */
 export const addressOf = (nodeRank: number) => `10.0.0.${nodeRank + 1}`;
@@ -76,9 +76,9 @@ export class Story {
     return this.on(allocation(placementsFor(this.job, count), rest));
   }
 
-  claimed(nodeRank: number, fields: ClaimFields = {}): this {
+  prepared(nodeRank: number, fields: PreparedFields = {}): this {
     return this.on({
-      kind: 'claim',
+      kind: 'prepared',
       attempt: this.job.lastAttempt,
       nodeRank,
       master: nodeRank === 0 ? { addr: '10.9.9.9', port: portOf(0) } : null,
@@ -88,8 +88,8 @@ export class Story {
     });
   }
 
-  allClaimed(): this {
-    for (const { nodeRank } of this.tasks) this.claimed(nodeRank);
+  allPrepared(): this {
+    for (const { nodeRank } of this.tasks) this.prepared(nodeRank);
     return this;
   }
 
@@ -176,9 +176,9 @@ export class Story {
     return this.on({ kind: 'stop', reason });
   }
 
-  /** Allocated, claimed and released, on every node. */
+  /** Allocated, prepared and released, on every node. */
   released(fields: Allocated = {}): this {
-    this.allocated(fields).allClaimed();
+    this.allocated(fields).allPrepared();
     if (this.tasks.length > 1) for (const { nodeRank } of this.tasks) this.checked(nodeRank);
     return this;
   }

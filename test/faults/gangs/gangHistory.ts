@@ -118,7 +118,7 @@ async function releases(cluster: GangCluster, jobId: string): Promise<ReadonlyMa
   const offsetMs = Date.now() - boottimeMs();
   return new Map(
     (await eventsOf(cluster, jobId))
-      .filter(({ kind }) => kind === 'attempt.claimed')
+      .filter(({ kind }) => kind === 'attempt.released')
       .map(({ cloudEvent, timeMs }) => {
         const { attempt } = cloudEvent['data'] as { attempt: number };
         return [attempt, timeMs - offsetMs - clockErrorMs];

@@ -99,7 +99,7 @@ function withoutLeftovers(
 
 /** A rank that runs while its peer is not even ready: the gang has started in part. */
 function partialProblems(beats: readonly Beat[], phase: Phase): readonly string[] {
-  const isBeforeRelease = phase === 'preparing' || phase === 'claimed' || phase === 'checking';
+  const isBeforeRelease = phase === 'preparing' || phase === 'prepared' || phase === 'checking';
   const early = new Set(beats.filter(({ attempt }) => attempt === 1).map(({ rank }) => rank));
   return isBeforeRelease ? [...early].map((rank) => `rank ${rank} of attempt 1 ran`) : [];
 }

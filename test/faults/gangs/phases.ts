@@ -13,7 +13,7 @@ import { type Gang, guardOf, untilBeating } from './beatingGang.ts';
 
 export const phases = [
   'preparing',
-  'claimed',
+  'prepared',
   'checking',
   'released',
   'starting',
@@ -41,15 +41,15 @@ export async function bringTo(phase: Phase, stage: Stage): Promise<void> {
     case 'preparing':
       holds.push(() => resume(victim));
       resume(peer);
-      return untilPhase(stage, (tasks) => isIn(tasks, 'assigned', 'claimed'));
-    case 'claimed':
+      return untilPhase(stage, (tasks) => isIn(tasks, 'assigned', 'prepared'));
+    case 'prepared':
       holds.push(() => resume(peer));
       resume(victim);
-      return untilPhase(stage, (tasks) => isIn(tasks, 'claimed', 'assigned'));
+      return untilPhase(stage, (tasks) => isIn(tasks, 'prepared', 'assigned'));
     case 'checking':
       // It waits for an answer of its peer, which was ready and answers nobody now.
       resume(peer);
-      await untilPhase(stage, (tasks) => tasks.peer.state === 'claimed');
+      await untilPhase(stage, (tasks) => tasks.peer.state === 'prepared');
       peer.agent.pause();
       holds.push(() => resume(peer));
       resume(victim);
@@ -60,7 +60,7 @@ export async function bringTo(phase: Phase, stage: Stage): Promise<void> {
       const mend = await cutOff(victim, 'nothing gets in', stage.cluster.coordinatorMachine.address);
       await letGo(stage);
       holds.push(mend);
-      return untilJob(stage, 'is released', ({ attempts }) => attempts[0]?.state === 'claimed');
+      return untilJob(stage, 'is released', ({ attempts }) => attempts[0]?.state === 'released');
     }
     case 'starting': {
       await holdPeer(stage);
@@ -69,7 +69,7 @@ export async function bringTo(phase: Phase, stage: Stage): Promise<void> {
       signalProcess(guard, 'SIGSTOP');
       await letGo(stage);
       holds.push(() => void signalProcess(guard, 'SIGCONT'));
-      return untilPhase(stage, (tasks) => isIn(tasks, 'ready', 'running'));
+      return untilPhase(stage, (tasks) => isIn(tasks, 'checked', 'running'));
     }
     case 'running':
       return untilRunning(stage);
@@ -91,7 +91,7 @@ async function holdPeer(stage: Stage): Promise<void> {
   const { victim, peer, holds } = stage;
   holds.push(await cutOff(peer, 'opens no connections', victim.address));
   resumeBoth(stage);
-  await untilPhase(stage, (tasks) => isIn(tasks, 'ready', 'claimed'));
+  await untilPhase(stage, (tasks) => isIn(tasks, 'checked', 'prepared'));
 }
 
 async function untilRunning(stage: Stage): Promise<void> {

@@ -82,8 +82,8 @@ const tasksOfOne = { tasks: [{ node: 'node-1', gpuUuids: [gpu] }] };
 const released: readonly Fact[] = [
   committed(1, submitted, allocated(1)),
   { kind: 'prepared', machine: 'node-1', task: ref() },
-  { kind: 'claimed', machine: 'node-1', task: ref() },
-  committed(3, attemptEvent('attempt.claimed', 1)),
+  { kind: 'reportedPrepared', machine: 'node-1', task: ref() },
+  committed(3, attemptEvent('attempt.released', 1)),
 ];
 
 /** @param exitCode null: nobody saw it */
@@ -111,7 +111,7 @@ const endOfFirst = [
   attemptEvent('task.ended', 1, { nodeRank: 0, exit: exitOf(null) }),
   attemptEvent('attempt.ended', 1, tasksOfOne),
 ];
-const unclaimed = released.filter((fact) => fact.kind !== 'claimed');
+const unreported = released.filter((fact) => fact.kind !== 'reportedPrepared');
 const unprepared = released.filter((fact) => fact.kind !== 'prepared');
 
 test.each<[string, string, readonly Fact[]]>([
@@ -125,7 +125,7 @@ test.each<[string, string, readonly Fact[]]>([
   ['G2', `runs beside ${job}.1.0`, [...released, started(ref()), started(ref(2))]],
   ['G3', `uses ${gpu} together with ${job}.1.0`, [...released, started(ref()), started(ref(1, 0, otherJob))]],
   ['G3', `was started before ${job}.1.0 was prepared`, [...unprepared, started(ref())]],
-  ['G3', `was started before ${job}.1.0 had claimed`, [...unclaimed, started(ref())]],
+  ['G3', `was started before ${job}.1.0 had reported that it is prepared`, [...unreported, started(ref())]],
   ['G3', 'was started before its release was committed', [...released.slice(0, 3), started(ref())]],
   ['G3', 'was allocated to node-1', [...released, started(ref(), { machine: 'node-2' })]],
   ['G3', `was allocated ${gpu}`, [...released, started(ref(), { gpuUuids: ['GPU-2'] })]],

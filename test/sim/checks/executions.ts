@@ -32,7 +32,7 @@ export class ExecutionCheck {
   private readonly fenced = new Set<TaskKey>();
   private readonly newestStarted = new Map<JobId, number>();
   private readonly prepared = new Set<TaskKey>();
-  private readonly claimed = new Set<TaskKey>();
+  private readonly reportedPrepared = new Set<TaskKey>();
   /** `<job>.<attempt>` of attempts whose release was committed. */
   private readonly released = new Set<string>();
   private readonly recordedEnds = new Set<TaskKey>();
@@ -52,7 +52,7 @@ export class ExecutionCheck {
 
   see(fact: Fact, nowMs: number): void {
     if (fact.kind === 'prepared') this.prepared.add(taskKey(fact.task));
-    else if (fact.kind === 'claimed') this.claimed.add(taskKey(fact.task));
+    else if (fact.kind === 'reportedPrepared') this.reportedPrepared.add(taskKey(fact.task));
     else if (fact.kind === 'started') this.onStarted(fact, nowMs);
     else if (fact.kind === 'frozen') this.onFrozen(fact.task, nowMs);
     else if (fact.kind === 'thawed') this.onThawed(fact.task);
@@ -114,7 +114,11 @@ export class ExecutionCheck {
     for (let nodeRank = 0; nodeRank < nodeCount; nodeRank += 1) {
       const member = taskKey({ ...task, nodeRank });
       must(this.prepared.has(member), 'G3', `was started before ${member} was prepared`);
-      must(this.claimed.has(member), 'G3', `was started before ${member} had claimed`);
+      must(
+        this.reportedPrepared.has(member),
+        'G3',
+        `was started before ${member} had reported that it is prepared`,
+      );
     }
     must(this.released.has(attemptKey(task)), 'G3', 'was started before its release was committed');
     const allocation = this.allocated.get(key);
@@ -148,7 +152,7 @@ export class ExecutionCheck {
         for (const [nodeRank, task] of (data['tasks'] as AllocatedTask[]).entries())
           this.allocate(ref(nodeRank), task);
         break;
-      case 'attempt.claimed':
+      case 'attempt.released':
         this.released.add(attemptKey(ref(0)));
         break;
       case 'task.ended':

@@ -58,7 +58,7 @@ const tried = (from: number, toRank: number, error: string | null = null): Fact 
 const measured = (from: number, toRank: number, mbps = 10_000): Fact => {
   return { kind: 'pathMeasured', task: ref(from), toRank, mbps };
 };
-const released = ofJob('attempt.claimed', {});
+const released = ofJob('attempt.released', {});
 const goodPaths = [tried(0, 1), tried(1, 0), measured(0, 1), measured(1, 0)];
 
 test('a gang whose paths were found good may be released', () => {

@@ -51,7 +51,7 @@ export class JobStories {
       story.last = story.attempt;
     } else if (kind === 'attempt.ended') story.attempt = null;
     else if (attempt === null) return story;
-    else if (kind === 'attempt.claimed') attempt.isReleased = true;
+    else if (kind === 'attempt.released') attempt.isReleased = true;
     else if (kind === 'job.requeued') attempt.isRequeued = true;
     else if (kind === 'job.stopping') {
       attempt.stopCause = data['cause'] as Cause | null;

@@ -45,7 +45,7 @@ export class PathsCheck {
     const ref = { jobId: subject as JobId, attempt: Number(data['attempt']) };
     const attempt = `${ref.jobId}.${ref.attempt}`;
     if (kind === 'attempt.allocated') this.gangSizes.set(attempt, (data['tasks'] as unknown[]).length);
-    if (kind !== 'attempt.claimed') return;
+    if (kind !== 'attempt.released') return;
     const size = this.gangSizes.get(attempt) ?? 1;
     const wanted = this.fileOf(String(data['name']))?.preflight;
     const floorMbps = typeof wanted === 'object' ? (wanted.min_bandwidth_mbps ?? 0) : 0;

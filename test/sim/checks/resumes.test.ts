@@ -55,7 +55,7 @@ const wanted = (from: ResumeChoice): Fact => ({ kind: 'requeueWanted', jobId: be
 const saver: readonly Event[] = [
   submitted(before),
   allocated(before, 1, 'node-3', null),
-  ofAttempt('attempt.claimed', before, 1),
+  ofAttempt('attempt.released', before, 1),
   saved(before, 1, 'node-3', 7),
   ofAttempt('attempt.ended', before, 1),
 ];
@@ -64,7 +64,7 @@ const saver: readonly Event[] = [
 const moved = (resume: string | null): readonly Event[] => [
   submitted(after, before),
   allocated(after, 1, 'node-1', null),
-  ofAttempt('attempt.claimed', after, 1),
+  ofAttempt('attempt.released', after, 1),
   saved(after, 1, 'node-1', 9),
   ofAttempt('attempt.ended', after, 1),
   allocated(after, 2, 'node-3', resume),

@@ -51,7 +51,7 @@ export class RetryCheck {
     else if (kind === 'node.silent') this.away.add(subject);
     else if (kind === 'node.online') this.away.delete(subject);
     else if (kind === 'node.changed') this.gpuCounts.set(subject, (data['gpus'] as readonly Gpu[]).length);
-    else if (kind === 'attempt.claimed') this.released.add(attempt);
+    else if (kind === 'attempt.released') this.released.add(attempt);
     else if (kind === 'attempt.running') this.leftOut.delete(subject);
     else if (kind === 'job.stopping' && !this.released.has(attempt))
       this.onFailedStart(subject, data['cause'] as Cause);

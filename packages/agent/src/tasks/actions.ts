@@ -60,7 +60,7 @@ export class TaskActions {
 
   private async startUnlessAborted(entry: TaskEntry, abort: AbortSignal): Promise<void> {
     const { order, assignment, task } = entry;
-    if (order?.kind !== 'run' || assignment === null) return;
+    if (order?.kind !== 'start' || assignment === null) return;
     const spec = decodeJobSpec(assignment.specJson);
     // Again, for an earlier attempt that is cleaned up here takes an empty one away.
     await this.parts.checkpointDirs.prepare(assignment.checkpointJobId, spec);

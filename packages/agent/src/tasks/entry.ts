@@ -12,7 +12,7 @@ export type Order =
   | { readonly kind: 'prepare'; readonly assignment: Assignment }
   | { readonly kind: 'check'; readonly assignment: Assignment | null; readonly check: PathCheck }
   | {
-      readonly kind: 'run';
+      readonly kind: 'start';
       readonly assignment: Assignment | null;
       readonly addr: string;
       readonly port: number;
@@ -40,16 +40,16 @@ export interface TaskEntry {
   foundBy: 'process' | 'docker' | null;
   order: Order | null;
   phase: Phase | null;
-  /** Prepared by this agent, and its port, if it needs one, was held from then on. */
-  ready: boolean;
+  /** By this agent, and its port, if it needs one, was held from then on. */
+  prepared: boolean;
   port: HeldPort | null;
   /** What the preparation is busy with, in words for people. */
   doing: string | null;
-  /** The claim of this preparation; `lost`: it may not have arrived. */
-  claim: 'unsaid' | 'lost' | 'said';
+  /** Of the message that it is prepared; `lost`: it may not have arrived. */
+  preparedMessage: 'unsent' | 'lost' | 'sent';
   findings: PathFindings | null;
   /** They have been sent on the present connection, after the coordinator last asked. */
-  findingsSaid: boolean;
+  findingsSent: boolean;
   /** A driver was asked to start it, or to tell what became of it, and has not answered. */
   uncertain: boolean;
   /** Under way, with the means to give it up. */
@@ -78,12 +78,12 @@ export function newEntry(task: TaskRef): TaskEntry {
     foundBy: null,
     order: null,
     phase: null,
-    ready: false,
+    prepared: false,
     port: null,
     doing: null,
-    claim: 'unsaid',
+    preparedMessage: 'unsent',
     findings: null,
-    findingsSaid: false,
+    findingsSent: false,
     uncertain: false,
     work: null,
     uploaded: false,
@@ -113,7 +113,7 @@ export const nothingRan: TaskEnd = {
 };
 
 /** What is under way is of no use for what is wanted now. */
-export function isInVain(work: Work, order: Order): boolean {
+export function isNotWanted(work: Work, order: Order): boolean {
   if (order.kind === 'stop' || order.kind === 'forget') return true;
   return work.kind === 'checking' && !(order.kind === 'check' && order.check.round === work.round);
 }
@@ -137,9 +137,9 @@ export function localOf(entry: TaskEntry, leased: boolean): Local | undefined {
       return undefined;
     case 'prepared': {
       if (entry.uncertain) return { kind: 'uncertain' };
-      if (!entry.ready) return { kind: 'preparing', leased };
+      if (!entry.prepared) return { kind: 'assigned', leased };
       const checkedRound = entry.findings?.round ?? null;
-      return { kind: 'ready', claimed: entry.claim !== 'unsaid', checkedRound, leased };
+      return { kind: 'prepared', announced: entry.preparedMessage !== 'unsent', checkedRound, leased };
     }
     case 'started':
       return { kind: 'running' };
@@ -172,7 +172,7 @@ export function reportOf(entry: TaskEntry, boottimeNowMs: number, seen: SeenOfTa
     case undefined:
       return null;
     case 'prepared':
-      return { task, ...none, state: entry.ready ? 'claimed' : 'assigned', doing: entry.doing };
+      return { task, ...none, state: entry.prepared ? 'prepared' : 'assigned', doing: entry.doing };
     case 'started': {
       const runningForMs = Math.max(0, boottimeNowMs - phase.startedBoottimeMs);
       return { task, ...none, ...seen, state: 'running', startedAtMs: phase.startedAtMs, runningForMs };

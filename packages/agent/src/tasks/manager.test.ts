@@ -9,22 +9,22 @@ import {
   forget,
   prepare,
   prepareGang,
-  run,
+  start,
   stop,
   TestAgent,
   TestNode,
 } from './managerFixture.ts';
 
 describe('one task', () => {
-  test('is prepared, claimed, released, run, reported and forgotten', async () => {
+  test('is prepared, announced, started, reported and forgotten', async () => {
     const node = new TestNode();
     const agent = await node.agent();
     agent.order(prepare());
-    await agent.says('claim 10.0.0.7:4000');
+    await agent.says('prepared 10.0.0.7:4000');
     expect(node.hasRecord()).toBe(true);
     expect(node.process.launches).toEqual([]);
 
-    agent.order(run);
+    agent.order(start);
     await agent.says('running');
     expect(node.process.launches).toMatchObject([
       { key: aKey, command: ['train'], env: { PATH: '/bin', MASTER_ADDR: '10.0.0.1', MASTER_PORT: '4000' } },
@@ -42,7 +42,7 @@ describe('one task', () => {
     expect(node.hasRecord()).toBe(false);
     expect(agent.outputs.size).toBe(0);
     expect(node.heldPorts.size).toBe(0);
-    expect(agent.said).toEqual(['claim 10.0.0.7:4000', 'running', 'ended 3']);
+    expect(agent.said).toEqual(['prepared 10.0.0.7:4000', 'running', 'ended 3']);
     expect(agent.warnings).toEqual([]);
   });
 
@@ -51,7 +51,7 @@ describe('one task', () => {
     const agent = await node.agent();
     const task = { ...aTask, nodeRank: 1 };
     agent.order(prepareGang(task), task);
-    await agent.says('claim test port 4000');
+    await agent.says('prepared test port 4000');
     expect(node.heldPorts.size).toBe(1);
   });
 
@@ -78,8 +78,8 @@ describe('one task', () => {
     const node = new TestNode();
     const agent = await node.agent();
     agent.order(prepare({ env: { FAKE_START_ERROR: 'command_not_found' } }));
-    await agent.says('claim 10.0.0.7:4000');
-    agent.order(run);
+    await agent.says('prepared 10.0.0.7:4000');
+    agent.order(start);
     await agent.says('ended command_not_found');
     expect(agent.reports.at(-1)?.exit?.startError).toEqual({
       kind: 'command_not_found',
@@ -95,7 +95,7 @@ const situations = {
   nothing: async () => {},
   prepared: async (agent: TestAgent) => {
     agent.order(prepare());
-    await agent.says('claim 10.0.0.7:4000');
+    await agent.says('prepared 10.0.0.7:4000');
   },
   running: async (agent: TestAgent) => {
     await agent.bringToRunning({ env: { FAKE_OUTPUT: 'hello\n' } });
@@ -107,25 +107,25 @@ const situations = {
   },
 } as const;
 
-const released: Order = { ...run, assignment: prepare().assignment };
-const orders = { prepare: prepare(), run: released, stop, forget } as const;
+const released: Order = { ...start, assignment: prepare().assignment };
+const orders = { prepare: prepare(), start: released, stop, forget } as const;
 
 /** Before, the order, and what is said at the end of it (nothing: the last word stands). */
 const paths: readonly [keyof typeof situations, keyof typeof orders, string | null, readonly string[]][] = [
-  ['nothing', 'prepare', 'claim 10.0.0.7:4000', ['claimed']],
-  ['nothing', 'run', 'ended lost', ['ended lost']],
+  ['nothing', 'prepare', 'prepared 10.0.0.7:4000', ['prepared']],
+  ['nothing', 'start', 'ended lost', ['ended lost']],
   ['nothing', 'stop', 'ended lost', ['ended lost']],
   ['nothing', 'forget', null, []],
-  ['prepared', 'prepare', 'claim 10.0.0.7:4000', ['claimed']],
-  ['prepared', 'run', 'running', ['running']],
+  ['prepared', 'prepare', 'prepared 10.0.0.7:4000', ['prepared']],
+  ['prepared', 'start', 'running', ['running']],
   ['prepared', 'stop', 'ended nothing ran', ['ended nothing ran']],
   ['prepared', 'forget', null, []],
   ['running', 'prepare', 'running', ['running']],
-  ['running', 'run', 'running', ['running']],
+  ['running', 'start', 'running', ['running']],
   ['running', 'stop', 'ended SIGTERM', ['ended SIGTERM']],
   ['running', 'forget', null, ['ended SIGKILL']],
   ['ended', 'prepare', 'ended 3', ['ended 3']],
-  ['ended', 'run', 'ended 3', ['ended 3']],
+  ['ended', 'start', 'ended 3', ['ended 3']],
   ['ended', 'stop', 'ended 3', ['ended 3']],
   ['ended', 'forget', null, ['ended 3']],
 ];
@@ -161,7 +161,7 @@ describe('an order that comes while another is followed', () => {
     const agent = await node.agent();
     await situations.prepared(agent);
     const letStart = node.process.hold('start');
-    agent.order(run);
+    agent.order(start);
     await eventually(() => expect(node.process.calls).toContain(`start ${aKey}`));
     agent.order(order);
     if (order === stop) await agent.says('ended nothing ran');
@@ -178,7 +178,7 @@ describe('an order that comes while another is followed', () => {
     const agent = await node.agent();
     await situations.prepared(agent);
     const letAnswer = node.process.hold('start', 'after');
-    agent.order(run);
+    agent.order(start);
     await eventually(() => expect(node.process.launches).toHaveLength(1));
     agent.order(stop);
     letAnswer();
@@ -248,7 +248,7 @@ describe('a new connection', () => {
     const node = new TestNode();
     const agent = await node.agent();
     await situations.prepared(agent);
-    agent.order(run);
+    agent.order(start);
     await agent.says('running');
     agent.said.length = 0;
     agent.manager.connected();

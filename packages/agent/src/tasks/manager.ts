@@ -12,7 +12,7 @@ import { type Action, reconcile } from '../reconcile.ts';
 import { TaskActions } from './actions.ts';
 import {
   desiredOf,
-  isInVain,
+  isNotWanted,
   isOutdated,
   localOf,
   newEntry,
@@ -67,8 +67,8 @@ export class TaskManager {
   /** A new connection: what was said on the old one may not have arrived. */
   connected(): void {
     for (const entry of this.entries.values()) {
-      if (entry.claim === 'said') entry.claim = 'lost';
-      entry.findingsSaid = false;
+      if (entry.preparedMessage === 'sent') entry.preparedMessage = 'lost';
+      entry.findingsSent = false;
       entry.reported = null;
     }
   }
@@ -118,13 +118,13 @@ export class TaskManager {
     if (isOutdated(entry, order)) return;
     if ('assignment' in order && order.assignment !== null) entry.assignment ??= order.assignment;
     // Asked again: what was said has not arrived.
-    if (order.kind === 'prepare' && entry.claim === 'said') entry.claim = 'lost';
-    if (order.kind === 'check') entry.findingsSaid = false;
+    if (order.kind === 'prepare' && entry.preparedMessage === 'sent') entry.preparedMessage = 'lost';
+    if (order.kind === 'check') entry.findingsSent = false;
     const isNews = entry.order?.kind !== order.kind;
     entry.order = order;
     if (order.kind === 'stop') this.actions.shortenGrace(entry, order.graceMs);
     const { work } = entry;
-    if (work !== null && isInVain(work.what, order)) work.abort.abort(new Error('no longer needed'));
+    if (work !== null && isNotWanted(work.what, order)) work.abort.abort(new Error('no longer needed'));
     if (isNews) entry.wake?.();
     if (isNews && order.kind === 'forget' && entry.busy) void this.actions.endGrace(entry);
     this.converge(entry);
@@ -286,17 +286,17 @@ export class TaskManager {
       case 'prepare':
         await this.preparation.prepare(entry);
         return true;
-      case 'claim':
-        if (entry.claim === 'said') return false;
-        entry.claim = 'said';
-        this.preparation.claim(entry);
+      case 'announce':
+        if (entry.preparedMessage === 'sent') return false;
+        entry.preparedMessage = 'sent';
+        this.preparation.announce(entry);
         return true;
       case 'check':
         await this.preparation.check(entry);
         return true;
-      case 'tell_findings':
-        if (entry.findingsSaid || entry.findings === null) return false;
-        entry.findingsSaid = true;
+      case 'send_findings':
+        if (entry.findingsSent || entry.findings === null) return false;
+        entry.findingsSent = true;
         this.parts.send({ kind: 'checked', task: entry.task, findings: entry.findings });
         return false;
       case 'start':

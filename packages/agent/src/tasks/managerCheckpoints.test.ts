@@ -19,7 +19,7 @@ import {
   eventually,
   forget,
   prepare,
-  run,
+  start,
   stop,
   type TestAgent,
   TestNode,
@@ -79,7 +79,7 @@ describe('the end of a task is said after its last checkpoint', () => {
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     node.process.end(aKey, exited(0));
     const agent = await aWatchingAgent(node);
-    agent.order({ ...run, assignment: anAssignment({ checkpoint: { dir: root } }) });
+    agent.order({ ...start, assignment: anAssignment({ checkpoint: { dir: root } }) });
     await agent.says('ended 0');
     expect(agent.said.slice(-2)).toEqual(['step_10.pt verified', 'ended 0']);
   });
@@ -130,7 +130,7 @@ test('a new connection hears of checkpoints before it hears of the end', async (
   await agent.says('ended 0');
   agent.said.length = 0;
   agent.manager.connected();
-  const order = { ...run, assignment: anAssignment(spec) };
+  const order = { ...start, assignment: anAssignment(spec) };
   agent.manager.setDesired(new Map([[aKey, { task: aTask, order }]]));
   expect(agent.said).toEqual(['step_10.pt verified', 'ended 0']);
 });
@@ -217,8 +217,8 @@ describe('what an attempt begins from', () => {
       checkpoint: { dir: root },
     });
     agent.order({ kind: 'prepare', assignment: { ...assignment, resume, batchScale: 0.5 } });
-    await eventually(() => expect(agent.said.at(-1)).toMatch('claim'));
-    agent.order(run);
+    await eventually(() => expect(agent.said.at(-1)).toMatch('prepared'));
+    agent.order(start);
     await eventually(() => expect(agent.said).toContain('running'));
     expect(node.process.launches).toMatchObject([
       {
@@ -249,8 +249,8 @@ describe('what an attempt begins from', () => {
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     const { assignment } = prepare();
     agent.order({ kind: 'prepare', assignment: { ...assignment, resume, checkpointJobId: before } });
-    await eventually(() => expect(agent.said.at(-1)).toMatch('claim'));
-    agent.order(run);
+    await eventually(() => expect(agent.said.at(-1)).toMatch('prepared'));
+    agent.order(start);
     await eventually(() => expect(node.process.launches).toHaveLength(1));
     expect(node.process.launches[0]?.env).toMatchObject({
       MUSTER_CHECKPOINT_DIR: root,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DriverError } from '../drivers/errors.ts';
 import { exited } from '../drivers/fakeDriver.ts';
-import { aKey, anAssignment, eventually, forget, prepare, run, stop, TestNode } from './managerFixture.ts';
+import { aKey, anAssignment, eventually, forget, prepare, start, stop, TestNode } from './managerFixture.ts';
 import { TaskRecords } from './records.ts';
 
 /** Records on a disk that is full until `isFull` is set to false. */
@@ -27,8 +27,8 @@ describe('a driver that does not answer', () => {
     const agent = await node.agent();
     node.process.fail('start', 'before');
     agent.order(prepare());
-    await agent.says('claim 10.0.0.7:4000');
-    agent.order(run);
+    await agent.says('prepared 10.0.0.7:4000');
+    agent.order(start);
     await eventually(() => expect(agent.warnings).toHaveLength(1));
     node.process.mend('start');
     await agent.says('running');
@@ -40,8 +40,8 @@ describe('a driver that does not answer', () => {
     const agent = await node.agent();
     node.process.fail('start', 'after');
     agent.order(prepare());
-    await agent.says('claim 10.0.0.7:4000');
-    agent.order(run);
+    await agent.says('prepared 10.0.0.7:4000');
+    agent.order(start);
     await agent.says('running');
     expect(node.process.calls.filter((call) => call.startsWith('start'))).toHaveLength(1);
     node.process.end(aKey, exited(4));
@@ -54,11 +54,11 @@ describe('a driver that does not answer', () => {
     node.process.fail('start', 'after');
     node.process.fail('recover', 'before');
     agent.order(prepare());
-    await agent.says('claim 10.0.0.7:4000');
-    agent.order(run);
+    await agent.says('prepared 10.0.0.7:4000');
+    agent.order(start);
     await eventually(() => expect(agent.warnings.length).toBeGreaterThan(0));
     agent.order(stop);
-    expect(agent.said).toEqual(['claim 10.0.0.7:4000']);
+    expect(agent.said).toEqual(['prepared 10.0.0.7:4000']);
     node.process.mend('recover');
     await agent.says('ended SIGTERM');
     expect(node.process.isRunning(aKey)).toBe(false);
@@ -92,7 +92,7 @@ describe('a driver that does not answer', () => {
     const node = new TestNode();
     const first = await node.agent();
     first.order(prepare());
-    await first.says('claim 10.0.0.7:4000');
+    await first.says('prepared 10.0.0.7:4000');
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     // All that is left to prepare is in the driver: nothing here waits for a disk.
@@ -133,9 +133,9 @@ describe('a full disk', () => {
     records.isFull = false;
     const agent = await node.agent({ records });
     agent.order(prepare());
-    await agent.says('claim 10.0.0.7:4000');
+    await agent.says('prepared 10.0.0.7:4000');
     records.isFull = true;
-    agent.order(run);
+    agent.order(start);
     await agent.says('running');
     node.process.end(aKey, exited(3));
     await agent.says('ended 3');
@@ -173,13 +173,13 @@ describe('a task without a record', () => {
     const node = new TestNode();
     const agent = await node.agent();
     node.process.fail('recover', 'before');
-    agent.order({ ...run, assignment: anAssignment() });
+    agent.order({ ...start, assignment: anAssignment() });
     await eventually(() => expect(agent.warnings.length).toBeGreaterThan(0));
 
     // Nor is it by an agent that finds what this one had written down until then.
     node.process.mend('recover');
     const next = await node.restart(agent);
-    next.order({ ...run, assignment: anAssignment() });
+    next.order({ ...start, assignment: anAssignment() });
     await next.says('ended lost');
     expect(node.process.launches).toEqual([]);
   });
@@ -189,7 +189,7 @@ describe('a task without a record', () => {
     node.process.fail('list', 'before');
     const agent = await node.agent();
     node.process.runStranger(aKey);
-    agent.order({ ...run, assignment: anAssignment() });
+    agent.order({ ...start, assignment: anAssignment() });
     await agent.says('running');
     node.process.end(aKey, exited(5));
     await agent.says('ended 5');
@@ -201,10 +201,10 @@ test('a task is not reported as prepared while nobody can tell whether it runs',
   const node = new TestNode();
   const agent = await node.agent();
   agent.order(prepare({ image: 'pytorch' }));
-  await agent.says('claim 10.0.0.7:4000');
+  await agent.says('prepared 10.0.0.7:4000');
   node.docker.fail('start', 'after');
   node.docker.fail('recover', 'before');
-  agent.order(run);
+  agent.order(start);
   await eventually(() => expect(agent.warnings.length).toBeGreaterThan(0));
 
   const next = await node.restart(agent);

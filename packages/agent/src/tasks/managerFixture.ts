@@ -62,8 +62,8 @@ const noCheckpoints: Checkpoints = {
 /** Orders, as the session makes them. */
 export const prepare = (spec?: Readonly<Record<string, unknown>>, task?: TaskRef) =>
   ({ kind: 'prepare', assignment: anAssignment(spec, task) }) as const;
-export const run = {
-  kind: 'run',
+export const start = {
+  kind: 'start',
   assignment: null,
   addr: '10.0.0.1',
   port: 4_000,
@@ -167,7 +167,7 @@ export class TestAgent {
   readonly manager: TaskManager;
   readonly leases: LeaseKeeper;
   private readonly node: TestNode;
-  /** Everything it said: `claim 10.0.0.7:4000`, `checked 1`, `running`, `running frozen`, `ended 3`. */
+  /** Everything it said: `prepared 10.0.0.7:4000`, `checked 1`, `running`, `running frozen`, `ended 3`. */
   readonly said: string[] = [];
   readonly reports: TaskReport[] = [];
   /** Output that may be followed, with its end where that is known. */
@@ -221,7 +221,7 @@ export class TestAgent {
   /** Orders and what goes with them, from an answer of this moment. */
   order(order: Order, task: TaskRef = aTask): void {
     this.manager.setOrder(task, order);
-    if (order.kind === 'run' || order.kind === 'stop') this.grant(this.node.leaseMs, task);
+    if (order.kind === 'start' || order.kind === 'stop') this.grant(this.node.leaseMs, task);
   }
 
   /** An answer to a question that was asked at `askedMs` lets the task run. */
@@ -232,8 +232,8 @@ export class TestAgent {
   /** Prepares the task, releases it, and waits until it runs. */
   async bringToRunning(spec?: Readonly<Record<string, unknown>>): Promise<void> {
     this.order(prepare(spec));
-    await eventually(() => expect(this.said.at(-1)).toMatch('claim'));
-    this.order(run);
+    await eventually(() => expect(this.said.at(-1)).toMatch('prepared'));
+    this.order(start);
     await this.says('running');
   }
 
@@ -251,7 +251,7 @@ export class TestAgent {
     } else {
       const { master, testPort } = message;
       const where = master === null ? `test port ${testPort ?? 'none'}` : `${master.addr}:${master.port}`;
-      this.said.push(`claim ${where}`);
+      this.said.push(`prepared ${where}`);
     }
   }
 

@@ -12,7 +12,7 @@ import {
   forget,
   prepare,
   prepareGang,
-  run,
+  start,
   stop,
   type TestAgent,
   TestNode,
@@ -21,7 +21,7 @@ import {
 async function claimed(node = new TestNode()): Promise<{ node: TestNode; agent: TestAgent }> {
   const agent = await node.agent();
   agent.order(prepareGang());
-  await agent.says('claim 10.0.0.7:4000');
+  await agent.says('prepared 10.0.0.7:4000');
   return { node, agent };
 }
 
@@ -35,8 +35,8 @@ describe('a node that gets ready', () => {
     expect(agent.knows()).toEqual(['assigned']);
     expect(node.heldPorts.size).toBe(0);
     letPrepare();
-    await agent.says('claim 10.0.0.7:4000');
-    expect(agent.manager.reports()).toMatchObject([{ state: 'claimed', doing: null }]);
+    await agent.says('prepared 10.0.0.7:4000');
+    expect(agent.manager.reports()).toMatchObject([{ state: 'prepared', doing: null }]);
     expect(node.heldPorts.size).toBe(1);
   });
 
@@ -65,7 +65,7 @@ describe('a node that gets ready', () => {
       expect(agent.manager.reports()).toMatchObject([{ doing: 'retrying: the fake process is away' }]),
     );
     node.process.mend('prepare');
-    await agent.says('claim 10.0.0.7:4000');
+    await agent.says('prepared 10.0.0.7:4000');
   });
 
   test('waits until an earlier task of its GPU has ended: to the coordinator a fenced one is over, here it may be frozen', async () => {
@@ -73,10 +73,10 @@ describe('a node that gets ready', () => {
     const agent = await node.agent();
     const withGpu = (task: TaskRef) =>
       ({ kind: 'prepare', assignment: { ...anAssignment({}, task), gpuUuids: ['GPU-1'] } }) as const;
-    const claims = () => agent.said.filter((words) => words.startsWith('claim')).length;
+    const claims = () => agent.said.filter((words) => words.startsWith('prepared')).length;
     agent.order(withGpu(aTask));
     await eventually(() => expect(claims()).toBe(1));
-    agent.order(run);
+    agent.order(start);
     await agent.says('running');
     const other = { ...aTask, attempt: 2 };
     agent.order(withGpu(other), other);
@@ -102,8 +102,8 @@ describe('a torchrun that is being stopped', () => {
     const node = new TestNode();
     const agent = await node.agent();
     agent.order(prepare({ command }));
-    await eventually(() => expect(agent.knows()).toEqual(['claimed']));
-    agent.order(run);
+    await eventually(() => expect(agent.knows()).toEqual(['prepared']));
+    agent.order(start);
     await agent.says('running');
     let looks = 0;
     node.process.seeProcesses(() => {
@@ -170,7 +170,7 @@ describe('a node that cannot get ready says so as the end of the task', () => {
     expect(startError(agent)?.message).toBe('a has no address in the network 10.9.0.0/16');
     const alone = { ...aTask, attempt: 2 };
     agent.order(prepare({}, alone), alone);
-    await agent.says('claim 10.0.0.7:4000');
+    await agent.says('prepared 10.0.0.7:4000');
   });
 
   test('but not for want of an interface that has come up since the node was last looked at', async () => {
@@ -181,7 +181,7 @@ describe('a node that cannot get ready says so as the end of the task', () => {
       rendezvous: { ...node.rendezvous, endpointProblem: () => (isUp ? null : 'a has no address') },
     });
     agent.order(prepareGang());
-    await agent.says('claim 10.0.0.7:4000');
+    await agent.says('prepared 10.0.0.7:4000');
   });
 });
 
@@ -195,9 +195,9 @@ describe('paths', () => {
     agent.manager.connected();
     agent.order({ ...checkRound(1), assignment: prepareGang().assignment });
     const told = ['checked 1', 'checked 1', 'checked 1'];
-    await eventually(() => expect(agent.said).toEqual(['claim 10.0.0.7:4000', ...told]));
+    await eventually(() => expect(agent.said).toEqual(['prepared 10.0.0.7:4000', ...told]));
     expect(node.checks).toHaveLength(1);
-    agent.order(run);
+    agent.order(start);
     await agent.says('running');
     expect(node.heldPorts.size).toBe(0);
   });
@@ -213,14 +213,14 @@ describe('paths', () => {
     // Late, and repeated.
     agent.order(checkRound(1));
     agent.order(checkRound(2));
-    await eventually(() => expect(agent.said).toEqual(['claim 10.0.0.7:4000', 'checked 2', 'checked 2']));
+    await eventually(() => expect(agent.said).toEqual(['prepared 10.0.0.7:4000', 'checked 2', 'checked 2']));
     expect(node.checks).toHaveLength(2);
     expect(agent.warnings).toEqual([]);
   });
 
   test.each([
     ['stop', stop, 'ended nothing ran'],
-    ['run', run, 'running'],
+    ['start', start, 'running'],
   ] as const)('are given up at the word to %s', async (_, order, words) => {
     const { node, agent } = await claimed();
     node.pathsKnown = new Promise(() => {});
@@ -251,7 +251,7 @@ describe('paths', () => {
       node.pathsKnown = Promise.resolve();
       next.order({ ...checkRound(1), assignment: prepareGang().assignment });
       await next.says('checked 1');
-      expect(next.said).toEqual(['claim 10.0.0.7:4001', 'checked 1']);
+      expect(next.said).toEqual(['prepared 10.0.0.7:4001', 'checked 1']);
       expect(node.checks.at(-1)).toBe('round 1, holding 4001');
     },
   );
@@ -262,7 +262,7 @@ test('a release to an agent that was replaced after the check starts the task', 
   agent.order(checkRound(1));
   await agent.says('checked 1');
   const next = await node.restart(agent);
-  next.order({ ...run, assignment: prepareGang().assignment });
+  next.order({ ...start, assignment: prepareGang().assignment });
   await next.says('running');
   expect(node.process.launches).toHaveLength(1);
 });

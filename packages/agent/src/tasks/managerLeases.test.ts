@@ -8,13 +8,13 @@ import {
   eventually,
   forget,
   prepare,
-  run,
+  start,
   stop,
   type TestAgent,
   TestNode,
 } from './managerFixture.ts';
 
-const released = { ...run, assignment: anAssignment() };
+const released = { ...start, assignment: anAssignment() };
 const killed = { ...statusLost, signal: 'SIGKILL', statusLost: false };
 
 /** Runs with a lease of 1 s, given at 500 ms. */
@@ -126,11 +126,11 @@ describe('a late release', () => {
     const node = new TestNode();
     const agent = await node.agent();
     agent.order(prepare());
-    await agent.says('claim 10.0.0.7:4000');
+    await agent.says('prepared 10.0.0.7:4000');
     node.boottimeMs = 5_000;
-    agent.manager.setOrder(aTask, run);
+    agent.manager.setOrder(aTask, start);
     agent.grant(1_000, aTask, 4_000);
-    expect(agent.knows()).toEqual(['claimed']);
+    expect(agent.knows()).toEqual(['prepared']);
     expect(node.heldPorts.size).toBe(1);
     agent.grant(1_000, aTask, 4_500);
     await agent.says('running');
@@ -143,12 +143,12 @@ describe('a late release', () => {
     const agent = await node.agent({ boottimeMs: () => 500 });
     node.leaseMs = 1_000;
     agent.order(prepare());
-    await agent.says('claim 10.0.0.7:4000');
+    await agent.says('prepared 10.0.0.7:4000');
     node.boottimeMs = 1_600;
-    agent.manager.setOrder(aTask, run);
+    agent.manager.setOrder(aTask, start);
     agent.grant(1_000, aTask, 500);
     await eventually(() => expect(agent.warnings.at(-1)).toMatch('has run out'));
-    expect(agent.knows()).toEqual(['claimed']);
+    expect(agent.knows()).toEqual(['prepared']);
     agent.grant(1_000, aTask, 1_500);
     await agent.says('running');
     expect(node.process.launches).toHaveLength(1);
@@ -158,7 +158,7 @@ describe('a late release', () => {
     const node = new TestNode();
     const agent = await node.agent();
     agent.order(prepare());
-    await agent.says('claim 10.0.0.7:4000');
+    await agent.says('prepared 10.0.0.7:4000');
     agent.order(forget);
     await eventually(() => expect(agent.knows()).toEqual([]));
     agent.order(released);
@@ -206,9 +206,9 @@ describe('an agent that is replaced', () => {
     node.leaseMs = 1_000;
     const agent = await node.agent();
     agent.order(prepare());
-    await agent.says('claim 10.0.0.7:4000');
+    await agent.says('prepared 10.0.0.7:4000');
     node.process.hold('start', 'after');
-    agent.order(run);
+    agent.order(start);
     await eventually(() => expect(node.process.launches).toHaveLength(1));
     const next = await node.restart(agent);
     expect(next.knows()).toEqual(['running']);

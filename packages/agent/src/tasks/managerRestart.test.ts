@@ -11,12 +11,12 @@ import {
   eventually,
   forget,
   prepare,
-  run,
+  start,
   stop,
   TestNode,
 } from './managerFixture.ts';
 
-const released = { ...run, assignment: anAssignment() };
+const released = { ...start, assignment: anAssignment() };
 
 test('before anything: a node that has just been set up', async () => {
   const agent = await new TestNode().agent();
@@ -28,13 +28,13 @@ test('prepared: holds a port again and claims again', async () => {
   const node = new TestNode();
   const first = await node.agent();
   first.order(prepare());
-  await first.says('claim 10.0.0.7:4000');
+  await first.says('prepared 10.0.0.7:4000');
 
   const next = await node.restart(first);
   expect(next.knows()).toEqual(['assigned']);
   next.order(prepare());
-  await next.says('claim 10.0.0.7:4001');
-  next.order(run);
+  await next.says('prepared 10.0.0.7:4001');
+  next.order(start);
   await next.says('running');
   expect(node.process.launches).toHaveLength(1);
 });
@@ -43,9 +43,9 @@ test('released, before the start: starts it', async () => {
   const node = new TestNode();
   const first = await node.agent();
   first.order(prepare());
-  await first.says('claim 10.0.0.7:4000');
+  await first.says('prepared 10.0.0.7:4000');
   node.process.fail('start', 'before');
-  first.order(run);
+  first.order(start);
   await eventually(() => expect(first.warnings).toHaveLength(1));
   node.process.mend('start');
 
@@ -59,10 +59,10 @@ test('started, before that was written down: finds it running', async () => {
   const node = new TestNode();
   const first = await node.agent();
   first.order(prepare());
-  await first.says('claim 10.0.0.7:4000');
+  await first.says('prepared 10.0.0.7:4000');
   node.process.fail('start', 'after');
   node.process.fail('recover', 'before');
-  first.order(run);
+  first.order(start);
   await eventually(() => expect(node.process.launches).toHaveLength(1));
   node.process.mend('start');
   node.process.mend('recover');
@@ -80,9 +80,9 @@ test('given up by its driver because the agent is closing: no end of the task', 
   const node = new TestNode();
   const first = await node.agent();
   first.order(prepare());
-  await first.says('claim 10.0.0.7:4000');
+  await first.says('prepared 10.0.0.7:4000');
   const letStart = node.process.hold('start');
-  first.order(run);
+  first.order(start);
   await eventually(() => expect(node.process.calls).toContain(`start ${aKey}`));
   node.process.fail('start', 'before', new DriverError('unknown', 'the driver was closed'));
   await first.manager.close();
@@ -146,7 +146,7 @@ describe('ended without any output left', () => {
     const node = new TestNode();
     const first = await node.agent();
     first.order(prepare());
-    await first.says('claim 10.0.0.7:4000');
+    await first.says('prepared 10.0.0.7:4000');
     first.order(stop);
     await first.says('ended nothing ran');
 
@@ -204,7 +204,7 @@ test('with an engine that is away: the others are found, this one later', async 
   await first.bringToRunning({ image: 'pytorch' });
   const other = { ...aTask, attempt: 2 };
   first.order(prepare({}, other), other);
-  await first.says('claim 10.0.0.7:4001');
+  await first.says('prepared 10.0.0.7:4001');
   for (const method of ['recover', 'wait', 'list'] as const) node.docker.fail(method, 'before');
 
   const next = await node.restart(first);

@@ -17,8 +17,8 @@ import type { NodeFacts } from './launch.ts';
 import type { TaskRecords } from './records.ts';
 
 /** "It is prepared; nothing runs." */
-export interface ClaimMessage {
-  readonly kind: 'claim';
+export interface PreparedMessage {
+  readonly kind: 'prepared';
   readonly task: TaskRef;
   /** Of rank 0, should there be no other node to say how it is reached. null: another rank. */
   readonly master: { readonly addr: string; readonly port: number } | null;
@@ -28,7 +28,7 @@ export interface ClaimMessage {
 }
 
 export type TaskMessage =
-  | ClaimMessage
+  | PreparedMessage
   | { readonly kind: 'checked'; readonly task: TaskRef; readonly findings: PathFindings }
   | CheckpointMessage
   | TrainingSignMessage

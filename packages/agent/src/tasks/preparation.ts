@@ -108,7 +108,7 @@ export class Preparation {
     if (abort.aborted) await this.phases.freePort(entry);
     abort.throwIfAborted();
     entry.doing = null;
-    entry.ready = true;
+    entry.prepared = true;
   }
 
   /** Tries the paths; given up when others are to be tried, or none. */
@@ -126,17 +126,17 @@ export class Preparation {
       // What is found while it is being given up tells of that, not of the paths.
       either.throwIfAborted();
       entry.findings = findings;
-      entry.findingsSaid = false;
+      entry.findingsSent = false;
     });
   }
 
   /** Says that the task is prepared. */
-  claim(entry: TaskEntry): void {
+  announce(entry: TaskEntry): void {
     const { task, assignment } = entry;
     const port = entry.port?.port ?? null;
     const network = assignment === null ? null : decodeJobSpec(assignment.specJson).network;
     this.parts.send({
-      kind: 'claim',
+      kind: 'prepared',
       task,
       master: task.nodeRank === 0 && port !== null ? { addr: this.parts.address, port } : null,
       endpoints: this.parts.rendezvous.endpoints(network),

@@ -267,7 +267,7 @@ test('what is frozen, what nodes are busy with, and where they are reached is sh
     wire.job({ ...running, state: 'starting', attempts: [anAttempt({ tasks })] });
   const frozen = showing(aTask({ address: '10.0.0.1' }), aTask({ ...second, frozen: true }));
   const busy = showing(
-    aTask({ state: 'claimed' }),
+    aTask({ state: 'prepared' }),
     aTask({ ...second, state: 'assigned', doing: 'pulls image x:1' }),
   );
 

@@ -3,7 +3,7 @@ import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-load
 
 import type { AgentHubClient as _muster_v1_AgentHubClient, AgentHubDefinition as _muster_v1_AgentHubDefinition } from './muster/v1/AgentHub.ts';
 import type { AgentMessage as _muster_v1_AgentMessage, AgentMessage__Output as _muster_v1_AgentMessage__Output } from './muster/v1/AgentMessage.ts';
-import type { Assign as _muster_v1_Assign, Assign__Output as _muster_v1_Assign__Output } from './muster/v1/Assign.ts';
+import type { Assignment as _muster_v1_Assignment, Assignment__Output as _muster_v1_Assignment__Output } from './muster/v1/Assignment.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
 import type { AttemptSign as _muster_v1_AttemptSign, AttemptSign__Output as _muster_v1_AttemptSign__Output } from './muster/v1/AttemptSign.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
@@ -11,7 +11,6 @@ import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Outp
 import type { Checked as _muster_v1_Checked, Checked__Output as _muster_v1_Checked__Output } from './muster/v1/Checked.ts';
 import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster_v1_Checkpoint__Output } from './muster/v1/Checkpoint.ts';
 import type { CheckpointSeen as _muster_v1_CheckpointSeen, CheckpointSeen__Output as _muster_v1_CheckpointSeen__Output } from './muster/v1/CheckpointSeen.ts';
-import type { Claim as _muster_v1_Claim, Claim__Output as _muster_v1_Claim__Output } from './muster/v1/Claim.ts';
 import type { ClearCondition as _muster_v1_ClearCondition, ClearCondition__Output as _muster_v1_ClearCondition__Output } from './muster/v1/ClearCondition.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from './muster/v1/Condition.ts';
 import type { CoordinatorMessage as _muster_v1_CoordinatorMessage, CoordinatorMessage__Output as _muster_v1_CoordinatorMessage__Output } from './muster/v1/CoordinatorMessage.ts';
@@ -62,13 +61,14 @@ import type { Peer as _muster_v1_Peer, Peer__Output as _muster_v1_Peer__Output }
 import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from './muster/v1/PendingReason.ts';
 import type { Preflight as _muster_v1_Preflight, Preflight__Output as _muster_v1_Preflight__Output } from './muster/v1/Preflight.ts';
 import type { PreflightResult as _muster_v1_PreflightResult, PreflightResult__Output as _muster_v1_PreflightResult__Output } from './muster/v1/PreflightResult.ts';
+import type { Prepared as _muster_v1_Prepared, Prepared__Output as _muster_v1_Prepared__Output } from './muster/v1/Prepared.ts';
 import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster_v1_RdmaDevice__Output } from './muster/v1/RdmaDevice.ts';
-import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from './muster/v1/Release.ts';
 import type { RenewCredential as _muster_v1_RenewCredential, RenewCredential__Output as _muster_v1_RenewCredential__Output } from './muster/v1/RenewCredential.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from './muster/v1/Resume.ts';
 import type { ResumedFrom as _muster_v1_ResumedFrom, ResumedFrom__Output as _muster_v1_ResumedFrom__Output } from './muster/v1/ResumedFrom.ts';
 import type { RowUpload as _muster_v1_RowUpload, RowUpload__Output as _muster_v1_RowUpload__Output } from './muster/v1/RowUpload.ts';
 import type { RowUploadAck as _muster_v1_RowUploadAck, RowUploadAck__Output as _muster_v1_RowUploadAck__Output } from './muster/v1/RowUploadAck.ts';
+import type { Start as _muster_v1_Start, Start__Output as _muster_v1_Start__Output } from './muster/v1/Start.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from './muster/v1/Stop.ts';
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
 import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
@@ -95,7 +95,7 @@ export interface ProtoGrpcType {
     v1: {
       AgentHub: SubtypeConstructor<typeof grpc.Client, _muster_v1_AgentHubClient> & { service: _muster_v1_AgentHubDefinition }
       AgentMessage: MessageTypeDefinition<_muster_v1_AgentMessage, _muster_v1_AgentMessage__Output>
-      Assign: MessageTypeDefinition<_muster_v1_Assign, _muster_v1_Assign__Output>
+      Assignment: MessageTypeDefinition<_muster_v1_Assignment, _muster_v1_Assignment__Output>
       Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
       AttemptSign: MessageTypeDefinition<_muster_v1_AttemptSign, _muster_v1_AttemptSign__Output>
       AttemptState: EnumTypeDefinition
@@ -104,7 +104,6 @@ export interface ProtoGrpcType {
       Checked: MessageTypeDefinition<_muster_v1_Checked, _muster_v1_Checked__Output>
       Checkpoint: MessageTypeDefinition<_muster_v1_Checkpoint, _muster_v1_Checkpoint__Output>
       CheckpointSeen: MessageTypeDefinition<_muster_v1_CheckpointSeen, _muster_v1_CheckpointSeen__Output>
-      Claim: MessageTypeDefinition<_muster_v1_Claim, _muster_v1_Claim__Output>
       ClearCondition: MessageTypeDefinition<_muster_v1_ClearCondition, _muster_v1_ClearCondition__Output>
       Condition: MessageTypeDefinition<_muster_v1_Condition, _muster_v1_Condition__Output>
       CoordinatorMessage: MessageTypeDefinition<_muster_v1_CoordinatorMessage, _muster_v1_CoordinatorMessage__Output>
@@ -157,13 +156,14 @@ export interface ProtoGrpcType {
       PendingReason: MessageTypeDefinition<_muster_v1_PendingReason, _muster_v1_PendingReason__Output>
       Preflight: MessageTypeDefinition<_muster_v1_Preflight, _muster_v1_Preflight__Output>
       PreflightResult: MessageTypeDefinition<_muster_v1_PreflightResult, _muster_v1_PreflightResult__Output>
+      Prepared: MessageTypeDefinition<_muster_v1_Prepared, _muster_v1_Prepared__Output>
       RdmaDevice: MessageTypeDefinition<_muster_v1_RdmaDevice, _muster_v1_RdmaDevice__Output>
-      Release: MessageTypeDefinition<_muster_v1_Release, _muster_v1_Release__Output>
       RenewCredential: MessageTypeDefinition<_muster_v1_RenewCredential, _muster_v1_RenewCredential__Output>
       Resume: MessageTypeDefinition<_muster_v1_Resume, _muster_v1_Resume__Output>
       ResumedFrom: MessageTypeDefinition<_muster_v1_ResumedFrom, _muster_v1_ResumedFrom__Output>
       RowUpload: MessageTypeDefinition<_muster_v1_RowUpload, _muster_v1_RowUpload__Output>
       RowUploadAck: MessageTypeDefinition<_muster_v1_RowUploadAck, _muster_v1_RowUploadAck__Output>
+      Start: MessageTypeDefinition<_muster_v1_Start, _muster_v1_Start__Output>
       Stop: MessageTypeDefinition<_muster_v1_Stop, _muster_v1_Stop__Output>
       Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>
       TaskExit: MessageTypeDefinition<_muster_v1_TaskExit, _muster_v1_TaskExit__Output>

@@ -30,10 +30,10 @@ const full: Endpoint = {
 };
 const bare: Endpoint = { address: 'fd00::7', network: null, interface: null, speedMbps: null, rdma: false };
 
-test('the addresses of a claim keep their order, and what nobody knows stays unknown', () => {
+test('the addresses of a prepared node keep their order, and what nobody knows stays unknown', () => {
   const endpoints = [bare, full, { ...full, speedMbps: 0 }];
-  const claim = { task: taskRefToWire(task), endpoints: endpoints.map(endpointToWire), testPort: 40_001 };
-  const read = asked(Session, { claim }).claim;
+  const prepared = { task: taskRefToWire(task), endpoints: endpoints.map(endpointToWire), testPort: 40_001 };
+  const read = asked(Session, { prepared }).prepared;
   expect(read?.endpoints.map(endpointFromWire)).toEqual(endpoints);
   expect(read?.testPort).toBe(40_001);
 });

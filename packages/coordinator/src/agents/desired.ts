@@ -6,12 +6,12 @@ import { pathCheckOf } from '../lifecycle/network.ts';
 import { type Attempt, currentAttempt, isReleased, type Job, type Task } from '../model.ts';
 
 export type Desired =
-  /** Prepare it and claim. */
-  | { readonly kind: 'assign' }
+  /** Get ready all that it needs, and report that. */
+  | { readonly kind: 'prepare' }
   /** Try the paths to the others of its gang. */
   | { readonly kind: 'check'; readonly check: PathCheck }
   | {
-      readonly kind: 'release';
+      readonly kind: 'start';
       readonly addr: string;
       readonly port: number;
       /** Of every node of the gang, by node rank. */
@@ -39,12 +39,12 @@ export function desiredOf(job: Job | undefined, ref: TaskRef, node: NodeName): D
     return { kind: 'forget' };
   if (!isReleased(attempt)) {
     const { network } = attempt;
-    if (network === null) return { kind: 'assign' };
+    if (network === null) return { kind: 'prepare' };
     return { kind: 'check', check: pathCheckOf(attempt, network, task.nodeRank) };
   }
   if (job.state.kind === 'stopping') return stopOf(job, attempt);
   const { addr, port } = attempt.master ?? { addr: '127.0.0.1', port: 0 };
-  return { kind: 'release', addr, port, addresses: attempt.network?.addresses ?? [addr] };
+  return { kind: 'start', addr, port, addresses: attempt.network?.addresses ?? [addr] };
 }
 
 /** Once a checkpoint that was begun after the signal is safe, nobody has to wait for the rest of the grace. */
@@ -71,11 +71,11 @@ export function wordOf(desired: Desired): string {
  */
 export function isHeard(desired: Desired, recorded: Task, observed: TaskStateKind | undefined): boolean {
   switch (desired.kind) {
-    case 'assign':
+    case 'prepare':
       return recorded.state !== 'assigned';
     case 'check':
       return recorded.paths !== null;
-    case 'release':
+    case 'start':
       return observed === 'running' || observed === 'ended';
     case 'stop':
       return observed === 'ended';

@@ -10,7 +10,7 @@ import type { Committed } from '../committed.ts';
 export interface TaskNote {
   /** Its lease has run out on its node: it is there and runs no instruction. */
   readonly frozen: boolean;
-  /** What its node is busy with before it claims. */
+  /** What its node is busy with before it is prepared. */
   readonly doing: string | null;
   /** Where its training is. null: its output tells of none. */
   readonly training: TrainingProgress | null;

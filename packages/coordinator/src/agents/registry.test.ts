@@ -140,7 +140,7 @@ test('a commit is told to the nodes it concerns only, the end of an attempt befo
     endedCredentials: [],
     removedNodes: [],
   });
-  expect([first.told, second.told, third.told]).toEqual([['assign'], ['assign'], []]);
+  expect([first.told, second.told, third.told]).toEqual([['prepare'], ['prepare'], []]);
 
   const over = anAttempt(1, {
     state: 'ended',
@@ -154,8 +154,8 @@ test('a commit is told to the nodes it concerns only, the end of an attempt befo
     endedCredentials: [],
     removedNodes: [],
   });
-  expect(first.told).toEqual(['assign', 'forget']);
-  expect(second.told).toEqual(['assign', 'forget', 'assign']);
+  expect(first.told).toEqual(['prepare', 'forget']);
+  expect(second.told).toEqual(['prepare', 'forget', 'prepare']);
   expect(third.told).toEqual([]);
 });
 

@@ -49,7 +49,7 @@ afterEach(() => {
   granted.length = 0;
 });
 
-function attemptOf(state: 'allocated' | 'claimed' | 'running', task: TaskStateKind, number = 1) {
+function attemptOf(state: 'allocated' | 'released' | 'running', task: TaskStateKind, number = 1) {
   const exit = task === 'ended' ? anExit() : null;
   return anAttempt(number, { state, tasks: [aTask(0, { state: task, exit })], master });
 }
@@ -59,7 +59,7 @@ function jobIn(state: JobState, lastAttempt = 1): Job {
 }
 
 const allocated = jobIn({ kind: 'starting', attempt: attemptOf('allocated', 'assigned') });
-const released = jobIn({ kind: 'starting', attempt: attemptOf('claimed', 'ready') });
+const released = jobIn({ kind: 'starting', attempt: attemptOf('released', 'checked') });
 const running = jobIn({ kind: 'running', attempt: attemptOf('running', 'running') });
 const stopping = jobIn({ kind: 'stopping', attempt: attemptOf('running', 'running'), outcome });
 const taskEnded = jobIn({ kind: 'stopping', attempt: attemptOf('running', 'ended'), outcome });
@@ -68,9 +68,9 @@ const superseded = jobIn({ kind: 'starting', attempt: attemptOf('allocated', 'as
 const ended = jobIn({ kind: 'succeeded', endedAtMs: someMs });
 
 test.each([
-  ['not released', allocated, 'assign'],
-  ['released', released, 'release'],
-  ['running', running, 'release'],
+  ['not released', allocated, 'prepare'],
+  ['released', released, 'start'],
+  ['running', running, 'start'],
   ['stopping', stopping, 'stop'],
   ['its task has ended', taskEnded, 'forget'],
   ['back in the queue', queued, 'forget'],
@@ -112,7 +112,7 @@ test('each change is said once', () => {
   const { session, told } = aSession();
   for (const job of [allocated, allocated, released, running, stopping, taskEnded, taskEnded, ended])
     session.syncChanged(ref(), job);
-  expect(told()).toEqual(['assign', 'release', 'stop', 'forget']);
+  expect(told()).toEqual(['prepare', 'start', 'stop', 'forget']);
 });
 
 test('an end of which the agent was never told the beginning needs no word', () => {
@@ -187,13 +187,13 @@ test('an assignment tells where to begin, with what scales, what to set aside an
 });
 
 test.each([
-  ['not released', allocated, { release: null, check: null, stop: null }],
+  ['not released', allocated, { start: null, check: null, stop: null }],
   [
     'running',
     running,
-    { release: { task: ref(), masterAddr: master.addr, masterPort: master.port }, check: null, stop: null },
+    { start: { task: ref(), masterAddr: master.addr, masterPort: master.port }, check: null, stop: null },
   ],
-  ['stopping', stopping, { release: null, check: null, stop: { signal: 'SIGTERM' } }],
+  ['stopping', stopping, { start: null, check: null, stop: { signal: 'SIGTERM' } }],
 ])(
   'a welcome carries a task that is %s with all that was said of it, and it is not said again',
   (_, job, wanted) => {
@@ -228,7 +228,7 @@ test('a task of another node is not desired here, and one that is claimed to be 
 
 test.each<[string, Job, TaskStateKind | undefined, number]>([
   ['an assignment not claimed yet', allocated, undefined, 1],
-  ['a release not acted upon', released, 'claimed', 1],
+  ['a release not acted upon', released, 'prepared', 1],
   ['a release acted upon', running, 'running', 0],
   ['a stop not finished', stopping, 'running', 1],
   ['a stop finished', stopping, 'ended', 0],
@@ -238,7 +238,7 @@ test.each<[string, Job, TaskStateKind | undefined, number]>([
   const reports = observed === undefined ? [] : [aReport(ref(), { state: observed })];
   session.remind(reports, () => job);
   expect(messages).toHaveLength(count);
-  for (const message of messages) expect(message.assign?.task).toEqual(ref());
+  for (const message of messages) expect(message.prepare?.task).toEqual(ref());
 });
 
 describe('a gang', () => {
@@ -258,15 +258,15 @@ describe('a gang', () => {
     const step = () => session.syncChanged(ref(), story.job);
     step();
     messages.length = 0;
-    story.claimed(0);
+    story.prepared(0);
     step();
-    story.claimed(1);
+    story.prepared(1);
     step();
     story.checked(1);
     step();
     expect(messages.splice(0)).toEqual([{ check: check(1) }]);
     // Its agent was restarted, and answers on another port.
-    story.claimed(1, { testPort: 4_000 });
+    story.prepared(1, { testPort: 4_000 });
     step();
     step();
     const peers = [{ ...check(2).peers[0], port: 4_000 }];
@@ -274,18 +274,18 @@ describe('a gang', () => {
     story.checked(0).checked(1);
     step();
     const addresses = ['10.0.0.1', '10.0.0.2'];
-    const release = { masterAddr: '10.0.0.1', masterPort: 29_500, addresses, leaseMs: 60_000 };
-    expect(messages).toEqual([{ release: { task: ref(), ...release } }]);
+    const start = { masterAddr: '10.0.0.1', masterPort: 29_500, addresses, leaseMs: 60_000 };
+    expect(messages).toEqual([{ start: { task: ref(), ...start } }]);
   });
 
   test('that tries its paths is told so in a welcome, and reminded until it answers', () => {
-    const story = gang().allClaimed();
+    const story = gang().allPrepared();
     const { session, messages } = welcomed([story.job]);
-    expect(messages.splice(0)[0]?.welcome?.desired).toMatchObject([{ check: check(1), release: null }]);
-    session.remind([aReport(ref(), { state: 'claimed' })], () => story.job);
-    expect(messages.splice(0)).toMatchObject([{ assign: { check: check(1) } }]);
+    expect(messages.splice(0)[0]?.welcome?.desired).toMatchObject([{ check: check(1), start: null }]);
+    session.remind([aReport(ref(), { state: 'prepared' })], () => story.job);
+    expect(messages.splice(0)).toMatchObject([{ prepare: { check: check(1) } }]);
     story.checked(0);
-    session.remind([aReport(ref(), { state: 'claimed' })], () => story.job);
+    session.remind([aReport(ref(), { state: 'prepared' })], () => story.job);
     expect(messages).toEqual([]);
   });
 
@@ -294,13 +294,13 @@ describe('a gang', () => {
     const { session, messages } = aSession();
     const step = () => session.syncChanged(ref(), story.job);
     step();
-    expect([messages.splice(0)[0]?.assign?.leaseMs, granted.splice(0)]).toEqual([10_000, ['node-1 1']]);
-    story.allClaimed();
+    expect([messages.splice(0)[0]?.prepare?.leaseMs, granted.splice(0)]).toEqual([10_000, ['node-1 1']]);
+    story.allPrepared();
     step();
     expect(granted).toEqual([]);
     story.checked(0).checked(1);
     step();
-    expect([messages.at(-1)?.release?.leaseMs, granted.splice(0)]).toEqual([10_000, ['node-1 1']]);
+    expect([messages.at(-1)?.start?.leaseMs, granted.splice(0)]).toEqual([10_000, ['node-1 1']]);
     story.stopped();
     step();
     expect(granted).toEqual([]);
@@ -317,7 +317,7 @@ describe('a gang', () => {
   const stoppingGang = new Story({ resources: { nodes: 2 } }).allRunning().stopped();
   test.each([
     ['prepares', gang().job, ref(), one, 'VERDICT_RUN', 60_000],
-    ['tries its paths', gang().allClaimed().job, ref(), one, 'VERDICT_RUN', 60_000],
+    ['tries its paths', gang().allPrepared().job, ref(), one, 'VERDICT_RUN', 60_000],
     ['runs', runningGang.job, ref(), one, 'VERDICT_RUN', 60_000],
     ['is being stopped: the grace needs it', stoppingGang.job, ref(), one, 'VERDICT_STOP', 60_000],
     ['is another node’s', runningGang.job, ref(), two, 'VERDICT_FORGET', undefined],

@@ -7,9 +7,9 @@
 
 import type { Checkpoint, CorruptCheckpoint } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
-import type { Assign } from '@muster/common/gen/muster/v1/Assign';
+import type { Assignment } from '@muster/common/gen/muster/v1/Assignment';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
-import type { Release } from '@muster/common/gen/muster/v1/Release';
+import type { Start } from '@muster/common/gen/muster/v1/Start';
 import type { Stop } from '@muster/common/gen/muster/v1/Stop';
 import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
 import type { JobId, NodeName, TaskKey, TaskRef } from '@muster/common/ids';
@@ -80,7 +80,7 @@ export class AgentSession {
     findJob: (id: JobId) => Job | undefined,
     existed: (id: JobId) => boolean,
   ): void {
-    const desired: Assign[] = [];
+    const desired: Assignment[] = [];
     for (const job of jobs) {
       const attempt = currentAttempt(job);
       for (const task of attempt?.tasks ?? []) {
@@ -120,16 +120,16 @@ export class AgentSession {
     const attempt = currentAttempt(job);
     const task = heldTask(job, ref, this.node);
     switch (desired.kind) {
-      case 'assign':
+      case 'prepare':
         if (job !== undefined && attempt !== null && task !== undefined)
-          this.stream.write({ assign: this.assignment(job, attempt, task, desired) });
+          this.stream.write({ prepare: this.assignment(job, attempt, task, desired) });
         break;
       case 'check':
         this.stream.write({ check: checkToWire(ref, desired.check) });
         break;
-      case 'release':
+      case 'start':
         if (attempt !== null)
-          this.stream.write({ release: releaseOf(ref, desired, this.leases.grant(this.node, attempt)) });
+          this.stream.write({ start: startOf(ref, desired, this.leases.grant(this.node, attempt)) });
         break;
       case 'stop':
         this.stream.write({ stop: stopOf(ref, desired) });
@@ -164,7 +164,7 @@ export class AgentSession {
       if (ref === null || job === undefined || attempt === null || task === undefined) continue;
       const desired = desiredOf(job, ref, this.node);
       if (desired.kind === 'forget' || isHeard(desired, task, observed.get(key))) continue;
-      this.stream.write({ assign: this.assignment(job, attempt, task, desired) });
+      this.stream.write({ prepare: this.assignment(job, attempt, task, desired) });
     }
   }
 
@@ -196,7 +196,7 @@ export class AgentSession {
   }
 
   /** All there is to say of a task. Asks for its lease: to be sent at once. */
-  private assignment(job: Job, attempt: Attempt, task: Task, desired: Desired): Assign {
+  private assignment(job: Job, attempt: Attempt, task: Task, desired: Desired): Assignment {
     const ref = { jobId: job.id, attempt: attempt.number, nodeRank: task.nodeRank };
     const leaseMs = this.leases.grant(this.node, attempt);
     return {
@@ -207,7 +207,7 @@ export class AgentSession {
       arrayIndex: job.array?.index ?? 0,
       arraySize: job.array?.size ?? 0,
       check: desired.kind === 'check' ? checkToWire(ref, desired.check) : null,
-      release: desired.kind === 'release' ? releaseOf(ref, desired, leaseMs) : null,
+      start: desired.kind === 'start' ? startOf(ref, desired, leaseMs) : null,
       stop: desired.kind === 'stop' ? stopOf(ref, desired) : null,
       leaseMs,
       resume: resumeToWire(attempt.resume),
@@ -225,7 +225,7 @@ export class AgentSession {
  * Checkpoints that this node is to set aside, and those that it is to read again first. A program may write one name again and
  * again: only what was last seen under it counts, and what lies on another node's own disk is not the file of that name here.
  */
-function corruptOn({ checkpoints }: Job, node: NodeName): Pick<Assign, 'quarantine' | 'doubted'> {
+function corruptOn({ checkpoints }: Job, node: NodeName): Pick<Assignment, 'quarantine' | 'doubted'> {
   const seenHere = checkpoints.filter((each) => each.shared || each.node === node);
   const newest = new Map(seenHere.map((each) => [each.name, each]));
   const corrupt = [...newest.values()].filter(({ verdict }) => verdict === 'corrupt');
@@ -236,7 +236,7 @@ function corruptOn({ checkpoints }: Job, node: NodeName): Pick<Assign, 'quaranti
   };
 }
 
-function releaseOf(task: TaskRef, desired: Extract<Desired, { kind: 'release' }>, leaseMs: number): Release {
+function startOf(task: TaskRef, desired: Extract<Desired, { kind: 'start' }>, leaseMs: number): Start {
   const { addr, port, addresses } = desired;
   return {
     task: taskRefToWire(task),

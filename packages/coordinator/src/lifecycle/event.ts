@@ -24,7 +24,7 @@ export type JobEvent =
       readonly numberMin?: number;
     }
   | {
-      readonly kind: 'claim';
+      readonly kind: 'prepared';
       readonly attempt: number;
       readonly nodeRank: number;
       /** From rank 0 only: the address it would have alone, and the port it holds. */

@@ -13,10 +13,10 @@ const states: Readonly<Record<string, () => Story>> = {
   queued: () => gang(),
   'queued again': () => gang().allRunning().requeued().ended(0).ended(1),
   assigned: () => gang().allocated(),
-  'rank 0 claimed': () => gang().allocated().claimed(0),
-  'tries paths': () => gang().allocated().allClaimed(),
-  'rank 0 ready': () => gang().allocated().allClaimed().checked(0),
-  'rank 1 ready': () => gang().allocated().allClaimed().checked(1),
+  'rank 0 prepared': () => gang().allocated().prepared(0),
+  'tries paths': () => gang().allocated().allPrepared(),
+  'rank 0 checked': () => gang().allocated().allPrepared().checked(0),
+  'rank 1 checked': () => gang().allocated().allPrepared().checked(1),
   released: () => gang().released(),
   'rank 0 runs': () => gang().released().running(0),
   running: () => gang().allRunning(),
@@ -33,8 +33,8 @@ const states: Readonly<Record<string, () => Story>> = {
 /** As they come for the job of a story. */
 const events: Readonly<Record<string, (job: Job) => JobEvent>> = {
   allocate: (job) => allocation(placementsFor(job)),
-  claim: () => ({
-    ...{ kind: 'claim', attempt: 1, nodeRank: 1, master: null, testPort: 29_501 },
+  prepared: () => ({
+    ...{ kind: 'prepared', attempt: 1, nodeRank: 1, master: null, testPort: 29_501 },
     endpoints: [anEndpoint({ address: '10.0.0.2' })],
   }),
   checked: () => ({
@@ -148,26 +148,26 @@ const stopping = {
 const table: Readonly<Record<keyof typeof states, Readonly<Record<string, string>>>> = {
   queued: waiting,
   'queued again': waiting,
-  assigned: { ...preparing('starting/assigned'), claim: 'starting/claimed' },
-  'rank 0 claimed': { ...preparing('starting/assigned'), claim: 'starting/claimed' },
+  assigned: { ...preparing('starting/assigned'), prepared: 'starting/prepared' },
+  'rank 0 prepared': { ...preparing('starting/assigned'), prepared: 'starting/prepared' },
   'tries paths': {
-    ...preparing('starting/claimed'),
-    checked: 'starting/ready',
-    unreachable: 'starting/claimed',
+    ...preparing('starting/prepared'),
+    checked: 'starting/checked',
+    unreachable: 'starting/prepared',
   },
-  'rank 0 ready': { ...preparing('starting/claimed'), checked: 'starting/ready', unreachable: 'queued' },
-  'rank 1 ready': preparing('starting/ready'),
+  'rank 0 checked': { ...preparing('starting/prepared'), checked: 'starting/checked', unreachable: 'queued' },
+  'rank 1 checked': preparing('starting/checked'),
   released: {
-    ...started('starting', 'ready'),
+    ...started('starting', 'checked'),
     taskRunning: 'starting/running',
     'ended well': 'starting/ended',
-    rendezvousTimeout: 'stopping/ready',
+    rendezvousTimeout: 'stopping/checked',
   },
   'rank 0 runs': {
-    ...started('starting', 'ready'),
+    ...started('starting', 'checked'),
     taskRunning: 'running/running',
     'ended well': 'running/ended',
-    rendezvousTimeout: 'stopping/ready',
+    rendezvousTimeout: 'stopping/checked',
   },
   running: { ...underway, 'ended well': 'running/ended' },
   'rank 0 is done': {

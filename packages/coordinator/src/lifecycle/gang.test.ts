@@ -68,43 +68,43 @@ test('a checkpoint that is not there to begin from is gone, costs nothing, and i
   expect(story.events).toContain('checkpoint.gone');
 });
 
-describe('the claims of a gang', () => {
+describe('the prepared nodes of a gang', () => {
   it('are waited for on every rank, and then the paths are tried', () => {
-    const story = aGang().allocated().claimed(1);
+    const story = aGang().allocated().prepared(1);
 
     expect(story.attempt).toMatchObject({ state: 'allocated', network: null, master: null });
-    expect(story.claimed(0).attempt).toMatchObject({
+    expect(story.prepared(0).attempt).toMatchObject({
       state: 'allocated',
       network: { round: 1, addresses: ['10.0.0.1', '10.0.0.2'] },
       master: { addr: '10.0.0.1', port: 29_500 },
     });
-    expect(story.states).toEqual(['claimed', 'claimed']);
+    expect(story.states).toEqual(['prepared', 'prepared']);
   });
 
   it('of one alone are its release, at the address it named', () => {
-    const story = aStory().allocated().claimed(0);
+    const story = aStory().allocated().prepared(0);
 
     expect(story.attempt).toMatchObject({
-      state: 'claimed',
+      state: 'released',
       network: null,
       master: { addr: '10.9.9.9', port: 29_500 },
     });
-    expect(story.states).toEqual(['ready']);
-    expect(story.events).toEqual(['attempt.allocated', 'attempt.claimed']);
+    expect(story.states).toEqual(['checked']);
+    expect(story.events).toEqual(['attempt.allocated', 'attempt.released']);
   });
 
   it('take the meeting point from rank 0 only', () => {
     const master = { addr: '10.6.6.6', port: 1 };
 
-    expect(aGang().allocated().claimed(0).claimed(1, { master }).attempt?.master?.port).toBe(29_500);
+    expect(aGang().allocated().prepared(0).prepared(1, { master }).attempt?.master?.port).toBe(29_500);
   });
 
   it('are the same when they are said again', () => {
-    const story = aGang().allocated().claimed(0);
+    const story = aGang().allocated().prepared(0);
     const half = story.job;
-    expect(story.claimed(0).job).toBe(half);
-    const whole = story.claimed(1).job;
-    expect(story.claimed(0).claimed(1).job).toBe(whole);
+    expect(story.prepared(0).job).toBe(half);
+    const whole = story.prepared(1).job;
+    expect(story.prepared(0).prepared(1).job).toBe(whole);
   });
 
   it.each([
@@ -112,23 +112,23 @@ describe('the claims of a gang', () => {
     ['rank 1 with another port', 1, { testPort: 4_000 }],
     ['rank 1 at another address', 1, { endpoints: [anEndpoint({ address: '10.0.0.77' })] }],
   ])('begin a new round when they come again: %s', (_, nodeRank, fields) => {
-    const story = aGang().allocated().allClaimed().checked(0);
-    expect(story.states).toEqual(['ready', 'claimed']);
+    const story = aGang().allocated().allPrepared().checked(0);
+    expect(story.states).toEqual(['checked', 'prepared']);
 
-    story.claimed(nodeRank, fields);
-    expect(story.states).toEqual(['claimed', 'claimed']);
+    story.prepared(nodeRank, fields);
+    expect(story.states).toEqual(['prepared', 'prepared']);
     expect(story.attempt?.network?.round).toBe(2);
     // What was found about the round before counts for nothing: the port that was tried is not there any more.
     const before = story.job;
     expect(story.checked(1, {}, { round: 1 }).checked(0, {}, { round: 1 }).job).toBe(before);
-    expect(story.checked(0).checked(1).attempt?.state).toBe('claimed');
+    expect(story.checked(0).checked(1).attempt?.state).toBe('released');
   });
 
   it('change nothing after the release', () => {
     const story = aGang().released();
     const before = story.job;
 
-    expect(story.claimed(1, { testPort: 4_000 }).job).toBe(before);
+    expect(story.prepared(1, { testPort: 4_000 }).job).toBe(before);
   });
 
   it.each([
@@ -136,7 +136,7 @@ describe('the claims of a gang', () => {
     ['no port', { testPort: null }, 'node-1 named no address and port'],
     ['no master port', { master: null }, 'node-1 named no address and port'],
   ])('that name %s cannot be met, and end the start', (_, fields, message) => {
-    const story = aGang().allocated().claimed(0, fields);
+    const story = aGang().allocated().prepared(0, fields);
 
     expect(story.job.state).toMatchObject({
       kind: 'queued',
@@ -146,7 +146,7 @@ describe('the claims of a gang', () => {
   });
 
   it('that name no address in the network the job asks for say so', () => {
-    const story = aGang({ network: '10.1.0.0/16' }).allocated().claimed(1, { endpoints: [] });
+    const story = aGang({ network: '10.1.0.0/16' }).allocated().prepared(1, { endpoints: [] });
 
     expect(story.job.state).toMatchObject({
       lastCause: { message: expect.stringContaining('no address in 10.1.0.0/16') },
@@ -156,7 +156,7 @@ describe('the claims of a gang', () => {
 
 describe('a task that ends before the release', () => {
   it('ends the others with it, and its node is left out of the next attempt', () => {
-    const story = aGang().allocated().claimed(0).ended(1, imageMissing);
+    const story = aGang().allocated().prepared(0).ended(1, imageMissing);
 
     expect(story.job).toMatchObject({
       state: {
@@ -203,7 +203,7 @@ describe('a task that ends before the release', () => {
   });
 
   it('well is not believed', () => {
-    const story = aGang().allocated().claimed(0);
+    const story = aGang().allocated().prepared(0);
     const before = story.job;
 
     expect(story.running(0).job).toBe(before);
@@ -250,7 +250,7 @@ describe('the deadline of the preparation', () => {
     const story = late(
       aStory({ ...ofThree, ...file })
         .allocated()
-        .claimed(1),
+        .prepared(1),
       ['pulls image train:2', 'x', null],
     );
 
@@ -266,7 +266,7 @@ describe('the deadline of the preparation', () => {
   });
 
   it('names the nodes that have not said what they found', () => {
-    const story = late(aGang(file).allocated().allClaimed().checked(0), [null, 'tries its paths']);
+    const story = late(aGang(file).allocated().allPrepared().checked(0), [null, 'tries its paths']);
 
     expect(story.job.state).toMatchObject({
       lastCause: { message: expect.stringMatching(/: node-2 \(tries its paths\)$/) },
@@ -314,7 +314,7 @@ describe('the deadline of the rendezvous', () => {
   });
 
   it('is over when every task runs, and does not begin before the release', () => {
-    for (const story of [aGang().allRunning(), aGang().allocated().allClaimed()]) {
+    for (const story of [aGang().allRunning(), aGang().allocated().allPrepared()]) {
       const before = story.job;
       expect(story.on({ kind: 'rendezvousTimeout', attempt: 1 }).job).toBe(before);
     }

@@ -1,12 +1,12 @@
 /**
  * From the allocation of an attempt to its release: what has to be true on every node before anything runs on one.
  *
- *      allocated ──every rank claimed──► (alone) ────────────────────────────────────────────► released
+ *      allocated ──every rank prepared─► (alone) ────────────────────────────────────────────► released
  *                          │                                                                      ▲
  *                          ▼                                                                      │ every path is good
  *                  round n: addresses are chosen, every rank tries its paths ──every rank answered┤
  *                          ▲                                                                      │ a path failed
- *                          └──── round n+1: the next choice · a rank claimed anew ◄───────────────┤
+ *                          └──── round n+1: the next choice · a rank prepared again ◄──────────────┤
  *                                                                                                 │ no choice is left
  *      any task ended · node silent · prepare_timeout · bandwidth below the floor ► start failed ◄┘
  *
@@ -101,26 +101,26 @@ export const allocate: Handler<'allocate'> = (job, event, nowMs) => {
   };
 };
 
-export const claim: Handler<'claim'> = (job, event, nowMs) => {
+export const prepared: Handler<'prepared'> = (job, event, nowMs) => {
   const attempt = startingAttempt(job, event.attempt);
   const task = attempt?.tasks[event.nodeRank];
   if (attempt === null || task === undefined) return unchanged(job);
   const { endpoints, testPort } = event;
   const master = event.nodeRank === 0 ? event.master : attempt.master;
-  const claimed: Task = { ...task, state: 'claimed', endpoints, testPort };
+  const preparedTask: Task = { ...task, state: 'prepared', endpoints, testPort };
   // Said again after its agent was restarted: it holds other ports now than those that its peers were given.
-  const holdsOther = !isSamePlace(task, claimed) || master?.port !== attempt.master?.port;
+  const holdsOther = !isSamePlace(task, preparedTask) || master?.port !== attempt.master?.port;
   if (task.state !== 'assigned' && !holdsOther) return unchanged(job);
 
-  const tasks = replaceTask(attempt.tasks, claimed);
+  const tasks = replaceTask(attempt.tasks, preparedTask);
   const next: Attempt = { ...attempt, tasks, master };
-  const everyTaskClaimed = tasks.every((each) => each.state !== 'assigned');
+  const everyTaskPrepared = tasks.every((each) => each.state !== 'assigned');
   const isAlone = tasks.length === 1;
   if (isAlone) return release(job, next, []);
   const isUnreachable =
     endpoints.length === 0 || testPort === null || (event.nodeRank === 0 && master === null);
   if (isUnreachable) return failUnreachable(job, next, task, nowMs);
-  if (!everyTaskClaimed) return { job: withAttempt(job, next), ended: null, events: [] };
+  if (!everyTaskPrepared) return { job: withAttempt(job, next), ended: null, events: [] };
   return beginRound(job, next, null) ?? failUnreachable(job, next, task, nowMs);
 };
 
@@ -226,15 +226,15 @@ function beginRound(job: Job, attempt: Attempt, before: AttemptNetwork | null): 
     ...attempt,
     network,
     master: master === null || addr === undefined ? master : { ...master, addr },
-    tasks: attempt.tasks.map((task) => ({ ...task, state: 'claimed', paths: null, preflight: null })),
+    tasks: attempt.tasks.map((task) => ({ ...task, state: 'prepared', paths: null, preflight: null })),
   };
   return { job: withAttempt(job, next), ended: null, events: [] };
 }
 
 /** Every task is ready: from here on its nodes may start them. */
 function release(job: Job, attempt: Attempt, events: readonly NewEvent[]): Transition {
-  const tasks = attempt.tasks.map((task): Task => ({ ...task, state: 'ready' }));
-  const released: Attempt = { ...attempt, tasks, state: 'claimed' };
+  const tasks = attempt.tasks.map((task): Task => ({ ...task, state: 'checked' }));
+  const released: Attempt = { ...attempt, tasks, state: 'released' };
   const { master, network } = released;
   const data = {
     masterAddr: master?.addr,
@@ -244,7 +244,7 @@ function release(job: Job, attempt: Attempt, events: readonly NewEvent[]): Trans
   return {
     job: withAttempt(job, released),
     ended: null,
-    events: [...events, attemptEvent(job, released, 'attempt.claimed', data)],
+    events: [...events, attemptEvent(job, released, 'attempt.released', data)],
   };
 }
 
@@ -277,7 +277,7 @@ function withFindings(attempt: Attempt, network: AttemptNetwork, task: Task, fin
   const isGood = paths.length === peers.length && paths.every(({ error }) => error === null);
   return {
     ...task,
-    state: isGood ? 'ready' : 'claimed',
+    state: isGood ? 'checked' : 'prepared',
     paths,
     preflight:
       preflight === null || !attempt.preflight

@@ -16,13 +16,13 @@ function inTwoNetworks(nodeRank: number) {
 
 describe('the paths of a gang', () => {
   it('are all good: it is released, and what was found is on record', () => {
-    const story = aStory(ofThree).allocated().allClaimed().checked(2).checked(0);
-    expect(story.states).toEqual(['ready', 'claimed', 'ready']);
+    const story = aStory(ofThree).allocated().allPrepared().checked(2).checked(0);
+    expect(story.states).toEqual(['checked', 'prepared', 'checked']);
     expect(story.attempt?.state).toBe('allocated');
 
     story.checked(1);
-    expect(story.states).toEqual(['ready', 'ready', 'ready']);
-    expect(story.attempt?.state).toBe('claimed');
+    expect(story.states).toEqual(['checked', 'checked', 'checked']);
+    expect(story.attempt?.state).toBe('released');
     const good = { error: null, roundTripUs: 100 };
     expect(story.data('attempt.checked')).toMatchObject({
       round: 1,
@@ -33,7 +33,7 @@ describe('the paths of a gang', () => {
         { from: 'node-3', to: 'node-1', address: '10.0.0.1', ...good },
       ],
     });
-    expect(story.data('attempt.claimed')).toMatchObject({
+    expect(story.data('attempt.released')).toMatchObject({
       masterAddr: '10.0.0.1',
       masterPort: 29_500,
       addresses: ['10.0.0.1', '10.0.0.2', '10.0.0.3'],
@@ -41,7 +41,7 @@ describe('the paths of a gang', () => {
   });
 
   it('are answered for once a round by each rank', () => {
-    const story = aGang().allocated().allClaimed().checked(0, { 1: 'refused' });
+    const story = aGang().allocated().allPrepared().checked(0, { 1: 'refused' });
     const before = story.job;
 
     expect(story.checked(0).job, 'its second word').toBe(before);
@@ -50,7 +50,7 @@ describe('the paths of a gang', () => {
   });
 
   it('that nothing was said of were not reached', () => {
-    const story = aGang().allocated().allClaimed().checked(0).checked(1, {}, { paths: [] });
+    const story = aGang().allocated().allPrepared().checked(0).checked(1, {}, { paths: [] });
 
     expect(story.job.state).toMatchObject({
       lastCause: { message: 'node-2 does not reach node-1 at 10.0.0.1: it was not tested' },
@@ -59,14 +59,14 @@ describe('the paths of a gang', () => {
 
   it('are told in the words of the node that names both ends', () => {
     const words = 'node-2 cannot reach node-1 at 10.0.0.1:21000 (eth0): no answer within 5 s';
-    const story = aGang().allocated().allClaimed().checked(0).checked(1, { 0: words });
+    const story = aGang().allocated().allPrepared().checked(0).checked(1, { 0: words });
 
     expect(story.job.state).toMatchObject({ lastCause: { message: words } });
   });
 
   it('that fail in one network are tried in the next', () => {
     const story = aGang().allocated();
-    for (const rank of [0, 1]) story.claimed(rank, { endpoints: inTwoNetworks(rank) });
+    for (const rank of [0, 1]) story.prepared(rank, { endpoints: inTwoNetworks(rank) });
     expect(story.attempt?.network).toEqual({ round: 1, addresses: ['10.1.0.1', '10.1.0.2'] });
 
     story.checked(0).checked(1, { 0: 'timed out' });
@@ -75,13 +75,13 @@ describe('the paths of a gang', () => {
       network: { round: 2, addresses: ['10.0.0.1', '10.0.0.2'] },
       master: { addr: '10.0.0.1', port: 29_500 },
     });
-    expect(story.states).toEqual(['claimed', 'claimed']);
-    expect(story.checked(0).checked(1).attempt?.state).toBe('claimed');
+    expect(story.states).toEqual(['prepared', 'prepared']);
+    expect(story.checked(0).checked(1).attempt?.state).toBe('released');
     expect(story.events.filter((kind) => kind === 'attempt.checked')).toHaveLength(2);
   });
 
   it('that fail in the last network end the start, with both ends and the error', () => {
-    const story = aGang().allocated().allClaimed().checked(1, { 0: 'connection refused' }).checked(0);
+    const story = aGang().allocated().allPrepared().checked(1, { 0: 'connection refused' }).checked(0);
 
     expect(story.job.state).toMatchObject({
       kind: 'queued',
@@ -99,7 +99,7 @@ describe('the paths of a gang', () => {
     ['rank 2 reaches nobody and is not reached', { 1: { 2: 'x' }, 2: { 0: 'x', 3: 'x' } }, ['node-3']],
     ['only one path fails', { 1: { 2: 'x' } }, ['node-2', 'node-3']],
   ] as const)('leave out the node in most of those that fail: %s', (_, errors, leftOut) => {
-    const story = aStory(ofFour).allocated().allClaimed();
+    const story = aStory(ofFour).allocated().allPrepared();
     for (const rank of [0, 1, 2, 3] as const)
       story.checked(rank, { ...(errors as Record<number, object>)[rank] });
 
@@ -124,10 +124,10 @@ describe('a preflight', () => {
   const asking = { preflight: { min_bandwidth_mbps: 1_000 } };
 
   it('that is good enough releases the gang, and its pairs are on record', () => {
-    const story = aGang(asking).allocated().allClaimed();
+    const story = aGang(asking).allocated().allPrepared();
     story.checked(0, {}, measured({ 1: 2_000 })).checked(1, {}, measured({ 0: 1_000 }));
 
-    expect(story.attempt?.state).toBe('claimed');
+    expect(story.attempt?.state).toBe('released');
     expect(story.data('preflight.measured')).toMatchObject({
       backend: 'gloo',
       allReduceBytesPerS: 1e9,
@@ -139,7 +139,7 @@ describe('a preflight', () => {
   });
 
   it('with a pair below the floor names it, and leaves both out', () => {
-    const story = aGang(asking).allocated().allClaimed();
+    const story = aGang(asking).allocated().allPrepared();
     story.checked(0, {}, measured({ 1: 2_000 })).checked(1, {}, measured({ 0: 812.6 }));
 
     expect(story.job.state).toMatchObject({
@@ -157,7 +157,7 @@ describe('a preflight', () => {
   it('leaves out the one node that all slow pairs have in common', () => {
     const story = aStory({ ...ofThree, ...asking })
       .allocated()
-      .allClaimed();
+      .allPrepared();
     story
       .checked(0, {}, measured({ 1: 5_000, 2: 10 }))
       .checked(1, {}, measured({ 0: 5_000, 2: 20 }))
@@ -174,7 +174,7 @@ describe('a preflight', () => {
     ],
     ['was not run', {}, 'the preflight failed on node-2: it was not run'],
   ])('that %s on a node leaves that one out', (_, findings, message) => {
-    const story = aGang(asking).allocated().allClaimed();
+    const story = aGang(asking).allocated().allPrepared();
     story.checked(0, {}, measured({ 1: 2_000 })).checked(1, {}, findings);
 
     expect(story.job.state).toMatchObject({ lastCause: { kind: 'rendezvous', message } });
@@ -182,21 +182,21 @@ describe('a preflight', () => {
   });
 
   it('without a floor only measures', () => {
-    const story = aGang({ preflight: true }).allocated().allClaimed();
+    const story = aGang({ preflight: true }).allocated().allPrepared();
     story.checked(0, {}, measured({ 1: 1 })).checked(1, {}, measured({ 0: 1 }));
 
-    expect(story.attempt?.state).toBe('claimed');
+    expect(story.attempt?.state).toBe('released');
   });
 
   it('is not believed where it was not asked for, nor about ranks that are not there', () => {
     const unasked = aGang()
       .allocated()
-      .allClaimed()
+      .allPrepared()
       .checked(0, {}, measured({ 1: 1 }));
     expect(unasked.tasks[0]?.preflight).toBeNull();
     const asked = aGang(asking)
       .allocated()
-      .allClaimed()
+      .allPrepared()
       .checked(0, {}, measured({ 1: 2_000, 9: 1 }));
     expect(asked.tasks[0]?.preflight?.pairs).toEqual([{ nodeRank: 1, bytesPerS: 2_000 * mbps }]);
   });

@@ -75,7 +75,7 @@ describe('an attempt', () => {
   });
 
   it('began when its task did, however late that is heard', () => {
-    const story = after(aWorker().allocated().claimed(0), 60);
+    const story = after(aWorker().allocated().prepared(0), 60);
     const startedAtMs = story.nowMs - 50_000;
     story.on({ kind: 'taskRunning', attempt: 1, nodeRank: 0, startedAtMs });
     expect(story.attempt).toMatchObject({ runningAtMs: startedAtMs });
@@ -152,7 +152,7 @@ test('what a job does now is in it so far, except what is neither kept nor lost 
   expect(sums(ledgerOf(story.job, story.nowMs + 5_000))).toEqual({ queued: 5 });
   story.allocated();
   expect(sums(ledgerOf(story.job, story.nowMs + 5_000))).toEqual({ queued: 1, starting: 5 });
-  story.claimed(0).running(0);
+  story.prepared(0).running(0);
   expect(sums(ledgerOf(story.job, story.nowMs + 5_000))).toEqual({ queued: 1, starting: 2 });
   after(story, 20).saved(1);
   expect(sums(ledgerOf(story.job, story.nowMs + 5_000))).toEqual({ queued: 1, starting: 2, productive: 20 });

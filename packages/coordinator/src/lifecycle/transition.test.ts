@@ -8,8 +8,8 @@ describe('a job that goes well', () => {
     const story = aGang();
 
     expect(story.allocated().job.state.kind).toBe('starting');
-    expect(story.claimed(0).claimed(1).attempt?.state).toBe('allocated');
-    expect(story.checked(0).checked(1).attempt?.state).toBe('claimed');
+    expect(story.prepared(0).prepared(1).attempt?.state).toBe('allocated');
+    expect(story.checked(0).checked(1).attempt?.state).toBe('released');
     expect(story.running(0).job.state.kind).toBe('starting');
     expect(story.running(1).job.state.kind).toBe('running');
     expect(story.ended(1).job.state.kind).toBe('running');
@@ -17,7 +17,7 @@ describe('a job that goes well', () => {
     expect(story.events).toEqual([
       'attempt.allocated',
       'attempt.checked',
-      'attempt.claimed',
+      'attempt.released',
       'attempt.running',
       'task.ended',
       'task.ended',
@@ -126,7 +126,7 @@ describe('a node that goes away', () => {
   it('before the release sends the job back to the queue, at no cost but the wait', () => {
     const story = aGang({ retry: { max_attempts: 1, backoff: { initial: '1s', max: '3s' } } });
     const waits = [1, 2, 3, 4].map((attempt) => {
-      story.allocated().claimed(1).on({ kind: 'startFailed', attempt, cause: nodeLost, leaveOut: [] });
+      story.allocated().prepared(1).on({ kind: 'startFailed', attempt, cause: nodeLost, leaveOut: [] });
       return story.job.state.kind === 'queued' ? story.job.state.backoffMs : null;
     });
 
@@ -170,7 +170,7 @@ describe('a node that goes away', () => {
   });
 
   it('before the release, is not waited for even if it is known to be lost', () => {
-    expect(aGang().allocated().claimed(1).lost(0).job).toMatchObject({
+    expect(aGang().allocated().prepared(1).lost(0).job).toMatchObject({
       state: { kind: 'queued', lastCause: { kind: 'node_lost' } },
       failedStarts: 1,
       leftOut: [],
@@ -191,7 +191,7 @@ describe('a stop', () => {
   });
 
   it('cancels at once what has not been released', () => {
-    const story = aGang().allocated().claimed(0).stopped();
+    const story = aGang().allocated().prepared(0).stopped();
 
     expect(story.job.state.kind).toBe('cancelled');
     expect(story.endedAttempts[0]?.tasks.map((task) => task.state)).toEqual(['ended', 'ended']);
@@ -291,7 +291,7 @@ describe('a guarantee', () => {
     const story = aStory().allRunning().requeued().ended(0).allocated();
     const before = story.job;
 
-    expect(story.claimed(0, { attempt: 1 }).running(0, 1).ended(0, crash, 1).job).toBe(before);
+    expect(story.prepared(0, { attempt: 1 }).running(0, 1).ended(0, crash, 1).job).toBe(before);
     expect(story.on({ kind: 'startFailed', attempt: 1, cause: nodeLost, leaveOut: [] }).job).toBe(before);
   });
 });

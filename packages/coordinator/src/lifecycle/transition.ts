@@ -12,8 +12,8 @@
  *        │                        │ last task ended, by the outcome                             │
  *        └────────────────────────┴──► queued | failed | cancelled ─────────────────────────────┘
  *
- *      attempt: allocated ──every task ready (gang.ts)──► claimed ──every task running──► running ──► ended(cause)
- *      task:    assigned ──► claimed ⇄ ready ──► running ──► ended
+ *      attempt: allocated ──every task checked (gang.ts)──► released ──every task running──► running ──► ended(cause)
+ *      task:    assigned ──► prepared ⇄ checked ──► running ──► ended
  *
  * Rules that the functions of this folder keep, with the numbers of docs/guarantees.md:
  * - An attempt is allocated only while no other attempt of the job exists (G2). Its number is higher than any before (G6).
@@ -50,7 +50,7 @@ import {
   unchanged,
   withAttempt,
 } from './event.ts';
-import { allocate, checked, claim, endBeforeRelease, prepareTimeout, startFailed } from './gang.ts';
+import { allocate, checked, endBeforeRelease, prepared, prepareTimeout, startFailed } from './gang.ts';
 import { recoveryOf } from './recovery.ts';
 import { extend, preempt, requeue, stop, timeLimit } from './requests.ts';
 import { beginStopping, endIfDone } from './stopping.ts';
@@ -67,7 +67,7 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Transition
 
 const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
   allocate,
-  claim,
+  prepared,
   checked,
   startFailed,
   prepareTimeout,
@@ -75,7 +75,7 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
   taskRunning(job, event, nowMs) {
     const attempt = fencedAttempt(job, event.attempt);
     const task = attempt?.tasks[event.nodeRank];
-    if (attempt === null || task?.state !== 'ready' || !isReleased(attempt)) return unchanged(job);
+    if (attempt === null || task?.state !== 'checked' || !isReleased(attempt)) return unchanged(job);
     const started: Task = { ...task, state: 'running' };
     return afterStart(
       job,
@@ -118,7 +118,7 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
   rendezvousTimeout(job, event, nowMs) {
     const attempt = fencedAttempt(job, event.attempt);
     if (attempt === null || job.state.kind !== 'starting' || !isReleased(attempt)) return unchanged(job);
-    const late = attempt.tasks.filter((task) => task.state === 'ready').map(({ node }) => node);
+    const late = attempt.tasks.filter((task) => task.state === 'checked').map(({ node }) => node);
     const limitS = Math.round(job.spec.rendezvousTimeoutMs / 1000);
     const message = `not running within the rendezvous_timeout of ${limitS} s: ${late.join(', ')}`;
     // Of several it cannot be told which one kept the others waiting.

@@ -83,7 +83,7 @@ class Walk {
       this.check(turn < 20, 'a job is never stuck');
       if (this.job.state.kind === 'queued') this.play(this.allocation(this.job.spec.resources.nodes));
       const attempt = this.job.lastAttempt;
-      for (const { nodeRank } of this.tasks()) this.play(this.claim(attempt, nodeRank));
+      for (const { nodeRank } of this.tasks()) this.play(this.prepared(attempt, nodeRank));
       for (const { nodeRank } of this.tasks()) this.play(this.checked(attempt, nodeRank, null));
       for (const { nodeRank } of this.tasks()) {
         this.play({ kind: 'taskEnded', attempt, nodeRank, exit: anExit(), failedAtMs: null });
@@ -102,14 +102,14 @@ class Walk {
     return allocation(tasks, { resume });
   }
 
-  private claim(attempt: number, nodeRank: number, port = 1): Extract<JobEvent, { kind: 'claim' }> {
+  private prepared(attempt: number, nodeRank: number, port = 1): Extract<JobEvent, { kind: 'prepared' }> {
     const address = `10.0.0.${nodeRank + 1}`;
     const endpoints = [
       anEndpoint({ address }),
       anEndpoint({ address: `fd00::${nodeRank}`, network: 'fd00::/64' }),
     ];
     const master = nodeRank === 0 ? { addr: address, port } : null;
-    return { kind: 'claim', attempt, nodeRank, master, endpoints, testPort: port };
+    return { kind: 'prepared', attempt, nodeRank, master, endpoints, testPort: port };
   }
 
   private checked(
@@ -151,7 +151,7 @@ class Walk {
     const lostStatus = anExit({ exitCode: null, statusLost: true });
     const events: { readonly [K in JobEvent['kind']]: Extract<JobEvent, { kind: K }> } = {
       allocate: this.allocation(this.pick(1, 2, 3)),
-      claim: this.claim(attempt, nodeRank, this.pick(1, 1, 1, 2)),
+      prepared: this.prepared(attempt, nodeRank, this.pick(1, 1, 1, 2)),
       checked: this.checked(
         attempt,
         nodeRank,
@@ -349,7 +349,7 @@ class Walk {
       attempt.tasks.every((task) => (task.exit !== null) === (task.state === 'ended')),
       'an exit belongs to an end',
     );
-    const isBeforeRelease = (task: string) => task === 'assigned' || task === 'claimed';
+    const isBeforeRelease = (task: string) => task === 'assigned' || task === 'prepared';
     this.check(tasks.some(isBeforeRelease) === !isReleased(attempt), 'released is when every task is ready');
     if (!isReleased(attempt)) {
       this.check(
@@ -359,7 +359,7 @@ class Walk {
       this.check(!tasks.includes('ended'), 'no rank is missing before the release');
     }
     if (state.kind === 'running') {
-      this.check(!tasks.includes('ready'), 'a job runs when every task has been seen running');
+      this.check(!tasks.includes('checked'), 'a job runs when every task has been seen running');
     }
     if (state.kind !== 'stopping') {
       this.check(
@@ -376,7 +376,7 @@ class Walk {
 
 const likelyEvents: readonly JobEvent['kind'][] = [
   ...Array.from({ length: 3 }, () => 'allocate' as const),
-  ...Array.from({ length: 8 }, () => 'claim' as const),
+  ...Array.from({ length: 8 }, () => 'prepared' as const),
   ...Array.from({ length: 8 }, () => 'checked' as const),
   ...Array.from({ length: 6 }, () => 'taskRunning' as const),
   ...Array.from({ length: 5 }, () => 'taskEnded' as const),

@@ -127,15 +127,15 @@ test('a connection that breaks while its Hello is being stored does not pass for
   expect(coordinator.agents.isOnline(nodeNameOf('node-1'))).toBe(false);
 });
 
-test('a job goes from assignment over claim and release to its recorded end', async () => {
+test('a job goes from assignment over preparation and release to its recorded end', async () => {
   const { told, say } = await connected();
   const jobId = await submitted({ resources: { gpus: 1 } });
   const task = { jobId, attempt: 1, nodeRank: 0 };
   await vi.waitFor(() =>
-    expect(told.at(-1)?.assign).toMatchObject({ task, gpuUuids: ['GPU-a-0'], release: null }),
+    expect(told.at(-1)?.prepare).toMatchObject({ task, gpuUuids: ['GPU-a-0'], start: null }),
   );
-  say({ claim: { task, masterAddr: '127.0.0.1', masterPort: 29_500 } });
-  await vi.waitFor(() => expect(told.at(-1)?.release).toMatchObject({ task, masterPort: 29_500 }));
+  say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 29_500 } });
+  await vi.waitFor(() => expect(told.at(-1)?.start).toMatchObject({ task, masterPort: 29_500 }));
   say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   const gpuUsage = aGpuUsage();
   say({
@@ -156,9 +156,9 @@ test('a job that ended while its agent was away has ended then, whatever the clo
   const { told, say } = await connected();
   const jobId = await submitted({ resources: { gpus: 1 } });
   const task = { jobId, attempt: 1, nodeRank: 0 };
-  await vi.waitFor(() => expect(told.at(-1)?.assign).toBeTruthy());
-  say({ claim: { task, masterAddr: '127.0.0.1', masterPort: 29_500 } });
-  await vi.waitFor(() => expect(told.at(-1)?.release).toBeTruthy());
+  await vi.waitFor(() => expect(told.at(-1)?.prepare).toBeTruthy());
+  say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 29_500 } });
+  await vi.waitFor(() => expect(told.at(-1)?.start).toBeTruthy());
   say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(async () => expect((await coordinator.api.getJob(jobId)).state).toBe('running'));
   const runningAtMs = coordinator.clock.wallMs();
@@ -178,11 +178,11 @@ test('a job that ended while its agent was away has ended then, whatever the clo
 test('what a node says of tasks that are not its own changes nothing', async () => {
   const owner = await connected('node-1');
   const jobId = await submitted({ resources: { gpus: 1 }, max_runtime: '1s' });
-  await vi.waitFor(() => expect(owner.told.at(-1)?.assign).toBeTruthy());
+  await vi.waitFor(() => expect(owner.told.at(-1)?.prepare).toBeTruthy());
   const stranger = await connected('node-2');
   const task = { jobId, attempt: 1, nodeRank: 0 };
   const unknown = { ...task, jobId: 'job_zzzzzzzzzzzz' };
-  stranger.say({ claim: { task, masterAddr: '10.6.6.6', masterPort: 666 } });
+  stranger.say({ prepared: { task, masterAddr: '10.6.6.6', masterPort: 666 } });
   stranger.say({ report: { task, state: 'TASK_STATE_ENDED', exit: { exitCode: 0 } } });
   const observed = [task, unknown].map(
     (each) => ({ task: each, state: 'TASK_STATE_RUNNING', runningForMs: 1_000_000 }) as const,
@@ -193,7 +193,7 @@ test('what a node says of tasks that are not its own changes nothing', async () 
     { task, verdict: 'VERDICT_FORGET', leaseMs: 0 },
     { task: unknown, verdict: 'VERDICT_UNKNOWN', leaseMs: 0 },
   ]);
-  expect(stranger.told.filter((message) => message.assign ?? message.release)).toEqual([]);
+  expect(stranger.told.filter((message) => message.prepare ?? message.start)).toEqual([]);
   await Promise.all(coordinator.timeLimits.run(coordinator.state, coordinator.loop));
   expect((await coordinator.api.getJob(jobId)).attempts).toMatchObject([
     { state: 'allocated', masterAddr: null },
@@ -214,8 +214,8 @@ test('a reboot ends what ran on the node; the boot of another machine by its nam
   const first = await connected();
   const jobId = await submitted({ resources: { gpus: 1 } });
   const task = { jobId, attempt: 1, nodeRank: 0 };
-  await vi.waitFor(() => expect(first.told.at(-1)?.assign).toBeTruthy());
-  first.say({ claim: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
+  await vi.waitFor(() => expect(first.told.at(-1)?.prepare).toBeTruthy());
+  first.say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
   first.say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(() => expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running'));
   const second = openSession(first.token);
@@ -254,7 +254,7 @@ function uploading(token: string) {
 test('output is taken from the node that holds the task; from others it is dropped', async () => {
   const owner = await connected('node-1');
   const jobId = await submitted({ resources: { gpus: 1 } });
-  await vi.waitFor(() => expect(owner.told.at(-1)?.assign).toBeTruthy());
+  await vi.waitFor(() => expect(owner.told.at(-1)?.prepare).toBeTruthy());
   const stranger = await connected('node-2');
   const task = { jobId, attempt: 1, nodeRank: 0 };
   const [mine, theirs] = [uploading(owner.token), uploading(stranger.token)];
@@ -272,7 +272,7 @@ test('output is taken from the node that holds the task; from others it is dropp
 test('below the reserve no output is taken: it waits, or, with an agent that cannot wait, its stream ends', async () => {
   const owner = await connected('node-1');
   const jobId = await submitted({ resources: { gpus: 1 } });
-  await vi.waitFor(() => expect(owner.told.at(-1)?.assign).toBeTruthy());
+  await vi.waitFor(() => expect(owner.told.at(-1)?.prepare).toBeTruthy());
   const full = await startTestCoordinator({ reserveBytes: 2 ** 60, memory: coordinator.memory });
   try {
     client = full.client();
@@ -293,7 +293,7 @@ test('below the reserve no output is taken: it waits, or, with an agent that can
 test('a task over its rate waits, and another one of the same node goes on; both are told what became of theirs', async () => {
   const owner = await connected('node-1');
   const jobIds = [await submitted({ resources: { gpus: 0 } }), await submitted({ resources: { gpus: 0 } })];
-  await vi.waitFor(() => expect(owner.told.filter(({ assign }) => assign)).toHaveLength(2));
+  await vi.waitFor(() => expect(owner.told.filter(({ prepare }) => prepare)).toHaveLength(2));
   const small = await startTestCoordinator({
     memory: coordinator.memory,
     logLimits: { rateBytes: 1_000, capBytes: 8_000 },
@@ -336,7 +336,7 @@ test('a task over its rate waits, and another one of the same node goes on; both
 test('the output of a job is removed on request, and more of it goes on behind', async () => {
   const owner = await connected('node-1');
   const jobId = await submitted({ resources: { gpus: 1 } });
-  await vi.waitFor(() => expect(owner.told.at(-1)?.assign).toBeTruthy());
+  await vi.waitFor(() => expect(owner.told.at(-1)?.prepare).toBeTruthy());
   const task = { jobId, attempt: 1, nodeRank: 0 };
   const upload = uploading(owner.token);
   upload.send({ task, offset: 0, data: Buffer.from('hello'), complete: false });

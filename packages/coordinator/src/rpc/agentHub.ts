@@ -5,12 +5,12 @@ import { MusterError, messageOf } from '@muster/common/errors';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
 import type { AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Checked__Output } from '@muster/common/gen/muster/v1/Checked';
-import type { Claim__Output } from '@muster/common/gen/muster/v1/Claim';
 import type { Condition__Output } from '@muster/common/gen/muster/v1/Condition';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { Heartbeat__Output } from '@muster/common/gen/muster/v1/Heartbeat';
 import type { Hello__Output } from '@muster/common/gen/muster/v1/Hello';
 import type { NodeStatus__Output } from '@muster/common/gen/muster/v1/NodeStatus';
+import type { Prepared__Output } from '@muster/common/gen/muster/v1/Prepared';
 import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TaskReport } from '@muster/common/views';
@@ -239,7 +239,7 @@ async function onMessage(
   if (!parts.agents.isCurrent(session)) return;
   parts.agents.heard(session);
   if (message.heartbeat != null) onHeartbeat(parts, session, message.heartbeat);
-  if (message.claim != null) await onClaim(parts, session, message.claim);
+  if (message.prepared != null) await onPrepared(parts, session, message.prepared);
   if (message.checked != null) await onChecked(parts, session, message.checked);
   if (message.report != null) {
     const reports = reportsFromWire(parts.notes, session.node, [message.report]);
@@ -260,12 +260,16 @@ async function keepOffered(parts: AgentHubParts, { caller }: AgentSession): Prom
   await loop.run(caller, (draft, nowMs) => keepSecret(draft, caller.id, credentialLifetimeMs, nowMs));
 }
 
-async function onClaim(parts: AgentHubParts, session: AgentSession, claim: Claim__Output): Promise<void> {
-  const { masterAddr, masterPort, endpoints, testPort } = claim;
-  const task = taskRefFromWire(claim.task);
+async function onPrepared(
+  parts: AgentHubParts,
+  session: AgentSession,
+  prepared: Prepared__Output,
+): Promise<void> {
+  const { masterAddr, masterPort, endpoints, testPort } = prepared;
+  const task = taskRefFromWire(prepared.task);
   if (task === null) return;
   await takeEvent(parts, session, task, {
-    kind: 'claim',
+    kind: 'prepared',
     attempt: task.attempt,
     nodeRank: task.nodeRank,
     master: masterPort === 0 ? null : { addr: masterAddr, port: masterPort },

@@ -179,15 +179,17 @@ test('what an agent says names its credential, and what the coordinator does by 
   for (const event of byAgent) expect(event.by).toMatch(/^agent:node-1/);
   await submitJob(coordinator, 'r1');
   const assigned = await vi.waitFor(
-    () => told.find((each) => each.assign)?.assign ?? expect.fail('no Assign'),
+    () => told.find((each) => each.prepare)?.prepare ?? expect.fail('nothing was assigned'),
   );
   expect(eventsAfter(0).find(({ kind }) => kind === 'attempt.allocated')).toMatchObject({
     by: 'coordinator: scheduler',
     peer: '',
   });
-  say({ claim: { task: assigned.task, masterAddr: '127.0.0.1', masterPort: 1, testPort: 0, endpoints: [] } });
-  await vi.waitFor(() => expect(eventsAfter(0).some(({ kind }) => kind === 'attempt.claimed')).toBe(true));
-  expect(eventsAfter(0).find(({ kind }) => kind === 'attempt.claimed')?.by).toMatch(/^agent:node-1/);
+  say({
+    prepared: { task: assigned.task, masterAddr: '127.0.0.1', masterPort: 1, testPort: 0, endpoints: [] },
+  });
+  await vi.waitFor(() => expect(eventsAfter(0).some(({ kind }) => kind === 'attempt.released')).toBe(true));
+  expect(eventsAfter(0).find(({ kind }) => kind === 'attempt.released')?.by).toMatch(/^agent:node-1/);
 });
 
 test('an event of a version that kept no callers is shown without one', async () => {

@@ -1,5 +1,5 @@
 /** What agents say of the past, true, stale or made up, over real connections. */
-import type { Assign__Output } from '@muster/common/gen/muster/v1/Assign';
+import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
 import type { Hello } from '@muster/common/gen/muster/v1/Hello';
 import type { JobId } from '@muster/common/ids';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -25,11 +25,11 @@ const conditionsOf = (name: string) => coordinator.state.nodes.get(nodeNameOf(na
 
 type Agent = Awaited<ReturnType<typeof connected>>;
 
-async function assigned({ told }: Agent): Promise<Assign__Output> {
-  await vi.waitFor(() => expect(told.at(-1)?.assign).toBeTruthy());
-  const assign = told.at(-1)?.assign;
-  if (assign == null) throw new Error('nothing was assigned');
-  return assign;
+async function assigned({ told }: Agent): Promise<Assignment__Output> {
+  await vi.waitFor(() => expect(told.at(-1)?.prepare).toBeTruthy());
+  const assignment = told.at(-1)?.prepare;
+  if (assignment == null) throw new Error('nothing was assigned');
+  return assignment;
 }
 
 test('what an agent was told is proven by it: a store restored from an older copy starts nothing until it is advanced', async () => {
@@ -95,8 +95,8 @@ test('a silent node is fenced while another one is in doubt', async () => {
   const silent = await connected('node-1');
   await submit({ gpus: 1 });
   const { task } = await assigned(silent);
-  silent.say({ claim: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
-  await vi.waitFor(() => expect(silent.told.at(-1)?.release).toBeTruthy());
+  silent.say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
+  await vi.waitFor(() => expect(silent.told.at(-1)?.start).toBeTruthy());
   await connected('node-2', { highestTerm: 1_000_000 });
   silent.cancel();
   for (let tick = 0; tick < 12; tick += 1) {
@@ -112,7 +112,7 @@ test("an attempt of another node's job that never was does not end the one that 
   const owner = await connected('node-1');
   const jobId = await submit({ gpus: 1 });
   const { task } = await assigned(owner);
-  owner.say({ claim: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
+  owner.say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
   owner.say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(() => expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running'));
   const lie = { task: { jobId, attempt: 4_000_000_000, nodeRank: 0 }, state: 'TASK_STATE_RUNNING' } as const;

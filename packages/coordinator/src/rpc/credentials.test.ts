@@ -50,10 +50,10 @@ async function runningJob({
   say,
 }: Pick<ReturnType<typeof openSession>, 'told' | 'say'>): Promise<JobId> {
   const id = await submitJob(coordinator, 'r1');
-  const assigned = () => told.find(({ assign }) => assign)?.assign ?? expect.fail('no Assign');
+  const assigned = () => told.find(({ prepare }) => prepare)?.prepare ?? expect.fail('nothing was assigned');
   const { task } = await vi.waitFor(assigned);
-  say({ claim: { task, masterAddr: '127.0.0.1', masterPort: 1, testPort: 0, endpoints: [] } });
-  await vi.waitFor(() => expect(told.some(({ release }) => release)).toBe(true));
+  say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 1, testPort: 0, endpoints: [] } });
+  await vi.waitFor(() => expect(told.some(({ start }) => start)).toBe(true));
   say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(() => expect(coordinator.state.jobs.get(id)?.state.kind).toBe('running'));
   return id;

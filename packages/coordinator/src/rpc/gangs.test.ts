@@ -27,19 +27,19 @@ async function aGang(spec: object = {}) {
   const text = { name: 'train', command: ['true'], resources: { nodes: 2 }, ...spec };
   const { jobIds } = await coordinator.api.submit({ specJson: JSON.stringify(text), requestId: 'r' });
   const jobId = jobIds[0] as JobId;
-  for (const { told } of agents) await vi.waitFor(() => expect(told.at(-1)?.assign).toBeTruthy());
+  for (const { told } of agents) await vi.waitFor(() => expect(told.at(-1)?.prepare).toBeTruthy());
   const taskOf = (nodeRank: number, attempt = 1) => ({ jobId, attempt, nodeRank });
   // The scheduler decides which node is which rank.
   const byRank = [0, 1].map((rank) => {
-    const agent = agents.find(({ told }) => told.at(-1)?.assign?.task?.nodeRank === rank);
+    const agent = agents.find(({ told }) => told.at(-1)?.prepare?.task?.nodeRank === rank);
     if (agent === undefined) throw new Error(`nobody has rank ${rank}`);
     return agent;
   }) as [Agent, Agent];
   return { jobId, taskOf, byRank, job: () => coordinator.api.getJob(jobId) };
 }
 
-const claim = (task: object, nodeRank: number): AgentMessage => ({
-  claim: {
+const prepared = (task: object, nodeRank: number): AgentMessage => ({
+  prepared: {
     task,
     masterAddr: nodeRank === 0 ? '127.0.0.1' : '',
     masterPort: nodeRank === 0 ? 29_500 : 0,
@@ -53,24 +53,24 @@ const claim = (task: object, nodeRank: number): AgentMessage => ({
 async function running() {
   const gang = await aGang();
   const { byRank, taskOf } = gang;
-  byRank.forEach(({ say }, rank) => say(claim(taskOf(rank), rank)));
+  byRank.forEach(({ say }, rank) => say(prepared(taskOf(rank), rank)));
   for (const [rank, { told, say }] of byRank.entries()) {
     await vi.waitFor(() => expect(told.at(-1)?.check).toBeTruthy());
     say({ checked: { task: taskOf(rank), round: 1, paths: [{ nodeRank: 1 - rank, roundTripUs: 80 }] } });
   }
   for (const [rank, { told, say }] of byRank.entries()) {
-    await vi.waitFor(() => expect(told.at(-1)?.release).toBeTruthy());
+    await vi.waitFor(() => expect(told.at(-1)?.start).toBeTruthy());
     say({ report: { task: taskOf(rank), state: 'TASK_STATE_RUNNING' } });
   }
   await vi.waitFor(async () => expect((await gang.job()).state).toBe('running'));
   return gang;
 }
 
-test('a gang goes from claims over checked paths to its release', async () => {
+test('a gang goes from prepared nodes over checked paths to its release', async () => {
   const { byRank, taskOf, job } = await aGang({ lease: '10s' });
   const [first, second] = byRank;
-  first.say(claim(taskOf(0), 0));
-  second.say(claim(taskOf(1), 1));
+  first.say(prepared(taskOf(0), 0));
+  second.say(prepared(taskOf(1), 1));
   const addresses = ['10.0.0.1', '10.0.0.2'];
   await vi.waitFor(() =>
     expect(first.told.at(-1)?.check).toMatchObject({
@@ -84,18 +84,20 @@ test('a gang goes from claims over checked paths to its release', async () => {
     ]),
   );
   first.say({ checked: { task: taskOf(0), round: 1, paths: [{ nodeRank: 1, roundTripUs: 80 }] } });
-  await vi.waitFor(async () => expect((await job()).attempts[0]?.tasks[0]).toMatchObject({ state: 'ready' }));
-  expect((await job()).attempts[0]?.tasks[1]).toMatchObject({ state: 'claimed', address: '10.0.0.2' });
+  await vi.waitFor(async () =>
+    expect((await job()).attempts[0]?.tasks[0]).toMatchObject({ state: 'checked' }),
+  );
+  expect((await job()).attempts[0]?.tasks[1]).toMatchObject({ state: 'prepared', address: '10.0.0.2' });
   second.say({ checked: { task: taskOf(1), round: 1, paths: [{ nodeRank: 0, roundTripUs: 90 }] } });
   for (const [rank, { told }] of byRank.entries()) {
-    const release = {
+    const start = {
       task: taskOf(rank),
       masterAddr: '10.0.0.1',
       masterPort: 29_500,
       addresses,
       leaseMs: 10_000,
     };
-    await vi.waitFor(() => expect(told.at(-1)?.release).toEqual(release));
+    await vi.waitFor(() => expect(told.at(-1)?.start).toEqual(start));
   }
   expect(eventsOf('attempt.checked')).toMatchObject([
     { round: 1, paths: [{ roundTripUs: 80 }, { roundTripUs: 90 }] },
@@ -104,7 +106,7 @@ test('a gang goes from claims over checked paths to its release', async () => {
 
 test('a node that cannot reach another is named, and shown as left out', async () => {
   const { byRank, taskOf, job } = await aGang();
-  byRank.forEach(({ say }, rank) => say(claim(taskOf(rank), rank)));
+  byRank.forEach(({ say }, rank) => say(prepared(taskOf(rank), rank)));
   for (const [rank, { told, say }] of byRank.entries()) {
     await vi.waitFor(() => expect(told.some(({ check }) => check != null)).toBe(true));
     say({ checked: { task: taskOf(rank), round: 1, paths: [{ nodeRank: 1 - rank, error: 'timed out' }] } });
@@ -118,14 +120,14 @@ test('a node that cannot reach another is named, and shown as left out', async (
 
 test('what a node says of the paths of another’s task changes nothing', async () => {
   const { byRank, taskOf, job } = await aGang();
-  byRank.forEach(({ say }, rank) => say(claim(taskOf(rank), rank)));
+  byRank.forEach(({ say }, rank) => say(prepared(taskOf(rank), rank)));
   const [first, second] = byRank;
   await vi.waitFor(() => expect(second.told.at(-1)?.check).toBeTruthy());
   second.say({ checked: { task: taskOf(0), round: 1, paths: [{ nodeRank: 1 }] } });
   second.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [] } });
   await vi.waitFor(() => expect(second.told.some(({ heartbeatAck }) => heartbeatAck != null)).toBe(true));
-  expect((await job()).attempts[0]?.tasks.map(({ state }) => state)).toEqual(['claimed', 'claimed']);
-  expect(first.told.some(({ release }) => release != null)).toBe(false);
+  expect((await job()).attempts[0]?.tasks.map(({ state }) => state)).toEqual(['prepared', 'prepared']);
+  expect(first.told.some(({ start }) => start != null)).toBe(false);
 });
 
 test('heartbeats are answered with leases: of what runs and of what is being stopped', async () => {
@@ -192,7 +194,7 @@ test('a task that is frozen is shown as such, and freeze and thaw are on record 
   expect(eventsOf('task.thawed')).toHaveLength(1);
 });
 
-test('what a node is busy with is shown until it has claimed', async () => {
+test('what a node is busy with is shown until it is prepared', async () => {
   const { byRank, taskOf, job } = await aGang();
   const [{ say }] = byRank;
   const observed = [{ task: taskOf(0), state: 'TASK_STATE_ASSIGNED' as const, doing: 'pulls image train:2' }];

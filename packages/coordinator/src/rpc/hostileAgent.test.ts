@@ -29,8 +29,8 @@ async function runsOn(agent: Agent): Promise<TaskRef> {
   const { jobIds } = await coordinator.api.submit({ specJson, requestId: `r${requests}` });
   const jobId = jobIds[0] as JobId;
   const task = { jobId, attempt: 1, nodeRank: 0 };
-  await vi.waitFor(() => expect(agent.told.at(-1)?.assign?.task).toEqual(task));
-  agent.say({ claim: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
+  await vi.waitFor(() => expect(agent.told.at(-1)?.prepare?.task).toEqual(task));
+  agent.say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
   agent.say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(() => expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running'));
   return task;

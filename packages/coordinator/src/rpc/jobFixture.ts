@@ -24,8 +24,15 @@ export async function startJob({ loop }: TestCoordinator, jobId: JobId): Promise
     applyJobEvent(draft, jobId, allocation([placement]), nowMs);
     const master = { addr: '127.0.0.1', port: 1 };
     const attempt = draft.job(jobId)?.lastAttempt ?? 0;
-    const claim = { kind: 'claim', attempt, nodeRank: 0, master, endpoints: [], testPort: null } as const;
-    applyJobEvent(draft, jobId, claim, nowMs);
+    const prepared = {
+      kind: 'prepared',
+      attempt,
+      nodeRank: 0,
+      master,
+      endpoints: [],
+      testPort: null,
+    } as const;
+    applyJobEvent(draft, jobId, prepared, nowMs);
     applyJobEvent(draft, jobId, { kind: 'taskRunning', attempt, nodeRank: 0 }, nowMs);
   });
 }

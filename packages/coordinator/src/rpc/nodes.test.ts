@@ -74,7 +74,7 @@ describe('a node', () => {
     expect(await pendingReason({ resources: { gpus: 1 } })).toMatchObject({ kind: 'drained' });
     expect((await coordinator.api.getNode(name)).drained).toBe(true);
     say({ status: { inventory, conditions: [] } });
-    await vi.waitFor(() => expect(told.at(-1)?.assign?.gpuUuids).toEqual(['GPU-a-0']));
+    await vi.waitFor(() => expect(told.at(-1)?.prepare?.gpuUuids).toEqual(['GPU-a-0']));
     expect(eventsOfNode()).toEqual([
       ...['node.joined', 'node.online', 'condition.raised', 'condition.cleared'],
     ]);
@@ -96,7 +96,7 @@ describe('a node', () => {
   test('keeps what runs on a GPU that vanishes, and gives it to nobody else', async () => {
     const { say, told } = await connectedWith();
     expect(await pendingReason({ resources: { gpus: 1 } })).toBeNull();
-    await vi.waitFor(() => expect(told.at(-1)?.assign).toBeTruthy());
+    await vi.waitFor(() => expect(told.at(-1)?.prepare).toBeTruthy());
     say({ status: { inventory: { ...inventory, gpus: [] }, conditions: [] } });
     await vi.waitFor(() => expect(eventsOfNode().at(-1)).toBe('node.changed'));
     expect(await coordinator.api.getNode(name)).toMatchObject({
@@ -318,7 +318,7 @@ describe('draining a node', () => {
     const { told } = await connectedWith();
     const specJson = JSON.stringify({ name: 'train', command: ['true'], stop_grace: '20s' });
     const [jobId] = (await coordinator.api.submit({ specJson, requestId: 'r' })).jobIds;
-    await vi.waitFor(() => expect(told.at(-1)?.assign).toBeTruthy());
+    await vi.waitFor(() => expect(told.at(-1)?.prepare).toBeTruthy());
     const nowMs = coordinator.clock.wallMs();
     const held = (fields: object) => [
       { task: { jobId, attempt: 1, nodeRank: 0 }, gpus: 0, stopping: false, ...fields },

@@ -134,21 +134,3 @@ test('an attempt of a version that did not look at GPUs, tried no paths and fenc
     hungToldAtMs: null,
   });
 });
-
-test.each([
-  ['claimed', 'ready'],
-  ['allocated', 'claimed'],
-])('a task that was claimed in an attempt that was %s is %s', (state, now) => {
-  const task = {
-    nodeRank: 0,
-    node: 'node-1',
-    gpuUuids: [],
-    cpus: 0,
-    memoryMb: 0,
-    state: 'claimed',
-    exit: null,
-  };
-  const body = JSON.stringify({ number: 1, state, tasks: [task], allocatedAtMs: 1, cause: null });
-
-  expect(attemptFromRow({ job_id: 'job_1', number: 1, state, body }).tasks[0]?.state).toBe(now);
-});

@@ -11,15 +11,7 @@ import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Cause, TaskEnd } from '@muster/common/views';
-import {
-  type Attempt,
-  isReleased,
-  type Job,
-  type JobState,
-  type Node,
-  type StoredEvent,
-  type Task,
-} from '../model.ts';
+import { type Attempt, type Job, type JobState, type Node, type StoredEvent, type Task } from '../model.ts';
 import { ownName } from '../ownSpec.ts';
 import { specText } from '../specText.ts';
 import { StoreError } from './store.ts';
@@ -211,9 +203,7 @@ export function attemptFromRow(row: AttemptRow): Attempt {
   const tasks = written.tasks.map((each): Task => {
     const task: Task = { ...earlierTask, ...each };
     const exit = task.exit === null ? null : exitFrom(task.exit);
-    // What waits for its start after the release was said to be claimed once.
-    const state = isReleased(attempt) && task.state === 'claimed' ? 'ready' : task.state;
-    return { ...task, state, exit };
+    return { ...task, exit };
   });
   return { ...attempt, tasks, cause: attempt.cause === null ? null : causeFrom(attempt.cause) };
 }

@@ -24,7 +24,7 @@ async function pass({ startDeadlines, state, loop }: TestCoordinator): Promise<J
 }
 
 test('a gang that is not ready in time goes back to the queue, and it is said what each node was doing', async () => {
-  const { coordinator, close } = await withJob(gang().claimed(0));
+  const { coordinator, close } = await withJob(gang().prepared(0));
   const task = { jobId: jobIdOf(1), attempt: 1, nodeRank: 1 };
   coordinator.notes.note(aReport(task, { state: 'assigned', doing: 'pulls image train:2' }));
   expect((await pass(coordinator))?.state.kind).toBe('starting');
@@ -46,10 +46,10 @@ test('a gang that is not ready in time goes back to the queue, and it is said wh
 });
 
 test('once released, the tasks have their own time to run', async () => {
-  const { coordinator, close } = await withJob(gang().allClaimed().checked(0));
+  const { coordinator, close } = await withJob(gang().allPrepared().checked(0));
   await pass(coordinator);
   coordinator.clock.nowMs += 59_999;
-  const { job, attempt } = gang().allClaimed().checked(0).checked(1);
+  const { job, attempt } = gang().allPrepared().checked(0).checked(1);
   await coordinator.loop.run(aCaller, (draft) => {
     draft.putJob(job);
     if (attempt !== null) draft.putAttempt(job.id, attempt);

@@ -64,7 +64,7 @@ describe('what is beyond its bound', () => {
     [
       'an identity',
       'AgentMessage',
-      { claim: { task: { ...task, jobId: 'j'.repeat(65) } } },
+      { prepared: { task: { ...task, jobId: 'j'.repeat(65) } } },
       /TaskRef.jobId: 64 at most/,
     ],
     [

@@ -112,7 +112,7 @@ export const bounds: Readonly<Record<string, Bounds>> = {
   Evidence: { text: text(2_000) },
   TrainingProgress: { framework: word, latest: atMost(64, 64) },
   HangSign: { gpus: word },
-  Claim: { masterAddr: address, endpoints: atMost(256) },
+  Prepared: { masterAddr: address, endpoints: atMost(256) },
   Endpoint: { address, network: word, interface: word },
   Checked: { paths: atMost(4_096) },
   PathResult: { error: sentence },

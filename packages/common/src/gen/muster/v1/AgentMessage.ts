@@ -2,7 +2,7 @@
 
 import type { Hello as _muster_v1_Hello, Hello__Output as _muster_v1_Hello__Output } from '../../muster/v1/Hello.ts';
 import type { Heartbeat as _muster_v1_Heartbeat, Heartbeat__Output as _muster_v1_Heartbeat__Output } from '../../muster/v1/Heartbeat.ts';
-import type { Claim as _muster_v1_Claim, Claim__Output as _muster_v1_Claim__Output } from '../../muster/v1/Claim.ts';
+import type { Prepared as _muster_v1_Prepared, Prepared__Output as _muster_v1_Prepared__Output } from '../../muster/v1/Prepared.ts';
 import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster_v1_TaskReport__Output } from '../../muster/v1/TaskReport.ts';
 import type { NodeStatus as _muster_v1_NodeStatus, NodeStatus__Output as _muster_v1_NodeStatus__Output } from '../../muster/v1/NodeStatus.ts';
 import type { Checked as _muster_v1_Checked, Checked__Output as _muster_v1_Checked__Output } from '../../muster/v1/Checked.ts';
@@ -14,7 +14,7 @@ import type { CredentialKept as _muster_v1_CredentialKept, CredentialKept__Outpu
 export interface AgentMessage {
   'hello'?: (_muster_v1_Hello | null);
   'heartbeat'?: (_muster_v1_Heartbeat | null);
-  'claim'?: (_muster_v1_Claim | null);
+  'prepared'?: (_muster_v1_Prepared | null);
   'report'?: (_muster_v1_TaskReport | null);
   'status'?: (_muster_v1_NodeStatus | null);
   'checked'?: (_muster_v1_Checked | null);
@@ -22,13 +22,13 @@ export interface AgentMessage {
   'trainingSign'?: (_muster_v1_TrainingSignSeen | null);
   'credentialOffer'?: (_muster_v1_CredentialOffer | null);
   'credentialKept'?: (_muster_v1_CredentialKept | null);
-  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status"|"checked"|"checkpoint"|"trainingSign"|"credentialOffer"|"credentialKept";
+  'body'?: "hello"|"heartbeat"|"prepared"|"report"|"status"|"checked"|"checkpoint"|"trainingSign"|"credentialOffer"|"credentialKept";
 }
 
 export interface AgentMessage__Output {
   'hello'?: (_muster_v1_Hello__Output | null);
   'heartbeat'?: (_muster_v1_Heartbeat__Output | null);
-  'claim'?: (_muster_v1_Claim__Output | null);
+  'prepared'?: (_muster_v1_Prepared__Output | null);
   'report'?: (_muster_v1_TaskReport__Output | null);
   'status'?: (_muster_v1_NodeStatus__Output | null);
   'checked'?: (_muster_v1_Checked__Output | null);
@@ -36,5 +36,5 @@ export interface AgentMessage__Output {
   'trainingSign'?: (_muster_v1_TrainingSignSeen__Output | null);
   'credentialOffer'?: (_muster_v1_CredentialOffer__Output | null);
   'credentialKept'?: (_muster_v1_CredentialKept__Output | null);
-  'body'?: "hello"|"heartbeat"|"claim"|"report"|"status"|"checked"|"checkpoint"|"trainingSign"|"credentialOffer"|"credentialKept";
+  'body'?: "hello"|"heartbeat"|"prepared"|"report"|"status"|"checked"|"checkpoint"|"trainingSign"|"credentialOffer"|"credentialKept";
 }

@@ -2,8 +2,8 @@
 
 import type { Welcome as _muster_v1_Welcome, Welcome__Output as _muster_v1_Welcome__Output } from '../../muster/v1/Welcome.ts';
 import type { HeartbeatAck as _muster_v1_HeartbeatAck, HeartbeatAck__Output as _muster_v1_HeartbeatAck__Output } from '../../muster/v1/HeartbeatAck.ts';
-import type { Assign as _muster_v1_Assign, Assign__Output as _muster_v1_Assign__Output } from '../../muster/v1/Assign.ts';
-import type { Release as _muster_v1_Release, Release__Output as _muster_v1_Release__Output } from '../../muster/v1/Release.ts';
+import type { Assignment as _muster_v1_Assignment, Assignment__Output as _muster_v1_Assignment__Output } from '../../muster/v1/Assignment.ts';
+import type { Start as _muster_v1_Start, Start__Output as _muster_v1_Start__Output } from '../../muster/v1/Start.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from '../../muster/v1/Stop.ts';
 import type { Forget as _muster_v1_Forget, Forget__Output as _muster_v1_Forget__Output } from '../../muster/v1/Forget.ts';
 import type { ClearCondition as _muster_v1_ClearCondition, ClearCondition__Output as _muster_v1_ClearCondition__Output } from '../../muster/v1/ClearCondition.ts';
@@ -14,27 +14,27 @@ import type { CredentialTaken as _muster_v1_CredentialTaken, CredentialTaken__Ou
 export interface CoordinatorMessage {
   'welcome'?: (_muster_v1_Welcome | null);
   'heartbeatAck'?: (_muster_v1_HeartbeatAck | null);
-  'assign'?: (_muster_v1_Assign | null);
-  'release'?: (_muster_v1_Release | null);
+  'prepare'?: (_muster_v1_Assignment | null);
+  'start'?: (_muster_v1_Start | null);
   'stop'?: (_muster_v1_Stop | null);
   'forget'?: (_muster_v1_Forget | null);
   'clearCondition'?: (_muster_v1_ClearCondition | null);
   'check'?: (_muster_v1_Check | null);
   'renewCredential'?: (_muster_v1_RenewCredential | null);
   'credentialTaken'?: (_muster_v1_CredentialTaken | null);
-  'body'?: "welcome"|"heartbeatAck"|"assign"|"release"|"stop"|"forget"|"clearCondition"|"check"|"renewCredential"|"credentialTaken";
+  'body'?: "welcome"|"heartbeatAck"|"prepare"|"start"|"stop"|"forget"|"clearCondition"|"check"|"renewCredential"|"credentialTaken";
 }
 
 export interface CoordinatorMessage__Output {
   'welcome'?: (_muster_v1_Welcome__Output | null);
   'heartbeatAck'?: (_muster_v1_HeartbeatAck__Output | null);
-  'assign'?: (_muster_v1_Assign__Output | null);
-  'release'?: (_muster_v1_Release__Output | null);
+  'prepare'?: (_muster_v1_Assignment__Output | null);
+  'start'?: (_muster_v1_Start__Output | null);
   'stop'?: (_muster_v1_Stop__Output | null);
   'forget'?: (_muster_v1_Forget__Output | null);
   'clearCondition'?: (_muster_v1_ClearCondition__Output | null);
   'check'?: (_muster_v1_Check__Output | null);
   'renewCredential'?: (_muster_v1_RenewCredential__Output | null);
   'credentialTaken'?: (_muster_v1_CredentialTaken__Output | null);
-  'body'?: "welcome"|"heartbeatAck"|"assign"|"release"|"stop"|"forget"|"clearCondition"|"check"|"renewCredential"|"credentialTaken";
+  'body'?: "welcome"|"heartbeatAck"|"prepare"|"start"|"stop"|"forget"|"clearCondition"|"check"|"renewCredential"|"credentialTaken";
 }

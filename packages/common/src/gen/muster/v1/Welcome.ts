@@ -1,13 +1,13 @@
 // Original file: proto/muster/v1/agent.proto
 
-import type { Assign as _muster_v1_Assign, Assign__Output as _muster_v1_Assign__Output } from '../../muster/v1/Assign.ts';
+import type { Assignment as _muster_v1_Assignment, Assignment__Output as _muster_v1_Assignment__Output } from '../../muster/v1/Assignment.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Welcome {
   'nodeName'?: (string);
   'heartbeatIntervalMs'?: (number);
   'leaseMs'?: (number);
-  'desired'?: (_muster_v1_Assign)[];
+  'desired'?: (_muster_v1_Assignment)[];
   'term'?: (number | string | Long);
   'termProof'?: (string);
   'clusterId'?: (string);
@@ -17,7 +17,7 @@ export interface Welcome__Output {
   'nodeName': (string);
   'heartbeatIntervalMs': (number);
   'leaseMs': (number);
-  'desired': (_muster_v1_Assign__Output)[];
+  'desired': (_muster_v1_Assignment__Output)[];
   'term': (number);
   'termProof': (string);
   'clusterId': (string);

@@ -1,0 +1,50 @@
+// Original file: proto/muster/v1/agent.proto
+
+import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from '../../muster/v1/TaskRef.ts';
+import type { Start as _muster_v1_Start, Start__Output as _muster_v1_Start__Output } from '../../muster/v1/Start.ts';
+import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from '../../muster/v1/Stop.ts';
+import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Output } from '../../muster/v1/Check.ts';
+import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from '../../muster/v1/Resume.ts';
+import type { CorruptCheckpoint as _muster_v1_CorruptCheckpoint, CorruptCheckpoint__Output as _muster_v1_CorruptCheckpoint__Output } from '../../muster/v1/CorruptCheckpoint.ts';
+
+export interface Assignment {
+  'task'?: (_muster_v1_TaskRef | null);
+  'specJson'?: (string);
+  'nodeCount'?: (number);
+  'gpuUuids'?: (string)[];
+  'arrayIndex'?: (number);
+  'arraySize'?: (number);
+  'start'?: (_muster_v1_Start | null);
+  'stop'?: (_muster_v1_Stop | null);
+  'check'?: (_muster_v1_Check | null);
+  'leaseMs'?: (number);
+  'resume'?: (_muster_v1_Resume | null);
+  'checkpointJobId'?: (string);
+  'batchScale'?: (number | string);
+  'lrScale'?: (number | string);
+  'quarantine'?: (_muster_v1_CorruptCheckpoint)[];
+  'proof'?: (string);
+  'doubted'?: (_muster_v1_CorruptCheckpoint)[];
+  'lineage'?: (string)[];
+}
+
+export interface Assignment__Output {
+  'task': (_muster_v1_TaskRef__Output | null);
+  'specJson': (string);
+  'nodeCount': (number);
+  'gpuUuids': (string)[];
+  'arrayIndex': (number);
+  'arraySize': (number);
+  'start': (_muster_v1_Start__Output | null);
+  'stop': (_muster_v1_Stop__Output | null);
+  'check': (_muster_v1_Check__Output | null);
+  'leaseMs': (number);
+  'resume': (_muster_v1_Resume__Output | null);
+  'checkpointJobId': (string);
+  'batchScale': (number);
+  'lrScale': (number);
+  'quarantine': (_muster_v1_CorruptCheckpoint__Output)[];
+  'proof': (string);
+  'doubted': (_muster_v1_CorruptCheckpoint__Output)[];
+  'lineage': (string)[];
+}
