@@ -31,7 +31,7 @@ export function arrayAnswers(
   jobs: () => readonly JobView[],
   size: number,
   pageSize = 2,
-  notStored = 0,
+  notStored: () => number = () => 0,
 ): Answers {
   return {
     ResolveJob: () => ({ arrayId, arraySize: size, name: 'sweep' }),
@@ -42,7 +42,7 @@ export function arrayAnswers(
         .filter(({ submitSeq }) => beforeSubmitSeq === 0 || submitSeq < beforeSubmitSeq)
         .toSorted((a, b) => b.submitSeq - a.submitSeq);
       const shown = found.slice(0, pageSize).map((job) => wire.job(job));
-      return { jobs: shown, more: found.length > pageSize, notStored };
+      return { jobs: shown, more: found.length > pageSize, notStored: notStored() };
     },
   };
 }

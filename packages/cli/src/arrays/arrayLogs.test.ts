@@ -1,3 +1,4 @@
+import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
@@ -102,4 +103,61 @@ test('-f holds a bounded number of streams, and says so', async () => {
   expect(await running).toBe(exitCodes.interrupted);
   expect(most).toBe(streamsAtOnce);
   expect(call.stderr()).toContain(`Reattach: muster logs -f ${arrayId}\n`);
+});
+
+test('-f ends only when all jobs of a large array are stored', async () => {
+  let stored = 1;
+  const coordinator = await fakeCoordinator({
+    ...arrayAnswers(
+      () => [0, 1].slice(0, stored).map((index) => aMember(index, { state: 'succeeded', attempts: ended })),
+      2,
+      2,
+      () => 2 - stored,
+    ),
+    GetJob: ({ jobId }: { jobId: string }) =>
+      wire.job(aMember(Number(jobId.slice(4)), { state: 'succeeded' })),
+    ReadLogs: async function* ({ jobId }: { jobId: string }) {
+      yield logPiece(`line of ${Number(jobId.slice(4))}\n`);
+    },
+  });
+  const call = newCall(coordinator.address);
+  const running = runCli(['logs', '-f', 'sweep'], call.context);
+  await eventually('the first job', () => call.stdout() === '[0] line of 0\n');
+  const looks = () => coordinator.requests.filter(({ method }) => method === 'ListJobs').length;
+  const before = looks();
+  await eventually('another look', () => looks() > before);
+  stored = 2;
+  expect(await running).toBe(exitCodes.ok);
+  expect(call.stdout()).toBe('[0] line of 0\n[1] line of 1\n');
+});
+
+test('-f fails when a stream does, also while it looks which jobs there are', async () => {
+  let looks = 0;
+  let hasFailed = false;
+  const until = async (isSo: () => boolean) => {
+    while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+  const state = () => (looks < 2 ? 'running' : 'succeeded');
+  const { ListJobs, ...answers } = arrayAnswers(() => [aMember(0, { state: state(), attempts })], 1);
+  const coordinator = await fakeCoordinator({
+    ...answers,
+    ResolveJob: () => ({ arrayId, arraySize: 2, name: 'sweep' }),
+    ListJobs: async (...given: Parameters<NonNullable<typeof ListJobs>>) => {
+      looks += 1;
+      if (looks > 1) await until(() => hasFailed);
+      return ListJobs?.(...given);
+    },
+    ReadLogs: async function* () {
+      yield logPiece('a\n');
+    },
+    // Asked once the stream is at its end: whether the job is too.
+    GetJob: async () => {
+      await until(() => looks > 1);
+      hasFailed = true;
+      throw new MusterError('failed_precondition', 'the disk of the logs is broken');
+    },
+  });
+  const call = newCall(coordinator.address);
+  expect(await runCli(['logs', '-f', 'sweep'], call.context)).not.toBe(exitCodes.ok);
+  expect(call.stderr()).toContain('the disk of the logs is broken');
 });

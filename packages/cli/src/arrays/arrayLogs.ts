@@ -8,7 +8,7 @@ import { abortOnStopRequest } from '../io.ts';
 import { awayText, detached } from '../jobs/attend.ts';
 import type { ArrayReferent } from '../jobs/reference.ts';
 import { troublesOf } from '../jobs/transitions.ts';
-import { outagePatienceMs, unlessAborted } from '../jobs/wait.ts';
+import { unlessAborted } from '../jobs/wait.ts';
 import { missingText } from '../logs/missing.ts';
 import { type MemberSource, memberJsonPrinter, memberPrinter } from '../logs/printer.ts';
 import { type LogSelection, readLogs } from '../logs/read.ts';
@@ -18,13 +18,11 @@ import { printable } from '../output/text.ts';
 import type { Session } from '../session.ts';
 import { countsOf, countsText } from './arraySummary.ts';
 import { failureTeller } from './attendArray.ts';
-import { type Member, readMembers } from './members.ts';
+import { lookPatiently } from './lookPatiently.ts';
+import { type ArrayJobs, type Member, readMembers } from './members.ts';
 
 /** Each holds a stream at the coordinator, and a line of 64 KiB for each rank. */
 export const streamsAtOnce = 32;
-/** A look at a large array is work for the coordinator. */
-const restsPerLook = 4;
-const restMsMin = 1_000;
 
 export interface ArrayLogFlags extends Pick<LogSelection, 'attempt' | 'nodeRank' | 'tailLines'> {
   readonly follow: boolean;
@@ -53,13 +51,17 @@ export async function showArrayLogs(
   const { io, clock } = context;
   const stop = abortOnStopRequest(io);
   const progress = startProgress(io.stderr, clock);
-  const reading: Reading = { context, session, flags, progress, abort: stop.signal, shown: false };
-  let last: readonly Member[] | null;
+  // When one stream fails the others end too.
+  const ended = new AbortController();
+  const abort = AbortSignal.any([stop.signal, ended.signal]);
+  const reading: Reading = { context, session, flags, progress, abort, shown: false };
+  let last: ArrayJobs | null;
   try {
     last = await unlessAborted(stop.signal, () =>
       flags.follow ? followAll(reading, array) : readAll(reading, array),
     );
   } finally {
+    ended.abort();
     progress.end();
     stop.dispose();
   }
@@ -70,38 +72,38 @@ export async function showArrayLogs(
   return exitCodes.ok;
 }
 
-async function readAll(reading: Reading, { id }: ArrayReferent): Promise<readonly Member[]> {
+async function readAll(reading: Reading, array: ArrayReferent): Promise<ArrayJobs> {
   const { session, context, abort } = reading;
-  const members = await readMembers(session.api, id, context.clock.wallMs());
-  for (const member of members.filter(mayHaveOutput)) {
+  const jobs = await readMembers(session.api, array, context.clock.wallMs());
+  for (const member of jobs.members.filter(mayHaveOutput)) {
     abort.throwIfAborted();
     await readMember(reading, member);
   }
-  return members;
+  return jobs;
 }
 
-async function followAll(reading: Reading, { id }: ArrayReferent): Promise<readonly Member[]> {
+async function followAll(reading: Reading, array: ArrayReferent): Promise<ArrayJobs> {
   const { session, context, progress, abort } = reading;
-  const tell = failureTeller(context, progress, id);
+  const tell = failureTeller(context, progress, array.id);
   /** Jobs that have a stream, or had one until their end. */
   const begun = new Set<string>();
   const open = new Set<Promise<void>>();
+  /** Of streams. One may fail while nobody waits for it, during a look. */
+  const failures: unknown[] = [];
   let isFirst = true;
   let isNoted = false;
   for (;;) {
-    const beganMs = context.clock.monotonicMs();
     const troubles = new Map<string, string>();
-    const members = await session.retrying(
-      (api) =>
-        readMembers(api, id, context.clock.wallMs(), (jobs) => {
-          for (const job of jobs)
-            for (const { key, text } of troublesOf(job)) troubles.set(`${job.id}.${key}`, text);
-        }),
-      { patienceMs: outagePatienceMs, onAway: (error) => progress.show(awayText(error)), abort },
+    const { seen: jobs, restMs } = await lookPatiently(context, session, { progress, abort }, (api) =>
+      readMembers(api, array, context.clock.wallMs(), (page) => {
+        for (const job of page)
+          for (const { key, text } of troublesOf(job)) troubles.set(`${job.id}.${key}`, text);
+      }),
     );
     // Whoever joins in the middle is told what happens from now on.
     tell(troubles, { silently: isFirst });
     isFirst = false;
+    const { members, notStored } = jobs;
     const waiting = members.filter((member) => mayHaveOutput(member) && !begun.has(member.id));
     // What runs now comes before what can be read at any time.
     waiting.sort((a, b) => Number(isTerminal(a.state)) - Number(isTerminal(b.state)) || a.index - b.index);
@@ -113,16 +115,19 @@ async function followAll(reading: Reading, { id }: ArrayReferent): Promise<reado
         `${streamsAtOnce} jobs are followed at the same time, the others once one of these has ended`,
       );
     }
-    const restMs = Math.max(restMsMin, restsPerLook * (context.clock.monotonicMs() - beganMs));
     const rest = sleep(restMs, 'rested' as const, { signal: abort });
     rest.catch(() => {});
     for (let isOver = false; !isOver; ) {
       for (const member of waiting.splice(0, streamsAtOnce - open.size)) {
         begun.add(member.id);
-        const stream: Promise<void> = readMember(reading, member).finally(() => open.delete(stream));
+        const stream: Promise<void> = readMember(reading, member)
+          .catch((error: unknown) => void failures.push(error))
+          .finally(() => open.delete(stream));
         open.add(stream);
       }
-      if (open.size === 0 && members.every(({ state }) => isTerminal(state))) return members;
+      const hasEnded = notStored === 0 && members.every(({ state }) => isTerminal(state));
+      if (failures.length > 0) throw failures[0];
+      if (open.size === 0 && hasEnded) return jobs;
       isOver = (await Promise.race([rest, ...open])) === 'rested';
     }
   }

@@ -3,7 +3,7 @@ import { adviceOn } from '@muster/common/causeText';
 import { isTerminal, type JobStateKind, jobStates } from '@muster/common/states';
 import type { Cause, LedgerEntry, PendingReason } from '@muster/common/views';
 import type { ArrayReferent } from '../jobs/reference.ts';
-import type { Member } from './members.ts';
+import type { ArrayJobs, Member } from './members.ts';
 
 /** Jobs that ended, failed or are stopped for the same cause. */
 export interface CauseGroup {
@@ -40,7 +40,7 @@ export interface LongRun {
 
 export interface ArraySummary {
   readonly array: { readonly id: string; readonly name: string; readonly size: number };
-  readonly counts: Readonly<Record<JobStateKind, number>>;
+  readonly counts: StateCounts;
   readonly submittedAtMs: number | null;
   /** The commonest first; of jobs that have not succeeded. */
   readonly causes: readonly CauseGroup[];
@@ -59,15 +59,13 @@ const longestMax = 5;
 /** Advice on more causes at once is read by nobody. */
 const advisedMax = 2;
 
-/** @param notStored jobs of a large array that the coordinator is still storing: they are queued */
 export function summarizeArray(
   { id, name, size }: ArrayReferent,
-  members: readonly Member[],
-  notStored: number,
+  jobs: ArrayJobs,
   programName: string,
 ): ArraySummary {
-  const stored = countsOf(members);
-  const counts = { ...stored, queued: stored.queued + notStored };
+  const { members } = jobs;
+  const counts = countsOf(jobs);
   const blamed = grouped(members, ({ state, cause }) =>
     cause === null || state === 'succeeded' ? null : `${cause.kind} ${withoutNumbers(cause)}`,
   );
@@ -114,14 +112,16 @@ export function summarizeArray(
   };
 }
 
-export function countsOf(members: readonly Pick<Member, 'state'>[]): Readonly<Record<JobStateKind, number>> {
+export type StateCounts = Readonly<Record<JobStateKind, number>>;
+
+export function countsOf({ members, notStored }: ArrayJobs): StateCounts {
   const counts = Object.fromEntries(jobStates.map((state) => [state, 0])) as Record<JobStateKind, number>;
   for (const { state } of members) counts[state] += 1;
-  return counts;
+  return { ...counts, queued: counts.queued + notStored };
 }
 
 /** `3 running, 2 queued, 1 failed`: states in which there is a job. */
-export function countsText(counts: Readonly<Record<JobStateKind, number>>): string {
+export function countsText(counts: StateCounts): string {
   const shown = jobStates.filter((state) => counts[state] > 0);
   return shown.map((state) => `${counts[state]} ${state}`).join(', ');
 }
@@ -165,11 +165,7 @@ function longestRuns(members: readonly Member[]): readonly LongRun[] {
     .slice(0, longestMax);
 }
 
-function commandsFor(
-  id: string,
-  counts: Readonly<Record<JobStateKind, number>>,
-  failedIndex: number | undefined,
-): readonly string[] {
+function commandsFor(id: string, counts: StateCounts, failedIndex: number | undefined): readonly string[] {
   const isActive = jobStates.some((state) => !isTerminal(state) && counts[state] > 0);
   const words = [
     failedIndex === undefined ? null : `logs '${id}[${failedIndex}]'`,

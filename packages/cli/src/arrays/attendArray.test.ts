@@ -82,6 +82,8 @@ test('jobs of a large array that are not stored yet count as queued, not as succ
   const answers = arrayAnswers(
     () => [0, 1, 2].slice(0, stored).map((index) => member(index, 'succeeded')),
     3,
+    2,
+    () => 3 - stored,
   );
   const coordinator = await fakeCoordinator({ ...answers, Submit: () => accepted });
   const call = newCall(coordinator.address);

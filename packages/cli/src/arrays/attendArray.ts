@@ -1,23 +1,21 @@
 /** Staying with a whole array until its last job has ended: counts by state, and a line for each failure. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isTerminal, type JobStateKind, jobStates, terminalJobStates } from '@muster/common/states';
+import { isTerminal, jobStates, terminalJobStates } from '@muster/common/states';
 import type { MusterApi } from '@muster/common/wire/client';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../exitCodes.ts';
-import { type Attendance, attend, awayText, detached } from '../jobs/attend.ts';
+import { type Attendance, attend, detached } from '../jobs/attend.ts';
 import { pagesOfJobs } from '../jobs/pages.ts';
 import { troublesOf } from '../jobs/transitions.ts';
-import { outagePatienceMs, unlessAborted } from '../jobs/wait.ts';
+import { unlessAborted } from '../jobs/wait.ts';
 import { coloursFor } from '../output/colours.ts';
 import type { Progress } from '../output/progress.ts';
 import { count, printable } from '../output/text.ts';
 import type { Session } from '../session.ts';
-import { countsOf, countsText } from './arraySummary.ts';
-import { type Member, memberOf, newestByIndex, readMembers } from './members.ts';
+import { countsOf, countsText, type StateCounts } from './arraySummary.ts';
+import { lookPatiently } from './lookPatiently.ts';
+import { type Member, memberOf, newestByIndex, readMembers, unreadOf } from './members.ts';
 
-/** A look at a large array is work for the coordinator: waiting this many times as long bounds it to a fifth of the time. */
-const restsPerLook = 4;
-const restMsMin = 500;
 /** In a pipe a line for each change would be a line for each job. */
 const countsEveryMs = 5_000;
 /** Of one look. More lines at once are read by nobody. */
@@ -44,77 +42,62 @@ export function waitForArrayAndReport(
   return attend(context, async (progress, abort) => {
     const tellFailures = failureTeller(context, progress, id);
     const tellCounts = countsTeller(context, progress);
-    // A large array is stored some jobs at a time; where jobs of it were requeued all are there.
-    let isStored = replaced.size > 0;
-    const retry = {
-      ...{ patienceMs: outagePatienceMs, abort },
-      onAway: (error: Error) => progress.show(awayText(error)),
-    };
     const last = await unlessAborted(abort, async () => {
       for (;;) {
-        const beganMs = context.clock.monotonicMs();
-        const look = await session.retrying(
-          (api) => lookAtArray(api, { id, size }, { replaced, isStored }, context.clock.wallMs()),
-          retry,
+        const { seen, restMs } = await lookPatiently(context, session, { progress, abort }, (api) =>
+          lookAtArray(api, { id, size }, replaced, context.clock.wallMs()),
         );
-        isStored = look.isStored;
-        tellFailures(look.failures);
-        tellCounts(look.counts);
-        const isOver = unfinishedStates.every((state) => look.counts[state] === 0);
+        tellFailures(seen.failures);
+        tellCounts(seen.counts);
+        const isOver = unfinishedStates.every((state) => seen.counts[state] === 0);
+        if (isOver && seen.counts.succeeded === size) return seen.counts;
         // A job that was requeued meanwhile and succeeded is seen among all jobs only.
-        if (isOver && look.counts.succeeded === size) return look.counts;
-        if (isOver) return session.retrying(async (api) => countsOf(await readMembers(api, id, 0)), retry);
-        const tookMs = context.clock.monotonicMs() - beganMs;
-        await sleep(Math.max(restMsMin, restsPerLook * tookMs), undefined, { signal: abort });
+        if (isOver) {
+          const all = await lookPatiently(context, session, { progress, abort }, (api) =>
+            readMembers(api, { id, size }, context.clock.wallMs()),
+          );
+          return countsOf(all.seen);
+        }
+        await sleep(restMs, undefined, { signal: abort });
       }
     });
     progress.end();
-    return last === null ? detached(context, id, null) : ended(context, id, size, last);
+    return last === null ? detached(context, id, null) : ended(context, id, last);
   });
 }
 
-type Counts = Readonly<Record<JobStateKind, number>>;
-
 interface ArrayLook {
-  readonly counts: Counts;
+  readonly counts: StateCounts;
   /** What went wrong until now, by keys that stay the same. */
   readonly failures: ReadonlyMap<string, string>;
-  /** All of its jobs have been seen. */
-  readonly isStored: boolean;
 }
 
-/**
- * Jobs that succeeded, most of them in the end, are not read once all jobs were seen: they are those that are neither
- * unfinished nor failed. Before that, those that are not there yet wait to be stored.
- */
+/** Jobs that succeeded, most of them in the end, are not read: they are those that are neither unfinished nor failed. */
 async function lookAtArray(
   api: MusterApi,
   { id: arrayId, size }: AttendedArray,
-  before: { readonly replaced: ReadonlySet<string>; readonly isStored: boolean },
+  replaced: ReadonlySet<string>,
   nowMs: number,
 ): Promise<ArrayLook> {
-  const members: Member[] = [];
+  const read: Member[] = [];
   const failures = new Map<string, string>();
+  let notStored: number | undefined;
   // The unfinished first: a job that ends in between is then in both lists, and never in none.
-  for (const states of [unfinishedStates, before.isStored ? badStates : terminalJobStates]) {
-    for await (const { jobs } of pagesOfJobs(api, { arrayId, states }, Number.POSITIVE_INFINITY)) {
-      for (const job of jobs) {
-        if (before.replaced.has(job.id)) continue;
-        members.push(memberOf(job, nowMs));
+  for (const states of [unfinishedStates, badStates]) {
+    for await (const page of pagesOfJobs(api, { arrayId, states }, Number.POSITIVE_INFINITY)) {
+      notStored ??= page.notStored;
+      for (const job of page.jobs) {
+        if (replaced.has(job.id)) continue;
+        read.push(memberOf(job, nowMs));
         for (const { key, text } of troublesOf(job)) failures.set(`${job.id}.${key}`, text);
       }
     }
   }
-  const newest = newestByIndex(members);
-  const counts = countsOf(newest);
-  const others = Math.max(0, size - newest.length);
-  const isStored = before.isStored || others === 0;
-  return {
-    ...{ failures, isStored },
-    counts: isStored
-      ? { ...counts, succeeded: counts.succeeded + others }
-      : { ...counts, queued: counts.queued + others },
-  };
+  const members = newestByIndex(read);
+  const unread = unreadOf(size, members, notStored);
+  const counts = countsOf({ members, notStored: unread });
+  const others = Math.max(0, size - members.length - unread);
+  return { failures, counts: { ...counts, succeeded: counts.succeeded + others } };
 }
 
 /** @returns to be called with what went wrong until now, at each look; `silently`: it is known to the reader */
@@ -138,7 +121,7 @@ export function failureTeller(
 }
 
 /** On a terminal one line that is rewritten; elsewhere a line from time to time. */
-function countsTeller({ io, clock }: Context, progress: Progress): (counts: Counts) => void {
+function countsTeller({ io, clock }: Context, progress: Progress): (counts: StateCounts) => void {
   let shown = '';
   let shownAtMs = Number.NEGATIVE_INFINITY;
   return (counts) => {
@@ -152,15 +135,17 @@ function countsTeller({ io, clock }: Context, progress: Progress): (counts: Coun
   };
 }
 
-async function ended(context: Context, arrayId: string, size: number, counts: Counts): Promise<Attendance> {
+async function ended(context: Context, arrayId: string, counts: StateCounts): Promise<Attendance> {
   const { stderr } = context.io;
-  if (counts.succeeded === size) {
-    await stderr.write(`all ${count(size, 'job')} succeeded\n`);
+  // Retention may have removed jobs meanwhile; what became of them nobody knows.
+  const known = terminalJobStates.reduce((sum, state) => sum + counts[state], 0);
+  if (counts.succeeded === known) {
+    await stderr.write(`all ${count(known, 'job')} succeeded\n`);
     return { exitCode: exitCodes.ok, job: null };
   }
   const { programName } = context.environment;
   await stderr.write(
-    `${size - counts.succeeded} of ${count(size, 'job')} did not succeed: ${countsText(counts)}\n` +
+    `${known - counts.succeeded} of ${count(known, 'job')} did not succeed: ${countsText(counts)}\n` +
       `More with: ${programName} explain ${arrayId}\n`,
   );
   return { exitCode: exitCodes.jobFailed, job: null };

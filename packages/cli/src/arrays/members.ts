@@ -4,6 +4,7 @@ import type { JobStateKind } from '@muster/common/states';
 import type { Cause, JobView, LedgerEntry, PendingReason } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import { pagesOfJobs } from '../jobs/pages.ts';
+import type { ArrayReferent } from '../jobs/reference.ts';
 import { nameOf, newestAttempt } from '../jobs/summary.ts';
 
 /** What is kept of each: an array may have 100,000 jobs, and a whole job is some kilobytes. */
@@ -45,20 +46,36 @@ export function newestByIndex(members: Iterable<Member>): readonly Member[] {
   return [...newest.values()].toSorted((a, b) => a.index - b.index);
 }
 
-/**
- * Every job of the array, in the order of their indexes; of an index that was requeued the newest.
- * @param onPage with the jobs of each page, and how many were read
- */
+/** A whole array, as it was read. */
+export interface ArrayJobs {
+  /** In the order of their indexes; of an index that was requeued the newest. */
+  readonly members: readonly Member[];
+  /** Jobs that are queued and not among the members, because the coordinator is still storing them. */
+  readonly notStored: number;
+}
+
+/** @param onPage with the jobs of each page, and how many were read */
 export async function readMembers(
   api: Pick<MusterApi, 'listJobs'>,
-  arrayId: string,
+  { id: arrayId, size }: Pick<ArrayReferent, 'id' | 'size'>,
   nowMs: number,
   onPage: (jobs: readonly JobView[], read: number) => void = () => {},
-): Promise<readonly Member[]> {
-  const members: Member[] = [];
-  for await (const { jobs } of pagesOfJobs(api, { arrayId }, Number.POSITIVE_INFINITY)) {
-    for (const job of jobs) members.push(memberOf(job, nowMs));
-    onPage(jobs, members.length);
+): Promise<ArrayJobs> {
+  const read: Member[] = [];
+  let notStored: number | undefined;
+  for await (const page of pagesOfJobs(api, { arrayId }, Number.POSITIVE_INFINITY)) {
+    notStored ??= page.notStored;
+    for (const job of page.jobs) read.push(memberOf(job, nowMs));
+    onPage(page.jobs, read.length);
   }
-  return newestByIndex(members);
+  const members = newestByIndex(read);
+  return { members, notStored: unreadOf(size, members, notStored) };
+}
+
+/**
+ * How many jobs are queued beside those that were read.
+ * @param notStored as it was before the first of them was read: a job that is stored meanwhile is in it, and may be read too
+ */
+export function unreadOf(size: number, read: readonly Member[], notStored = 0): number {
+  return Math.max(0, Math.min(notStored, size - read.length));
 }

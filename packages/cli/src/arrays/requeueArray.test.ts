@@ -100,3 +100,19 @@ test('requeue --wait of an array waits for the jobs in the places of those befor
   expect(stderr).toContain('all 4 jobs succeeded\n');
   expect(stderr).not.toContain('sweep[1] failed');
 });
+
+test('requeue --wait ends although retention has removed jobs of the array', async () => {
+  let looks = 0;
+  // Job 0 is gone. The others go back into the queue under their own ids.
+  const { exitCode, stderr } = await run(['requeue', 'sweep', '--all', '--force', '--wait'], {
+    ...answers,
+    RequeueJob: ({ jobId }: { jobId: string }) => ({ jobId, newJob: false }),
+    ...arrayAnswers(() => {
+      looks += 1;
+      const state = looks < 6 ? ('running' as const) : ('succeeded' as const);
+      return [1, 2, 3].map((index) => aMember(index, { state }));
+    }, 4),
+  });
+  expect(exitCode).toBe(exitCodes.ok);
+  expect(stderr).toMatch(/all \d jobs succeeded\n/);
+});

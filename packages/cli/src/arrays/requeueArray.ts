@@ -46,12 +46,12 @@ export async function requeueArray(
   array: ArrayReferent,
   choice: ArrayRequeue,
 ): Promise<RequeuedArray> {
-  const members = await membersOf(context, session.api, array);
-  const chosen = members.filter((member) => isChosen(member, choice.all));
+  const jobs = await membersOf(context, session.api, array);
+  const chosen = jobs.members.filter((member) => isChosen(member, choice.all));
   await requireLeave(context, array, chosen, choice);
   const { io, clock, environment } = context;
   if (chosen.length === 0) {
-    const states = countsText(countsOf(members));
+    const states = countsText(countsOf(jobs));
     await io.stderr.write(`Nothing to requeue: no job of ${printable(array.name)} has failed (${states}).\n`);
     return { arrayId: array.id, requeued: [], refused: [] };
   }
@@ -81,7 +81,9 @@ export async function requeueArray(
   } finally {
     progress.end();
   }
-  await io.stderr.write(summaryText(array, chosen, requeued.length, members.length, environment.programName));
+  await io.stderr.write(
+    summaryText(array, chosen, requeued.length, jobs.members.length, environment.programName),
+  );
   if (refused.length > 0) await io.stderr.write(refusalText(refused));
   const byIndex = (a: { index: number }, b: { index: number }) => a.index - b.index;
   return { arrayId: array.id, requeued: requeued.toSorted(byIndex), refused: refused.toSorted(byIndex) };
@@ -129,7 +131,7 @@ function summaryText(
   size: number,
   programName: string,
 ): string {
-  const states = countsText(countsOf(chosen));
+  const states = countsText(countsOf({ members: chosen, notStored: 0 }));
   return `requeued ${requeued} of ${count(size, 'job')} (${states}); see them with: ${programName} job ${id}\n`;
 }
 

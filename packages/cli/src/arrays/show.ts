@@ -9,17 +9,17 @@ import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
 import { type ArraySummary, summarizeArray } from './arraySummary.ts';
 import type { ArrayTextOptions } from './arrayText.ts';
-import { type Member, readMembers } from './members.ts';
+import { type ArrayJobs, readMembers } from './members.ts';
 
 /** With progress: a large array takes many calls. */
 export async function membersOf(
   { io, clock }: Context,
   api: Pick<MusterApi, 'listJobs'>,
   array: ArrayReferent,
-): Promise<readonly Member[]> {
+): Promise<ArrayJobs> {
   const progress = startProgress(io.stderr, clock);
   try {
-    return await readMembers(api, array.id, clock.wallMs(), (_jobs, read) =>
+    return await readMembers(api, array, clock.wallMs(), (_jobs, read) =>
       progress.show(`${read} of ${array.size} jobs read`),
     );
   } finally {
@@ -35,11 +35,8 @@ export async function showArray(
   format: (summary: ArraySummary, options: ArrayTextOptions) => string,
 ): Promise<ExitCode> {
   const { io, environment, clock } = context;
-  // Before its jobs are read: what is stored in between would count as neither.
-  const { notStored } = await api.listJobs({ arrayId: array.id, limit: 1 });
-  const members = await membersOf(context, api, array);
-  const unread = Math.max(0, Math.min(notStored, array.size - members.length));
-  const summary = summarizeArray(array, members, unread, environment.programName);
+  const jobs = await membersOf(context, api, array);
+  const summary = summarizeArray(array, jobs, environment.programName);
   if (flags.output === 'json') {
     await writeJson(io.stdout, summary);
     return exitCodes.ok;
