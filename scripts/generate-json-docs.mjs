@@ -28,6 +28,7 @@ const answers = [
     '`{arrayId, requeued: {index, from, jobId}[], refused: {index, jobId, message}[]}`; `from` is the job before',
   ],
   ['`metrics JOB NAME`', '[QueryMetricsResponse](#querymetricsresponse)'],
+  ['`metrics JOB`', 'an object of metric names, each with its [QueryMetricsResponse](#querymetricsresponse)'],
   [
     '`metrics` of an array or of several jobs',
     'an object of job ids, each with an object of metric names and their [QueryMetricsResponse](#querymetricsresponse)',
@@ -37,6 +38,7 @@ const answers = [
   ['`logs rm`', '`{jobId, bytesFreed}`'],
   ['`events`', 'one [CloudEvent](events.md) per line'],
   ['`nodes`', '`{nodes: `[Node](#node)`[]}`'],
+  ['`top`', '`{nodes: `[Node](#node)`[], telemetry: {node, host, gpus}[], jobs: `[Job](#job)`[]}`'],
   ['`node`, `node drain`, `node undrain`, `node clear`, `node confirm-dead`', '[Node](#node)'],
   ['`node remove`', '`{node}`'],
   ['`maintenance`, `store advance`', '[Cluster](#cluster)'],
@@ -44,6 +46,16 @@ const answers = [
   ['`token list`', '`{credentials: `[Credential](#credential)`[]}`'],
   ['`token revoke`', '`{ids}`'],
   ['`token rotate`', '`{token}`'],
+  ['`doctor`', '`{checks: {area, name, chosen, state, message, evidence, remedy}[]}`'],
+  [
+    '`checkpoint verify`',
+    '`{checkpoints: {path, verdict, depth, format, bytes, files, step, digest, version, problem, durationMs}[]}`',
+  ],
+  [
+    '`store backup`',
+    '`{file, bytes, format, clusterId, schema, pages, pageBytes, commits, lastEventSeq, lastSubmitSeq, takenAtMs}`',
+  ],
+  ['`store check`', '`{ok, findings: {kind, message}[], contents}`'],
   [
     '`diagnose`',
     '`{state, cause, blame, evidence: {line, text, rank}, retry, advice, framework, metrics: {rows, first, last}}`; ' +
@@ -55,12 +67,14 @@ const shown = [
   ...['Cluster', 'Credential'],
 ];
 
-/** Where the JSON is easier to read than the message: message.field → name and type; null: inside of another. */
+/** Where the JSON is easier to read than the message: message.field → name and type; null: inside of another, or not there. */
 const differences = {
   'Job.specJson': ['spec', 'object', 'The job file, complete, with its own keys in snake_case.'],
   'Job.arrayId': ['array', '{id, index, size}', 'The array that the job is a member of; null: none.'],
   'Job.arrayIndex': null,
   'Job.arraySize': null,
+  // The CLI prints all points.
+  'QueryMetricsResponse.nextSkip': null,
 };
 
 /** Shapes that the CLI makes of several answers. Its tests compare them with what it prints. */
@@ -140,7 +154,8 @@ Names of metrics (\`train_loss\`), causes (\`cuda_oom\`) and labels are data, an
 
 - \`…AtMs\`: milliseconds since 1970-01-01 UTC. \`…Ms\`: a duration in milliseconds. \`…Seconds\`: seconds.
 - \`…Bytes\`: bytes. \`…Mb\`: MiB (1,048,576 bytes).
-- \`null\`: there is none, or it is not known. The tables below are those of the API, where 0 or an empty text stands for it.
+- \`null\`, or a member that is absent: there is none, or it is not known. The tables below are those of the API, where 0 or an
+  empty text stands for it.
 - New members may be added. Ignore those that you do not know.
 
 ## Exit codes

@@ -52,6 +52,10 @@ test.each([
   [['submit', '--mem', '64G'], 'Try: --memory 64G'],
   [['submit', '--gres=gpu:4'], 'On each node:\nTry: --gpus 8'],
   [['submit', '--hold'], 'A job cannot be held. Nearest, one that waits for another:\nTry: --after JOB'],
+  [
+    ['stop', '--state', 'queued'],
+    'It stops the jobs that are named, as many as you like; `jobs --all --state queued -o json` finds their ids.',
+  ],
   [['jobs', '--stat', 'queued'], 'Did you mean --state?'],
   [['submit', '--gpu', '1'], 'Did you mean --gpus?'],
 ])('%j is another tool’s flag, or a slip', async (argv, hint) => {

@@ -155,7 +155,15 @@ export const flagSynonyms: Readonly<Record<string, readonly Synonym[]>> = {
     { words: ['-t', '--states', '--status'], lines: ['--state running'] },
     { words: ['-n', '--job-name'], lines: ['--name NAME'] },
     { words: ['--job', '-j', '--jobs'], lines: [], note: 'One job: `job JOB`.' },
+    { words: ['-u', '--me'], lines: ['--user NAME'] },
     { words: ['--json'], lines: ['-o json'] },
+  ],
+  stop: [
+    {
+      words: ['--all', '--state', '-t', '--name', '-n', '--user', '-u', '--me', '--project'],
+      lines: [],
+      note: 'It stops the jobs that are named, as many as you like; `jobs --all --state queued -o json` finds their ids.',
+    },
   ],
   logs: [
     { words: ['-n', '--lines'], lines: ['--tail 100'] },

@@ -16,6 +16,7 @@ import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
 import { printable, shellText, wrapText } from '../output/text.ts';
 import { type Session, submitPatienceMs, withSession } from '../session.ts';
+import { exportChoice } from '../submit/exported.ts';
 import { type PreparedSpec, specFromFile, specFromFlags } from '../submit/spec.ts';
 import { overridesOf, type SpecFlags, withSpecFlags } from '../submit/specFlags.ts';
 import { explainingSilence } from '../unansweredWrite.ts';
@@ -50,7 +51,7 @@ export const command: CommandModule = {
       )
       .option(
         '--export <what>',
-        'your variables to send: all, none, or NAME,NAME; default: the active venv, conda, uv, poetry or pixi environment',
+        'your variables to send: all, none, or NAME,NAME=VALUE; default: the active venv, conda, uv, poetry or pixi environment',
       )
       .option('--dry-run', 'validate the job and report whether it would start now; submit nothing')
       .option(
@@ -82,9 +83,10 @@ async function submit(
   if (words.length > 0) throw misplaced(words, context.environment.programName);
   refuseContradictions(flags, commandLine);
   const overrides = overridesOf(flags, commandLine);
+  const exports = exportChoice(flags.export);
   const spec = await (flags.file === undefined
-    ? specFromFlags(overrides, context, flags.export)
-    : specFromFile(flags.file, overrides, context, flags.export));
+    ? specFromFlags(overrides, context, exports)
+    : specFromFile(flags.file, overrides, context, exports));
   for (const note of spec.notes) await context.io.stderr.write(`${printable(note)}\n`);
   return withSession(context, flags, async (session) => {
     const result = await send(session, spec, flags, context);

@@ -93,4 +93,18 @@ describe('the environment of the user', () => {
       stderr: expect.stringContaining('--export is for jobs without an image'),
     });
   });
+
+  test('takes the words of sbatch, and values', async () => {
+    const variables = { PATH: '/bin', A: '1', B: '2' };
+    const envFor = async (choice: string) =>
+      (await envOf(['--export', choice, '--', 'python'], variables)).env;
+    const all = await envFor('all');
+    expect(all).toMatchObject({ A: '1', B: '2' });
+    expect(await envFor('ALL')).toEqual(all);
+    expect(await envFor('ALL,B=3,C=a=b')).toEqual({ ...(all as object), B: '3', C: 'a=b' });
+    expect(await envFor('A,C=x y')).toEqual({ A: '1', C: 'x y' });
+    expect(await envFor('NONE')).toBeUndefined();
+    const { stderr } = await envOf(['--export', 'ALL,MISSING', '--', 'python'], variables);
+    expect(stderr).toContain('--export: MISSING is not set in your environment');
+  });
 });

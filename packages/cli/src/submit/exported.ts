@@ -6,13 +6,25 @@ import { usageError } from '../errors.ts';
 import { detectEnvironment, exportable, type UserEnvironment } from './userEnvironment.ts';
 
 interface Wanted {
-  /** `all`, `none`, or names with commas between; undefined: what was detected. */
+  /** As `exportChoice` returns it. */
   readonly choice: string | undefined;
   readonly isContainer: boolean;
   /** As given by flag or file; relative to the current directory. */
   readonly workdir: string | null | undefined;
   /** Names that the job sets by itself. Whoever sets PATH has chosen an environment. */
   readonly set: ReadonlySet<string>;
+}
+
+/**
+ * What `--export` says: `all` and `none` in either case, as sbatch takes them.
+ * @returns `all`, `none`, or `NAME` and `NAME=VALUE` with commas between, of which one may be `all`; undefined: not given
+ */
+export function exportChoice(given: string | undefined): string | undefined {
+  const entries = given?.split(',').map((entry) => {
+    const word = entry.trim();
+    return /^(?:all|none)$/i.test(word) ? word.toLowerCase() : word;
+  });
+  return entries?.join(',');
 }
 
 /** @throws {CliError} for a name that is not set here, and for a container, whose environment is its image's */
@@ -31,13 +43,21 @@ export function exportedEnvironment(
     ? { variables: {}, notes: [] }
     : detectEnvironment(variables, start, existsSync);
   if (choice === undefined) return detected;
-  if (choice === 'all')
-    return { ...detected, variables: { ...exportable(variables), ...detected.variables } };
-  const named = choice.split(',').map((name) => {
-    const value = variables[name.trim()];
-    if (value === undefined)
-      throw usageError(`--export: ${name.trim() || '""'} is not set in your environment`);
-    return [name.trim(), value] as const;
-  });
-  return { ...detected, variables: { ...detected.variables, ...Object.fromEntries(named) } };
+  const entries = choice.split(',');
+  const every = entries.includes('all') ? exportable(variables) : {};
+  const named = Object.fromEntries(
+    entries.filter((entry) => entry !== 'all').map((entry) => namedVariable(entry, variables)),
+  );
+  return { ...detected, variables: { ...every, ...detected.variables, ...named } };
+}
+
+/** @param entry `NAME` or `NAME=VALUE` */
+function namedVariable(
+  entry: string,
+  variables: Readonly<Record<string, string | undefined>>,
+): readonly [string, string] {
+  const [, name = entry, given] = /^([^=]+)=(.*)$/s.exec(entry) ?? [];
+  const value = given ?? variables[name];
+  if (value === undefined) throw usageError(`--export: ${name || '""'} is not set in your environment`);
+  return [name, value];
 }

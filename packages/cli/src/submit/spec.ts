@@ -2,6 +2,7 @@
  * The JSON that a submit sends. Loading the spec's full checks (zod, yaml) takes as long as everything else a submit
  * does; a job given by flags alone leaves them to the coordinator and loads them only to explain a refusal.
  */
+import { resolve } from 'node:path';
 import { MusterError } from '@muster/common/errors';
 import { applyOverrides, type SpecOverrides } from '@muster/common/spec/overrides';
 import type { SpecProblem } from '@muster/common/spec/types';
@@ -10,6 +11,7 @@ import { CliError } from '../errors.ts';
 import { count } from '../output/text.ts';
 import { exportedEnvironment } from './exported.ts';
 import { readSpecFile } from './readSpecFile.ts';
+import { scriptAsJobFile, unreadDirectives } from './script.ts';
 
 export interface PreparedSpec {
   readonly json: string;
@@ -26,6 +28,7 @@ export async function specFromFile(
   exports?: string,
 ): Promise<PreparedSpec> {
   const text = await readSpecFile(file, context);
+  if (text.startsWith('#!')) throw scriptAsJobFile(file, text, context);
   const { encodeJobSpec, formatProblems, parseJobSpec } = await import('@muster/common/spec/index');
   const source = { file: file === '-' ? 'stdin' : file, text };
   const result = parseJobSpec(text, { overrides, environment: context.environment.variables });
@@ -83,7 +86,10 @@ export async function specFromFlags(
     return problems.length === 0 ? error : refusal(problems, formatProblems(problems, null));
   };
   if (merged.findings.length > 0) throw await explainRefusal(new MusterError('invalid', 'wrong flags'));
-  return { json: JSON.stringify(merged.value), notes, explainRefusal };
+  const ignored = isContainer
+    ? []
+    : unreadDirectives(overrides.command ?? [], resolve(workingDir, overrides.workdir ?? '.'));
+  return { json: JSON.stringify(merged.value), notes: [...notes, ...ignored], explainRefusal };
 }
 
 /** What nodes have by themselves: not sent, so that a node's owner can choose a stricter one. */

@@ -57,7 +57,7 @@ test('of an array that says so only so many start as may run at the same time, a
   expect(cluster.plan().started).toEqual([1, 2, 4]);
   expect(cluster.plan().reasonOf(3)).toEqual({
     kind: 'array_limit',
-    message: '3 jobs of its array run, and at most 3 may at the same time (array: …%3)',
+    message: 'at most 3 jobs of its array may run at the same time (array: …%3)',
     remedy: null,
   });
 });

@@ -4,11 +4,12 @@ import { aCluster, type Cluster } from './clusterFixture.ts';
 import { reserveAfterMs } from './plan.ts';
 
 describe('a job whose newest checkpoint is on one node', () => {
-  const remedy = 'use a checkpoint.dir that all nodes share, or discard it: muster requeue JOB --from start';
-  const told = (why: string) => ({
+  const remedy =
+    'use a checkpoint.dir that all nodes share, or discard it with `muster requeue --from start`';
+  const told = (why: string, first = '') => ({
     kind: 'checkpoint',
     message: `its newest checkpoint (step 500) is on node-1 only, ${why}`,
-    remedy,
+    remedy: `${first}${remedy}`,
   });
   const pinned = { gpus: 1, pinnedTo: ['node-1'] };
 
@@ -29,12 +30,15 @@ describe('a job whose newest checkpoint is on one node', () => {
     [
       'which was drained',
       aCluster().node({ gpus: 1, told: 'kernel update' }).node({ gpus: 1 }),
-      told('which is drained (kernel update)'),
+      told('which is drained (kernel update)', '`muster node undrain node-1` gives it new tasks again, or '),
     ],
     [
       'whose GPU is drained',
       aCluster().node({ gpus: 1, drainedGpus: 1 }).node({ gpus: 1 }),
-      told('which has GPUs that are drained (xid_79)'),
+      told(
+        'which has GPUs that are drained (xid_79)',
+        '`muster node node-1` shows what is wrong there and what clears it, or ',
+      ),
     ],
     [
       'which has lost its GPUs',

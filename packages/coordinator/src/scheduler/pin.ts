@@ -6,7 +6,7 @@ import type { JobResources } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
 import { fitsEmpty, hasRoom, isLeftByDrains, type JobDemand } from './capacity.ts';
 import { isBoundToOneSwitch } from './gang.ts';
-import { drainText } from './reasons.ts';
+import { drainRemedy, drainText } from './reasons.ts';
 import { byPlace, nearestGroups, switchPath } from './topology.ts';
 import type { NodeView, Pin } from './view.ts';
 
@@ -60,7 +60,9 @@ export function whyPinned(
 ): PendingReason | null {
   if (homes.some((node) => hasRoom(node, demand) && !reserved.has(node.name))) return null;
   const home = homes.find(({ name }) => name === pin.node);
-  return pinned(pin, `which ${stateOf(home, reserved, demand)}`);
+  const reason = pinned(pin, `which ${stateOf(home, reserved, demand)}`);
+  const isDrained = home?.online === true && fitsEmpty(home, demand) && !isLeftByDrains(home, demand);
+  return isDrained ? { ...reason, remedy: `${drainRemedy(home)}, or ${reason.remedy}` } : reason;
 }
 
 /** Its place has room, but it is bound to one switch, and under that one there are too few others. */
@@ -72,7 +74,7 @@ function pinned({ checkpoint, node }: Pin, why: string): PendingReason {
   return {
     kind: 'checkpoint',
     message: `its newest checkpoint (${checkpoint}) is on ${node} only, ${why}`,
-    remedy: 'use a checkpoint.dir that all nodes share, or discard it: muster requeue JOB --from start',
+    remedy: 'use a checkpoint.dir that all nodes share, or discard it with `muster requeue --from start`',
   };
 }
 

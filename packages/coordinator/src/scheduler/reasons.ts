@@ -166,11 +166,15 @@ export function withDrains(reason: PendingReason, drains: readonly NodeView[]): 
   return {
     kind: reason.kind,
     message: `${reason.message}; ${listed(drains.map(describeDrain)).join('; ')}`,
-    remedy:
-      first.drained.told === null
-        ? `\`muster node ${first.name}\` shows what is wrong there and what clears it`
-        : `\`muster node undrain ${first.name}\` gives it new tasks again`,
+    remedy: drainRemedy(first),
   };
+}
+
+/** What ends the drain of a drained node. */
+export function drainRemedy({ name, drained: { told } }: Pick<NodeView, 'name' | 'drained'>): string {
+  return told === null
+    ? `\`muster node ${name}\` shows what is wrong there and what clears it`
+    : `\`muster node undrain ${name}\` gives it new tasks again`;
 }
 
 /** @param nodes that might have done, but for tasks that the store does not know */

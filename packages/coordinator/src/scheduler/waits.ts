@@ -55,7 +55,8 @@ export function reasonOfArray(
   if (atOnce === null || running < atOnce) return null;
   return {
     kind: 'array_limit',
-    message: `${running} ${running === 1 ? 'job' : 'jobs'} of its array run, and at most ${atOnce} may at the same time (array: …%${atOnce})`,
+    // How many of them run is not told: some that count may be waiting for the GPUs of jobs they preempt.
+    message: `at most ${atOnce} ${atOnce === 1 ? 'job' : 'jobs'} of its array may run at the same time (array: …%${atOnce})`,
     remedy: null,
   };
 }
