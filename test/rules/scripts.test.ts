@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { changedLines, problemsOf } from '../../scripts/commitMessage.mjs';
 import { captureGroup } from '../../scripts/processes.mjs';
 import { explainNpmFailure, isSameInstall } from '../../scripts/setup.mjs';
 import { screenOf, svgOf, wrapped } from '../../scripts/svg.mjs';
@@ -76,4 +77,19 @@ test('a program that is interrupted is gone with all that it has started, before
   setTimeout(() => abort.abort(), 300);
   const { output } = await ended;
   expect(() => process.kill(Number(output), 0)).toThrow('ESRCH');
+});
+
+test('the form of a commit message is checked, its thoughts are not', () => {
+  const good = 'Read a changing directory again\n\nA checkpoint could be missing.\n# a comment of git\n';
+  expect(problemsOf(good)).toEqual([]);
+  expect(problemsOf("Merge branch 'a-branch' into main")).toEqual([]);
+  expect(problemsOf(`A${'é'.repeat(71)}\n\nWhy.`)).toEqual([]);
+  expect(problemsOf(`a${'b'.repeat(72)}.\nWhy.`)).toEqual([
+    'The subject has 74 characters; at most 72 are shown in lists.',
+    'The subject must begin with a capital letter.',
+    'The subject must not end with a full stop.',
+    'The line after the subject must be empty.',
+    'The message must have a body that says why.',
+  ]);
+  expect(changedLines('3\t4\ta.ts\n-\t-\tgen/b.ts\n0\t1\tc.md\n')).toBe(8);
 });
