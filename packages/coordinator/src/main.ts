@@ -45,7 +45,7 @@ import { listenAddress, startServer } from './rpc/server.ts';
 import { streamCalls } from './rpc/streams.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state.ts';
-import { openSqliteStore, type SqliteStore } from './store/sqlite/sqliteStore.ts';
+import { openStore } from './store/openStore.ts';
 import { type JobRecord, StoreError } from './store/store.ts';
 import { ArrayFiller } from './tasks/arrayFiller.ts';
 import { askToRenew, removeExpiredJoinTokens, storeLastUse } from './tasks/credentialUse.ts';
@@ -87,7 +87,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
 
   try {
     prepareDataDir(options.dataDir);
-    const openedStore = openStore(options.dataDir, random);
+    const openedStore = openStore(options.dataDir, random, log);
     releases.push(() => openedStore.close());
     let metrics: CoordinatorMetrics | null = null;
     const store = timedStore(openedStore, clock.monotonicMs, (ms) => metrics?.commitTook(ms));
@@ -384,10 +384,6 @@ function prepareDataDir(dataDir: string): void {
       { cause: error },
     );
   }
-}
-
-function openStore(dataDir: string, random: RandomBytes): SqliteStore {
-  return openSqliteStore(dataDir, () => Buffer.from(random(6)).toString('hex'));
 }
 
 function asUserError(error: unknown): MusterError {

@@ -46,17 +46,27 @@ export interface OpenedDatabase {
   readonly lock: DirectoryLock;
 }
 
+/** A store of an earlier version is about to get the form that this program writes; the numbers are those of `migrations`. */
+export interface Upgrade {
+  readonly fromVersion: number;
+  readonly toVersion: number;
+}
+
 /**
  * `cluster.json`, written once, says that there is a store; `muster.db` and its log hold it; `muster.witness` and
  * `muster.sums` tell whether it is all there. A directory with a past whose store is gone gets no empty one in its place.
  * @param limits how long pages are looked at before this returns
  * @param isLocked whoever calls has locked the directory, and keeps it locked
+ * @param onUpgrade called before the first change, which may take minutes for a large store; not for a new one
  */
 export function openDatabase(
   dataDir: string,
   newClusterId: () => string,
   limits: InspectionLimits = { pagesMs: startCheckMs, monotonicMs: () => systemClock.monotonicMs() },
-  { isLocked = false }: { readonly isLocked?: boolean } = {},
+  {
+    isLocked = false,
+    onUpgrade = () => {},
+  }: { readonly isLocked?: boolean; readonly onUpgrade?: (upgrade: Upgrade) => void } = {},
 ): OpenedDatabase {
   const paths = storePaths(dataDir);
   const marked = readMarker(paths.marker);
@@ -73,7 +83,7 @@ export function openDatabase(
     configure(database);
     const files = inspection.kind === 'whole' ? goOn(paths, database, inspection) : adopt(paths, database);
     opened = { database, files };
-    migrate(database, files);
+    migrate(database, files, onUpgrade);
     const clusterId = readOrMakeClusterId(database, files, marked, newClusterId);
     if (marked === null) writeFileDurably(paths.marker, `${JSON.stringify({ clusterId })}\n`, 0o600);
     return {
@@ -235,8 +245,10 @@ function checkIntegrity(database: DatabaseSync, path: string): void {
   }
 }
 
-function migrate(database: DatabaseSync, files: StoreFiles): void {
+function migrate(database: DatabaseSync, files: StoreFiles, onUpgrade: (upgrade: Upgrade) => void): void {
   const version = Number(Object.values(database.prepare('pragma user_version').get() ?? {})[0]);
+  if (version > 0 && version < migrations.length)
+    onUpgrade({ fromVersion: version, toVersion: migrations.length });
   migrations.slice(version).forEach((sql, index) => {
     database.exec(`begin exclusive; ${sql}; pragma user_version = ${version + index + 1}; commit`);
     files.follow();

@@ -69,7 +69,7 @@ import {
 import { ArraySpecs, type SharedSpec } from './arraySpecs.ts';
 import { backupPieces } from './backup.ts';
 import { damaged } from './inspection.ts';
-import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase } from './open.ts';
+import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase, type Upgrade } from './open.ts';
 import { listedIds } from './sqliteLists.ts';
 import { sqliteNames } from './sqliteNames.ts';
 import { sqliteRetention } from './sqliteRetention.ts';
@@ -87,8 +87,12 @@ const eventsSizeMax = 512 * 1024;
  * @param newClusterId id for a store that does not exist yet
  * @throws {StoreError} named by what is wrong with the store and what to do
  */
-export function openSqliteStore(dataDir: string, newClusterId: () => string): SqliteStore {
-  return new SqliteStore(openDatabase(dataDir, newClusterId));
+export function openSqliteStore(
+  dataDir: string,
+  newClusterId: () => string,
+  onUpgrade: (upgrade: Upgrade) => void = () => {},
+): SqliteStore {
+  return new SqliteStore(openDatabase(dataDir, newClusterId, undefined, { onUpgrade }));
 }
 
 export class SqliteStore implements Store {

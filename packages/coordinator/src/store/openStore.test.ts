@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { tempDir } from '../../../../test/support/services.ts';
+import { migrations } from './migrations/index.ts';
+import { openStore } from './openStore.ts';
+import { closeDatabase, openDatabase } from './sqlite/open.ts';
+
+it('tells of an upgrade, and of nothing where there is none', async () => {
+  const dataDir = tempDir('store').path;
+  const told: object[] = [];
+  const open = () => openStore(dataDir, () => new Uint8Array(6), { warn: (fields) => told.push(fields) });
+  await open().close();
+  await open().close();
+  expect(told).toEqual([]);
+
+  const toVersion = migrations.length;
+  const earlier = openDatabase(dataDir, () => '');
+  earlier.database.exec(`begin; drop index jobs_in_order; pragma user_version = ${toVersion - 1}; commit`);
+  earlier.files.follow();
+  earlier.files.acknowledgeNow();
+  closeDatabase(earlier);
+  earlier.lock.release();
+  await open().close();
+  expect(told).toEqual([{ fromVersion: toVersion - 1, toVersion, dataDir }]);
+});
