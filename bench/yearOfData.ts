@@ -129,6 +129,24 @@ async function readEvents(api: MusterApi, count: number): Promise<void> {
   abort.abort();
 }
 
+/** Of filters that match a part of the jobs each and hardly any together: the most that a list can cost. */
+function severalFilters(api: MusterApi): readonly (readonly [string, () => Promise<unknown>])[] {
+  const sinceMs = Date.now() - 480 * 3_600_000;
+  // Every tenth job failed, and all of these are of the common project.
+  const lists: readonly (readonly [string, Parameters<MusterApi['listJobs']>[0]])[] = [
+    ['--project and --state, a state that none has', { project: commonProject, states: ['cancelled'] }],
+    ['--project and --state, each of thousands', { project: 'project-1', states: ['failed'] }],
+    ['--project and --name, each of thousands', { project: 'project-1', name: commonName }],
+    ['--user, --project and --state', { user: 'admin', project: 'project-1', states: ['failed'] }],
+    ['--label and --project, each of thousands', { label: 'team=project-1', project: commonProject }],
+    ['--label and --state, each of thousands', { label: 'team=project-1', states: ['failed'] }],
+    ['--label without a value and --name of one', { label: 'team', name: rareName }],
+    ['--since 480h and --state, a state that none has', { sinceMs, states: ['cancelled'] }],
+    ['--since 480h and --name of one', { sinceMs, name: rareName }],
+  ];
+  return lists.map(([figure, query]) => [`jobs ${figure}`, () => api.listJobs(query)]);
+}
+
 async function reportLookUps(dataDir: string, jobs: number): Promise<void> {
   const server = await start(dataDir);
   const { api } = server;
@@ -147,10 +165,8 @@ async function reportLookUps(dataDir: string, jobs: number): Promise<void> {
     ['jobs --label, that of one', () => api.listJobs({ label: rareLabel })],
     ['jobs --since 1h', () => api.listJobs({ sinceMs: Date.now() - 3_600_000 })],
     ['jobs --since 480h', () => api.listJobs({ sinceMs: Date.now() - 480 * 3_600_000 })],
-    [
-      'jobs --project and --state, of which none is',
-      () => api.listJobs({ project: commonProject, states: ['cancelled'] }),
-    ],
+    ['floor of several filters: one of them alone', () => api.listJobs({ user: 'admin' })],
+    ...severalFilters(api),
     ['jobs --all, first page of 1000', () => api.listJobs({ limit: 1_000 })],
     ['job ID', () => api.getJob(someId())],
     ['job, the beginning of an id', () => api.getJob(someId().slice(0, 14))],
