@@ -107,6 +107,7 @@ const mayDependOnMachine: Readonly<Record<string, string>> = {
     'a kernel offers version 1 or 2 of control groups, not both',
   'packages/agent/src/drivers/process/tasks.test.ts':
     'only version 1 of control groups can make a process unkillable',
+  'packages/coordinator/src/store/sqlite/ownership.test.ts': 'only root can give files to another user',
 };
 
 function matchesInText({ path, text }: SourceFile, pattern: RegExp): string[] {

@@ -50,7 +50,7 @@ async function checkStore(context: Context, file: string | undefined, flags: Sto
   refuseFile(file);
   const dataDir = dataDirOf(context, flags);
   const { checkStore: check } = await import('@muster/coordinator/store/sqlite/checkStore');
-  const report = await offline(() => check(dataDir));
+  const report = await offline(dataDir, () => check(dataDir));
   const exitCode = report.findings.length === 0 ? exitCodes.ok : exitCodes.problemFound;
   if (flags.output === 'json')
     await writeJson(context.io.stdout, { ok: report.findings.length === 0, ...report });
@@ -79,7 +79,7 @@ async function backupStore(context: Context, file: string | undefined, flags: St
     }
   });
   const { openBackup } = await import('@muster/coordinator/store/sqlite/backup');
-  const about = await offline(async () => {
+  const about = await offline(null, async () => {
     const backup = openBackup(path);
     backup.close();
     return backup.about;
@@ -132,7 +132,7 @@ async function takeOffline(
   take: (pieces: AsyncIterable<Buffer>) => Promise<void>,
 ): Promise<void> {
   const { openExistingStore } = await import('@muster/coordinator/store/sqlite/checkStore');
-  await offline(async () => {
+  await offline(dataDir, async () => {
     const store = openExistingStore(dataDir);
     try {
       await take(store.backup(nowMs));
@@ -150,7 +150,7 @@ async function restoreStore(
   const path = neededFile(context, file, 'restore');
   const dataDir = dataDirOf(context, flags);
   const { restoreStore: restore } = await import('@muster/coordinator/store/sqlite/restoreStore');
-  const replaced = await offline(() => restore(dataDir, path, context.clock.wallMs()));
+  const replaced = await offline(dataDir, () => restore(dataDir, path, context.clock.wallMs()));
   return tellReplaced(context, flags, `The store of ${dataDir} is now ${path}`, replaced);
 }
 
@@ -158,7 +158,7 @@ async function acceptStore(context: Context, file: string | undefined, flags: St
   refuseFile(file);
   const dataDir = dataDirOf(context, flags);
   const { acceptStore: accept } = await import('@muster/coordinator/store/sqlite/restoreStore');
-  const replaced = await offline(async () => accept(dataDir, context.clock.wallMs()));
+  const replaced = await offline(dataDir, async () => accept(dataDir, context.clock.wallMs()));
   if (replaced === null) {
     if (flags.output === 'json') await writeJson(context.io.stdout, { accepted: false });
     else
@@ -232,10 +232,17 @@ function dataDirOf({ environment }: Context, { data }: StoreFlags): string {
   return resolve(environment.workingDir, data ?? environment.dataDir ?? lastDataDir(environment));
 }
 
-/** The store's own errors are sentences for the user. */
-async function offline<T>(work: () => Promise<T>): Promise<T> {
+/**
+ * The store's own errors are sentences for the user.
+ * @param dataDir of the store that the work may write to, as root for a coordinator that is another user; null: of none
+ */
+async function offline<T>(dataDir: string | null, work: () => Promise<T>): Promise<T> {
   try {
-    return await work();
+    try {
+      return await work();
+    } finally {
+      if (dataDir !== null) await giveToOwner(dataDir);
+    }
   } catch (error) {
     if (error instanceof Error && error.name === 'StoreError')
       throw new CliError(error.message, { cause: error });
@@ -243,4 +250,9 @@ async function offline<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof Error && code !== undefined) throw new CliError(error.message, { cause: error });
     throw error;
   }
+}
+
+async function giveToOwner(dataDir: string): Promise<void> {
+  const { giveStoreToItsOwner } = await import('@muster/coordinator/store/sqlite/ownership');
+  giveStoreToItsOwner(dataDir);
 }

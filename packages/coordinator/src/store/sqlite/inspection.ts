@@ -21,6 +21,9 @@ export interface StorePaths {
   readonly marker: string;
 }
 
+/** Of directories in the data directory that keep the files which `store restore` and `store accept` replaced. */
+export const keptNamePrefix = 'replaced-';
+
 export function storePaths(dataDir: string): StorePaths {
   return {
     dataDir,

@@ -22,7 +22,7 @@ import { selectMeta, upsertMeta } from '../statements/meta.ts';
 import { StoreError } from '../store.ts';
 import { type BackupAbout, openBackup } from './backup.ts';
 import { lockFile } from './directoryLock.ts';
-import { inspectStore, type StorePaths, storePaths } from './inspection.ts';
+import { inspectStore, keptNamePrefix, type StorePaths, storePaths } from './inspection.ts';
 import {
   adopt,
   asOpenError,
@@ -321,7 +321,7 @@ function copyAside(paths: StorePaths, nowMs: number): string {
 }
 
 function asideFor({ dataDir }: StorePaths, nowMs: number): string {
-  const directory = join(dataDir, `replaced-${new Date(nowMs).toISOString().replace(/[:.]/g, '-')}`);
+  const directory = join(dataDir, `${keptNamePrefix}${new Date(nowMs).toISOString().replace(/[:.]/g, '-')}`);
   mkdirSync(directory, { mode: 0o700 });
   return directory;
 }
