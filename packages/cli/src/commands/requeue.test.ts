@@ -88,4 +88,8 @@ test('requeue --set sends the spec with the changes, or says all that is wrong w
   expect(wrong.stderr).toContain('not a valid job: 2 problems');
   expect(wrong.stderr).toContain('--set resources.gpus');
   expect(wrong.stderr).toContain('--set lr');
+  const unquoted = await run(['requeue', failed.id, '--set', 'command=[torchrun, train.py]'], answers);
+  expect(unquoted).toMatchObject({ exitCode: exitCodes.usage });
+  expect(unquoted.stderr).toContain('--set command=[torchrun, train.py]: the value is not JSON');
+  expect(unquoted.stderr).toContain('Put double quotes around each text');
 });

@@ -1,4 +1,5 @@
 import type { ResumeChoice } from '@muster/common/checkpoints';
+import { messageOf } from '@muster/common/errors';
 import type { JobView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import { waitForArrayAndReport } from '../arrays/attendArray.ts';
@@ -17,7 +18,7 @@ import { allTold, nothingTold } from '../jobs/transitions.ts';
 import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
 import { type Session, submitPatienceMs, withSession } from '../session.ts';
-import { parseChange, withChange } from '../submit/assignments.ts';
+import { parseChange, type SpecChange, withChange } from '../submit/assignments.ts';
 import { refusal } from '../submit/spec.ts';
 import { explainingSilence } from '../unansweredWrite.ts';
 
@@ -161,7 +162,7 @@ async function printAnswer(
  */
 async function changedSpec({ spec }: JobView, typed: readonly string[]): Promise<string> {
   const changes = typed.map((each) => {
-    const change = parseChange(each);
+    const change = changeOf(each);
     if (change === null) throw usageError(`--set takes key=value, such as env.LR=3e-4; got "${each}"`);
     return change;
   });
@@ -173,6 +174,18 @@ async function changedSpec({ spec }: JobView, typed: readonly string[]): Promise
     return index < 0 ? problem : { ...problem, flag: `--set ${changes[index]?.path.join('.')}` };
   });
   throw refusal(problems, formatProblems(problems, null));
+}
+
+function changeOf(typed: string): SpecChange | null {
+  try {
+    return parseChange(typed);
+  } catch (error) {
+    throw usageError(
+      `--set ${typed}: the value is not JSON (${messageOf(error)})`,
+      `Put double quotes around each text: --set 'command=["torchrun", "train.py", "--lr=3e-4"]'`,
+      'Or give a command to the shell as one text: --set command="torchrun train.py --lr=3e-4"',
+    );
+  }
 }
 
 /** Tried again while the coordinator is away. */

@@ -11,7 +11,6 @@ test.each([
   ['max_runtime=2h', { ...spec, max_runtime: '2h' }],
   ['preemptible=true', { ...spec, preemptible: true }],
   ['command=["a", "b c"]', { ...spec, command: ['a', 'b c'] }],
-  ['command=[a', { ...spec, command: '[a' }],
   ['max_runtime=', { name: spec.name, env: spec.env, resources: spec.resources }],
   ['name.x=1', spec],
 ])('--set %s', (typed, wanted) => {
@@ -22,3 +21,11 @@ test.each([
 test.each(['', 'env', '=1', '.x=1', 'resources.=1'])('"%s" is no change', (typed) => {
   expect(parseChange(typed)).toBeNull();
 });
+
+// As text, the shell would get the brackets.
+test.each(['command=[a', 'command=[torchrun, train.py]', 'resources={gpus: 2}', 'name="a'])(
+  '"%s" is no JSON, and no text either',
+  (typed) => {
+    expect(() => parseChange(typed)).toThrow(SyntaxError);
+  },
+);

@@ -11,7 +11,10 @@ export interface SpecChange {
 /** Below these the rest of a key is one name, dots and all. */
 const freeMaps: readonly string[] = ['env', 'labels', 'params'];
 
-/** @returns null: it has no key, or no "=" */
+/**
+ * @returns null: it has no key, or no "="
+ * @throws {SyntaxError} its value begins like a list, a mapping or a quoted text, and is not JSON
+ */
 export function parseChange(typed: string): SpecChange | null {
   const equals = typed.indexOf('=');
   const key = typed.slice(0, Math.max(0, equals)).trim();
@@ -22,17 +25,16 @@ export function parseChange(typed: string): SpecChange | null {
   return path.some((part) => part === '') ? null : { path, value: valueOf(first, text) };
 }
 
-/** Variables and labels are text. All else is a number, true, false, null, a JSON list or mapping, or text. */
+/**
+ * Variables and labels are text. All else is a number, true, false, null, a JSON list or mapping, or text.
+ * What begins like a list and is not JSON is no text, because a shell would get it as its command.
+ */
 function valueOf(first: string, text: string): unknown {
   if (first === 'env' || first === 'labels') return text;
   if (text === '' || text === 'null') return undefined;
   if (/^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(text)) return Number(text);
   if (!/^(?:true|false|[[{"].*)$/s.test(text)) return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return JSON.parse(text);
 }
 
 /** A copy with one value changed. What is no mapping where one belongs stays, for the checks to report. */
