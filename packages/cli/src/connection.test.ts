@@ -1,7 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { addressForOthers, type ConnectionFlags, resolveEndpoint } from './connection.ts';
+import {
+  addressForOthers,
+  type ConnectionFlags,
+  remediesForSilence,
+  resolveEndpoint,
+  upLockName,
+} from './connection.ts';
 import { type Environment, readEnvironment } from './environment.ts';
 import { CliError } from './errors.ts';
 import { temporaryDir } from './testing/testContext.ts';
@@ -235,4 +241,26 @@ test('tokens and CA are for this process alone', () => {
     WANDB: 'c',
   });
   expect(variables).toEqual({ HOME: home, WANDB: 'c' });
+});
+
+test('a coordinator that does not answer is started by what had started it', () => {
+  const head = join(home, 'head');
+  const remedyOf = (flags: ConnectionFlags, variables: Readonly<Record<string, string>> = {}) => {
+    const known = environment(variables);
+    return remediesForSilence(resolveEndpoint(flags, known), flags, known).join();
+  };
+  coordinatorRan(head, '127.0.0.1:7070', 'head');
+  expect(remedyOf({ data: head })).toContain(`muster coordinator --data ${head}`);
+  expect(remedyOf({}, { MUSTER_DATA: head })).toContain(`muster coordinator --data ${head}`);
+
+  writeFileSync(join(head, upLockName), '');
+  expect(remedyOf({ data: head })).toBe('Start one on this machine with: muster up');
+  expect(remedyOf({ addr: '127.0.0.1:1' }, { MUSTER_TOKEN: 'x' })).toBe(
+    'Start one on this machine with: muster up',
+  );
+
+  const ca = join(home, 'ca.pem');
+  writeFileSync(ca, pem('other'));
+  const elsewhere = remedyOf({ addr: 'gpu-head.lan:7070', ca }, { MUSTER_TOKEN: 'x' });
+  expect(elsewhere).toBe('Check that the coordinator runs there, and that this machine reaches it.');
 });

@@ -1,5 +1,5 @@
 /** Which coordinator to talk to, and as whom: flags, then environment, then what the last `muster up` left behind. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isLoopbackHost, parseAddress } from '@muster/common/address';
 import type { Command } from 'commander';
@@ -31,6 +31,9 @@ interface KnownCoordinator {
   /** `host:port` by which other machines reach it, best first. */
   readonly advertised: readonly string[];
 }
+
+/** The file that `muster up` locks in its data directory; `muster coordinator` makes none. */
+export const upLockName = 'up.lock';
 
 /** Far more than any of these files holds; bounds what a wrong path can cost. */
 const smallFileBytesMax = 16 * 1024;
@@ -79,6 +82,28 @@ export function findEndpoint(flags: ConnectionFlags, environment: Environment): 
     });
   }
   return checkedEndpoint(address, readToken(known.tokenPath), caFor(known, flags, environment));
+}
+
+/**
+ * How to get the coordinator of this endpoint back, which does not answer. `muster up` would be wrong for one that
+ * `muster coordinator` has started, which may serve other machines, and for one on another machine.
+ */
+export function remediesForSilence(
+  { address }: Endpoint,
+  flags: ConnectionFlags,
+  environment: Environment,
+): readonly string[] {
+  const { programName, workingDir } = environment;
+  const named = flags.data ?? environment.dataDir;
+  const known = knownAt(address, flags, environment);
+  if (known === null && !isLoopbackHost(hostOf(address) ?? ''))
+    return ['Check that the coordinator runs there, and that this machine reaches it.'];
+  const dataDir = known === null || named === null ? null : resolve(workingDir, named);
+  if (dataDir === null || existsSync(join(dataDir, upLockName)))
+    return [`Start one on this machine with: ${programName} up`];
+  return [
+    `Start it again as before: its service, or ${programName} coordinator --data ${dataDir} with its other flags`,
+  ];
 }
 
 /**

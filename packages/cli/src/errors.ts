@@ -46,9 +46,9 @@ export interface Failure {
   readonly exitCode: ExitCode;
 }
 
-export function failureOf(error: unknown, programName: string): Failure {
+export function failureOf(error: unknown): Failure {
   if (error instanceof CliError) return failure(error, error.hints);
-  if (error instanceof MusterError) return failure(error, hintsFor(error, programName));
+  if (error instanceof MusterError) return failure(error, hintsFor(error));
   const hints = ['This is a bug in Muster. MUSTER_DEBUG=1 shows where it happened.'];
   return failure({ message: messageOf(error), code: 'internal', problems: [] }, hints);
 }
@@ -60,10 +60,7 @@ function failure(
   return { message, code, hints, problems, exitCode: exitCodeOf[code] };
 }
 
-function hintsFor(error: MusterError, programName: string): readonly string[] {
-  if (error.code === 'unavailable' && error.message.startsWith('no coordinator answers')) {
-    return [`Start one on this machine with: ${programName} up`];
-  }
+function hintsFor(error: MusterError): readonly string[] {
   const hint: Partial<Record<ErrorCode, string>> = {
     unauthenticated: 'Check MUSTER_TOKEN, --token-file or --data.',
     deadline_exceeded: 'The coordinator is there but busy or stuck; its log says more.',
@@ -80,7 +77,7 @@ export async function reportFailure(
   format: 'text' | 'json' = 'text',
 ): Promise<Failure> {
   const { io, environment } = context;
-  const failed = failureOf(error, environment.programName);
+  const failed = failureOf(error);
   const stack = environment.debug && error instanceof Error ? stackOf(error) : null;
   await io.stderr.write(format === 'json' ? errorObject(failed, stack) : errorText(failed, stack, context));
   return failed;

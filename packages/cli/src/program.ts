@@ -18,7 +18,7 @@ export async function runCli(argv: readonly string[], context: Context): Promise
       return (await reportFailure(error, context, failureFormat(argv))).exitCode;
     } catch {
       // Not even stderr takes our words any more; the exit code is all that is left to say.
-      return failureOf(error, context.environment.programName).exitCode;
+      return failureOf(error).exitCode;
     }
   }
 }

@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MusterError } from '@muster/common/errors';
 import { backoffMs } from '@muster/common/retry';
 import type { MusterApi } from '@muster/common/wire/client';
-import { type ConnectionFlags, type Endpoint, resolveEndpoint } from './connection.ts';
+import { type ConnectionFlags, type Endpoint, remediesForSilence, resolveEndpoint } from './connection.ts';
 import type { Context } from './context.ts';
+import { CliError } from './errors.ts';
 
 export interface Session {
   readonly endpoint: Endpoint;
@@ -75,9 +76,21 @@ export async function withSession<T>(
   };
   try {
     return await work(session);
+  } catch (error) {
+    if (!isSilence(error)) throw error;
+    const hints = remediesForSilence(endpoint, flags, context.environment);
+    throw new CliError(error.message, { code: error.code, hints, cause: error });
   } finally {
     api.close();
   }
+}
+
+function isSilence(error: unknown): error is MusterError {
+  return (
+    error instanceof MusterError &&
+    error.code === 'unavailable' &&
+    error.message.startsWith('no coordinator answers')
+  );
 }
 
 /** The error of a coordinator that is not there at the moment; null for one that answered. */

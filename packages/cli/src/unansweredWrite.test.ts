@@ -7,7 +7,7 @@ import { explainingSilence } from './unansweredWrite.ts';
 
 const failing = async (why: MusterError) =>
   explainingSilence('jobs --all --request r-1', newCall(null).context, () => Promise.reject(why)).catch(
-    (caught: unknown) => failureOf(caught, 'muster'),
+    (caught: unknown) => failureOf(caught),
   );
 
 test('a write without an answer says that it may have been accepted, and how to find out', async () => {

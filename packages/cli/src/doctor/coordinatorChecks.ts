@@ -23,7 +23,7 @@ export async function examineCoordinator(
   try {
     endpoint = findEndpoint(flags, environment);
   } catch (error) {
-    return [failed('address', error, context)];
+    return [failed('address', error)];
   }
   if (endpoint === null) {
     const message = 'none found on this machine';
@@ -38,15 +38,15 @@ export async function examineCoordinator(
   }
   const { address } = endpoint;
   const known = check('address', 'ok', address);
-  return withSession(context, flags, async ({ api }) => {
-    try {
+  try {
+    return await withSession(context, flags, async ({ api }) => {
       const { version } = await api.getCluster();
       const answers = check('answer', 'ok', `it answers and accepts the token; version ${version}`);
       return [known, answers, ...(await nodeChecks(api, nodeName, context))];
-    } catch (error) {
-      return [known, failed('answer', error, context)];
-    }
-  });
+    });
+  } catch (error) {
+    return [known, failed('answer', error)];
+  }
 }
 
 async function nodeChecks(
@@ -112,7 +112,7 @@ function check(
   return { area, name, state, chosen: false, message, evidence: null, remedy };
 }
 
-function failed(name: string, error: unknown, { environment }: Context): DoctorCheck {
-  const { message, hints } = failureOf(error, environment.programName);
+function failed(name: string, error: unknown): DoctorCheck {
+  const { message, hints } = failureOf(error);
   return check(name, 'problem', message, hints.join(' ') || null);
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { upLockName } from '../connection.ts';
 import { CliError } from '../errors.ts';
 
 /**
@@ -9,7 +10,7 @@ import { CliError } from '../errors.ts';
  * @throws {CliError} when another `muster up` has it
  */
 export function lockForUp(dataDir: string, programName: string): () => void {
-  const database = new DatabaseSync(join(dataDir, 'up.lock'));
+  const database = new DatabaseSync(join(dataDir, upLockName));
   try {
     database.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE');
   } catch (error) {
