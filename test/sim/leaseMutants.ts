@@ -162,7 +162,7 @@ export const leaseMutants = {
   },
   'failed-nodes-are-left-out': {
     rule: 'After a failed start the next attempt does without that node, where others could do.',
-    breaks: ['left out'],
+    breaks: ['exclusion'],
     seed: 1,
     edits: [
       edit(

@@ -86,7 +86,7 @@ test('a node that an attempt failed on is used again only where there are no oth
   const again = [...failedStart, allocated(2, 'node-1', 'node-2')];
   expect(judge([joined('node-1', 'node-2'), ...again])).toEqual([]);
   const said = judge([joined('node-1', 'node-2', 'node-3'), ...again]);
-  expect(said).toEqual([expect.stringMatching(/^left out: .*node-2, on which it had failed, and 2 others/)]);
+  expect(said).toEqual([expect.stringMatching(/^exclusion: .*node-2, on which it had failed, and 2 others/)]);
 });
 
 test('a node that is silent, and may never return, is no alternative to one that an attempt failed on', () => {

@@ -1,6 +1,6 @@
 /**
  * Checks what a failed attempt leads to, on the event log. G7 of docs/guarantees.md: when several ranks of a gang have
- * failed, the cause is the rank that failed first. `left out`: a node on which an attempt failed before its release is
+ * failed, the cause is the rank that failed first. `exclusion`: a node on which an attempt failed before its release is
  * excluded from the next attempt, where other nodes could run it.
  */
 import type { Gpu, NodeInventory } from '@muster/common/hardware';
@@ -93,7 +93,7 @@ export class RetryCheck {
     const used = nodes.find((name) => leftOut.nodes.has(name));
     this.verdict.require(
       used === undefined || others.length < least,
-      'left out',
+      'exclusion',
       () => `${job} got ${used}, on which it had failed, and ${others.length} others could take it`,
     );
   }
