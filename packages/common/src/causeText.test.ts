@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { causeOf } from './cause.ts';
 import { causeFacts } from './causeFacts.ts';
-import { adviceOn, causeInBrackets, causeInShort, shortened } from './causeText.ts';
+import { adviceOn, causeInBrackets, causeInShort, causeOfMany, shortened } from './causeText.ts';
 
 const place = { nodeRank: 0, node: 'node-1' };
 
@@ -14,6 +14,8 @@ test('a cause that its name tells is named with its rank, any other by its messa
   const crash = causeOf('exit_code', `rank 0 on node-1 exited with code 3: ${'x'.repeat(200)}`, place);
   expect(causeInShort(crash)).toMatch(/^rank 0 on node-1 exited with code 3: x+…$/);
   expect(causeInShort(crash)).toHaveLength(160);
+  expect(causeOfMany(oom)).toBe('CUDA OOM');
+  expect(causeOfMany(crash)).toBe(causeInShort(crash));
 });
 
 test('a long text is cut between characters and stays on one line', () => {

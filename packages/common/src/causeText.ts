@@ -38,6 +38,11 @@ export function causeInBrackets(cause: Cause): string {
   return causeWords(cause, (rank) => ` (rank ${rank})`);
 }
 
+/** Of several jobs, whose ranks differ: `CUDA OOM`, or the message of one of them, at most 160 characters. */
+export function causeOfMany({ kind, message }: Pick<Cause, 'kind' | 'message'>): string {
+  return titles[kind] ?? shortened(message);
+}
+
 /** What a node adds in brackets to the words of a failure. */
 const remarkAtEnd = / \((?:did you mean|interpreter) (?:(?! \().)+\)$/u;
 

@@ -1,17 +1,14 @@
 /** A whole array for a person: `muster job` and `muster explain` of one. Pure. */
-import { evidenceShownMax, shortened } from '@muster/common/causeText';
+import { causeOfMany, evidenceShownMax, shortened } from '@muster/common/causeText';
 import { stateStyles } from '../jobs/summary.ts';
 import { ledgerText } from '../jobs/trainingText.ts';
-import type { Colours } from '../output/colours.ts';
 import { formatFields } from '../output/fields.ts';
-import { type Column, formatTable } from '../output/table.ts';
+import { type Column, formatTable, type TextOptions } from '../output/table.ts';
 import { count, fitText, printable, rangesText, wrapText } from '../output/text.ts';
 import { agoText, clockText, durationText } from '../output/times.ts';
 import { type ArraySummary, countsText, type LongRun } from './arraySummary.ts';
 
-export interface ArrayTextOptions {
-  readonly width: number | null;
-  readonly colours: Colours;
+export interface ArrayTextOptions extends TextOptions {
   readonly nowMs: number;
 }
 
@@ -55,16 +52,16 @@ export function formatArrayExplained(summary: ArraySummary, options: ArrayTextOp
   return blocks([head, nextBlock(summary, options), ...groupBlocks(summary, options)]);
 }
 
-/** `2 of 10 jobs did not succeed: 2 exit_code. 3 jobs wait: no GPUs are free.` */
+/** `2 of 10 jobs did not succeed; most common cause: CUDA OOM (1 job). 3 jobs wait: no GPUs are free.` */
 export function sentenceOf({ array, counts, causes, waits }: ArraySummary): string {
   const { succeeded, failed, cancelled, queued } = counts;
   const bad = failed + cancelled;
-  const kinds = new Map<string, number>();
-  for (const { kind, count: jobs } of causes) kinds.set(kind, (kinds.get(kind) ?? 0) + jobs);
-  const why = [...kinds].map(([kind, jobs]) => `${jobs} ${kind}`).join(', ');
+  const [cause] = causes;
+  const label = causes.length === 1 ? 'cause' : 'most common cause';
+  const why = cause === undefined ? '' : `; ${label}: ${causeOfMany(cause)} (${count(cause.count, 'job')})`;
   const [wait] = waits;
   const parts = [
-    bad === 0 ? null : `${bad} of ${count(array.size, 'job')} did not succeed${why === '' ? '' : `: ${why}`}`,
+    bad === 0 ? null : `${bad} of ${count(array.size, 'job')} did not succeed${why}`,
     queued === 0 || wait === undefined ? null : `${count(queued, 'job waits', 'jobs wait')}: ${wait.message}`,
     succeeded === array.size ? `all ${count(array.size, 'job')} succeeded` : null,
   ].filter((part) => part !== null);

@@ -76,7 +76,9 @@ test('explain of an array begins with what to do, and is never wider than the te
     columns: 60,
     environment: { colour: 'never' },
   });
-  expect(stdout).toContain('2 of 4 jobs did not succeed: 2 exit_code. 1 job waits:');
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
+    '2 of 4 jobs did not succeed; cause: rank 0 on node-1 exited with code 3 (2 jobs). 1 job waits:',
+  );
   expect(stdout.indexOf('Next\n')).toBeLessThan(stdout.indexOf('Causes\n'));
   expect(stdout).toContain('wait, or ask for fewer GPUs');
   expect(Math.max(...stdout.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(60);

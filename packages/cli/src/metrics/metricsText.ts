@@ -6,9 +6,9 @@ import {
   readingIntervalMs,
 } from '@muster/common/telemetry';
 import type { TrainingMetricName } from '@muster/common/training';
-import { type Colours, makeColours } from '../output/colours.ts';
+import { makeColours } from '../output/colours.ts';
 import { sparkline } from '../output/sparkline.ts';
-import { type Column, formatTable } from '../output/table.ts';
+import { type Column, formatTable, type TextOptions } from '../output/table.ts';
 import { textWidth } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
 import { valueText } from '../output/units.ts';
@@ -17,9 +17,7 @@ import { tickText } from './ticks.ts';
 
 export type MetricName = JobMetricName | TrainingMetricName;
 
-export interface MetricsOptions {
-  readonly width: number | null;
-  readonly colours: Colours;
+export interface MetricsOptions extends TextOptions {
   readonly unicode: boolean;
 }
 

@@ -1,16 +1,10 @@
 /** Metrics from the output of jobs in short: those of one job, or one metric of several. Pure. */
 import type { TrainingMetricName, TrainingSummary } from '@muster/common/training';
-import type { Colours } from '../output/colours.ts';
-import { type Column, formatTable } from '../output/table.ts';
+import { type Column, formatTable, type TextOptions } from '../output/table.ts';
 import { absent, valueText } from '../output/units.ts';
 
-interface TableOptions {
-  readonly width: number | null;
-  readonly colours: Colours;
-}
-
 /** A line per metric. */
-export function formatTraining(metrics: readonly TrainingSummary[], options: TableOptions): string {
+export function formatTraining(metrics: readonly TrainingSummary[], options: TextOptions): string {
   const columns: readonly Column<TrainingSummary>[] = [
     { header: 'METRIC', cell: ({ name }) => name },
     ...valueColumns((summary: TrainingSummary) => summary),
@@ -29,7 +23,7 @@ export interface ComparedJob {
 }
 
 /** A line per job. */
-export function formatComparison(jobs: readonly ComparedJob[], options: TableOptions): string {
+export function formatComparison(jobs: readonly ComparedJob[], options: TextOptions): string {
   const columns: readonly Column<ComparedJob>[] = [
     { header: 'NAME', cell: ({ name }) => name, narrow: { cutTo: 10 } },
     { header: 'JOB', cell: ({ id }) => id },

@@ -1,6 +1,13 @@
 import type { Colours, Style } from './colours.ts';
 import { fitText, printable, textWidth } from './text.ts';
 
+/** What every text for a person needs to know. */
+export interface TextOptions {
+  /** Of the terminal, in columns. null: there is none, and nothing is cut. */
+  readonly width: number | null;
+  readonly colours: Colours;
+}
+
 export interface Column<Row> {
   readonly header: string;
   cell(row: Row): string;
@@ -23,7 +30,7 @@ const gap = '  ';
 export function formatTable<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  { width, colours }: { readonly width: number | null; readonly colours: Colours },
+  { width, colours }: TextOptions,
 ): string {
   const measured = columns.map((column) => {
     const cells = rows.map((row) => printable(column.cell(row)));
