@@ -216,6 +216,7 @@ export class Connection {
       const message = agentHubService.Session.requestDeserialize(value as Buffer);
       this.notePrepared(message);
       this.noteLastCheckpoint(message);
+      this.noteGpus(message);
       coordinatorEnd.emit('data', message);
       return;
     }
@@ -252,6 +253,13 @@ export class Connection {
     const task = message.prepared == null ? null : taskRefFromWire(message.prepared.task);
     if (task !== null)
       this.network.history.add({ kind: 'reportedPrepared', machine: this.machine.name, task });
+  }
+
+  private noteGpus({ hello, status }: AgentMessage__Output): void {
+    const inventory = hello?.inventory ?? status?.inventory;
+    if (inventory == null) return;
+    const gpuUuids = inventory.gpus.map(({ uuid }) => uuid);
+    this.network.history.add({ kind: 'gpusHeard', machine: this.machine.name, gpuUuids });
   }
 
   private noteLastCheckpoint({ checkpoint }: AgentMessage__Output): void {

@@ -22,6 +22,8 @@ export type Fact =
   | { readonly kind: 'pathMeasured'; readonly task: TaskRef; readonly toRank: number; readonly mbps: number }
   | ProcessStarted
   | ProcessEnded
+  /** The coordinator got word of all the GPUs that a machine sees. */
+  | { readonly kind: 'gpusHeard'; readonly machine: string; readonly gpuUuids: readonly string[] }
   /** No process of the task executes an instruction from here on, or one does again. */
   | { readonly kind: 'frozen' | 'thawed'; readonly machine: string; readonly task: TaskRef }
   | CheckpointSaved

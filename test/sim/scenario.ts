@@ -145,7 +145,7 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
     gangs.see(fact, nowMs);
     log.see(fact);
     clients.see(fact, nowMs);
-    drains.see(fact);
+    drains.see(fact, nowMs);
     // One after the other: each event is judged by what was before it and itself.
     for (const each of singly(fact)) {
       if (each.kind === 'committed') for (const event of each.events) stories.follow(event);
@@ -203,7 +203,7 @@ async function runQuietPhase(plan: Plan, parts: SettledParts & { readonly gangs:
   healAll(world);
   const quietSinceMs = timeline.nowMs;
   const look = () => {
-    gangs.look(timeline.nowMs, quietSinceMs);
+    gangs.look(timeline.nowMs, (machine) => Math.max(quietSinceMs, world.agentAwakeSinceMs(machine)));
     timeline.at(1_000, life, look);
   };
   look();

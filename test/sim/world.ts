@@ -223,6 +223,11 @@ export class World {
     return areHere && guard.process.alive;
   }
 
+  /** When the last pause of this node's agent was over, or will be; 0: it never paused. */
+  agentAwakeSinceMs(name: string): number {
+    return this.sites.find(({ machine }) => machine.name === name)?.agent?.pausedUntilMs ?? 0;
+  }
+
   boot(site: Site): void {
     if (site.machine.power.alive || site.lost) return;
     // No machine is back before what it sent last has arrived.

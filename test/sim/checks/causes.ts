@@ -80,6 +80,8 @@ function isTrueCause(
       return parts.paths.wereBad(jobId);
     case 'unknown':
       return wasRebooted;
+    case 'checkpoint_conflict':
+      return holdsThoseOfAnother(parts, jobId, message);
     case 'corrupt_checkpoint':
     case 'python_exception':
       // Also what a checkpoint did to a program that began from it.
@@ -89,6 +91,30 @@ function isTrueCause(
         kind === submission?.program.startError || (kind === submission?.program.failureKind && hasFailedAt())
       );
   }
+}
+
+/** Its directory is one that it names itself, where the job of the message has run, and it continues none of that job's work. */
+function holdsThoseOfAnother(
+  { workload, executions, log }: CauseCheckParts,
+  jobId: JobId,
+  message: string,
+): boolean {
+  const other = / did not start: it holds checkpoints of (job_\w+)$/.exec(message)?.[1];
+  const submitted = new Map(
+    log.events.filter(({ kind }) => kind === 'job.submitted').map(({ subject, data }) => [subject, data]),
+  );
+  const directoryOf = (id: string) =>
+    workload.submissions.get(String(submitted.get(id)?.['name']))?.file.checkpoint?.dir;
+  const lineage = new Set<unknown>();
+  for (let id: unknown = jobId; typeof id === 'string'; id = submitted.get(id)?.['requeuedFrom'])
+    lineage.add(id);
+  return (
+    other !== undefined &&
+    directoryOf(jobId) !== undefined &&
+    directoryOf(jobId) === directoryOf(other) &&
+    !lineage.has(other) &&
+    [...executions.started].some((key) => key.startsWith(`${other}.`))
+  );
 }
 
 /** No person and no retry has made it end. */

@@ -236,8 +236,11 @@ test('a gang that runs on without one of its tasks is seen when it had the time 
     gangs.see(fact, 0);
   }
   verdict.violations.length = 0;
-  gangs.look(25_500, -60_000);
+  gangs.look(25_500, () => -60_000);
   expect(verdict.violations).toEqual([]);
-  gangs.look(25_501, -60_000);
+  // Its agent slept until now: it has the time that any other has.
+  gangs.look(60_000, (machine) => (machine === 'node-1' ? 30_001 : -60_000));
+  expect(verdict.violations).toEqual([]);
+  gangs.look(25_501, () => -60_000);
   expect(verdict.violations).toMatchObject([{ guarantee: 'G3' }]);
 });

@@ -5,10 +5,11 @@ import type { Fact } from '../history.ts';
 import { DrainCheck } from './drains.ts';
 import { Verdict } from './verdict.ts';
 
+/** @param facts each a second after the one before */
 function judge(facts: readonly Fact[]): readonly string[] {
   const verdict = new Verdict(() => 0);
   const drains = new DrainCheck(verdict);
-  for (const fact of facts) drains.see(fact);
+  for (const [index, fact] of facts.entries()) drains.see(fact, index * 1_000);
   return verdict.violations.map(({ guarantee, what }) => `${guarantee}: ${what}`);
 }
 
@@ -78,4 +79,36 @@ test.each<[string, string, readonly Fact[]]>([
   ],
 ])('%s: %s', (guarantee, words, facts) => {
   expect(judge(facts)).toContainEqual(expect.stringMatching(new RegExp(`^${guarantee}: .*${words}`)));
+});
+
+const changed = (...uuids: readonly string[]) => {
+  return { kind: 'node.changed', data: { gpus: uuids.map((uuid) => ({ uuid })) } };
+};
+const heard = (...gpuUuids: readonly string[]): Fact => ({ kind: 'gpusHeard', machine: 'node-1', gpuUuids });
+const coordinatorStarted: Fact = { kind: 'process', name: 'coordinator 2', what: 'started' };
+/** A node that comes and goes until no more is told of it; last told: GPU-2 is gone. */
+const restless = committed(
+  joined,
+  ...Array.from({ length: 8 }, (_, index) => changed('GPU-1', ...(index % 2 === 0 ? ['GPU-2'] : []))),
+);
+
+test('of a node that changes without end, what was heard counts and not what was told last', () => {
+  expect(judge([restless, heard('GPU-1', 'GPU-2'), committed(allocated('GPU-2'))])).toEqual([]);
+  const word = 'drains: job_1 was given GPU-2, which node-1 does not have now';
+  expect(judge([restless, heard('GPU-1'), committed(allocated('GPU-2'))])).toEqual([word]);
+  // What was told is out of date in the other direction as well.
+  const goneAgain = committed(joined, ...Array.from({ length: 8 }, () => changed('GPU-1', 'GPU-2')));
+  expect(judge([goneAgain, heard('GPU-1'), committed(allocated('GPU-2'))])).toEqual([word]);
+});
+
+test('what a commit was decided by may be said otherwise while it is written, and not for long', () => {
+  const both = heard('GPU-1', 'GPU-2');
+  expect(judge([restless, both, heard('GPU-1'), committed(allocated('GPU-2'))])).toEqual([]);
+  const long = Array.from({ length: 6 }, () => heard('GPU-1'));
+  expect(judge([restless, both, ...long, committed(allocated('GPU-2'))])).toHaveLength(1);
+});
+
+test('a new coordinator tells changes at once', () => {
+  const story = [restless, heard('GPU-1', 'GPU-2'), coordinatorStarted, committed(allocated('GPU-2'))];
+  expect(judge(story)).toHaveLength(1);
 });

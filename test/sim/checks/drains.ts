@@ -11,9 +11,23 @@ import type { Verdict } from './verdict.ts';
 
 type Said = Pick<Condition, 'kind' | 'gpuUuid' | 'action'>;
 
+/** So many changes of a node are told at once by one run of the coordinator; those after them may be held back for a while. */
+const changesAtOnce = 8;
+/** What a coordinator has heard, it goes by within so long, on a slow disk as well. */
+const takenWithinMs = 5_000;
+
 interface KnownNode {
   readonly conditions: Map<string, Said>;
   gpuUuids: ReadonlySet<string>;
+  /** As this run of the coordinator has told them. */
+  changes: number;
+}
+
+/** What a machine has said of its GPUs. */
+interface Heard {
+  readonly gpuUuids: ReadonlySet<string>;
+  /** Until it said something else. */
+  untilMs: number;
 }
 
 export class DrainCheck {
@@ -21,36 +35,54 @@ export class DrainCheck {
   private readonly truths = new Set<string>();
   /** As the log tells it. */
   private readonly nodes = new Map<string, KnownNode>();
+  /** By machine, oldest first: what was the last word at some time that still counts. */
+  private readonly heard = new Map<string, readonly Heard[]>();
   private readonly verdict: Verdict;
 
   constructor(verdict: Verdict) {
     this.verdict = verdict;
   }
 
-  see(fact: Fact): void {
+  see(fact: Fact, nowMs: number): void {
     if (fact.kind === 'condition' && fact.what === 'raised') {
       this.truths.add(`${fact.machine} ${fact.condition} ${fact.gpuUuid}`);
     } else if (fact.kind === 'clearAnswered') {
       const { node, condition, gpuUuid, holds } = fact;
       const what = () => `${condition} of ${gpuUuid} on ${node} was answered as cleared, and holds`;
       this.verdict.require(!holds, 'G7', what);
+    } else if (fact.kind === 'gpusHeard') this.onHeard(fact.machine, fact.gpuUuids, nowMs);
+    else if (fact.kind === 'process' && fact.what === 'started' && fact.name.startsWith('coordinator ')) {
+      for (const known of this.nodes.values()) known.changes = 0;
     } else if (fact.kind === 'committed') {
-      for (const event of fact.events) this.onEvent(event);
+      for (const event of fact.events) this.onEvent(event, nowMs);
     }
   }
 
-  private onEvent({ kind, subject, data, seq }: StoredEvent): void {
+  private onHeard(machine: string, gpuUuids: readonly string[], nowMs: number): void {
+    const before = (this.heard.get(machine) ?? []).map((each) => ({
+      ...each,
+      untilMs: Math.min(each.untilMs, nowMs),
+    }));
+    const counting = before.filter(({ untilMs }) => untilMs + takenWithinMs >= nowMs);
+    this.heard.set(machine, [
+      ...counting,
+      { gpuUuids: new Set(gpuUuids), untilMs: Number.POSITIVE_INFINITY },
+    ]);
+  }
+
+  private onEvent({ kind, subject, data, seq }: StoredEvent, nowMs: number): void {
     const known = this.nodes.get(subject);
     if (kind === 'node.joined') {
       const { gpus } = data['inventory'] as NodeInventory;
-      this.nodes.set(subject, { conditions: new Map(), gpuUuids: uuidsOf(gpus) });
+      this.nodes.set(subject, { conditions: new Map(), gpuUuids: uuidsOf(gpus), changes: 0 });
     } else if (kind === 'node.changed' && known !== undefined) {
       known.gpuUuids = uuidsOf(data['gpus'] as readonly Gpu[]);
+      known.changes += 1;
     } else if (kind.startsWith('condition.')) {
       this.onCondition(kind, subject, data as unknown as Said, seq);
     } else if (kind === 'attempt.allocated') {
       for (const task of data['tasks'] as { node: string; gpuUuids: readonly string[] }[]) {
-        this.onAllocated(subject, task.node, task.gpuUuids);
+        this.onAllocated(subject, task, nowMs);
       }
     }
   }
@@ -66,7 +98,11 @@ export class DrainCheck {
     else conditions?.set(key, said);
   }
 
-  private onAllocated(job: string, node: string, gpuUuids: readonly string[]): void {
+  private onAllocated(
+    job: string,
+    { node, gpuUuids }: { readonly node: string; readonly gpuUuids: readonly string[] },
+    nowMs: number,
+  ): void {
     const known = this.nodes.get(node);
     const said = [...(known?.conditions.values() ?? [])];
     const must = (holds: boolean, what: string) =>
@@ -75,8 +111,17 @@ export class DrainCheck {
     for (const uuid of gpuUuids) {
       const isDrained = said.some(({ action, gpuUuid }) => action === 'drain_gpu' && gpuUuid === uuid);
       must(!isDrained, `${uuid}, which is drained`);
-      must(known?.gpuUuids.has(uuid) === true, `${uuid}, which ${node} does not have now`);
+      must(this.hasGpu(node, uuid, nowMs), `${uuid}, which ${node} does not have now`);
     }
+  }
+
+  /** By the log. Of a node that changes so often that events may be held back, by what the coordinator has heard of it. */
+  private hasGpu(node: string, uuid: string, nowMs: number): boolean {
+    const known = this.nodes.get(node);
+    if (known === undefined || known.changes < changesAtOnce) return known?.gpuUuids.has(uuid) === true;
+    return (this.heard.get(node) ?? []).some(
+      ({ gpuUuids, untilMs }) => untilMs + takenWithinMs >= nowMs && gpuUuids.has(uuid),
+    );
   }
 }
 

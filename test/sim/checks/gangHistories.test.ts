@@ -18,10 +18,10 @@ const file: JobSpecFile = {
 };
 
 /** @param facts each a second after the one before. @returns what the checks say */
-function judge(facts: readonly Fact[]): readonly string[] {
+function judge(facts: readonly Fact[], spec = file): readonly string[] {
   const verdict = new Verdict(() => 0);
   const executions = new ExecutionCheck(verdict);
-  const checks = [new PathsCheck(verdict, () => file), new RetryCheck(verdict, () => file)];
+  const checks = [new PathsCheck(verdict, () => spec), new RetryCheck(verdict, () => spec)];
   for (const [index, fact] of facts.entries()) {
     executions.see(fact, index * 1_000);
     for (const check of checks) check.see(fact);
@@ -47,7 +47,7 @@ function committed(...events: readonly Pick<StoredEvent, 'kind' | 'subject' | 'd
 const ofJob = (kind: string, data: object) =>
   committed({ kind, subject: job, data: { name: 'gang', attempt: 1, ...data } });
 const allocated = (attempt: number, ...nodes: readonly string[]) =>
-  ofJob('attempt.allocated', { attempt, tasks: nodes.map((node) => ({ node, gpuUuids: [] })) });
+  ofJob('attempt.allocated', { attempt, tasks: nodes.map((node) => ({ node, gpuUuids: [] })), resume: null });
 const joined = (...nodes: readonly string[]) =>
   committed(
     ...nodes.map((subject) => ({ kind: 'node.joined', subject, data: { inventory: { gpus: [{}] } } })),
@@ -87,6 +87,23 @@ test('a node that an attempt failed on is used again only where there are no oth
   expect(judge([joined('node-1', 'node-2'), ...again])).toEqual([]);
   const said = judge([joined('node-1', 'node-2', 'node-3'), ...again]);
   expect(said).toEqual([expect.stringMatching(/^exclusion: .*node-2, on which it had failed, and 2 others/)]);
+});
+
+test('a node that an attempt failed on is used again where it alone has the checkpoint', () => {
+  const saved = (node: string) => ofJob('checkpoint.saved', { checkpoint: 'step-7', step: 7, node });
+  const again = ofJob('attempt.allocated', {
+    ...{ attempt: 2, resume: { name: 'step-7', step: 7 } },
+    tasks: ['node-2', 'node-1'].map((node) => ({ node, gpuUuids: [] })),
+  });
+  const story = (node: string, shared: boolean) => {
+    const checkpoint = { checkpoint: { dir: '/shared/gang' } };
+    const spec = { ...file, ...(shared && checkpoint) };
+    return judge([joined('node-1', 'node-2', 'node-3'), saved(node), ...failedStart, again], spec);
+  };
+  expect(story('node-2', false)).toEqual([]);
+  const said = [expect.stringMatching(/^exclusion: .*node-2, on which it had failed/)];
+  expect(story('node-1', false)).toEqual(said);
+  expect(story('node-2', true)).toEqual(said);
 });
 
 test('a node that is silent, and may never return, is no alternative to one that an attempt failed on', () => {

@@ -30,10 +30,14 @@ export class GangCheck {
     if (!this.deadlines.has(gang)) this.deadlines.set(gang, nowMs + stopWithinMs + graceMs);
   }
 
-  /** To be called now and then in the quiet phase. */
-  look(nowMs: number, quietSinceMs: number): void {
-    if (nowMs < quietSinceMs + reconnectMs) return;
-    for (const { task } of this.executions.running.values()) {
+  /**
+   * To be called now and then in the quiet phase.
+   * @param clearSinceMs since when nothing is in the way on a machine, its agent's own pauses included: a paused agent hears
+   *   of no stop, and its task is frozen meanwhile
+   */
+  look(nowMs: number, clearSinceMs: (machine: string) => number): void {
+    for (const { task, machine } of this.executions.running.values()) {
+      if (nowMs < clearSinceMs(machine) + reconnectMs) continue;
       const deadlineMs = this.deadlines.get(gangOf(task)) ?? Number.POSITIVE_INFINITY;
       const what = () => `${taskKey(task)} still runs long after another of its gang ended badly`;
       this.verdict.require(nowMs <= deadlineMs, 'G3', what);

@@ -3,6 +3,7 @@
  */
 import { type TaskKey, taskKey } from '@muster/common/ids';
 import { parseDurationMs } from '@muster/common/spec/duration';
+import type { StoredEvent } from '@muster/coordinator/model';
 import type { Grants } from '../grants.ts';
 import type { CheckpointSaved, Fact, ProcessEnded } from '../history.ts';
 import type { ExecutionCheck } from './executions.ts';
@@ -31,6 +32,8 @@ export class GraceCheck {
   private readonly saved = new Set<string>();
   /** When the coordinator was told of it. */
   private readonly heard = new Map<string, number>();
+  /** Their end is recorded: for the coordinator they are over, whatever their attempt waits for. */
+  private readonly recorded = new Set<TaskKey>();
   /** Without a lease; some are killed for that, by their own word. */
   private readonly frozen = new Set<TaskKey>();
   private readonly parts: GraceCheckParts;
@@ -45,6 +48,7 @@ export class GraceCheck {
     else if (fact.kind === 'saved') this.onSaved(fact);
     else if (fact.kind === 'lastHeard') this.heard.set(attemptKey(fact.task), nowMs);
     else if (fact.kind === 'ended') this.onEnded(fact, nowMs);
+    else if (fact.kind === 'committed') for (const event of fact.events) this.onEvent(event);
   }
 
   /** To be called now and then. */
@@ -60,6 +64,11 @@ export class GraceCheck {
     }
   }
 
+  private onEvent({ kind, subject, data }: StoredEvent): void {
+    if (kind !== 'task.ended') return;
+    this.recorded.add(`${subject}.${Number(data['attempt'])}.${Number(data['nodeRank'])}` as TaskKey);
+  }
+
   /** Which is the last one the agent decides a moment before the signal. */
   private onSaved({ task, quality, beganMs }: CheckpointSaved): void {
     const toldMs = this.told.get(taskKey(task)) ?? Number.POSITIVE_INFINITY;
@@ -72,6 +81,7 @@ export class GraceCheck {
     const story = stories.of(task.jobId);
     // One that is over for the coordinator is killed.
     if (by !== 'stop' || signal !== 'SIGKILL' || story?.attempt?.number !== task.attempt) return;
+    if (this.recorded.has(taskKey(task))) return;
     if (story.file?.on_lease_expiry === 'kill' && this.frozen.has(taskKey(task))) return;
     const graceMs = parseDurationMs(story.file?.stop_grace ?? 0) ?? 0;
     const tookMs = nowMs - (toldMs ?? nowMs);

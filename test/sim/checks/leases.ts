@@ -42,7 +42,12 @@ export class LeaseCheck {
   private readonly fileByJob = new Map<JobId, JobSpecFile | undefined>();
   /** By the log, and only of this run of the coordinator. */
   private readonly silent = new Map<string, Silence>();
-  private readonly joined = new Set<string>();
+  /** Nodes that have spoken to this run of the coordinator. */
+  private readonly heard = new Set<string>();
+  /** By the log: where each task is whose end is not recorded. */
+  private readonly held = new Map<TaskKey, string>();
+  /** The same as it was before the last commit, which records the ends of what a node is fenced for. */
+  private heldBefore: ReadonlyMap<TaskKey, string> = new Map();
 
   constructor(parts: LeaseCheckParts) {
     this.parts = parts;
@@ -62,11 +67,20 @@ export class LeaseCheck {
       case 'ended':
         this.onEnded(fact, nowMs);
         break;
+      case 'process':
+        if (fact.what === 'started' && fact.name.startsWith('coordinator ')) this.onCoordinatorStarted();
+        break;
       case 'committed':
+        this.heldBefore = new Map(this.held);
         for (const event of fact.events) this.onEvent(event, nowMs);
         break;
       default:
     }
+  }
+
+  private onCoordinatorStarted(): void {
+    this.silent.clear();
+    this.heard.clear();
   }
 
   /** To be called now and then. */
@@ -137,16 +151,32 @@ export class LeaseCheck {
     const attempt = `${subject}.${Number(data['attempt'])}`;
     if (kind === 'job.submitted') this.names.set(subject as JobId, String(data['name']));
     else if (kind === 'job.stopping' || kind === 'attempt.ended') this.stopping.add(attempt);
-    else if (kind === 'task.ended')
-      this.frozenSinceMs.delete(`${attempt}.${Number(data['nodeRank'])}` as TaskKey);
-    else if (kind === 'attempt.allocated') this.requireProofOfHeld(subject as JobId);
-    else if (kind === 'node.joined') this.joined.add(subject);
-    else if (kind === 'node.online') this.silent.delete(subject);
+    if (kind === 'attempt.ended') this.release(attempt);
+    else if (kind === 'task.ended') this.onTaskEnded(`${attempt}.${Number(data['nodeRank'])}` as TaskKey);
+    else if (kind === 'attempt.allocated') {
+      this.requireProofOfHeld(subject as JobId);
+      for (const [rank, { node }] of (data['tasks'] as { node: string }[]).entries())
+        this.held.set(`${attempt}.${rank}` as TaskKey, node);
+    } else if (kind === 'node.online') this.onHeard(subject);
     else if (kind === 'node.silent') this.silent.set(subject, { sinceMs: nowMs, isDead: false });
     else if (kind === 'node.confirmed_dead') {
       const silence = this.silent.get(subject);
       if (silence !== undefined) silence.isDead = true;
     } else if (kind === 'node.fenced') this.requireTrust(subject);
+  }
+
+  private onHeard(node: string): void {
+    this.silent.delete(node);
+    this.heard.add(node);
+  }
+
+  private onTaskEnded(key: TaskKey): void {
+    this.frozenSinceMs.delete(key);
+    this.held.delete(key);
+  }
+
+  private release(attempt: string): void {
+    for (const key of this.held.keys()) if (key.startsWith(`${attempt}.`)) this.held.delete(key);
   }
 
   private requireProofOfHeld(jobId: JobId): void {
@@ -158,14 +188,19 @@ export class LeaseCheck {
     }
   }
 
-  /** Nodes that fell silent together with this one may not be most of those that are there. */
+  /**
+   * Nodes that fell silent together with this one may not be most of those whose silence means something: that have spoken
+   * to this run of the coordinator, or hold tasks. Any other may have been given away long ago.
+   */
   private requireTrust(node: string): void {
     const silence = this.silent.get(node);
     if (silence === undefined) return;
-    const together = [...this.silent.values()].filter(
-      ({ sinceMs, isDead }) => !isDead && Math.abs(sinceMs - silence.sinceMs) <= leaseSettings.leaseMs / 2,
-    );
-    const answering = this.joined.size - this.silent.size;
+    const expected = [...new Set([node, ...this.heard, ...this.heldBefore.values()])];
+    const together = expected.filter((name) => {
+      const { sinceMs = Number.NEGATIVE_INFINITY, isDead = false } = this.silent.get(name) ?? {};
+      return !isDead && Math.abs(sinceMs - silence.sinceMs) <= leaseSettings.leaseMs / 2;
+    });
+    const answering = expected.filter((name) => !this.silent.has(name)).length;
     const isMost = together.length >= 3 && together.length > answering;
     const what = () =>
       `tasks of ${node} were given up while ${together.length} nodes are silent and ${answering} answer`;

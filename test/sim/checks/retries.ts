@@ -1,7 +1,8 @@
 /**
  * Checks what a failed attempt leads to, on the event log. G7 of docs/guarantees.md: when several ranks of a gang have
  * failed, the cause is the rank that failed first. `exclusion`: a node on which an attempt failed before its release is
- * excluded from the next attempt, where other nodes could run it.
+ * excluded from the next attempt, where other nodes could run it, unless that node alone has the checkpoint from which the
+ * attempt resumes.
  */
 import type { Gpu, NodeInventory } from '@muster/common/hardware';
 import type { JobSpecFile } from '@muster/common/spec/types';
@@ -13,6 +14,12 @@ import type { Verdict } from './verdict.ts';
 interface EndedTask {
   readonly nodeRank: number;
   readonly exit: TaskEnd | null;
+}
+
+interface Allocation {
+  readonly tasks: readonly { readonly node: string }[];
+  /** null: nothing. */
+  readonly resume: { readonly name: string } | null;
 }
 
 interface LeftOut {
@@ -31,6 +38,8 @@ export class RetryCheck {
   /** Silent nodes: a job that has waited long does not go by them, because they may never return. */
   private readonly away = new Set<string>();
   private readonly gpuCounts = new Map<string, number>();
+  /** By job, and name: the node on which each checkpoint was found. */
+  private readonly checkpoints = new Map<string, Map<string, string>>();
   private readonly verdict: Verdict;
   private readonly fileOf: (jobName: string) => JobSpecFile | undefined;
 
@@ -45,7 +54,11 @@ export class RetryCheck {
 
   private onEvent({ kind, subject, data }: StoredEvent): void {
     const attempt = `${subject}.${Number(data['attempt'])}`;
-    if (kind === 'node.joined') this.gpuCounts.set(subject, (data['inventory'] as NodeInventory).gpus.length);
+    if (kind === 'job.submitted') this.inherit(subject, String(data['requeuedFrom']));
+    else if (kind === 'checkpoint.saved')
+      this.checkpointsOf(subject).set(String(data['checkpoint']), String(data['node']));
+    else if (kind === 'node.joined')
+      this.gpuCounts.set(subject, (data['inventory'] as NodeInventory).gpus.length);
     else if (kind === 'node.drained') this.drained.add(subject);
     else if (kind === 'node.undrained') this.drained.delete(subject);
     else if (kind === 'node.silent') this.away.add(subject);
@@ -57,10 +70,19 @@ export class RetryCheck {
       this.onFailedStart(subject, data['cause'] as Cause);
     else if (kind === 'job.stopping') this.onFailedRun(subject, data['cause'] as Cause | null);
     else if (kind === 'attempt.allocated') {
-      const nodes = (data['tasks'] as { node: string }[]).map(({ node }) => node);
-      this.requireOthers(subject, this.fileOf(String(data['name'])), nodes);
+      this.requireOthers(subject, this.fileOf(String(data['name'])), data as unknown as Allocation);
     } else if (kind === 'attempt.ended')
       this.requireRoot(attempt, data['cause'] as Cause | null, data['tasks'] as readonly EndedTask[]);
+  }
+
+  private checkpointsOf(job: string): Map<string, string> {
+    const known = this.checkpoints.get(job) ?? new Map<string, string>();
+    this.checkpoints.set(job, known);
+    return known;
+  }
+
+  private inherit(job: string, from: string): void {
+    this.checkpoints.set(job, new Map(this.checkpoints.get(from)));
   }
 
   private onFailedStart(job: string, { kind, node, message }: Cause): void {
@@ -78,19 +100,20 @@ export class RetryCheck {
     this.failedOn.set(job, (this.failedOn.get(job) ?? new Set()).add(cause.node));
   }
 
-  private requireOthers(job: string, file: JobSpecFile | undefined, nodes: readonly string[]): void {
+  private requireOthers(job: string, file: JobSpecFile | undefined, { tasks, resume }: Allocation): void {
     const leftOut = this.leftOut.get(job);
     if (leftOut?.isClear !== true || file === undefined) return;
     const { nodes: wanted = 1, gpus = 0 } = file.resources ?? {};
     const least = typeof wanted === 'number' ? wanted : wanted.min;
     const failedOn = this.failedOn.get(job);
+    // To do without the only node that has the checkpoint would be to lose the work.
+    const isKeptByNode = resume !== null && file.checkpoint?.dir === undefined;
+    const home = isKeptByNode ? this.checkpointsOf(job).get(resume.name) : undefined;
+    const isLeftOut = (name: string) => leftOut.nodes.has(name) && name !== home;
     const mayUse = (name: string) =>
-      !leftOut.nodes.has(name) &&
-      failedOn?.has(name) !== true &&
-      !this.drained.has(name) &&
-      !this.away.has(name);
+      !isLeftOut(name) && failedOn?.has(name) !== true && !this.drained.has(name) && !this.away.has(name);
     const others = [...this.gpuCounts].filter(([name, count]) => count >= gpus && mayUse(name));
-    const used = nodes.find((name) => leftOut.nodes.has(name));
+    const used = tasks.map(({ node }) => node).find(isLeftOut);
     this.verdict.require(
       used === undefined || others.length < least,
       'exclusion',
