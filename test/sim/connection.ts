@@ -255,8 +255,8 @@ export class Connection {
       this.network.history.add({ kind: 'reportedPrepared', machine: this.machine.name, task });
   }
 
-  private noteGpus({ hello, status }: AgentMessage__Output): void {
-    const inventory = hello?.inventory ?? status?.inventory;
+  private noteGpus(message: AgentMessage__Output): void {
+    const inventory = message.hello?.inventory ?? message.status?.inventory;
     if (inventory == null) return;
     const gpuUuids = inventory.gpus.map(({ uuid }) => uuid);
     this.network.history.add({ kind: 'gpusHeard', machine: this.machine.name, gpuUuids });

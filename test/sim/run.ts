@@ -4,9 +4,10 @@
  *   node test/sim/run.ts --seeds 20000 --from 1     many seeds; prints the failing ones
  *   node test/sim/run.ts --seed 4711 --trace        one seed with its whole story
  *   node test/sim/run.ts --without fencing-token    until the check of a removed rule speaks up
+ *   node test/sim/run.ts --help                     the rules that can be removed, and the guarantees that are checked
  */
 import { parseArgs } from 'node:util';
-import type { Violation } from './checks/verdict.ts';
+import { type Guarantee, guarantees } from './checks/verdict.ts';
 import { isMutantName, mutants } from './mutants.ts';
 import { removeRule } from './removeRule.ts';
 
@@ -17,15 +18,27 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     trace: { type: 'boolean', default: false },
     without: { type: 'string' },
+    help: { type: 'boolean', default: false },
   },
 });
+const say = (line: string) => void process.stdout.write(`${line}\n`);
+if (values.help) {
+  say('usage: node test/sim/run.ts [--from SEED] [--seeds COUNT]');
+  say('       node test/sim/run.ts --seed SEED [--trace]');
+  say('       node test/sim/run.ts --without RULE [--seeds COUNT]');
+  say('\nRules that can be removed:');
+  for (const [name, { rule }] of Object.entries(mutants)) say(`  ${name}: ${rule}`);
+  say('\nGuarantees that are checked (those with a number: docs/guarantees.md):');
+  for (const [name, words] of Object.entries(guarantees)) say(`  ${name}: ${words}`);
+  process.exit();
+}
+
 const firstSeed = wholeNumber(values.seed ?? values.from);
 const seedCount = values.seed === undefined ? wholeNumber(values.seeds) : 1;
 const awaited = withoutRule(values.without);
 // Only now: what is loaded from here on is the product without the rule.
 const { simulate } = await import('./scenario.ts');
 
-const say = (line: string) => void process.stdout.write(`${line}\n`);
 const startMs = performance.now();
 let failed = 0;
 let ran = 0;
@@ -55,7 +68,7 @@ function wholeNumber(text: string): number {
 }
 
 /** @returns the guarantees to wait for; null when every rule is in */
-function withoutRule(name: string | undefined): readonly Violation['guarantee'][] | null {
+function withoutRule(name: string | undefined): readonly Guarantee[] | null {
   if (name === undefined) return null;
   if (!isMutantName(name)) {
     throw new Error(`no rule is named ${name}; there are: ${Object.keys(mutants).join(', ')}`);

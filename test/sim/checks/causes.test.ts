@@ -24,10 +24,10 @@ function judge(parts: {
   const cause = { kind: 'checkpoint_conflict', node: 'node-1', nodeRank: 0, message };
   const names = Object.keys(dirs);
   const events = [
-    event('job.submitted', String(first), { name: names[0] }),
-    event('job.submitted', String(other), { name: names.at(-1), requeuedFrom: first }),
-    event('job.submitted', String(mine), { name: names[0], requeuedFrom: mineOf }),
-    event('job.failed', String(mine), { name: names[0], cause }),
+    event('job.submitted', first, { name: names[0] }),
+    event('job.submitted', other, { name: names.at(-1), requeuedFrom: first }),
+    event('job.submitted', mine, { name: names[0], requeuedFrom: mineOf }),
+    event('job.failed', mine, { name: names[0], cause }),
   ];
   const submissions = new Map(
     Object.entries(dirs).map(([name, dir]) => [

@@ -7,7 +7,7 @@ import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/
 import type { TaskEnd } from '@muster/common/views';
 import type { StoredEvent } from '@muster/coordinator/model';
 import type { Fact, ProcessEnded, ProcessStarted } from '../history.ts';
-import type { Verdict } from './verdict.ts';
+import type { Guarantee, Verdict } from './verdict.ts';
 
 /** Between the last instruction of a lost task and the first of the next attempt: the margin, by the fastest clock. */
 const gapMs = 1_980;
@@ -95,7 +95,7 @@ export class ExecutionCheck {
   private onStarted(start: ProcessStarted, nowMs: number): void {
     const { task, machine, gpuUuids, nodeCount } = start;
     const key = taskKey(task);
-    const must = (holds: boolean, guarantee: string, what: string) =>
+    const must = (holds: boolean, guarantee: Guarantee, what: string) =>
       this.verdict.require(holds, guarantee, () => `${key} on ${machine} ${what}`);
 
     must(!this.started.has(key), 'G2', 'was started twice');

@@ -5,7 +5,7 @@
  */
 import type { StoredEvent } from '@muster/coordinator/model';
 import type { Fact } from '../history.ts';
-import type { Verdict } from './verdict.ts';
+import type { Guarantee, Verdict } from './verdict.ts';
 
 interface Story {
   lastSeq: number;
@@ -44,7 +44,7 @@ export class LogCheck {
 
   private onEvent(event: StoredEvent): void {
     const { seq, id, subject, subjectSeq, kind, data } = event;
-    const must = (holds: boolean, guarantee: string, what: string) =>
+    const must = (holds: boolean, guarantee: Guarantee, what: string) =>
       this.verdict.require(holds, guarantee, () => `${kind} (${seq}, ${subject} ${subjectSeq}) ${what}`);
     const story = this.stories.get(subject) ?? { lastSeq: 0, lastAttempt: 0, current: null, end: null };
     this.stories.set(subject, story);
@@ -65,7 +65,7 @@ export class LogCheck {
     kind: string,
     data: StoredEvent['data'],
     story: Story,
-    must: (holds: boolean, guarantee: string, what: string) => void,
+    must: (holds: boolean, guarantee: Guarantee, what: string) => void,
     subject: string,
   ): void {
     must(story.end === null, 'G6', `comes after ${story.end}`);
