@@ -17,7 +17,7 @@ export class MachineClock implements Clock {
   private readonly timeline: Timeline;
   private readonly wallOffsetMs: () => number;
 
-  /** @param wallOffsetMs how far wall clocks are off now; nothing may depend on them */
+  /** @param wallOffsetMs how far wall clocks are off now; no decision may depend on them (G10 of docs/guarantees.md) */
   constructor(timeline: Timeline, random: Random, wallOffsetMs: () => number) {
     this.timeline = timeline;
     this.wallOffsetMs = wallOffsetMs;

@@ -61,7 +61,7 @@ export class World {
   readonly memory = new Memory('simulated');
   readonly storeFaults: StoreFaults = { fullCommits: 0, ioError: false, slowUntilMs: 0 };
   coordinator: Life | null = null;
-  /** Wall clocks jump; nothing may depend on them. */
+  /** Wall clocks jump; no decision may depend on them (G10 of docs/guarantees.md). */
   wallOffsetMs = 0;
   /** Ways between machines. */
   readonly fabric = new Fabric(() => this.sites.map(({ machine }) => machine));

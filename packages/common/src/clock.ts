@@ -1,4 +1,4 @@
-/** Time as an argument: wall clock for display, monotonic for every decision (wall-clock jumps change no decision). */
+/** Time as an argument. The wall clock is for display, the monotonic clock for every decision (guarantee G10). */
 export interface Clock {
   /** Epoch milliseconds. Display and records only. */
   wallMs(): number;

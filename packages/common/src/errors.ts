@@ -16,7 +16,7 @@ export type ErrorCode =
   /** Try again. */
   | 'unavailable'
   | 'deadline_exceeded'
-  /** A broken invariant: a bug of ours. */
+  /** A bug of Muster, such as an operation that would have broken a guarantee. */
   | 'internal';
 
 export interface SpecProblemView {

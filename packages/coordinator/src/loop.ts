@@ -54,7 +54,7 @@ export interface LoopParts {
   readonly needsPreflight: (node: NodeName) => boolean;
   /** GPUs of a node that tasks hold which the store does not know. */
   readonly orphanGpus: (node: NodeName) => ReadonlySet<string>;
-  /** A guarantee would have been broken, and was kept by refusing what would have broken it. */
+  /** An operation was refused that would have broken this guarantee. It is a number of docs/guarantees.md, such as `G2`. */
   readonly onViolation: (guarantee: string) => void;
   /** Told of each commit, in order, by name. What one throws reaches neither the others nor the answers: it is committed. */
   readonly followers: CommitFollowers;

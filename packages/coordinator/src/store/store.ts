@@ -221,7 +221,7 @@ export type StoreErrorKind =
   /** A store was here before and is gone. */
   | 'missing'
   | 'no_permission'
-  /** A guard in a statement refused: a broken invariant. */
+  /** A condition in a statement refused the write, because it would have broken a guarantee (docs/guarantees.md). */
   | 'conflict'
   | 'io';
 

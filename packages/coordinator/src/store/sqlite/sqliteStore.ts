@@ -134,7 +134,10 @@ export class SqliteStore implements Store {
   private writeOne(sql: string, parameters: Parameters, what: string): void {
     const { changes } = this.statement(sql).run(parameters);
     if (changes !== 1)
-      throw new StoreError('conflict', `the store refused to change ${what}: it had ended already`);
+      throw new StoreError(
+        'conflict',
+        `the store refused to change ${what}: it has ended, or is at a later attempt (guarantee G6, docs/guarantees.md#g6)`,
+      );
   }
 
   async load(): Promise<Snapshot> {
