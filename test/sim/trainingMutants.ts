@@ -58,8 +58,8 @@ export const trainingMutants = {
     seed: 4,
     edits: [edit('packages/agent/src/tasks/actions.ts', 'await checkpoints.lastLook(task);', '')],
   },
-  'only-the-less-urgent-give-way': {
-    rule: 'Only what is of lower priority gives way.',
+  'only-lower-priorities-are-preempted': {
+    rule: 'Only jobs of lower priority are preempted.',
     breaks: ['preemption'],
     seed: 10,
     edits: [
@@ -70,15 +70,15 @@ export const trainingMutants = {
       ),
     ],
   },
-  'only-the-willing-give-way': {
-    rule: 'A job that is not declared preemptible does not give way to another.',
+  'only-preemptible-jobs-are-preempted': {
+    rule: 'A job that is not declared preemptible is not preempted.',
     breaks: ['preemption'],
     seed: 1,
     edits: [
       edit(
         planning,
-        'mayGiveWay: spec.preemptible && mayBePreempted(job)',
-        'mayGiveWay: mayBePreempted(job)',
+        'isPreemptible: spec.preemptible && mayBePreempted(job)',
+        'isPreemptible: mayBePreempted(job)',
       ),
     ],
   },

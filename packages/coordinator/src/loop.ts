@@ -13,11 +13,11 @@ import type { Committed } from './committed.ts';
 import type { Contained } from './contained.ts';
 import { chooseResume } from './lifecycle/resume.ts';
 import { currentAttempt } from './model.ts';
-import { PassMemory } from './passMemory.ts';
 import { PendingReasons } from './pendingReasons.ts';
 import { planningView } from './planning.ts';
 import { type Decision, plan } from './scheduler/plan.ts';
 import type { ClusterView, PlannedTask } from './scheduler/view.ts';
+import { SchedulerState } from './schedulerState.ts';
 import { type ClusterState, Draft } from './state.ts';
 import { type Store, StoreError } from './store/store.ts';
 import type { WaitTimes } from './waitTimes.ts';
@@ -82,7 +82,7 @@ export class Loop {
   private wakeTimer: NodeJS.Timeout | null = null;
   /** Monotonic milliseconds: the next turn waits until then. */
   private notBeforeMs = 0;
-  private readonly memory = new PassMemory();
+  private readonly memory = new SchedulerState();
   /** Monotonic milliseconds: the next pass may find more, though nothing happens until then. null: it will not. */
   private nextLookMs: number | null = null;
   readonly reasons: PendingReasons;
@@ -164,7 +164,7 @@ export class Loop {
       const { events, jobs, endedCredentials } = committed;
       if (events.length + jobs.length + endedCredentials.length > 0) this.tell(committed);
       this.wakeForBackoff(monotonicMs);
-      // What was told to give way and had not begun has ended at once: there is room for who asked for it, and no report to come.
+      // A preempted attempt that had not begun has ended at once: its preemptor can start, and no report will wake the loop.
       if (needsAnother || this.queue.length > 0) this.wake();
     } catch (error) {
       const failure = this.fail(error);
@@ -247,7 +247,7 @@ export class Loop {
           const attempt = currentAttempt(before)?.number ?? 0;
           applyJobEvent(draft, decision.jobId, { kind: 'preempt', attempt, message, by }, nowMs);
           if (draft.job(decision.jobId) !== before) {
-            this.memory.gaveWay(decision.jobId, attempt, by);
+            this.memory.preempted(decision.jobId, attempt, by);
             needsAnother = true;
           }
           break;
@@ -258,7 +258,7 @@ export class Loop {
         case 'again':
           needsAnother = true;
           break;
-        case 'keep':
+        case 'hold':
         case 'reserve':
           break;
         default: {

@@ -2,8 +2,8 @@
 import type { ArrayId, JobId } from '@muster/common/ids';
 import type { PendingReason } from '@muster/common/views';
 import type { Job } from './model.ts';
+import { reasonBeforeResources } from './scheduler/blockedReasons.ts';
 import type { QueuedJob } from './scheduler/view.ts';
-import { reasonBeforeResources } from './scheduler/waits.ts';
 
 export class PendingReasons {
   private readonly reasons = new Map<JobId, PendingReason>();

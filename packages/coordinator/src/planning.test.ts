@@ -20,9 +20,9 @@ import {
   someGpus,
   someMs,
 } from './modelFixture.ts';
-import { PassMemory } from './passMemory.ts';
 import { buildView, planningView } from './planning.ts';
 import { nodeTasksMax } from './scheduler/capacity.ts';
+import { SchedulerState } from './schedulerState.ts';
 import { ClusterState, Draft } from './state.ts';
 import { WaitTimes } from './waitTimes.ts';
 
@@ -163,7 +163,7 @@ test('a node that is to be left gets nothing, and says why', () => {
 
 /** A cluster of two nodes in which one job is, seen again and again. */
 class Watched {
-  readonly memory = new PassMemory();
+  readonly memory = new SchedulerState();
   wallMs = someMs;
   monotonicMs = 1_000;
   online = new Set(['node-1', 'node-2']);
@@ -223,7 +223,7 @@ test('work is lost since the newest verified checkpoint, for each GPU, or since 
   expect(before).toMatchObject({
     lostGpuSeconds: 60,
     lostSince: 'since it began',
-    mayGiveWay: true,
+    isPreemptible: true,
     state: 'active',
   });
 
@@ -256,11 +256,11 @@ test('a wall clock that is set changes nothing of what would be lost', () => {
 test.each([
   ['its owner did not offer it', { spec: aSpec() }],
   ['it has given way as often as it may', { preemptions: 2 }],
-])('a job may not give way when %s', (_, fields) => {
-  expect(new Watched().look(atWork({}, fields)).holders).toMatchObject([{ mayGiveWay: false }]);
+])('a job is not preemptible when %s', (_, fields) => {
+  expect(new Watched().look(atWork({}, fields)).holders).toMatchObject([{ isPreemptible: false }]);
 });
 
-test('a job that gives way is told from one that ends, and its heir is remembered', () => {
+test('a job that is preempted differs from one that ends, and its preemptor is remembered', () => {
   const cause = {
     kind: 'preempted',
     message: 'gave way',
@@ -276,13 +276,15 @@ test('a job that gives way is told from one that ends, and its heir is remembere
     return aJob(1, { lastAttempt: 1, state: { kind: 'stopping', attempt, outcome } });
   };
   const watched = new Watched();
-  watched.memory.gaveWay(jobIdOf(1), 1, jobIdOf(7));
+  watched.memory.preempted(jobIdOf(1), 1, jobIdOf(7));
   const [giving] = watched.look(stopping('preemption')).holders;
-  expect(giving).toMatchObject({ state: 'giving_way', heir: jobIdOf(7) });
+  expect(giving).toMatchObject({ state: 'preempted', preemptor: jobIdOf(7) });
   expect(giving?.tasks, 'what has ended holds nothing').toHaveLength(1);
-  expect(watched.look(stopping('nothing')).holders).toMatchObject([{ state: 'ending', heir: null }]);
+  expect(watched.look(stopping('nothing')).holders).toMatchObject([{ state: 'ending', preemptor: null }]);
   watched.look();
-  expect(watched.look(stopping('preemption')).holders, 'until it is over').toMatchObject([{ heir: null }]);
+  expect(watched.look(stopping('preemption')).holders, 'until it is over').toMatchObject([
+    { preemptor: null },
+  ]);
 });
 
 test('a node that has just gone is awaited for some seconds, and so is each one at first', () => {
@@ -309,11 +311,11 @@ test('one that should have ended long ago is not waited for, nor asked again', (
     return aJob(1, { spec, lastAttempt: 1, state: { kind: 'stopping', attempt, outcome } });
   };
   const job = stopping(watched.wallMs);
-  expect(watched.look(job).holders).toMatchObject([{ state: 'ending', mayGiveWay: false }]);
+  expect(watched.look(job).holders).toMatchObject([{ state: 'ending', isPreemptible: false }]);
   // No clock that is set makes it late.
   watched.wallMs += 86_400_000;
   expect(watched.pass(90_000).look(job).holders).toMatchObject([{ state: 'ending' }]);
-  expect(watched.pass(1).look(job).holders).toMatchObject([{ state: 'active', mayGiveWay: false }]);
+  expect(watched.pass(1).look(job).holders).toMatchObject([{ state: 'active', isPreemptible: false }]);
 });
 
 const local = { checkpoints: [aCheckpoint(500, { shared: false })] };

@@ -6,20 +6,20 @@ import { dependencyState, type KnownJobs } from './dependencies.ts';
 import { mayBePreempted } from './lifecycle/recovery.ts';
 import { isKeptByNode, pinnedCheckpoint } from './lifecycle/resume.ts';
 import { type Attempt, currentAttempt, type Job, type JobState, type Node } from './model.ts';
-import { PassMemory } from './passMemory.ts';
 import { nodeTasksMax } from './scheduler/capacity.ts';
 import {
   type ClusterView,
   type DependencyState,
   type DrainedView,
+  type ExcludedNodes,
   type Holder,
-  type LeftOutNodes,
   type NodeView,
+  noExcludedNodes,
   notDrained,
-  nothingLeftOut,
   type Pin,
   type QueuedJob,
 } from './scheduler/view.ts';
+import { SchedulerState } from './schedulerState.ts';
 import type { Draft } from './state.ts';
 import type { WaitTimes } from './waitTimes.ts';
 
@@ -31,10 +31,10 @@ interface Use {
 }
 
 /** What a view is made of beside the draft. */
-export interface Surroundings {
+export interface PlanningInputs {
   readonly onlineNodes: ReadonlySet<string>;
   readonly waitTimes: WaitTimes;
-  readonly memory: PassMemory;
+  readonly memory: SchedulerState;
   /** Length of a lease where the job does not say. */
   readonly leaseMs: number;
   /** GPUs of a node that tasks hold which the store does not know. */
@@ -46,17 +46,17 @@ export function buildView(
   draft: Draft,
   onlineNodes: ReadonlySet<string>,
   waitTimes: WaitTimes,
-  orphanGpus: Surroundings['orphanGpus'],
+  orphanGpus: PlanningInputs['orphanGpus'],
   monotonicMs: number,
 ): ClusterView {
-  const around = { onlineNodes, waitTimes, memory: new PassMemory(), leaseMs: 0, orphanGpus };
+  const around = { onlineNodes, waitTimes, memory: new SchedulerState(), leaseMs: 0, orphanGpus };
   return planningView(draft, around, monotonicMs);
 }
 
 /** By boot id, which tells machines apart. */
 type Machines = ReadonlyMap<string, readonly Node[]>;
 
-export function planningView(draft: Draft, around: Surroundings, monotonicMs: number): ClusterView {
+export function planningView(draft: Draft, around: PlanningInputs, monotonicMs: number): ClusterView {
   const queue: QueuedJob[] = [];
   const holders: Holder[] = [];
   const uses = new Map<NodeName, Use>();
@@ -84,7 +84,7 @@ function queuedJob(
   draft: Draft,
   job: Job,
   state: Extract<JobState, { kind: 'queued' }>,
-  around: Surroundings,
+  around: PlanningInputs,
   machines: Machines,
   monotonicMs: number,
 ): Omit<QueuedJob, 'equals'> {
@@ -97,7 +97,7 @@ function queuedJob(
     notBeforeMs,
     waitingSinceMs: sinceMs,
     dependencies: dependenciesNow(draft, job),
-    leftOut: leftOutNodes(job),
+    leftOut: excludedNodesOf(job),
     pin: pinOf(draft, job, state, around, machines, monotonicMs),
     breakerFailures: state.breakerOpen ? job.failuresInRow : null,
   };
@@ -112,7 +112,7 @@ function pinOf(
   draft: Draft,
   job: Job,
   { lastCause }: Extract<JobState, { kind: 'queued' }>,
-  { onlineNodes, memory, leaseMs }: Surroundings,
+  { onlineNodes, memory, leaseMs }: PlanningInputs,
   machines: Machines,
   monotonicMs: number,
 ): Pin | null {
@@ -138,21 +138,21 @@ function pinOf(
 /** After its grace: for SIGKILL, a last look at what it has saved, and word of both. */
 const overdueMs = 60_000;
 
-function holderOf(job: Job, attempt: Attempt, memory: PassMemory): Holder {
+function holderOf(job: Job, attempt: Attempt, memory: SchedulerState): Holder {
   const { state, spec } = job;
   // One that even SIGKILL does not end may never end: what it holds is coming free no more than that of one that runs.
   const isOverdue = memory.stoppingForMs(job.id) > spec.stopGraceMs + overdueMs;
   const isStopping = state.kind === 'stopping' && !isOverdue;
-  const isGivingWay = isStopping && state.outcome.next === 'queued' && state.outcome.charge === 'preemption';
+  const isPreempted = isStopping && state.outcome.next === 'queued' && state.outcome.charge === 'preemption';
   const gpus = attempt.tasks.reduce((sum, { gpuUuids }) => sum + gpuUuids.length, 0);
   return {
     id: job.id,
     submitSeq: job.submitSeq,
     priority: spec.priority,
     tasks: attempt.tasks.filter((task) => task.state !== 'ended'),
-    heir: isGivingWay ? memory.heirOf(job.id, attempt.number) : null,
-    state: isGivingWay ? 'giving_way' : isStopping ? 'ending' : 'active',
-    mayGiveWay: spec.preemptible && mayBePreempted(job) && state.kind !== 'stopping',
+    preemptor: isPreempted ? memory.preemptorOf(job.id, attempt.number) : null,
+    state: isPreempted ? 'preempted' : isStopping ? 'ending' : 'active',
+    isPreemptible: spec.preemptible && mayBePreempted(job) && state.kind !== 'stopping',
     lostGpuSeconds: Math.round((memory.unsavedMs(job.id) / 1_000) * gpus),
     lostSince: lostSince(job, attempt),
   };
@@ -165,8 +165,8 @@ function lostSince({ checkpoints }: Job, { number, runningAtMs, savedAtMs }: Att
   return `since its last checkpoint${saved?.step == null ? '' : ` of step ${saved.step}`}`;
 }
 
-function leftOutNodes({ leftOut }: Job): LeftOutNodes {
-  if (leftOut.length === 0) return nothingLeftOut;
+function excludedNodesOf({ leftOut }: Job): ExcludedNodes {
+  if (leftOut.length === 0) return noExcludedNodes;
   return new Map(leftOut.map(({ node, cause }) => [node as NodeName, cause.kind]));
 }
 
@@ -194,7 +194,7 @@ const awaitedMs = 10_000;
 
 function nodeViews(
   draft: Draft,
-  { onlineNodes, memory, orphanGpus }: Surroundings,
+  { onlineNodes, memory, orphanGpus }: PlanningInputs,
   uses: Map<NodeName, Use>,
   monotonicMs: number,
 ): readonly NodeView[] {

@@ -70,9 +70,9 @@ export interface HolderOptions {
   readonly memoryMb?: number;
   readonly priority?: number;
   readonly state?: Holder['state'];
-  /** Number of the job that it gives way to. */
-  readonly heir?: number;
-  readonly mayGiveWay?: boolean;
+  /** Number of the job that preempts it. */
+  readonly preemptor?: number;
+  readonly isPreemptible?: boolean;
   readonly lost?: number;
   readonly lostSince?: string | null;
 }
@@ -146,8 +146,8 @@ export class Cluster {
       priority,
       tasks,
       state: options.state ?? 'active',
-      heir: options.heir === undefined ? null : jobIdOf(options.heir),
-      mayGiveWay: options.mayGiveWay ?? true,
+      preemptor: options.preemptor === undefined ? null : jobIdOf(options.preemptor),
+      isPreemptible: options.isPreemptible ?? true,
       lostGpuSeconds: lost,
       lostSince: options.lostSince === undefined ? 'since it began' : options.lostSince,
     });
@@ -252,7 +252,7 @@ export class Plan {
     return this.decisions.filter((each) => each.kind === 'start').map((each) => Number(each.jobId.slice(4)));
   }
 
-  /** Numbers of the jobs that give way to this one. */
+  /** Numbers of the jobs that this one preempts. */
   victimsOf(job: number): readonly number[] {
     return this.preemptions
       .filter(({ by }) => by === jobIdOf(job))
@@ -265,8 +265,8 @@ export class Plan {
 
   /** The nodes that a job is kept a place on; null: none. */
   keptFor(job: number): readonly string[] | null {
-    const kept = this.decisions.find((each) => each.kind === 'keep' && each.jobId === jobIdOf(job));
-    return kept?.kind === 'keep' ? kept.tasks.map(({ node }) => node) : null;
+    const kept = this.decisions.find((each) => each.kind === 'hold' && each.jobId === jobIdOf(job));
+    return kept?.kind === 'hold' ? kept.tasks.map(({ node }) => node) : null;
   }
 
   get reserved(): readonly { readonly job: number; readonly nodes: readonly string[] }[] {

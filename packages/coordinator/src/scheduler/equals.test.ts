@@ -62,7 +62,7 @@ test('of an array that says so only so many start as may run at the same time, a
   });
 });
 
-test('nobody gives way to more jobs of an array than may run at the same time', () => {
+test('an array preempts for no more of its jobs than may run at the same time', () => {
   const cluster = aCluster()
     .node({ gpus: 2 })
     .holder({ on: { 'node-1': 1 } })

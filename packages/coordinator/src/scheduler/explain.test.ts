@@ -310,7 +310,7 @@ describe('explain', () => {
     ]);
   });
 
-  it('says on both sides who gave way to whom, and why', () => {
+  it('tells both jobs which one preempted the other, and why', () => {
     const message =
       'preempted by job_h (priority 80 over 20); 3 GPU-minutes since its last checkpoint of step 500';
     const cause: Cause = { ...crash, kind: 'preempted', message, blame: 'platform' };

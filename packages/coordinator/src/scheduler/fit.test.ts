@@ -220,7 +220,7 @@ describe('jobs that ask for next to nothing', () => {
     expect(plan.reasonOf(7)).toEqual(plan.reasonOf(6));
   });
 
-  it('give way to one that outranks them, one for one', () => {
+  it('are preempted by one that outranks them, one for one', () => {
     const cluster = aCluster()
       .node({ cpus: 64, freeTasks: 2 })
       .holder({ on: { 'node-1': 0 }, cpus: 0.01, lost: 9 })

@@ -35,7 +35,7 @@ import {
   withSilent,
 } from './reasons.ts';
 import { byPlace } from './topology.ts';
-import { type JobPast, type LeftOutNodes, type NodeView, noPast } from './view.ts';
+import { type ExcludedNodes, type NodeView, noHistory, type PlacementHistory } from './view.ts';
 
 export interface Fit {
   readonly node: NodeView;
@@ -56,15 +56,15 @@ export function fit(
   resources: JobResources,
   driver: DriverName,
   reserved: ReadonlySet<string>,
-  past: JobPast = noPast,
+  history: PlacementHistory = noHistory,
 ): FitResult {
-  const { leftOut, pin } = past;
+  const { leftOut, pin } = history;
   const demand = jobDemand(resources, driver);
   const couldEver = nodes.filter((node) => fitsEmpty(node, demand));
   if (gangSizeMax(couldEver, resources) < resources.minNodes) {
     return { kind: 'waits', reason: neverFits(nodes, couldEver, demand) };
   }
-  const eligible = withoutLeftOut(couldEver, demand, past);
+  const eligible = withoutLeftOut(couldEver, demand, history);
   const online = eligible.filter((node) => node.online);
   const undrained = online.filter((node) => isLeftByDrains(node, demand));
   const withGpus = undrained.filter((node) => hasFreeGpus(node, demand));
@@ -101,10 +101,10 @@ export function mayUse(
   nodes: readonly NodeView[],
   demand: JobDemand,
   reserved: ReadonlySet<string>,
-  past: JobPast,
+  history: PlacementHistory,
 ): readonly NodeView[] {
   const couldEver = nodes.filter((node) => fitsEmpty(node, demand));
-  return withoutLeftOut(couldEver, demand, past).filter(
+  return withoutLeftOut(couldEver, demand, history).filter(
     (node) => node.online && isLeftByDrains(node, demand) && !reserved.has(node.name),
   );
 }
@@ -117,7 +117,7 @@ export function mayUse(
 export function withoutLeftOut(
   couldEver: readonly NodeView[],
   demand: JobDemand,
-  { leftOut, waitedLong, pin }: JobPast,
+  { leftOut, waitedLong, pin }: PlacementHistory,
 ): readonly NodeView[] {
   if (leftOut.size === 0) return couldEver;
   const others = couldEver.filter((node) => !leftOut.has(node.name) || pin?.nodes.has(node.name) === true);
@@ -125,7 +125,7 @@ export function withoutLeftOut(
   return gangSizeMax(there, demand.resources) >= demand.resources.minNodes ? others : couldEver;
 }
 
-function leftOutLast(leftOut: LeftOutNodes, a: NodeView, b: NodeView): number {
+function leftOutLast(leftOut: ExcludedNodes, a: NodeView, b: NodeView): number {
   return Number(leftOut.has(a.name)) - Number(leftOut.has(b.name));
 }
 

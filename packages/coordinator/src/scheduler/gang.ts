@@ -1,7 +1,7 @@
 /** How many nodes one attempt of a job could have at once, and which of them it takes. */
 import type { JobResources } from '@muster/common/spec/types';
-import { chooseNearby } from './nearby.ts';
 import { chooseUnderOneSwitch, type Located, largestGroup } from './topology.ts';
+import { chooseNearby } from './topologyGroups.ts';
 
 /** Of these nodes, each of which would do: as many as one attempt could have. */
 export function gangSizeMax(nodes: readonly Located[], resources: JobResources): number {

@@ -19,7 +19,7 @@ describe('a job whose newest checkpoint is on one node', () => {
       aCluster()
         .node({ gpus: 1 })
         .node({ gpus: 1 })
-        .holder({ on: { 'node-1': 1 }, mayGiveWay: false }),
+        .holder({ on: { 'node-1': 1 }, isPreemptible: false }),
       told('which is busy'),
     ],
     [

@@ -1,26 +1,26 @@
 /**
- * One scheduling pass as a value: which queued jobs start now, on which nodes and GPUs, who gives way to them, and why the
- * others wait.
+ * One scheduling pass as a value: which queued jobs start now, on which nodes and GPUs, which attempts are preempted for
+ * them, and why the others wait.
  *
- * Strict priority order with backfill: a job that does not fit is passed over, so that small jobs use what a large gang
- * leaves. One that fits once others have ended that are stopping, or that have to give way to it, is kept its place. So
- * that a gang does not starve without anybody giving way, once it has waited `reserveAfterMs` the nodes nearest to being
- * free for it are reserved: nothing behind it in the queue is placed there. One reservation at a time is enough for every
- * gang to get its turn, and keeps the rest of the cluster busy.
+ * The order is strict priority with backfill. A job that does not fit is passed over, so that small jobs use what a large
+ * gang leaves. A job that will fit once attempts have ended that are stopping, or that it preempts, has its placement held.
+ * A gang that may preempt nobody must not starve: once it has waited `reserveAfterMs`, the nodes that need the fewest
+ * releases for it are reserved, and nothing behind it in the queue is placed there. One reservation at a time is enough for
+ * every gang to get its turn, and keeps the rest of the cluster busy.
  */
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
+import { reasonBeforeResources, reasonOfArray } from './blockedReasons.ts';
 import { driverOf, jobDemand } from './capacity.ts';
 import { fit } from './fit.ts';
 import { queueOrder } from './order.ts';
+import { PassCapacity } from './passCapacity.ts';
 import { whyPinned } from './pin.ts';
-import { findWay, type Means, tasksOf, type Way } from './preempt.ts';
+import { type PassState, type PreemptionPlan, planPreemption, tasksOf } from './preempt.ts';
 import { Preemptible } from './preemptible.ts';
 import { nodesToReserve } from './reserve.ts';
-import { Room } from './room.ts';
-import type { ClusterView, JobPast, PlannedTask, QueuedJob } from './view.ts';
-import { reasonBeforeResources, reasonOfArray } from './waits.ts';
+import type { ClusterView, PlacementHistory, PlannedTask, QueuedJob } from './view.ts';
 
 /** Short waits resolve by themselves; reserving for them would leave GPUs idle for nothing. */
 export const reserveAfterMs = 60_000;
@@ -38,11 +38,11 @@ export type Decision =
       readonly message: string;
       readonly lostGpuSeconds: number;
     }
-  /** Its place once others have ended; what of it is free by now goes to nobody behind it. */
-  | { readonly kind: 'keep'; readonly jobId: JobId; readonly tasks: readonly PlannedTask[] }
+  /** Where the job will start once others have ended. What of it is free already is given to no job behind it. */
+  | { readonly kind: 'hold'; readonly jobId: JobId; readonly tasks: readonly PlannedTask[] }
   | { readonly kind: 'reserve'; readonly jobId: JobId; readonly nodes: readonly NodeName[] }
   | { readonly kind: 'wait'; readonly jobId: JobId; readonly reason: PendingReason }
-  /** All that the pass saw of equal jobs start: those behind them come first in another pass, and nobody passes them. */
+  /** The jobs that the pass saw of a group of equals all start. Another pass follows, for those of the group behind them. */
   | { readonly kind: 'again' };
 
 /** @param nowMs monotonic milliseconds */
@@ -50,16 +50,16 @@ export function plan(view: ClusterView, nowMs: number): readonly Decision[] {
   return new Pass(view, nowMs).run();
 }
 
-class Pass implements Means {
+class Pass implements PassState {
   private readonly queue: readonly QueuedJob[];
   private readonly nowMs: number;
-  readonly room: Room;
+  readonly capacity: PassCapacity;
   readonly preemptible: Preemptible;
   readonly reserved = new Set<NodeName>();
-  // Capacity only shrinks during a pass, and those who come later may preempt no more than those before them: what did
-  // not fit once will not fit again, so a queue of ten thousand equal jobs costs one search.
+  // Capacity only shrinks during a pass, and later jobs may preempt no more than earlier ones: a demand that did not fit
+  // once will not fit again, so a queue of ten thousand equal jobs costs one search.
   private readonly refusals = new Map<string, PendingReason>();
-  private readonly withoutWay = new Set<string>();
+  private readonly withoutPreemption = new Set<string>();
   // What could not be reserved for one cannot be for its equals either.
   private readonly unreservable = new Set<string>();
   private readonly decisions: Decision[] = [];
@@ -74,7 +74,7 @@ class Pass implements Means {
     const waiting = new Set(
       queue.filter((job) => reasonBeforeResources(job, nowMs) === null).map(({ id }) => id),
     );
-    this.room = new Room(nodes, holders, (id) => waiting.has(id));
+    this.capacity = new PassCapacity(nodes, holders, (id) => waiting.has(id));
     this.preemptible = new Preemptible(holders);
   }
 
@@ -93,99 +93,110 @@ class Pass implements Means {
   }
 
   private place(job: QueuedJob): void {
-    this.room.handOver(job.id);
-    const past = this.pastOf(job);
-    const ownKey = ownKeyOf(job, past);
-    const refusal = this.startOrRefuse(job, past, ownKey);
+    this.capacity.grantTo(job.id);
+    const history = this.historyOf(job);
+    const ownKey = ownKeyOf(job, history);
+    const refusal = this.startOrRefuse(job, history, ownKey);
     if (refusal === null) return;
-    const way = this.wayFor(job, past, ownKey, refusal);
-    if (way !== null) {
-      const { preemptions, places, reason } = way;
-      // What gives way to it must not have done so for more jobs than may start.
+    const preemption = this.preemptionFor(job, history, ownKey, refusal);
+    if (preemption !== null) {
+      const { preemptions, places, reason } = preemption;
+      // An array must not preempt for more of its jobs than may run at the same time.
       this.noteAtWork(job);
       for (const { victim, ...each } of preemptions) {
         this.decisions.push({ kind: 'preempt', jobId: victim, by: job.id, ...each });
       }
       this.decisions.push({ kind: 'wait', jobId: job.id, reason });
-      this.decisions.push({ kind: 'keep', jobId: job.id, tasks: places });
+      this.decisions.push({ kind: 'hold', jobId: job.id, tasks: places });
       return;
     }
     this.decisions.push({ kind: 'wait', jobId: job.id, reason: refusal });
-    this.reserve(job, past, ownKey, refusal);
+    this.reserve(job, history, ownKey, refusal);
   }
 
   private noteAtWork({ array }: QueuedJob): void {
     if (array !== null) this.arraysAtWork.set(array, (this.arraysAtWork.get(array) ?? 0) + 1);
   }
 
-  private pastOf({ waitingSinceMs, leftOut, pin }: QueuedJob): JobPast {
+  private historyOf({ waitingSinceMs, leftOut, pin }: QueuedJob): PlacementHistory {
     return { leftOut, pin, waitedLong: this.nowMs - waitingSinceMs >= reserveAfterMs };
   }
 
   /** @returns why not; null when it starts */
-  private startOrRefuse(job: QueuedJob, past: JobPast, ownKey: string): PendingReason | null {
+  private startOrRefuse(job: QueuedJob, history: PlacementHistory, ownKey: string): PendingReason | null {
     const demandKey = demandKeyOf(job.spec);
     const known =
-      past.pin === null
+      history.pin === null
         ? (this.refusals.get(demandKey) ?? this.refusals.get(ownKey))
-        : this.pinned(job, past);
+        : this.pinned(job, history);
     if (known !== undefined && known !== null) return known;
-    const { room, reserved } = this;
+    const { capacity, reserved } = this;
     const { resources } = job.spec;
     const driver = driverOf(job.spec);
-    const result = fit(room.open, resources, driver, reserved, past);
+    const result = fit(capacity.open, resources, driver, reserved, history);
     if (result.kind === 'fits') {
       const tasks = tasksOf(job, result.placements);
-      room.start(tasks);
+      capacity.start(tasks);
       this.noteAtWork(job);
       this.decisions.push({ kind: 'start', jobId: job.id, tasks });
       return null;
     }
-    if (past.pin !== null) return result.reason;
-    // Where it would not fit on the nodes that it failed on either, they are not what it waits for.
-    const anywhere = past.leftOut.size === 0 ? result : fit(room.open, resources, driver, reserved);
+    if (history.pin !== null) return result.reason;
+    // If the job would not fit on the excluded nodes either, their exclusion is not the reason why it waits.
+    const anywhere = history.leftOut.size === 0 ? result : fit(capacity.open, resources, driver, reserved);
     const refusal = anywhere.kind === 'waits' ? anywhere.reason : result.reason;
-    const isKept = room.isKeeping && fit(room.free, resources, driver, reserved, past).kind === 'fits';
-    const reason = isKept ? keptForAnother : refusal;
+    const isHeld =
+      capacity.isHolding && fit(capacity.free, resources, driver, reserved, history).kind === 'fits';
+    const reason = isHeld ? heldForAnother : refusal;
     this.refusals.set(anywhere.kind === 'waits' ? demandKey : ownKey, reason);
     return reason;
   }
 
-  /** Of jobs that wait for the place of their checkpoint each has a reason of its own: without a look at the others. */
-  private pinned({ spec }: QueuedJob, { pin }: JobPast): PendingReason | null {
+  /** The reason of a job that waits for the nodes of its checkpoint. It depends on no other job. */
+  private pinned({ spec }: QueuedJob, { pin }: PlacementHistory): PendingReason | null {
     if (pin === null) return null;
-    const homes = this.room.openNamed(pin.nodes);
+    const homes = this.capacity.openNamed(pin.nodes);
     return whyPinned(homes, this.reserved, jobDemand(spec.resources, driverOf(spec)), pin);
   }
 
-  private wayFor(job: QueuedJob, past: JobPast, ownKey: string, refusal: PendingReason): Way | null {
-    if (refusal.kind === 'never_fits' || this.withoutWay.has(ownKey)) return null;
-    const way = findWay(job, past, demandKeyOf(job.spec), refusal, this);
-    if (way === null) this.withoutWay.add(ownKey);
-    return way;
+  private preemptionFor(
+    job: QueuedJob,
+    history: PlacementHistory,
+    ownKey: string,
+    refusal: PendingReason,
+  ): PreemptionPlan | null {
+    if (refusal.kind === 'never_fits' || this.withoutPreemption.has(ownKey)) return null;
+    const preemption = planPreemption(job, history, demandKeyOf(job.spec), refusal, this);
+    if (preemption === null) this.withoutPreemption.add(ownKey);
+    return preemption;
   }
 
-  private reserve({ id, spec }: QueuedJob, past: JobPast, ownKey: string, refusal: PendingReason): void {
+  private reserve(
+    { id, spec }: QueuedJob,
+    history: PlacementHistory,
+    ownKey: string,
+    refusal: PendingReason,
+  ): void {
     const { reserved, unreservable } = this;
-    const mayReserve = past.waitedLong && reserved.size === 0 && refusal.kind !== 'never_fits';
+    const mayReserve = history.waitedLong && reserved.size === 0 && refusal.kind !== 'never_fits';
     if (!mayReserve || unreservable.has(ownKey)) return;
-    const nodes = nodesToReserve(this.room.open, jobDemand(spec.resources, driverOf(spec)), past);
+    const nodes = nodesToReserve(this.capacity.open, jobDemand(spec.resources, driverOf(spec)), history);
     for (const name of nodes) reserved.add(name);
     if (nodes.length > 0) this.decisions.push({ kind: 'reserve', jobId: id, nodes });
     else unreservable.add(ownKey);
   }
 }
 
-const keptForAnother: PendingReason = {
+const heldForAnother: PendingReason = {
   kind: 'reserved',
   message: 'the free resources are reserved for a job ahead of it that waits for more',
   remedy: null,
 };
 
-/** Specs never change, and each is asked for in every pass that its job waits: ten thousand times the same text. */
+/** A spec never changes, and its key is wanted in every pass in which its job waits. */
 const demandKeys = new WeakMap<JobSpec, string>();
 
-/** Equal for jobs that the same nodes would do for, were it not for what happened to them. */
+/** Equal for jobs that fit on the same nodes, apart from the nodes that each excludes. */
 function demandKeyOf(spec: JobSpec): string {
   let key = demandKeys.get(spec);
   if (key === undefined) {
@@ -195,8 +206,8 @@ function demandKeyOf(spec: JobSpec): string {
   return key;
 }
 
-/** The same for jobs that failed on the same nodes and are bound to the same, too: a reason names them. */
-function ownKeyOf({ spec }: QueuedJob, { leftOut, pin, waitedLong }: JobPast): string {
+/** Equal for jobs that also exclude the same nodes and are pinned to the same ones, because a reason names them. */
+function ownKeyOf({ spec }: QueuedJob, { leftOut, pin, waitedLong }: PlacementHistory): string {
   const key = demandKeyOf(spec);
   if (leftOut.size === 0 && pin === null) return key;
   const failures = [...leftOut].map(([node, cause]) => `${node} ${cause}`);

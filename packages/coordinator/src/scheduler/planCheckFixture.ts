@@ -63,7 +63,7 @@ export function sanityCheck(view: ClusterView, decisions: readonly Decision[]): 
       case 'again':
         expect(decision, 'nothing is decided after it').toBe(decisions.at(-1));
         break;
-      case 'keep':
+      case 'hold':
         checkKeep(jobOf(jobs, decision.jobId), decision.tasks, nodes, reserved);
         break;
       default: {
@@ -90,7 +90,7 @@ function checkVictim(
   if (victim === undefined) throw new Error(`${jobId}, which holds nothing, is preempted, or twice`);
   holders.delete(jobId);
   expect(victim.state, `${jobId} is not stopping already`).toBe('active');
-  expect(victim.mayGiveWay, `${jobId} may be preempted`).toBe(true);
+  expect(victim.isPreemptible, `${jobId} may be preempted`).toBe(true);
   expect(victim.priority, `${jobId} is of lower priority`).toBeLessThan(by.spec.priority);
   expect(message).toContain(by.id);
   return victim;
@@ -104,7 +104,7 @@ function checkKeep(
 ): void {
   expect(tasks.length, `${job.id} is kept what it needs, and no more`).toBe(job.spec.resources.minNodes);
   checkPlaces(job, tasks, reserved, nodes);
-  for (const task of tasks) nodeOf(nodes, task.node).keep(job, task);
+  for (const task of tasks) nodeOf(nodes, task.node).hold(job, task);
 }
 
 function checkStart(
@@ -248,7 +248,7 @@ class NodeLedger {
     this.later.take(task, 'later');
   }
 
-  keep(job: QueuedJob, task: PlannedTask): void {
+  hold(job: QueuedJob, task: PlannedTask): void {
     const { online, awaitedUntilMs, name } = this.node;
     expect(online || awaitedUntilMs !== null, `${name} is there or awaited`).toBe(true);
     this.check(job, task);

@@ -1,4 +1,4 @@
-/** Who gives way to whom, what is kept meanwhile, and what both sides are told. */
+/** Which jobs are preempted by which, what is held meanwhile, and what both are told. */
 import { describe, expect, it } from 'vitest';
 import { jobIdOf } from '../modelFixture.ts';
 import { aCluster, type Cluster } from './clusterFixture.ts';
@@ -150,7 +150,7 @@ describe('a job that does not fit', () => {
       'nobody whose owner does not allow it',
       aCluster()
         .node({ gpus: 2 })
-        .holder({ on: { 'node-1': 2 }, mayGiveWay: false })
+        .holder({ on: { 'node-1': 2 }, isPreemptible: false })
         .job({ gpus: 1, priority: 80 }),
       [],
     ],
@@ -159,7 +159,7 @@ describe('a job that does not fit', () => {
       aCluster()
         .node({ gpus: 2 })
         .holder({ on: { 'node-1': 1 } })
-        .holder({ on: { 'node-1': 1 }, mayGiveWay: false })
+        .holder({ on: { 'node-1': 1 }, isPreemptible: false })
         .job({ gpus: 2, priority: 80 }),
       [],
     ],
@@ -183,7 +183,7 @@ describe('a job that does not fit', () => {
       'nobody on nodes that are reserved for a job that comes first',
       aCluster()
         .node({ gpus: 2 })
-        .holder({ on: { 'node-1': 1 }, mayGiveWay: false, priority: 90 })
+        .holder({ on: { 'node-1': 1 }, isPreemptible: false, priority: 90 })
         .holder({ on: { 'node-1': 1 } })
         .job({ gpus: 2, priority: 90, waitedMs: reserveAfterMs })
         .job({ gpus: 1, priority: 80 }),
@@ -210,15 +210,15 @@ it('a GPU that was drained under its task does not come free with it', () => {
   expect(plan(view, nowMs)).toMatchObject([{ kind: 'preempt', jobId: jobIdOf(902) }, {}, {}]);
 });
 
-describe('while somebody gives way', () => {
+describe('while an attempt is preempted', () => {
   /** Two GPUs: one free, one of a job that saves. */
-  const halfFree = (state: 'giving_way' | 'ending', heir?: number) =>
+  const halfFree = (state: 'preempted' | 'ending', preemptor?: number) =>
     aCluster()
       .node({ gpus: 2 })
-      .holder({ on: { 'node-1': 1 }, state, ...(heir === undefined ? {} : { heir }) });
+      .holder({ on: { 'node-1': 1 }, state, ...(preemptor === undefined ? {} : { preemptor }) });
 
   it('nobody else is asked, and what is free is kept from those behind', () => {
-    const result = halfFree('giving_way', 1)
+    const result = halfFree('preempted', 1)
       .job({ gpus: 2, priority: 80 })
       .job({ gpus: 1, priority: 10 })
       .plan();
@@ -236,8 +236,8 @@ describe('while somebody gives way', () => {
   it('the rest of the node is for the others', () => {
     const result = aCluster()
       .node({ gpus: 4 })
-      .holder({ on: { 'node-1': 1 }, state: 'giving_way', heir: 1 })
-      .holder({ on: { 'node-1': 1 }, mayGiveWay: false })
+      .holder({ on: { 'node-1': 1 }, state: 'preempted', preemptor: 1 })
+      .holder({ on: { 'node-1': 1 }, isPreemptible: false })
       .job({ gpus: 3, priority: 80 })
       .job({ cpus: 1, priority: 10 })
       .job({ gpus: 1, priority: 10 })
@@ -259,12 +259,12 @@ describe('while somebody gives way', () => {
   });
 
   it('its place is not given to another job of the same turn', () => {
-    // Were what 901 leaves anybody's, job 1 would be put there, and job 2 would have to ask again.
+    // Were what 901 releases promised to no job, job 1 would be placed there, and job 2 would have to preempt again.
     const result = aCluster()
       .node({ gpus: 2 })
       .node({ gpus: 1 })
-      .holder({ on: { 'node-1': 2 }, state: 'giving_way', heir: 2 })
-      .holder({ on: { 'node-2': 1 }, state: 'giving_way', heir: 1 })
+      .holder({ on: { 'node-1': 2 }, state: 'preempted', preemptor: 2 })
+      .holder({ on: { 'node-2': 1 }, state: 'preempted', preemptor: 1 })
       .job({ gpus: 1, cpus: 2, priority: 80 })
       .job({ gpus: 2, priority: 70 })
       .plan();
@@ -276,7 +276,7 @@ describe('while somebody gives way', () => {
   it('a more urgent job that has no other way takes the place over', () => {
     const result = aCluster()
       .node({ gpus: 1 })
-      .holder({ on: { 'node-1': 1 }, state: 'giving_way', heir: 1 })
+      .holder({ on: { 'node-1': 1 }, state: 'preempted', preemptor: 1 })
       .job({ gpus: 1, priority: 50 })
       .job({ gpus: 1, priority: 90 })
       .plan();
@@ -285,10 +285,10 @@ describe('while somebody gives way', () => {
     expect(result.reasonOf(1)?.kind).toBe('no_gpus_free');
   });
 
-  it('its place is anybody’s when the heir is gone', () => {
+  it('what it releases is promised to no job once the preemptor is gone', () => {
     const result = aCluster()
       .node({ gpus: 1 })
-      .holder({ on: { 'node-1': 1 }, state: 'giving_way', heir: 77 })
+      .holder({ on: { 'node-1': 1 }, state: 'preempted', preemptor: 77 })
       .job({ gpus: 1, priority: 10 })
       .plan();
 
@@ -299,7 +299,7 @@ describe('while somebody gives way', () => {
     const result = aCluster()
       .node({ gpus: 1, online: false })
       .node({ gpus: 1 })
-      .holder({ on: { 'node-1': 1 }, state: 'giving_way', heir: 1 })
+      .holder({ on: { 'node-1': 1 }, state: 'preempted', preemptor: 1 })
       .holder({ on: { 'node-2': 1 } })
       .job({ gpus: 1, priority: 80 })
       .plan();
@@ -317,7 +317,7 @@ describe('a node that is awaited', () => {
       .node({ gpus: 2 })
       .node({ gpus: 2, ...second })
       .node({ gpus: 2 })
-      .holder({ on: { 'node-2': 2 }, state: 'giving_way' })
+      .holder({ on: { 'node-2': 2 }, state: 'preempted' })
       .holder({ on: { 'node-3': 2 }, priority: 30 })
       .job({ gpus: 2, nodes: 2, priority: 90 })
       .job({ gpus: 2, priority: 10 });

@@ -1,18 +1,18 @@
 /**
- * Room for a job that does not fit: by waiting for what is on its way out, or else by preempting what is less urgent.
+ * Capacity for a job that does not fit: it waits for what is being released, or else preempts jobs of lower priority.
  *
- * Nothing is remembered from pass to pass. An attempt that was told to give way is stopping, so the next pass finds its
- * place among what is coming free, keeps it for the same job and asks nobody else. Only attempts of lower priority ever
- * give way, so a victim can never take its place back.
+ * Nothing is remembered from pass to pass. A preempted attempt is stopping, so the next pass finds what it holds in
+ * `coming`, holds it for the same job and preempts nothing more. Only attempts of lower priority are ever preempted, so a
+ * victim can never take its placement back.
  */
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { PendingReason } from '@muster/common/views';
 import { driverOf, hasRoom, jobDemand, taskDemand } from './capacity.ts';
 import { type Fit, fit, mayUse } from './fit.ts';
+import type { PassCapacity } from './passCapacity.ts';
 import type { Preemptible } from './preemptible.ts';
-import type { Room } from './room.ts';
 import { chooseVictims } from './victims.ts';
-import type { Holder, JobPast, NodeView, PlannedTask, QueuedJob } from './view.ts';
+import type { Holder, NodeView, PlacementHistory, PlannedTask, QueuedJob } from './view.ts';
 
 export interface Preemption {
   readonly victim: JobId;
@@ -21,10 +21,10 @@ export interface Preemption {
   readonly lostGpuSeconds: number;
 }
 
-/** What a job waits for. */
-export interface Way {
+/** What a job waits for: attempts to preempt, possibly none, and the placement that is held for it. */
+export interface PreemptionPlan {
   readonly preemptions: readonly Preemption[];
-  /** The places that are kept for it. */
+  /** By node rank. */
   readonly places: readonly PlannedTask[];
   readonly reason: PendingReason;
 }
@@ -33,66 +33,70 @@ export interface Way {
 const namedMax = 3;
 
 /**
- * Keeps a place for a job in what is coming free, after asking others to give way where that is what it takes.
+ * Holds a placement for a job in `coming`, and chooses the attempts to preempt where that takes any.
  * @param demandKey equal for jobs that ask for the same
  * @param refusal why it cannot start now
  * @returns null when that would not help either
  */
-export function findWay(
+export function planPreemption(
   job: QueuedJob,
-  past: JobPast,
+  history: PlacementHistory,
   demandKey: string,
   refusal: PendingReason,
-  { room, reserved, preemptible }: Means,
-): Way | null {
-  let victims = victimsFor(job, past, demandKey, room.coming, { room, reserved, preemptible });
-  if (victims === null && room.hasHeirs) {
-    // Only if that helps: who is to have a place had better find it where it was when its victims were chosen.
-    victims = victimsFor(job, past, demandKey, room.comingForAll, { room, reserved, preemptible });
-    if (victims !== null) room.handOverAll();
+  { capacity, reserved, preemptible }: PassState,
+): PreemptionPlan | null {
+  let victims = victimsFor(job, history, demandKey, capacity.coming, { capacity, reserved, preemptible });
+  if (victims === null && capacity.hasPromised) {
+    // Only if that helps: a preemptor should find its placement where it was when its victims were chosen.
+    victims = victimsFor(job, history, demandKey, capacity.comingWithPromised, {
+      capacity,
+      reserved,
+      preemptible,
+    });
+    if (victims !== null) capacity.grantAll();
   }
   if (victims === null) return null;
-  room.letGo(victims);
+  capacity.release(victims);
   preemptible.take(victims);
-  const places = placesIn(room.coming, job, past, reserved);
-  return places === null ? null : keep(job, places, refusal, room, victims);
+  const places = placesIn(capacity.coming, job, history, reserved);
+  return places === null ? null : hold(job, places, refusal, capacity, victims);
 }
 
-/** What a pass has to make room with. */
-export interface Means {
-  readonly room: Room;
+/** What one pass has used up and what it may still use. */
+export interface PassState {
+  readonly capacity: PassCapacity;
   readonly reserved: ReadonlySet<NodeName>;
   readonly preemptible: Preemptible;
 }
 
-/** @returns empty when what is coming free will do; null when nothing will */
+/** @returns empty: `coming` is enough; null: no preemption would be */
 function victimsFor(
   job: QueuedJob,
-  past: JobPast,
+  history: PlacementHistory,
   demandKey: string,
   coming: readonly NodeView[],
-  { room, reserved, preemptible }: Means,
+  { capacity, reserved, preemptible }: PassState,
 ): readonly Holder[] | null {
-  if (room.hasComing && placesIn(coming, job, past, reserved) !== null) return [];
+  if (capacity.hasComing && placesIn(coming, job, history, reserved) !== null) return [];
   const { resources, priority } = job.spec;
   if (!preemptible.isOutrankedBy(priority)) return null;
   const demand = jobDemand(resources, driverOf(job.spec));
-  const nodes = mayUse(coming, demand, reserved, past);
+  const nodes = mayUse(coming, demand, reserved, history);
   const places = preemptible.placesOf(nodes, demand, demandKey, priority);
-  const victims = chooseVictims(places, resources, past.pin);
+  const victims = chooseVictims(places, resources, history.pin);
   return victims === null || victims.length === 0 ? null : victims;
 }
 
-/** As few nodes as will do: a job that can use more takes what is there when it starts. */
+/** For the least number of nodes: a job that can use more takes what is free when it starts. */
 function placesIn(
   nodes: readonly NodeView[],
   job: QueuedJob,
-  past: JobPast,
+  history: PlacementHistory,
   reserved: ReadonlySet<NodeName>,
 ): readonly PlannedTask[] | null {
   const { resources } = job.spec;
   const least = { ...resources, nodes: resources.minNodes };
-  const result = fit(nodes, least, driverOf(job.spec), reserved, past);
+  const result = fit(nodes, least, driverOf(job.spec), reserved, history);
   return result.kind === 'fits' ? tasksOf(job, result.placements) : null;
 }
 
@@ -106,17 +110,17 @@ export function tasksOf({ spec }: QueuedJob, placements: readonly Fit[]): readon
   }));
 }
 
-function keep(
+function hold(
   job: QueuedJob,
   places: readonly PlannedTask[],
   refusal: PendingReason,
-  room: Room,
+  capacity: PassCapacity,
   victims: readonly Holder[],
-): Way {
+): PreemptionPlan {
   const demand = jobDemand(job.spec.resources, driverOf(job.spec));
-  const taken = room.openNamed(places.map(({ node }) => node)).filter((node) => !hasRoom(node, demand));
-  const awaited = room.leavingFrom(taken.map(({ name }) => name));
-  room.keep(places);
+  const taken = capacity.openNamed(places.map(({ node }) => node)).filter((node) => !hasRoom(node, demand));
+  const awaited = capacity.leavingFrom(taken.map(({ name }) => name));
+  capacity.hold(places);
   return {
     preemptions: victims.map((victim) => preemption(victim, job)),
     places,
@@ -129,7 +133,7 @@ function reasonOf(
   victims: ReadonlySet<Holder>,
   refusal: PendingReason,
 ): PendingReason {
-  const giving = awaited.filter((holder) => holder.state === 'giving_way' || victims.has(holder));
+  const giving = awaited.filter((holder) => holder.state === 'preempted' || victims.has(holder));
   if (giving.length === 0) return refusal;
   const named = giving.slice(0, namedMax).map(({ id, priority }) => `${id} (priority ${priority})`);
   const more = giving.length > namedMax ? ` and ${giving.length - namedMax} more` : '';
@@ -140,7 +144,7 @@ function reasonOf(
   };
 }
 
-/** `gave way to job_h (priority 80 over 20); 3 GPU-minutes since its last checkpoint of step 500` */
+/** `preempted by job_h (priority 80 over 20); 3 GPU-minutes since its last checkpoint of step 500` */
 function preemption(victim: Holder, { id, spec }: QueuedJob): Preemption {
   const { lostGpuSeconds, lostSince, tasks } = victim;
   const loss =

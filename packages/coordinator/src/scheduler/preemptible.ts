@@ -1,7 +1,7 @@
 /** Attempts that may be preempted, as seen from the nodes that they hold something of. */
 import type { NodeName } from '@muster/common/ids';
 import { acceptableGpus, type JobDemand } from './capacity.ts';
-import { releasedGpus } from './room.ts';
+import { releasedGpus } from './passCapacity.ts';
 import { type Cost, compareCosts, costOf, isCheaper, nothing, plus } from './victimCost.ts';
 import type { Holder, NodeView } from './view.ts';
 
@@ -57,7 +57,7 @@ export class Preemptible {
   private readonly places = new Map<string, WeakMap<NodeView, Place | null>>();
 
   constructor(holders: readonly Holder[]) {
-    const allowed = holders.filter(({ state, mayGiveWay }) => state === 'active' && mayGiveWay);
+    const allowed = holders.filter(({ state, isPreemptible }) => state === 'active' && isPreemptible);
     this.lowest = allowed.reduce(
       (least, { priority }) => Math.min(least, priority),
       Number.POSITIVE_INFINITY,

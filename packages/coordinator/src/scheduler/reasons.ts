@@ -3,7 +3,7 @@ import type { JobResources } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
 import { acceptableGpus, type JobDemand } from './capacity.ts';
 import { largestGroup, switchPath } from './topology.ts';
-import type { LeftOutNodes, NodeView } from './view.ts';
+import type { ExcludedNodes, NodeView } from './view.ts';
 
 /** More than a person wants to read in a sentence, of nodes and of kinds. */
 const namedMax = 3;
@@ -196,7 +196,7 @@ export function withOrphans(reason: PendingReason, nodes: readonly NodeView[]): 
 export function withLeftOut(
   reason: PendingReason,
   spared: readonly NodeView[],
-  leftOut: LeftOutNodes,
+  leftOut: ExcludedNodes,
 ): PendingReason {
   if (spared.length === 0) return reason;
   const named = spared.map(({ name }) => `${name} is excluded (${leftOut.get(name) ?? 'unknown'})`);

@@ -5,7 +5,7 @@ import { withoutLeftOut } from './fit.ts';
 import { isBoundToOneSwitch } from './gang.ts';
 import { type Lack, nearestToFreeFirst } from './order.ts';
 import { nearestGroups } from './topology.ts';
-import type { JobPast, NodeView } from './view.ts';
+import type { NodeView, PlacementHistory } from './view.ts';
 
 /**
  * For a job that has waited long: as many nodes as it needs at least, those that lack least of it, GPUs first; of one
@@ -15,17 +15,17 @@ import type { JobPast, NodeView } from './view.ts';
 export function nodesToReserve(
   nodes: readonly NodeView[],
   demand: JobDemand,
-  past: JobPast,
+  history: PlacementHistory,
 ): readonly NodeName[] {
   const { resources } = demand;
   const couldEver = nodes.filter((node) => fitsEmpty(node, demand));
-  const candidates = withoutLeftOut(couldEver, demand, { ...past, waitedLong: true }).filter(
+  const candidates = withoutLeftOut(couldEver, demand, { ...history, waitedLong: true }).filter(
     (node) => node.online && isLeftByDrains(node, demand),
   );
   const groups = isBoundToOneSwitch(resources)
     ? nearestGroups(candidates).map((group) => group.nodes)
     : [candidates];
-  const { pin } = past;
+  const { pin } = history;
   const isPinned = ({ name }: Pick<NodeView, 'name'>) => pin?.nodes.has(name) === true;
   const [best] = groups
     .filter((group) => group.length >= resources.minNodes && (pin === null || group.some(isPinned)))

@@ -57,8 +57,8 @@ function addHolder(cluster: Cluster, upTo: UpTo, sometimes: (percent: number) =>
     cpus: upTo(4),
     memoryMb: upTo(16),
     priority: 10 * upTo(4),
-    mayGiveWay: !sometimes(15),
-    state: sometimes(10) ? 'giving_way' : sometimes(5) ? 'ending' : 'active',
+    isPreemptible: !sometimes(15),
+    state: sometimes(10) ? 'preempted' : sometimes(5) ? 'ending' : 'active',
     lost: 10 * upTo(5),
   });
 }
@@ -121,7 +121,8 @@ function lossOf(victims: readonly Holder[]): Loss {
 function leastLoss(job: QueuedJob, view: ClusterView): Loss | null {
   const leaving = view.holders.filter(({ state }) => state !== 'active');
   const allowed = view.holders.filter(
-    ({ state, mayGiveWay, priority }) => state === 'active' && mayGiveWay && priority < job.spec.priority,
+    ({ state, isPreemptible, priority }) =>
+      state === 'active' && isPreemptible && priority < job.spec.priority,
   );
   let least: Loss | null = null;
   for (let mask = 0; mask < 2 ** allowed.length; mask += 1) {
@@ -220,15 +221,15 @@ describe('victims', () => {
 describe('one pass after the other', () => {
   /** The cluster as it is when everything has been carried out, and nothing has ended yet. */
   function afterwards(view: ClusterView, decisions: ReturnType<typeof plan>): ClusterView {
-    const heirs = new Map(
+    const preemptors = new Map(
       decisions.flatMap((each) => (each.kind === 'preempt' ? [[each.jobId, each.by]] : [])),
     );
     const started = new Map(
       decisions.flatMap((each) => (each.kind === 'start' ? [[each.jobId, each.tasks]] : [])),
     );
     const holders = view.holders.map((holder) =>
-      heirs.has(holder.id)
-        ? { ...holder, state: 'giving_way' as const, heir: heirs.get(holder.id) ?? null }
+      preemptors.has(holder.id)
+        ? { ...holder, state: 'preempted' as const, preemptor: preemptors.get(holder.id) ?? null }
         : holder,
     );
     const added = view.queue.flatMap((job): Holder[] => {
@@ -243,8 +244,8 @@ describe('one pass after the other', () => {
           priority,
           tasks,
           state: 'active',
-          heir: null,
-          mayGiveWay: true,
+          preemptor: null,
+          isPreemptible: true,
           lostGpuSeconds: 0,
           lostSince: null,
         },
@@ -265,9 +266,9 @@ describe('one pass after the other', () => {
     return { ...view, nodes, queue, holders: [...holders, ...added] };
   }
 
-  /** Those that give way have ended, and wait with their old place in the queue. */
+  /** The preempted ones have ended, and are queued with their former submit order. */
   function ended(view: ClusterView, specs: ReadonlyMap<string, QueuedJob>): ClusterView {
-    const gone = view.holders.filter(({ state }) => state === 'giving_way');
+    const gone = view.holders.filter(({ state }) => state === 'preempted');
     const nodes = view.nodes.map((node) => {
       const released = gone.flatMap(({ tasks }) => tasks.filter((task) => task.node === node.name));
       const uuids = new Set(released.flatMap(({ gpuUuids }) => gpuUuids));
@@ -312,12 +313,12 @@ describe('one pass after the other', () => {
       let decisions = plan(view, nowMs);
       asked += decisions.filter(({ kind }) => kind === 'preempt').length;
       const waiting = new Map(
-        decisions.flatMap((each) => (each.kind === 'keep' ? [[each.jobId, each]] : [])),
+        decisions.flatMap((each) => (each.kind === 'hold' ? [[each.jobId, each]] : [])),
       );
       for (let pass = 0; pass < 3; pass += 1) {
         view = afterwards(view, decisions);
         decisions = plan(view, nowMs);
-        const kept = new Set(decisions.flatMap((each) => (each.kind === 'keep' ? [each.jobId] : [])));
+        const kept = new Set(decisions.flatMap((each) => (each.kind === 'hold' ? [each.jobId] : [])));
         for (const each of decisions) {
           if (each.kind === 'preempt')
             expect(waiting, `situation ${situation}: ${each.by} asks twice`).not.toContain(each.by);
@@ -329,7 +330,7 @@ describe('one pass after the other', () => {
     expect(asked).toBeGreaterThan(200);
   });
 
-  it('comes to rest: who gave way never takes its place back, and what outranks it runs', () => {
+  it('comes to rest: a preempted job never takes its placement back, and what outranks it runs', () => {
     const random = seededRandom(78);
     const upTo: UpTo = (maximum) => Math.floor(random() * (maximum + 1));
     let preempted = 0;
@@ -354,7 +355,7 @@ describe('one pass after the other', () => {
         decisions = plan(view, nowMs);
       }
       expect(
-        decisions.filter(({ kind }) => kind === 'keep'),
+        decisions.filter(({ kind }) => kind === 'hold'),
         'nobody waits for what will not come',
       ).toEqual([]);
     }

@@ -1,7 +1,7 @@
 /**
  * Which attempts to preempt so that a job fits, with as little lost as can be.
  *
- * A job needs room on a number of nodes; an attempt that gives way makes room on all of its nodes at once. What is lost
+ * A job needs room on a number of nodes; an attempt that is preempted releases all of its nodes at once. What is lost
  * is a sum over the victims. Attempts on one node only concern that node alone, so there the cheapest choice is found
  * node by node, and the nodes with the cheapest choices are taken. Attempts over several nodes tie nodes together: these
  * are decided on one after the other, and a branch is given up as soon as it could not become cheaper than what is known
@@ -170,7 +170,7 @@ class Search {
   }
 
   /**
-   * @param gone gangs that give way
+   * @param gone gangs that are preempted
    * @param undecided gangs that may or may not
    */
   private decide(gone: ReadonlySet<Holder>, undecided: ReadonlySet<Holder>): void {

@@ -48,10 +48,10 @@ export interface DrainedView extends Drained {
 
 export const notDrained: DrainedView = { node: false, gpuUuids: new Set(), kinds: [], told: null };
 
-/** Nodes that a job does without as long as others could take it, and what happened on them. */
-export type LeftOutNodes = ReadonlyMap<NodeName, Cause['kind']>;
+/** Nodes that a job is not placed on as long as others could take it, each with the cause of the failure there. */
+export type ExcludedNodes = ReadonlyMap<NodeName, Cause['kind']>;
 
-export const nothingLeftOut: LeftOutNodes = new Map();
+export const noExcludedNodes: ExcludedNodes = new Map();
 
 /** A job whose newest checkpoint lies on the disk of one machine: anywhere else its work would be lost. */
 export interface Pin {
@@ -64,15 +64,15 @@ export interface Pin {
   readonly untilMs: number | null;
 }
 
-/** What a job's earlier attempts mean for the next one. */
-export interface JobPast {
-  readonly leftOut: LeftOutNodes;
-  /** Long enough for nodes that are away not to be waited for when there are left-out ones to try. */
+/** What a job's earlier attempts and its wait mean for the placement of the next one. */
+export interface PlacementHistory {
+  readonly leftOut: ExcludedNodes;
+  /** Longer than `reserveAfterMs`: it no longer waits for nodes that are away when there are excluded ones to try. */
   readonly waitedLong: boolean;
   readonly pin: Pin | null;
 }
 
-export const noPast: JobPast = { leftOut: nothingLeftOut, waitedLong: false, pin: null };
+export const noHistory: PlacementHistory = { leftOut: noExcludedNodes, waitedLong: false, pin: null };
 
 export interface QueuedJob {
   readonly id: JobId;
@@ -83,7 +83,7 @@ export interface QueuedJob {
   /** Monotonic milliseconds since when it has been waiting, as far as this coordinator saw. */
   readonly waitingSinceMs: number;
   readonly dependencies: DependencyState;
-  readonly leftOut: LeftOutNodes;
+  readonly leftOut: ExcludedNodes;
   readonly pin: Pin | null;
   /** null: it belongs to none. */
   readonly array: ArrayId | null;
@@ -101,14 +101,14 @@ export interface Holder {
   /** Those that have not ended. */
   readonly tasks: readonly PlannedTask[];
   /**
-   * `giving_way`: on its way back to the queue to make room; `ending`: on any other way out. `active`: neither, or it should
-   * have ended long ago, and nobody knows whether it will.
+   * `preempted`: stopping for another job, and queued again afterwards; `ending`: stopping for any other reason. `active`:
+   * neither, or it should have ended long ago and may never end.
    */
-  readonly state: 'active' | 'giving_way' | 'ending';
-  /** The job that it was asked to give way to, whose place it is once it has ended. null: nobody knows of one. */
-  readonly heir: JobId | null;
-  /** Its owner and its policy allow that it is preempted. */
-  readonly mayGiveWay: boolean;
+  readonly state: 'active' | 'preempted' | 'ending';
+  /** The job that preempts it, to which what it holds is promised. null: none, or it is unknown since a restart. */
+  readonly preemptor: JobId | null;
+  /** Its spec and its policy allow that it is preempted. */
+  readonly isPreemptible: boolean;
   /** Work that would be lost with it: whole seconds since its last verified checkpoint, for each of its GPUs. */
   readonly lostGpuSeconds: number;
   /** `since its last checkpoint of step 500`. null: nothing of it has run yet. */

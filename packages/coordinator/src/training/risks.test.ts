@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { aCheckpoint, someMs } from '../modelFixture.ts';
-import { risksOf, type Surroundings } from './risks.ts';
+import { type PlanningInputs, risksOf } from './risks.ts';
 import { aJobView, anAttemptView, minuteMs, nowMs } from './trainingFixture.ts';
 
-const calm: Surroundings = { hangs: [], signs: [], drains: [] };
+const calm: PlanningInputs = { hangs: [], signs: [], drains: [] };
 const risks = (
   fields: Parameters<typeof aJobView>[0] = {},
-  around: Partial<Surroundings> = {},
+  around: Partial<PlanningInputs> = {},
   atMs = nowMs,
 ) => risksOf(aJobView(fields), { ...calm, ...around }, atMs);
 

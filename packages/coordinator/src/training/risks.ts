@@ -6,7 +6,7 @@ import type { Drain, JobView } from '@muster/common/views';
 import { code, plain, timeSpan } from './words.ts';
 
 /** What of its surroundings a job itself does not tell: what is noticed while it runs, and what its nodes are about to do. */
-export interface Surroundings {
+export interface PlanningInputs {
   readonly hangs: readonly { readonly nodeRank: number; readonly sign: HangSign }[];
   readonly signs: readonly { readonly nodeRank: number; readonly sign: TrainingSign }[];
   readonly drains: readonly { readonly node: string; readonly drain: Drain }[];
@@ -20,7 +20,7 @@ const unsavedTimes = 3;
 const badCheckpointsShownMax = 5;
 
 /** Most urgent first; one sentence each, as Markdown. @param nowMs wall clock */
-export function risksOf(job: JobView, around: Surroundings, nowMs: number): readonly string[] {
+export function risksOf(job: JobView, around: PlanningInputs, nowMs: number): readonly string[] {
   return [
     ...around.hangs.map(hangRisk),
     ...around.signs.filter(({ sign }) => sign.kind !== 'resume_confirmed').map(signRisk),
@@ -36,14 +36,14 @@ export function risksOf(job: JobView, around: Surroundings, nowMs: number): read
   ];
 }
 
-function hangRisk({ nodeRank, sign }: Surroundings['hangs'][number]): string {
+function hangRisk({ nodeRank, sign }: PlanningInputs['hangs'][number]): string {
   const { quietForMs, usualMs, gpus, rank } = sign;
   const who = rank === null ? `Node rank ${nodeRank}` : `Rank ${rank}`;
   const stillness = gpus === 'idle' ? 'idle' : 'busy without computing';
   return `${who} hangs: no activity for ${timeSpan(quietForMs)} (usually ${timeSpan(usualMs)}), its GPUs ${stillness}`;
 }
 
-function signRisk({ nodeRank, sign }: Surroundings['signs'][number]): string {
+function signRisk({ nodeRank, sign }: PlanningInputs['signs'][number]): string {
   const { kind, step, lastGoodStep, rank, line, text } = sign;
   const where = [
     rank === null ? `node rank ${nodeRank}` : `rank ${rank}`,
@@ -55,7 +55,7 @@ function signRisk({ nodeRank, sign }: Surroundings['signs'][number]): string {
 }
 
 /** Of its newest attempt, once nobody tells of them any more: they are stored with it. */
-function storedSigns({ attempts }: JobView, { signs }: Surroundings): readonly string[] {
+function storedSigns({ attempts }: JobView, { signs }: PlanningInputs): readonly string[] {
   const newest = newestOf(attempts);
   if (newest === null) return [];
   const untold = newest.signs.filter(({ kind }) => signs.every(({ sign }) => sign.kind !== kind));
@@ -63,7 +63,7 @@ function storedSigns({ attempts }: JobView, { signs }: Surroundings): readonly s
 }
 
 /** A hang that ended the attempt stands beside it as its cause. */
-function pastHang({ attempts }: JobView, { hangs }: Surroundings): readonly string[] {
+function pastHang({ attempts }: JobView, { hangs }: PlanningInputs): readonly string[] {
   const newest = newestOf(attempts);
   if (newest === null || newest.hungAtMs === null || hangs.length > 0 || newest.cause?.kind === 'hung')
     return [];

@@ -6,7 +6,7 @@ import { currentAttempt, type Job } from '../model.ts';
 import { jobView } from '../rpc/views.ts';
 import type { ClusterState } from '../state.ts';
 import type { JobRecord } from '../store/store.ts';
-import type { Surroundings } from './risks.ts';
+import type { PlanningInputs } from './risks.ts';
 import { trainingStatus } from './status.ts';
 
 export interface StatusParts {
@@ -27,7 +27,11 @@ export function statusOf(
   return trainingStatus(view, surroundingsOf(job, notes, state), nowMs);
 }
 
-function surroundingsOf(job: Job, notes: Pick<AgentNotes, 'of'>, state: StatusParts['state']): Surroundings {
+function surroundingsOf(
+  job: Job,
+  notes: Pick<AgentNotes, 'of'>,
+  state: StatusParts['state'],
+): PlanningInputs {
   const tasks = (currentAttempt(job)?.tasks ?? []).filter((task) => task.state !== 'ended');
   const noted = tasks.map(({ nodeRank }) => ({
     nodeRank,

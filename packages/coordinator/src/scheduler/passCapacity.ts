@@ -1,15 +1,15 @@
 /**
- * What is left of the nodes during one pass, in three views that only differ while attempts are on their way out.
+ * The capacity of the nodes during one pass, in three views that only differ while attempts are stopping.
  *
- * `free`: held by nobody. `open`: of that, what a job may start on now. `coming`: what will be there once the attempts
- * that are stopping have ended and the nodes that are awaited are back: after a start of ours, nodes are heard one by one,
- * and what is on its way out of those that are still away must not be asked of others. A job that fits into `coming` is
- * kept its place there; what it needs of it that is free already leaves `open`, so that nothing behind it in the queue
- * moves in while the rest is being cleared for it.
+ * `free` is held by no attempt. `open` is the part of it on which a job may start now. `coming` is what will be free once
+ * the attempts that are stopping have ended and the nodes that are awaited are back: after a start of the coordinator nodes
+ * connect one by one, and a job must not preempt others for what the missing nodes are about to release. A job that fits
+ * into `coming` has its placement held there. What it needs of it that is free already leaves `open`, so that no job behind
+ * it in the queue starts there meanwhile.
  *
- * What an attempt leaves that gave way to a job is for that job, its heir, until the heir has had its turn: were it
- * anybody's, the jobs of the next pass might be laid out in another way than when the victims were chosen, and one of
- * them would have to ask for more.
+ * What a preempted attempt releases is promised to its preemptor until the preemptor has had its turn in the pass.
+ * Otherwise the jobs of the next pass could be placed differently from when the victims were chosen, and one of them would
+ * have to preempt more.
  */
 import type { Gpu } from '@muster/common/hardware';
 import type { JobId, NodeName } from '@muster/common/ids';
@@ -17,17 +17,17 @@ import type { Holder, NodeView, PlannedTask } from './view.ts';
 
 type NodesByName = Map<NodeName, NodeView>;
 
-export class Room {
+export class PassCapacity {
   private readonly freeNodes: NodesByName;
   private readonly openNodes: NodesByName;
   private readonly comingNodes: NodesByName;
   private readonly awaits: boolean;
-  /** Attempts that will end without being asked again, by node. */
+  /** Attempts that are stopping, by node. */
   private readonly leaving = new Map<NodeName, Holder[]>();
-  /** Of these, those that have an heir who has not had its turn. */
-  private readonly inherited = new Map<JobId, Holder[]>();
-  /** Places are being kept in `coming`. */
-  private keeps = false;
+  /** The preempted ones among them whose preemptor has not had its turn, by preemptor. */
+  private readonly promised = new Map<JobId, Holder[]>();
+  /** Placements are held in `coming`. */
+  private holds = false;
 
   /** @param isWaiting whether a job will have its turn in this pass */
   constructor(nodes: readonly NodeView[], holders: readonly Holder[], isWaiting: (id: JobId) => boolean) {
@@ -36,14 +36,14 @@ export class Room {
     this.comingNodes = new Map(nodes.map((node) => [node.name, asIfBack(node)]));
     this.awaits = nodes.some(({ awaitedUntilMs }) => awaitedUntilMs !== null);
     for (const holder of holders) {
-      const { state, heir } = holder;
+      const { state, preemptor } = holder;
       if (state === 'active') continue;
-      if (heir === null || !isWaiting(heir)) {
-        this.letGo([holder]);
+      if (preemptor === null || !isWaiting(preemptor)) {
+        this.release([holder]);
         continue;
       }
       this.noteLeaving(holder);
-      this.inherited.set(heir, [...(this.inherited.get(heir) ?? []), holder]);
+      this.promised.set(preemptor, [...(this.promised.get(preemptor) ?? []), holder]);
     }
   }
 
@@ -55,7 +55,7 @@ export class Room {
     return [...this.openNodes.values()];
   }
 
-  /** Without what others are to inherit. */
+  /** Without what is promised to others. */
   get coming(): readonly NodeView[] {
     return [...this.comingNodes.values()];
   }
@@ -70,9 +70,9 @@ export class Room {
     return this.awaits || this.leaving.size > 0;
   }
 
-  /** Something that is free is kept for a job that waits for the rest of its place. */
-  get isKeeping(): boolean {
-    return this.keeps;
+  /** Something that is free is held for a job that waits for the rest of its placement. */
+  get isHolding(): boolean {
+    return this.holds;
   }
 
   /** A job starts on these places. */
@@ -88,9 +88,9 @@ export class Room {
     }
   }
 
-  /** A job waits for these places, which are in `coming`. */
-  keep(tasks: readonly PlannedTask[]): void {
-    this.keeps = true;
+  /** A job waits for this placement, which is in `coming`. */
+  hold(tasks: readonly PlannedTask[]): void {
+    this.holds = true;
     for (const task of tasks) {
       change(this.comingNodes, task.node, (node) => without(node, task));
       const left = this.comingNodes.get(task.node);
@@ -98,34 +98,34 @@ export class Room {
     }
   }
 
-  /** These attempts are going to end, and what they leave is for whoever comes next. */
-  letGo(holders: readonly Holder[]): void {
+  /** These attempts will end, and what they release is promised to no job. */
+  release(holders: readonly Holder[]): void {
     for (const holder of holders) {
       this.noteLeaving(holder);
       this.addToComing(holder);
     }
   }
 
-  /** It is this job's turn: what it inherits is part of `coming` from now on, for it first. */
-  handOver(heir: JobId): void {
-    for (const holder of this.inherited.get(heir) ?? []) this.addToComing(holder);
-    this.inherited.delete(heir);
+  /** It is this job's turn: what is promised to it is part of `coming` from now on. */
+  grantTo(preemptor: JobId): void {
+    for (const holder of this.promised.get(preemptor) ?? []) this.addToComing(holder);
+    this.promised.delete(preemptor);
   }
 
-  /** For a job that outranks them and has no other way. */
-  handOverAll(): void {
-    for (const heir of [...this.inherited.keys()]) this.handOver(heir);
+  /** For a job that outranks the preemptors and fits nowhere otherwise. */
+  grantAll(): void {
+    for (const preemptor of [...this.promised.keys()]) this.grantTo(preemptor);
   }
 
-  /** Someone is still to inherit something. */
-  get hasHeirs(): boolean {
-    return this.inherited.size > 0;
+  /** Something is promised to a job that has not had its turn. */
+  get hasPromised(): boolean {
+    return this.promised.size > 0;
   }
 
-  /** `coming` as it would be if everything were handed over. */
-  get comingForAll(): readonly NodeView[] {
+  /** `coming` as it would be if everything that is promised were granted. */
+  get comingWithPromised(): readonly NodeView[] {
     const nodes = new Map(this.comingNodes);
-    for (const { tasks } of [...this.inherited.values()].flat()) {
+    for (const { tasks } of [...this.promised.values()].flat()) {
       for (const task of tasks) change(nodes, task.node, (node) => withReleased(node, task));
     }
     return [...nodes.values()];
@@ -143,7 +143,7 @@ export class Room {
     for (const task of tasks) change(this.comingNodes, task.node, (node) => withReleased(node, task));
   }
 
-  /** The attempts that are on their way out of these nodes, the first submitted first. */
+  /** The attempts that are stopping on these nodes, the first submitted first. */
   leavingFrom(names: Iterable<NodeName>): readonly Holder[] {
     const holders = new Set([...names].flatMap((name) => this.leaving.get(name) ?? []));
     return [...holders].sort((a, b) => a.submitSeq - b.submitSeq);

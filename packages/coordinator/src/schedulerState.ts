@@ -1,13 +1,15 @@
 /**
- * What scheduling goes by besides waits, from one pass to the next: how much work an attempt has not saved yet, how long one
- * has been stopping, how long a node has been away, and whose place an attempt makes that gives way. On the monotonic clock and in memory. Wall clocks
- * only tell what was before this coordinator began to look; and without its heirs a new one lets whoever comes first have
- * what is coming free, which at worst asks for more than it had to.
+ * What scheduling remembers from one pass to the next, besides waits: since when an attempt has not saved, since when it
+ * has been stopping, since when a node has been away, and which job preempts an attempt.
+ *
+ * Times are on the monotonic clock and in memory; wall clocks are only used for what happened before this coordinator began
+ * to observe. A new coordinator does not know the preemptors: the first job in the queue gets what is released, which at
+ * worst preempts one attempt more than necessary.
  */
 import type { JobId, NodeName } from '@muster/common/ids';
 import { type Attempt, currentAttempt, type Job } from './model.ts';
 
-/** Of an attempt. */
+/** When something last happened to an attempt. */
 interface Moment {
   readonly attempt: number;
   /** Wall clock: what `sinceMs` was read from. */
@@ -18,21 +20,21 @@ interface Moment {
 
 type Moments = Map<JobId, Moment>;
 
-interface Heir {
+interface Preemptor {
   readonly attempt: number;
   readonly by: JobId;
 }
 
-export class PassMemory {
-  private readonly heirs = new Map<JobId, Heir>();
-  /** Its newest verified checkpoint, or where it began to run. */
+export class SchedulerState {
+  private readonly preemptors = new Map<JobId, Preemptor>();
+  /** The newest verified checkpoint of each job, or the start of its attempt. */
   private unsaved: Moments = new Map();
-  /** When it was told to stop. */
+  /** When each job was told to stop. */
   private stopping: Moments = new Map();
   private away = new Map<NodeName, number>();
   private monotonicMs = 0;
 
-  /** To be told of everything before each pass. */
+  /** Must be called before each pass, with every active job and every node. */
   look(
     jobs: Iterable<Job>,
     nodes: Iterable<NodeName>,
@@ -54,7 +56,7 @@ export class PassMemory {
       note(this.unsaved, unsaved, attempt.savedAtMs ?? attempt.runningAtMs);
       note(this.stopping, stopping, attempt.stoppingAtMs);
     }
-    for (const id of this.heirs.keys()) if (!holding.has(id)) this.heirs.delete(id);
+    for (const id of this.preemptors.keys()) if (!holding.has(id)) this.preemptors.delete(id);
     const away = new Map<NodeName, number>();
     for (const node of nodes) if (!online.has(node)) away.set(node, this.away.get(node) ?? monotonicMs);
     this.unsaved = unsaved;
@@ -63,22 +65,22 @@ export class PassMemory {
     this.monotonicMs = monotonicMs;
   }
 
-  /** An attempt was told to give way. */
-  gaveWay(victim: JobId, attempt: number, by: JobId): void {
-    this.heirs.set(victim, { attempt, by });
+  /** An attempt was told to stop, for the sake of the job `by`. */
+  preempted(victim: JobId, attempt: number, by: JobId): void {
+    this.preemptors.set(victim, { attempt, by });
   }
 
-  heirOf(victim: JobId, attempt: number): JobId | null {
-    const heir = this.heirs.get(victim);
-    return heir?.attempt === attempt ? heir.by : null;
+  preemptorOf(victim: JobId, attempt: number): JobId | null {
+    const preemptor = this.preemptors.get(victim);
+    return preemptor?.attempt === attempt ? preemptor.by : null;
   }
 
-  /** Of its current attempt; 0: it has nothing to lose. */
+  /** How long the current attempt has run without saving. 0: it has nothing to lose. */
   unsavedMs(jobId: JobId): number {
     return this.sinceMs(this.unsaved, jobId);
   }
 
-  /** Its current attempt; 0: it is not. */
+  /** How long the current attempt has been stopping. 0: it is not. */
   stoppingForMs(jobId: JobId): number {
     return this.sinceMs(this.stopping, jobId);
   }
@@ -88,16 +90,16 @@ export class PassMemory {
     return known === undefined ? 0 : Math.max(0, this.monotonicMs - known.sinceMs);
   }
 
-  /** Monotonic, as far as this coordinator saw. null: it is there. */
+  /** On the monotonic clock, as far as this coordinator observed. null: it is online. */
   awaySinceMs(node: NodeName): number | null {
     return this.away.get(node) ?? null;
   }
 }
 
-/** @param readMs monotonic, as the wall clock has it */
+/** @param readMs monotonic, computed from the wall clock */
 function momentOf(before: Moment | undefined, { number }: Attempt, stampMs: number, readMs: number): Moment {
   if (before?.attempt !== number) return { attempt: number, stampMs, sinceMs: readMs };
   if (before.stampMs === stampMs) return before;
-  // Something is new since we looked last: not before that, whatever a wall clock says that was set meanwhile.
+  // It happened after the last look, whatever a wall clock that was set meanwhile says.
   return { attempt: number, stampMs, sinceMs: Math.max(before.sinceMs, readMs) };
 }

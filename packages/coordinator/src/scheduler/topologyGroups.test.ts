@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { seededRandom } from '../modelFixture.ts';
-import { chooseNearby } from './nearby.ts';
 import { type Located, switchPath, topologyLabel } from './topology.ts';
+import { chooseNearby } from './topologyGroups.ts';
 
 /** @param paths null: the node does not tell. Nodes are named by their positions. */
 function nodesAt(...paths: readonly (string | null)[]): readonly Located[] {
