@@ -1,5 +1,5 @@
-/** What holds something of each node. */
-import type { NodeName } from '@muster/common/ids';
+/** Which tasks a node holds, by the state of the jobs. */
+import type { NodeName, TaskRef } from '@muster/common/ids';
 import { type Attempt, currentAttempt, type Job, type Task } from './model.ts';
 
 export interface HeldTask {
@@ -22,4 +22,14 @@ export function heldTasks(jobs: Iterable<Job>): ReadonlyMap<NodeName, readonly H
     }
   }
   return held;
+}
+
+/**
+ * The task of that name, if the job's current attempt has it on this node. A node has no influence on tasks of other nodes
+ * or of earlier attempts (guarantee G6).
+ */
+export function heldTask(job: Job | undefined, ref: TaskRef, node: NodeName): Task | undefined {
+  const attempt = currentAttempt(job);
+  const task = attempt?.number === ref.attempt ? attempt.tasks[ref.nodeRank] : undefined;
+  return task?.node === node ? task : undefined;
 }

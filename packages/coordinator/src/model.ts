@@ -223,11 +223,14 @@ export interface Node {
   readonly drain: Drain | null;
 }
 
+/** The subject of events about the cluster rather than a job or a node. */
+export const clusterSubject = 'cluster';
+
 /** A fact to be stored and published with the change it describes. */
 export interface NewEvent {
   /** `job.submitted`, `attempt.running`, `node.silent` … */
   readonly kind: string;
-  /** Job id or node name. */
+  /** Job id, node name or `clusterSubject`. */
   readonly subject: string;
   readonly data: Readonly<Record<string, unknown>>;
 }

@@ -1,5 +1,12 @@
 /** What the coordinator is started with. Flags and environment are read by the CLI; nothing here reads either. */
-import type { Keep } from './tasks/retention.ts';
+
+/** How long what is over is kept. Ages in milliseconds, by the wall clock. */
+export interface Keep {
+  readonly eventsMs: number;
+  readonly jobsMs: number;
+  /** So many ended jobs at most. */
+  readonly jobsMax: number;
+}
 
 export interface CoordinatorOptions {
   /** Absolute. Holds the database, logs, tokens; created 0700 when absent. One coordinator per directory. */

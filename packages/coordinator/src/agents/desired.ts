@@ -2,6 +2,7 @@
 import type { PathCheck } from '@muster/common/gangs';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { TaskStateKind } from '@muster/common/states';
+import { heldTask } from '../heldTasks.ts';
 import { pathCheckOf } from '../lifecycle/network.ts';
 import { type Attempt, currentAttempt, isReleased, type Job, type Task } from '../model.ts';
 
@@ -20,16 +21,6 @@ export type Desired =
   | { readonly kind: 'stop'; readonly graceMs: number; readonly signal: string }
   /** Its end is recorded, or it was never released: drop it. */
   | { readonly kind: 'forget' };
-
-/**
- * The task of that name, if the job's current attempt has it on this node. A node has no influence on tasks of other nodes
- * or of earlier attempts (guarantee G6).
- */
-export function heldTask(job: Job | undefined, ref: TaskRef, node: NodeName): Task | undefined {
-  const attempt = currentAttempt(job);
-  const task = attempt?.number === ref.attempt ? attempt.tasks[ref.nodeRank] : undefined;
-  return task?.node === node ? task : undefined;
-}
 
 /** @param job as it is now; undefined: it has ended, or never was */
 export function desiredOf(job: Job | undefined, ref: TaskRef, node: NodeName): Desired {

@@ -3,10 +3,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileDurably } from '@muster/common/files';
 import type { RandomBytes } from '@muster/common/ids';
-import { adminCredential } from '../commands/credentials.ts';
 import type { ClusterState } from '../state.ts';
 import { emptyBatch, type Store } from '../store/store.ts';
-import { hashToken, newToken } from './tokens.ts';
+import { adminCredential, hashToken, newToken } from './tokens.ts';
 
 export class AdminTokenFile {
   readonly path: string;

@@ -27,6 +27,30 @@ export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
+/** The part of a secret's hash that tells credentials apart in lists and events. */
+export function shortHash(secretHash: string): string {
+  return secretHash.slice(0, 16);
+}
+
+/**
+ * The credential that makes whoever shows its secret the admin. It never expires.
+ * @param nowMs wall clock
+ */
+export function adminCredential(secretHash: string, nowMs: number): Credential {
+  return {
+    id: `admin:${shortHash(secretHash)}`,
+    kind: 'admin',
+    subject: 'admin',
+    secretHash,
+    createdAtMs: nowMs,
+    expiresAtMs: null,
+    usedFor: null,
+    nextHash: null,
+    lastUsedAtMs: null,
+    replaces: false,
+  };
+}
+
 /** For a call, or a command, of a credential that has ended meanwhile. */
 export function revoked(id: string): MusterError {
   return new MusterError('unauthenticated', `the credential ${id} has been revoked or replaced`);

@@ -7,8 +7,8 @@ import { arraySize, type JobArraySpec } from '@muster/common/spec/array';
 import type { JobSpec } from '@muster/common/spec/types';
 import { userOf } from '../caller.ts';
 import type { Draft } from '../state.ts';
+import { indexAt, isMissing, positionOf } from '../store/arrayIndexes.ts';
 import type { JobArrayRecord } from '../store/store.ts';
-import { indexAt, isMissing, positionOf } from './arrayIndexes.ts';
 import { addJob, aNewJob } from './newJob.ts';
 
 /** Jobs that one turn of the loop stores or changes for one caller: some tens of milliseconds of work. */

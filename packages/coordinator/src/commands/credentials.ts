@@ -1,14 +1,12 @@
 /** Commands about credentials and join tokens. Secrets come in as hashes. */
+
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
-import { joinTokenLifetimeMs } from '../auth/tokens.ts';
+import { adminCredential, joinTokenLifetimeMs, shortHash } from '../auth/tokens.ts';
 import { heldTasks } from '../heldTasks.ts';
-import { clusterSubject } from '../leases/clusterSubject.ts';
+import { clusterSubject } from '../model.ts';
 import type { Draft } from '../state.ts';
 import type { Credential } from '../store/store.ts';
-
-/** Hex digits of a hash that tell credentials apart in lists and events. */
-const idDigits = 16;
 
 export interface JoinTokenCommand {
   readonly node: NodeName;
@@ -34,7 +32,7 @@ export function createJoinToken(
         '--replace; for another machine choose another name',
     );
   }
-  const id = `join:${secretHash.slice(0, idDigits)}`;
+  const id = `join:${shortHash(secretHash)}`;
   const expiresAtMs = nowMs + joinTokenLifetimeMs;
   draft.putCredential({
     ...{ id, kind: 'join', subject: node, secretHash, createdAtMs: nowMs, expiresAtMs, replaces },
@@ -85,7 +83,7 @@ export function joinNode(
   }
   draft.putCredential({ ...token, usedFor: credentialHash });
   if (before !== undefined) draft.removeCredential(before);
-  const id = `agent:${node}:${credentialHash.slice(0, idDigits)}`;
+  const id = `agent:${node}:${shortHash(credentialHash)}`;
   draft.putCredential({
     ...{ id, kind: 'agent', subject: node, secretHash: credentialHash, createdAtMs: nowMs },
     ...{
@@ -162,14 +160,6 @@ export function rotateAdminToken(draft: Draft, secretHash: string, nowMs: number
   const credential = adminCredential(secretHash, nowMs);
   draft.putCredential(credential);
   draft.emit({ kind: 'token.rotated', subject: clusterSubject, data: { id: credential.id } }, nowMs);
-}
-
-export function adminCredential(secretHash: string, nowMs: number): Credential {
-  return {
-    ...{ id: `admin:${secretHash.slice(0, idDigits)}`, kind: 'admin', subject: 'admin', secretHash },
-    ...{ createdAtMs: nowMs, expiresAtMs: null, usedFor: null, nextHash: null, lastUsedAtMs: null },
-    replaces: false,
-  };
 }
 
 /**

@@ -2,11 +2,10 @@
  * What a coordinator does before it serves a store that was restored or accepted: whatever has been given out since then
  * and is not in the store, a term, the number of an attempt, the number of an event, is never given out a second time.
  */
-import type { AttemptFloor } from '../model.ts';
+import { type AttemptFloor, clusterSubject } from '../model.ts';
 import type { ClusterState } from '../state.ts';
 import { type Restored, restoredMeta } from '../store/restored.ts';
 import { emptyBatch, type Store } from '../store/store.ts';
-import { clusterSubject } from './clusterSubject.ts';
 import { termsMeta } from './terms.ts';
 
 const floorMeta = 'attempt_floor';

@@ -8,11 +8,10 @@
 import { MusterError } from '@muster/common/errors';
 import type { JobId, NodeName } from '@muster/common/ids';
 import { applyJobEvent } from '../commands/jobs.ts';
-import { currentAttempt } from '../model.ts';
+import { clusterSubject, currentAttempt } from '../model.ts';
 import type { ClusterState, Draft } from '../state.ts';
 import type { Store } from '../store/store.ts';
 import { AcceptedStrays } from './acceptedStrays.ts';
-import { clusterSubject } from './clusterSubject.ts';
 import type { Proofs } from './proofs.ts';
 import { type AgentAccount, type Claims, claimText, jumpMax, testimonyOf } from './testimony.ts';
 

@@ -1,10 +1,11 @@
 /** What happens to output beyond being written, as events. */
+
 import { messageOf } from '@muster/common/errors';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { type Caller, coordinatorPart } from '../caller.ts';
-import { clusterSubject } from '../leases/clusterSubject.ts';
 import type { Loop } from '../loop.ts';
+import { clusterSubject } from '../model.ts';
 import type { LossReason } from './segments.ts';
 
 export class LogEvents {

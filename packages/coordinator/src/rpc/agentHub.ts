@@ -1,4 +1,5 @@
 /** The agents' side of the coordinator. Decodes, hands to commands, encodes. */
+
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Condition } from '@muster/common/conditions';
 import { MusterError, messageOf } from '@muster/common/errors';
@@ -18,7 +19,6 @@ import { endpointFromWire, findingsFromWire } from '@muster/common/wire/gangCode
 import { conditionFromWire, inventoryFromWire } from '@muster/common/wire/nodeCodec';
 import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { taskRefFromWire } from '@muster/common/wire/taskRef';
-import { heldTask } from '../agents/desired.ts';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
@@ -33,6 +33,7 @@ import { keepSecret } from '../commands/credentials.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
 import { hello, nodeStatus, noteFreezes, refuseStranger, report } from '../commands/nodes.ts';
 import { learnOutcomes } from '../endedJobs.ts';
+import { heldTask } from '../heldTasks.ts';
 import { doubtCondition, doubtKind } from '../leases/doubt.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
 import type { AgentAccount } from '../leases/testimony.ts';

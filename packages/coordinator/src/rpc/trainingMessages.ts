@@ -1,4 +1,5 @@
 /** What agents say of checkpoints and of training, kept within bounds: it is stored, and shown to people. */
+
 import type { CheckpointFacts } from '@muster/common/checkpoints';
 import type { CheckpointSeen__Output } from '@muster/common/gen/muster/v1/CheckpointSeen';
 import type { TrainingSignSeen__Output } from '@muster/common/gen/muster/v1/TrainingSignSeen';
@@ -7,10 +8,10 @@ import type { TrainingProgress } from '@muster/common/training';
 import type { TaskReport } from '@muster/common/views';
 import { taskRefFromWire } from '@muster/common/wire/taskRef';
 import { checkpointSeenFromWire, trainingSignFromWire } from '@muster/common/wire/trainingCodec';
-import { heldTask } from '../agents/desired.ts';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentIdentity } from '../caller.ts';
 import { applyJobEvent } from '../commands/jobs.ts';
+import { heldTask } from '../heldTasks.ts';
 import { checkpointReporter } from '../lifecycle/checkpoints.ts';
 import type { Loop } from '../loop.ts';
 import type { Draft } from '../state.ts';

@@ -3,11 +3,11 @@
  * Arrays take turns, so that a small one does not wait for a large one.
  */
 import type { ArrayId, JobId, RandomBytes } from '@muster/common/ids';
-import { isMissing } from '../commands/arrayIndexes.ts';
 import { fillArray, fillMember } from '../commands/arrays.ts';
 import type { Loop } from '../loop.ts';
 import { nextRound } from '../rounds.ts';
 import type { ClusterState } from '../state.ts';
+import { isMissing } from '../store/arrayIndexes.ts';
 import type { ListedJobId, Store } from '../store/store.ts';
 
 export interface ArrayFillerParts {

@@ -1,9 +1,10 @@
 /** What becomes of credentials with time. Each is one pass, and idempotent. */
+
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { Gate } from '../auth/gate.ts';
 import { coordinatorPart } from '../caller.ts';
-import { clusterSubject } from '../leases/clusterSubject.ts';
 import type { Loop } from '../loop.ts';
+import { clusterSubject } from '../model.ts';
 import type { ClusterState } from '../state.ts';
 
 const caller = coordinatorPart('credentials');

@@ -4,9 +4,9 @@ import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { coordinatorPart } from '../caller.ts';
 import { heldTasks } from '../heldTasks.ts';
-import { clusterSubject } from '../leases/clusterSubject.ts';
 import { type SeenNode, suspectOurselves } from '../leases/suspicion.ts';
 import type { Loop } from '../loop.ts';
+import { clusterSubject } from '../model.ts';
 import type { ClusterState } from '../state.ts';
 
 const caller = coordinatorPart('suspicion of itself');

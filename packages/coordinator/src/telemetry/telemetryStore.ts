@@ -2,11 +2,12 @@
  * What nodes tell of their GPUs and of themselves: the newest of each, and what jobs and their GPUs did in the last hours.
  * In memory only: Prometheus keeps the long history, and a coordinator that was restarted begins anew.
  */
+
 import type { Clock } from '@muster/common/clock';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import type { GpuReading, HostReading, MetricSeries, NodeTelemetry } from '@muster/common/telemetry';
-import { heldTask } from '../agents/desired.ts';
+import { heldTask } from '../heldTasks.ts';
 import type { ClusterState } from '../state.ts';
 import { isNews, takenAtMs } from './arrival.ts';
 import { gpuLayout, type MetricField } from './chunks.ts';

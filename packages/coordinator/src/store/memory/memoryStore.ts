@@ -5,11 +5,17 @@
  */
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
-import { indexAt } from '../../commands/arrayIndexes.ts';
 import { dependencySnapshot } from '../../dependencies.ts';
-import { clusterSubject } from '../../leases/clusterSubject.ts';
-import { type Attempt, currentAttempt, type Job, type Node, type StoredEvent } from '../../model.ts';
+import {
+  type Attempt,
+  clusterSubject,
+  currentAttempt,
+  type Job,
+  type Node,
+  type StoredEvent,
+} from '../../model.ts';
 import { ownName } from '../../ownSpec.ts';
+import { indexAt } from '../arrayIndexes.ts';
 import type { RetentionStore } from '../retention.ts';
 import { nodeFromRow, nodeToRow } from '../rows.ts';
 import {

@@ -3,11 +3,10 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { messageOf } from '@muster/common/errors';
 import type { ArrayId, JobId } from '@muster/common/ids';
 import type { TerminalJobState } from '@muster/common/states';
-import { indexAt } from '../../commands/arrayIndexes.ts';
 import { dependencySnapshot } from '../../dependencies.ts';
-import { clusterSubject } from '../../leases/clusterSubject.ts';
-import type { Attempt, Job, StoredEvent } from '../../model.ts';
+import { type Attempt, clusterSubject, type Job, type StoredEvent } from '../../model.ts';
 import { nextRound } from '../../rounds.ts';
+import { indexAt } from '../arrayIndexes.ts';
 import {
   type AttemptRow,
   attemptFromRow,

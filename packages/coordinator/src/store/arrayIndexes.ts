@@ -1,6 +1,6 @@
 /** The indexes that the jobs of a stored array have. */
 import { arrayIndexAt, arrayPositionOf } from '@muster/common/spec/array';
-import type { JobArrayRecord } from '../store/store.ts';
+import type { JobArrayRecord } from './store.ts';
 
 /** @param position from 0. Behind the last job: an index that none has and that is higher than all */
 export function indexAt({ spec, size }: Pick<JobArrayRecord, 'spec' | 'size'>, position: number): number {

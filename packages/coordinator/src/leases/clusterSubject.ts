@@ -1,2 +1,0 @@
-/** Of events about the cluster as a whole. */
-export const clusterSubject = 'cluster';
