@@ -43,7 +43,10 @@ describe.each(['auto', 'session'] as const)('a task that writes too much (%s)', 
       '[muster] N bytes of output were dropped here: over the limit of one task',
       '[muster] this task writes more than N MiB of output per second and is throttled',
     ]);
-    expect(text.slice(dropped?.to)).toMatch(/^x+\n[^\0]*last\n$/);
+    // A guard that is late, as on a busy machine, throttles a task that has written all: its line is the last one then.
+    expect(text.slice(dropped?.to)).toMatch(
+      /^x+\n[^\0]*last\n(?:\n\[muster\] this task writes more [^\n]*\n)?$/,
+    );
     expect(text.length, 'positions stay').toBeGreaterThan(64 * mebibyte);
     // It runs on, and is not taken for one that stands still.
     await vi.waitFor(
