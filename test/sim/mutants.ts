@@ -9,7 +9,7 @@ import { trainingMutants } from './trainingMutants.ts';
 
 const coordinator = 'packages/coordinator/src';
 const gang = `${coordinator}/lifecycle/gang.ts`;
-const state = `${coordinator}/state.ts`;
+const state = `${coordinator}/state/state.ts`;
 const nodes = `${coordinator}/commands/nodes.ts`;
 const agent = 'packages/agent/src';
 
@@ -157,7 +157,7 @@ export const mutants = {
     seed: 1,
     edits: [
       edit(
-        `${coordinator}/planning.ts`,
+        `${coordinator}/planning/planningView.ts`,
         "if (task.state === 'ended') continue;",
         "if (task.state === 'ended' || job.state.kind === 'stopping') continue;",
       ),
@@ -233,7 +233,7 @@ export const mutants = {
     rule: 'A GPU that a condition drains is given to nobody.',
     breaks: ['drains'],
     seed: 26,
-    edits: [edit(`${coordinator}/planning.ts`, '&& !drained.gpuUuids.has(uuid)', '')],
+    edits: [edit(`${coordinator}/planning/planningView.ts`, '&& !drained.gpuUuids.has(uuid)', '')],
   },
   'drained-nodes-get-no-work': {
     rule: 'A node that a condition drains is given nothing.',
@@ -341,7 +341,7 @@ export const mutants = {
     seed: 1,
     edits: [
       edit(
-        `${coordinator}/dependencies.ts`,
+        `${coordinator}/state/dependencies.ts`,
         "const isMet = (outcome === 'succeeded') === (when === 'ok');",
         'const isMet = true;',
       ),

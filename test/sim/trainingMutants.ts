@@ -3,7 +3,7 @@ import { edit, type Mutant } from './mutant.ts';
 
 const coordinator = 'packages/coordinator/src';
 const lifecycle = `${coordinator}/lifecycle`;
-const planning = `${coordinator}/planning.ts`;
+const planning = `${coordinator}/planning/planningView.ts`;
 const resume = `${lifecycle}/resume.ts`;
 const checkpoints = `${lifecycle}/checkpoints.ts`;
 const recovery = `${lifecycle}/recovery.ts`;

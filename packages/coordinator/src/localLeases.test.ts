@@ -2,14 +2,14 @@
 import { silentLogger } from '@muster/common/log';
 import { expect, test } from 'vitest';
 import { submit } from './commands/jobs.ts';
-import { Contained } from './contained.ts';
 import { countingBytes, TestClock } from './coordinatorFixture.ts';
 import { Loop } from './loop.ts';
 import { currentAttempt } from './model.ts';
 import { aCaller, aNode, aSpec } from './modelFixture.ts';
-import { ClusterState } from './state.ts';
+import { WaitTimes } from './planning/waitTimes.ts';
+import { ClusterState } from './state/state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
-import { WaitTimes } from './waitTimes.ts';
+import { Contained } from './work/contained.ts';
 
 test.each([
   ['on this machine alone', 'boot-of-node-1', 1, {}, null],

@@ -2,9 +2,7 @@ import { InvariantViolation, MusterError } from '@muster/common/errors';
 import type { JobId } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
 import { afterEach, expect, test, vi } from 'vitest';
-import { applyJobEvent, submit } from './commands/jobs.ts';
-import type { Committed } from './committed.ts';
-import { Contained } from './contained.ts';
+import { submit } from './commands/jobs.ts';
 import { countingBytes, TestClock } from './coordinatorFixture.ts';
 import { type Command, Loop, type LoopParts } from './loop.ts';
 import {
@@ -19,10 +17,13 @@ import {
   queuedState,
   someGpus,
 } from './modelFixture.ts';
-import { ClusterState } from './state.ts';
+import { WaitTimes } from './planning/waitTimes.ts';
+import { applyJobEvent } from './state/applyJobEvent.ts';
+import type { Committed } from './state/committed.ts';
+import { ClusterState } from './state/state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
 import { type Batch, StoreError } from './store/store.ts';
-import { WaitTimes } from './waitTimes.ts';
+import { Contained } from './work/contained.ts';
 
 /** Each commit takes the next of `failures` first. */
 class FailingStore extends MemoryStore {

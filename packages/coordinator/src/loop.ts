@@ -2,25 +2,26 @@
  * The one writer. Commands from RPCs, agents and timers queue here; each turn runs what has queued on one draft, plans
  * on the result, commits events and rows in one transaction, and only then answers, publishes and talks to agents.
  */
+
 import type { Clock } from '@muster/common/clock';
 import { InvariantViolation, MusterError, messageOf } from '@muster/common/errors';
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { revoked } from './auth/tokens.ts';
 import { type Caller, coordinatorPart } from './caller.ts';
-import { applyJobEvent } from './commands/jobs.ts';
-import type { Committed } from './committed.ts';
-import type { Contained } from './contained.ts';
 import { chooseResume } from './lifecycle/resume.ts';
 import { currentAttempt } from './model.ts';
-import { PendingReasons } from './pendingReasons.ts';
-import { planningView } from './planning.ts';
+import { PendingReasons } from './planning/pendingReasons.ts';
+import { planningView } from './planning/planningView.ts';
+import { SchedulerState } from './planning/schedulerState.ts';
+import type { WaitTimes } from './planning/waitTimes.ts';
 import { type Decision, plan } from './scheduler/plan.ts';
 import type { ClusterView, PlannedTask } from './scheduler/view.ts';
-import { SchedulerState } from './schedulerState.ts';
-import { type ClusterState, Draft } from './state.ts';
+import { applyJobEvent } from './state/applyJobEvent.ts';
+import type { Committed } from './state/committed.ts';
+import { type ClusterState, Draft } from './state/state.ts';
 import { type Store, StoreError } from './store/store.ts';
-import type { WaitTimes } from './waitTimes.ts';
+import type { Contained } from './work/contained.ts';
 
 /** Changes a draft and answers its caller; throws MusterError to refuse. Runs to the end without waiting. */
 export type Command<T> = (draft: Draft, nowMs: number) => T;

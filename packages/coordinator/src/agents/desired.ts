@@ -2,9 +2,9 @@
 import type { PathCheck } from '@muster/common/gangs';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { TaskStateKind } from '@muster/common/states';
-import { heldTask } from '../heldTasks.ts';
 import { pathCheckOf } from '../lifecycle/network.ts';
 import { type Attempt, currentAttempt, isReleased, type Job, type Task } from '../model.ts';
+import { heldTask } from '../state/heldTasks.ts';
 
 export type Desired =
   /** Get ready all that it needs, and report that. */

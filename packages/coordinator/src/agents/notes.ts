@@ -5,7 +5,7 @@
 import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { HangSign, TrainingProgress, TrainingSign } from '@muster/common/training';
 import type { TaskReport } from '@muster/common/views';
-import type { Committed } from '../committed.ts';
+import type { Committed } from '../state/committed.ts';
 
 export interface TaskNote {
   /** Its lease has run out on its node: it is there and runs no instruction. */

@@ -5,8 +5,8 @@
 import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { OrphanTask, TaskReport } from '@muster/common/views';
 import { observedMax } from '@muster/common/wire/agentLimits';
-import type { Committed } from '../committed.ts';
-import type { ClusterState } from '../state.ts';
+import type { Committed } from '../state/committed.ts';
+import type { ClusterState } from '../state/state.ts';
 
 export class OrphanTasks {
   private readonly state: Pick<ClusterState, 'jobs' | 'outcomes'>;

@@ -6,8 +6,8 @@ import type { Clock } from '@muster/common/clock';
 import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import type { NodeName, TaskRef } from '@muster/common/ids';
-import type { Committed } from '../committed.ts';
 import { isOnline } from '../lifecycle/liveness.ts';
+import type { Committed } from '../state/committed.ts';
 import type { AgentSession } from './session.ts';
 
 interface Presence {

@@ -19,11 +19,11 @@ import { checkToWire } from '@muster/common/wire/gangCodec';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { resumeToWire } from '@muster/common/wire/trainingCodec';
 import type { AgentIdentity } from '../caller.ts';
-import { heldTask } from '../heldTasks.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
 import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
-import { ownSpec } from '../ownSpec.ts';
-import { specText } from '../specText.ts';
+import { ownSpec } from '../spec/ownSpec.ts';
+import { specText } from '../spec/specText.ts';
+import { heldTask } from '../state/heldTasks.ts';
 import { type Desired, desiredOf, isHeard, wordOf } from './desired.ts';
 
 /** An agent that does not know how, or whose disk is full, is not pressed. */

@@ -3,8 +3,8 @@
  * end are held back, and the next one tells the difference to what was told last.
  */
 import type { NodeName } from '@muster/common/ids';
-import { Allowance, type Rate } from '../allowance.ts';
 import type { Node } from '../model.ts';
+import { Allowance, type Rate } from '../work/allowance.ts';
 
 /** An event of an inventory holds all of its GPUs: in the long run one a minute. */
 const inventoryRate: Rate = { perSecond: 1 / 60, atOnce: 8 };

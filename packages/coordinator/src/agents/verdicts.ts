@@ -4,7 +4,7 @@ import type { NodeName, TaskRef } from '@muster/common/ids';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
 import type { LeaseGrants } from '../leases/leases.ts';
 import { currentAttempt } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import { desiredOf } from './desired.ts';
 
 /** Grants the lease that it speaks of: to be sent at once. */

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileDurably } from '@muster/common/files';
 import type { RandomBytes } from '@muster/common/ids';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import { emptyBatch, type Store } from '../store/store.ts';
 import { adminCredential, hashToken, newToken } from './tokens.ts';
 

@@ -1,8 +1,8 @@
 /** Whom the server lets in: credentials as they are now, the calls that are open under them, and what was refused. */
 import type { Logger } from '@muster/common/log';
 import type { Identity } from '../caller.ts';
-import type { Committed } from '../committed.ts';
-import type { ClusterState } from '../state.ts';
+import type { Committed } from '../state/committed.ts';
+import type { ClusterState } from '../state/state.ts';
 import { OpenCalls } from './openCalls.ts';
 import { Refusals } from './refusals.ts';
 import { hashToken, identityOf } from './tokens.ts';

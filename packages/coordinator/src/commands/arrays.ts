@@ -6,7 +6,7 @@ import { type ArrayId, newArrayId, type RandomBytes } from '@muster/common/ids';
 import { arraySize, type JobArraySpec } from '@muster/common/spec/array';
 import type { JobSpec } from '@muster/common/spec/types';
 import { userOf } from '../caller.ts';
-import type { Draft } from '../state.ts';
+import type { Draft } from '../state/state.ts';
 import { indexAt, isMissing, positionOf } from '../store/arrayIndexes.ts';
 import type { JobArrayRecord } from '../store/store.ts';
 import { addJob, aNewJob } from './newJob.ts';

@@ -3,9 +3,9 @@
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import { adminCredential, joinTokenLifetimeMs, shortHash } from '../auth/tokens.ts';
-import { heldTasks } from '../heldTasks.ts';
 import { clusterSubject } from '../model.ts';
-import type { Draft } from '../state.ts';
+import { heldTasks } from '../state/heldTasks.ts';
+import type { Draft } from '../state/state.ts';
 import type { Credential } from '../store/store.ts';
 
 export interface JoinTokenCommand {

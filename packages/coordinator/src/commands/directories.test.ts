@@ -3,7 +3,7 @@ import type { JobSpec, JobSpecFile } from '@muster/common/spec/types';
 import { describe, expect, it } from 'vitest';
 import type { JobArray } from '../model.ts';
 import { aJob, aSpec, jobIdOf } from '../modelFixture.ts';
-import { ClusterState, Draft } from '../state.ts';
+import { ClusterState, Draft } from '../state/state.ts';
 import { requireDirectoryToItself } from './directories.ts';
 
 const submit = (draft: Draft, spec: JobSpec, place: JobArray | null = null) =>

@@ -9,7 +9,7 @@ import { fillArrayIndex } from '@muster/common/spec/arrayIndex';
 import { namedCheckpointDir } from '@muster/common/spec/checkpointDir';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Job, JobArray } from '../model.ts';
-import type { Draft } from '../state.ts';
+import type { Draft } from '../state/state.ts';
 
 /**
  * @param command an array, or one job with its place in an array if it has one

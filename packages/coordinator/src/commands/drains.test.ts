@@ -12,7 +12,7 @@ import {
   nodeNameOf,
   someMs,
 } from '../modelFixture.ts';
-import { ClusterState, Draft } from '../state.ts';
+import { ClusterState, Draft } from '../state/state.ts';
 import { drainNode, leavingReason, undrainNode } from './drains.ts';
 import { hello, nodeStatus, report } from './nodes.ts';
 

@@ -3,7 +3,7 @@ import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import type { Drain } from '@muster/common/views';
 import type { NewEvent, Node } from '../model.ts';
-import type { Draft } from '../state.ts';
+import type { Draft } from '../state/state.ts';
 
 export interface DrainCommand {
   readonly node: NodeName;

@@ -4,11 +4,11 @@ import { type Checkpoint, elsewhere, type ResumeChoice } from '@muster/common/ch
 import { MusterError } from '@muster/common/errors';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
-import { directoryOf } from '../jobDirectories.ts';
 import { resumeCandidates } from '../lifecycle/resume.ts';
 import { type Job, lineageMax } from '../model.ts';
-import { ownSpec } from '../ownSpec.ts';
-import type { Draft } from '../state.ts';
+import { ownSpec } from '../spec/ownSpec.ts';
+import { directoryOf } from '../state/jobDirectories.ts';
+import type { Draft } from '../state/state.ts';
 
 export type Heritage = Partial<
   Pick<Job, 'checkpoints' | 'checkpointJobId' | 'resumeChoice' | 'lineage' | 'resumedFrom'>

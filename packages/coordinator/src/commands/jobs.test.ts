@@ -5,7 +5,7 @@ import type { JobId } from '@muster/common/ids';
 import { describe, expect, it } from 'vitest';
 import type { Job } from '../model.ts';
 import { aCheckpoint, aJob, aSpec, jobIdOf } from '../modelFixture.ts';
-import { ClusterState, Draft } from '../state.ts';
+import { ClusterState, Draft } from '../state/state.ts';
 import { aStory, crash } from '../storyFixture.ts';
 import { EndedMeanwhile } from './heritage.ts';
 import { extend, requeue } from './jobs.ts';

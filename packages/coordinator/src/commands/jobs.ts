@@ -4,11 +4,11 @@ import { MusterError } from '@muster/common/errors';
 import { isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import { userOf } from '../caller.ts';
-import { dependenciesOf } from '../dependencies.ts';
 import { isGood } from '../lifecycle/resume.ts';
-import { type JobEvent, transition } from '../lifecycle/transition.ts';
-import { currentAttempt, type Job, type JobArray } from '../model.ts';
-import type { Draft } from '../state.ts';
+import type { Job, JobArray } from '../model.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import { dependenciesOf } from '../state/dependencies.ts';
+import type { Draft } from '../state/state.ts';
 import type { RequestRecord } from '../store/store.ts';
 import { addArray } from './arrays.ts';
 import { requireDirectoryToItself } from './directories.ts';
@@ -188,16 +188,4 @@ export function extend(draft: Draft, jobId: JobId, byMs: number, nowMs: number):
     );
   }
   applyJobEvent(draft, jobId, { kind: 'extend', byMs }, nowMs);
-}
-
-/** Something happened to a job. For a job that has ended, nothing does. */
-export function applyJobEvent(draft: Draft, jobId: JobId, event: JobEvent, nowMs: number): void {
-  const job = draft.job(jobId);
-  if (job === undefined) return;
-  const next = transition(job, event, nowMs);
-  if (next.job === job) return;
-  draft.putJob(next.job);
-  const attempt = next.ended ?? currentAttempt(next.job);
-  if (attempt !== null) draft.putAttempt(jobId, attempt);
-  for (const each of next.events) draft.emit(each, nowMs);
 }

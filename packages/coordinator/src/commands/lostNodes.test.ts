@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Job } from '../model.ts';
 import { aNode, anExit, aReport, nodeNameOf, someMs } from '../modelFixture.ts';
-import { ClusterState, Draft } from '../state.ts';
+import { ClusterState, Draft } from '../state/state.ts';
 import { aGang, crash, type Story } from '../storyFixture.ts';
 import { hello, nodeSilent, noteFreezes, report } from './nodes.ts';
 

@@ -2,8 +2,8 @@
 import { type JobId, newJobId, type RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Job, JobArray } from '../model.ts';
-import { ownName } from '../ownSpec.ts';
-import type { Draft } from '../state.ts';
+import { ownName } from '../spec/ownSpec.ts';
+import type { Draft } from '../state/state.ts';
 
 export interface NewJob {
   readonly spec: JobSpec;

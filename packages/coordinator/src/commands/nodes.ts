@@ -1,4 +1,5 @@
 /** Commands from agents: plain functions on a draft. */
+
 import { isDeepStrictEqual } from 'node:util';
 import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
@@ -6,14 +7,14 @@ import type { NodeInventory } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
 import type { Cause, TaskEnd, TaskReport } from '@muster/common/views';
 import { type Pace, type Told, unpaced } from '../agents/statusPacer.ts';
-import { heldTask, heldTasks } from '../heldTasks.ts';
 import { currentAttempt, isReleased, type Node } from '../model.ts';
-import { ownName } from '../ownSpec.ts';
-import type { Draft } from '../state.ts';
+import { ownName } from '../spec/ownSpec.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import { heldTask, heldTasks } from '../state/heldTasks.ts';
+import type { Draft } from '../state/state.ts';
 import { acceptConditions, conditionEvents, gpuFaultOf } from './conditions.ts';
 import { drainEvents, drainOnHello, leavingDrain } from './drains.ts';
 import { inventoryChanges } from './inventoryChanges.ts';
-import { applyJobEvent } from './jobs.ts';
 
 export interface HelloCommand {
   readonly name: NodeName;

@@ -1,8 +1,8 @@
 /** A node that is given away, or that was a mistake, is forgotten. */
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
-import { heldTasks } from '../heldTasks.ts';
-import type { Draft } from '../state.ts';
+import { heldTasks } from '../state/heldTasks.ts';
+import type { Draft } from '../state/state.ts';
 import { revoke } from './credentials.ts';
 
 const namedMax = 3;

@@ -11,7 +11,7 @@ import {
   someGpus,
   someMs,
 } from '../modelFixture.ts';
-import { ClusterState, Draft } from '../state.ts';
+import { ClusterState, Draft } from '../state/state.ts';
 import { acceptConditions, conditionsMax, gpuFaultOf } from './conditions.ts';
 import { type HelloCommand, hello, nodeStatus, type StatusCommand } from './nodes.ts';
 

@@ -4,8 +4,8 @@
  * once all of those were.
  */
 import type { StoredEvent } from '../model.ts';
-import { nextRound } from '../rounds.ts';
 import type { Store } from '../store/store.ts';
+import { nextRound } from '../work/rounds.ts';
 import type { Bell } from './bell.ts';
 import type { Notice, Notices } from './notices.ts';
 

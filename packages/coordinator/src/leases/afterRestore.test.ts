@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { aJob } from '../modelFixture.ts';
-import { ClusterState } from '../state.ts';
+import { ClusterState } from '../state/state.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { type Restored, restoredMeta } from '../store/restored.ts';
 import { emptyBatch } from '../store/store.ts';

@@ -3,7 +3,7 @@
  * and is not in the store, a term, the number of an attempt, the number of an event, is never given out a second time.
  */
 import { type AttemptFloor, clusterSubject } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import { type Restored, restoredMeta } from '../store/restored.ts';
 import { emptyBatch, type Store } from '../store/store.ts';
 import { termsMeta } from './terms.ts';

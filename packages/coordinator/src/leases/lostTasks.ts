@@ -1,9 +1,10 @@
 /** Commands that end tasks of silent nodes as lost: plain functions on a draft. */
+
 import type { NodeName, TaskRef } from '@muster/common/ids';
-import { applyJobEvent } from '../commands/jobs.ts';
-import { heldTasks } from '../heldTasks.ts';
 import type { Attempt } from '../model.ts';
-import type { Draft } from '../state.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import { heldTasks } from '../state/heldTasks.ts';
+import type { Draft } from '../state/state.ts';
 
 export interface Loss {
   /** Why, for the cause of the attempt. */

@@ -1,7 +1,7 @@
 import type { JobId, TaskRef } from '@muster/common/ids';
 import { expect, test, vi } from 'vitest';
 import { aJob, aNode, anAttempt, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
-import { type ClusterState, Draft, ClusterState as State } from '../state.ts';
+import { type ClusterState, Draft, ClusterState as State } from '../state/state.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { Terms } from './terms.ts';
 import { jumpMax, straysMax } from './testimony.ts';

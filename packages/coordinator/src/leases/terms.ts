@@ -5,11 +5,12 @@
  * hand out attempt numbers a second time, so nothing is started until a person says `muster store advance`. What an agent
  * says without proof keeps new work from its own node, and from the others only when most nodes speak like that.
  */
+
 import { MusterError } from '@muster/common/errors';
 import type { JobId, NodeName } from '@muster/common/ids';
-import { applyJobEvent } from '../commands/jobs.ts';
 import { clusterSubject, currentAttempt } from '../model.ts';
-import type { ClusterState, Draft } from '../state.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import type { ClusterState, Draft } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import { AcceptedStrays } from './acceptedStrays.ts';
 import type { Proofs } from './proofs.ts';

@@ -5,7 +5,7 @@
  */
 import type { JobId, NodeName, TaskKey, TaskRef } from '@muster/common/ids';
 import { taskKey } from '@muster/common/ids';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import type { Proofs } from './proofs.ts';
 
 /** What an agent says of itself in its Hello. */

@@ -6,7 +6,7 @@ import type { JobId, NodeName } from '@muster/common/ids';
 import type { HangSign, TrainingSign } from '@muster/common/training';
 import type { Cause, Resume, TaskEnd } from '@muster/common/views';
 import { type Attempt, currentAttempt, type Job, type NewEvent, type Task } from '../model.ts';
-import { ownName } from '../ownSpec.ts';
+import { ownName } from '../spec/ownSpec.ts';
 
 /** `attempt` is the fencing token of whoever reports. */
 export type JobEvent =

@@ -6,7 +6,7 @@ import { coordinatorPart } from '../caller.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import type { Loop } from '../loop.ts';
 import type { CoordinatorOptions } from '../options.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import { LogBudget } from './logBudget.ts';
 import { LogEvents } from './logEvents.ts';
 import { LogIntake } from './logIntake.ts';

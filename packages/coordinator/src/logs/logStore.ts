@@ -9,7 +9,7 @@ import { fstatSync } from 'node:fs';
 import { mkdir, open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
-import { InOrder } from '../inOrder.ts';
+import { InOrder } from '../work/inOrder.ts';
 import { bytesOfAll, endOf, lastOf, openToWrite, syncDirectory, type Target } from './logFiles.ts';
 import { noteOnce, type Said } from './said.ts';
 import {

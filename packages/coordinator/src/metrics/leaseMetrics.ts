@@ -1,9 +1,9 @@
 /** Leases, fences, and whether this coordinator trusts itself, for the Prometheus page. */
 import { Counter, type Registry } from 'prom-client';
 import type { AgentNotes } from '../agents/notes.ts';
-import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import { currentAttempt } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
+import type { LeaseKeeper } from '../tasks/leaseKeeper.ts';
 import { addCounter, addGauge } from './register.ts';
 
 export interface LeaseMetricParts {

@@ -1,6 +1,6 @@
 /** The jobs that have series of their own on the page: those that hold nodes, and never more than so many. */
 import { currentAttempt, type Job } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 
 export const namedJobsMax = 1_000;
 

@@ -8,12 +8,12 @@ import type { TrainingMetricName } from '@muster/common/training';
 import type { Cause, LedgerEntry } from '@muster/common/views';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { AgentNotes } from '../agents/notes.ts';
-import type { Committed } from '../committed.ts';
 import { isGood } from '../lifecycle/resume.ts';
 import type { Attempt, Job } from '../model.ts';
-import { liveTraining } from '../rpc/views.ts';
-import type { ClusterState } from '../state.ts';
+import type { Committed } from '../state/committed.ts';
+import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
+import { liveTraining } from '../views.ts';
 import { namedJobs } from './namedJobs.ts';
 import { addGauge } from './register.ts';
 

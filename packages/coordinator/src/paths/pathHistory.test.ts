@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { StoredEvent } from '../model.ts';
 import { aNode, nodeNameOf, someMs } from '../modelFixture.ts';
-import { ClusterState } from '../state.ts';
+import { ClusterState } from '../state/state.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { PathHistory } from './pathHistory.ts';
 

@@ -5,7 +5,7 @@
 import { type PathBandwidth, type PreflightBackend, preflightBackends } from '@muster/common/gangs';
 import type { NodeName } from '@muster/common/ids';
 import type { StoredEvent } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 
 /** An event of a preflight, as far as it is read here. */

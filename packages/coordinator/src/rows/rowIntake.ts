@@ -1,8 +1,8 @@
 /** Whether rows of metrics are taken now. What is not taken waits on its node, task by task. */
 import { MusterError } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
-import { Allowance, type Rate } from '../allowance.ts';
 import type { DiskReserve } from '../diskReserve.ts';
+import { Allowance, type Rate } from '../work/allowance.ts';
 import type { RowBudget } from './rowBudget.ts';
 
 /** Rows of one task: no training has more steps in a second, and what waited while somebody was away may come at once. */

@@ -5,7 +5,7 @@ import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import type { DiskReserve } from '../diskReserve.ts';
 import type { CoordinatorOptions } from '../options.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import { RowBudget } from './rowBudget.ts';
 import { RowIntake } from './rowIntake.ts';
 import { RowStore } from './rowStore.ts';

@@ -9,7 +9,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs
 import { join } from 'node:path';
 import { isJobId, type JobId, type TaskRef } from '@muster/common/ids';
 import type { TrainingRow } from '@muster/common/training';
-import { InOrder } from '../inOrder.ts';
+import { InOrder } from '../work/inOrder.ts';
 import { encodeHead, openIfThere, readFrames, readHead } from './frameFile.ts';
 import { encodeFrame, type Frame, frameRowsMax, type StoredRow } from './rowFormat.ts';
 import { RowTally, Thinner } from './thinning.ts';

@@ -7,7 +7,7 @@ import type { Gate } from '../auth/gate.ts';
 import { hashToken, newJoinToken, newToken } from '../auth/tokens.ts';
 import { createJoinToken, requireIdleNodes, revoke, rotateAdminToken } from '../commands/credentials.ts';
 import type { Loop } from '../loop.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import { unary } from './calls.ts';
 
 export interface CredentialCallParts {

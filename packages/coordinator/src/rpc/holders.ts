@@ -1,11 +1,11 @@
 /** Who has the GPUs that a queued job waits for, and for how long: known here, and of no use to the planner. Pure. */
 import type { PendingReason } from '@muster/common/views';
 import type { AgentNotes } from '../agents/notes.ts';
-import { heldTasks } from '../heldTasks.ts';
 import type { Job } from '../model.ts';
 import { driverOf, fitsEmpty, hasFreeGpus, isLeftByDrains, jobDemand } from '../scheduler/capacity.ts';
 import type { NodeView } from '../scheduler/view.ts';
-import { liveTraining } from './views.ts';
+import { heldTasks } from '../state/heldTasks.ts';
+import { liveTraining } from '../views.ts';
 
 /** More than a person wants to read in a sentence. */
 const namedMax = 2;

@@ -5,7 +5,7 @@
  */
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
-import { NodeAllowances, type Rate } from '../allowance.ts';
+import { NodeAllowances, type Rate } from '../work/allowance.ts';
 import { costOf, RefusedMessage } from './bounds/bounded.ts';
 
 /** The server's end of a stream. */

@@ -2,9 +2,9 @@ import { type ServiceError, status } from '@grpc/grpc-js';
 import type { JobId } from '@muster/common/ids';
 import { musterService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { applyJobEvent } from '../commands/jobs.ts';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
 import { aCaller, aCheckpoint, aJob, allocation, aNode } from '../modelFixture.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { finishJob, startJob, submitJob } from './jobFixture.ts';
 
 let coordinator: TestCoordinator;

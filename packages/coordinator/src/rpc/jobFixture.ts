@@ -1,9 +1,10 @@
 /** Jobs of a coordinator without agents, for tests: submitted by the API, and begun and ended by hand. */
+
 import type { JobId } from '@muster/common/ids';
-import { applyJobEvent } from '../commands/jobs.ts';
 import { report } from '../commands/nodes.ts';
 import type { TestCoordinator } from '../coordinatorFixture.ts';
 import { aCaller, allocation, aNode, anExit, aReport } from '../modelFixture.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
 
 export const specJson = JSON.stringify({ name: 'train', command: ['true'] });
 

@@ -3,9 +3,9 @@ import { MusterError } from '@muster/common/errors';
 import type { JobId } from '@muster/common/ids';
 import { musterService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { applyJobEvent } from '../commands/jobs.ts';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
 import { aCaller, aCheckpoint, aJob, allocation, aNode } from '../modelFixture.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { finishJob, specJson, startJob, submitJob } from './jobFixture.ts';
 

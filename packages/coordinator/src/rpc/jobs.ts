@@ -1,4 +1,5 @@
 /** The API's calls about jobs: decode, call, encode. */
+
 import { MusterError } from '@muster/common/errors';
 import type { ListJobsRequest__Output } from '@muster/common/gen/muster/v1/ListJobsRequest';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
@@ -11,10 +12,8 @@ import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { jobsPerTurn } from '../commands/arrays.ts';
 import { continuationAt, continuationOf, EndedMeanwhile, type Heritage } from '../commands/heritage.ts';
-import { applyJobEvent, extend, requeue, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
-import { dependenciesOf, learnDependencies } from '../dependencies.ts';
+import { extend, requeue, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
 import type { DiskReserve } from '../diskReserve.ts';
-import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import { checkJobLease } from '../leases/leases.ts';
 import { resumeCandidates } from '../lifecycle/resume.ts';
 import type { LogStore } from '../logs/logStore.ts';
@@ -22,14 +21,19 @@ import { outputAtMs } from '../logs/outputAt.ts';
 import { outputLosses } from '../logs/outputLosses.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt, isReleased, type Job } from '../model.ts';
-import { nextRound } from '../rounds.ts';
 import { explain } from '../scheduler/explain.ts';
 import { fit } from '../scheduler/fit.ts';
 import type { SilentNode } from '../scheduler/silence.ts';
 import type { NodeView } from '../scheduler/view.ts';
-import type { ClusterState, Draft } from '../state.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import { dependenciesOf } from '../state/dependencies.ts';
+import type { ClusterState, Draft } from '../state/state.ts';
+import { learnDependencies } from '../store/dependencyMemory.ts';
 import type { JobFilters, JobRecord, RequestRecord, Store } from '../store/store.ts';
 import type { ArrayFiller } from '../tasks/arrayFiller.ts';
+import type { LeaseKeeper } from '../tasks/leaseKeeper.ts';
+import { type InventoryOf, jobView } from '../views.ts';
+import { nextRound } from '../work/rounds.ts';
 import { firstOfArray, idsOfSubmit, notStoredOf } from './arrayAnswers.ts';
 import { unary } from './calls.ts';
 import { withHolders } from './holders.ts';
@@ -41,7 +45,6 @@ import {
   resolveJobId,
   resolveReference,
 } from './references.ts';
-import { type InventoryOf, jobView } from './views.ts';
 
 const listLimitMax = 1_000;
 /** Characters of stored jobs in one page: some tens of milliseconds of work, and far below what a client takes. */

@@ -6,7 +6,7 @@ import { hashToken } from '../auth/tokens.ts';
 import type { Identity } from '../caller.ts';
 import { joinNode, offerSecret } from '../commands/credentials.ts';
 import type { Loop } from '../loop.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 
 export interface JoinParts {
   readonly state: ClusterState;

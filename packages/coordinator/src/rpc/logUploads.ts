@@ -11,7 +11,7 @@ import type { LogEvents } from '../logs/logEvents.ts';
 import type { LogIntake } from '../logs/logIntake.ts';
 import type { LogStore } from '../logs/logStore.ts';
 import { currentAttempt } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import { RefusedMessage } from './bounds/bounded.ts';
 import { drained, endWithError } from './calls.ts';

@@ -11,14 +11,14 @@ import type { Caller } from '../caller.ts';
 import { drainNode, undrainNode } from '../commands/drains.ts';
 import { removeNode } from '../commands/removeNode.ts';
 import type { Bell } from '../events/bell.ts';
-import { heldTasks } from '../heldTasks.ts';
-import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
 import type { Loop } from '../loop.ts';
 import type { Node } from '../model.ts';
 import type { PathHistory } from '../paths/pathHistory.ts';
-import type { ClusterState } from '../state.ts';
+import { heldTasks } from '../state/heldTasks.ts';
+import type { ClusterState } from '../state/state.ts';
+import type { LeaseKeeper } from '../tasks/leaseKeeper.ts';
+import { nodeView } from '../views.ts';
 import { unary } from './calls.ts';
-import { nodeView } from './views.ts';
 
 export interface NodeCallParts {
   readonly state: ClusterState;

@@ -8,7 +8,7 @@ import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
 import { trainingRowFromWire } from '@muster/common/wire/trainingCodec';
 import { callerOf } from '../auth/interceptor.ts';
 import type { RowKeeping } from '../rows/rowKeeping.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import { RefusedMessage } from './bounds/bounded.ts';
 import { drained, endWithError } from './calls.ts';

@@ -11,7 +11,7 @@ import { watchEvents } from '../events/watch.ts';
 import type { LogEvents } from '../logs/logEvents.ts';
 import type { LogStore } from '../logs/logStore.ts';
 import { readLogs } from '../logs/readLogs.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import { type Store, StoreError } from '../store/store.ts';
 import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import { serverStream, unary } from './calls.ts';

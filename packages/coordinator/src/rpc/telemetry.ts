@@ -8,7 +8,7 @@ import { isTrainingMetricName, trainingMetrics } from '@muster/common/training';
 import { metricsToWire, nodeTelemetryToWire, summaryToWire } from '@muster/common/wire/telemetryCodec';
 import type { RowRange } from '../rows/curve.ts';
 import type { RowKeeping } from '../rows/rowKeeping.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';

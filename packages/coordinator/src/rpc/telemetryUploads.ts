@@ -5,10 +5,10 @@ import type { TelemetryRequest } from '@muster/common/gen/muster/v1/TelemetryReq
 import type { TelemetryUpload__Output } from '@muster/common/gen/muster/v1/TelemetryUpload';
 import type { Logger } from '@muster/common/log';
 import { gpuReadingFromWire, hostReadingFromWire } from '@muster/common/wire/telemetryCodec';
-import type { NodeAllowances, Rate } from '../allowance.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import type { PageRequests, PageStream } from '../telemetry/pageRequests.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
+import type { NodeAllowances, Rate } from '../work/allowance.ts';
 import { RefusedMessage } from './bounds/bounded.ts';
 import { endWithError } from './calls.ts';
 

@@ -10,11 +10,11 @@ import { taskRefFromWire } from '@muster/common/wire/taskRef';
 import { checkpointSeenFromWire, trainingSignFromWire } from '@muster/common/wire/trainingCodec';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentIdentity } from '../caller.ts';
-import { applyJobEvent } from '../commands/jobs.ts';
-import { heldTask } from '../heldTasks.ts';
 import { checkpointReporter } from '../lifecycle/checkpoints.ts';
 import type { Loop } from '../loop.ts';
-import type { Draft } from '../state.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import { heldTask } from '../state/heldTasks.ts';
+import type { Draft } from '../state/state.ts';
 
 export interface TrainingMessageParts {
   readonly loop: Loop;

@@ -12,8 +12,8 @@ import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Cause, TaskEnd } from '@muster/common/views';
 import { type Attempt, type Job, type JobState, type Node, type StoredEvent, type Task } from '../model.ts';
-import { ownName } from '../ownSpec.ts';
-import { specText } from '../specText.ts';
+import { ownName } from '../spec/ownSpec.ts';
+import { specText } from '../spec/specText.ts';
 import { StoreError } from './store.ts';
 
 export interface JobRow {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { jobsPerTurn } from '../commands/arrays.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { specJson, startJob } from '../rpc/jobFixture.ts';
-import { Draft } from '../state.ts';
+import { Draft } from '../state/state.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { type Batch, StoreError } from '../store/store.ts';
 

@@ -5,10 +5,10 @@
 import type { ArrayId, JobId, RandomBytes } from '@muster/common/ids';
 import { fillArray, fillMember } from '../commands/arrays.ts';
 import type { Loop } from '../loop.ts';
-import { nextRound } from '../rounds.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import { isMissing } from '../store/arrayIndexes.ts';
 import type { ListedJobId, Store } from '../store/store.ts';
+import { nextRound } from '../work/rounds.ts';
 
 export interface ArrayFillerParts {
   readonly state: Pick<ClusterState, 'arrays'>;

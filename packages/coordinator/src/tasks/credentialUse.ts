@@ -5,7 +5,7 @@ import type { Gate } from '../auth/gate.ts';
 import { coordinatorPart } from '../caller.ts';
 import type { Loop } from '../loop.ts';
 import { clusterSubject } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 
 const caller = coordinatorPart('credentials');
 

@@ -10,10 +10,10 @@ import type { NodeName } from '@muster/common/ids';
 import type { Drain } from '@muster/common/views';
 import { coordinatorPart } from '../caller.ts';
 import { leavingReason } from '../commands/drains.ts';
-import { applyJobEvent } from '../commands/jobs.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt, type Job } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import type { ClusterState } from '../state/state.ts';
 
 const caller = coordinatorPart('drains');
 

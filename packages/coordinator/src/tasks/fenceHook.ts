@@ -10,12 +10,12 @@ import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { coordinatorPart } from '../caller.ts';
-import { heldTasks } from '../heldTasks.ts';
-import { confirmDead } from '../leases/confirmDead.ts';
+import { confirmDead } from '../commands/confirmDead.ts';
 import type { RunFenceCommand } from '../leases/fenceCommand.ts';
 import type { Loop } from '../loop.ts';
 import { isReleased } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import { heldTasks } from '../state/heldTasks.ts';
+import type { ClusterState } from '../state/state.ts';
 
 const caller = coordinatorPart('fencing command');
 

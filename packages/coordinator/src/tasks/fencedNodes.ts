@@ -3,12 +3,12 @@
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { coordinatorPart } from '../caller.ts';
-import { heldTasks } from '../heldTasks.ts';
 import type { LeaseBook } from '../leases/leaseBook.ts';
 import { endLostTasks } from '../leases/lostTasks.ts';
 import type { Loop } from '../loop.ts';
 import type { Attempt } from '../model.ts';
-import type { ClusterState, Draft } from '../state.ts';
+import { heldTasks } from '../state/heldTasks.ts';
+import type { ClusterState, Draft } from '../state/state.ts';
 
 const caller = coordinatorPart('fences');
 

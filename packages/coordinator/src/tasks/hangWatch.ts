@@ -8,10 +8,10 @@ import { type JobId, type TaskKey, taskKey } from '@muster/common/ids';
 import type { HangSign } from '@muster/common/training';
 import type { TaskReport } from '@muster/common/views';
 import { coordinatorPart } from '../caller.ts';
-import { applyJobEvent } from '../commands/jobs.ts';
 import type { Loop } from '../loop.ts';
 import type { Attempt, Job } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import type { ClusterState } from '../state/state.ts';
 
 const caller = coordinatorPart('hang detection');
 

@@ -10,11 +10,11 @@ import { parseDependency } from '@muster/common/spec/after';
 import type { LogStore } from '../logs/logStore.ts';
 import type { Job } from '../model.ts';
 import type { Keep } from '../options.ts';
-import { nextRound } from '../rounds.ts';
 import type { RowStore } from '../rows/rowStore.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import type { EndedJob, EventPlace } from '../store/retention.ts';
 import { type Store, StoreError } from '../store/store.ts';
+import { nextRound } from '../work/rounds.ts';
 
 /** Events outlive this in any case: who reads them late has so long. */
 export const eventsKeptMsMin = 7 * 86_400_000;

@@ -3,11 +3,11 @@
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { coordinatorPart } from '../caller.ts';
-import { heldTasks } from '../heldTasks.ts';
 import { type SeenNode, suspectOurselves } from '../leases/suspicion.ts';
 import type { Loop } from '../loop.ts';
 import { clusterSubject } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import { heldTasks } from '../state/heldTasks.ts';
+import type { ClusterState } from '../state/state.ts';
 
 const caller = coordinatorPart('suspicion of itself');
 

@@ -7,11 +7,11 @@
 import type { JobId } from '@muster/common/ids';
 import type { AgentNotes } from '../agents/notes.ts';
 import { coordinatorPart } from '../caller.ts';
-import { applyJobEvent } from '../commands/jobs.ts';
 import type { JobEvent } from '../lifecycle/transition.ts';
 import type { Loop } from '../loop.ts';
 import { type Attempt, isReleased, type Job } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import type { ClusterState } from '../state/state.ts';
 
 const caller = coordinatorPart('start deadlines');
 

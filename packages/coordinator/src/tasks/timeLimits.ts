@@ -6,10 +6,10 @@
 import type { JobId } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
 import { coordinatorPart } from '../caller.ts';
-import { applyJobEvent } from '../commands/jobs.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import type { ClusterState } from '../state/state.ts';
 
 const caller = coordinatorPart('time limits');
 

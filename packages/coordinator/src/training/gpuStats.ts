@@ -10,9 +10,9 @@ import type { TrainingProgress } from '@muster/common/training';
 import type { AgentNotes } from '../agents/notes.ts';
 import type { Notices } from '../events/notices.ts';
 import type { Attempt, Job, Node } from '../model.ts';
-import { ownName } from '../ownSpec.ts';
-import { liveTraining } from '../rpc/views.ts';
-import type { ClusterState } from '../state.ts';
+import { ownName } from '../spec/ownSpec.ts';
+import type { ClusterState } from '../state/state.ts';
+import { liveTraining } from '../views.ts';
 
 const intervalMs = 30_000;
 /** Two that were lost on the way do not make a node's last word old; a node that says nothing is not spoken for. */

@@ -8,9 +8,9 @@ import { messageOf } from '@muster/common/errors';
 import type { JobId } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { isTerminal } from '@muster/common/states';
-import type { Committed } from '../committed.ts';
 import type { Job } from '../model.ts';
-import type { ClusterState } from '../state.ts';
+import type { Committed } from '../state/committed.ts';
+import type { ClusterState } from '../state/state.ts';
 import type { JobRecord, Store } from '../store/store.ts';
 
 export const statusFileName = 'training_status.md';

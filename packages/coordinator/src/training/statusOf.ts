@@ -3,9 +3,9 @@
 import type { PendingReason } from '@muster/common/views';
 import type { AgentNotes } from '../agents/notes.ts';
 import { currentAttempt, type Job } from '../model.ts';
-import { jobView } from '../rpc/views.ts';
-import type { ClusterState } from '../state.ts';
+import type { ClusterState } from '../state/state.ts';
 import type { JobRecord } from '../store/store.ts';
+import { jobView } from '../views.ts';
 import type { PlanningInputs } from './risks.ts';
 import { trainingStatus } from './status.ts';
 

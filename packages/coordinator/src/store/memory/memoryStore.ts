@@ -3,9 +3,9 @@
  * it, so that a simulated coordinator can be killed and started again. The contract suite holds this one to what the
  * real stores do.
  */
+
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
-import { dependencySnapshot } from '../../dependencies.ts';
 import {
   type Attempt,
   clusterSubject,
@@ -14,8 +14,9 @@ import {
   type Node,
   type StoredEvent,
 } from '../../model.ts';
-import { ownName } from '../../ownSpec.ts';
+import { ownName } from '../../spec/ownSpec.ts';
 import { indexAt } from '../arrayIndexes.ts';
+import { dependencySnapshot } from '../dependencyMemory.ts';
 import type { RetentionStore } from '../retention.ts';
 import { nodeFromRow, nodeToRow } from '../rows.ts';
 import {

@@ -2,7 +2,7 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { JobId } from '@muster/common/ids';
 import { type JobStateKind, jobStates } from '@muster/common/states';
-import { nextRound } from '../../rounds.ts';
+import { nextRound } from '../../work/rounds.ts';
 import {
   selectCandidates,
   selectFirstSince,

@@ -1,7 +1,7 @@
 /** Retention in the embedded store: each piece is a transaction of its own. */
 import type { SQLInputValue } from 'node:sqlite';
 import type { JobId } from '@muster/common/ids';
-import { nextRound } from '../../rounds.ts';
+import { nextRound } from '../../work/rounds.ts';
 import type { EndedJob, EventPlace, RetentionStore } from '../retention.ts';
 import { selectMeta, upsertMeta } from '../statements/meta.ts';
 import {

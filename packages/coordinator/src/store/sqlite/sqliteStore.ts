@@ -1,12 +1,13 @@
 /** The embedded store: SQLite in WAL mode, one fsync per commit, one process per data directory. */
+
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { messageOf } from '@muster/common/errors';
 import type { ArrayId, JobId } from '@muster/common/ids';
 import type { TerminalJobState } from '@muster/common/states';
-import { dependencySnapshot } from '../../dependencies.ts';
 import { type Attempt, clusterSubject, type Job, type StoredEvent } from '../../model.ts';
-import { nextRound } from '../../rounds.ts';
+import { nextRound } from '../../work/rounds.ts';
 import { indexAt } from '../arrayIndexes.ts';
+import { dependencySnapshot } from '../dependencyMemory.ts';
 import {
   type AttemptRow,
   attemptFromRow,

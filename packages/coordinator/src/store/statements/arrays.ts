@@ -1,7 +1,7 @@
 import type { ArrayId } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { Caller } from '../../caller.ts';
-import { specText } from '../../specText.ts';
+import { specText } from '../../spec/specText.ts';
 import type { JobArrayRecord } from '../store.ts';
 
 interface ArrayRow {

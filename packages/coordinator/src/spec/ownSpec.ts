@@ -1,7 +1,7 @@
 /** What the jobs of an array share, as it is for one of them. */
 import { fillArrayIndex, memberSpec } from '@muster/common/spec/arrayIndex';
 import type { JobSpec } from '@muster/common/spec/types';
-import type { Job } from './model.ts';
+import type { Job } from '../model.ts';
 
 type SpecOwner = Pick<Job, 'spec' | 'array'>;
 

@@ -7,7 +7,7 @@
  * worst preempts one attempt more than necessary.
  */
 import type { JobId, NodeName } from '@muster/common/ids';
-import { type Attempt, currentAttempt, type Job } from './model.ts';
+import { type Attempt, currentAttempt, type Job } from '../model.ts';
 
 /** When something last happened to an attempt. */
 interface Moment {

@@ -1,6 +1,6 @@
 import type { NodeName } from '@muster/common/ids';
-import type { Job, StoredEvent } from './model.ts';
-import type { Batch } from './store/store.ts';
+import type { Job, StoredEvent } from '../model.ts';
+import type { Batch } from '../store/store.ts';
 
 /** What a committed draft changed; whoever talks to agents and watchers starts from here. */
 export interface Committed {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { JobState } from './model.ts';
-import { aJob, anAttempt, queuedState } from './modelFixture.ts';
-import { reserveAfterMs } from './scheduler/plan.ts';
+import type { JobState } from '../model.ts';
+import { aJob, anAttempt, queuedState } from '../modelFixture.ts';
+import { reserveAfterMs } from '../scheduler/plan.ts';
 import { WaitTimes } from './waitTimes.ts';
 
 const queued = (backoffMs: number): JobState => queuedState({ backoffMs });

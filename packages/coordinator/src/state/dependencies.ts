@@ -1,13 +1,14 @@
 /**
  * What jobs come after. A dependency names a job or an array by its id and never changes; who runs it again takes its place,
- * so that a job that waits follows a requeue. Pure, but for what is learnt from the store.
+ * so that a job that waits follows a requeue. Pure: `store/dependencyMemory.ts` reads what this has to know.
  */
 import { type ArrayId, isArrayId, type JobId } from '@muster/common/ids';
 import { type Dependency, parseDependency } from '@muster/common/spec/after';
 import { isTerminal } from '@muster/common/states';
-import type { Job } from './model.ts';
-import type { DependencyState } from './scheduler/view.ts';
-import type { Outcome, Store } from './store/store.ts';
+import type { Job } from '../model.ts';
+import type { DependencyState } from '../scheduler/view.ts';
+import type { DependencyMemory } from '../store/dependencyMemory.ts';
+import type { Outcome } from '../store/store.ts';
 
 /** What is known of the jobs that others come after. */
 export interface KnownJobs {
@@ -73,57 +74,6 @@ function stateOfArray(
   if (isActive) return { kind: 'waiting', on: id, when };
   if (when === 'fail' && failed === null) return { kind: 'failed', on: id, what: 'succeeded' };
   return { kind: 'met' };
-}
-
-/** What memory keeps of that. */
-export interface DependencyMemory {
-  readonly jobs: ReadonlyMap<JobId, unknown>;
-  readonly outcomes: Map<JobId, Outcome>;
-  /** By the job that was requeued, the newest that runs it again; as far as active jobs come after it. */
-  readonly successors: Map<JobId, JobId>;
-  /** Of arrays that active jobs come after, the jobs that failed or were cancelled and were not run again. */
-  readonly arrayFailures: Map<ArrayId, Set<JobId>>;
-}
-
-type DependencyStore = Pick<Store, 'readOutcomes' | 'readSuccessors' | 'readArrayFailures'>;
-
-/** Reads what memory has to know of what a job comes after. */
-export async function learnDependencies(
-  memory: DependencyMemory,
-  store: DependencyStore,
-  dependencies: readonly Dependency[],
-): Promise<void> {
-  let ids = dependencies.flatMap(({ on }) => (isArrayId(on) ? [] : [on as JobId]));
-  while (ids.length > 0) {
-    const unknown = [...new Set(ids)].filter((id) => !memory.jobs.has(id));
-    const outcomes = await store.readOutcomes(unknown.filter((id) => !memory.outcomes.has(id)));
-    for (const [id, outcome] of outcomes) if (!memory.jobs.has(id)) memory.outcomes.set(id, outcome);
-    const successors = await store.readSuccessors(unknown);
-    // One that was noted meanwhile is newer.
-    for (const [id, next] of successors) if (!memory.successors.has(id)) memory.successors.set(id, next);
-    ids = [...successors.values()];
-  }
-  for (const { on } of dependencies) {
-    if (!isArrayId(on) || memory.arrayFailures.has(on)) continue;
-    const failures = new Set<JobId>();
-    // From here on the ends of its jobs are noted in it.
-    memory.arrayFailures.set(on, failures);
-    for (const id of await store.readArrayFailures(on)) if (!memory.successors.has(id)) failures.add(id);
-  }
-}
-
-/** The same of all active jobs, for a coordinator that begins. */
-export async function dependencySnapshot(
-  store: DependencyStore,
-  activeJobs: readonly Job[],
-): Promise<Pick<DependencyMemory, 'outcomes' | 'successors' | 'arrayFailures'>> {
-  const memory: DependencyMemory = {
-    jobs: new Map(activeJobs.map(({ id }) => [id, true])),
-    ...{ outcomes: new Map(), successors: new Map(), arrayFailures: new Map() },
-  };
-  const texts = new Set(activeJobs.flatMap(({ spec }) => spec.after));
-  await learnDependencies(memory, store, [...texts].map(parseDependency));
-  return memory;
 }
 
 interface DependentsMemory extends Omit<DependencyMemory, 'outcomes'> {

@@ -1,8 +1,8 @@
 /** What memory keeps of jobs that have ended: of most of them nothing, for the store tells. */
 import type { JobId } from '@muster/common/ids';
+import type { Store } from '../store/store.ts';
 import { dependenciesOf } from './dependencies.ts';
 import type { ClusterState } from './state.ts';
-import type { Store } from './store/store.ts';
 
 type Memory = Pick<ClusterState, 'jobs' | 'outcomes'>;
 

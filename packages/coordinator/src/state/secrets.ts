@@ -1,4 +1,4 @@
-import type { Credential } from './store/store.ts';
+import type { Credential } from '../store/store.ts';
 
 /** Hashes of the secrets that it may be shown by. */
 export function secretsOf(credential: Credential | null | undefined): readonly string[] {

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { provesTerm } from '../leases/testimonyFixture.ts';
 import { aJob, aNode, anAttempt, aSpec, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
-import { provesTerm } from './testimonyFixture.ts';
 
 /** With the leases of tests, from the moment a node was heard. */
 const fencedMs = 10_080;

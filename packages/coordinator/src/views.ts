@@ -5,14 +5,14 @@ import type { JobId, NodeName } from '@muster/common/ids';
 import { jobSpecToFile } from '@muster/common/spec/serialize';
 import type { TrainingProgress } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, NodeView, PendingReason } from '@muster/common/views';
-import type { AgentNotes } from '../agents/notes.ts';
-import type { HeldTask } from '../heldTasks.ts';
-import { gpuUsageOf } from '../lifecycle/gpuUsage.ts';
-import { ledgerOf } from '../lifecycle/ledger.ts';
-import type { Attempt, Job, Node } from '../model.ts';
-import { currentAttempt } from '../model.ts';
-import { ownSpec } from '../ownSpec.ts';
-import { stopAtMs } from '../tasks/drains.ts';
+import type { AgentNotes } from './agents/notes.ts';
+import { gpuUsageOf } from './lifecycle/gpuUsage.ts';
+import { ledgerOf } from './lifecycle/ledger.ts';
+import type { Attempt, Job, Node } from './model.ts';
+import { currentAttempt } from './model.ts';
+import { ownSpec } from './spec/ownSpec.ts';
+import type { HeldTask } from './state/heldTasks.ts';
+import { stopAtMs } from './tasks/drains.ts';
 
 const notLookedAtYet: PendingReason = {
   kind: 'scheduling',

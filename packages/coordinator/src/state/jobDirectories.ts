@@ -2,8 +2,8 @@
 import type { JobId } from '@muster/common/ids';
 import { namedCheckpointDir } from '@muster/common/spec/checkpointDir';
 import { isTerminal } from '@muster/common/states';
-import type { Job } from './model.ts';
-import { ownSpec } from './ownSpec.ts';
+import type { Job } from '../model.ts';
+import { ownSpec } from '../spec/ownSpec.ts';
 
 /** As nodes see it. null: it names none. */
 export function directoryOf(job: Pick<Job, 'spec' | 'array'>): string | null {

@@ -7,15 +7,15 @@
 import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
-import { type Caller, coordinatorPart, nameOf } from './caller.ts';
+import { type Caller, coordinatorPart, nameOf } from '../caller.ts';
+import type { Attempt, AttemptFloor, Job, NewEvent, Node, StoredEvent } from '../model.ts';
+import type { Batch, Credential, JobArrayRecord, Outcome, RequestRecord, Snapshot } from '../store/store.ts';
 import { type Committed, removedOf } from './committed.ts';
 import { type ArrayProgress, noteForDependents, progressOf } from './dependencies.ts';
 import { forgetOutcomes } from './endedJobs.ts';
 import { directoryOf, JobDirectories } from './jobDirectories.ts';
 import { JobGroups, type JobToPlan } from './jobGroups.ts';
-import type { Attempt, AttemptFloor, Job, NewEvent, Node, StoredEvent } from './model.ts';
 import { secretsOf } from './secrets.ts';
-import type { Batch, Credential, JobArrayRecord, Outcome, RequestRecord, Snapshot } from './store/store.ts';
 
 export class ClusterState {
   readonly clusterId: string;

@@ -3,8 +3,8 @@ import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { type Caller, nameOf } from '../caller.ts';
-import type { Draft } from '../state.ts';
-import { endLostTasks } from './lostTasks.ts';
+import { endLostTasks } from '../leases/lostTasks.ts';
+import type { Draft } from '../state/state.ts';
 
 /** Who says so. */
 export type Proof =

@@ -1,8 +1,8 @@
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { describe, expect, test } from 'vitest';
+import { aSpec, jobIdOf } from '../modelFixture.ts';
+import type { Outcome } from '../store/store.ts';
 import { dependencyState, type KnownJobs } from './dependencies.ts';
-import { aSpec, jobIdOf } from './modelFixture.ts';
-import type { Outcome } from './store/store.ts';
 
 const array = 'arr_000000000001' as ArrayId;
 const [one, two] = [jobIdOf(1), jobIdOf(2)];

@@ -4,7 +4,7 @@
  */
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
-import type { Job } from './model.ts';
+import type { Job } from '../model.ts';
 
 /** A job that scheduling looks at. */
 export interface JobToPlan {

@@ -1,7 +1,7 @@
 /** Since when jobs wait and until when, on the monotonic clock: in memory, because that clock starts anew with us. */
 import type { JobId } from '@muster/common/ids';
-import type { Job } from './model.ts';
-import { reserveAfterMs } from './scheduler/plan.ts';
+import type { Job } from '../model.ts';
+import { reserveAfterMs } from '../scheduler/plan.ts';
 
 interface WaitTime {
   readonly sinceMs: number;

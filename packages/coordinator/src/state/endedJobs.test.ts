@@ -1,9 +1,9 @@
 import type { JobId } from '@muster/common/ids';
 import type { TerminalJobState as Outcome } from '@muster/common/states';
 import { expect, test } from 'vitest';
+import type { Job } from '../model.ts';
+import { aJob, aSpec, jobIdOf } from '../modelFixture.ts';
 import { forgetOutcomes, learnOutcomes } from './endedJobs.ts';
-import type { Job } from './model.ts';
-import { aJob, aSpec, jobIdOf } from './modelFixture.ts';
 
 const memoryOf = (jobs: readonly Job[], ended: number) => ({
   jobs: new Map(jobs.map((job) => [job.id, job])),

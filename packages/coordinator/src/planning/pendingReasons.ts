@@ -1,9 +1,9 @@
 /** Why each queued job waits, by the last pass. Derived: never stored. */
 import type { ArrayId, JobId } from '@muster/common/ids';
 import type { PendingReason } from '@muster/common/views';
-import type { Job } from './model.ts';
-import { reasonBeforeResources } from './scheduler/blockedReasons.ts';
-import type { QueuedJob } from './scheduler/view.ts';
+import type { Job } from '../model.ts';
+import { reasonBeforeResources } from '../scheduler/blockedReasons.ts';
+import type { QueuedJob } from '../scheduler/view.ts';
 
 export class PendingReasons {
   private readonly reasons = new Map<JobId, PendingReason>();

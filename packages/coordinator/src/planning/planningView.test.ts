@@ -3,7 +3,7 @@ import type { JobId } from '@muster/common/ids';
 import type { TerminalJobState } from '@muster/common/states';
 import { observedMax } from '@muster/common/wire/agentLimits';
 import { expect, test } from 'vitest';
-import type { Attempt, Job, Node } from './model.ts';
+import type { Attempt, Job, Node } from '../model.ts';
 import {
   aCheckpoint,
   aCondition,
@@ -19,11 +19,11 @@ import {
   queuedState,
   someGpus,
   someMs,
-} from './modelFixture.ts';
-import { buildView, planningView } from './planning.ts';
-import { nodeTasksMax } from './scheduler/capacity.ts';
+} from '../modelFixture.ts';
+import { nodeTasksMax } from '../scheduler/capacity.ts';
+import { ClusterState, Draft } from '../state/state.ts';
+import { buildView, planningView } from './planningView.ts';
 import { SchedulerState } from './schedulerState.ts';
-import { ClusterState, Draft } from './state.ts';
 import { WaitTimes } from './waitTimes.ts';
 
 function viewOf(

@@ -1,6 +1,6 @@
 /** Which tasks a node holds, by the state of the jobs. */
 import type { NodeName, TaskRef } from '@muster/common/ids';
-import { type Attempt, currentAttempt, type Job, type Task } from './model.ts';
+import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
 
 export interface HeldTask {
   readonly job: Job;

@@ -2,11 +2,10 @@
 import { drainedBy } from '@muster/common/conditions';
 import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, NodeName } from '@muster/common/ids';
-import { dependencyState, type KnownJobs } from './dependencies.ts';
-import { mayBePreempted } from './lifecycle/recovery.ts';
-import { isKeptByNode, pinnedCheckpoint } from './lifecycle/resume.ts';
-import { type Attempt, currentAttempt, type Job, type JobState, type Node } from './model.ts';
-import { nodeTasksMax } from './scheduler/capacity.ts';
+import { mayBePreempted } from '../lifecycle/recovery.ts';
+import { isKeptByNode, pinnedCheckpoint } from '../lifecycle/resume.ts';
+import { type Attempt, currentAttempt, type Job, type JobState, type Node } from '../model.ts';
+import { nodeTasksMax } from '../scheduler/capacity.ts';
 import {
   type ClusterView,
   type DependencyState,
@@ -18,9 +17,10 @@ import {
   notDrained,
   type Pin,
   type QueuedJob,
-} from './scheduler/view.ts';
+} from '../scheduler/view.ts';
+import { dependencyState, type KnownJobs } from '../state/dependencies.ts';
+import type { Draft } from '../state/state.ts';
 import { SchedulerState } from './schedulerState.ts';
-import type { Draft } from './state.ts';
 import type { WaitTimes } from './waitTimes.ts';
 
 interface Use {

@@ -1,0 +1,19 @@
+import type { JobId } from '@muster/common/ids';
+import { type JobEvent, transition } from '../lifecycle/transition.ts';
+import { currentAttempt } from '../model.ts';
+import type { Draft } from './state.ts';
+
+/**
+ * Changes a job, its attempt and the events of a draft as the lifecycle decides. A job that has ended does not change.
+ * @param nowMs wall clock
+ */
+export function applyJobEvent(draft: Draft, jobId: JobId, event: JobEvent, nowMs: number): void {
+  const job = draft.job(jobId);
+  if (job === undefined) return;
+  const next = transition(job, event, nowMs);
+  if (next.job === job) return;
+  draft.putJob(next.job);
+  const attempt = next.ended ?? currentAttempt(next.job);
+  if (attempt !== null) draft.putAttempt(jobId, attempt);
+  for (const each of next.events) draft.emit(each, nowMs);
+}
