@@ -6,7 +6,7 @@
  *     frozen?     `frozen 1` in cgroup.events        FROZEN in freezer.state
  *     SIGKILL     ends frozen processes              waits until they are thawed
  *
- * Groups below it are frozen with it, in both.
+ * In both versions, a group is frozen together with the groups below it.
  */
 import {
   closeSync,
@@ -26,7 +26,7 @@ export class ControlGroup implements TaskGroup {
   readonly sightings = 1;
   readonly #path: string;
 
-  /** @param path absolute; the group need not exist (yet) */
+  /** @param path absolute; the group may not exist yet */
   constructor(path: string) {
     this.#path = path;
   }
@@ -51,11 +51,11 @@ export class ControlGroup implements TaskGroup {
         reachedAll = false;
         continue;
       }
-      // Read a moment ago from the kernel's own list: as close to "this very process" as a pid can come.
+      // The pid was just read from the list of the kernel, so it is very unlikely to belong to another process by now.
       try {
         process.kill(pid, 'SIGKILL');
       } catch (error) {
-        // ESRCH: gone already. Else not ours to kill: then the group stays populated and the task is not called ended.
+        // ESRCH: the process is gone. Otherwise this user may not kill it: the group stays populated, and the task does not end.
         reachedAll &&= (error as NodeJS.ErrnoException).code === 'ESRCH';
       }
     }
@@ -82,7 +82,7 @@ export class ControlGroup implements TaskGroup {
     return removeEmptyGroups(this.#path);
   }
 
-  /** To a group that has gone there is nothing to write: it was empty. */
+  /** Writes a file of the group. A group that no longer exists was empty, and needs no write. */
   #write(file: string, value: string): void {
     let descriptor: number | null = null;
     try {
@@ -97,7 +97,7 @@ export class ControlGroup implements TaskGroup {
   }
 }
 
-/** false: something is still in there. */
+/** Removes a group. @returns false: it still contains something */
 export function removeEmptyGroups(path: string): boolean {
   try {
     for (const group of groupsBelow(path).reverse()) rmdirSync(group);
@@ -107,7 +107,7 @@ export function removeEmptyGroups(path: string): boolean {
   }
 }
 
-/** The group and all groups that its processes made below it, deepest last. */
+/** The group and all groups below it, the deepest last. */
 function groupsBelow(path: string): string[] {
   let entries: Dirent[];
   try {
@@ -128,7 +128,7 @@ function readProcs(path: string): number[] {
     .map(Number);
 }
 
-/** 0 stands for a process that our pid namespace does not show. */
+/** Reads the pids of a group. 0 stands for a process outside the pid namespace of this agent. */
 function isVisible(pid: number): boolean {
   return pid !== 0;
 }

@@ -1,9 +1,9 @@
 /**
- * One timer for all deadlines. They count in CLOCK_BOOTTIME, which goes on while the machine sleeps; timers do not, and
- * may fire early or late. So a timer is only a reason to look at the clock, and after a sleep that reason comes soon.
+ * One timer for all deadlines. Deadlines are times of CLOCK_BOOTTIME, which continues while the machine sleeps. Timers stop
+ * then, and may fire early or late. A timer is therefore only a reason to read the clock, and after a sleep it comes soon.
  */
 
-/** The longest the clock is not looked at while there is a deadline: how late one is after a sleep. */
+/** The longest time between two readings of the clock while there is a deadline, and so the longest delay after a sleep. */
 const LOOK_MS_MAX = 250;
 
 export class Deadlines {
@@ -12,13 +12,13 @@ export class Deadlines {
   readonly #deadlines = new Map<string, number>();
   #timer: NodeJS.Timeout | null = null;
 
-  /** @param onDue called once per deadline that was set, from a timer, never from `set` */
+  /** @param onDue called once for each deadline, from a timer and never from `set` */
   constructor(boottimeMs: () => number, onDue: (key: string) => void) {
     this.#boottimeMs = boottimeMs;
     this.#onDue = onDue;
   }
 
-  /** In the place of an earlier one with this key. */
+  /** Sets the deadline of this key, in place of an earlier one. */
   set(key: string, deadlineBoottimeMs: number): void {
     this.#deadlines.set(key, deadlineBoottimeMs);
     this.#schedule();

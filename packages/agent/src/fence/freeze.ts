@@ -1,22 +1,23 @@
 /**
- * Makes sure that a task runs no instruction: frozen within a second, or killed. It asks nobody but the kernel, so it
+ * Makes sure that a task executes nothing: it is frozen within a second, or killed. Only the kernel is needed for that, so it
  * works without network, container engine and coordinator.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TaskGroup } from './taskGroup.ts';
 
-/** `given up`: it was no longer needed, and may be frozen in part. */
+/** `given up`: the freeze was no longer wanted, and some processes may be frozen. */
 export type FreezeOutcome = 'frozen' | 'killed' | 'ended' | 'given up';
 
-/** A process that does not freeze by then waits in the kernel for something, or is not ours to freeze. */
+/** A process that has not frozen by then waits in the kernel, or may not be frozen by this user. */
 const FREEZE_DEADLINE_MS = 1_000;
-/** How long killed processes are waited for. Whether they are gone by then or not, none runs an instruction. */
+/** How long to wait for killed processes to be gone. None of them executes anything, gone or not. */
 const KILL_CONFIRM_MS = 1_000;
 const POLL_MS = { first: 1, most: 25 };
 
 /**
- * @param isWanted asked again and again: a lease may come while a task freezes, and then it must not be killed
- * @throws {Error} when the group could be neither frozen nor killed; then its processes run on
+ * Freezes a group, and kills it if that fails.
+ * @param isWanted called repeatedly: a lease may come while a task freezes, and the task must not be killed then
+ * @throws {Error} when the group could be neither frozen nor killed; its processes keep running
  */
 export function freezeOrKill(group: TaskGroup): Promise<Exclude<FreezeOutcome, 'given up'>>;
 export function freezeOrKill(group: TaskGroup, isWanted: () => boolean): Promise<FreezeOutcome>;
@@ -42,9 +43,9 @@ export async function freezeOrKill(
 }
 
 /**
- * SIGKILL to all, thaw, until nothing is left or a second has passed.
- * @returns false: not every process could even be sent the signal. With true nothing runs any more, but what the kernel
- *   holds on to may still be there
+ * Sends SIGKILL to all processes and thaws them, until none is left or a second has passed.
+ * @returns whether every process was sent the signal. If so, nothing executes, but processes that wait in the kernel may
+ *   still exist
  */
 export async function killUntilGone(group: TaskGroup): Promise<boolean> {
   let reachedAll = false;
@@ -53,7 +54,7 @@ export async function killUntilGone(group: TaskGroup): Promise<boolean> {
       reachedAll = killFrozen(group);
       return await isGone(group);
     } catch {
-      // The kernel's files could not be read (too many open files?): the next try may.
+      // The files of the kernel could not be read, for example with too many open files. The next attempt may succeed.
       return false;
     }
   });
@@ -61,8 +62,8 @@ export async function killUntilGone(group: TaskGroup): Promise<boolean> {
 }
 
 /**
- * One round: also for a group that is frozen, where SIGKILL may only take effect once it is thawed.
- * @returns whether every process was reached. If not it stays frozen: thawed, those would run on.
+ * Kills a group once. In a frozen group, SIGKILL may take effect only after a thaw, so the group is thawed.
+ * @returns whether every process was reached. If not, the group stays frozen, because the others would run after a thaw
  */
 export function killFrozen(group: TaskGroup): boolean {
   const reachedAll = group.kill();
@@ -70,7 +71,7 @@ export function killFrozen(group: TaskGroup): boolean {
   return reachedAll;
 }
 
-/** Never true because a look failed: what cannot be seen is not gone. */
+/** Whether nothing of the group is left. A check that fails counts as no. */
 export async function isGone(group: TaskGroup): Promise<boolean> {
   return seenRepeatedly(group, () => group.isEmpty());
 }
@@ -83,7 +84,7 @@ async function seenRepeatedly(group: TaskGroup, look: () => boolean): Promise<bo
   return true;
 }
 
-/** Asks until the answer is yes; false: it was not by then. */
+/** Repeats a check until it is true. @returns false: it was not within the time */
 async function within(deadlineMs: number, ask: () => Promise<boolean>): Promise<boolean> {
   const untilMs = performance.now() + deadlineMs;
   for (let pauseMs = POLL_MS.first; ; pauseMs = Math.min(pauseMs * 2, POLL_MS.most)) {

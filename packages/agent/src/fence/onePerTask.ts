@@ -1,4 +1,4 @@
-/** Lets what concerns one task happen one after the other: a thaw must not meet a freeze that is under way. */
+/** Runs the calls of one task one after the other, because a thaw must not overlap a freeze of the same task. */
 export class OnePerTask {
   readonly #last = new Map<string, Promise<unknown>>();
 

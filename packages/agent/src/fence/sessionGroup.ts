@@ -10,18 +10,19 @@ import {
 import type { TaskGroup } from './taskGroup.ts';
 
 /**
- * A task without a control group: what shares the session of its main process, or carries its marker.
+ * The processes of a task without a control group: those in the session of its main process, and those with its mark in their
+ * environment.
  *
- * Frozen means stopped here, one by one, until all that are seen are stopped. That is weaker than a control group: a
- * process that left the session and cleared its environment is not seen, and whoever sends SIGCONT undoes it.
+ * A freeze stops each process with a signal, until all that are found are stopped. This is weaker than a control group: a
+ * process that has left the session and cleared its environment is not found, and SIGCONT from anyone undoes the freeze.
  */
 export class SessionGroup implements TaskGroup {
-  /** A process in the middle of an exec shows no environment for an instant. */
+  /** More than one, because a process shows no environment for a moment during an exec. */
   readonly sightings = 2;
   readonly #task: TaskLocation;
   /**
-   * null: the number cannot be trusted. While the main process or any process of its session is there, the kernel
-   * does not give the number to anyone else; a guard that came later cannot know whether it did in between.
+   * The session of the task. null: the number may belong to other processes. The kernel does not use it again while a process
+   * of the session exists, but a guard that started later cannot know whether one always did.
    */
   readonly #session: ProcessIdentity | null;
 
@@ -59,7 +60,7 @@ export class SessionGroup implements TaskGroup {
     return true;
   }
 
-  /** @returns whether it reached all */
+  /** @returns whether every process was reached */
   #send(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): boolean {
     let reachedAll = true;
     for (const { pid, startTicks } of this.#members()) {
@@ -67,7 +68,7 @@ export class SessionGroup implements TaskGroup {
       try {
         process.kill(pid, signal);
       } catch (error) {
-        // ESRCH: gone already. Else not ours: then it is still a member, and the task is neither frozen nor ended.
+        // ESRCH: the process is gone. Otherwise this user may not signal it, and the task counts as neither frozen nor ended.
         reachedAll &&= (error as NodeJS.ErrnoException).code === 'ESRCH';
       }
     }
@@ -81,7 +82,7 @@ export class SessionGroup implements TaskGroup {
     const members: ProcessStat[] = [];
     for (const process of allProcesses()) {
       if (isZombie(process)) continue;
-      // Nothing in the task is older than its main process; it saves reading most environments.
+      // No process of the task is older than its main process, so most environments need not be read.
       if (session !== null && process.startTicks < session.startTicks) continue;
       const inSession = ownSession && process.session === session.pid;
       if (inSession || carriesMarker(process.pid, this.#task)) members.push(process);
@@ -90,7 +91,7 @@ export class SessionGroup implements TaskGroup {
   }
 }
 
-/** By a signal (`T`) or by a debugger (`t`). */
+/** Whether a process is stopped, by a signal (`T`) or by a debugger (`t`). */
 function isStopped({ state }: ProcessStat): boolean {
   return state === 'T' || state === 't';
 }

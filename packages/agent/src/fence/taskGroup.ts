@@ -1,25 +1,25 @@
-/** The processes of one task, however the kernel holds them together. */
+/** The processes of one task, by control group or by session. */
 export interface TaskGroup {
-  /** Live processes; zombies are not counted. */
+  /** Live processes, without zombies. */
   pids(): number[];
   isEmpty(): boolean;
   /**
-   * How often in a row, a moment apart, the group must be seen empty (or frozen) before it is: 1 where the kernel keeps
-   * count.
+   * How many checks in a row must find the group empty, or frozen, before it counts as that. It is 1 where the kernel itself
+   * knows the processes of the group.
    */
   readonly sightings: number;
   /**
-   * SIGKILL to every process now. Some may be born meanwhile: repeat until empty. The processes of a frozen group may
-   * not feel it before they are thawed.
-   * @returns whether it reached all that are there; those that it did not reach would run on once thawed
+   * Sends SIGKILL to every process. Processes may be created meanwhile, so it is repeated until the group is empty. In a frozen
+   * group, SIGKILL may take effect only after a thaw.
+   * @returns whether every process was reached. The others would run after a thaw
    */
   kill(): boolean;
-  /** Asks for all processes to be stopped where they are. Takes a moment, and may have to be repeated. */
+  /** Requests a freeze of all processes. It takes effect later, and may have to be repeated. */
   freeze(): void;
-  /** No process runs an instruction. Of an empty group it says nothing: see `isEmpty`. */
+  /** Whether no process executes anything. The result has no meaning for an empty group: see `isEmpty`. */
   isFrozen(): boolean;
-  /** Lets them run again. */
+  /** Undoes a freeze. */
   thaw(): void;
-  /** Gives back what the kernel holds for an empty group. false: not yet, ask again later. */
+  /** Removes an empty group from the kernel. @returns false: that is not possible yet */
   release(): boolean;
 }

@@ -1,12 +1,12 @@
 /**
- * The fence that holds without an agent: what may run no longer is frozen or killed at its deadline, and kept so until a
- * later lease comes.
+ * The fence of the guard, which needs no agent (G2 of docs/guarantees.md). At the deadline of a task it freezes or kills the
+ * task, and keeps it so until a later lease comes.
  *
  *     armed ── deadline ──▶ expired ── later lease ──▶ armed
  *
- * Of an expired task it is looked again and again whether it is still frozen: a container may come into being after its
- * deadline, and somebody may thaw what may not run. A later lease thaws nothing by itself (whoever brings it does), but
- * for what this fence had only just begun to freeze: nobody else would know of it.
+ * The guard checks again and again that an expired task is still frozen: a container may be created after its deadline, and
+ * somebody may thaw a task that may not run. A later lease does not thaw a task; the agent that brings the lease does. The
+ * exception is a task that this fence has only begun to freeze, because the agent does not know of that.
  */
 import { existsSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
@@ -20,17 +20,17 @@ import { isExpired, isLater } from '../fence/lease.ts';
 import type { TaskGroup } from '../fence/taskGroup.ts';
 import type { LeaseFiles, LeaseRecord } from './leaseFiles.ts';
 
-/** How often it is looked for a task that was not there, or could not be stopped, when its lease ran out. */
+/** The interval of checks on a task that did not exist, or could not be stopped, when its lease expired. */
 const LOOK_MS = 200;
-/** How often it is looked whether a frozen task still is. */
+/** The interval of checks on a task that was frozen. */
 const LOOK_AGAIN_MS = 1_000;
 
-/** Of the guard's own tasks; those of a container engine are known by their control groups alone. */
+/** A task that the guard itself has started. A container is known by its control groups only. */
 export interface OwnTask {
   readonly group: TaskGroup;
-  /** Until nothing is left, however long that takes. */
+  /** Kills the task, and repeats that until nothing of it is left. */
   kill(): void;
-  /** It has got a later lease. */
+  /** Called when the task has got a later lease. */
   leaseRenewed(): void;
 }
 
@@ -39,15 +39,15 @@ export interface FenceParts {
   readonly bootId: string;
   readonly boottimeMs: () => number;
   readonly log: Logger;
-  /** null: it has ended, or is not the guard's own. */
+  /** null: the task has ended, or is a container. */
   readonly ownTask: (key: TaskKey) => OwnTask | null;
 }
 
 interface Fence extends LeaseRecord {
-  /** At least one of its control groups was there once: from then on their absence means that it has ended. */
+  /** At least one control group of the task has existed. From then on, their absence means that the task has ended. */
   wasSeen: boolean;
   isActing: boolean;
-  /** What the log has already said about this deadline. */
+  /** The last line that was logged about this deadline. */
   said: string | null;
 }
 
@@ -61,7 +61,7 @@ export class Fences {
     this.#deadlines = new Deadlines(parts.boottimeMs, (key) => void this.#enforce(key));
   }
 
-  /** What an earlier guard held: at the same deadlines, also those that have passed meanwhile. */
+  /** Takes the leases of an earlier guard over, with their deadlines, including those that have passed meanwhile. */
   takeOver(): void {
     const { files, bootId, log, ownTask } = this.#parts;
     for (const record of files.all()) {
@@ -74,7 +74,7 @@ export class Fences {
       log.info({ tasks: [...this.#fences.keys()] }, 'holding the leases of an earlier guard');
   }
 
-  /** Whether tasks are held that nobody but this guard's fence may know of. */
+  /** Whether this guard fences containers; a guard that exits would leave them without a second fence. */
   get isHolding(): boolean {
     for (const fence of this.#fences.values()) {
       if (fence.groups === null) continue;
@@ -89,8 +89,8 @@ export class Fences {
   }
 
   /**
-   * Before a task of the guard's own is started.
-   * @throws {Error} when the lease cannot be written down: another guard would not hold it
+   * Takes the lease of a task that the guard is about to start.
+   * @throws {Error} when the lease cannot be written: the next guard would not know it
    */
   armNew(location: TaskLocation, lease: Lease): void {
     this.#parts.files.write({ location, lease, groups: null });
@@ -98,10 +98,11 @@ export class Fences {
   }
 
   /**
-   * @param lease null: never fenced
-   * @param groups of a task that is not the guard's own
-   * @throws {Error} for a lease of another boot, and for one that cannot be written down: a first one is not held then,
-   *   a later one is, but not by another guard
+   * Takes a lease of a task.
+   * @param lease null: the task is never fenced
+   * @param groups the control groups of a container; empty for a task of the guard
+   * @throws {Error} for a lease of another boot, and for one that cannot be written. A first lease is then not held; a later
+   *   one is held by this guard, but not by the next
    */
   renew(location: TaskLocation, lease: Lease | null, groups: readonly string[]): void {
     const { key } = location;
@@ -166,14 +167,14 @@ export class Fences {
     } catch (error) {
       this.#say(key, 'error', 'the lease of a task has run out, and it could not be stopped', error);
     }
-    // A renewal has put another one in its place.
+    // A renewal may have replaced the fence.
     const now = this.#fences.get(key);
     if (now === undefined) return;
     now.isActing = false;
     if (isWanted()) this.#deadlines.set(key, this.#parts.boottimeMs() + (isHeld ? LOOK_AGAIN_MS : LOOK_MS));
   }
 
-  /** @returns false: not there yet, or not stopped; look again soon */
+  /** @returns false: the task does not exist yet, or was not stopped; it is checked again soon */
   async #stop(fence: Fence, isWanted: () => boolean): Promise<boolean> {
     const { key } = fence.location;
     const own = fence.groups === null ? this.#parts.ownTask(key) : null;
@@ -227,7 +228,7 @@ export class Fences {
     return paths.map((path) => new ControlGroup(path));
   }
 
-  /** Once per deadline and thing to say, however often it is looked. */
+  /** Logs a line once per deadline, however often the task is checked. */
   #say(key: TaskKey, level: 'warn' | 'error', message: string, error: unknown): void {
     const fence = this.#fences.get(key);
     if (fence === undefined || fence.said === message) return;

@@ -1,7 +1,7 @@
 /**
- * The highest term of a coordinator that this agent was welcomed in, kept in its data directory. One that comes with a
- * lower term was superseded, or restored from an old backup: what it wants is not to be done. Terms of one cluster only are
- * compared: an agent that has joined another begins anew.
+ * The highest term in which a coordinator has welcomed this agent, kept in the data directory. A coordinator with a lower term
+ * was superseded, or restored from an old backup, and the agent refuses it. Only terms of one cluster are compared: an agent
+ * that has joined another cluster starts from 0.
  */
 import { readFileSync } from 'node:fs';
 import { messageOf } from '@muster/common/errors';
@@ -9,11 +9,11 @@ import { writeFileDurably } from '@muster/common/files';
 import type { Logger } from '@muster/common/log';
 
 export interface Term {
-  /** 0: none yet. */
+  /** The highest term; 0: none yet. */
   readonly term: number;
-  /** The coordinator's proof of it, to be said again; empty: an older coordinator. */
+  /** The proof of the term by the coordinator, which Hello repeats; empty: from an older coordinator. */
   readonly proof: string;
-  /** Empty: unknown. */
+  /** The cluster of the term; empty: unknown. */
   readonly clusterId: string;
 }
 
@@ -21,17 +21,17 @@ export const noTerm: Term = { term: 0, proof: '', clusterId: '' };
 
 export interface Terms {
   readonly highest: Term;
-  /** @returns whether a coordinator of this term is to be followed; it is then the highest */
+  /** @returns whether the agent follows a coordinator of this term; if so, the term is the highest now */
   admit(term: Term): boolean;
 }
 
-/** @returns whether a coordinator of this term is to be followed by an agent that has followed this highest one */
+/** @returns whether an agent with this highest term follows a coordinator of that term */
 export function isFollowed(term: Term, highest: Term): boolean {
   const isOther = term.clusterId !== '' && highest.clusterId !== '' && term.clusterId !== highest.clusterId;
   return isOther || term.term >= highest.term;
 }
 
-/** @param path of a file, made when absent */
+/** @param path of the file, which is created if it does not exist */
 export function openHighestTerm(path: string, log: Logger): Terms {
   let highest = readTerm(path);
   return {
@@ -46,7 +46,7 @@ export function openHighestTerm(path: string, log: Logger): Terms {
       try {
         writeFileDurably(path, `${term} ${proof} ${clusterId}\n`, 0o600);
       } catch (error) {
-        // This agent remembers it all the same; only the next one would not.
+        // This agent keeps the term in memory; only the next agent would not have it.
         log.error(
           { path, term, error: messageOf(error) },
           'the term of the coordinator could not be written down',

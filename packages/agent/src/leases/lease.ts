@@ -1,23 +1,24 @@
 /**
- * A task's right to run, as a plain function of answers and time. The coordinator gives it with the answer to a
- * question, and it counts from the moment that question was sent: the coordinator heard it later than that, so what it
- * thinks is over is over here first. All times are CLOCK_BOOTTIME, milliseconds.
+ * The lease of a task, as a plain function of answers and time (G2 of docs/guarantees.md). The coordinator grants it with the
+ * answer to a question. It counts from the moment at which that question was sent. The coordinator counts from the later
+ * moment at which it received the question, so a lease ends here first. All times are CLOCK_BOOTTIME, in milliseconds (G10).
  */
 export interface HeldLease {
-  /** When the question was sent whose answer gave it. */
+  /** When the question was sent whose answer granted the lease. */
   readonly askedMs: number;
-  /** The task may run until then. null: it is never fenced. */
+  /** Until when the task may run. null: it is never fenced. */
   readonly deadlineMs: number | null;
 }
 
-/** Of a task that nobody has said of that it may run. */
+/** The lease of a task that was never granted one. */
 export const noLease: HeldLease = {
   askedMs: Number.NEGATIVE_INFINITY,
   deadlineMs: Number.NEGATIVE_INFINITY,
 };
 
 /**
- * The answer to the newest question counts, even if it takes time away; one to an older question came late.
+ * Applies an answer. The answer to the newest question counts, even if it shortens the lease. An answer to an older question
+ * has arrived late, and changes nothing.
  * @param leaseMs 0: never fenced
  */
 export function renewed(held: HeldLease, askedMs: number, leaseMs: number): HeldLease {

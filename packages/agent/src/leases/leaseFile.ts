@@ -1,7 +1,7 @@
 /**
- * The lease of a task, in the task's directory: an agent that is restarted goes on with the deadline that was, and never
- * extends it. Lines of one length are written over one another: replacing a file at every heartbeat would make ext4 write
- * it out each time, and a file that is cut short by a crash reads as a lease that has run out.
+ * The file with the lease of a task, in the directory of the task. A restarted agent keeps the deadline in it, and never extends
+ * it. Each lease is written over the one before, as a line of the same length: replacing the file at every heartbeat would
+ * make ext4 write it to disk each time. A file that a crash has truncated is read as a lease that has expired.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,14 +20,14 @@ export function leasePath(directory: string): string {
   return join(directory, fileName);
 }
 
-/** @throws {Error} when the file cannot be written; the lease before it stays */
+/** @throws {Error} when the file cannot be written; the earlier lease stays in it */
 export function writeLease(directory: string, bootId: string, deadlineMs: number | null): void {
   const stored: StoredLease = { bootId, deadlineMs };
   const line = `${JSON.stringify(stored).padEnd(lineLength - 1)}\n`;
   writeTaskFile(leasePath(directory), line, 'beginning');
 }
 
-/** What is not there, cannot be read or is of another boot is no lease: its task may not run until it gets one. */
+/** A file that is missing, unreadable or of another boot contains no lease: its task may not run until it is granted one. */
 export function readLease(directory: string, bootId: string): HeldLease {
   try {
     const text = readTaskFile(leasePath(directory), (file) => readFileSync(file, 'utf8'));

@@ -1,7 +1,7 @@
 /**
- * The leases of this node's tasks, and the first of their two fences: at a task's deadline this agent freezes it through
- * its driver, which acts on the kernel and asks nobody. The second fence is the guard's; every lease is passed on to it.
- * One timer waits for the earliest deadline of all.
+ * The leases of the tasks of this node, and the first of their two fences (G2 of docs/guarantees.md). At the deadline of a
+ * task, this agent freezes the task through its driver, which needs only the kernel for that. The second fence is the
+ * guard's, and every lease is passed to it. One timer waits for the earliest deadline of all tasks.
  */
 import { messageOf } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
@@ -16,16 +16,16 @@ export interface LeaseKeeperParts {
   /** CLOCK_BOOTTIME. */
   readonly boottimeMs: () => number;
   readonly log: Logger;
-  /** It may start now, or was frozen or thawed. May be said more often than that. */
+  /** Called when a task may start, was frozen, or was thawed; also at other times. */
   readonly onChange: (task: TaskRef) => void;
 }
 
-/** Timers do not count the time that a machine sleeps; deadlines do. */
+/** The longest wait for a deadline. Timers do not count time in which a machine sleeps, and deadlines do. */
 const timerMsMax = 1_000;
 
 interface Entry {
   lease: HeldLease;
-  /** null: it does not run. */
+  /** null: the task does not run. */
   fence: TaskFence | null;
 }
 
@@ -40,7 +40,7 @@ export class LeaseKeeper {
   }
 
   /**
-   * The coordinator has answered.
+   * Applies an answer of the coordinator about a task.
    * @param askedMs CLOCK_BOOTTIME at which the question was sent
    * @param leaseMs 0: never fenced
    */
@@ -64,8 +64,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * It is about to start. On disk before it does: the next agent has to know until when it may run.
-   * @returns what its second fence is to be armed with. null: it is never fenced
+   * Writes the lease of a task that is about to start, so that the next agent knows until when the task may run.
+   * @returns the lease for the second fence. null: the task is never fenced
    */
   starts(task: TaskRef, fenced: FencedTask): Lease | null {
     const entry = this.entry(task);
@@ -76,19 +76,19 @@ export class LeaseKeeper {
     return fence.leaseInFull();
   }
 
-  /** It runs now. */
+  /** Called when the task runs. */
   runs(task: TaskRef): void {
     this.entry(task).fence?.runs();
     this.look();
   }
 
-  /** Its start was refused or given up, and nothing runs. */
+  /** Called when the start of the task was refused or given up, and nothing runs. */
   startsNot(task: TaskRef): void {
     this.entry(task).fence = null;
     this.look();
   }
 
-  /** Found running by a new agent, or after a start whose answer was lost. */
+  /** Called for a task that was found running, by a new agent or after a start whose answer was lost. */
   adopt(task: TaskRef, fenced: FencedTask, isFrozen: boolean): void {
     const entry = this.entry(task);
     const isGranted = entry.lease !== noLease;
@@ -107,7 +107,7 @@ export class LeaseKeeper {
   }
 
   /**
-   * What became of a task because its lease had run out, in words for people. null: nothing; it ended by itself.
+   * What happened to a task because its lease had expired, as a sentence for users. null: nothing, it ended on its own.
    * @param endedMs CLOCK_BOOTTIME
    */
   deathBy(task: TaskRef, { location, onExpiry }: FencedTask, exit: TaskExit, endedMs: number): string | null {
@@ -117,18 +117,18 @@ export class LeaseKeeper {
     if (onExpiry === 'freeze') {
       return byThisFence ? 'killed because its lease ran out and it did not freeze' : null;
     }
-    // The other fence may have done it without this agent.
+    // The guard may have killed the task without this agent.
     const { deadlineMs } = entry?.lease ?? readLease(location.directory, this.parts.bootId);
     const byEither = byThisFence || (deadlineMs !== null && endedMs >= deadlineMs);
     return byEither ? 'killed because its lease ran out: no contact with the coordinator' : null;
   }
 
-  /** It does not run any more: nothing is left to be fenced. */
+  /** Called when the task has ended, and nothing of it needs a fence. */
   drop(task: TaskRef): void {
     this.entries.delete(taskKey(task));
   }
 
-  /** Stops looking. The second fence holds on. */
+  /** Stops the first fence. The second one continues. */
   close(): void {
     this.closed = true;
     if (this.timer !== null) clearTimeout(this.timer);
@@ -153,7 +153,7 @@ export class LeaseKeeper {
     return { ...this.parts, onChange };
   }
 
-  /** Fences what has run out, thaws what may run, and sees to it that the next deadline is not missed. */
+  /** Fences tasks whose lease has expired, thaws tasks that may run, and sets the timer for the next deadline. */
   private look(): void {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;
@@ -165,17 +165,17 @@ export class LeaseKeeper {
     );
     const nextMs = times.reduce((earliest, time) => Math.min(earliest, time), Number.POSITIVE_INFINITY);
     if (nextMs === Number.POSITIVE_INFINITY) return;
-    // The clock moves in steps of 10 ms: a wait of nothing would spin until it does.
+    // The clock has steps of 10 ms. A wait of 0 would repeat without pause until its next step.
     const waitMs = Math.min(Math.max(nextMs - nowMs, 1), timerMsMax);
     this.timer = setTimeout(() => this.look(), waitMs);
   }
 
-  /** What cannot be written leaves an earlier deadline on disk, and a new agent fences that much too early. */
+  /** When the write fails, an earlier deadline stays on disk, and a new agent would fence the task too early. */
   private write(task: TaskRef, { location }: FencedTask, { deadlineMs }: HeldLease): void {
     try {
       writeLease(location.directory, this.parts.bootId, deadlineMs);
     } catch (error) {
-      // One that was found running without a record has no directory either.
+      // A task that was found running without a record has no directory.
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return;
       const fields = { task: taskKey(task), error: messageOf(error) };
       this.parts.log.error(fields, 'the lease of a task could not be written down');

@@ -1,13 +1,13 @@
 /**
- * When this agent asked, and what was answered: leases count from the moment their question was sent. All times are
- * CLOCK_BOOTTIME, milliseconds.
+ * The questions of this agent, and which of them were answered. A lease counts from the moment at which its question was sent.
+ * All times are CLOCK_BOOTTIME, in milliseconds.
  */
 export class Questions {
   private helloMs = 0;
   private readonly heartbeatsMs = new Map<number, number>();
   private newestAnsweredMs: number | null = null;
 
-  /** On a new connection; nothing that was asked on the last one will be answered. */
+  /** Called on a new connection: questions of the last connection will not be answered. */
   helloSent(nowMs: number): void {
     this.helloMs = nowMs;
     this.heartbeatsMs.clear();
@@ -17,19 +17,19 @@ export class Questions {
     this.heartbeatsMs.set(seq, nowMs);
   }
 
-  /** @returns when it was asked */
+  /** @returns when the question was sent */
   helloAnswered(): number {
     return this.answered(this.helloMs);
   }
 
-  /** @returns when it was asked. null: it never was, or this is its second answer, which says nothing */
+  /** @returns when the question was sent. null: it never was, or this is a second answer, which has no effect */
   heartbeatAnswered(seq: number): number | null {
     const askedMs = this.heartbeatsMs.get(seq);
     this.heartbeatsMs.delete(seq);
     return askedMs === undefined ? null : this.answered(askedMs);
   }
 
-  /** The newest question that was answered, on whatever connection. null: none was yet. */
+  /** When the newest question that was answered was sent, on any connection. null: none was answered yet. */
   get lastAnsweredMs(): number | null {
     return this.newestAnsweredMs;
   }

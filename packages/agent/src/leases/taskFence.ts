@@ -1,6 +1,6 @@
 /**
- * What a task's lease makes of it: frozen when it has run out, thawed by a fresh one. A fence never waits for a call that
- * is under way; calls to arm the second fence do, and of the deadlines that come meanwhile the newest wins.
+ * The fence of one task: it freezes the task when its lease has expired, and thaws it with a new lease. A freeze never waits
+ * for a call that is in progress. A call to arm the second fence does, and only the newest deadline is then passed.
  */
 import { messageOf } from '@muster/common/errors';
 import { type TaskRef, taskKey } from '@muster/common/ids';
@@ -8,7 +8,7 @@ import type { Logger } from '@muster/common/log';
 import type { Driver, Lease, TaskLocation } from '../drivers/driver.ts';
 import { type HeldLease, isLive } from './lease.ts';
 
-/** A task that runs, or is about to. */
+/** What a fence needs of a task that runs, or is about to. */
 export interface FencedTask {
   readonly driver: Pick<Driver, 'renew' | 'freeze' | 'thaw' | 'stop'>;
   readonly location: TaskLocation;
@@ -20,13 +20,13 @@ export interface TaskFenceParts {
   /** CLOCK_BOOTTIME. */
   readonly boottimeMs: () => number;
   readonly log: Logger;
-  /** It was frozen or thawed, or has got a lease: to be looked at again. */
+  /** Called when the task was frozen or thawed, or has got a lease. `look` is due again. */
   readonly onChange: () => void;
 }
 
-/** Of a fence or a thaw that has failed. */
+/** The pause before a freeze or a thaw that has failed is repeated. */
 const tryAgainMs = 1_000;
-/** The guard may have fenced a task shortly before it got the lease that this agent had in time. */
+/** The guard may have fenced a task shortly before it got a lease that this agent got in time. */
 const closeCallMs = 1_000;
 
 export class TaskFence {
@@ -35,14 +35,14 @@ export class TaskFence {
   private readonly task: TaskRef;
   private lease: HeldLease;
   private state: 'open' | 'frozen' | 'killed' | 'gone';
-  /** Its time is up and it is to be killed for that: no lease brings it back. */
+  /** The lease has expired, and the job asks for a kill. No lease cancels that. */
   private doomed = false;
-  /** Its driver has been asked to start it, with the lease of then. */
+  /** The driver was asked to start the task, with the lease of that time. */
   private starting: boolean;
   private fencing = false;
   private thawing = false;
   private renewing = false;
-  /** Deadlines that the second fence has, and was last asked to take; undefined: nobody knows. */
+  /** The deadlines that the second fence has, and was last asked to take; undefined: unknown. */
   private armedMs: number | null | undefined;
   private offeredMs: number | null | undefined;
 
@@ -55,7 +55,7 @@ export class TaskFence {
     this.starting = false;
   }
 
-  /** Of a task that its driver is about to be asked to start, with this lease. */
+  /** The fence of a task whose driver is about to start it, with this lease. */
   static ofStart(parts: TaskFenceParts, task: TaskRef, fenced: FencedTask, lease: HeldLease): TaskFence {
     const fence = new TaskFence(parts, task, fenced, lease);
     fence.starting = true;
@@ -64,7 +64,7 @@ export class TaskFence {
     return fence;
   }
 
-  /** Of a task that was found running. */
+  /** The fence of a task that was found running. */
   static ofFound(
     parts: TaskFenceParts,
     task: TaskRef,
@@ -81,25 +81,25 @@ export class TaskFence {
     return this.state === 'frozen';
   }
 
-  /** The task was killed by this fence, or is being. */
+  /** Whether this fence has killed the task, or is killing it. */
   get isKilled(): boolean {
     return this.fencing || this.state === 'killed';
   }
 
-  /** null: never fenced. */
+  /** The deadline of the task. null: it is never fenced. */
   leaseInFull(): Lease | null {
     const { deadlineMs } = this.lease;
     if (deadlineMs === null) return null;
     return { deadlineBoottimeMs: deadlineMs, bootId: this.parts.bootId, onExpiry: this.fenced.onExpiry };
   }
 
-  /** It runs now. While it started there was nothing to give a later lease to. */
+  /** Called when the task runs. A lease that came during its start is passed to the second fence now. */
   runs(): void {
     this.starting = false;
     this.renew(this.lease);
   }
 
-  /** Passes a lease on to the second fence. */
+  /** Passes a lease to the second fence. */
   renew(lease: HeldLease): void {
     this.lease = lease;
     const { deadlineMs } = lease;
@@ -125,8 +125,8 @@ export class TaskFence {
   }
 
   /**
-   * Fences what has run out, thaws what may run.
-   * @returns CLOCK_BOOTTIME at which to look again; infinity: when something has changed
+   * Freezes the task if its lease has expired, and thaws it if it may run.
+   * @returns CLOCK_BOOTTIME at which to call it again; infinity: after the next change
    */
   look(nowMs: number): number {
     const { deadlineMs } = this.lease;
@@ -134,7 +134,7 @@ export class TaskFence {
     if (isLive(this.lease, nowMs) && !this.doomed) {
       const deadline = deadlineMs ?? Number.POSITIVE_INFINITY;
       if (this.state === 'open') return deadline;
-      // Thawed when the second fence has the lease, or has failed to take it: then the first one holds alone.
+      // The thaw waits until the second fence has the lease, or has refused it. In the latter case only the first fence holds.
       if (!this.renewing && this.offeredMs === deadlineMs) this.thaw();
       else this.renew(this.lease);
       return Math.min(deadline, nowMs + tryAgainMs);
@@ -160,17 +160,17 @@ export class TaskFence {
       })
       .finally(() => {
         this.fencing = false;
-        // What has failed is tried again when its time comes, not at once.
+        // A call that has failed is repeated after a pause.
         if (this.state !== 'open' && !(this.doomed && this.state === 'frozen')) this.parts.onChange();
       });
   }
 
-  /** @returns false: there is nothing to fence yet */
+  /** @returns false: the task does not exist yet */
   private async freezeOrKill(): Promise<boolean> {
     const { driver, location, onExpiry } = this.fenced;
-    // Frozen first though it is to be killed: that is done at once, whatever becomes of the engine or the guard.
+    // A task that will be killed is frozen first: a freeze takes effect at once, even if the engine or the guard hangs.
     const outcome = await driver.freeze(location);
-    // An engine that gave no answer may start it yet, at any time.
+    // An engine that has not answered may still start the task, at any time.
     if (outcome === 'ended' && this.starting) return false;
     this.state = outcome === 'ended' ? 'gone' : outcome;
     if (outcome !== 'frozen' || onExpiry !== 'kill') return true;
@@ -188,11 +188,11 @@ export class TaskFence {
       .then(() => {
         if (this.state !== 'frozen') return;
         this.parts.log.info(this.about({}), 'a task resumes with a new lease');
-        // Even when its time has run out again meanwhile: then it is to be frozen once more.
+        // Also when the lease has expired again meanwhile: the next look freezes the task.
         this.state = 'open';
       })
       .catch((error: unknown) => {
-        // Also one that only the guard may have frozen: tried again in a while, and with every lease.
+        // Also a task that only the guard may have frozen. The thaw is repeated after a pause, and with every lease.
         if (this.state === 'open') this.state = 'frozen';
         this.parts.log.error(this.about({ error }), 'a task that may run again could not be thawed');
       })
@@ -206,7 +206,7 @@ export class TaskFence {
     return isLive(this.lease, this.parts.boottimeMs());
   }
 
-  /** @param deadlineMs that it had until now */
+  /** @param deadlineMs the deadline of the task until now */
   private mayBeFrozenBy(deadlineMs: number | null | undefined): boolean {
     if (deadlineMs === undefined) return true;
     return deadlineMs !== null && this.parts.boottimeMs() + closeCallMs >= deadlineMs;
