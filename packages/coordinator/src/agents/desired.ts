@@ -1,4 +1,4 @@
-/** What a node should do about one task, from the job's state alone: the whole of the agents' protocol in a function. */
+/** What a node should do about one task, computed from the state of the job alone. */
 import type { PathCheck } from '@muster/common/gangs';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { TaskStateKind } from '@muster/common/states';
@@ -7,22 +7,22 @@ import { type Attempt, currentAttempt, isReleased, type Job, type Task } from '.
 import { heldTask } from '../state/heldTasks.ts';
 
 export type Desired =
-  /** Get ready all that it needs, and report that. */
+  /** Make ready what the task needs, and report that. */
   | { readonly kind: 'prepare' }
-  /** Try the paths to the others of its gang. */
+  /** Test the paths to the other nodes of the gang. */
   | { readonly kind: 'check'; readonly check: PathCheck }
   | {
       readonly kind: 'start';
       readonly addr: string;
       readonly port: number;
-      /** Of every node of the gang, by node rank. */
+      /** The address of every node of the gang, by node rank. */
       readonly addresses: readonly string[];
     }
   | { readonly kind: 'stop'; readonly graceMs: number; readonly signal: string }
-  /** Its end is recorded, or it was never released: drop it. */
+  /** Drop the task: its end is recorded, or it was never released. */
   | { readonly kind: 'forget' };
 
-/** @param job as it is now; undefined: it has ended, or never was */
+/** @param job as it is now; undefined: it has ended, or never existed */
 export function desiredOf(job: Job | undefined, ref: TaskRef, node: NodeName): Desired {
   const attempt = currentAttempt(job);
   const task = heldTask(job, ref, node);
@@ -38,12 +38,12 @@ export function desiredOf(job: Job | undefined, ref: TaskRef, node: NodeName): D
   return { kind: 'start', addr, port, addresses: attempt.network?.addresses ?? [addr] };
 }
 
-/** Once a checkpoint that was begun after the signal is safe, nobody has to wait for the rest of the grace. */
+/** A stop. Its grace is 0 once a checkpoint that was begun after the signal is verified: nothing needs the rest of it. */
 function stopOf({ spec }: Job, { savedAfterStop }: Attempt): Desired {
   return { kind: 'stop', graceMs: savedAfterStop ? 0 : spec.stopGraceMs, signal: spec.stopSignal };
 }
 
-/** Equal for what needs not be said twice: a check of other addresses is another one, and so is a stop of less grace. */
+/** Whether two orders are the same, and the second need not be sent. Other addresses, or a shorter grace, make another order. */
 export function wordOf(desired: Desired): string {
   switch (desired.kind) {
     case 'check':
@@ -56,9 +56,9 @@ export function wordOf(desired: Desired): string {
 }
 
 /**
- * Does an agent's account of a task show that it has heard what we want?
- * @param recorded the task as we have it
- * @param observed state of the task as its agent sees it; undefined: the agent does not know it
+ * Whether the report of an agent about a task shows that it has received the order.
+ * @param recorded the task as it is stored
+ * @param observed the state of the task that its agent reports; undefined: the agent does not have the task
  */
 export function isHeard(desired: Desired, recorded: Task, observed: TaskStateKind | undefined): boolean {
   switch (desired.kind) {

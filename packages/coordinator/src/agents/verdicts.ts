@@ -1,4 +1,4 @@
-/** What an agent is answered about a task that it says it has: from memory, because a heartbeat waits for nothing. */
+/** The verdict on a task that an agent reports to have. It is computed from memory, because heartbeats wait for nothing (G4). */
 import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
@@ -7,7 +7,7 @@ import { currentAttempt } from '../model.ts';
 import type { ClusterState } from '../state/state.ts';
 import { desiredOf } from './desired.ts';
 
-/** Grants the lease that it speaks of: to be sent at once. */
+/** Grants the lease that the verdict contains, so the verdict is sent at once. */
 export function verdictOn(
   task: TaskRef,
   node: NodeName,
@@ -20,17 +20,17 @@ export function verdictOn(
     const known = state.outcomes.has(task.jobId);
     return { task: wire, verdict: known ? 'VERDICT_FORGET' : 'VERDICT_UNKNOWN' };
   }
-  // Newer than all we know of: this store is older than the cluster, and what it has forgotten is not to be killed.
+  // An attempt newer than the store has: the store is older than the cluster, and its lost tasks must not be killed.
   if (task.attempt > job.lastAttempt) return { task: wire, verdict: 'VERDICT_UNKNOWN' };
   const desired = desiredOf(job, task, node);
   const attempt = currentAttempt(job);
   if (desired.kind === 'forget' || attempt === null) return { task: wire, verdict: 'VERDICT_FORGET' };
   const leaseMs = leases.grant(node, attempt);
-  // The grace of a stop takes time too: what is being stopped keeps its lease.
+  // A task that is being stopped keeps its lease, because it needs the time of its grace to save.
   return { task: wire, verdict: desired.kind === 'stop' ? 'VERDICT_STOP' : 'VERDICT_RUN', leaseMs };
 }
 
-/** It is none of this cluster's any more: the agent kills it. */
+/** The verdict on a task that no longer belongs to this cluster: the agent kills it. */
 export function forgotten(task: TaskRef): TaskVerdict {
   return { task: taskRefToWire(task), verdict: 'VERDICT_FORGET' };
 }

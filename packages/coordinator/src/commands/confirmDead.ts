@@ -1,4 +1,4 @@
-/** Proof of death from outside: a person's word, or the success of a fencing command. */
+/** Proof from outside that a node is dead: a user confirms it, or a fencing command succeeds. */
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
@@ -6,15 +6,15 @@ import { type Caller, nameOf } from '../caller.ts';
 import { endLostTasks } from '../leases/lostTasks.ts';
 import type { Draft } from '../state/state.ts';
 
-/** Who says so. */
+/** The origin of the proof. */
 export type Proof =
   | { readonly kind: 'person'; readonly caller: Caller }
   | { readonly kind: 'fence_command'; readonly silence: number };
 
 /**
- * Ends every task of the node as lost, those that are never fenced, too. Done twice it is done once.
- * @throws {MusterError} `failed_precondition` when the node answers, or has answered since the proof was begun
- * @returns the silence that this ends the tasks of, for `AgentRegistry.noteDead` once it is committed
+ * Ends every task of the node as lost, those that are never fenced included. Idempotent.
+ * @throws {MusterError} `failed_precondition` when the node responds, or has responded since the proof was begun
+ * @returns the silence during which the tasks were ended, for `AgentRegistry.noteDead` after the commit
  */
 export function confirmDead(
   draft: Draft,

@@ -1,9 +1,9 @@
-/** What an agent claims without proof, as a condition of its node: there it is seen, and there it keeps new work away. */
+/** Turns what an agent claims without proof into a condition of its node, which shows it and keeps new work away. */
 import type { Condition } from '@muster/common/conditions';
 
 export const doubtKind = 'unproven_claims';
 
-/** @param claim as `Terms.agentSaid` puts it */
+/** @param claim as `Terms.agentSaid` returns it */
 export function doubtCondition(claim: string, nowMs: number): Condition {
   return {
     kind: doubtKind,

@@ -1,4 +1,4 @@
-/** What was granted to whom, and from when on a silent node is fenced for certain. */
+/** Records which node was granted which leases, and computes from when on a silent node is certainly fenced. */
 import type { NodeName } from '@muster/common/ids';
 import type { Attempt } from '../model.ts';
 import { checkLeaseSettings, fencedAfterMs, type LeaseGrants, type LeaseSettings } from './leases.ts';
@@ -6,7 +6,7 @@ import { checkLeaseSettings, fencedAfterMs, type LeaseGrants, type LeaseSettings
 export interface LeaseBookParts {
   readonly settings: LeaseSettings;
   readonly monotonicMs: () => number;
-  /** When a node's last question was heard, monotonic. null: it never was, not even expected to be. */
+  /** When the last question of a node was received, monotonic. null: none ever was, and none was expected. */
   readonly lastHeardMs: (node: NodeName) => number | null;
   readonly maintenance: {
     leftMs(nowMs: number): number;
@@ -18,11 +18,11 @@ export class LeaseBook implements Pick<LeaseGrants, 'grant'> {
   private readonly parts: LeaseBookParts;
   private readonly startedAtMs: number;
   /**
-   * Of nodes that were granted more than their attempts' own leases. The latest of all such moments counts: a shorter
-   * lease that follows does not take a longer one back.
+   * T2 of the longer leases of a maintenance, by node. The latest counts, because a shorter lease that follows does not
+   * revoke a longer one.
    */
   private readonly fencedAtByNode = new Map<NodeName, number>();
-  /** Leases granted since the start, renewals too. */
+  /** The number of leases granted since the start, renewals included. */
   granted = 0;
 
   constructor(parts: LeaseBookParts) {
@@ -43,8 +43,8 @@ export class LeaseBook implements Pick<LeaseGrants, 'grant'> {
   }
 
   /**
-   * The moment T2, monotonic: should the node stay silent, no task of this attempt runs on it from then on.
-   * @returns null: never; only proof of its death will do
+   * T2, monotonic: from then on no task of this attempt executes on the node, if the node stays silent.
+   * @returns null: there is no such moment, and only proof that the node is dead ends its tasks
    */
   fencedAtMs(node: NodeName, { leaseMs }: Pick<Attempt, 'leaseMs'>): number | null {
     if (leaseMs === null) return null;
@@ -54,7 +54,7 @@ export class LeaseBook implements Pick<LeaseGrants, 'grant'> {
     return Math.max(byOwnLeaseMs, byMaintenanceMs, maintenance.fencedSinceStartAtMs);
   }
 
-  /** A coordinator before us may have answered the node until the moment we started. */
+  /** An earlier coordinator may have answered the node until the moment at which this one started. */
   private lastHeardMs(node: NodeName): number {
     return this.parts.lastHeardMs(node) ?? this.startedAtMs;
   }

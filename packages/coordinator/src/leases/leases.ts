@@ -1,37 +1,37 @@
 /**
- * How long nodes may run their tasks, and from when on it is certain that they do not. The rules are those of a lease
- * with a fence on the node: the agent counts from the moment it asked, this coordinator from the moment it heard that.
+ * How long a node may run its tasks, and from when on it certainly does not (G2 of docs/guarantees.md). The agent counts a
+ * lease from the moment at which it sent its question; this coordinator counts from the moment at which it received it.
  */
 import { assertInvariant, MusterError } from '@muster/common/errors';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import { formatDuration } from '@muster/common/spec/duration';
 import type { Attempt } from '../model.ts';
 
-/** What a turn at the fence costs: all in milliseconds of monotonic clocks, but for the rate. */
+/** Times of leases and fences: milliseconds of monotonic clocks, and the error of their rates. */
 export interface LeaseSettings {
-  /** L: length of a lease where the job does not say. */
+  /** L: the length of a lease, for jobs that name none. */
   readonly leaseMs: number;
-  /** K: from the moment a node fences a task to the moment it runs no instruction. */
+  /** K: the time from the moment at which a node fences a task to the moment at which the task executes nothing. */
   readonly fenceMs: number;
-  /** M: margin, at least 2 s. */
+  /** M: a margin between two attempts, at least 2 s. */
   readonly marginMs: number;
-  /** ρ: how far the rates of two clocks may differ. */
+  /** ρ: the largest difference between the rates of two clocks, as a fraction. */
   readonly clockRateError: number;
 }
 
-/** What the agents' side needs of them; `LeaseBook` has all of it. */
+/** The part of `LeaseBook` that sessions with agents use. */
 export interface LeaseGrants {
   /**
-   * Notes that a node is being told that a task may run, and for how long. To be asked for every verdict, Release and
-   * Assign, right before it is sent.
-   * @returns milliseconds from the sending of the question on; 0: never fenced
+   * Records that a node is told how long a task may run. Called for each message that grants a lease, right before the
+   * message is sent.
+   * @returns the length of the lease, in milliseconds from the sending of the question; 0: the task is never fenced
    */
   grant(node: NodeName, attempt: Attempt): number;
-  /** That this store gave the task to the node, for its agent to say again. @param submitSeq of its job */
+  /** The proof that this store gave the task to the node; its agent repeats it. @param submitSeq of the job */
   proofOf(node: NodeName, task: TaskRef, submitSeq: number): string;
 }
 
-/** Less would let the next attempt begin on the heels of the last one. */
+/** With a smaller margin, the next attempt could begin before the effects of the last one have ended. */
 export const marginMsMin = 2_000;
 
 /** @throws {InvariantViolation} for settings by which two attempts of a job could run at once */
@@ -51,7 +51,7 @@ export function checkLeaseSettings(settings: LeaseSettings): LeaseSettings {
 }
 
 /**
- * Where two questions do not fit into a lease, every one that is a little late freezes the task.
+ * Refuses a lease that is shorter than two heartbeats: a heartbeat that is a little late would freeze its tasks.
  * @throws {MusterError} `invalid` for a job's own lease of that kind
  */
 export function checkJobLease(leaseMs: number | null, heartbeatIntervalMs: number): void {
@@ -65,8 +65,8 @@ export function checkJobLease(leaseMs: number | null, heartbeatIntervalMs: numbe
 }
 
 /**
- * How long after a node was heard it is certain that nothing of a lease which that question was answered with runs there:
- * both clocks may be off, one fast and one slow, over the whole of the lease and of the fence.
+ * The time after which nothing runs under a lease that was granted in answer to a question, counted from when that question
+ * was received. Both clocks may be wrong in their rates, one fast and one slow, for as long as the lease and the fence last.
  */
 export function fencedAfterMs(settings: Omit<LeaseSettings, 'leaseMs'>, leaseMs: number): number {
   const { fenceMs, marginMs, clockRateError } = settings;

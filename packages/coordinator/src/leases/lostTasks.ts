@@ -1,4 +1,4 @@
-/** Commands that end tasks of silent nodes as lost: plain functions on a draft. */
+/** Commands that end the tasks of silent nodes as lost. They are plain functions on a draft. */
 
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { Attempt } from '../model.ts';
@@ -9,13 +9,13 @@ import type { Draft } from '../state/state.ts';
 export interface Loss {
   /** Why, for the cause of the attempt. */
   readonly message: string;
-  /** By our wall clock. null: not since we started. */
+  /** By the wall clock of this coordinator. null: not since its start. */
   readonly lastHeardMs: number | null;
 }
 
 /**
- * @param isGone whether it is certain that nothing of the attempt runs on the node any more
- * @returns those that this ended
+ * @param isGone whether no task of the attempt executes on the node, for certain
+ * @returns the tasks that this ended
  */
 export function endLostTasks(
   draft: Draft,

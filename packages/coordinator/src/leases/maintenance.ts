@@ -1,22 +1,22 @@
 /**
- * Long leases for a while, so that the coordinator or the network may be away without a task being frozen.
+ * A maintenance grants long leases for some time, so that no task is frozen while the coordinator or the network is away.
  *
- * What is granted in that time is stored before the first such lease is: after a restart nobody knows which nodes got
- * one, so all of them count as having got the longest, in full, from the start on. That knowledge outlives the end of the
- * maintenance, because a lease cannot be taken back.
+ * The length of these leases is stored before the first one is granted. After a restart, the coordinator does not know which
+ * nodes got one. Every node then counts as having got the longest, in full, from the start on. This outlasts the end of the
+ * maintenance, because a lease cannot be revoked.
  */
 import type { Store } from '../store/store.ts';
 import { fencedAfterMs, type LeaseSettings } from './leases.ts';
 
 interface StoredMaintenance {
-  /** What was left of it when this was written. Counted down by our own clock alone: while we are away it stands still. */
+  /** The rest of the maintenance when this was written. Time in which no coordinator runs does not count. */
   readonly leftMs: number;
   /** The longest lease that a node may still hold from it. */
   readonly grantedMs: number;
 }
 
 const metaName = 'maintenance';
-/** How much longer it may last after a restart for want of writing. */
+/** How often the rest is written, and so how much longer a maintenance may last after a restart. */
 const writeEveryMs = 60_000;
 
 export class Maintenance {
@@ -24,10 +24,10 @@ export class Maintenance {
   private readonly settings: LeaseSettings;
   private endsAtMs: number;
   private stored: StoredMaintenance;
-  /** Until then nodes may hold leases of `stored.grantedMs`. */
+  /** Until then, monotonic, nodes may hold leases of `stored.grantedMs`. */
   private heldUntilMs: number;
   private working: Promise<void> = Promise.resolve();
-  /** Of a coordinator before this one: no node that is silent since our start is fenced before. 0: at once. */
+  /** When leases from a maintenance of an earlier coordinator have certainly ended, monotonic. 0: there were none. */
   readonly fencedSinceStartAtMs: number;
 
   private constructor(
@@ -44,7 +44,7 @@ export class Maintenance {
     this.fencedSinceStartAtMs = stored.grantedMs === 0 ? 0 : this.heldUntilMs;
   }
 
-  /** @param nowMs monotonic, as in all of this */
+  /** @param nowMs monotonic, as everywhere in this file */
   static async open(
     store: Maintenance['store'],
     settings: LeaseSettings,
@@ -55,18 +55,18 @@ export class Maintenance {
     return new Maintenance(store, settings, stored, nowMs);
   }
 
-  /** 0: there is none. */
+  /** The rest of the maintenance, in milliseconds; 0: there is none. */
   leftMs(nowMs: number): number {
     return Math.max(0, this.endsAtMs - nowMs);
   }
 
   /**
-   * Takes effect once it is stored, and so on disk before the first lease of that length is granted.
-   * @param forMs 0 ends it: what was granted holds until its time
-   * @param monotonicMs read when it is stored
+   * Begins a maintenance. It takes effect once it is stored, so it is on disk before the first lease of that length is granted.
+   * @param forMs 0 ends it; leases that were granted last until their end
+   * @param monotonicMs the clock, read when the maintenance is stored
    */
   set(forMs: number, monotonicMs: () => number): Promise<void> {
-    // Ended at once: while that is being stored no more is granted.
+    // An end takes effect at once: no long lease is granted while the end is being stored.
     if (forMs === 0) this.endsAtMs = monotonicMs();
     return this.inTurn(async () => {
       await this.write({ leftMs: forMs, grantedMs: Math.max(this.stored.grantedMs, forMs) });
@@ -77,12 +77,12 @@ export class Maintenance {
     });
   }
 
-  /** One pass; idempotent. Keeps what is stored near to what is true, and never below it. */
+  /** One pass; idempotent. Writes the rest now and then: what is stored is never less than what is left. */
   run(nowMs: number): readonly Promise<void>[] {
     if (this.news(nowMs) === null) return [];
     return [
       this.inTurn(async () => {
-        // It waited for its turn: a new maintenance may have been stored meanwhile.
+        // This write has waited for its turn: a new maintenance may have been stored meanwhile.
         const news = this.news(nowMs);
         if (news !== null) await this.write(news);
       }),

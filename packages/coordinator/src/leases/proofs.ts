@@ -1,9 +1,9 @@
 /**
- * What this store has said to agents, in a form that it can tell from anything else. Each term and each task that an agent
- * is told comes with a proof, which the agent says again in its Hello. Whoever says of a task or a term that this store has
- * never heard of, and can prove it, shows that the store is a copy older than itself. Whoever cannot says it of itself only.
+ * Proofs that this store has told an agent something. Each term and each task that an agent is told comes with a proof, and
+ * the agent repeats it in its Hello. A valid proof of a task or a term that this store does not have shows that the store is
+ * an old copy. A claim without proof counts only for the node that makes it.
  *
- * A proof is a keyed hash. Its key is made with the store and is in every copy of it.
+ * A proof is a keyed hash. Its key is made with the store, and is in every copy of it.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { NodeName, RandomBytes, TaskRef } from '@muster/common/ids';
@@ -12,7 +12,7 @@ import type { MetaStore } from './metaStore.ts';
 
 const metaName = 'proof_key';
 const keyBytes = 32;
-/** 128 bits as base64url. */
+/** The length of a proof: 128 bits as base64url. */
 const macLength = 22;
 
 export class Proofs {
@@ -22,7 +22,7 @@ export class Proofs {
     this.key = key;
   }
 
-  /** With the key of this store, which is made when there is none yet. */
+  /** Uses the key of this store, and makes it when there is none yet. */
   static async open(store: Pick<MetaStore, 'readMeta' | 'writeMeta'>, random: RandomBytes): Promise<Proofs> {
     const text = await store.readMeta(metaName);
     if (text !== null) return new Proofs(Buffer.from(text, 'hex'));
@@ -31,7 +31,7 @@ export class Proofs {
     return new Proofs(key);
   }
 
-  /** That a node was welcomed in this term. */
+  /** The proof that a node was welcomed in this term. */
   ofTerm(node: NodeName, term: number): string {
     return this.mac(`term ${node} ${term}`);
   }
@@ -40,12 +40,12 @@ export class Proofs {
     return isEqual(proof, this.ofTerm(node, term));
   }
 
-  /** That a node was given this task. @param submitSeq of its job: tells later whether the store should know of it */
+  /** The proof that a node was given this task. @param submitSeq of the job: shows later whether the store should have it */
   ofTask(node: NodeName, task: TaskRef, submitSeq: number): string {
     return `${submitSeq}.${this.mac(`task ${node} ${taskKey(task)} ${submitSeq}`)}`;
   }
 
-  /** @returns the number of submission of the task's job; null: this store did not give that task to this node */
+  /** @returns `submitSeq` of the job of the task; null: this store did not give that task to this node */
   submitSeqOf(node: NodeName, task: TaskRef, proof: string): number | null {
     const submitSeq = Number(/^(\d{1,15})\./.exec(proof)?.[1] ?? Number.NaN);
     return Number.isInteger(submitSeq) && isEqual(proof, this.ofTask(node, task, submitSeq))

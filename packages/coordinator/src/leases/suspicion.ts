@@ -1,23 +1,23 @@
 /**
- * When most nodes fall silent at once, the fault is more likely here than with each of them: this coordinator may be the
- * one that is cut off. Then nothing is rescheduled. Pure.
+ * Decides whether this coordinator suspects that it is partitioned itself: when most nodes become silent at once, one fault
+ * here is more likely than many faults there. Nothing is rescheduled then. Pure.
  */
 import type { NodeName } from '@muster/common/ids';
 
 export interface SeenNode {
   readonly node: NodeName;
-  /** Monotonic: when its silence was noticed. null: it answers. */
+  /** When the silence of the node was noticed, monotonic. null: it responds. */
   readonly silentSinceMs: number | null;
 }
 
-/** Fewer tell nothing: two nodes in one rack share a switch. */
+/** Fewer silent nodes prove nothing: two nodes in one rack share a switch. */
 const nodesMin = 3;
 
 /**
- * @param before nodes for whose silence we suspect ourselves. null: we do not
- * @param seen the nodes that should answer; those that a person declared dead are not among them
- * @param windowMs nodes that fall silent within so long of each other count together
- * @returns the same after a look at the nodes. Trust is back once half of them answer
+ * @param before the silent nodes that have caused the suspicion. null: there is none
+ * @param seen the nodes that should respond, without those that a user has confirmed to be dead
+ * @param windowMs nodes that become silent within this time of each other are counted together
+ * @returns the new value of `before`. The suspicion ends when half of the nodes respond
  */
 export function suspectOurselves(
   before: ReadonlySet<NodeName> | null,

@@ -1,14 +1,17 @@
-/** From how tasks ended, what their nodes read in their output, and faults of their GPUs to the cause their attempt carries. */
+/**
+ * Finds the cause of the end of an attempt (G7 of docs/guarantees.md): from the ends of its tasks, from what their nodes have
+ * read in the output, and from faults of their GPUs.
+ */
 import { causeOf } from '@muster/common/cause';
 import type { CauseKind, Evidence } from '@muster/common/spec/causes';
 import type { Cause, TaskEnd } from '@muster/common/views';
 import type { Task } from '../model.ts';
 import type { GpuFault } from './event.ts';
 
-/** The training itself went wrong: what was done since is of no use. */
+/** Causes in the training itself: the steps since then are of no use. */
 export const divergenceCauses: readonly CauseKind[] = ['nan_loss', 'loss_divergence', 'loss_scale_exhausted'];
 
-/** What a node can say of its own hardware from the output of a task. */
+/** Faults of hardware that a node can find in the output of a task. */
 const hardwareCauses: readonly CauseKind[] = ['gpu_fault', 'gpu_hw_ecc', 'gpu_hw_nvlink'];
 
 const evidenceLengthMax = 500;
@@ -32,8 +35,8 @@ export function endedWell(exit: TaskEnd): boolean {
 }
 
 /**
- * It ended as one does that is told to stop: by the first signal or the last, or before it had begun. Not so when the kernel
- * took it.
+ * Whether a task ended like one that was told to stop: by the first signal or the last, or before it had begun. A task that the
+ * kernel killed did not.
  */
 export function endedLikeStopped(exit: TaskEnd): boolean {
   if (exit.oomKilled || exit.startError !== null) return false;
@@ -48,9 +51,9 @@ export function endedLikeStopped(exit: TaskEnd): boolean {
 }
 
 /**
- * The task that failed first, the others having failed because of it. An end that says of itself that it only follows
- * from another's comes after those that do not; then time decides, by which one nobody can place comes last; then rank.
- * @param tasks which have ended badly by themselves
+ * The task that failed first; the others have failed because of it. Ends that only follow from another end are ranked last.
+ * Then the time of the failure decides, and unknown times are ranked last. Then the rank decides.
+ * @param tasks those that have failed on their own
  */
 export function rootCause(tasks: readonly Task[]): Task | null {
   const [first] = [...tasks].sort(
@@ -66,7 +69,7 @@ export function isConsequence({ exit }: Pick<Task, 'exit'>): boolean {
   return exit?.failure?.consequence ?? false;
 }
 
-/** Its output or error file tells of something that went wrong there by itself. */
+/** Whether the output or the error file of the task shows a failure of its own. */
 export function tellsOfOwnFailure({ failure }: TaskEnd): boolean {
   return failure !== null && failure.source !== 'exit' && !failure.consequence;
 }
@@ -77,9 +80,9 @@ function byTime(a: number | null, b: number | null): number {
 }
 
 /**
- * Proof outranks what the output says, and what the output says outranks the exit. Where there is nothing of that, the exit
- * is all that is known: never a guess.
- * @param task a task that has ended badly
+ * The cause of the end of one task. A fault of its hardware outranks its output, and the output outranks its exit status. Without
+ * either, the exit status is the cause: nothing is guessed.
+ * @param task a task that has failed
  */
 export function causeOfEnd(task: Task, gpuFault: GpuFault | null = null): Cause {
   const { exit, node, nodeRank } = task;
@@ -93,10 +96,10 @@ export function causeOfEnd(task: Task, gpuFault: GpuFault | null = null): Cause 
     const what = gpuFault.gpuUuid === null ? 'its node' : `its GPU ${gpuFault.gpuUuid}`;
     return causeOf(kind, `${where} lost ${what}: ${gpuFault.text}`, place, evidenceOf(exit, gpuFault.text));
   }
-  // To the job it is as if its node had been lost: nothing of the program is to blame.
+  // For the job, this is the loss of a node: the program has no part in it.
   if (failure?.source === 'lease') return causeOf('node_lost', `${where} was ${failure.message}`, place);
   const how = howItEnded(exit);
-  // What is known from the exit alone is said already.
+  // The message has the exit status already.
   const isExitAlone = failure?.source === 'exit' && failure.kind !== 'unknown';
   const said = failure === null || isExitAlone ? null : failure.message;
   const message = `${where} ${how.words}${said === null ? '' : `: ${said}`}`;
@@ -113,7 +116,7 @@ export function causeOfEnd(task: Task, gpuFault: GpuFault | null = null): Cause 
 interface Ending {
   readonly kind: CauseKind;
   readonly words: string;
-  /** null: that it is over is all there is. */
+  /** null: nothing is known but the end. */
   readonly evidence: string | null;
 }
 
@@ -133,7 +136,7 @@ function evidenceOf({ failure }: TaskEnd, text: string | null): Evidence | null 
   return { line, text: text.slice(0, evidenceLengthMax), rank: failure?.rank ?? null };
 }
 
-/** A node takes for granted where it is; what was said of a lost one from outside names it already. */
+/** Adds rank and node to the cause of a start that failed. The cause for a lost node names both already. */
 function causeOfNoStart(said: Cause, { node, nodeRank }: Task, isLost: boolean): Cause {
   const message = isLost ? said.message : `rank ${nodeRank} on ${node} did not start: ${said.message}`;
   return { ...said, message, nodeRank, node };

@@ -1,4 +1,4 @@
-/** What can happen to a job, and what a step of its life gives: the words that the files of `lifecycle/` share. */
+/** The events of a job and the results of a transition, which the files of `lifecycle/` share. */
 import type { CheckpointFacts, ResumeChoice } from '@muster/common/checkpoints';
 import { assertInvariant } from '@muster/common/errors';
 import type { Endpoint, Master, PathFindings } from '@muster/common/gangs';
@@ -8,33 +8,33 @@ import type { Cause, Resume, TaskEnd } from '@muster/common/views';
 import { type Attempt, currentAttempt, type Job, type NewEvent, type Task } from '../model.ts';
 import { ownName } from '../spec/ownSpec.ts';
 
-/** `attempt` is the fencing token of whoever reports. */
+/** `attempt` is the number of the attempt that the report is about. */
 export type JobEvent =
   | {
       readonly kind: 'allocate';
-      /** By node rank; as many as the job wants, or fewer where it can do with them. */
+      /** By node rank: as many as the job asks for, or fewer if its spec allows that. */
       readonly tasks: readonly Placement[];
-      /** Length of a lease where the job does not say. */
+      /** The length of a lease, for jobs that name none. */
       readonly leaseMs: number | null;
-      /** A node of it has been away: its paths are measured even if the job does not ask for that. */
+      /** A node of the attempt was away: bandwidth is measured even if the job does not ask for that. */
       readonly preflight: boolean;
-      /** What it begins from, chosen for these nodes by `chooseResume`. null: nothing. */
+      /** The checkpoint to resume from, chosen for these nodes by `chooseResume`. null: none. */
       readonly resume: Resume | null;
-      /** The attempt has this number at least; left out: the next one. */
+      /** The smallest number that the attempt may have; default: the next one. */
       readonly numberMin?: number;
     }
   | {
       readonly kind: 'prepared';
       readonly attempt: number;
       readonly nodeRank: number;
-      /** From rank 0 only: the address it would have alone, and the port it holds. */
+      /** From rank 0 only: the address that it would have alone, and the port that it holds. */
       readonly master: Master | null;
-      /** Best first. */
+      /** The addresses of the node, the best first. */
       readonly endpoints: readonly Endpoint[];
-      /** null: answers no peers. */
+      /** The port at which the node answers its peers. null: it answers none. */
       readonly testPort: number | null;
     }
-  /** One node has tried its paths. */
+  /** A node has tested its paths. */
   | {
       readonly kind: 'checked';
       readonly attempt: number;
@@ -45,7 +45,7 @@ export type JobEvent =
       readonly kind: 'taskRunning';
       readonly attempt: number;
       readonly nodeRank: number;
-      /** By our wall clock. Left out: now, as far as anybody can tell. */
+      /** By the wall clock of the coordinator; default: now. */
       readonly startedAtMs?: number;
     }
   | {
@@ -53,50 +53,50 @@ export type JobEvent =
       readonly attempt: number;
       readonly nodeRank: number;
       readonly exit: TaskEnd;
-      /** Of a bad end: when the first thing went wrong there, by our wall clock. null: now, as far as anybody can tell. */
+      /** When the first failure of the task was observed, by the wall clock of the coordinator. null: unknown, now counts. */
       readonly failedAtMs: number | null;
-      /** What was wrong with its hardware. null, or left out: nothing that is known. */
+      /** A fault of the hardware of the task. null, or absent: none detected. */
       readonly gpuFault?: GpuFault | null;
     }
-  /** Proof of death from outside the task, or its fence: the node rebooted, its lease is over, a person says so. */
+  /** The task certainly executes nothing: its node was rebooted, its lease has expired, or a user confirms it. */
   | {
       readonly kind: 'taskLost';
       readonly attempt: number;
       readonly nodeRank: number;
       readonly message: string;
-      /** When its node was last heard, by our wall clock; left out: now, as far as anybody can tell. */
+      /** When the node was heard last, by the wall clock of the coordinator; default: now. */
       readonly lastHeardMs?: number | null;
     }
-  /** A node holds back an attempt that has not been released. */
+  /** An attempt cannot start because of some of its nodes. It was not released. */
   | {
       readonly kind: 'startFailed';
       readonly attempt: number;
       readonly cause: Cause;
-      /** Nodes that the next attempt had better do without. */
+      /** Nodes that the next attempt excludes. */
       readonly leaveOut: readonly NodeName[];
     }
   /** The nodes have had `prepare_timeout` since the allocation. */
   | {
       readonly kind: 'prepareTimeout';
       readonly attempt: number;
-      /** What each node says it is busy with, by node rank. */
+      /** What each node reports that it is doing, by node rank. */
       readonly doing: readonly (string | null)[];
     }
   /** The tasks have had `rendezvous_timeout` since the release. */
   | { readonly kind: 'rendezvousTimeout'; readonly attempt: number }
   | { readonly kind: 'stop'; readonly reason: string }
-  /** By a person. @see Job.resumeChoice */
+  /** A user requeues the job. @see Job.resumeChoice */
   | { readonly kind: 'requeue'; readonly from: ResumeChoice }
-  /** It gives way: to another job, or because a node of it is to be left. */
+  /** The attempt is preempted, by another job or by the drain of one of its nodes. */
   | {
       readonly kind: 'preempt';
       readonly attempt: number;
-      /** One sentence: who and why. */
+      /** One sentence with the preempting job or the drain, and the reason. */
       readonly message: string;
-      /** The job it gives way to. null: it is for a node's sake. */
+      /** The preempting job. null: a drain. */
       readonly by: JobId | null;
     }
-  /** A node has seen a checkpoint of it, or learnt something new of one. */
+  /** A node has found a checkpoint of the job, or has a new verdict on one. */
   | {
       readonly kind: 'checkpoint';
       readonly attempt: number;
@@ -114,22 +114,22 @@ export type JobEvent =
       readonly nodeRank: number;
       readonly sign: TrainingSign;
     }
-  /** All its tasks stand still. */
+  /** All tasks of the attempt hang. */
   | {
       readonly kind: 'hung';
       readonly attempt: number;
-      /** Whose rank was the first to fall silent. */
+      /** The rank that stopped first. */
       readonly nodeRank: number;
       readonly sign: HangSign;
     }
   | { readonly kind: 'extend'; readonly byMs: number }
   | { readonly kind: 'timeLimit'; readonly attempt: number };
 
-/** A GPU or its node broke under a task: what the program then said only follows from that. */
+/** A fault of a GPU or of its node. The failure of the program on it only follows from that. */
 export interface GpuFault {
-  /** The Xid, or what else was read: at most 500 characters. */
+  /** The Xid, or another reading that shows the fault; at most 500 characters. */
   readonly text: string;
-  /** null: the node as a whole. */
+  /** null: the fault is of the node. */
   readonly gpuUuid: string | null;
 }
 
@@ -142,12 +142,12 @@ export interface Placement {
 
 export interface Transition {
   readonly job: Job;
-  /** The attempt that this event ended, for the record; the job itself no longer carries it. */
+  /** The attempt that this event has ended, to be stored; the job itself no longer contains it. */
   readonly ended: Attempt | null;
   readonly events: readonly NewEvent[];
 }
 
-/** What one kind of event does. @param nowMs wall clock, epoch milliseconds; recorded */
+/** Applies one kind of event. @param nowMs wall clock, epoch milliseconds; only recorded */
 export type Handler<K extends JobEvent['kind']> = (
   job: Job,
   event: Extract<JobEvent, { kind: K }>,
@@ -172,7 +172,7 @@ export function replaceTask(tasks: readonly Task[], task: Task): readonly Task[]
   return tasks.map((each) => (each.nodeRank === task.nodeRank ? task : each));
 }
 
-/** An active job whose attempt has changed, and nothing else. */
+/** The job with another state of its attempt. */
 export function withAttempt(job: Job, attempt: Attempt): Job {
   const { state } = job;
   assertInvariant('attempt' in state, 'G2', `${job.id} has no attempt`);

@@ -1,5 +1,6 @@
 /**
- * From the allocation of an attempt to its release: what has to be true on every node before anything runs on one.
+ * The part of an attempt from its allocation to its release: what must hold on every node before anything runs on one (G3 of
+ * docs/guarantees.md).
  *
  *      allocated ──every rank prepared─► (alone) ────────────────────────────────────────────► released
  *                          │                                                                      ▲
@@ -10,7 +11,7 @@
  *                                                                                                 │ no choice is left
  *      any task ended · node silent · prepare_timeout · bandwidth below the floor ► start failed ◄┘
  *
- * A start that failed costs the job none of its attempts where the nodes are to blame, and its next attempt does without them.
+ * A start that fails because of nodes does not count against the attempts of the job, and the next attempt excludes these nodes.
  */
 
 import { causeOf } from '@muster/common/cause';
@@ -46,7 +47,7 @@ import { outcomeOfEarlyEnd, outcomeOfFailedStart, outcomeOfStartError } from './
 import { judgePaths, measuredPairs, pathCause, triedPaths } from './paths.ts';
 import { beginStopping } from './stopping.ts';
 
-/** Of what a node says about a path: enough for a sentence. */
+/** The length of an error that a node reports about a path. It is enough for a sentence. */
 const errorLengthMax = 500;
 
 export const allocate: Handler<'allocate'> = (job, event, nowMs) => {
@@ -108,7 +109,7 @@ export const prepared: Handler<'prepared'> = (job, event, nowMs) => {
   const { endpoints, testPort } = event;
   const master = event.nodeRank === 0 ? event.master : attempt.master;
   const preparedTask: Task = { ...task, state: 'prepared', endpoints, testPort };
-  // Said again after its agent was restarted: it holds other ports now than those that its peers were given.
+  // A restarted agent reports this a second time, with other ports than its peers were given.
   const holdsOther = !isSamePlace(task, preparedTask) || master?.port !== attempt.master?.port;
   if (task.state !== 'assigned' && !holdsOther) return unchanged(job);
 
@@ -129,7 +130,7 @@ export const checked: Handler<'checked'> = (job, event, nowMs) => {
   const task = before?.tasks[event.nodeRank];
   const network = before?.network ?? null;
   if (before === null || task === undefined || network === null) return unchanged(job);
-  // The first answer of a round counts: a repeated one is no news, and one about other addresses says nothing of these.
+  // The first report of a round counts. A repeated one adds nothing, and one of another round is about other addresses.
   if (event.findings.round !== network.round || task.paths !== null) return unchanged(job);
   const attempt: Attempt = {
     ...before,
@@ -183,7 +184,7 @@ export const prepareTimeout: Handler<'prepareTimeout'> = (job, event, nowMs) => 
   );
 };
 
-/** A task of an attempt that has not been released is over: nothing of it can have run, and the others wait in vain. */
+/** Ends an attempt before its release because one task has ended. Nothing of it can have run. */
 export function endBeforeRelease(
   job: Job,
   before: Attempt,
@@ -204,7 +205,7 @@ export function endBeforeRelease(
     const without = withCheckpoints(job, isMeant, { verdict: 'gone', problem: message });
     return followedBy(verdictNews(job, without), beginStopping(without, attempt, outcome, nowMs));
   }
-  // A node that was lost is silent: once it is back, nothing speaks against it.
+  // A node that was lost is silent. Once it is back, the job may use it.
   const leaveOut = kind === 'node_lost' ? [] : [node];
   return beginStopping(leavingOut(job, outcome.cause, leaveOut), attempt, outcome, nowMs);
 }
@@ -215,7 +216,7 @@ function startingAttempt(job: Job, attemptNumber: number): Attempt | null {
   return attempt === null || job.state.kind !== 'starting' || isReleased(attempt) ? null : attempt;
 }
 
-/** @param before what did not do; null: begin with the best choice. @returns null when every choice has been tried */
+/** @param before the choice that failed; null: none, the best is next. @returns null when every choice has been tried */
 function beginRound(job: Job, attempt: Attempt, before: AttemptNetwork | null): Transition | null {
   const round = (attempt.network?.round ?? 0) + 1;
   const network = chooseNetwork(attempt.tasks, before, round);
@@ -231,7 +232,7 @@ function beginRound(job: Job, attempt: Attempt, before: AttemptNetwork | null): 
   return { job: withAttempt(job, next), ended: null, events: [] };
 }
 
-/** Every task is ready: from here on its nodes may start them. */
+/** Releases an attempt whose tasks are all checked: its nodes may start them from now on. */
 function release(job: Job, attempt: Attempt, events: readonly NewEvent[]): Transition {
   const tasks = attempt.tasks.map((task): Task => ({ ...task, state: 'checked' }));
   const released: Attempt = { ...attempt, tasks, state: 'released' };
@@ -248,7 +249,7 @@ function release(job: Job, attempt: Attempt, events: readonly NewEvent[]): Trans
   };
 }
 
-/** Nothing of the attempt has run. */
+/** Ends an attempt before its release, with a cause that names the nodes to exclude. */
 function failStart(
   job: Job,
   attempt: Attempt,
@@ -266,7 +267,7 @@ function failUnreachable(job: Job, attempt: Attempt, { node, nodeRank }: Task, n
   return failStart(job, attempt, causeOf('rendezvous', message, { nodeRank, node }), [node], nowMs);
 }
 
-/** Only of what was asked: what is stored of a node's words has a bound. */
+/** Keeps the findings about paths that the node had to try, and no others: what a node can make the store grow by is bounded. */
 function withFindings(attempt: Attempt, network: AttemptNetwork, task: Task, findings: PathFindings): Task {
   const peers = peersOf(attempt, network, task.nodeRank);
   const paths = peers.flatMap((peer) => {

@@ -1,4 +1,4 @@
-/** The way out of an attempt: its tasks end, and then its job goes where the outcome says. */
+/** The part of an attempt from a stop to its end. When its tasks have ended, the job gets the state of the outcome. */
 import { type Attempt, currentAttempt, isReleased, type Job, type Outcome, type Task } from '../model.ts';
 import { neverStartedEnd } from './causes.ts';
 import { verdictNews } from './checkpoints.ts';
@@ -7,7 +7,7 @@ import { gpuUsageOf } from './gpuUsage.ts';
 import { bookAttempt, bookQueued } from './ledger.ts';
 import { finalCause, opensBreaker, recoveryOf } from './recovery.ts';
 
-/** Ends the attempt's tasks: unreleased ones at once, the others when their nodes say so. */
+/** Begins to stop an attempt. Tasks that were not released end at once, the others when their nodes report it. */
 export function beginStopping(job: Job, attempt: Attempt, outcome: Outcome, nowMs: number): Transition {
   const tasks = isReleased(attempt)
     ? attempt.tasks
@@ -28,8 +28,8 @@ export function beginStopping(job: Job, attempt: Attempt, outcome: Outcome, nowM
 }
 
 /**
- * A stopping job whose last task has ended goes where its outcome says. The attempt ended when its last process did, however
- * late that is learnt; the job waits again, if it does, from now on.
+ * Ends the attempt of a stopping job if its last task has ended, and gives the job the state of the outcome. The attempt ended
+ * when its last process did, even if that was reported later. A job that is queued again waits from now on.
  */
 export function endIfDone(job: Job, outcome: Outcome, nowMs: number): Transition {
   const attempt = currentAttempt(job);
@@ -41,7 +41,7 @@ export function endIfDone(job: Job, outcome: Outcome, nowMs: number): Transition
     state: 'ended',
     endedAtMs,
     cause: settled.outcome.cause,
-    // One that did its work has run, though it may have been over before anyone saw that.
+    // A job that has succeeded has run, even if its end was reported before its start.
     runningAtMs: attempt.runningAtMs ?? (outcome.next === 'succeeded' ? endedAtMs : null),
   };
   const next = end(bookAttempt(settled.job, ended), settled.outcome, nowMs, endedAtMs);
@@ -51,15 +51,15 @@ export function endIfDone(job: Job, outcome: Outcome, nowMs: number): Transition
 }
 
 /**
- * When the last of its processes ended, by the wall clock: not before the attempt began, and not after now. Now, where nobody
- * saw one of the ends.
+ * When the last process of an attempt ended, by the wall clock: not before the attempt began, and not after now. It is now if
+ * one of the ends was not observed.
  */
 function endOf({ tasks, allocatedAtMs, runningAtMs }: Attempt, nowMs: number): number {
   const lastMs = Math.max(...tasks.map(({ exit }) => exit?.finishedAtMs ?? nowMs));
   return Math.min(nowMs, Math.max(runningAtMs ?? allocatedAtMs, lastMs));
 }
 
-/** What went wrong is looked at once more, with all that has come to light since the stop began. */
+/** Decides once more about a failure, with everything that was reported since the stop began. */
 function settle(
   job: Job,
   attempt: Attempt,
@@ -75,7 +75,7 @@ function settle(
   return { job: recovery.job, outcome: { next: 'failed', cause: finalCause(recovery.job, outcome.cause) } };
 }
 
-/** @param endedAtMs when it ended, if it does: its attempt's end. Left out: now */
+/** Gives a job the state of an outcome. @param endedAtMs when the job ended, if it has; default: now */
 export function end(before: Job, outcome: Outcome, nowMs: number, endedAtMs = nowMs): Transition {
   const job = bookQueued(before, nowMs);
   switch (outcome.next) {

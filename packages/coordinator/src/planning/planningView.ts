@@ -1,4 +1,4 @@
-/** The planner's view of a draft: capacity less what allocations hold, and the queue. */
+/** The view of a draft that the planner gets: nodes, the capacity that allocations leave free, and the queue. */
 import { drainedBy } from '@muster/common/conditions';
 import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, NodeName } from '@muster/common/ids';
@@ -30,12 +30,12 @@ interface Use {
   tasks: number;
 }
 
-/** What a view is made of beside the draft. */
+/** What a view contains besides the draft. */
 export interface PlanningInputs {
   readonly onlineNodes: ReadonlySet<string>;
   readonly waitTimes: WaitTimes;
   readonly memory: SchedulerState;
-  /** Length of a lease where the job does not say. */
+  /** The length of a lease, for jobs that name none. */
   readonly leaseMs: number;
   /** GPUs of a node that tasks hold which the store does not know. */
   readonly orphanGpus: (node: NodeName) => ReadonlySet<string>;
@@ -170,7 +170,7 @@ function excludedNodesOf({ leftOut }: Job): ExcludedNodes {
   return new Map(leftOut.map(({ node, cause }) => [node as NodeName, cause.kind]));
 }
 
-/** A task holds what it was given until it has ended. */
+/** Adds what the tasks of a job hold. A task holds what it was given until it has ended (G3 of docs/guarantees.md). */
 function addUse(uses: Map<NodeName, Use>, job: Job): void {
   for (const task of currentAttempt(job)?.tasks ?? []) {
     if (task.state === 'ended') continue;

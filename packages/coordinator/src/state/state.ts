@@ -1,8 +1,8 @@
 /**
- * The committed truth in memory, and the draft in which a batch of commands changes it.
+ * The committed state in memory, and the draft in which a batch of commands changes it (G1 and G5 of docs/guarantees.md).
  *
- * Commands run one after the other on a Draft that looks like the state with their changes in it. Only after the
- * draft's batch is committed does it become the state; a batch that fails leaves nothing behind.
+ * Commands run one after the other on a Draft, which shows the state with their changes in it. The draft becomes the state
+ * only after its batch is committed. A batch that fails changes nothing.
  */
 import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
@@ -21,22 +21,22 @@ export class ClusterState {
   readonly clusterId: string;
   /** Jobs that have not ended. */
   readonly jobs: Map<JobId, Job>;
-  /** The same jobs, as scheduling looks at them. */
+  /** The same jobs, in the groups that scheduling uses. */
   readonly groups = new JobGroups();
   /** The same jobs, by their checkpoint directories. */
   readonly directories = new JobDirectories();
-  /** Whose jobs are not all stored. */
+  /** Arrays whose jobs are not all stored yet. */
   readonly arrays: Map<ArrayId, JobArrayRecord>;
-  /** How jobs have ended, of those that active ones come after or that ended last; of all others the store tells. */
+  /** How jobs have ended: those that active jobs depend on, and those that ended last. The store has the others. */
   readonly outcomes: Map<JobId, Outcome>;
   readonly successors: Map<JobId, JobId>;
   readonly arrayFailures: Map<ArrayId, Set<JobId>>;
-  /** How many jobs of each array have not ended. */
+  /** The number of jobs of each array that have not ended. */
   readonly activeInArrays = new Map<ArrayId, number>();
   readonly nodes: Map<NodeName, Node>;
-  /** By id. */
+  /** Credentials by id. */
   readonly credentials: Map<string, Credential>;
-  /** Of each secret that a credential may be shown by, the id. */
+  /** Ids of credentials by the hashes of the secrets that are valid for them. */
   private readonly credentialIds = new Map<string, string>();
   readonly subjectSeqs: Map<string, number>;
   lastSubmitSeq: number;
@@ -59,7 +59,7 @@ export class ClusterState {
     for (const job of snapshot.activeJobs) this.noteJob(job);
   }
 
-  /** Takes note of a job as it is now. */
+  /** Records a job as it is now. */
   noteJob(job: Job): void {
     const { id, state } = job;
     noteForDependents(this, job);
@@ -73,7 +73,7 @@ export class ClusterState {
     this.groups.note(job);
   }
 
-  /** @param credential null: it is none any more */
+  /** @param credential null: it was removed */
   setCredential(id: string, credential: Credential | null): void {
     for (const hash of secretsOf(this.credentials.get(id))) this.credentialIds.delete(hash);
     if (credential === null) this.credentials.delete(id);
@@ -94,20 +94,20 @@ export class Draft {
   private readonly attempts = new Map<string, { readonly jobId: JobId; readonly attempt: Attempt }>();
   private readonly arrays = new Map<ArrayId, JobArrayRecord>();
   private readonly newArrays = new Map<ArrayId, true>();
-  /** null: removed. */
+  /** Changed nodes. null: removed. */
   private readonly nodes = new Map<NodeName, Node | null>();
-  /** Of these, the ones that are to be stored. */
+  /** Those of the changed nodes that will be stored. */
   private readonly nodesToStore = new Map<NodeName, true>();
-  /** By id; null: removed. */
+  /** Changed credentials by id; null: removed. */
   private readonly credentials = new Map<string, Credential | null>();
   private readonly requests = new Map<string, RequestRecord>();
   private readonly events: StoredEvent[] = [];
   private readonly subjectSeqs = new Map<string, number>();
   private submitSeq: number;
   private eventSeq: number;
-  /** Whose command is under way. Views of the state are drafts, too, on which nobody commands. */
+  /** The caller of the command that runs. A draft that only serves as a view of the state runs none. */
   private caller: Caller = coordinatorPart('view');
-  /** What takes the command under way back, newest last. */
+  /** Functions that undo the changes of the command that runs, the newest last. */
   private undoes: (() => void)[] = [];
 
   constructor(base: ClusterState) {
@@ -117,9 +117,9 @@ export class Draft {
   }
 
   /**
-   * Runs a command. One that throws leaves the draft as it found it, however far it had come: half of a refused
-   * command must not be committed with those that share its batch.
-   * @param by named by what the command emits
+   * Runs a command. One that throws leaves the draft as it found it, because half of a refused command must not be committed
+   * with the others of its batch.
+   * @param by the caller, named by each event of the command
    */
   attempt<T>(by: Caller, command: () => T): T {
     const { submitSeq, eventSeq } = this;
@@ -143,7 +143,7 @@ export class Draft {
     map.set(key, value);
   }
 
-  /** On whose behalf the command under way runs. */
+  /** The caller of the command that runs. */
   get by(): Caller {
     return this.caller;
   }
@@ -167,13 +167,13 @@ export class Draft {
     }
   }
 
-  /** Those of them that save in this directory. */
+  /** Jobs that have not ended and save in this directory. */
   jobsSavingIn(directory: string): readonly Job[] {
     const ids = [...this.base.directories.savingIn(directory), ...this.newJobIds];
     return ids.flatMap((id) => this.job(id) ?? []).filter((job) => directoryOf(job) === directory);
   }
 
-  /** Every job that has not ended, but of the equals in an array only the first. */
+  /** Every job that has not ended; of equal jobs of an array, only the first. */
   jobsToPlan(): Iterable<JobToPlan> {
     return this.base.groups.toPlan(this.jobs);
   }
@@ -188,19 +188,19 @@ export class Draft {
     return this.newSuccessors.get(id) ?? this.base.successors.get(id);
   }
 
-  /** Of an array of which memory has been told what it must know. */
+  /** The progress of an array whose record is in memory. */
   arrayProgress(id: ArrayId): ArrayProgress {
     const array = this.array(id);
     const progress = progressOf(this.base, this.jobs.values(), id, (each) => this.successor(each));
     return array !== undefined && array.filled < array.size ? { ...progress, isActive: true } : progress;
   }
 
-  /** As far as memory tells: of a job that ended long ago it has to be learnt first. */
+  /** Whether a job exists, as far as memory has it. A job that ended long ago is found after `learnOutcomes` only. */
   exists(id: JobId): boolean {
     return this.jobs.has(id) || this.base.jobs.has(id) || this.base.outcomes.has(id);
   }
 
-  /** As far as its jobs are not all stored. */
+  /** The record of an array whose jobs are not all stored yet. */
   array(id: ArrayId): JobArrayRecord | undefined {
     return this.arrays.get(id) ?? this.base.arrays.get(id);
   }
@@ -233,7 +233,7 @@ export class Draft {
     return drafted === undefined ? this.base.credentials.get(id) : (drafted ?? undefined);
   }
 
-  /** The one that may be shown by a secret. */
+  /** The credential for which this secret is valid. */
   credentialOf(secretHash: string): Credential | undefined {
     for (const drafted of this.credentials.values())
       if (drafted !== null && secretsOf(drafted).includes(secretHash)) return drafted;
@@ -242,18 +242,18 @@ export class Draft {
     return secretsOf(current).includes(secretHash) ? current : undefined;
   }
 
-  /** Of a node, join tokens with it; of the coordinator's own those by their kind. */
+  /** Credentials of a node, join tokens included; or those of the coordinator, by their kind. */
   credentialsOf(subject: string): readonly Credential[] {
     return this.everyCredential().filter((each) => each.subject === subject);
   }
 
-  /** In no order. */
+  /** Every credential, in no order. */
   everyCredential(): readonly Credential[] {
     const ids = new Set([...this.base.credentials.keys(), ...this.credentials.keys()]);
     return [...ids].flatMap((id) => this.credential(id) ?? []);
   }
 
-  /** Takes so many places in the order of submission. @returns the first */
+  /** Takes `count` places in the order of submission. @returns the first of them */
   takeSubmitSeqs(count: number): number {
     const first = this.submitSeq + 1;
     this.submitSeq += count;
@@ -282,13 +282,13 @@ export class Draft {
     this.set(this.nodesToStore, node.name, true);
   }
 
-  /** Its name may be another node's from now on. */
+  /** Removes a node. Its name may be given to another node from now on. */
   removeNode(name: NodeName): void {
     this.set(this.nodes, name, null);
     this.set(this.nodesToStore, name, true);
   }
 
-  /** What is not worth a commit of its own, such as when something was seen last: stored with the next change. */
+  /** Changes a node without a commit of its own, for example when it was seen last. It is stored with its next change. */
   noteNode(node: Node): void {
     this.set(this.nodes, node.name, node);
   }
@@ -305,7 +305,7 @@ export class Draft {
     this.set(this.requests, request.requestId, request);
   }
 
-  /** A submit or requeue of this very batch; committed ones are in the store. */
+  /** A submit or requeue of this batch. Committed ones are in the store. */
   request(requestId: string): RequestRecord | undefined {
     return this.requests.get(requestId);
   }
@@ -326,12 +326,12 @@ export class Draft {
     });
   }
 
-  /** How much a commit of it writes, in changes: what a turn of the loop is bounded by. */
+  /** The number of changes that a commit of the draft writes. A turn of the loop is limited by it. */
   get size(): number {
     return this.jobs.size + this.events.length;
   }
 
-  /** Nothing is to be stored. */
+  /** Whether there is nothing to store. */
   isEmpty(): boolean {
     const { jobs, arrays, nodesToStore, credentials, requests, events } = this;
     return (

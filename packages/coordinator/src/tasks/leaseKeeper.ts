@@ -1,6 +1,6 @@
 /**
- * Everything about leases, silence and fences in one part: opened before the coordinator serves, run at every tick. What
- * others need of it is in `LeaseGrants`, `paused`, `term` and `agentSaid`.
+ * Combines the parts of this folder: leases, silence and fences. It is opened before the coordinator serves, and runs at every
+ * tick. Other parts of the coordinator use `LeaseGrants`, `paused`, `term` and `agentSaid`.
  */
 import type { Clock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
@@ -32,7 +32,7 @@ export interface LeaseParts {
   readonly store: MetaStore;
   readonly agents: AgentRegistry;
   readonly clock: Clock;
-  /** For the key of its proofs, at the first start. */
+  /** Random bytes for the key of the proofs, which is made at the first start. */
   readonly random: RandomBytes;
   readonly log: Logger;
   readonly settings: LeaseSettings;
@@ -52,7 +52,7 @@ export class LeaseKeeper implements LeaseGrants {
   private readonly proofs: Proofs;
   private readonly maintenance: Maintenance;
   private readonly pauses: OwnPauses;
-  /** What needs the loop: there is none yet when this is opened. */
+  /** The parts that need the loop, which does not exist when this is opened. */
   private attached: { loop: Loop; suspicion: SelfSuspicion; hook: FenceHook | null } | null = null;
   private wasPaused = false;
 
@@ -71,7 +71,7 @@ export class LeaseKeeper implements LeaseGrants {
     });
   }
 
-  /** Begins the next term. To be awaited before anything is served. */
+  /** Begins the next term. Nothing is served before this has resolved. */
   static async open(parts: LeaseParts): Promise<LeaseKeeper> {
     const { store, state, clock, settings, log } = parts;
     const monotonicMs = () => clock.monotonicMs();
@@ -90,7 +90,7 @@ export class LeaseKeeper implements LeaseGrants {
     );
   }
 
-  /** To be called once, before the first `run`. */
+  /** Called once, before the first `run`. */
   attach(loop: Loop): void {
     const { state, agents, clock, settings, log, runFenceCommand: runCommand } = this.parts;
     const monotonicMs = () => clock.monotonicMs();
@@ -111,46 +111,46 @@ export class LeaseKeeper implements LeaseGrants {
     return this.proofs.ofTask(node, task, submitSeq);
   }
 
-  /** Leases granted since the start, renewals too. */
+  /** The number of leases granted since the start, renewals included. */
   get granted(): number {
     return this.book.granted;
   }
 
-  /** Of this run of the coordinator; grows when the store is advanced. */
+  /** The term of this run of the coordinator. It grows when the store is advanced. */
   get term(): number {
     return this.terms.term;
   }
 
-  /** For the agent to say again: that it was welcomed in this term. */
+  /** The proof that an agent was welcomed in this term; the agent repeats it. */
   termProofOf(node: NodeName): string {
     return this.proofs.ofTerm(node, this.terms.term);
   }
 
   /**
-   * To be told of every Hello, before it has any effect.
-   * @returns what its agent claims without proof, for which its node gets no new work. null: nothing
+   * Called for every Hello, before it has any effect.
+   * @returns what the agent claims without proof; its node gets no new work while it does. null: nothing
    */
   agentSaid(account: AgentAccount): string | null {
     return this.terms.agentSaid(account);
   }
 
-  /** Why nothing is started or rescheduled now, and what ends that. null: it is. */
+  /** Why nothing is started or rescheduled now, and what ends that. null: jobs are started. */
   paused(): string | null {
     return this.terms.paused() ?? this.attached?.suspicion.paused() ?? null;
   }
 
-  /** Nodes for whose silence we suspect ourselves. */
+  /** The silent nodes because of which this coordinator suspects that it is partitioned itself. */
   get suspectNodes(): number {
     return this.attached?.suspicion.suspects.size ?? 0;
   }
 
-  /** What is left of the maintenance; 0: there is none. */
+  /** The rest of the maintenance, in milliseconds; 0: there is none. */
   maintenanceMs(): number {
     return Math.ceil(this.maintenance.leftMs(this.parts.clock.monotonicMs()));
   }
 
   /**
-   * Of a silent node with tasks: until nothing of them runs there for certain; 0: now. null: it answers, or has no tasks, or
+   * Milliseconds until no task of a silent node executes, for certain; 0: already. null: the node responds, has no tasks, or has
    * one that is never fenced.
    */
   fencedInMs(node: NodeName, jobs: Iterable<Job> = this.parts.state.jobs.values()): number | null {
@@ -163,7 +163,7 @@ export class LeaseKeeper implements LeaseGrants {
   }
 
   /**
-   * Of one task of a silent node: until it does not run there for certain; 0: now.
+   * Milliseconds until a task of a silent node executes nothing, for certain; 0: already.
    * @returns null: never, without proof that the node is dead
    */
   taskFencedInMs(node: NodeName, attempt: Attempt): number | null {
@@ -171,7 +171,7 @@ export class LeaseKeeper implements LeaseGrants {
     return fencedAtMs === null ? null : Math.max(0, Math.ceil(fencedAtMs - this.parts.clock.monotonicMs()));
   }
 
-  /** One pass; idempotent. The order counts: nobody is judged before our own absence is taken off. */
+  /** One pass; idempotent. The order matters: pauses of this process are subtracted before a node is judged silent. */
   run(): readonly Promise<unknown>[] {
     if (this.attached === null) return [];
     const { agents, state, clock, log } = this.parts;
@@ -225,7 +225,7 @@ export class LeaseKeeper implements LeaseGrants {
   }
 
   /**
-   * Goes on from a store that was restored from an old copy.
+   * Continues with a store that was restored from an old copy.
    * @throws {MusterError} `failed_precondition` when it was not
    */
   async advanceStore(caller: Caller): Promise<void> {
@@ -235,7 +235,7 @@ export class LeaseKeeper implements LeaseGrants {
     const quietMs = fencedAfterMs(settings, longestMs);
     const run = (command: Command<void>) => this.loop().run(caller, command);
     const accepted = await this.terms.advance(quietMs, run, nameOf(caller).by);
-    // Their next Hello shows whether anything is left to doubt.
+    // The next Hello of each agent shows whether it still claims more than the store has.
     for (const node of accepted) agents.endSession(node);
     this.loop().wake();
   }
@@ -244,7 +244,7 @@ export class LeaseKeeper implements LeaseGrants {
     await this.attached?.hook?.close();
   }
 
-  /** Why no node is fenced now. null: they are. */
+  /** Why no node is fenced now. null: silent nodes are fenced. */
   private fencingPaused(): string | null {
     return this.paused() ?? this.attached?.suspicion.settling() ?? null;
   }

@@ -1,6 +1,6 @@
 import type { JobRow } from '../rows.ts';
 
-/** A new job. A repeated id is an error of ours and fails the commit (ids are never reused). */
+/** A new job. An id that exists fails the commit: no id is given to two jobs (G1 of docs/guarantees.md). */
 export const insertJob = {
   sql: /* sql */ `
     insert into jobs (id, submit_seq, array_id, array_index, requeued_from, project, submitter, name,

@@ -1,8 +1,8 @@
 import type { JobRow } from '../rows.ts';
 
 /**
- * Changes exactly one row, or the commit fails: a job that has ended never changes, and the attempt number, the fencing
- * token, never goes back.
+ * Changes exactly one row, or the commit fails: a job that has ended never changes, and its attempt number never decreases (G6
+ * of docs/guarantees.md).
  */
 export const updateJob = {
   sql: /* sql */ `

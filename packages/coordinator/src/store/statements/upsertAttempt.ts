@@ -1,6 +1,6 @@
 import type { AttemptRow } from '../rows.ts';
 
-/** Changes exactly one row, or the commit fails: an attempt that has ended never changes. */
+/** Changes exactly one row, or the commit fails: an attempt that has ended never changes (G6 of docs/guarantees.md). */
 export const upsertAttempt = {
   sql: /* sql */ `
     insert into attempts (job_id, number, state, body) values (:job_id, :number, :state, :body)
