@@ -1,26 +1,27 @@
-/** What the checks hold the product to. Those with a number are of docs/guarantees.md, which says more of each. */
+/** What the checks require of the product. docs/guarantees.md defines those with a number. */
 export const guarantees = {
-  G1: 'A job whose submit was answered exists, and no id or request is used twice.',
-  G2: 'Two attempts of a job never execute at once, no task starts twice, nothing executes without a lease.',
-  G3: 'A gang starts released as one and stops as one, and a GPU belongs to one task at most.',
-  G4: 'Restarts end no task: it is frozen at most, and not for long once its node is heard.',
-  G5: 'Events are numbered without gap or repeat, and a watch gets each in order.',
-  G6: 'What has ended never changes, attempt numbers only grow, and old reports change nothing.',
-  G7: 'Ends and causes are recorded as they were.',
-  resume: 'An attempt begins from the newest verified checkpoint that its nodes can read.',
-  preemption: 'Only what may be preempted is, and only for what comes first.',
-  grace: 'Nobody is killed before what it was to save is safe, or waited for when it is.',
-  hold: 'A job that is to be held is neither frozen nor moved without proof.',
-  suspicion: 'Nothing is given up while most nodes are silent together.',
-  exclusion: 'A node that an attempt failed on before it began is left out of the next.',
-  retry: 'A job is tried as often as its spec allows.',
-  drains: 'What is drained, or not there, gets no work.',
-  'array limit': 'Of an array no more jobs run than its spec allows.',
-  dependency: 'A job starts after what it waits for.',
-  ledger: 'The account of GPU time adds up.',
-  liveness: 'With nothing in the way, every job ends or says truly why it waits, and nothing is left over.',
-  assertion: 'The product never finds an invariant of its own broken.',
-  crash: 'Nothing throws what nobody handles.',
+  G1: 'A job whose submit was answered exists; no request and no id makes two jobs.',
+  G2: 'Two attempts of a job never execute at once; no task is started twice, or executes without a lease.',
+  G3: 'No task starts before its gang is released; a gang stops together; a GPU belongs to one task at most.',
+  G4: 'Restarts and outages end no task; a frozen task is thawed soon after its node has contact again.',
+  G5: 'Events have no gap and no repetition; a watch receives each, in order.',
+  G6: 'Jobs that have ended never change; attempt numbers only grow; reports of earlier attempts change nothing.',
+  G7: 'Recorded ends have happened, recorded causes are true, and what is unknown is not guessed.',
+  resume: 'An attempt resumes from the newest verified checkpoint that its nodes can read.',
+  preemption: 'Only preemptible jobs of lower priority are preempted, and not too often.',
+  grace: 'A grace ends early when a checkpoint that was begun after the signal is verified, and only then.',
+  hold: 'A job with node_loss: hold is never frozen, and rescheduled only after proof.',
+  suspicion: 'Nothing is rescheduled while most nodes are silent.',
+  exclusion: 'The next attempt excludes a node on which a start has failed.',
+  retry: 'Causes, number and pace of retries are those that the job asks for.',
+  drains: 'A drained GPU or node gets no new work, and is empty by its deadline.',
+  'array limit': 'No more jobs of an array run at the same time than its spec allows.',
+  dependency: 'A job starts after its dependencies have ended as it asks for.',
+  ledger: 'Each GPU-second of an attempt is recorded once.',
+  liveness:
+    'After the last fault, every job ends or has a true reason to wait, and nothing is left on any node.',
+  assertion: 'No operation is refused because it would break a guarantee.',
+  crash: 'No error is unhandled.',
 } as const;
 
 export type Guarantee = keyof typeof guarantees;
@@ -32,7 +33,7 @@ export interface Violation {
   readonly atMs: number;
 }
 
-/** Of each guarantee. One broken rule can show a thousand times; the first few say it all. */
+/** The number of violations kept of each guarantee. One broken rule can show a thousand times. */
 const violationsMax = 5;
 
 export class Verdict {
