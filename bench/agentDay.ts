@@ -15,7 +15,7 @@ import { HealthMonitor } from '@muster/agent/health/monitor';
 import { HostMetrics, toReading } from '@muster/agent/host/hostMetrics';
 import { GpuReads } from '@muster/agent/metrics/gpuReads';
 import { renderPage } from '@muster/agent/metrics/page';
-import { Sampler } from '@muster/agent/telemetry/sampler';
+import { TelemetrySampler } from '@muster/agent/telemetry/sampler';
 import { UsageMeter } from '@muster/agent/telemetry/usageMeter';
 import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
@@ -77,7 +77,7 @@ const source = createSimulatedSource({
   nowMs: () => nowMs,
   holders: () => new Set(holders.keys()),
 });
-const sampler = new Sampler({
+const sampler = new TelemetrySampler({
   gpus: new GpuReader({ source, profiling: null, clock, log: silentLogger }),
   sourceName: 'simulated',
   profilingSource: () => null,

@@ -1,9 +1,9 @@
 /** One run of an agent: the real session and task manager, on a simulated node. */
 
 import type { EndOfTask } from '@muster/agent/failure/taskFailure';
-import { LeaseKeeper } from '@muster/agent/leases/leaseKeeper';
+import { TaskLeases } from '@muster/agent/leases/taskLeases';
 import { taskMessageToWire } from '@muster/agent/orders';
-import { AgentSession, type NodeStatus, type SessionParts } from '@muster/agent/session';
+import { CoordinatorSession, type NodeStatus, type SessionParts } from '@muster/agent/session';
 import { gpuProblem } from '@muster/agent/tasks/gpuProblem';
 import { TaskManager } from '@muster/agent/tasks/manager';
 import type { MusterError } from '@muster/common/errors';
@@ -50,7 +50,7 @@ export function startAgent(parts: AgentParts): void {
   /** As it was said last. */
   let said: NodeStatus | null = null;
 
-  const leases = new LeaseKeeper({
+  const leases = new TaskLeases({
     ...{ bootId: machine.bootId, boottimeMs: clock.boottimeMs, log },
     onChange: (task) => manager.leaseChanged(task),
   });
@@ -98,7 +98,7 @@ export function startAgent(parts: AgentParts): void {
     gpuUsage: () => null,
     onRemoved: (task) => void machine.disk.outputSizes.delete(taskKey(task)),
   });
-  const session: AgentSession = new AgentSession({
+  const session: CoordinatorSession = new CoordinatorSession({
     openStream: () => network.connect(machine, life) as unknown as ReturnType<SessionParts['openStream']>,
     manager,
     instanceId: `instance-of-${machine.name}`,

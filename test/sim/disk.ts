@@ -5,7 +5,7 @@
  */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isFollowed, noTerm, type Terms } from '@muster/agent/leases/highestTerm';
+import { type HighestTerm, isFollowed, noTerm } from '@muster/agent/leases/highestTerm';
 
 import type { Phase, TaskRecord, TaskRecords } from '@muster/agent/tasks/records';
 import { type TaskRef, taskKey } from '@muster/common/ids';
@@ -97,7 +97,7 @@ export class Disk {
   }
 
   /** As the agent's file of it. */
-  terms(): Terms {
+  terms(): HighestTerm {
     const highest = () => this.highestTerm;
     return {
       get highest() {

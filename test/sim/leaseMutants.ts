@@ -6,7 +6,7 @@ const gang = `${coordinator}/lifecycle/gang.ts`;
 const leases = `${coordinator}/leases`;
 const transition = `${coordinator}/lifecycle/transition.ts`;
 const agent = 'packages/agent/src';
-const leaseKeeper = `${agent}/leases/leaseKeeper.ts`;
+const taskLeases = `${agent}/leases/taskLeases.ts`;
 const taskFence = `${agent}/leases/taskFence.ts`;
 
 const noAgentFence = edit(taskFence, 'if (this.fencing) return;', 'if (this.fencing !== null) return;');
@@ -48,11 +48,11 @@ export const leaseMutants = {
     seed: 10,
     edits: [
       edit(
-        leaseKeeper,
+        taskLeases,
         'if (!isGranted) entry.lease = readLease(fenced.location.directory, this.parts.bootId);',
         'if (!isGranted) entry.lease = renewed(noLease, this.parts.boottimeMs(), 60_000);',
       ),
-      edit(leaseKeeper, 'if (isGranted) {', 'if (fence !== null) {'),
+      edit(taskLeases, 'if (isGranted) {', 'if (fence !== null) {'),
     ],
   },
   'a-thaw-needs-a-fresh-lease': {
@@ -86,7 +86,7 @@ export const leaseMutants = {
     seed: 57,
     edits: [
       edit(
-        leaseKeeper,
+        taskLeases,
         'const lease = renewed(entry.lease, askedMs, leaseMs);',
         'const lease = renewed(entry.lease, this.parts.boottimeMs(), leaseMs);',
       ),

@@ -85,7 +85,7 @@ export class SimulatedProcess implements OwnTask {
   readonly group: OwnTask['group'] = {
     pids: () => (this.isRunning ? [1] : []),
     isEmpty: () => !this.isRunning,
-    sightings: 1,
+    looksNeeded: 1,
     kill: () => {
       this.kill('fence');
       return true;

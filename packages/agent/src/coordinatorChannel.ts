@@ -26,7 +26,7 @@ const messageBytesMax = 64 * 1024 * 1024;
 
 const answerTimeoutMs = 10_000;
 
-export interface Coordinator {
+export interface CoordinatorEndpoint {
   /** `host:port`. */
   readonly address: string;
   /** PEM of the CA that it has to prove itself by; null: none, on loopback only. */
@@ -34,7 +34,7 @@ export interface Coordinator {
 }
 
 /** A client with a connection of its own. */
-export function connectHub(coordinator: Coordinator): AgentHubClient {
+export function connectHub(coordinator: CoordinatorEndpoint): AgentHubClient {
   const Hub = makeClientConstructor(agentHubService, 'AgentHub') as unknown as new (
     ...args: ConstructorParameters<typeof Client>
   ) => AgentHubClient;
@@ -55,7 +55,7 @@ export function connectHub(coordinator: Coordinator): AgentHubClient {
 /** Trades the join token for the agent's credential. @param nowMs wall clock, which deadlines of calls go by */
 export function requestJoin(
   client: AgentHubClient,
-  coordinator: Coordinator,
+  coordinator: CoordinatorEndpoint,
   request: { readonly nodeName: string; readonly joinToken: string; readonly credential: string },
   nowMs: number,
 ): Promise<void> {

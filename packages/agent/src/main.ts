@@ -22,16 +22,16 @@ import { rootTasksRefusal, rootTasksWarning } from './drivers/process/rootTasks.
 import { FailureReaderProcess } from './failure/failureReaderProcess.ts';
 import { KernelEnds } from './failure/kernelEnds.ts';
 import { failureReaderProgram } from './failure/readerProgram.ts';
-import { TorchrunDeaths } from './failure/torchrunDeaths.ts';
+import { TorchrunWatch } from './failure/torchrunWatch.ts';
 import { checkpointDirs } from './hooks/checkpointDir.ts';
 import { type NodeNetwork, nodeAddresses } from './host/addresses.ts';
 import { HostInventory } from './host/inventory.ts';
-import { readKernelFile } from './host/kernelFiles.ts';
+import { tryReadKernelFile } from './host/kernelFiles.ts';
 import { readMachineFacts } from './host/machine/read.ts';
 import { readMounts } from './host/mounts.ts';
 import { systemAddresses } from './host/nics.ts';
 import { openHighestTerm } from './leases/highestTerm.ts';
-import { LeaseKeeper } from './leases/leaseKeeper.ts';
+import { TaskLeases } from './leases/taskLeases.ts';
 import { Leaving } from './leaving/leaving.ts';
 import { NodeWatch } from './nodeWatch.ts';
 import type { AgentOptions } from './options.ts';
@@ -40,7 +40,7 @@ import { boottimeMs, readBootId } from './probes/boot.ts';
 import { taskPorts } from './rendezvous/portNumbers.ts';
 import { programRunner } from './rendezvous/preflightRun.ts';
 import { createRendezvous } from './rendezvous/rendezvous.ts';
-import { AgentSession, type NodeStatus } from './session.ts';
+import { CoordinatorSession, type NodeStatus } from './session.ts';
 import { gpuProblem, occupiedGpu } from './tasks/gpuProblem.ts';
 import { TaskManager } from './tasks/manager.ts';
 import { TaskRecords } from './tasks/records.ts';
@@ -51,7 +51,7 @@ import { TaskTraining } from './training/taskTraining.ts';
 /** The kernel's own repeats come ever later: after a cut it is quicker to begin anew. */
 const connectTimeoutMs = 3_000;
 /** A gang whose rank has died waits for no more than this on our account. */
-const deathsLookMs = 200;
+const torchrunLookMs = 200;
 const kernelEndsLookMs = 1_000;
 /** Checkpoint roots that cannot be written to are tried again. */
 const rootsAgainMs = 30_000;
@@ -171,8 +171,8 @@ async function openAgent(
   const rendezvous = createRendezvous({
     ...{ nodeName, coordinator: address, labels: options.labels, network },
     ports: taskPorts({
-      ephemeral: readKernelFile('/proc/sys/net/ipv4/ip_local_port_range'),
-      reserved: readKernelFile('/proc/sys/net/ipv4/ip_local_reserved_ports'),
+      ephemeral: tryReadKernelFile('/proc/sys/net/ipv4/ip_local_port_range'),
+      reserved: tryReadKernelFile('/proc/sys/net/ipv4/ip_local_reserved_ports'),
     }),
     runProgram: programRunner((image) => (image === null ? drivers.process : drivers.docker)),
     ...{ monotonicMs, chance: Math.random },
@@ -183,7 +183,7 @@ async function openAgent(
     finish: (task) => training.finish(task),
     onComplete: (task) => manager.setUploaded(task),
   });
-  const leases = new LeaseKeeper({
+  const leases = new TaskLeases({
     ...{ bootId, boottimeMs, log },
     onChange: (task) => manager.leaseChanged(task),
   });
@@ -270,7 +270,7 @@ async function openAgent(
     readKernelLog: () => watch.readKernelLog(),
     boottimeMs,
   });
-  const deaths = new TorchrunDeaths({
+  const torchruns = new TorchrunWatch({
     running: () => manager.running(),
     outputPathOf: (task) => records.outputPath(task),
     end: (task) => manager.endFailed(task),
@@ -322,7 +322,7 @@ async function openAgent(
     onLeaving: () => session.sendStatus(),
     ...{ monotonicMs, log },
   });
-  const session: AgentSession = new AgentSession({
+  const session: CoordinatorSession = new CoordinatorSession({
     openStream: dial,
     manager,
     instanceId,
@@ -367,10 +367,10 @@ async function openAgent(
   roots.start();
   await training.start();
   session.start();
-  const deathsTimer = setInterval(() => deaths.look(), deathsLookMs);
+  const torchrunTimer = setInterval(() => torchruns.look(), torchrunLookMs);
   const kernelEndsTimer = setInterval(() => kernelEnds.look(), kernelEndsLookMs);
   opened.push(
-    () => clearInterval(deathsTimer),
+    () => clearInterval(torchrunTimer),
     () => clearInterval(kernelEndsTimer),
   );
   log.info({ node: options.name, coordinator: options.coordinator }, 'agent started');

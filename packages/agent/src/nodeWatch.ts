@@ -23,7 +23,7 @@ import { nvidiaSmiReadingMs, openSources } from './gpus/openSources.ts';
 import { readSimulatedStates } from './gpus/simulatedStates.ts';
 import { type Stranger, strangersOn } from './gpus/strangers.ts';
 import type { KernelRecord } from './health/kernelRecord.ts';
-import { type Health, startHealth } from './health/start.ts';
+import { type HealthWatch, startHealth } from './health/start.ts';
 import { HostMetrics, type HostSample, toReading } from './host/hostMetrics.ts';
 import { type HostInventory, sameInventory } from './host/inventory.ts';
 import { buildInventory } from './inventory.ts';
@@ -35,7 +35,7 @@ import { renderPage } from './metrics/page.ts';
 import type { AgentOptions } from './options.ts';
 import { engineAnswers } from './probes/engine.ts';
 import type { NodeStatus } from './session.ts';
-import { Sampler } from './telemetry/sampler.ts';
+import { TelemetrySampler } from './telemetry/sampler.ts';
 import { TelemetryUploader, type TelemetryUploaderParts } from './telemetry/telemetryUploader.ts';
 import { UsageMeter } from './telemetry/usageMeter.ts';
 
@@ -110,8 +110,8 @@ export class NodeWatch {
   private readonly startedAtMs: number;
   private reader: GpuReader | null = null;
   private announcesXids = false;
-  private sampler: Sampler | null = null;
-  private health: Health | null = null;
+  private sampler: TelemetrySampler | null = null;
+  private health: HealthWatch | null = null;
   private server: MetricsServer | null = null;
   private lookAgain: NodeJS.Timeout | null = null;
   private hostBefore: HostSample | null = null;
@@ -187,7 +187,7 @@ export class NodeWatch {
     this.reader = reader;
     reader.onXid((event) => this.health?.monitor.xid(event));
     this.announcesXids = source.onXid !== null;
-    const sampler = new Sampler({
+    const sampler = new TelemetrySampler({
       gpus: reader,
       sourceName: source.name,
       profilingSource: profilingName,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Action, type Desired, type Local, reconcile } from './reconcile.ts';
+import { type Action, type ActualState, type DesiredState, reconcile } from './reconcile.ts';
 import { nothingRan } from './tasks/entry.ts';
 
 const locals = {
@@ -15,12 +15,12 @@ const locals = {
   running: { kind: 'running' },
   ended: { kind: 'ended', exit: nothingRan, uploaded: false },
   uploaded: { kind: 'ended', exit: nothingRan, uploaded: true },
-} as const satisfies Record<string, Local | undefined>;
+} as const satisfies Record<string, ActualState | undefined>;
 
 type Row = Readonly<Record<keyof typeof locals, Action>>;
 
 /** What is → what to do, for all that can be wanted: the whole of the function. */
-const table: Readonly<Record<Desired['kind'] | 'unsaid', Row>> = {
+const table: Readonly<Record<DesiredState['kind'] | 'unsaid', Row>> = {
   unsaid: {
     unknown: 'nothing',
     assigned: 'nothing',
@@ -112,6 +112,6 @@ const cases = Object.entries(table).flatMap(([wanted, row]) =>
 );
 
 test.each(cases)('$wanted wanted, $is found: $action', ({ wanted, is, action }) => {
-  const desired = wanted === 'unsaid' ? undefined : ({ kind: wanted, round: 2 } as Desired);
+  const desired = wanted === 'unsaid' ? undefined : ({ kind: wanted, round: 2 } as DesiredState);
   expect(reconcile(desired, locals[is])).toBe(action);
 });

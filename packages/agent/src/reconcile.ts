@@ -8,7 +8,7 @@
 import type { TaskEnd } from '@muster/common/views';
 
 /** What the coordinator wants. Absent: it has not said, so the task is left as it is. */
-export type Desired =
+export type DesiredState =
   | { readonly kind: 'prepare' }
   /** Every node is prepared: try the paths of this round. */
   | { readonly kind: 'check'; readonly round: number }
@@ -18,7 +18,7 @@ export type Desired =
   | { readonly kind: 'forget' };
 
 /** What is. Absent: this agent has no record of the task. */
-export type Local =
+export type ActualState =
   /** Intent is on disk; nothing runs, and not all that it needs is there, or not any more: this agent is a new one. */
   | { readonly kind: 'assigned'; readonly leased: boolean }
   /** It could start now: GPUs, image, directories and ports are there. */
@@ -61,7 +61,7 @@ export type Action =
   | 'remove'
   | 'nothing';
 
-export function reconcile(desired: Desired | undefined, local: Local | undefined): Action {
+export function reconcile(desired: DesiredState | undefined, local: ActualState | undefined): Action {
   if (desired !== undefined && local?.kind === 'uncertain') return 'examine';
   switch (desired?.kind) {
     case undefined:

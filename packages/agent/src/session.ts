@@ -23,7 +23,7 @@ import { fromServiceError } from '@muster/common/wire/status';
 import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
 import { checkpointSeenToWire } from '@muster/common/wire/trainingCodec';
 import type { CredentialRenewal } from './credentialRenewal.ts';
-import type { Terms } from './leases/highestTerm.ts';
+import type { HighestTerm } from './leases/highestTerm.ts';
 import { Questions } from './leases/questions.ts';
 import { letsRun, orderOf, startOrder } from './orders.ts';
 import { fittingHello, heartbeatTasks, helloTasks } from './sessionMessages.ts';
@@ -57,7 +57,7 @@ export interface SessionParts {
   readonly manager: TaskManager;
   readonly instanceId: string;
   readonly bootId: string;
-  readonly terms: Terms;
+  readonly terms: HighestTerm;
   readonly renewal: Pick<CredentialRenewal, 'offer' | 'taken' | 'welcomed' | 'refused'>;
   /** The node as it is now. */
   readonly status: () => Promise<NodeStatus>;
@@ -80,7 +80,7 @@ export interface SessionParts {
   readonly onWelcome?: () => void;
 }
 
-export class AgentSession {
+export class CoordinatorSession {
   private readonly parts: SessionParts;
   private stream: Stream | null = null;
   private heartbeat: NodeJS.Timeout | null = null;

@@ -12,7 +12,7 @@ import { CredentialRenewal } from './credentialRenewal.ts';
 import { type HubSession, TestHub } from './hubFixture.ts';
 import { openHighestTerm } from './leases/highestTerm.ts';
 import { taskMessageToWire } from './orders.ts';
-import { AgentSession, type SessionParts } from './session.ts';
+import { CoordinatorSession, type SessionParts } from './session.ts';
 import { anAssignment, aTask, type TestAgent, TestNode } from './tasks/managerFixture.ts';
 
 export const wireTask = taskRefToWire(aTask);
@@ -53,7 +53,7 @@ interface DialOptions {
 interface Dialling {
   readonly node: TestNode;
   readonly agent: TestAgent;
-  readonly session: AgentSession;
+  readonly session: CoordinatorSession;
   readonly renewal: CredentialRenewal;
   readonly refusals: MusterError[];
   /** What it has logged as an error. */
@@ -78,7 +78,7 @@ export async function dial(
   const stored = { nodeName: 'node-1', credential: 'first', joined: true, caCertificate: null };
   file.write(stored);
   const renewal = new CredentialRenewal(file, stored);
-  const session: AgentSession = new AgentSession({
+  const session: CoordinatorSession = new CoordinatorSession({
     openStream,
     manager: agent.manager,
     instanceId: 'instance-1',

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { readJson, replaceJson } from './guard/records.ts';
+import { readJsonFile, replaceJson } from './guard/records.ts';
 import { noLease } from './leases/lease.ts';
 import { readLease, writeLease } from './leases/leaseFile.ts';
 import { readTaskFile, writeTaskFile } from './taskFile.ts';
@@ -54,8 +54,8 @@ test.each(places)('%s in place of a record of the guard is a record that cannot 
   const [there, path] = [join(directory, 'there'), join(directory, 'process.json')];
   writeFileSync(there, '{"pid":1}');
   put(path, there);
-  expect(readJson(path)).toEqual({});
+  expect(readJsonFile(path)).toEqual({});
   put(`${path}.tmp`, there);
   replaceJson(path, { pid: 2 });
-  expect([readJson(path), readFileSync(there, 'utf8')]).toEqual([{ pid: 2 }, '{"pid":1}']);
+  expect([readJsonFile(path), readFileSync(there, 'utf8')]).toEqual([{ pid: 2 }, '{"pid":1}']);
 });

@@ -5,7 +5,7 @@
 import type { Hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { type OpenedFile, readFully } from './openedFile.ts';
-import type { Pace } from './pace.ts';
+import type { ReadPace } from './pace.ts';
 
 /** Bytes from `start` up to `end`, and what CRC-32 they have to have. */
 export interface SummedRange {
@@ -27,7 +27,7 @@ export async function readContents(
   file: OpenedFile,
   ranges: readonly SummedRange[],
   digest: Hash,
-  pace: Pace,
+  pace: ReadPace,
   buffer: Buffer,
 ): Promise<string | null> {
   const inOrder = ranges.toSorted((a, b) => a.start - b.start);

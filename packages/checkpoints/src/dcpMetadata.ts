@@ -3,7 +3,7 @@
  * which of the files beside it its bytes stand, from where on, and how many they are.
  */
 import { CorruptFile, type OpenedFile, readFully, readPart } from './openedFile.ts';
-import type { Pace } from './pace.ts';
+import type { ReadPace } from './pace.ts';
 import { pickleEnd, readPickle } from './pickle.ts';
 
 /** Some bytes of a file that belong together. */
@@ -33,7 +33,7 @@ const pickleBegin = 0x80;
  */
 export async function readStoredPieces(
   file: OpenedFile,
-  pace: Pace,
+  pace: ReadPace,
   buffer: Buffer,
 ): Promise<StoredPieces | null> {
   const [first, last] = [readPart(file, 0, 1)[0], readPart(file, file.bytes - 1, 1)[0]];
@@ -64,7 +64,7 @@ function isCount(value: unknown): value is number {
 }
 
 /** They stand in it as plain text, each at least once. */
-async function namesIn(file: OpenedFile, pace: Pace, buffer: Buffer): Promise<ReadonlySet<string>> {
+async function namesIn(file: OpenedFile, pace: ReadPace, buffer: Buffer): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
   // Each part begins a name's length before the end of the one before, for a name between both.
   for (let at = 0; at < file.bytes; at += buffer.length - nameBytesMax) {

@@ -69,7 +69,10 @@ export class Directory {
 }
 
 /** Closes the directory, whatever happens. */
-export async function within<T>(directory: Directory, use: (directory: Directory) => Promise<T>): Promise<T> {
+export async function withDirectory<T>(
+  directory: Directory,
+  use: (directory: Directory) => Promise<T>,
+): Promise<T> {
   try {
     return await use(directory);
   } finally {
@@ -85,7 +88,7 @@ export async function belowAll<T>(
 ): Promise<T> {
   const [first, ...rest] = parts;
   if (first === undefined) return use(directory);
-  return within(await directory.below(first), (each) => belowAll(each, rest, use));
+  return withDirectory(await directory.below(first), (each) => belowAll(each, rest, use));
 }
 
 export function kindOf(

@@ -5,7 +5,7 @@
 import type { SummedRange } from './contents.ts';
 import type { StoredPiece } from './dcpMetadata.ts';
 import { CorruptFile, OpaqueFile, type OpenedFile, pieceOf, readPart } from './openedFile.ts';
-import type { Pace } from './pace.ts';
+import type { ReadPace } from './pace.ts';
 import { beginsLikeSafetensors, examineSafetensors } from './safetensors.ts';
 import { examineTorch, examineTorchSeries } from './torch.ts';
 import { beginsLikeZip, findEnd } from './zip.ts';
@@ -20,7 +20,7 @@ const headBytes = 64;
 export async function examineDistcp(
   file: OpenedFile,
   pieces: readonly StoredPiece[],
-  pace: Pace,
+  pace: ReadPace,
 ): Promise<readonly SummedRange[]> {
   if (readPart(file, 0, headBytes).every((byte) => byte === 0))
     throw new CorruptFile('is damaged: it begins with zeros');
@@ -28,7 +28,7 @@ export async function examineDistcp(
 }
 
 /** A file of other contents is not a damaged one: programs may save in their own way. */
-async function examineUnlisted(file: OpenedFile, pace: Pace): Promise<readonly SummedRange[]> {
+async function examineUnlisted(file: OpenedFile, pace: ReadPace): Promise<readonly SummedRange[]> {
   if (findEnd(file, file.bytes) !== null) return examineTorchSeries(file, pace);
   if (!beginsLikeSafetensors(readPart(file, 0, headBytes), file.bytes))
     throw new OpaqueFile('does not end with what torch.save writes');
@@ -39,7 +39,7 @@ async function examineUnlisted(file: OpenedFile, pace: Pace): Promise<readonly S
 async function examineListed(
   file: OpenedFile,
   pieces: readonly StoredPiece[],
-  pace: Pace,
+  pace: ReadPace,
 ): Promise<readonly SummedRange[]> {
   const end = pieces.reduce((highest, { start, bytes }) => Math.max(highest, start + bytes), 0);
   if (end > file.bytes)
@@ -85,7 +85,7 @@ function rangesOf(pieces: readonly StoredPiece[], fileBytes: number): readonly P
 async function examinePiece(
   file: OpenedFile,
   { start, end }: PieceRange,
-  pace: Pace,
+  pace: ReadPace,
 ): Promise<readonly SummedRange[] | null> {
   const piece = pieceOf(file, start, end);
   const head = readPart(piece, 0, headBytes);
@@ -101,7 +101,7 @@ async function examinePiece(
 }
 
 /** From its first byte to its last: then there is nothing of another form in it. */
-async function isSeriesOfArchives(file: OpenedFile, pace: Pace): Promise<boolean> {
+async function isSeriesOfArchives(file: OpenedFile, pace: ReadPace): Promise<boolean> {
   try {
     await examineTorchSeries(file, pace);
     return true;

@@ -5,7 +5,7 @@ import { examineDistcp } from './distcp.ts';
 import { asStep, isRecord, readJson } from './json.ts';
 import { isStateFileName } from './names.ts';
 import { CorruptFile, OpaqueFile, type OpenedFile, readPart } from './openedFile.ts';
-import type { Pace } from './pace.ts';
+import type { ReadPace } from './pace.ts';
 import { beginsLikeSafetensors, examineSafetensors } from './safetensors.ts';
 import { beginsLikeOldTorch, examineTorch } from './torch.ts';
 import { beginsLikeZip, findEnd } from './zip.ts';
@@ -46,7 +46,7 @@ const huggingFaceBin =
 export async function examineFile(
   file: OpenedFile,
   pieces: readonly StoredPiece[],
-  pace: Pace,
+  pace: ReadPace,
   buffer: Buffer,
 ): Promise<FileFinding> {
   try {
@@ -60,7 +60,7 @@ export async function examineFile(
   }
 }
 
-async function examine(file: OpenedFile, pace: Pace, buffer: Buffer): Promise<FileFinding> {
+async function examine(file: OpenedFile, pace: ReadPace, buffer: Buffer): Promise<FileFinding> {
   const { name } = file;
   const [isJson, isMetadata] = [name.endsWith('.json'), name === '.metadata'];
   if (file.bytes === 0 && (isJson || isMetadata || isStateFileName(name))) throw new CorruptFile('is empty');

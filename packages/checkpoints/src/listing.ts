@@ -1,7 +1,7 @@
 /** Which files a checkpoint is made of, from their directories alone. */
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { type Directory, errorCode, kindOf, within } from './directories.ts';
+import { type Directory, errorCode, kindOf, withDirectory } from './directories.ts';
 
 export interface ListedFile {
   /** Below the checkpoint, with `/` between its parts; empty when the checkpoint is this file. */
@@ -64,7 +64,7 @@ export async function listDirectory(directory: Directory, budget: EntryBudget): 
         if (kind === 'file') files.push(listed(path, stat));
         else if (kind !== 'directory') others.push({ path, kind });
         else if (depth === depthMax) isCut = true;
-        else await within(await each.below(name), (below) => list(below, `${path}/`, depth + 1));
+        else await withDirectory(await each.below(name), (below) => list(below, `${path}/`, depth + 1));
       });
     }
     if (isEmpty && prefix !== '') empty.push(prefix.slice(0, -1));
@@ -82,7 +82,10 @@ export async function versionOf(directory: Directory, name: string): Promise<str
   const stat = await directory.statOf(name);
   if (!stat.isDirectory()) return listFile(stat).version;
   const budget = { left: entriesUsual };
-  return within(await directory.below(name), async (each) => (await listDirectory(each, budget)).version);
+  return withDirectory(
+    await directory.below(name),
+    async (each) => (await listDirectory(each, budget)).version,
+  );
 }
 
 async function unlessGone(look: () => Promise<void>): Promise<void> {

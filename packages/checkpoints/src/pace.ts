@@ -4,7 +4,7 @@ import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 /** Longer, and a timer fires at once. */
 const timerMaxMs = 2 ** 31 - 1;
 
-export class Pace {
+export class ReadPace {
   readonly #signal: AbortSignal | undefined;
   readonly #bytesPerSecondMax: number | undefined;
 

@@ -6,7 +6,7 @@ import {
   type DirectoryEntry,
   errorCode,
   unreadableBecause,
-  within,
+  withDirectory,
 } from './directories.ts';
 import { completionMarker, formatOf, type Trackers, unfinishedBecause } from './formats.ts';
 import {
@@ -54,7 +54,7 @@ interface Names {
 export async function scanCheckpoints(root: string, options: ScanOptions): Promise<CheckpointScan> {
   const entriesMax = options.entriesMax ?? entriesUsual;
   try {
-    return await within(await Directory.open(root), (directory) =>
+    return await withDirectory(await Directory.open(root), (directory) =>
       scan(directory, options.pattern, entriesMax),
     );
   } catch (error) {
@@ -68,7 +68,7 @@ async function problemOf(root: string, error: unknown): Promise<string> {
   if (errorCode(error) === 'ENOTDIR' && parts !== null) {
     const [, parent = '', name = ''] = parts;
     const isLink = await Directory.open(parent === '' ? '/' : parent)
-      .then((directory) => within(directory, (each) => each.statOf(name)))
+      .then((directory) => withDirectory(directory, (each) => each.statOf(name)))
       .then((stat) => stat.isSymbolicLink())
       .catch(() => false);
     if (isLink) return 'is a symbolic link';
@@ -167,7 +167,7 @@ async function readNames(
     const itself = below.get(name) ?? null;
     const knownBefore = names.found.length;
     try {
-      await within(await directory.below(name), (each) =>
+      await withDirectory(await directory.below(name), (each) =>
         readNames(each, path, levels - 1, pattern, budget, names),
       );
     } catch (error) {
@@ -218,7 +218,7 @@ async function list(root: Directory, found: Found, budget: EntryBudget): Promise
   const last = parts.pop() ?? '';
   const look = async (directory: Directory): Promise<CheckpointListing> => {
     if (found.kind === 'directory')
-      return within(await directory.below(last), (each) => listDirectory(each, budget));
+      return withDirectory(await directory.below(last), (each) => listDirectory(each, budget));
     const stat = await directory.statOf(last);
     if (!stat.isFile()) throw Object.assign(new Error(`${last} was replaced`), { code: 'ENOENT' });
     return listFile(stat);

@@ -1,7 +1,7 @@
 /** What `torch.save` writes. Its pickles are never loaded: that would run whatever somebody put there. */
 import type { SummedRange } from './contents.ts';
 import { CorruptFile, OpaqueFile, type OpenedFile, readPart } from './openedFile.ts';
-import type { Pace } from './pace.ts';
+import type { ReadPace } from './pace.ts';
 import { pickleEnd } from './pickle.ts';
 import { type EntryPlace, examineZip, findEnd, type ZipArchive } from './zip.ts';
 
@@ -15,7 +15,7 @@ export function beginsLikeOldTorch(head: Buffer): boolean {
 }
 
 /** @throws {CorruptFile} {OpaqueFile} */
-export async function examineTorch(file: OpenedFile, pace: Pace): Promise<readonly SummedRange[]> {
+export async function examineTorch(file: OpenedFile, pace: ReadPace): Promise<readonly SummedRange[]> {
   const endAt = findEnd(file, file.bytes);
   if (endAt === null)
     throw new CorruptFile('was cut off: the directory that PyTorch writes at the end is missing');
@@ -53,7 +53,7 @@ function requireEndOfPickle(file: OpenedFile, { start, end }: EntryPlace): void 
  * as each says how long it is there and not where it begins.
  * @throws {CorruptFile} {OpaqueFile}
  */
-export async function examineTorchSeries(file: OpenedFile, pace: Pace): Promise<readonly SummedRange[]> {
+export async function examineTorchSeries(file: OpenedFile, pace: ReadPace): Promise<readonly SummedRange[]> {
   const sums: SummedRange[] = [];
   let archives = 0;
   for (let end = file.bytes; end > 0; archives += 1) {

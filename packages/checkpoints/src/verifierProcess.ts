@@ -8,9 +8,10 @@ import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { VerificationDepth } from '@muster/common/checkpoints';
 import { messageOf } from '@muster/common/errors';
+import { LineSplitter } from '@muster/common/lineSplitter';
 import type { Logger } from '@muster/common/log';
 import { unverifiable, type Verification } from './verification.ts';
-import { LineSplitter, type VerifierAnswer, type VerifierRequest } from './verifier/protocol.ts';
+import { type VerifierAnswer, type VerifierRequest, verifierLineLengthMax } from './verifier/protocol.ts';
 import { putBehindOthers, verifierCommand } from './verifierCommand.ts';
 
 export interface VerifierProcessOptions {
@@ -148,7 +149,7 @@ class RunningVerifier {
     if (child.pid !== undefined && !isUrgent) putBehindOthers(child.pid);
     // Its end is noticed by itself; the last write to it may fail.
     child.stdin.on('error', () => {});
-    const lines = new LineSplitter();
+    const lines = new LineSplitter(verifierLineLengthMax);
     child.stdout.setEncoding('utf8').on('data', (part: string) => {
       try {
         for (const line of lines.push(part)) this.#hear(JSON.parse(line) as VerifierAnswer);

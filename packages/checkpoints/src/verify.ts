@@ -8,15 +8,15 @@ import type { Stats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import type { VerificationDepth } from '@muster/common/checkpoints';
 import { chunkBytes, readContents, type SummedRange } from './contents.ts';
-import { belowAll, Directory, errorCode, kindOf, unreadableBecause, within } from './directories.ts';
+import { belowAll, Directory, errorCode, kindOf, unreadableBecause, withDirectory } from './directories.ts';
 import { examineFile, type FileFinding } from './examine.ts';
 import { formatOf } from './formats.ts';
 import { type CheckpointListing, type ListedFile, listDirectory, listFile } from './listing.ts';
 import { recogniseName } from './names.ts';
 import { ChangingFile, type OpenedFile } from './openedFile.ts';
-import { Pace } from './pace.ts';
+import { ReadPace } from './pace.ts';
 import { unverifiable, type Verification, type VerifyOptions } from './verification.ts';
-import { type Findings, type Judgement, judge, piecesIn } from './wholeness.ts';
+import { type Findings, type Judgement, judgeCheckpoint, piecesIn } from './wholeness.ts';
 
 /** More than the largest jobs write: a file or two per rank, or some hundred shards. */
 const filesMax = 100_000;
@@ -40,13 +40,13 @@ export async function verifyCheckpoint(
   name: string,
   options: VerifyOptions,
 ): Promise<Verification> {
-  const pace = new Pace(options);
+  const pace = new ReadPace(options);
   const parts = name.split('/');
   if (parts.some((part) => part === '' || part === '.' || part === '..'))
     return unverifiable('its name leads out of the checkpoint directory');
   const last = parts.pop() ?? '';
   try {
-    return await within(await Directory.open(root), (directory) =>
+    return await withDirectory(await Directory.open(root), (directory) =>
       belowAll(directory, parts, (parent) => verifyBelow(parent, last, options, pace)),
     );
   } catch (error) {
@@ -59,13 +59,13 @@ async function verifyBelow(
   parent: Directory,
   name: string,
   options: VerifyOptions,
-  pace: Pace,
+  pace: ReadPace,
 ): Promise<Verification> {
   const kind = kindOf(await parent.statOf(name));
   if (kind === 'link') return unverifiable('it is a symbolic link');
   if (kind === 'special') return unverifiable('it is neither a file nor a directory');
   if (kind === 'file') return verifyFiles(await singleFile(parent, name), options, pace);
-  return within(await parent.below(name), async (directory) =>
+  return withDirectory(await parent.below(name), async (directory) =>
     verifyFiles(await filesOf(directory, name), options, pace),
   );
 }
@@ -103,7 +103,7 @@ async function filesOf(directory: Directory, name: string): Promise<CheckpointFi
 async function verifyFiles(
   files: CheckpointFiles,
   options: VerifyOptions,
-  pace: Pace,
+  pace: ReadPace,
 ): Promise<Verification> {
   const { name, kind, listing } = files;
   const format = formatOf(
@@ -150,7 +150,7 @@ async function examineAll(
   files: CheckpointFiles,
   format: string,
   { depth }: VerifyOptions,
-  pace: Pace,
+  pace: ReadPace,
 ): Promise<Examined> {
   const { listing } = files;
   const buffer = Buffer.allocUnsafe(chunkBytes);
@@ -164,7 +164,7 @@ async function examineAll(
   const unread = { notOpened: listing.others.map(({ path }) => path), empty: listing.empty };
   const steps = [...findings.values()].map((finding) => (finding.kind === 'whole' ? finding.step : null));
   const quick: Examined = {
-    judgement: listing.isCut ? tooMany : judge(findings, unread),
+    judgement: listing.isCut ? tooMany : judgeCheckpoint(findings, unread),
     depth: 'quick',
     digest: null,
     step: steps.find((step) => step !== null) ?? null,
@@ -180,7 +180,7 @@ async function examineAll(
     );
     if (problem === null) continue;
     findings.set(file.path, { kind: 'corrupt', problem });
-    return { ...quick, depth: 'deep', judgement: judge(findings, unread) };
+    return { ...quick, depth: 'deep', judgement: judgeCheckpoint(findings, unread) };
   }
   return { ...quick, depth: 'deep', digest: `sha256:${digest.digest('hex')}` };
 }

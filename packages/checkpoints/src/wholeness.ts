@@ -23,7 +23,7 @@ export interface Unread {
   readonly empty: readonly string[];
 }
 
-export function judge(all: Findings, { notOpened, empty }: Unread): Judgement {
+export function judgeCheckpoint(all: Findings, { notOpened, empty }: Unread): Judgement {
   const findings = withoutUnneeded(all);
   const damage = [
     ...missingFiles(findings, notOpened),

@@ -5,7 +5,7 @@
  */
 import type { SummedRange } from './contents.ts';
 import { CorruptFile, OpaqueFile, type OpenedFile, readPart } from './openedFile.ts';
-import type { Pace } from './pace.ts';
+import type { ReadPace } from './pace.ts';
 import { type CentralEntry, parseCentralDirectory } from './zipDirectory.ts';
 
 export interface ZipArchive {
@@ -66,7 +66,7 @@ export function findEnd(file: OpenedFile, end: number): number | null {
  * @param endAt as `findEnd` found it
  * @throws {CorruptFile} {OpaqueFile}
  */
-export async function examineZip(file: OpenedFile, endAt: number, pace: Pace): Promise<ZipArchive> {
+export async function examineZip(file: OpenedFile, endAt: number, pace: ReadPace): Promise<ZipArchive> {
   const directory = locateDirectory(file, endAt);
   if (directory.bytes > directoryBytesMax)
     throw new OpaqueFile(`has a directory of ${directory.bytes} bytes, more than is looked at`);

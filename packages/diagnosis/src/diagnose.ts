@@ -1,7 +1,7 @@
 /** Everything that an output tells, read once from its first byte to its last, in bounded memory. */
 import { isDivergence, type TrainingSign, type TrainingSignKind } from '@muster/common/training';
 import { FailureReader } from './failure/failureReader.ts';
-import { type Finding, finding } from './failure/finding.ts';
+import { type FailureFinding, finding } from './failure/finding.ts';
 import type { ProcessEnd } from './failure/judge.ts';
 import { retryAdviceOf } from './failure/retryAdvice.ts';
 import { LineReader } from './lines/lineReader.ts';
@@ -44,7 +44,7 @@ export class LogDiagnosis {
   }
 
   /** What went wrong first. null: nothing did. */
-  finding(end: ProcessEnd | null = null): Finding | null {
+  finding(end: ProcessEnd | null = null): FailureFinding | null {
     const { found } = this.failure.result(end);
     const sign = this.lastingSign();
     if (sign === null) return found;
@@ -93,7 +93,7 @@ export class LogDiagnosis {
   }
 
   /** The first that is more than an alert. */
-  private lastingSign(): Finding | null {
+  private lastingSign(): FailureFinding | null {
     const first = [...this.signs.values()]
       .sort((a, b) => a.line - b.line)
       .find(({ kind }) => isDivergence(kind));
@@ -109,7 +109,7 @@ function hasBadNorm({ values }: ProgressRow): boolean {
 }
 
 /** A training that is spoilt ends in many ways; only what is stronger, or was there before, is not one of them. */
-function isAfter({ strength, evidence }: Finding, sign: Finding): boolean {
+function isAfter({ strength, evidence }: FailureFinding, sign: FailureFinding): boolean {
   if (strength === 'hardware' || strength === 'storage') return false;
   if (strength !== 'program') return true;
   return evidence.line === null || evidence.line > (sign.evidence.line ?? 0);

@@ -10,11 +10,19 @@ import { unverifiable, type Verification } from '@muster/checkpoints/verificatio
 import { messageOf } from '@muster/common/errors';
 import { taskKey } from '@muster/common/ids';
 import { untilAborted } from '../drivers/untilAborted.ts';
-import { KnownCheckpoints, type SecondReading, type WatchedTask } from './knownCheckpoints.ts';
+import { type CheckpointedTask, KnownCheckpoints, type SecondReading } from './knownCheckpoints.ts';
+import {
+  type CheckpointObservation,
+  isStill,
+  newest,
+  nextStep,
+  observed,
+  type Step,
+  triesMax,
+} from './observations.ts';
 import { Pacer, paceAfter } from './pacer.ts';
 import type { CheckpointMessage, WatcherParts } from './parts.ts';
 import type { FirstReadings } from './secondReadings.ts';
-import { isStill, newest, nextStep, type Sighting, type Step, sighted, triesMax } from './sightings.ts';
 import { completedSince } from './trainingComplete.ts';
 import type { Troubles } from './troubles.ts';
 
@@ -36,9 +44,9 @@ interface Verifying {
 export class DirectoryWatch {
   private readonly parts: WatcherParts;
   private readonly troubles: Troubles;
-  private readonly of: WatchedTask;
+  private readonly of: CheckpointedTask;
   private readonly known: KnownCheckpoints;
-  private readonly sightings = new Map<string, Sighting>();
+  private readonly observations = new Map<string, CheckpointObservation>();
   private readonly pacer: Pacer;
   /** No more looks by itself. */
   private readonly ended = new AbortController();
@@ -50,7 +58,7 @@ export class DirectoryWatch {
   private wasThere = false;
   private isComplete = false;
 
-  constructor(parts: WatcherParts, troubles: Troubles, firstReadings: FirstReadings, of: WatchedTask) {
+  constructor(parts: WatcherParts, troubles: Troubles, firstReadings: FirstReadings, of: CheckpointedTask) {
     this.parts = parts;
     this.troubles = troubles;
     this.of = of;
@@ -105,8 +113,8 @@ export class DirectoryWatch {
         this.inTurn(() => this.look()),
         limit,
       );
-      for (const sighting of newest(this.sightings.values()))
-        await this.verifyLast(sighting, limit, quickLimit);
+      for (const observation of newest(this.observations.values()))
+        await this.verifyLast(observation, limit, quickLimit);
     } catch (error) {
       this.warn(`could not examine its checkpoints: ${messageOf(error)}`);
     }
@@ -157,14 +165,14 @@ export class DirectoryWatch {
     }
     const news = this.known.newsIn(scan);
     if (news.size > 0) await this.known.claim();
-    for (const name of this.sightings.keys()) {
-      if (!news.has(name)) this.sightings.delete(name);
+    for (const name of this.observations.keys()) {
+      if (!news.has(name)) this.observations.delete(name);
     }
     for (const [name, candidate] of news) {
-      const before = this.sightings.get(name) ?? null;
-      const sighting = sighted(before, candidate, nowMs);
-      if (sighting.versionSeenMs === nowMs) this.parts.onProgress(this.of.task);
-      this.sightings.set(name, sighting);
+      const before = this.observations.get(name) ?? null;
+      const observation = observed(before, candidate, nowMs);
+      if (observation.versionSeenMs === nowMs) this.parts.onProgress(this.of.task);
+      this.observations.set(name, observation);
     }
     await this.known.lookedAt(scan);
   }
@@ -174,24 +182,24 @@ export class DirectoryWatch {
    * to be free, of any older one. What is to be read a second time waits until there is nothing else.
    */
   private verifyNext(): void {
-    const step = nextStep(this.sightings.values(), this.of.spec.checkpoint.verify);
+    const step = nextStep(this.observations.values(), this.of.spec.checkpoint.verify);
     if (this.verifying !== null) {
       if (step !== null && this.isOvertaken(this.verifying, step))
         this.verifying.abort.abort(new Error('a newer checkpoint comes first'));
       return;
     }
     if (step !== null) {
-      this.verifyAside(step.sighting.candidate, false, (abort) => this.take(step, abort));
+      this.verifyAside(step.observation.candidate, false, (abort) => this.take(step, abort));
       return;
     }
     const second = this.isStopping ? null : this.known.nextToReadAgain();
     if (second !== null) this.verifyAside(second, true, (abort) => this.takeAgain(second, abort));
   }
 
-  private isOvertaken({ of, isSecond }: Verifying, { sighting }: Step): boolean {
-    const isOther = of.name !== sighting.candidate.name;
+  private isOvertaken({ of, isSecond }: Verifying, { observation }: Step): boolean {
+    const isOther = of.name !== observation.candidate.name;
     // Nobody is interested any more in what has been written over.
-    const isOver = this.sightings.get(of.name)?.candidate.version !== of.version;
+    const isOver = this.observations.get(of.name)?.candidate.version !== of.version;
     return isSecond || isOver || (this.isStopping && isOther);
   }
 
@@ -212,20 +220,20 @@ export class DirectoryWatch {
       });
   }
 
-  private async take({ kind, sighting, depth }: Step, abort: AbortSignal): Promise<void> {
-    const { candidate } = sighting;
+  private async take({ kind, observation, depth }: Step, abort: AbortSignal): Promise<void> {
+    const { candidate } = observation;
     const found = await this.parts.verify({ root: this.of.root, name: candidate.name, depth }, abort);
     abort.throwIfAborted();
-    const present = this.sightings.get(candidate.name);
+    const present = this.observations.get(candidate.name);
     // Written on in the meantime, or gone.
     if (present === undefined || present.candidate.version !== candidate.version) return;
     const tried = { ...present, tries: present.tries + 1 };
-    this.sightings.set(candidate.name, tried);
+    this.observations.set(candidate.name, tried);
     const isWhole = isWholeAlready(candidate, found);
     const isVerdict = kind === 'verify' || (isWhole && this.of.spec.checkpoint.verify === depth);
     if (isVerdict && isBelievable(tried, found)) await this.accept(tried, found);
     else if (kind === 'verify' && tried.tries >= triesMax) await this.accept(tried, unverifiable(neverStill));
-    else if (isWhole) this.sightings.set(candidate.name, { ...present, isWhole });
+    else if (isWhole) this.observations.set(candidate.name, { ...present, isWhole });
   }
 
   private async takeAgain(second: SecondReading, abort: AbortSignal): Promise<void> {
@@ -235,8 +243,12 @@ export class DirectoryWatch {
     await this.inTurn(() => this.known.acceptSecond(second, found));
   }
 
-  private async verifyLast(sighting: Sighting, limit: AbortSignal, quickLimit: AbortSignal): Promise<void> {
-    const { candidate } = sighting;
+  private async verifyLast(
+    observation: CheckpointObservation,
+    limit: AbortSignal,
+    quickLimit: AbortSignal,
+  ): Promise<void> {
+    const { candidate } = observation;
     if (candidate.unfinished !== null) return;
     const { verify: depth } = this.of.spec.checkpoint;
     const order = { root: this.of.root, name: candidate.name };
@@ -247,20 +259,20 @@ export class DirectoryWatch {
     };
     const found = (await ask(depth, limit)) ?? (await ask('quick', quickLimit));
     if (found === null) {
-      this.known.sayUnverified(sighting, 'its job ended before it was verified');
+      this.known.sayUnverified(observation, 'its job ended before it was verified');
       return;
     }
     // Ranks on other nodes may be writing their parts.
-    const mayGrow = this.of.assignment.nodeCount > 1 && !isStill(sighting);
-    if (found.verdict !== 'corrupt' || !mayGrow) await this.accept(sighting, found);
+    const mayGrow = this.of.assignment.nodeCount > 1 && !isStill(observation);
+    if (found.verdict !== 'corrupt' || !mayGrow) await this.accept(observation, found);
   }
 
-  private accept(sighting: Sighting, found: Verification): Promise<void> {
+  private accept(observation: CheckpointObservation, found: Verification): Promise<void> {
     return this.inTurn(async () => {
-      const { name } = sighting.candidate;
-      await this.known.accept(sighting, found);
-      if (this.sightings.get(name)?.candidate.version === sighting.candidate.version)
-        this.sightings.delete(name);
+      const { name } = observation.candidate;
+      await this.known.accept(observation, found);
+      if (this.observations.get(name)?.candidate.version === observation.candidate.version)
+        this.observations.delete(name);
       // Looking goes on meanwhile.
       if (!this.ended.signal.aborted) void this.known.tidy();
     });
@@ -308,8 +320,8 @@ export class DirectoryWatch {
 const neverStill = 'it changed during every read';
 
 /** Whether the verdict is one on what is there, and would be the same in a while. */
-function isBelievable(sighting: Sighting, found: Verification): boolean {
-  const isSame = found.version === sighting.candidate.version;
+function isBelievable(observation: CheckpointObservation, found: Verification): boolean {
+  const isSame = found.version === observation.candidate.version;
   if (found.verdict === 'verified') return isSame;
-  return isStill(sighting) && (isSame || found.verdict === 'unverified');
+  return isStill(observation) && (isSame || found.verdict === 'unverified');
 }

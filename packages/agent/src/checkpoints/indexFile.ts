@@ -6,7 +6,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { type CheckpointFacts, checkpointVerdicts, verificationDepths } from '@muster/common/checkpoints';
-import { codeOf, HeldDirectory, within } from './heldDirectory.ts';
+import { codeOf, DirectoryHandle, withDirectoryHandle } from './directoryHandle.ts';
 
 export const indexName = 'checkpoints_index.json';
 const temporaryName = `.${indexName}.tmp`;
@@ -44,7 +44,7 @@ export interface CheckpointIndex {
 /** @returns null: there is none, or none that can be made sense of */
 export async function readIndex(root: string): Promise<CheckpointIndex | null> {
   try {
-    return await within(await HeldDirectory.open(root), async (directory) => {
+    return await withDirectoryHandle(await DirectoryHandle.open(root), async (directory) => {
       const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
       const file = await open(directory.path(indexName), flags);
       try {
@@ -65,7 +65,7 @@ export async function readIndex(root: string): Promise<CheckpointIndex | null> {
  * @throws {Error} with the kernel's code
  */
 export async function writeIndex(root: string, index: CheckpointIndex): Promise<void> {
-  await within(await HeldDirectory.open(root), async (directory) => {
+  await withDirectoryHandle(await DirectoryHandle.open(root), async (directory) => {
     await directory.unlink(temporaryName).catch((error: unknown) => {
       if (codeOf(error) !== 'ENOENT') throw error;
     });

@@ -7,7 +7,7 @@ import type { CheckpointFacts, VerificationDepth } from '@muster/common/checkpoi
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Assignment } from '../tasks/records.ts';
-import { reasonOf } from './heldDirectory.ts';
+import { reasonOf } from './directoryHandle.ts';
 import {
   type CheckpointIndex,
   type IndexedCheckpoint,
@@ -15,12 +15,12 @@ import {
   readIndex,
   writeIndex,
 } from './indexFile.ts';
+import { type CheckpointObservation, writtenForMs } from './observations.ts';
 import type { CheckpointMessage, WatcherParts } from './parts.ts';
 import { writeProblem } from './place.ts';
 import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
 import { newestFirst, toDelete } from './retention.ts';
 import type { FirstReadings } from './secondReadings.ts';
-import { type Sighting, writtenForMs } from './sightings.ts';
 import { beganAfter, identityAt, type StopSnapshot, takeSnapshot } from './stopSnapshot.ts';
 import type { Troubles } from './troubles.ts';
 
@@ -30,7 +30,7 @@ const saidMax = 64;
 const granularityMs = 2_000;
 
 /** A task whose checkpoints are looked at. */
-export interface WatchedTask {
+export interface CheckpointedTask {
   readonly task: TaskRef;
   readonly assignment: Assignment;
   readonly spec: JobSpec;
@@ -62,7 +62,7 @@ export class KnownCheckpoints {
   private readonly parts: WatcherParts;
   private readonly troubles: Troubles;
   private readonly firstReadings: FirstReadings;
-  private readonly of: WatchedTask;
+  private readonly of: CheckpointedTask;
   private readonly isOwn: boolean;
   private readonly known = new Map<string, Known>();
   /** What was said of checkpoints that are not known, or not any more. */
@@ -90,7 +90,7 @@ export class KnownCheckpoints {
   private tidying: Promise<void> = Promise.resolve();
   private writing: Promise<void> = Promise.resolve();
 
-  constructor(parts: WatcherParts, troubles: Troubles, firstReadings: FirstReadings, of: WatchedTask) {
+  constructor(parts: WatcherParts, troubles: Troubles, firstReadings: FirstReadings, of: CheckpointedTask) {
     this.parts = parts;
     this.firstReadings = firstReadings;
     this.troubles = troubles;
@@ -161,12 +161,12 @@ export class KnownCheckpoints {
     this.stop = await takeSnapshot(this.of.root, new Map(settled), levelsOf(this.of.pattern));
   }
 
-  async accept(sighting: Sighting, found: Verification): Promise<void> {
+  async accept(observation: CheckpointObservation, found: Verification): Promise<void> {
     const { root, task } = this.of;
-    const { name } = sighting.candidate;
-    const facts = { ...this.factsOf(sighting, found), attempt: task.attempt, node: this.parts.nodeName };
+    const { name } = observation.candidate;
+    const facts = { ...this.factsOf(observation, found), attempt: task.attempt, node: this.parts.nodeName };
     const afterStop =
-      this.stop !== null && beganAfter(this.stop, sighting.candidate, await identityAt(root, name));
+      this.stop !== null && beganAfter(this.stop, observation.candidate, await identityAt(root, name));
     const known = { facts, afterStop };
     this.known.set(name, known);
     if (found.verdict === 'corrupt') this.noteFirstReading(facts);
@@ -214,10 +214,10 @@ export class KnownCheckpoints {
   }
 
   /** Not written down: whoever looks next finds out. */
-  sayUnverified(sighting: Sighting, problem: string): void {
-    const { format, bytes, files, step, version } = sighting.candidate;
+  sayUnverified(observation: CheckpointObservation, problem: string): void {
+    const { format, bytes, files, step, version } = observation.candidate;
     const nothing = { format, bytes, files, step, version, digest: null, depth: null };
-    const facts = this.factsOf(sighting, { ...nothing, verdict: 'unverified', problem });
+    const facts = this.factsOf(observation, { ...nothing, verdict: 'unverified', problem });
     this.noteLastWords(facts);
   }
 
@@ -281,15 +281,15 @@ export class KnownCheckpoints {
     return this.of.spec.checkpoint;
   }
 
-  private factsOf(sighting: Sighting, found: Omit<Verification, 'version'>): CheckpointFacts {
-    const { candidate } = sighting;
+  private factsOf(observation: CheckpointObservation, found: Omit<Verification, 'version'>): CheckpointFacts {
+    const { candidate } = observation;
     const { verdict, depth, format, digest, problem } = found;
     const step = found.step ?? candidate.step;
     const { name, version, bytes, files, savedAtMs } = candidate;
     return {
       ...{ name, version, step, bytes, files, savedAtMs, digest, verdict, depth, problem, reread: false },
       format: format === 'unknown' ? candidate.format : format,
-      saveDurationMs: writtenForMs(sighting),
+      saveDurationMs: writtenForMs(observation),
       metrics: this.parts.metricsAt(this.of.task, step),
     };
   }

@@ -3,7 +3,7 @@
  * small part of the time, however much lies there.
  */
 
-export interface Pace {
+export interface LookPace {
   /** Between two looks without a hint. */
   readonly longestMs: number;
   /** Between two looks in any case. */
@@ -11,14 +11,14 @@ export interface Pace {
 }
 
 /** A look every second is as good as none to the disk; while a task is stopped every moment holds GPUs. */
-const usual: Pace = { longestMs: 1_000, shortestMs: 100 };
-const whileStopping: Pace = { longestMs: 100, shortestMs: 20 };
+const usual: LookPace = { longestMs: 1_000, shortestMs: 100 };
+const whileStopping: LookPace = { longestMs: 100, shortestMs: 20 };
 /** Pauses are so many times as long as the look before them. */
 const usualRest = 50;
 const restWhileStopping = 4;
 
 /** @param tookMs the last look, ≥ 0 */
-export function paceAfter(tookMs: number, isStopping: boolean): Pace {
+export function paceAfter(tookMs: number, isStopping: boolean): LookPace {
   const { longestMs, shortestMs } = isStopping ? whileStopping : usual;
   const restMs = tookMs * (isStopping ? restWhileStopping : usualRest);
   return { longestMs: Math.max(longestMs, restMs), shortestMs: Math.max(shortestMs, restMs) };
@@ -48,7 +48,7 @@ export class Pacer {
   }
 
   /** Resolves when it is time for the next look. */
-  pause(pace: () => Pace): Promise<void> {
+  pause(pace: () => LookPace): Promise<void> {
     const beganMs = this.monotonicMs();
     return new Promise((resolve) => {
       let timer: NodeJS.Timeout | null = null;

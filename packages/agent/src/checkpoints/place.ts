@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import type { Fence } from '../drivers/fence.ts';
 import type { Mount } from '../host/mounts.ts';
 import { realPaths } from '../probes/realPaths.ts';
-import { codeOf, reasonOf } from './heldDirectory.ts';
+import { codeOf, reasonOf } from './directoryHandle.ts';
 
 export interface PlaceParts {
   /** The node as its tasks see it. */

@@ -3,7 +3,7 @@
 import type { NamePattern } from '@muster/checkpoints/namePattern';
 import { scanCheckpoints } from '@muster/checkpoints/scan';
 import type { CorruptCheckpoint } from '@muster/common/checkpoints';
-import { reasonOf } from './heldDirectory.ts';
+import { reasonOf } from './directoryHandle.ts';
 import { readIndex, writeIndex } from './indexFile.ts';
 import { isThere, quarantine } from './quarantine.ts';
 

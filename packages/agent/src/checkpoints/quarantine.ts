@@ -2,7 +2,7 @@
  * Sets a corrupt checkpoint aside: kept for whoever wants to know what happened to it, under a name that no program
  * resumes from. Only while nothing of the job runs.
  */
-import { withPlaceOf } from './heldDirectory.ts';
+import { withPlaceOf } from './directoryHandle.ts';
 
 /** More under one name are no evidence any more. */
 const numbersMax = 1_000;

@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { Directory, within } from '@muster/checkpoints/directories';
+import { Directory, withDirectory } from '@muster/checkpoints/directories';
 import { versionOf } from '@muster/checkpoints/listing';
 import { describe, expect, test } from 'vitest';
 import { readMounts } from '../host/mounts.ts';
@@ -29,7 +29,7 @@ function aPlace() {
 /** Of what is there now; none: of nothing. */
 async function versionAt(root: string, name: string): Promise<string> {
   const directory = await Directory.open(root);
-  return within(directory, (each) => versionOf(each, name)).catch(() => 'none');
+  return withDirectory(directory, (each) => versionOf(each, name)).catch(() => 'none');
 }
 
 test('a file and a directory with all that is in it are deleted, and nothing else', async () => {

@@ -4,10 +4,10 @@
  * deleted by descriptors; links are removed and never followed, and nothing on another mount is touched. A program may write
  * over a name at any moment: what is deleted is the version that was meant, or nothing.
  */
-import { Directory, within as withinListed } from '@muster/checkpoints/directories';
+import { Directory, withDirectory } from '@muster/checkpoints/directories';
 import { versionOf } from '@muster/checkpoints/listing';
 import { type Mount, mountOf } from '../host/mounts.ts';
-import { codeOf, HeldDirectory, within, withPlaceOf } from './heldDirectory.ts';
+import { codeOf, DirectoryHandle, withDirectoryHandle, withPlaceOf } from './directoryHandle.ts';
 
 const asidePrefix = '.muster-deleting-';
 
@@ -55,8 +55,8 @@ export async function removeCheckpoint(
   });
 }
 
-async function versionIn(directory: HeldDirectory, name: string): Promise<string> {
-  return withinListed(await Directory.open(directory.path('.')), (listed) => versionOf(listed, name));
+async function versionIn(directory: DirectoryHandle, name: string): Promise<string> {
+  return withDirectory(await Directory.open(directory.path('.')), (listed) => versionOf(listed, name));
 }
 
 /**
@@ -64,10 +64,10 @@ async function versionIn(directory: HeldDirectory, name: string): Promise<string
  * @param levels of directories below the root in which checkpoints lie
  */
 export async function sweepAside(root: string, levels: number): Promise<void> {
-  await within(await HeldDirectory.open(root), (held) => sweep(held, levels));
+  await withDirectoryHandle(await DirectoryHandle.open(root), (held) => sweep(held, levels));
 }
 
-async function sweep(directory: HeldDirectory, levels: number): Promise<void> {
+async function sweep(directory: DirectoryHandle, levels: number): Promise<void> {
   const { dev } = await directory.stat();
   const below: string[] = [];
   for await (const name of directory.names()) {
@@ -77,13 +77,13 @@ async function sweep(directory: HeldDirectory, levels: number): Promise<void> {
   for (const name of below) {
     const stat = await directory.statOf(name);
     if (stat?.isDirectory() !== true || stat.dev !== dev) continue;
-    await within(await directory.below(name), (held) => sweep(held, levels - 1));
+    await withDirectoryHandle(await directory.below(name), (held) => sweep(held, levels - 1));
   }
 }
 
 /** @param dev the file system that all of it has to lie on */
 async function deleteEntry(
-  directory: HeldDirectory,
+  directory: DirectoryHandle,
   name: string,
   dev: bigint,
   depth: number,
@@ -95,7 +95,7 @@ async function deleteEntry(
     return;
   }
   if (depth === 0) throw new NotRemovable(`holds directories more than ${depthMax} deep`);
-  await within(await directory.below(name), async (held) => {
+  await withDirectoryHandle(await directory.below(name), async (held) => {
     // Looked at through its descriptor: that is what is being emptied, whatever its name leads to by now.
     if ((await held.stat()).dev !== dev) throw new NotRemovable('contains a mount point');
     for await (const each of held.names()) await deleteEntry(held, each, dev, depth - 1);

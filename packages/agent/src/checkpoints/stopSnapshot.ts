@@ -4,7 +4,7 @@
  * that heard the signal meanwhile is about to save again.
  */
 import type { BigIntStats } from 'node:fs';
-import { HeldDirectory, within, withPlaceOf } from './heldDirectory.ts';
+import { DirectoryHandle, withDirectoryHandle, withPlaceOf } from './directoryHandle.ts';
 import { indexName } from './indexFile.ts';
 
 export interface StopSnapshot {
@@ -40,7 +40,7 @@ export async function takeSnapshot(
   const identities = new Set<string>();
   const found = new Map<string, { version: string; identity: string }>();
   let hasChanged = false;
-  const look = async (directory: HeldDirectory, parent: string, left: number): Promise<boolean> => {
+  const look = async (directory: DirectoryHandle, parent: string, left: number): Promise<boolean> => {
     for await (const last of directory.names()) {
       if (identities.size >= snapshotEntriesMax) return false;
       if (last === indexName) continue;
@@ -56,7 +56,9 @@ export async function takeSnapshot(
       const version = settled.get(name);
       if (version !== undefined) found.set(name, { version, identity });
       else if (left > 0 && stat.isDirectory()) {
-        const isWhole = await within(await directory.below(last), (held) => look(held, name, left - 1));
+        const isWhole = await withDirectoryHandle(await directory.below(last), (held) =>
+          look(held, name, left - 1),
+        );
         if (!isWhole) return false;
       }
     }
@@ -65,7 +67,9 @@ export async function takeSnapshot(
   try {
     for (let reads = 1; reads <= readsMax; reads += 1) {
       hasChanged = false;
-      const isWhole = await within(await HeldDirectory.open(root), (held) => look(held, '', levels));
+      const isWhole = await withDirectoryHandle(await DirectoryHandle.open(root), (held) =>
+        look(held, '', levels),
+      );
       if (!isWhole) return null;
       if (!hasChanged) return { identities, settled: found };
     }

@@ -1,6 +1,6 @@
 /** The marker by which a program says that its training is done, whatever becomes of it afterwards. */
 import { trainingCompleteName } from '@muster/checkpoints/names';
-import { withPlaceOf } from './heldDirectory.ts';
+import { withPlaceOf } from './directoryHandle.ts';
 
 /** Some file systems keep whole seconds, and FAT every other one. */
 const granularityMs = 2_000;

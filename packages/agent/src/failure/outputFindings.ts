@@ -1,7 +1,7 @@
 /** What the output of a task tells of its failure: the rules of @muster/diagnosis over its last part. */
 import { readSync, type Stats } from 'node:fs';
 import { LogDiagnosis } from '@muster/diagnosis/diagnose';
-import type { Finding } from '@muster/diagnosis/failure/finding';
+import type { FailureFinding } from '@muster/diagnosis/failure/finding';
 import type { ProcessEnd } from '@muster/diagnosis/failure/judge';
 import { readTaskFile } from '../taskFile.ts';
 
@@ -25,7 +25,11 @@ export class OverBudget extends Error {
  * @returns null: the output says nothing, is not there, or is not to be read
  * @throws {OverBudget}
  */
-export function findingInOutput(path: string, end: ProcessEnd, isSpent: () => boolean): Finding | null {
+export function findingInOutput(
+  path: string,
+  end: ProcessEnd,
+  isSpent: () => boolean,
+): FailureFinding | null {
   try {
     return readTaskFile(path, (file, stat) => findingIn(file, stat, end, isSpent));
   } catch (error) {
@@ -34,7 +38,12 @@ export function findingInOutput(path: string, end: ProcessEnd, isSpent: () => bo
   }
 }
 
-function findingIn(file: number, { size }: Stats, end: ProcessEnd, isSpent: () => boolean): Finding | null {
+function findingIn(
+  file: number,
+  { size }: Stats,
+  end: ProcessEnd,
+  isSpent: () => boolean,
+): FailureFinding | null {
   const tailFrom = Math.max(0, size - tailBytesMax);
   const log = new LogDiagnosis();
   for (const bytes of chunksOf(file, tailFrom, size)) {

@@ -3,7 +3,7 @@ import { readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TaskFailure } from '@muster/common/gangs';
 import { findingInMessage } from '@muster/diagnosis/failure/failureReader';
-import { type Finding, isStronger } from '@muster/diagnosis/failure/finding';
+import { type FailureFinding, isStronger } from '@muster/diagnosis/failure/finding';
 import type { TaskExit } from '../drivers/driver.ts';
 import { readTaskFile } from '../taskFile.ts';
 import { parseErrorFile } from './errorFile.ts';
@@ -110,13 +110,17 @@ function boottimeOf(
  * The error file has the words of the worker that failed first, which is mostly all there is to know. Not so where these
  * words only follow from another end: a torchrun that is told to stop once its worker has failed records only that.
  */
-function saysMore(said: Finding, noted: Finding): boolean {
+function saysMore(said: FailureFinding, noted: FailureFinding): boolean {
   if (noted.kind === 'stopped_by_signal') return true;
   return (noted.consequence && !said.consequence) || isStronger(said, noted);
 }
 
 /** That it ended with some code or signal is known from the exit. */
-function causeOf({ kind, blame, consequence }: Finding): Pick<TaskFailure, 'kind' | 'blame' | 'consequence'> {
+function causeOf({
+  kind,
+  blame,
+  consequence,
+}: FailureFinding): Pick<TaskFailure, 'kind' | 'blame' | 'consequence'> {
   const isTold = kind !== 'exit_code' && kind !== 'unknown';
   return { kind: isTold ? kind : null, blame: isTold ? blame : null, consequence };
 }

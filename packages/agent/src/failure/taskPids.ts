@@ -2,7 +2,7 @@
 
 import type { TaskLocation } from '../drivers/driver.ts';
 import { ControlGroup } from '../fence/controlGroup.ts';
-import { isRunning, type ProcessIdentity, readKernelFile } from '../guard/processes.ts';
+import { isRunning, type ProcessIdentity, readKernelFileUnlessGone } from '../guard/processes.ts';
 import { readProcessRecord } from '../guard/records.ts';
 
 /** Far more than a training has on one node; a fork bomb must not cost the agent more than this. */
@@ -26,7 +26,7 @@ function descendantsOf(pid: number): readonly number[] {
   const found = [pid];
   for (let index = 0; index < found.length && found.length < pidsMax; index += 1) {
     const parent = found[index];
-    const children = readKernelFile(`/proc/${parent}/task/${parent}/children`) ?? '';
+    const children = readKernelFileUnlessGone(`/proc/${parent}/task/${parent}/children`) ?? '';
     found.push(
       ...children
         .split(' ')

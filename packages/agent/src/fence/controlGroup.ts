@@ -19,11 +19,11 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { isGone, readKernelFile } from '../guard/processes.ts';
+import { isGoneError, readKernelFileUnlessGone } from '../guard/processes.ts';
 import type { TaskGroup } from './taskGroup.ts';
 
 export class ControlGroup implements TaskGroup {
-  readonly sightings = 1;
+  readonly looksNeeded = 1;
   readonly #path: string;
 
   /** @param path absolute; the group may not exist yet */
@@ -36,7 +36,7 @@ export class ControlGroup implements TaskGroup {
   }
 
   isEmpty(): boolean {
-    const events = readKernelFile(join(this.#path, 'cgroup.events'));
+    const events = readKernelFileUnlessGone(join(this.#path, 'cgroup.events'));
     return events === null ? this.pids().length === 0 : events.includes('populated 0');
   }
 
@@ -68,9 +68,9 @@ export class ControlGroup implements TaskGroup {
   }
 
   isFrozen(): boolean {
-    const state = readKernelFile(join(this.#path, 'freezer.state'));
+    const state = readKernelFileUnlessGone(join(this.#path, 'freezer.state'));
     if (state !== null) return state.trim() === 'FROZEN';
-    return readKernelFile(join(this.#path, 'cgroup.events'))?.includes('frozen 1') === true;
+    return readKernelFileUnlessGone(join(this.#path, 'cgroup.events'))?.includes('frozen 1') === true;
   }
 
   thaw(): void {
@@ -113,7 +113,7 @@ function groupsBelow(path: string): string[] {
   try {
     entries = readdirSync(path, { withFileTypes: true });
   } catch (error) {
-    if (isGone(error)) return [];
+    if (isGoneError(error)) return [];
     throw error;
   }
   const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
@@ -121,7 +121,7 @@ function groupsBelow(path: string): string[] {
 }
 
 function readProcs(path: string): number[] {
-  const procs = readKernelFile(join(path, 'cgroup.procs')) ?? '';
+  const procs = readKernelFileUnlessGone(join(path, 'cgroup.procs')) ?? '';
   return procs
     .split('\n')
     .filter((line) => line !== '')

@@ -4,7 +4,7 @@ import type { TaskGroup } from './taskGroup.ts';
 
 /** Notes what is done to it, and does nothing unless told to. */
 class FakeGroup implements TaskGroup {
-  readonly sightings = 1;
+  readonly looksNeeded = 1;
   readonly done: string[] = [];
   frozen = false;
   empty = false;

@@ -37,7 +37,7 @@ export async function freezeOrKill(
     }
   });
   if (!isWanted()) return 'given up';
-  if (isFrozen) return (await isGone(group)) ? 'ended' : 'frozen';
+  if (isFrozen) return (await isGroupGone(group)) ? 'ended' : 'frozen';
   if (await killUntilGone(group)) return 'killed';
   throw new Error('its processes could be neither frozen nor killed', { cause: problem });
 }
@@ -52,7 +52,7 @@ export async function killUntilGone(group: TaskGroup): Promise<boolean> {
   await within(KILL_CONFIRM_MS, async () => {
     try {
       reachedAll = killFrozen(group);
-      return await isGone(group);
+      return await isGroupGone(group);
     } catch {
       // The files of the kernel could not be read, for example with too many open files. The next attempt may succeed.
       return false;
@@ -72,13 +72,13 @@ export function killFrozen(group: TaskGroup): boolean {
 }
 
 /** Whether nothing of the group is left. A check that fails counts as no. */
-export async function isGone(group: TaskGroup): Promise<boolean> {
+export async function isGroupGone(group: TaskGroup): Promise<boolean> {
   return seenRepeatedly(group, () => group.isEmpty());
 }
 
 async function seenRepeatedly(group: TaskGroup, look: () => boolean): Promise<boolean> {
-  for (let sighting = 1; sighting <= group.sightings; sighting++) {
-    if (sighting > 1) await delay(POLL_MS.first);
+  for (let looks = 1; looks <= group.looksNeeded; looks++) {
+    if (looks > 1) await delay(POLL_MS.first);
     if (!look()) return false;
   }
   return true;

@@ -18,7 +18,7 @@ import type { TaskGroup } from './taskGroup.ts';
  */
 export class SessionGroup implements TaskGroup {
   /** More than one, because a process shows no environment for a moment during an exec. */
-  readonly sightings = 2;
+  readonly looksNeeded = 2;
   readonly #task: TaskLocation;
   /**
    * The session of the task. null: the number may belong to other processes. The kernel does not use it again while a process

@@ -7,7 +7,7 @@ export interface TaskGroup {
    * How many checks in a row must find the group empty, or frozen, before it counts as that. It is 1 where the kernel itself
    * knows the processes of the group.
    */
-  readonly sightings: number;
+  readonly looksNeeded: number;
   /**
    * Sends SIGKILL to every process. Processes may be created meanwhile, so it is repeated until the group is empty. In a frozen
    * group, SIGKILL may take effect only after a thaw.

@@ -1,6 +1,6 @@
 /** Processes that compute on GPUs of this node and belong to none of its tasks: a job beside them would starve or fail. */
 import type { TaskRef } from '@muster/common/ids';
-import { isZombie, readKernelFile, readStat } from '../guard/processes.ts';
+import { isZombie, readKernelFileUnlessGone, readStat } from '../guard/processes.ts';
 import type { GpuSample } from './gpuSource.ts';
 
 export interface Stranger {
@@ -53,7 +53,7 @@ function readLiveProcess(pid: number): LiveProcess | null {
   const stat = readStat(pid);
   if (stat === null || isZombie(stat)) return null;
   return {
-    name: readKernelFile(`/proc/${pid}/comm`)?.trim() ?? 'name unknown',
-    environment: readKernelFile(`/proc/${pid}/environ`),
+    name: readKernelFileUnlessGone(`/proc/${pid}/comm`)?.trim() ?? 'name unknown',
+    environment: readKernelFileUnlessGone(`/proc/${pid}/environ`),
   };
 }

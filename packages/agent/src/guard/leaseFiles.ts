@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Lease, TaskKey, TaskLocation } from '../drivers/driver.ts';
-import { readJson, replaceJson } from './records.ts';
+import { readJsonFile, replaceJson } from './records.ts';
 
 export interface LeaseRecord {
   readonly location: TaskLocation;
@@ -38,7 +38,7 @@ export class LeaseFiles {
   all(): LeaseRecord[] {
     const names = readdirSync(this.#directory).filter((name) => name.endsWith('.json'));
     return names.flatMap((name) => {
-      const stored = readJson(join(this.#directory, name));
+      const stored = readJsonFile(join(this.#directory, name));
       if (!isLeaseRecord(stored)) return [];
       const { key, directory, lease, groups } = stored;
       return [{ location: { key, directory }, lease, groups }];

@@ -4,8 +4,8 @@ import {
   firstPace,
   nextLookMs,
   nextPace,
+  type OutputPace,
   outputDefaults,
-  type Pace,
   rangeToDrop,
   reserveOf,
 } from './outputPace.ts';
@@ -37,7 +37,7 @@ test('on a disk that is nearly full little may be written, and less is kept', ()
 /** Writes so much in each of so many looks, but not while it is held. @returns bytes written, and how often it was held */
 function write(bytesPerLook: number, looks: number, lookMs: number) {
   const allowance = { capBytes: gibibyte, rateBytes: 1_000_000, burstBytes: 5_000_000 };
-  let pace: Pace = firstPace(0, 0);
+  let pace: OutputPace = firstPace(0, 0);
   let size = 0;
   let held = 0;
   let heldInRow = 0;

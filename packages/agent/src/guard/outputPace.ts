@@ -14,7 +14,7 @@ const mebibyte = 1024 * 1024;
 export const outputDefaults: OutputLimits = { capBytes: null, rateBytes: 32 * mebibyte, reserveBytes: null };
 
 /** The limits of one task at one moment. */
-export interface Allowance {
+export interface OutputAllowance {
   readonly capBytes: number;
   readonly rateBytes: number;
   /** How much may be written at once by a task that wrote nothing before. */
@@ -33,10 +33,10 @@ export function reserveOf({ reserveBytes }: OutputLimits, { sizeBytes }: Disk): 
 
 const burstMax = 256 * mebibyte;
 /** Of a disk that is nearly full, and of output that grows beyond its cap because none of it can be dropped. */
-const slowly: Omit<Allowance, 'capBytes'> = { rateBytes: 256 * 1024, burstBytes: 256 * 1024 };
+const slowly: Omit<OutputAllowance, 'capBytes'> = { rateBytes: 256 * 1024, burstBytes: 256 * 1024 };
 
 /** @param isOverCap more than the cap is on disk, and nothing of it can be dropped */
-export function allowanceOn(disk: Disk, limits: OutputLimits, isOverCap: boolean): Allowance {
+export function allowanceOn(disk: Disk, limits: OutputLimits, isOverCap: boolean): OutputAllowance {
   const { rateBytes } = limits;
   const capBytes = limits.capBytes ?? Math.min(1024 * mebibyte, Math.max(16 * mebibyte, disk.sizeBytes / 8));
   const isLow = disk.freeBytes < reserveOf(limits, disk);
@@ -44,7 +44,7 @@ export function allowanceOn(disk: Disk, limits: OutputLimits, isOverCap: boolean
   return { capBytes, rateBytes, burstBytes: Math.min(burstMax, capBytes) };
 }
 
-export interface Pace {
+export interface OutputPace {
   /** How much may be written now; less than nothing: more was written than may be. */
   readonly roomBytes: number;
   /** Size of the file at the last look. */
@@ -56,12 +56,17 @@ export interface Pace {
 /** A task is stopped for no longer at a time: it has peers that wait for it, and may be told to save. */
 const heldMsMax = 1_000;
 
-export function firstPace(seenBytes: number, atMs: number): Pace {
+export function firstPace(seenBytes: number, atMs: number): OutputPace {
   return { roomBytes: Number.POSITIVE_INFINITY, seenBytes, atMs };
 }
 
 /** One look at the size of the file. The task is to be held for as long as there is less room than nothing. */
-export function nextPace(pace: Pace, sizeBytes: number, nowMs: number, allowance: Allowance): Pace {
+export function nextPace(
+  pace: OutputPace,
+  sizeBytes: number,
+  nowMs: number,
+  allowance: OutputAllowance,
+): OutputPace {
   const { rateBytes, burstBytes } = allowance;
   const refilled = Math.min(burstBytes, pace.roomBytes + ((nowMs - pace.atMs) / 1_000) * rateBytes);
   const roomBytes = refilled - Math.max(0, sizeBytes - pace.seenBytes);

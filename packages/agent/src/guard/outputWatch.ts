@@ -17,15 +17,15 @@ import { type OutputRecord, readOutputRecord, writeOutputRecord } from '../logs/
 import { withoutWaiting } from '../taskFile.ts';
 import type { Ballast } from './ballast.ts';
 import {
-  type Allowance,
   allowanceOn,
   type Disk,
   firstPace,
   nextLookMs,
   nextPace,
+  type OutputAllowance,
   type OutputLimits,
+  type OutputPace,
   outputDefaults,
-  type Pace,
   rangeToDrop,
   reserveOf,
 } from './outputPace.ts';
@@ -53,7 +53,7 @@ interface Watched {
   readonly path: string;
   /** null: there is no such file yet. */
   file: number | null;
-  pace: Pace | null;
+  pace: OutputPace | null;
   held: boolean;
   /** A part of it is being dropped. */
   isDropping: boolean;
@@ -161,7 +161,7 @@ export class OutputWatch {
   }
 
   /** One that an earlier guard had stopped when it was killed is let go on by this one. */
-  #paceAtFirst(output: Watched, size: number, nowMs: number): Pace {
+  #paceAtFirst(output: Watched, size: number, nowMs: number): OutputPace {
     const { dropped, heldBack, copied } = readOutputRecord(output.path);
     output.held = heldBack && output.task.groups().some((group) => group.isFrozen());
     output.dropped = dropped === null || dropped.to > size ? null : dropped;
@@ -169,7 +169,7 @@ export class OutputWatch {
     return firstPace(size, nowMs);
   }
 
-  #holdOrRelease(output: Watched, allowance: Allowance): void {
+  #holdOrRelease(output: Watched, allowance: OutputAllowance): void {
     const isTooFast = (output.pace?.roomBytes ?? 0) < 0 && !output.task.isStopping();
     if (!isTooFast) {
       if (output.held) this.#release(output);
@@ -197,7 +197,7 @@ export class OutputWatch {
   }
 
   /** Before it is stopped for the first time: the next guard has to know. @returns false: it could not be noted */
-  #noteHeldBack(output: Watched, { rateBytes }: Allowance): boolean {
+  #noteHeldBack(output: Watched, { rateBytes }: OutputAllowance): boolean {
     const record = this.#recordOf(output);
     if (record.heldBack) return true;
     if (!this.#note(output, { ...record, heldBack: true })) return false;
@@ -236,7 +236,12 @@ export class OutputWatch {
     }
   }
 
-  #dropWhatIsTooMuch(output: Watched, size: number, storedBytes: number, { capBytes }: Allowance): void {
+  #dropWhatIsTooMuch(
+    output: Watched,
+    size: number,
+    storedBytes: number,
+    { capBytes }: OutputAllowance,
+  ): void {
     if (output.isDropping || output.isWhole || output.file === null) return;
     const range = rangeToDrop(size, storedBytes, capBytes);
     if (range === null) return;

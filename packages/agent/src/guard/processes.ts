@@ -61,30 +61,27 @@ export function carriesMarker(pid: number, task: TaskLocation): boolean {
   return Object.entries(taskMarker(task)).every(([name, value]) => entries.includes(`\0${name}=${value}\0`));
 }
 
-/** Changes with every boot, and only then; pids and start times mean nothing across it. */
-export function readBootId(): string {
-  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-}
-
 function readProc(path: string): string | null {
-  return readKernelFile(`/proc/${path}`);
+  return readKernelFileUnlessGone(`/proc/${path}`);
 }
 
 /**
- * null: what it speaks of is gone, or not ours to read.
+ * Reads a file of /proc or of a control group, whose absence proves something: that the process or the group is gone.
+ * @returns null when what the file describes is gone, or is not ours to read
  * @throws {Error} when the file could not be opened for a reason of ours (too many open files): a process must never be
  * taken for dead because of that
  */
-export function readKernelFile(path: string): string | null {
+export function readKernelFileUnlessGone(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if (isGone(error)) return null;
+    if (isGoneError(error)) return null;
     throw error;
   }
 }
 
-export function isGone(error: unknown): boolean {
+/** Whether this error of the kernel means that what was asked about is gone, or is not ours to read. */
+export function isGoneError(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return ['ENOENT', 'ESRCH', 'ENODEV', 'EACCES', 'EPERM'].includes(code);
 }

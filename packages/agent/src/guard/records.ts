@@ -45,7 +45,7 @@ export function writeProcessRecord(directory: string, { main, ...rest }: Process
 
 /** null: none was written. One that cannot be read (a power cut in the middle) is taken for one without a pid. */
 export function readProcessRecord(task: TaskLocation, bootId: string): ProcessRecord | null {
-  const stored = readJson(processPath(task.directory));
+  const stored = readJsonFile(processPath(task.directory));
   if (stored === null) return null;
   const { pid, startTicks } = stored;
   return {
@@ -63,7 +63,7 @@ export function writeExit(directory: string, exit: TaskExit): void {
 }
 
 export function readExit(directory: string): TaskExit | null {
-  const stored = readJson(exitPath(directory));
+  const stored = readJsonFile(exitPath(directory));
   const exit = mainExitOf(stored);
   return exit === null ? null : { ...exit, oomKilled: stored?.['oomKilled'] === true };
 }
@@ -123,7 +123,7 @@ export function replaceJson(path: string, value: object): void {
 }
 
 /** null: no such file. Empty: what is there is not a JSON object. */
-export function readJson(path: string): Record<string, unknown> | null {
+export function readJsonFile(path: string): Record<string, unknown> | null {
   let text: string;
   try {
     text = readTaskFile(path, (file) => readFileSync(file, 'utf8'));

@@ -17,6 +17,7 @@ import type {
 import { DriverError, LeaseExpired } from '../drivers/errors.ts';
 import { ControlGroup } from '../fence/controlGroup.ts';
 import { isExpired } from '../fence/lease.ts';
+import { readBootId } from '../probes/boot.ts';
 import { agentLets } from './agentLease.ts';
 import { Ballast } from './ballast.ts';
 import { type Containment, openGroup } from './containment.ts';
@@ -24,7 +25,7 @@ import { Fences } from './fences.ts';
 import type { LeaseFiles } from './leaseFiles.ts';
 import type { OutputLimits } from './outputPace.ts';
 import { OutputWatch } from './outputWatch.ts';
-import { type ProcessIdentity, readBootId, readStat } from './processes.ts';
+import { type ProcessIdentity, readStat } from './processes.ts';
 import type { GuardLaunch, Renewal } from './protocol.ts';
 import {
   type ProcessRecord,
@@ -35,7 +36,7 @@ import {
   writeProcessRecord,
 } from './records.ts';
 import { spawnTask, storageError } from './spawn.ts';
-import { endedTask, type GuardContext, type KnownTask, lostExit, Task } from './task.ts';
+import { endedTask, type GuardContext, GuardedTask, type KnownTask, lostExit } from './task.ts';
 
 /** How often tasks of an earlier guard are looked at, and what was left undone at an end is tried again. */
 const CHECK_INTERVAL_MS = 250;
@@ -62,7 +63,7 @@ export class Supervisor {
   readonly #tasks = new Map<TaskKey, KnownTask>();
   readonly #starting = new Map<TaskKey, Promise<void>>();
   /** Tasks whose main process is not our child, and ended tasks with something left to do. */
-  readonly #watched = new Set<Task>();
+  readonly #watched = new Set<GuardedTask>();
   #watchTimer: NodeJS.Timeout | null = null;
 
   constructor({ containment, links, leases, ballast, clock, boottimeMs, log }: SupervisorParts) {
@@ -206,7 +207,7 @@ export class Supervisor {
     if (record.bootId !== this.#bootId) {
       return this.#keepEnded(location, { ...(record.mainExit ?? lostExit), oomKilled: false });
     }
-    const task = this.#supervise(new Task(location, record, this.#context));
+    const task = this.#supervise(new GuardedTask(location, record, this.#context));
     this.#watch(task);
     return task;
   }
@@ -256,7 +257,7 @@ export class Supervisor {
       throw asStartError(error, location);
     }
     const record = this.#newRecord(location, identify(child));
-    const task = new Task(location, record, this.#context);
+    const task = new GuardedTask(location, record, this.#context);
     // Known limit: Node reports a death by a real-time signal (34 to 64) as exit code 0, and nothing tells them apart.
     child.once('exit', (exitCode, signal) => {
       task.mainEnded({ exitCode, signal, ...this.#context.now(), statusLost: false });
@@ -293,7 +294,7 @@ export class Supervisor {
     return task;
   }
 
-  #supervise(task: Task): Task {
+  #supervise(task: GuardedTask): GuardedTask {
     this.#tasks.set(task.location.key, task);
     this.#outputs.watch({
       location: task.location,
@@ -312,7 +313,7 @@ export class Supervisor {
     });
   }
 
-  async #afterEnd(task: Task): Promise<void> {
+  async #afterEnd(task: GuardedTask): Promise<void> {
     await task.whenEnded();
     this.#fences.forget(task.location.key);
     this.#outputs.forget(task.location.key);
@@ -321,7 +322,7 @@ export class Supervisor {
   }
 
   /** Of thousands of ended tasks only the exits stay in memory. */
-  #forgetDetails(task: Task): void {
+  #forgetDetails(task: GuardedTask): void {
     const { key } = task.location;
     const observation = task.observe();
     if (this.#tasks.get(key) === task && observation.kind === 'exited') {
@@ -329,7 +330,7 @@ export class Supervisor {
     }
   }
 
-  #watch(task: Task): void {
+  #watch(task: GuardedTask): void {
     this.#watched.add(task);
     this.#watchTimer ??= setInterval(() => this.#checkWatched(), CHECK_INTERVAL_MS);
   }

@@ -14,7 +14,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '@muster/common/clock';
 import type { Logger } from '@muster/common/log';
 import type { StopOptions, TaskExit, TaskKey, TaskLocation, TaskObservation } from '../drivers/driver.ts';
-import { isGone, killFrozen } from '../fence/freeze.ts';
+import { isGroupGone, killFrozen } from '../fence/freeze.ts';
 import type { TaskGroup } from '../fence/taskGroup.ts';
 import { openGroup } from './containment.ts';
 import type { OwnTask } from './fences.ts';
@@ -85,7 +85,7 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 /** How often leftovers in their grace are looked at. */
 const GRACE_POLL_MS = 50;
 
-export class Task implements KnownTask, OwnTask {
+export class GuardedTask implements KnownTask, OwnTask {
   readonly location: TaskLocation;
   readonly group: TaskGroup;
   readonly #record: ProcessRecord;
@@ -228,9 +228,9 @@ export class Task implements KnownTask, OwnTask {
   }
 
   async #endWithoutMain(mainExit: MainExit): Promise<void> {
-    if (!(await this.#isGone())) {
+    if (!(await this.#isGroupGone())) {
       this.#noteMainExit(mainExit);
-      while (this.#hasGrace() && !(await this.#isGone())) await delay(GRACE_POLL_MS);
+      while (this.#hasGrace() && !(await this.#isGroupGone())) await delay(GRACE_POLL_MS);
       await this.#killUntilGone();
     }
     if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
@@ -267,7 +267,7 @@ export class Task implements KnownTask, OwnTask {
     const since = this.#context.clock.monotonicMs();
     let pauseMs = KILL_RETRY_MS.first;
     let warned = false;
-    while (!(await this.#isGone())) {
+    while (!(await this.#isGroupGone())) {
       try {
         killFrozen(this.group);
         if (!warned && this.#context.clock.monotonicMs() - since > KILL_EXPECTED_MS) {
@@ -283,9 +283,9 @@ export class Task implements KnownTask, OwnTask {
     }
   }
 
-  async #isGone(): Promise<boolean> {
+  async #isGroupGone(): Promise<boolean> {
     try {
-      return await isGone(this.group);
+      return await isGroupGone(this.group);
     } catch (error) {
       this.#context.log.error({ task: this.location.key, error }, 'cannot see the processes of a task');
       return false;

@@ -3,18 +3,18 @@ import { cardUuid } from '@muster/common/hardware';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { GpuObservation } from '../gpus/observation.ts';
 import { samePci } from './kernelLines.ts';
-import type { Card, Draft } from './state.ts';
+import type { CardRecord, HealthDraft } from './state.ts';
 
 /** Far more than fit into a machine; a driver that makes UUIDs up must not fill our memory. */
 const cardsMax = 128;
 
 /** Cards that are listed become known. Simulated ones do not: their number is an option, and nothing is lost when it falls. */
-export function rememberCards(draft: Draft, observation: GpuObservation): void {
+export function rememberCards(draft: HealthDraft, observation: GpuObservation): void {
   for (const gpu of observation.gpus) {
     if (gpu.simulated) continue;
     const uuid = cardUuid(gpu);
     const known = draft.cards.get(uuid);
-    const card: Card = {
+    const card: CardRecord = {
       recovery: null,
       lastXid: null,
       ...known,
@@ -27,14 +27,14 @@ export function rememberCards(draft: Draft, observation: GpuObservation): void {
 }
 
 /** @returns null when no card was ever seen there */
-export function cardAt(cards: Iterable<Card>, pciBusId: string | null): Card | null {
+export function cardAt(cards: Iterable<CardRecord>, pciBusId: string | null): CardRecord | null {
   if (pciBusId === null) return null;
   for (const card of cards) if (card.pciBusId !== null && samePci(card.pciBusId, pciBusId)) return card;
   return null;
 }
 
 /** For messages: `GPU 3 (0000:1b:00.0)`. @param pciBusId names a card that is not known */
-export function gpuName(card: Card | null, pciBusId: string | null): string {
+export function gpuName(card: CardRecord | null, pciBusId: string | null): string {
   if (card === null) return pciBusId === null ? 'the GPUs' : `the GPU at ${shortPci(pciBusId)}`;
   const place = card.pciBusId === null ? card.uuid : shortPci(card.pciBusId);
   return card.index === null ? `the GPU at ${place}` : `GPU ${card.index} (${place})`;

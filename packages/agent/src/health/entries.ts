@@ -8,7 +8,7 @@ import {
 import type { TaskRef } from '@muster/common/ids';
 import { gpuName } from './cards.ts';
 import { type ConditionRow, type ConditionTable, fillMessage, rowOf } from './conditionTable.ts';
-import type { Draft, Entry, Moment } from './state.ts';
+import type { Entry, HealthDraft, Moment } from './state.ts';
 
 const evidenceLengthMax = 1000;
 const messageLengthMax = 500;
@@ -16,7 +16,7 @@ const detailLengthMax = 200;
 /** More than all kinds that are read on 16 GPUs; Xids of made-up numbers must not fill our memory. */
 const entriesMax = 400;
 
-export interface Sighting {
+export interface ConditionObservation {
   readonly kind: string;
   /** null: the node as a whole, or a card that was never listed. */
   readonly gpuUuid: string | null;
@@ -33,29 +33,28 @@ export interface Sighting {
 }
 
 /** Something is bad: a new condition, or one that goes on. */
-export function see(draft: Draft, table: ConditionTable, sighting: Sighting): void {
-  const key = conditionKey(sighting);
-  const row = rowOf(table, sighting.kind);
+export function see(draft: HealthDraft, table: ConditionTable, seen: ConditionObservation): void {
+  const key = conditionKey(seen);
+  const row = rowOf(table, seen.kind);
   const before = draft.entries.get(key) ?? null;
-  const { at } = sighting;
+  const { at } = seen;
   const interrupted = before === null || before.wellSinceMs !== null;
   const badSinceMs = before?.badSinceMs ?? at.uptimeMs;
-  const raised =
-    (before?.raised ?? false) || sighting.announced || at.uptimeMs - badSinceMs >= row.raiseAfterMs;
-  const again = sighting.announced || (interrupted && before?.raised === true) ? 1 : 0;
+  const raised = (before?.raised ?? false) || seen.announced || at.uptimeMs - badSinceMs >= row.raiseAfterMs;
+  const again = seen.announced || (interrupted && before?.raised === true) ? 1 : 0;
   draft.entries.set(key, {
     condition: {
-      kind: sighting.kind,
-      gpuUuid: sighting.gpuUuid,
+      kind: seen.kind,
+      gpuUuid: seen.gpuUuid,
       severity: row.severity,
-      action: actionOf(row, sighting),
-      message: messageOf(draft, row, sighting),
-      evidence: readable(sighting.evidence).slice(0, evidenceLengthMax),
+      action: actionOf(row, seen),
+      message: messageOf(draft, row, seen),
+      evidence: readable(seen.evidence).slice(0, evidenceLengthMax),
       sinceMs: before?.condition.sinceMs ?? at.wallMs,
       lastSeenAtMs: Math.max(at.wallMs, before?.condition.lastSeenAtMs ?? 0),
       count: before === null ? 1 : before.condition.count + again,
       clears: row.clears,
-      task: sighting.task ?? before?.condition.task ?? null,
+      task: seen.task ?? before?.condition.task ?? null,
     },
     raised,
     badSinceMs,
@@ -65,17 +64,17 @@ export function see(draft: Draft, table: ConditionTable, sighting: Sighting): vo
 }
 
 /** Without a UUID there is no GPU to keep work from: the card is not on offer anyway. */
-function actionOf(row: ConditionRow, { gpuUuid }: Sighting): ConditionAction {
+function actionOf(row: ConditionRow, { gpuUuid }: ConditionObservation): ConditionAction {
   const needsGpu = row.action === 'drain_gpu' || row.action === 'reset_when_idle';
   return needsGpu && gpuUuid === null ? 'note' : row.action;
 }
 
-function messageOf(draft: Draft, row: ConditionRow, sighting: Sighting): string {
-  const card = draft.cards.get(sighting.gpuUuid ?? '') ?? null;
+function messageOf(draft: HealthDraft, row: ConditionRow, seen: ConditionObservation): string {
+  const card = draft.cards.get(seen.gpuUuid ?? '') ?? null;
   return fillMessage(row.message, {
-    gpu: card === null && sighting.gpuUuid !== null ? sighting.gpuUuid : gpuName(card, sighting.pciBusId),
-    number: sighting.number?.toString() ?? '',
-    detail: readable(sighting.detail).slice(0, detailLengthMax),
+    gpu: card === null && seen.gpuUuid !== null ? seen.gpuUuid : gpuName(card, seen.pciBusId),
+    number: seen.number?.toString() ?? '',
+    detail: readable(seen.detail).slice(0, detailLengthMax),
   }).slice(0, messageLengthMax);
 }
 
@@ -88,7 +87,7 @@ function readable(text: string): string {
 }
 
 /** What was bad was read, and is well. */
-export function well(draft: Draft, kind: string, gpuUuid: string | null, uptimeMs: number): void {
+export function well(draft: HealthDraft, kind: string, gpuUuid: string | null, uptimeMs: number): void {
   const key = conditionKey({ kind, gpuUuid });
   const entry = draft.entries.get(key);
   if (entry === undefined || entry.wellSinceMs !== null) return;
@@ -96,7 +95,7 @@ export function well(draft: Draft, kind: string, gpuUuid: string | null, uptimeM
 }
 
 /** Ends what has been well, or unseen, for long enough, and keeps the number of conditions bounded. */
-export function sweep(draft: Draft, table: ConditionTable, uptimeMs: number): void {
+export function sweep(draft: HealthDraft, table: ConditionTable, uptimeMs: number): void {
   for (const [key, entry] of draft.entries) {
     if (isOver(entry, rowOf(table, entry.condition.kind), uptimeMs)) draft.entries.delete(key);
   }
@@ -149,7 +148,7 @@ function keyOf({ condition }: Entry): string {
 }
 
 /** A GPU was started anew: what only a reset ends is over. */
-export function endByReset(draft: Draft, table: ConditionTable, gpuUuid: string): void {
+export function endByReset(draft: HealthDraft, table: ConditionTable, gpuUuid: string): void {
   for (const [key, { condition }] of draft.entries) {
     const ends = rowOf(table, condition.kind).clears === 'by_reboot';
     if (ends && condition.gpuUuid === gpuUuid) draft.entries.delete(key);

@@ -8,13 +8,13 @@ import type { CheckpointTrouble } from '../checkpoints/troubles.ts';
 import type { XidEvent } from '../gpus/gpuSource.ts';
 import { type ConditionTable, rowOf } from './conditionTable.ts';
 import { see, sweep, weight, well } from './entries.ts';
-import { applyKernelFact, applyXidEvent, type Context } from './faults.ts';
+import { applyKernelFact, applyXidEvent, type HealthContext } from './faults.ts';
 import { applyFileSystems } from './fileSystemFacts.ts';
 import type { FileSystemFact } from './fileSystems.ts';
 import type { KernelFact } from './kernelLines.ts';
 import { applyObservation } from './observed.ts';
 import { outranked, recoveryKinds } from './recovery.ts';
-import { type Draft, draftOf, type Entry, type HealthState, type Moment } from './state.ts';
+import { draftOf, type Entry, type HealthDraft, type HealthState, type Moment } from './state.ts';
 
 export type HealthInput =
   /** The observation of the context is new. */
@@ -36,14 +36,18 @@ export type HealthInput =
   | { readonly kind: 'clear'; readonly conditionKind: string; readonly gpuUuid: string | null }
   | { readonly kind: 'tick' };
 
-export function evaluateConditions(state: HealthState, input: HealthInput, context: Context): HealthState {
+export function evaluateConditions(
+  state: HealthState,
+  input: HealthInput,
+  context: HealthContext,
+): HealthState {
   const draft = draftOf(state);
   apply(draft, input, context);
   sweep(draft, context.table, context.now.uptimeMs);
   return draft;
 }
 
-function apply(draft: Draft, input: HealthInput, context: Context): void {
+function apply(draft: HealthDraft, input: HealthInput, context: HealthContext): void {
   switch (input.kind) {
     case 'observation':
       applyObservation(draft, context);
@@ -75,7 +79,7 @@ function apply(draft: Draft, input: HealthInput, context: Context): void {
   }
 }
 
-function applyClockSkew(draft: Draft, { table, now }: Context, skewMs: number | null): void {
+function applyClockSkew(draft: HealthDraft, { table, now }: HealthContext, skewMs: number | null): void {
   if (skewMs === null || !Number.isFinite(skewMs)) return;
   const { clockSkewMs } = table.thresholds;
   if (Math.abs(skewMs) < clockSkewMs) {
@@ -96,8 +100,8 @@ function applyClockSkew(draft: Draft, { table, now }: Context, skewMs: number | 
 }
 
 function applyCheckpointTrouble(
-  draft: Draft,
-  { table, now }: Context,
+  draft: HealthDraft,
+  { table, now }: HealthContext,
   trouble: CheckpointTrouble | null,
 ): void {
   if (trouble === null) {
@@ -119,7 +123,12 @@ function applyCheckpointTrouble(
 }
 
 /** What is still bad is back with the next reading; a card that was taken out is no longer missed. */
-function clear(draft: Draft, { observation }: Context, kind: string, gpuUuid: string | null): void {
+function clear(
+  draft: HealthDraft,
+  { observation }: HealthContext,
+  kind: string,
+  gpuUuid: string | null,
+): void {
   draft.entries.delete(conditionKey({ kind, gpuUuid }));
   if (kind === 'gpu_missing' && gpuUuid !== null) {
     draft.cards.delete(gpuUuid);

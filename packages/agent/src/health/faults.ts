@@ -11,12 +11,12 @@ import type { XidEvent } from '../gpus/gpuSource.ts';
 import type { GpuObservation } from '../gpus/observation.ts';
 import { cardAt, holderOf } from './cards.ts';
 import { type ConditionTable, rowOf } from './conditionTable.ts';
-import { type Sighting, see } from './entries.ts';
+import { type ConditionObservation, see } from './entries.ts';
 import { isNvlink5, type KernelFact } from './kernelLines.ts';
 import { judgeRecovery } from './recovery.ts';
-import type { Draft, Moment, ProgramFault, RecentXid } from './state.ts';
+import type { HealthDraft, Moment, ProgramFault, RecentXid } from './state.ts';
 
-export interface Context {
+export interface HealthContext {
   readonly table: ConditionTable;
   /** The newest; null: none yet. */
   readonly observation: GpuObservation | null;
@@ -48,7 +48,7 @@ interface Xid {
   readonly history: boolean;
 }
 
-export function applyXidEvent(draft: Draft, context: Context, event: XidEvent): void {
+export function applyXidEvent(draft: HealthDraft, context: HealthContext, event: XidEvent): void {
   const { xid } = event;
   const instance = context.observation?.gpus.find(({ uuid }) => uuid === event.gpuUuid);
   const gpuUuid = instance === undefined ? event.gpuUuid : cardUuid(instance);
@@ -69,8 +69,8 @@ export function applyXidEvent(draft: Draft, context: Context, event: XidEvent): 
 }
 
 export function applyKernelFact(
-  draft: Draft,
-  context: Context,
+  draft: HealthDraft,
+  context: HealthContext,
   fact: KernelFact,
   at: Moment,
   history: boolean,
@@ -78,20 +78,20 @@ export function applyKernelFact(
   const card = cardAt(draft.cards.values(), fact.pciBusId);
   const gpuUuid = card?.uuid ?? null;
   const { kind, number, pciBusId, text: evidence } = fact;
-  const sighting = { gpuUuid, pciBusId, number, detail: '', evidence, task: null, announced: true, at };
+  const seen = { gpuUuid, pciBusId, number, detail: '', evidence, task: null, announced: true, at };
   switch (kind) {
     case 'fallen_off':
       // The line that comes with Xid 79 tells nothing new.
       if (draft.entries.has(conditionKey({ kind: 'xid_79', gpuUuid }))) return;
       raise(draft, context, {
-        ...sighting,
+        ...seen,
         kind: 'gpu_fallen_off',
         task: taskOf(context, gpuUuid, null, history),
       });
       return;
     case 'gsp_errors':
       raise(draft, context, {
-        ...sighting,
+        ...seen,
         kind: 'gsp_errors',
         task: taskOf(context, gpuUuid, null, history),
       });
@@ -99,7 +99,7 @@ export function applyKernelFact(
     case 'sxid':
       // The id is the switch's: the node as a whole is concerned.
       raise(draft, context, {
-        ...sighting,
+        ...seen,
         gpuUuid: null,
         kind: `sxid_${number}${fact.fatal === true ? '_fatal' : ''}`,
       });
@@ -123,7 +123,7 @@ export function applyKernelFact(
   }
 }
 
-function applyXid(draft: Draft, context: Context, xid: Xid): void {
+function applyXid(draft: HealthDraft, context: HealthContext, xid: Xid): void {
   const twin = takeTwin(draft, xid);
   // The kernel log has told it already, and better.
   if (twin !== null && xid.from === 'nvml') return;
@@ -165,7 +165,7 @@ function applyXid(draft: Draft, context: Context, xid: Xid): void {
 }
 
 /** The same Xid as it came on the other way, which is then spoken for. */
-function takeTwin(draft: Draft, xid: Xid): RecentXid | null {
+function takeTwin(draft: HealthDraft, xid: Xid): RecentXid | null {
   const isTwin = (recent: RecentXid) =>
     !recent.paired &&
     recent.from !== xid.from &&
@@ -179,7 +179,7 @@ function takeTwin(draft: Draft, xid: Xid): RecentXid | null {
 }
 
 /** The first Xid of the process that a follow-up belongs to; without a pid, one of the same GPU just before. */
-function causeOf(draft: Draft, { table }: Context, xid: Xid): RecentXid | null {
+function causeOf(draft: HealthDraft, { table }: HealthContext, xid: Xid): RecentXid | null {
   if (!followUps.has(xid.number)) return null;
   const isCause = (recent: RecentXid) => {
     if (followUps.has(recent.xid) || recent.gpuUuid !== xid.gpuUuid) return false;
@@ -190,7 +190,7 @@ function causeOf(draft: Draft, { table }: Context, xid: Xid): RecentXid | null {
   return draft.xids.find(isCause) ?? null;
 }
 
-function uncount(draft: Draft, key: string): void {
+function uncount(draft: HealthDraft, key: string): void {
   const entry = draft.entries.get(key);
   if (entry === undefined) return;
   const count = entry.condition.count - 1;
@@ -198,30 +198,35 @@ function uncount(draft: Draft, key: string): void {
   else draft.entries.set(key, { ...entry, condition: { ...entry.condition, count } });
 }
 
-function remember(draft: Draft, recent: RecentXid): void {
+function remember(draft: HealthDraft, recent: RecentXid): void {
   draft.xids = [...draft.xids, recent].slice(-recentXidsMax);
 }
 
-function noteLastXid(draft: Draft, gpuUuid: string | null, xid: number): void {
+function noteLastXid(draft: HealthDraft, gpuUuid: string | null, xid: number): void {
   const card = gpuUuid === null ? undefined : draft.cards.get(gpuUuid);
   if (card !== undefined) draft.cards.set(card.uuid, { ...card, lastXid: xid });
 }
 
-function taskOf({ observation }: Context, gpuUuid: string | null, pid: number | null, history: boolean) {
+function taskOf(
+  { observation }: HealthContext,
+  gpuUuid: string | null,
+  pid: number | null,
+  history: boolean,
+) {
   return gpuUuid === null || history ? null : holderOf(observation, gpuUuid, pid);
 }
 
 /** What a reboot should have ended and did not, time and again, is the hardware. */
-function raise(draft: Draft, context: Context, sighting: Sighting): void {
-  see(draft, context.table, sighting);
-  const boots = draft.survivedBoots.get(conditionKey(sighting)) ?? 0;
-  const { action } = rowOf(context.table, sighting.kind);
+function raise(draft: HealthDraft, context: HealthContext, seen: ConditionObservation): void {
+  see(draft, context.table, seen);
+  const boots = draft.survivedBoots.get(conditionKey(seen)) ?? 0;
+  const { action } = rowOf(context.table, seen.kind);
   if (boots < context.table.thresholds.suspectBoots || !action.startsWith('drain_')) return;
-  const detail = `${sighting.kind} is back after ${boots} reboots in a row`;
-  see(draft, context.table, { ...sighting, kind: 'hardware_suspected', detail });
+  const detail = `${seen.kind} is back after ${boots} reboots in a row`;
+  see(draft, context.table, { ...seen, kind: 'hardware_suspected', detail });
 }
 
-function noteProgramFault(draft: Draft, { table }: Context, fault: ProgramFault, xid: Xid): void {
+function noteProgramFault(draft: HealthDraft, { table }: HealthContext, fault: ProgramFault, xid: Xid): void {
   const { suspectJobs, suspectWindowMs } = table.thresholds;
   const others = draft.programFaults.filter(
     ({ gpuUuid, jobId, atMs }) =>

@@ -2,17 +2,21 @@
 
 import type { HealthThresholds } from './conditionTable.ts';
 import { see, well } from './entries.ts';
-import type { Context } from './faults.ts';
+import type { HealthContext } from './faults.ts';
 import type { FileSystemFact } from './fileSystems.ts';
 import type { LevelKind } from './levelRows.ts';
-import type { Draft } from './state.ts';
+import type { HealthDraft } from './state.ts';
 
 const mbBytes = 1024 * 1024;
 
 /** What one check says of one file system; null: well. undefined: it was not read. */
 type Finding = string | null | undefined;
 
-export function applyFileSystems(draft: Draft, context: Context, facts: readonly FileSystemFact[]): void {
+export function applyFileSystems(
+  draft: HealthDraft,
+  context: HealthContext,
+  facts: readonly FileSystemFact[],
+): void {
   const { thresholds } = context.table;
   const agent = facts.filter(({ isDataDir }) => isDataDir);
   const others = facts.filter(({ isDataDir }) => !isDataDir);
@@ -33,8 +37,8 @@ export function applyFileSystems(draft: Draft, context: Context, facts: readonly
 }
 
 function judge(
-  draft: Draft,
-  context: Context,
+  draft: HealthDraft,
+  context: HealthContext,
   kind: LevelKind,
   facts: readonly FileSystemFact[],
   check: (fact: FileSystemFact) => Finding,

@@ -4,7 +4,7 @@ import type { HealthThresholds } from './conditionTable.ts';
 import type { LevelKind } from './levelRows.ts';
 import type { DeviceCounters, Growth } from './state.ts';
 
-export interface Verdict {
+export interface LevelVerdict {
   readonly kind: LevelKind;
   readonly bad: boolean;
   /** For the message. */
@@ -12,8 +12,8 @@ export interface Verdict {
   readonly evidence: string;
 }
 
-export interface Judgement {
-  readonly verdicts: readonly Verdict[];
+export interface SampleJudgement {
+  readonly verdicts: readonly LevelVerdict[];
   readonly counters: DeviceCounters;
   /** The driver has started this GPU anew since the last sample: it was reset, or the driver loaded again. */
   readonly restarted: boolean;
@@ -27,7 +27,7 @@ export function judgeSample(
   before: DeviceCounters | null,
   thresholds: HealthThresholds,
   uptimeMs: number,
-): Judgement {
+): SampleJudgement {
   const { ecc, rows, retiredPages: pages } = sample;
   const grow = (growth: Growth | null | undefined, value: number | null) =>
     grown(growth ?? null, value, thresholds.growthWindowMs, uptimeMs);
@@ -64,7 +64,7 @@ export function judgeSample(
   };
 }
 
-function uncorrectable({ ecc }: GpuSample, before: DeviceCounters | null): Verdict | null {
+function uncorrectable({ ecc }: GpuSample, before: DeviceCounters | null): LevelVerdict | null {
   const current = ecc?.uncorrectedVolatile ?? null;
   const life = ecc?.uncorrectedAggregate ?? null;
   if (current === null && life === null) return null;
@@ -83,7 +83,7 @@ function rise(before: number | null, now: number | null): number {
   return before === null || now === null ? 0 : Math.max(0, now - before);
 }
 
-function retirement({ retiredPages: pages }: GpuSample, limit: number): Verdict | null {
+function retirement({ retiredPages: pages }: GpuSample, limit: number): LevelVerdict | null {
   if (pages === null || (pages.singleBit === null && pages.doubleBit === null)) return null;
   const total = (pages.singleBit ?? 0) + (pages.doubleBit ?? 0);
   const parts = `${pages.singleBit ?? 'unknown'} for single bit errors, ${pages.doubleBit ?? 'unknown'} for double bit errors`;
@@ -91,11 +91,11 @@ function retirement({ retiredPages: pages }: GpuSample, limit: number): Verdict 
   return { kind: 'retired_pages_limit', bad: total >= limit, detail, evidence: `retired pages: ${parts}` };
 }
 
-function flag(kind: LevelKind, value: boolean | null | undefined, evidence: string): Verdict | null {
+function flag(kind: LevelKind, value: boolean | null | undefined, evidence: string): LevelVerdict | null {
   return value === null || value === undefined ? null : { kind, bad: value, detail: '', evidence };
 }
 
-function throttling(reasons: number | null): readonly Verdict[] {
+function throttling(reasons: number | null): readonly LevelVerdict[] {
   if (reasons === null) return [];
   const has = (bit: number) => (reasons & bit) !== 0;
   const evidence = `clock event reasons 0x${reasons.toString(16)}`;
@@ -137,7 +137,12 @@ function grown(before: Growth | null, value: number | null, windowMs: number, up
 }
 
 /** Bad each time that it grows beyond the limit; standing still above it says nothing. */
-function storm(kind: LevelKind, { inWindow, sinceLast }: Grown, limit: number, what: string): Verdict | null {
+function storm(
+  kind: LevelKind,
+  { inWindow, sinceLast }: Grown,
+  limit: number,
+  what: string,
+): LevelVerdict | null {
   if (inWindow === null) return null;
   const bad = inWindow >= limit;
   if (bad && sinceLast === 0) return null;

@@ -5,12 +5,12 @@ import type { GpuProblem } from '../gpus/gpuSource.ts';
 import type { GpuObservation } from '../gpus/observation.ts';
 import { cardAt, holderOf, rememberCards } from './cards.ts';
 import { rowOf } from './conditionTable.ts';
-import { endByReset, type Sighting, see, well } from './entries.ts';
-import type { Context } from './faults.ts';
+import { type ConditionObservation, endByReset, see, well } from './entries.ts';
+import type { HealthContext } from './faults.ts';
 import type { LevelKind } from './levelRows.ts';
-import { judgeSample, type Verdict } from './levels.ts';
+import { judgeSample, type LevelVerdict } from './levels.ts';
 import { judgeRecovery } from './recovery.ts';
-import type { Card, DeviceCounters, Draft } from './state.ts';
+import type { CardRecord, DeviceCounters, HealthDraft } from './state.ts';
 
 const problemKinds = {
   lost: 'gpu_lost',
@@ -29,7 +29,7 @@ export const problemConditionKinds: ReadonlySet<string> = new Set(Object.values(
 /** A driver that makes problems up must not cost us time without end. */
 const problemsMax = 256;
 
-export function applyObservation(draft: Draft, context: Context): void {
+export function applyObservation(draft: HealthDraft, context: HealthContext): void {
   const { observation } = context;
   if (observation === null || observation.atMs === 0) return;
   rememberCards(draft, observation);
@@ -43,14 +43,14 @@ export function applyObservation(draft: Draft, context: Context): void {
 // ---- Values
 
 function applySamples(
-  draft: Draft,
-  context: Context,
+  draft: HealthDraft,
+  context: HealthContext,
   observation: GpuObservation,
   cardOf: ReadonlyMap<string, string>,
 ): void {
   const { table, now } = context;
   const counters = new Map<string, DeviceCounters>();
-  const verdicts = new Map<string, { gpuUuid: string; verdict: Verdict }>();
+  const verdicts = new Map<string, { gpuUuid: string; verdict: LevelVerdict }>();
   for (const [uuid, sample] of observation.samples) {
     const gpuUuid = cardOf.get(uuid) ?? uuid;
     const judged = judgeSample(sample, draft.counters.get(uuid) ?? null, table.thresholds, now.uptimeMs);
@@ -66,17 +66,17 @@ function applySamples(
   keepCounters(draft, counters);
   for (const { gpuUuid, verdict } of verdicts.values()) {
     if (!verdict.bad) well(draft, verdict.kind, gpuUuid, now.uptimeMs);
-    else see(draft, table, sightingOf(context, { ...verdict, gpuUuid }));
+    else see(draft, table, conditionObservationOf(context, { ...verdict, gpuUuid }));
   }
 }
 
 /** Of a GPU that could not be read this time they stay; of devices that are no more (MIG) they go in the end. */
-function keepCounters(draft: Draft, counters: ReadonlyMap<string, DeviceCounters>): void {
+function keepCounters(draft: HealthDraft, counters: ReadonlyMap<string, DeviceCounters>): void {
   const old = [...draft.counters].filter(([uuid]) => !counters.has(uuid));
   draft.counters = new Map([...old, ...counters].slice(-256));
 }
 
-function applyRecovery(draft: Draft, context: Context, gpuUuid: string, action: number): void {
+function applyRecovery(draft: HealthDraft, context: HealthContext, gpuUuid: string, action: number): void {
   const card = draft.cards.get(gpuUuid);
   if (card === undefined) return;
   // The driver wanted something and does not any more: it was done.
@@ -89,24 +89,24 @@ function applyRecovery(draft: Draft, context: Context, gpuUuid: string, action: 
 // ---- Cards that do not answer
 
 function applyProblems(
-  draft: Draft,
-  context: Context,
+  draft: HealthDraft,
+  context: HealthContext,
   observation: GpuObservation,
   problems: readonly GpuProblem[],
   cardOf: ReadonlyMap<string, string>,
 ): void {
-  const seen = new Set<string>();
+  const reported = new Set<string>();
   for (const problem of problems) {
-    for (const sighting of sightingsOf(draft, context, problem, cardOf)) {
-      seen.add(conditionKey(sighting));
-      see(draft, context.table, sighting);
+    for (const seen of conditionObservationsOf(draft, context, problem, cardOf)) {
+      reported.add(conditionKey(seen));
+      see(draft, context.table, seen);
     }
   }
   const read = new Set([...observation.samples.keys()].map((uuid) => cardOf.get(uuid) ?? uuid));
   const driverAnswers = read.size > 0 || !problems.some(isOfNode);
   for (const { condition } of [...draft.entries.values()]) {
     const { kind, gpuUuid } = condition;
-    if (!problemConditionKinds.has(kind) || seen.has(conditionKey(condition))) continue;
+    if (!problemConditionKinds.has(kind) || reported.has(conditionKey(condition))) continue;
     // A card of which nothing was read is not known to be well.
     const isWell = gpuUuid === null ? driverAnswers : read.has(gpuUuid);
     if (!isWell) continue;
@@ -115,22 +115,22 @@ function applyProblems(
   }
 }
 
-function sightingsOf(
-  draft: Draft,
-  context: Context,
+function conditionObservationsOf(
+  draft: HealthDraft,
+  context: HealthContext,
   problem: GpuProblem,
   cardOf: ReadonlyMap<string, string>,
-): readonly Sighting[] {
+): readonly ConditionObservation[] {
   const kind = problemKinds[problem.kind];
   const detail = problem.message.replace(/\.$/, '');
-  const sighting = { kind, detail, evidence: problem.evidence, pciBusId: problem.pciBusId };
+  const seen = { kind, detail, evidence: problem.evidence, pciBusId: problem.pciBusId };
   const card = cardAt(draft.cards.values(), problem.pciBusId);
   const gpuUuid =
     problem.gpuUuid === null ? (card?.uuid ?? null) : (cardOf.get(problem.gpuUuid) ?? problem.gpuUuid);
   // Of which card is not known, or all: what keeps work from a GPU then holds for each.
   const concernsAll = isOfNode(problem) && rowOf(context.table, kind).action === 'drain_gpu';
-  if (!concernsAll || draft.cards.size === 0) return [sightingOf(context, { ...sighting, gpuUuid })];
-  return [...draft.cards.keys()].map((uuid) => sightingOf(context, { ...sighting, gpuUuid: uuid }));
+  if (!concernsAll || draft.cards.size === 0) return [conditionObservationOf(context, { ...seen, gpuUuid })];
+  return [...draft.cards.keys()].map((uuid) => conditionObservationOf(context, { ...seen, gpuUuid: uuid }));
 }
 
 function isOfNode({ gpuUuid, pciBusId }: GpuProblem): boolean {
@@ -140,8 +140,8 @@ function isOfNode({ gpuUuid, pciBusId }: GpuProblem): boolean {
 // ---- Cards that are gone
 
 function applyMissing(
-  draft: Draft,
-  context: Context,
+  draft: HealthDraft,
+  context: HealthContext,
   observation: GpuObservation,
   problems: readonly GpuProblem[],
 ): void {
@@ -149,7 +149,7 @@ function applyMissing(
   if (observation.gpuDriver.source === 'simulated') return;
   const nothingListed = problems.some(isOfNode);
   const listed = new Set(observation.gpus.map(cardUuid));
-  const named = (card: Card) =>
+  const named = (card: CardRecord) =>
     problems.some(
       ({ gpuUuid, pciBusId }) =>
         gpuUuid === card.uuid || (gpuUuid === null && cardAt([card], pciBusId) !== null),
@@ -163,13 +163,13 @@ function applyMissing(
     see(
       draft,
       context.table,
-      sightingOf(context, { kind: 'gpu_missing', gpuUuid: card.uuid, detail, evidence }),
+      conditionObservationOf(context, { kind: 'gpu_missing', gpuUuid: card.uuid, detail, evidence }),
     );
   }
 }
 
-function sightingOf(
-  { observation, now }: Context,
+function conditionObservationOf(
+  { observation, now }: HealthContext,
   what: {
     readonly kind: LevelKind;
     readonly gpuUuid: string | null;
@@ -177,7 +177,7 @@ function sightingOf(
     readonly detail: string;
     readonly evidence: string;
   },
-): Sighting {
+): ConditionObservation {
   const task = what.gpuUuid === null ? null : holderOf(observation, what.gpuUuid, null);
   return { pciBusId: null, ...what, number: null, task, announced: false, at: now };
 }

@@ -1,6 +1,6 @@
 /** What the kernel logs of processes that it ends: for want of memory (mm/oom_kill.c), or of a segmentation fault. Pure. */
 
-export interface ProcessEnd {
+export interface KernelEnd {
   /** In the pid namespace of the host. */
   readonly pid: number;
   /** The line, at most 300 characters. */
@@ -18,7 +18,7 @@ const killedPattern =
  * one, and the announcement of older kernels (`Kill process … or sacrifice child`) may name its parent.
  * @param text of one record of the kernel itself
  */
-export function parseOomKill(text: string): ProcessEnd | null {
+export function parseOomKill(text: string): KernelEnd | null {
   for (const line of text.split('\n')) {
     const [, pid] = killedPattern.exec(line) ?? [];
     if (pid !== undefined) return { pid: Number(pid), text: line.slice(0, lineLengthMax) };
@@ -51,7 +51,7 @@ const segfaultPattern =
   /^.{1,64}?\[(\d{1,10})\]: segfault at [0-9a-f]{1,16} ip [0-9a-f]{1,16} sp [0-9a-f]{1,16} error /;
 
 /** @param text of one record of the kernel itself */
-export function parseSegfault(text: string): ProcessEnd | null {
+export function parseSegfault(text: string): KernelEnd | null {
   const [line = ''] = text.split('\n', 1);
   const [, pid] = segfaultPattern.exec(line) ?? [];
   return pid === undefined ? null : { pid: Number(pid), text: line.slice(0, lineLengthMax) };

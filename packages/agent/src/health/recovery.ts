@@ -7,7 +7,7 @@ import type { TaskRef } from '@muster/common/ids';
 import type { ConditionTable } from './conditionTable.ts';
 import { see, well } from './entries.ts';
 import type { LevelKind } from './levelRows.ts';
-import type { Card, Draft, Entry, Moment } from './state.ts';
+import type { CardRecord, Entry, HealthDraft, Moment } from './state.ts';
 
 const kinds: ReadonlyMap<number, LevelKind> = new Map([
   [1, 'gpu_recovery_gpu_reset'],
@@ -23,7 +23,7 @@ const settleMs = 3_000;
 
 /** Turns what the driver asks for a card into its conditions. */
 export function judgeRecovery(
-  draft: Draft,
+  draft: HealthDraft,
   table: ConditionTable,
   gpuUuid: string,
   evidence: string,
@@ -44,7 +44,7 @@ export function judgeRecovery(
  * A condition as it counts now: an Xid keeps no work away once the driver, asked after it, says that the GPU needs
  * nothing. The condition itself stays, to be known.
  */
-export function outranked({ condition, seenAtMs }: Entry, card: Card | undefined): Condition {
+export function outranked({ condition, seenAtMs }: Entry, card: CardRecord | undefined): Condition {
   const announced = condition.kind.startsWith('xid_') || condition.kind === 'gsp_errors';
   const restrains = condition.action !== 'note' && condition.action !== 'blame_job';
   const recovery = card?.recovery ?? null;

@@ -27,7 +27,7 @@ export interface HealthParts {
   readonly log: Logger;
 }
 
-export interface Health {
+export interface HealthWatch {
   readonly monitor: HealthMonitor;
   kernelLogState(): KernelLogState;
   /** Takes in what the kernel log has by now. */
@@ -36,7 +36,7 @@ export interface Health {
 }
 
 /** @throws {MusterError} for a table of conditions that is not valid */
-export async function startHealth(parts: HealthParts): Promise<Health> {
+export async function startHealth(parts: HealthParts): Promise<HealthWatch> {
   const { dataDir, paths, log, bootId, now } = parts;
   const table = await loadConditionTable(parts.conditionTable);
   const monitor = new HealthMonitor({ table, store: new ConditionStore(dataDir, log), bootId, now, log });

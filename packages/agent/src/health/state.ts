@@ -17,7 +17,7 @@ export interface HealthState {
   /** By `conditionKey`. */
   readonly entries: ReadonlyMap<string, Entry>;
   /** Every card that was ever listed, by UUID. */
-  readonly cards: ReadonlyMap<string, Card>;
+  readonly cards: ReadonlyMap<string, CardRecord>;
   /** Counters at the last reading, by UUID of the device that was read: a card or a MIG instance. */
   readonly counters: ReadonlyMap<string, DeviceCounters>;
   /** The newest last. */
@@ -41,7 +41,7 @@ export interface Entry {
   readonly wellSinceMs: number | null;
 }
 
-export interface Card {
+export interface CardRecord {
   readonly uuid: string;
   readonly pciBusId: string | null;
   readonly index: number | null;
@@ -102,10 +102,10 @@ export function emptyHealthState(bootId: string): HealthState {
 }
 
 /** A state in the making: what one evaluation changes, on copies of its own. */
-export interface Draft {
+export interface HealthDraft {
   readonly bootId: string;
   readonly entries: Map<string, Entry>;
-  readonly cards: Map<string, Card>;
+  readonly cards: Map<string, CardRecord>;
   counters: Map<string, DeviceCounters>;
   xids: readonly RecentXid[];
   programFaults: readonly ProgramFault[];
@@ -113,7 +113,7 @@ export interface Draft {
   writablePaths: ReadonlySet<string>;
 }
 
-export function draftOf(state: HealthState): Draft {
+export function draftOf(state: HealthState): HealthDraft {
   return {
     ...state,
     entries: new Map(state.entries),

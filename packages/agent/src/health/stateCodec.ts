@@ -11,7 +11,7 @@ import {
 } from '@muster/common/conditions';
 import { isJobId, type TaskRef } from '@muster/common/ids';
 import type { StoredHealth } from './conditionStore.ts';
-import type { Card, DeviceCounters, Entry, Growth, ProgramFault, RecentXid } from './state.ts';
+import type { CardRecord, DeviceCounters, Entry, Growth, ProgramFault, RecentXid } from './state.ts';
 
 const version = 1;
 
@@ -91,7 +91,7 @@ function asTask(value: unknown): TaskRef | null {
   return { jobId, attempt, nodeRank };
 }
 
-function asCard(value: unknown): Card | null {
+function asCard(value: unknown): CardRecord | null {
   const fields = asFields(value);
   const uuid = asText(fields?.['uuid']);
   if (fields === null || uuid === null) return null;

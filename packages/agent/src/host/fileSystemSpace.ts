@@ -6,7 +6,7 @@
 import type { StatsFs } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 
-export interface FileSystemSpace {
+export interface SpaceReading {
   /** As it was asked for. */
   readonly path: string;
   /** null: it has never answered, or cannot be read. */
@@ -80,7 +80,7 @@ export class FileSystemSpaces {
   }
 
   /** What the last answers said. @param nowMs monotonic */
-  known(nowMs: number): readonly FileSystemSpace[] {
+  known(nowMs: number): readonly SpaceReading[] {
     return [...this.#asked].map(([path, { space, waitingSinceMs }]) => ({
       path,
       space,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FileSystem, HostFacts } from '@muster/common/hardware';
 import { FileSystemSpaces, type Statfs } from './fileSystemSpace.ts';
-import { parseNumberList, readKernelFile } from './kernelFiles.ts';
+import { parseNumberList, tryReadKernelFile } from './kernelFiles.ts';
 import { dataFileSystems, readMounts } from './mounts.ts';
 
 export interface HostFactsOptions {
@@ -31,14 +31,16 @@ export async function readHostFacts(options: HostFactsOptions = {}): Promise<Hos
 /** `Debian GNU/Linux 12`; without a version where the system has none. */
 function readOs(root: string): string {
   const text =
-    readKernelFile(join(root, 'etc/os-release')) ?? readKernelFile(join(root, 'usr/lib/os-release')) ?? '';
+    tryReadKernelFile(join(root, 'etc/os-release')) ??
+    tryReadKernelFile(join(root, 'usr/lib/os-release')) ??
+    '';
   const value = (key: string) =>
     new RegExp(`^${key}=(["']?)(.*)\\1$`, 'm').exec(text)?.[2]?.replace(/\\(.)/g, '$1').slice(0, 100) ?? '';
   return `${value('NAME') || 'Linux'} ${value('VERSION_ID')}`.trim();
 }
 
 function readCpuModel(root: string): string {
-  const text = readKernelFile(join(root, 'proc/cpuinfo')) ?? '';
+  const text = tryReadKernelFile(join(root, 'proc/cpuinfo')) ?? '';
   const value = (key: string) => new RegExp(`^${key}\\s*:\\s*(.+)$`, 'mi').exec(text)?.[1]?.trim();
   const model = value('model name') ?? value('cpu model');
   if (model !== undefined) return model.replace(/\s+/g, ' ').slice(0, 100);
@@ -73,7 +75,7 @@ function readCpuCounts(root: string): Pick<HostFacts, 'sockets' | 'cores' | 'thr
 }
 
 function readList(root: string, path: string): readonly number[] | null {
-  const text = readKernelFile(join(root, path));
+  const text = tryReadKernelFile(join(root, path));
   return text === null ? null : parseNumberList(text);
 }
 

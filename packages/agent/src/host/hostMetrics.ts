@@ -4,8 +4,8 @@
  */
 import { join } from 'node:path';
 import type { HostReading } from '@muster/common/telemetry';
-import { type FileSystemSpace, FileSystemSpaces } from './fileSystemSpace.ts';
-import { readKernelFile } from './kernelFiles.ts';
+import { FileSystemSpaces, type SpaceReading } from './fileSystemSpace.ts';
+import { tryReadKernelFile } from './kernelFiles.ts';
 import { countsOnce } from './nics.ts';
 
 /** Counters are since boot. */
@@ -19,7 +19,7 @@ export interface HostSample {
   readonly disks: readonly DiskCounters[];
   /** Loopback is not among them. */
   readonly nics: readonly NicCounters[];
-  readonly fileSystems: readonly FileSystemSpace[];
+  readonly fileSystems: readonly SpaceReading[];
 }
 
 export const cpuModes = ['user', 'nice', 'system', 'idle', 'iowait', 'irq', 'softirq', 'steal'] as const;
@@ -89,7 +89,7 @@ export class HostMetrics {
   }
 
   #read(path: string): string {
-    return readKernelFile(join(this.#root, path)) ?? '';
+    return tryReadKernelFile(join(this.#root, path)) ?? '';
   }
 
   #withHardware(nics: readonly Omit<NicCounters, 'isHardware'>[]): readonly NicCounters[] {

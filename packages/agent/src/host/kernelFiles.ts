@@ -12,10 +12,11 @@ const bytesMax = 256 * 1024;
 const buffer = Buffer.allocUnsafe(bytesMax);
 
 /**
- * For files that the kernel answers from memory. Reading one takes some 10 µs; through the thread pool it would be 150.
- * @returns whole lines only; null: it cannot be read
+ * Reads a file that the kernel answers from memory, as a fact that may be missing. A read takes some 10 µs; through the
+ * thread pool it would take 150.
+ * @returns complete lines only; null when the file cannot be read, for whatever reason
  */
-export function readKernelFile(path: string): string | null {
+export function tryReadKernelFile(path: string): string | null {
   let descriptor: number;
   try {
     descriptor = openSync(path, 'r');
@@ -86,6 +87,6 @@ export function parseNumberList(list: string): readonly number[] | null {
 
 /** @returns null: the kernel knows of no NUMA node, which it writes as -1 */
 export function readNumaNode(deviceFolder: string): number | null {
-  const text = readKernelFile(`${deviceFolder}/numa_node`)?.trim() ?? '';
+  const text = tryReadKernelFile(`${deviceFolder}/numa_node`)?.trim() ?? '';
   return /^\d{1,5}$/.test(text) ? Number(text) : null;
 }

@@ -1,6 +1,6 @@
 /** What is mounted, from /proc/self/mountinfo: reading it asks no file system, so nothing here can hang. */
 import { join } from 'node:path';
-import { readKernelFile } from './kernelFiles.ts';
+import { tryReadKernelFile } from './kernelFiles.ts';
 
 export interface Mount {
   readonly mountPoint: string;
@@ -25,7 +25,7 @@ const neverFull = /^(?:squashfs|erofs|iso9660|udf|cramfs|romfs)$/;
 
 /** All of them, in the order they were mounted; those of the kernel itself too. */
 export function readMounts(root = '/'): readonly Mount[] {
-  return (readKernelFile(join(root, 'proc/self/mountinfo')) ?? '')
+  return (tryReadKernelFile(join(root, 'proc/self/mountinfo')) ?? '')
     .split('\n')
     .flatMap((line) => parseMount(line) ?? []);
 }

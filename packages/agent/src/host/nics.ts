@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { Nic } from '@muster/common/hardware';
-import { askDevice, namesIn, readKernelFile, readNumaNode, realPath } from './kernelFiles.ts';
+import { askDevice, namesIn, readNumaNode, realPath, tryReadKernelFile } from './kernelFiles.ts';
 import { pciBusIdInPath } from './pciAddress.ts';
 
 export type InterfaceAddresses = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>;
@@ -32,7 +32,7 @@ export async function readNics(
 }
 
 async function readNic(folder: string, name: string, addresses: readonly string[]): Promise<Nic | null> {
-  const state = readKernelFile(join(folder, name, 'operstate'));
+  const state = tryReadKernelFile(join(folder, name, 'operstate'));
   // Besides interfaces the folder holds files such as `bonding_masters`.
   if (state === null) return null;
   const isVirtual = !hasHardware(folder, name);
@@ -58,7 +58,7 @@ const tunnels = /^DEVTYPE=(?:vxlan|geneve|gre|ip6gre|gretap|wireguard|macsec|amt
 function hasHardware(folder: string, name: string, depth = 0): boolean {
   if (isDevice(folder, name)) return true;
   // Interfaces can be stacked to 8 levels; the bound is for a tree that is not the kernel's.
-  if (depth === 8 || tunnels.test(readKernelFile(join(folder, name, 'uevent')) ?? '')) return false;
+  if (depth === 8 || tunnels.test(tryReadKernelFile(join(folder, name, 'uevent')) ?? '')) return false;
   return namesIn(join(folder, name)).some(
     (entry) => entry.startsWith('lower_') && hasHardware(folder, entry.slice('lower_'.length), depth + 1),
   );

@@ -9,7 +9,7 @@
  */
 import { join } from 'node:path';
 import type { DeviceLink, Nic, RdmaDevice } from '@muster/common/hardware';
-import { parseNumberList, readKernelFile, readNumaNode, realPath } from './kernelFiles.ts';
+import { parseNumberList, readNumaNode, realPath, tryReadKernelFile } from './kernelFiles.ts';
 import { toSysfsAddress } from './pciAddress.ts';
 
 export interface PciDevice {
@@ -89,7 +89,7 @@ function readPlace({ id, pciBusId }: PciDevice, onlyNode: number | null, root: s
 
 /** The kernel does not tell a device's node where there is only one. @returns null: there are several, or none is known */
 function readOnlyNumaNode(root: string): number | null {
-  const online = readKernelFile(join(root, 'sys/devices/system/node/online'));
+  const online = tryReadKernelFile(join(root, 'sys/devices/system/node/online'));
   const nodes = online === null ? null : parseNumberList(online);
   return nodes?.length === 1 ? (nodes[0] ?? null) : null;
 }

@@ -1,7 +1,7 @@
 /** RDMA devices (InfiniBand, RoCE), one entry per port, from /sys/class/infiniband. */
 import { join } from 'node:path';
 import type { RdmaDevice } from '@muster/common/hardware';
-import { askDevice, namesIn, readKernelFile, readNumaNode, realPath } from './kernelFiles.ts';
+import { askDevice, namesIn, readNumaNode, realPath, tryReadKernelFile } from './kernelFiles.ts';
 import { pciBusIdInPath } from './pciAddress.ts';
 
 const portsMax = 256;
@@ -30,7 +30,7 @@ async function readPort(folder: string, name: string, port: number): Promise<Rdm
   return {
     name,
     port,
-    linkLayer: readKernelFile(join(portFolder, 'link_layer'))?.trim() ?? '',
+    linkLayer: tryReadKernelFile(join(portFolder, 'link_layer'))?.trim() ?? '',
     state,
     // Without a link the kernel still names a rate: that of the slowest link there is.
     rateGbps: state === 'DOWN' ? null : rateGbps,
@@ -53,15 +53,15 @@ function toRate(text: string | null): number | null {
 
 function interfaceOf(folder: string, portFolder: string, port: number): string | null {
   // With Ethernet below, each entry of the address table names its interface: the bond where there is one.
-  const named = readKernelFile(join(portFolder, 'gid_attrs/ndevs/0'))?.trim();
+  const named = tryReadKernelFile(join(portFolder, 'gid_attrs/ndevs/0'))?.trim();
   if (named !== undefined && named !== '') return named;
   // Soft RoCE has no device, but an interface as its parent.
-  const parent = readKernelFile(join(folder, 'parent'))?.trim();
+  const parent = tryReadKernelFile(join(folder, 'parent'))?.trim();
   if (parent !== undefined && parent !== '') return parent;
   // The interfaces of a card with several ports are told apart by `dev_port`, which counts from 0.
   const interfaces = namesIn(join(folder, 'device/net'));
   const ofPort = interfaces.find(
-    (name) => readKernelFile(join(folder, 'device/net', name, 'dev_port'))?.trim() === String(port - 1),
+    (name) => tryReadKernelFile(join(folder, 'device/net', name, 'dev_port'))?.trim() === String(port - 1),
   );
   return ofPort ?? (interfaces.length === 1 ? (interfaces[0] ?? null) : null);
 }

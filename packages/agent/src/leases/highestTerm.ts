@@ -19,7 +19,7 @@ export interface Term {
 
 export const noTerm: Term = { term: 0, proof: '', clusterId: '' };
 
-export interface Terms {
+export interface HighestTerm {
   readonly highest: Term;
   /** @returns whether the agent follows a coordinator of this term; if so, the term is the highest now */
   admit(term: Term): boolean;
@@ -32,7 +32,7 @@ export function isFollowed(term: Term, highest: Term): boolean {
 }
 
 /** @param path of the file, which is created if it does not exist */
-export function openHighestTerm(path: string, log: Logger): Terms {
+export function openHighestTerm(path: string, log: Logger): HighestTerm {
   let highest = readTerm(path);
   return {
     get highest() {

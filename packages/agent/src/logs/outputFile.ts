@@ -22,13 +22,13 @@ export async function openOutput(path: string): Promise<FileHandle | null> {
 const gone: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 
 /** Bytes in the file now. A system call and no thread: this is asked of every running task, many times a second. */
-export function sizeOf(file: FileHandle): number {
+export function outputFileSize(file: FileHandle): number {
   return fstatSync(file.fd).size;
 }
 
 /** What is there from `offset`, at most `limit` bytes; empty at the end. */
 export async function readOutput(file: FileHandle, offset: number, limit: number): Promise<Buffer> {
-  const length = Math.min(limit, sizeOf(file) - offset);
+  const length = Math.min(limit, outputFileSize(file) - offset);
   if (length <= 0) return Buffer.alloc(0);
   const buffer = Buffer.allocUnsafe(length);
   const { bytesRead } = await file.read(buffer, 0, length, offset);

@@ -13,7 +13,7 @@ import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
-import { closeOutput, openOutput, readOutput, sizeOf } from './outputFile.ts';
+import { closeOutput, openOutput, outputFileSize, readOutput } from './outputFile.ts';
 import { type OutputRecord, readOutputRecord, untouched } from './outputRecord.ts';
 
 const pieceBytes = 128 * 1024;
@@ -168,7 +168,7 @@ export class LogUploader {
       output.file ??= await this.open(output);
       if (!this.isFollowed(output)) return false;
       if (output.size !== null) return true;
-      return output.file !== null && sizeOf(output.file) > output.sentOffset;
+      return output.file !== null && outputFileSize(output.file) > output.sentOffset;
     } catch (error) {
       return this.cannotRead(output, error);
     }
@@ -318,7 +318,7 @@ function isWaiting(output: Output, nowMs: number): boolean {
 
 /** Where the next piece begins: behind what was dropped, and behind what the coordinator would not keep. */
 function nextPosition({ file, sentOffset, tailBytes, record: { dropped } }: Output): number {
-  const size = file === null ? 0 : sizeOf(file);
+  const size = file === null ? 0 : outputFileSize(file);
   const unsent = size - sentOffset;
   const wanted = tailBytes > 0 && unsent > tailBytes * tailSlack ? size - tailBytes : sentOffset;
   if (dropped === null || wanted < dropped.from || wanted >= dropped.to) return wanted;

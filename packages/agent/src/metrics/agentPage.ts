@@ -3,7 +3,7 @@ import type { Condition } from '@muster/common/conditions';
 import type { GpuDriver } from '@muster/common/hardware';
 import type { GpuObservation } from '../gpus/observation.ts';
 import type { GpuReads } from './gpuReads.ts';
-import type { Family, Labels, Row } from './textFormat.ts';
+import type { Family, Labels, MetricSample } from './textFormat.ts';
 
 export interface AgentFigures {
   readonly version: string;
@@ -80,8 +80,8 @@ export function agentFamilies(agent: AgentFigures, observation: GpuObservation):
   ];
 }
 
-function sources({ source, profilingSource }: GpuDriver): readonly Row[] {
-  const used = (name: string, use: string): readonly Row[] => [
+function sources({ source, profilingSource }: GpuDriver): readonly MetricSample[] {
+  const used = (name: string, use: string): readonly MetricSample[] => [
     one([
       ['source', name],
       ['use', use],
@@ -93,14 +93,14 @@ function sources({ source, profilingSource }: GpuDriver): readonly Row[] {
   ];
 }
 
-function gauge(name: string, help: string, rows: readonly Row[]): Family {
+function gauge(name: string, help: string, rows: readonly MetricSample[]): Family {
   return { name: `muster_agent_${name}`, type: 'gauge', help, rows };
 }
 
-function row(value: number | null): readonly Row[] {
+function row(value: number | null): readonly MetricSample[] {
   return value === null ? [] : [{ labels: [], value }];
 }
 
-function one(labels: Labels): Row {
+function one(labels: Labels): MetricSample {
   return { labels, value: 1 };
 }

@@ -9,7 +9,7 @@ import { cardUuid, type Gpu } from '@muster/common/hardware';
 import type { GpuSample } from '../gpus/gpuSource.ts';
 import type { GpuObservation } from '../gpus/observation.ts';
 import { gpuSeries } from './gpuSeries.ts';
-import type { Family, Labels, Row } from './textFormat.ts';
+import type { Family, Labels, MetricSample } from './textFormat.ts';
 
 export interface GpuPageParts {
   readonly observation: GpuObservation;
@@ -31,7 +31,7 @@ export function gpuFamilies(parts: GpuPageParts): readonly Family[] {
   // Before the first reading nothing is known, also not that there was no Xid.
   if (observation.atMs === 0) return [];
   const devices = observation.gpus.map((gpu) => ({ gpu, labels: labelsOf(gpu, parts) }));
-  const rows = (value: (sample: GpuSample) => number | null): readonly Row[] =>
+  const rows = (value: (sample: GpuSample) => number | null): readonly MetricSample[] =>
     devices.flatMap(({ gpu, labels }) => {
       const sample = observation.samples.get(gpu.uuid);
       const read = sample === undefined ? null : value(sample);
@@ -76,7 +76,7 @@ const ownSeries = [
 ] as const;
 
 /** `modelName` is a name after NVIDIA's taste; promtool has nothing to say about the others. */
-function withoutModel({ labels, value }: Row): Row {
+function withoutModel({ labels, value }: MetricSample): MetricSample {
   return { labels: labels.filter(([name]) => name !== 'modelName'), value };
 }
 

@@ -1,7 +1,7 @@
 /** How reading the GPUs went: how long it took, and how often and why it failed. */
 import type { GpuSourceName, ProfilingSourceName } from '@muster/common/hardware';
 import type { GpuProblem } from '../gpus/gpuSource.ts';
-import type { Family, Row } from './textFormat.ts';
+import type { Family, MetricSample } from './textFormat.ts';
 
 type SourceName = GpuSourceName | ProfilingSourceName;
 
@@ -62,7 +62,7 @@ export class GpuReads {
   }
 }
 
-function histogram(source: SourceName, counts: readonly number[], sum: number): readonly Row[] {
+function histogram(source: SourceName, counts: readonly number[], sum: number): readonly MetricSample[] {
   const labels = [['source', source]] as const;
   let count = 0;
   const buckets = counts.map((each, index) => {

@@ -1,7 +1,7 @@
 /** The host on the agent's Prometheus page: node_exporter's words and units under a prefix of ours. */
-import type { FileSystemSpace } from '../host/fileSystemSpace.ts';
+import type { SpaceReading } from '../host/fileSystemSpace.ts';
 import { cpuModes, type HostSample } from '../host/hostMetrics.ts';
-import type { Family, Labels, Row } from './textFormat.ts';
+import type { Family, Labels, MetricSample } from './textFormat.ts';
 
 /** Of disks, interfaces and file systems each: machines full of containers have hundreds. */
 const devicesMax = 64;
@@ -34,7 +34,7 @@ export function hostFamilies(host: HostSample): readonly Family[] {
   ];
 }
 
-function fileSystemFamilies(fileSystems: readonly FileSystemSpace[]): readonly Family[] {
+function fileSystemFamilies(fileSystems: readonly SpaceReading[]): readonly Family[] {
   /** What a file system that does not answer once had is no news of it. */
   const spaces = fileSystems.flatMap(({ path, space, isAnswering }) =>
     space !== null && isAnswering ? [{ path, ...space }] : [],
@@ -58,21 +58,21 @@ function fileSystemFamilies(fileSystems: readonly FileSystemSpace[]): readonly F
   ];
 }
 
-function gauge(name: string, help: string, rows: readonly Row[]): Family {
+function gauge(name: string, help: string, rows: readonly MetricSample[]): Family {
   return { name: `muster_host_${name}`, type: 'gauge', help, rows };
 }
 
-function counter(name: string, help: string, rows: readonly Row[]): Family {
+function counter(name: string, help: string, rows: readonly MetricSample[]): Family {
   return { name: `muster_host_${name}_total`, type: 'counter', help, rows };
 }
 
 function perDevice<Key extends string>(
   devices: readonly (Readonly<Record<Key, number>> & { readonly name: string })[],
   key: Key,
-): readonly Row[] {
+): readonly MetricSample[] {
   return devices.map((device) => ({ labels: [['device', device.name]], value: device[key] }));
 }
 
-function row(labels: Labels, value: number | null | undefined): readonly Row[] {
+function row(labels: Labels, value: number | null | undefined): readonly MetricSample[] {
   return value == null ? [] : [{ labels, value }];
 }

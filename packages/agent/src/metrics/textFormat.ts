@@ -6,7 +6,7 @@
 
 export type Labels = readonly (readonly [name: string, value: string])[];
 
-export interface Row {
+export interface MetricSample {
   readonly labels: Labels;
   readonly value: number;
   /** Of the name: `_bucket`, `_sum` and `_count` of a histogram. */
@@ -17,7 +17,7 @@ export interface Family {
   readonly name: string;
   readonly type: 'gauge' | 'counter' | 'histogram';
   readonly help: string;
-  readonly rows: readonly Row[];
+  readonly rows: readonly MetricSample[];
   /** Default: the shortest text that is the same number. */
   readonly format?: (value: number) => string;
 }

@@ -1,7 +1,10 @@
 /** This boot of this machine, and the clock that leases and time limits count in. */
 import { readFileSync } from 'node:fs';
 
-/** A new id proves that every process of an earlier boot is dead. */
+/**
+ * The id of this boot: a new one proves that every process of an earlier boot is dead. Pids and start times mean nothing
+ * across it.
+ */
 export function readBootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 }

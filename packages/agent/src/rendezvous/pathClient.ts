@@ -1,7 +1,7 @@
 /** Asks a peer over its held port, from the node's own address of the gang. */
 import { connect, type Socket } from 'node:net';
 import { type TaskRef, taskKey } from '@muster/common/ids';
-import { type Answer, formatQuestion, lineBytesMax, parseAnswer, type Question } from './pathProtocol.ts';
+import { type Answer, formatQuestion, parseAnswer, pathLineBytesMax, type Question } from './pathProtocol.ts';
 
 export interface PathEnds {
   /** Node name and address of this side; null: whatever the kernel chooses. */
@@ -122,7 +122,8 @@ function readLine(socket: Socket, onLine: (line: string) => void): void {
   socket.on('data', (chunk: Buffer) => {
     text += chunk.toString('latin1');
     const end = text.indexOf('\n');
-    if (end !== -1 || text.length > lineBytesMax) onLine(text.slice(0, end === -1 ? lineBytesMax : end));
+    if (end !== -1 || text.length > pathLineBytesMax)
+      onLine(text.slice(0, end === -1 ? pathLineBytesMax : end));
   });
 }
 

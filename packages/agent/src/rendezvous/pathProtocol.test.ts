@@ -4,9 +4,9 @@ import {
   type Asked,
   formatAnswer,
   formatQuestion,
-  lineBytesMax,
   parseAnswer,
   parseQuestion,
+  pathLineBytesMax,
 } from './pathProtocol.ts';
 
 const task = { jobId: 'job_0123456789ab' as JobId, attempt: 999_999_999, nodeRank: 1_023 };
@@ -15,7 +15,7 @@ test.each<Asked['question']>([{ kind: 'here' }, { kind: 'preflight' }, { kind: '
   'the question $kind arrives as it was asked, within the length of a line',
   (question) => {
     const line = formatQuestion({ task, from: 0, question });
-    expect(line.length).toBeLessThan(lineBytesMax);
+    expect(line.length).toBeLessThan(pathLineBytesMax);
     expect(parseQuestion(line.trimEnd())).toEqual({ task, from: 0, question });
   },
 );

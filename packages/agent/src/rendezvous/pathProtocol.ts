@@ -33,7 +33,7 @@ export type Answer =
 const protocol = 'muster-path/1';
 
 /** Far above the longest line; a peer that sends more without an end of line is none. */
-export const lineBytesMax = 256;
+export const pathLineBytesMax = 256;
 /** Of one `load`. At 1 Gbit/s half a second. */
 export const loadBytesMax = 64 * 1024 * 1024;
 

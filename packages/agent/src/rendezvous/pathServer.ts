@@ -7,7 +7,7 @@
  */
 import { createServer, type Server, type Socket } from 'node:net';
 import type { TaskRef } from '@muster/common/ids';
-import { type Answer, type Asked, formatAnswer, lineBytesMax, parseQuestion } from './pathProtocol.ts';
+import { type Answer, type Asked, formatAnswer, parseQuestion, pathLineBytesMax } from './pathProtocol.ts';
 
 /** A gang of 1,024 nodes tries its paths to rank 0 at the same moment. */
 const connectionsMax = 2_048;
@@ -83,8 +83,8 @@ export class PathServer {
       begin = Buffer.concat([begin, chunk]);
       const end = begin.indexOf('\n');
       const line = begin.toString('latin1', 0, end === -1 ? begin.length : end);
-      const asked = end === -1 || end > lineBytesMax ? null : parseQuestion(line);
-      if (asked === null && end === -1 && begin.length <= lineBytesMax) return;
+      const asked = end === -1 || end > pathLineBytesMax ? null : parseQuestion(line);
+      if (asked === null && end === -1 && begin.length <= pathLineBytesMax) return;
       socket.off('data', onData);
       if (asked === null) {
         socket.resetAndDestroy();

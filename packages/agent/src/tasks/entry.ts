@@ -4,7 +4,7 @@ import type { TaskRef } from '@muster/common/ids';
 import type { HangSign, TrainingProgress } from '@muster/common/training';
 import type { TaskEnd, TaskReport } from '@muster/common/views';
 import type { HeldPort } from '../hooks/masterPort.ts';
-import type { Desired, Local } from '../reconcile.ts';
+import type { ActualState, DesiredState } from '../reconcile.ts';
 import type { Assignment, Phase } from './records.ts';
 
 /** What the coordinator says of a task, with what is needed to do it. */
@@ -124,13 +124,13 @@ export function isOutdated(entry: TaskEntry, order: Order): boolean {
   return order.check.round < entry.order.check.round;
 }
 
-export function desiredOf(order: Order | null): Desired | undefined {
+export function desiredStateOf(order: Order | null): DesiredState | undefined {
   if (order === null) return undefined;
   return order.kind === 'check' ? { kind: 'check', round: order.check.round } : { kind: order.kind };
 }
 
 /** @param leased whether it may run now */
-export function localOf(entry: TaskEntry, leased: boolean): Local | undefined {
+export function actualStateOf(entry: TaskEntry, leased: boolean): ActualState | undefined {
   const { phase } = entry;
   switch (phase?.kind) {
     case undefined:

@@ -11,10 +11,10 @@ import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
 import { type Action, reconcile } from '../reconcile.ts';
 import { TaskActions } from './actions.ts';
 import {
-  desiredOf,
+  actualStateOf,
+  desiredStateOf,
   isNotWanted,
   isOutdated,
-  localOf,
   newEntry,
   type Order,
   reportOf,
@@ -238,8 +238,8 @@ export class TaskManager {
       return;
     }
     if (this.closing.signal.aborted) return;
-    const local = localOf(entry, this.parts.leases.isLive(entry.task));
-    const action = reconcile(desiredOf(entry.order), local);
+    const local = actualStateOf(entry, this.parts.leases.isLive(entry.task));
+    const action = reconcile(desiredStateOf(entry.order), local);
     if (action === 'nothing') return;
     entry.busy = true;
     this.act(entry, action)

@@ -12,7 +12,7 @@ import type { Checkpoints } from '../checkpoints/watcher.ts';
 import { FakeDriver } from '../drivers/fakeDriver.ts';
 import { readTaskFailure } from '../failure/taskFailure.ts';
 import { checkpointDirs } from '../hooks/checkpointDir.ts';
-import { LeaseKeeper } from '../leases/leaseKeeper.ts';
+import { TaskLeases } from '../leases/taskLeases.ts';
 import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
 import type { Order } from './entry.ts';
 import { TaskManager } from './manager.ts';
@@ -165,7 +165,7 @@ export class TestNode {
 
 export class TestAgent {
   readonly manager: TaskManager;
-  readonly leases: LeaseKeeper;
+  readonly leases: TaskLeases;
   private readonly node: TestNode;
   /** Everything it said: `prepared 10.0.0.7:4000`, `checked 1`, `running`, `running frozen`, `ended 3`. */
   readonly said: string[] = [];
@@ -183,7 +183,7 @@ export class TestAgent {
     const bootId = parts.bootId ?? 'boot-1';
     const boottimeMs = parts.boottimeMs ?? (() => node.boottimeMs);
     const wallMs = () => 1_000_000;
-    this.leases = new LeaseKeeper({
+    this.leases = new TaskLeases({
       ...{ bootId, boottimeMs, log },
       onChange: (task) => this.manager.leaseChanged(task),
     });

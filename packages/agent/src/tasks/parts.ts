@@ -10,7 +10,7 @@ import type { Checkpoints } from '../checkpoints/watcher.ts';
 import type { Driver, TaskLocation } from '../drivers/driver.ts';
 import type { EndOfTask } from '../failure/taskFailure.ts';
 import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
-import type { LeaseKeeper } from '../leases/leaseKeeper.ts';
+import type { TaskLeases } from '../leases/taskLeases.ts';
 import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
 import type { TrainingSignMessage } from '../training/taskTraining.ts';
 import type { NodeFacts } from './launch.ts';
@@ -54,7 +54,7 @@ export interface ManagerParts {
   readonly checkpointPlaceProblem: (root: string, changes: boolean) => Promise<string | null>;
   readonly training: TrainingOfTasks;
   readonly rendezvous: NodeRendezvous;
-  readonly leases: LeaseKeeper;
+  readonly leases: TaskLeases;
   readonly nodeName: string;
   readonly bootId: string;
   /** The address that rank 0 on this node is reached at by itself. */

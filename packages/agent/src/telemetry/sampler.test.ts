@@ -8,7 +8,7 @@ import type { GpuReading, HostReading } from '@muster/common/telemetry';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { emptySample, type GpuListing, type GpuProblem, type GpuSampling } from '../gpus/gpuSource.ts';
 import type { GpuObservation } from '../gpus/observation.ts';
-import { Sampler } from './sampler.ts';
+import { TelemetrySampler } from './sampler.ts';
 import { UsageMeter } from './usageMeter.ts';
 
 const task: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
@@ -49,7 +49,7 @@ function aNode(listIntervalMs = 60_000) {
     fileOf: (of) => join(root, taskKey(of), 'usage.json'),
     onError: (_task, error) => expect.unreachable(String(error)),
   });
-  const sampler = new Sampler({
+  const sampler = new TelemetrySampler({
     gpus: {
       list: () => {
         driver.listings += 1;

@@ -57,7 +57,7 @@ const staleMs = 15_000;
 
 const noListing: GpuListing = { gpus: [], driverVersion: null, cudaVersion: null, links: [], problems: [] };
 
-export class Sampler {
+export class TelemetrySampler {
   private readonly parts: SamplerParts;
   private readonly intervals: Intervals;
   private listing: GpuListing = noListing;

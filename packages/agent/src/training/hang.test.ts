@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { GpuFacts } from './gpuStillness.ts';
-import { HangWatch } from './hang.ts';
+import { HangDetector } from './hang.ts';
 
 const busy: GpuFacts = { utilization: 99, powerWatts: 600, smActive: 0.85, tensorActive: 0.4 };
 /** As a card shows on which a collective waits. */
@@ -15,13 +15,13 @@ const minute = 60_000;
 /** A task of two GPUs that is looked at once a second. */
 class Story {
   nowMs = 1_000_000;
-  readonly watch: HangWatch;
+  readonly watch: HangDetector;
   readonly gpus: readonly string[];
   isFrozen = false;
 
   constructor({ gpus = ['GPU-0', 'GPU-1'], times = 10, atLeastMs = 5 * minute } = {}) {
     this.gpus = gpus;
-    this.watch = new HangWatch({ times, atLeastMs }, gpus);
+    this.watch = new HangDetector({ times, atLeastMs }, gpus);
   }
 
   /** So many steps, each told by a line at its end. */

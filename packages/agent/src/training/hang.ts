@@ -26,7 +26,7 @@ export interface HangLimits {
   readonly atLeastMs: number;
 }
 
-export class HangWatch {
+export class HangDetector {
   private readonly limits: HangLimits;
   private readonly gpuUuids: readonly string[];
   private readonly interval = new UsualInterval();

@@ -2,7 +2,7 @@ import { appendFileSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { OutputFollower, sliceBytes } from './outputFollower.ts';
+import { OutputFollower, outputSliceBytes } from './outputFollower.ts';
 
 const mib = 1024 * 1024;
 
@@ -24,7 +24,7 @@ function follow() {
     follower.close();
     rmSync(directory, { recursive: true });
   });
-  const buffer = Buffer.alloc(sliceBytes);
+  const buffer = Buffer.alloc(outputSliceBytes);
   const readAll = async (backlogBytesMax = Number.POSITIVE_INFINITY) => {
     const size = await follower.size();
     let slices = 0;
@@ -48,8 +48,8 @@ test('it reads what was written since, and nothing while there is no file', asyn
 test('a line of 50 MB is read in slices', async () => {
   const { path, seen, readAll } = follow();
   writeFileSync(path, Buffer.alloc(50 * mib, 'x'));
-  expect(await readAll()).toBe((50 * mib) / sliceBytes);
-  expect(seen.longest).toBe(sliceBytes);
+  expect(await readAll()).toBe((50 * mib) / outputSliceBytes);
+  expect(seen.longest).toBe(outputSliceBytes);
   expect(seen.events).toEqual([]);
 });
 
@@ -57,7 +57,7 @@ test('of more than may be left to read, the beginning and the end are read', asy
   const { path, seen, readAll } = follow();
   writeFileSync(path, Buffer.concat([Buffer.from('begin'), Buffer.alloc(10 * mib), Buffer.from('the end')]));
   const slices = await readAll(2 * mib);
-  expect(slices).toBeLessThanOrEqual((3 * mib) / sliceBytes + 1);
+  expect(slices).toBeLessThanOrEqual((3 * mib) / outputSliceBytes + 1);
   expect(seen.events).toEqual([`skipped ${7 * mib + 12}`]);
   expect(seen.text.startsWith('begin')).toBe(true);
 });

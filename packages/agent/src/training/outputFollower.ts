@@ -3,10 +3,10 @@
  * written faster than it can be read is skipped, and whoever reads is told.
  */
 import type { FileHandle } from 'node:fs/promises';
-import { closeOutput, openOutput, sizeOf } from '../logs/outputFile.ts';
+import { closeOutput, openOutput, outputFileSize } from '../logs/outputFile.ts';
 
 /** Of one turn: a few milliseconds even if every line tells metrics, after which heartbeats and everybody else have theirs. */
-export const sliceBytes = 64 * 1024;
+export const outputSliceBytes = 64 * 1024;
 /** Programs tell their totals at the beginning, so it is read even of an output that is skipped. */
 const headBytes = 1024 * 1024;
 
@@ -40,7 +40,7 @@ export class OutputFollower {
     this.file ??= await openOutput(this.parts.path);
     // Closed meanwhile or before: nobody would close it any more.
     if (this.isClosed) this.close();
-    return this.file === null ? 0 : sizeOf(this.file);
+    return this.file === null ? 0 : outputFileSize(this.file);
   }
 
   /** When it was begun and last written to; null: there is none. */

@@ -14,8 +14,8 @@ import type { Resume } from '@muster/common/views';
 import type { GpuObservation } from '../gpus/observation.ts';
 import type { Assignment } from '../tasks/records.ts';
 import { gpuFacts } from './gpuStillness.ts';
-import { HangWatch } from './hang.ts';
-import { OutputFollower, type OutputTimes, sliceBytes } from './outputFollower.ts';
+import { HangDetector } from './hang.ts';
+import { OutputFollower, type OutputTimes, outputSliceBytes } from './outputFollower.ts';
 import { TaskOutput } from './taskOutput.ts';
 
 const lookIntervalMsDefault = 250;
@@ -68,7 +68,7 @@ interface Followed {
   readonly output: TaskOutput;
   readonly follower: OutputFollower;
   /** null: what its job says of hangs is not known. */
-  readonly hang: HangWatch | null;
+  readonly hang: HangDetector | null;
   /** What was there before this agent was: up to here it is no news. */
   historyBytes: number;
   /** Bytes in its output at the last look. */
@@ -89,7 +89,7 @@ export class TaskTraining {
   private readonly parts: TaskTrainingParts;
   private readonly followed = new Map<TaskKey, Followed>();
   /** The only one: there is one reader. */
-  private readonly slice = Buffer.allocUnsafe(sliceBytes);
+  private readonly slice = Buffer.allocUnsafe(outputSliceBytes);
   private timer: NodeJS.Timeout | null = null;
   private isReading = false;
   /** In this look. */
@@ -345,6 +345,6 @@ export class TaskTraining {
   }
 }
 
-function hangWatch({ assignment, gpuUuids }: RunningTask): HangWatch | null {
-  return assignment === null ? null : new HangWatch(decodeJobSpec(assignment.specJson).hang, gpuUuids);
+function hangWatch({ assignment, gpuUuids }: RunningTask): HangDetector | null {
+  return assignment === null ? null : new HangDetector(decodeJobSpec(assignment.specJson).hang, gpuUuids);
 }

@@ -4,8 +4,10 @@
  *
  *     verifier [seconds without work until it ends]
  */
+
+import { LineSplitter } from '@muster/common/lineSplitter';
 import { verifyCheckpoint } from '../verify.ts';
-import { LineSplitter, type VerifierAnswer, type VerifierRequest } from './protocol.ts';
+import { type VerifierAnswer, type VerifierRequest, verifierLineLengthMax } from './protocol.ts';
 
 type Order = Extract<VerifierRequest, { kind: 'verify' }>;
 
@@ -57,7 +59,7 @@ async function carryOut({ id, root, name, depth, bytesPerSecondMax }: Order): Pr
   }
 }
 
-const lines = new LineSplitter();
+const lines = new LineSplitter(verifierLineLengthMax);
 process.stdin.setEncoding('utf8');
 process.stdin.on('data', (part: string) => {
   for (const line of lines.push(part)) hear(JSON.parse(line) as VerifierRequest);

@@ -21,18 +21,5 @@ export type VerifierAnswer =
   | { readonly kind: 'verified'; readonly id: number; readonly verification: Verification }
   | { readonly kind: 'aborted'; readonly id: number };
 
-/** Far longer than any message; more without an end is not ours. */
-const lineLengthMax = 1024 * 1024;
-
-/** Splits a stream into lines. */
-export class LineSplitter {
-  #rest = '';
-
-  /** @returns the lines completed by this part @throws {Error} for a line without end */
-  push(part: string): readonly string[] {
-    const lines = (this.#rest + part).split('\n');
-    this.#rest = lines.pop() ?? '';
-    if (this.#rest.length > lineLengthMax) throw new Error('a line that does not end');
-    return lines;
-  }
-}
+/** The limit of a line in characters. Every message is far shorter; a longer line is not one of ours. */
+export const verifierLineLengthMax = 1024 * 1024;

@@ -7,7 +7,7 @@ import { adviceOn } from '@muster/common/causeText';
 import type { CauseKind } from '@muster/common/spec/causes';
 import type { AttemptView, Cause, TaskView } from '@muster/common/views';
 import { LogDiagnosis } from '@muster/diagnosis/diagnose';
-import { type Finding, isStronger } from '@muster/diagnosis/failure/finding';
+import { type FailureFinding, isStronger } from '@muster/diagnosis/failure/finding';
 import type { ProcessEnd } from '@muster/diagnosis/failure/judge';
 import { retryAdviceOf } from '@muster/diagnosis/failure/retryAdvice';
 import type { Diagnosis } from '@muster/diagnosis/words';
@@ -20,7 +20,7 @@ const saysLittle: ReadonlySet<CauseKind> = new Set(['exit_code', 'unknown']);
 interface RankDiagnosis {
   readonly nodeRank: number;
   readonly diagnosis: Diagnosis;
-  readonly found: Finding | null;
+  readonly found: FailureFinding | null;
 }
 
 /** @param logs by node rank, read to their ends */

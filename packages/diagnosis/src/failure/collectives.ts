@@ -7,7 +7,7 @@
  * how many there are; a rank that nothing was ever heard of is missed only then.
  */
 import type { Line } from '../words.ts';
-import type { Verdict } from './finding.ts';
+import type { FailureVerdict } from './finding.ts';
 
 /** PyTorch 1 tells no number, and the shape in place of sizes. */
 const work =
@@ -57,7 +57,7 @@ export class Collectives {
     return globalRank;
   }
 
-  verdict(): Verdict {
+  verdict(): FailureVerdict {
     for (const members of this.groups.values()) {
       const waits = [...members.values()];
       const [first] = waits;
@@ -77,7 +77,7 @@ export class Collectives {
   }
 
   /** How many there are is not known: only a rank that was heard of, and does not wait, is a suspect. */
-  private verdictOfHeard(members: ReadonlyMap<number, Wait>): Verdict {
+  private verdictOfHeard(members: ReadonlyMap<number, Wait>): FailureVerdict {
     const waiting = new Set([...members].map(([inGroup, { globalRank }]) => globalRank ?? inGroup));
     const silent = [...this.ranksSeen].filter((rank) => !waiting.has(rank));
     return silent.length === 1 ? suspect(silent[0] ?? 0) : { blame: 'unknown' };
@@ -109,7 +109,7 @@ function prefixed(text: string): number | null {
   return match === null ? null : Number(match[1]);
 }
 
-function desynchronised(members: ReadonlyMap<number, Wait>): Verdict {
+function desynchronised(members: ReadonlyMap<number, Wait>): FailureVerdict {
   const where = [...members]
     .slice(0, 4)
     .map(([rank, { name }]) => `rank ${rank} in ${name}`)
@@ -121,7 +121,7 @@ function desynchronised(members: ReadonlyMap<number, Wait>): Verdict {
   };
 }
 
-function suspect(rank: number): Verdict {
+function suspect(rank: number): FailureVerdict {
   return {
     blame: 'node',
     retry: 'other_node',

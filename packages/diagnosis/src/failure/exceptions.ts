@@ -1,6 +1,6 @@
 /**
  * Exceptions of Python: `package.Error: words` in the first column, below a traceback. Programs also print exceptions that
- * they have dealt with, so that one alone does not prove a failure: see `Sighting.weak` in failureReader.ts.
+ * they have dealt with, so that one alone does not prove a failure: see `FailureObservation.weak`.
  */
 import type { CauseKind } from '@muster/common/spec/causes';
 import type { Line } from '../words.ts';

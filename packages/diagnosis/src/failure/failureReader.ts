@@ -7,12 +7,19 @@ import type { Line } from '../words.ts';
 import { Collectives } from './collectives.ts';
 import { completionHints, saysCompleted } from './endings.ts';
 import { ExceptionReader, exceptionHints } from './exceptions.ts';
-import { evidenceText, type Finding, finding, withVerdict } from './finding.ts';
-import { type FailureResult, judge, type ProcessEnd } from './judge.ts';
-import { type Death, deathFinding, deathHints, diedByItself, readDeath, SummaryReader } from './launchers.ts';
+import { evidenceText, type FailureFinding, finding, withVerdict } from './finding.ts';
+import { type FailureResult, judgeFailure, type ProcessEnd } from './judge.ts';
+import {
+  diedByItself,
+  exitFinding,
+  exitHints,
+  type ReportedExit,
+  readReportedExit,
+  SummaryReader,
+} from './launchers.ts';
 import { MarkSearch } from './markSearch.ts';
+import { type FailureObservation, FailureObservations } from './observations.ts';
 import { signatureRules, stopNotice } from './rules.ts';
-import { type Sighting, Sightings } from './sightings.ts';
 import { placeOf, type SignatureRule } from './signature.ts';
 import { isSourceCode } from './sourceCode.ts';
 
@@ -22,7 +29,7 @@ type Hinted = ReadonlySet<SignatureRule | null>;
 /** Most lines have none of these and are done with. */
 const hints = new MarkSearch<SignatureRule | null>([
   ...signatureRules.flatMap((rule) => rule.hints.map((hint) => [hint, rule] as const)),
-  ...[...exceptionHints, ...deathHints, ...completionHints].map((hint) => [hint, null] as const),
+  ...[...exceptionHints, ...exitHints, ...completionHints].map((hint) => [hint, null] as const),
 ]);
 const noHints: Hinted = new Set();
 /** Longer lines hold data. */
@@ -42,7 +49,7 @@ const goesOnLinesMax = 3;
 const aftermath = /^(?:frame #|wandb: |terminate called)/;
 
 export class FailureReader {
-  private readonly sightings = new Sightings();
+  private readonly observations = new FailureObservations();
   private readonly exceptions = new ExceptionReader();
   private readonly summaries = new SummaryReader();
   private readonly collectives = new Collectives();
@@ -55,7 +62,7 @@ export class FailureReader {
   /** The newest exception: its sort, and the line that it was in. */
   private exception: { readonly sort: string; readonly sequence: number } | null = null;
   /** The first, and that of torchrun's newest summary, which names the rank. */
-  private readonly codes = new Map<'death' | 'summary', Death>();
+  private readonly codes = new Map<'exit' | 'summary', ReportedExit>();
 
   line(whole: Line): void {
     const line =
@@ -63,10 +70,10 @@ export class FailureReader {
     const { text, rank } = line;
     const previous = this.previous;
     this.previous = text;
-    this.sightings.tick();
+    this.observations.tick();
     if (rank !== null) this.collectives.see(rank);
     if (this.summaries.open) {
-      this.addDeath('summary', this.summaries.read(text, line.number));
+      this.addReportedExit('summary', this.summaries.read(text, line.number));
       return;
     }
     const isFrame = this.exceptions.open && /^\s/.test(text);
@@ -84,26 +91,28 @@ export class FailureReader {
    * To be called before `line` with the line that tells so.
    */
   movedTo(position: number): void {
-    if (this.sightings.moveTo(position)) this.completedAt = null;
+    if (this.observations.moveTo(position)) this.completedAt = null;
   }
 
   /** @param end null: nothing but the output is known */
   result(end: ProcessEnd | null = null): FailureResult {
-    const { death, isBeginning } = this.deathSighting();
-    const others = [...this.sightings.all()].filter(({ sort }) => sort !== 'death' && sort !== 'summary');
-    const sightings = others.map(({ sort, sighting, ranks }) => {
+    const { reportedExit, isBeginning } = this.exitObservation();
+    const others = [...this.observations.all()].filter(({ sort }) => sort !== 'exit' && sort !== 'summary');
+    const observations = others.map(({ sort, observation, ranks }) => {
       const verdict = ranks > 1 ? ruleNamed(sort)?.onSeveralRanks : undefined;
-      return verdict === undefined ? sighting : { ...sighting, found: withVerdict(sighting.found, verdict) };
+      return verdict === undefined
+        ? observation
+        : { ...observation, found: withVerdict(observation.found, verdict) };
     });
-    return judge(
+    return judgeFailure(
       {
-        sightings: death === null ? sightings : [...sightings, death],
-        death,
-        deathIsBeginning: isBeginning,
-        stoppedAt: this.sightings.get(stopNotice)?.sequence ?? null,
+        observations: reportedExit === null ? observations : [...observations, reportedExit],
+        reportedExit,
+        exitIsBeginning: isBeginning,
+        stoppedAt: this.observations.get(stopNotice)?.sequence ?? null,
         completedAt: this.completedAt,
-        steps: this.sightings.steps,
-        ordinaryLines: this.sightings.ordinaryLines,
+        steps: this.observations.steps,
+        ordinaryLines: this.observations.ordinaryLines,
         timeoutVerdict: this.collectives.verdict(),
       },
       end,
@@ -117,7 +126,7 @@ export class FailureReader {
       return;
     }
     if (!isFrame && this.lookForSignature(line, hinted)) return;
-    if (!isFrame && this.addDeath('death', readDeath(text, number))) return;
+    if (!isFrame && this.addReportedExit('exit', readReportedExit(text, number))) return;
     const seen = this.exceptions.read({ ...line, rank: this.ranked(line) }, previous);
     this.isTroubled ||= this.exceptions.open || seen !== null;
     if (seen !== null) {
@@ -126,9 +135,9 @@ export class FailureReader {
       const evidence = { line: number, text: evidenceText(text), rank: line.rank };
       const sort = `exception ${kind} ${consequence} ${weak}`;
       const found = finding({ kind, strength, consequence, evidence });
-      this.sightings.add(sort, { found, weak, final: this.ranked(line) !== null });
-      this.exception = { sort, sequence: this.sightings.now };
-    } else if (saysCompleted(text)) this.completedAt = this.sightings.now;
+      this.observations.add(sort, { found, weak, final: this.ranked(line) !== null });
+      this.exception = { sort, sequence: this.observations.now };
+    } else if (saysCompleted(text)) this.completedAt = this.observations.now;
     else if (!this.exceptions.open) this.passOrdinary(line);
   }
 
@@ -167,7 +176,7 @@ export class FailureReader {
       ...(advice === undefined ? {} : { advice }),
       ...rule.weigh?.(line.text),
     });
-    this.sightings.add(weak ? `${rule.name} (mild)` : rule.name, {
+    this.observations.add(weak ? `${rule.name} (mild)` : rule.name, {
       found,
       weak,
       final: consequence,
@@ -175,42 +184,49 @@ export class FailureReader {
     });
   }
 
-  private addDeath(sort: 'death' | 'summary', death: Death | null): boolean {
-    if (death === null) return false;
-    const known = this.sightings.get(sort);
-    this.sightings.add(sort, { found: deathFinding(death), final: true, needsProof: death.code === -9 });
-    if (known === null || sort === 'summary') this.codes.set(sort, death);
+  private addReportedExit(sort: 'exit' | 'summary', reportedExit: ReportedExit | null): boolean {
+    if (reportedExit === null) return false;
+    const known = this.observations.get(sort);
+    this.observations.add(sort, {
+      found: exitFinding(reportedExit),
+      final: true,
+      needsProof: reportedExit.code === -9,
+    });
+    if (known === null || sort === 'summary') this.codes.set(sort, reportedExit);
     return true;
   }
 
-  /** torchrun tells twice of a worker's death: at once, and in its summary, which knows the rank. */
-  private deathSighting(): { readonly death: Sighting | null; readonly isBeginning: boolean } {
-    const told = this.sightings.get('death');
-    const summary = this.sightings.get('summary');
-    const death = summary ?? told;
-    const code = this.codes.get(summary === null ? 'death' : 'summary')?.code ?? 0;
-    if (death === null) return { death, isBeginning: false };
-    const timeout = this.sightings.get('collective timeout');
+  /** torchrun reports the exit of a worker twice: at once, and in its summary, which knows the rank. */
+  private exitObservation(): {
+    readonly reportedExit: FailureObservation | null;
+    readonly isBeginning: boolean;
+  } {
+    const atOnce = this.observations.get('exit');
+    const summary = this.observations.get('summary');
+    const reportedExit = summary ?? atOnce;
+    const code = this.codes.get(summary === null ? 'exit' : 'summary')?.code ?? 0;
+    if (reportedExit === null) return { reportedExit, isBeginning: false };
+    const timeout = this.observations.get('collective timeout');
     // A watchdog ends its process with SIGABRT, which now and then becomes a SIGSEGV.
-    const followsTimeout = code === -11 && timeout !== null && timeout.sequence < death.sequence;
+    const followsTimeout = code === -11 && timeout !== null && timeout.sequence < reportedExit.sequence;
     const isBeginning = diedByItself(code) && !followsTimeout;
-    if (told === null || summary === null || this.codes.get('death')?.code !== code)
-      return { death, isBeginning };
-    const { line, text } = told.found.evidence;
+    if (atOnce === null || summary === null || this.codes.get('exit')?.code !== code)
+      return { reportedExit, isBeginning };
+    const { line, text } = atOnce.found.evidence;
     const evidence = { line, text, rank: summary.found.evidence.rank };
-    return { death: { ...told, found: { ...summary.found, evidence } }, isBeginning };
+    return { reportedExit: { ...atOnce, found: { ...summary.found, evidence } }, isBeginning };
   }
 
   private passOrdinary({ text, rank }: Line): void {
     if (rank !== null && !this.isTroubled && !libraryLine.test(text)) this.ranksAreOfLauncher = true;
     if (this.exception !== null) this.readExcuse(text, this.exception);
-    if (text.charCodeAt(0) > 0x20 && !aftermath.test(text)) this.sightings.passOrdinary();
+    if (text.charCodeAt(0) > 0x20 && !aftermath.test(text)) this.observations.passOrdinary();
   }
 
   /** `Network error (ReadTimeout), entering retry loop.` */
   private readExcuse(text: string, { sort, sequence }: { sort: string; sequence: number }): void {
-    const isNear = this.sightings.now - sequence <= goesOnLinesMax;
-    if (isNear && goesOn.test(text)) this.sightings.excuse(sort);
+    const isNear = this.observations.now - sequence <= goesOnLinesMax;
+    if (isNear && goesOn.test(text)) this.observations.excuse(sort);
     if (!isNear || goesOn.test(text)) this.exception = null;
   }
 
@@ -221,7 +237,7 @@ export class FailureReader {
 }
 
 /** What the last words of a process that has failed mean. */
-export function findingInMessage(message: string): Finding {
+export function findingInMessage(message: string): FailureFinding {
   const reader = new FailureReader();
   reader.line({ text: message, number: 1, rank: null });
   const { found } = reader.result({ exitCode: 1, signal: null, oomKilled: false });

@@ -13,7 +13,7 @@ export const strengths = ['hardware', 'storage', 'program', 'collective', 'exit'
 export type Strength = (typeof strengths)[number];
 
 /** Something that went wrong, as the output tells it. */
-export interface Finding {
+export interface FailureFinding {
   readonly kind: CauseKind;
   readonly strength: Strength;
   /** It only follows from the end of another process: a peer was lost, a watchdog ran out, it was told to stop. */
@@ -27,11 +27,11 @@ export interface Finding {
 }
 
 /** What is special about a finding; the rest is what is usual for its kind. */
-export type Verdict = Partial<Pick<Finding, 'kind' | 'blame' | 'retry' | 'advice'>>;
+export type FailureVerdict = Partial<Pick<FailureFinding, 'kind' | 'blame' | 'retry' | 'advice'>>;
 
 export function finding(
-  given: Pick<Finding, 'kind' | 'strength' | 'evidence'> & Partial<Omit<Finding, 'kind'>>,
-): Finding {
+  given: Pick<FailureFinding, 'kind' | 'strength' | 'evidence'> & Partial<Omit<FailureFinding, 'kind'>>,
+): FailureFinding {
   const { blame } = causeFacts[given.kind];
   const { kind, evidence } = given;
   const advice = adviceOn({ kind, evidence, message: evidence.text });
@@ -40,11 +40,11 @@ export function finding(
 }
 
 /** Of what happened at the same time, what stands above what. */
-export function isStronger(one: Finding, other: Finding): boolean {
+export function isStronger(one: FailureFinding, other: FailureFinding): boolean {
   return strengths.indexOf(one.strength) < strengths.indexOf(other.strength);
 }
 
-export function withVerdict(found: Finding, verdict: Verdict): Finding {
+export function withVerdict(found: FailureFinding, verdict: FailureVerdict): FailureFinding {
   const { strength, evidence, consequence, message } = found;
   if (verdict.kind === undefined || verdict.kind === found.kind) return { ...found, ...verdict };
   return finding({ strength, evidence, consequence, message, kind: verdict.kind, ...verdict });

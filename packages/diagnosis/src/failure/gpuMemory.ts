@@ -4,7 +4,7 @@
  * `cached`), since 2.1 as `GPU 0 has a total capacity of 79.15 GiB of which 10 MiB is free. … this process has 30 GiB memory
  * in use`, or in a container `Process 7 has 70 GiB memory in use` of each. What nobody of these holds is somebody else's.
  */
-import type { Verdict } from './finding.ts';
+import type { FailureVerdict } from './finding.ts';
 
 const unitBytes: Readonly<Record<string, number>> = {
   KiB: 2 ** 10,
@@ -28,7 +28,7 @@ const unallocated = /([\d.]{1,20}) (bytes|KiB|MiB|GiB|TiB) is reserved by PyTorc
 /** A foreign process holds less than this of the device: contexts and drivers take some as well. */
 const foreignShareMin = 0.25;
 
-export function memoryVerdict(text: string): Verdict {
+export function memoryVerdict(text: string): FailureVerdict {
   const totalBytes = bytesOf(text, total);
   const freeBytes = bytesOf(text, free);
   const ownBytes = bytesOf(text, own) ?? ownOfParts(text);

@@ -1,8 +1,8 @@
 /** From what was noticed to the one thing that went wrong first. Pure. */
 import { causeFacts } from '@muster/common/causeFacts';
 import type { Diagnosis } from '../words.ts';
-import { type Finding, finding, strengths, type Verdict, withVerdict } from './finding.ts';
-import { linesBetween, type Sighting } from './sightings.ts';
+import { type FailureFinding, type FailureVerdict, finding, strengths, withVerdict } from './finding.ts';
+import { type FailureObservation, linesBetween } from './observations.ts';
 
 /** How a process ended, as its node saw it. */
 export interface ProcessEnd {
@@ -16,15 +16,15 @@ export interface ProcessEnd {
 export interface FailureResult {
   readonly state: Diagnosis['state'];
   /** null: nothing went wrong. */
-  readonly found: Finding | null;
+  readonly found: FailureFinding | null;
 }
 
 export interface Evidences {
-  readonly sightings: readonly Sighting[];
+  readonly observations: readonly FailureObservation[];
   /** Of the launcher's summary or notice; null: no process was said to have died. */
-  readonly death: Sighting | null;
+  readonly reportedExit: FailureObservation | null;
   /** It died of something that a process does not do to itself on its way out. */
-  readonly deathIsBeginning: boolean;
+  readonly exitIsBeginning: boolean;
   /** `sequence` of the notice that all of it is to stop. null: there was none. */
   readonly stoppedAt: number | null;
   /** `sequence` of the words that all is done. null: none, or it went on after them. */
@@ -32,7 +32,7 @@ export interface Evidences {
   readonly steps: number;
   readonly ordinaryLines: number;
   /** What the watchdogs say together. */
-  readonly timeoutVerdict: Verdict;
+  readonly timeoutVerdict: FailureVerdict;
 }
 
 /** After so many lines about other things it has gone on, where nothing tells of an end. */
@@ -42,10 +42,10 @@ const stepsUntilDealtWith = 2;
 /** The same where it is known to have ended: by that much later that this cannot be why. */
 const linesUntilUnrelated = 2_000;
 
-export function judge(evidences: Evidences, end: ProcessEnd | null): FailureResult {
+export function judgeFailure(evidences: Evidences, end: ProcessEnd | null): FailureResult {
   if (end?.exitCode === 0) return { state: 'completed', found: null };
   const endedBadly = end !== null;
-  const live = liveSightings(evidences, endedBadly);
+  const live = liveObservations(evidences, endedBadly);
   const picked = pick(evidences, live, endedBadly);
   if (!endedBadly && isOverBefore(evidences, live)) return { state: 'completed', found: null };
   const found = picked === null ? null : refined(picked, evidences, end);
@@ -54,23 +54,26 @@ export function judge(evidences: Evidences, end: ProcessEnd | null): FailureResu
   return { state: final.kind === 'stopped_by_signal' ? 'stopped' : 'failed', found: final };
 }
 
-function liveSightings(evidences: Evidences, endedBadly: boolean): readonly Sighting[] {
-  const { sightings, steps, ordinaryLines } = evidences;
-  const lastFinal = Math.max(-1, ...sightings.map((each) => (each.final ? each.sequence : -1)));
-  return sightings.filter((each) => {
+function liveObservations(evidences: Evidences, endedBadly: boolean): readonly FailureObservation[] {
+  const { observations, steps, ordinaryLines } = evidences;
+  const lastFinal = Math.max(-1, ...observations.map((each) => (each.final ? each.sequence : -1)));
+  return observations.filter((each) => {
     const linesAfter = ordinaryLines - each.ordinaryLines;
     const isOver = endedBadly || lastFinal >= each.sequence;
     if (isOver && linesAfter >= linesUntilUnrelated) return false;
     if (each.weak && steps - each.steps >= stepsUntilDealtWith) return false;
     if (!isOver && (steps > each.steps || linesAfter >= linesUntilSurvived)) return false;
-    return !isOutlived(each, sightings);
+    return !isOutlived(each, observations);
   });
 }
 
 /** An exception that the program went on after, until another one came: the first was dealt with. */
-function isOutlived({ found, final, ordinaryLines }: Sighting, sightings: readonly Sighting[]): boolean {
+function isOutlived(
+  { found, final, ordinaryLines }: FailureObservation,
+  observations: readonly FailureObservation[],
+): boolean {
   if (final || !isAnyException(found)) return false;
-  return sightings.some(
+  return observations.some(
     (later) =>
       !later.weak &&
       isAnyException(later.found) &&
@@ -79,39 +82,45 @@ function isOutlived({ found, final, ordinaryLines }: Sighting, sightings: readon
   );
 }
 
-function isAnyException({ kind, strength }: Finding): boolean {
+function isAnyException({ kind, strength }: FailureFinding): boolean {
   return strength === 'program' && (kind === 'python_exception' || kind === 'import_error');
 }
 
-function isOverBefore({ completedAt }: Evidences, live: readonly Sighting[]): boolean {
+function isOverBefore({ completedAt }: Evidences, live: readonly FailureObservation[]): boolean {
   return completedAt !== null && live.every(({ weak, sequence }) => weak || sequence < completedAt);
 }
 
 /** The first of those that count most: see each step. */
-function pick(evidences: Evidences, live: readonly Sighting[], endedBadly: boolean): Sighting | null {
-  const { death, deathIsBeginning, stoppedAt } = evidences;
+function pick(
+  evidences: Evidences,
+  live: readonly FailureObservation[],
+  endedBadly: boolean,
+): FailureObservation | null {
+  const { reportedExit, exitIsBeginning, stoppedAt } = evidences;
   const knownBad = endedBadly || live.some(({ final }) => final);
   const usable = live.filter(({ weak }) => knownBad || !weak);
-  const isAfterStop = ({ found, sequence }: Sighting) =>
+  const isAfterStop = ({ found, sequence }: FailureObservation) =>
     stoppedAt !== null && sequence > stoppedAt && !['hardware', 'storage'].includes(found.strength);
-  const begins = (each: Sighting) =>
-    !each.found.consequence && !isAfterStop(each) && (each !== death || deathIsBeginning);
-  const follows = (each: Sighting) =>
+  const begins = (each: FailureObservation) =>
+    !each.found.consequence && !isAfterStop(each) && (each !== reportedExit || exitIsBeginning);
+  const follows = (each: FailureObservation) =>
     each.found.consequence && each.found.strength !== 'stop' && !isAfterStop(each);
-  const isSure = ({ weak }: Sighting) => !weak;
+  const isSure = ({ weak }: FailureObservation) => !weak;
   return (
     foremost(usable.filter((each) => begins(each) && isSure(each))) ??
     foremost(usable.filter(begins)) ??
     foremost(usable.filter((each) => follows(each) && isSure(each))) ??
     foremost(usable.filter(follows)) ??
     // An exit code tells nothing but that it ended.
-    foremost(usable.filter((each) => each === death && !each.found.consequence && !isAfterStop(each))) ??
+    foremost(
+      usable.filter((each) => each === reportedExit && !each.found.consequence && !isAfterStop(each)),
+    ) ??
     foremost(usable.filter(({ found }) => found.strength === 'stop'))
   );
 }
 
-function foremost(sightings: readonly Sighting[]): Sighting | null {
-  const [first] = [...sightings].sort(
+function foremost(observations: readonly FailureObservation[]): FailureObservation | null {
+  const [first] = [...observations].sort(
     (a, b) =>
       strengths.indexOf(a.found.strength) - strengths.indexOf(b.found.strength) || a.sequence - b.sequence,
   );
@@ -119,11 +128,11 @@ function foremost(sightings: readonly Sighting[]): Sighting | null {
 }
 
 function refined(
-  { found, needsProof }: Sighting,
-  { death, timeoutVerdict }: Evidences,
+  { found, needsProof }: FailureObservation,
+  { reportedExit, timeoutVerdict }: Evidences,
   end: ProcessEnd | null,
-): Finding {
-  const rank = found.evidence.rank ?? death?.found.evidence.rank ?? null;
+): FailureFinding {
+  const rank = found.evidence.rank ?? reportedExit?.found.evidence.rank ?? null;
   const placed = { ...found, evidence: { ...found.evidence, rank } };
   if (placed.kind === 'nccl_timeout') return withVerdict(placed, timeoutVerdict);
   if (!needsProof || end === null) return placed;
@@ -135,7 +144,7 @@ function refined(
 const oomText = 'the kernel killed one of its processes because memory ran out';
 
 /** What the node saw of the end, beside what the output tells. */
-function withEnd(found: Finding | null, end: ProcessEnd): Finding {
+function withEnd(found: FailureFinding | null, end: ProcessEnd): FailureFinding {
   const saysLittle =
     found === null ||
     found.consequence ||
@@ -148,7 +157,7 @@ function withEnd(found: Finding | null, end: ProcessEnd): Finding {
   return found ?? endFinding(end);
 }
 
-function endFinding({ exitCode, signal }: ProcessEnd): Finding {
+function endFinding({ exitCode, signal }: ProcessEnd): FailureFinding {
   const text =
     signal !== null
       ? `ended by ${signal}`

@@ -3,10 +3,10 @@
  * `failed (exitcode: 1) local_rank: 0 (pid: 67) of binary: …` as soon as it has seen a worker fail; its summary comes later,
  * or never, if it is ended before.
  */
-import { type Finding, finding } from './finding.ts';
+import { type FailureFinding, finding } from './finding.ts';
 
-/** The end of one process. */
-export interface Death {
+/** The end of one process, as a launcher, a shell or Slurm reports it. */
+export interface ReportedExit {
   readonly line: number;
   readonly text: string;
   /** Global rank. null: it does not say. */
@@ -19,13 +19,13 @@ export interface Death {
 
 const summaryTitle = 'Root Cause (first observed failure)';
 /** How torchrun names a worker that has failed, at once. */
-export const workerDeathLine =
+export const workerExitLine =
   /failed \(exitcode: (-?\d{1,10})\) local_rank: (\d{1,10}) \(pid: \d{1,10}\) of (?:binary|fn): /;
 const launcherReturn = /exits with return code = (-?\d{1,10})/;
-const srunDeath =
+const srunExit =
   /^srun: error: \S{1,1000}: tasks? ([\d,-]{1,4000}): (?:Exited with exit code (\d{1,10})|(Killed|Segmentation fault|Aborted|Bus error|Terminated))/;
 /** bash, and the last words of Python itself. */
-const shellDeath =
+const shellExit =
   /(?:: line \d{1,9}: {1,20}\d{1,10} |^Fatal Python error: )(Killed|Segmentation fault|Aborted|Bus error|Terminated)\b/;
 
 const signalNumbers: Readonly<Record<string, number>> = {
@@ -36,8 +36,8 @@ const signalNumbers: Readonly<Record<string, number>> = {
   Terminated: 15,
 };
 
-export function readDeath(text: string, line: number): Death | null {
-  const worker = workerDeathLine.exec(text);
+export function readReportedExit(text: string, line: number): ReportedExit | null {
+  const worker = workerExitLine.exec(text);
   if (worker !== null) {
     const code = Number(worker[1]);
     return { line, text, rank: null, code, how: `local rank ${worker[2]}: ${codeText(code)}` };
@@ -47,19 +47,19 @@ export function readDeath(text: string, line: number): Death | null {
     const code = Number(returned[1]);
     return code === 0 ? null : { line, text, rank: null, code, how: codeText(code) };
   }
-  const task = srunDeath.exec(text);
+  const task = srunExit.exec(text);
   if (task !== null) {
     const code = task[2] === undefined ? -(signalNumbers[task[3] ?? ''] ?? 0) : Number(task[2]);
     const rank = /^\d+$/.test(task[1] ?? '') ? Number(task[1]) : null;
     return { line, text, rank, code, how: codeText(code) };
   }
-  const shell = shellDeath.exec(text);
+  const shell = shellExit.exec(text);
   if (shell === null) return null;
   const code = -(signalNumbers[shell[1] ?? ''] ?? 0);
   return { line, text, rank: null, code, how: codeText(code) };
 }
 
-export const deathHints = [
+export const exitHints = [
   '(exitcode:',
   'return code',
   'srun: error',
@@ -77,8 +77,8 @@ export class SummaryReader {
   private rank: number | null = null;
   private exit: { readonly line: number; readonly text: string; readonly code: number } | null = null;
 
-  /** @returns the death it reports, once its last field has been read */
-  read(text: string, line: number): Death | null {
+  /** @returns the exit that the summary reports, once its last field has been read */
+  read(text: string, line: number): ReportedExit | null {
     if (text.includes(summaryTitle)) {
       this.linesLeft = 14;
       this.rank = null;
@@ -107,8 +107,8 @@ export class SummaryReader {
   }
 }
 
-/** A death as a cause: what its exit code or signal alone can tell. */
-export function deathFinding({ line, text, rank, code, how }: Death): Finding {
+/** The cause that an exit code or a signal alone can tell. */
+export function exitFinding({ line, text, rank, code, how }: ReportedExit): FailureFinding {
   const evidence = { line, text: text.trim().slice(0, 500), rank };
   const about = { strength: 'exit', evidence, message: how.slice(0, 500) } as const;
   switch (code) {

@@ -1,7 +1,7 @@
 /** What a rule about one line of output is made of. */
 import type { Blame, CauseKind } from '@muster/common/spec/causes';
 import type { RetryAdvice } from '../words.ts';
-import type { Strength, Verdict } from './finding.ts';
+import type { FailureVerdict, Strength } from './finding.ts';
 
 /**
  * What a line has to have: one thing, or two of which the second comes somewhere after the first. Written as one pattern
@@ -29,13 +29,13 @@ export interface SignatureRule {
   /** Only the kernel can tell that it is so: see `ProcessEnd.oomKilled`. */
   readonly needsProof?: true;
   /** It means this when several ranks say it, since one GPU cannot be the reason any more. */
-  readonly onSeveralRanks?: Verdict;
+  readonly onSeveralRanks?: FailureVerdict;
   /** In place of what is usual for the kind. */
   readonly blame?: Blame;
   readonly retry?: RetryAdvice;
   readonly advice?: string;
   /** What the line itself says about blame. */
-  readonly weigh?: (text: string) => Verdict;
+  readonly weigh?: (text: string) => FailureVerdict;
 }
 
 /** Where the first of the patterns that matches does. null: none does. */

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { cgroupDirectory, parseCgroupHomes } from '../../fence/cgroupMounts.ts';
-import { readKernelFile } from '../../guard/processes.ts';
+import { readKernelFileUnlessGone } from '../../guard/processes.ts';
 
 /** As Docker names them with its `cgroupfs` and `systemd` drivers, and Podman likewise. */
 function candidatePaths(id: string): readonly string[] {
@@ -49,7 +49,7 @@ export function readCandidateGroups(id: string): readonly string[] {
 
 /** null: the process has ended. */
 export function readGroupsOfProcess(pid: number, id: string): readonly string[] | null {
-  const cgroups = readKernelFile(`/proc/${pid}/cgroup`);
+  const cgroups = readKernelFileUnlessGone(`/proc/${pid}/cgroup`);
   return cgroups === null ? null : groupsOfProcess(readMounts(), cgroups, id);
 }
 

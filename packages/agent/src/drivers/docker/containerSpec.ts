@@ -16,14 +16,14 @@ import { deviceRequests, type GpuWay, visibleDevices } from './gpuRequests.ts';
 
 export type OutputWay = 'file' | 'engine';
 
-export interface Identity {
+export interface ContainerIdentity {
   /** Tells the containers of several agents on one machine apart. */
   readonly agentId: string;
   /** Of the machine's current boot. */
   readonly bootId: string;
 }
 
-export interface ContainerPlan extends Identity {
+export interface ContainerPlan extends ContainerIdentity {
   readonly launch: TaskLaunch;
   readonly image: ImageDetails;
   readonly output: OutputWay;

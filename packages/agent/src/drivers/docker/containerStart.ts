@@ -10,10 +10,10 @@ import type { ContainerFences } from './containerFences.ts';
 import type { ContainerPolicy } from './containerPolicy.ts';
 import {
   argvOf,
+  type ContainerIdentity,
   commandPaths,
   containerName,
   containerSpec,
-  type Identity,
   labels,
   type OutputWay,
   SHELL,
@@ -38,7 +38,7 @@ const usualPrograms = [
 /** For a container whose start got no answer: to see it dead before it is deleted. */
 const KILL_DEADLINE_MS = 10_000;
 
-export interface ContainerStartOptions extends Identity {
+export interface ContainerStartOptions extends ContainerIdentity {
   readonly policy: ContainerPolicy;
   readonly mounts: MountRules;
   readonly fences: ContainerFences;

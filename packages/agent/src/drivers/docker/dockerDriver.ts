@@ -33,7 +33,7 @@ import type { Fence } from '../fence.ts';
 import { untilAborted } from '../untilAborted.ts';
 import { ContainerFences } from './containerFences.ts';
 import type { ContainerPolicy } from './containerPolicy.ts';
-import { containerName, type Identity, labels } from './containerSpec.ts';
+import { type ContainerIdentity, containerName, labels } from './containerSpec.ts';
 import { ContainerStart } from './containerStart.ts';
 import { Engine } from './engine.ts';
 import type { Container } from './engineAnswers.ts';
@@ -42,7 +42,7 @@ import { explainStart, nameTaken } from './startErrors.ts';
 import { exitOf, observationOf, STATUS_LOST } from './taskExit.ts';
 import { TaskOutputs } from './taskOutputs.ts';
 
-export interface DockerDriverOptions extends Identity {
+export interface DockerDriverOptions extends ContainerIdentity {
   readonly socketPath: string;
   /** Of the agent: no container gets to see it. */
   readonly dataDir: string;

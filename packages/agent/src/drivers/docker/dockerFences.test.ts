@@ -11,7 +11,7 @@ import { RecordingFence } from '../recordingFence.ts';
 import { containerDefaults } from './containerPolicy.ts';
 import { containerName } from './containerSpec.ts';
 import { aDriver, aTask, never, outputOf, startError } from './dockerFixture.ts';
-import { exchange, readText } from './engineHttp.ts';
+import { exchange, readTextAnswer } from './engineHttp.ts';
 
 const gpu = { uuid: 'GPU-11111111-2222-3333-4444-555555555555', simulated: false };
 
@@ -123,7 +123,7 @@ describe('fences', () => {
       await driver.start(launch);
       await countsOn(launch);
       const path = `/containers/${containerName(launch.key)}/pause`;
-      await exchange(dockerSocketPath, '', { method: 'POST', path, deadlineMs: 10_000 }, readText);
+      await exchange(dockerSocketPath, '', { method: 'POST', path, deadlineMs: 10_000 }, readTextAnswer);
       expect(await driver.recover(launch)).toMatchObject({ kind: 'running', frozen: true });
       expect(await driver.stop(launch, { signal: 'SIGTERM', graceMs })).toMatchObject(expected);
       await driver.close();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { dockerSocket, tempDir } from '../../../../../test/support/services.ts';
 import { Engine } from './engine.ts';
-import { EngineError, exchange, readText } from './engineHttp.ts';
+import { EngineError, exchange, readTextAnswer } from './engineHttp.ts';
 import { withTag } from './image.ts';
 import type { PullStep } from './pullProgress.ts';
 
@@ -145,7 +145,7 @@ describe('Engine', () => {
   it('does not wait for ever for an engine that hangs', async () => {
     const { engine } = await aFakeEngine({ '/version': () => {} });
     const call = { method: 'GET', path: '/version', deadlineMs: 20 } as const;
-    await expect(exchange(engine.socketPath, '', call, readText)).rejects.toThrow(
+    await expect(exchange(engine.socketPath, '', call, readTextAnswer)).rejects.toThrow(
       `the container engine at ${engine.socketPath} gave no answer to GET /version within 0.02 s`,
     );
   });

@@ -17,7 +17,14 @@ import {
   toInfo,
   type VersionAnswer,
 } from './engineAnswers.ts';
-import { type EngineCall, EngineError, exchange, pieces, readJson, readText } from './engineHttp.ts';
+import {
+  type EngineCall,
+  EngineError,
+  exchange,
+  pieces,
+  readJsonAnswer,
+  readTextAnswer,
+} from './engineHttp.ts';
 import type { PullStep } from './pullProgress.ts';
 
 /**
@@ -180,7 +187,7 @@ export class Engine {
 
   async #identify(): Promise<EngineIdentity> {
     const call = { method: 'GET', path: '/version', deadlineMs: READ_DEADLINE_MS } as const;
-    const identity = toIdentity(await exchange(this.socketPath, '', call, readJson<VersionAnswer>));
+    const identity = toIdentity(await exchange(this.socketPath, '', call, readJsonAnswer<VersionAnswer>));
     if (!isAtLeast(identity.apiVersion, WANTED_API_VERSION)) {
       throw new EngineError(
         null,
@@ -192,11 +199,11 @@ export class Engine {
   }
 
   async #json<T>(call: EngineCall): Promise<T> {
-    return this.#exchange(call, readJson<T>);
+    return this.#exchange(call, readJsonAnswer<T>);
   }
 
   async #done(call: EngineCall): Promise<void> {
-    await this.#exchange(call, readText);
+    await this.#exchange(call, readTextAnswer);
   }
 
   async #open(call: EngineCall) {

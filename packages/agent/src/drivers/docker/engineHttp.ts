@@ -42,7 +42,7 @@ export async function exchange<T>(
   try {
     const response = await send(socketPath, prefix, call, signal);
     const status = response.statusCode ?? 0;
-    if (status >= 400) throw new EngineError(status, refusal(status, await readText(response)));
+    if (status >= 400) throw new EngineError(status, refusal(status, await readTextAnswer(response)));
     return await read(response);
   } catch (error) {
     if (call.signal?.aborted !== true && signal.aborted) {
@@ -69,7 +69,7 @@ export async function* pieces(
   }
 }
 
-export async function readText(response: IncomingMessage): Promise<string> {
+export async function readTextAnswer(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -80,8 +80,8 @@ export async function readText(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-export async function readJson<T>(response: IncomingMessage): Promise<T> {
-  return JSON.parse(await readText(response)) as T;
+export async function readJsonAnswer<T>(response: IncomingMessage): Promise<T> {
+  return JSON.parse(await readTextAnswer(response)) as T;
 }
 
 function send(

@@ -9,9 +9,9 @@ import { freezeOrKill } from '../../fence/freeze.ts';
 import { OnePerTask } from '../../fence/onePerTask.ts';
 import type { TaskGroup } from '../../fence/taskGroup.ts';
 import { openGroup } from '../../guard/containment.ts';
-import { readBootId } from '../../guard/processes.ts';
 import type { GuardLaunch } from '../../guard/protocol.ts';
 import { readExit, readProcessRecord } from '../../guard/records.ts';
+import { readBootId } from '../../probes/boot.ts';
 import type {
   Driver,
   Lease,

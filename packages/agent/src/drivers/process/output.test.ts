@@ -2,10 +2,9 @@
 import { appendFileSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { readBootId } from '../../guard/processes.ts';
 import { writeLease } from '../../leases/leaseFile.ts';
 import { readOutputRecord } from '../../logs/outputRecord.ts';
-import { boottimeMs } from '../../probes/boot.ts';
+import { boottimeMs, readBootId } from '../../probes/boot.ts';
 import type { TaskLaunch } from '../driver.ts';
 import { groupOf } from './driver.ts';
 import { GuardFixture, IDLE } from './guardFixture.ts';

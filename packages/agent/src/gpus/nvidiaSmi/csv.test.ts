@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { emptySample } from '../gpuSource.ts';
 import {
+  type CsvRow,
   fieldsToQuery,
   parseCsv,
   problemsOfRow,
   processesByCard,
-  type Row,
   sampleOfRow,
   uuidOfRow,
 } from './csv.ts';
@@ -13,7 +13,7 @@ import { capture, hasCaptures } from './testing/captures.ts';
 
 const uuid = 'GPU-c5000000-0000-4000-8000-000000000001';
 
-function aRow(cells: Readonly<Record<string, string>>): Row {
+function aRow(cells: Readonly<Record<string, string>>): CsvRow {
   return new Map(Object.entries({ uuid, ...cells }));
 }
 
@@ -166,14 +166,14 @@ test('no processes are one thing, no answer is another', () => {
 });
 
 describe.runIf(hasCaptures)('captured tables', () => {
-  function captured(file: string): { readonly rows: readonly Row[]; readonly refused: readonly string[] } {
+  function captured(file: string): { readonly rows: readonly CsvRow[]; readonly refused: readonly string[] } {
     const [header = '', ...lines] = capture('smi-csv', file).split('\n');
     // Captured with a header and units; the agent asks for neither.
     const fields = header.split(/, ?/).map((field) => field.replace(/ \[[^\]]+\]$/, ''));
     return parseCsv(lines.join('\n'), fields);
   }
 
-  function only(file: string): Row {
+  function only(file: string): CsvRow {
     const { rows, refused } = captured(file);
     const [row] = rows;
     if (row === undefined || rows.length !== 1 || refused.length !== 0)

@@ -60,10 +60,10 @@ const wantedFields = {
 type Quantity = keyof typeof wantedFields;
 
 /** Cells of one card by the name of their field. */
-export type Row = ReadonlyMap<string, string>;
+export type CsvRow = ReadonlyMap<string, string>;
 
 export interface CsvTable {
-  readonly rows: readonly Row[];
+  readonly rows: readonly CsvRow[];
   /** Lines that do not have one cell for each field. */
   readonly refused: readonly string[];
 }
@@ -86,7 +86,7 @@ export function isUuidField(field: string): boolean {
 
 /** @param fields as they were queried, in their order */
 export function parseCsv(text: string, fields: readonly string[]): CsvTable {
-  const rows: Row[] = [];
+  const rows: CsvRow[] = [];
   const refused: string[] = [];
   for (const line of text.split('\n').map((each) => each.trim())) {
     if (line === '') continue;
@@ -98,12 +98,12 @@ export function parseCsv(text: string, fields: readonly string[]): CsvTable {
 }
 
 /** UUID of the card that the row is about. */
-export function uuidOfRow(row: Row): string | null {
+export function uuidOfRow(row: CsvRow): string | null {
   return reader(row)('uuid', readUuid);
 }
 
 /** Everything that the row tells; processes, NVLink, PCIe replays and energy are not in it. */
-export function sampleOfRow(row: Row, uuid: string): GpuSample {
+export function sampleOfRow(row: CsvRow, uuid: string): GpuSample {
   const read = reader(row);
   return {
     uuid,
@@ -150,7 +150,7 @@ export function sampleOfRow(row: Row, uuid: string): GpuSample {
 }
 
 /** What the cells of the row say against its card, worst first, one problem for each kind of fault. */
-export function problemsOfRow(row: Row, uuid: string): readonly GpuProblem[] {
+export function problemsOfRow(row: CsvRow, uuid: string): readonly GpuProblem[] {
   const pciBusId = reader(row)('pciBusId', readPciBusId);
   const worstFirst: readonly CellFault[] = ['lost', 'reset_required', 'unknown_error'];
   return worstFirst.flatMap((fault) => {
@@ -183,7 +183,7 @@ export function processesByCard(text: string): ReadonlyMap<string, readonly GpuP
 type Read = <T>(quantity: Quantity, read: (cell: string | undefined) => T | null) => T | null;
 
 /** Reads a quantity from the first of its fields that has a value. */
-function reader(row: Row): Read {
+function reader(row: CsvRow): Read {
   return (quantity, read) => {
     for (const name of wantedFields[quantity]) {
       const value = read(row.get(name));

@@ -6,7 +6,7 @@ import type { GpuProblem } from '../gpuSource.ts';
 import { type CellFault, readPciBusId } from './cells.ts';
 
 /** How much of the node a failure speaks for. */
-export type Failure =
+export type SmiFailure =
   /** The driver itself: asking again for one card makes no difference. */
   | { readonly scope: 'driver'; readonly problem: GpuProblem }
   /** One card; it may well have hidden the others, which answer when asked one by one. */
@@ -26,7 +26,7 @@ export function excerpt(text: string): string {
 }
 
 /** A problem of the node as a whole, or of a card that the caller fills in. */
-export function problemOf(kind: GpuProblem['kind'], message: string, evidence: string): GpuProblem {
+export function smiProblem(kind: GpuProblem['kind'], message: string, evidence: string): GpuProblem {
   return { kind, gpuUuid: null, pciBusId: null, message, evidence: excerpt(evidence) };
 }
 
@@ -93,11 +93,11 @@ export function cardProblem(
 }
 
 /** null: the text is no failure that nvidia-smi is known for. */
-export function failureIn(text: string): Failure | null {
+export function failureIn(text: string): SmiFailure | null {
   if (/^No devices were found/im.test(text)) {
     const message =
       'The NVIDIA driver of this node works but has no GPU to show: all are lost, or none was given to this container; look for Xid 79 in the kernel log.';
-    return { scope: 'no_devices', problem: problemOf('lost', message, text) };
+    return { scope: 'no_devices', problem: smiProblem('lost', message, text) };
   }
   const card = deadCard.exec(text);
   if (card !== null) {
@@ -108,7 +108,7 @@ export function failureIn(text: string): Failure | null {
   const known = driverFailures.find(({ pattern }) => pattern.test(text));
   return known === undefined
     ? null
-    : { scope: 'driver', problem: problemOf(known.kind, known.message, text) };
+    : { scope: 'driver', problem: smiProblem(known.kind, known.message, text) };
 }
 
 /** The field that this nvidia-smi does not know: one of them fails the whole query. */

@@ -1,11 +1,11 @@
 /** Reads the inventory: `-q -x`, `topo -m`, and `-L` where those two leave something open. */
 import type { GpuListing, GpuProblem } from '../gpuSource.ts';
-import type { Failure } from './errors.ts';
-import { problemOf } from './errors.ts';
+import type { SmiFailure } from './errors.ts';
+import { smiProblem } from './errors.ts';
 import { devicesOf, type FoundCard, needsList, usableCards, withListedIndexes } from './inventory.ts';
 import { type ListedCard, parseList } from './list.ts';
 import type { NvidiaSmi } from './nvidiaSmi.ts';
-import { deviceLinks, parseTopology, type Topology } from './topo.ts';
+import { deviceLinks, parseTopology, type TopologyMatrix } from './topo.ts';
 import { parseSmiXml, type SmiLog, type XmlCard } from './xml.ts';
 
 export interface Inventory {
@@ -15,7 +15,7 @@ export interface Inventory {
   readonly hasDeadCard: boolean;
 }
 
-export const emptyInventory: Inventory = {
+export const emptySmiInventory: Inventory = {
   listing: { gpus: [], driverVersion: null, cudaVersion: null, links: [], problems: [] },
   cards: [],
   hasDeadCard: false,
@@ -40,7 +40,7 @@ export async function readInventory(smi: NvidiaSmi, deadlineMs: number, last: In
       // It says nothing about which cards there are.
       return { ...last, listing: { ...last.listing, problems: [failure.problem] } };
     case 'no_devices':
-      return { ...emptyInventory, listing: { ...emptyInventory.listing, problems: [failure.problem] } };
+      return { ...emptySmiInventory, listing: { ...emptySmiInventory.listing, problems: [failure.problem] } };
     case 'card': {
       const search = await searchOneByOne(smi, deadlineMs, failure);
       if ('failure' in search)
@@ -69,8 +69,8 @@ interface Search {
 async function searchOneByOne(
   smi: NvidiaSmi,
   deadlineMs: number,
-  first: Failure,
-): Promise<Search | { readonly failure: Failure }> {
+  first: SmiFailure,
+): Promise<Search | { readonly failure: SmiFailure }> {
   let log: SmiLog | null = null;
   const cards: { readonly card: XmlCard; readonly index: number }[] = [];
   const dead: GpuProblem[] = [];
@@ -135,7 +135,7 @@ async function readList(
 async function readTopology(
   smi: NvidiaSmi,
   deadlineMs: number,
-): Promise<{ readonly topology: Topology | null; readonly problems: readonly GpuProblem[] }> {
+): Promise<{ readonly topology: TopologyMatrix | null; readonly problems: readonly GpuProblem[] }> {
   const reply = await smi.ask(['topo', '-m'], deadlineMs);
   if (reply.kind === 'no_answer') return { topology: null, problems: [reply.problem] };
   const topology = parseTopology(reply.text);
@@ -147,12 +147,12 @@ async function readTopology(
   if (refused === undefined) return { topology, problems: [] };
   const message =
     'Part of what nvidia-smi topo -m prints on this node was not understood, and those links are missing; run it there by hand.';
-  return { topology, problems: [problemOf('unreadable', message, refused)] };
+  return { topology, problems: [smiProblem('unreadable', message, refused)] };
 }
 
 function hiddenCards({ attachedGpus, cards }: SmiLog): GpuProblem {
   const counts = `${attachedGpus} GPUs attached, ${cards.length} described`;
-  return problemOf(
+  return smiProblem(
     'lost',
     `The NVIDIA driver of this node counts other GPUs than it shows (${counts}); look for Xid 79 in the kernel log.`,
     counts,

@@ -1,5 +1,5 @@
 import type { GpuProblem } from '../gpuSource.ts';
-import { excerpt, type Failure, failureIn, problemOf } from './errors.ts';
+import { excerpt, failureIn, type SmiFailure, smiProblem } from './errors.ts';
 import type { Program } from './program.ts';
 
 export type Reply =
@@ -63,7 +63,7 @@ export class NvidiaSmi {
   }
 
   /** What a reply says that its reader did not understand. */
-  failureOf(reply: Reply): Failure {
+  failureOf(reply: Reply): SmiFailure {
     if (reply.kind === 'no_answer') return { scope: 'driver', problem: reply.problem };
     return failureIn(reply.text) ?? { scope: 'driver', problem: this.unreadable(reply) };
   }
@@ -74,12 +74,12 @@ export class NvidiaSmi {
     const evidence = `exit status ${status ?? 'none'}: ${printed === '' ? 'no output' : printed}`;
     const { path } = this.#program;
     return status === 0
-      ? problemOf(
+      ? smiProblem(
           'unreadable',
           `${path} on this node printed what the agent does not understand; run it there by hand, and check that it belongs to the driver.`,
           evidence,
         )
-      : problemOf(
+      : smiProblem(
           'unknown_error',
           `${path} fails on this node; run it there by hand, and fix what it reports.`,
           evidence,
@@ -92,5 +92,5 @@ export class NvidiaSmi {
 }
 
 function noAnswer(kind: GpuProblem['kind'], message: string, evidence: string): Reply {
-  return { kind: 'no_answer', problem: problemOf(kind, message, evidence) };
+  return { kind: 'no_answer', problem: smiProblem(kind, message, evidence) };
 }

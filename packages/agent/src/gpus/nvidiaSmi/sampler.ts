@@ -11,7 +11,7 @@ import {
   sampleOfRow,
   uuidOfRow,
 } from './csv.ts';
-import { cardProblem, type Failure, unknownFieldIn } from './errors.ts';
+import { cardProblem, type SmiFailure, unknownFieldIn } from './errors.ts';
 import type { FoundCard } from './inventory.ts';
 import type { Inventory } from './lister.ts';
 import type { NvidiaSmi, Reply } from './nvidiaSmi.ts';
@@ -41,7 +41,7 @@ interface Reading {
   /** By UUID of the card. */
   readonly cards: ReadonlyMap<string, CardReading>;
   /** What was printed beside or in place of cards. */
-  readonly failure: Failure | null;
+  readonly failure: SmiFailure | null;
 }
 
 interface CardReading {
@@ -49,7 +49,7 @@ interface CardReading {
   readonly problems: readonly GpuProblem[];
 }
 
-export class Sampler {
+export class SmiSampler {
   readonly #smi: NvidiaSmi;
   readonly #deadlineMs: number;
   readonly #documentDeadlineMs: number;
@@ -159,7 +159,7 @@ export class Sampler {
 
   async #query(
     selected: readonly string[],
-  ): Promise<Failure | { readonly reply: Reply; readonly fields: readonly string[] }> {
+  ): Promise<SmiFailure | { readonly reply: Reply; readonly fields: readonly string[] }> {
     const fields = await this.#knownFields();
     if ('scope' in fields) return fields;
     const reply = await this.#askFor(fields, selected);
@@ -178,7 +178,7 @@ export class Sampler {
     return this.#smi.ask([`--query-gpu=${fields.join(',')}`, csvFormat, ...selected], this.#deadlineMs);
   }
 
-  async #knownFields(): Promise<readonly string[] | Failure> {
+  async #knownFields(): Promise<readonly string[] | SmiFailure> {
     if (this.#fields !== null) return this.#fields;
     const reply = await this.#smi.ask(['--help-query-gpu'], this.#deadlineMs);
     const fields = reply.kind === 'printed' ? fieldsToQuery(reply.text) : [];
@@ -238,7 +238,7 @@ function selection(uuids: readonly string[]): readonly string[] {
 }
 
 /** Of a failure that names no place it is taken for granted that it speaks of the card that was asked for. */
-function namesAnother({ scope, problem }: Failure, { card }: FoundCard): boolean {
+function namesAnother({ scope, problem }: SmiFailure, { card }: FoundCard): boolean {
   return scope === 'card' && problem.pciBusId !== null && card.pciBusId !== problem.pciBusId;
 }
 

@@ -6,10 +6,10 @@
  * which singles the dead one out.
  */
 import type { GpuListing, GpuProblem, GpuSampling, GpuSource } from '../gpuSource.ts';
-import { emptyInventory, type Inventory, readInventory } from './lister.ts';
+import { emptySmiInventory, type Inventory, readInventory } from './lister.ts';
 import { NvidiaSmi } from './nvidiaSmi.ts';
 import { Program } from './program.ts';
-import { Sampler } from './sampler.ts';
+import { SmiSampler } from './sampler.ts';
 
 export interface NvidiaSmiOptions {
   /** A path, or a name that is looked up in the PATH of `environment`. */
@@ -45,15 +45,15 @@ class NvidiaSmiSource implements GpuSource {
   readonly onXid = null;
   readonly #smi: NvidiaSmi;
   readonly #inventoryDeadlineMs: number;
-  readonly #sampler: Sampler;
-  #inventory: Inventory = emptyInventory;
+  readonly #sampler: SmiSampler;
+  #inventory: Inventory = emptySmiInventory;
   /** By PCI id: a dead card tells where it is, but not who. */
   readonly #uuids = new Map<string, string>();
 
   constructor(smi: NvidiaSmi, { deadlineMs, inventoryDeadlineMs, nowMs }: NvidiaSmiOptions) {
     this.#smi = smi;
     this.#inventoryDeadlineMs = inventoryDeadlineMs;
-    this.#sampler = new Sampler({ smi, deadlineMs, documentDeadlineMs: inventoryDeadlineMs, nowMs });
+    this.#sampler = new SmiSampler({ smi, deadlineMs, documentDeadlineMs: inventoryDeadlineMs, nowMs });
   }
 
   async list(): Promise<GpuListing> {

@@ -11,7 +11,7 @@
  */
 import type { DeviceLink } from '@muster/common/hardware';
 
-export interface Topology {
+export interface TopologyMatrix {
   /** By the driver's number of the card. */
   readonly affinities: ReadonlyMap<number, CardAffinity>;
   /** Each pair once; a card by its number, a NIC by its name. */
@@ -37,7 +37,7 @@ const linkKind = /^(?:NV\d{1,2}|PIX|PXB|PHB|NODE|SYS)$/;
 const cpuList = /^\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*$/;
 
 /** null: the text holds no such matrix. */
-export function parseTopology(text: string): Topology | null {
+export function parseTopology(text: string): TopologyMatrix | null {
   const lines = text.replaceAll(ESCAPE_CODES, '').split('\n');
   const headerAt = lines.findIndex((line) => /^\s+GPU\d+(?:\s|$)/.test(line));
   const header = lines[headerAt];
@@ -73,7 +73,7 @@ export function parseTopology(text: string): Topology | null {
 
 /** Cards by UUID; links of cards that are not among them are left out. */
 export function deviceLinks(
-  topology: Topology,
+  topology: TopologyMatrix,
   uuidsByIndex: ReadonlyMap<number, string>,
 ): readonly DeviceLink[] {
   return topology.links.flatMap(({ from, to, kind }) => {

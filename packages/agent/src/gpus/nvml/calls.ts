@@ -1,7 +1,7 @@
 /** Calls about one card at a time: what is absent becomes null, what went wrong is remembered. */
 import type { NvmlFunction } from './functions.ts';
 import type { CallArgument, NvmlLibrary } from './library.ts';
-import { endsReading, type Failure, graver, problemKindOf, SUCCESS } from './returnCodes.ts';
+import { endsReading, graver, type NvmlFailure, problemKindOf, SUCCESS } from './returnCodes.ts';
 import { readPointer, readString, u32Of, u64Of } from './structs.ts';
 
 export class Calls {
@@ -12,7 +12,7 @@ export class Calls {
   readonly #words = new Uint32Array(this.out.buffer, this.out.byteOffset, 2);
   /** For values that nobody asks for. */
   readonly ignored = Buffer.alloc(8);
-  #failure: Failure | null = null;
+  #failure: NvmlFailure | null = null;
   #isOver = false;
 
   constructor(library: NvmlLibrary) {
@@ -27,7 +27,7 @@ export class Calls {
   }
 
   /** The gravest since `begin`. */
-  get failure(): Failure | null {
+  get failure(): NvmlFailure | null {
     return this.#failure;
   }
 

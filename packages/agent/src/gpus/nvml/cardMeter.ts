@@ -7,8 +7,8 @@ import {
   type GpuSample,
 } from '../gpuSource.ts';
 import type { Calls } from './calls.ts';
-import type { Card, Device } from './enumerate.ts';
-import { FieldBatch, Rate } from './fieldValues.ts';
+import type { Device, NvmlCard } from './enumerate.ts';
+import { CounterRate, FieldBatch } from './fieldValues.ts';
 import { GpmMeter, supportsGpm } from './gpm.ts';
 import {
   type ProcessReader,
@@ -18,7 +18,7 @@ import {
   readSlowValues,
   type SlowValues,
 } from './readValues.ts';
-import { type Failure, graver } from './returnCodes.ts';
+import { graver, type NvmlFailure } from './returnCodes.ts';
 
 export interface MeterOptions {
   readonly gpm: boolean;
@@ -33,7 +33,7 @@ export interface CardReading {
   /** One per device; none when the card went away. */
   readonly samples: readonly GpuSample[];
   /** The gravest thing that somebody has to know. */
-  readonly failure: Failure | null;
+  readonly failure: NvmlFailure | null;
 }
 
 /** An unknown error may pass: only so many readings in a row are told. */
@@ -42,7 +42,7 @@ const unexplainedMax = 3;
 class FailureFilter {
   #unexplained = 0;
 
-  pass(failure: Failure | null): Failure | null {
+  pass(failure: NvmlFailure | null): NvmlFailure | null {
     this.#unexplained = failure?.kind === 'unknown_error' ? this.#unexplained + 1 : 0;
     return this.#unexplained > 0 && this.#unexplained < unexplainedMax ? null : failure;
   }
@@ -51,26 +51,26 @@ class FailureFilter {
 const kibibyte = 1024;
 
 export class CardMeter {
-  readonly card: Card;
+  readonly card: NvmlCard;
   readonly hasGpm: boolean;
   readonly #options: MeterOptions;
   readonly #batch: FieldBatch;
   readonly #gpm = new Map<Device, GpmMeter>();
   readonly #processes = new Map<Device, readonly GpuProcess[] | null>();
   readonly #rates = {
-    pcieTxBytes: new Rate(),
-    pcieRxBytes: new Rate(),
-    nvlinkTxBytes: new Rate(),
-    nvlinkRxBytes: new Rate(),
+    pcieTxBytes: new CounterRate(),
+    pcieRxBytes: new CounterRate(),
+    nvlinkTxBytes: new CounterRate(),
+    nvlinkRxBytes: new CounterRate(),
   };
   #slow: SlowValues | null = null;
   #slowTurns = 0;
   readonly #quickFailures = new FailureFilter();
   readonly #slowFailures = new FailureFilter();
   /** Of the last time that the dear values were read; holds until they are read again. */
-  #slowFailure: Failure | null = null;
+  #slowFailure: NvmlFailure | null = null;
 
-  constructor(calls: Calls, card: Card, options: MeterOptions) {
+  constructor(calls: Calls, card: NvmlCard, options: MeterOptions) {
     this.card = card;
     this.#options = options;
     calls.begin(card.index);
@@ -94,8 +94,8 @@ export class CardMeter {
   }
 
   /** Whether this meter can go on for a card as it was just found, with all that it remembers. */
-  fits(card: Card, links: readonly number[]): boolean {
-    const keyOf = ({ handle, uuid, devices }: Card) =>
+  fits(card: NvmlCard, links: readonly number[]): boolean {
+    const keyOf = ({ handle, uuid, devices }: NvmlCard) =>
       [handle, uuid, ...devices.map((device) => `${device.handle} ${device.gpu.uuid}`)].join();
     return keyOf(card) === keyOf(this.card) && links.join() === this.#options.links.join();
   }
@@ -152,7 +152,7 @@ export class CardMeter {
   #readBuses(): GpuActivity | null {
     const batch = this.#batch;
     const rates = this.#rates;
-    const rate = (meter: Rate, name: Parameters<FieldBatch['counter']>[0], unit: number) => {
+    const rate = (meter: CounterRate, name: Parameters<FieldBatch['counter']>[0], unit: number) => {
       const perSecond = meter.of(batch.counter(name));
       return perSecond === null ? null : Math.round(perSecond * unit);
     };

@@ -4,7 +4,7 @@ import type { Gpu, MigInstance } from '@muster/common/hardware';
 import type { GpuProblem } from '../gpuSource.ts';
 import type { Calls } from './calls.ts';
 import type { ClosedCard } from './protocol.ts';
-import { type CardName, isOfNode, problemOf } from './returnCodes.ts';
+import { type CardName, isOfNode, nvmlProblem } from './returnCodes.ts';
 import {
   attributes,
   maskToList,
@@ -23,7 +23,7 @@ export interface Device {
   readonly gpu: Gpu;
 }
 
-export interface Card extends CardName {
+export interface NvmlCard extends CardName {
   readonly handle: number;
   readonly uuid: string;
   /** `domain:bus:device` as numbers, to compare with the other end of a link. */
@@ -34,7 +34,7 @@ export interface Card extends CardName {
 }
 
 export interface Enumeration {
-  readonly cards: readonly Card[];
+  readonly cards: readonly NvmlCard[];
   readonly closedCards: readonly ClosedCard[];
   /** The driver as a whole failed. */
   readonly driverProblem: GpuProblem | null;
@@ -50,9 +50,9 @@ export function enumerateCards(calls: Calls, avoid: ReadonlySet<number>): Enumer
   const count = calls.u32('nvmlDeviceGetCount_v2');
   if (count === null) {
     const failure = calls.failure ?? { kind: 'unknown_error', code: -1, call: 'nvmlDeviceGetCount_v2' };
-    return { cards: [], closedCards: [], driverProblem: problemOf(failure, null) };
+    return { cards: [], closedCards: [], driverProblem: nvmlProblem(failure, null) };
   }
-  const cards: Card[] = [];
+  const cards: NvmlCard[] = [];
   const closedCards: ClosedCard[] = [];
   for (let index = 0; index < Math.min(count, cardsMax); index += 1) {
     if (avoid.has(index)) continue;
@@ -62,7 +62,7 @@ export function enumerateCards(calls: Calls, avoid: ReadonlySet<number>): Enumer
     if (card !== null && !calls.isOver) cards.push(card);
     // Of a card that opened, a value that could not be read is told with its samples.
     if (failure === null || (card !== null && !calls.isOver)) continue;
-    const problem = problemOf(failure, card ?? { index, uuid: null, pciBusId: null });
+    const problem = nvmlProblem(failure, card ?? { index, uuid: null, pciBusId: null });
     if (isOfNode(problem.kind)) return { cards, closedCards, driverProblem: problem };
     closedCards.push({ index, problem });
   }
@@ -70,7 +70,7 @@ export function enumerateCards(calls: Calls, avoid: ReadonlySet<number>): Enumer
 }
 
 /** @returns null: it has no handle or no UUID, so nobody could use it */
-function openCard(calls: Calls, index: number): Card | null {
+function openCard(calls: Calls, index: number): NvmlCard | null {
   const handle = calls.pointer('nvmlDeviceGetHandleByIndex_v2', index);
   if (handle === null) return null;
   const uuid = calls.string('nvmlDeviceGetUUID', handle, uuidSize);

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { XidEvent } from '../gpuSource.ts';
 import type { Calls } from './calls.ts';
-import type { Card } from './enumerate.ts';
+import type { NvmlCard } from './enumerate.ts';
 import type { NvmlLibrary } from './library.ts';
 import { SUCCESS, TIMEOUT } from './returnCodes.ts';
 import { eventData, readPointer, readU64 } from './structs.ts';
@@ -27,7 +27,7 @@ export class XidWatch {
   }
 
   /** Adds cards that were not watched yet; starts to wait with the first. */
-  watch(calls: Calls, cards: readonly Card[]): void {
+  watch(calls: Calls, cards: readonly NvmlCard[]): void {
     const isFirst = this.#set === null;
     this.#set ??= calls.pointer('nvmlEventSetCreate');
     const set = this.#set;

@@ -67,7 +67,7 @@ export class FieldBatch {
 }
 
 /** Turns a counter that only grows into a rate. */
-export class Rate {
+export class CounterRate {
   #before: CounterReading | null = null;
 
   /** @returns units per second since the reading before; null when there was none, or the counter started over */

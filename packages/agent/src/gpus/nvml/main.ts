@@ -6,8 +6,9 @@
  */
 import { accessSync, read, writeSync } from 'node:fs';
 import { messageOf } from '@muster/common/errors';
+import { LineSplitter } from '@muster/common/lineSplitter';
 import { kernelHelp, openLibrary } from './library.ts';
-import { LineSplitter, type ReaderMessage, type ReaderRequest } from './protocol.ts';
+import { type ReaderMessage, type ReaderRequest, readerLineLengthMax } from './protocol.ts';
 import { NvmlSession } from './session.ts';
 import { NONE } from './trace.ts';
 
@@ -68,7 +69,7 @@ function main(): void {
 
   // Read by hand: Node's streams would cost megabytes of memory and time at each request.
   const input = Buffer.alloc(4096);
-  const lines = new LineSplitter();
+  const lines = new LineSplitter(readerLineLengthMax);
   const readOn = () =>
     read(stdin, input, 0, input.length, null, (error, bytes) => {
       // The agent is gone.

@@ -47,18 +47,5 @@ export interface NvmlSampling extends GpuSampling {
   readonly driverProblem: GpuProblem | null;
 }
 
-/** A line is far shorter; longer ones are not from a reader of ours. */
-export const lineBytesMax = 8 * 1024 * 1024;
-
-/** Splits a stream into lines. */
-export class LineSplitter {
-  #rest = '';
-
-  /** @returns the lines completed by this part @throws {Error} for a line without end */
-  push(part: string): readonly string[] {
-    const lines = (this.#rest + part).split('\n');
-    this.#rest = lines.pop() ?? '';
-    if (this.#rest.length > lineBytesMax) throw new Error('a line that does not end');
-    return lines;
-  }
-}
+/** The limit of a line in characters. Every message is far shorter; a longer line is not from a reader of ours. */
+export const readerLineLengthMax = 8 * 1024 * 1024;

@@ -4,9 +4,10 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '@muster/common/errors';
+import { LineSplitter } from '@muster/common/lineSplitter';
 import type { XidEvent } from '../gpuSource.ts';
 import { functionNames, type NvmlFunction } from './functions.ts';
-import { LineSplitter, type NvmlListing, type NvmlSampling, type ReaderMessage } from './protocol.ts';
+import { type NvmlListing, type NvmlSampling, type ReaderMessage, readerLineLengthMax } from './protocol.ts';
 import { NONE, tracePage } from './trace.ts';
 
 export interface ReaderOptions {
@@ -59,7 +60,7 @@ export class ReaderProcess {
     this.#child = child;
     // Its end is noticed by itself; the last write to it may fail.
     child.stdin.on('error', () => {});
-    const lines = new LineSplitter();
+    const lines = new LineSplitter(readerLineLengthMax);
     child.stdout.setEncoding('utf8').on('data', (part: string) => {
       try {
         for (const line of lines.push(part)) this.#hear(JSON.parse(line) as ReaderMessage);

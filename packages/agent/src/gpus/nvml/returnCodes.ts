@@ -12,7 +12,7 @@ export const GPU_IS_LOST = 15;
 export type ProblemKind = GpuProblem['kind'];
 
 /** A call that failed for a reason that somebody has to know. */
-export interface Failure {
+export interface NvmlFailure {
   readonly kind: ProblemKind;
   readonly code: number;
   readonly call: string;
@@ -62,7 +62,7 @@ const byGravity: readonly ProblemKind[] = [
   'unreadable',
 ];
 
-export function graver(one: Failure | null, other: Failure): Failure {
+export function graver(one: NvmlFailure | null, other: NvmlFailure): NvmlFailure {
   if (one === null) return other;
   return byGravity.indexOf(other.kind) < byGravity.indexOf(one.kind) ? other : one;
 }
@@ -88,10 +88,10 @@ export function cardTitle({ index, pciBusId }: CardName): string {
   return pciBusId === null ? `GPU ${index}` : `GPU ${index} at ${pciBusId}`;
 }
 
-const evidenceOf = ({ call, code }: Failure) => `${call} returned ${code}`;
+const evidenceOf = ({ call, code }: NvmlFailure) => `${call} returned ${code}`;
 
 /** @param card null: the failure is of the driver as a whole */
-export function problemOf(failure: Failure, card: CardName | null): GpuProblem {
+export function nvmlProblem(failure: NvmlFailure, card: CardName | null): GpuProblem {
   const { kind } = failure;
   if (card === null || isOfNode(kind)) {
     const message = driverMessage(kind);

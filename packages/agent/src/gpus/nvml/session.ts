@@ -2,12 +2,12 @@
 import type { GpuProblem, GpuSample, XidEvent } from '../gpuSource.ts';
 import { Calls } from './calls.ts';
 import { CardMeter } from './cardMeter.ts';
-import { type Card, type Enumeration, enumerateCards } from './enumerate.ts';
+import { type Enumeration, enumerateCards, type NvmlCard } from './enumerate.ts';
 import { XidWatch } from './events.ts';
 import type { NvmlLibrary } from './library.ts';
 import type { NvmlListing, NvmlSampling } from './protocol.ts';
 import { ProcessReader } from './readValues.ts';
-import { isOfNode, problemOf } from './returnCodes.ts';
+import { isOfNode, nvmlProblem } from './returnCodes.ts';
 import { gpmMetrics, readString, versionSize } from './structs.ts';
 import { type NvLink, readLinks, readNvLinks } from './topology.ts';
 
@@ -77,7 +77,7 @@ export class NvmlSession {
       const reading = meter.read(calls, this.#options.monotonicMs(), isTurn);
       samples.push(...reading.samples);
       if (reading.failure === null) continue;
-      const problem = problemOf(reading.failure, meter.card);
+      const problem = nvmlProblem(reading.failure, meter.card);
       problems.push(problem);
       if (isOfNode(problem.kind)) return { samples: [], problems, driverProblem: problem };
     }
@@ -86,7 +86,7 @@ export class NvmlSession {
   }
 
   /** Meters of cards that have not changed go on, with what they remember. */
-  #metersFor(cards: readonly Card[], nvLinks: readonly (readonly NvLink[])[]): readonly CardMeter[] {
+  #metersFor(cards: readonly NvmlCard[], nvLinks: readonly (readonly NvLink[])[]): readonly CardMeter[] {
     const calls = this.#calls;
     const old = new Set(this.#meters);
     const meters = cards.map((card, position) => {
@@ -111,7 +111,7 @@ export class NvmlSession {
       this.#isOpen = calls.run('nvmlInit_v2');
       if (!this.#isOpen) {
         const failure = calls.failure ?? { kind: 'unknown_error', code: -1, call: 'nvmlInit_v2' };
-        return { cards: [], closedCards: [], driverProblem: problemOf(failure, null) };
+        return { cards: [], closedCards: [], driverProblem: nvmlProblem(failure, null) };
       }
     }
     return enumerateCards(calls, avoid);

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { repositoryDir } from '../../../../../test/support/command.ts';
 import { profileOf } from './enumerate.ts';
-import { Rate } from './fieldValues.ts';
+import { CounterRate } from './fieldValues.ts';
 import { functionNames } from './functions.ts';
-import { problemKindOf, problemOf } from './returnCodes.ts';
+import { nvmlProblem, problemKindOf } from './returnCodes.ts';
 import { fieldValue, maskToList, percent, readFieldValue, readString, readU32, readU64 } from './structs.ts';
 
 test('all ones is no number', () => {
@@ -62,7 +62,7 @@ test('profiles are named after slices and memory', () => {
 });
 
 test('a rate needs two readings and a counter that grows', () => {
-  const rate = new Rate();
+  const rate = new CounterRate();
   expect(rate.of({ value: 1_000, atMicros: 1_000_000 })).toBeNull();
   expect(rate.of({ value: 3_000, atMicros: 1_500_000 })).toBe(4_000);
   expect(rate.of({ value: 3_000, atMicros: 1_500_000 })).toBeNull();
@@ -77,8 +77,8 @@ test('return codes are absences or problems', () => {
   expect(problemKindOf(15)).toBe('lost');
   expect(problemKindOf(12345)).toBe('unknown_error');
   const card = { index: 2, uuid: 'GPU-2', pciBusId: null };
-  expect(problemOf({ kind: 'driver_mismatch', code: 18, call: 'f' }, card).gpuUuid).toBeNull();
-  expect(problemOf({ kind: 'reset_required', code: 16, call: 'f' }, card)).toMatchObject({
+  expect(nvmlProblem({ kind: 'driver_mismatch', code: 18, call: 'f' }, card).gpuUuid).toBeNull();
+  expect(nvmlProblem({ kind: 'reset_required', code: 16, call: 'f' }, card)).toMatchObject({
     gpuUuid: 'GPU-2',
     message: expect.stringMatching(/^GPU 2 needs a reset/),
     evidence: 'f returned 16',

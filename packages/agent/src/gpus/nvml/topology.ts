@@ -1,7 +1,7 @@
 /** How the cards are connected, in the words of `nvidia-smi topo -m`. */
 import type { DeviceLink } from '@muster/common/hardware';
 import type { Calls } from './calls.ts';
-import { type Card, pciKey } from './enumerate.ts';
+import { type NvmlCard, pciKey } from './enumerate.ts';
 
 const linksMax = 36;
 const isActive = 1;
@@ -15,7 +15,7 @@ export interface NvLink {
 }
 
 /** @returns the links of each card, in the order of the cards */
-export function readNvLinks(calls: Calls, cards: readonly Card[]): readonly (readonly NvLink[])[] {
+export function readNvLinks(calls: Calls, cards: readonly NvmlCard[]): readonly (readonly NvLink[])[] {
   return cards.map((card) => {
     calls.begin(card.index);
     const links: NvLink[] = [];
@@ -49,7 +49,7 @@ const ancestors: Readonly<Record<number, string>> = {
 /** Each pair once; a pair of which nothing is known is left out. */
 export function readLinks(
   calls: Calls,
-  cards: readonly Card[],
+  cards: readonly NvmlCard[],
   nvLinks: readonly (readonly NvLink[])[],
 ): readonly DeviceLink[] {
   return cards.flatMap((one, index) =>
@@ -62,7 +62,7 @@ export function readLinks(
 }
 
 /** Through switches every card reaches every other with all of its links. */
-function bondedLinks(one: readonly NvLink[], other: readonly NvLink[], otherCard: Card): number {
+function bondedLinks(one: readonly NvLink[], other: readonly NvLink[], otherCard: NvmlCard): number {
   const direct = one.filter(
     ({ remote }) => remote !== null && remote !== 'switch' && remote.pciKey === otherCard.pciKey,
   ).length;
@@ -70,7 +70,7 @@ function bondedLinks(one: readonly NvLink[], other: readonly NvLink[], otherCard
   return Math.max(direct, Math.min(toSwitch(one), toSwitch(other)));
 }
 
-function readAncestor(calls: Calls, one: Card, other: Card): string | null {
+function readAncestor(calls: Calls, one: NvmlCard, other: NvmlCard): string | null {
   calls.begin(one.index);
   const level = calls.u32('nvmlDeviceGetTopologyCommonAncestor', one.handle, other.handle);
   return level === null ? null : (ancestors[level] ?? null);

@@ -11,7 +11,7 @@ import { type HeldLease, isLive, noLease, renewed } from './lease.ts';
 import { readLease, writeLease } from './leaseFile.ts';
 import { type FencedTask, TaskFence } from './taskFence.ts';
 
-export interface LeaseKeeperParts {
+export interface TaskLeasesParts {
   readonly bootId: string;
   /** CLOCK_BOOTTIME. */
   readonly boottimeMs: () => number;
@@ -29,13 +29,13 @@ interface Entry {
   fence: TaskFence | null;
 }
 
-export class LeaseKeeper {
-  private readonly parts: LeaseKeeperParts;
+export class TaskLeases {
+  private readonly parts: TaskLeasesParts;
   private readonly entries = new Map<TaskKey, Entry>();
   private timer: NodeJS.Timeout | null = null;
   private closed = false;
 
-  constructor(parts: LeaseKeeperParts) {
+  constructor(parts: TaskLeasesParts) {
     this.parts = parts;
   }
 

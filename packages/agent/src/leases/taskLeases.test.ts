@@ -5,7 +5,7 @@ import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FakeDriver } from '../drivers/fakeDriver.ts';
-import { LeaseKeeper } from './leaseKeeper.ts';
+import { TaskLeases } from './taskLeases.ts';
 
 const task: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
 const key = taskKey(task);
@@ -24,7 +24,7 @@ async function aLeasedTask(onExpiry: 'freeze' | 'kill' = 'freeze', leaseMs = 10_
   const problems: string[] = [];
   const note = (_: object, message: string) => void problems.push(message);
   const open = () =>
-    new LeaseKeeper({
+    new TaskLeases({
       bootId: 'boot-1',
       boottimeMs: () => clock.nowMs,
       log: { ...silentLogger, error: note },

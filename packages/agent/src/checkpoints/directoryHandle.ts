@@ -13,7 +13,7 @@ const carefully =
   constants.O_DIRECTORY |
   constants.O_NOCTTY;
 
-export class HeldDirectory {
+export class DirectoryHandle {
   private readonly handle: FileHandle;
 
   private constructor(handle: FileHandle) {
@@ -24,8 +24,8 @@ export class HeldDirectory {
    * @param path links on the way there are the user's own; the directory itself may be none
    * @throws {Error} with the kernel's code; ENOTDIR for a link
    */
-  static async open(path: string): Promise<HeldDirectory> {
-    return new HeldDirectory(await open(path, carefully));
+  static async open(path: string): Promise<DirectoryHandle> {
+    return new DirectoryHandle(await open(path, carefully));
   }
 
   /** Of an entry, for calls that need one. @param name without `/` */
@@ -33,8 +33,8 @@ export class HeldDirectory {
     return `/proc/self/fd/${this.handle.fd}/${name}`;
   }
 
-  below(name: string): Promise<HeldDirectory> {
-    return HeldDirectory.open(this.path(name));
+  below(name: string): Promise<DirectoryHandle> {
+    return DirectoryHandle.open(this.path(name));
   }
 
   /** Where it is by now, for comparing with mounts. */
@@ -78,9 +78,9 @@ export class HeldDirectory {
 }
 
 /** Closes it whatever happens. */
-export async function within<T>(
-  directory: HeldDirectory,
-  use: (held: HeldDirectory) => Promise<T>,
+export async function withDirectoryHandle<T>(
+  directory: DirectoryHandle,
+  use: (held: DirectoryHandle) => Promise<T>,
 ): Promise<T> {
   try {
     return await use(directory);
@@ -97,18 +97,18 @@ export async function within<T>(
 export async function withPlaceOf<T>(
   root: string,
   name: string,
-  use: (directory: HeldDirectory, last: string) => Promise<T>,
+  use: (directory: DirectoryHandle, last: string) => Promise<T>,
 ): Promise<T> {
   const parts = name.split('/');
   if (parts.some((part) => part === '' || part === '.' || part === '..' || part.includes('\0'))) {
     throw Object.assign(new Error(`invalid name of a checkpoint: "${name}"`), { code: 'EINVAL' });
   }
   const last = parts.pop() ?? '';
-  const goDown = async (directory: HeldDirectory, [first, ...rest]: readonly string[]): Promise<T> =>
-    within(directory, async (held) =>
+  const goDown = async (directory: DirectoryHandle, [first, ...rest]: readonly string[]): Promise<T> =>
+    withDirectoryHandle(directory, async (held) =>
       first === undefined ? use(held, last) : goDown(await held.below(first), rest),
     );
-  return goDown(await HeldDirectory.open(root), parts);
+  return goDown(await DirectoryHandle.open(root), parts);
 }
 
 export function codeOf(error: unknown): string | null {

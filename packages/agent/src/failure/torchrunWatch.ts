@@ -9,12 +9,12 @@ import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
-import { workerDeathLine } from '@muster/diagnosis/failure/launchers';
+import { workerExitLine } from '@muster/diagnosis/failure/launchers';
 import { readTaskFile } from '../taskFile.ts';
 import type { Assignment } from '../tasks/records.ts';
 import { isTorchrun } from './torchrun.ts';
 
-export interface TorchrunDeathsParts {
+export interface TorchrunWatchParts {
   /** Tasks that run on this node. */
   readonly running: () => readonly { readonly task: TaskRef; readonly assignment: Assignment | null }[];
   readonly outputPathOf: (task: TaskRef) => string;
@@ -33,11 +33,11 @@ interface Watched {
   position: number | null;
 }
 
-export class TorchrunDeaths {
-  private readonly parts: TorchrunDeathsParts;
+export class TorchrunWatch {
+  private readonly parts: TorchrunWatchParts;
   private readonly watched = new Map<TaskKey, Watched>();
 
-  constructor(parts: TorchrunDeathsParts) {
+  constructor(parts: TorchrunWatchParts) {
     this.parts = parts;
   }
 
@@ -61,7 +61,7 @@ export class TorchrunDeaths {
     const news = readFrom(this.parts.outputPathOf(task), position);
     if (news === null) return;
     watched.position = news.end;
-    if (!workerDeathLine.test(news.text)) return;
+    if (!workerExitLine.test(news.text)) return;
     watched.position = null;
     const fields = { task: taskKey(task) };
     this.parts.log.info(

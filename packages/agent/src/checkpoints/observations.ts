@@ -4,7 +4,7 @@ import { isComplete, stableMs } from '@muster/checkpoints/completeness';
 import type { VerificationDepth } from '@muster/common/checkpoints';
 import { newestFirst } from './retention.ts';
 
-export interface Sighting {
+export interface CheckpointObservation {
   readonly candidate: CheckpointCandidate;
   /** Monotonic: of the first look at it since it was last complete. */
   readonly firstSeenMs: number;
@@ -18,7 +18,11 @@ export interface Sighting {
   readonly isWhole: boolean;
 }
 
-export function sighted(before: Sighting | null, candidate: CheckpointCandidate, nowMs: number): Sighting {
+export function observed(
+  before: CheckpointObservation | null,
+  candidate: CheckpointCandidate,
+  nowMs: number,
+): CheckpointObservation {
   if (before !== null && before.candidate.version === candidate.version) {
     return { ...before, candidate, lookedMs: nowMs };
   }
@@ -27,12 +31,12 @@ export function sighted(before: Sighting | null, candidate: CheckpointCandidate,
 }
 
 /** How long it was seen being written. null: it was complete when first seen. */
-export function writtenForMs({ firstSeenMs, versionSeenMs }: Sighting): number | null {
+export function writtenForMs({ firstSeenMs, versionSeenMs }: CheckpointObservation): number | null {
   return versionSeenMs === firstSeenMs ? null : Math.round(versionSeenMs - firstSeenMs);
 }
 
 /** Nothing was written for a while: what is wrong with it now will not come right. */
-export function isStill({ lookedMs, versionSeenMs }: Sighting): boolean {
+export function isStill({ lookedMs, versionSeenMs }: CheckpointObservation): boolean {
   return lookedMs - versionSeenMs >= stableMs;
 }
 
@@ -41,7 +45,7 @@ export interface Step {
     | 'verify'
     /** Quickly, for it may be complete already. */
     | 'probe';
-  readonly sighting: Sighting;
+  readonly observation: CheckpointObservation;
   readonly depth: VerificationDepth;
 }
 
@@ -51,21 +55,24 @@ export const triesMax = 3;
 const lookedAtMax = 64;
 
 /** @returns the newest that there is something to do about; null: nothing, for now */
-export function nextStep(sightings: Iterable<Sighting>, depth: VerificationDepth): Step | null {
-  for (const sighting of newest(sightings)) {
-    const { candidate, tries, isWhole, lookedMs, versionSeenMs } = sighting;
+export function nextStep(
+  observations: Iterable<CheckpointObservation>,
+  depth: VerificationDepth,
+): Step | null {
+  for (const observation of newest(observations)) {
+    const { candidate, tries, isWhole, lookedMs, versionSeenMs } = observation;
     if (tries >= triesMax) continue;
     const sinceMs = lookedMs - versionSeenMs;
     if (isWhole || isComplete(candidate, sinceMs > 0 ? candidate : null, sinceMs)) {
       // After a first verdict that was not believed, there is another when it has become still.
-      if (tries === 0 || isStill(sighting)) return { kind: 'verify', sighting, depth };
+      if (tries === 0 || isStill(observation)) return { kind: 'verify', observation, depth };
     } else if (candidate.kind === 'file' && candidate.unfinished === null && tries === 0) {
-      return { kind: 'probe', sighting, depth: 'quick' };
+      return { kind: 'probe', observation, depth: 'quick' };
     }
   }
   return null;
 }
 
-export function newest(sightings: Iterable<Sighting>): readonly Sighting[] {
-  return [...sightings].sort((a, b) => newestFirst(a.candidate, b.candidate)).slice(0, lookedAtMax);
+export function newest(observations: Iterable<CheckpointObservation>): readonly CheckpointObservation[] {
+  return [...observations].sort((a, b) => newestFirst(a.candidate, b.candidate)).slice(0, lookedAtMax);
 }

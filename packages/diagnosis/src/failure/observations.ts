@@ -1,12 +1,12 @@
 /**
  * What was noticed in an output and still counts. Programs also tell of trouble that they have dealt with: a batch that did
  * not fit and was halved, a sample that could not be read, a worker that was started again. Whatever a program has gone on
- * after is not why it ended, so sightings are let go of as the training moves on. Memory is bounded by the number of rules.
+ * after is not why it ended, so observations are dropped as the training moves on. Memory is bounded by the number of rules.
  */
-import type { Finding } from './finding.ts';
+import type { FailureFinding } from './finding.ts';
 
-export interface Sighting {
-  readonly found: Finding;
+export interface FailureObservation {
+  readonly found: FailureFinding;
   /** Counts only when it is known from elsewhere that the program failed. */
   readonly weak: boolean;
   /** Nothing goes on after this but what is under way: a launcher, a watchdog or PyTorch's own last words. */
@@ -19,7 +19,8 @@ export interface Sighting {
   readonly ordinaryLines: number;
 }
 
-export type NewSighting = Pick<Sighting, 'found'> & Partial<Pick<Sighting, 'weak' | 'final' | 'needsProof'>>;
+export type NewFailureObservation = Pick<FailureObservation, 'found'> &
+  Partial<Pick<FailureObservation, 'weak' | 'final' | 'needsProof'>>;
 
 /** What is under way may still print so many steps less one after a rank has died. */
 const stepsUntilForgotten = 3;
@@ -28,13 +29,13 @@ export const linesBetween = 10;
 const ranksMax = 64;
 
 interface Kept {
-  first: Sighting;
+  first: FailureObservation;
   /** The first one since the program last went on. null: it has not since the first. */
-  recent: Sighting | null;
+  recent: FailureObservation | null;
   readonly ranks: Set<number>;
 }
 
-export class Sightings {
+export class FailureObservations {
   private readonly kept = new Map<string, Kept>();
   private sequence = 0;
   private position: number | null = null;
@@ -50,17 +51,17 @@ export class Sightings {
     return this.sequence;
   }
 
-  add(sort: string, seen: NewSighting): void {
+  add(sort: string, seen: NewFailureObservation): void {
     const { sequence, steps, ordinaryLines } = this;
     const about = { weak: false, final: false, needsProof: false };
-    const sighting: Sighting = { ...about, ...seen, sequence, steps, ordinaryLines };
-    const kept = this.kept.get(sort) ?? { first: sighting, recent: null, ranks: new Set<number>() };
+    const observation: FailureObservation = { ...about, ...seen, sequence, steps, ordinaryLines };
+    const kept = this.kept.get(sort) ?? { first: observation, recent: null, ranks: new Set<number>() };
     this.kept.set(sort, kept);
     const { rank } = seen.found.evidence;
     if (rank !== null && kept.ranks.size < ranksMax) kept.ranks.add(rank);
     const newest = kept.recent ?? kept.first;
     const wentOn = steps > newest.steps || ordinaryLines - newest.ordinaryLines >= linesBetween;
-    if (wentOn) kept.recent = sighting;
+    if (wentOn) kept.recent = observation;
   }
 
   /** Whoever tells of the newest of this sort goes on without what has failed. */
@@ -92,18 +93,22 @@ export class Sightings {
     return true;
   }
 
-  get(sort: string): Sighting | null {
+  get(sort: string): FailureObservation | null {
     return this.kept.get(sort)?.first ?? null;
   }
 
-  *all(): Generator<{ readonly sort: string; readonly sighting: Sighting; readonly ranks: number }> {
+  *all(): Generator<{
+    readonly sort: string;
+    readonly observation: FailureObservation;
+    readonly ranks: number;
+  }> {
     for (const [sort, { first, recent, ranks }] of this.kept) {
-      yield { sort, sighting: first, ranks: ranks.size };
-      if (recent !== null) yield { sort, sighting: recent, ranks: ranks.size };
+      yield { sort, observation: first, ranks: ranks.size };
+      if (recent !== null) yield { sort, observation: recent, ranks: ranks.size };
     }
   }
 
-  private isForgotten({ steps }: Sighting): boolean {
+  private isForgotten({ steps }: FailureObservation): boolean {
     return this.steps - steps >= stepsUntilForgotten;
   }
 }

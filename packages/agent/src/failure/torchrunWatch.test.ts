@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Assignment } from '../tasks/records.ts';
-import { TorchrunDeaths } from './torchrunDeaths.ts';
+import { TorchrunWatch } from './torchrunWatch.ts';
 
 const task: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
 const death =
@@ -14,7 +14,7 @@ let directory: string;
 let output: string;
 let running: { task: TaskRef; assignment: Assignment | null }[];
 let ended: TaskRef[];
-let deaths: TorchrunDeaths;
+let torchruns: TorchrunWatch;
 
 function assign(spec: Record<string, unknown> = {}, nodeCount = 2): void {
   const specJson = JSON.stringify({ name: 'train', command: ['torchrun', 'train.py'], ...spec });
@@ -37,7 +37,7 @@ beforeEach(() => {
   writeFileSync(output, 'step 1\n');
   ended = [];
   assign();
-  deaths = new TorchrunDeaths({
+  torchruns = new TorchrunWatch({
     running: () => running,
     outputPathOf: () => output,
     end: async (each) => void ended.push(each),
@@ -47,26 +47,26 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 test('a torchrun that says that its worker failed is ended, once', () => {
-  deaths.look();
+  torchruns.look();
   expect(ended).toEqual([]);
   appendFileSync(output, death);
-  deaths.look();
+  torchruns.look();
   appendFileSync(output, death);
-  deaths.look();
+  torchruns.look();
   expect(ended).toEqual([task]);
 });
 
 test('a line that came in two pieces is one', () => {
   appendFileSync(output, death.slice(0, 70));
-  deaths.look();
+  torchruns.look();
   appendFileSync(output, death.slice(70));
-  deaths.look();
+  torchruns.look();
   expect(ended).toEqual([task]);
 });
 
 test('the line is seen behind any amount of output', () => {
   appendFileSync(output, `${'x'.repeat(1_000_000)}\n${death}`);
-  deaths.look();
+  torchruns.look();
   expect(ended).toEqual([task]);
 });
 
@@ -80,7 +80,7 @@ test.each<[string, Record<string, unknown>, number]>([
 ])('a torchrun %s', (_, spec, nodeCount) => {
   assign(spec, nodeCount);
   appendFileSync(output, death);
-  deaths.look();
+  torchruns.look();
   expect(ended).toEqual([]);
 });
 
@@ -91,19 +91,19 @@ test.each<[string | string[]]>([
 ])('%j is torchrun', (command) => {
   assign({ command });
   appendFileSync(output, death);
-  deaths.look();
+  torchruns.look();
   expect(ended).toEqual([task]);
 });
 
 test('a task without a record, a file that is gone and one that is none are borne', () => {
   running = [{ task, assignment: null }];
-  deaths.look();
+  torchruns.look();
   running = [];
-  deaths.look();
+  torchruns.look();
   assign();
   rmSync(output);
-  deaths.look();
+  torchruns.look();
   symlinkSync('/etc/passwd', output);
-  deaths.look();
+  torchruns.look();
   expect(ended).toEqual([]);
 });
