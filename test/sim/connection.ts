@@ -10,7 +10,7 @@ import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/Coordinato
 import { agentHubService } from '@muster/common/wire/service';
 import { taskRefFromWire } from '@muster/common/wire/taskRef';
 import { simulated } from './coordinatorProcess.ts';
-import { Questions } from './grants.ts';
+import { HeartbeatTimes } from './grants.ts';
 import type { Machine } from './machine.ts';
 import type { Direction, Network } from './network.ts';
 import type { Life } from './timeline.ts';
@@ -58,7 +58,7 @@ export class Connection {
   private readonly power: Life;
   private readonly coordinatorEnd = new End();
   private coordinator: Life | null = null;
-  private readonly questions = new Questions();
+  private readonly heartbeatTimes = new HeartbeatTimes();
   private readonly lastArrivalMs = { up: 0, down: 0 };
   private readonly held: Record<Direction, Parcel[]> = { up: [], down: [] };
 
@@ -70,7 +70,7 @@ export class Connection {
     this.agentEnd = Object.assign(new End(), {
       write: (message: AgentMessage) => {
         const wire = agentHubService.Session.requestSerialize(message);
-        this.questions.note(agentHubService.Session.requestDeserialize(wire), network.timeline.nowMs);
+        this.heartbeatTimes.note(agentHubService.Session.requestDeserialize(wire), network.timeline.nowMs);
         return this.post('up', 'data', wire);
       },
       cancel: () => this.agentGone(),
@@ -196,7 +196,7 @@ export class Connection {
     this.network.trace(() => `${this.machine.name} ◄ ${event} ${describe(event, 'down', value)}`);
     if (event === 'data') {
       const message = agentHubService.Session.responseDeserialize(value as Buffer);
-      this.network.grants.take(this.machine, message, this.questions.askedMs(message));
+      this.network.grants.take(this.machine, message, this.heartbeatTimes.askedMs(message));
       agentEnd.emit('data', message);
       return;
     }

@@ -6,12 +6,12 @@ import { Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
 import type { NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { AgentNotes } from '@muster/coordinator/agents/notes';
 import { OrphanTasks } from '@muster/coordinator/agents/orphans';
 import { AgentRegistry } from '@muster/coordinator/agents/registry';
 import { StatusPacer } from '@muster/coordinator/agents/statusPacer';
+import { TaskStatusCache } from '@muster/coordinator/agents/taskStatusCache';
 import type { DiskReserve } from '@muster/coordinator/diskReserve';
-import { Bell } from '@muster/coordinator/events/bell';
+import { CommitNotifier } from '@muster/coordinator/events/commitNotifier';
 import { Notices } from '@muster/coordinator/events/notices';
 import { metaStore } from '@muster/coordinator/leases/metaStore';
 import type { LogEvents } from '@muster/coordinator/logs/logEvents';
@@ -21,6 +21,13 @@ import { Loop } from '@muster/coordinator/loop';
 import { PathHistory } from '@muster/coordinator/paths/pathHistory';
 import { buildView } from '@muster/coordinator/planning/planningView';
 import { WaitTimes } from '@muster/coordinator/planning/waitTimes';
+import { ArrayFiller } from '@muster/coordinator/reconcilers/arrayFiller';
+import { Drains } from '@muster/coordinator/reconcilers/drains';
+import { HangWatch } from '@muster/coordinator/reconcilers/hangWatch';
+import { publishHeldBackStatus } from '@muster/coordinator/reconcilers/heldBackStatus';
+import { LeaseKeeper } from '@muster/coordinator/reconcilers/leaseKeeper';
+import { StartDeadlines } from '@muster/coordinator/reconcilers/startDeadlines';
+import { TimeLimits } from '@muster/coordinator/reconcilers/timeLimits';
 import type { RowKeeping } from '@muster/coordinator/rows/rowKeeping';
 import { agentHubCalls } from '@muster/coordinator/rpc/agentHub';
 import { jobCalls } from '@muster/coordinator/rpc/jobs';
@@ -28,13 +35,6 @@ import { nodeCalls } from '@muster/coordinator/rpc/nodes';
 import { streamCalls } from '@muster/coordinator/rpc/streams';
 import { ClusterState, Draft } from '@muster/coordinator/state/state';
 import { type Credential, type Store, StoreError } from '@muster/coordinator/store/store';
-import { ArrayFiller } from '@muster/coordinator/tasks/arrayFiller';
-import { Drains } from '@muster/coordinator/tasks/drains';
-import { HangWatch } from '@muster/coordinator/tasks/hangWatch';
-import { LeaseKeeper } from '@muster/coordinator/tasks/leaseKeeper';
-import { tellOwedStatus } from '@muster/coordinator/tasks/owedStatus';
-import { StartDeadlines } from '@muster/coordinator/tasks/startDeadlines';
-import { TimeLimits } from '@muster/coordinator/tasks/timeLimits';
 import type { PageRequests } from '@muster/coordinator/telemetry/pageRequests';
 import type { TelemetryStore } from '@muster/coordinator/telemetry/telemetryStore';
 import { clockRateError } from './clock.ts';
@@ -96,9 +96,9 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   const waitTimes = new WaitTimes();
   for (const job of state.jobs.values()) waitTimes.follow(job, clock.monotonicMs());
   const timeLimits = new TimeLimits(clock.monotonicMs);
-  const notes = new AgentNotes();
+  const taskStatus = new TaskStatusCache();
   const pacer = new StatusPacer(clock.monotonicMs);
-  const startDeadlines = new StartDeadlines(clock.monotonicMs, notes);
+  const startDeadlines = new StartDeadlines(clock.monotonicMs, taskStatus);
   const hangWatch = new HangWatch({ ...clock, heartbeatIntervalMs });
   const drains = new Drains(clock);
   const tickMs = Math.min(1_000, heartbeatIntervalMs);
@@ -111,7 +111,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     store: metaStore({ store, freeBallast, onFatal }),
   });
   const paths = await PathHistory.open(store, state);
-  const committed = new Bell();
+  const committed = new CommitNotifier();
   const notices = new Notices(committed);
   const orphans = new OrphanTasks(state);
   const orphanGpusOf = (node: NodeName) => orphans.gpusOf(node);
@@ -137,9 +137,9 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     },
     followers: {
       agents: (change) => agents.committed(change),
-      notes: (change) => notes.committed(change),
+      taskStatus: (change) => taskStatus.committed(change),
       paths: (change) => paths.committed(change.events),
-      watchers: (change) => committed.ring(change.events.map((event) => event.subject)),
+      watchers: (change) => committed.notify(change.events.map((event) => event.subject)),
     },
     freeBallast,
     onFatal,
@@ -155,7 +155,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
       agents,
       orphans,
       leases,
-      notes,
+      taskStatus,
       pacer,
       paths,
       log,
@@ -189,7 +189,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     ...{ ...shared, heartbeatIntervalMs, leaseMs: settings.leaseMs },
     credentialLifetimeMs: 7 * 24 * 60 * 60_000,
     term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
-    agentSaid: (account) => leases.agentSaid(account),
+    checkAccount: (account) => leases.checkAccount(account),
   });
 
   setInterval(() => {
@@ -200,7 +200,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
       ...hangWatch.run(state, loop),
       ...drains.run(state, loop),
       arrays.run(),
-      ...tellOwedStatus(pacer, loop),
+      ...publishHeldBackStatus(pacer, loop),
     ];
     Promise.all(work).catch(() => {});
   }, tickMs);

@@ -22,7 +22,7 @@ interface Dialogue {
 }
 
 /** When the questions of one connection were sent. */
-export class Questions {
+export class HeartbeatTimes {
   private helloMs = 0;
   private readonly heartbeatsMs = new Map<number, number>();
 

@@ -110,7 +110,7 @@ export const leaseMutants = {
     seed: 206,
     edits: [
       edit(
-        `${coordinator}/tasks/selfSuspicion.ts`,
+        `${coordinator}/reconcilers/partitionDetector.ts`,
         'if (this.fallen === null) return null;',
         'if (this.fallen !== undefined) return null;',
       ),
@@ -167,8 +167,8 @@ export const leaseMutants = {
     edits: [
       edit(
         gang,
-        "const leaveOut = kind === 'node_lost' ? [] : [node];",
-        'const leaveOut: readonly typeof node[] = [];',
+        "const excludeNodes = kind === 'node_lost' ? [] : [node];",
+        'const excludeNodes: readonly typeof node[] = [];',
       ),
     ],
   },

@@ -134,7 +134,7 @@ export const mutants = {
       ),
       edit(
         nodes,
-        "{ kind: 'startFailed', attempt: attempt.number, cause, leaveOut: [] }",
+        "{ kind: 'startFailed', attempt: attempt.number, cause, excludeNodes: [] }",
         "{ kind: 'taskLost', attempt: attempt.number, nodeRank: rank, message }",
       ),
     ],
@@ -282,7 +282,11 @@ export const mutants = {
     breaks: ['liveness'],
     seed: 1,
     edits: [
-      edit(`${coordinator}/tasks/timeLimits.ts`, 'limitMs === null || runningForMs < limitMs ||', 'true ||'),
+      edit(
+        `${coordinator}/reconcilers/timeLimits.ts`,
+        'limitMs === null || runningForMs < limitMs ||',
+        'true ||',
+      ),
     ],
   },
   'an-agent-finds-its-tasks': {

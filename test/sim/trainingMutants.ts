@@ -147,7 +147,7 @@ export const trainingMutants = {
     seed: 622,
     edits: [
       edit(
-        `${coordinator}/tasks/drains.ts`,
+        `${coordinator}/reconcilers/drains.ts`,
         'nowMs >= deadline.atMs - lead;',
         'nowMs >= deadline.atMs + 600_000 - lead;',
       ),
@@ -160,8 +160,8 @@ export const trainingMutants = {
     edits: [
       edit(
         recovery,
-        '(retry.on as readonly CauseKind[]).includes(cause.kind) && isHopeless !== true',
-        'isHopeless !== true',
+        '(retry.on as readonly CauseKind[]).includes(cause.kind) && isExhausted !== true',
+        'isExhausted !== true',
       ),
     ],
   },
@@ -192,8 +192,8 @@ export const trainingMutants = {
     edits: [
       edit(
         checkpoints,
-        'const rewarded: Job = { ...job, failures: 0, failuresInRow: 0, deaths: [], leftOut: [] };',
-        'const rewarded: Job = { ...job, deaths: [], leftOut: [] };',
+        'const rewarded: Job = { ...job, failures: 0, failuresInRow: 0, recentFailures: [], excludedNodes: [] };',
+        'const rewarded: Job = { ...job, recentFailures: [], excludedNodes: [] };',
       ),
     ],
   },

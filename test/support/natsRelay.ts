@@ -1,6 +1,6 @@
 /** Both ends of the NATS relay: a log to append to, and what has arrived in the stream. */
 import type { Logger } from '@muster/common/log';
-import { Bell } from '@muster/coordinator/events/bell';
+import { CommitNotifier } from '@muster/coordinator/events/commitNotifier';
 import type { StoredEvent } from '@muster/coordinator/model';
 import { emptyBatch, type Store } from '@muster/coordinator/store/store';
 import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
@@ -14,7 +14,7 @@ export const streamName = `MUSTER_${clusterId}`;
 /** A coordinator as far as its event log goes: appends to a real store and rings. */
 export class EventLog {
   readonly store: Store;
-  readonly committed = new Bell();
+  readonly committed = new CommitNotifier();
   readonly events: StoredEvent[] = [];
   private readonly subjectSeqs = new Map<string, number>();
 
@@ -48,7 +48,7 @@ export class EventLog {
     });
     await this.store.commit({ ...emptyBatch, events: batch });
     this.events.push(...batch);
-    this.committed.ring();
+    this.committed.notify();
   }
 }
 

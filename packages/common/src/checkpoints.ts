@@ -19,12 +19,12 @@ export type VerificationDepth = (typeof verificationDepths)[number];
  * The name of a checkpoint that does not lie in the directory of the job that has it, because that was asked to continue from
  * another one's: an absolute path as the job sees it, or `job_…/NAME` below the directory that a node keeps for that job.
  */
-export type ElsewhereName =
+export type ExternalCheckpoint =
   | { readonly kind: 'path'; readonly directory: string; readonly name: string }
   | { readonly kind: 'kept'; readonly jobId: JobId; readonly name: string };
 
 /** @returns null: it lies in the directory of its own job */
-export function elsewhere(name: string): ElsewhereName | null {
+export function externalCheckpoint(name: string): ExternalCheckpoint | null {
   const slash = name.indexOf('/');
   if (slash === 0) {
     const last = name.lastIndexOf('/');

@@ -88,7 +88,7 @@ export interface TaskFailure {
 }
 
 /** A node that an attempt of a job failed on before it began: its next attempt does without, if others could take it. */
-export interface LeftOut {
+export interface ExcludedNode {
   readonly node: string;
   readonly cause: Cause;
 }

@@ -4,7 +4,7 @@
  */
 import type { Checkpoint } from './checkpoints.ts';
 import type { Condition } from './conditions.ts';
-import type { LeftOut, PathBandwidth, TaskFailure } from './gangs.ts';
+import type { ExcludedNode, PathBandwidth, TaskFailure } from './gangs.ts';
 import type { NodeInventory } from './hardware.ts';
 import type { TaskRef } from './ids.ts';
 import type { Blame, CauseKind, Evidence } from './spec/causes.ts';
@@ -177,7 +177,7 @@ export interface JobView {
   readonly resumedFrom: ResumedFrom | null;
   readonly submitSeq: number;
   /** Nodes that its next attempt does without, as long as others could take it. */
-  readonly leftOut: readonly LeftOut[];
+  readonly leftOut: readonly ExcludedNode[];
   /** The newest ones, oldest first. */
   readonly checkpoints: readonly Checkpoint[];
   /** Where its training is, or was last. */

@@ -10,14 +10,14 @@ import type { Clock } from '@muster/common/clock';
 import type { NodeName, RandomBytes } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
 import { connectMuster } from '@muster/common/wire/client';
-import { AgentNotes } from './agents/notes.ts';
 import { OrphanTasks } from './agents/orphans.ts';
 import { AgentRegistry } from './agents/registry.ts';
 import { StatusPacer } from './agents/statusPacer.ts';
+import { TaskStatusCache } from './agents/taskStatusCache.ts';
 import { Gate } from './auth/gate.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
 import { DiskReserve } from './diskReserve.ts';
-import { Bell } from './events/bell.ts';
+import { CommitNotifier } from './events/commitNotifier.ts';
 import { Notices } from './events/notices.ts';
 import { startHttpServer } from './http/httpServer.ts';
 import type { LeaseSettings } from './leases/leases.ts';
@@ -29,6 +29,11 @@ import { someMs } from './modelFixture.ts';
 import { PathHistory } from './paths/pathHistory.ts';
 import { buildView } from './planning/planningView.ts';
 import { WaitTimes } from './planning/waitTimes.ts';
+import { ArrayFiller } from './reconcilers/arrayFiller.ts';
+import { HangWatch } from './reconcilers/hangWatch.ts';
+import { LeaseKeeper } from './reconcilers/leaseKeeper.ts';
+import { StartDeadlines } from './reconcilers/startDeadlines.ts';
+import { TimeLimits } from './reconcilers/timeLimits.ts';
 import { RowKeeping } from './rows/rowKeeping.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
@@ -41,11 +46,6 @@ import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state/state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
 import { type Credential, type JobRecord, type Store, StoreError } from './store/store.ts';
-import { ArrayFiller } from './tasks/arrayFiller.ts';
-import { HangWatch } from './tasks/hangWatch.ts';
-import { LeaseKeeper } from './tasks/leaseKeeper.ts';
-import { StartDeadlines } from './tasks/startDeadlines.ts';
-import { TimeLimits } from './tasks/timeLimits.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
 import { TelemetryStore } from './telemetry/telemetryStore.ts';
 import { StatusFiles } from './training/statusFiles.ts';
@@ -123,14 +123,14 @@ export async function startTestCoordinator(
     onTruncated: (task, reason) => logKeeping.logEvents.truncated(task, reason),
   });
   const waitTimes = new WaitTimes();
-  const committed = new Bell();
+  const committed = new CommitNotifier();
   const notices = new Notices(committed);
   const wallMs = () => clock.wallMs();
   const monotonicMs = () => clock.monotonicMs();
   const timeLimits = new TimeLimits(monotonicMs);
-  const notes = new AgentNotes();
+  const taskStatus = new TaskStatusCache();
   const pacer = new StatusPacer(monotonicMs);
-  const startDeadlines = new StartDeadlines(monotonicMs, notes);
+  const startDeadlines = new StartDeadlines(monotonicMs, taskStatus);
   const hangWatch = new HangWatch({ wallMs, monotonicMs, heartbeatIntervalMs });
   const leases = await LeaseKeeper.open({
     ...{ state, store, agents, clock, random, log: silentLogger },
@@ -148,7 +148,7 @@ export async function startTestCoordinator(
     waitTimes,
     agents,
     leases,
-    notes,
+    taskStatus,
     telemetry,
     pages,
     contained,
@@ -175,10 +175,10 @@ export async function startTestCoordinator(
     followers: {
       gate: (change) => gate.committed(change),
       agents: (change) => agents.committed(change),
-      notes: (change) => notes.committed(change),
+      taskStatus: (change) => taskStatus.committed(change),
       paths: (change) => paths.committed(change.events),
       statusFiles: (change) => statusFiles.committed(change),
-      watchers: (change) => committed.ring(change.events.map((event) => event.subject)),
+      watchers: (change) => committed.notify(change.events.map((event) => event.subject)),
       metrics: (change) => metrics.committed(change),
     },
     onViolation: () => {},
@@ -186,7 +186,7 @@ export async function startTestCoordinator(
     onFatal: (error) => fatal.push(error),
   });
   const statusOf = (record: JobRecord) =>
-    statusOfJob({ wallMs, state, notes, reasons: loop.reasons }, record);
+    statusOfJob({ wallMs, state, taskStatus, reasons: loop.reasons }, record);
   const statusFiles = new StatusFiles({
     ...{ state, store, statusOf, monotonicMs, log: silentLogger },
     directoryOf: (jobId) => logs.directoryOf(jobId),
@@ -221,7 +221,7 @@ export async function startTestCoordinator(
     timeLimits,
     hangWatch,
     statusOf,
-    notes,
+    taskStatus,
     pacer,
     leases,
     paths,
@@ -246,7 +246,7 @@ export async function startTestCoordinator(
       ...{ ...shared, log: silentLogger, heartbeatIntervalMs, leaseMs: leaseSettings.leaseMs },
       credentialLifetimeMs,
       term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
-      agentSaid: (account) => leases.agentSaid(account),
+      checkAccount: (account) => leases.checkAccount(account),
     }),
   });
   const http = await startHttpServer('127.0.0.1:0', {
@@ -277,7 +277,7 @@ export async function startTestCoordinator(
     startDeadlines,
     hangWatch,
     statusFiles,
-    notes,
+    taskStatus,
     pacer,
     leases,
     telemetry,

@@ -30,7 +30,7 @@ export type CommitFollowers = Readonly<Record<string, (committed: Committed) => 
 
 interface Queued {
   readonly by: Caller;
-  /** Its caller was told that it will be done. */
+  /** The caller has been promised that the command will be carried out. */
   readonly isPromised: boolean;
   readonly run: (draft: Draft, nowMs: number) => unknown;
   readonly resolve: (value: never) => void;
@@ -163,7 +163,7 @@ export class Loop {
       for (const job of committed.jobs) waitTimes.follow(job, monotonicMs);
       for (const answer of answers) answer();
       const { events, jobs, endedCredentials } = committed;
-      if (events.length + jobs.length + endedCredentials.length > 0) this.tell(committed);
+      if (events.length + jobs.length + endedCredentials.length > 0) this.publish(committed);
       this.wakeForBackoff(monotonicMs);
       // A preempted attempt that had not begun has ended at once: its preemptor can start, and no report will wake the loop.
       if (needsAnother || this.queue.length > 0) this.wake();
@@ -173,7 +173,7 @@ export class Loop {
     }
   }
 
-  private tell(committed: Committed): void {
+  private publish(committed: Committed): void {
     const { followers, contained } = this.parts;
     for (const [name, follow] of Object.entries(followers)) void contained.run(name, () => follow(committed));
   }

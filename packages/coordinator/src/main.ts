@@ -9,14 +9,14 @@ import { MusterError, messageOf } from '@muster/common/errors';
 import { makeDirectories, writeFileDurably } from '@muster/common/files';
 import type { NodeName, RandomBytes } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
-import { AgentNotes } from './agents/notes.ts';
 import { OrphanTasks } from './agents/orphans.ts';
 import { AgentRegistry } from './agents/registry.ts';
 import { StatusPacer } from './agents/statusPacer.ts';
+import { TaskStatusCache } from './agents/taskStatusCache.ts';
 import { AdminTokenFile } from './auth/adminToken.ts';
 import { Gate } from './auth/gate.ts';
 import { DiskReserve } from './diskReserve.ts';
-import { Bell } from './events/bell.ts';
+import { CommitNotifier } from './events/commitNotifier.ts';
 import { natsCursorName } from './events/natsCursor.ts';
 import { Notices } from './events/notices.ts';
 import type { RunningHttpServer } from './http/httpServer.ts';
@@ -33,6 +33,16 @@ import type { CoordinatorOptions } from './options.ts';
 import { PathHistory } from './paths/pathHistory.ts';
 import { buildView } from './planning/planningView.ts';
 import { WaitTimes } from './planning/waitTimes.ts';
+import { ArrayFiller } from './reconcilers/arrayFiller.ts';
+import { askToRenew, removeExpiredJoinTokens, storeLastUse } from './reconcilers/credentialUse.ts';
+import { Drains } from './reconcilers/drains.ts';
+import { HangWatch } from './reconcilers/hangWatch.ts';
+import { publishHeldBackStatus } from './reconcilers/heldBackStatus.ts';
+import { LeaseKeeper } from './reconcilers/leaseKeeper.ts';
+import { PageScrub } from './reconcilers/pageScrub.ts';
+import { Retention } from './reconcilers/retention.ts';
+import { StartDeadlines } from './reconcilers/startDeadlines.ts';
+import { TimeLimits } from './reconcilers/timeLimits.ts';
 import { RowKeeping, rowBudgetBytes } from './rows/rowKeeping.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
@@ -46,20 +56,10 @@ import { telemetryCalls } from './rpc/telemetry.ts';
 import { ClusterState, Draft } from './state/state.ts';
 import { openStore } from './store/openStore.ts';
 import { type JobRecord, StoreError } from './store/store.ts';
-import { ArrayFiller } from './tasks/arrayFiller.ts';
-import { askToRenew, removeExpiredJoinTokens, storeLastUse } from './tasks/credentialUse.ts';
-import { Drains } from './tasks/drains.ts';
-import { HangWatch } from './tasks/hangWatch.ts';
-import { LeaseKeeper } from './tasks/leaseKeeper.ts';
-import { tellOwedStatus } from './tasks/owedStatus.ts';
-import { PageScrub } from './tasks/pageScrub.ts';
-import { Retention } from './tasks/retention.ts';
-import { StartDeadlines } from './tasks/startDeadlines.ts';
-import { TimeLimits } from './tasks/timeLimits.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
 import { TelemetryStore } from './telemetry/telemetryStore.ts';
 import { addressesForOthers, openServerTls } from './tls/serverTls.ts';
-import { GpuStatsTeller } from './training/gpuStats.ts';
+import { GpuStatsPublisher } from './training/gpuStats.ts';
 import { StatusFiles } from './training/statusFiles.ts';
 import { statusOf as statusOfJob } from './training/statusOf.ts';
 import { Contained, type ContainedWork } from './work/contained.ts';
@@ -143,15 +143,15 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     const waitTimes = new WaitTimes();
     for (const job of state.jobs.values()) waitTimes.follow(job, clock.monotonicMs());
     const timeLimits = new TimeLimits(clock.monotonicMs);
-    const notes = new AgentNotes();
+    const taskStatus = new TaskStatusCache();
     const pacer = new StatusPacer(clock.monotonicMs);
-    const startDeadlines = new StartDeadlines(clock.monotonicMs, notes);
+    const startDeadlines = new StartDeadlines(clock.monotonicMs, taskStatus);
     const hangWatch = new HangWatch({ ...clock, heartbeatIntervalMs: options.heartbeatIntervalMs });
     const drains = new Drains(clock);
-    const committed = new Bell();
+    const committed = new CommitNotifier();
     const notices = new Notices(committed);
     const telemetry = new TelemetryStore({ state, clock, bytesMax: options.telemetryBytes });
-    const gpuStats = new GpuStatsTeller({ ...clock, telemetry, notes, notices });
+    const gpuStats = new GpuStatsPublisher({ ...clock, telemetry, taskStatus, notices });
     const pages = new PageRequests();
     const contained = new Contained(log, clock.monotonicMs);
 
@@ -173,10 +173,10 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         gate: (change) => gate.committed(change),
         orphans: (change) => orphans.committed(change),
         agents: (change) => agents.committed(change),
-        notes: (change) => notes.committed(change),
+        taskStatus: (change) => taskStatus.committed(change),
         paths: (change) => paths.committed(change.events),
         statusFiles: (change) => statusFiles.committed(change),
-        watchers: (change) => committed.ring(change.events.map((event) => event.subject)),
+        watchers: (change) => committed.notify(change.events.map((event) => event.subject)),
         metrics: (change) => metrics?.committed(change),
       },
       freeBallast: () => reserve.dropBallast(),
@@ -189,7 +189,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     });
     releases.push(() => rowKeeping.rows.close());
     const statusOf = (record: JobRecord) =>
-      statusOfJob({ ...clock, state, notes, reasons: loop.reasons }, record);
+      statusOfJob({ ...clock, state, taskStatus, reasons: loop.reasons }, record);
     const statusFiles = new StatusFiles({
       ...{ ...clock, state, store, statusOf, log },
       directoryOf: (jobId) => logs.directoryOf(jobId),
@@ -220,7 +220,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       loop,
       agents,
       leases,
-      notes,
+      taskStatus,
       orphans,
       pacer,
       paths,
@@ -271,7 +271,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
           credentialLifetimeMs: options.credentialLifetimeMs,
           leaseMs: options.leaseMs,
           term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
-          agentSaid: (account) => leases.agentSaid(account),
+          checkAccount: (account) => leases.checkAccount(account),
         }),
       },
       tls?.credentials ?? null,
@@ -314,7 +314,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       hangWatch: () => hangWatch.run(state, loop),
       drains: () => drains.run(state, loop),
       arrays: () => arrays.run(),
-      owedStatus: () => tellOwedStatus(pacer, loop),
+      heldBackStatus: () => publishHeldBackStatus(pacer, loop),
       retention: () => retention.run(),
       gpuStats: () => gpuStats.run(state),
       statusFiles: () => statusFiles.run(),

@@ -5,7 +5,7 @@
 
 import type { Checkpoint, ResumeChoice } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
-import type { Endpoint, LeftOut, PathResult, PreflightResult } from '@muster/common/gangs';
+import type { Endpoint, ExcludedNode, PathResult, PreflightResult } from '@muster/common/gangs';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';
@@ -43,8 +43,8 @@ export interface Job {
   readonly failures: number;
   /** Attempts in a row that ended before they were released; drives their backoff. */
   readonly failedStarts: number;
-  /** Nodes that attempts failed on before they began; the next one does without them where others could take it. */
-  readonly leftOut: readonly LeftOut[];
+  /** Nodes on which attempts failed. The next attempt avoids them as long as other nodes could take it. */
+  readonly excludedNodes: readonly ExcludedNode[];
   /** The newest ones, oldest first, at most `checkpointsMax`. */
   readonly checkpoints: readonly Checkpoint[];
   /** What its next attempt begins from. */
@@ -56,11 +56,11 @@ export interface Job {
    * saved.
    */
   readonly lineage: readonly JobId[];
-  /** Of attempts that ended badly one after the other, newest last: what they began from and how they died. */
-  readonly deaths: readonly Death[];
+  /** The failures of the last attempts without progress between them, newest last. */
+  readonly recentFailures: readonly FailureRecord[];
   /** Bad ends in a row of attempts that had run, whatever they are booked on, without progress: they open the breaker. */
   readonly failuresInRow: number;
-  /** Times that it gave way. */
+  /** How many times the job was preempted. */
   readonly preemptions: number;
   /** For MUSTER_BATCH_SCALE and MUSTER_LR_SCALE, 1: as it was written. */
   readonly batchScale: number;
@@ -71,12 +71,12 @@ export interface Job {
   readonly ledger: readonly LedgerEntry[];
 }
 
-/** The same death twice from one checkpoint makes that suspect. */
-export interface Death {
+/** How an attempt failed. Two equal failures from one checkpoint make that checkpoint suspect. */
+export interface FailureRecord {
   readonly cause: CauseKind;
-  /** null: it began from nothing. */
+  /** The name of the checkpoint that the attempt began from. It is null for an attempt that began from scratch. */
   readonly resume: string | null;
-  /** The node to blame, where one is. */
+  /** The node that caused the failure, if the evidence names one. */
   readonly node: NodeName | null;
 }
 
@@ -141,7 +141,7 @@ export type Charge =
   | 'failed_start'
   /** A node of it was lost, or its GPU or network failed: nothing that the program could have done better. */
   | 'node_loss'
-  /** It gave way to another job, or to a node that is to be left. */
+  /** The attempt was preempted for another job, or for the drain of a node. */
   | 'preemption'
   /** Asked for by a person or the scheduler. */
   | 'nothing';
@@ -166,13 +166,13 @@ export interface Attempt {
   readonly resume: Resume | null;
   /** Wall clock: when its newest verified checkpoint was complete. null: it has saved none. For the ledger. */
   readonly savedAtMs: number | null;
-  /** Wall clock: when its tasks were first told to stop. null: they were not. */
+  /** Wall-clock time of the first order to stop its tasks. It is null before that. */
   readonly stoppingAtMs: number | null;
   /** A checkpoint begun after that is safe: the rest of the grace is of no use. */
   readonly savedAfterStop: boolean;
   /** What was noticed in its output, each once, oldest first. */
   readonly signs: readonly AttemptSign[];
-  /** Wall clock: when it was last said to hang. null: never. */
+  /** Wall-clock time of the last report that the attempt hangs. It is null if there was none. */
   readonly hungToldAtMs: number | null;
   /** The addresses whose paths are being tried, or were found good. null: not every task is prepared, or it is alone. */
   readonly network: AttemptNetwork | null;
@@ -199,7 +199,7 @@ export interface Task {
   readonly endpoints: readonly Endpoint[];
   /** Once prepared: answers its peers until the release. null: it is alone, or not prepared. */
   readonly testPort: number | null;
-  /** What its node found about its paths in this round. null: it has not said so yet, or was not asked. */
+  /** The results of its node for the paths of this round. They are null until the node reports them. */
   readonly paths: readonly PathResult[] | null;
   /** What its node measured in this round. null: as with `paths`. */
   readonly preflight: PreflightResult | null;
@@ -219,7 +219,7 @@ export interface Node {
   /** Critical ones first. */
   readonly conditions: readonly Condition[];
   readonly joinedAtMs: number;
-  /** A person's word that it gets no new work. */
+  /** The drain that keeps new work away from the node. It is null for a node that is not drained. */
   readonly drain: Drain | null;
 }
 

@@ -202,8 +202,8 @@ export class Story {
     return this.tasks.map(({ state }) => state);
   }
 
-  get leftOut(): readonly string[] {
-    return this.job.leftOut.map(({ node }) => node);
+  get excludedNodes(): readonly string[] {
+    return this.job.excludedNodes.map(({ node }) => node);
   }
 }
 

@@ -5,14 +5,14 @@ import type { JobId, NodeName } from '@muster/common/ids';
 import { jobSpecToFile } from '@muster/common/spec/serialize';
 import type { TrainingProgress } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, NodeView, PendingReason } from '@muster/common/views';
-import type { AgentNotes } from './agents/notes.ts';
+import type { TaskStatusCache } from './agents/taskStatusCache.ts';
 import { gpuUsageOf } from './lifecycle/gpuUsage.ts';
 import { ledgerOf } from './lifecycle/ledger.ts';
 import type { Attempt, Job, Node } from './model.ts';
 import { currentAttempt } from './model.ts';
+import { stopAtMs } from './reconcilers/drains.ts';
 import { ownSpec } from './spec/ownSpec.ts';
 import type { HeldTask } from './state/heldTasks.ts';
-import { stopAtMs } from './tasks/drains.ts';
 
 const notLookedAtYet: PendingReason = {
   kind: 'scheduling',
@@ -33,7 +33,7 @@ export function jobView(
   job: Job,
   attempts: readonly Attempt[],
   reason: PendingReason | undefined,
-  notes: Pick<AgentNotes, 'of'>,
+  taskStatus: Pick<TaskStatusCache, 'of'>,
   nowMs: number,
   inventoryOf: InventoryOf = () => null,
 ): JobView {
@@ -50,14 +50,14 @@ export function jobView(
     endedAtMs: 'endedAtMs' in state ? state.endedAtMs : null,
     pending: state.kind === 'queued' ? (reason ?? notLookedAtYet) : null,
     cause: causeOf(job),
-    attempts: attempts.map((attempt) => attemptView(job.id, attempt, notes, inventoryOf)),
+    attempts: attempts.map((attempt) => attemptView(job.id, attempt, taskStatus, inventoryOf)),
     array: job.array,
     requeuedFrom: job.requeuedFrom,
     resumedFrom: job.resumedFrom,
     submitSeq: job.submitSeq,
-    leftOut: job.leftOut,
+    leftOut: job.excludedNodes,
     checkpoints: job.checkpoints,
-    training: trainingOf(job, attempts, notes),
+    training: trainingOf(job, attempts, taskStatus),
     ledger: ledgerOf(job, nowMs),
     preemptions: job.preemptions,
     batchScale: job.batchScale,
@@ -72,9 +72,9 @@ export function jobView(
 function trainingOf(
   job: Job,
   attempts: readonly Attempt[],
-  notes: Pick<AgentNotes, 'of'>,
+  taskStatus: Pick<TaskStatusCache, 'of'>,
 ): TrainingProgress | null {
-  const live = liveTraining(job, notes);
+  const live = liveTraining(job, taskStatus);
   if (live !== null) return live;
   for (const { tasks } of attempts.toSorted((a, b) => b.number - a.number)) {
     const left = tasks.find(({ exit }) => exit !== null && exit.training !== null);
@@ -84,9 +84,9 @@ function trainingOf(
 }
 
 /** Where the training of its current attempt is, by the first rank that tells of it. */
-export function liveTraining(job: Job, notes: Pick<AgentNotes, 'of'>): TrainingProgress | null {
+export function liveTraining(job: Job, taskStatus: Pick<TaskStatusCache, 'of'>): TrainingProgress | null {
   for (const { nodeRank } of currentAttempt(job)?.tasks ?? []) {
-    const { training } = notes.of({ jobId: job.id, attempt: job.lastAttempt, nodeRank });
+    const { training } = taskStatus.of({ jobId: job.id, attempt: job.lastAttempt, nodeRank });
     if (training !== null) return training;
   }
   return null;
@@ -117,10 +117,12 @@ function causeOf(job: Job): Cause | null {
 function attemptView(
   jobId: JobId,
   attempt: Attempt,
-  notes: Pick<AgentNotes, 'of'>,
+  taskStatus: Pick<TaskStatusCache, 'of'>,
   inventoryOf: InventoryOf,
 ): AttemptView {
-  const noted = attempt.tasks.map(({ nodeRank }) => notes.of({ jobId, attempt: attempt.number, nodeRank }));
+  const noted = attempt.tasks.map(({ nodeRank }) =>
+    taskStatus.of({ jobId, attempt: attempt.number, nodeRank }),
+  );
   return {
     number: attempt.number,
     state: attempt.state,
@@ -156,16 +158,16 @@ function gpuIndexesOf(uuids: readonly string[], inventory: NodeInventory | null)
 }
 
 /** What leases and preflights know of a node. */
-type NodeLore = Pick<NodeView, 'fencedInMs' | 'bandwidths' | 'orphans'>;
+type NodeExtras = Pick<NodeView, 'fencedInMs' | 'bandwidths' | 'orphans'>;
 
-const nothingKnown: NodeLore = { fencedInMs: null, bandwidths: [], orphans: [] };
+const noExtras: NodeExtras = { fencedInMs: null, bandwidths: [], orphans: [] };
 
 export function nodeView(
   node: Node,
   tasks: readonly HeldTask[],
   online: boolean,
   silentForMs: number | null,
-  { fencedInMs, bandwidths, orphans } = nothingKnown,
+  { fencedInMs, bandwidths, orphans } = noExtras,
 ): NodeView {
   const { conditions, inventory } = node;
   const drained = drainedBy(conditions, inventory);

@@ -22,7 +22,7 @@ interface Allocation {
   readonly resume: { readonly name: string } | null;
 }
 
-interface LeftOut {
+interface ExcludedNode {
   readonly nodes: Set<string>;
   /** More nodes than the log names may be left out. */
   isClear: boolean;
@@ -30,7 +30,7 @@ interface LeftOut {
 
 export class RetryCheck {
   private readonly released = new Set<string>();
-  private readonly leftOut = new Map<string, LeftOut>();
+  private readonly excludedNodes = new Map<string, ExcludedNode>();
   /** Nodes on which an attempt failed while it ran: the next one may do without them, too. By job. */
   private readonly failedOn = new Map<string, Set<string>>();
   /** A person's word that they get no new work. */
@@ -65,7 +65,7 @@ export class RetryCheck {
     else if (kind === 'node.online') this.away.delete(subject);
     else if (kind === 'node.changed') this.gpuCounts.set(subject, (data['gpus'] as readonly Gpu[]).length);
     else if (kind === 'attempt.released') this.released.add(attempt);
-    else if (kind === 'attempt.running') this.leftOut.delete(subject);
+    else if (kind === 'attempt.running') this.excludedNodes.delete(subject);
     else if (kind === 'job.stopping' && !this.released.has(attempt))
       this.onFailedStart(subject, data['cause'] as Cause);
     else if (kind === 'job.stopping') this.onFailedRun(subject, data['cause'] as Cause | null);
@@ -87,8 +87,8 @@ export class RetryCheck {
 
   private onFailedStart(job: string, { kind, node, message }: Cause): void {
     if (kind === 'node_lost' || kind === 'cancelled' || kind === 'preempted') return;
-    const known = this.leftOut.get(job) ?? { nodes: new Set(), isClear: true };
-    this.leftOut.set(job, known);
+    const known = this.excludedNodes.get(job) ?? { nodes: new Set(), isClear: true };
+    this.excludedNodes.set(job, known);
     if (node !== null) known.nodes.add(node);
     else if (kind === 'rendezvous_timeout')
       for (const [name] of message.matchAll(/node-\d/g)) known.nodes.add(name);
@@ -101,19 +101,19 @@ export class RetryCheck {
   }
 
   private requireOthers(job: string, file: JobSpecFile | undefined, { tasks, resume }: Allocation): void {
-    const leftOut = this.leftOut.get(job);
-    if (leftOut?.isClear !== true || file === undefined) return;
+    const excludedNodes = this.excludedNodes.get(job);
+    if (excludedNodes?.isClear !== true || file === undefined) return;
     const { nodes: wanted = 1, gpus = 0 } = file.resources ?? {};
     const least = typeof wanted === 'number' ? wanted : wanted.min;
     const failedOn = this.failedOn.get(job);
     // To do without the only node that has the checkpoint would be to lose the work.
     const isKeptByNode = resume !== null && file.checkpoint?.dir === undefined;
     const home = isKeptByNode ? this.checkpointsOf(job).get(resume.name) : undefined;
-    const isLeftOut = (name: string) => leftOut.nodes.has(name) && name !== home;
+    const isExcluded = (name: string) => excludedNodes.nodes.has(name) && name !== home;
     const mayUse = (name: string) =>
-      !isLeftOut(name) && failedOn?.has(name) !== true && !this.drained.has(name) && !this.away.has(name);
+      !isExcluded(name) && failedOn?.has(name) !== true && !this.drained.has(name) && !this.away.has(name);
     const others = [...this.gpuCounts].filter(([name, count]) => count >= gpus && mayUse(name));
-    const used = tasks.map(({ node }) => node).find(isLeftOut);
+    const used = tasks.map(({ node }) => node).find(isExcluded);
     this.verdict.require(
       used === undefined || others.length < least,
       'exclusion',

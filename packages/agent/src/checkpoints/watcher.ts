@@ -3,7 +3,7 @@
  * it is shared, and where it is not, what frameworks need to resume is what rank 0 has.
  */
 import { compilePattern, type NamePattern } from '@muster/checkpoints/namePattern';
-import { elsewhere } from '@muster/common/checkpoints';
+import { externalCheckpoint } from '@muster/common/checkpoints';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -65,7 +65,7 @@ export class CheckpointWatcher implements Checkpoints {
   async prepare(assignment: Assignment): Promise<PreparationProblem | null> {
     const { task, quarantine: corrupt, resume } = assignment;
     if (task.nodeRank !== 0) return null;
-    const foreign = resume === null || elsewhere(resume.name) === null ? null : resume.name;
+    const foreign = resume === null || externalCheckpoint(resume.name) === null ? null : resume.name;
     const place = this.placeOf(assignment);
     if (place !== null) {
       const message = this.isAtHome(assignment, place)

@@ -7,7 +7,7 @@
  */
 import { mkdir, rmdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
-import { elsewhere } from '@muster/common/checkpoints';
+import { externalCheckpoint } from '@muster/common/checkpoints';
 import type { JobId } from '@muster/common/ids';
 import { namedCheckpointDir } from '@muster/common/spec/checkpointDir';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -46,14 +46,14 @@ export function checkpointDirs(root: string): CheckpointDirs {
     pathFor,
     hostPathFor,
     placeOf(jobId, spec, full) {
-      const place = elsewhere(full);
+      const place = externalCheckpoint(full);
       if (place === null) return placed(hostPathFor(jobId, spec), full);
       if (place.kind === 'kept') return placed(own(place.jobId), place.name);
       const checkpoint = { ...spec.checkpoint, dir: place.directory };
       return placed(namedCheckpointDir({ ...spec, checkpoint }), place.name);
     },
     pathOf(jobId, spec, full) {
-      const place = elsewhere(full);
+      const place = externalCheckpoint(full);
       if (place?.kind === 'path') return full;
       const directory = place === null ? pathFor(jobId, spec) : own(place.jobId);
       return directory === null ? null : posix.join(directory, place?.name ?? full);

@@ -17,7 +17,7 @@ import { type Progress, startProgress } from '../output/progress.ts';
 import { printable } from '../output/text.ts';
 import type { Session } from '../session.ts';
 import { countsOf, countsText } from './arraySummary.ts';
-import { failureTeller } from './attendArray.ts';
+import { failureReporter } from './attendArray.ts';
 import { lookPatiently } from './lookPatiently.ts';
 import { type ArrayJobs, type Member, readMembers } from './members.ts';
 
@@ -84,7 +84,7 @@ async function readAll(reading: Reading, array: ArrayReferent): Promise<ArrayJob
 
 async function followAll(reading: Reading, array: ArrayReferent): Promise<ArrayJobs> {
   const { session, context, progress, abort } = reading;
-  const tell = failureTeller(context, progress, array.id);
+  const report = failureReporter(context, progress, array.id);
   /** Jobs that have a stream, or had one until their end. */
   const begun = new Set<string>();
   const open = new Set<Promise<void>>();
@@ -101,7 +101,7 @@ async function followAll(reading: Reading, array: ArrayReferent): Promise<ArrayJ
       }),
     );
     // Whoever joins in the middle is told what happens from now on.
-    tell(troubles, { silently: isFirst });
+    report(troubles, { silently: isFirst });
     isFirst = false;
     const { members, notStored } = jobs;
     const waiting = members.filter((member) => mayHaveOutput(member) && !begun.has(member.id));

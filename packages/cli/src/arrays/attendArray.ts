@@ -40,7 +40,7 @@ export function waitForArrayAndReport(
   replaced: ReadonlySet<string> = new Set(),
 ): Promise<Attendance> {
   return attend(context, async (progress, abort) => {
-    const tellFailures = failureTeller(context, progress, id);
+    const tellFailures = failureReporter(context, progress, id);
     const tellCounts = countsTeller(context, progress);
     const last = await unlessAborted(abort, async () => {
       for (;;) {
@@ -101,16 +101,16 @@ async function lookAtArray(
 }
 
 /** @returns to be called with what went wrong until now, at each look; `silently`: it is known to the reader */
-export function failureTeller(
+export function failureReporter(
   { io, environment }: Context,
   progress: Progress,
   arrayId: string,
 ): (failures: ReadonlyMap<string, string>, how?: { readonly silently: boolean }) => void {
   const { dim } = coloursFor(io.stderr, environment);
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return (failures, { silently } = { silently: false }) => {
-    const fresh = [...failures].filter(([key]) => !told.has(key));
-    for (const [key] of fresh) told.add(key);
+    const fresh = [...failures].filter(([key]) => !reported.has(key));
+    for (const [key] of fresh) reported.add(key);
     if (silently || fresh.length === 0) return;
     const lines = fresh.slice(0, failureLinesMax).map(([, text]) => printable(text));
     const more = fresh.length - lines.length;

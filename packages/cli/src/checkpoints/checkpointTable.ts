@@ -52,8 +52,8 @@ export function verdictText({ verdict, depth, suspect, diverged, problem }: Chec
     suspect ? 'suspect' : null,
     diverged === true ? 'after divergence' : null,
   ];
-  const said = words.filter((word) => word !== null).join(', ');
-  return problem === null ? said : `${said}: ${problem}`;
+  const text = words.filter((word) => word !== null).join(', ');
+  return problem === null ? text : `${text}: ${problem}`;
 }
 
 function verdictStyle({ verdict, suspect, diverged }: Checkpoint): Style | null {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { marginMsMin } from '@muster/coordinator/leases/leases';
 import { type CoordinatorOptions, coordinatorDefaults as defaults } from '@muster/coordinator/options';
-import { eventsKeptMsMin } from '@muster/coordinator/tasks/retention';
+import { eventsKeptMsMin } from '@muster/coordinator/reconcilers/retention';
 import type { CommandModule, Context } from '../context.ts';
 import { runDaemon } from '../daemon.ts';
 import { usageError } from '../errors.ts';

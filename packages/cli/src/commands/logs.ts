@@ -8,8 +8,8 @@ import { type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
 import { detachedText, nameOf, specOf, statusText } from '../jobs/summary.ts';
-import { teller } from '../jobs/tell.ts';
-import { allTold } from '../jobs/transitions.ts';
+import { transitionReporter } from '../jobs/tell.ts';
+import { allReported } from '../jobs/transitions.ts';
 import { unlessAborted, waitForJob } from '../jobs/wait.ts';
 import { missingText } from '../logs/missing.ts';
 import { jsonPrinter, type LogPrinter, textPrinter } from '../logs/printer.ts';
@@ -71,7 +71,7 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
     const read = new AbortController();
     // One attempt alone ends with itself, and a program that reads JSON asks for the events.
     const isTold = follow && flags.attempt === undefined && flags.output !== 'json';
-    const told =
+    const written =
       isTold && !isTerminal(job.state) ? tellWhile(context, session, job, progress, read.signal) : null;
     try {
       const selection = { jobId: job.id, follow, ...selectionOf(flags) };
@@ -90,7 +90,7 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
       );
     } finally {
       read.abort();
-      await told;
+      await written;
       progress.end();
       stop.dispose();
     }
@@ -129,7 +129,7 @@ async function tellWhile(
   progress: Progress,
   abort: AbortSignal,
 ): Promise<void> {
-  const onChange = teller(context, progress, allTold(job));
+  const onChange = transitionReporter(context, progress, allReported(job));
   await waitForJob(session, job.id, { onChange, onAway() {}, abort }).catch(() => {});
 }
 

@@ -47,8 +47,8 @@ async function maintain(context: Context, flags: MaintenanceFlags): Promise<Exit
     await writeJson(io.stdout, cluster);
     return exitCodes.ok;
   }
-  const told = forMs === 0 ? endedText : stateText(cluster, environment.programName);
-  await io.stdout.write(`${told}\n`);
+  const text = forMs === 0 ? endedText : stateText(cluster, environment.programName);
+  await io.stdout.write(`${text}\n`);
   return exitCodes.ok;
 }
 

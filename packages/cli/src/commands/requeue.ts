@@ -14,7 +14,7 @@ import { rememberStopRequests } from '../io.ts';
 import { followAndReport, waitAndReport } from '../jobs/attend.ts';
 import { type ArrayReferent, jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
 import { nameOf } from '../jobs/summary.ts';
-import { allTold, nothingTold } from '../jobs/transitions.ts';
+import { allReported, nothingReported } from '../jobs/transitions.ts';
 import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
 import { type Session, submitPatienceMs, withSession } from '../session.ts';
@@ -134,9 +134,9 @@ async function requeueOne(
     await printAnswer(answer, flags, staying);
     if (flags.wait !== true && flags.follow !== true) return exitCodes.ok;
     // The attempts before are known to whoever runs the job again.
-    const told = answer.newJob ? nothingTold : allTold(await session.api.getJob(answer.jobId));
+    const reported = answer.newJob ? nothingReported : allReported(await session.api.getJob(answer.jobId));
     const report = flags.follow === true ? followAndReport : waitAndReport;
-    const { job, exitCode } = await report(staying, session, answer.jobId, told);
+    const { job, exitCode } = await report(staying, session, answer.jobId, reported);
     if (flags.output === 'json' && job !== null) await writeJson(io.stdout, job);
     return exitCode;
   } finally {

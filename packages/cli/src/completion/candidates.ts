@@ -15,7 +15,7 @@ import type { Context } from '../context.ts';
 import { printable } from '../output/text.ts';
 import { withSession } from '../session.ts';
 
-export interface Candidate {
+export interface CompletionCandidate {
   readonly value: string;
   readonly description: string;
 }
@@ -29,7 +29,7 @@ export async function candidatesFor(
   command: Command,
   words: readonly string[],
   context: Context,
-): Promise<readonly Candidate[]> {
+): Promise<readonly CompletionCandidate[]> {
   const before = words.slice(0, -1);
   if (before.includes('--')) return files;
   const awaiting = optionAt(command, before.at(-1));
@@ -50,7 +50,7 @@ export async function candidatesFor(
   ];
 }
 
-const files: readonly Candidate[] = [{ value: filesMarker, description: '' }];
+const files: readonly CompletionCandidate[] = [{ value: filesMarker, description: '' }];
 
 function optionAt(command: Command, word: string | undefined): Option | undefined {
   return command.options.find(
@@ -85,7 +85,7 @@ async function valuesFor(
   command: Command,
   context: Context,
   operands: readonly string[] = [],
-): Promise<readonly Candidate[]> {
+): Promise<readonly CompletionCandidate[]> {
   if (argChoices !== undefined) return wordCandidates(argChoices);
   switch (placeholder) {
     case 'file':
@@ -123,22 +123,22 @@ async function valuesFor(
   }
 }
 
-function wordCandidates(words: readonly string[]): readonly Candidate[] {
+function wordCandidates(words: readonly string[]): readonly CompletionCandidate[] {
   return words.map((value) => ({ value, description: '' }));
 }
 
 /** Without a coordinator there is nothing to offer, and no place to say why. */
 async function fromCluster(
   { completionWaitMs }: Context,
-  ask: () => Promise<readonly Candidate[]>,
-): Promise<readonly Candidate[]> {
-  const nothing = new Promise<readonly Candidate[]>((resolve) =>
+  ask: () => Promise<readonly CompletionCandidate[]>,
+): Promise<readonly CompletionCandidate[]> {
+  const nothing = new Promise<readonly CompletionCandidate[]>((resolve) =>
     setTimeout(resolve, completionWaitMs, []).unref(),
   );
   return Promise.race([ask().catch(() => []), nothing]);
 }
 
-function jobCandidates(context: Context, onlyActive: boolean): Promise<readonly Candidate[]> {
+function jobCandidates(context: Context, onlyActive: boolean): Promise<readonly CompletionCandidate[]> {
   return withSession(context, {}, async ({ api }) => {
     const states = onlyActive ? jobStates.filter((state) => !isTerminal(state)) : [];
     const { jobs } = await api.listJobs({ states, limit: jobsOffered });
@@ -155,14 +155,14 @@ function jobCandidates(context: Context, onlyActive: boolean): Promise<readonly 
   });
 }
 
-function nodeCandidates(context: Context): Promise<readonly Candidate[]> {
+function nodeCandidates(context: Context): Promise<readonly CompletionCandidate[]> {
   return withSession(context, {}, async ({ api }) => {
     const nodes = await api.listNodes();
     return nodes.map(({ name, state }) => ({ value: name, description: state }));
   });
 }
 
-function conditionCandidates(context: Context, node: string): Promise<readonly Candidate[]> {
+function conditionCandidates(context: Context, node: string): Promise<readonly CompletionCandidate[]> {
   return withSession(context, {}, async ({ api }) => {
     const { conditions } = await api.getNode(node);
     const messages = new Map(conditions.map(({ kind, message }) => [kind, message]));

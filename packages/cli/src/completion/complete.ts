@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import type { CommandEntry } from '../commandTable.ts';
 import { type Context, defineCommand } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { type Candidate, candidatesFor, filesMarker } from './candidates.ts';
+import { type CompletionCandidate, candidatesFor, filesMarker } from './candidates.ts';
 
 /** @param marked the words up to the cursor, each behind a `:`, so that none of them looks like a flag of ours */
 export async function complete(
@@ -25,7 +25,7 @@ async function candidatesAt(
   table: readonly CommandEntry[],
   words: readonly string[],
   context: Context,
-): Promise<readonly Candidate[]> {
+): Promise<readonly CompletionCandidate[]> {
   if (words.length <= 1) return table.map(({ name, summary }) => ({ value: name, description: summary }));
   const entry = table.find(({ name }) => name === words[0]);
   if (entry === undefined) return [];

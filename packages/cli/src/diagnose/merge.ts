@@ -33,10 +33,10 @@ export function mergeRanks(logs: ReadonlyMap<number, LogDiagnosis>, attempt: Att
     .sort((a, b) => a.nodeRank - b.nodeRank);
   const { cause } = attempt;
   const first = ranks.find((each) => cause !== null && isNamed(each, cause)) ?? foremost(ranks);
-  const told = (first ?? ranks[0])?.diagnosis ?? nothing();
-  const { framework, metrics } = mostMetrics(ranks)?.diagnosis ?? told;
+  const primary = (first ?? ranks[0])?.diagnosis ?? nothing();
+  const { framework, metrics } = mostMetrics(ranks)?.diagnosis ?? primary;
   const state = stateOf(attempt);
-  const merged = cause === null || attempt.state !== 'ended' ? told : withRecorded(told, cause);
+  const merged = cause === null || attempt.state !== 'ended' ? primary : withRecorded(primary, cause);
   return { ...merged, state, framework, metrics };
 }
 
@@ -57,12 +57,13 @@ function stateOf({ state, cause }: AttemptView): Diagnosis['state'] {
   return stops.has(cause.kind) ? 'stopped' : 'failed';
 }
 
-function withRecorded(told: Diagnosis, { kind, blame, message, evidence }: Cause): Diagnosis {
-  if (told.cause === kind) return told;
-  const isBetterTold = told.cause !== null && told.cause !== 'loss_spike' && !saysLittle.has(told.cause);
-  if (saysLittle.has(kind) && isBetterTold) return told;
+function withRecorded(primary: Diagnosis, { kind, blame, message, evidence }: Cause): Diagnosis {
+  if (primary.cause === kind) return primary;
+  const isMoreSpecific =
+    primary.cause !== null && primary.cause !== 'loss_spike' && !saysLittle.has(primary.cause);
+  if (saysLittle.has(kind) && isMoreSpecific) return primary;
   return {
-    ...told,
+    ...primary,
     cause: kind,
     blame,
     evidence: evidence ?? { line: null, text: message, rank: null },

@@ -138,13 +138,13 @@ function run(
   const env = Object.fromEntries(variables.map((each) => each.split(/=(.*)/s, 2) as [string, string]));
   const child = spawn(program, args, { stdio: [stdin ?? 'ignore', 'pipe', 'pipe'], env, timeout: timeoutMs });
   return new Promise((resolve, reject) => {
-    let [said, complaints] = ['', ''];
-    child.stdout?.on('data', (data: Buffer) => (said += data.toString()));
+    let [output, complaints] = ['', ''];
+    child.stdout?.on('data', (data: Buffer) => (output += data.toString()));
     child.stderr?.on('data', (data: Buffer) => (complaints = (complaints + data.toString()).slice(-2_000)));
     child.on('error', reject);
     // It ends with 1 when something has to be mended, and has said so then.
     child.on('close', (code) =>
-      said === '' ? reject(new Error(complaints.trim() || `exit code ${code}`)) : resolve(said),
+      output === '' ? reject(new Error(complaints.trim() || `exit code ${code}`)) : resolve(output),
     );
   });
 }

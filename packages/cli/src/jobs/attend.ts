@@ -12,8 +12,8 @@ import { type Progress, startProgress } from '../output/progress.ts';
 import { printable } from '../output/text.ts';
 import type { Session } from '../session.ts';
 import { detachedText, nameOf, ranText, specOf, statusText } from './summary.ts';
-import { teller } from './tell.ts';
-import { nothingTold, type Told } from './transitions.ts';
+import { transitionReporter } from './tell.ts';
+import { nothingReported, type Reported } from './transitions.ts';
 import { unlessAborted, waitForJob } from './wait.ts';
 
 export interface Attendance {
@@ -27,15 +27,15 @@ export function waitAndReport(
   context: Context,
   session: Session,
   jobId: string,
-  from: Told = nothingTold,
+  from: Reported = nothingReported,
 ): Promise<Attendance> {
   return attend(context, async (progress, abort) => {
-    const tell = teller(context, progress, from);
+    const report = transitionReporter(context, progress, from);
     let state: JobView['state'] | null = null;
     const job = await waitForJob(session, jobId, {
       onChange(now) {
         ({ state } = now);
-        tell(now);
+        report(now);
         progress.show(statusText(now));
       },
       onAway: (error) => progress.show(awayText(error)),
@@ -51,10 +51,10 @@ export function followAndReport(
   context: Context,
   session: Session,
   jobId: string,
-  from: Told = nothingTold,
+  from: Reported = nothingReported,
 ): Promise<Attendance> {
   return attend(context, async (progress, abort) => {
-    const tell = teller(context, progress, from);
+    const report = transitionReporter(context, progress, from);
     const job = await session.api.getJob(jobId);
     let { state } = job;
     progress.show(statusText(job));
@@ -64,7 +64,7 @@ export function followAndReport(
       waitForJob(session, jobId, {
         onChange(now) {
           ({ state } = now);
-          tell(now);
+          report(now);
           // Between the lines of its output the state would only be in the way; while it waits there are none.
           if (!printing || now.state === 'queued') progress.show(statusText(now));
         },

@@ -42,7 +42,7 @@ function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
     ['Array', job.array === null ? null : `${job.array.index} of 0–${job.array.size - 1} in ${job.array.id}`],
     ['Requeued from', job.requeuedFrom],
     ['Continues from', continuedText(job)],
-    ['Excluded', leftOutText(job)],
+    ['Excluded', excludedNodesText(job)],
     ['Training', trainingText(job)],
     ['Signs', signsText(job)],
     ['Output', outputText(job, nowMs)],
@@ -121,7 +121,7 @@ function outputText({ state, attempts, outputAtMs }: JobView, nowMs: number): st
 }
 
 /** Of the next attempt, should there be one. */
-function leftOutText({ leftOut, state }: JobView): string | null {
+function excludedNodesText({ leftOut, state }: JobView): string | null {
   if (isTerminal(state)) return null;
   return leftOut.map(({ node, cause }) => `${node}: ${cause.message} (${cause.kind})`).join('\n');
 }

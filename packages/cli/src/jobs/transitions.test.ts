@@ -1,7 +1,7 @@
 import type { JobView } from '@muster/common/views';
 import { expect, test } from 'vitest';
 import { aCause, aJob, anAttempt, aTask, submittedAtMs } from '../testing/fakeCoordinator.ts';
-import { allTold, nothingTold, transitions, troublesOf } from './transitions.ts';
+import { allReported, nothingReported, transitions, troublesOf } from './transitions.ts';
 
 const evidence = { line: 13, text: 'CUDA out of memory', rank: 1 };
 const oom = { ...aCause('cuda_oom', 'rank 1 on node-1 exited with code 1: CUDA out of memory'), evidence };
@@ -16,10 +16,10 @@ const job = (fields: Partial<JobView>) =>
 
 /** What is told at each look, one after the other. */
 function story(...looks: readonly JobView[]): readonly (readonly string[])[] {
-  let told = nothingTold;
+  let reported = nothingReported;
   return looks.map((look) => {
-    const { lines, told: then } = transitions(look, told);
-    told = then;
+    const { lines, reported: then } = transitions(look, reported);
+    reported = then;
     return lines;
   });
 }
@@ -74,7 +74,7 @@ test('what happened while nobody looked is told afterwards, in order', () => {
     'attempt 2 failed: CUDA OOM (rank 1)',
     'attempt 3 runs on node-1, node-2',
   ]);
-  expect(transitions(late, allTold(late)).lines).toEqual([]);
+  expect(transitions(late, allReported(late)).lines).toEqual([]);
 });
 
 test('a preemption and what it waits for then, signs and a hang are told; the end itself is not', () => {

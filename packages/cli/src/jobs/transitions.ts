@@ -10,14 +10,14 @@ import { durationText } from '../output/times.ts';
 import { nameOf, specOf } from './summary.ts';
 
 /** What a reader knows. */
-export interface Told {
+export interface Reported {
   /** Begins, ends, signs and hangs of attempts. */
   readonly facts: ReadonlySet<string>;
   /** Why it waits, as a kind: how many seconds are left is no news. null: it did not wait. */
   readonly waits: string | null;
 }
 
-export const nothingTold: Told = { facts: new Set(), waits: null };
+export const nothingReported: Reported = { facts: new Set(), waits: null };
 
 interface Fact {
   readonly key: string;
@@ -25,24 +25,27 @@ interface Fact {
 }
 
 /** Everything up to now, for a reader who joins in the middle. */
-export function allTold(job: JobView): Told {
+export function allReported(job: JobView): Reported {
   return { facts: new Set(factsOf(job).map(({ key }) => key)), waits: waitOf(job)?.kind ?? null };
 }
 
 /** @returns what is new, oldest first, and what is then known */
 export function transitions(
   job: JobView,
-  told: Told,
-): { readonly lines: readonly string[]; readonly told: Told } {
+  reported: Reported,
+): { readonly lines: readonly string[]; readonly reported: Reported } {
   const facts = factsOf(job);
-  const fresh = facts.filter(({ key }) => !told.facts.has(key));
+  const fresh = facts.filter(({ key }) => !reported.facts.has(key));
   const wait = waitOf(job);
   // The line of the end before has told when the next attempt is.
   const isPartOfEnd = wait?.kind === 'backoff' && fresh.some(({ key }) => key.endsWith('.ended'));
-  const isNews = wait !== null && wait.kind !== told.waits && !isPartOfEnd;
+  const isChange = wait !== null && wait.kind !== reported.waits && !isPartOfEnd;
   return {
-    lines: [...fresh.map(({ text }) => text), ...(isNews ? [wait.text] : [])],
-    told: { facts: new Set([...told.facts, ...facts.map(({ key }) => key)]), waits: wait?.kind ?? null },
+    lines: [...fresh.map(({ text }) => text), ...(isChange ? [wait.text] : [])],
+    reported: {
+      facts: new Set([...reported.facts, ...facts.map(({ key }) => key)]),
+      waits: wait?.kind ?? null,
+    },
   };
 }
 

@@ -27,7 +27,12 @@ import {
   type TaskReport,
 } from '../views.ts';
 import { enumMapping, known } from './enums.ts';
-import { leftOutFromWire, leftOutToWire, taskFailureFromWire, taskFailureToWire } from './gangCodec.ts';
+import {
+  excludedNodeFromWire,
+  excludedNodeToWire,
+  taskFailureFromWire,
+  taskFailureToWire,
+} from './gangCodec.ts';
 import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
 import { gpuUsageFromWire, gpuUsageToWire } from './telemetryCodec.ts';
 import {
@@ -234,7 +239,7 @@ export function jobToWire(job: JobView): Job {
     requeuedFrom: job.requeuedFrom ?? '',
     resumedFrom: resumedFromToWire(job.resumedFrom),
     submitSeq: job.submitSeq,
-    leftOut: job.leftOut.map((each) => leftOutToWire(each, causeToWire)),
+    leftOut: job.leftOut.map((each) => excludedNodeToWire(each, causeToWire)),
     checkpoints: job.checkpoints.map(checkpointToWire),
     training: progressToWire(job.training),
     ledger: ledgerToWire(job.ledger),
@@ -265,7 +270,9 @@ export function jobFromWire(wire: Job__Output): JobView {
     requeuedFrom: wire.requeuedFrom || null,
     resumedFrom: resumedFromFromWire(wire.resumedFrom),
     submitSeq: wire.submitSeq,
-    leftOut: wire.leftOut.map((each) => leftOutFromWire(each, causeFromWire)).filter((each) => each !== null),
+    leftOut: wire.leftOut
+      .map((each) => excludedNodeFromWire(each, causeFromWire))
+      .filter((each) => each !== null),
     checkpoints: wire.checkpoints.map(checkpointFromWire),
     training: progressFromWire(wire.training),
     ledger: ledgerFromWire(wire.ledger),

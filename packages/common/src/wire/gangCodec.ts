@@ -1,8 +1,8 @@
 /** Wire messages ↔ the words of gangs. */
 import {
   type Endpoint,
+  type ExcludedNode,
   failureSources,
-  type LeftOut,
   type PathBandwidth,
   type PathCheck,
   type PathFindings,
@@ -146,14 +146,17 @@ export function taskFailureFromWire(wire: TaskFailure__Output): TaskFailure {
 }
 
 /** @param toWire of causes; they live with the job's own messages */
-export function leftOutToWire(each: LeftOut, toWire: (cause: Cause) => WireLeftOut['cause']): WireLeftOut {
+export function excludedNodeToWire(
+  each: ExcludedNode,
+  toWire: (cause: Cause) => WireLeftOut['cause'],
+): WireLeftOut {
   return { node: each.node, cause: toWire(each.cause) ?? null };
 }
 
-export function leftOutFromWire(
+export function excludedNodeFromWire(
   wire: LeftOut__Output,
   fromWire: (cause: NonNullable<LeftOut__Output['cause']>) => Cause,
-): LeftOut | null {
+): ExcludedNode | null {
   return wire.cause === null ? null : { node: wire.node, cause: fromWire(wire.cause) };
 }
 

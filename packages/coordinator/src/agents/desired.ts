@@ -44,7 +44,7 @@ function stopOf({ spec }: Job, { savedAfterStop }: Attempt): Desired {
 }
 
 /** Whether two orders are the same, and the second need not be sent. Other addresses, or a shorter grace, make another order. */
-export function wordOf(desired: Desired): string {
+export function orderKey(desired: Desired): string {
   switch (desired.kind) {
     case 'check':
       return `check ${desired.check.round}`;

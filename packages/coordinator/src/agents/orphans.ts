@@ -1,6 +1,6 @@
 /**
- * Orphans: tasks that run on nodes and that the store knows nothing of, as after a restore from a backup. In memory only: agents
- * report them in every Hello. Their GPUs count as used, and only a person ends them.
+ * Orphans: tasks that run on nodes and are not in the store, for example after a restore from a backup. They are kept in
+ * memory only, because agents report them in every Hello. Their GPUs count as used, and only an administrator ends them.
  */
 import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { OrphanTask, TaskReport } from '@muster/common/views';
@@ -19,7 +19,7 @@ export class OrphanTasks {
   }
 
   /** A Hello: everything that runs there. */
-  said(node: NodeName, tasks: readonly OrphanTask[]): void {
+  replace(node: NodeName, tasks: readonly OrphanTask[]): void {
     const unknown = tasks.filter(({ task }) => this.isUnknown(task));
     if (unknown.length === 0) this.candidates.delete(node);
     else this.candidates.set(node, new Map(unknown.map((each) => [taskKey(each.task), each])));

@@ -14,13 +14,13 @@ function aRegistry() {
 }
 
 function aSession(name = 'node-1', instanceId = 'a') {
-  const told: string[] = [];
+  const sent: string[] = [];
   const stream = {
-    write: (message: CoordinatorMessage) => void told.push(Object.keys(message).join()),
-    end: () => void told.push('end'),
+    write: (message: CoordinatorMessage) => void sent.push(Object.keys(message).join()),
+    end: () => void sent.push('end'),
   };
   const identity = { caller: anAgent(name), instanceId, bootId: 'boot' };
-  return { session: new AgentSession(identity, stream, { grant: () => 6_000, proofOf: () => '' }), told };
+  return { session: new AgentSession(identity, stream, { grant: () => 6_000, proofOf: () => '' }), sent };
 }
 
 test('the newest connection of an agent takes over and the older one is ended', () => {
@@ -29,7 +29,7 @@ test('the newest connection of an agent takes over and the older one is ended', 
   registry.add(older.session);
   registry.admit(node, 'a', 'boot');
   registry.add(newer.session);
-  expect(older.told).toEqual(['end']);
+  expect(older.sent).toEqual(['end']);
   expect(registry.isCurrent(older.session)).toBe(false);
   expect(registry.remove(older.session), 'its end is not the end of the newer one').toBe(false);
   expect(registry.isOnline(node)).toBe(true);
@@ -54,14 +54,14 @@ test('from the Hello on, the newer connection has the word; another machine that
 
 test('only a node that answers is told that a condition is dealt with', () => {
   const { registry, clock } = aRegistry();
-  const { session, told } = aSession();
+  const { session, sent } = aSession();
   registry.add(session);
   const place = { kind: 'xid_79', gpuUuid: null };
   expect(registry.clearCondition(node, place)).toBe(true);
   clock.nowMs += silenceMs;
   expect(registry.clearCondition(node, place)).toBe(false);
   expect(registry.clearCondition(nodeNameOf('node-9'), place)).toBe(false);
-  expect(told).toEqual(['clearCondition']);
+  expect(sent).toEqual(['clearCondition']);
 });
 
 test('another machine under the same name is refused while the first one answers, and let in when it does not', () => {
@@ -80,7 +80,7 @@ test('silence is named once, ends the connection, and is named again after a ret
   expect(registry.takeNewlySilent()).toEqual([]);
   clock.nowMs += 1;
   expect(registry.takeNewlySilent()).toEqual([node]);
-  expect(first.told).toEqual(['end']);
+  expect(first.sent).toEqual(['end']);
   clock.nowMs += silenceMs;
   expect(registry.takeNewlySilent()).toEqual([]);
   registry.add(aSession().session);
@@ -140,7 +140,7 @@ test('a commit is told to the nodes it concerns only, the end of an attempt befo
     endedCredentials: [],
     removedNodes: [],
   });
-  expect([first.told, second.told, third.told]).toEqual([['prepare'], ['prepare'], []]);
+  expect([first.sent, second.sent, third.sent]).toEqual([['prepare'], ['prepare'], []]);
 
   const over = anAttempt(1, {
     state: 'ended',
@@ -154,9 +154,9 @@ test('a commit is told to the nodes it concerns only, the end of an attempt befo
     endedCredentials: [],
     removedNodes: [],
   });
-  expect(first.told).toEqual(['prepare', 'forget']);
-  expect(second.told).toEqual(['prepare', 'forget', 'prepare']);
-  expect(third.told).toEqual([]);
+  expect(first.sent).toEqual(['prepare', 'forget']);
+  expect(second.sent).toEqual(['prepare', 'forget', 'prepare']);
+  expect(third.sent).toEqual([]);
 });
 
 test('each silence has a number of its own, and what was proven in one says nothing about the next', () => {

@@ -1,6 +1,6 @@
 /**
- * The connected agents. Nothing here is stored: after a coordinator restart every agent dials in again and says its
- * whole truth.
+ * The connected agents. Nothing here is stored: after a restart of the coordinator every agent connects again and reports
+ * its full state.
  */
 import type { Clock } from '@muster/common/clock';
 import type { Condition } from '@muster/common/conditions';
@@ -25,7 +25,7 @@ export interface Silence {
   readonly number: number;
   /** Monotonic. */
   readonly sinceMs: number;
-  /** A person or a fencing command has said that nothing runs there any more. */
+  /** An administrator or a fencing command has confirmed that the node runs nothing any more. */
   readonly isDead: boolean;
 }
 
@@ -96,7 +96,7 @@ export class AgentRegistry {
     if (presence?.session === session) presence.lastHeardMs = this.clock.monotonicMs();
   }
 
-  /** The newest word of its node comes from here. Not so once the agent has said Hello on another connection. */
+  /** @returns whether this is the newest connection of its node; a Hello on another connection replaces it */
   isCurrent(session: AgentSession): boolean {
     return this.nodes.get(session.node)?.session === session && !session.superseded;
   }

@@ -92,12 +92,12 @@ function aSession() {
     leases,
   );
   /** Kinds since the last call. */
-  const told = () => messages.splice(0).map((message) => Object.keys(message).join());
-  return { session, messages, told };
+  const sent = () => messages.splice(0).map((message) => Object.keys(message).join());
+  return { session, messages, sent };
 }
 
 function welcomed(jobs: readonly Job[], observed: readonly TaskRef[] = [], existed = true) {
-  const { session, messages, told } = aSession();
+  const { session, messages, sent } = aSession();
   session.welcome(
     settings,
     jobs,
@@ -105,27 +105,27 @@ function welcomed(jobs: readonly Job[], observed: readonly TaskRef[] = [], exist
     (id) => jobs.find((job) => job.id === id),
     () => existed,
   );
-  return { session, messages, told };
+  return { session, messages, sent };
 }
 
 test('each change is said once', () => {
-  const { session, told } = aSession();
+  const { session, sent } = aSession();
   for (const job of [allocated, allocated, released, running, stopping, taskEnded, taskEnded, ended])
     session.syncChanged(ref(), job);
-  expect(told()).toEqual(['prepare', 'start', 'stop', 'forget']);
+  expect(sent()).toEqual(['prepare', 'start', 'stop', 'forget']);
 });
 
 test('an end of which the agent was never told the beginning needs no word', () => {
-  const { session, told } = aSession();
+  const { session, sent } = aSession();
   session.syncChanged(ref(), ended);
-  expect(told()).toEqual([]);
+  expect(sent()).toEqual([]);
 });
 
 test('asked about a task, it is told to drop what is over, however often it asks', () => {
-  const { session, told } = aSession();
+  const { session, sent } = aSession();
   session.sync(ref(), undefined);
   session.sync(ref(), superseded);
-  expect(told()).toEqual(['forget', 'forget']);
+  expect(sent()).toEqual(['forget', 'forget']);
 });
 
 test('a stop says how: signal, grace and the task', () => {
@@ -197,13 +197,13 @@ test.each([
 ])(
   'a welcome carries a task that is %s with all that was said of it, and it is not said again',
   (_, job, wanted) => {
-    const { session, messages, told } = welcomed([job], [ref()]);
+    const { session, messages, sent } = welcomed([job], [ref()]);
     expect(messages[0]?.welcome?.desired).toMatchObject([
       { task: ref(), nodeCount: 1, leaseMs: 60_000, ...wanted },
     ]);
-    expect(told()).toEqual(['welcome']);
+    expect(sent()).toEqual(['welcome']);
     session.syncChanged(ref(), job);
-    expect(told()).toEqual([]);
+    expect(sent()).toEqual([]);
   },
 );
 
@@ -213,7 +213,7 @@ test.each([
   ['is at a later attempt', [superseded], true, ['welcome', 'forget']],
   ['waits in the queue', [queued], true, ['welcome', 'forget']],
 ])('a welcome to an agent that has a task of a job that %s', (_, jobs, existed, wanted) => {
-  expect(welcomed(jobs, [ref()], existed).told()).toEqual(wanted);
+  expect(welcomed(jobs, [ref()], existed).sent()).toEqual(wanted);
 });
 
 test('a task of another node is not desired here, and one that is claimed to be here is to be dropped', () => {
@@ -221,9 +221,9 @@ test('a task of another node is not desired here, and one that is claimed to be 
     kind: 'running',
     attempt: anAttempt(1, { state: 'running', tasks: [aTask(0, { node: nodeNameOf('node-2') })] }),
   });
-  const { messages, told } = welcomed([elsewhere], [ref()]);
+  const { messages, sent } = welcomed([elsewhere], [ref()]);
   expect(messages[0]?.welcome?.desired).toEqual([]);
-  expect(told()).toEqual(['welcome', 'forget']);
+  expect(sent()).toEqual(['welcome', 'forget']);
 });
 
 test.each<[string, Job, TaskStateKind | undefined, number]>([

@@ -1,8 +1,8 @@
 /**
- * One connected agent, and what it was last told about each task.
+ * One connected agent, and the last order that it was sent for each task.
  *
- * `sync` compares what should be with what was said and says the difference, so that telling an agent something twice,
- * or never because the stream broke, needs no thought anywhere else: a new connection starts from nothing said.
+ * `sync` compares the desired order with the last one sent, and sends it if they differ. Other code need not care about
+ * orders that are sent twice, or lost with a broken stream: a new connection starts with no orders sent.
  */
 
 import type { Checkpoint, CorruptCheckpoint } from '@muster/common/checkpoints';
@@ -24,9 +24,9 @@ import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
 import { ownSpec } from '../spec/ownSpec.ts';
 import { specText } from '../spec/specText.ts';
 import { heldTask } from '../state/heldTasks.ts';
-import { type Desired, desiredOf, isHeard, wordOf } from './desired.ts';
+import { type Desired, desiredOf, isHeard, orderKey } from './desired.ts';
 
-/** An agent that does not know how, or whose disk is full, is not pressed. */
+/** The time between two requests to renew a credential. An agent that cannot renew, or has a full disk, is not pressed. */
 const renewalAskedEveryMs = 60_000;
 
 export interface AgentStream {
@@ -43,20 +43,20 @@ export interface WelcomeSettings {
 }
 
 export class AgentSession {
-  /** Who talks on it. */
+  /** The identity that the connection was authenticated with. */
   readonly caller: AgentIdentity;
   readonly node: NodeName;
   readonly instanceId: string;
   readonly bootId: string;
-  /** Its agent has begun to talk on a newer connection. */
+  /** The agent uses a newer connection. */
   superseded = false;
-  /** What its agent has claimed without proof, as a condition of the node. null: nothing. */
+  /** The condition of the node for claims of its agent without proof. It is null if there are none. */
   readonly doubt: Condition | null;
-  /** Monotonic. */
+  /** The monotonic time from which the next request to renew may be sent. */
   private askAgainMs = 0;
   private readonly stream: AgentStream;
   private readonly leases: LeaseGrants;
-  private readonly said = new Map<TaskKey, string>();
+  private readonly lastSent = new Map<TaskKey, string>();
 
   constructor(
     identity: { caller: AgentIdentity; instanceId: string; bootId: string },
@@ -73,7 +73,7 @@ export class AgentSession {
     this.doubt = doubt;
   }
 
-  /** First message: the whole desired set, and for what the agent has beside it, what to do. */
+  /** Sends the first message, which has all desired tasks, and then orders for the other tasks that the agent has. */
   welcome(
     settings: WelcomeSettings,
     jobs: Iterable<Job>,
@@ -89,7 +89,7 @@ export class AgentSession {
         const ref = { jobId: job.id, attempt: job.lastAttempt, nodeRank: task.nodeRank };
         const wanted = desiredOf(job, ref, this.node);
         if (wanted.kind === 'forget') continue;
-        this.said.set(taskKey(ref), wordOf(wanted));
+        this.lastSent.set(taskKey(ref), orderKey(wanted));
         desired.push(this.assignment(job, attempt, task, wanted));
       }
     }
@@ -101,23 +101,23 @@ export class AgentSession {
       },
     });
     for (const ref of observed) {
-      if (this.said.has(taskKey(ref)) || !existed(ref.jobId)) continue;
+      if (this.lastSent.has(taskKey(ref)) || !existed(ref.jobId)) continue;
       const job = findJob(ref.jobId);
       if (job === undefined || ref.attempt <= job.lastAttempt) this.sync(ref, job);
     }
   }
 
-  /** Tells the agent what it should do about a task, unless that was what it was told last. */
+  /** Sends the order for a task, unless it equals the last one sent. */
   sync(ref: TaskRef, job: Job | undefined): void {
     const key = taskKey(ref);
     const desired = desiredOf(job, ref, this.node);
-    if (this.said.get(key) === wordOf(desired)) return;
-    this.say(ref, job, desired);
-    if (desired.kind === 'forget') this.said.delete(key);
-    else this.said.set(key, wordOf(desired));
+    if (this.lastSent.get(key) === orderKey(desired)) return;
+    this.send(ref, job, desired);
+    if (desired.kind === 'forget') this.lastSent.delete(key);
+    else this.lastSent.set(key, orderKey(desired));
   }
 
-  private say(ref: TaskRef, job: Job | undefined, desired: Desired): void {
+  private send(ref: TaskRef, job: Job | undefined, desired: Desired): void {
     const attempt = currentAttempt(job);
     const task = heldTask(job, ref, this.node);
     switch (desired.kind) {
@@ -147,7 +147,8 @@ export class AgentSession {
 
   /** After a change of a task. One that ended without this agent having been told of it needs no word. */
   syncChanged(ref: TaskRef, job: Job | undefined): void {
-    if (this.said.has(taskKey(ref)) || desiredOf(job, ref, this.node).kind !== 'forget') this.sync(ref, job);
+    if (this.lastSent.has(taskKey(ref)) || desiredOf(job, ref, this.node).kind !== 'forget')
+      this.sync(ref, job);
   }
 
   /**
@@ -157,7 +158,7 @@ export class AgentSession {
    */
   remind(reports: readonly TaskReport[], findJob: (id: JobId) => Job | undefined): void {
     const observed = new Map(reports.map(({ task, state }) => [taskKey(task), state]));
-    for (const key of this.said.keys()) {
+    for (const key of this.lastSent.keys()) {
       const ref = parseTaskKey(key);
       const job = ref === null ? undefined : findJob(ref.jobId);
       const attempt = currentAttempt(job);

@@ -1,20 +1,20 @@
 /**
- * How often what changes of one node becomes an event. Its state is always the newest; events of a node that changes without
- * end are held back, and the next one tells the difference to what was told last.
+ * Limits how many events the changes of one node make. The state of the node is always the newest. Events of a node that
+ * changes too often are held back, and the next event has the difference to the status that was published last.
  */
 import type { NodeName } from '@muster/common/ids';
 import type { Node } from '../model.ts';
 import { Allowance, type Rate } from '../work/allowance.ts';
 
-/** An event of an inventory holds all of its GPUs: in the long run one a minute. */
+/** The rate of inventory changes. Such an event holds all GPUs of the node, so the long-term rate is one per minute. */
 const inventoryRate: Rate = { perSecond: 1 / 60, atOnce: 8 };
-/** Conditions and drains, each of them. A node on which everything fails at once tells it all, and then one in 4 s. */
+/** The rate of conditions and drains. A node where everything fails at once publishes all of it, and then one in 4 s. */
 const conditionRate: Rate = { perSecond: 1 / 4, atOnce: 512 };
-/** That it said Hello. */
+/** The rate of Hellos. */
 const onlineRate: Rate = { perSecond: 1 / 10, atOnce: 64 };
-/** That its tasks were frozen or thawed, each of them. */
+/** The rate of tasks that are frozen or thawed. */
 const freezeRate: Rate = { perSecond: 1, atOnce: 4_096 };
-/** What it says of checkpoints and of the course of a training. */
+/** The rate of reports about checkpoints and training. */
 const trainingRate: Rate = { perSecond: 5, atOnce: 8_192 };
 
 const rates = {
@@ -26,24 +26,24 @@ const rates = {
 } as const;
 export type Paced = keyof typeof rates;
 
-export type Pace = Pick<StatusPacer, 'take' | 'toldOf' | 'note'>;
+export type Pace = Pick<StatusPacer, 'take' | 'lastPublished' | 'note'>;
 
-/** Where nobody can say too much. */
-export const unpaced: Pace = { take: () => true, toldOf: () => null, note() {} };
+/** A pace without limits. */
+export const unpaced: Pace = { take: () => true, lastPublished: () => null, note() {} };
 
-/** What was told last of a node whose newest state was not told. */
-export type Told = Pick<Node, 'inventory' | 'conditions' | 'drain'>;
+/** The status of a node that was published last, while a newer status is held back. */
+export type PublishedStatus = Pick<Node, 'inventory' | 'conditions' | 'drain'>;
 
 export class StatusPacer {
   private readonly monotonicMs: () => number;
   private readonly allowances = new Map<string, Allowance>();
-  private readonly owed = new Map<NodeName, Told>();
+  private readonly heldBack = new Map<NodeName, PublishedStatus>();
 
   constructor(monotonicMs: () => number) {
     this.monotonicMs = monotonicMs;
   }
 
-  /** @returns whether so many events may be told now */
+  /** @returns whether this many events may be published now */
   take(node: NodeName, what: Paced, count = 1): boolean {
     if (count === 0) return true;
     const nowMs = this.monotonicMs();
@@ -53,19 +53,19 @@ export class StatusPacer {
     return allowance.take(nowMs, count);
   }
 
-  /** What was told of the node last. null: all of what is known of it. */
-  toldOf(node: NodeName): Told | null {
-    return this.owed.get(node) ?? null;
+  /** @returns the status that was published last; null if the newest status was published */
+  lastPublished(node: NodeName): PublishedStatus | null {
+    return this.heldBack.get(node) ?? null;
   }
 
-  /** @param told null: everything */
-  note(node: NodeName, told: Told | null): void {
-    if (told === null) this.owed.delete(node);
-    else this.owed.set(node, told);
+  /** @param published the status that was published last; null if nothing is held back any more */
+  note(node: NodeName, published: PublishedStatus | null): void {
+    if (published === null) this.heldBack.delete(node);
+    else this.heldBack.set(node, published);
   }
 
-  /** Nodes of which something is to be told. */
-  owing(): readonly NodeName[] {
-    return [...this.owed.keys()];
+  /** Nodes with status changes that are held back. */
+  heldBackNodes(): readonly NodeName[] {
+    return [...this.heldBack.keys()];
   }
 }

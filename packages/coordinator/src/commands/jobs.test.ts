@@ -7,8 +7,8 @@ import type { Job } from '../model.ts';
 import { aCheckpoint, aJob, aSpec, jobIdOf } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
 import { aStory, crash } from '../storyFixture.ts';
-import { EndedMeanwhile } from './heritage.ts';
-import { extend, requeue } from './jobs.ts';
+import { EndedMeanwhile } from './inheritedCheckpoints.ts';
+import { extendJob, requeueJob } from './jobs.ts';
 
 const random = (size: number) => new Uint8Array(size).fill(7);
 const nowMs = 1_700_000_100_000;
@@ -35,7 +35,7 @@ function draftWith(job: Job, isOver = false): Draft {
 function requeued(draft: Draft, job: Job, from: ResumeChoice = { kind: 'newest' }): JobId | undefined {
   const { id, spec } = job;
   const command = { spec, requestId: 'r', digest: 'd', arraySize: 0, requeuedFrom: id, place: null, from };
-  return requeue(draft, { ...command, saved: job, isEdited: false, force: true }, random, nowMs).jobIds[0];
+  return requeueJob(draft, { ...command, saved: job, isEdited: false, force: true }, random, nowMs).jobIds[0];
 }
 
 const refusal = (what: string) =>
@@ -94,7 +94,7 @@ describe('a job that has ended and is requeued', () => {
         from,
       };
       const other = (size: number) => new Uint8Array(size).fill(8);
-      return requeue(draft, { ...command, saved: failed, isEdited: false, force: true }, other, nowMs)
+      return requeueJob(draft, { ...command, saved: failed, isEdited: false, force: true }, other, nowMs)
         .jobIds[0];
     };
     expect(() => again({ kind: 'newest' })).toThrow(refusal(`${first} continues from the checkpoints`));
@@ -144,8 +144,8 @@ describe('more time', () => {
 
   it('is added to what it may take', () => {
     const draft = draftWith(aJob(1, { spec: limited }));
-    extend(draft, jobIdOf(1), 1_000, nowMs);
-    extend(draft, jobIdOf(1), 2_000, nowMs);
+    extendJob(draft, jobIdOf(1), 1_000, nowMs);
+    extendJob(draft, jobIdOf(1), 2_000, nowMs);
     expect(draft.job(jobIdOf(1))?.extraRuntimeMs).toBe(3_000);
   });
 
@@ -158,14 +158,14 @@ describe('more time', () => {
       'is stopping',
     ],
   ])('is refused to a job %s', (_, draft, words) => {
-    expect(() => extend(draft, jobIdOf(1), 1_000, nowMs)).toThrow(refusal(words));
+    expect(() => extendJob(draft, jobIdOf(1), 1_000, nowMs)).toThrow(refusal(words));
   });
 
   it('is granted to a job that comes back', () => {
     const retry = { max_attempts: 2, on: ['exit_code' as const] };
     const story = aStory({ max_runtime: '1h', retry }).allRunning().preempted();
     const draft = draftWith(story.job);
-    extend(draft, story.job.id, 1_000, nowMs);
+    extendJob(draft, story.job.id, 1_000, nowMs);
     expect(story.ended(0, crash).job.state.kind).toBe('queued');
     expect(draft.job(story.job.id)?.extraRuntimeMs).toBe(1_000);
   });

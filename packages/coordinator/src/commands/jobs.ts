@@ -12,7 +12,12 @@ import type { Draft } from '../state/state.ts';
 import type { RequestRecord } from '../store/store.ts';
 import { addArray } from './arrays.ts';
 import { requireDirectoryToItself } from './directories.ts';
-import { type Heritage, heritageOf, type Predecessor, requireNewest } from './heritage.ts';
+import {
+  type InheritedCheckpoints,
+  inheritedCheckpointsOf,
+  type Predecessor,
+  requireNewest,
+} from './inheritedCheckpoints.ts';
 import { addJob, aNewJob } from './newJob.ts';
 
 export interface SubmitCommand {
@@ -34,7 +39,7 @@ export function submit(
   command: SubmitCommand,
   random: RandomBytes,
   nowMs: number,
-  heritage: Heritage | null = null,
+  inherited: InheritedCheckpoints | null = null,
 ): RequestRecord {
   const repeated = draft.request(command.requestId);
   if (repeated !== undefined) return sameIntent(repeated, command);
@@ -64,7 +69,7 @@ export function submit(
     { ...command, array: command.place, submittedAtMs: nowMs, user: userOf(draft.by) },
     random,
   );
-  addJob(draft, { ...job, ...heritage }, nowMs);
+  addJob(draft, { ...job, ...inherited }, nowMs);
   const record = { requestId, digest, jobIds: [job.id], arrayId: null, createdAtMs: nowMs };
   draft.putRequest(record);
   return record;
@@ -105,7 +110,7 @@ export type RequeueCommand = SubmitCommand & {
  *   checkpoints
  * @throws {EndedMeanwhile}
  */
-export function requeue(
+export function requeueJob(
   draft: Draft,
   command: RequeueCommand,
   random: RandomBytes,
@@ -118,13 +123,13 @@ export function requeue(
   const job = draft.job(jobId);
   requireResumable(jobId, (job ?? saved).checkpoints, from);
   if (job === undefined) {
-    const heritage = heritageOf(
+    const inherited = inheritedCheckpointsOf(
       draft,
       { ...saved, id: jobId },
       { spec: command.spec, array: command.place },
       from,
     );
-    return submit(draft, command, random, nowMs, heritage);
+    return submit(draft, command, random, nowMs, inherited);
   }
   if (command.isEdited) {
     throw new MusterError(
@@ -171,7 +176,7 @@ function requireResumable(jobId: JobId, checkpoints: Job['checkpoints'], from: R
  * @param byMs more than 0
  * @throws {MusterError} `failed_precondition` when it has no max_runtime, has ended, or ends for good
  */
-export function extend(draft: Draft, jobId: JobId, byMs: number, nowMs: number): void {
+export function extendJob(draft: Draft, jobId: JobId, byMs: number, nowMs: number): void {
   const job = draft.job(jobId);
   const isOver = job?.state.kind === 'stopping' && job.state.outcome.next !== 'queued';
   if (job === undefined || isOver) {

@@ -86,7 +86,7 @@ describe('a node that falls silent', () => {
     expect(job()).toMatchObject({
       state: { kind: 'queued', lastCause: { kind: 'node_lost', node: 'node-2', nodeRank: 1 } },
       failedStarts: 1,
-      leftOut: [],
+      excludedNodes: [],
     });
   });
 

@@ -6,7 +6,7 @@ import { MusterError } from '@muster/common/errors';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
 import type { Cause, TaskEnd, TaskReport } from '@muster/common/views';
-import { type Pace, type Told, unpaced } from '../agents/statusPacer.ts';
+import { type Pace, type PublishedStatus, unpaced } from '../agents/statusPacer.ts';
 import { currentAttempt, isReleased, type Node } from '../model.ts';
 import { ownName } from '../spec/ownSpec.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
@@ -76,15 +76,15 @@ export function hello(draft: Draft, command: HelloCommand, nowMs: number, pace: 
   }
   if (pace.take(node.name, 'online'))
     draft.emit({ kind: 'node.online', subject: node.name, data: { bootId: node.bootId } }, nowMs);
-  const known = pace.toldOf(node.name) ?? before ?? { ...after, conditions: [], drain: null };
-  tellStatus(draft, known, after, nowMs, pace);
+  const known = pace.lastPublished(node.name) ?? before ?? { ...after, conditions: [], drain: null };
+  publishStatus(draft, known, after, nowMs, pace);
   report(draft, command.name, observed, failedAtMs, nowMs);
   if (before !== undefined && before.bootId !== command.bootId) endTasksOfEarlierBoot(draft, command, nowMs);
 }
 
 /** An agent reads what its machine is made of only after its Hello: until then it is what it was. */
-function withKnownMachine(said: NodeInventory, before: NodeInventory | null): NodeInventory {
-  return said.machine === null && before !== null ? { ...said, machine: before.machine } : said;
+function withKnownMachine(reported: NodeInventory, before: NodeInventory | null): NodeInventory {
+  return reported.machine === null && before !== null ? { ...reported, machine: before.machine } : reported;
 }
 
 export interface StatusCommand {
@@ -112,23 +112,30 @@ export function nodeStatus(draft: Draft, command: StatusCommand, nowMs: number, 
     conditions,
     drain,
   };
-  if (tellStatus(draft, pace.toldOf(command.name) ?? before, after, nowMs, pace)) draft.putNode(after);
-  else if (pace.toldOf(command.name) !== null) draft.noteNode(after);
+  if (publishStatus(draft, pace.lastPublished(command.name) ?? before, after, nowMs, pace))
+    draft.putNode(after);
+  else if (pace.lastPublished(command.name) !== null) draft.noteNode(after);
   else if (!isDeepStrictEqual(before.conditions, conditions)) draft.noteNode({ ...before, conditions });
 }
 
-/** Tells what was held back of a node, as far as it may be told by now. */
-export function tellOwed(draft: Draft, name: NodeName, nowMs: number, pace: Pace): void {
-  const [node, told] = [draft.node(name), pace.toldOf(name)];
+/** Publishes the status changes of a node that were held back, as far as the pace allows now. */
+export function publishHeldBack(draft: Draft, name: NodeName, nowMs: number, pace: Pace): void {
+  const [node, published] = [draft.node(name), pace.lastPublished(name)];
   if (node === undefined) pace.note(name, null);
-  else if (told !== null && tellStatus(draft, told, node, nowMs, pace)) draft.putNode(node);
+  else if (published !== null && publishStatus(draft, published, node, nowMs, pace)) draft.putNode(node);
 }
 
 /**
- * Makes events of the differences to what was told last, unless the node has told too much lately.
- * @returns false when nothing was told
+ * Emits events for the differences to the status published last, unless the node has published too many lately.
+ * @returns false if nothing was emitted
  */
-function tellStatus(draft: Draft, known: Told, after: Node, nowMs: number, pace: Pace): boolean {
+function publishStatus(
+  draft: Draft,
+  known: PublishedStatus,
+  after: Node,
+  nowMs: number,
+  pace: Pace,
+): boolean {
   const { name, inventory, conditions, drain } = after;
   const changes = inventoryChanges(known.inventory, inventory);
   const { gpus } = inventory;
@@ -142,12 +149,12 @@ function tellStatus(draft: Draft, known: Told, after: Node, nowMs: number, pace:
   const mayOthers = pace.take(name, 'conditions', others.length);
   const events = [...(mayChange ? changed : []), ...(mayOthers ? others : [])];
   for (const event of events) draft.emit(event, nowMs);
-  const told = {
+  const published = {
     inventory: mayChange ? inventory : known.inventory,
     conditions: mayOthers ? conditions : known.conditions,
     drain: mayOthers ? drain : known.drain,
   };
-  pace.note(name, mayChange && mayOthers ? null : told);
+  pace.note(name, mayChange && mayOthers ? null : published);
   return events.length > 0;
 }
 
@@ -248,7 +255,7 @@ export function nodeSilent(draft: Draft, name: NodeName, nowMs: number): void {
     applyJobEvent(
       draft,
       job.id,
-      { kind: 'startFailed', attempt: attempt.number, cause, leaveOut: [] },
+      { kind: 'startFailed', attempt: attempt.number, cause, excludeNodes: [] },
       nowMs,
     );
   }

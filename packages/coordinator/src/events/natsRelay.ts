@@ -13,7 +13,7 @@ import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
 import type { Store } from '../store/store.ts';
-import type { Bell } from './bell.ts';
+import type { CommitNotifier } from './commitNotifier.ts';
 import { natsCursorName } from './natsCursor.ts';
 import {
   type EventStream,
@@ -27,7 +27,7 @@ export interface NatsRelayParts {
   readonly clusterId: string;
   readonly store: Pick<Store, 'readEvents' | 'readMeta' | 'writeMeta'>;
   /** Rings after each commit. */
-  readonly committed: Bell;
+  readonly committed: CommitNotifier;
   /** Text of a file, see `parseNatsCredentials`; null: what the address says, or nothing. */
   readonly credentials: string | null;
   readonly log: Logger;

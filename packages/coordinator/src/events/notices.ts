@@ -1,47 +1,47 @@
 /**
- * What is told to those who watch at that moment, and is not stored: it is soon replaced by newer words of the same kind. A notice
- * takes no sequence number, so that the numbers of stored events stay without a gap.
+ * Notices are events for current watchers that are not stored, because newer ones of the same kind soon replace them. A
+ * notice takes no sequence number, so that the numbers of stored events have no gaps.
  */
 import type { NewEvent } from '../model.ts';
-import type { Bell } from './bell.ts';
+import type { CommitNotifier } from './commitNotifier.ts';
 
 export interface Notice extends NewEvent {
-  /** Counts the notices of this run of the coordinator. */
+  /** The number of this notice, counted from the start of the coordinator. */
   readonly number: number;
   readonly timeMs: number;
 }
 
 export class Notices {
-  private readonly bell: Pick<Bell, 'ring'>;
-  /** By subject: a watcher that falls behind gets the newest alone. */
+  private readonly notifier: Pick<CommitNotifier, 'notify'>;
+  /** The newest notice of each subject. A watcher that falls behind gets only that one. */
   private newest: ReadonlyMap<string, Notice> = new Map();
   private count = 0;
 
-  constructor(bell: Pick<Bell, 'ring'>) {
-    this.bell = bell;
+  constructor(notifier: Pick<CommitNotifier, 'notify'>) {
+    this.notifier = notifier;
   }
 
   /**
-   * Replaces all that was told before.
-   * @param told one of a subject at most
+   * Replaces all earlier notices.
+   * @param notices at most one for each subject
    * @param timeMs wall clock, for display
    */
-  tell(told: readonly NewEvent[], timeMs: number): void {
+  publish(notices: readonly NewEvent[], timeMs: number): void {
     this.newest = new Map(
-      told.map((event) => {
+      notices.map((event) => {
         this.count += 1;
         return [event.subject, { ...event, number: this.count, timeMs }];
       }),
     );
-    this.bell.ring(this.newest.keys());
+    this.notifier.notify(this.newest.keys());
   }
 
-  /** Of the newest notice. */
+  /** The number of the newest notice. */
   get lastNumber(): number {
     return this.count;
   }
 
-  /** @param subject null: every one */
+  /** @param subject the only subject to return notices of; null for every subject */
   after(number: number, subject: string | null): readonly Notice[] {
     const known = subject === null ? [...this.newest.values()] : [this.newest.get(subject)];
     return known.filter((notice) => notice !== undefined).filter((notice) => notice.number > number);

@@ -4,8 +4,8 @@ import { jobIdOf, someMs } from '../modelFixture.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import type { Store } from '../store/store.ts';
 import { anEvent } from '../store/storeFixture.ts';
-import { Bell } from './bell.ts';
 import { cloudEventOf, noticeView } from './cloudEvents.ts';
+import { CommitNotifier } from './commitNotifier.ts';
 import { Notices } from './notices.ts';
 import { type WatchOptions, watchEvents } from './watch.ts';
 
@@ -18,8 +18,8 @@ afterEach(() => {
 /** A log of events, and what a watch of it has yielded. */
 class Log {
   private readonly memory = new Memory('test');
-  readonly bell = new Bell();
-  readonly notices = new Notices(this.bell);
+  readonly notifier = new CommitNotifier();
+  readonly notices = new Notices(this.notifier);
   /** Events are committed at this moment of a read: before what it returns was looked up, or after. */
   beforeRead = () => {};
   afterRead = () => {};
@@ -27,7 +27,7 @@ class Log {
   add(subject: JobId | string = jobIdOf(1)): void {
     const seq = this.memory.events.size + 1;
     this.memory.events.set(seq, anEvent(seq, subject, seq));
-    this.bell.ring([subject]);
+    this.notifier.notify([subject]);
   }
 
   events(options: Partial<WatchOptions> = {}): ReturnType<typeof watchEvents> {
@@ -39,8 +39,8 @@ class Log {
       return events;
     };
     const all = { sinceSeq: 0, follow: true, subject: null, ...options };
-    const { bell, notices } = this;
-    return watchEvents({ store: { readEvents }, bell, notices }, all, abort.controller.signal);
+    const { notifier, notices } = this;
+    return watchEvents({ store: { readEvents }, notifier, notices }, all, abort.controller.signal);
   }
 
   watch(options: Partial<WatchOptions> = {}) {
@@ -103,12 +103,12 @@ const said = (subject: string, text: string) => ({ kind: 'training.stats', subje
 test('a notice is told to those who follow its subject or all, once, and takes no number', async () => {
   const log = new Log();
   log.add('node-1');
-  log.notices.tell([said('node-1', 'before')], someMs);
+  log.notices.publish([said('node-1', 'before')], someMs);
   const all = log.watch();
   const one = log.watch({ subject: 'node-1' });
   const other = log.watch({ subject: 'node-2' });
   await vi.waitFor(() => expect([all.seqs, one.seqs]).toEqual([[1], [1]]));
-  log.notices.tell([said('node-1', 'a'), said('node-2', 'b')], someMs);
+  log.notices.publish([said('node-1', 'a'), said('node-2', 'b')], someMs);
   await vi.waitFor(() => expect(other.noticed).toEqual([{ position: 0, text: 'b' }]));
   log.add('node-1');
   await vi.waitFor(() =>
@@ -128,9 +128,9 @@ test('a notice is told to those who follow its subject or all, once, and takes n
 
 test('of notices that nobody took the newest of each subject is kept', async () => {
   const log = new Log();
-  for (let index = 0; index < 1_000; index += 1) log.notices.tell([said('node-1', `${index}`)], someMs);
+  for (let index = 0; index < 1_000; index += 1) log.notices.publish([said('node-1', `${index}`)], someMs);
   expect(log.notices.after(0, null).map(({ data }) => data['text'])).toEqual(['999']);
-  log.notices.tell([said('node-2', 'the other is over')], someMs);
+  log.notices.publish([said('node-2', 'the other is over')], someMs);
   expect(log.notices.after(0, 'node-1')).toEqual([]);
 });
 
@@ -167,16 +167,16 @@ test('a watch ends when its reader goes away', async () => {
   expect(await done).toEqual([]);
 });
 
-test('a bell wakes those who wait for its subject or for any, once', async () => {
-  const bell = new Bell();
+test('a notification wakes those who wait for its subject or for any, once', async () => {
+  const notifier = new CommitNotifier();
   const { signal } = abort.controller;
   const woken: string[] = [];
   for (const subject of [null, 'a', 'b'])
-    void bell.next(signal, subject).then(() => woken.push(subject ?? 'any'));
-  bell.ring(['a', 'a', 'c']);
+    void notifier.next(signal, subject).then(() => woken.push(subject ?? 'any'));
+  notifier.notify(['a', 'a', 'c']);
   await new Promise((resolve) => setImmediate(resolve));
   expect(woken).toEqual(['any', 'a']);
-  bell.ring();
+  notifier.notify();
   await new Promise((resolve) => setImmediate(resolve));
   expect(woken).toEqual(['any', 'a', 'b']);
 });

@@ -1,12 +1,12 @@
 /**
- * A watch reads the event log from a sequence number and misses nothing: live news only says that there is more to
+ * A watch reads the event log from a sequence number and misses nothing: a notification only means that there is more to
  * read, and the store, which holds exactly what was committed, is where it is read from. Notices are told between stored events,
  * once all of those were.
  */
 import type { StoredEvent } from '../model.ts';
 import type { Store } from '../store/store.ts';
 import { nextRound } from '../work/rounds.ts';
-import type { Bell } from './bell.ts';
+import type { CommitNotifier } from './commitNotifier.ts';
 import type { Notice, Notices } from './notices.ts';
 
 /** Read between two rounds of the event loop: a watch from the beginning of a long log gives way to everybody else. */
@@ -15,7 +15,7 @@ const pageSize = 200;
 export interface WatchParts {
   readonly store: Pick<Store, 'readEvents'>;
   /** Rings for commits and for notices. */
-  readonly bell: Bell;
+  readonly notifier: CommitNotifier;
   readonly notices: Pick<Notices, 'after' | 'lastNumber'>;
 }
 
@@ -32,14 +32,14 @@ export interface WatchedNotice {
 }
 
 export async function* watchEvents(
-  { store, bell, notices }: WatchParts,
+  { store, notifier, notices }: WatchParts,
   options: WatchOptions,
   abort: AbortSignal,
 ): AsyncGenerator<StoredEvent | WatchedNotice> {
   let position = options.sinceSeq;
   let noticed = notices.lastNumber;
   while (!abort.aborted) {
-    const rung = bell.next(abort, options.subject);
+    const rung = notifier.next(abort, options.subject);
     const events = await store.readEvents(position, pageSize, options.subject);
     for (const event of events) {
       yield event;

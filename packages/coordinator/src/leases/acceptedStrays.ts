@@ -1,6 +1,6 @@
 /**
- * Jobs that nobody knows and whose tasks nodes still have, of which a person has said that they may be. One row of the store
- * for each such node, which the next word of that kind replaces.
+ * Unknown jobs whose tasks nodes still report, and which an administrator has accepted. The store has one row for each such
+ * node; the next acceptance for the node replaces it.
  */
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { MetaStore } from './metaStore.ts';

@@ -1,6 +1,6 @@
 /**
- * What a coordinator does before it serves a store that was restored or accepted: whatever has been given out since then
- * and is not in the store, a term, the number of an attempt, the number of an event, is never given out a second time.
+ * Prepares a restored or accepted store before the coordinator serves it. Terms, attempt numbers and event numbers that were
+ * issued after the backup are not in the store, and must never be issued a second time.
  */
 import { type AttemptFloor, clusterSubject } from '../model.ts';
 import type { ClusterState } from '../state/state.ts';
@@ -30,7 +30,7 @@ export async function goOnAfterRestore(parts: AfterRestoreParts): Promise<Restor
   const restored = JSON.parse(text) as Restored;
   await raiseAttempts(parts);
   await raiseTerm(parts);
-  await tell(parts, restored);
+  await publishRestore(parts, restored);
   await store.writeMeta(restoredMeta, '');
   return restored;
 }
@@ -51,7 +51,10 @@ async function raiseTerm({ store, quietMs }: AfterRestoreParts): Promise<void> {
   await store.writeMeta(termsMeta, JSON.stringify(raised));
 }
 
-async function tell({ state, store, wallMs }: AfterRestoreParts, restored: Restored): Promise<void> {
+async function publishRestore(
+  { state, store, wallMs }: AfterRestoreParts,
+  restored: Restored,
+): Promise<void> {
   const seq = Math.max(state.lastEventSeq, restored.eventSeqMin) + 1;
   const subjectSeq = (state.subjectSeqs.get(clusterSubject) ?? 0) + 1;
   const { how, takenAtMs, atMs, lostEvents, lostJobs } = restored;

@@ -3,7 +3,7 @@ import type { Condition } from '@muster/common/conditions';
 
 export const doubtKind = 'unproven_claims';
 
-/** @param claim as `Terms.agentSaid` returns it */
+/** @param claim as `Terms.checkAccount` returns it */
 export function doubtCondition(claim: string, nowMs: number): Condition {
   return {
     kind: doubtKind,

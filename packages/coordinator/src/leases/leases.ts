@@ -19,7 +19,7 @@ export interface LeaseSettings {
   readonly clockRateError: number;
 }
 
-/** The part of `LeaseBook` that sessions with agents use. */
+/** The part of `GrantedLeases` that sessions with agents use. */
 export interface LeaseGrants {
   /**
    * Records that a node is told how long a task may run. Called for each message that grants a lease, right before the

@@ -79,17 +79,17 @@ export class Maintenance {
 
   /** One pass; idempotent. Writes the rest now and then: what is stored is never less than what is left. */
   run(nowMs: number): readonly Promise<void>[] {
-    if (this.news(nowMs) === null) return [];
+    if (this.changes(nowMs) === null) return [];
     return [
       this.inTurn(async () => {
         // This write has waited for its turn: a new maintenance may have been stored meanwhile.
-        const news = this.news(nowMs);
-        if (news !== null) await this.write(news);
+        const changes = this.changes(nowMs);
+        if (changes !== null) await this.write(changes);
       }),
     ];
   }
 
-  private news(nowMs: number): StoredMaintenance | null {
+  private changes(nowMs: number): StoredMaintenance | null {
     const { stored } = this;
     const leftMs = this.leftMs(nowMs);
     const grantedMs = leftMs > 0 || nowMs < this.heldUntilMs ? stored.grantedMs : 0;

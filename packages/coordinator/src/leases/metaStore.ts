@@ -1,4 +1,4 @@
-/** The store as leases use it, with the rules that the loop keeps for its commits. */
+/** The part of the store that leases use, under the rules that the loop keeps for its commits. */
 import { messageOf } from '@muster/common/errors';
 import { type Store, StoreError } from '../store/store.ts';
 

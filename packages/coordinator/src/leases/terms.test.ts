@@ -5,7 +5,7 @@ import { type ClusterState, Draft, ClusterState as State } from '../state/state.
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { Terms } from './terms.ts';
 import { jumpMax, straysMax } from './testimony.ts';
-import { accountOf, type Said, someProofs } from './testimonyFixture.ts';
+import { type AccountFields, accountOf, someProofs } from './testimonyFixture.ts';
 
 const first = nodeNameOf('node-1');
 const second = nodeNameOf('node-2');
@@ -31,7 +31,7 @@ async function aCluster(memory = new Memory('test')) {
   const proofs = someProofs;
   const begin = () => Terms.begin({ store, state, proofs, monotonicMs: () => clock.nowMs, onWriteFailed });
   const terms = await begin();
-  const said = (what: Said) => terms.agentSaid(accountOf(what));
+  const said = (what: AccountFields) => terms.checkAccount(accountOf(what));
   const advance = () => terms.advance(10_000, runOn(state, store), 'admin');
   return { memory, store, state, clock, begin, terms, said, advance };
 }
@@ -52,7 +52,7 @@ test('each start is another term, stored before it is used', async () => {
   expect((await begin()).term).toBe(2);
 });
 
-test.each<[string, Said, RegExp | null]>([
+test.each<[string, AccountFields, RegExp | null]>([
   [
     'of what we know',
     {
@@ -88,7 +88,7 @@ test.each<[string, Said, RegExp | null]>([
   expect(terms.paused()).toMatch(/muster store advance$/);
 });
 
-test.each<[string, Said, RegExp]>([
+test.each<[string, AccountFields, RegExp]>([
   [
     'a term',
     { highestTerm: 1_000_000, isTermProven: false },
@@ -111,12 +111,12 @@ test.each<[string, Said, RegExp]>([
 test('a proof counts for the node it was given to, the task it was given for, and near the store only', async () => {
   const { terms } = await aCluster();
   const account = accountOf({ node: second, highestTerm: 7, tasks: [[ref(1, 3), 1]] });
-  expect(terms.agentSaid({ ...account, node: first })).not.toBeNull();
+  expect(terms.checkAccount({ ...account, node: first })).not.toBeNull();
   const [proof = ''] = account.proofs.values();
   const other = { ...accountOf({ tasks: [[ref(1, 4), null]] }), proofs: new Map([[taskKeyOf(1, 4), proof]]) };
-  expect(terms.agentSaid(other)).not.toBeNull();
-  expect(terms.agentSaid(accountOf({ highestTerm: jumpMax + 2 }))).not.toBeNull();
-  expect(terms.agentSaid(accountOf({ tasks: [[ref(1, jumpMax + 3), 1]] }))).not.toBeNull();
+  expect(terms.checkAccount(other)).not.toBeNull();
+  expect(terms.checkAccount(accountOf({ highestTerm: jumpMax + 2 }))).not.toBeNull();
+  expect(terms.checkAccount(accountOf({ tasks: [[ref(1, jumpMax + 3), 1]] }))).not.toBeNull();
   expect(terms.paused()).toBeNull();
 });
 
@@ -189,9 +189,9 @@ test('an advance goes past all terms and attempts that were proven, and waits fo
   expect(terms.run()).toHaveLength(1);
 });
 
-test('what was gone past is no news when the same agents say it again, here and after a restart', async () => {
+test('what was gone past changes nothing when the same agents say it again, here and after a restart', async () => {
   const { terms, said, advance, clock, begin } = await aCluster();
-  const account: Said = {
+  const account: AccountFields = {
     highestTerm: 7,
     tasks: [
       [ref(1, 5), 1],
@@ -205,16 +205,16 @@ test('what was gone past is no news when the same agents say it again, here and 
   expect(terms.paused()).toBeNull();
   await Promise.all(terms.run());
   const again = await begin();
-  again.agentSaid(accountOf(account));
+  again.checkAccount(accountOf(account));
   expect(again.paused()).toBeNull();
-  again.agentSaid(accountOf({ ...account, highestTerm: 10 }));
+  again.checkAccount(accountOf({ ...account, highestTerm: 10 }));
   expect(again.paused()).toMatch(/term 10 and this is term 9/);
 });
 
 test("a liar's attempts of others' jobs end nothing when the store is advanced, and its term stays near", async () => {
   const { terms, said, advance, state } = await aCluster();
   const before = state.jobs.get(jobIdOf(2));
-  const lie: Said = {
+  const lie: AccountFields = {
     node: second,
     highestTerm: 2 ** 52,
     tasks: [[ref(2, 4_000_000_000), null]],

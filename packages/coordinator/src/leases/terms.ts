@@ -16,7 +16,7 @@ import { AcceptedStrays } from './acceptedStrays.ts';
 import type { Proofs } from './proofs.ts';
 import { type AgentAccount, type Claims, claimText, jumpMax, testimonyOf } from './testimony.ts';
 
-/** What agents have proven and the store does not know. Bounded by what was once told to them. */
+/** Facts that agents have proven and the store does not know. Their number is bounded by what agents were once sent. */
 interface Ahead {
   /** The first that said so. */
   readonly node: NodeName;
@@ -53,7 +53,7 @@ export interface TermParts {
 export class Terms {
   private readonly parts: TermParts;
   private readonly accepted: AcceptedStrays;
-  /** Of nodes whose agents claim what they cannot prove, as they said last. */
+  /** The newest unproven claims, by node. */
   private readonly doubts = new Map<NodeName, Claims>();
   private stored: StoredTerms;
   private quietUntilMs: number;
@@ -81,10 +81,10 @@ export class Terms {
   }
 
   /**
-   * To be told of every Hello, before it has any effect.
+   * Checks the account of every Hello, before the Hello has any effect.
    * @returns what its agent claims without proof, for which its node gets no new work. null: nothing
    */
-  agentSaid(account: AgentAccount): string | null {
+  checkAccount(account: AgentAccount): string | null {
     const { state, proofs } = this.parts;
     const { node } = account;
     const { term, gonePastSubmitSeq } = this.stored;
@@ -207,22 +207,22 @@ function storedTerms({ term, quietMs, gonePastSubmitSeq, ahead }: Partial<Stored
   };
 }
 
-/** @returns the very same when nothing of it is news */
+/** @returns the same object if the account changes nothing */
 function withHeard(stored: StoredTerms, node: NodeName, heard: Claims): StoredTerms {
   const { ahead } = stored;
-  const news = [...heard.attempts].filter(([id, number]) => number > (ahead?.attempts[id] ?? 0));
-  const isNews =
-    news.length > 0 ||
+  const changes = [...heard.attempts].filter(([id, number]) => number > (ahead?.attempts[id] ?? 0));
+  const isChange =
+    changes.length > 0 ||
     heard.highestTerm > (ahead?.highestTerm ?? stored.term) ||
     heard.submitSeq > (ahead?.submitSeq ?? stored.gonePastSubmitSeq);
-  if (!isNews) return stored;
+  if (!isChange) return stored;
   const [stray = null] = heard.strays;
   return {
     ...stored,
     ahead: {
       node: ahead?.node ?? node,
       highestTerm: Math.max(heard.highestTerm, ahead?.highestTerm ?? 0),
-      attempts: { ...ahead?.attempts, ...Object.fromEntries(news) },
+      attempts: { ...ahead?.attempts, ...Object.fromEntries(changes) },
       stray: ahead?.stray ?? stray,
       submitSeq: Math.max(heard.submitSeq, ahead?.submitSeq ?? 0),
     },

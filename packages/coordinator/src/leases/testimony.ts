@@ -1,7 +1,7 @@
 /**
- * What an agent says in its Hello that the store knows nothing of, and how much of it counts. An agent testifies about tasks
- * of its own node. With proof that this store gave it a task, or welcomed it in a term, that shows how old the store is;
- * without it is a matter of that node alone. Costs a bounded number of steps, whatever is said. Pure but for the hash.
+ * Judges what an agent reports in its Hello and the store does not know. An agent gives an account of the tasks of its own
+ * node. A proof that this store gave it a task, or welcomed it in a term, shows how old the store is; without proof, the
+ * account concerns that node only. The cost is bounded for every account. Pure, apart from the hash.
  */
 import type { JobId, NodeName, TaskKey, TaskRef } from '@muster/common/ids';
 import { taskKey } from '@muster/common/ids';
@@ -51,7 +51,7 @@ export interface Known {
 
 /** Of one node. A person who accepts more of them than this has the wrong agent. */
 export const straysMax = 256;
-/** Of one Hello; what is said beyond that is not heard. */
+/** The number of tasks of one Hello that are examined. The rest is ignored. */
 const tasksHeardMax = 4_096;
 /** Neither a term nor an attempt is ever this far ahead of the store. */
 export const jumpMax = 1_000_000;

@@ -10,7 +10,7 @@ import type { AgentAccount } from './testimony.ts';
 export const someProofs = new Proofs(new Uint8Array(32));
 
 /** Each of its tasks with the number of submission that its proof names; null: without proof. */
-export interface Said {
+export interface AccountFields {
   readonly node?: NodeName;
   readonly highestTerm?: number;
   readonly isTermProven?: boolean;
@@ -18,7 +18,7 @@ export interface Said {
 }
 
 export function accountOf(
-  { node = nodeNameOf('node-1'), highestTerm = 0, isTermProven = true, tasks = [] }: Said,
+  { node = nodeNameOf('node-1'), highestTerm = 0, isTermProven = true, tasks = [] }: AccountFields,
   proofs: Proofs = someProofs,
 ): AgentAccount {
   const proven = tasks.flatMap(([task, submitSeq]) =>
@@ -36,5 +36,5 @@ export function accountOf(
 /** The agent of this node proves that this store has been in that term. */
 export function provesTerm({ memory, leases }: TestCoordinator, node: NodeName, highestTerm: number): void {
   const proofs = new Proofs(Buffer.from(memory.meta.get('proof_key') ?? '', 'hex'));
-  leases.agentSaid(accountOf({ node, highestTerm }, proofs));
+  leases.checkAccount(accountOf({ node, highestTerm }, proofs));
 }

@@ -149,7 +149,7 @@ describe('a fault of the GPU', () => {
       kind: 'queued',
       lastCause: { kind: 'gpu_fault', node: 'node-2' },
     });
-    expect(story.leftOut).toEqual(['node-2']);
+    expect(story.excludedNodes).toEqual(['node-2']);
   });
 
   it('changes nothing about an end that was good, or asked for', () => {

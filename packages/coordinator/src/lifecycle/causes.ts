@@ -101,13 +101,13 @@ export function causeOfEnd(task: Task, gpuFault: GpuFault | null = null): Cause 
   const how = howItEnded(exit);
   // The message has the exit status already.
   const isExitAlone = failure?.source === 'exit' && failure.kind !== 'unknown';
-  const said = failure === null || isExitAlone ? null : failure.message;
-  const message = `${where} ${how.words}${said === null ? '' : `: ${said}`}`;
+  const reported = failure === null || isExitAlone ? null : failure.message;
+  const message = `${where} ${how.words}${reported === null ? '' : `: ${reported}`}`;
   if (exit.oomKilled) {
     const line = failure?.source === 'kernel' ? failure.message : how.evidence;
     return causeOf(how.kind, message, place, evidenceOf(exit, line));
   }
-  const evidence = evidenceOf(exit, said ?? how.evidence);
+  const evidence = evidenceOf(exit, reported ?? how.evidence);
   if (failure?.kind == null) return causeOf(how.kind, message, place, evidence);
   const cause = causeOf(failure.kind, message, place, evidence);
   return failure.blame === null ? cause : { ...cause, blame: failure.blame };
@@ -137,7 +137,9 @@ function evidenceOf({ failure }: TaskEnd, text: string | null): Evidence | null 
 }
 
 /** Adds rank and node to the cause of a start that failed. The cause for a lost node names both already. */
-function causeOfNoStart(said: Cause, { node, nodeRank }: Task, isLost: boolean): Cause {
-  const message = isLost ? said.message : `rank ${nodeRank} on ${node} did not start: ${said.message}`;
-  return { ...said, message, nodeRank, node };
+function causeOfNoStart(reported: Cause, { node, nodeRank }: Task, isLost: boolean): Cause {
+  const message = isLost
+    ? reported.message
+    : `rank ${nodeRank} on ${node} did not start: ${reported.message}`;
+  return { ...reported, message, nodeRank, node };
 }

@@ -170,7 +170,7 @@ describe('while its job waits', () => {
       .ended(0, crash);
     expect(story.job).toMatchObject({ failures: 2, failuresInRow: 2 });
 
-    expect(story.saved(50).job).toMatchObject({ failures: 1, failuresInRow: 1, deaths: [] });
+    expect(story.saved(50).job).toMatchObject({ failures: 1, failuresInRow: 1, recentFailures: [] });
   });
 
   it('only the node that has seen it may say so', () => {
@@ -189,13 +189,13 @@ describe('progress', () => {
   const struggling = (resumed: number | null = 100) => {
     const fields = { failures: 3, failuresInRow: 3, lastAttempt: 4, checkpoints: [aCheckpoint(100)] };
     const resume = resumed === null ? null : { name: `checkpoint-${resumed}`, step: resumed };
-    const death = { cause: 'exit_code', resume: 'checkpoint-100', node: null } as const;
-    return aStory(onceMore, { ...fields, deaths: [death] }).allRunning({ resume });
+    const failure = { cause: 'exit_code', resume: 'checkpoint-100', node: null } as const;
+    return aStory(onceMore, { ...fields, recentFailures: [failure] }).allRunning({ resume });
   };
 
   it('refills the budget, and closes the breaker', () => {
     const story = struggling().saved(200);
-    expect(story.job).toMatchObject({ failures: 0, failuresInRow: 0, deaths: [], leftOut: [] });
+    expect(story.job).toMatchObject({ failures: 0, failuresInRow: 0, recentFailures: [], excludedNodes: [] });
     expect(story.attempt?.savedAtMs).not.toBeNull();
   });
 

@@ -1,11 +1,11 @@
 /**
- * What a job keeps of its checkpoints. A name and a version are one checkpoint: what is known of it only grows, and what was
- * found corrupt stays so, whatever an agent that looks less closely says later. Only a second reading may say otherwise.
+ * The list of checkpoints of a job. A name and a version identify one checkpoint, and knowledge about it only grows. One that
+ * was found corrupt stays corrupt when an agent looks at it less closely later; only a second full reading can clear it.
  */
 import {
   type Checkpoint,
   type CheckpointFacts,
-  elsewhere,
+  externalCheckpoint,
   verificationDepths,
 } from '@muster/common/checkpoints';
 import type { NodeName } from '@muster/common/ids';
@@ -37,7 +37,7 @@ export function checkpointReporter(
 export const checkpoint: Handler<'checkpoint'> = (job, event, nowMs) => {
   const node = checkpointReporter(job, event);
   // What a job saves lies in its directory, and nowhere else.
-  if (node === null || elsewhere(event.checkpoint.name) !== null) return unchanged(job);
+  if (node === null || externalCheckpoint(event.checkpoint.name) !== null) return unchanged(job);
   const attempt = fencedAttempt(job, event.attempt);
   const before = knownAs(job, event.checkpoint.name);
   const known = before?.version === event.checkpoint.version ? before : undefined;
@@ -123,7 +123,7 @@ export function withDiverged(job: Job, number: number, sign: AttemptSign): Job {
   return withCheckpoints(job, isMeant, { diverged: true });
 }
 
-/** @returns the very same when nothing of it is news */
+/** @returns the same object if the report changes nothing */
 function withFacts(
   known: Checkpoint,
   facts: CheckpointFacts,
@@ -135,14 +135,14 @@ function withFacts(
   const reread = isSurer ? facts.reread : known.reread || (facts.reread && facts.verdict === known.verdict);
   const digest = facts.digest ?? known.digest;
   const added = Object.entries(facts.metrics).filter(([name, value]) => known.metrics[name] !== value);
-  const isNews =
+  const isChange =
     isSurer ||
     reread !== known.reread ||
     digest !== known.digest ||
     added.length > 0 ||
     place.node !== known.node ||
     place.shared !== known.shared;
-  if (!isNews) return known;
+  if (!isChange) return known;
   const metrics = { ...known.metrics, ...Object.fromEntries(added) };
   return { ...known, ...place, verdict, depth, problem, reread, digest, metrics };
 }
@@ -202,7 +202,7 @@ function momentOf({ runningAtMs, allocatedAtMs, savedAtMs }: Attempt, atMs: numb
 
 /** What has been done is kept, so whatever went wrong before it is over. */
 function afterProgress(job: Job): Job {
-  const rewarded: Job = { ...job, failures: 0, failuresInRow: 0, deaths: [], leftOut: [] };
+  const rewarded: Job = { ...job, failures: 0, failuresInRow: 0, recentFailures: [], excludedNodes: [] };
   // Its user has just said where to go back to: what it saves on its way out does not change that.
   const { state } = job;
   const isRequeued =
@@ -217,8 +217,8 @@ function afterLateProgress(job: Job): Job {
     ...job,
     failures: Math.min(failures, 1),
     failuresInRow: Math.min(failuresInRow, 1),
-    deaths: [],
-    leftOut: [],
+    recentFailures: [],
+    excludedNodes: [],
   };
 }
 
@@ -251,7 +251,7 @@ function newsKind({ verdict, problem }: Checkpoint): string | null {
 }
 
 /** What became of checkpoints that speak for themselves no longer: an attempt has died of them. */
-export function verdictNews(before: Job, after: Job): readonly NewEvent[] {
+export function verdictEvents(before: Job, after: Job): readonly NewEvent[] {
   return after.checkpoints.flatMap((now) => {
     const was = knownAs(before, now.name);
     if (was === undefined || was === now) return [];

@@ -73,7 +73,7 @@ export type JobEvent =
       readonly attempt: number;
       readonly cause: Cause;
       /** Nodes that the next attempt excludes. */
-      readonly leaveOut: readonly NodeName[];
+      readonly excludeNodes: readonly NodeName[];
     }
   /** The nodes have had `prepare_timeout` since the allocation. */
   | {

@@ -50,7 +50,7 @@ const events: Readonly<Record<string, (job: Job) => JobEvent>> = {
   'ended badly': () => ({ kind: 'taskEnded', attempt: 1, nodeRank: 1, exit: crash, failedAtMs: null }),
   'no start': () => ({ kind: 'taskEnded', attempt: 1, nodeRank: 1, exit: imageMissing, failedAtMs: null }),
   taskLost: () => ({ kind: 'taskLost', attempt: 1, nodeRank: 1, message: 'rebooted' }),
-  startFailed: () => ({ kind: 'startFailed', attempt: 1, cause: nodeLost, leaveOut: [] }),
+  startFailed: () => ({ kind: 'startFailed', attempt: 1, cause: nodeLost, excludeNodes: [] }),
   prepareTimeout: () => ({ kind: 'prepareTimeout', attempt: 1, doing: [] }),
   rendezvousTimeout: () => ({ kind: 'rendezvousTimeout', attempt: 1 }),
   stop: () => ({ kind: 'stop', reason: '' }),

@@ -59,7 +59,7 @@ test('a checkpoint that is not there to begin from is gone, costs nothing, and i
   );
   story.ended(0, anExit({ exitCode: null, startError }));
 
-  expect(story.job).toMatchObject({ failures: 0, leftOut: [], state: { kind: 'queued' } });
+  expect(story.job).toMatchObject({ failures: 0, excludedNodes: [], state: { kind: 'queued' } });
   expect(story.job.checkpoints.map(({ step, verdict }) => [step, verdict])).toEqual([
     [50, 'verified'],
     [100, 'gone'],
@@ -142,7 +142,7 @@ describe('the prepared nodes of a gang', () => {
       kind: 'queued',
       lastCause: { kind: 'rendezvous', node: 'node-1', message: expect.stringContaining(message) },
     });
-    expect(story.leftOut).toEqual(['node-1']);
+    expect(story.excludedNodes).toEqual(['node-1']);
   });
 
   it('that name no address in the network the job asks for say so', () => {
@@ -168,7 +168,7 @@ describe('a task that ends before the release', () => {
       },
       failures: 0,
       failedStarts: 1,
-      leftOut: [{ node: 'node-2', cause: { kind: 'image_pull' } }],
+      excludedNodes: [{ node: 'node-2', cause: { kind: 'image_pull' } }],
     });
     expect(story.endedAttempts[0]?.tasks.every((task) => task.state === 'ended')).toBe(true);
   });
@@ -199,7 +199,7 @@ describe('a task that ends before the release', () => {
     const story = aGang({ retry: { max_attempts: 2, on } }).allocated();
 
     expect(story.ended(1, anExit({ exitCode: null, startError })).job.state.kind).toBe(kind);
-    expect(story.leftOut).toEqual(['node-2']);
+    expect(story.excludedNodes).toEqual(['node-2']);
   });
 
   it('well is not believed', () => {
@@ -224,10 +224,10 @@ describe('nodes that are left out', () => {
   it('are each named once, with what was wrong last', () => {
     const story = aGang().allocated().ended(1, imageMissing);
     const cause = causeOf('rendezvous', 'later');
-    const leaveOut = [nodeNameOf('node-2'), nodeNameOf('node-9')];
-    story.allocated().on({ kind: 'startFailed', attempt: 2, cause, leaveOut });
+    const excludeNodes = [nodeNameOf('node-2'), nodeNameOf('node-9')];
+    story.allocated().on({ kind: 'startFailed', attempt: 2, cause, excludeNodes });
 
-    expect(story.job.leftOut).toEqual([
+    expect(story.job.excludedNodes).toEqual([
       { node: 'node-2', cause },
       { node: 'node-9', cause },
     ]);
@@ -235,9 +235,9 @@ describe('nodes that are left out', () => {
 
   it('are so until an attempt runs', () => {
     const story = aGang().allocated().ended(1, imageMissing).released();
-    expect(story.leftOut).toEqual(['node-2']);
+    expect(story.excludedNodes).toEqual(['node-2']);
 
-    expect(story.running(0).running(1).job).toMatchObject({ leftOut: [], failedStarts: 0 });
+    expect(story.running(0).running(1).job).toMatchObject({ excludedNodes: [], failedStarts: 0 });
   });
 });
 
@@ -261,7 +261,7 @@ describe('the deadline of the preparation', () => {
         message: 'not ready within the prepare_timeout of 90 s: node-1 (pulls image train:2), node-3',
       },
     });
-    expect(story.leftOut).toEqual(['node-1', 'node-3']);
+    expect(story.excludedNodes).toEqual(['node-1', 'node-3']);
     expect(story.job).toMatchObject({ failures: 0, failedStarts: 1 });
   });
 
@@ -271,7 +271,7 @@ describe('the deadline of the preparation', () => {
     expect(story.job.state).toMatchObject({
       lastCause: { message: expect.stringMatching(/: node-2 \(tries its paths\)$/) },
     });
-    expect(story.leftOut).toEqual(['node-2']);
+    expect(story.excludedNodes).toEqual(['node-2']);
   });
 
   it('is over with the release, and is of one attempt', () => {
@@ -280,7 +280,7 @@ describe('the deadline of the preparation', () => {
     expect(late(story, []).job).toBe(before);
     const second = aGang(file)
       .allocated()
-      .on({ kind: 'startFailed', attempt: 1, cause: nodeLost, leaveOut: [] });
+      .on({ kind: 'startFailed', attempt: 1, cause: nodeLost, excludeNodes: [] });
     const queued = second.allocated().job;
     expect(late(second, []).job).toBe(queued);
   });

@@ -29,7 +29,7 @@ import {
   type Task,
 } from '../model.ts';
 import { causeOfEnd } from './causes.ts';
-import { verdictNews, withCheckpoints } from './checkpoints.ts';
+import { verdictEvents, withCheckpoints } from './checkpoints.ts';
 import {
   attemptEvent,
   fencedAttempt,
@@ -40,8 +40,8 @@ import {
   unchanged,
   withAttempt,
 } from './event.ts';
+import { withExcludedNodes } from './excludedNodes.ts';
 import { bookQueued } from './ledger.ts';
-import { leavingOut } from './leftOut.ts';
 import { chooseNetwork, peersOf } from './network.ts';
 import { outcomeOfEarlyEnd, outcomeOfFailedStart, outcomeOfStartError } from './outcomes.ts';
 import { judgePaths, measuredPairs, pathCause, triedPaths } from './paths.ts';
@@ -153,14 +153,14 @@ export const checked: Handler<'checked'> = (job, event, nowMs) => {
   if (verdict.kind === 'good') return release(job, attempt, events);
   const another = verdict.kind === 'unreachable' ? beginRound(job, attempt, network) : null;
   if (another !== null) return followedBy(events, another);
-  const failed = failStart(job, attempt, pathCause(verdict.message), verdict.leaveOut, nowMs);
+  const failed = failStart(job, attempt, pathCause(verdict.message), verdict.excludeNodes, nowMs);
   return followedBy(events, failed);
 };
 
 export const startFailed: Handler<'startFailed'> = (job, event, nowMs) => {
   const attempt = startingAttempt(job, event.attempt);
   if (attempt === null) return unchanged(job);
-  return failStart(job, attempt, event.cause, event.leaveOut, nowMs);
+  return failStart(job, attempt, event.cause, event.excludeNodes, nowMs);
 };
 
 export const prepareTimeout: Handler<'prepareTimeout'> = (job, event, nowMs) => {
@@ -203,11 +203,11 @@ export function endBeforeRelease(
   if (kind === 'corrupt_checkpoint') {
     const isMeant = ({ name }: Checkpoint) => name === before.resume?.name;
     const without = withCheckpoints(job, isMeant, { verdict: 'gone', problem: message });
-    return followedBy(verdictNews(job, without), beginStopping(without, attempt, outcome, nowMs));
+    return followedBy(verdictEvents(job, without), beginStopping(without, attempt, outcome, nowMs));
   }
   // A node that was lost is silent. Once it is back, the job may use it.
-  const leaveOut = kind === 'node_lost' ? [] : [node];
-  return beginStopping(leavingOut(job, outcome.cause, leaveOut), attempt, outcome, nowMs);
+  const excludeNodes = kind === 'node_lost' ? [] : [node];
+  return beginStopping(withExcludedNodes(job, outcome.cause, excludeNodes), attempt, outcome, nowMs);
 }
 
 /** The attempt of that number, if it is the current one and has not been released. */
@@ -254,10 +254,15 @@ function failStart(
   job: Job,
   attempt: Attempt,
   cause: Cause,
-  leaveOut: readonly NodeName[],
+  excludeNodes: readonly NodeName[],
   nowMs: number,
 ): Transition {
-  return beginStopping(leavingOut(job, cause, leaveOut), attempt, outcomeOfFailedStart(job, cause), nowMs);
+  return beginStopping(
+    withExcludedNodes(job, cause, excludeNodes),
+    attempt,
+    outcomeOfFailedStart(job, cause),
+    nowMs,
+  );
 }
 
 function failUnreachable(job: Job, attempt: Attempt, { node, nodeRank }: Task, nowMs: number): Transition {

@@ -90,7 +90,7 @@ describe('the paths of a gang', () => {
         message: 'node-2 does not reach node-1 at 10.0.0.1: connection refused',
       },
     });
-    expect(story.leftOut, 'it cannot be told which').toEqual(['node-2', 'node-1']);
+    expect(story.excludedNodes, 'it cannot be told which').toEqual(['node-2', 'node-1']);
     expect(story.job).toMatchObject({ failures: 0, failedStarts: 1 });
   });
 
@@ -98,12 +98,12 @@ describe('the paths of a gang', () => {
     ['nobody reaches rank 0', { 1: { 0: 'x' }, 2: { 0: 'x' }, 3: { 0: 'x' } }, ['node-1']],
     ['rank 2 reaches nobody and is not reached', { 1: { 2: 'x' }, 2: { 0: 'x', 3: 'x' } }, ['node-3']],
     ['only one path fails', { 1: { 2: 'x' } }, ['node-2', 'node-3']],
-  ] as const)('leave out the node in most of those that fail: %s', (_, errors, leftOut) => {
+  ] as const)('leave out the node in most of those that fail: %s', (_, errors, excludedNodes) => {
     const story = aStory(ofFour).allocated().allPrepared();
     for (const rank of [0, 1, 2, 3] as const)
       story.checked(rank, { ...(errors as Record<number, object>)[rank] });
 
-    expect(story.leftOut).toEqual(leftOut);
+    expect(story.excludedNodes).toEqual(excludedNodes);
   });
 });
 
@@ -150,7 +150,7 @@ describe('a preflight', () => {
           '812 Mbit/s were measured between node-2 and node-1, and preflight.min_bandwidth_mbps is 1000',
       },
     });
-    expect(story.leftOut).toEqual(['node-2', 'node-1']);
+    expect(story.excludedNodes).toEqual(['node-2', 'node-1']);
     expect(story.data('preflight.measured'), 'what was too slow is history too').toBeDefined();
   });
 
@@ -163,7 +163,7 @@ describe('a preflight', () => {
       .checked(1, {}, measured({ 0: 5_000, 2: 20 }))
       .checked(2, {}, measured({ 0: 30, 1: 40 }));
 
-    expect(story.leftOut).toEqual(['node-3']);
+    expect(story.excludedNodes).toEqual(['node-3']);
   });
 
   it.each([
@@ -178,7 +178,7 @@ describe('a preflight', () => {
     story.checked(0, {}, measured({ 1: 2_000 })).checked(1, {}, findings);
 
     expect(story.job.state).toMatchObject({ lastCause: { kind: 'rendezvous', message } });
-    expect(story.leftOut).toEqual(['node-2']);
+    expect(story.excludedNodes).toEqual(['node-2']);
   });
 
   it('without a floor only measures', () => {

@@ -1,4 +1,4 @@
-/** What an attempt did with its GPUs. */
+/** The use that an attempt made of its GPUs. */
 import { type GpuUsage, mergeGpuUsage } from '@muster/common/telemetry';
 import type { Attempt } from '../model.ts';
 

@@ -1,5 +1,5 @@
 /**
- * The ledger of a job: what became of its GPU-seconds. With g GPUs of all tasks of an attempt, and the moments
+ * The ledger of a job: the use of its GPU-seconds. An attempt has g GPUs over all tasks, and these moments:
  *
  *      queued ───► allocated ───► running ───► saved ───► ended
  *

@@ -1,4 +1,4 @@
-/** Is a node answering? A plain function of when it was last heard; `now` is an argument. */
+/** Decides whether a node answers, from the time of its last message. Pure: `now` is an argument. */
 
 /** Heartbeats missed before a node counts as silent: one lost or late message must not stop new work. */
 const missedHeartbeats = 3;

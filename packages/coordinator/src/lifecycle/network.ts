@@ -1,6 +1,7 @@
 /**
- * Which addresses a gang talks over. Every node says where it may be reached; what counts is where all of them reach each
- * other. No report proves that, so this gives an order in which choices are tried, and agents try them before the release.
+ * Chooses the addresses over which a gang communicates. Every node reports its addresses, but a choice is good only if all
+ * nodes reach each other over it. No report proves that, so the choices are ordered here and the agents try them in turn
+ * before the release.
  */
 import type { Endpoint, PathCheck, Peer } from '@muster/common/gangs';
 import type { Attempt, AttemptNetwork, Task } from '../model.ts';

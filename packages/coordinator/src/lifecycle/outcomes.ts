@@ -1,4 +1,4 @@
-/** Where an attempt that goes wrong before anything of the user's ran leads: back to the queue, or to its end. */
+/** Decides whether a job whose attempt failed before the user's program ran is queued again or ends. */
 import { causeOf } from '@muster/common/cause';
 import { backoffMs } from '@muster/common/retry';
 import type { CauseKind } from '@muster/common/spec/causes';

@@ -1,4 +1,4 @@
-/** What the nodes of a gang found about the paths between them, and what follows. */
+/** Judges the paths between the nodes of a gang by the reports of all of them. */
 import { causeOf } from '@muster/common/cause';
 import type { NodeName } from '@muster/common/ids';
 import type { Cause } from '@muster/common/views';
@@ -33,10 +33,10 @@ interface Blame<K extends string> {
   readonly kind: K;
   readonly message: string;
   /** Nodes that the next attempt had better do without. */
-  readonly leaveOut: readonly NodeName[];
+  readonly excludeNodes: readonly NodeName[];
 }
 
-/** Every path that was to be tried, by rank of the node that tried it. One that nothing was said of was not reached. */
+/** Every path that a node had to try, by the rank of that node. A path without a report counts as not reached. */
 export function triedPaths(attempt: Attempt, network: AttemptNetwork): readonly TriedPath[] {
   return attempt.tasks.flatMap((task) =>
     peersOf(attempt, network, task.nodeRank).map((peer) => {
@@ -64,7 +64,7 @@ export function measuredPairs(attempt: Attempt): readonly MeasuredPair[] {
 }
 
 /**
- * @param attempt one whose nodes have all said what they found
+ * @param attempt an attempt whose nodes have all reported their paths
  * @param minBandwidthMbps Mbit/s of each pair; null: any
  */
 export function judgePaths(
@@ -77,24 +77,24 @@ export function judgePaths(
   if (first !== undefined) {
     const message =
       inWords(first) + (failed.length === 1 ? '' : ` (${failed.length} of ${paths.length} paths failed)`);
-    return { kind: 'unreachable', message, leaveOut: mostNamed(failed) };
+    return { kind: 'unreachable', message, excludeNodes: mostNamed(failed) };
   }
   if (!attempt.preflight) return { kind: 'good' };
   const unmeasured = attempt.tasks.filter((task) => preflightError(task) !== null);
   const [failing] = unmeasured;
   if (failing !== undefined) {
     const message = `the preflight failed on ${failing.node}: ${preflightError(failing)}`;
-    return { kind: 'refused', message, leaveOut: unmeasured.map(({ node }) => node) };
+    return { kind: 'refused', message, excludeNodes: unmeasured.map(({ node }) => node) };
   }
   return judgeBandwidths(measuredPairs(attempt), minBandwidthMbps);
 }
 
 /** Agents name both ends; whoever does not is helped out. */
 function inWords({ from, to, address, error }: TriedPath): string {
-  const said = error ?? '';
-  return said.includes(from) && said.includes(to)
-    ? said
-    : `${from} does not reach ${to} at ${address}: ${said}`;
+  const reported = error ?? '';
+  return reported.includes(from) && reported.includes(to)
+    ? reported
+    : `${from} does not reach ${to} at ${address}: ${reported}`;
 }
 
 function preflightError({ preflight }: Task): string | null {
@@ -112,7 +112,7 @@ function judgeBandwidths(pairs: readonly MeasuredPair[], minBandwidthMbps: numbe
   const message =
     `${measured} Mbit/s were measured between ${slowest.from} and ${slowest.to}, ` +
     `and preflight.min_bandwidth_mbps is ${minBandwidthMbps}`;
-  return { kind: 'refused', message, leaveOut: mostNamed(slow) };
+  return { kind: 'refused', message, excludeNodes: mostNamed(slow) };
 }
 
 function mbps(bytesPerS: number): number {

@@ -4,7 +4,7 @@ import { type CauseKind, causeKinds, defaultRetryCauses, type Evidence } from '@
 import type { JobSpecFile } from '@muster/common/spec/types';
 import type { Cause, Resume } from '@muster/common/views';
 import { describe, expect, it, test } from 'vitest';
-import type { Attempt, Death, Job } from '../model.ts';
+import type { Attempt, FailureRecord, Job } from '../model.ts';
 import { aCheckpoint, aJob, anAttempt, anExit, aSpec, aTask, someMs } from '../modelFixture.ts';
 import { aStory, crash } from '../storyFixture.ts';
 import { batchScaleMin, mayBePreempted, recoveryOf } from './recovery.ts';
@@ -39,7 +39,7 @@ const aCause = (kind: CauseKind, evidence: Partial<Evidence> = {}, fields: Parti
   ...fields,
 });
 
-const aDeath = (cause: CauseKind, fields: Partial<Death> = {}): Death => ({
+const aFailure = (cause: CauseKind, fields: Partial<FailureRecord> = {}): FailureRecord => ({
   cause,
   resume: 'checkpoint-100',
   node: null,
@@ -48,7 +48,7 @@ const aDeath = (cause: CauseKind, fields: Partial<Death> = {}): Death => ({
 
 const recover = (cause: Cause, job = aFailing(), attempt = anAttemptOfTwo()) =>
   recoveryOf(job, attempt, cause);
-const namesOf = (job: Job) => job.leftOut.map(({ node }) => node);
+const namesOf = (job: Job) => job.excludedNodes.map(({ node }) => node);
 const suspectsOf = (job: Job) => job.checkpoints.filter(({ suspect }) => suspect).map(({ step }) => step);
 
 const infrastructure: readonly CauseKind[] = [
@@ -71,7 +71,7 @@ describe('of infrastructure', () => {
   test('a node that was lost is not left out: once it is back, nothing speaks against it', () => {
     const { job, outcome } = recover(aCause('node_lost'));
     expect(outcome).toMatchObject({ next: 'queued', charge: 'node_loss', backoffMs: 0 });
-    expect(job.leftOut).toEqual([]);
+    expect(job.excludedNodes).toEqual([]);
   });
 
   it.each([...infrastructure, 'node_lost' as const])('%s waits from the second time on', (kind) => {
@@ -87,10 +87,8 @@ describe('of infrastructure', () => {
 
   it('is not believed for ever: once the breaker is open each trial costs one, but not for a lost node', () => {
     const opened = aFailing({ max_attempts: 3, breaker: { failures: 2 } }, { failuresInRow: 1, failures: 1 });
-    expect(recover(aCause('nccl_error'), opened).outcome).toMatchObject({
-      next: 'queued',
-      charge: 'failure',
-    });
+    const { outcome } = recover(aCause('nccl_error'), opened);
+    expect(outcome).toMatchObject({ next: 'queued', charge: 'failure' });
     expect(recover(aCause('nccl_error'), { ...opened, failures: 2 }).outcome.next).toBe('failed');
     const lost = recover(aCause('node_lost'), { ...opened, failures: 2 });
     expect(lost.outcome).toMatchObject({ next: 'queued', charge: 'node_loss' });
@@ -99,7 +97,7 @@ describe('of infrastructure', () => {
   it('is none if the evidence blames the job: its settings follow it everywhere', () => {
     const { job, outcome } = recover(aCause('nccl_error', {}, { blame: 'job' }));
     expect(outcome).toMatchObject({ next: 'queued', charge: 'failure', backoffMs: 2_000 });
-    expect(job.leftOut).toEqual([]);
+    expect(job.excludedNodes).toEqual([]);
   });
 });
 
@@ -109,31 +107,32 @@ describe.each<CauseKind>(['nccl_timeout', 'hung'])('%s', (kind) => {
   it('once may be chance', () => {
     const { job, outcome } = recover(cause);
     expect(outcome).toMatchObject({ next: 'queued', charge: 'failure', backoffMs: 2_000 });
-    expect(job.leftOut).toEqual([]);
-    expect(job.deaths).toEqual([{ cause: kind, resume: 'checkpoint-100', node: 'node-2' }]);
+    expect(job.excludedNodes).toEqual([]);
+    expect(job.recentFailures).toEqual([{ cause: kind, resume: 'checkpoint-100', node: 'node-2' }]);
   });
 
   it('twice in a row leaves out the node of the rank that the evidence names', () => {
-    const { job } = recover(cause, aFailing({}, { deaths: [aDeath(kind)] }));
+    const { job } = recover(cause, aFailing({}, { recentFailures: [aFailure(kind)] }));
     expect(namesOf(job)).toEqual(['node-2']);
     // One thing at a time.
     expect(suspectsOf(job)).toEqual([]);
   });
 
   it('with something else in between is not twice in a row', () => {
-    const { job } = recover(cause, aFailing({}, { deaths: [aDeath(kind), aDeath('cuda_oom')] }));
-    expect(job.leftOut).toEqual([]);
+    const { job } = recover(cause, aFailing({}, { recentFailures: [aFailure(kind), aFailure('cuda_oom')] }));
+    expect(job.excludedNodes).toEqual([]);
   });
 });
 
 test('a timeout that names no rank leaves nobody out: who reports it first is who waited', () => {
-  const { job } = recover(aCause('nccl_timeout'), aFailing({}, { deaths: [aDeath('nccl_timeout')] }));
-  expect(job.leftOut).toEqual([]);
+  const before = aFailing({}, { recentFailures: [aFailure('nccl_timeout')] });
+  const { job } = recover(aCause('nccl_timeout'), before);
+  expect(job.excludedNodes).toEqual([]);
 });
 
 test('a hang that tells no ranks apart leaves out the node that stopped first', () => {
   const cause = { ...aCause('hung'), nodeRank: null };
-  const { job } = recover(cause, aFailing({}, { deaths: [aDeath('hung')] }));
+  const { job } = recover(cause, aFailing({}, { recentFailures: [aFailure('hung')] }));
   expect(namesOf(job)).toEqual(['node-1']);
 });
 
@@ -141,7 +140,7 @@ describe('cuda_oom', () => {
   it('shrinks the batch', () => {
     const { job, outcome } = recover(aCause('cuda_oom'), aFailing({}, { batchScale: 0.5 }));
     expect(outcome).toMatchObject({ next: 'queued', charge: 'failure' });
-    expect(job).toMatchObject({ batchScale: 0.25, lrScale: 1, leftOut: [] });
+    expect(job).toMatchObject({ batchScale: 0.25, lrScale: 1, excludedNodes: [] });
   });
 
   it('shrinks it as the spec says', () => {
@@ -166,7 +165,7 @@ describe('cuda_oom', () => {
   });
 
   it('says nothing about the checkpoint, however often', () => {
-    const { job } = recover(aCause('cuda_oom'), aFailing({}, { deaths: [aDeath('cuda_oom')] }));
+    const { job } = recover(aCause('cuda_oom'), aFailing({}, { recentFailures: [aFailure('cuda_oom')] }));
     expect(suspectsOf(job)).toEqual([]);
   });
 });
@@ -244,33 +243,33 @@ describe('corrupt_checkpoint', () => {
   });
 });
 
-describe('the same death twice from one checkpoint', () => {
-  const twice = (kind: CauseKind, earlier: readonly Death[], attempt: Partial<Attempt> = {}) =>
-    suspectsOf(recover(aCause(kind), aFailing({}, { deaths: earlier }), anAttemptOfTwo(attempt)).job);
+describe('the same failure twice from one checkpoint', () => {
+  const twice = (kind: CauseKind, earlier: readonly FailureRecord[], attempt: Partial<Attempt> = {}) =>
+    suspectsOf(recover(aCause(kind), aFailing({}, { recentFailures: earlier }), anAttemptOfTwo(attempt)).job);
 
   it('makes it suspect', () => {
-    expect(twice('exit_code', [aDeath('exit_code')])).toEqual([100]);
+    expect(twice('exit_code', [aFailure('exit_code')])).toEqual([100]);
     // No rank was named, so there is no node to leave out.
-    expect(twice('nccl_timeout', [aDeath('nccl_timeout')])).toEqual([100]);
+    expect(twice('nccl_timeout', [aFailure('nccl_timeout')])).toEqual([100]);
   });
 
   it('counts across nodes that were lost in between', () => {
-    expect(twice('exit_code', [aDeath('exit_code'), aDeath('node_lost')])).toEqual([100]);
+    expect(twice('exit_code', [aFailure('exit_code'), aFailure('node_lost')])).toEqual([100]);
   });
 
-  it.each<[string, CauseKind, readonly Death[], Partial<Attempt>]>([
+  it.each<[string, CauseKind, readonly FailureRecord[], Partial<Attempt>]>([
     ['the first time', 'exit_code', [], {}],
-    ['by another cause', 'exit_code', [aDeath('python_exception')], {}],
-    ['from another checkpoint', 'exit_code', [aDeath('exit_code', { resume: 'checkpoint-50' })], {}],
-    ['from nothing', 'exit_code', [aDeath('exit_code', { resume: null })], { resume: null }],
-    ['after something else', 'exit_code', [aDeath('exit_code'), aDeath('unknown')], {}],
-    ['of one that got further', 'exit_code', [aDeath('exit_code')], { savedAtMs: someMs }],
-    ['for lost nodes', 'node_lost', [aDeath('node_lost')], {}],
-    ['for broken GPUs', 'gpu_fault', [aDeath('gpu_fault')], {}],
-    ['for want of time', 'time_limit', [aDeath('time_limit')], {}],
-    ['for want of room', 'disk_full', [aDeath('disk_full')], {}],
-  ])('is not %s', (_, kind, deaths, attempt) => {
-    expect(twice(kind, deaths, attempt)).toEqual([]);
+    ['by another cause', 'exit_code', [aFailure('python_exception')], {}],
+    ['from another checkpoint', 'exit_code', [aFailure('exit_code', { resume: 'checkpoint-50' })], {}],
+    ['from nothing', 'exit_code', [aFailure('exit_code', { resume: null })], { resume: null }],
+    ['after something else', 'exit_code', [aFailure('exit_code'), aFailure('unknown')], {}],
+    ['of one that got further', 'exit_code', [aFailure('exit_code')], { savedAtMs: someMs }],
+    ['for lost nodes', 'node_lost', [aFailure('node_lost')], {}],
+    ['for broken GPUs', 'gpu_fault', [aFailure('gpu_fault')], {}],
+    ['for want of time', 'time_limit', [aFailure('time_limit')], {}],
+    ['for want of room', 'disk_full', [aFailure('disk_full')], {}],
+  ])('is not %s', (_, kind, recentFailures, attempt) => {
+    expect(twice(kind, recentFailures, attempt)).toEqual([]);
   });
 
   it('sends the next attempt to the one before', () => {
@@ -351,7 +350,8 @@ describe('the breaker', () => {
       .requeued()
       .ended(0);
     expect(story.job.failuresInRow).toBe(1);
-    story.allocated().on({ kind: 'startFailed', attempt: 4, cause: causeOf('node_lost', 'x'), leaveOut: [] });
+    const cause = causeOf('node_lost', 'x');
+    story.allocated().on({ kind: 'startFailed', attempt: 4, cause, excludeNodes: [] });
     expect(story.job).toMatchObject({ failuresInRow: 1, state: { breakerOpen: false } });
   });
 
@@ -369,9 +369,9 @@ describe('a node that its attempts broke on', () => {
     const gpuFault = { text: 'Xid 79', gpuUuid: null };
     const exit = anExit({ exitCode: 1 });
     story.on({ kind: 'taskEnded', attempt: 1, nodeRank: 0, exit, failedAtMs: null, gpuFault });
-    expect(story.leftOut).toEqual(['node-1']);
-    expect(story.allRunning().leftOut).toEqual(['node-1']);
-    expect(story.saved(10).leftOut).toEqual([]);
+    expect(story.excludedNodes).toEqual(['node-1']);
+    expect(story.allRunning().excludedNodes).toEqual(['node-1']);
+    expect(story.saved(10).excludedNodes).toEqual([]);
   });
 });
 

@@ -1,99 +1,107 @@
 /**
- * What follows from the cause of an attempt that went wrong: whether its job runs again, when, where, and what is different
- * then. The table below is the whole of it; a cause that it does not name is tried again as it was, if the job asks for that.
+ * Decides how a job recovers from a failed attempt: whether it is retried, when, on which nodes, and with which changes. The
+ * table `recoveryActions` maps causes to actions. A job is retried unchanged after any other cause, if its spec asks for that.
  *
- * The budgets: what the program did counts in `failures` against `retry.max_attempts`; what its nodes did costs nothing. Both
- * count in `failuresInRow`, which progress (a newer verified checkpoint) sets back: it drives the backoff, and opens the
- * breaker, which lets one trial through after each pause. Both are decided when the attempt goes wrong, to be seen, and again
- * when the last of its tasks has ended: a checkpoint that was saved on the way out is progress.
+ * There are two budgets. Failures of the program count in `failures`, against `retry.max_attempts`; failures of nodes are
+ * free. Both count in `failuresInRow`, which drives the backoff and opens the circuit breaker; the breaker allows one trial
+ * after each pause. Progress, which is a newer verified checkpoint, resets `failuresInRow`. Both are computed when the attempt
+ * fails, so that users see them, and again after its last task has ended, because a checkpoint may be saved during the stop.
  */
-import { type Checkpoint, elsewhere as nameElsewhere } from '@muster/common/checkpoints';
+import { type Checkpoint, externalCheckpoint } from '@muster/common/checkpoints';
 import type { NodeName } from '@muster/common/ids';
 import { backoffMs } from '@muster/common/retry';
 import type { CauseKind } from '@muster/common/spec/causes';
 import { isDivergence } from '@muster/common/training';
 import type { Cause } from '@muster/common/views';
-import type { Attempt, Death, Job, Outcome } from '../model.ts';
+import type { Attempt, FailureRecord, Job, Outcome } from '../model.ts';
 import { withCheckpoints } from './checkpoints.ts';
-import { leavingOut } from './leftOut.ts';
+import { withExcludedNodes } from './excludedNodes.ts';
 import { isGood, resumeCandidates } from './resume.ts';
 
-/** An outcome that has a cause and was not asked for. */
+/** An outcome with a cause that nobody requested. */
 export type BadOutcome = Extract<Outcome, { next: 'failed' | 'queued' }>;
 
 export interface Recovery {
   readonly outcome: BadOutcome;
-  /** What its next attempt has to know: which checkpoints are none, which nodes to do without, at which scales. */
+  /** The job with what its next attempt needs: suspect checkpoints, excluded nodes, scales of batch and learning rate. */
   readonly job: Job;
 }
 
-/** Below that a smaller batch is no remedy any more. */
+/** The smallest scale of the batch. A job that needs less memory than that is not retried. */
 export const batchScaleMin = 1 / 64;
-const deathsMax = 16;
+const recentFailuresMax = 16;
 
-interface Remedy {
-  /** The nodes are to blame: it costs nothing, and the first time it is not waited for. */
+/** The result of a recovery action. */
+interface ActionResult {
+  /** Its nodes caused the failure: the retry is not counted, and the first one does not wait. */
   readonly isFree: boolean;
   readonly job: Job;
-  /** What was done about it is all that is to be done: the checkpoint it began from is not suspected as well. */
-  readonly isTreated: boolean;
-  /** Nothing is left to be tried. */
-  readonly isHopeless?: true;
+  /** The action explains the failure, so the checkpoint that the attempt began from is not suspected. */
+  readonly sparesCheckpoint: boolean;
+  /** No further action is left for this cause, so the job fails. */
+  readonly isExhausted?: true;
 }
 
+/** A failed attempt, as the actions see it. */
+/** A failed attempt, as the actions see it. */
 interface Failed {
   readonly job: Job;
   readonly attempt: Attempt;
   readonly cause: Cause;
-  /** Of the rank that the evidence names. null: it names none. */
-  readonly culprit: NodeName | null;
+  /** The node of the rank that the evidence names. It is null if the evidence names no rank. */
+  readonly faultyNode: NodeName | null;
 }
 
-type Treatment = (failed: Failed) => Remedy;
+type RecoveryAction = (failed: Failed) => ActionResult;
 
-const again: Treatment = ({ job }) => ({ isFree: false, job, isTreated: false });
+const retryUnchanged: RecoveryAction = ({ job }) => ({ isFree: false, job, sparesCheckpoint: false });
 
-/** What lies outside the program, and does not follow a job to another node. */
-const elsewhere: Treatment = (failed) => {
+/** For failures outside the program, which do not follow the job to another node. */
+const retryOnOtherNodes: RecoveryAction = (failed) => {
   const { job, cause } = failed;
-  // The evidence knows better: a wrong setting of the program's follows it everywhere.
-  if (cause.blame === 'job') return again(failed);
+  // The evidence blames the program: a wrong setting follows it to every node.
+  if (cause.blame === 'job') return retryUnchanged(failed);
   const nodes = cause.node === null ? [] : [cause.node as NodeName];
-  return { isFree: true, job: leavingOut(job, cause, nodes), isTreated: true };
+  return { isFree: true, job: withExcludedNodes(job, cause, nodes), sparesCheckpoint: true };
 };
 
-/** A node that was lost is silent: once it is back, nothing speaks against it. */
-const anywhere: Treatment = ({ job }) => ({ isFree: true, job, isTreated: true });
+/** For lost nodes. Such a node is silent, and can be used again once it answers. */
+const retryAnywhere: RecoveryAction = ({ job }) => ({ isFree: true, job, sparesCheckpoint: true });
 
-/** Once may be chance. The second time in a row the rank that the others waited for is on a node that is too slow. */
-const withoutTheSlowNode: Treatment = ({ job, cause, culprit }) => {
-  const isSecond = job.deaths.at(-1)?.cause === cause.kind;
-  const nodes = isSecond && culprit !== null ? [culprit] : [];
-  return { isFree: false, job: leavingOut(job, cause, nodes), isTreated: nodes.length > 0 };
+/** For hangs. One may be chance; after the second in a row, the node of the rank that the others waited for is too slow. */
+const excludeSlowNode: RecoveryAction = ({ job, cause, faultyNode }) => {
+  const isSecond = job.recentFailures.at(-1)?.cause === cause.kind;
+  const nodes = isSecond && faultyNode !== null ? [faultyNode] : [];
+  return { isFree: false, job: withExcludedNodes(job, cause, nodes), sparesCheckpoint: nodes.length > 0 };
 };
 
-const smallerBatch: Treatment = (failed) => {
+const reduceBatch: RecoveryAction = (failed) => {
   const { job, cause } = failed;
-  // Another program held the memory of that GPU.
-  if (cause.blame !== 'job') return elsewhere(failed);
+  // Another program used the memory of that GPU.
+  if (cause.blame !== 'job') return retryOnOtherNodes(failed);
   const batchScale = job.batchScale * job.spec.retry.batchScale;
-  if (batchScale < batchScaleMin) return { isFree: false, job, isTreated: true, isHopeless: true };
-  return { isFree: false, job: { ...job, batchScale }, isTreated: true };
+  if (batchScale < batchScaleMin) return { isFree: false, job, sparesCheckpoint: true, isExhausted: true };
+  return { isFree: false, job: { ...job, batchScale }, sparesCheckpoint: true };
 };
 
-const beforeTheDivergence: Treatment = ({ job, attempt, cause }) => {
+const resumeBeforeDivergence: RecoveryAction = ({ job, attempt, cause }) => {
   const lrScale = job.lrScale * job.spec.retry.lrScale;
-  return { isFree: false, job: { ...suspectingDiverged(job, attempt, cause), lrScale }, isTreated: true };
+  return {
+    isFree: false,
+    job: { ...suspectingDiverged(job, attempt, cause), lrScale },
+    sparesCheckpoint: true,
+  };
 };
 
-const theCheckpointBefore: Treatment = (failed) => {
+const resumeFromEarlierCheckpoint: RecoveryAction = (failed) => {
   const { job, attempt, cause } = failed;
   const { resume, number } = attempt;
   const text = cause.evidence?.text ?? cause.message;
-  if (resume === null || namesAnother(text, resume.name)) return again(failed);
-  // What the attempt itself has saved under that name since is another one.
+  if (resume === null || namesAnother(text, resume.name)) return retryUnchanged(failed);
+  // A checkpoint of that name that the attempt itself has saved is another checkpoint.
   const isMeant = (each: Checkpoint) => each.name === resume.name && each.attempt !== number;
-  // A second reading may find it whole: that its program died of it stays. Of one that was only not there nobody has died.
+  // A second reading may find the checkpoint intact, and then `suspect` keeps that a program failed on it. An attempt that
+  // never ran did not fail on it.
   const change = {
     verdict: 'corrupt',
     problem: text,
@@ -101,37 +109,37 @@ const theCheckpointBefore: Treatment = (failed) => {
     ...(attempt.runningAtMs !== null && { suspect: true }),
   } as const;
   const marked = withCheckpoints(job, isMeant, change);
-  // Its user has asked for a checkpoint of another job: without that it is not to begin from nothing instead.
-  if (nameElsewhere(resume.name) !== null && resumeCandidates(marked).length === 0)
-    return { isFree: false, job: marked, isTreated: true, isHopeless: true };
-  return { isFree: false, job: marked, isTreated: true };
+  // The user asked to continue from another job, so the job must not start from scratch instead.
+  if (externalCheckpoint(resume.name) !== null && resumeCandidates(marked).length === 0)
+    return { isFree: false, job: marked, sparesCheckpoint: true, isExhausted: true };
+  return { isFree: false, job: marked, sparesCheckpoint: true };
 };
 
-const treatments: Readonly<Partial<Record<CauseKind, Treatment>>> = {
-  node_lost: anywhere,
+const recoveryActions: Readonly<Partial<Record<CauseKind, RecoveryAction>>> = {
+  node_lost: retryAnywhere,
 
-  gpu_fault: elsewhere,
-  gpu_hw_ecc: elsewhere,
-  gpu_hw_nvlink: elsewhere,
-  gpu_suspect: elsewhere,
-  nccl_error: elsewhere,
-  rendezvous: elsewhere,
-  rendezvous_timeout: elsewhere,
+  gpu_fault: retryOnOtherNodes,
+  gpu_hw_ecc: retryOnOtherNodes,
+  gpu_hw_nvlink: retryOnOtherNodes,
+  gpu_suspect: retryOnOtherNodes,
+  nccl_error: retryOnOtherNodes,
+  rendezvous: retryOnOtherNodes,
+  rendezvous_timeout: retryOnOtherNodes,
 
-  nccl_timeout: withoutTheSlowNode,
-  hung: withoutTheSlowNode,
+  nccl_timeout: excludeSlowNode,
+  hung: excludeSlowNode,
 
-  cuda_oom: smallerBatch,
+  cuda_oom: reduceBatch,
 
-  nan_loss: beforeTheDivergence,
-  loss_divergence: beforeTheDivergence,
-  loss_scale_exhausted: beforeTheDivergence,
+  nan_loss: resumeBeforeDivergence,
+  loss_divergence: resumeBeforeDivergence,
+  loss_scale_exhausted: resumeBeforeDivergence,
 
-  corrupt_checkpoint: theCheckpointBefore,
+  corrupt_checkpoint: resumeFromEarlierCheckpoint,
 };
 
-/** Other causes that lie outside the checkpoint that an attempt began from: dying of them twice says nothing about it. */
-const notOfTheCheckpoint: readonly CauseKind[] = [
+/** More causes that have nothing to do with the checkpoint of the attempt. Two such failures do not make it suspect. */
+const unrelatedToCheckpoint: readonly CauseKind[] = [
   'time_limit',
   'disk_full',
   'shm_exhausted',
@@ -143,40 +151,40 @@ const notOfTheCheckpoint: readonly CauseKind[] = [
 ];
 
 /**
- * @param job before this end is counted
- * @param attempt with what is known of it
+ * @param job the job before this failure is counted
+ * @param attempt the failed attempt with all that its nodes have reported
  */
 export function recoveryOf(job: Job, attempt: Attempt, cause: Cause): Recovery {
-  const culprit = culpritOf(job, attempt, cause);
-  const treatment = treatments[cause.kind] ?? again;
-  const remedy = treatment({ job, attempt, cause, culprit });
-  const death: Death = {
+  const faultyNode = faultyNodeOf(job, attempt, cause);
+  const action = recoveryActions[cause.kind] ?? retryUnchanged;
+  const result = action({ job, attempt, cause, faultyNode });
+  const failure: FailureRecord = {
     cause: cause.kind,
-    // One that got further than that did not die of it.
+    // An attempt that saved a newer checkpoint did not fail because of this one.
     resume: attempt.savedAtMs === null && !ignoresResume(attempt) ? (attempt.resume?.name ?? null) : null,
-    node: culprit,
+    node: faultyNode,
   };
   const suspected =
-    remedy.isTreated || notOfTheCheckpoint.includes(cause.kind) || !diedSoBefore(job, death)
-      ? remedy.job
-      : withCheckpoints(remedy.job, ({ name }) => name === death.resume, { suspect: true });
+    result.sparesCheckpoint || unrelatedToCheckpoint.includes(cause.kind) || !failedSoBefore(job, failure)
+      ? result.job
+      : withCheckpoints(result.job, ({ name }) => name === failure.resume, { suspect: true });
   const failuresInRow = job.failuresInRow + 1;
   const next: Job = {
     ...suspected,
-    deaths: [...job.deaths, death].slice(-deathsMax),
+    recentFailures: [...job.recentFailures, failure].slice(-recentFailuresMax),
     failuresInRow,
   };
-  return { outcome: outcomeOf(next, remedy, cause), job: next };
+  return { outcome: outcomeOf(next, result, cause), job: next };
 }
 
-/** @param job with this end counted in `failuresInRow`, and not yet in `failures` */
-function outcomeOf(job: Job, { isFree, isHopeless }: Remedy, cause: Cause): BadOutcome {
+/** @param job the job with this failure counted in `failuresInRow`, and not yet in `failures` */
+function outcomeOf(job: Job, { isFree, isExhausted }: ActionResult, cause: Cause): BadOutcome {
   const { retry } = job.spec;
-  const isRetried = (retry.on as readonly CauseKind[]).includes(cause.kind) && isHopeless !== true;
-  // What fails everywhere, again and again, is not the nodes' doing after all. Only that they are lost never is its own.
+  const isRetried = (retry.on as readonly CauseKind[]).includes(cause.kind) && isExhausted !== true;
+  // A failure that repeats on all nodes is caused by the program after all, except for lost nodes.
   const isCharged = !isFree || (opensBreaker(job) && cause.kind !== 'node_lost');
   if (!isRetried || (isCharged && job.failures + 1 >= retry.maxAttempts)) return { next: 'failed', cause };
-  // Another node is there at once; only if that one breaks as well is there something to wait for.
+  // The first retry on another node need not wait.
   const counted = isFree ? job.failuresInRow - 1 : job.failuresInRow;
   const waitMs = counted === 0 ? 0 : backoffMs(retry.backoff, counted);
   const charge = isCharged ? 'failure' : 'node_loss';
@@ -184,41 +192,41 @@ function outcomeOf(job: Job, { isFree, isHopeless }: Remedy, cause: Cause): BadO
   return { next: 'queued', cause, backoffMs: pauseMs, charge };
 }
 
-/** Its attempts fail one after the other, and nothing is gained: one trial at a time, after a pause. */
+/** @returns whether so many attempts failed in a row without progress that the job gets one trial after each pause */
 export function opensBreaker({ failuresInRow, spec }: Job): boolean {
   return failuresInRow >= spec.retry.breaker.failures;
 }
 
-/** It has not given way as often as it is willing to. Whether it is willing at all is `preemptible`. */
+/** @returns whether the job has preemptions left by `retry.max_preemptions`; `preemptible` decides whether it takes part */
 export function mayBePreempted({ spec, preemptions }: Job): boolean {
   const { maxPreemptions } = spec.retry;
   return maxPreemptions === null || preemptions < maxPreemptions;
 }
 
-/** The end before this one, lost nodes aside, was the same, and neither got any further. */
-function diedSoBefore({ deaths }: Job, { cause, resume }: Death): boolean {
-  const last = deaths.findLast((each) => !isInfrastructure(each.cause));
+/** @returns whether the last failure, apart from failures of infrastructure, was the same from the same checkpoint */
+function failedSoBefore({ recentFailures }: Job, { cause, resume }: FailureRecord): boolean {
+  const last = recentFailures.findLast((each) => !isInfrastructure(each.cause));
   return resume !== null && last?.cause === cause && last.resume === resume;
 }
 
 function isInfrastructure(kind: CauseKind): boolean {
-  const treatment = treatments[kind];
-  return treatment === elsewhere || treatment === anywhere;
+  const action = recoveryActions[kind];
+  return action === retryOnOtherNodes || action === retryAnywhere;
 }
 
 /**
- * Ranks are counted node by node, one for each GPU, as launchers do. Without a rank only a hang tells of a node: the first to
- * report a collective's timeout is the one that waited.
+ * Ranks are counted node by node, one for each GPU, as launchers do. Without a rank, only a hang names the faulty node: the
+ * first node that reports the timeout of a collective is the one that waited for another.
  */
-function culpritOf({ spec }: Job, { tasks }: Attempt, { kind, evidence, node }: Cause): NodeName | null {
+function faultyNodeOf({ spec }: Job, { tasks }: Attempt, { kind, evidence, node }: Cause): NodeName | null {
   const rank = evidence?.rank ?? null;
   if (rank === null) return kind === 'hung' ? (node as NodeName | null) : null;
   return tasks[Math.floor(rank / Math.max(1, spec.resources.gpus))]?.node ?? null;
 }
 
 /**
- * Whatever was saved after the last good step has the divergence in it. Where no step is known, the newest checkpoint may
- * have it, and the one before is taken. Of a program that began again, earlier attempts have other weights at these steps.
+ * Marks the checkpoints that may contain the divergence: those after the last good step, or the newest one if no step is
+ * known. If the program ignored its checkpoint and started over, checkpoints of earlier attempts are not affected.
  */
 function suspectingDiverged(job: Job, attempt: Attempt, { kind }: Cause): Job {
   const { signs, number } = attempt;
@@ -230,19 +238,19 @@ function suspectingDiverged(job: Job, attempt: Attempt, { kind }: Cause): Job {
     goodUntil !== null && each.step !== null && each.step > goodUntil && isOfRun(each);
   const marked = withCheckpoints(job, isAfter, { suspect: true });
   const newest = marked.checkpoints.findLast(isGood);
-  // One of this attempt that does not tell its step may be of any moment.
+  // A checkpoint of this attempt without a step may be from any moment.
   const isUncertain = goodUntil === null || (newest?.step === null && newest.attempt === number);
   return isUncertain
     ? withCheckpoints(marked, (each) => each === newest && isOfRun(each), { suspect: true })
     : marked;
 }
 
-/** Its output has shown that its program did not load what it was offered. */
+/** @returns whether the output shows that the program did not load the checkpoint that it was offered */
 function ignoresResume({ signs }: Attempt): boolean {
   return signs.some(({ kind }) => kind === 'resume_ignored');
 }
 
-/** The text has paths in it, and none of them leads to that checkpoint. Files of the program itself are none. */
+/** @returns whether the text contains paths and none of them leads to that checkpoint; source files do not count */
 function namesAnother(text: string, name: string): boolean {
   const paths = (text.match(/[^\s'"`,;:()[\]]*\/[^\s'"`,;:()[\]]*/g) ?? []).filter(
     (path) => !/\.pyx?$/.test(path),
@@ -250,7 +258,7 @@ function namesAnother(text: string, name: string): boolean {
   return paths.length > 0 && !paths.some((path) => `/${path}/`.includes(`/${name}/`));
 }
 
-/** What a person reads who has to go on from here. @param cause of a job that has failed */
+/** Adds the next step for the user to the cause of a failed job. */
 export function finalCause(job: Job, cause: Cause): Cause {
   if (cause.kind === 'time_limit') {
     const [best] = resumeCandidates(job);

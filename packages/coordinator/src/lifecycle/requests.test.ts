@@ -16,7 +16,7 @@ describe('a job that gives way', () => {
       preemptions: 1,
       failures: 0,
       failuresInRow: 0,
-      deaths: [],
+      recentFailures: [],
       state: {
         kind: 'queued',
         backoffMs: 0,

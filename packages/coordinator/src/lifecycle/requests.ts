@@ -1,4 +1,4 @@
-/** What people, the scheduler and timers ask of a job: to stop, to begin anew, to give way, to take longer. */
+/** The requests of users, the scheduler and timers to a job: stop, requeue, preempt, extend, time limit. */
 import { causeOf } from '@muster/common/cause';
 import type { ResumeChoice } from '@muster/common/checkpoints';
 import { isTerminal } from '@muster/common/states';
@@ -55,8 +55,8 @@ export const preempt: Handler<'preempt'> = (job, event, nowMs) => {
     backoffMs: 0,
     charge: 'preemption',
   };
-  const news = attemptEvent(job, attempt, 'job.preempted', { by, message });
-  return followedBy([news], beginStopping(job, attempt, outcome, nowMs));
+  const change = attemptEvent(job, attempt, 'job.preempted', { by, message });
+  return followedBy([change], beginStopping(job, attempt, outcome, nowMs));
 };
 
 export const extend: Handler<'extend'> = (job, { byMs }) => {

@@ -1,8 +1,8 @@
 /**
- * Which checkpoint an attempt begins from. Only one that was verified and that nothing speaks against; the newest of them that
- * was saved before the loss diverged, unless a person has said otherwise.
+ * Chooses the checkpoint that an attempt begins from: the newest verified one that is not suspect and was saved before the
+ * loss diverged, unless a user has chosen another one.
  */
-import { type Checkpoint, elsewhere } from '@muster/common/checkpoints';
+import { type Checkpoint, externalCheckpoint } from '@muster/common/checkpoints';
 import type { NodeName } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Resume } from '@muster/common/views';
@@ -67,7 +67,7 @@ export function chooseResume(
 
 /** In a directory of its agent's, of which others on the same machine have nothing. */
 export function isKeptByNode({ checkpoint: { dir } }: JobSpec, { name }: Checkpoint): boolean {
-  const place = elsewhere(name);
+  const place = externalCheckpoint(name);
   return place === null ? dir === null : place.kind === 'kept';
 }
 

@@ -1,7 +1,7 @@
 /** The part of an attempt from a stop to its end. When its tasks have ended, the job gets the state of the outcome. */
 import { type Attempt, currentAttempt, isReleased, type Job, type Outcome, type Task } from '../model.ts';
 import { neverStartedEnd } from './causes.ts';
-import { verdictNews } from './checkpoints.ts';
+import { verdictEvents } from './checkpoints.ts';
 import { attemptEvent, followedBy, jobEvent, type Transition, unchanged } from './event.ts';
 import { gpuUsageOf } from './gpuUsage.ts';
 import { bookAttempt, bookQueued } from './ledger.ts';
@@ -46,8 +46,8 @@ export function endIfDone(job: Job, outcome: Outcome, nowMs: number): Transition
   };
   const next = end(bookAttempt(settled.job, ended), settled.outcome, nowMs, endedAtMs);
   const data = { cause: ended.cause, tasks: ended.tasks, gpuUsage: gpuUsageOf(ended), endedAtMs };
-  const news = [attemptEvent(job, ended, 'attempt.ended', data), ...verdictNews(job, settled.job)];
-  return { ...followedBy(news, next), ended };
+  const changes = [attemptEvent(job, ended, 'attempt.ended', data), ...verdictEvents(job, settled.job)];
+  return { ...followedBy(changes, next), ended };
 }
 
 /**

@@ -1,4 +1,4 @@
-/** What agents notice about the training itself while it runs: signs in its output, standstill, and its end. */
+/** Handles the observations of agents about a running training: signs in its output, hangs, and its completion. */
 import { causeOf } from '@muster/common/cause';
 import { type DivergenceKind, isDivergence, isResumeSign, type TrainingSign } from '@muster/common/training';
 import { type Attempt, isReleased, type Outcome } from '../model.ts';
@@ -22,8 +22,8 @@ export const trainingComplete: Handler<'trainingComplete'> = (job, event, nowMs)
   if (attempt === null || task === undefined || !isReleased(attempt)) return unchanged(job);
   if (job.state.kind === 'stopping' && !isVoidOnceComplete(job.state.outcome)) return unchanged(job);
   const { nodeRank, node } = task;
-  const news = attemptEvent(job, attempt, 'training.complete', { nodeRank, node });
-  return followedBy([news], beginStopping(job, attempt, { next: 'succeeded', cause: null }, nowMs));
+  const change = attemptEvent(job, attempt, 'training.complete', { nodeRank, node });
+  return followedBy([change], beginStopping(job, attempt, { next: 'succeeded', cause: null }, nowMs));
 };
 
 export const trainingSign: Handler<'trainingSign'> = (job, event, nowMs) => {
@@ -41,15 +41,15 @@ export const trainingSign: Handler<'trainingSign'> = (job, event, nowMs) => {
   const { nodeRank, node } = task;
   const { rank, line, text } = sign;
   const data = { nodeRank, node, rank, step, lastGoodStep, line, text };
-  const news = attemptEvent(job, attempt, `training.${kind}`, data);
+  const change = attemptEvent(job, attempt, `training.${kind}`, data);
   // One that has jumped may come back, and a program that ignores its checkpoint does work all the same.
   if (!isDivergence(kind) || job.spec.onDivergence === 'warn' || job.state.kind === 'stopping')
-    return { job: withAttempt(marked, attempt), ended: null, events: [news] };
+    return { job: withAttempt(marked, attempt), ended: null, events: [change] };
   const message = `${inWords(kind, sign)}; rank ${rank ?? nodeRank} on ${node} reported it first`;
   // Of no task's end: it names no rank, so that what a rank does when it is stopped never becomes the cause.
   const cause = causeOf(kind, message, { nodeRank: null, node }, { line, text, rank });
   return followedBy(
-    [news],
+    [change],
     beginStopping(marked, attempt, recoveryOf(marked, attempt, cause).outcome, nowMs),
   );
 };
@@ -59,12 +59,12 @@ export const hung: Handler<'hung'> = (job, event, nowMs) => {
   const task = before?.tasks[event.nodeRank];
   if (before === null || task === undefined || job.state.kind !== 'running') return unchanged(job);
   const { quietForMs, usualMs, gpus, rank } = event.sign;
-  // Said again of the same standstill: it began before that was told.
+  // A repeated report of the same hang began before the last report.
   const sinceMs = nowMs - quietForMs;
   if (before.hungToldAtMs !== null && sinceMs <= before.hungToldAtMs) return unchanged(job);
   const attempt: Attempt = { ...before, hungToldAtMs: nowMs };
   const { nodeRank, node } = task;
-  const news = attemptEvent(job, attempt, 'attempt.hung', {
+  const change = attemptEvent(job, attempt, 'attempt.hung', {
     nodeRank,
     node,
     rank,
@@ -72,17 +72,18 @@ export const hung: Handler<'hung'> = (job, event, nowMs) => {
     usualMs,
     gpus,
   });
-  if (job.spec.hang.action === 'warn') return { job: withAttempt(job, attempt), ended: null, events: [news] };
+  if (job.spec.hang.action === 'warn')
+    return { job: withAttempt(job, attempt), ended: null, events: [change] };
   const seconds = (ms: number) => `${Math.round(ms / 1_000)} s`;
   const who = `rank ${rank ?? nodeRank} on ${node} stopped first`;
   const text = `no progress for ${seconds(quietForMs)} (usually ${seconds(usualMs)}), GPUs ${gpus}`;
   const cause = causeOf('hung', `${text}; ${who}`, { nodeRank: null, node }, { line: null, text, rank });
-  return followedBy([news], beginStopping(job, attempt, recoveryOf(job, attempt, cause).outcome, nowMs));
+  return followedBy([change], beginStopping(job, attempt, recoveryOf(job, attempt, cause).outcome, nowMs));
 };
 
 /**
  * Where it was only to make room, there is nothing left to come back for. Nor is there where one of its tasks has failed: the
- * marker may have been left before that, and news of the two come in any order.
+ * marker may have been written before that, and the reports of the two come in any order.
  */
 function isVoidOnceComplete(outcome: Outcome): boolean {
   const isOfTask = (outcome.cause?.nodeRank ?? null) !== null;
@@ -101,7 +102,7 @@ function isVoidOnceComplete(outcome: Outcome): boolean {
   }
 }
 
-/** Each task of a gang may tell where it began; what the first of them tells stands. */
+/** Each task of a gang may report the step where it began. The first report counts. */
 function isFirstOfResume({ resume, signs }: Attempt): boolean {
   return resume !== null && !signs.some(({ kind }) => isResumeSign(kind));
 }

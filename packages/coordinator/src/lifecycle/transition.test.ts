@@ -126,7 +126,7 @@ describe('a node that goes away', () => {
   it('before the release sends the job back to the queue, at no cost but the wait', () => {
     const story = aGang({ retry: { max_attempts: 1, backoff: { initial: '1s', max: '3s' } } });
     const waits = [1, 2, 3, 4].map((attempt) => {
-      story.allocated().prepared(1).on({ kind: 'startFailed', attempt, cause: nodeLost, leaveOut: [] });
+      story.allocated().prepared(1).on({ kind: 'startFailed', attempt, cause: nodeLost, excludeNodes: [] });
       return story.job.state.kind === 'queued' ? story.job.state.backoffMs : null;
     });
 
@@ -139,7 +139,7 @@ describe('a node that goes away', () => {
     const story = aGang().released();
     const before = story.job;
 
-    expect(story.on({ kind: 'startFailed', attempt: 1, cause: nodeLost, leaveOut: [] }).job).toBe(before);
+    expect(story.on({ kind: 'startFailed', attempt: 1, cause: nodeLost, excludeNodes: [] }).job).toBe(before);
   });
 
   it('and is lost, ends the attempt with its task, at no cost but the wait', () => {
@@ -155,7 +155,7 @@ describe('a node that goes away', () => {
         state: { kind: 'queued', backoffMs, lastCause: { kind: 'node_lost' } },
         failures: 0,
         failedStarts: 0,
-        leftOut: [],
+        excludedNodes: [],
       });
     }
   });
@@ -173,7 +173,7 @@ describe('a node that goes away', () => {
     expect(aGang().allocated().prepared(1).lost(0).job).toMatchObject({
       state: { kind: 'queued', lastCause: { kind: 'node_lost' } },
       failedStarts: 1,
-      leftOut: [],
+      excludedNodes: [],
     });
   });
 });
@@ -292,6 +292,6 @@ describe('a guarantee', () => {
     const before = story.job;
 
     expect(story.prepared(0, { attempt: 1 }).running(0, 1).ended(0, crash, 1).job).toBe(before);
-    expect(story.on({ kind: 'startFailed', attempt: 1, cause: nodeLost, leaveOut: [] }).job).toBe(before);
+    expect(story.on({ kind: 'startFailed', attempt: 1, cause: nodeLost, excludeNodes: [] }).job).toBe(before);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * The life of a job, as a plain function: (job, event, now) → (job, events). No I/O, no clock, no chance.
+ * The life of a job as a pure function: (job, event, now) → (job, events). It uses no I/O, no clock and no randomness.
  *
  *                 allocate             every task running            every task ended well
  *      queued ───────────────► starting ───────────────► running ─────────────────────────► succeeded
@@ -23,7 +23,7 @@
  * - One bad end stops the whole gang at once (G3). Which end was the first, and so the cause, is decided when the last is known.
  * - A report about any but the current attempt changes nothing (G6): it returns the job as it was. While the job waits, a
  *   node may report more about a checkpoint that it has reported before.
- * - Where we told it to stop, that is the cause, whatever its ends look like.
+ * - If the coordinator ordered the stop, that is the cause, whatever the exit codes are.
  * - Terminal states never change (G6).
  */
 import { causeOf } from '@muster/common/cause';
@@ -164,9 +164,9 @@ function afterStart(job: Job, attempt: Attempt, startedAtMs: number, nowMs: numb
     const running: Attempt = { ...attempt, state: 'running', runningAtMs };
     const state = { kind: 'running', attempt: running } as const;
     // Whatever kept it from starting is over. Nodes that it broke on while it ran are still to prove themselves.
-    const leftOut = job.failuresInRow === 0 ? [] : job.leftOut;
+    const excludedNodes = job.failuresInRow === 0 ? [] : job.excludedNodes;
     return {
-      job: { ...job, failedStarts: 0, leftOut, state },
+      job: { ...job, failedStarts: 0, excludedNodes, state },
       ended: null,
       events: [attemptEvent(job, running, 'attempt.running', {})],
     };
@@ -203,7 +203,7 @@ function afterEnd(
 
 /**
  * A task has ended while its gang is being stopped. Where that began with the bad end of another one, this one may have
- * failed before it, and be the reason: news of the two can come in any order.
+ * failed before it and caused it, because the reports of the two come in any order.
  */
 function outcomeWith(
   job: Job,

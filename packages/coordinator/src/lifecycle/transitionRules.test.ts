@@ -167,7 +167,7 @@ class Walk {
         failedAtMs: this.pick(null, someMs, someMs + 1),
       },
       taskLost: { kind: 'taskLost', attempt, nodeRank, message: 'rebooted' },
-      startFailed: { kind: 'startFailed', attempt, cause: startError, leaveOut: [nodeNameOf('node-1')] },
+      startFailed: { kind: 'startFailed', attempt, cause: startError, excludeNodes: [nodeNameOf('node-1')] },
       prepareTimeout: { kind: 'prepareTimeout', attempt, doing: [] },
       rendezvousTimeout: { kind: 'rendezvousTimeout', attempt },
       stop: { kind: 'stop', reason: '' },

@@ -3,7 +3,7 @@ import { outputMark } from '@muster/common/outputMark';
 import type { Gap } from './logStore.ts';
 import type { LossReason } from './segments.ts';
 
-/** Said of bytes of output. */
+/** Texts for the reasons, to follow the number of missing bytes. */
 export const gapReasons: Readonly<Record<LossReason, string>> = {
   cap: 'dropped: more than the coordinator keeps of one task',
   node: 'dropped: more than its node keeps of one task',

@@ -9,7 +9,7 @@ import { messageOf } from '@muster/common/errors';
 import { isJobId, type JobId, type TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { LogStore } from './logStore.ts';
-import { isGone, segmentName, segmentsIn } from './segments.ts';
+import { isFileMissing, segmentName, segmentsIn } from './segments.ts';
 
 export interface LogBudgetParts {
   readonly logs: Pick<
@@ -123,7 +123,7 @@ async function namesIn(directory: string): Promise<readonly string[]> {
   try {
     return await readdir(directory);
   } catch (error) {
-    if (isGone(error)) return [];
+    if (isFileMissing(error)) return [];
     throw error;
   }
 }
@@ -132,7 +132,7 @@ async function statOrNull(path: string) {
   try {
     return await stat(path);
   } catch (error) {
-    if (isGone(error)) return null;
+    if (isFileMissing(error)) return null;
     throw error;
   }
 }

@@ -35,7 +35,7 @@ export class LogIntake {
   private readonly parts: LogIntakeParts;
   private readonly buckets = new Map<TaskKey, Bucket>();
   /** What is in the way and has been said. */
-  private said: string | null = null;
+  private lastWarning: string | null = null;
 
   constructor(parts: LogIntakeParts) {
     this.parts = parts;
@@ -60,7 +60,7 @@ export class LogIntake {
         'output of the largest tasks is not accepted: the budget of logs is used up',
       );
     }
-    this.said = null;
+    this.lastWarning = null;
     const ms = this.rateWaitMs(task, bytes, nowMs);
     if (ms > 0) return { kind: 'wait', ms, reason: 'it arrives faster than the limit for one task' };
     reserve.noteWritten(bytes);
@@ -68,8 +68,8 @@ export class LogIntake {
   }
 
   private waitForSpace(reason: string, message: string): Admission {
-    if (this.said !== message) this.parts.log.warn({ reason }, message);
-    this.said = message;
+    if (this.lastWarning !== message) this.parts.log.warn({ reason }, message);
+    this.lastWarning = message;
     return { kind: 'wait', ms: waitForSpaceMs, reason };
   }
 

@@ -11,10 +11,10 @@ import { join } from 'node:path';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { InOrder } from '../work/inOrder.ts';
 import { bytesOfAll, endOf, lastOf, openToWrite, syncDirectory, type Target } from './logFiles.ts';
-import { noteOnce, type Said } from './said.ts';
+import { noteOnce, type OutputLossKind } from './outputLossKinds.ts';
 import {
   bytesIn,
-  isGone,
+  isFileMissing,
   type LossReason,
   type Segment,
   segmentName,
@@ -162,7 +162,7 @@ export class LogStore {
       return buffer.subarray(0, bytesRead);
     } catch (error) {
       // Removed while it was read: the next look says so.
-      if (!isGone(error)) throw error;
+      if (!isFileMissing(error)) throw error;
       this.layouts.delete(taskKey(task));
       return new Uint8Array(0);
     }
@@ -201,7 +201,7 @@ export class LogStore {
   }
 
   /** Whether something is to be said of a task for the first time, over restarts too. */
-  noteOnce(task: TaskRef, what: Said): Promise<boolean> {
+  noteOnce(task: TaskRef, what: OutputLossKind): Promise<boolean> {
     return noteOnce(this.directoryOf(task.jobId), task, what);
   }
 

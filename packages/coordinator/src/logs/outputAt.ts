@@ -1,7 +1,7 @@
 /** When output of an attempt last arrived, by the times of its files: they outlive a restart. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isGone, segmentName, segmentsIn } from './segments.ts';
+import { isFileMissing, segmentName, segmentsIn } from './segments.ts';
 
 /**
  * @param directory of the job's logs
@@ -24,7 +24,7 @@ async function writtenAtMs(path: string): Promise<number | null> {
     const { size, mtimeMs } = await stat(path);
     return size === 0 ? null : Math.floor(mtimeMs);
   } catch (error) {
-    if (isGone(error)) return null;
+    if (isFileMissing(error)) return null;
     throw error;
   }
 }

@@ -3,17 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { causeOf } from '@muster/common/cause';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Bell } from '../events/bell.ts';
+import { CommitNotifier } from '../events/commitNotifier.ts';
 import type { Attempt, Job, JobState } from '../model.ts';
 import { aJob, anAttempt, anExit, aTask, jobIdOf, queuedState, someMs } from '../modelFixture.ts';
 import { LogStore } from './logStore.ts';
-import { type ReadLogsOptions, readLogs } from './readLogs.ts';
+import { type StreamLogsOptions, streamLogs } from './readLogs.ts';
 
 let directory: string;
 let logs: LogStore;
 let job: Job;
 let attempts: readonly Attempt[];
-let bell: Bell;
+let notifier: CommitNotifier;
 /** How long nodes have been silent, by name. */
 let silent: Map<string, number | null>;
 const abort = { controller: new AbortController() };
@@ -21,7 +21,7 @@ const abort = { controller: new AbortController() };
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'muster-logs-'));
   logs = new LogStore(directory);
-  bell = new Bell();
+  notifier = new CommitNotifier();
   silent = new Map();
   abort.controller = new AbortController();
   become(queuedState(), []);
@@ -36,7 +36,7 @@ afterEach(async () => {
 function become(state: JobState, history: readonly Attempt[]): void {
   job = aJob(1, { state, lastAttempt: history.length });
   attempts = history;
-  bell.ring([job.id]);
+  notifier.notify([job.id]);
 }
 
 function running(number: number, ranks = 1): Attempt {
@@ -56,16 +56,16 @@ function write(attempt: number, nodeRank: number, offset: number, text: string):
 
 function fallSilent(node: string, silentForMs: number | null = 4_000): void {
   silent.set(node, silentForMs);
-  bell.ring([node]);
+  notifier.notify([node]);
 }
 
 /** What a reader is shown, as `attempt.rank: text`; `.` where a rank is complete, `?` with what is missing. */
-function reading(options: Partial<ReadLogsOptions> = {}) {
+function reading(options: Partial<StreamLogsOptions> = {}) {
   const shown: string[] = [];
   const parts = {
     logs,
     readJob: async () => ({ job, attempts }),
-    changed: (subject: string, signal: AbortSignal) => bell.next(signal, subject),
+    changed: (subject: string, signal: AbortSignal) => notifier.next(signal, subject),
     silence: (node: string) => {
       const silentForMs = silent.get(node);
       return silentForMs === undefined ? null : { silentForMs };
@@ -73,7 +73,7 @@ function reading(options: Partial<ReadLogsOptions> = {}) {
   };
   const all = { jobId: job.id, attempt: null, nodeRank: null, follow: false, tailLines: null, ...options };
   const done = (async () => {
-    for await (const piece of readLogs(parts, all, abort.controller.signal)) {
+    for await (const piece of streamLogs(parts, all, abort.controller.signal)) {
       const { missing } = piece;
       const text = piece.complete ? '.' : Buffer.from(piece.data).toString();
       if (missing !== null) {

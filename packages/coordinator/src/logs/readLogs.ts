@@ -14,7 +14,7 @@ import { gapMarker } from './gapMarker.ts';
 import type { LogStore } from './logStore.ts';
 import { readBytes } from './tail.ts';
 
-export interface ReadLogsOptions {
+export interface StreamLogsOptions {
   readonly jobId: JobId;
   /** null: the newest, and later ones when following. */
   readonly attempt: number | null;
@@ -41,9 +41,9 @@ interface Rank {
   complete: boolean;
 }
 
-export async function* readLogs(
+export async function* streamLogs(
   parts: ReadLogsParts,
-  options: ReadLogsOptions,
+  options: StreamLogsOptions,
   abort: AbortSignal,
 ): AsyncGenerator<LogPiece> {
   const ranks = new Map<string, Rank>();
@@ -67,14 +67,14 @@ export async function* readLogs(
         if (yield* readAttempt(parts, { ...options, tailLines }, attempt, ranks, abort)) progressed = true;
       }
       if (progressed) continue;
-      const owing = attempts.flatMap((attempt) => owingTasks(attempt, options, ranks));
+      const heldBackNodes = attempts.flatMap((attempt) => owingTasks(attempt, options, ranks));
       // The same as for the job: a node may fall silent while it is being asked about.
-      const silenced = owing.map(({ task }) => parts.changed(task.node, waiter.signal));
-      const missing = owing.flatMap((each) => missingPiece(parts, each));
+      const silenced = heldBackNodes.map(({ task }) => parts.changed(task.node, waiter.signal));
+      const missing = heldBackNodes.flatMap((each) => missingPiece(parts, each));
       const noneToCome =
         (isTerminal(record.job.state.kind) || options.attempt !== null) &&
         attempts.every(({ state }) => state === 'ended');
-      const allRead = missing.length === owing.length && !(await anyUnread(parts.logs, ranks));
+      const allRead = missing.length === heldBackNodes.length && !(await anyUnread(parts.logs, ranks));
       if (!options.follow || (noneToCome && allRead)) {
         yield* missing;
         return;
@@ -98,7 +98,7 @@ export async function* readLogs(
  */
 function attemptsShown(
   attempts: readonly Attempt[],
-  options: ReadLogsOptions,
+  options: StreamLogsOptions,
   newest: number,
 ): readonly Attempt[] {
   if (options.attempt !== null) return attempts.filter(({ number }) => number === options.attempt);
@@ -108,7 +108,7 @@ function attemptsShown(
 /** Yields what has arrived, a piece per rank and round. @returns whether there was any */
 async function* readAttempt(
   parts: ReadLogsParts,
-  options: ReadLogsOptions,
+  options: StreamLogsOptions,
   attempt: Attempt,
   ranks: Map<string, Rank>,
   abort: AbortSignal,
@@ -158,7 +158,7 @@ async function* readAttempt(
 
 async function rankOf(
   parts: ReadLogsParts,
-  options: ReadLogsOptions,
+  options: StreamLogsOptions,
   attempt: Attempt,
   nodeRank: number,
   ranks: Map<string, Rank>,
@@ -183,7 +183,7 @@ interface Owing {
 
 function owingTasks(
   attempt: Attempt,
-  options: ReadLogsOptions,
+  options: StreamLogsOptions,
   ranks: ReadonlyMap<string, Rank>,
 ): readonly Owing[] {
   return attempt.tasks

@@ -56,7 +56,7 @@ export async function segmentsIn(directory: string): Promise<readonly NamedSegme
   try {
     return (await readdir(directory)).flatMap((name) => parseSegmentName(name) ?? []);
   } catch (error) {
-    if (isGone(error)) return [];
+    if (isFileMissing(error)) return [];
     throw error;
   }
 }
@@ -79,11 +79,11 @@ export async function bytesIn(directory: string, name: string): Promise<number> 
   try {
     return (await stat(join(directory, name))).size;
   } catch (error) {
-    if (isGone(error)) return 0;
+    if (isFileMissing(error)) return 0;
     throw error;
   }
 }
 
-export function isGone(error: unknown): boolean {
+export function isFileMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 }

@@ -115,7 +115,7 @@ test('leases, fences and distrust of ourselves are counted', async () => {
     muster_term: 1,
   });
   const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
-  coordinator.notes.note(aReport(task, { frozen: true }));
+  coordinator.taskStatus.record(aReport(task, { frozen: true }));
   provesTerm(coordinator, nodeNameOf('node-1'), 7);
   await loop.run(aCaller, (draft) =>
     draft.emit({ kind: 'node.fenced', subject: 'node-1', data: {} }, clock.wallMs()),
@@ -144,9 +144,11 @@ test('at most a thousand jobs are named', async () => {
 });
 
 test('how training goes is on the page while its job holds nodes', async () => {
-  const { notes, state, clock } = coordinator;
+  const { taskStatus, state, clock } = coordinator;
   const task = { jobId: runningJobId, attempt: 1, nodeRank: 1 };
-  notes.note(aReport(task, { training: someProgress({ latest: { train_loss: 0, learning_rate: 3e-4 } }) }));
+  taskStatus.record(
+    aReport(task, { training: someProgress({ latest: { train_loss: 0, learning_rate: 3e-4 } }) }),
+  );
   const checkpoints = [aCheckpoint(1), aCheckpoint(2, { bytes: 2_500_000 })];
   state.jobs.set(runningJobId, { ...runningJob, checkpoints });
   const labels = `{muster_job="${runningJobId}"}`;

@@ -1,19 +1,22 @@
 /** Leases, fences, and whether this coordinator trusts itself, for the Prometheus page. */
 import { Counter, type Registry } from 'prom-client';
-import type { AgentNotes } from '../agents/notes.ts';
+import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import { currentAttempt } from '../model.ts';
+import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
 import type { ClusterState } from '../state/state.ts';
-import type { LeaseKeeper } from '../tasks/leaseKeeper.ts';
 import { addCounter, addGauge } from './register.ts';
 
 export interface LeaseMetricParts {
   readonly state: ClusterState;
   readonly leases: LeaseKeeper;
-  readonly notes: Pick<AgentNotes, 'of'>;
+  readonly taskStatus: Pick<TaskStatusCache, 'of'>;
 }
 
 /** @returns counts the nodes that were fenced; to be told of each */
-export function addLeaseMetrics(registry: Registry, { state, leases, notes }: LeaseMetricParts): Counter {
+export function addLeaseMetrics(
+  registry: Registry,
+  { state, leases, taskStatus }: LeaseMetricParts,
+): Counter {
   addGauge(registry, {
     name: 'muster_nodes_suspect',
     help: 'Nodes that became silent together, so that the coordinator suspects itself; 0 if it does not.',
@@ -41,7 +44,7 @@ export function addLeaseMetrics(registry: Registry, { state, leases, notes }: Le
       let frozen = 0;
       for (const job of state.jobs.values())
         for (const { nodeRank } of currentAttempt(job)?.tasks ?? [])
-          if (notes.of({ jobId: job.id, attempt: job.lastAttempt, nodeRank }).frozen) frozen += 1;
+          if (taskStatus.of({ jobId: job.id, attempt: job.lastAttempt, nodeRank }).frozen) frozen += 1;
       return frozen;
     },
   });

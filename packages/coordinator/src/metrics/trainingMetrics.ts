@@ -7,7 +7,7 @@ import { isTerminal } from '@muster/common/states';
 import type { TrainingMetricName } from '@muster/common/training';
 import type { Cause, LedgerEntry } from '@muster/common/views';
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { AgentNotes } from '../agents/notes.ts';
+import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import { isGood } from '../lifecycle/resume.ts';
 import type { Attempt, Job } from '../model.ts';
 import type { Committed } from '../state/committed.ts';
@@ -19,7 +19,7 @@ import { addGauge } from './register.ts';
 
 export interface TrainingMetricParts {
   readonly state: Pick<ClusterState, 'jobs'>;
-  readonly notes: Pick<AgentNotes, 'of'>;
+  readonly taskStatus: Pick<TaskStatusCache, 'of'>;
   readonly store: Pick<Store, 'readJob'>;
   readonly log: Logger;
 }
@@ -105,8 +105,8 @@ export class TrainingMetrics {
       .catch((error: unknown) => log.warn({ jobId, error: messageOf(error) }, 'a duration was not counted'));
   }
 
-  private countCheckpoint(said: unknown): void {
-    const verdict: CheckpointVerdict | undefined = checkpointVerdicts.find((each) => each === said);
+  private countCheckpoint(reported: unknown): void {
+    const verdict: CheckpointVerdict | undefined = checkpointVerdicts.find((each) => each === reported);
     if (verdict !== undefined) this.checkpoints.inc({ verdict });
   }
 
@@ -125,7 +125,7 @@ function runningSeconds(attempts: readonly Attempt[]): number {
 }
 
 /** Under the names that dashboards of training programs use already, without our prefix. */
-function addJobGauges(registry: Registry, { state, notes }: TrainingMetricParts): void {
+function addJobGauges(registry: Registry, { state, taskStatus }: TrainingMetricParts): void {
   const addMetric = (name: string, help: string, metric: TrainingMetricName) =>
     addGauge(registry, {
       name,
@@ -133,7 +133,7 @@ function addJobGauges(registry: Registry, { state, notes }: TrainingMetricParts)
       labelNames: ['muster_job'],
       read: () =>
         namedJobs(state).flatMap((job) => {
-          const value = liveTraining(job, notes)?.latest[metric];
+          const value = liveTraining(job, taskStatus)?.latest[metric];
           return value === undefined ? [] : [[{ muster_job: job.id }, value] as const];
         }),
     });

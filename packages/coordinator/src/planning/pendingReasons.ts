@@ -1,4 +1,4 @@
-/** Why each queued job waits, by the last pass. Derived: never stored. */
+/** The reasons why queued jobs wait, from the last scheduling pass. They are derived, and never stored. */
 import type { ArrayId, JobId } from '@muster/common/ids';
 import type { PendingReason } from '@muster/common/views';
 import type { Job } from '../model.ts';

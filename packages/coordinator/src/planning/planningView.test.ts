@@ -101,7 +101,7 @@ test.each([
     node: isNodeDrained,
     gpuUuids: new Set(drainedUuids),
     kinds: isDrained ? ['xid_79'] : [],
-    told: null,
+    drainReason: null,
   });
   expect(node1?.freeGpus.map(({ uuid }) => uuid)).toEqual(freeUuids);
 });
@@ -143,8 +143,8 @@ test('a job does without the nodes that it failed on before it began, for the re
     evidence: null,
     blame: 'platform',
   } as const;
-  const { queue } = viewOf([aJob(1, { leftOut: [{ node: 'node-1', cause }] }), aJob(2)]);
-  expect(queue.map(({ leftOut }) => [...leftOut])).toEqual([[['node-1', 'image_pull']], []]);
+  const { queue } = viewOf([aJob(1, { excludedNodes: [{ node: 'node-1', cause }] }), aJob(2)]);
+  expect(queue.map(({ excludedNodes }) => [...excludedNodes])).toEqual([[['node-1', 'image_pull']], []]);
 });
 
 test('a node that is to be left gets nothing, and says why', () => {
@@ -157,7 +157,7 @@ test('a node that is to be left gets nothing, and says why', () => {
     node: true,
     gpuUuids: new Set(['GPU-node-1-1']),
     kinds: [],
-    told: 'kernel update',
+    drainReason: 'kernel update',
   });
 });
 

@@ -97,7 +97,7 @@ function queuedJob(
     notBeforeMs,
     waitingSinceMs: sinceMs,
     dependencies: dependenciesNow(draft, job),
-    leftOut: excludedNodesOf(job),
+    excludedNodes: excludedNodesOf(job),
     pin: pinOf(draft, job, state, around, machines, monotonicMs),
     breakerFailures: state.breakerOpen ? job.failuresInRow : null,
   };
@@ -165,9 +165,9 @@ function lostSince({ checkpoints }: Job, { number, runningAtMs, savedAtMs }: Att
   return `since its last checkpoint${saved?.step == null ? '' : ` of step ${saved.step}`}`;
 }
 
-function excludedNodesOf({ leftOut }: Job): ExcludedNodes {
-  if (leftOut.length === 0) return noExcludedNodes;
-  return new Map(leftOut.map(({ node, cause }) => [node as NodeName, cause.kind]));
+function excludedNodesOf({ excludedNodes }: Job): ExcludedNodes {
+  if (excludedNodes.length === 0) return noExcludedNodes;
+  return new Map(excludedNodes.map(({ node, cause }) => [node as NodeName, cause.kind]));
 }
 
 /** Adds what the tasks of a job hold. A task holds what it was given until it has ended (G3 of docs/guarantees.md). */
@@ -236,7 +236,7 @@ function drainedView({ conditions, inventory, drain }: Node): DrainedView {
     node: node || drain !== null,
     gpuUuids,
     kinds: [...new Set(responsible.map(({ kind }) => kind))],
-    told: drain === null ? null : drain.reason || 'by hand',
+    drainReason: drain === null ? null : drain.reason || 'by hand',
   };
 }
 

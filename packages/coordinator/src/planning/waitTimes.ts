@@ -1,4 +1,4 @@
-/** Since when jobs wait and until when, on the monotonic clock: in memory, because that clock starts anew with us. */
+/** The times since and until which jobs wait. They are on the monotonic clock, which starts with the process, so in memory only. */
 import type { JobId } from '@muster/common/ids';
 import type { Job } from '../model.ts';
 import { reserveAfterMs } from '../scheduler/plan.ts';

@@ -19,11 +19,11 @@ import { endpointFromWire, findingsFromWire } from '@muster/common/wire/gangCode
 import { conditionFromWire, inventoryFromWire } from '@muster/common/wire/nodeCodec';
 import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { taskRefFromWire } from '@muster/common/wire/taskRef';
-import type { AgentNotes } from '../agents/notes.ts';
 import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
 import type { StatusPacer } from '../agents/statusPacer.ts';
+import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import { forgotten, verdictOn } from '../agents/verdicts.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import { revoked } from '../auth/tokens.ts';
@@ -36,13 +36,13 @@ import type { AgentAccount } from '../leases/testimony.ts';
 import type { JobEvent } from '../lifecycle/transition.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
+import type { HangWatch } from '../reconcilers/hangWatch.ts';
+import type { TimeLimits } from '../reconcilers/timeLimits.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { learnOutcomes } from '../state/endedJobs.ts';
 import { heldTask } from '../state/heldTasks.ts';
 import { type ClusterState, Draft } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
-import type { HangWatch } from '../tasks/hangWatch.ts';
-import type { TimeLimits } from '../tasks/timeLimits.ts';
 import { NodeAllowances } from '../work/allowance.ts';
 import { RefusedMessage } from './bounds/bounded.ts';
 import { endWithError, unary } from './calls.ts';
@@ -67,8 +67,8 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, RowUploadParts
   /** Of this run of the coordinator, with the proof that a node was welcomed in it. */
   readonly term: (node: NodeName) => { readonly term: number; readonly termProof: string };
   /** Gets to hear every Hello before it has any effect. @returns what it claims without proof; null: nothing */
-  readonly agentSaid: (account: AgentAccount) => string | null;
-  readonly notes: AgentNotes;
+  readonly checkAccount: (account: AgentAccount) => string | null;
+  readonly taskStatus: TaskStatusCache;
   readonly orphans: OrphanTasks;
   readonly pacer: StatusPacer;
   readonly timeLimits: TimeLimits;
@@ -160,24 +160,24 @@ async function beginSession(
   // Somebody's mistake, which ends the second agent, before what only has to be waited for.
   parts.agents.refuseSecond(node, instanceId, bootId);
   refuseStranger(new Draft(parts.state), { name: node, instanceId });
-  parts.notes.heard(node, bootId, wire, parts.wallMs());
+  parts.taskStatus.heard(node, bootId, wire, parts.wallMs());
   const silentForMs = parts.agents.silentForMs(node);
   parts.agents.admit(node, instanceId, bootId);
-  const observed = reportsFromWire(parts.notes, node, wire.observed);
+  const observed = reportsFromWire(parts.taskStatus, node, wire.observed);
   await learnOutcomes(
     parts.state,
     parts.store,
     observed.map(({ task }) => task.jobId),
   );
-  parts.orphans.said(node, heldTasksFromWire(wire.observed));
-  const claim = parts.agentSaid({ node, ...accountOf(parts, wire), observed });
+  parts.orphans.replace(node, heldTasksFromWire(wire.observed));
+  const claim = parts.checkAccount({ node, ...accountOf(parts, wire), observed });
   const doubt = claim === null ? null : doubtCondition(claim, parts.wallMs());
   const inventory = inventoryFromWire(wire.inventory);
   const conditions = conditionsOf(wire.conditions, doubt);
   const command = {
     ...{ name: node, instanceId, bootId, agentVersion, inventory, conditions, observed },
     leavingInMs: wire.leavingInMs ?? null,
-    failedAtMs: failureTimes(parts.notes, node, bootId),
+    failedAtMs: failureTimes(parts.taskStatus, node, bootId),
     lastHeardMs: silentForMs === null ? null : parts.wallMs() - silentForMs,
   };
   await parts.loop.run(caller, (draft, nowMs) => {
@@ -227,8 +227,8 @@ function accountOf(
 }
 
 function conditionsOf(wire: readonly Condition__Output[], doubt: Condition | null): readonly Condition[] {
-  const said = wire.map(conditionFromWire).filter(({ kind }) => kind !== doubtKind);
-  return doubt === null ? said : [doubt, ...said];
+  const reported = wire.map(conditionFromWire).filter(({ kind }) => kind !== doubtKind);
+  return doubt === null ? reported : [doubt, ...reported];
 }
 
 async function onMessage(
@@ -243,7 +243,7 @@ async function onMessage(
   if (message.prepared != null) await onPrepared(parts, session, message.prepared);
   if (message.checked != null) await onChecked(parts, session, message.checked);
   if (message.report != null) {
-    const reports = reportsFromWire(parts.notes, session.node, [message.report]);
+    const reports = reportsFromWire(parts.taskStatus, session.node, [message.report]);
     if (reports.length > 0) await takeReports(parts, session, reports);
   }
   if (message.checkpoint != null && parts.pacer.take(session.node, 'training'))
@@ -329,7 +329,7 @@ async function takeReports(
 ): Promise<void> {
   const { node, bootId } = session;
   noteTasks(parts, session, reports);
-  const failedAtMs = failureTimes(parts.notes, node, bootId);
+  const failedAtMs = failureTimes(parts.taskStatus, node, bootId);
   await parts.loop.run(session.caller, (draft, nowMs) => {
     completeTraining(draft, node, reports, nowMs);
     report(draft, node, reports, failedAtMs, nowMs);
@@ -344,7 +344,7 @@ function noteTasks(parts: AgentHubParts, session: AgentSession, reports: readonl
     // Of one that has ended nobody would drop it again.
     return recorded !== undefined && recorded.state !== 'ended';
   });
-  const changed = held.filter((each) => parts.notes.note(each));
+  const changed = held.filter((each) => parts.taskStatus.record(each));
   if (changed.length === 0) return;
   parts.loop
     .run(session.caller, (draft, nowMs) => noteFreezes(draft, node, changed, nowMs, parts.pacer))
@@ -356,8 +356,8 @@ function noteTasks(parts: AgentHubParts, session: AgentSession, reports: readonl
 /** Answers at once, from memory: a heartbeat must never wait for a commit. */
 function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Heartbeat__Output): void {
   const { node, bootId } = session;
-  parts.notes.heard(node, bootId, heartbeat, parts.wallMs());
-  const reports = reportsFromWire(parts.notes, node, heartbeat.observed);
+  parts.taskStatus.heard(node, bootId, heartbeat, parts.wallMs());
+  const reports = reportsFromWire(parts.taskStatus, node, heartbeat.observed);
   // Of jobs that ended long ago the next heartbeat is answered from what this reads.
   learnOutcomes(
     parts.state,
@@ -374,17 +374,17 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
   session.remind(reports, (id) => parts.state.jobs.get(id));
   noteTasks(parts, session, reports);
   // Reports are sent when they happen; those in heartbeats repair what was lost on the way.
-  const news: TaskReport[] = [];
+  const changes: TaskReport[] = [];
   for (const each of reports) {
     const recorded = heldTask(parts.state.jobs.get(each.task.jobId), each.task, node)?.state;
     if (recorded === undefined || recorded === 'ended') continue;
     parts.timeLimits.note(each);
     parts.hangWatch.note(each);
-    const isNews = each.state === 'ended' || (each.state === 'running' && recorded !== 'running');
-    if (isNews || each.trainingComplete) news.push(each);
+    const isChange = each.state === 'ended' || (each.state === 'running' && recorded !== 'running');
+    if (isChange || each.trainingComplete) changes.push(each);
   }
-  if (news.length > 0) {
-    takeReports(parts, session, news).catch((error: unknown) => {
+  if (changes.length > 0) {
+    takeReports(parts, session, changes).catch((error: unknown) => {
       parts.log.warn({ node, error: messageOf(error) }, 'reports of a heartbeat were not accepted');
     });
   }

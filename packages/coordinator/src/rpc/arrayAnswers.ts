@@ -2,10 +2,10 @@
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { arrayIndexAt } from '@muster/common/spec/array';
 import type { JobSpec } from '@muster/common/spec/types';
+import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
 import type { ClusterState } from '../state/state.ts';
 import { missingOf } from '../store/arrayIndexes.ts';
 import type { RequestRecord, Store } from '../store/store.ts';
-import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import { sizeOf } from './jobRequests.ts';
 
 interface ArrayParts {

@@ -24,14 +24,14 @@ function holder(number: number, name: string) {
 const [llama, mixtral, other] = [holder(2, 'llama-8b'), holder(3, 'mixtral'), holder(4, 'other')] as const;
 
 /** Only of llama-8b is known how long it takes. */
-const notes = {
+const taskStatus = {
   of: ({ jobId }: { readonly jobId: string }) => ({
     ...{ frozen: false, doing: null, hang: null, signs: [] },
     training: jobId === llama.id ? someProgress({ etaMs: 12 * 60_000 }) : null,
   }),
 };
 const told = (jobs: Parameters<typeof withHolders>[2], of = reason) =>
-  withHolders(of, waiting, jobs, nodes, notes).message;
+  withHolders(of, waiting, jobs, nodes, taskStatus).message;
 
 test('those who have the GPUs are named, with what is left of them where that is known', () => {
   expect(told([llama])).toBe(

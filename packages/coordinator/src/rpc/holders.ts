@@ -1,6 +1,6 @@
 /** Who has the GPUs that a queued job waits for, and for how long: known here, and of no use to the planner. Pure. */
 import type { PendingReason } from '@muster/common/views';
-import type { AgentNotes } from '../agents/notes.ts';
+import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { Job } from '../model.ts';
 import { driverOf, fitsEmpty, hasFreeGpus, isLeftByDrains, jobDemand } from '../scheduler/capacity.ts';
 import type { NodeView } from '../scheduler/view.ts';
@@ -19,7 +19,7 @@ export function withHolders(
   { spec }: Job,
   jobs: Iterable<Job>,
   nodes: readonly NodeView[],
-  notes: Pick<AgentNotes, 'of'>,
+  taskStatus: Pick<TaskStatusCache, 'of'>,
 ): PendingReason {
   const end = ' in use)';
   const at = reason.message.indexOf(end);
@@ -36,9 +36,10 @@ export function withHolders(
     ),
   );
   if (holders.size === 0) return reason;
-  const timed = Array.from(holders, (job) => ({ job, etaMs: liveTraining(job, notes)?.etaMs ?? null })).sort(
-    (a, b) => (a.etaMs ?? Infinity) - (b.etaMs ?? Infinity) || a.job.submitSeq - b.job.submitSeq,
-  );
+  const timed = Array.from(holders, (job) => ({
+    job,
+    etaMs: liveTraining(job, taskStatus)?.etaMs ?? null,
+  })).sort((a, b) => (a.etaMs ?? Infinity) - (b.etaMs ?? Infinity) || a.job.submitSeq - b.job.submitSeq);
   const named = timed.slice(0, namedMax).map(({ job, etaMs }) => {
     return etaMs === null ? job.spec.name : `${job.spec.name}, ~${roughly(etaMs)} left`;
   });

@@ -7,7 +7,7 @@ import { agentHubService, messageType } from '@muster/common/wire/service';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
 import { nodeNameOf } from '../modelFixture.ts';
-import { tellOwedStatus } from '../tasks/owedStatus.ts';
+import { publishHeldBackStatus } from '../reconcilers/heldBackStatus.ts';
 import * as agentFixture from './agentFixture.ts';
 import { chanceOf, type Hostility, hostileMessage } from './hostileMessageFixture.ts';
 
@@ -135,15 +135,15 @@ test('hardware that changes without end: the newest counts, and few events are m
   expect(modelOf(), 'and is cut').toHaveLength(128);
   const soFar = eventsOf('node.changed').length;
   expect(soFar).toBeLessThan(16);
-  await Promise.all(tellOwedStatus(coordinator.pacer, coordinator.loop));
+  await Promise.all(publishHeldBackStatus(coordinator.pacer, coordinator.loop));
   expect(eventsOf('node.changed')).toHaveLength(soFar);
   coordinator.clock.nowMs += 60_000;
-  await Promise.all(tellOwedStatus(coordinator.pacer, coordinator.loop));
+  await Promise.all(publishHeldBackStatus(coordinator.pacer, coordinator.loop));
   expect(eventsOf('node.changed')).toHaveLength(soFar + 1);
   expect(eventsOf('node.changed').at(-1)?.data).toMatchObject({
     gpus: [{ model: expect.stringMatching(/^m499z/) }],
   });
-  await Promise.all(tellOwedStatus(coordinator.pacer, coordinator.loop));
+  await Promise.all(publishHeldBackStatus(coordinator.pacer, coordinator.loop));
   expect(eventsOf('node.changed'), 'then all is told').toHaveLength(soFar + 1);
   expect(storedBytes() - bytesBefore).toBeLessThan(100_000);
 });

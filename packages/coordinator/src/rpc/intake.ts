@@ -6,7 +6,7 @@
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import { NodeAllowances, type Rate } from '../work/allowance.ts';
-import { costOf, RefusedMessage } from './bounds/bounded.ts';
+import { RefusedMessage, readingCostOf } from './bounds/bounded.ts';
 
 /** The server's end of a stream. */
 export interface IntakeCall<Message> {
@@ -39,7 +39,7 @@ export class SessionAllowances {
 
   /** @throws {MusterError} `resource_exhausted` when the node has said too much */
   take(node: NodeName, message: object): void {
-    if (this.allowances.take(node, messageCost + costOf(message))) return;
+    if (this.allowances.take(node, messageCost + readingCostOf(message))) return;
     throw new MusterError(
       'resource_exhausted',
       `${node} sends more than ${sessionRate.perSecond} fields per second; its session is closed, and it may reconnect`,

@@ -8,11 +8,16 @@ import { arraySizeMax } from '@muster/common/spec/array';
 import { isTerminal, type JobStateKind } from '@muster/common/states';
 import type { JobView, PendingReason } from '@muster/common/views';
 import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/codec';
-import type { AgentNotes } from '../agents/notes.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
+import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import { jobsPerTurn } from '../commands/arrays.ts';
-import { continuationAt, continuationOf, EndedMeanwhile, type Heritage } from '../commands/heritage.ts';
-import { extend, requeue, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
+import {
+  continuationAt,
+  continuationOf,
+  EndedMeanwhile,
+  type InheritedCheckpoints,
+} from '../commands/inheritedCheckpoints.ts';
+import { extendJob, requeueJob, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import { checkJobLease } from '../leases/leases.ts';
 import { resumeCandidates } from '../lifecycle/resume.ts';
@@ -21,6 +26,8 @@ import { outputAtMs } from '../logs/outputAt.ts';
 import { outputLosses } from '../logs/outputLosses.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt, isReleased, type Job } from '../model.ts';
+import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
+import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
 import { explain } from '../scheduler/explain.ts';
 import { fit } from '../scheduler/fit.ts';
 import type { SilentNode } from '../scheduler/silence.ts';
@@ -30,8 +37,6 @@ import { dependenciesOf } from '../state/dependencies.ts';
 import type { ClusterState, Draft } from '../state/state.ts';
 import { learnDependencies } from '../store/dependencyMemory.ts';
 import type { JobFilters, JobRecord, RequestRecord, Store } from '../store/store.ts';
-import type { ArrayFiller } from '../tasks/arrayFiller.ts';
-import type { LeaseKeeper } from '../tasks/leaseKeeper.ts';
 import { type InventoryOf, jobView } from '../views.ts';
 import { nextRound } from '../work/rounds.ts';
 import { firstOfArray, idsOfSubmit, notStoredOf } from './arrayAnswers.ts';
@@ -62,7 +67,7 @@ export interface JobCallParts {
   readonly loop: Loop;
   readonly agents: AgentRegistry;
   /** What agents say of tasks now. */
-  readonly notes: AgentNotes;
+  readonly taskStatus: TaskStatusCache;
   readonly leases: LeaseKeeper;
   readonly logs: Pick<LogStore, 'directoryOf'>;
   readonly reserve: DiskReserve;
@@ -90,12 +95,12 @@ type JobCalls = Pick<
 >;
 
 export function jobCalls(parts: JobCallParts): JobCalls {
-  const { state, store, loop, notes } = parts;
+  const { state, store, loop, taskStatus } = parts;
   /** By request id. The same request sent again while the first is being stored finds it here, not in the store yet. */
   const underway = new Map<string, ReturnType<typeof findOrDo>>();
 
   function view({ job, attempts }: JobRecord, inventoryOf?: InventoryOf): JobView {
-    return jobView(job, attempts, loop.reasons.get(job), notes, parts.wallMs(), inventoryOf);
+    return jobView(job, attempts, loop.reasons.get(job), taskStatus, parts.wallMs(), inventoryOf);
   }
 
   /** What only one job at a time is asked for: numbers of GPUs, and a look at its files. */
@@ -117,7 +122,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   function namingHolders(reason: PendingReason, job: Job): PendingReason {
     // Of the other reasons nobody in particular is why.
     if (reason.kind !== 'no_gpus_free') return reason;
-    return withHolders(reason, job, state.jobs.values(), parts.nodeViews(), notes);
+    return withHolders(reason, job, state.jobs.values(), parts.nodeViews(), taskStatus);
   }
 
   /** Of a job that was planned in the turn that stored it. null: it does not wait, or nobody knows why. */
@@ -213,8 +218,10 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         requireSpace();
         const resolved = { ...command, spec: await resolveAfter(parts, spec) };
         await learnDependencies(state, store, dependenciesOf(resolved));
-        const submitted = (heritageIn: (draft: Draft) => Heritage | null) =>
-          loop.run(caller, (draft, nowMs) => submit(draft, resolved, parts.random, nowMs, heritageIn(draft)));
+        const submitted = (inheritedIn: (draft: Draft) => InheritedCheckpoints | null) =>
+          loop.run(caller, (draft, nowMs) =>
+            submit(draft, resolved, parts.random, nowMs, inheritedIn(draft)),
+          );
         if (continued === null) return submitted(() => null);
         if (continued.startsWith('/')) return submitted(() => continuationAt(continued));
         return withNewest(continued, (job) => submitted((draft) => continuationOf(draft, job, spec)));
@@ -312,7 +319,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         const resolved = { ...command, spec: await resolveAfter(parts, spec) };
         await learnDependencies(state, store, dependenciesOf(resolved));
         return withNewest(id, (saved) =>
-          loop.run(caller, (draft, nowMs) => requeue(draft, { ...resolved, saved }, parts.random, nowMs)),
+          loop.run(caller, (draft, nowMs) => requeueJob(draft, { ...resolved, saved }, parts.random, nowMs)),
         );
       });
       const [jobId = id] = record.jobIds;
@@ -324,7 +331,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         throw new MusterError('invalid', `by_ms: ${byMs} ms; more than 0 and at most 365 days`);
       }
       const id = await resolveJobId(parts, named);
-      await loop.run(caller, (draft, nowMs) => extend(draft, id, byMs, nowMs));
+      await loop.run(caller, (draft, nowMs) => extendJob(draft, id, byMs, nowMs));
       return jobToWire(view(await read(id)));
     }),
 

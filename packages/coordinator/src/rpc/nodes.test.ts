@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OrphanTasks } from '../agents/orphans.ts';
 import { identify } from '../auth/interceptor.ts';
 import { countingBytes, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
-import { Bell } from '../events/bell.ts';
+import { CommitNotifier } from '../events/commitNotifier.ts';
 import { aCondition, nodeNameOf } from '../modelFixture.ts';
 import { PathHistory } from '../paths/pathHistory.ts';
 import { MemoryStore } from '../store/memory/memoryStore.ts';
@@ -200,7 +200,7 @@ describe('clearing a condition', () => {
         leases,
         paths,
         random: countingBytes(),
-        committed: new Bell(),
+        committed: new CommitNotifier(),
       },
       clearWaitMs: 500,
     };

@@ -10,13 +10,13 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import type { Caller } from '../caller.ts';
 import { drainNode, undrainNode } from '../commands/drains.ts';
 import { removeNode } from '../commands/removeNode.ts';
-import type { Bell } from '../events/bell.ts';
+import type { CommitNotifier } from '../events/commitNotifier.ts';
 import type { Loop } from '../loop.ts';
 import type { Node } from '../model.ts';
 import type { PathHistory } from '../paths/pathHistory.ts';
+import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
 import { heldTasks } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
-import type { LeaseKeeper } from '../tasks/leaseKeeper.ts';
 import { nodeView } from '../views.ts';
 import { unary } from './calls.ts';
 
@@ -28,7 +28,7 @@ export interface NodeCallParts {
   readonly leases: LeaseKeeper;
   readonly paths: PathHistory;
   /** Rings after every commit, with the subjects of its events. */
-  readonly committed: Bell;
+  readonly committed: CommitNotifier;
   /** How long a node has to be without a condition that was cleared; left out: 8 s. */
   readonly clearWaitMs?: number;
 }
@@ -56,7 +56,7 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
   const view = (node: Node, held = heldTasks(state.jobs.values())) => {
     const { name } = node;
     const tasks = held.get(name) ?? [];
-    const lore = {
+    const extras = {
       fencedInMs: leases.fencedInMs(
         name,
         tasks.map(({ job }) => job),
@@ -64,7 +64,7 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
       bandwidths: paths.bandwidthsOf(name),
       orphans: orphans.of(name),
     };
-    return nodeToWire(nodeView(node, tasks, agents.isOnline(name), agents.silentForMs(name), lore));
+    return nodeToWire(nodeView(node, tasks, agents.isOnline(name), agents.silentForMs(name), extras));
   };
   const nodeNamed = (name: string) => {
     const node = isNodeName(name) ? state.nodes.get(name) : undefined;

@@ -10,10 +10,10 @@ import { formatDependency, parseDependency } from '@muster/common/spec/after';
 import { indexPlaceholder } from '@muster/common/spec/arrayIndex';
 import { closest } from '@muster/common/spec/suggest';
 import type { JobSpec } from '@muster/common/spec/types';
+import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
 import { learnOutcomes } from '../state/endedJobs.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { JobRecord, Store } from '../store/store.ts';
-import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 
 export interface ReferenceParts {
   readonly state: Pick<ClusterState, 'jobs' | 'outcomes'>;

@@ -2,7 +2,7 @@ import { type Client, status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { credentialLifetimeMs, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { nodeNameOf } from '../modelFixture.ts';
-import { askToRenew } from '../tasks/credentialUse.ts';
+import { askToRenew } from '../reconcilers/credentialUse.ts';
 import { connected, credentialOf, helloMessage, openSession } from './agentFixture.ts';
 
 let coordinator: TestCoordinator;

@@ -4,16 +4,16 @@ import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import type { JobId, NodeName } from '@muster/common/ids';
 import { eventToWire, logPieceToWire } from '@muster/common/wire/codec';
 import type { AgentRegistry } from '../agents/registry.ts';
-import type { Bell } from '../events/bell.ts';
 import { eventView, noticeView } from '../events/cloudEvents.ts';
+import type { CommitNotifier } from '../events/commitNotifier.ts';
 import type { Notices } from '../events/notices.ts';
 import { watchEvents } from '../events/watch.ts';
 import type { LogEvents } from '../logs/logEvents.ts';
 import type { LogStore } from '../logs/logStore.ts';
-import { readLogs } from '../logs/readLogs.ts';
+import { streamLogs } from '../logs/readLogs.ts';
+import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
 import type { ClusterState } from '../state/state.ts';
 import { type Store, StoreError } from '../store/store.ts';
-import type { ArrayFiller } from '../tasks/arrayFiller.ts';
 import { serverStream, unary } from './calls.ts';
 import { resolveJobId } from './references.ts';
 
@@ -25,7 +25,7 @@ export interface StreamCallParts {
   readonly logEvents: LogEvents;
   readonly agents: AgentRegistry;
   /** Rings after every commit and for notices, with the subjects of the events. */
-  readonly committed: Bell;
+  readonly committed: CommitNotifier;
   readonly notices: Notices;
   /** A copy of the store as it is now, in pieces. */
   readonly backup: () => AsyncIterable<Buffer>;
@@ -54,7 +54,7 @@ export function streamCalls(
         follow: request.follow,
         tailLines: request.tailLines || null,
       };
-      const pieces = readLogs(
+      const pieces = streamLogs(
         {
           logs: parts.logs,
           readJob: (id: JobId) => store.readJob(id),
@@ -81,7 +81,7 @@ export function streamCalls(
       if (subject === null) await requireKept(store, sinceSeq);
       const options = { sinceSeq, follow: request.follow, subject };
       const { clusterId } = state;
-      for await (const event of watchEvents({ store, bell: committed, notices }, options, abort)) {
+      for await (const event of watchEvents({ store, notifier: committed, notices }, options, abort)) {
         yield eventToWire('notice' in event ? noticeView(clusterId, event) : eventView(clusterId, event));
       }
     }),

@@ -3,13 +3,13 @@ import type { TaskReport__Output } from '@muster/common/gen/muster/v1/TaskReport
 import type { NodeName } from '@muster/common/ids';
 import type { OrphanTask, TaskReport } from '@muster/common/views';
 import { taskReportFromWire } from '@muster/common/wire/codec';
-import type { AgentNotes } from '../agents/notes.ts';
+import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { FailureTimes } from '../commands/nodes.ts';
 import { boundedReport } from './trainingMessages.ts';
 
 /** Those of tasks that we can name, with the moments of their ends by our wall clock. */
 export function reportsFromWire(
-  notes: AgentNotes,
+  taskStatus: TaskStatusCache,
   node: NodeName,
   wire: readonly TaskReport__Output[],
 ): readonly TaskReport[] {
@@ -18,7 +18,7 @@ export function reportsFromWire(
     if (known === null) return [];
     const { exit, ...report } = boundedReport(known);
     if (exit === null || exit.finishedAtMs === null) return [{ ...report, exit }];
-    return [{ ...report, exit: { ...exit, finishedAtMs: notes.wallOfNode(node, exit.finishedAtMs) } }];
+    return [{ ...report, exit: { ...exit, finishedAtMs: taskStatus.wallOfNode(node, exit.finishedAtMs) } }];
   });
 }
 
@@ -33,6 +33,6 @@ export function heldTasksFromWire(wire: readonly TaskReport__Output[]): readonly
 }
 
 /** When the first thing went wrong in each task, as near as its node and our clock can tell. */
-export function failureTimes(notes: AgentNotes, node: NodeName, bootId: string): FailureTimes {
-  return ({ failure }) => (failure === null ? null : notes.wallOf(node, bootId, failure.atBoottimeMs));
+export function failureTimes(taskStatus: TaskStatusCache, node: NodeName, bootId: string): FailureTimes {
+  return ({ failure }) => (failure === null ? null : taskStatus.wallOf(node, bootId, failure.atBoottimeMs));
 }

@@ -131,7 +131,7 @@ test('what another node says of a task, or of an attempt that is not current, co
   await vi.waitFor(() => expect(second.told.some(({ heartbeatAck }) => heartbeatAck?.seq === 9)).toBe(true));
   await saidAndHeard(first, [seen({ name: 'of-another-attempt' }, { ...task, attempt: 2 })]);
   expect(names()).toEqual(['the-last-one']);
-  expect(coordinator.notes.of(task).signs).toEqual([]);
+  expect(coordinator.taskStatus.of(task).signs).toEqual([]);
   expect(kinds()).not.toContain('training.nan_loss');
 });
 
@@ -141,7 +141,7 @@ test('a sign is an event and is kept in mind, with one line of text', async () =
   agent.say({ trainingSign: { task, sign: trainingSignToWire({ ...sign, text }) } });
   agent.say({ trainingSign: { task, sign: { ...trainingSignToWire(sign), kind: 'boredom' } } });
   await vi.waitFor(() => expect(kinds()).toContain('training.nan_loss'));
-  const [noted, ...others] = coordinator.notes.of(task).signs;
+  const [noted, ...others] = coordinator.taskStatus.of(task).signs;
   expect(others).toEqual([]);
   expect(noted?.text).toMatch(/^loss nan x{491}$/);
 });
@@ -158,8 +158,8 @@ test('where the training is, is shown while it runs, and as its end left it afte
     training,
     hang: { quietForMs: 1, usualMs: 1, gpus: 'idle', rank: null },
   });
-  await vi.waitFor(() => expect(coordinator.notes.of(task).training).toEqual(training));
-  expect(coordinator.notes.of(task).hang).toMatchObject({ gpus: 'idle' });
+  await vi.waitFor(() => expect(coordinator.taskStatus.of(task).training).toEqual(training));
+  expect(coordinator.taskStatus.of(task).hang).toMatchObject({ gpus: 'idle' });
   expect((await coordinator.api.getJob(runningJobId)).training).toEqual(training);
   const last = { ...training, rows: 6, framework: 'x'.repeat(65) };
   const exit = anExit({ training: last });
@@ -179,7 +179,7 @@ test('of a task that has ended, a heartbeat that comes late keeps nothing in min
   agent.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
   await vi.waitFor(() => expect(agent.told.some(({ heartbeatAck }) => heartbeatAck?.seq === 1)).toBe(true));
   expect(jobNow()?.state.kind, 'the other rank goes on').toBe('running');
-  expect(coordinator.notes.of(task).training).toBeNull();
+  expect(coordinator.taskStatus.of(task).training).toBeNull();
 });
 
 test('a program that has left its marker is done, whatever its exit code is, and is told so once', async () => {

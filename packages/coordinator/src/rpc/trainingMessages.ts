@@ -8,7 +8,7 @@ import type { TrainingProgress } from '@muster/common/training';
 import type { TaskReport } from '@muster/common/views';
 import { taskRefFromWire } from '@muster/common/wire/taskRef';
 import { checkpointSeenFromWire, trainingSignFromWire } from '@muster/common/wire/trainingCodec';
-import type { AgentNotes } from '../agents/notes.ts';
+import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { AgentIdentity } from '../caller.ts';
 import { checkpointReporter } from '../lifecycle/checkpoints.ts';
 import type { Loop } from '../loop.ts';
@@ -18,7 +18,7 @@ import type { Draft } from '../state/state.ts';
 
 export interface TrainingMessageParts {
   readonly loop: Loop;
-  readonly notes: AgentNotes;
+  readonly taskStatus: TaskStatusCache;
 }
 
 /** A path below a directory: 512 characters hold the deepest that programs make, and sixty-four of them a job. */
@@ -91,20 +91,20 @@ function line(text: string): string {
 
 /** Said again on every connection; what is stored of it already is no news, but is shown again. */
 export async function takeTrainingSign(
-  { loop, notes }: TrainingMessageParts,
+  { loop, taskStatus }: TrainingMessageParts,
   caller: AgentIdentity,
   wire: TrainingSignSeen__Output,
 ): Promise<void> {
   const task = taskRefFromWire(wire.task);
-  const said = wire.sign === null ? null : trainingSignFromWire(wire.sign);
-  if (task === null || said === null) return;
-  const sign = { ...said, text: line(said.text) };
+  const reported = wire.sign === null ? null : trainingSignFromWire(wire.sign);
+  if (task === null || reported === null) return;
+  const sign = { ...reported, text: line(reported.text) };
   const { attempt, nodeRank } = task;
   await loop.run(caller, (draft, nowMs) => {
     const held = heldTask(draft.job(task.jobId), task, caller.node);
     if (held === undefined || held.state === 'ended') return;
     applyJobEvent(draft, task.jobId, { kind: 'trainingSign', attempt, nodeRank, sign }, nowMs);
-    notes.noteSign(task, sign);
+    taskStatus.recordSign(task, sign);
   });
 }
 

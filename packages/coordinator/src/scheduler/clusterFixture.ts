@@ -30,7 +30,7 @@ export interface NodeOptions {
   /** As a whole. */
   readonly drained?: boolean;
   /** Why somebody said that it is to be left. */
-  readonly told?: string;
+  readonly drainReason?: string;
   readonly gpu?: Partial<Gpu>;
   readonly cpus?: number;
   readonly freeCpus?: number;
@@ -53,7 +53,7 @@ export interface JobOptions extends Resources {
   readonly backoffMs?: number;
   readonly dependencies?: DependencyState;
   /** Names of nodes that it failed on, for want of an image. */
-  readonly leftOut?: readonly string[];
+  readonly excludedNodes?: readonly string[];
   /** Names of the nodes that see its newest checkpoint, the one that has it first. */
   readonly pinnedTo?: readonly string[];
   readonly breakerFailures?: number;
@@ -113,12 +113,12 @@ export class Cluster {
   }
 
   private drainedView(
-    { drained = false, drainedGpus = 0, told }: NodeOptions,
+    { drained = false, drainedGpus = 0, drainReason }: NodeOptions,
     gpus: readonly Gpu[],
   ): DrainedView {
     const gpuUuids = new Set(gpus.slice(0, drainedGpus).map(({ uuid }) => uuid));
     const kinds = drained ? ['disk_read_only'] : gpuUuids.size > 0 ? ['xid_79'] : [];
-    return { node: drained || told !== undefined, gpuUuids, kinds, told: told ?? null };
+    return { node: drained || drainReason !== undefined, gpuUuids, kinds, drainReason: drainReason ?? null };
   }
 
   /** An attempt that holds some of what was free until now; jobs 901, 902 … */
@@ -161,7 +161,7 @@ export class Cluster {
       waitedMs = 0,
       backoffMs = 0,
       dependencies = { kind: 'met' },
-      leftOut = [],
+      excludedNodes = [],
       pinnedTo = [],
       breakerFailures = null,
       equals = null,
@@ -184,7 +184,7 @@ export class Cluster {
       notBeforeMs: nowMs - waitedMs + backoffMs,
       waitingSinceMs: nowMs - waitedMs,
       dependencies,
-      leftOut: new Map(leftOut.map((name) => [nodeNameOf(name), 'image_pull'])),
+      excludedNodes: new Map(excludedNodes.map((name) => [nodeNameOf(name), 'image_pull'])),
       pin: pinTo(pinnedTo),
       equals,
       breakerFailures,

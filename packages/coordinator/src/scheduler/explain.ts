@@ -48,7 +48,7 @@ export function explain(
         details: [
           `reason: ${reason?.kind ?? 'scheduling'}`,
           placeInQueue(ahead),
-          ...leftOutOf(job),
+          ...excludedNodeTexts(job),
           ...nextAttemptOf(job, resume),
           ...work,
           ...history,
@@ -135,7 +135,7 @@ function surroundingsOf({ spec }: JobView): Surroundings {
   return { image: typeof image === 'string' ? image : null, environment: environment ?? null };
 }
 
-function leftOutOf({ leftOut }: JobView): readonly string[] {
+function excludedNodeTexts({ leftOut }: JobView): readonly string[] {
   return leftOut.map(({ node, cause }) => `${node} is excluded while alternatives exist: ${cause.message}`);
 }
 

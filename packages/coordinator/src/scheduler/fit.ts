@@ -25,12 +25,12 @@ import { byName, gpuOrder, placementOrder } from './order.ts';
 import { anchoredGang, whyNotAround, whyPinned } from './pin.ts';
 import {
   type InUse,
+  namingExcludedNodes,
   neverFits,
   sentenceParts,
   tooFarApart,
   waitingFor,
   withDrains,
-  withLeftOut,
   withOrphans,
   withSilent,
 } from './reasons.ts';
@@ -58,7 +58,7 @@ export function fit(
   reserved: ReadonlySet<string>,
   history: PlacementHistory = noHistory,
 ): FitResult {
-  const { leftOut, pin } = history;
+  const { excludedNodes, pin } = history;
   const demand = jobDemand(resources, driver);
   const couldEver = nodes.filter((node) => fitsEmpty(node, demand));
   if (gangSizeMax(couldEver, resources) < resources.minNodes) {
@@ -72,7 +72,7 @@ export function fit(
   const withMemory = withCpus.filter((node) => hasFreeMemory(node, demand));
   const free = withMemory.filter(hasFreeTask);
   const usable = free.filter((node) => !reserved.has(node.name));
-  const ordered = usable.toSorted((a, b) => leftOutLast(leftOut, a, b) || placementOrder(a, b));
+  const ordered = usable.toSorted((a, b) => excludedLast(excludedNodes, a, b) || placementOrder(a, b));
   if (pin !== null) {
     const gang = anchoredGang(ordered, resources, pin);
     if (gang !== null) return { kind: 'fits', placements: gang.map((node) => placement(node, demand)) };
@@ -93,7 +93,7 @@ export function fit(
   const away = eligible.filter((node) => !node.online);
   const reason = whyNotNow({ away, online, undrained, withGpus, withCpus, withMemory, free }, demand);
   const spared = couldEver.filter((node) => node.online && !eligible.includes(node));
-  return { kind: 'waits', reason: withLeftOut(reason, spared.sort(byName), leftOut) };
+  return { kind: 'waits', reason: namingExcludedNodes(reason, spared.sort(byName), excludedNodes) };
 }
 
 /** The nodes that a job may have tasks on, were there room. */
@@ -117,16 +117,18 @@ export function mayUse(
 export function withoutLeftOut(
   couldEver: readonly NodeView[],
   demand: JobDemand,
-  { leftOut, waitedLong, pin }: PlacementHistory,
+  { excludedNodes, waitedLong, pin }: PlacementHistory,
 ): readonly NodeView[] {
-  if (leftOut.size === 0) return couldEver;
-  const others = couldEver.filter((node) => !leftOut.has(node.name) || pin?.nodes.has(node.name) === true);
+  if (excludedNodes.size === 0) return couldEver;
+  const others = couldEver.filter(
+    (node) => !excludedNodes.has(node.name) || pin?.nodes.has(node.name) === true,
+  );
   const there = waitedLong ? others.filter((node) => node.online && isLeftByDrains(node, demand)) : others;
   return gangSizeMax(there, demand.resources) >= demand.resources.minNodes ? others : couldEver;
 }
 
-function leftOutLast(leftOut: ExcludedNodes, a: NodeView, b: NodeView): number {
-  return Number(leftOut.has(a.name)) - Number(leftOut.has(b.name));
+function excludedLast(excludedNodes: ExcludedNodes, a: NodeView, b: NodeView): number {
+  return Number(excludedNodes.has(a.name)) - Number(excludedNodes.has(b.name));
 }
 
 function placement(node: NodeView, { resources, task }: JobDemand): Fit {

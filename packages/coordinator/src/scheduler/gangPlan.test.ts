@@ -227,7 +227,7 @@ describe('a job that failed on nodes before it began', () => {
       .node()
       .node()
       .node()
-      .job({ nodes: 2, leftOut: ['node-1'] })
+      .job({ nodes: 2, excludedNodes: ['node-1'] })
       .plan();
 
     expect(plan.nodesOf(1)).toEqual(['node-2', 'node-3']);
@@ -237,7 +237,7 @@ describe('a job that failed on nodes before it began', () => {
     const away = aCluster()
       .node()
       .node({ online: false })
-      .job({ leftOut: ['node-1'] })
+      .job({ excludedNodes: ['node-1'] })
       .plan();
 
     expect(away.reasonOf(1)).toMatchObject({
@@ -248,7 +248,7 @@ describe('a job that failed on nodes before it began', () => {
       .node({ gpus: 1, freeGpus: 0 })
       .node({ gpus: 1 })
       .node({ gpus: 1, online: false })
-      .job({ gpus: 1, leftOut: ['node-2', 'node-3'] })
+      .job({ gpus: 1, excludedNodes: ['node-2', 'node-3'] })
       .plan();
     expect(busy.reasonOf(1)).toEqual({
       kind: 'no_gpus_free',
@@ -262,7 +262,7 @@ describe('a job that failed on nodes before it began', () => {
       aCluster()
         .node()
         .node(others)
-        .job({ leftOut: ['node-1'], waitedMs: long });
+        .job({ excludedNodes: ['node-1'], waitedMs: long });
 
     expect(cluster({ online: false }).plan().nodesOf(1)).toEqual(['node-1']);
     expect(cluster({ drained: true }).plan().nodesOf(1)).toEqual(['node-1']);
@@ -273,7 +273,7 @@ describe('a job that failed on nodes before it began', () => {
     expect(
       aCluster()
         .node()
-        .job({ leftOut: ['node-1'] })
+        .job({ excludedNodes: ['node-1'] })
         .plan()
         .nodesOf(1),
     ).toEqual(['node-1']);
@@ -281,7 +281,7 @@ describe('a job that failed on nodes before it began', () => {
       .node({ gpus: 8 })
       .node({ gpus: 8 })
       .node({ gpus: 4 })
-      .job({ nodes: 2, gpus: 8, leftOut: ['node-1'] });
+      .job({ nodes: 2, gpus: 8, excludedNodes: ['node-1'] });
     expect(gang.plan().nodesOf(1)).toEqual(['node-1', 'node-2']);
   });
 
@@ -290,7 +290,7 @@ describe('a job that failed on nodes before it began', () => {
       .node()
       .node()
       .node()
-      .job({ nodes: 2, leftOut: ['node-1', 'node-2'] })
+      .job({ nodes: 2, excludedNodes: ['node-1', 'node-2'] })
       .plan();
 
     expect(plan.nodesOf(1)).toEqual(['node-1', 'node-3']);
@@ -300,7 +300,7 @@ describe('a job that failed on nodes before it began', () => {
     const plan = aCluster()
       .node()
       .node()
-      .job({ nodes: { min: 1, max: 2 }, leftOut: ['node-2'] })
+      .job({ nodes: { min: 1, max: 2 }, excludedNodes: ['node-2'] })
       .plan();
 
     expect(plan.nodesOf(1)).toEqual(['node-1']);
@@ -309,7 +309,7 @@ describe('a job that failed on nodes before it began', () => {
   it('uses them again where no other switch has enough nodes', () => {
     const cluster = () =>
       aCluster().node({ topology: 'rack1' }).node({ topology: 'rack1' }).node({ topology: 'rack2' });
-    const job = { nodes: 2, leftOut: ['node-1'] };
+    const job = { nodes: 2, excludedNodes: ['node-1'] };
 
     expect(cluster().job(job).plan().nodesOf(1)).toEqual(['node-2', 'node-3']);
     expect(
@@ -324,7 +324,7 @@ describe('a job that failed on nodes before it began', () => {
     const plan = aCluster()
       .node({ gpus: 8, freeGpus: 7 })
       .node({ gpus: 8, freeGpus: 1 })
-      .job({ gpus: 8, waitedMs: long, leftOut: ['node-1'] })
+      .job({ gpus: 8, waitedMs: long, excludedNodes: ['node-1'] })
       .plan();
 
     expect(plan.reserved).toEqual([{ job: 1, nodes: ['node-2'] }]);
@@ -334,7 +334,7 @@ describe('a job that failed on nodes before it began', () => {
     const plan = aCluster()
       .node({ gpus: 1, freeGpus: 0 })
       .node({ gpus: 1, freeGpus: 0 })
-      .job({ gpus: 1, leftOut: ['node-1'] })
+      .job({ gpus: 1, excludedNodes: ['node-1'] })
       .job({ gpus: 1 })
       .plan();
 
@@ -346,7 +346,7 @@ describe('a job that failed on nodes before it began', () => {
     const plan = aCluster()
       .node()
       .node({ online: false })
-      .job({ leftOut: ['node-1'] })
+      .job({ excludedNodes: ['node-1'] })
       .job()
       .plan();
 

@@ -29,7 +29,7 @@ describe('a job whose newest checkpoint is on one node', () => {
     ],
     [
       'which was drained',
-      aCluster().node({ gpus: 1, told: 'kernel update' }).node({ gpus: 1 }),
+      aCluster().node({ gpus: 1, drainReason: 'kernel update' }).node({ gpus: 1 }),
       told('which is drained (kernel update)', '`muster node undrain node-1` gives it new tasks again, or '),
     ],
     [
@@ -55,7 +55,7 @@ describe('a job whose newest checkpoint is on one node', () => {
     const result = aCluster()
       .node({ gpus: 8 })
       .node({ gpus: 1 })
-      .job({ ...pinned, leftOut: ['node-1'] })
+      .job({ ...pinned, excludedNodes: ['node-1'] })
       .plan();
 
     expect(result.nodesOf(1)).toEqual(['node-1']);
@@ -137,7 +137,7 @@ describe('a job that waits for a moment', () => {
 });
 
 it('a node that a person drained gets no work, and the remedy is to undrain it', () => {
-  const result = aCluster().node({ gpus: 2, told: 'kernel update' }).job({ gpus: 1 }).plan();
+  const result = aCluster().node({ gpus: 2, drainReason: 'kernel update' }).job({ gpus: 1 }).plan();
 
   expect(result.reasonOf(1)).toEqual({
     kind: 'drained',

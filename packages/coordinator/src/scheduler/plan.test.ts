@@ -362,7 +362,7 @@ function anyNode(upTo: UpTo, sometimes: Sometimes): NodeOptions {
     freeGpus: upTo(gpus),
     drainedGpus: sometimes(upTo(gpus), 0),
     drained: sometimes(true, false),
-    ...sometimes<NodeOptions>({ told: 'kernel update' }, {}),
+    ...sometimes<NodeOptions>({ drainReason: 'kernel update' }, {}),
     gpu: { model: sometimes('NVIDIA A100', 'NVIDIA H100'), memoryMb: sometimes<number | null>(null, 81_559) },
     cpus,
     freeCpus: cpus * (1 - upTo(10) / 10),
@@ -381,7 +381,7 @@ function anyJob(upTo: UpTo, sometimes: Sometimes): JobOptions {
   return {
     nodes: max === min ? max : { min, max },
     ...sometimes<JobOptions>(max > 1 ? { topology: 'required' } : {}, {}),
-    leftOut: sometimes([`node-${1 + upTo(2)}`, `node-${1 + upTo(5)}`], []),
+    excludedNodes: sometimes([`node-${1 + upTo(2)}`, `node-${1 + upTo(5)}`], []),
     gpus: upTo(4),
     ...sometimes<JobOptions>({ cpus: (1 + upTo(40)) / 10 }, {}),
     ...sometimes<JobOptions>({ memory_mb: 1 + upTo(4_096) }, {}),

@@ -118,8 +118,8 @@ class Pass implements PassState {
     if (array !== null) this.arraysAtWork.set(array, (this.arraysAtWork.get(array) ?? 0) + 1);
   }
 
-  private historyOf({ waitingSinceMs, leftOut, pin }: QueuedJob): PlacementHistory {
-    return { leftOut, pin, waitedLong: this.nowMs - waitingSinceMs >= reserveAfterMs };
+  private historyOf({ waitingSinceMs, excludedNodes, pin }: QueuedJob): PlacementHistory {
+    return { excludedNodes, pin, waitedLong: this.nowMs - waitingSinceMs >= reserveAfterMs };
   }
 
   /** @returns why not; null when it starts */
@@ -143,7 +143,8 @@ class Pass implements PassState {
     }
     if (history.pin !== null) return result.reason;
     // If the job would not fit on the excluded nodes either, their exclusion is not the reason why it waits.
-    const anywhere = history.leftOut.size === 0 ? result : fit(capacity.open, resources, driver, reserved);
+    const anywhere =
+      history.excludedNodes.size === 0 ? result : fit(capacity.open, resources, driver, reserved);
     const refusal = anywhere.kind === 'waits' ? anywhere.reason : result.reason;
     const isHeld =
       capacity.isHolding && fit(capacity.free, resources, driver, reserved, history).kind === 'fits';
@@ -207,10 +208,10 @@ function demandKeyOf(spec: JobSpec): string {
 }
 
 /** Equal for jobs that also exclude the same nodes and are pinned to the same ones, because a reason names them. */
-function ownKeyOf({ spec }: QueuedJob, { leftOut, pin, waitedLong }: PlacementHistory): string {
+function ownKeyOf({ spec }: QueuedJob, { excludedNodes, pin, waitedLong }: PlacementHistory): string {
   const key = demandKeyOf(spec);
-  if (leftOut.size === 0 && pin === null) return key;
-  const failures = [...leftOut].map(([node, cause]) => `${node} ${cause}`);
+  if (excludedNodes.size === 0 && pin === null) return key;
+  const failures = [...excludedNodes].map(([node, cause]) => `${node} ${cause}`);
   const home = pin === null ? '' : [...pin.nodes].sort().join();
   return `${key} ${waitedLong} ${failures.sort().join()} ${home}`;
 }

@@ -129,7 +129,7 @@ function checkStart(
   checkPlaces(job, tasks, reserved, nodes);
   for (const { node } of tasks) {
     if (isSpared && job.pin?.nodes.has(node) !== true)
-      expect(job.leftOut, `${job.id} failed on ${node}, and could run elsewhere`).not.toContain(node);
+      expect(job.excludedNodes, `${job.id} failed on ${node}, and could run elsewhere`).not.toContain(node);
   }
   for (const task of tasks) nodeOf(nodes, task.node).take(job, task);
 }
@@ -166,7 +166,7 @@ function choiceOf(job: QueuedJob, ledgers: readonly NodeLedger[], reserved: Read
   const demand = jobDemand(resources, image === null ? 'process' : 'docker');
   const couldEver = ledgers.map((each) => each.left()).filter((node) => fitsEmpty(node, demand));
   const isHome = (node: NodeView) => job.pin?.nodes.has(node.name) === true;
-  const others = couldEver.filter((node) => isHome(node) || !job.leftOut.has(node.name));
+  const others = couldEver.filter((node) => isHome(node) || !job.excludedNodes.has(node.name));
   const waitedLong = nowMs - job.waitingSinceMs >= reserveAfterMs;
   const there = others.filter((node) => !waitedLong || (node.online && isLeftByDrains(node, demand)));
   const isSpared = gangSizeMax(there, resources) >= resources.minNodes;

@@ -133,7 +133,7 @@ describe('a job that does not fit', () => {
         .node({ gpus: 1 })
         .holder({ on: { 'node-1': 1 }, lost: 1 })
         .holder({ on: { 'node-2': 1 }, lost: 8 })
-        .job({ gpus: 1, leftOut: ['node-1'], priority: 80 }),
+        .job({ gpus: 1, excludedNodes: ['node-1'], priority: 80 }),
       [902],
     ],
     [

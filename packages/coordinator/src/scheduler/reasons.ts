@@ -171,8 +171,8 @@ export function withDrains(reason: PendingReason, drains: readonly NodeView[]): 
 }
 
 /** What ends the drain of a drained node. */
-export function drainRemedy({ name, drained: { told } }: Pick<NodeView, 'name' | 'drained'>): string {
-  return told === null
+export function drainRemedy({ name, drained: { drainReason } }: Pick<NodeView, 'name' | 'drained'>): string {
+  return drainReason === null
     ? `\`muster node ${name}\` shows what is wrong there and what clears it`
     : `\`muster node undrain ${name}\` gives it new tasks again`;
 }
@@ -193,13 +193,13 @@ export function withOrphans(reason: PendingReason, nodes: readonly NodeView[]): 
 }
 
 /** @param spared nodes that might have done, but for what happened on them */
-export function withLeftOut(
+export function namingExcludedNodes(
   reason: PendingReason,
   spared: readonly NodeView[],
-  leftOut: ExcludedNodes,
+  excludedNodes: ExcludedNodes,
 ): PendingReason {
   if (spared.length === 0) return reason;
-  const named = spared.map(({ name }) => `${name} is excluded (${leftOut.get(name) ?? 'unknown'})`);
+  const named = spared.map(({ name }) => `${name} is excluded (${excludedNodes.get(name) ?? 'unknown'})`);
   return { ...reason, message: `${reason.message}; ${listed(named).join('; ')}` };
 }
 
@@ -218,8 +218,8 @@ function describeDrain(node: NodeView): string {
 }
 
 /** `drained (xid_79, clock_skew)` */
-export function drainText({ drained: { told, kinds } }: Pick<NodeView, 'drained'>): string {
-  const all = told === null ? kinds : [told, ...kinds];
+export function drainText({ drained: { drainReason, kinds } }: Pick<NodeView, 'drained'>): string {
+  const all = drainReason === null ? kinds : [drainReason, ...kinds];
   return `drained (${all.slice(0, namedMax).join(', ')}${all.length > namedMax ? ', …' : ''})`;
 }
 

@@ -34,7 +34,7 @@ function anySituation(upTo: UpTo): Cluster {
     ...(sometimes(30) ? { memory_mb: 1 + upTo(63) } : {}),
     ...(sometimes(20) ? { gpu_type: ['A100'] } : {}),
     ...(sometimes(25) ? { topology: 'required' as const } : {}),
-    ...(sometimes(15) ? { leftOut: [`node-${1 + upTo(4)}`] } : {}),
+    ...(sometimes(15) ? { excludedNodes: [`node-${1 + upTo(4)}`] } : {}),
     ...(sometimes(20) ? { pinnedTo: [`node-${1 + upTo(4)}`] } : {}),
     priority: 10 * (1 + upTo(4)),
   });
@@ -74,7 +74,7 @@ function fitsWithout(job: QueuedJob, { nodes }: ClusterView, gone: readonly Hold
     (node) => node.inventory.gpus.filter(({ model }) => takes(model)).length >= gpus,
   );
   const isHome = ({ name }: NodeView) => job.pin?.nodes.has(name) === true;
-  const others = couldEver.filter((node) => isHome(node) || !job.leftOut.has(node.name));
+  const others = couldEver.filter((node) => isHome(node) || !job.excludedNodes.has(node.name));
   const isBound = topology === 'required' && minNodes > 1;
   const rack = (node: NodeView) => node.inventory.labels['topology'] ?? node.name;
   const most = (list: readonly NodeView[], bound: boolean) =>

@@ -43,10 +43,10 @@ export interface DrainedView extends Drained {
   /** Of the conditions that do it: to the node when that is drained, else to its GPUs. */
   readonly kinds: readonly string[];
   /** Why it is to be left, by a person's word or its machine's. null: nobody has said so. */
-  readonly told: string | null;
+  readonly drainReason: string | null;
 }
 
-export const notDrained: DrainedView = { node: false, gpuUuids: new Set(), kinds: [], told: null };
+export const notDrained: DrainedView = { node: false, gpuUuids: new Set(), kinds: [], drainReason: null };
 
 /** Nodes that a job is not placed on as long as others could take it, each with the cause of the failure there. */
 export type ExcludedNodes = ReadonlyMap<NodeName, Cause['kind']>;
@@ -66,13 +66,13 @@ export interface Pin {
 
 /** What a job's earlier attempts and its wait mean for the placement of the next one. */
 export interface PlacementHistory {
-  readonly leftOut: ExcludedNodes;
+  readonly excludedNodes: ExcludedNodes;
   /** Longer than `reserveAfterMs`: it no longer waits for nodes that are away when there are excluded ones to try. */
   readonly waitedLong: boolean;
   readonly pin: Pin | null;
 }
 
-export const noHistory: PlacementHistory = { leftOut: noExcludedNodes, waitedLong: false, pin: null };
+export const noHistory: PlacementHistory = { excludedNodes: noExcludedNodes, waitedLong: false, pin: null };
 
 export interface QueuedJob {
   readonly id: JobId;
@@ -83,7 +83,7 @@ export interface QueuedJob {
   /** Monotonic milliseconds since when it has been waiting, as far as this coordinator saw. */
   readonly waitingSinceMs: number;
   readonly dependencies: DependencyState;
-  readonly leftOut: ExcludedNodes;
+  readonly excludedNodes: ExcludedNodes;
   readonly pin: Pin | null;
   /** null: it belongs to none. */
   readonly array: ArrayId | null;

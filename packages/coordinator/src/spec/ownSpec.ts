@@ -1,4 +1,4 @@
-/** What the jobs of an array share, as it is for one of them. */
+/** Derives the spec of one job of an array from the spec that all of them share. */
 import { fillArrayIndex, memberSpec } from '@muster/common/spec/arrayIndex';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Job } from '../model.ts';

@@ -1,4 +1,4 @@
-/** What memory keeps of jobs that have ended: of most of them nothing, for the store tells. */
+/** The facts about ended jobs that stay in memory. Most ended jobs leave nothing there, because the store has them. */
 import type { JobId } from '@muster/common/ids';
 import type { Store } from '../store/store.ts';
 import { dependenciesOf } from './dependencies.ts';

@@ -1,6 +1,6 @@
 /**
- * Active jobs as scheduling looks at them: one by one, but for the jobs of an array that wait as they were submitted. Those are
- * equals, of which there may be a hundred thousand: what is said of the first is said of all.
+ * Groups active jobs for the scheduler. The jobs of an array that wait as they were submitted are equal, and there may be a
+ * hundred thousand of them, so they form one group: a decision about the first holds for all. Every other job is alone.
  */
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';

@@ -69,7 +69,7 @@ test.each([
 
   const job = jobFromRow({ ...row, body: JSON.stringify(body) }, anAttempt(1));
   expect(job.state).toMatchObject(read);
-  expect(job.leftOut).toEqual([{ node: 'node-1', cause }]);
+  expect(job.excludedNodes).toEqual([{ node: 'node-1', cause }]);
 });
 
 test('an attempt of a version that did not look at GPUs, tried no paths and fenced nothing', () => {

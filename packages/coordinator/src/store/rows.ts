@@ -5,7 +5,7 @@
 
 import { causeOf } from '@muster/common/cause';
 import type { Checkpoint } from '@muster/common/checkpoints';
-import type { LeftOut } from '@muster/common/gangs';
+import type { ExcludedNode } from '@muster/common/gangs';
 import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
@@ -49,8 +49,8 @@ interface JobBody {
   readonly requeuedFrom: string | null;
   readonly failures: number;
   readonly failedStarts: number;
-  /** Absent: of a version that left none out. */
-  readonly leftOut?: readonly LeftOut[];
+  /** `excludedNodes` of the job. Versions that excluded no nodes did not write it. */
+  readonly leftOut?: readonly ExcludedNode[];
   /** From here on: absent in what versions wrote that knew no checkpoints. */
   readonly checkpoints?: readonly StoredCheckpoint[];
   readonly resumeChoice?: Job['resumeChoice'];
@@ -58,7 +58,8 @@ interface JobBody {
   /** Absent: of a version that let every job save where it liked. */
   readonly lineage?: readonly string[];
   readonly resumedFrom?: Job['resumedFrom'];
-  readonly deaths?: Job['deaths'];
+  /** `recentFailures` of the job. */
+  readonly deaths?: Job['recentFailures'];
   readonly failuresInRow?: number;
   readonly preemptions?: number;
   readonly batchScale?: number;
@@ -76,13 +77,13 @@ export function jobToRow(job: Job): JobRow {
     requeuedFrom: job.requeuedFrom,
     failures: job.failures,
     failedStarts: job.failedStarts,
-    leftOut: job.leftOut,
+    leftOut: job.excludedNodes,
     checkpoints: job.checkpoints,
     resumeChoice: job.resumeChoice,
     checkpointJobId: job.checkpointJobId,
     lineage: job.lineage,
     resumedFrom: job.resumedFrom,
-    deaths: job.deaths,
+    deaths: job.recentFailures,
     failuresInRow: job.failuresInRow,
     preemptions: job.preemptions,
     batchScale: job.batchScale,
@@ -128,12 +129,12 @@ export function jobFromRow(row: JobRow, newest: Attempt | null, shared?: JobSpec
     lastAttempt: row.last_attempt,
     failures: body.failures,
     failedStarts: body.failedStarts,
-    leftOut: (body.leftOut ?? []).map((each) => ({ ...each, cause: causeFrom(each.cause) })),
+    excludedNodes: (body.leftOut ?? []).map((each) => ({ ...each, cause: causeFrom(each.cause) })),
     checkpoints: (body.checkpoints ?? []).map(wholeCheckpoint),
     resumeChoice: body.resumeChoice ?? { kind: 'newest' },
     checkpointJobId: (body.checkpointJobId ?? row.id) as JobId,
     lineage: (body.lineage ?? []) as readonly JobId[],
-    deaths: body.deaths ?? [],
+    recentFailures: body.deaths ?? [],
     failuresInRow: body.failuresInRow ?? 0,
     preemptions: body.preemptions ?? 0,
     batchScale: body.batchScale ?? 1,

@@ -81,7 +81,7 @@ export const withEverything: Partial<Job> = {
   resumedFrom: { jobId: jobIdOf(78), name: 'checkpoint-500', step: 500 },
   failures: 1,
   failedStarts: 2,
-  leftOut: [{ node: 'node-1', cause: someCause }],
+  excludedNodes: [{ node: 'node-1', cause: someCause }],
   checkpoints: [
     aCheckpoint(500, { metrics: { train_loss: 1.5 }, digest: 'sha256:abc', depth: 'deep', shared: true }),
     aCheckpoint(null, { verdict: 'corrupt', problem: 'no central directory', suspect: true }),
@@ -89,7 +89,7 @@ export const withEverything: Partial<Job> = {
   resumeChoice: { kind: 'step', step: 500 },
   checkpointJobId: jobIdOf(78),
   lineage: [jobIdOf(76)],
-  deaths: [{ cause: 'python_exception', resume: 'checkpoint-500', node: nodeNameOf('node-1') }],
+  recentFailures: [{ cause: 'python_exception', resume: 'checkpoint-500', node: nodeNameOf('node-1') }],
   failuresInRow: 3,
   preemptions: 4,
   batchScale: 0.25,

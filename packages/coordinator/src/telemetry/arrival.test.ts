@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { someMs } from '../modelFixture.ts';
-import { isNews, latenessMsMax, staleMsMax, takenAtMs } from './arrival.ts';
+import { isNewer, latenessMsMax, staleMsMax, takenAtMs } from './arrival.ts';
 
 test.each([
   { what: 'at once', nodeMs: someMs, at: 5_000 },
@@ -15,9 +15,9 @@ test.each([
 });
 
 test('what was heard before is no news; a clock that was set back does not silence a node', () => {
-  expect(isNews(someMs, null)).toBe(true);
-  expect(isNews(someMs + 1, someMs)).toBe(true);
-  expect(isNews(someMs, someMs)).toBe(false);
-  expect(isNews(someMs - staleMsMax, someMs)).toBe(false);
-  expect(isNews(someMs - staleMsMax - 1, someMs)).toBe(true);
+  expect(isNewer(someMs, null)).toBe(true);
+  expect(isNewer(someMs + 1, someMs)).toBe(true);
+  expect(isNewer(someMs, someMs)).toBe(false);
+  expect(isNewer(someMs - staleMsMax, someMs)).toBe(false);
+  expect(isNewer(someMs - staleMsMax - 1, someMs)).toBe(true);
 });

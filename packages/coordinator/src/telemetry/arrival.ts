@@ -25,6 +25,6 @@ export function takenAtMs(nodeMs: number, wallMs: number, monotonicMs: number): 
  * Is this neither a repetition nor older than what was heard before?
  * @param lastNodeMs of the newest one taken, by the node's clock; null: none
  */
-export function isNews(nodeMs: number, lastNodeMs: number | null): boolean {
+export function isNewer(nodeMs: number, lastNodeMs: number | null): boolean {
   return lastNodeMs === null || nodeMs > lastNodeMs || nodeMs < lastNodeMs - staleMsMax;
 }

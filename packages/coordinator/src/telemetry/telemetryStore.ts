@@ -9,7 +9,7 @@ import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import type { GpuReading, HostReading, MetricSeries, NodeTelemetry } from '@muster/common/telemetry';
 import { heldTask } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
-import { isNews, takenAtMs } from './arrival.ts';
+import { isNewer, takenAtMs } from './arrival.ts';
 import { gpuLayout, type MetricField } from './chunks.ts';
 import { JobReadings, type MetricQuery, type MetricRange } from './jobReadings.ts';
 
@@ -72,39 +72,39 @@ export class TelemetryStore {
     return { bytes, bytesMax: this.parts.bytesMax, series, evicted };
   }
 
-  addGpu(node: NodeName, said: GpuReading): void {
+  addGpu(node: NodeName, reading: GpuReading): void {
     const { state, clock } = this.parts;
     const inventory = state.nodes.get(node)?.inventory;
-    if (inventory === undefined || !this.uuidsOf(inventory).has(said.gpuUuid)) {
+    if (inventory === undefined || !this.uuidsOf(inventory).has(reading.gpuUuid)) {
       this.dropped.unknown_gpu += 1;
       return;
     }
     const { gpus } = this.readingsOf(node);
-    if (!isNews(said.atMs, gpus.get(said.gpuUuid)?.reading.atMs ?? null)) {
+    if (!isNewer(reading.atMs, gpus.get(reading.gpuUuid)?.reading.atMs ?? null)) {
       this.dropped.stale += 1;
       return;
     }
-    const { task } = said;
-    const isForeign = task !== null && !this.isHolder(task, node, said.gpuUuid);
+    const { task } = reading;
+    const isForeign = task !== null && !this.isHolder(task, node, reading.gpuUuid);
     const nowMs = clock.monotonicMs();
-    const takenMs = takenAtMs(said.atMs, clock.wallMs(), nowMs);
+    const takenMs = takenAtMs(reading.atMs, clock.wallMs(), nowMs);
     // What the GPU does is the node's to tell, for whom it does it is not.
-    gpus.set(said.gpuUuid, { reading: isForeign ? { ...said, task: null } : said, takenMs });
+    gpus.set(reading.gpuUuid, { reading: isForeign ? { ...reading, task: null } : reading, takenMs });
     if (isForeign) {
       this.dropped.foreign_task += 1;
       return;
     }
     this.taken += 1;
-    if (task !== null) this.gpuReadings.append(task, node, said, takenMs, nowMs);
+    if (task !== null) this.gpuReadings.append(task, node, reading, takenMs, nowMs);
   }
 
-  addHost(node: NodeName, said: HostReading): void {
+  addHost(node: NodeName, reading: HostReading): void {
     const { state, clock } = this.parts;
     if (!state.nodes.has(node)) return;
     const readings = this.readingsOf(node);
-    if (!isNews(said.atMs, readings.host?.reading.atMs ?? null)) return;
-    const takenMs = takenAtMs(said.atMs, clock.wallMs(), clock.monotonicMs());
-    readings.host = { reading: said, takenMs };
+    if (!isNewer(reading.atMs, readings.host?.reading.atMs ?? null)) return;
+    const takenMs = takenAtMs(reading.atMs, clock.wallMs(), clock.monotonicMs());
+    readings.host = { reading, takenMs };
   }
 
   query(query: MetricQuery<MetricField>): readonly MetricSeries[] {

@@ -4,7 +4,7 @@ import type { NewEvent } from '../model.ts';
 import { aNode, aReport, nodeNameOf } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import { aReading, runningJobId, storeRunningJob } from '../telemetry/telemetryFixture.ts';
-import { GpuStatsTeller, gpuStats } from './gpuStats.ts';
+import { GpuStatsPublisher, gpuStats } from './gpuStats.ts';
 import { someProgress } from './trainingFixture.ts';
 
 const gpu = (fields: Parameters<typeof aReading>[0] = {}, memoryMb: number | null = 81_559) => ({
@@ -42,7 +42,7 @@ describe('the words', () => {
 
 describe('a coordinator', () => {
   let coordinator: TestCoordinator;
-  let teller: GpuStatsTeller;
+  let publisher: GpuStatsPublisher;
   const told: NewEvent[] = [];
   const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
   beforeEach(async () => {
@@ -50,11 +50,11 @@ describe('a coordinator', () => {
     for (const name of ['node-1', 'node-2']) memory.nodes.set(name, aNode(name));
     storeRunningJob(memory);
     coordinator = await startTestCoordinator({ memory });
-    const { clock, telemetry, notes } = coordinator;
+    const { clock, telemetry, taskStatus } = coordinator;
     const clocks = { wallMs: () => clock.wallMs(), monotonicMs: () => clock.monotonicMs() };
     told.splice(0);
-    const notices = { tell: (events: readonly NewEvent[]) => void told.push(...events) };
-    teller = new GpuStatsTeller({ ...clocks, telemetry, notes, notices });
+    const notices = { publish: (events: readonly NewEvent[]) => void told.push(...events) };
+    publisher = new GpuStatsPublisher({ ...clocks, telemetry, taskStatus, notices });
   });
   afterEach(() => coordinator.close());
 
@@ -62,7 +62,7 @@ describe('a coordinator', () => {
   const read = (fields: Parameters<typeof aReading>[0] = {}, node = 'node-1') =>
     coordinator.telemetry.addGpu(nodeNameOf(node), aReading({ atMs: now(), task, ...fields }));
   function texts() {
-    teller.run(coordinator.state);
+    publisher.run(coordinator.state);
     return told.map(({ data }) => data['text']);
   }
 
@@ -74,7 +74,7 @@ describe('a coordinator', () => {
     expect(texts(), 'too early').toEqual([]);
     coordinator.clock.nowMs += 30_000;
     const training = someProgress({ atMs: now() });
-    coordinator.notes.note(aReport(task, { training }));
+    coordinator.taskStatus.record(aReport(task, { training }));
     const text = '[GPU Stats] Memory: 78.1/159GB | Util: 60% | Samples/sec: 1024';
     expect(texts()).toEqual([text]);
     coordinator.clock.nowMs += 29_999;
@@ -89,7 +89,7 @@ describe('a coordinator', () => {
 
   test('readings that are old are not spoken of, nor is a speed that is', () => {
     read();
-    coordinator.notes.note(aReport(task, { training: someProgress({ atMs: now() }) }));
+    coordinator.taskStatus.record(aReport(task, { training: someProgress({ atMs: now() }) }));
     coordinator.clock.nowMs += 36_000;
     expect(texts()).toEqual(['[GPU Stats] Samples/sec: 1024']);
     coordinator.clock.nowMs += 300_000;
@@ -99,7 +99,7 @@ describe('a coordinator', () => {
   test('of a job that stops, waits or has no GPU nothing is said', () => {
     const job = coordinator.state.jobs.get(runningJobId);
     if (job?.state.kind !== 'running') throw new Error('it does not run');
-    coordinator.notes.note(aReport(task, { training: someProgress({ atMs: now() }) }));
+    coordinator.taskStatus.record(aReport(task, { training: someProgress({ atMs: now() }) }));
     const { attempt } = job.state;
     const tasks = attempt.tasks.map((each) => ({ ...each, gpuUuids: [] }));
     coordinator.state.jobs.set(job.id, {

@@ -7,7 +7,7 @@
 import type { NodeName } from '@muster/common/ids';
 import { type GpuReading, type NodeTelemetry, readingIntervalMs } from '@muster/common/telemetry';
 import type { TrainingProgress } from '@muster/common/training';
-import type { AgentNotes } from '../agents/notes.ts';
+import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { Notices } from '../events/notices.ts';
 import type { Attempt, Job, Node } from '../model.ts';
 import { ownName } from '../spec/ownSpec.ts';
@@ -68,13 +68,13 @@ function sumOf(values: readonly number[]): number | null {
 
 export interface GpuStatsTellerParts {
   readonly telemetry: { newest(node: NodeName): NodeTelemetry };
-  readonly notes: Pick<AgentNotes, 'of'>;
-  readonly notices: Pick<Notices, 'tell'>;
+  readonly taskStatus: Pick<TaskStatusCache, 'of'>;
+  readonly notices: Pick<Notices, 'publish'>;
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
 }
 
-export class GpuStatsTeller {
+export class GpuStatsPublisher {
   private readonly parts: GpuStatsTellerParts;
   /** Monotonic. */
   private toldAtMs: number;
@@ -90,20 +90,20 @@ export class GpuStatsTeller {
     const nowMs = monotonicMs();
     if (nowMs - this.toldAtMs < intervalMs) return;
     this.toldAtMs = nowMs;
-    const told = [...state.jobs.values()].flatMap((job) => {
+    const changes = [...state.jobs.values()].flatMap((job) => {
       const attempt = job.state.kind === 'running' ? job.state.attempt : null;
       const stats = attempt === null ? null : this.statsOf(job, attempt, state.nodes);
       if (attempt === null || stats === null) return [];
       const data = { name: ownName(job), attempt: attempt.number, ...stats };
       return [{ kind: 'training.stats', subject: job.id, data }];
     });
-    notices.tell(told, wallMs());
+    notices.publish(changes, wallMs());
   }
 
   private statsOf(job: Job, attempt: Attempt, nodes: ReadonlyMap<NodeName, Node>): GpuStats | null {
     const gpus = attempt.tasks.flatMap(({ node, gpuUuids }) => this.gpusOf(job, nodes.get(node), gpuUuids));
     const hasGpus = attempt.tasks.some(({ gpuUuids }) => gpuUuids.length > 0);
-    return hasGpus ? gpuStats(gpus, this.samplesPerSecond(liveTraining(job, this.parts.notes))) : null;
+    return hasGpus ? gpuStats(gpus, this.samplesPerSecond(liveTraining(job, this.parts.taskStatus))) : null;
   }
 
   private gpusOf(job: Job, node: Node | undefined, gpuUuids: readonly string[]): readonly GpuOfJob[] {

@@ -3,7 +3,7 @@ import type { Checkpoint } from '@muster/common/checkpoints';
 import { signLines } from '@muster/common/signText';
 import type { HangSign, TrainingSign } from '@muster/common/training';
 import type { Drain, JobView } from '@muster/common/views';
-import { code, plain, timeSpan } from './words.ts';
+import { codeSpan, markdownText, roughDuration } from './words.ts';
 
 /** What of its surroundings a job itself does not tell: what is noticed while it runs, and what its nodes are about to do. */
 export interface PlanningInputs {
@@ -28,7 +28,7 @@ export function risksOf(job: JobView, around: PlanningInputs, nowMs: number): re
     ...pastHang(job, around),
     ...around.drains.map(({ node, drain }) => drainRisk(node, drain, nowMs)),
     ...(job.pending?.kind === 'circuit_open'
-      ? [`The circuit breaker is open: ${plain(job.pending.message)}`]
+      ? [`The circuit breaker is open: ${markdownText(job.pending.message)}`]
       : []),
     ...badCheckpoints(job.checkpoints),
     ...unsavedRisk(job, nowMs),
@@ -40,7 +40,7 @@ function hangRisk({ nodeRank, sign }: PlanningInputs['hangs'][number]): string {
   const { quietForMs, usualMs, gpus, rank } = sign;
   const who = rank === null ? `Node rank ${nodeRank}` : `Rank ${rank}`;
   const stillness = gpus === 'idle' ? 'idle' : 'busy without computing';
-  return `${who} hangs: no activity for ${timeSpan(quietForMs)} (usually ${timeSpan(usualMs)}), its GPUs ${stillness}`;
+  return `${who} hangs: no activity for ${roughDuration(quietForMs)} (usually ${roughDuration(usualMs)}), its GPUs ${stillness}`;
 }
 
 function signRisk({ nodeRank, sign }: PlanningInputs['signs'][number]): string {
@@ -51,7 +51,7 @@ function signRisk({ nodeRank, sign }: PlanningInputs['signs'][number]): string {
     ...(lastGoodStep === null ? [] : [`last normal step: ${lastGoodStep}`]),
     `line ${line}`,
   ];
-  return `${code(kind)} (${where.join(', ')}): ${plain(text)}`;
+  return `${codeSpan(kind)} (${where.join(', ')}): ${markdownText(text)}`;
 }
 
 /** Of its newest attempt, once nobody tells of them any more: they are stored with it. */
@@ -59,7 +59,7 @@ function storedSigns({ attempts }: JobView, { signs }: PlanningInputs): readonly
   const newest = newestOf(attempts);
   if (newest === null) return [];
   const untold = newest.signs.filter(({ kind }) => signs.every(({ sign }) => sign.kind !== kind));
-  return signLines({ signs: untold }).map((line) => plain(line));
+  return signLines({ signs: untold }).map((line) => markdownText(line));
 }
 
 /** A hang that ended the attempt stands beside it as its cause. */
@@ -75,17 +75,17 @@ function newestOf(attempts: JobView['attempts']): JobView['attempts'][number] | 
 }
 
 function drainRisk(node: string, { reason, deadlineMs }: Drain, nowMs: number): string {
-  const why = reason === '' ? '' : `: ${plain(reason)}`;
-  if (deadlineMs === null) return `${plain(node)} is being drained${why}`;
-  return `${plain(node)} is being drained, deadline in ${timeSpan(deadlineMs - nowMs)}${why}`;
+  const why = reason === '' ? '' : `: ${markdownText(reason)}`;
+  if (deadlineMs === null) return `${markdownText(node)} is being drained${why}`;
+  return `${markdownText(node)} is being drained, deadline in ${roughDuration(deadlineMs - nowMs)}${why}`;
 }
 
 function badCheckpoints(checkpoints: readonly Checkpoint[]): readonly string[] {
   const bad = checkpoints.filter(({ verdict, suspect }) => verdict === 'corrupt' || suspect).toReversed();
   const shown = bad.slice(0, badCheckpointsShownMax).map(({ name, verdict, problem }) => {
     if (verdict !== 'corrupt')
-      return `${code(name)} is suspect: attempts that were offered it failed in the same way`;
-    return `${code(name)} is corrupt${problem === null ? '' : `: ${plain(problem)}`}`;
+      return `${codeSpan(name)} is suspect: attempts that were offered it failed in the same way`;
+    return `${codeSpan(name)} is corrupt${problem === null ? '' : `: ${markdownText(problem)}`}`;
   });
   const left = bad.length - shown.length;
   return left === 0 ? shown : [...shown, `${left} more checkpoints are corrupt or suspect`];
@@ -99,7 +99,7 @@ function unsavedRisk({ state, attempts, checkpoints }: JobView, nowMs: number): 
   const unsavedMs = nowMs - Math.max(runningAtMs, ...savedAtMs);
   if (unsavedMs < unsavedLimitMs(savedAtMs)) return [];
   const lost = 'work since then is lost if it fails now';
-  return [`No verified checkpoint for ${timeSpan(unsavedMs)}: ${lost}`];
+  return [`No verified checkpoint for ${roughDuration(unsavedMs)}: ${lost}`];
 }
 
 function unsavedLimitMs(savedAtMs: readonly number[]): number {

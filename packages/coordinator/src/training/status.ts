@@ -4,7 +4,7 @@ import { resumeText } from '@muster/common/signText';
 import type { TrainingMetricName, TrainingProgress } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, LedgerEntry } from '@muster/common/views';
 import { type PlanningInputs, risksOf } from './risks.ts';
-import { byteSize, code, figure, gpuHours, plain, stepTime, timeSpan } from './words.ts';
+import { byteSize, codeSpan, figure, gpuHours, markdownText, roughDuration, stepTime } from './words.ts';
 
 /** Of a job that is tried again and again, the last ones tell. */
 const attemptsShownMax = 20;
@@ -20,7 +20,7 @@ const metricNames: readonly (readonly [TrainingMetricName, string])[] = [
 /** @param nowMs wall clock */
 export function trainingStatus(job: JobView, around: PlanningInputs, nowMs: number): string {
   const sections = [
-    [`# ${plain(job.name)}`, '', summary(job, nowMs)],
+    [`# ${markdownText(job.name)}`, '', summary(job, nowMs)],
     [
       '## Training',
       '',
@@ -36,7 +36,7 @@ export function trainingStatus(job: JobView, around: PlanningInputs, nowMs: numb
 
 function summary(job: JobView, nowMs: number): string {
   const why = job.pending?.message ?? job.cause?.message ?? null;
-  const words = [`${code(job.id)} is **${job.state}**`, ...(why === null ? [] : [plain(why)])];
+  const words = [`${codeSpan(job.id)} is **${job.state}**`, ...(why === null ? [] : [markdownText(why)])];
   return `${words.join(': ')} (as of ${new Date(nowMs).toISOString()})`;
 }
 
@@ -58,8 +58,8 @@ function trainingLines(
     ...(step === undefined ? [] : [`Step: ${stepWords(step, totalSteps)}`]),
     ...metrics,
     ...(speed === '' ? [] : [`Speed: ${speed}`]),
-    ...(etaMs === null ? [] : [`Time left: ${timeSpan(etaMs)}`]),
-    `Last contact: ${timeSpan(nowMs - atMs)} ago`,
+    ...(etaMs === null ? [] : [`Time left: ${roughDuration(etaMs)}`]),
+    `Last contact: ${roughDuration(nowMs - atMs)} ago`,
   ];
 }
 
@@ -83,9 +83,9 @@ function checkpointLines(checkpoints: readonly Checkpoint[], nowMs: number): rea
   const { name, step, bytes, savedAtMs, verdict, depth, problem } = last;
   const looked = depth === null ? verdict : `${verdict} (${depth})`;
   return [
-    `${code(name)}${step === null ? '' : ` at step ${step}`}, ${byteSize(bytes)}`,
-    `Saved: ${timeSpan(nowMs - savedAtMs)} ago`,
-    `Verdict: ${looked}${problem === null ? '' : `: ${plain(problem)}`}`,
+    `${codeSpan(name)}${step === null ? '' : ` at step ${step}`}, ${byteSize(bytes)}`,
+    `Saved: ${roughDuration(nowMs - savedAtMs)} ago`,
+    `Verdict: ${looked}${problem === null ? '' : `: ${markdownText(problem)}`}`,
   ];
 }
 
@@ -103,13 +103,13 @@ function attemptTable(attempts: readonly AttemptView[], nowMs: number): readonly
 
 function attemptRow(attempt: AttemptView, nowMs: number): string {
   const { number, state, runningAtMs, endedAtMs, cause } = attempt;
-  const from = plain(resumeText(attempt) ?? 'the beginning');
-  const ran = runningAtMs === null ? '' : timeSpan((endedAtMs ?? nowMs) - runningAtMs);
+  const from = markdownText(resumeText(attempt) ?? 'the beginning');
+  const ran = runningAtMs === null ? '' : roughDuration((endedAtMs ?? nowMs) - runningAtMs);
   return `| ${number} | ${state} | ${from} | ${ran} | ${cause === null ? '' : causeWords(cause)} |`;
 }
 
 function causeWords({ kind, message }: Cause): string {
-  return `${code(kind)} ${plain(message)}`;
+  return `${codeSpan(kind)} ${markdownText(message)}`;
 }
 
 const wordsOfKinds: Readonly<Record<LedgerEntry['kind'], string>> = {
@@ -126,7 +126,7 @@ function ledgerLines(ledger: readonly LedgerEntry[]): readonly string[] {
   return ledger
     .filter(({ gpuSeconds }) => gpuSeconds > 0)
     .map(({ kind, cause, gpuSeconds }) => {
-      const title = `${wordsOfKinds[kind]}${cause === null ? '' : ` (${code(cause)})`}`;
+      const title = `${wordsOfKinds[kind]}${cause === null ? '' : ` (${codeSpan(cause)})`}`;
       return `${title}: ${gpuHours(gpuSeconds)}`;
     });
 }

@@ -155,11 +155,11 @@ test('a coordinator keeps it beside the output, with what agents say, and answer
   storeRunningJob(memory);
   const coordinator = await startTestCoordinator({ memory });
   try {
-    const { api, loop, logs, notes, statusFiles } = coordinator;
+    const { api, loop, logs, taskStatus, statusFiles } = coordinator;
     const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
     await logs.append(task, 0, Buffer.from('step 1\n'));
     const hang = { quietForMs: 600_000, usualMs: 1_000, gpus: 'idle', rank: 2 } as const;
-    notes.note(aReport(task, { training: someProgress(), hang }));
+    taskStatus.record(aReport(task, { training: someProgress(), hang }));
     await loop.run(aCaller, (draft) => draft.putJob({ ...runningJob, preemptions: 1 }));
     await statusFiles.run();
     const folder = logs.directoryOf(runningJobId);

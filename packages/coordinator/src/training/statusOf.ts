@@ -1,7 +1,7 @@
 /** What threatens a job from outside, gathered from what agents say and what persons have said of its nodes. */
 
 import type { PendingReason } from '@muster/common/views';
-import type { AgentNotes } from '../agents/notes.ts';
+import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import { currentAttempt, type Job } from '../model.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { JobRecord } from '../store/store.ts';
@@ -11,7 +11,7 @@ import { trainingStatus } from './status.ts';
 
 export interface StatusParts {
   readonly state: Pick<ClusterState, 'nodes'>;
-  readonly notes: Pick<AgentNotes, 'of'>;
+  readonly taskStatus: Pick<TaskStatusCache, 'of'>;
   /** Why each queued job waits. */
   readonly reasons: { get(job: Job): PendingReason | undefined };
   readonly wallMs: () => number;
@@ -19,23 +19,23 @@ export interface StatusParts {
 
 /** The page of a job as it is now. */
 export function statusOf(
-  { state, notes, reasons, wallMs }: StatusParts,
+  { state, taskStatus, reasons, wallMs }: StatusParts,
   { job, attempts }: JobRecord,
 ): string {
   const nowMs = wallMs();
-  const view = jobView(job, attempts, reasons.get(job), notes, nowMs);
-  return trainingStatus(view, surroundingsOf(job, notes, state), nowMs);
+  const view = jobView(job, attempts, reasons.get(job), taskStatus, nowMs);
+  return trainingStatus(view, surroundingsOf(job, taskStatus, state), nowMs);
 }
 
 function surroundingsOf(
   job: Job,
-  notes: Pick<AgentNotes, 'of'>,
+  taskStatus: Pick<TaskStatusCache, 'of'>,
   state: StatusParts['state'],
 ): PlanningInputs {
   const tasks = (currentAttempt(job)?.tasks ?? []).filter((task) => task.state !== 'ended');
   const noted = tasks.map(({ nodeRank }) => ({
     nodeRank,
-    note: notes.of({ jobId: job.id, attempt: job.lastAttempt, nodeRank }),
+    note: taskStatus.of({ jobId: job.id, attempt: job.lastAttempt, nodeRank }),
   }));
   return {
     hangs: noted.flatMap(({ nodeRank, note }) => (note.hang === null ? [] : [{ nodeRank, sign: note.hang }])),

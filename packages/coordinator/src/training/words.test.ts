@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { byteSize, code, figure, gpuHours, plain, stepTime, timeSpan } from './words.ts';
+import { byteSize, codeSpan, figure, gpuHours, markdownText, roughDuration, stepTime } from './words.ts';
 
 test.each([
   [-5, '0 s'],
@@ -10,7 +10,7 @@ test.each([
   [7_500_000, '2 h 5 min'],
   [86_400_000, '1 d'],
   [86_400_000 + 7_200_000, '1 d 2 h'],
-])('%d ms are %s', (ms, words) => expect(timeSpan(ms)).toBe(words));
+])('%d ms are %s', (ms, words) => expect(roughDuration(ms)).toBe(words));
 
 test.each([
   [0, '0 B'],
@@ -31,7 +31,9 @@ test('figures have six digits', () => {
 });
 
 test('what others have written is one line that means nothing to Markdown', () => {
-  expect(plain('a\n# b|c `d` <e> *f* [g](h)\\')).toBe('a \\# b\\|c \\`d\\` \\<e\\> \\*f\\* \\[g\\](h)\\\\');
-  expect(code('a`b|c\nd')).toBe("`a'b'c d`");
-  expect([plain('\u202egnp.exe\u009b2J'), code('a\u2066b')]).toEqual([' gnp.exe 2J', '`a b`']);
+  expect(markdownText('a\n# b|c `d` <e> *f* [g](h)\\')).toBe(
+    'a \\# b\\|c \\`d\\` \\<e\\> \\*f\\* \\[g\\](h)\\\\',
+  );
+  expect(codeSpan('a`b|c\nd')).toBe("`a'b'c d`");
+  expect([markdownText('\u202egnp.exe\u009b2J'), codeSpan('a\u2066b')]).toEqual([' gnp.exe 2J', '`a b`']);
 });

@@ -6,7 +6,7 @@ const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
 /** `45 s`, `12 min`, `2 h 5 min`, `3 d 4 h`. Clocks that differ may have put a beginning into the future: that is now. */
-export function timeSpan(ms: number): string {
+export function roughDuration(ms: number): string {
   const atLeast = Math.max(0, ms);
   if (atLeast < minuteMs) return `${Math.floor(atLeast / secondMs)} s`;
   if (atLeast < hourMs) return `${Math.floor(atLeast / minuteMs)} min`;
@@ -52,11 +52,11 @@ export function gpuHours(gpuSeconds: number): string {
 }
 
 /** Text of a program or a person as one line that means nothing to Markdown. */
-export function plain(text: string): string {
+export function markdownText(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ').replace(/[\\`*_[\]<>|#]/g, '\\$&');
 }
 
 /** A name as it is to be typed. */
-export function code(text: string): string {
+export function codeSpan(text: string): string {
   return `\`${text.replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ').replace(/[`|]/g, "'")}\``;
 }

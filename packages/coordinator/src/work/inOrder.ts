@@ -1,4 +1,4 @@
-/** One thing at a time per key: two connections of one agent may overlap while the older one dies. */
+/** Runs the work of each key one piece at a time, because two connections of one agent may overlap for a while. */
 export class InOrder<Key> {
   private readonly queues = new Map<Key, Promise<unknown>>();
 

@@ -1,4 +1,4 @@
-/** Resolves once whatever else has come in was handled: long work gives way with it between its pieces. */
+/** Resolves once the other pending events were handled. Long work awaits it between its pieces, so that nothing starves. */
 export function nextRound(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,6 +1,6 @@
 import { type MessageType, messageType } from '@muster/common/wire/service';
 import { describe, expect, test } from 'vitest';
-import { costOf, RefusedMessage, readBounded } from './bounded.ts';
+import { RefusedMessage, readBounded, readingCostOf } from './bounded.ts';
 import { bounds, fieldsMax, messageBytesMax } from './table.ts';
 
 const task = { jobId: 'job_0123456789ab', attempt: 1, nodeRank: 0 };
@@ -160,7 +160,7 @@ describe('bytes that are none of ours', () => {
 
 test('what a message costs is counted by its fields', () => {
   const cost = (count: number) =>
-    costOf(
+    readingCostOf(
       read('AgentMessage', { heartbeat: { observed: Array.from({ length: count }, () => ({ task })) } }),
     );
   expect(cost(200) - cost(100)).toBe(100 * (cost(2) - cost(1)));

@@ -26,7 +26,7 @@ const printedMax = 1e100;
 const costs = new WeakMap<object, number>();
 
 /** What it has cost to read it and costs to heed it: fields on the wire. */
-export function costOf(message: object): number {
+export function readingCostOf(message: object): number {
   return costs.get(message) ?? 0;
 }
 

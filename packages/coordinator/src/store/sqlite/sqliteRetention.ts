@@ -22,7 +22,7 @@ import { StoreError } from '../store.ts';
 type Parameters = Record<string, SQLInputValue>;
 
 /** The store's own ways to run a statement. */
-export interface RetentionParts {
+export interface SqliteRetentionParts {
   readonly rows: <Row>(sql: string, parameters: Parameters) => Row[];
   readonly change: (sql: string, parameters: Parameters) => number;
   /** All of it is written, or nothing. */
@@ -34,7 +34,7 @@ export const endsPerRead = 10_000;
 
 const removedEventSeqName = 'removed_event_seq';
 
-export function sqliteRetention({ rows, change, transaction }: RetentionParts): RetentionStore {
+export function sqliteRetention({ rows, change, transaction }: SqliteRetentionParts): RetentionStore {
   const removedEventSeq = () => {
     const [row] = rows<{ value: string }>(selectMeta.sql, { name: removedEventSeqName });
     return Number(row?.value ?? 0);

@@ -33,7 +33,7 @@ import { insertEvent } from '../statements/insertEvent.ts';
 import { insertJob } from '../statements/insertJob.ts';
 import { insertRequest } from '../statements/insertRequest.ts';
 import { selectMeta, upsertMeta } from '../statements/meta.ts';
-import { removeNode } from '../statements/removeNode.ts';
+import { removeNodeRow } from '../statements/removeNode.ts';
 import { selectRemovedJobs } from '../statements/retention.ts';
 import { selectAttempts } from '../statements/selectAttempts.ts';
 import { selectCredentials } from '../statements/selectCredentials.ts';
@@ -215,7 +215,7 @@ export class SqliteStore implements Store {
     }
     for (const node of batch.nodes)
       this.statement(upsertNode.sql).run(upsertNode.parameters(nodeToRow(node)));
-    for (const name of batch.removedNodes) this.statement(removeNode.sql).run({ name });
+    for (const name of batch.removedNodes) this.statement(removeNodeRow.sql).run({ name });
     for (const request of batch.requests)
       this.statement(insertRequest.sql).run(insertRequest.parameters(request));
     for (const id of batch.removedCredentials) this.statement(deleteCredential.sql).run({ id });

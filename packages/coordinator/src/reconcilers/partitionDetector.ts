@@ -1,9 +1,9 @@
-/** Notices when most nodes are silent, and when they are back. One pass; idempotent. */
+/** Detects when most nodes become silent together, and when they are back. One pass is idempotent. */
 
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { coordinatorPart } from '../caller.ts';
-import { type SeenNode, suspectOurselves } from '../leases/suspicion.ts';
+import { detectPartition, type SeenNode } from '../leases/partition.ts';
 import type { Loop } from '../loop.ts';
 import { clusterSubject } from '../model.ts';
 import { heldTasks } from '../state/heldTasks.ts';
@@ -11,31 +11,31 @@ import type { ClusterState } from '../state/state.ts';
 
 const caller = coordinatorPart('suspicion of itself');
 
-export interface SelfSuspicionParts {
+export interface PartitionDetectorParts {
   readonly state: ClusterState;
   readonly loop: Loop;
   readonly agents: AgentRegistry;
   readonly monotonicMs: () => number;
-  /** Nodes that fall silent within so long count together, and have as long to come back together. */
+  /** Nodes that become silent within this time count together, and have the same time to come back. */
   readonly windowMs: number;
 }
 
-/** An event names so many nodes; the rest is counted. */
+/** The number of nodes that an event names. The rest is counted. */
 const namedMax = 100;
 
-export class SelfSuspicion {
-  private readonly parts: SelfSuspicionParts;
+export class PartitionDetector {
+  private readonly parts: PartitionDetectorParts;
   private fallen: ReadonlySet<NodeName> | null = null;
-  /** Of them and those that answer, when we last looked. */
+  /** The number of silent and answering nodes in the last pass. */
   private seen = 0;
-  /** Monotonic: when trust came back. */
+  /** The monotonic time since which no partition is suspected. */
   private trustedSinceMs: number = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: SelfSuspicionParts) {
+  constructor(parts: PartitionDetectorParts) {
     this.parts = parts;
   }
 
-  /** Nodes for whose silence we suspect ourselves; empty: we do not. */
+  /** The nodes that became silent together. The set is empty while no partition is suspected. */
   get suspects(): ReadonlySet<NodeName> {
     return this.fallen ?? new Set();
   }
@@ -49,8 +49,8 @@ export class SelfSuspicion {
   }
 
   /**
-   * Why nobody is fenced though trust is back: what fell silent together comes back one after the other, and the last of
-   * them needs no new attempt only because the first was quicker. null: who is silent now is so by himself.
+   * The reason why nodes are not fenced yet after a partition: nodes that became silent together come back one after the
+   * other, and the last of them must not lose its tasks because the first was quicker. It is null after that time.
    */
   settling(): string | null {
     const { monotonicMs, windowMs } = this.parts;
@@ -62,7 +62,7 @@ export class SelfSuspicion {
     const { loop, monotonicMs, windowMs } = this.parts;
     const seen = this.look();
     const before = this.fallen;
-    this.fallen = suspectOurselves(before, seen, monotonicMs(), windowMs);
+    this.fallen = detectPartition(before, seen, monotonicMs(), windowMs);
     this.seen = seen.length;
     if ((before === null) === (this.fallen === null)) return [];
     if (this.fallen === null) this.trustedSinceMs = monotonicMs();
@@ -73,8 +73,8 @@ export class SelfSuspicion {
   }
 
   /**
-   * Of all nodes that ever joined, those whose silence means something: heard since our start, or with tasks. One that was
-   * given away last year is missed by nobody.
+   * The nodes whose silence counts: those heard since this coordinator started, and those with tasks. A node that left the
+   * cluster long ago does not count.
    */
   private look(): readonly SeenNode[] {
     const { agents, state } = this.parts;

@@ -1,9 +1,9 @@
 /**
- * Removes what is old: events, jobs that have ended with all that is stored of them, requests. A pass an hour, in pieces of some
- * milliseconds between which everything else goes on.
+ * Removes old events, ended jobs with all their data, and old requests. A pass runs every hour, in pieces of a few
+ * milliseconds, so that other work continues between them.
  *
- * Kept whatever its age: the newest event of whoever may still get one, whose number the next follows; events that are still
- * to be published; ended jobs that an active one names, or whose array has an active job.
+ * Some records are kept at any age: the newest event of each subject that may get another one, because its number is needed;
+ * events that are not published yet; and ended jobs that an active job names, or whose array has an active job.
  */
 import type { JobId } from '@muster/common/ids';
 import { parseDependency } from '@muster/common/spec/after';

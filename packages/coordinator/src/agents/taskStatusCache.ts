@@ -1,40 +1,40 @@
 /**
- * What agents say in passing and is worth no commit: in memory only, and said again by every agent that dials in. Nothing is
- * decided by it but the order of failures.
+ * The status of running tasks that is not worth a commit. It is kept in memory only, and every agent reports it again when it
+ * connects. The only decision that uses it is the order of failures.
  */
 import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { HangSign, TrainingProgress, TrainingSign } from '@muster/common/training';
 import type { TaskReport } from '@muster/common/views';
 import type { Committed } from '../state/committed.ts';
 
-export interface TaskNote {
-  /** Its lease has run out on its node: it is there and runs no instruction. */
+export interface TaskStatus {
+  /** Its lease has expired on its node, so the task exists but executes nothing. */
   readonly frozen: boolean;
-  /** What its node is busy with before it is prepared. */
+  /** The current step of its preparation, such as the pull of an image. */
   readonly doing: string | null;
-  /** Where its training is. null: its output tells of none. */
+  /** The progress of its training. It is null if the output shows none. */
   readonly training: TrainingProgress | null;
-  /** null: it makes progress, or nobody can tell. */
+  /** The sign that the task hangs. It is null if the task makes progress, or if that is unknown. */
   readonly hang: HangSign | null;
-  /** What was noticed in its output, the newest of each kind. */
+  /** The newest sign of each kind in its output. */
   readonly signs: readonly TrainingSign[];
 }
 
-const nothingNoted: TaskNote = { frozen: false, doing: null, training: null, hang: null, signs: [] };
+const noStatus: TaskStatus = { frozen: false, doing: null, training: null, hang: null, signs: [] };
 
-/** A word for people, not a log. */
+/** The longest text of `doing`, which is a short note for users. */
 const doingLengthMax = 200;
 
-export class AgentNotes {
+export class TaskStatusCache {
   private readonly clocks = new Map<NodeName, NodeClock>();
-  private readonly tasks = new Map<TaskKey, TaskNote>();
+  private readonly tasks = new Map<TaskKey, TaskStatus>();
 
-  of(task: TaskRef): TaskNote {
-    return this.tasks.get(taskKey(task)) ?? nothingNoted;
+  of(task: TaskRef): TaskStatus {
+    return this.tasks.get(taskKey(task)) ?? noStatus;
   }
 
   /** @returns whether it has been frozen or thawed since the last report */
-  note({ task, state, frozen, doing, training, hang }: TaskReport): boolean {
+  record({ task, state, frozen, doing, training, hang }: TaskReport): boolean {
     const key = taskKey(task);
     const before = this.of(task);
     if (state === 'ended') {
@@ -51,14 +51,14 @@ export class AgentNotes {
     return before.frozen !== frozen;
   }
 
-  /** Something was noticed in the output of a task that runs. */
-  noteSign(task: TaskRef, sign: TrainingSign): void {
+  /** Records a sign in the output of a running task. */
+  recordSign(task: TaskRef, sign: TrainingSign): void {
     const before = this.of(task);
     const signs = [...before.signs.filter(({ kind }) => kind !== sign.kind), sign];
     this.tasks.set(taskKey(task), { ...before, signs });
   }
 
-  /** A heartbeat came. @param wallMs our wall clock now */
+  /** Records the clocks of a heartbeat. @param wallMs the current wall-clock time of this coordinator */
   heard(node: NodeName, bootId: string, sent: SentAt, wallMs: number): void {
     let clock = this.clocks.get(node);
     if (clock?.bootId !== bootId) {
@@ -69,20 +69,20 @@ export class AgentNotes {
   }
 
   /**
-   * A moment by a node's wall clock, as it is set now, by ours; as near as can be told. null: nothing is known of that clock.
-   * Of an earlier boot too.
+   * Converts a time of the node's current wall clock, also from an earlier boot, into the wall clock of this coordinator.
+   * @returns null if nothing is known about that clock
    */
   wallOfNode(node: NodeName, nodeWallMs: number): number | null {
     return this.clocks.get(node)?.wallOfNode(nodeWallMs) ?? null;
   }
 
-  /** A moment of a node's CLOCK_BOOTTIME by our wall clock, as near as can be told; null: nothing is known of that boot. */
+  /** Converts a time of the node's CLOCK_BOOTTIME into our wall clock. @returns null if nothing is known about that boot */
   wallOf(node: NodeName, bootId: string, boottimeMs: number): number | null {
     const clock = this.clocks.get(node);
     return clock?.bootId === bootId ? clock.wallOf(boottimeMs) : null;
   }
 
-  /** Drops what is over. */
+  /** Removes the status of ended tasks. */
   committed({ attempts }: Pick<Committed, 'attempts'>): void {
     for (const { jobId, attempt } of attempts) {
       for (const { nodeRank, state } of attempt.tasks) {
@@ -92,20 +92,20 @@ export class AgentNotes {
   }
 }
 
-/** When a message of a node was sent, by its own clocks. */
+/** The time at which a node sent a message, on its own clocks. */
 export interface SentAt {
   /** CLOCK_BOOTTIME. */
   readonly sentBoottimeMs: number;
-  /** Milliseconds since 1970; 0: an agent that does not say it. */
+  /** Milliseconds since 1970. It is 0 for an agent that does not report it. */
   readonly sentWallMs: number;
 }
 
-/** Enough for one that was not delayed to be among them, and few enough that a drift between the clocks does not show. */
+/** The number of samples: enough for one without delay, and few enough that the clocks do not drift apart meanwhile. */
 const samplesMax = 16;
 
 /**
- * How a node's clock stands to ours. A message only ever comes late, so the smallest difference of the newest is the
- * nearest to the truth.
+ * The difference between a node's clock and ours. Messages can only be late, so the smallest difference of the newest
+ * samples is the best estimate.
  */
 class NodeClock {
   readonly bootId: string;
@@ -119,7 +119,7 @@ class NodeClock {
   heard({ sentBoottimeMs, sentWallMs }: SentAt, wallMs: number): void {
     this.differencesMs.push(wallMs - sentBoottimeMs);
     if (this.differencesMs.length > samplesMax) this.differencesMs.shift();
-    // That clock may be set at any time: only the newest message tells how it stands.
+    // The wall clock of a node may be changed at any time, so only the newest message counts.
     this.wallDifferenceMs = sentWallMs === 0 ? null : wallMs - sentWallMs;
   }
 

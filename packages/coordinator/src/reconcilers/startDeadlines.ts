@@ -1,11 +1,11 @@
 /**
- * Ends attempts that do not get going: `prepare_timeout` from the allocation until every node is ready, then
- * `rendezvous_timeout` from the release until every task runs. Counted on our monotonic clock from when an attempt was first
- * seen in its phase: after a coordinator restart the time begins anew, since nobody could have become ready without us.
+ * Ends attempts that do not start in time: `prepare_timeout` limits the time from the allocation until every node is ready,
+ * `rendezvous_timeout` the time from the release until every task runs. Both are counted on the monotonic clock from the
+ * moment an attempt is first seen in its phase. They restart with the coordinator, because no node can get ready without it.
  */
 
 import type { JobId } from '@muster/common/ids';
-import type { AgentNotes } from '../agents/notes.ts';
+import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import { coordinatorPart } from '../caller.ts';
 import type { JobEvent } from '../lifecycle/transition.ts';
 import type { Loop } from '../loop.ts';
@@ -25,11 +25,11 @@ interface Phase {
 export class StartDeadlines {
   private readonly phases = new Map<JobId, Phase>();
   private readonly monotonicMs: () => number;
-  private readonly notes: Pick<AgentNotes, 'of'>;
+  private readonly taskStatus: Pick<TaskStatusCache, 'of'>;
 
-  constructor(monotonicMs: () => number, notes: Pick<AgentNotes, 'of'>) {
+  constructor(monotonicMs: () => number, taskStatus: Pick<TaskStatusCache, 'of'>) {
     this.monotonicMs = monotonicMs;
-    this.notes = notes;
+    this.taskStatus = taskStatus;
   }
 
   /** One pass; idempotent. */
@@ -65,7 +65,7 @@ export class StartDeadlines {
     const { number } = attempt;
     if (isReleased(attempt)) return { kind: 'rendezvousTimeout', attempt: number };
     const doing = attempt.tasks.map(({ nodeRank }) => {
-      return this.notes.of({ jobId: job.id, attempt: number, nodeRank }).doing;
+      return this.taskStatus.of({ jobId: job.id, attempt: number, nodeRank }).doing;
     });
     return { kind: 'prepareTimeout', attempt: number, doing };
   }

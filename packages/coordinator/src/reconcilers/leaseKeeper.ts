@@ -1,6 +1,6 @@
 /**
  * Combines the parts of this folder: leases, silence and fences. It is opened before the coordinator serves, and runs at every
- * tick. Other parts of the coordinator use `LeaseGrants`, `paused`, `term` and `agentSaid`.
+ * tick. Other parts of the coordinator use `LeaseGrants`, `paused`, `term` and `checkAccount`.
  */
 import type { Clock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
@@ -10,7 +10,7 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import { type Caller, nameOf } from '../caller.ts';
 import { confirmDead } from '../commands/confirmDead.ts';
 import type { RunFenceCommand } from '../leases/fenceCommand.ts';
-import { LeaseBook } from '../leases/leaseBook.ts';
+import { GrantedLeases } from '../leases/grantedLeases.ts';
 import { fencedAfterMs, type LeaseGrants, type LeaseSettings } from '../leases/leases.ts';
 import { Maintenance } from '../leases/maintenance.ts';
 import type { MetaStore } from '../leases/metaStore.ts';
@@ -23,8 +23,8 @@ import { heldTasks } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
 import { endFencedTasks } from './fencedNodes.ts';
 import { FenceHook } from './fenceHook.ts';
-import { OwnPauses } from './ownPauses.ts';
-import { SelfSuspicion } from './selfSuspicion.ts';
+import { PartitionDetector } from './partitionDetector.ts';
+import { ProcessStalls } from './processStalls.ts';
 import { noticeSilentNodes } from './silentNodes.ts';
 
 export interface LeaseParts {
@@ -46,14 +46,14 @@ const maintenanceMsMin = 10_000;
 const maintenanceMsMax = 24 * 60 * 60_000;
 
 export class LeaseKeeper implements LeaseGrants {
-  private readonly book: LeaseBook;
+  private readonly grantedLeases: GrantedLeases;
   private readonly parts: LeaseParts;
   private readonly terms: Terms;
   private readonly proofs: Proofs;
   private readonly maintenance: Maintenance;
-  private readonly pauses: OwnPauses;
+  private readonly stalls: ProcessStalls;
   /** The parts that need the loop, which does not exist when this is opened. */
-  private attached: { loop: Loop; suspicion: SelfSuspicion; hook: FenceHook | null } | null = null;
+  private attached: { loop: Loop; partition: PartitionDetector; hook: FenceHook | null } | null = null;
   private wasPaused = false;
 
   private constructor(parts: LeaseParts, proofs: Proofs, terms: Terms, maintenance: Maintenance) {
@@ -62,8 +62,8 @@ export class LeaseKeeper implements LeaseGrants {
     this.proofs = proofs;
     this.terms = terms;
     this.maintenance = maintenance;
-    this.pauses = new OwnPauses(parts.tickMs, clock.monotonicMs());
-    this.book = new LeaseBook({
+    this.stalls = new ProcessStalls(parts.tickMs, clock.monotonicMs());
+    this.grantedLeases = new GrantedLeases({
       settings,
       maintenance,
       monotonicMs: () => clock.monotonicMs(),
@@ -98,13 +98,13 @@ export class LeaseKeeper implements LeaseGrants {
     const shared = { state, loop, agents, monotonicMs };
     this.attached = {
       loop,
-      suspicion: new SelfSuspicion({ ...shared, windowMs: settings.leaseMs }),
+      partition: new PartitionDetector({ ...shared, windowMs: settings.leaseMs }),
       hook: runCommand === null ? null : new FenceHook({ ...shared, log, paused, runCommand }),
     };
   }
 
   grant(node: NodeName, attempt: Attempt): number {
-    return this.book.grant(node, attempt);
+    return this.grantedLeases.grant(node, attempt);
   }
 
   proofOf(node: NodeName, task: TaskRef, submitSeq: number): string {
@@ -113,7 +113,7 @@ export class LeaseKeeper implements LeaseGrants {
 
   /** The number of leases granted since the start, renewals included. */
   get granted(): number {
-    return this.book.granted;
+    return this.grantedLeases.granted;
   }
 
   /** The term of this run of the coordinator. It grows when the store is advanced. */
@@ -130,18 +130,18 @@ export class LeaseKeeper implements LeaseGrants {
    * Called for every Hello, before it has any effect.
    * @returns what the agent claims without proof; its node gets no new work while it does. null: nothing
    */
-  agentSaid(account: AgentAccount): string | null {
-    return this.terms.agentSaid(account);
+  checkAccount(account: AgentAccount): string | null {
+    return this.terms.checkAccount(account);
   }
 
   /** Why nothing is started or rescheduled now, and what ends that. null: jobs are started. */
   paused(): string | null {
-    return this.terms.paused() ?? this.attached?.suspicion.paused() ?? null;
+    return this.terms.paused() ?? this.attached?.partition.paused() ?? null;
   }
 
   /** The silent nodes because of which this coordinator suspects that it is partitioned itself. */
   get suspectNodes(): number {
-    return this.attached?.suspicion.suspects.size ?? 0;
+    return this.attached?.partition.suspects.size ?? 0;
   }
 
   /** The rest of the maintenance, in milliseconds; 0: there is none. */
@@ -156,7 +156,7 @@ export class LeaseKeeper implements LeaseGrants {
   fencedInMs(node: NodeName, jobs: Iterable<Job> = this.parts.state.jobs.values()): number | null {
     if (!this.parts.agents.isSilent(node)) return null;
     const tasks = heldTasks(jobs).get(node) ?? [];
-    const moments = tasks.map(({ attempt }) => this.book.fencedAtMs(node, attempt));
+    const moments = tasks.map(({ attempt }) => this.grantedLeases.fencedAtMs(node, attempt));
     if (moments.length === 0 || moments.includes(null)) return null;
     const lastMs = Math.max(...moments.map((moment) => moment ?? 0));
     return Math.max(0, Math.ceil(lastMs - this.parts.clock.monotonicMs()));
@@ -167,7 +167,7 @@ export class LeaseKeeper implements LeaseGrants {
    * @returns null: never, without proof that the node is dead
    */
   taskFencedInMs(node: NodeName, attempt: Attempt): number | null {
-    const fencedAtMs = this.book.fencedAtMs(node, attempt);
+    const fencedAtMs = this.grantedLeases.fencedAtMs(node, attempt);
     return fencedAtMs === null ? null : Math.max(0, Math.ceil(fencedAtMs - this.parts.clock.monotonicMs()));
   }
 
@@ -175,9 +175,9 @@ export class LeaseKeeper implements LeaseGrants {
   run(): readonly Promise<unknown>[] {
     if (this.attached === null) return [];
     const { agents, state, clock, log } = this.parts;
-    const { loop, suspicion, hook } = this.attached;
+    const { loop, partition, hook } = this.attached;
     const nowMs = clock.monotonicMs();
-    const pausedForMs = this.pauses.take(nowMs);
+    const pausedForMs = this.stalls.take(nowMs);
     if (pausedForMs > 0) {
       log.warn(
         { pausedForMs: Math.round(pausedForMs) },
@@ -185,11 +185,11 @@ export class LeaseKeeper implements LeaseGrants {
       );
       agents.forgive(pausedForMs);
     }
-    const noticed = [...noticeSilentNodes(agents, loop), ...suspicion.run()];
-    const { book } = this;
+    const noticed = [...noticeSilentNodes(agents, loop), ...partition.run()];
+    const { grantedLeases } = this;
     const paused = () => this.fencingPaused();
     const monotonicMs = () => clock.monotonicMs();
-    const fenced = endFencedTasks({ state, loop, agents, book, monotonicMs, paused });
+    const fenced = endFencedTasks({ state, loop, agents, grantedLeases, monotonicMs, paused });
     hook?.run();
     const isPaused = this.paused() !== null;
     if (isPaused !== this.wasPaused) loop.wake();
@@ -246,7 +246,7 @@ export class LeaseKeeper implements LeaseGrants {
 
   /** Why no node is fenced now. null: silent nodes are fenced. */
   private fencingPaused(): string | null {
-    return this.paused() ?? this.attached?.suspicion.settling() ?? null;
+    return this.paused() ?? this.attached?.partition.settling() ?? null;
   }
 
   private loop(): Loop {

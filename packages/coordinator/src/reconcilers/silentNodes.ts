@@ -1,4 +1,4 @@
-/** Notices nodes that stopped answering. One pass; idempotent. */
+/** Detects nodes that stopped answering. One pass is idempotent. */
 
 import type { AgentRegistry } from '../agents/registry.ts';
 import { coordinatorPart } from '../caller.ts';

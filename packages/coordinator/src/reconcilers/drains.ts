@@ -1,9 +1,9 @@
 /**
- * Takes the work off nodes that have to be left by a certain moment, early enough for each job to save: as long before as its
- * `stop_grace`. Whether its owner made it preemptible plays no part; the node will be gone.
+ * Preempts the jobs on nodes whose drain has a deadline, early enough for each job to save: its `stop_grace` before the
+ * deadline. Jobs that are not preemptible are no exception, because the node will be gone.
  *
- * The deadline is stored by the wall clock, for people and for a restart. From when it is first seen here it is counted on
- * our monotonic clock, so that a wall clock that is set does not take work off early or leave it until too late.
+ * The deadline is stored as wall-clock time, for users and for restarts. Once it is seen here, it is counted on the monotonic
+ * clock, so that a change of the wall clock makes no preemption early or late.
  */
 
 import type { NodeName } from '@muster/common/ids';

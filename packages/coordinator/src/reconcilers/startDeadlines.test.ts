@@ -26,7 +26,7 @@ async function pass({ startDeadlines, state, loop }: TestCoordinator): Promise<J
 test('a gang that is not ready in time goes back to the queue, and it is said what each node was doing', async () => {
   const { coordinator, close } = await withJob(gang().prepared(0));
   const task = { jobId: jobIdOf(1), attempt: 1, nodeRank: 1 };
-  coordinator.notes.note(aReport(task, { state: 'assigned', doing: 'pulls image train:2' }));
+  coordinator.taskStatus.record(aReport(task, { state: 'assigned', doing: 'pulls image train:2' }));
   expect((await pass(coordinator))?.state.kind).toBe('starting');
   coordinator.clock.nowMs += 59_999;
   expect((await pass(coordinator))?.state.kind).toBe('starting');
@@ -39,7 +39,7 @@ test('a gang that is not ready in time goes back to the queue, and it is said wh
         message: 'not ready within the prepare_timeout of 60 s: node-2 (pulls image train:2)',
       },
     },
-    leftOut: [{ node: 'node-2' }],
+    excludedNodes: [{ node: 'node-2' }],
   });
   expect((await pass(coordinator))?.failedStarts, 'and once').toBe(1);
   await close();

@@ -1,6 +1,6 @@
 /**
- * Compares the pages of the store with their sums while it is at work: after a start those that there was no time for,
- * then all of them once a day. A disk alters what nobody reads for months, and backups of that replace better ones.
+ * Compares the pages of the store with their checksums while it is in use: after a start the pages that the start did not
+ * check, then all pages once a day. Disks alter data that is not read for months, and backups of damaged data replace good ones.
  */
 export interface ScrubbedStore {
   /** The first page that has not been looked at since the start. null: all were. */

@@ -1,6 +1,6 @@
 /**
- * Ends attempts that have run for their job's `max_runtime`, and what it was extended by. Agents say how long tasks have been running by their own
- * monotonic clock, so neither a wall-clock jump nor a coordinator restart changes when a limit is reached.
+ * Ends attempts that have run for the `max_runtime` of their job and its extensions. Agents report on their own monotonic
+ * clocks how long tasks have been running, so neither a change of the wall clock nor a restart of the coordinator moves a limit.
  */
 
 import type { JobId } from '@muster/common/ids';

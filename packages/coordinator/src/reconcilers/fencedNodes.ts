@@ -1,9 +1,9 @@
-/** Ends the tasks of silent nodes whose leases have run out for certain. One pass; idempotent. */
+/** Ends the tasks of silent nodes whose leases have certainly expired. One pass is idempotent. */
 
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { coordinatorPart } from '../caller.ts';
-import type { LeaseBook } from '../leases/leaseBook.ts';
+import type { GrantedLeases } from '../leases/grantedLeases.ts';
 import { endLostTasks } from '../leases/lostTasks.ts';
 import type { Loop } from '../loop.ts';
 import type { Attempt } from '../model.ts';
@@ -16,7 +16,7 @@ export interface FencedNodesParts {
   readonly state: ClusterState;
   readonly loop: Loop;
   readonly agents: AgentRegistry;
-  readonly book: Pick<LeaseBook, 'fencedAtMs'>;
+  readonly grantedLeases: Pick<GrantedLeases, 'fencedAtMs'>;
   readonly monotonicMs: () => number;
   /** Why nothing may be rescheduled; null: it may. */
   readonly paused: () => string | null;
@@ -45,11 +45,11 @@ function endTasksOf(parts: FencedNodesParts, draft: Draft, node: NodeName, nowMs
 }
 
 function isFenced(
-  { agents, book, monotonicMs }: FencedNodesParts,
+  { agents, grantedLeases, monotonicMs }: FencedNodesParts,
   node: NodeName,
   attempt: Attempt,
 ): boolean {
   if (!agents.isSilent(node)) return false;
-  const fencedAtMs = book.fencedAtMs(node, attempt);
+  const fencedAtMs = grantedLeases.fencedAtMs(node, attempt);
   return fencedAtMs !== null && monotonicMs() >= fencedAtMs;
 }

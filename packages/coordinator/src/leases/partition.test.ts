@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { nodeNameOf } from '../modelFixture.ts';
-import { suspectOurselves } from './suspicion.ts';
+import { detectPartition } from './partition.ts';
 
 const windowMs = 6_000;
 
@@ -15,7 +15,7 @@ function look(before: string | null, nodes: string, nowS: number): string | null
     before === null
       ? null
       : new Set(Array.from(before).flatMap((mark, index) => (mark === 'x' ? [name(index)] : [])));
-  const after = suspectOurselves(suspects, seen, nowS * 1_000, windowMs);
+  const after = detectPartition(suspects, seen, nowS * 1_000, windowMs);
   return after === null ? null : seen.map(({ node }) => (after.has(node) ? 'x' : '-')).join('');
 }
 

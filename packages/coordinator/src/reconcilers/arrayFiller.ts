@@ -1,6 +1,6 @@
 /**
- * Stores the jobs of large arrays, some in each turn of the loop, and goes on after a restart with those that are not complete.
- * Arrays take turns, so that a small one does not wait for a large one.
+ * Stores the jobs of large arrays, some of them in each turn of the loop, and continues after a restart with arrays that are
+ * not complete. Arrays take turns, so that a small one does not wait for a large one.
  */
 import type { ArrayId, JobId, RandomBytes } from '@muster/common/ids';
 import { fillArray, fillMember } from '../commands/arrays.ts';
@@ -56,7 +56,7 @@ export class ArrayFiller {
       for (const { id, by } of [...state.arrays.values()]) {
         await loop.run(by, (draft, nowMs) => fillArray(draft, id, random, nowMs), true);
         if (state.arrays.has(id)) continue;
-        for (const tell of this.waiting.get(id) ?? []) tell();
+        for (const resolve of this.waiting.get(id) ?? []) resolve();
         this.waiting.delete(id);
       }
     }
@@ -65,10 +65,10 @@ export class ArrayFiller {
   /** Resolves once all jobs of the array are stored. */
   async complete(arrayId: ArrayId): Promise<void> {
     if (!this.parts.state.arrays.has(arrayId)) return;
-    const told = new Promise<void>((resolve) => {
+    const stored = new Promise<void>((resolve) => {
       this.waiting.set(arrayId, (this.waiting.get(arrayId) ?? new Set()).add(resolve));
     });
-    await Promise.race([told, this.run()]);
+    await Promise.race([stored, this.run()]);
   }
 
   /** Of all its jobs, by index, once all are stored; behind them those that run them again. */

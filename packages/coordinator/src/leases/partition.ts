@@ -19,7 +19,7 @@ const nodesMin = 3;
  * @param windowMs nodes that become silent within this time of each other are counted together
  * @returns the new value of `before`. The suspicion ends when half of the nodes respond
  */
-export function suspectOurselves(
+export function detectPartition(
   before: ReadonlySet<NodeName> | null,
   seen: readonly SeenNode[],
   nowMs: number,

@@ -3,7 +3,7 @@ import type { NodeName } from '@muster/common/ids';
 import type { Attempt } from '../model.ts';
 import { checkLeaseSettings, fencedAfterMs, type LeaseGrants, type LeaseSettings } from './leases.ts';
 
-export interface LeaseBookParts {
+export interface GrantedLeasesParts {
   readonly settings: LeaseSettings;
   readonly monotonicMs: () => number;
   /** When the last question of a node was received, monotonic. null: none ever was, and none was expected. */
@@ -14,8 +14,8 @@ export interface LeaseBookParts {
   };
 }
 
-export class LeaseBook implements Pick<LeaseGrants, 'grant'> {
-  private readonly parts: LeaseBookParts;
+export class GrantedLeases implements Pick<LeaseGrants, 'grant'> {
+  private readonly parts: GrantedLeasesParts;
   private readonly startedAtMs: number;
   /**
    * T2 of the longer leases of a maintenance, by node. The latest counts, because a shorter lease that follows does not
@@ -25,7 +25,7 @@ export class LeaseBook implements Pick<LeaseGrants, 'grant'> {
   /** The number of leases granted since the start, renewals included. */
   granted = 0;
 
-  constructor(parts: LeaseBookParts) {
+  constructor(parts: GrantedLeasesParts) {
     checkLeaseSettings(parts.settings);
     this.parts = parts;
     this.startedAtMs = parts.monotonicMs();

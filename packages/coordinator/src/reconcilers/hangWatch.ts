@@ -1,7 +1,7 @@
 /**
- * Attempts that stand still. An agent says so of a task whose output is quiet for several times as long as usual while its GPUs
- * show that nothing is computed; whether the whole attempt hangs is judged here, where all its tasks are known. Silence alone is
- * never enough: without such a sign, and while anything of the attempt is not heard of, there is no verdict.
+ * Detects attempts that hang. An agent reports a task whose output is quiet for several times as long as usual while its GPUs
+ * compute nothing. This watch decides for the whole attempt, because it knows all tasks. Silence alone is never enough: there
+ * is no verdict without such a report, or while a task of the attempt is not heard.
  */
 
 import { type JobId, type TaskKey, taskKey } from '@muster/common/ids';
@@ -40,7 +40,7 @@ export interface HangVerdict {
 
 /**
  * @param tasks every task of the attempt that has not ended
- * @returns null: it does not hang, or nobody can tell
+ * @returns null if the attempt does not hang, or if that is unknown
  */
 export function judgeHang(tasks: readonly TaskWatch[]): HangVerdict | null {
   if (tasks.some(({ isWatched }) => !isWatched)) return null;
@@ -64,7 +64,7 @@ interface Noted {
   readonly frozen: boolean;
   /** Lines of metrics that were read: more of them are progress. */
   readonly rows: number;
-  /** null: it has told of none. */
+  /** It is null for a task that has reported none. */
   readonly progressAtMs: number | null;
   readonly heardAtMs: number;
 }
@@ -113,7 +113,7 @@ export class HangWatch {
 
   /** One pass; idempotent. */
   run(state: ClusterState, loop: Loop): readonly Promise<void>[] {
-    const told: Promise<void>[] = [];
+    const committed: Promise<void>[] = [];
     for (const [jobId, watched] of this.jobs) {
       const job = state.jobs.get(jobId);
       const attempt = runningAttempt(job);
@@ -128,9 +128,9 @@ export class HangWatch {
       if (verdict === null) continue;
       watched.isTold = true;
       const event = { kind: 'hung', attempt: attempt.number, ...verdict } as const;
-      told.push(loop.run(caller, (draft, wallMs) => applyJobEvent(draft, jobId, event, wallMs)));
+      committed.push(loop.run(caller, (draft, wallMs) => applyJobEvent(draft, jobId, event, wallMs)));
     }
-    return told;
+    return committed;
   }
 
   private watchedOf(jobId: JobId, attempt: number): Watched {

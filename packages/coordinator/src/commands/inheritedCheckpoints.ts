@@ -1,6 +1,6 @@
-/** What a job has from the one that it runs again, or that it was asked to continue from. */
+/** Derives the checkpoints that a job inherits from the job that it runs again, or that it continues from. */
 import { posix } from 'node:path';
-import { type Checkpoint, elsewhere, type ResumeChoice } from '@muster/common/checkpoints';
+import { type Checkpoint, externalCheckpoint, type ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
@@ -10,64 +10,65 @@ import { ownSpec } from '../spec/ownSpec.ts';
 import { directoryOf } from '../state/jobDirectories.ts';
 import type { Draft } from '../state/state.ts';
 
-export type Heritage = Partial<
+/** The fields of a new job that come from its predecessor. */
+export type InheritedCheckpoints = Partial<
   Pick<Job, 'checkpoints' | 'checkpointJobId' | 'resumeChoice' | 'lineage' | 'resumedFrom'>
 >;
 
-/** A job that has ended, or is only read from. */
+/** The job to inherit from. It has ended, or its checkpoints are only read. */
 export type Predecessor = Pick<
   Job,
   'id' | 'spec' | 'array' | 'state' | 'checkpoints' | 'checkpointJobId' | 'lineage'
 >;
 
-/** A job has ended since it was read, and may have saved more: it has to be read again before the command is repeated. */
+/** The job ended after it was read, and may have saved more. It must be read again before the command is repeated. */
 export class EndedMeanwhile extends Error {}
 
-/** @throws {EndedMeanwhile} of a job that the draft has no more, though it had not ended when it was read */
+/** @throws {EndedMeanwhile} if the draft no longer has the job, although it had not ended when it was read */
 export function requireNewest(draft: Draft, { id, state }: Pick<Predecessor, 'id' | 'state'>): void {
   if (draft.job(id) === undefined && !isTerminal(state.kind))
     throw new EndedMeanwhile(`${id} has ended since it was read`);
 }
 
-/** The new one. */
+/** The new job. */
 export type Successor = Pick<Job, 'spec' | 'array'>;
 
 /**
- * @param successor In the directory of its predecessor it goes on with its checkpoints; in another one it begins from
- *   them where they are, and saves its own
- * @throws {MusterError} `failed_precondition` when an active job goes on with them already, or the new one cannot read them
+ * @param successor the new job. In the directory of its predecessor it continues the list of checkpoints; in another
+ *   directory it begins from them where they are, and saves its own
+ * @throws {MusterError} `failed_precondition` if an active job continues from them already, or the new job cannot read them
  */
-export function heritageOf(
+export function inheritedCheckpointsOf(
   draft: Draft,
   predecessor: Predecessor,
   successor: Successor,
   from: ResumeChoice,
-): Heritage {
+): InheritedCheckpoints {
   const { checkpoints, checkpointJobId } = predecessor;
   const isSamePlace = placeOf(predecessor) !== null && placeOf(predecessor) === placeOf(successor);
-  // With nothing to go on from it is a job like any other. Where its spec names a directory, it begins anew in that one.
+  // Without a checkpoint to continue from, the new job starts from scratch. Where its spec names a directory, it does so there.
   if (checkpoints.length === 0 || from.kind === 'start') {
     return isSamePlace ? { lineage: [...predecessor.lineage, checkpointJobId].slice(-lineageMax) } : {};
   }
-  if (isSamePlace) requireSoleHeir(draft, predecessor);
+  if (isSamePlace) requireSoleSuccessor(draft, predecessor);
   const inherited = isSamePlace
-    ? // Numbers of attempts begin anew, and whatever the new job saves is newer.
+    ? // The new job counts its attempts from 1, so attempt 0 is older than each of them.
       {
         checkpoints: checkpoints.map((each) => ({ ...each, attempt: 0 })),
         ...{ checkpointJobId, lineage: predecessor.lineage },
       }
-    : { checkpoints: readElsewhere(predecessor, successor) };
+    : { checkpoints: readFromOutside(predecessor, successor) };
   const [best] = resumeCandidates({ checkpoints: inherited.checkpoints, resumeChoice: from });
   const resumedFrom = best === undefined ? null : { jobId: predecessor.id, name: best.name, step: best.step };
   return { ...inherited, resumeChoice: from, resumedFrom };
 }
 
 /**
- * The same, for a job whose user insists on continuing.
- * @throws {MusterError} `failed_precondition` also when there is nothing to continue from
- * @throws {EndedMeanwhile}
+ * The checkpoints of a job whose user asked to continue from `predecessor`.
+ * @throws {MusterError} `failed_precondition` as `inheritedCheckpointsOf`, and if there is nothing to continue from
+ * @throws {EndedMeanwhile} as `requireNewest`
  */
-export function continuationOf(draft: Draft, predecessor: Predecessor, spec: JobSpec): Heritage {
+export function continuationOf(draft: Draft, predecessor: Predecessor, spec: JobSpec): InheritedCheckpoints {
   const successor = { spec, array: null };
   const { id } = predecessor;
   requireNewest(draft, predecessor);
@@ -79,22 +80,22 @@ export function continuationOf(draft: Draft, predecessor: Predecessor, spec: Job
         `(muster stop ${id} ends it), or give this job another checkpoint.dir`,
     );
   }
-  const heritage = heritageOf(draft, active ?? predecessor, successor, { kind: 'newest' });
-  if (heritage.resumedFrom != null) return heritage;
+  const inherited = inheritedCheckpointsOf(draft, active ?? predecessor, successor, { kind: 'newest' });
+  if (inherited.resumedFrom != null) return inherited;
   throw new MusterError(
     'failed_precondition',
     `${id} has no verified checkpoint to continue from; \`muster checkpoints ${id}\` lists what it has saved`,
   );
 }
 
-/** @param path absolute, as the job sees it */
-export function continuationAt(path: string): Heritage {
+/** The checkpoint at a path that the user names. @param path absolute, as the job sees it */
+export function continuationAt(path: string): InheritedCheckpoints {
   const { base: name } = posix.parse(path);
   const step = /(\d+)(?:\.[a-z0-9_]+)*$/i.exec(name)?.[1];
   const checkpoint: Checkpoint = {
     ...{ name: path, version: '', step: step === undefined ? null : Number(step), format: 'unknown' },
     ...{ bytes: 0, files: 0, savedAtMs: 0, saveDurationMs: null, metrics: {}, digest: null },
-    // Its user vouches for it; the agent looks at it before anything runs.
+    // The user vouches for it, and the agent checks it before the task runs.
     ...{ verdict: 'verified', depth: null, problem: null, reread: false },
     ...{ attempt: 0, node: '', shared: true, suspect: false },
   };
@@ -104,14 +105,14 @@ export function continuationAt(path: string): Heritage {
   };
 }
 
-/** Equal for jobs that save in one directory. null: it keeps none. */
+/** A key that is equal for jobs that save in one directory. It is null for a job that saves no checkpoints. */
 function placeOf(job: Successor): string | null {
   const { checkpoint, image } = job.spec;
   return checkpoint.dir === null && image === null ? 'kept by the node' : directoryOf(job);
 }
 
-/** The good ones, by names that lead to where they are. */
-function readElsewhere(predecessor: Predecessor, to: Successor): readonly Checkpoint[] {
+/** The good checkpoints, with names that lead to where they are. */
+function readFromOutside(predecessor: Predecessor, to: Successor): readonly Checkpoint[] {
   const { id, spec, checkpoints, checkpointJobId } = predecessor;
   const { dir } = ownSpec(predecessor).checkpoint;
   const isReadable = (spec.image === null) === (to.spec.image === null);
@@ -123,15 +124,15 @@ function readElsewhere(predecessor: Predecessor, to: Successor): readonly Checkp
     );
   }
   const leadingTo = (name: string) => {
-    if (elsewhere(name) !== null) return name;
+    if (externalCheckpoint(name) !== null) return name;
     return dir === null ? `${checkpointJobId}/${name}` : posix.join(dir, name);
   };
   const good = checkpoints.filter(({ verdict, suspect }) => verdict === 'verified' && !suspect);
   return good.map((each) => ({ ...each, attempt: 0, name: leadingTo(each.name) }));
 }
 
-/** Two that save into one directory would resume from, and delete, each other's checkpoints. */
-function requireSoleHeir(draft: Draft, { id, checkpointJobId }: Predecessor): void {
+/** Refuses a second successor: two jobs in one directory would resume from, and delete, each other's checkpoints. */
+function requireSoleSuccessor(draft: Draft, { id, checkpointJobId }: Predecessor): void {
   for (const other of draft.activeJobs()) {
     if (other.checkpointJobId !== checkpointJobId) continue;
     throw new MusterError(

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import type { TaskRef } from '@muster/common/ids';
 
 /** `truncated`: some of it was dropped; `throttled`: the task writes faster than it may. */
-export type Said = 'truncated' | 'throttled';
+export type OutputLossKind = 'truncated' | 'throttled';
 
 /** @returns whether it is the first time */
 export async function noteOnce(
   directory: string,
   { attempt, nodeRank }: Omit<TaskRef, 'jobId'>,
-  what: Said,
+  what: OutputLossKind,
 ): Promise<boolean> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   try {

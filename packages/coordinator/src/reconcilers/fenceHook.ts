@@ -1,7 +1,7 @@
 /**
- * Runs the fencing command for silent nodes with running tasks: soon, and again while it fails. Its success is proof
- * of death, so that their jobs need not wait for leases to end; for jobs that are never fenced it is the only way but a
- * person's.
+ * Runs the fencing command for silent nodes with running tasks, and retries it while it fails. Its success proves that the
+ * node is dead, so that jobs need not wait for the end of their leases. Jobs that are never fenced move only after such a
+ * proof, or after the confirmation of an administrator.
  */
 
 import { MusterError, messageOf } from '@muster/common/errors';

@@ -1,12 +1,12 @@
 /**
- * Tells waiters that something happened, without saying what: they look for themselves. Who waits for one subject only
- * is not woken for others, so that a thousand followers cost nothing while other jobs change.
+ * Wakes waiters after commits and notices, without data: they read the changes themselves. A waiter for one subject is not
+ * woken for others, so that a thousand followers cost nothing while other jobs change.
  */
-export class Bell {
+export class CommitNotifier {
   private readonly waiters = new Map<string | null, Set<() => void>>();
 
-  /** @param subjects what it is about; left out: about anything */
-  ring(subjects?: Iterable<string>): void {
+  /** Wakes the waiters. @param subjects the subjects that changed; without them, every waiter is woken */
+  notify(subjects?: Iterable<string>): void {
     const concerned = subjects === undefined ? [...this.waiters.keys()] : [null, ...new Set(subjects)];
     for (const subject of concerned) {
       const waiting = this.waiters.get(subject) ?? [];
@@ -16,8 +16,8 @@ export class Bell {
   }
 
   /**
-   * Resolves at the next ring, or when aborted.
-   * @param subject wait for rings about this one only; null: for any
+   * Resolves at the next notification, or when aborted.
+   * @param subject the only subject to wait for; null for any subject
    */
   next(abort: AbortSignal, subject: string | null = null): Promise<void> {
     return new Promise((resolve) => {

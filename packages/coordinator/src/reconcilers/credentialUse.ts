@@ -1,4 +1,4 @@
-/** What becomes of credentials with time. Each is one pass, and idempotent. */
+/** Follows the use and age of credentials. Each function is one idempotent pass. */
 
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { Gate } from '../auth/gate.ts';
