@@ -7,8 +7,8 @@ const mayRead: Readonly<Record<string, string>> = {
   'packages/common/src/wire/client.ts': 'gRPC takes the deadline of a call as a time of day',
   'packages/coordinator/src/main.ts': 'wires real random bytes into tokens and ids',
   'packages/agent/src/main.ts': 'wires real chance and ids into reconnects and tasks',
-  'packages/agent/src/credential.ts': 'makes the secret by which the coordinator knows this agent',
-  'packages/agent/src/doctor.ts': 'looks at the machine with the PATH of whoever asks',
+  'packages/agent/src/session/credential.ts': 'makes the secret by which the coordinator knows this agent',
+  'packages/agent/src/doctor/doctor.ts': 'looks at the machine with the PATH of whoever asks',
   'packages/cli/src/main.ts': 'wires the real clock, ids and environment into the commands',
 };
 

@@ -12,7 +12,7 @@ import {
 const pureRoots = [
   /^packages\/coordinator\/src\/scheduler\//,
   /^packages\/coordinator\/src\/lifecycle\//,
-  /^packages\/agent\/src\/reconcile\.ts$/,
+  /^packages\/agent\/src\/tasks\/reconcile\.ts$/,
 ];
 
 /** Node's modules that do nothing but compute. */

@@ -2,8 +2,9 @@
 
 import type { EndOfTask } from '@muster/agent/failure/taskFailure';
 import { TaskLeases } from '@muster/agent/leases/taskLeases';
-import { taskMessageToWire } from '@muster/agent/orders';
-import { CoordinatorSession, type NodeStatus, type SessionParts } from '@muster/agent/session';
+import type { NodeStatus } from '@muster/agent/node/nodeWatch';
+import { taskMessageToWire } from '@muster/agent/session/orders';
+import { CoordinatorSession, type SessionParts } from '@muster/agent/session/session';
 import { gpuProblem } from '@muster/agent/tasks/gpuProblem';
 import { TaskManager } from '@muster/agent/tasks/manager';
 import type { MusterError } from '@muster/common/errors';

@@ -2,10 +2,11 @@
  * Stands in an agent for what watches checkpoint directories: the same calls, with looks and verifications that take
  * their time. What it has found out lies beside the checkpoints and outlives it, as an index does.
  */
+
 import type { CheckpointMessage } from '@muster/agent/checkpoints/parts';
 import type { PreparationProblem } from '@muster/agent/checkpoints/preparation';
 import type { Checkpoints } from '@muster/agent/checkpoints/watcher';
-import type { Assignment } from '@muster/agent/tasks/records';
+import type { Assignment } from '@muster/agent/taskFacts/assignment';
 import { type CheckpointFacts, secondReadingMs } from '@muster/common/checkpoints';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';

@@ -3,15 +3,10 @@
  * that may fail with their effect done or not done, as requests over a socket do. Freezing and thawing ask nobody but the
  * kernel.
  */
-import type {
-  Driver,
-  Lease,
-  StopOptions,
-  TaskExit,
-  TaskLaunch,
-  TaskLocation,
-} from '@muster/agent/drivers/driver';
-import { DriverError } from '@muster/agent/drivers/errors';
+
+import type { Driver, TaskLaunch } from '@muster/agent/drivers/driver';
+import { DriverError } from '@muster/agent/taskFacts/errors';
+import type { Lease, StopOptions, TaskExit, TaskLocation } from '@muster/agent/taskFacts/execution';
 import type { Guard } from './guard.ts';
 import { lostExit, type Machine, type Program } from './machine.ts';
 import type { Service } from './service.ts';

@@ -2,11 +2,13 @@
  * A machine's guard: it takes requests about processes and holds the second fence, the real one, over everything that
  * runs on the machine. What it was told of leases is on disk and outlives it.
  */
-import type { Lease, TaskLaunch, TaskLocation } from '@muster/agent/drivers/driver';
-import { LeaseExpired } from '@muster/agent/drivers/errors';
+
+import type { TaskLaunch } from '@muster/agent/drivers/driver';
 import { isExpired } from '@muster/agent/fence/lease';
 import { Fences } from '@muster/agent/guard/fences';
 import type { LeaseFiles, LeaseRecord } from '@muster/agent/guard/leaseFiles';
+import { LeaseExpired } from '@muster/agent/taskFacts/errors';
+import type { Lease, TaskLocation } from '@muster/agent/taskFacts/execution';
 import type { Logger } from '@muster/common/log';
 import type { Machine } from './machine.ts';
 import { Service } from './service.ts';

@@ -72,7 +72,7 @@ export const leaseMutants = {
     breaks: ['G2'],
     seed: 57,
     edits: [
-      edit(`${agent}/reconcile.ts`, "return local.leased ? 'start' : 'nothing';", "return 'start';"),
+      edit(`${agent}/tasks/reconcile.ts`, "return local.leased ? 'start' : 'nothing';", "return 'start';"),
       edit(
         'test/sim/guard.ts',
         'if (isExpired(lease, machine.bootId, machine.clock.boottimeMs()))',
@@ -127,7 +127,7 @@ export const leaseMutants = {
         "return desired.kind === 'stop' ? { task: wire, verdict: 'VERDICT_UNKNOWN' } : { task: wire, verdict: 'VERDICT_RUN', leaseMs };",
       ),
       // What is said again about it brings a lease as well.
-      edit(`${agent}/orders.ts`, 'return start !== null || stop !== null;', 'return start !== null;'),
+      edit(`${agent}/session/orders.ts`, 'return start !== null || stop !== null;', 'return start !== null;'),
     ],
   },
   'held-is-held': {

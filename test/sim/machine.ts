@@ -3,8 +3,9 @@
  * and end with the machine. What its guard knows of ended ones is mostly kept over a reboot.
  */
 
-import type { Driver, TaskExit, TaskLaunch } from '@muster/agent/drivers/driver';
+import type { Driver, TaskLaunch } from '@muster/agent/drivers/driver';
 import type { HeldPort } from '@muster/agent/hooks/masterPort';
+import type { TaskExit } from '@muster/agent/taskFacts/execution';
 import { bareGpu, type Gpu } from '@muster/common/hardware';
 import { type NodeName, parseTaskKey, type TaskRef } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';

@@ -26,7 +26,7 @@ export const mutants = {
     seed: 1,
     edits: [
       edit(
-        `${agent}/reconcile.ts`,
+        `${agent}/tasks/reconcile.ts`,
         "return local.kind === 'prepared' ? 'announce' : 'report';",
         "return local.kind === 'prepared' ? 'start' : 'report';",
       ),
@@ -307,7 +307,7 @@ export const mutants = {
     seed: 1,
     edits: [
       edit(
-        `${agent}/reconcile.ts`,
+        `${agent}/tasks/reconcile.ts`,
         "return local?.kind === 'ended' && !local.uploaded ? 'nothing' : 'remove';",
         "return 'nothing';",
       ),
@@ -330,7 +330,11 @@ export const mutants = {
     breaks: ['liveness'],
     seed: 14,
     edits: [
-      edit(`${agent}/session.ts`, 'this.heartbeat = setTimeout(giveUp, welcomeTimeoutMs);', 'void giveUp;'),
+      edit(
+        `${agent}/session/session.ts`,
+        'this.heartbeat = setTimeout(giveUp, welcomeTimeoutMs);',
+        'void giveUp;',
+      ),
     ],
   },
   'array-limit': {

@@ -2,8 +2,10 @@
  * One task's processes, as their machine sees them: they work, hear signals and end, and frozen they do nothing of that.
  * They are in the hands of the kernel alone; nothing here belongs to an agent or a guard.
  */
-import type { Driver, StopOptions, TaskExit } from '@muster/agent/drivers/driver';
+
+import type { Driver } from '@muster/agent/drivers/driver';
 import type { OwnTask } from '@muster/agent/guard/fences';
+import type { StopOptions, TaskExit } from '@muster/agent/taskFacts/execution';
 import type { TaskRef } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';
 import type { ProcessEnded } from './history.ts';

@@ -1,4 +1,5 @@
 /** The checkpoints of one task that are known: in memory, in the index beside them, and in what the coordinator hears. */
+
 import { realpath } from 'node:fs/promises';
 import type { CheckpointCandidate, CheckpointScan } from '@muster/checkpoints/candidate';
 import type { NamePattern } from '@muster/checkpoints/namePattern';
@@ -6,7 +7,7 @@ import type { Verification } from '@muster/checkpoints/verification';
 import type { CheckpointFacts, VerificationDepth } from '@muster/common/checkpoints';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
-import type { Assignment } from '../tasks/records.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
 import { reasonOf } from './directoryHandle.ts';
 import {
   type CheckpointIndex,

@@ -2,12 +2,13 @@
  * The checkpoints of the tasks of this node. Only the node of rank 0 watches: the directory is one for all ranks where
  * it is shared, and where it is not, what frameworks need to resume is what rank 0 has.
  */
+
 import { compilePattern, type NamePattern } from '@muster/checkpoints/namePattern';
 import { externalCheckpoint } from '@muster/common/checkpoints';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
-import type { Assignment } from '../tasks/records.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
 import { DirectoryWatch } from './directoryWatch.ts';
 import type { CheckpointMessage, WatcherParts } from './parts.ts';
 import { conflictIn, type PreparationProblem, resumeProblem, setAsideCorrupt } from './preparation.ts';

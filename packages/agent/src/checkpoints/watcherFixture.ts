@@ -15,7 +15,7 @@ import { silentLogger } from '@muster/common/log';
 import { expect, onTestFinished, vi } from 'vitest';
 import { checkpointDirs } from '../hooks/checkpointDir.ts';
 import { readMounts } from '../host/mounts.ts';
-import type { Assignment } from '../tasks/records.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
 import type { CheckpointIndex } from './indexFile.ts';
 import type { CheckpointMessage } from './parts.ts';
 import type { CheckpointTrouble } from './troubles.ts';

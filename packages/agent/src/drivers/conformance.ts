@@ -5,6 +5,7 @@
  * the suite looks for that marker in /proc: "nothing is left" is checked from outside, not asked of the driver. So the
  * suite must run on the machine that runs the tasks, as a user who may read their environment.
  */
+
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -12,6 +13,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { boottimeMs } from '../probes/boot.ts';
+import { DriverError } from '../taskFacts/errors.ts';
+import type { Lease, TaskExit } from '../taskFacts/execution.ts';
 import { type ConformanceGuard, describeFences } from './conformanceFences.ts';
 import {
   eventually,
@@ -22,8 +25,7 @@ import {
   outputOf,
   processesCarrying,
 } from './conformanceTasks.ts';
-import type { Driver, Lease, TaskExit, TaskLaunch } from './driver.ts';
-import { DriverError } from './errors.ts';
+import type { Driver, TaskLaunch } from './driver.ts';
 import { aLaunch } from './launchFixture.ts';
 
 export interface ConformanceSetup {

@@ -2,11 +2,13 @@
  * What every driver must do about leases: freeze and thaw, start nothing too late, and be fenced at the deadline whoever
  * is gone by then. A frozen task is one whose output stands still; who says so of itself is not believed.
  */
+
 import { describe, expect, it } from 'vitest';
 import { boottimeMs, readBootId } from '../probes/boot.ts';
+import { LeaseExpired } from '../taskFacts/errors.ts';
+import type { Lease } from '../taskFacts/execution.ts';
 import { eventually, exitedWith, never, outputOf } from './conformanceTasks.ts';
-import type { Driver, Lease, TaskLaunch } from './driver.ts';
-import { LeaseExpired } from './errors.ts';
+import type { Driver, TaskLaunch } from './driver.ts';
 
 /** What holds the leases without an agent. */
 export interface ConformanceGuard {

@@ -1,7 +1,9 @@
 /** What the conformance suites see of their tasks from outside: output, processes, ends. */
+
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { TaskExit, TaskLaunch } from './driver.ts';
+import type { TaskExit } from '../taskFacts/execution.ts';
+import type { TaskLaunch } from './driver.ts';
 
 /** Name of a variable in the environment of every task of these suites. */
 export const MARKER = 'DRIVER_CONFORMANCE';

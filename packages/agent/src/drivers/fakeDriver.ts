@@ -8,19 +8,19 @@
  *
  * It outlives the agents of a test, as a guard does: give the same one to the next agent.
  */
+
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DriverError, LeaseExpired } from '../taskFacts/errors.ts';
 import type {
-  Driver,
   Lease,
   StopOptions,
   TaskExit,
   TaskKey,
-  TaskLaunch,
   TaskLocation,
   TaskObservation,
-} from './driver.ts';
-import { DriverError, LeaseExpired } from './errors.ts';
+} from '../taskFacts/execution.ts';
+import type { Driver, TaskLaunch } from './driver.ts';
 import { untilAborted } from './untilAborted.ts';
 
 type Method =

@@ -1,4 +1,4 @@
-import type { Lease, TaskLocation } from './driver.ts';
+import type { Lease, TaskLocation } from '../taskFacts/execution.ts';
 
 /** The fence that holds without the agent, for tasks that something else than the guard has started. `GuardClient` is one. */
 export interface Fence {

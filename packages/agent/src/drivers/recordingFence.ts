@@ -1,5 +1,5 @@
 import { realPaths } from '../probes/realPaths.ts';
-import type { Lease, TaskLocation } from './driver.ts';
+import type { Lease, TaskLocation } from '../taskFacts/execution.ts';
 import type { Fence } from './fence.ts';
 
 /** A fence for tests that holds nothing back and remembers what it was told: `renew job_….1.0 12000`. */

@@ -8,11 +8,11 @@ import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
 import { causeKinds } from '@muster/common/spec/causes';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { TaskExit } from '../drivers/driver.ts';
-import { readStat } from '../guard/processes.ts';
+import { readStat } from '../fence/processes.ts';
 import { writeProcessRecord } from '../guard/records.ts';
 import { KernelLog } from '../health/kernelLog.ts';
 import { boottimeMs as realBoottimeMs } from '../probes/boot.ts';
+import type { TaskExit } from '../taskFacts/execution.ts';
 import { KernelEnds } from './kernelEnds.ts';
 
 const task: TaskRef = { jobId: 'job_aaaaaaaaaaaa' as JobId, attempt: 1, nodeRank: 0 };

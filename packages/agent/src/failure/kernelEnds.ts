@@ -14,9 +14,9 @@ import type { TaskFailure } from '@muster/common/gangs';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';
 import { readContainerGroups } from '../drivers/docker/containerFences.ts';
-import type { TaskLocation } from '../drivers/driver.ts';
 import type { KernelRecord } from '../health/kernelRecord.ts';
 import { type OomSummary, parseOomKill, parseOomSummary, parseSegfault } from '../health/processLines.ts';
+import type { TaskLocation } from '../taskFacts/execution.ts';
 import type { EndOfTask } from './taskFailure.ts';
 import { mainProcessOf, pidsOf } from './taskPids.ts';
 

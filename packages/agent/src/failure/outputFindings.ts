@@ -3,7 +3,7 @@ import { readSync, type Stats } from 'node:fs';
 import { LogDiagnosis } from '@muster/diagnosis/diagnose';
 import type { FailureFinding } from '@muster/diagnosis/failure/finding';
 import type { ProcessEnd } from '@muster/diagnosis/failure/judge';
-import { readTaskFile } from '../taskFile.ts';
+import { readTaskFile } from '../taskFacts/taskFile.ts';
 
 /** Enough for the tracebacks of a node's ranks; bounded, because output is not. */
 const tailBytesMax = 4 * 1024 * 1024;

@@ -2,7 +2,7 @@ import { appendFileSync, mkdtempSync, rmSync, truncateSync, utimesSync, writeFil
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { TaskExit } from '../drivers/driver.ts';
+import type { TaskExit } from '../taskFacts/execution.ts';
 import { errorFileName, readTaskFailure } from './taskFailure.ts';
 
 const now = { wallMs: 1_700_000_100_000, boottimeMs: 50_000 };

@@ -1,11 +1,12 @@
 /** What a node can tell of the first thing that went wrong in one of its tasks, from the best source there is. */
+
 import { readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TaskFailure } from '@muster/common/gangs';
 import { findingInMessage } from '@muster/diagnosis/failure/failureReader';
 import { type FailureFinding, isStronger } from '@muster/diagnosis/failure/finding';
-import type { TaskExit } from '../drivers/driver.ts';
-import { readTaskFile } from '../taskFile.ts';
+import type { TaskExit } from '../taskFacts/execution.ts';
+import { readTaskFile } from '../taskFacts/taskFile.ts';
 import { parseErrorFile } from './errorFile.ts';
 import { findingInOutput } from './outputFindings.ts';
 

@@ -1,9 +1,9 @@
 /** The processes of a bare task while it runs, found without asking its guard. */
 
-import type { TaskLocation } from '../drivers/driver.ts';
 import { ControlGroup } from '../fence/controlGroup.ts';
-import { isRunning, type ProcessIdentity, readKernelFileUnlessGone } from '../guard/processes.ts';
+import { isRunning, type ProcessIdentity, readKernelFileUnlessGone } from '../fence/processes.ts';
 import { readProcessRecord } from '../guard/records.ts';
+import type { TaskLocation } from '../taskFacts/execution.ts';
 
 /** Far more than a training has on one node; a fork bomb must not cost the agent more than this. */
 const pidsMax = 4_096;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Assignment } from '../tasks/records.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
 import { TorchrunWatch } from './torchrunWatch.ts';
 
 const task: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };

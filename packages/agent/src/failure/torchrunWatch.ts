@@ -3,6 +3,7 @@
  * barrier for the torchruns of the other nodes (torch/distributed/elastic/agent/server/api.py), whose workers may hang
  * in a collective with the one that is gone; and until it ends, nobody knows.
  */
+
 import { readSync } from 'node:fs';
 import { messageOf } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
@@ -10,8 +11,8 @@ import type { Logger } from '@muster/common/log';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import { workerExitLine } from '@muster/diagnosis/failure/launchers';
-import { readTaskFile } from '../taskFile.ts';
-import type { Assignment } from '../tasks/records.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
+import { readTaskFile } from '../taskFacts/taskFile.ts';
 import { isTorchrun } from './torchrun.ts';
 
 export interface TorchrunWatchParts {

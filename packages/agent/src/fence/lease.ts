@@ -1,4 +1,4 @@
-import type { Lease } from '../drivers/driver.ts';
+import type { Lease } from '../taskFacts/execution.ts';
 
 /** Whether a task with this lease may not run. A lease of an earlier boot has always expired: its task ended with that boot. */
 export function isExpired(lease: Lease, bootId: string, boottimeMs: number): boolean {

@@ -1,4 +1,4 @@
-import type { TaskLocation } from '../drivers/driver.ts';
+import type { TaskLocation } from '../taskFacts/execution.ts';
 import {
   allProcesses,
   carriesMarker,
@@ -6,7 +6,7 @@ import {
   type ProcessIdentity,
   type ProcessStat,
   readStat,
-} from '../guard/processes.ts';
+} from './processes.ts';
 import type { TaskGroup } from './taskGroup.ts';
 
 /**

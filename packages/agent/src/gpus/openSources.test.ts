@@ -5,7 +5,7 @@ import { silentLogger } from '@muster/common/log';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { fakeGpu, writeFakeNvidiaSmi } from '../../../../test/support/fakeNvidiaSmi.ts';
 import { buildFakeNvml } from '../../../../test/support/fakeNvml/fakeNvml.ts';
-import { aDirectory, bareOptions } from '../nodeWatchFixture.ts';
+import { aDirectory, bareOptions } from '../node/nodeWatchFixture.ts';
 import type { AgentOptions } from '../options.ts';
 import { findProgram, type OpenedSources, openSources } from './openSources.ts';
 

@@ -1,6 +1,6 @@
 /** Processes that compute on GPUs of this node and belong to none of its tasks: a job beside them would starve or fail. */
 import type { TaskRef } from '@muster/common/ids';
-import { isZombie, readKernelFileUnlessGone, readStat } from '../guard/processes.ts';
+import { isZombie, readKernelFileUnlessGone, readStat } from '../fence/processes.ts';
 import type { GpuSample } from './gpuSource.ts';
 
 export interface Stranger {

@@ -1,8 +1,9 @@
 /** A control group for each task, below the guard's own. */
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TaskLocation } from '../drivers/driver.ts';
 import { ControlGroup, removeEmptyGroups } from '../fence/controlGroup.ts';
+import type { TaskLocation } from '../taskFacts/execution.ts';
 import type { Containment } from './containment.ts';
 
 export class CgroupContainment implements Containment {

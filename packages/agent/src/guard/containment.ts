@@ -7,13 +7,14 @@
  * a process that leaves the session *and* clears its environment gets away there. Freezing such a task means SIGSTOP to
  * each of them.
  */
+
 import { existsSync, readFileSync } from 'node:fs';
 import type { Logger } from '@muster/common/log';
-import type { TaskLocation } from '../drivers/driver.ts';
 import { parseCgroupHomes } from '../fence/cgroupMounts.ts';
 import { ControlGroup } from '../fence/controlGroup.ts';
 import { SessionGroup } from '../fence/sessionGroup.ts';
 import type { TaskGroup } from '../fence/taskGroup.ts';
+import type { TaskLocation } from '../taskFacts/execution.ts';
 import { CgroupContainment } from './cgroup.ts';
 import type { ProcessRecord } from './records.ts';
 

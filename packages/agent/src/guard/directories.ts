@@ -2,7 +2,7 @@
 import { mkdir } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { messageOf } from '@muster/common/errors';
-import { DriverError } from '../drivers/errors.ts';
+import { DriverError } from '../taskFacts/errors.ts';
 
 /**
  * Makes those that are missing, parents included, as this process' user: tasks run as that.

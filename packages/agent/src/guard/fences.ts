@@ -8,16 +8,17 @@
  * somebody may thaw a task that may not run. A later lease does not thaw a task; the agent that brings the lease does. The
  * exception is a task that this fence has only begun to freeze, because the agent does not know of that.
  */
+
 import { existsSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
-import type { Lease, TaskKey, TaskLocation } from '../drivers/driver.ts';
 import { ControlGroup } from '../fence/controlGroup.ts';
 import { Deadlines } from '../fence/deadlines.ts';
 import { freezeOrKill, killUntilGone } from '../fence/freeze.ts';
 import { isExpired, isLater } from '../fence/lease.ts';
 import type { TaskGroup } from '../fence/taskGroup.ts';
+import type { Lease, TaskKey, TaskLocation } from '../taskFacts/execution.ts';
 import type { LeaseFiles, LeaseRecord } from './leaseFiles.ts';
 
 /** The interval of checks on a task that did not exist, or could not be stopped, when its lease expired. */

@@ -2,9 +2,10 @@
  * Leases on disk, so that the next guard fences at the same deadlines when this one is killed. Not fsynced: a power cut
  * ends every task they speak of, and the boot id tells.
  */
+
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Lease, TaskKey, TaskLocation } from '../drivers/driver.ts';
+import type { Lease, TaskKey, TaskLocation } from '../taskFacts/execution.ts';
 import { readJsonFile, replaceJson } from './records.ts';
 
 export interface LeaseRecord {

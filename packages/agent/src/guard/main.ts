@@ -9,7 +9,7 @@ import { isAbsolute, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
-import { takeFileLock } from '../fileLock.ts';
+import { takeFileLock } from '../dataDir/fileLock.ts';
 import { boottimeMs } from '../probes/boot.ts';
 import { realPaths } from '../probes/realPaths.ts';
 import { Ballast } from './ballast.ts';

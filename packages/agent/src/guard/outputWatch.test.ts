@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger as log } from '@muster/common/log';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { TaskKey } from '../drivers/driver.ts';
 import type { TaskGroup } from '../fence/taskGroup.ts';
 import { writeOutputRecord } from '../logs/outputRecord.ts';
+import type { TaskKey } from '../taskFacts/execution.ts';
 import type { Ballast } from './ballast.ts';
 import { OutputWatch } from './outputWatch.ts';
 

@@ -6,15 +6,16 @@
  * A task is let go on only while its lease lasts, by this guard's word and by its agent's: stopping for the lease and
  * stopping for the output are the same to the kernel.
  */
+
 import { closeSync, constants, fstatSync, openSync, type Stats, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import { outputMark } from '@muster/common/outputMark';
-import type { TaskKey, TaskLocation } from '../drivers/driver.ts';
 import type { TaskGroup } from '../fence/taskGroup.ts';
 import { type OutputRecord, readOutputRecord, writeOutputRecord } from '../logs/outputRecord.ts';
-import { withoutWaiting } from '../taskFile.ts';
+import type { TaskKey, TaskLocation } from '../taskFacts/execution.ts';
+import { withoutWaiting } from '../taskFacts/taskFile.ts';
 import type { Ballast } from './ballast.ts';
 import {
   allowanceOn,

@@ -1,7 +1,7 @@
 /** Whether what a task is to run is there, looked for as the kernel and `execvp` will, and the words for when it is not. */
 import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { DriverError } from '../drivers/errors.ts';
+import { DriverError } from '../taskFacts/errors.ts';
 import { asShellCommand, nearestFile, nearestProgram, startOf } from './nearest.ts';
 import type { GuardLaunch } from './protocol.ts';
 

@@ -16,7 +16,7 @@ import type {
   TaskKey,
   TaskLocation,
   TaskObservation,
-} from '../drivers/driver.ts';
+} from '../taskFacts/execution.ts';
 import type { OutputLimits } from './outputPace.ts';
 
 export const GUARD_PROTOCOL = 1;

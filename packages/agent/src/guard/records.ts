@@ -4,6 +4,7 @@
  * Files are replaced by rename, so a reader sees the old or the new one whole. They are not fsynced: only a power cut
  * could take them back, and a power cut ends every process they speak of (the boot id tells).
  */
+
 import {
   existsSync,
   lstatSync,
@@ -17,9 +18,9 @@ import {
 import { join } from 'node:path';
 import { writeFileAtomically } from '@muster/common/files';
 import { isMapping } from '@muster/common/spec/path';
-import type { TaskExit, TaskKey, TaskLocation } from '../drivers/driver.ts';
-import { readTaskFile } from '../taskFile.ts';
-import type { ProcessIdentity } from './processes.ts';
+import type { ProcessIdentity } from '../fence/processes.ts';
+import type { TaskExit, TaskKey, TaskLocation } from '../taskFacts/execution.ts';
+import { readTaskFile } from '../taskFacts/taskFile.ts';
 
 /** How the main process ended, while others of its task may still be there. */
 export type MainExit = Omit<TaskExit, 'oomKilled'>;

@@ -1,7 +1,7 @@
 import { chmodSync, rmSync, statSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf } from '@muster/common/errors';
-import { DriverError, LeaseExpired } from '../drivers/errors.ts';
+import { DriverError, LeaseExpired } from '../taskFacts/errors.ts';
 import {
   GUARD_PROTOCOL,
   type GuardFailure,

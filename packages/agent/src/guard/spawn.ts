@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { DriverError, LeaseExpired } from '../drivers/errors.ts';
-import { taskMarker } from './processes.ts';
+import { taskMarker } from '../fence/processes.ts';
+import { DriverError, LeaseExpired } from '../taskFacts/errors.ts';
 import { notExecutableMessage, notFoundMessage, requireWorkdir } from './program.ts';
 import type { GuardLaunch } from './protocol.ts';
 

@@ -1,4 +1,5 @@
 /** All tasks of one agent, by key. */
+
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -6,6 +7,11 @@ import { isAbsolute } from 'node:path';
 import type { Clock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
+import { ControlGroup } from '../fence/controlGroup.ts';
+import { isExpired } from '../fence/lease.ts';
+import { type ProcessIdentity, readStat } from '../fence/processes.ts';
+import { readBootId } from '../probes/boot.ts';
+import { DriverError, LeaseExpired } from '../taskFacts/errors.ts';
 import type {
   Lease,
   StopOptions,
@@ -13,11 +19,7 @@ import type {
   TaskKey,
   TaskLocation,
   TaskObservation,
-} from '../drivers/driver.ts';
-import { DriverError, LeaseExpired } from '../drivers/errors.ts';
-import { ControlGroup } from '../fence/controlGroup.ts';
-import { isExpired } from '../fence/lease.ts';
-import { readBootId } from '../probes/boot.ts';
+} from '../taskFacts/execution.ts';
 import { agentLets } from './agentLease.ts';
 import { Ballast } from './ballast.ts';
 import { type Containment, openGroup } from './containment.ts';
@@ -25,7 +27,6 @@ import { Fences } from './fences.ts';
 import type { LeaseFiles } from './leaseFiles.ts';
 import type { OutputLimits } from './outputPace.ts';
 import { OutputWatch } from './outputWatch.ts';
-import { type ProcessIdentity, readStat } from './processes.ts';
 import type { GuardLaunch, Renewal } from './protocol.ts';
 import {
   type ProcessRecord,

@@ -10,15 +10,22 @@
  * A frozen task that is stopped with a grace is thawed, to save what it has; unless its lease has run out, then it has
  * to end where it is.
  */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '@muster/common/clock';
 import type { Logger } from '@muster/common/log';
-import type { StopOptions, TaskExit, TaskKey, TaskLocation, TaskObservation } from '../drivers/driver.ts';
 import { isGroupGone, killFrozen } from '../fence/freeze.ts';
+import { isRunning, type ProcessIdentity } from '../fence/processes.ts';
 import type { TaskGroup } from '../fence/taskGroup.ts';
+import type {
+  StopOptions,
+  TaskExit,
+  TaskKey,
+  TaskLocation,
+  TaskObservation,
+} from '../taskFacts/execution.ts';
 import { openGroup } from './containment.ts';
 import type { OwnTask } from './fences.ts';
-import { isRunning, type ProcessIdentity } from './processes.ts';
 import { type MainExit, type ProcessRecord, writeExit, writeProcessRecord } from './records.ts';
 
 /** What a supervisor needs to know of a task, whether it runs or ended long ago. */

@@ -1,6 +1,6 @@
 /** What is started on a node, by the job's launcher: the command itself, or a few lines of shell around it. */
 import type { JobSpec } from '@muster/common/spec/types';
-import { DriverError } from '../drivers/errors.ts';
+import { DriverError } from '../taskFacts/errors.ts';
 import { placeholderScript, processPerGpuScript, ranksScript } from './launcherScripts.ts';
 
 const shell = '/bin/sh';

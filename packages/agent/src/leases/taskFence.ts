@@ -2,11 +2,13 @@
  * The fence of one task: it freezes the task when its lease has expired, and thaws it with a new lease. A freeze never waits
  * for a call that is in progress. A call to arm the second fence does, and only the newest deadline is then passed.
  */
+
 import { messageOf } from '@muster/common/errors';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import type { Driver, Lease, TaskLocation } from '../drivers/driver.ts';
-import { type HeldLease, isLive } from './lease.ts';
+import type { Driver } from '../drivers/driver.ts';
+import { type HeldLease, isLive } from '../fence/heldLease.ts';
+import type { Lease, TaskLocation } from '../taskFacts/execution.ts';
 
 /** What a fence needs of a task that runs, or is about to. */
 export interface FencedTask {

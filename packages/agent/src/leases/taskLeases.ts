@@ -3,12 +3,13 @@
  * task, this agent freezes the task through its driver, which needs only the kernel for that. The second fence is the
  * guard's, and every lease is passed to it. One timer waits for the earliest deadline of all tasks.
  */
+
 import { messageOf } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import type { Lease, TaskExit } from '../drivers/driver.ts';
-import { type HeldLease, isLive, noLease, renewed } from './lease.ts';
-import { readLease, writeLease } from './leaseFile.ts';
+import { type HeldLease, isLive, noLease, renewed } from '../fence/heldLease.ts';
+import { readLease, writeLease } from '../fence/leaseFile.ts';
+import type { Lease, TaskExit } from '../taskFacts/execution.ts';
 import { type FencedTask, TaskFence } from './taskFence.ts';
 
 export interface TaskLeasesParts {

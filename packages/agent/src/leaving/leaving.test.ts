@@ -1,7 +1,7 @@
 import { silentLogger } from '@muster/common/log';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
-import { connected, running, wireTask } from '../sessionFixture.ts';
+import { connected, running, wireTask } from '../session/sessionFixture.ts';
 import { aKey, eventually } from '../tasks/managerFixture.ts';
 import { Leaving, type LeavingParts } from './leaving.ts';
 

@@ -4,7 +4,7 @@
  */
 import { constants, fstatSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { withoutWaiting } from '../taskFile.ts';
+import { withoutWaiting } from '../taskFacts/taskFile.ts';
 
 /** @returns null when there is no such file, or something else in its place */
 export async function openOutput(path: string): Promise<FileHandle | null> {

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { writeFileAtomically } from '@muster/common/files';
-import { readTaskFile } from '../taskFile.ts';
+import { readTaskFile } from '../taskFacts/taskFile.ts';
 
 export interface OutputRecord {
   /** Positions of the first byte that was dropped and of the first that is there again. null: none was. */

@@ -8,7 +8,7 @@ import type { PathCheck, Peer, PreflightResult } from '@muster/common/gangs';
 import type { TaskRef } from '@muster/common/ids';
 import { isMapping } from '@muster/common/spec/path';
 import type { TaskLaunch } from '../drivers/driver.ts';
-import { DriverError } from '../drivers/errors.ts';
+import { DriverError } from '../taskFacts/errors.ts';
 import { PathError, type PeerAnswer } from './pathClient.ts';
 import { loadBytesMax, type Question } from './pathProtocol.ts';
 import { type PreflightPlan, preflightProgram, resultMark } from './preflightProgram.ts';

@@ -1,10 +1,12 @@
 /** Runs a preflight's program through the driver that will run the task, under a name of its own. */
+
 import { readSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
-import type { Driver, TaskKey, TaskLaunch, TaskLocation } from '../drivers/driver.ts';
-import { readTaskFile } from '../taskFile.ts';
+import type { Driver, TaskLaunch } from '../drivers/driver.ts';
+import type { TaskKey, TaskLocation } from '../taskFacts/execution.ts';
+import { readTaskFile } from '../taskFacts/taskFile.ts';
 import type { RunProgram } from './preflight.ts';
 
 const suffix = '.preflight';

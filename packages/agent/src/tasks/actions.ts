@@ -2,16 +2,18 @@
  * What can be done about one task of this node from its release on, through its driver and its record. Each may come
  * twice: what is true afterwards is in the entry, on disk, and in the driver.
  */
+
 import { messageOf } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
 import { taskKey } from '@muster/common/ids';
 import { isCauseKind } from '@muster/common/spec/causes';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { TrainingProgress } from '@muster/common/training';
-import type { Driver, StopOptions, TaskExit, TaskLocation, TaskObservation } from '../drivers/driver.ts';
-import { DriverError, LeaseExpired } from '../drivers/errors.ts';
+import type { Driver } from '../drivers/driver.ts';
 import { untilAborted } from '../drivers/untilAborted.ts';
 import { isTorchrun } from '../failure/torchrun.ts';
+import { DriverError, LeaseExpired } from '../taskFacts/errors.ts';
+import type { StopOptions, TaskExit, TaskLocation, TaskObservation } from '../taskFacts/execution.ts';
 import { nothingRan, type TaskEntry } from './entry.ts';
 import { buildLaunch, launchCheckpoints, writeLaunchFiles } from './launch.ts';
 import type { ManagerParts } from './parts.ts';

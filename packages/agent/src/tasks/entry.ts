@@ -1,11 +1,13 @@
 /** One task on this node: what was ordered, what is, and what has been said about it. */
+
 import type { PathCheck, PathFindings } from '@muster/common/gangs';
 import type { TaskRef } from '@muster/common/ids';
 import type { HangSign, TrainingProgress } from '@muster/common/training';
 import type { TaskEnd, TaskReport } from '@muster/common/views';
 import type { HeldPort } from '../hooks/masterPort.ts';
-import type { ActualState, DesiredState } from '../reconcile.ts';
-import type { Assignment, Phase } from './records.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
+import type { ActualState, DesiredState } from './reconcile.ts';
+import type { Phase } from './records.ts';
 
 /** What the coordinator says of a task, with what is needed to do it. */
 export type Order =

@@ -1,11 +1,12 @@
 /** Whether a task may have the GPUs it was given, by what the node knows of itself when the task is prepared. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { causeOf } from '@muster/common/cause';
 import { drainedBy } from '@muster/common/conditions';
 import { isCauseKind } from '@muster/common/spec/causes';
 import type { Cause } from '@muster/common/views';
 import type { Stranger } from '../gpus/strangers.ts';
-import type { NodeStatus } from '../session.ts';
+import type { NodeStatus } from '../node/nodeWatch.ts';
 
 /**
  * Conditions may be younger than the decision that gave the node this task.

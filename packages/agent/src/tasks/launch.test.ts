@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import type { JobId } from '@muster/common/ids';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TaskLaunch } from '../drivers/driver.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
 import { buildLaunch, type NodeFacts, type TaskRelease, writeLaunchFiles } from './launch.ts';
 import { fromNothing } from './managerFixture.ts';
-import type { Assignment } from './records.ts';
 
 const node: NodeFacts = {
   gpusAreSimulated: true,

@@ -1,8 +1,9 @@
 /** From an assignment to a launch: everything a driver needs, chosen here and nowhere else. */
+
 import { mkdir, writeFile } from 'node:fs/promises';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
-import type { GpuDevice, Lease, TaskLaunch, TaskLocation } from '../drivers/driver.ts';
+import type { GpuDevice, TaskLaunch } from '../drivers/driver.ts';
 import { errorFileName } from '../failure/taskFailure.ts';
 import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
 import { processesPerNode, taskEnvironment } from '../hooks/environment.ts';
@@ -11,7 +12,8 @@ import { launchCommand } from '../hooks/launcher.ts';
 import { networkEnvironment } from '../hooks/networkEnvironment.ts';
 import { fillPlaceholders } from '../hooks/placeholders.ts';
 import type { NodeNetwork } from '../host/addresses.ts';
-import type { Assignment } from './records.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
+import type { Lease, TaskLocation } from '../taskFacts/execution.ts';
 
 /** What is the same for every task of this node. */
 export interface NodeFacts {

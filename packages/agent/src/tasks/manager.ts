@@ -3,12 +3,13 @@
  * again. What should be comes from the session, what is from the records and drivers; nothing here survives the agent,
  * and nothing has to.
  */
+
 import { messageOf } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { backoffMs } from '@muster/common/retry';
 import type { TaskReport } from '@muster/common/views';
 import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
-import { type Action, reconcile } from '../reconcile.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
 import { TaskActions } from './actions.ts';
 import {
   actualStateOf,
@@ -24,7 +25,7 @@ import {
 import type { ManagerParts } from './parts.ts';
 import { TaskPhases } from './phases.ts';
 import { Preparation } from './preparation.ts';
-import type { Assignment } from './records.ts';
+import { type Action, reconcile } from './reconcile.ts';
 import { recoverTasks } from './recovery.ts';
 
 /** Far more than can be on their way on one connection. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { DriverError } from '../drivers/errors.ts';
 import { exited } from '../drivers/fakeDriver.ts';
+import { DriverError } from '../taskFacts/errors.ts';
 import { aKey, anAssignment, eventually, forget, prepare, start, stop, TestNode } from './managerFixture.ts';
 import { TaskRecords } from './records.ts';
 

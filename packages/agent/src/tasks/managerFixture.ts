@@ -1,4 +1,5 @@
 /** A task manager as the agent wires it, on real records in a directory of its own, above fake drivers. */
+
 import { appendFileSync, existsSync, mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,10 +15,11 @@ import { readTaskFailure } from '../failure/taskFailure.ts';
 import { checkpointDirs } from '../hooks/checkpointDir.ts';
 import { TaskLeases } from '../leases/taskLeases.ts';
 import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
 import type { Order } from './entry.ts';
 import { TaskManager } from './manager.ts';
 import type { ManagerParts, TaskMessage } from './parts.ts';
-import { type Assignment, TaskRecords } from './records.ts';
+import { TaskRecords } from './records.ts';
 
 export const aTask: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
 export const aKey = taskKey(aTask);

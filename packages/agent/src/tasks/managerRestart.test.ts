@@ -2,8 +2,8 @@
 import { readdirSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { DriverError } from '../drivers/errors.ts';
 import { exited } from '../drivers/fakeDriver.ts';
+import { DriverError } from '../taskFacts/errors.ts';
 import {
   aKey,
   anAssignment,

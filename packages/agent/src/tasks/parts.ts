@@ -1,4 +1,5 @@
 /** What the tasks of a node are built on. */
+
 import type { Endpoint, PathFindings, TaskFailure } from '@muster/common/gangs';
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
@@ -7,11 +8,12 @@ import type { HangSign, TrainingProgress } from '@muster/common/training';
 import type { Cause, TaskReport } from '@muster/common/views';
 import type { CheckpointMessage } from '../checkpoints/parts.ts';
 import type { Checkpoints } from '../checkpoints/watcher.ts';
-import type { Driver, TaskLocation } from '../drivers/driver.ts';
+import type { Driver } from '../drivers/driver.ts';
 import type { EndOfTask } from '../failure/taskFailure.ts';
 import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
 import type { TaskLeases } from '../leases/taskLeases.ts';
 import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
+import type { TaskLocation } from '../taskFacts/execution.ts';
 import type { TrainingSignMessage } from '../training/taskTraining.ts';
 import type { NodeFacts } from './launch.ts';
 import type { TaskRecords } from './records.ts';

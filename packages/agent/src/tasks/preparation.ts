@@ -2,6 +2,7 @@
  * What happens on a node before a gang is released: everything that a task needs is seen to be there, and the paths to
  * the other nodes are tried. A node that cannot get ready says so as the end of the task, with the reason.
  */
+
 import { messageOf } from '@muster/common/errors';
 import type { TaskKey } from '@muster/common/ids';
 import { isCauseKind } from '@muster/common/spec/causes';
@@ -9,13 +10,13 @@ import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Cause } from '@muster/common/views';
 import type { TaskLaunch } from '../drivers/driver.ts';
-import { DriverError } from '../drivers/errors.ts';
 import { untilAborted } from '../drivers/untilAborted.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
+import { DriverError } from '../taskFacts/errors.ts';
 import type { TaskEntry, Work } from './entry.ts';
 import { buildLaunch, launchCheckpoints, type TaskRelease, writeLaunchFiles } from './launch.ts';
 import type { ManagerParts } from './parts.ts';
 import type { TaskPhases } from './phases.ts';
-import type { Assignment } from './records.ts';
 
 /** This node cannot run the task, and trying again would not help. */
 class NotReady extends Error {

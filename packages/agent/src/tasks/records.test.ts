@@ -13,9 +13,10 @@ import { join } from 'node:path';
 import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskEnd } from '@muster/common/views';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Assignment } from '../taskFacts/assignment.ts';
 import { nothingRan } from './entry.ts';
 import { fromNothing } from './managerFixture.ts';
-import { type Assignment, type Phase, type TaskRecord, TaskRecords } from './records.ts';
+import { type Phase, type TaskRecord, TaskRecords } from './records.ts';
 
 let root: string;
 let records: TaskRecords;

@@ -22,36 +22,11 @@ import {
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { CorruptCheckpoint } from '@muster/common/checkpoints';
 import { MusterError, messageOf } from '@muster/common/errors';
-import { type JobId, parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
-import type { Resume, TaskEnd } from '@muster/common/views';
-import { readTaskFile, writeTaskFile } from '../taskFile.ts';
-
-/** A task as the coordinator assigned it. */
-export interface Assignment {
-  readonly task: TaskRef;
-  /** Canonical JSON of the job spec. */
-  readonly specJson: string;
-  readonly nodeCount: number;
-  readonly gpuUuids: readonly string[];
-  readonly array: { readonly index: number; readonly size: number } | null;
-  /** The checkpoint that it begins from. null: none. */
-  readonly resume: Resume | null;
-  /** The job whose checkpoints these are: of a requeued job its predecessor, which has them where nobody named a place. */
-  readonly checkpointJobId: JobId;
-  /** Other jobs whose checkpoints may be in its directory: its user asked it to begin anew where they saved. */
-  readonly lineage: readonly JobId[];
-  /** 1: as the user wrote it. */
-  readonly batchScale: number;
-  readonly lrScale: number;
-  /** To be set aside before anything of the job runs: two readings have found them corrupt. */
-  readonly quarantine: readonly CorruptCheckpoint[];
-  /** Found corrupt once, by a look at them or by a program: to be read again. */
-  readonly doubted: readonly CorruptCheckpoint[];
-  /** The coordinator's proof that it gave this task to this node, to be said again; empty: an older coordinator. */
-  readonly proof: string;
-}
+import { parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import type { TaskEnd } from '@muster/common/views';
+import type { Assignment } from '../taskFacts/assignment.ts';
+import { readTaskFile, writeTaskFile } from '../taskFacts/taskFile.ts';
 
 export type Phase =
   | { readonly kind: 'prepared' }

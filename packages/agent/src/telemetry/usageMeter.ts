@@ -8,7 +8,7 @@ import { writeFileAtomically } from '@muster/common/files';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { type GpuReading, type GpuUsage, mergeGpuUsage } from '@muster/common/telemetry';
 import type { GpuSample } from '../gpus/gpuSource.ts';
-import { readTaskFile } from '../taskFile.ts';
+import { readTaskFile } from '../taskFacts/taskFile.ts';
 import { energyBetween, gapMaxMs } from './intervals.ts';
 
 /** Below this the GPU did nothing worth its price. Percent. */

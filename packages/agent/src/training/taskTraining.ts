@@ -5,6 +5,7 @@
  * no output, however much there is of it, holds up a heartbeat, and no more than one slice of one task is in memory. Output that was
  * there before this agent was is read from its beginning all the same, in the background, because totals and trends need it.
  */
+
 import { messageOf } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
@@ -12,7 +13,7 @@ import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { HangSign, TrainingProgress, TrainingRow, TrainingSign } from '@muster/common/training';
 import type { Resume } from '@muster/common/views';
 import type { GpuObservation } from '../gpus/observation.ts';
-import type { Assignment } from '../tasks/records.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
 import { gpuFacts } from './gpuStillness.ts';
 import { HangDetector } from './hang.ts';
 import { OutputFollower, type OutputTimes, outputSliceBytes } from './outputFollower.ts';

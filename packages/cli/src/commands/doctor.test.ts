@@ -1,4 +1,4 @@
-import type { DoctorCheck, DoctorReport } from '@muster/agent/doctorReport';
+import type { DoctorCheck, DoctorReport } from '@muster/agent/doctor/doctorReport';
 import type { AgentOptions } from '@muster/agent/options';
 import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';

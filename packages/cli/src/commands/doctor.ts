@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { DoctorCheck, DoctorReport } from '@muster/agent/doctorReport';
+import type { DoctorCheck, DoctorReport } from '@muster/agent/doctor/doctorReport';
 import { type AgentOptions, agentDefaults } from '@muster/agent/options';
 import { messageOf } from '@muster/common/errors';
 import { isNodeName } from '@muster/common/ids';
@@ -46,7 +46,7 @@ export const command: CommandModule = {
   run: (context: Context, flags: DoctorFlags) =>
     flags.service === undefined
       ? examine(context, flags, async (options) =>
-          (await import('@muster/agent/doctor')).examineNode(options),
+          (await import('@muster/agent/doctor/doctor')).examineNode(options),
         )
       : examineService(context, flags, flags.service),
 };

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isRunning } from '@muster/agent/guard/processes';
+import { isRunning } from '@muster/agent/fence/processes';
 import { messageOf } from '@muster/common/errors';
 import { lastDataDir } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';

@@ -1,5 +1,5 @@
 /** What the coordinator knows of this machine, and whether it can be asked. */
-import type { DoctorCheck } from '@muster/agent/doctorReport';
+import type { DoctorCheck } from '@muster/agent/doctor/doctorReport';
 import type { Condition } from '@muster/common/conditions';
 import type { NodeView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';

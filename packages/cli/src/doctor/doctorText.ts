@@ -1,5 +1,5 @@
 /** What an examination found, for a person. Pure. */
-import type { DoctorCheck } from '@muster/agent/doctorReport';
+import type { DoctorCheck } from '@muster/agent/doctor/doctorReport';
 import type { Colours, Style } from '../output/colours.ts';
 import { count, printable, textWidth } from '../output/text.ts';
 

@@ -2,7 +2,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DoctorReport } from '@muster/agent/doctorReport';
+import type { DoctorReport } from '@muster/agent/doctor/doctorReport';
 import { Command } from 'commander';
 import { expect, onTestFinished, test } from 'vitest';
 import { tempDir, waitFor } from '../../../../test/support/services.ts';

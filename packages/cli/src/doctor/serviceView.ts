@@ -7,7 +7,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import type { DoctorReport } from '@muster/agent/doctorReport';
+import type { DoctorReport } from '@muster/agent/doctor/doctorReport';
 import { messageOf } from '@muster/common/errors';
 import type { Command } from 'commander';
 import type { Environment } from '../environment.ts';

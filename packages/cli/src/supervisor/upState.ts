@@ -1,7 +1,7 @@
 /** Which `muster up` runs with a data directory, for `muster down` and for a second one. */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isRunning, readStat } from '@muster/agent/guard/processes';
+import { isRunning, readStat } from '@muster/agent/fence/processes';
 import { writeFileAtomically } from '@muster/common/files';
 
 export interface UpState {

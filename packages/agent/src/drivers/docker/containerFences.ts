@@ -6,6 +6,7 @@
  * Which control groups a container has is kept in the task's directory, so that an agent can fence a container that the
  * one before it started, whether or not an engine answers.
  */
+
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileAtomically } from '@muster/common/files';
@@ -14,8 +15,8 @@ import { ControlGroup } from '../../fence/controlGroup.ts';
 import { freezeOrKill, killUntilGone } from '../../fence/freeze.ts';
 import { isExpired } from '../../fence/lease.ts';
 import { OnePerTask } from '../../fence/onePerTask.ts';
-import type { Lease, TaskKey, TaskLocation } from '../driver.ts';
-import { DriverError, LeaseExpired } from '../errors.ts';
+import { DriverError, LeaseExpired } from '../../taskFacts/errors.ts';
+import type { Lease, TaskKey, TaskLocation } from '../../taskFacts/execution.ts';
 import type { Fence } from '../fence.ts';
 import { readCandidateGroups, readGroupsOfProcess } from './containerGroups.ts';
 import type { Container } from './engineAnswers.ts';

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { cgroupDirectory, parseCgroupHomes } from '../../fence/cgroupMounts.ts';
-import { readKernelFileUnlessGone } from '../../guard/processes.ts';
+import { readKernelFileUnlessGone } from '../../fence/processes.ts';
 
 /** As Docker names them with its `cgroupfs` and `systemd` drivers, and Podman likewise. */
 function candidatePaths(id: string): readonly string[] {

@@ -9,7 +9,8 @@
  * a shell would not pass the environment on, or SELinux forbids the mount, the engine keeps the output and the driver
  * copies it: `engine` (engineOutput.ts).
  */
-import type { TaskKey, TaskLaunch, VolumeMount } from '../driver.ts';
+import type { TaskKey } from '../../taskFacts/execution.ts';
+import type { TaskLaunch, VolumeMount } from '../driver.ts';
 import { type ContainerPolicy, containerUser, strangerEnvironment } from './containerPolicy.ts';
 import type { ImageDetails } from './engineAnswers.ts';
 import { deviceRequests, type GpuWay, visibleDevices } from './gpuRequests.ts';

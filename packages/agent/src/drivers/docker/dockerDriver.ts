@@ -14,21 +14,21 @@
  * Freezing, thawing and the last SIGKILL go to the container's control group and not through the engine, which may hang
  * (containerFences.ts).
  */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
 import { boottimeMs } from '../../probes/boot.ts';
+import { DriverError, LeaseExpired } from '../../taskFacts/errors.ts';
 import type {
-  Driver,
   Lease,
   StopOptions,
   TaskExit,
   TaskKey,
-  TaskLaunch,
   TaskLocation,
   TaskObservation,
-} from '../driver.ts';
-import { DriverError, LeaseExpired } from '../errors.ts';
+} from '../../taskFacts/execution.ts';
+import type { Driver, TaskLaunch } from '../driver.ts';
 import type { Fence } from '../fence.ts';
 import { untilAborted } from '../untilAborted.ts';
 import { ContainerFences } from './containerFences.ts';

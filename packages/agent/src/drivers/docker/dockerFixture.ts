@@ -1,4 +1,5 @@
 /** Tasks of the Docker driver for tests, with the real engine. All are gone after each test. */
+
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,8 +7,9 @@ import { silentLogger } from '@muster/common/log';
 import { afterEach, beforeAll, expect } from 'vitest';
 import { ensureTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocketPath, tempDir } from '../../../../../test/support/services.ts';
-import type { Driver, TaskExit, TaskLaunch } from '../driver.ts';
-import { DriverError } from '../errors.ts';
+import { DriverError } from '../../taskFacts/errors.ts';
+import type { TaskExit } from '../../taskFacts/execution.ts';
+import type { Driver, TaskLaunch } from '../driver.ts';
 import { aLaunch } from '../launchFixture.ts';
 import { RecordingFence } from '../recordingFence.ts';
 import { type ContainerPolicy, containerDefaults } from './containerPolicy.ts';

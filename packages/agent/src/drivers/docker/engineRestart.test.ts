@@ -1,4 +1,5 @@
 /** Tasks outlive the engine that started them. The engine is one of the test's own: the machine's is left alone. */
+
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
@@ -15,7 +16,8 @@ import {
   waitFor,
 } from '../../../../../test/support/services.ts';
 import { boottimeMs, readBootId } from '../../probes/boot.ts';
-import type { Lease, TaskLaunch } from '../driver.ts';
+import type { Lease } from '../../taskFacts/execution.ts';
+import type { TaskLaunch } from '../driver.ts';
 import { aLaunch } from '../launchFixture.ts';
 import { GuardFixture } from '../process/guardFixture.ts';
 import { RecordingFence } from '../recordingFence.ts';

@@ -1,6 +1,6 @@
 /** The image of a task: the node's own copy, else the registry's. */
 import type { Logger } from '@muster/common/log';
-import { DriverError } from '../errors.ts';
+import { DriverError } from '../../taskFacts/errors.ts';
 import type { Engine } from './engine.ts';
 import type { ImageDetails } from './engineAnswers.ts';
 import { EngineError } from './engineHttp.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
 import { realPaths } from '../../probes/realPaths.ts';
-import { DriverError } from '../errors.ts';
+import { DriverError } from '../../taskFacts/errors.ts';
 import { type ContainerPolicy, containerDefaults } from './containerPolicy.ts';
 import { allowedVolumes } from './mounts.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DriverError } from '../errors.ts';
+import { DriverError } from '../../taskFacts/errors.ts';
 import { aLaunch } from '../launchFixture.ts';
 import { EngineError } from './engineHttp.ts';
 import { explainStart } from './startErrors.ts';

@@ -1,7 +1,9 @@
 /** Why a container could not be started, in words that name the thing and the remedy. */
+
 import { asShellCommand } from '../../guard/nearest.ts';
-import type { TaskKey, TaskLaunch } from '../driver.ts';
-import { DriverError } from '../errors.ts';
+import { DriverError } from '../../taskFacts/errors.ts';
+import type { TaskKey } from '../../taskFacts/execution.ts';
+import type { TaskLaunch } from '../driver.ts';
 import { containerName } from './containerSpec.ts';
 import { EngineError } from './engineHttp.ts';
 

@@ -1,6 +1,7 @@
 /** What the state of a container says about its task. */
+
 import { constants } from 'node:os';
-import type { TaskExit, TaskObservation } from '../driver.ts';
+import type { TaskExit, TaskObservation } from '../../taskFacts/execution.ts';
 import { labels } from './containerSpec.ts';
 import type { Container } from './engineAnswers.ts';
 

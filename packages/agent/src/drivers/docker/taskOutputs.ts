@@ -1,9 +1,10 @@
 /** Which tasks' output is being copied from the engine by this agent (containerSpec.ts says when that is needed). */
+
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '@muster/common/log';
 import { readOutputRecord, writeOutputRecord } from '../../logs/outputRecord.ts';
-import type { TaskKey, TaskLocation } from '../driver.ts';
+import type { TaskKey, TaskLocation } from '../../taskFacts/execution.ts';
 import { labels, type OutputWay } from './containerSpec.ts';
 import type { Engine } from './engine.ts';
 import type { Container } from './engineAnswers.ts';

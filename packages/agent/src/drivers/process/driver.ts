@@ -4,6 +4,7 @@
  * CPU and memory limits are not enforced on bare processes: that needs controllers delegated to us, which most nodes
  * without a container engine do not have. The scheduler still counts them.
  */
+
 import type { Logger } from '@muster/common/log';
 import { freezeOrKill } from '../../fence/freeze.ts';
 import { OnePerTask } from '../../fence/onePerTask.ts';
@@ -12,17 +13,16 @@ import { openGroup } from '../../guard/containment.ts';
 import type { GuardLaunch } from '../../guard/protocol.ts';
 import { readExit, readProcessRecord } from '../../guard/records.ts';
 import { readBootId } from '../../probes/boot.ts';
+import { DriverError, LeaseExpired } from '../../taskFacts/errors.ts';
 import type {
-  Driver,
   Lease,
   StopOptions,
   TaskExit,
   TaskKey,
-  TaskLaunch,
   TaskLocation,
   TaskObservation,
-} from '../driver.ts';
-import { DriverError, LeaseExpired } from '../errors.ts';
+} from '../../taskFacts/execution.ts';
+import type { Driver, TaskLaunch } from '../driver.ts';
 import { untilAborted } from '../untilAborted.ts';
 import { GuardClient, type GuardClientOptions } from './guardClient.ts';
 import { GuardRefusal } from './guardConnection.ts';

@@ -1,11 +1,12 @@
 /** The guard as fence of tasks that it did not start: what it is told are control groups, which need not be there yet. */
+
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseCgroupHomes } from '../../fence/cgroupMounts.ts';
 import { ControlGroup } from '../../fence/controlGroup.ts';
 import { boottimeMs, readBootId } from '../../probes/boot.ts';
-import type { Lease } from '../driver.ts';
+import type { Lease } from '../../taskFacts/execution.ts';
 import { aStranger, canContain, eventually, IDLE, processGone, useGuards } from './guardFixture.ts';
 
 const aGuard = useGuards();

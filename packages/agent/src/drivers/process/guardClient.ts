@@ -2,6 +2,7 @@
  * The agent's side of the guard: finds it, starts it where there is none, and sends again what a broken connection
  * left unanswered. That is safe because every request may be repeated.
  */
+
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +17,7 @@ import {
   guardSocketPath,
 } from '../../guard/protocol.ts';
 import { realPaths } from '../../probes/realPaths.ts';
-import type { Lease, TaskLocation } from '../driver.ts';
+import type { Lease, TaskLocation } from '../../taskFacts/execution.ts';
 import type { Fence } from '../fence.ts';
 import { ConnectionLost, GuardConnection, GuardRefusal } from './guardConnection.ts';
 

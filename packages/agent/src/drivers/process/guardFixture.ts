@@ -1,4 +1,5 @@
 /** For tests: guards of their own, in directories of their own, gone afterwards. */
+
 import { type StdioOptions, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
@@ -9,13 +10,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { silentLogger } from '@muster/common/log';
 import { afterEach } from 'vitest';
+import { allProcesses, carriesMarker, isRunning, readStat } from '../../fence/processes.ts';
 import { guardCommand } from '../../guard/command.ts';
 import type { ContainmentMode } from '../../guard/containment.ts';
 import type { OutputLimits } from '../../guard/outputPace.ts';
-import { allProcesses, carriesMarker, isRunning, readStat } from '../../guard/processes.ts';
 import { type GuardHello, guardSocketPath, readLines } from '../../guard/protocol.ts';
 import { readBootId } from '../../probes/boot.ts';
-import type { Driver, TaskLaunch, TaskLocation } from '../driver.ts';
+import type { TaskLocation } from '../../taskFacts/execution.ts';
+import type { Driver, TaskLaunch } from '../driver.ts';
 import { aLaunch } from '../launchFixture.ts';
 import { createProcessDriver } from './driver.ts';
 import { GuardClient } from './guardClient.ts';

@@ -2,7 +2,7 @@
 import { appendFileSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { writeLease } from '../../leases/leaseFile.ts';
+import { writeLease } from '../../fence/leaseFile.ts';
 import { readOutputRecord } from '../../logs/outputRecord.ts';
 import { boottimeMs, readBootId } from '../../probes/boot.ts';
 import type { TaskLaunch } from '../driver.ts';

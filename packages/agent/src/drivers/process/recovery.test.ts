@@ -11,9 +11,9 @@ import {
   type ProcessIdentity,
   readStat,
   taskMarker,
-} from '../../guard/processes.ts';
+} from '../../fence/processes.ts';
 import { guardSocketPath } from '../../guard/protocol.ts';
-import type { TaskExit, TaskLocation } from '../driver.ts';
+import type { TaskExit, TaskLocation } from '../../taskFacts/execution.ts';
 import {
   aStranger,
   type GuardFixture,

@@ -2,8 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isRunning, readStat } from '../../guard/processes.ts';
-import type { TaskExit, TaskLaunch } from '../driver.ts';
+import { isRunning, readStat } from '../../fence/processes.ts';
+import type { TaskExit } from '../../taskFacts/execution.ts';
+import type { TaskLaunch } from '../driver.ts';
 import {
   canContain,
   cgroupOf,

@@ -3,7 +3,6 @@
  * breaks. Messages become orders for the task manager; nothing is decided here.
  */
 import type { ClientDuplexStream } from '@grpc/grpc-js';
-import type { Condition } from '@muster/common/conditions';
 import { type MusterError, messageOf } from '@muster/common/errors';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
@@ -11,7 +10,6 @@ import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/Co
 import type { HeartbeatAck__Output } from '@muster/common/gen/muster/v1/HeartbeatAck';
 import type { NodeStatus as WireNodeStatus } from '@muster/common/gen/muster/v1/NodeStatus';
 import type { Welcome__Output } from '@muster/common/gen/muster/v1/Welcome';
-import type { NodeInventory } from '@muster/common/hardware';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
@@ -22,13 +20,14 @@ import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protoco
 import { fromServiceError } from '@muster/common/wire/status';
 import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
 import { checkpointSeenToWire } from '@muster/common/wire/trainingCodec';
+import type { HighestTerm } from '../leases/highestTerm.ts';
+import { Questions } from '../leases/questions.ts';
+import type { NodeStatus } from '../node/nodeWatch.ts';
+import type { Order } from '../tasks/entry.ts';
+import type { TaskManager } from '../tasks/manager.ts';
 import type { CredentialRenewal } from './credentialRenewal.ts';
-import type { HighestTerm } from './leases/highestTerm.ts';
-import { Questions } from './leases/questions.ts';
 import { letsRun, orderOf, startOrder } from './orders.ts';
 import { fittingHello, heartbeatTasks, helloTasks } from './sessionMessages.ts';
-import type { Order } from './tasks/entry.ts';
-import type { TaskManager } from './tasks/manager.ts';
 
 type WireTask = Parameters<typeof taskRefFromWire>[0];
 type Stream = ClientDuplexStream<AgentMessage, CoordinatorMessage__Output>;
@@ -45,12 +44,6 @@ const reconnectExhausted = { initialMs: 5_000, maxMs: 30_000 };
 const afterRefusal = { initialMs: 1_000, maxMs: 30_000 };
 /** A refusal that goes on is told again after so long. */
 const refusalToldMs = 600_000;
-
-/** What the coordinator schedules by, whole. */
-export interface NodeStatus {
-  readonly inventory: NodeInventory;
-  readonly conditions: readonly Condition[];
-}
 
 export interface SessionParts {
   readonly openStream: () => Stream;

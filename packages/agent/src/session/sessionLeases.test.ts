@@ -3,10 +3,10 @@
 import { join } from 'node:path';
 import { silentLogger } from '@muster/common/log';
 import { describe, expect, test } from 'vitest';
-import type { HubSession } from './hubFixture.ts';
-import { openHighestTerm } from './leases/highestTerm.ts';
+import type { HubSession } from '../hubFixture.ts';
+import { openHighestTerm } from '../leases/highestTerm.ts';
+import { aKey, eventually } from '../tasks/managerFixture.ts';
 import { assigned, connected, start, wireTask } from './sessionFixture.ts';
-import { aKey, eventually } from './tasks/managerFixture.ts';
 
 type Connected = Awaited<ReturnType<typeof connected>>;
 

@@ -7,14 +7,14 @@ import { systemClock } from '@muster/common/clock';
 import type { TaskRef } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
 import { onTestFinished } from 'vitest';
-import { nvmlReaderCommand } from './gpus/nvml/command.ts';
-import { HostInventory } from './host/inventory.ts';
-import { TestHub } from './hubFixture.ts';
+import { nvmlReaderCommand } from '../gpus/nvml/command.ts';
+import { HostInventory } from '../host/inventory.ts';
+import { TestHub } from '../hubFixture.ts';
+import { type AgentOptions, agentDefaults } from '../options.ts';
+import { boottimeMs } from '../probes/boot.ts';
 import { NodeWatch, type NodeWatchParts } from './nodeWatch.ts';
-import { type AgentOptions, agentDefaults } from './options.ts';
-import { boottimeMs } from './probes/boot.ts';
 
-const readerScript = fileURLToPath(new URL('gpus/nvml/main.ts', import.meta.url));
+const readerScript = fileURLToPath(new URL('../gpus/nvml/main.ts', import.meta.url));
 
 export function aDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'node-watch-'));

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { nothingRan } from './entry.ts';
 import { type Action, type ActualState, type DesiredState, reconcile } from './reconcile.ts';
-import { nothingRan } from './tasks/entry.ts';
 
 const locals = {
   unknown: undefined,

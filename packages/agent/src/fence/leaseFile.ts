@@ -5,8 +5,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readTaskFile, writeTaskFile } from '../taskFile.ts';
-import { type HeldLease, noLease } from './lease.ts';
+import { readTaskFile, writeTaskFile } from '../taskFacts/taskFile.ts';
+import { type HeldLease, noLease } from './heldLease.ts';
 
 interface StoredLease {
   readonly bootId: string;

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { noLease } from './lease.ts';
+import { noLease } from './heldLease.ts';
 import { readLease, writeLease } from './leaseFile.ts';
 
 function aDirectory(): string {

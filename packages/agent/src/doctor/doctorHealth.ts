@@ -2,12 +2,12 @@
 import { systemClock } from '@muster/common/clock';
 import type { Condition } from '@muster/common/conditions';
 import type { GpuSourceName } from '@muster/common/hardware';
+import type { GpuListing, GpuSampling } from '../gpus/gpuSource.ts';
+import type { ConditionTable } from '../health/conditionTable.ts';
+import { evaluateConditions, visibleConditions } from '../health/evaluate.ts';
+import { problemConditionKinds } from '../health/observed.ts';
+import { emptyHealthState, type Moment } from '../health/state.ts';
 import type { DoctorCheck } from './doctorReport.ts';
-import type { GpuListing, GpuSampling } from './gpus/gpuSource.ts';
-import type { ConditionTable } from './health/conditionTable.ts';
-import { evaluateConditions, visibleConditions } from './health/evaluate.ts';
-import { problemConditionKinds } from './health/observed.ts';
-import { emptyHealthState, type Moment } from './health/state.ts';
 
 /**
  * By the same rules as the agent's. Problems of the source are left out, because they are told by themselves, and so is

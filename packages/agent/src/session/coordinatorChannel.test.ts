@@ -6,7 +6,7 @@ import {
   startListener,
   type TestAuthority,
   testAuthority,
-} from '../../../test/support/tlsServer.ts';
+} from '../../../../test/support/tlsServer.ts';
 import { caOfCoordinator, connectHub, requestJoin } from './coordinatorChannel.ts';
 import type { StoredCredential } from './credential.ts';
 

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { changeFakeNvidiaSmi, fakeGpu, writeFakeNvidiaSmi } from '../../../test/support/fakeNvidiaSmi.ts';
-import type { GpuObservation } from './gpus/observation.ts';
+import { changeFakeNvidiaSmi, fakeGpu, writeFakeNvidiaSmi } from '../../../../test/support/fakeNvidiaSmi.ts';
+import type { GpuObservation } from '../gpus/observation.ts';
+import { eventually } from '../tasks/managerFixture.ts';
 import { aDirectory, bareOptions, type WatchedNode, watchNode } from './nodeWatchFixture.ts';
-import { eventually } from './tasks/managerFixture.ts';
 
 const task: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
 const [gpu0, gpu1] = [fakeGpu(0), fakeGpu(1)];

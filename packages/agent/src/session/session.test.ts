@@ -2,10 +2,10 @@ import { status } from '@grpc/grpc-js';
 import { musterVersion } from '@muster/common/version';
 import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { exited } from './drivers/fakeDriver.ts';
+import { exited } from '../drivers/fakeDriver.ts';
+import { aKey, eventually } from '../tasks/managerFixture.ts';
 import type { SessionParts } from './session.ts';
 import { assigned, connected, dial, FakeStream, running, start, wireTask } from './sessionFixture.ts';
-import { aKey, eventually } from './tasks/managerFixture.ts';
 
 test('Hello comes first and says everything', async () => {
   const { first } = await connected();

@@ -1,6 +1,7 @@
 /** What /proc says about processes. A pid alone names nothing for long: with its start time it does. */
+
 import { readdirSync, readFileSync } from 'node:fs';
-import type { TaskLocation } from '../drivers/driver.ts';
+import type { TaskLocation } from '../taskFacts/execution.ts';
 
 export interface ProcessIdentity {
   readonly pid: number;

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { readJsonFile, replaceJson } from './guard/records.ts';
-import { noLease } from './leases/lease.ts';
-import { readLease, writeLease } from './leases/leaseFile.ts';
+import { noLease } from '../fence/heldLease.ts';
+import { readLease, writeLease } from '../fence/leaseFile.ts';
+import { readJsonFile, replaceJson } from '../guard/records.ts';
 import { readTaskFile, writeTaskFile } from './taskFile.ts';
 
 function aDirectory(): string {

@@ -6,38 +6,38 @@
 
 import { existsSync } from 'node:fs';
 import type { Clock } from '@muster/common/clock';
+import type { Condition } from '@muster/common/conditions';
 import { messageOf } from '@muster/common/errors';
-import { emptyInventory } from '@muster/common/hardware';
+import { emptyInventory, type NodeInventory } from '@muster/common/hardware';
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { taskStates } from '@muster/common/states';
 import type { GpuUsage, HostReading } from '@muster/common/telemetry';
 import { musterVersion } from '@muster/common/version';
 import type { TaskReport } from '@muster/common/views';
-import type { CheckpointTrouble } from './checkpoints/troubles.ts';
-import { withDeadline } from './gpus/deadline.ts';
-import { GpuReader } from './gpus/gpuReader.ts';
-import type { GpuProblem } from './gpus/gpuSource.ts';
-import type { GpuObservation } from './gpus/observation.ts';
-import { nvidiaSmiReadingMs, openSources } from './gpus/openSources.ts';
-import { readSimulatedStates } from './gpus/simulatedStates.ts';
-import { type Stranger, strangersOn } from './gpus/strangers.ts';
-import type { KernelRecord } from './health/kernelRecord.ts';
-import { type HealthWatch, startHealth } from './health/start.ts';
-import { HostMetrics, type HostSample, toReading } from './host/hostMetrics.ts';
-import { type HostInventory, sameInventory } from './host/inventory.ts';
+import type { CheckpointTrouble } from '../checkpoints/troubles.ts';
+import { withDeadline } from '../gpus/deadline.ts';
+import { GpuReader } from '../gpus/gpuReader.ts';
+import type { GpuProblem } from '../gpus/gpuSource.ts';
+import type { GpuObservation } from '../gpus/observation.ts';
+import { nvidiaSmiReadingMs, openSources } from '../gpus/openSources.ts';
+import { readSimulatedStates } from '../gpus/simulatedStates.ts';
+import { type Stranger, strangersOn } from '../gpus/strangers.ts';
+import type { KernelRecord } from '../health/kernelRecord.ts';
+import { type HealthWatch, startHealth } from '../health/start.ts';
+import { HostMetrics, type HostSample, toReading } from '../host/hostMetrics.ts';
+import { type HostInventory, sameInventory } from '../host/inventory.ts';
+import type { LastXid } from '../metrics/gpuPage.ts';
+import { GpuReads } from '../metrics/gpuReads.ts';
+import { HpcJobFiles } from '../metrics/hpcJobFiles.ts';
+import { type MetricsServer, startMetricsServer } from '../metrics/metricsServer.ts';
+import { renderPage } from '../metrics/page.ts';
+import type { AgentOptions } from '../options.ts';
+import { engineAnswers } from '../probes/engine.ts';
+import { TelemetrySampler } from '../telemetry/sampler.ts';
+import { TelemetryUploader, type TelemetryUploaderParts } from '../telemetry/telemetryUploader.ts';
+import { UsageMeter } from '../telemetry/usageMeter.ts';
 import { buildInventory } from './inventory.ts';
-import type { LastXid } from './metrics/gpuPage.ts';
-import { GpuReads } from './metrics/gpuReads.ts';
-import { HpcJobFiles } from './metrics/hpcJobFiles.ts';
-import { type MetricsServer, startMetricsServer } from './metrics/metricsServer.ts';
-import { renderPage } from './metrics/page.ts';
-import type { AgentOptions } from './options.ts';
-import { engineAnswers } from './probes/engine.ts';
-import type { NodeStatus } from './session.ts';
-import { TelemetrySampler } from './telemetry/sampler.ts';
-import { TelemetryUploader, type TelemetryUploaderParts } from './telemetry/telemetryUploader.ts';
-import { UsageMeter } from './telemetry/usageMeter.ts';
 
 /**
  * Of finding the sources and the first listing. A driver that takes longer is met by a node that has no GPUs yet, not by
@@ -64,6 +64,12 @@ const nothingSeen: GpuObservation = {
   holders: new Map(),
   atMs: 0,
 };
+
+/** What the coordinator schedules by, whole. */
+export interface NodeStatus {
+  readonly inventory: NodeInventory;
+  readonly conditions: readonly Condition[];
+}
 
 /** What the training of the node's tasks has to do with watching the node. */
 export interface WatchedTraining {

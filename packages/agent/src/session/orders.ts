@@ -1,4 +1,5 @@
 /** What the coordinator's messages ask of the task manager, and what that answers. */
+
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
 import type { Prepared } from '@muster/common/gen/muster/v1/Prepared';
@@ -8,9 +9,9 @@ import { taskReportToWire } from '@muster/common/wire/codec';
 import { checkFromWire, endpointToWire, findingsToWire } from '@muster/common/wire/gangCodec';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { checkpointSeenToWire, resumeFromWire, trainingSignToWire } from '@muster/common/wire/trainingCodec';
-import type { Order } from './tasks/entry.ts';
-import type { PreparedMessage, TaskMessage } from './tasks/parts.ts';
-import type { Assignment } from './tasks/records.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
+import type { Order } from '../tasks/entry.ts';
+import type { PreparedMessage, TaskMessage } from '../tasks/parts.ts';
 
 export function orderOf(assigned: Assignment__Output, task: TaskRef): Order {
   const assignment = assignmentOf(assigned, task);

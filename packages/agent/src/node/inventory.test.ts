@@ -1,6 +1,6 @@
 import { bareGpu, type DeviceLink, emptyInventory } from '@muster/common/hardware';
 import { expect, test } from 'vitest';
-import type { HostDevices } from './host/inventory.ts';
+import type { HostDevices } from '../host/inventory.ts';
 import { buildInventory } from './inventory.ts';
 
 const options = { coordinator: '127.0.0.1:1', cpus: null, labels: { rack: 'r1' } };

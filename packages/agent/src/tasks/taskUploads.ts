@@ -3,8 +3,8 @@ import type { Metadata } from '@grpc/grpc-js';
 import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { LogUploader } from './logs/uploader.ts';
-import { RowUploader } from './training/rowUploader.ts';
+import { LogUploader } from '../logs/uploader.ts';
+import { RowUploader } from '../training/rowUploader.ts';
 
 export interface TaskUploadsParts {
   /** A connection that heartbeats do not share. */

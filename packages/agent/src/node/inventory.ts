@@ -1,11 +1,11 @@
 /** What this node has to offer, put together from its GPUs, its host and its options. */
 import { availableParallelism, totalmem } from 'node:os';
 import { cardUuid, type DeviceLink, type GpuDriver, type NodeInventory } from '@muster/common/hardware';
-import type { GpuListing } from './gpus/gpuSource.ts';
-import { nodeAddresses } from './host/addresses.ts';
-import type { HostDevices } from './host/inventory.ts';
-import { adaptersOf, readPciLinks } from './host/pciLinks.ts';
-import type { AgentOptions } from './options.ts';
+import type { GpuListing } from '../gpus/gpuSource.ts';
+import { nodeAddresses } from '../host/addresses.ts';
+import type { HostDevices } from '../host/inventory.ts';
+import { adaptersOf, readPciLinks } from '../host/pciLinks.ts';
+import type { AgentOptions } from '../options.ts';
 
 export type InventoryOptions = Pick<AgentOptions, 'coordinator' | 'cpus' | 'labels'>;
 

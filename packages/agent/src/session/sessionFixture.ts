@@ -7,13 +7,13 @@ import { bareGpu, emptyInventory, type NodeInventory } from '@muster/common/hard
 import { silentLogger } from '@muster/common/log';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { expect, onTestFinished } from 'vitest';
+import { type HubSession, TestHub } from '../hubFixture.ts';
+import { openHighestTerm } from '../leases/highestTerm.ts';
+import { anAssignment, aTask, type TestAgent, TestNode } from '../tasks/managerFixture.ts';
 import { credentialFile } from './credential.ts';
 import { CredentialRenewal } from './credentialRenewal.ts';
-import { type HubSession, TestHub } from './hubFixture.ts';
-import { openHighestTerm } from './leases/highestTerm.ts';
 import { taskMessageToWire } from './orders.ts';
 import { CoordinatorSession, type SessionParts } from './session.ts';
-import { anAssignment, aTask, type TestAgent, TestNode } from './tasks/managerFixture.ts';
 
 export const wireTask = taskRefToWire(aTask);
 export const assigned = { task: wireTask, specJson: anAssignment().specJson, nodeCount: 1 };

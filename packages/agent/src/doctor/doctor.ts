@@ -4,10 +4,8 @@ import { dirname } from 'node:path';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import { silentLogger } from '@muster/common/log';
-import { rootProblem } from './checkpoints/place.ts';
-import { examineGpuHealth } from './doctorHealth.ts';
-import type { DoctorCheck, DoctorReport } from './doctorReport.ts';
-import { withDeadline } from './gpus/deadline.ts';
+import { rootProblem } from '../checkpoints/place.ts';
+import { withDeadline } from '../gpus/deadline.ts';
 import {
   type GpuActivity,
   type GpuListing,
@@ -15,7 +13,7 @@ import {
   type GpuSample,
   type GpuSource,
   type ProfilingSource,
-} from './gpus/gpuSource.ts';
+} from '../gpus/gpuSource.ts';
 import {
   dmonSource,
   exporterSource,
@@ -25,15 +23,17 @@ import {
   type OpenedSources,
   openSources,
   type SourceParts,
-} from './gpus/openSources.ts';
-import type { ConditionTable } from './health/conditionTable.ts';
-import { FileSystemProbe, systemCalls } from './health/fileSystems.ts';
-import { kernelLogOnStdin, openKernelLog } from './health/kernelLog.ts';
-import { loadConditionTable } from './health/loadTable.ts';
-import { HostInventory } from './host/inventory.ts';
-import { readMounts } from './host/mounts.ts';
-import type { AgentOptions } from './options.ts';
-import { engineAnswers } from './probes/engine.ts';
+} from '../gpus/openSources.ts';
+import type { ConditionTable } from '../health/conditionTable.ts';
+import { FileSystemProbe, systemCalls } from '../health/fileSystems.ts';
+import { kernelLogOnStdin, openKernelLog } from '../health/kernelLog.ts';
+import { loadConditionTable } from '../health/loadTable.ts';
+import { HostInventory } from '../host/inventory.ts';
+import { readMounts } from '../host/mounts.ts';
+import type { AgentOptions } from '../options.ts';
+import { engineAnswers } from '../probes/engine.ts';
+import { examineGpuHealth } from './doctorHealth.ts';
+import type { DoctorCheck, DoctorReport } from './doctorReport.ts';
 
 /** Of each source. A driver that initialises its cards anew takes seconds. */
 const deadlineMs = 20_000;

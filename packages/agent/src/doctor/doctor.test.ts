@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { fakeGpu, writeFakeNvidiaSmi } from '../../../test/support/fakeNvidiaSmi.ts';
+import { fakeGpu, writeFakeNvidiaSmi } from '../../../../test/support/fakeNvidiaSmi.ts';
+import { aDirectory, bareOptions } from '../node/nodeWatchFixture.ts';
+import type { AgentOptions } from '../options.ts';
 import { examineNode } from './doctor.ts';
-import { aDirectory, bareOptions } from './nodeWatchFixture.ts';
-import type { AgentOptions } from './options.ts';
 
 /** What the doctor says of one thing. */
 async function checksOf(options: AgentOptions, name: string) {

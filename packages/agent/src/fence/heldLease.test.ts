@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isLive, noLease, renewed } from './lease.ts';
+import { isLive, noLease, renewed } from './heldLease.ts';
 
 test('nobody has said that a new task may run', () => {
   expect(isLive(noLease, 0)).toBe(false);
