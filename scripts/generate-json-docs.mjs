@@ -25,7 +25,8 @@ const answers = [
   ['`requeue`', '[RequeueJobResponse](#requeuejobresponse)'],
   [
     '`requeue` of an array',
-    '`{arrayId, requeued: {index, from, jobId}[], refused: {index, jobId, message}[]}`; `from` is the job before',
+    '`{arrayId, requeued: {index, from, jobId}[], refused: {index, jobId, message}[]}`; ' +
+      '`from` is the job before; with `--wait`, then the [ArraySummary](#arraysummary)',
   ],
   ['`metrics JOB NAME`', '[QueryMetricsResponse](#querymetricsresponse)'],
   ['`metrics JOB`', 'an object of metric names, each with its [QueryMetricsResponse](#querymetricsresponse)'],

@@ -51,7 +51,7 @@ export interface LoopParts {
   readonly leaseMs: number;
   /** The boot of the machine whose tasks run without a lease where the job does not say. null: none does. */
   readonly leaseFreeBootId: string | null;
-  /** The node has been away, and its paths to others have not been memory since. */
+  /** The node has been away, and its paths to others have not been measured since. */
   readonly needsPreflight: (node: NodeName) => boolean;
   /** GPUs of a node that tasks hold which the store does not know. */
   readonly orphanGpus: (node: NodeName) => ReadonlySet<string>;

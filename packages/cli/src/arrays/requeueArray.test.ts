@@ -116,3 +116,17 @@ test('requeue --wait ends although retention has removed jobs of the array', asy
   expect(exitCode).toBe(exitCodes.ok);
   expect(stderr).toMatch(/all \d jobs succeeded\n/);
 });
+
+test('requeue --wait -o json prints the requeued jobs, and what became of the array', async () => {
+  const { exitCode, stdout } = await run(['requeue', 'sweep', '--all', '--force', '--wait', '-o', 'json'], {
+    ...answers,
+    RequeueJob: ({ jobId }: { jobId: string }) => ({ jobId, newJob: false }),
+    ...arrayAnswers(() => [0, 1, 2, 3].map((index) => aMember(index, { state: 'succeeded' })), 4),
+  });
+  expect(exitCode).toBe(exitCodes.ok);
+  const documents = stdout
+    .split(/\n(?=\{)/)
+    .filter((each) => each !== '')
+    .map((each): unknown => JSON.parse(each));
+  expect(documents).toMatchObject([{ requeued: [{}, {}, {}, {}] }, { counts: { succeeded: 4 } }]);
+});

@@ -2,8 +2,10 @@ import type { ResumeChoice } from '@muster/common/checkpoints';
 import { messageOf } from '@muster/common/errors';
 import type { JobView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
+import { formatArraySummary } from '../arrays/arrayText.ts';
 import { waitForArrayAndReport } from '../arrays/attendArray.ts';
 import { type RequeuedArray, requeueArray } from '../arrays/requeueArray.ts';
+import { showArray } from '../arrays/show.ts';
 import { type ForceFlag, requireConsent } from '../confirm.ts';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
@@ -92,14 +94,26 @@ async function requeueWhole(
     force: flags.force === true,
     specOf: set === undefined ? null : async (id) => changedSpec(await session.api.getJob(id), set),
   });
-  const { stdout } = context.io;
-  if (flags.output === 'json') await writeJson(stdout, result);
-  else if (result.requeued.length > 0) await stdout.write(`${array.id}\n`);
-  if (result.refused.length > 0) return exitCodes.refused;
-  if (result.requeued.length === 0 || (flags.wait !== true && flags.follow !== true)) return exitCodes.ok;
-  const replaced = result.requeued.filter(({ from, jobId }) => from !== jobId).map(({ from }) => from);
-  const { exitCode } = await waitForArrayAndReport(context, session, array, new Set(replaced));
-  return exitCode;
+  const isWaiting =
+    (flags.wait === true || flags.follow === true) &&
+    result.refused.length === 0 &&
+    result.requeued.length > 0;
+  // Whoever has read the id may press Ctrl-C at once, and leaves the jobs running like anybody later.
+  const stops = rememberStopRequests(context.io);
+  try {
+    const { stdout } = stops.io;
+    if (flags.output === 'json') await writeJson(stdout, result);
+    else if (result.requeued.length > 0) await stdout.write(`${array.id}\n`);
+    if (!isWaiting) return result.refused.length > 0 ? exitCodes.refused : exitCodes.ok;
+    const replaced = result.requeued.filter(({ from, jobId }) => from !== jobId).map(({ from }) => from);
+    const staying = { ...context, io: stops.io };
+    const { exitCode } = await waitForArrayAndReport(staying, session, array, new Set(replaced));
+    if (flags.output === 'json' && exitCode !== exitCodes.interrupted)
+      await showArray(context, session.api, array, flags, formatArraySummary);
+    return exitCode;
+  } finally {
+    stops.dispose();
+  }
 }
 
 async function requeueOne(

@@ -41,11 +41,14 @@ export function streamCalls(
       const record = await store.readJob(jobId);
       const nodes = record?.job.spec.resources.nodes ?? 1;
       if (request.nodeRank !== undefined && request.nodeRank >= nodes) {
-        throw new MusterError('invalid', `rank ${request.nodeRank}: ${jobId} has ranks 0 to ${nodes - 1}`);
+        const has = nodes === 1 ? 'only rank 0' : `ranks 0 to ${nodes - 1}`;
+        throw new MusterError('invalid', `${jobId} has no rank ${request.nodeRank}: it has ${has}`);
       }
       if (record !== null && request.attempt > record.job.lastAttempt) {
-        const had = record.job.lastAttempt === 0 ? 'none yet' : `1 to ${record.job.lastAttempt}`;
-        throw new MusterError('not_found', `attempt ${request.attempt}: ${jobId} has had ${had}`);
+        throw new MusterError(
+          'not_found',
+          `${jobId} has no attempt ${request.attempt}: ${attemptsText(record.job.lastAttempt)}`,
+        );
       }
       const options = {
         jobId,
@@ -117,4 +120,9 @@ async function requireKept({ retention }: Store, sinceSeq: number): Promise<void
     `events up to ${removedSeq} were removed by retention, so those after ${sinceSeq} are not complete: watch from 0 for all ` +
       `that are kept, or from ${removedSeq}`,
   );
+}
+
+function attemptsText(count: number): string {
+  if (count === 0) return 'it has not started yet';
+  return count === 1 ? 'it has had one attempt' : `it has had attempts 1 to ${count}`;
 }
