@@ -20,7 +20,7 @@ export const leaseMutants = {
   'two-attempts-are-apart': {
     rule: 'A task is given up only when both fences have held for the margin, by the slowest and the fastest clock.',
     breaks: ['G2'],
-    seed: 188,
+    seed: 45,
     edits: [
       edit(
         `${leases}/leases.ts`,
@@ -133,7 +133,7 @@ export const leaseMutants = {
   'held-is-held': {
     rule: 'A job that is to be held is never fenced, and never moved without proof.',
     breaks: ['hold'],
-    seed: 271,
+    seed: 112,
     edits: [
       edit(
         gang,

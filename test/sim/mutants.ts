@@ -113,7 +113,7 @@ export const mutants = {
   'one-request-one-submit': {
     rule: 'A submit that is sent again is the same submit.',
     breaks: ['G1', 'assertion'],
-    seed: 1,
+    seed: 5,
     edits: [
       edit(
         `${coordinator}/rpc/jobs.ts`,
@@ -125,7 +125,7 @@ export const mutants = {
   'silent-is-not-dead': {
     rule: 'Only its node, or proof of death, ends a task that was released.',
     breaks: ['G2', 'G7'],
-    seed: 6,
+    seed: 14,
     edits: [
       edit(
         nodes,
@@ -166,7 +166,7 @@ export const mutants = {
   'a-gang-stops-together': {
     rule: 'When one task ends badly, the others of its gang are stopped.',
     breaks: ['G3'],
-    seed: 13,
+    seed: 1,
     edits: [edit(`${coordinator}/agents/desired.ts`, "if (job.state.kind === 'stopping')", 'if (false)')],
   },
   'events-are-numbered-on': {
@@ -208,7 +208,7 @@ export const mutants = {
   'submits-at-once-are-one': {
     rule: 'A submit that is sent again while the first is being stored finds it.',
     breaks: ['assertion'],
-    seed: 6,
+    seed: 1,
     edits: [
       edit(
         `${coordinator}/rpc/jobs.ts`,
@@ -316,7 +316,7 @@ export const mutants = {
   'what-was-lost-is-said-again': {
     rule: 'A heartbeat shows what an agent has not heard, and it is told again.',
     breaks: ['liveness'],
-    seed: 225,
+    seed: 167,
     edits: [
       edit(
         `${coordinator}/rpc/agentHub.ts`,
@@ -346,7 +346,7 @@ export const mutants = {
   'dependencies-are-met': {
     rule: 'A job starts once what it comes after has ended as it asked for.',
     breaks: ['dependency'],
-    seed: 1,
+    seed: 2,
     edits: [
       edit(
         `${coordinator}/state/dependencies.ts`,

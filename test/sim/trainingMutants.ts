@@ -25,7 +25,7 @@ export const trainingMutants = {
   'readable-where-it-runs': {
     rule: 'An attempt begins from what one of its nodes can read.',
     breaks: ['resume'],
-    seed: 52,
+    seed: 59,
     edits: [
       edit(
         resume,

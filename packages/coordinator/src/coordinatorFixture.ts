@@ -1,55 +1,30 @@
 /**
- * A coordinator without a disk: its real loop, handlers and gRPC server on a store in memory, wired as main.ts does.
- * Time stands still until a test moves it.
+ * A coordinator on a store in memory, with its real gRPC and HTTP servers. Time stands still until a test moves it, and
+ * reconcilers run when a test runs them.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
-import type { NodeName, RandomBytes } from '@muster/common/ids';
+import type { RandomBytes } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
 import { connectMuster } from '@muster/common/wire/client';
-import { OrphanTasks } from './agents/orphans.ts';
-import { AgentRegistry } from './agents/registry.ts';
-import { StatusPacer } from './agents/statusPacer.ts';
-import { TaskStatusCache } from './agents/taskStatusCache.ts';
-import { Gate } from './auth/gate.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
+import { openCoordinator } from './coordinator.ts';
 import { DiskReserve } from './diskReserve.ts';
-import { CommitNotifier } from './events/commitNotifier.ts';
-import { Notices } from './events/notices.ts';
 import { startHttpServer } from './http/httpServer.ts';
 import type { LeaseSettings } from './leases/leases.ts';
-import { LogKeeping, type LogLimits } from './logs/logKeeping.ts';
-import { LogStore } from './logs/logStore.ts';
-import { Loop } from './loop.ts';
+import { type LogLimits } from './logs/logKeeping.ts';
 import { CoordinatorMetrics } from './metrics/coordinatorMetrics.ts';
 import { someMs } from './modelFixture.ts';
-import { PathHistory } from './paths/pathHistory.ts';
-import { buildView } from './planning/planningView.ts';
-import { WaitTimes } from './planning/waitTimes.ts';
-import { ArrayFiller } from './reconcilers/arrayFiller.ts';
-import { HangWatch } from './reconcilers/hangWatch.ts';
-import { LeaseKeeper } from './reconcilers/leaseKeeper.ts';
-import { StartDeadlines } from './reconcilers/startDeadlines.ts';
-import { TimeLimits } from './reconcilers/timeLimits.ts';
-import { RowKeeping } from './rows/rowKeeping.ts';
-import { agentHubCalls } from './rpc/agentHub.ts';
+import { coordinatorDefaults } from './options.ts';
+import { outputIn } from './output.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
-import { credentialCalls } from './rpc/credentials.ts';
-import { jobCalls } from './rpc/jobs.ts';
-import { nodeCalls } from './rpc/nodes.ts';
 import { startServer } from './rpc/server.ts';
-import { streamCalls } from './rpc/streams.ts';
-import { telemetryCalls } from './rpc/telemetry.ts';
-import { ClusterState, Draft } from './state/state.ts';
+import { ClusterState } from './state/state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
-import { type Credential, type JobRecord, type Store, StoreError } from './store/store.ts';
-import { PageRequests } from './telemetry/pageRequests.ts';
-import { TelemetryStore } from './telemetry/telemetryStore.ts';
-import { StatusFiles } from './training/statusFiles.ts';
-import { statusOf as statusOfJob } from './training/statusOf.ts';
+import { type Credential, type Store, StoreError } from './store/store.ts';
 import { Contained } from './work/contained.ts';
 
 export const heartbeatIntervalMs = 1_000;
@@ -100,8 +75,6 @@ export async function startTestCoordinator(
     heartbeatIntervalMs?: number;
     logLimits?: Partial<LogLimits>;
     log?: Logger;
-    /** What limits refusals by; left out: the clock. */
-    gateMonotonicMs?: () => number;
   } = {},
 ) {
   const clock = new TestClock();
@@ -112,145 +85,57 @@ export async function startTestCoordinator(
   addCredential(memory, { id: 'admin', kind: 'admin', subject: 'admin', secretHash: hashToken(adminToken) });
   const store = options.store?.(memory) ?? new MemoryStore(memory);
   const state = new ClusterState(await store.load());
-  const gate = new Gate({
-    ...{ state, log: options.log ?? silentLogger, wallMs: () => clock.wallMs() },
-    monotonicMs: options.gateMonotonicMs ?? (() => clock.monotonicMs()),
-  });
+  const log = options.log ?? silentLogger;
   const directory = mkdtempSync(join(tmpdir(), 'muster-coordinator-'));
-  const agents = new AgentRegistry(clock, options.heartbeatIntervalMs ?? heartbeatIntervalMs);
-  const logs: LogStore = new LogStore(join(directory, 'logs'), {
-    capBytes: options.logLimits?.capBytes ?? Number.POSITIVE_INFINITY,
-    onTruncated: (task, reason) => logKeeping.logEvents.truncated(task, reason),
-  });
-  const waitTimes = new WaitTimes();
-  const committed = new CommitNotifier();
-  const notices = new Notices(committed);
-  const wallMs = () => clock.wallMs();
   const monotonicMs = () => clock.monotonicMs();
-  const timeLimits = new TimeLimits(monotonicMs);
-  const taskStatus = new TaskStatusCache();
-  const pacer = new StatusPacer(monotonicMs);
-  const startDeadlines = new StartDeadlines(monotonicMs, taskStatus);
-  const hangWatch = new HangWatch({ wallMs, monotonicMs, heartbeatIntervalMs });
-  const leases = await LeaseKeeper.open({
-    ...{ state, store, agents, clock, random, log: silentLogger },
-    ...{ settings: leaseSettings, tickMs: heartbeatIntervalMs, runFenceCommand: null },
-  });
-  const paths = await PathHistory.open(store, state);
-  const telemetry = new TelemetryStore({ state, clock, bytesMax: options.telemetryBytes ?? 2 ** 20 });
-  const pages = new PageRequests();
   const contained = new Contained(silentLogger, monotonicMs);
   const connections = new Connections({ limits: connectionLimits(1_024), monotonicMs, log: silentLogger });
-  const metrics = new CoordinatorMetrics({
-    gate,
-    state,
-    clock,
-    waitTimes,
-    agents,
-    leases,
-    taskStatus,
-    telemetry,
-    pages,
-    contained,
-    connections,
-    store,
-    log: silentLogger,
-  });
-  const fatal: Error[] = [];
-  const orphans = new OrphanTasks(state);
-  const orphanGpusOf = (node: NodeName) => orphans.gpusOf(node);
-  const loop = new Loop({
-    state,
-    store,
-    clock,
-    log: silentLogger,
-    waitTimes,
-    onlineNodes: () => agents.online(),
-    paused: () => leases.paused(),
-    leaseMs: leaseSettings.leaseMs,
-    leaseFreeBootId: null,
-    orphanGpus: orphanGpusOf,
-    needsPreflight: (node) => paths.needsPreflight(node),
-    contained,
-    followers: {
-      gate: (change) => gate.committed(change),
-      agents: (change) => agents.committed(change),
-      taskStatus: (change) => taskStatus.committed(change),
-      paths: (change) => paths.committed(change.events),
-      statusFiles: (change) => statusFiles.committed(change),
-      watchers: (change) => committed.notify(change.events.map((event) => event.subject)),
-      metrics: (change) => metrics.committed(change),
-    },
-    onViolation: () => {},
-    freeBallast: () => false,
-    onFatal: (error) => fatal.push(error),
-  });
-  const statusOf = (record: JobRecord) =>
-    statusOfJob({ wallMs, state, taskStatus, reasons: loop.reasons }, record);
-  const statusFiles = new StatusFiles({
-    ...{ state, store, statusOf, monotonicMs, log: silentLogger },
-    directoryOf: (jobId) => logs.directoryOf(jobId),
-  });
-  leases.attach(loop);
-  const arrays = new ArrayFiller({ state, store, loop, random });
   const reserve = new DiskReserve(directory, options.reserveBytes ?? 0, silentLogger);
   const unlimited = Number.POSITIVE_INFINITY;
-  const limits = { budgetBytes: unlimited, capBytes: unlimited, rateBytes: unlimited, ...options.logLimits };
-  const logKeeping = new LogKeeping({ logs, limits, state, loop, reserve, monotonicMs, log: silentLogger });
-  const rowKeeping = new RowKeeping({
-    ...{ dataDir: directory, budgetBytes: unlimited, state, reserve, monotonicMs, log: silentLogger },
-  });
-  const now = { wallMs, monotonicMs };
-  const storedAdminTokens: string[] = [];
-  const shared = {
-    gate,
+  const fatal: Error[] = [];
+  const onFatal = (error: StoreError) => void fatal.push(error);
+  let metrics: CoordinatorMetrics | null = null;
+  const coordinator = await openCoordinator({
+    settings: {
+      heartbeatIntervalMs: options.heartbeatIntervalMs ?? heartbeatIntervalMs,
+      credentialLifetimeMs,
+      leases: leaseSettings,
+      leaseFreeBootId: null,
+      telemetryBytes: options.telemetryBytes ?? 2 ** 20,
+    },
     state,
     store,
-    loop,
-    agents,
-    orphans,
-    logs,
-    logEvents: logKeeping.logEvents,
-    intake: logKeeping.intake,
-    rowKeeping,
-    reserve,
-    arrays,
+    clock,
     random,
-    committed,
-    notices,
-    timeLimits,
-    hangWatch,
-    statusOf,
-    taskStatus,
-    pacer,
-    leases,
-    paths,
-    telemetry,
-    pages,
-    ...now,
-  };
-  const nodeViews = () =>
-    buildView(new Draft(state), agents.online(), waitTimes, orphanGpusOf, monotonicMs()).nodes;
-  const server = await startServer('127.0.0.1:0', gate, connections, {
-    muster: {
-      ...jobCalls({ ...shared, nodeViews }),
-      ...streamCalls({ ...shared, backup: noBackup }),
-      ...nodeCalls(shared),
-      ...credentialCalls({
-        ...{ ...shared, log: silentLogger, authorityDigest: null },
-        storeAdminToken: (token) => void storedAdminTokens.push(token),
-      }),
-      ...telemetryCalls(shared),
-    },
-    agentHub: agentHubCalls({
-      ...{ ...shared, log: silentLogger, heartbeatIntervalMs, leaseMs: leaseSettings.leaseMs },
-      credentialLifetimeMs,
-      term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
-      checkAccount: (account) => leases.checkAccount(account),
+    log,
+    contained,
+    reserve,
+    openOutput: outputIn({
+      dataDir: directory,
+      logLimits: { budgetBytes: unlimited, capBytes: unlimited, rateBytes: unlimited, ...options.logLimits },
+      rowBudgetBytes: unlimited,
+      keep: coordinatorDefaults.keep,
+      publishedSeq: () => Promise.resolve(state.lastEventSeq),
+      reserve,
+      clock,
+      log: silentLogger,
+      onFatal,
     }),
+    runFenceCommand: null,
+    backup: noBackup,
+    onFatal,
+    onCommitted: (change) => metrics?.committed(change),
   });
+  const { gate, agents, pages } = coordinator;
+  metrics = new CoordinatorMetrics({ ...coordinator, contained, connections, clock, log: silentLogger });
+  const storedAdminTokens: string[] = [];
+  const calls = coordinator.calls({
+    authorityDigest: null,
+    storeAdminToken: (token) => void storedAdminTokens.push(token),
+  });
+  const server = await startServer('127.0.0.1:0', gate, connections, calls);
   const http = await startHttpServer('127.0.0.1:0', {
-    ownPage: () => metrics.page(),
+    ownPage: () => metrics?.page() ?? '',
     nodePage: (node) => pages.requestPage(node, options.pageTimeoutMs),
     nodes: () => [...state.nodes.keys()].sort(),
     log: silentLogger,
@@ -258,30 +143,13 @@ export async function startTestCoordinator(
   const api = connectMuster({ address: server.address, token: adminToken });
   const clients: Client[] = [];
   return {
+    ...coordinator,
     adminToken,
     storedAdminTokens,
     api,
     clock,
     memory,
-    state,
-    loop,
-    gate,
-    agents,
-    arrays,
-    notices,
-    logs,
-    logKeeping,
-    rowKeeping,
     fatal,
-    timeLimits,
-    startDeadlines,
-    hangWatch,
-    statusFiles,
-    taskStatus,
-    pacer,
-    leases,
-    telemetry,
-    pages,
     contained,
     /** `host:port` of its gRPC server. */
     address: server.address,
@@ -297,13 +165,9 @@ export async function startTestCoordinator(
       api.close();
       for (const client of clients) client.close();
       agents.endAll();
-      await leases.close();
       await http.close();
       await server.close();
-      await loop.stop();
-      await statusFiles.close();
-      await logs.close();
-      await rowKeeping.rows.close();
+      await coordinator.close();
       rmSync(directory, { recursive: true });
     },
   };

@@ -70,7 +70,7 @@ export interface JobCallParts {
   readonly taskStatus: TaskStatusCache;
   readonly leases: LeaseKeeper;
   readonly logs: Pick<LogStore, 'directoryOf'>;
-  readonly reserve: DiskReserve;
+  readonly reserve: Pick<DiskReserve, 'requireSpace'>;
   readonly arrays: ArrayFiller;
   readonly random: RandomBytes;
   readonly wallMs: () => number;

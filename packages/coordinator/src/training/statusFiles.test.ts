@@ -155,13 +155,13 @@ test('a coordinator keeps it beside the output, with what agents say, and answer
   storeRunningJob(memory);
   const coordinator = await startTestCoordinator({ memory });
   try {
-    const { api, loop, logs, taskStatus, statusFiles } = coordinator;
+    const { api, loop, logs, taskStatus, reconcilers } = coordinator;
     const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
     await logs.append(task, 0, Buffer.from('step 1\n'));
     const hang = { quietForMs: 600_000, usualMs: 1_000, gpus: 'idle', rank: 2 } as const;
     taskStatus.record(aReport(task, { training: someProgress(), hang }));
     await loop.run(aCaller, (draft) => draft.putJob({ ...runningJob, preemptions: 1 }));
-    await statusFiles.run();
+    await reconcilers['statusFiles']?.();
     const folder = logs.directoryOf(runningJobId);
     expect(readdirSync(folder).sort()).toEqual(['1.0.log', statusFileName]);
     const markdown = readFileSync(join(folder, statusFileName), 'utf8');

@@ -1,0 +1,257 @@
+/**
+ * The composition root: the coordinator's parts, wired on ports. `main.ts` gives it the ports of a machine, the simulation
+ * simulated ones, and tests a store in memory, so that all three run the same wiring.
+ *
+ * It listens nowhere and sets no timer: whoever opens it serves `calls` and runs the reconcilers.
+ */
+import type { Clock } from '@muster/common/clock';
+import type { NodeName, RandomBytes } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import { OrphanTasks } from './agents/orphans.ts';
+import { AgentRegistry } from './agents/registry.ts';
+import { StatusPacer } from './agents/statusPacer.ts';
+import { TaskStatusCache } from './agents/taskStatusCache.ts';
+import { Gate } from './auth/gate.ts';
+import type { DiskReserve } from './diskReserve.ts';
+import { CommitNotifier } from './events/commitNotifier.ts';
+import { Notices } from './events/notices.ts';
+import { goOnAfterRestore } from './leases/afterRestore.ts';
+import type { RunFenceCommand } from './leases/fenceCommand.ts';
+import { fencedAfterMs, type LeaseSettings } from './leases/leases.ts';
+import { metaStore } from './leases/metaStore.ts';
+import { Loop } from './loop.ts';
+import type { OpenOutput } from './output.ts';
+import { PathHistory } from './paths/pathHistory.ts';
+import { buildView } from './planning/planningView.ts';
+import { WaitTimes } from './planning/waitTimes.ts';
+import { ArrayFiller } from './reconcilers/arrayFiller.ts';
+import { askToRenew, removeExpiredJoinTokens, storeLastUse } from './reconcilers/credentialUse.ts';
+import { Drains } from './reconcilers/drains.ts';
+import { HangWatch } from './reconcilers/hangWatch.ts';
+import { publishHeldBackStatus } from './reconcilers/heldBackStatus.ts';
+import { LeaseKeeper } from './reconcilers/leaseKeeper.ts';
+import { StartDeadlines } from './reconcilers/startDeadlines.ts';
+import { TimeLimits } from './reconcilers/timeLimits.ts';
+import { agentHubCalls } from './rpc/agentHub.ts';
+import { type CredentialCallParts, credentialCalls } from './rpc/credentials.ts';
+import { jobCalls } from './rpc/jobs.ts';
+import { nodeCalls } from './rpc/nodes.ts';
+import { type StreamCallParts, streamCalls } from './rpc/streams.ts';
+import { telemetryCalls } from './rpc/telemetry.ts';
+import type { Committed } from './state/committed.ts';
+import { type ClusterState, Draft } from './state/state.ts';
+import type { JobRecord, Store, StoreError } from './store/store.ts';
+import { PageRequests } from './telemetry/pageRequests.ts';
+import { TelemetryStore } from './telemetry/telemetryStore.ts';
+import { GpuStatsPublisher } from './training/gpuStats.ts';
+import { statusOf as statusOfJob } from './training/statusOf.ts';
+import type { Contained, ContainedWork } from './work/contained.ts';
+
+export interface CoordinatorSettings {
+  readonly heartbeatIntervalMs: number;
+  readonly credentialLifetimeMs: number;
+  readonly leases: LeaseSettings;
+  /** The boot of the machine whose tasks run without a lease where the job does not say. null: none does. */
+  readonly leaseFreeBootId: string | null;
+  /** Memory for the readings of jobs' GPUs, bytes. */
+  readonly telemetryBytes: number;
+}
+
+export interface CoordinatorPorts {
+  readonly settings: CoordinatorSettings;
+  /** What `store` had when it was loaded. */
+  readonly state: ClusterState;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly log: Logger;
+  /** Runs work whose failure must not reach beyond itself. */
+  readonly contained: Pick<Contained, 'run'>;
+  /** Space on the disk that is kept for commits which make room. */
+  readonly reserve: Pick<DiskReserve, 'requireSpace' | 'restoreBallast' | 'dropBallast'>;
+  /** Opens what is kept on disk beside the store: the output of tasks, their rows of metrics and status pages. */
+  readonly openOutput: OpenOutput;
+  /** null: there is none. */
+  readonly runFenceCommand: RunFenceCommand | null;
+  /** Of the store, while it is in use. @throws {StoreError} when there is none */
+  readonly backup: StreamCallParts['backup'];
+  /** The store is in an unknown state: nothing may be acknowledged any more. */
+  readonly onFatal: (error: StoreError) => void;
+  /** Called with each commit after the coordinator's own parts. */
+  readonly onCommitted?: (change: Committed) => void;
+  /** An operation was refused that would have broken this guarantee, such as `G2`. */
+  readonly onViolation?: (guarantee: string) => void;
+}
+
+/** What only the one who serves the calls knows. */
+export type ServerFacts = Pick<CredentialCallParts, 'authorityDigest' | 'storeAdminToken'>;
+
+export type Coordinator = Awaited<ReturnType<typeof openCoordinator>>;
+
+/**
+ * Continues from what is stored. Resolves when calls may be served.
+ * @throws {StoreError} when the store cannot be read or written
+ */
+export async function openCoordinator(ports: CoordinatorPorts) {
+  const { settings, state, store, clock, random, log, contained, reserve, onFatal } = ports;
+  const wallMs = () => clock.wallMs();
+  const monotonicMs = () => clock.monotonicMs();
+  const now = { wallMs, monotonicMs };
+  const { heartbeatIntervalMs, credentialLifetimeMs } = settings;
+  const tickMs = Math.min(1_000, heartbeatIntervalMs);
+
+  const gate = new Gate({ ...now, state, log });
+  const agents = new AgentRegistry(clock, heartbeatIntervalMs);
+  for (const node of state.nodes.keys()) agents.expect(node);
+  const orphans = new OrphanTasks(state);
+  const orphanGpus = (node: NodeName) => orphans.gpusOf(node);
+
+  const ownLeases = [...state.jobs.values()].map(({ spec }) => spec.leaseMs ?? 0);
+  const quietMs = fencedAfterMs(settings.leases, Math.max(settings.leases.leaseMs, ...ownLeases));
+  const restored = await goOnAfterRestore({ state, store, wallMs, quietMs });
+  if (restored !== null)
+    log.warn({ ...restored }, 'this store was restored from a backup, or accepted with losses');
+  const leases = await LeaseKeeper.open({
+    state,
+    store: metaStore({ store, onFatal, freeBallast: () => reserve.dropBallast() }),
+    agents,
+    clock,
+    random,
+    log,
+    settings: settings.leases,
+    tickMs,
+    runFenceCommand: ports.runFenceCommand,
+  });
+  const paths = await PathHistory.open(store, state);
+
+  const waitTimes = new WaitTimes();
+  for (const job of state.jobs.values()) waitTimes.follow(job, monotonicMs());
+  const taskStatus = new TaskStatusCache();
+  const pacer = new StatusPacer(monotonicMs);
+  const committed = new CommitNotifier();
+  const notices = new Notices(committed);
+  const telemetry = new TelemetryStore({ state, clock, bytesMax: settings.telemetryBytes });
+  const pages = new PageRequests();
+
+  const loop = new Loop({
+    state,
+    store,
+    clock,
+    log,
+    waitTimes,
+    onlineNodes: () => agents.online(),
+    paused: () => leases.paused(),
+    needsPreflight: (node) => paths.needsPreflight(node),
+    leaseMs: settings.leases.leaseMs,
+    leaseFreeBootId: settings.leaseFreeBootId,
+    orphanGpus,
+    onViolation: (guarantee) => ports.onViolation?.(guarantee),
+    contained,
+    followers: {
+      gate: (change) => gate.committed(change),
+      orphans: (change) => orphans.committed(change),
+      agents: (change) => agents.committed(change),
+      taskStatus: (change) => taskStatus.committed(change),
+      paths: (change) => paths.committed(change.events),
+      output: (change) => output.committed(change),
+      watchers: (change) => committed.notify(change.events.map((event) => event.subject)),
+      others: (change) => ports.onCommitted?.(change),
+    },
+    freeBallast: () => reserve.dropBallast(),
+    onFatal,
+  });
+  leases.attach(loop);
+  const statusOf = (record: JobRecord) =>
+    statusOfJob({ wallMs, state, taskStatus, reasons: loop.reasons }, record);
+  const output = ports.openOutput({ state, store, loop, statusOf });
+  const arrays = new ArrayFiller({ state, store, loop, random });
+  const timeLimits = new TimeLimits(monotonicMs);
+  const startDeadlines = new StartDeadlines(monotonicMs, taskStatus);
+  const hangWatch = new HangWatch({ ...now, heartbeatIntervalMs });
+  const drains = new Drains(now);
+  const gpuStats = new GpuStatsPublisher({ ...now, telemetry, taskStatus, notices });
+
+  /** Periodic work, by name. Each looks at what is and makes it what it should be; none remembers what it was about to do. */
+  const reconcilers: Readonly<Record<string, ContainedWork>> = {
+    reserve: () => reserve.restoreBallast(),
+    telemetry: () => telemetry.sweep(),
+    leases: () => leases.run(),
+    startDeadlines: () => startDeadlines.run(state, loop),
+    timeLimits: () => timeLimits.run(state, loop),
+    hangWatch: () => hangWatch.run(state, loop),
+    drains: () => drains.run(state, loop),
+    arrays: () => arrays.run(),
+    heldBackStatus: () => publishHeldBackStatus(pacer, loop),
+    gpuStats: () => gpuStats.run(state),
+    ...output.reconcilers,
+    joinTokens: () => removeExpiredJoinTokens(state, loop, wallMs()),
+    credentialUse: () => storeLastUse(state, gate, loop),
+    renewals: () => askToRenew({ ...now, state, agents, lifetimeMs: credentialLifetimeMs }),
+    refusals: () => gate.refusals.run(),
+  };
+
+  const parts = {
+    gate,
+    state,
+    store,
+    loop,
+    agents,
+    leases,
+    taskStatus,
+    orphans,
+    pacer,
+    paths,
+    log,
+    reserve,
+    arrays,
+    random,
+    committed,
+    notices,
+    timeLimits,
+    startDeadlines,
+    hangWatch,
+    statusOf,
+    telemetry,
+    pages,
+    waitTimes,
+    ...now,
+    ...output.parts,
+  };
+  const nodeViews = () =>
+    buildView(new Draft(state), agents.online(), waitTimes, orphanGpus, monotonicMs()).nodes;
+  return {
+    ...parts,
+    /** The handlers of both services. */
+    calls: (server: ServerFacts) => ({
+      muster: {
+        ...jobCalls({ ...parts, nodeViews }),
+        ...streamCalls({ ...parts, backup: ports.backup }),
+        ...nodeCalls(parts),
+        ...credentialCalls({ ...parts, ...server }),
+        ...telemetryCalls(parts),
+      },
+      agentHub: agentHubCalls({
+        ...parts,
+        heartbeatIntervalMs,
+        credentialLifetimeMs,
+        leaseMs: settings.leases.leaseMs,
+        term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
+        checkAccount: (account) => leases.checkAccount(account),
+      }),
+    }),
+    reconcilers,
+    /** How often `reconcile` must be called. */
+    tickMs,
+    /** Runs every reconciler once. Resolves when all of them are done; never rejects. */
+    async reconcile(): Promise<void> {
+      await Promise.all(Object.entries(reconcilers).map(([name, run]) => contained.run(name, run)));
+    },
+    /** Ends the work of the parts. The store stays open, for it is the caller's. */
+    async close(): Promise<void> {
+      agents.endAll();
+      await leases.close();
+      await loop.stop();
+      await output.close();
+    },
+  };
+}
