@@ -1,14 +1,4 @@
-import type { CommandModule } from './context.ts';
-
-export interface CommandEntry {
-  readonly name: string;
-  readonly summary: string;
-  /** Heading in the help. */
-  readonly group: 'Start:' | 'Jobs:' | 'Cluster:' | 'This program:';
-  /** Only `submit` runs a command line of the user's, given after `--`. */
-  readonly takesCommandLine?: true;
-  load(): Promise<{ readonly command: CommandModule }>;
-}
+import type { CommandEntry } from './context.ts';
 
 /** In the order of the help. Each `import` is a part of the bundle that only its command loads. */
 export const commandTable: readonly CommandEntry[] = [

@@ -34,6 +34,17 @@ export interface Subcommand extends CommandModule {
   readonly summary: string;
 }
 
+/** A command as the help lists it, before its module is loaded. */
+export interface CommandEntry {
+  readonly name: string;
+  readonly summary: string;
+  /** Heading in the help. */
+  readonly group: 'Start:' | 'Jobs:' | 'Cluster:' | 'This program:';
+  /** Only `submit` runs a command line of the user's, given after `--`. */
+  readonly takesCommandLine?: true;
+  load(): Promise<{ readonly command: CommandModule }>;
+}
+
 /** Defines the command and those below it. `onDefined` sees each once it has its arguments and flags. */
 export function defineCommand(
   command: Command,

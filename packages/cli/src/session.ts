@@ -30,6 +30,9 @@ export interface RetryOptions {
 /** How long a change is tried again under its request id: enough for a coordinator that restarts. */
 export const submitPatienceMs = 5_000;
 
+/** How long a command that waits or follows bears an outage: longer than a restart or an upgrade, but not for ever. */
+export const outagePatienceMs = 5 * 60_000;
+
 const backoff = { initialMs: 100, maxMs: 2_000 } as const;
 
 /** Connects, runs `work`, and closes the connection whatever comes of it. */

@@ -1,6 +1,5 @@
 /** The words of gangs: where nodes reach each other, what was measured between them, and how long a task may run. */
 import type { Blame, CauseKind } from './spec/causes.ts';
-import type { Cause } from './views.ts';
 
 /** One address of a node. */
 export interface Endpoint {
@@ -85,12 +84,6 @@ export interface TaskFailure {
   readonly line: number | null;
   /** CLOCK_BOOTTIME of the node. */
   readonly atBoottimeMs: number;
-}
-
-/** A node that an attempt of a job failed on before it began: its next attempt does without, if others could take it. */
-export interface ExcludedNode {
-  readonly node: string;
-  readonly cause: Cause;
 }
 
 /** The newest measurement of a path, by a preflight. */

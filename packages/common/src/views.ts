@@ -4,7 +4,7 @@
  */
 import type { Checkpoint } from './checkpoints.ts';
 import type { Condition } from './conditions.ts';
-import type { ExcludedNode, PathBandwidth, TaskFailure } from './gangs.ts';
+import type { PathBandwidth, TaskFailure } from './gangs.ts';
 import type { NodeInventory } from './hardware.ts';
 import type { TaskRef } from './ids.ts';
 import type { Blame, CauseKind, Evidence } from './spec/causes.ts';
@@ -22,6 +22,12 @@ export interface Cause {
   /** What shows it. null: nothing beyond the message. */
   readonly evidence: Evidence | null;
   readonly blame: Blame;
+}
+
+/** A node that an attempt of a job failed on before it began: its next attempt does without, if others could take it. */
+export interface ExcludedNode {
+  readonly node: string;
+  readonly cause: Cause;
 }
 
 /** The checkpoint that an attempt began from. */

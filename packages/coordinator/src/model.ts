@@ -5,7 +5,7 @@
 
 import type { Checkpoint, ResumeChoice } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
-import type { Endpoint, ExcludedNode, PathResult, PreflightResult } from '@muster/common/gangs';
+import type { Endpoint, PathResult, PreflightResult } from '@muster/common/gangs';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';
@@ -15,6 +15,7 @@ import type {
   AttemptSign,
   Cause,
   Drain,
+  ExcludedNode,
   LedgerEntry,
   Resume,
   ResumedFrom,

@@ -2,9 +2,8 @@
 import type { MusterApi } from '@muster/common/wire/client';
 import type { Context } from '../context.ts';
 import { awayText } from '../jobs/attend.ts';
-import { outagePatienceMs } from '../jobs/wait.ts';
 import type { Progress } from '../output/progress.ts';
-import type { Session } from '../session.ts';
+import { outagePatienceMs, type Session } from '../session.ts';
 
 /** A look at a large array is work for the coordinator: waiting this many times as long bounds it to a fifth of the time. */
 const restsPerLook = 4;

@@ -1,7 +1,6 @@
 /** `muster __complete`, which the completion scripts call at every press of Tab. */
 import { Command } from 'commander';
-import type { CommandEntry } from '../commandTable.ts';
-import { type Context, defineCommand } from '../context.ts';
+import { type CommandEntry, type Context, defineCommand } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type CompletionCandidate, candidatesFor, filesMarker } from './candidates.ts';
 

@@ -3,10 +3,8 @@ import { MusterError } from '@muster/common/errors';
 import { isTerminal } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
-import type { Session } from '../session.ts';
+import { outagePatienceMs, type Session } from '../session.ts';
 
-/** A coordinator that is restarted or upgraded is back long before; a script must not hang for ever. */
-export const outagePatienceMs = 5 * 60_000;
 /** Why a job waits changes without an event. */
 const pendingRefreshMs = 2_000;
 

@@ -4,8 +4,7 @@ import type { MusterError } from '@muster/common/errors';
 import { isTerminal } from '@muster/common/states';
 import type { JobView, LogPiece } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
-import { outagePatienceMs } from '../jobs/wait.ts';
-import type { Session } from '../session.ts';
+import { outagePatienceMs, type Session } from '../session.ts';
 import type { LogPrinter } from './printer.ts';
 
 /** A stream that ended before the job did: by a coordinator that shuts down, or between two attempts. */

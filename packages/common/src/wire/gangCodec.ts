@@ -1,7 +1,6 @@
 /** Wire messages ↔ the words of gangs. */
 import {
   type Endpoint,
-  type ExcludedNode,
   failureSources,
   type PathBandwidth,
   type PathCheck,
@@ -25,7 +24,7 @@ import type {
 import type { TaskFailure__Output, TaskFailure as WireTaskFailure } from '../gen/muster/v1/TaskFailure.ts';
 import type { TaskRef } from '../ids.ts';
 import { blames, causeKinds } from '../spec/causes.ts';
-import type { Cause } from '../views.ts';
+import type { Cause, ExcludedNode } from '../views.ts';
 import { known } from './enums.ts';
 import { taskRefToWire } from './taskRef.ts';
 

@@ -1,7 +1,6 @@
 /** The nodes on which attempts of a job have failed. The next attempt avoids them as long as other nodes could take it. */
-import type { ExcludedNode } from '@muster/common/gangs';
 import type { NodeName } from '@muster/common/ids';
-import type { Cause } from '@muster/common/views';
+import type { Cause, ExcludedNode } from '@muster/common/views';
 import type { Job } from '../model.ts';
 
 /** @returns the job with these nodes excluded because of `cause`; a newer cause replaces an older one of the same node */

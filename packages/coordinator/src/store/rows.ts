@@ -5,12 +5,11 @@
 
 import { causeOf } from '@muster/common/cause';
 import type { Checkpoint } from '@muster/common/checkpoints';
-import type { ExcludedNode } from '@muster/common/gangs';
 import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
-import type { Cause, TaskEnd } from '@muster/common/views';
+import type { Cause, ExcludedNode, TaskEnd } from '@muster/common/views';
 import { type Attempt, type Job, type JobState, type Node, type StoredEvent, type Task } from '../model.ts';
 import { ownName } from '../spec/ownSpec.ts';
 import { specText } from '../spec/specText.ts';
