@@ -1,0 +1,295 @@
+/** Keeps the folders of each package in layers: a folder imports only what its row names. */
+import { expect, test } from 'vitest';
+import { expectNone, importsOf, productFiles, resolveImport, type SourceFile } from './source.ts';
+
+/** A folder directly below a package's src, or a file there; what it may import of the same package; and why no more. */
+type Row = readonly [folder: string, mayImport: string, why: string];
+
+/** Lowest first: a row may name only rows above it. Files of the cli's src are in layers of their own, without a row. */
+const directions: Readonly<Record<string, readonly Row[]>> = {
+  agent: [
+    [
+      'taskFacts',
+      '',
+      'every folder speaks of tasks in these types, so an import from here would close a circle',
+    ],
+    ['probes', '', 'each probe is a process of its own, which loads nothing else'],
+    ['host', '', 'it reads the machine, whoever asks'],
+    ['dataDir', '', 'it locks files and knows nothing of what they hold'],
+    ['leaving', '', 'it watches the machine, not its tasks'],
+    ['service', '', 'it talks to systemd alone'],
+    ['nodeOptions.ts', '', 'whoever starts an agent reads it before the agent is loaded'],
+    ['fence', 'taskFacts', 'a fence must hold whatever has started the task'],
+    ['logs', 'taskFacts', 'it reads files of tasks, whoever writes them'],
+    [
+      'guard',
+      'dataDir fence logs probes taskFacts',
+      'it is a process that outlives the agent: it knows no driver',
+    ],
+    ['drivers', 'fence guard logs probes taskFacts', 'a driver runs what it is given and decides nothing'],
+    ['options.ts', 'drivers guard', 'defaults stand where they are used'],
+    ['gpus', 'fence options.ts', 'GPUs are read for the node, not for a task'],
+    ['hooks', 'drivers host taskFacts', 'the environment is computed before anything runs'],
+    ['leases', 'drivers fence taskFacts', 'a lease says how long a task may run, not what it does'],
+    [
+      'checkpoints',
+      'drivers hooks host probes taskFacts',
+      'it reads directories and reports to whoever calls it',
+    ],
+    ['health', 'checkpoints gpus', 'conditions follow from readings'],
+    ['telemetry', 'gpus taskFacts', 'it may be lost, so nothing depends on it'],
+    ['metrics', 'gpus host', 'the page shows readings that others have made'],
+    ['training', 'gpus logs taskFacts', 'it reads the output of a task and reports to whoever calls it'],
+    ['failure', 'drivers fence guard health taskFacts', 'it explains an end that others have seen'],
+    ['rendezvous', 'drivers hooks host taskFacts', 'it tests paths for a task that others prepare'],
+    [
+      'doctor',
+      'checkpoints gpus health host options.ts probes',
+      'it looks at the machine without running an agent',
+    ],
+    [
+      'node',
+      'checkpoints gpus health host metrics options.ts probes telemetry',
+      'the state of the node, not of tasks',
+    ],
+    [
+      'tasks',
+      'checkpoints drivers failure gpus hooks host leases logs node rendezvous taskFacts training',
+      'it knows what to do, and not who has asked for it over which connection',
+    ],
+    ['session', 'leases node taskFacts tasks', 'it turns messages into orders and reports'],
+    [
+      'main.ts',
+      'checkpoints dataDir drivers failure hooks host leases leaving node options.ts probes rendezvous session tasks training',
+      'it connects the parts',
+    ],
+  ],
+  coordinator: [
+    ['model.ts', '', 'every folder speaks of jobs and nodes in these types'],
+    ['caller.ts', '', 'it only names who has asked'],
+    ['work', '', 'how work is run, whatever it is'],
+    ['options.ts', '', 'the command line sets it, and every part may read it'],
+    ['diskReserve.ts', '', 'it looks at the disk alone'],
+    ['http', '', 'it serves the pages that it is given'],
+    ['tls', '', 'it keeps certificates and knows no calls'],
+    ['scheduler', '', 'it plans on values of its own'],
+    ['spec', 'model.ts', 'the specs of jobs as others need them'],
+    ['lifecycle', 'model.ts spec', 'what follows from an event depends on the job alone'],
+    ['store', 'caller.ts model.ts spec work', 'it keeps what it is given and decides nothing'],
+    [
+      'state',
+      'caller.ts lifecycle model.ts scheduler spec store',
+      'it is changed by commands and knows none',
+    ],
+    ['events', 'model.ts store work', 'it reads what is committed'],
+    ['paths', 'model.ts state store', 'it remembers measurements of paths'],
+    ['leases', 'model.ts state store', 'it says who may run, and ends nothing by itself'],
+    ['auth', 'caller.ts state store', 'it knows credentials, not what is called with them'],
+    [
+      'agents',
+      'caller.ts leases lifecycle model.ts spec state work',
+      'what a node should do follows from the state alone',
+    ],
+    ['planning', 'lifecycle model.ts scheduler state', 'it shows the state to the scheduler'],
+    [
+      'commands',
+      'agents auth caller.ts leases lifecycle model.ts spec state store',
+      'functions on a draft: the loop runs them',
+    ],
+    [
+      'loop.ts',
+      'auth caller.ts lifecycle model.ts planning scheduler state store work',
+      'it runs whatever commands come',
+    ],
+    [
+      'logs',
+      'caller.ts diskReserve.ts loop.ts model.ts options.ts state work',
+      'files of output, whoever sends or reads them',
+    ],
+    ['rows', 'diskReserve.ts options.ts state work', 'files of metrics, whoever sends or reads them'],
+    ['telemetry', 'state', 'it may be lost, so nothing depends on it'],
+    [
+      'reconcilers',
+      'agents auth caller.ts commands leases lifecycle logs loop.ts model.ts options.ts rows state store work',
+      'periodic work commands like a client, and knows no calls',
+    ],
+    [
+      'views.ts',
+      'agents lifecycle model.ts reconcilers spec state',
+      'what is shown, in whichever answer, page or file',
+    ],
+    [
+      'rpc',
+      'agents auth caller.ts commands diskReserve.ts events leases lifecycle logs loop.ts model.ts paths reconcilers ' +
+        'rows scheduler state store telemetry tls views.ts work',
+      'it translates calls',
+    ],
+    [
+      'metrics',
+      'agents auth lifecycle model.ts planning reconcilers rpc state store telemetry views.ts work',
+      'it counts what others do',
+    ],
+    [
+      'training',
+      'agents events model.ts spec state store views.ts',
+      'it writes files from the views that the API returns',
+    ],
+    [
+      'output.ts',
+      'diskReserve.ts logs loop.ts options.ts reconcilers rows state store training work',
+      'it connects what is kept in files, which the simulation has no disk for',
+    ],
+    [
+      'coordinator.ts',
+      'agents auth diskReserve.ts events leases loop.ts output.ts paths planning reconcilers rpc state store telemetry training work',
+      'it connects the parts on ports, and touches no machine',
+    ],
+    [
+      'main.ts',
+      'auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc state store tls work',
+      'it brings the ports of a machine',
+    ],
+  ],
+  cli: [
+    ['output', '', 'it writes text, whatever the text is about'],
+    ['checkpoints', 'output', 'how checkpoints are shown'],
+    ['metrics', 'output', 'how metrics are shown'],
+    ['nodes', 'output', 'how nodes are shown'],
+    ['completion', 'output', 'it runs at every press of Tab, and loads as little as it can'],
+    ['submit', 'output', 'from flags and files to a spec, without a connection'],
+    ['logs', 'output', 'it prints the output of a job, whoever waits for the job'],
+    ['jobs', 'checkpoints logs output', 'one job: shown, waited for, followed'],
+    ['arrays', 'jobs logs output', 'many jobs are made of single ones'],
+    ['diagnose', 'jobs logs output', 'it explains a log, of a job or of a file'],
+    ['doctor', 'nodes output', 'it looks at this machine'],
+    ['supervisor', 'jobs output', 'it starts and ends daemons'],
+    ['top', 'jobs nodes output', 'it shows what jobs and nodes do now'],
+    [
+      'commands',
+      'arrays checkpoints completion diagnose doctor jobs logs metrics nodes output submit supervisor top',
+      'a command connects the parts; nothing imports a command but the table of them',
+    ],
+  ],
+};
+
+interface Edge {
+  readonly package: string;
+  readonly from: string;
+  readonly to: string;
+  readonly place: string;
+}
+
+/** Imports between folders of one package, types included; `from` and `to` are folders or files directly in its src. */
+function edgesOf(files: readonly SourceFile[]): readonly Edge[] {
+  return files.flatMap(({ path, text }) => {
+    const source = placeOf(path);
+    if (source === null || isFixture(path)) return [];
+    return importsOf(text).flatMap(({ specifier, line }) => {
+      const target = resolveImport(path, specifier);
+      const to = target === null ? null : placeOf(target);
+      if (target === null || to === null || isFixture(target)) return [];
+      if (to.package !== source.package || to.folder === source.folder) return [];
+      const place = `${path}:${line}`;
+      return { package: source.package, from: source.folder, to: to.folder, place };
+    });
+  });
+}
+
+function placeOf(path: string): { readonly package: string; readonly folder: string } | null {
+  const [, name, folder] = /^packages\/(\w+)\/src\/([^/]+)/.exec(path) ?? [];
+  return name === undefined || folder === undefined ? null : { package: name, folder };
+}
+
+function isFixture(path: string): boolean {
+  return path.endsWith('Fixture.ts') || path.includes('/testing/') || path.includes('/gen/');
+}
+
+function problemsOf(edges: readonly Edge[], tables: Readonly<Record<string, readonly Row[]>>): string[] {
+  return Object.entries(tables).flatMap(([name, rows]) => {
+    const isListed = new Map(rows.map(([folder, mayImport]) => [folder, new Set(mayImport.split(' '))]));
+    const own = edges.filter((edge) => edge.package === name);
+    const strays = own.flatMap(({ from, to, place }) => {
+      const row = rows.find(([folder]) => folder === from);
+      if (row === undefined) {
+        return from.endsWith('.ts') && name === 'cli' ? [] : [`${place}: ${name}/${from} has no row`];
+      }
+      if (isListed.get(from)?.has(to) === true) return [];
+      return to.endsWith('.ts') && name === 'cli'
+        ? []
+        : [`${place}: ${name}/${from} must not import ${to}: ${row[2]}`];
+    });
+    const unused = rows.flatMap(([folder, mayImport]) =>
+      mayImport
+        .split(' ')
+        .filter((to) => to !== '' && !own.some((edge) => edge.from === folder && edge.to === to))
+        .map((to) => `the table lets ${name}/${folder} import ${to}, and it does not`),
+    );
+    const upward = rows.flatMap(([folder, mayImport], index) =>
+      mayImport
+        .split(' ')
+        .filter((to) => to !== '' && !rows.slice(0, index).some(([lower]) => lower === to))
+        .map((to) => `the table lets ${name}/${folder} import ${to}, which is not above it in the table`),
+    );
+    return [...strays, ...unused, ...upward];
+  });
+}
+
+/** Folders that import each other, directly or over others, as `a → b → a`. One for each package at most. */
+function cyclesOf(edges: readonly Edge[]): string[] {
+  return [...Map.groupBy(edges, (edge) => edge.package)].flatMap(([name, own]) => {
+    const targets = new Map<string, Set<string>>();
+    for (const { from, to } of own) targets.set(from, (targets.get(from) ?? new Set()).add(to));
+    const done = new Set<string>();
+    const search = (folder: string, path: readonly string[]): readonly string[] | null => {
+      if (path.includes(folder)) return [...path.slice(path.indexOf(folder)), folder];
+      if (done.has(folder)) return null;
+      for (const next of targets.get(folder) ?? []) {
+        const found = search(next, [...path, folder]);
+        if (found !== null) return found;
+      }
+      done.add(folder);
+      return null;
+    };
+    for (const folder of targets.keys()) {
+      const found = search(folder, []);
+      if (found !== null) return [`${name}: ${found.join(' → ')}`];
+    }
+    return [];
+  });
+}
+
+test('the checkers see a stray import, a row that is not used, and a circle', () => {
+  const file = (path: string, imported: string): SourceFile => ({
+    path: `packages/agent/src/${path}`,
+    text: `import type { X } from '${imported}';`,
+  });
+  const edges = edgesOf([
+    file('low/a.ts', '../high/b.ts'),
+    file('high/b.ts', '../main.ts'),
+    file('high/bFixture.ts', '../low/a.ts'),
+    file('main.ts', './low/a.ts'),
+    file('low/c.ts', './a.ts'),
+  ]);
+  const rows: readonly Row[] = [
+    ['low', '', 'it knows nothing'],
+    ['high', 'low main.ts', 'it knows much'],
+  ];
+  expect(problemsOf(edges, { agent: rows })).toEqual([
+    'packages/agent/src/low/a.ts:1: agent/low must not import high: it knows nothing',
+    'packages/agent/src/main.ts:1: agent/main.ts has no row',
+    'the table lets agent/high import low, and it does not',
+    'the table lets agent/high import main.ts, which is not above it in the table',
+  ]);
+  expect(cyclesOf(edges)).toEqual(['agent: low → high → main.ts → low']);
+});
+
+test('folders import only what they may', () => {
+  expectNone(
+    problemsOf(edgesOf(productFiles()), directions),
+    'A folder can be understood without those above it in the table. A new import needs a reason, and a place in it.',
+  );
+});
+
+test('no folders of a package import each other in a circle', () => {
+  expectNone(cyclesOf(edgesOf(productFiles())), 'In a circle none can be understood without all the others.');
+});
