@@ -2,8 +2,8 @@
 import { Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
 import type { Logger } from '@muster/common/log';
-import { type Coordinator, openCoordinator } from '@muster/coordinator/coordinator';
-import type { Output, OutputParts } from '@muster/coordinator/output';
+import { type OpenedCoordinator, openCoordinator } from '@muster/coordinator/coordinator';
+import type { OutputFiles, OutputParts } from '@muster/coordinator/output';
 import { ClusterState } from '@muster/coordinator/state/state';
 import { type Credential, type Store, StoreError } from '@muster/coordinator/store/store';
 import type { ContainedWork } from '@muster/coordinator/work/contained';
@@ -25,7 +25,7 @@ export interface CoordinatorParts {
   readonly onFatal: (error: Error) => void;
 }
 
-type Calls = ReturnType<Coordinator['calls']>['muster'];
+type Calls = ReturnType<OpenedCoordinator['calls']>['muster'];
 export type UnaryName =
   | 'Submit'
   | 'GetJob'
@@ -108,7 +108,7 @@ async function runUncontained(_name: string, work: ContainedWork): Promise<void>
 }
 
 /** Output and rows of metrics have tests of their own; nothing in the simulation may use them. */
-const noOutput: Output = {
+const noOutput: OutputFiles = {
   parts: {
     logs: unused('logs') as OutputParts['logs'],
     logEvents: unused('logEvents') as OutputParts['logEvents'],

@@ -2,9 +2,9 @@
 import { resolve } from 'node:path';
 import { type AgentOptions, agentDefaults as defaults } from '@muster/agent/options';
 import type { Command } from 'commander';
-import type { Environment } from './environment.ts';
+import type { ProgramEnvironment } from './environment.ts';
 import { usageError } from './errors.ts';
-import { collect, durationMs, pageAddress, pageListen, wholeNumber } from './flags.ts';
+import { collect, durationMs, pageAddress, pageListen, wholeNumberFlag } from './flags.ts';
 
 export interface ProbeFlags {
   readonly gpus?: number;
@@ -24,7 +24,7 @@ export interface ProbeFlags {
   readonly dockerSocket?: string;
 }
 
-type ProbeEnvironment = Pick<Environment, 'workingDir' | 'checkpointRoots'>;
+type ProbeEnvironment = Pick<ProgramEnvironment, 'workingDir' | 'checkpointRoots'>;
 
 type ProbeOptions = Omit<
   AgentOptions,
@@ -55,7 +55,7 @@ export function withProbeFlags(command: Command): Command {
   command.option(
     '--gpus <count>',
     'simulate COUNT GPUs; default: the GPUs of this machine',
-    wholeNumber('--gpus', 0, 64),
+    wholeNumberFlag('--gpus', 0, 64),
   );
   choice('--gpu-source <source>', `source of GPU facts; default ${defaults.gpuSource}`, [
     'auto',

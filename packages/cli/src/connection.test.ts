@@ -8,7 +8,7 @@ import {
   resolveEndpoint,
   upLockName,
 } from './connection.ts';
-import { type Environment, readEnvironment } from './environment.ts';
+import { type ProgramEnvironment, readEnvironment } from './environment.ts';
 import { CliError } from './errors.ts';
 import { temporaryDir } from './testing/testContext.ts';
 
@@ -17,7 +17,7 @@ beforeEach(() => {
   home = temporaryDir();
 });
 
-function environment(variables: Readonly<Record<string, string>> = {}): Environment {
+function environment(variables: Readonly<Record<string, string>> = {}): ProgramEnvironment {
   return readEnvironment({ HOME: home, ...variables }, 'muster', home);
 }
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isLoopbackHost, parseAddress } from '@muster/common/address';
 import type { Command } from 'commander';
-import type { Environment } from './environment.ts';
+import type { ProgramEnvironment } from './environment.ts';
 import { CliError, fileErrorReason, usageError } from './errors.ts';
 
 /** The flags of `withConnection`. */
@@ -14,7 +14,7 @@ export interface ConnectionFlags {
   readonly data?: string;
 }
 
-export interface Endpoint {
+export interface ApiEndpoint {
   /** `host:port`. */
   readonly address: string;
   readonly token: string;
@@ -48,7 +48,7 @@ export function withConnection(command: Command): Command {
 }
 
 /** @throws {CliError} that says what is missing or unreadable, and the remedy */
-export function resolveEndpoint(flags: ConnectionFlags, environment: Environment): Endpoint {
+export function resolveEndpoint(flags: ConnectionFlags, environment: ProgramEnvironment): ApiEndpoint {
   const endpoint = findEndpoint(flags, environment);
   if (endpoint === null) throw noCoordinatorKnown(environment);
   return endpoint;
@@ -58,7 +58,7 @@ export function resolveEndpoint(flags: ConnectionFlags, environment: Environment
  * @returns null when nothing names a coordinator
  * @throws {CliError} as `resolveEndpoint` does
  */
-export function findEndpoint(flags: ConnectionFlags, environment: Environment): Endpoint | null {
+export function findEndpoint(flags: ConnectionFlags, environment: ProgramEnvironment): ApiEndpoint | null {
   const address = flags.addr ?? environment.address;
   const givenToken = tokenFromFlags(flags, environment);
   if (address !== null && givenToken !== null) {
@@ -89,9 +89,9 @@ export function findEndpoint(flags: ConnectionFlags, environment: Environment): 
  * `muster coordinator` has started, which may serve other machines, and for one on another machine.
  */
 export function remediesForSilence(
-  { address }: Endpoint,
+  { address }: ApiEndpoint,
   flags: ConnectionFlags,
-  environment: Environment,
+  environment: ProgramEnvironment,
 ): readonly string[] {
   const { programName, workingDir } = environment;
   const named = flags.data ?? environment.dataDir;
@@ -111,9 +111,9 @@ export function remediesForSilence(
  * @returns null: nowhere, it serves on loopback
  */
 export function addressForOthers(
-  { address }: Endpoint,
+  { address }: ApiEndpoint,
   flags: ConnectionFlags,
-  environment: Environment,
+  environment: ProgramEnvironment,
 ): string | null {
   const [advertised] = knownAt(address, flags, environment)?.advertised ?? [];
   if (advertised !== undefined) return advertised;
@@ -121,7 +121,7 @@ export function addressForOthers(
 }
 
 /** @returns PEM of the CA that flag or variable name; null: neither does */
-export function givenCa({ ca }: Pick<ConnectionFlags, 'ca'>, environment: Environment): string | null {
+export function givenCa({ ca }: Pick<ConnectionFlags, 'ca'>, environment: ProgramEnvironment): string | null {
   const named = ca ?? environment.caPath;
   return named === null ? null : readCa(resolve(environment.workingDir, named));
 }
@@ -130,7 +130,7 @@ export function givenCa({ ca }: Pick<ConnectionFlags, 'ca'>, environment: Enviro
 function caFor(
   known: KnownCoordinator | null,
   flags: ConnectionFlags,
-  environment: Environment,
+  environment: ProgramEnvironment,
 ): string | null {
   if (flags.ca !== undefined || known === null) return givenCa(flags, environment);
   return known.caPath === null ? null : readCa(known.caPath);
@@ -144,12 +144,12 @@ function readCa(path: string): string {
   throw usageError(`${path} does not hold a certificate in PEM`, howToGetCa);
 }
 
-function tokenFromFlags(flags: ConnectionFlags, environment: Environment): string | null {
+function tokenFromFlags(flags: ConnectionFlags, environment: ProgramEnvironment): string | null {
   if (flags.tokenFile !== undefined) return readToken(resolve(environment.workingDir, flags.tokenFile));
   return environment.token === null ? null : checkedToken(environment.token, 'MUSTER_TOKEN');
 }
 
-function knownCoordinator(flags: ConnectionFlags, environment: Environment): KnownCoordinator | null {
+function knownCoordinator(flags: ConnectionFlags, environment: ProgramEnvironment): KnownCoordinator | null {
   const named = flags.data ?? environment.dataDir;
   if (named !== null) {
     const dataDir = resolve(environment.workingDir, named);
@@ -167,7 +167,11 @@ function knownCoordinator(flags: ConnectionFlags, environment: Environment): Kno
  * The coordinator of this machine, if it is the one at this address. Whoever names address and token may have none here,
  * or a damaged one.
  */
-function knownAt(address: string, flags: ConnectionFlags, environment: Environment): KnownCoordinator | null {
+function knownAt(
+  address: string,
+  flags: ConnectionFlags,
+  environment: ProgramEnvironment,
+): KnownCoordinator | null {
   try {
     const known = knownCoordinator(flags, environment);
     return known !== null && servesAt(known, address) ? known : null;
@@ -181,7 +185,7 @@ function servesAt(known: KnownCoordinator, address: string): boolean {
   return known.address === address || known.advertised.includes(address);
 }
 
-function noCoordinatorKnown({ programName }: Environment): CliError {
+function noCoordinatorKnown({ programName }: ProgramEnvironment): CliError {
   return new CliError('no coordinator is known on this machine', {
     code: 'unavailable',
     hints: [
@@ -192,7 +196,7 @@ function noCoordinatorKnown({ programName }: Environment): CliError {
 }
 
 /** Where the last `muster up` of this user keeps its data. */
-export function lastDataDir(environment: Environment): string {
+export function lastDataDir(environment: ProgramEnvironment): string {
   const text = readSmallFile(environment.lastUpPath, 'the note of the last `muster up`');
   if (text === null) return environment.defaultDataDir;
   const dataDir = parseObject(text)?.['dataDir'];
@@ -257,7 +261,7 @@ function checkedToken(token: string, source: string): string {
   throw usageError(token === '' ? `${source} is empty` : `${source} does not hold a token`);
 }
 
-function checkedEndpoint(address: string, token: string, caCertificate: string | null): Endpoint {
+function checkedEndpoint(address: string, token: string, caCertificate: string | null): ApiEndpoint {
   return { address: checkedAddress(address, caCertificate !== null), token, caCertificate };
 }
 

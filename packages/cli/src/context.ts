@@ -1,13 +1,13 @@
 import type { Clock } from '@muster/common/clock';
 import type { Command } from 'commander';
-import type { Environment } from './environment.ts';
+import type { ProgramEnvironment } from './environment.ts';
 import type { ExitCode } from './exitCodes.ts';
 import type { Io } from './io.ts';
 
 /** The world as a command sees it. Tests hand in another one. */
 export interface Context {
   readonly io: Io;
-  readonly environment: Environment;
+  readonly environment: ProgramEnvironment;
   readonly clock: Clock;
   /** How long the completion of a word waits for the coordinator, in milliseconds; then it offers nothing from there. */
   readonly completionWaitMs: number;

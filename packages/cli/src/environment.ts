@@ -8,7 +8,7 @@ import { guardCommand } from '@muster/agent/guard/command';
 import { closedNodeFlags } from '@muster/common/nodeFlags';
 import type { ServiceManager } from './serviceManager.ts';
 
-export interface Environment {
+export interface ProgramEnvironment {
   readonly workingDir: string;
   readonly hostname: string;
   readonly home: string;
@@ -65,7 +65,11 @@ export const privateVariables = [
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /** @param scriptPath the file Node was started with */
-export function readEnvironment(variables: Variables, scriptPath: string, workingDir: string): Environment {
+export function readEnvironment(
+  variables: Variables,
+  scriptPath: string,
+  workingDir: string,
+): ProgramEnvironment {
   const home = variables['HOME'] || homedir();
   const { MUSTER_TOKEN: _token, MUSTER_JOIN_TOKEN: _joinToken, MUSTER_CA: _ca, ...rest } = variables;
   const { NOTIFY_SOCKET: notifySocket, WATCHDOG_USEC: watchdog, WATCHDOG_PID: watched, ...others } = rest;
@@ -124,7 +128,7 @@ function baseDir(configured: string | undefined, home: string, fallback: string)
 }
 
 /** https://no-color.org and the FORCE_COLOR convention; an empty value counts as unset. */
-function colourChoice(variables: Variables): Environment['colour'] {
+function colourChoice(variables: Variables): ProgramEnvironment['colour'] {
   if (variables['NO_COLOR']) return 'never';
   const forced = variables['FORCE_COLOR'];
   if (forced) return forced === '0' || forced === 'false' ? 'never' : 'always';

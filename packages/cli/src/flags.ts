@@ -10,7 +10,7 @@ import { fileErrorReason, usageError } from './errors.ts';
 /** Commander hands over the typed text and the value so far. */
 type FlagParser<T> = (typed: string) => T;
 
-export function wholeNumber(flag: string, min: number, max: number): FlagParser<number> {
+export function wholeNumberFlag(flag: string, min: number, max: number): FlagParser<number> {
   return (typed) => {
     const value = Number(typed);
     if (/^\d{1,15}$/.test(typed) && value >= min && value <= max) return value;

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MusterError } from '@muster/common/errors';
 import { backoffMs } from '@muster/common/retry';
 import type { MusterApi } from '@muster/common/wire/client';
-import { type ConnectionFlags, type Endpoint, remediesForSilence, resolveEndpoint } from './connection.ts';
+import { type ApiEndpoint, type ConnectionFlags, remediesForSilence, resolveEndpoint } from './connection.ts';
 import type { Context } from './context.ts';
 import { CliError } from './errors.ts';
 
 export interface Session {
-  readonly endpoint: Endpoint;
+  readonly endpoint: ApiEndpoint;
   readonly api: MusterApi;
   /**
    * Runs the operation, again and again while the coordinator is away, until `patienceMs` passed without an answer.

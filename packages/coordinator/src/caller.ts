@@ -46,7 +46,7 @@ export interface CallerName {
   readonly peer: string;
 }
 
-export function nameOf(caller: Caller): CallerName {
+export function callerName(caller: Caller): CallerName {
   if (caller.kind === 'coordinator') return { by: `coordinator: ${caller.part}`, peer: '' };
   return { by: caller.id, peer: caller.peer ?? '' };
 }

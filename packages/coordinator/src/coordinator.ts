@@ -86,7 +86,7 @@ export interface CoordinatorPorts {
 /** What only the one who serves the calls knows. */
 export type ServerFacts = Pick<CredentialCallParts, 'authorityDigest' | 'storeAdminToken'>;
 
-export type Coordinator = Awaited<ReturnType<typeof openCoordinator>>;
+export type OpenedCoordinator = Awaited<ReturnType<typeof openCoordinator>>;
 
 /**
  * Continues from what is stored. Resolves when calls may be served.

@@ -16,7 +16,7 @@ import { planningView } from './planning/planningView.ts';
 import { SchedulerState } from './planning/schedulerState.ts';
 import type { WaitTimes } from './planning/waitTimes.ts';
 import { type Decision, plan } from './scheduler/plan.ts';
-import type { ClusterView, PlannedTask } from './scheduler/view.ts';
+import type { PlannedTask, SchedulerView } from './scheduler/view.ts';
 import { applyJobEvent } from './state/applyJobEvent.ts';
 import type { Committed } from './state/committed.ts';
 import { type ClusterState, Draft } from './state/state.ts';
@@ -218,7 +218,7 @@ export class Loop {
     }
   }
 
-  private view(draft: Draft, wallMs: number, monotonicMs: number): ClusterView {
+  private view(draft: Draft, wallMs: number, monotonicMs: number): SchedulerView {
     const { waitTimes, leaseMs, orphanGpus } = this.parts;
     const { memory } = this;
     const onlineNodes = this.parts.onlineNodes();
@@ -234,7 +234,12 @@ export class Loop {
     return view;
   }
 
-  private carryOut(decisions: readonly Decision[], view: ClusterView, draft: Draft, nowMs: number): boolean {
+  private carryOut(
+    decisions: readonly Decision[],
+    view: SchedulerView,
+    draft: Draft,
+    nowMs: number,
+  ): boolean {
     const queue = new Map(view.queue.map((job) => [job.id, job]));
     let needsAnother = false;
     for (const decision of decisions) {

@@ -37,7 +37,7 @@ export interface OutputParts {
   readonly rowKeeping: RowKeeping;
 }
 
-export interface Output {
+export interface OutputFiles {
   readonly parts: OutputParts;
   /** Periodic work, by name. */
   readonly reconcilers: Readonly<Record<string, ContainedWork>>;
@@ -45,7 +45,7 @@ export interface Output {
   close(): Promise<void>;
 }
 
-export type OpenOutput = (sources: OutputSources) => Output;
+export type OpenOutput = (sources: OutputSources) => OutputFiles;
 
 export interface OutputSettings {
   /** Absolute. */

@@ -9,8 +9,8 @@ import type {
   Lease,
   StopOptions,
   TaskExit,
-  TaskKey,
   TaskLocation,
+  TaskName,
   TaskObservation,
 } from '../taskFacts/execution.ts';
 
@@ -114,7 +114,7 @@ export interface Driver {
   remove(task: TaskLocation): Promise<void>;
 
   /** Keys of all tasks of this agent the driver knows, running or ended. */
-  list(): Promise<readonly TaskKey[]>;
+  list(): Promise<readonly TaskName[]>;
 
   /** Ends the driver's own connections. Tasks keep running. */
   close(): Promise<void>;

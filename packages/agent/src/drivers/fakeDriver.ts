@@ -16,8 +16,8 @@ import type {
   Lease,
   StopOptions,
   TaskExit,
-  TaskKey,
   TaskLocation,
+  TaskName,
   TaskObservation,
 } from '../taskFacts/execution.ts';
 import type { Driver, TaskLaunch } from './driver.ts';
@@ -68,7 +68,7 @@ export class FakeDriver implements Driver {
   readonly calls: string[] = [];
   /** What came into being, in order; a key that is here twice ran twice. */
   readonly launches: TaskLaunch[] = [];
-  private readonly tasks = new Map<TaskKey, FakeTask>();
+  private readonly tasks = new Map<TaskName, FakeTask>();
   private readonly errors = new Map<Method, { readonly error: Error; readonly when: 'before' | 'after' }>();
   private readonly gates = new Map<
     Method,
@@ -77,7 +77,7 @@ export class FakeDriver implements Driver {
 
   private readonly boottimeMs: () => number;
   private processesSeen: () => readonly number[] | null = () => null;
-  private readonly unfreezable = new Set<TaskKey>();
+  private readonly unfreezable = new Set<TaskName>();
 
   /** @param boottimeMs what `start` holds a lease against; without it no lease has run out */
   constructor(name: 'process' | 'docker' = 'process', boottimeMs: () => number = () => 0) {
@@ -105,33 +105,33 @@ export class FakeDriver implements Driver {
     };
   }
 
-  isRunning(key: TaskKey): boolean {
+  isRunning(key: TaskName): boolean {
     return this.tasks.get(key)?.exit === null;
   }
 
-  isFrozen(key: TaskKey): boolean {
+  isFrozen(key: TaskName): boolean {
     return this.tasks.get(key)?.frozen === true;
   }
 
   /** What the second fence would hold; undefined: there is no such task. */
-  leaseOf(key: TaskKey): Lease | null | undefined {
+  leaseOf(key: TaskName): Lease | null | undefined {
     return this.tasks.get(key)?.lease;
   }
 
   /** `freeze` kills this task, as one that does not freeze in time. */
-  refuseToFreeze(key: TaskKey): void {
+  refuseToFreeze(key: TaskName): void {
     this.unfreezable.add(key);
   }
 
   /** As the second fence does at the deadline, without this agent. */
-  freezeFromOutside(key: TaskKey): void {
+  freezeFromOutside(key: TaskName): void {
     const task = this.tasks.get(key);
     if (task === undefined || task.exit !== null) throw new Error(`no task ${key} runs`);
     task.frozen = true;
   }
 
   /** The task ends by itself. */
-  end(key: TaskKey, exit: TaskExit): void {
+  end(key: TaskName, exit: TaskExit): void {
     const task = this.tasks.get(key);
     if (task === undefined || task.exit !== null) throw new Error(`no task ${key} runs`);
     task.exit = exit;
@@ -145,7 +145,7 @@ export class FakeDriver implements Driver {
   }
 
   /** A task that came into being without an agent that could tell. */
-  runStranger(key: TaskKey, lease: Lease | null = null): void {
+  runStranger(key: TaskName, lease: Lease | null = null): void {
     const ended = Promise.withResolvers<TaskExit>();
     this.tasks.set(key, { startedAtMs: 1_000, exit: null, lease, frozen: false, ended });
   }
@@ -253,7 +253,7 @@ export class FakeDriver implements Driver {
     });
   }
 
-  list(): Promise<readonly TaskKey[]> {
+  list(): Promise<readonly TaskName[]> {
     return this.asked('list', '', () => [...this.tasks.keys()]);
   }
 

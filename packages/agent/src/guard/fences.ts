@@ -18,7 +18,7 @@ import { Deadlines } from '../fence/deadlines.ts';
 import { freezeOrKill, killUntilGone } from '../fence/freeze.ts';
 import { isExpired, isLater } from '../fence/lease.ts';
 import type { TaskGroup } from '../fence/taskGroup.ts';
-import type { Lease, TaskKey, TaskLocation } from '../taskFacts/execution.ts';
+import type { Lease, TaskLocation, TaskName } from '../taskFacts/execution.ts';
 import type { LeaseFiles, LeaseRecord } from './leaseFiles.ts';
 
 /** The interval of checks on a task that did not exist, or could not be stopped, when its lease expired. */
@@ -41,7 +41,7 @@ export interface FenceParts {
   readonly boottimeMs: () => number;
   readonly log: Logger;
   /** null: the task has ended, or is a container. */
-  readonly ownTask: (key: TaskKey) => OwnTask | null;
+  readonly ownTask: (key: TaskName) => OwnTask | null;
 }
 
 interface Fence extends LeaseRecord {
@@ -55,7 +55,7 @@ interface Fence extends LeaseRecord {
 export class Fences {
   readonly #parts: FenceParts;
   readonly #deadlines: Deadlines;
-  readonly #fences = new Map<TaskKey, Fence>();
+  readonly #fences = new Map<TaskName, Fence>();
 
   constructor(parts: FenceParts) {
     this.#parts = parts;
@@ -84,7 +84,7 @@ export class Fences {
     return false;
   }
 
-  mayRun(key: TaskKey): boolean {
+  mayRun(key: TaskName): boolean {
     const fence = this.#fences.get(key);
     return fence === undefined || !this.#isExpired(fence);
   }
@@ -134,7 +134,7 @@ export class Fences {
     if (before !== undefined) this.#parts.files.write(record);
   }
 
-  forget(key: TaskKey): void {
+  forget(key: TaskName): void {
     if (!this.#fences.delete(key)) return;
     this.#deadlines.delete(key);
     this.#parts.files.remove(key);
@@ -157,7 +157,7 @@ export class Fences {
     return isExpired(lease, this.#parts.bootId, this.#parts.boottimeMs());
   }
 
-  async #enforce(key: TaskKey): Promise<void> {
+  async #enforce(key: TaskName): Promise<void> {
     const fence = this.#fences.get(key);
     if (fence === undefined || fence.isActing || !this.#isExpired(fence)) return;
     const isWanted = () => !this.mayRun(key);
@@ -230,7 +230,7 @@ export class Fences {
   }
 
   /** Logs a line once per deadline, however often the task is checked. */
-  #say(key: TaskKey, level: 'warn' | 'error', message: string, error: unknown): void {
+  #say(key: TaskName, level: 'warn' | 'error', message: string, error: unknown): void {
     const fence = this.#fences.get(key);
     if (fence === undefined || fence.said === message) return;
     fence.said = message;

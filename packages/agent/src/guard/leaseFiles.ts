@@ -5,7 +5,7 @@
 
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Lease, TaskKey, TaskLocation } from '../taskFacts/execution.ts';
+import type { Lease, TaskLocation, TaskName } from '../taskFacts/execution.ts';
 import { readJsonFile, replaceJson } from './records.ts';
 
 export interface LeaseRecord {
@@ -31,7 +31,7 @@ export class LeaseFiles {
     replaceJson(this.#path(key), { version: RECORD_VERSION, key, directory, lease, groups });
   }
 
-  remove(key: TaskKey): void {
+  remove(key: TaskName): void {
     rmSync(this.#path(key), { force: true });
   }
 
@@ -46,7 +46,7 @@ export class LeaseFiles {
     });
   }
 
-  #path(key: TaskKey): string {
+  #path(key: TaskName): string {
     return join(this.#directory, `${key}.json`);
   }
 }

@@ -5,11 +5,11 @@ import { silentLogger as log } from '@muster/common/log';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { TaskGroup } from '../fence/taskGroup.ts';
 import { writeOutputRecord } from '../logs/outputRecord.ts';
-import type { TaskKey } from '../taskFacts/execution.ts';
+import type { TaskName } from '../taskFacts/execution.ts';
 import type { Ballast } from './ballast.ts';
 import { OutputWatch } from './outputWatch.ts';
 
-const key = 'job_000000000001.1.0' as TaskKey;
+const key = 'job_000000000001.1.0' as TaskName;
 
 let directory: string;
 beforeEach(() => {

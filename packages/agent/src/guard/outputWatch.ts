@@ -14,7 +14,7 @@ import type { Logger } from '@muster/common/log';
 import { outputMark } from '@muster/common/outputMark';
 import type { TaskGroup } from '../fence/taskGroup.ts';
 import { type OutputRecord, readOutputRecord, writeOutputRecord } from '../logs/outputRecord.ts';
-import type { TaskKey, TaskLocation } from '../taskFacts/execution.ts';
+import type { TaskLocation, TaskName } from '../taskFacts/execution.ts';
 import { withoutWaiting } from '../taskFacts/taskFile.ts';
 import type { Ballast } from './ballast.ts';
 import {
@@ -71,7 +71,7 @@ type Disks = Map<number, Disk>;
 
 export class OutputWatch {
   readonly #parts: OutputWatchParts;
-  readonly #watched = new Map<TaskKey, Watched>();
+  readonly #watched = new Map<TaskName, Watched>();
   #limits = outputDefaults;
   #isLooking = false;
 
@@ -104,7 +104,7 @@ export class OutputWatch {
   }
 
   /** It has ended. */
-  forget(key: TaskKey): void {
+  forget(key: TaskName): void {
     const output = this.#watched.get(key);
     if (output === undefined) return;
     this.#watched.delete(key);
@@ -113,7 +113,7 @@ export class OutputWatch {
   }
 
   /** Whether it stands still only because it wrote too fast. */
-  isHeld(key: TaskKey): boolean {
+  isHeld(key: TaskName): boolean {
     const output = this.#watched.get(key);
     return output?.held === true && this.#parts.mayRun(output.task.location);
   }

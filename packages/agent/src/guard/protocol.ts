@@ -13,8 +13,8 @@ import type {
   Lease,
   StopOptions,
   TaskExit,
-  TaskKey,
   TaskLocation,
+  TaskName,
   TaskObservation,
 } from '../taskFacts/execution.ts';
 import type { OutputLimits } from './outputPace.ts';
@@ -72,7 +72,7 @@ export interface GuardMethods {
   /** For tasks that are not the guard's own: what they were armed with is void, they have ended or never begun. */
   forget: { params: TaskLocation; result: null };
   remove: { params: TaskLocation; result: null };
-  list: { params: null; result: readonly TaskKey[] };
+  list: { params: null; result: readonly TaskName[] };
   /** How much output tasks may write; a guard that was not told, or is older than that, does as is usual. */
   outputLimits: { params: OutputLimits; result: null };
 }

@@ -19,14 +19,14 @@ import { join } from 'node:path';
 import { writeFileAtomically } from '@muster/common/files';
 import { isMapping } from '@muster/common/spec/path';
 import type { ProcessIdentity } from '../fence/processes.ts';
-import type { TaskExit, TaskKey, TaskLocation } from '../taskFacts/execution.ts';
+import type { TaskExit, TaskLocation, TaskName } from '../taskFacts/execution.ts';
 import { readTaskFile } from '../taskFacts/taskFile.ts';
 
 /** How the main process ended, while others of its task may still be there. */
 export type MainExit = Omit<TaskExit, 'oomKilled'>;
 
 export interface ProcessRecord {
-  readonly key: TaskKey;
+  readonly key: TaskName;
   /** null: the guard died between announcing the start and noting the pid. No record on disk is like that. */
   readonly main: ProcessIdentity | null;
   readonly bootId: string;
@@ -98,7 +98,7 @@ export class TaskLinks {
     return lstatSync(join(this.#directory, key), { throwIfNoEntry: false }) !== undefined;
   }
 
-  remove(key: TaskKey): void {
+  remove(key: TaskName): void {
     rmSync(join(this.#directory, key), { force: true });
   }
 

@@ -16,8 +16,8 @@ import type {
   Lease,
   StopOptions,
   TaskExit,
-  TaskKey,
   TaskLocation,
+  TaskName,
   TaskObservation,
 } from '../taskFacts/execution.ts';
 import { agentLets } from './agentLease.ts';
@@ -61,8 +61,8 @@ export class Supervisor {
   readonly #fences: Fences;
   readonly #outputs: OutputWatch;
   readonly #bootId = readBootId();
-  readonly #tasks = new Map<TaskKey, KnownTask>();
-  readonly #starting = new Map<TaskKey, Promise<void>>();
+  readonly #tasks = new Map<TaskName, KnownTask>();
+  readonly #starting = new Map<TaskName, Promise<void>>();
   /** Tasks whose main process is not our child, and ended tasks with something left to do. */
   readonly #watched = new Set<GuardedTask>();
   #watchTimer: NodeJS.Timeout | null = null;
@@ -174,7 +174,7 @@ export class Supervisor {
     return null;
   }
 
-  async list(): Promise<readonly TaskKey[]> {
+  async list(): Promise<readonly TaskName[]> {
     return [...this.#tasks.keys()];
   }
 

@@ -20,8 +20,8 @@ import type { TaskGroup } from '../fence/taskGroup.ts';
 import type {
   StopOptions,
   TaskExit,
-  TaskKey,
   TaskLocation,
+  TaskName,
   TaskObservation,
 } from '../taskFacts/execution.ts';
 import { openGroup } from './containment.ts';
@@ -59,9 +59,9 @@ export interface GuardContext {
   /** Of an end that is seen. */
   readonly now: () => Required<Pick<TaskExit, 'finishedAtMs' | 'finishedBoottimeMs'>>;
   /** false: its lease has run out. */
-  readonly mayRun: (key: TaskKey) => boolean;
+  readonly mayRun: (key: TaskName) => boolean;
   /** It stands still only because it wrote its output too fast. */
-  readonly isHeld: (key: TaskKey) => boolean;
+  readonly isHeld: (key: TaskName) => boolean;
 }
 
 type Phase =

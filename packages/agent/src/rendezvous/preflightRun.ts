@@ -5,7 +5,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Driver, TaskLaunch } from '../drivers/driver.ts';
-import type { TaskKey, TaskLocation } from '../taskFacts/execution.ts';
+import type { TaskLocation, TaskName } from '../taskFacts/execution.ts';
 import { readTaskFile } from '../taskFacts/taskFile.ts';
 import type { RunProgram } from './preflight.ts';
 
@@ -22,7 +22,7 @@ export function preflightLocation({ key, directory }: TaskLocation): TaskLocatio
 }
 
 /** The task whose preflight has this key, for what a driver lists. null: it is none. */
-export function parsePreflightKey(key: TaskKey): TaskRef | null {
+export function parsePreflightKey(key: TaskName): TaskRef | null {
   return key.endsWith(suffix) ? parseTaskKey(key.slice(0, -suffix.length)) : null;
 }
 

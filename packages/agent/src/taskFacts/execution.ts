@@ -1,11 +1,11 @@
 /** What drivers, guard, fences and records know of a task that this node runs. */
 
 /** Unique and stable name of a task: `<job id>.<attempt>.<node rank>`. Doubles as label, directory and cgroup name. */
-export type TaskKey = string;
+export type TaskName = string;
 
 /** Where a task lives on this node. `directory` is absolute, private to the task and exists before `start`. */
 export interface TaskLocation {
-  readonly key: TaskKey;
+  readonly key: TaskName;
   readonly directory: string;
 }
 

@@ -9,10 +9,10 @@ import { givenCa, hostOf, readToken } from '../connection.ts';
 import { type ContainerFlags, containerPolicy, withContainerFlags } from '../containerFlags.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { runDaemon } from '../daemon.ts';
-import type { Environment } from '../environment.ts';
+import type { ProgramEnvironment } from '../environment.ts';
 import { CliError, usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
-import { collect, durationMs, sizeBytes, wholeNumber, withLogLevel } from '../flags.ts';
+import { collect, durationMs, sizeBytes, wholeNumberFlag, withLogLevel } from '../flags.ts';
 
 interface AgentFlags extends ProbeFlags, ContainerFlags {
   readonly data: string;
@@ -46,7 +46,7 @@ export const command: CommandModule = {
         '--ca <file>',
         "certificate of the coordinator's CA (MUSTER_CA); default: the one of the join token",
       )
-      .option('--cpus <count>', 'CPUs to offer; default: all', wholeNumber('--cpus', 1, 4_096))
+      .option('--cpus <count>', 'CPUs to offer; default: all', wholeNumberFlag('--cpus', 1, 4_096))
       .option('--label <name=value>', 'label of this node; may be repeated', collect)
       .addOption(
         sub
@@ -161,7 +161,7 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
 }
 
 /** The file may be gone once the agent has joined: whoever left it for the first start is right to remove it. */
-function joinTokenOf({ joinTokenFile, data }: AgentFlags, environment: Environment): string | null {
+function joinTokenOf({ joinTokenFile, data }: AgentFlags, environment: ProgramEnvironment): string | null {
   if (joinTokenFile === undefined) return environment.joinToken;
   const { workingDir } = environment;
   const path = joinTokenFile === '-' ? '/dev/stdin' : resolve(workingDir, joinTokenFile);
@@ -182,7 +182,7 @@ function checkedJoinToken(token: string | null): string | null {
 function withAgentHint(
   error: unknown,
   { name, coordinator }: AgentFlags,
-  { programName }: Environment,
+  { programName }: ProgramEnvironment,
 ): unknown {
   if (!(error instanceof MusterError)) return error;
   const token = `On the coordinator: ${programName} token create ${name} --replace; start the agent with that token.`;

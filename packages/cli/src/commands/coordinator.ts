@@ -13,7 +13,7 @@ import {
   pageListen,
   readSecretFile,
   sizeBytes,
-  wholeNumber,
+  wholeNumberFlag,
   withLogLevel,
 } from '../flags.ts';
 import { advertisedHosts } from '../listenFlags.ts';
@@ -84,7 +84,7 @@ export const command: CommandModule = {
       .option(
         '--reserve-mb <size>',
         `disk space in MB to keep free; default ${defaults.reserveBytes / mebibyte}`,
-        wholeNumber('--reserve-mb', 0, 1_000_000_000),
+        wholeNumberFlag('--reserve-mb', 0, 1_000_000_000),
       )
       .option(
         '--log-budget <size>',
@@ -119,7 +119,7 @@ export const command: CommandModule = {
       .option(
         '--keep-jobs-max <count>',
         `how many ended jobs are kept at most; default ${defaults.keep.jobsMax}`,
-        wholeNumber('--keep-jobs-max', 0, 100_000_000),
+        wholeNumberFlag('--keep-jobs-max', 0, 100_000_000),
       )
       .option(
         '--heartbeat <duration>',

@@ -6,7 +6,7 @@ import { diagnoseJob } from '../diagnose/job.ts';
 import { formatDiagnosis } from '../diagnose/text.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
+import { type OutputFlags, wholeNumberFlag, withOutput } from '../flags.ts';
 import { jobReferenceHelp } from '../jobs/reference.ts';
 import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
@@ -25,7 +25,7 @@ export const command: CommandModule = {
       .option(
         '--attempt <number>',
         'attempt of a job; default: the newest',
-        wholeNumber('--attempt', 1, 1_000_000),
+        wholeNumberFlag('--attempt', 1, 1_000_000),
       );
     withConnection(withOutput(sub));
     sub.addHelpText(

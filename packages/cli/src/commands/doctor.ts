@@ -10,7 +10,7 @@ import { type ConnectionFlags, lastDataDir, withConnection } from '../connection
 import type { CommandModule, Context } from '../context.ts';
 import { examineCoordinator } from '../doctor/coordinatorChecks.ts';
 import { formatDoctor } from '../doctor/doctorText.ts';
-import type { Environment } from '../environment.ts';
+import type { ProgramEnvironment } from '../environment.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
@@ -121,7 +121,7 @@ function agentOptions(flags: DoctorFlags, { environment }: Context): AgentOption
   };
 }
 
-function usualDataDir(environment: Environment): string {
+function usualDataDir(environment: ProgramEnvironment): string {
   try {
     return lastDataDir(environment);
   } catch {

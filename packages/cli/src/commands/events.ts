@@ -3,7 +3,7 @@ import type { EventView } from '@muster/common/views';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
+import { type OutputFlags, wholeNumberFlag, withOutput } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { unlessAborted } from '../jobs/wait.ts';
 import { type Colours, coloursFor } from '../output/colours.ts';
@@ -31,7 +31,7 @@ export const command: CommandModule = {
       .option(
         '--since <seq>',
         'only events after this sequence number',
-        wholeNumber('--since', 0, Number.MAX_SAFE_INTEGER),
+        wholeNumberFlag('--since', 0, Number.MAX_SAFE_INTEGER),
       )
       .option('--subject <id>', 'only events of this job or node');
     withConnection(withOutput(sub));

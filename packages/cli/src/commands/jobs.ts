@@ -8,7 +8,7 @@ import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { collect, type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
+import { collect, type OutputFlags, wholeNumberFlag, withOutput } from '../flags.ts';
 import { byMetric, formatJobs, jobColumns } from '../jobs/jobTable.ts';
 import { collectJobs } from '../jobs/pages.ts';
 import { watchJobs } from '../jobs/watchJobs.ts';
@@ -49,7 +49,7 @@ export const command: CommandModule = {
       .option(
         '--limit <count>',
         `at most this many; default ${limitDefault}`,
-        wholeNumber('--limit', 1, 1_000_000),
+        wholeNumberFlag('--limit', 1, 1_000_000),
       )
       .option('-a, --all', 'every job')
       .option('--project <project>', 'only jobs of this project')

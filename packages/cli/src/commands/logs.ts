@@ -4,7 +4,7 @@ import { type ArrayLogFlags, showArrayLogs } from '../arrays/arrayLogs.ts';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { type OutputFlags, wholeNumber, withOutput } from '../flags.ts';
+import { type OutputFlags, wholeNumberFlag, withOutput } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
 import { detachedText, nameOf, specOf, statusText } from '../jobs/summary.ts';
@@ -34,13 +34,17 @@ export const command: CommandModule = {
         '-f, --follow',
         'stream the output until the job has ended; Ctrl-C stops the stream, not the job',
       )
-      .option('--rank <rank>', 'only this node rank', wholeNumber('--rank', 0, 1023))
+      .option('--rank <rank>', 'only this node rank', wholeNumberFlag('--rank', 0, 1023))
       .option(
         '--attempt <number>',
         'this attempt; default: the newest',
-        wholeNumber('--attempt', 1, 1_000_000),
+        wholeNumberFlag('--attempt', 1, 1_000_000),
       )
-      .option('--tail <lines>', 'only the last lines of each rank', wholeNumber('--tail', 1, 1_000_000_000))
+      .option(
+        '--tail <lines>',
+        'only the last lines of each rank',
+        wholeNumberFlag('--tail', 1, 1_000_000_000),
+      )
       .option('--raw', 'print every byte as it is, control sequences included, also on a terminal');
     withConnection(withOutput(sub));
     sub.addHelpText(

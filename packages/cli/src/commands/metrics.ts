@@ -13,7 +13,7 @@ import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { durationMs, wholeNumber } from '../flags.ts';
+import { durationMs, wholeNumberFlag } from '../flags.ts';
 import { jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
 import { nameOf, specOf } from '../jobs/summary.ts';
 import { exportMetrics } from '../metrics/exportMetrics.ts';
@@ -72,7 +72,7 @@ export const command: CommandModule = {
       .option(
         '--attempt <number>',
         'only this attempt; default: all, a later one in place of the steps that it repeats',
-        wholeNumber('--attempt', 1, 1_000_000),
+        wholeNumberFlag('--attempt', 1, 1_000_000),
       );
     withConnection(withExports(sub));
     sub.addHelpText(

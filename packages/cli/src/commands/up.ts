@@ -11,7 +11,7 @@ import type { CommandModule, Context } from '../context.ts';
 import { whenAborted } from '../daemon.ts';
 import { CliError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { collect, natsUrl, pageAddress, pageListen, wholeNumber } from '../flags.ts';
+import { collect, natsUrl, pageAddress, pageListen, wholeNumberFlag } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { advertisedHosts, listenHost } from '../listenFlags.ts';
 import { startProgress } from '../output/progress.ts';
@@ -53,22 +53,22 @@ const childGraceMs = 10_000;
 export const command: CommandModule = {
   define(sub) {
     sub
-      .option('--nodes <count>', 'how many agents to start', wholeNumber('--nodes', 1, 64), 1)
+      .option('--nodes <count>', 'how many agents to start', wholeNumberFlag('--nodes', 1, 64), 1)
       .option(
         '--gpus <count>',
         'simulate this many GPUs on each node; default: the GPUs of this machine',
-        wholeNumber('--gpus', 0, 64),
+        wholeNumberFlag('--gpus', 0, 64),
       )
       .option(
         '--cpus <count>',
         'CPUs each node offers; default: all of this machine',
-        wholeNumber('--cpus', 1, 4_096),
+        wholeNumberFlag('--cpus', 1, 4_096),
       )
       .option('--data <dir>', 'data directory; default: MUSTER_DATA or ~/.local/share/muster')
       .option(
         '--port <port>',
         'port of the coordinator; 0: any free one',
-        wholeNumber('--port', 0, 65_535),
+        wholeNumberFlag('--port', 0, 65_535),
         7070,
       )
       .option(

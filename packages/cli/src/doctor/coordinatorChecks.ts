@@ -3,7 +3,7 @@ import type { DoctorCheck } from '@muster/agent/doctor/doctorReport';
 import type { Condition } from '@muster/common/conditions';
 import type { NodeView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
-import { type ConnectionFlags, type Endpoint, findEndpoint } from '../connection.ts';
+import { type ApiEndpoint, type ConnectionFlags, findEndpoint } from '../connection.ts';
 import type { Context } from '../context.ts';
 import { failureOf } from '../errors.ts';
 import { cardText, clearCommand, worstFirst } from '../nodes/conditionText.ts';
@@ -19,7 +19,7 @@ export async function examineCoordinator(
   nodeName: string | null,
 ): Promise<readonly DoctorCheck[]> {
   const { environment } = context;
-  let endpoint: Endpoint | null;
+  let endpoint: ApiEndpoint | null;
   try {
     endpoint = findEndpoint(flags, environment);
   } catch (error) {

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import type { DoctorReport } from '@muster/agent/doctor/doctorReport';
 import { messageOf } from '@muster/common/errors';
 import type { Command } from 'commander';
-import type { Environment } from '../environment.ts';
+import type { ProgramEnvironment } from '../environment.ts';
 import { CliError, usageError } from '../errors.ts';
 
 const unitOfAgent = 'muster-agent.service';
@@ -45,7 +45,7 @@ export async function findService(service: string): Promise<number> {
 export async function examineAsService(
   pid: number,
   known: Command['options'],
-  { programCommand }: Environment,
+  { programCommand }: ProgramEnvironment,
 ): Promise<DoctorReport> {
   const flags = doctorFlags(readService(pid, 'cmdline').split('\0'), known);
   const variables = readService(pid, 'environ').split('\0');

@@ -1,4 +1,4 @@
-import type { Environment } from '../environment.ts';
+import type { ProgramEnvironment } from '../environment.ts';
 import type { Output } from '../io.ts';
 
 /** SGR codes: the one that starts a style and the one that ends it. */
@@ -34,6 +34,6 @@ export function makeColours(enabled: boolean): Colours {
   };
 }
 
-export function coloursFor(output: Output, environment: Pick<Environment, 'colour'>): Colours {
+export function coloursFor(output: Output, environment: Pick<ProgramEnvironment, 'colour'>): Colours {
   return makeColours(environment.colour === 'auto' ? output.isTerminal : environment.colour === 'always');
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { agentNodeOptions } from '@muster/agent/nodeOptions';
 import { MusterError } from '@muster/common/errors';
 import type { MusterApi } from '@muster/common/wire/client';
-import type { Environment } from '../environment.ts';
+import type { ProgramEnvironment } from '../environment.ts';
 import type { ChildPlan } from './child.ts';
 
 export interface UpOptions {
@@ -37,7 +37,7 @@ export function nodeNames({ nodeCount }: UpOptions): readonly string[] {
 /** @param listen asked before each start: once a port was chosen, it stays */
 export function coordinatorPlan(
   options: UpOptions,
-  environment: Environment,
+  environment: ProgramEnvironment,
   listen: () => string,
 ): ChildPlan {
   return {
@@ -62,7 +62,7 @@ export function coordinatorPlan(
 export function agentPlan(
   name: string,
   options: UpOptions,
-  environment: Environment,
+  environment: ProgramEnvironment,
   coordinator: { readonly address: string; readonly caPath: string | null },
   api: () => Pick<MusterApi, 'createJoinToken'>,
 ): ChildPlan {
@@ -106,7 +106,7 @@ export function agentPlan(
  */
 function ownMachineFlags(
   { dataDir, mountRoots }: UpOptions,
-  { uid, gid, home, workingDir }: Environment,
+  { uid, gid, home, workingDir }: ProgramEnvironment,
 ): readonly string[] {
   const own = [home, workingDir].filter((path) => path !== '/');
   return [

@@ -7,7 +7,7 @@ import type { Clock } from '@muster/common/clock';
 import { onTestFinished } from 'vitest';
 import { patienceMs } from '../../../../test/support/patience.ts';
 import type { Context } from '../context.ts';
-import { type Environment, readEnvironment } from '../environment.ts';
+import { type ProgramEnvironment, readEnvironment } from '../environment.ts';
 import type { Io, Output } from '../io.ts';
 import { runCli } from '../program.ts';
 import {
@@ -19,7 +19,7 @@ import {
 } from './fakeCoordinator.ts';
 
 export interface TestOptions {
-  readonly environment?: Partial<Environment>;
+  readonly environment?: Partial<ProgramEnvironment>;
   /** Terminal of this width; null or left out: none. */
   readonly columns?: number | null;
   /** Height of that terminal. */

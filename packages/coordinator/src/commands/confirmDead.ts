@@ -2,7 +2,7 @@
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
-import { type Caller, nameOf } from '../caller.ts';
+import { type Caller, callerName } from '../caller.ts';
 import { endLostTasks } from '../leases/lostTasks.ts';
 import type { Draft } from '../state/state.ts';
 
@@ -33,7 +33,7 @@ export function confirmDead(
   }
   if (proof.kind === 'fence_command' && proof.silence !== silence.number)
     throw new MusterError('failed_precondition', `${node} was heard after the fencing command was started`);
-  const by = proof.kind === 'person' ? nameOf(proof.caller).by : 'fence command';
+  const by = proof.kind === 'person' ? callerName(proof.caller).by : 'fence command';
   const silentForMs = agents.silentForMs(node);
   const lastHeardMs = silentForMs === null ? null : nowMs - silentForMs;
   const loss = { message: `node ${node} is dead, confirmed by ${by}`, lastHeardMs };

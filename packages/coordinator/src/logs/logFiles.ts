@@ -36,7 +36,7 @@ export function openToWrite(path: string): Promise<FileHandle> {
 }
 
 /** The names in it are on disk when this resolves. */
-export async function syncDirectory(path: string): Promise<void> {
+export async function syncLogDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {
     await directory.sync();

@@ -10,7 +10,7 @@ import { mkdir, open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { InOrder } from '../work/inOrder.ts';
-import { bytesOfAll, endOf, lastOf, openToWrite, syncDirectory, type Target } from './logFiles.ts';
+import { bytesOfAll, endOf, lastOf, openToWrite, syncLogDirectory, type Target } from './logFiles.ts';
 import { noteOnce, type OutputLossKind } from './outputLossKinds.ts';
 import {
   bytesIn,
@@ -134,8 +134,8 @@ export class LogStore {
         await this.release(target);
       }
       // A new file is on disk only when its names are, too.
-      await syncDirectory(this.directoryOf(task.jobId));
-      await syncDirectory(this.directory);
+      await syncLogDirectory(this.directoryOf(task.jobId));
+      await syncLogDirectory(this.directory);
       return true;
     });
   }

@@ -7,16 +7,16 @@ import { isKeptByNode, pinnedCheckpoint } from '../lifecycle/resume.ts';
 import { type Attempt, currentAttempt, type Job, type JobState, type Node } from '../model.ts';
 import { nodeTasksMax } from '../scheduler/capacity.ts';
 import {
-  type ClusterView,
   type DependencyState,
   type DrainedView,
   type ExcludedNodes,
   type Holder,
-  type NodeView,
   noExcludedNodes,
   notDrained,
   type Pin,
   type QueuedJob,
+  type SchedulerNode,
+  type SchedulerView,
 } from '../scheduler/view.ts';
 import { dependencyState, type KnownJobs } from '../state/dependencies.ts';
 import type { Draft } from '../state/state.ts';
@@ -48,7 +48,7 @@ export function buildView(
   waitTimes: WaitTimes,
   orphanGpus: PlanningInputs['orphanGpus'],
   monotonicMs: number,
-): ClusterView {
+): SchedulerView {
   const around = { onlineNodes, waitTimes, memory: new SchedulerState(), leaseMs: 0, orphanGpus };
   return planningView(draft, around, monotonicMs);
 }
@@ -56,7 +56,7 @@ export function buildView(
 /** By boot id, which tells machines apart. */
 type Machines = ReadonlyMap<string, readonly Node[]>;
 
-export function planningView(draft: Draft, around: PlanningInputs, monotonicMs: number): ClusterView {
+export function planningView(draft: Draft, around: PlanningInputs, monotonicMs: number): SchedulerView {
   const queue: QueuedJob[] = [];
   const holders: Holder[] = [];
   const uses = new Map<NodeName, Use>();
@@ -197,7 +197,7 @@ function nodeViews(
   { onlineNodes, memory, orphanGpus }: PlanningInputs,
   uses: Map<NodeName, Use>,
   monotonicMs: number,
-): readonly NodeView[] {
+): readonly SchedulerNode[] {
   return [...draft.nodesByName()].map((node) => {
     const use = uses.get(node.name);
     const { inventory } = node;

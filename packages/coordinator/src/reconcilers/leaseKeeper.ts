@@ -7,7 +7,7 @@ import { MusterError, messageOf } from '@muster/common/errors';
 import type { NodeName, RandomBytes, TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { AgentRegistry } from '../agents/registry.ts';
-import { type Caller, nameOf } from '../caller.ts';
+import { type Caller, callerName } from '../caller.ts';
 import { confirmDead } from '../commands/confirmDead.ts';
 import type { RunFenceCommand } from '../leases/fenceCommand.ts';
 import { GrantedLeases } from '../leases/grantedLeases.ts';
@@ -219,7 +219,7 @@ export class LeaseKeeper implements LeaseGrants {
     const event = {
       kind: 'cluster.maintenance',
       subject: clusterSubject,
-      data: { forMs, by: nameOf(caller).by },
+      data: { forMs, by: callerName(caller).by },
     };
     await this.loop().run(caller, (draft, nowMs) => draft.emit(event, nowMs));
   }
@@ -234,7 +234,7 @@ export class LeaseKeeper implements LeaseGrants {
     const longestMs = Math.max(settings.leaseMs, this.maintenanceMs(), ...ownLeases);
     const quietMs = fencedAfterMs(settings, longestMs);
     const run = (command: Command<void>) => this.loop().run(caller, command);
-    const accepted = await this.terms.advance(quietMs, run, nameOf(caller).by);
+    const accepted = await this.terms.advance(quietMs, run, callerName(caller).by);
     // The next Hello of each agent shows whether it still claims more than the store has.
     for (const node of accepted) agents.endSession(node);
     this.loop().wake();

@@ -3,7 +3,7 @@ import type { PendingReason } from '@muster/common/views';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { Job } from '../model.ts';
 import { driverOf, fitsEmpty, hasFreeGpus, isLeftByDrains, jobDemand } from '../scheduler/capacity.ts';
-import type { NodeView } from '../scheduler/view.ts';
+import type { SchedulerNode } from '../scheduler/view.ts';
 import { heldTasks } from '../state/heldTasks.ts';
 import { liveTraining } from '../views.ts';
 
@@ -18,7 +18,7 @@ export function withHolders(
   reason: PendingReason,
   { spec }: Job,
   jobs: Iterable<Job>,
-  nodes: readonly NodeView[],
+  nodes: readonly SchedulerNode[],
   taskStatus: Pick<TaskStatusCache, 'of'>,
 ): PendingReason {
   const end = ' in use)';

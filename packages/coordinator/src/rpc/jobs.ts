@@ -31,7 +31,7 @@ import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
 import { explain } from '../scheduler/explain.ts';
 import { fit } from '../scheduler/fit.ts';
 import type { SilentNode } from '../scheduler/silence.ts';
-import type { NodeView } from '../scheduler/view.ts';
+import type { SchedulerNode } from '../scheduler/view.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { dependenciesOf } from '../state/dependencies.ts';
 import type { ClusterState, Draft } from '../state/state.ts';
@@ -76,7 +76,7 @@ export interface JobCallParts {
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
   /** Nodes as the scheduler sees them now. */
-  readonly nodeViews: () => readonly NodeView[];
+  readonly nodeViews: () => readonly SchedulerNode[];
   /** `training_status.md` of a job as it is now. */
   readonly statusOf: (record: JobRecord) => string;
 }

@@ -1,7 +1,7 @@
 /** What one task of a job takes, and whether one node has it. */
 import type { Gpu } from '@muster/common/hardware';
 import type { JobResources, JobSpec } from '@muster/common/spec/types';
-import type { NodeView } from './view.ts';
+import type { SchedulerNode } from './view.ts';
 
 export type DriverName = 'process' | 'docker';
 
@@ -57,7 +57,7 @@ export function acceptableGpus(gpus: readonly Gpu[], resources: JobResources): r
 }
 
 /** Would one task of the job fit if nothing else ran on the node? */
-export function fitsEmpty({ inventory }: NodeView, { resources, driver, task }: JobDemand): boolean {
+export function fitsEmpty({ inventory }: SchedulerNode, { resources, driver, task }: JobDemand): boolean {
   return (
     inventory.drivers.includes(driver) &&
     acceptableGpus(inventory.gpus, resources).length >= task.gpus &&
@@ -67,33 +67,36 @@ export function fitsEmpty({ inventory }: NodeView, { resources, driver, task }: 
 }
 
 /** Would one task of the job fit if nothing else ran on the node, with what drains leave of it? */
-export function isLeftByDrains({ drained, inventory }: NodeView, { resources, task }: JobDemand): boolean {
+export function isLeftByDrains(
+  { drained, inventory }: SchedulerNode,
+  { resources, task }: JobDemand,
+): boolean {
   if (drained.node) return false;
   if (drained.gpuUuids.size === 0) return true;
   const gpus = inventory.gpus.filter((gpu) => !drained.gpuUuids.has(gpu.uuid));
   return acceptableGpus(gpus, resources).length >= task.gpus;
 }
 
-export function hasFreeGpus({ freeGpus }: NodeView, { resources, task }: JobDemand): boolean {
+export function hasFreeGpus({ freeGpus }: SchedulerNode, { resources, task }: JobDemand): boolean {
   return acceptableGpus(freeGpus, resources).length >= task.gpus;
 }
 
 /** CPUs come in fractions, and ten times 0.7 adds up to a hair more than 7: that must not cost a place. */
-export function hasFreeCpus({ freeCpus }: NodeView, { task }: JobDemand): boolean {
+export function hasFreeCpus({ freeCpus }: SchedulerNode, { task }: JobDemand): boolean {
   return freeCpus - task.cpus > -1e-6;
 }
 
-export function hasFreeMemory({ freeMemoryMb }: NodeView, { task }: JobDemand): boolean {
+export function hasFreeMemory({ freeMemoryMb }: SchedulerNode, { task }: JobDemand): boolean {
   return freeMemoryMb >= task.memoryMb;
 }
 
 /** Jobs that ask for next to nothing are bounded by this alone. */
-export function hasFreeTask({ freeTasks }: NodeView): boolean {
+export function hasFreeTask({ freeTasks }: SchedulerNode): boolean {
   return freeTasks >= 1;
 }
 
 /** Could one task of the job start there now? */
-export function hasRoom(node: NodeView, demand: JobDemand): boolean {
+export function hasRoom(node: SchedulerNode, demand: JobDemand): boolean {
   return (
     node.online &&
     fitsEmpty(node, demand) &&

@@ -11,14 +11,14 @@ import { type Decision, plan } from './plan.ts';
 import { nowMs, sanityCheck } from './planCheckFixture.ts';
 import { topologyLabel } from './topology.ts';
 import type {
-  ClusterView,
   DependencyState,
   DrainedView,
   Holder,
-  NodeView,
   Pin,
   PlannedTask,
   QueuedJob,
+  SchedulerNode,
+  SchedulerView,
 } from './view.ts';
 
 export interface NodeOptions {
@@ -82,7 +82,7 @@ const firstHolder = 900;
 
 /** Nodes are named node-1, node-2 …; jobs are numbered 1, 2 … in the order in which they were submitted. */
 export class Cluster {
-  private readonly nodes: NodeView[] = [];
+  private readonly nodes: SchedulerNode[] = [];
   private readonly queue: QueuedJob[] = [];
   private readonly holders: Holder[] = [];
   private readonly arraysAtWork = new Map<ArrayId, number>();
@@ -192,7 +192,7 @@ export class Cluster {
     return this;
   }
 
-  get view(): ClusterView {
+  get view(): SchedulerView {
     const { nodes, queue, holders } = this;
     return {
       nodes: [...nodes],

@@ -35,10 +35,10 @@ import {
   withSilent,
 } from './reasons.ts';
 import { byPlace } from './topology.ts';
-import { type ExcludedNodes, type NodeView, noHistory, type PlacementHistory } from './view.ts';
+import { type ExcludedNodes, noHistory, type PlacementHistory, type SchedulerNode } from './view.ts';
 
 export interface Fit {
-  readonly node: NodeView;
+  readonly node: SchedulerNode;
   readonly gpus: readonly Gpu[];
 }
 
@@ -52,7 +52,7 @@ export type FitResult =
  * @param reserved nodes kept for a job that comes first
  */
 export function fit(
-  nodes: readonly NodeView[],
+  nodes: readonly SchedulerNode[],
   resources: JobResources,
   driver: DriverName,
   reserved: ReadonlySet<string>,
@@ -98,11 +98,11 @@ export function fit(
 
 /** The nodes that a job may have tasks on, were there room. */
 export function mayUse(
-  nodes: readonly NodeView[],
+  nodes: readonly SchedulerNode[],
   demand: JobDemand,
   reserved: ReadonlySet<string>,
   history: PlacementHistory,
-): readonly NodeView[] {
+): readonly SchedulerNode[] {
   const couldEver = nodes.filter((node) => fitsEmpty(node, demand));
   return withoutLeftOut(couldEver, demand, history).filter(
     (node) => node.online && isLeftByDrains(node, demand) && !reserved.has(node.name),
@@ -115,10 +115,10 @@ export function mayUse(
  * ever. Where its newest checkpoint lies it may always be: to do without it would be to lose the work.
  */
 export function withoutLeftOut(
-  couldEver: readonly NodeView[],
+  couldEver: readonly SchedulerNode[],
   demand: JobDemand,
   { excludedNodes, waitedLong, pin }: PlacementHistory,
-): readonly NodeView[] {
+): readonly SchedulerNode[] {
   if (excludedNodes.size === 0) return couldEver;
   const others = couldEver.filter(
     (node) => !excludedNodes.has(node.name) || pin?.nodes.has(node.name) === true,
@@ -127,11 +127,11 @@ export function withoutLeftOut(
   return gangSizeMax(there, demand.resources) >= demand.resources.minNodes ? others : couldEver;
 }
 
-function excludedLast(excludedNodes: ExcludedNodes, a: NodeView, b: NodeView): number {
+function excludedLast(excludedNodes: ExcludedNodes, a: SchedulerNode, b: SchedulerNode): number {
   return Number(excludedNodes.has(a.name)) - Number(excludedNodes.has(b.name));
 }
 
-function placement(node: NodeView, { resources, task }: JobDemand): Fit {
+function placement(node: SchedulerNode, { resources, task }: JobDemand): Fit {
   const gpus = [...acceptableGpus(node.freeGpus, resources)].sort(gpuOrder);
   return { node, gpus: chooseGpus(gpus, task.gpus, node.inventory.links) };
 }
@@ -139,14 +139,14 @@ function placement(node: NodeView, { resources, task }: JobDemand): Fit {
 /** What is left of the nodes that a job may use, step by step. */
 interface Steps {
   /** They do not answer; all others follow from those that do. */
-  readonly away: readonly NodeView[];
-  readonly online: readonly NodeView[];
-  readonly undrained: readonly NodeView[];
-  readonly withGpus: readonly NodeView[];
-  readonly withCpus: readonly NodeView[];
-  readonly withMemory: readonly NodeView[];
+  readonly away: readonly SchedulerNode[];
+  readonly online: readonly SchedulerNode[];
+  readonly undrained: readonly SchedulerNode[];
+  readonly withGpus: readonly SchedulerNode[];
+  readonly withCpus: readonly SchedulerNode[];
+  readonly withMemory: readonly SchedulerNode[];
   /** With room for one task of it. */
-  readonly free: readonly NodeView[];
+  readonly free: readonly SchedulerNode[];
 }
 
 function whyNotNow(
@@ -161,14 +161,14 @@ function whyNotNow(
     return withSilent({ kind: 'no_nodes', message, remedy: null }, away.toSorted(byName));
   }
   // What conditions keep away is part of the answer wherever it might have done.
-  const isDrained = ({ drained }: NodeView) => drained.node || drained.gpuUuids.size > 0;
-  const isDrainedAway = (node: NodeView) => !isLeftByDrains(node, demand) || !hasFreeGpus(node, demand);
+  const isDrained = ({ drained }: SchedulerNode) => drained.node || drained.gpuUuids.size > 0;
+  const isDrainedAway = (node: SchedulerNode) => !isLeftByDrains(node, demand) || !hasFreeGpus(node, demand);
   const drains = online.filter((node) => isDrained(node) && isDrainedAway(node)).sort(byName);
   if (undrained.length < wanted) {
     const message = wanted === 1 ? 'no node can take it' : `${undrained.length} ${ofTheNodes} can take it`;
     return withDrains({ kind: 'drained', message, remedy: null }, drains);
   }
-  const lacking = (kind: PendingReason['kind'], nodes: readonly NodeView[], message: string) => {
+  const lacking = (kind: PendingReason['kind'], nodes: readonly SchedulerNode[], message: string) => {
     const silent = nodes.length + away.length < wanted ? [] : away.toSorted(byName);
     return withDrains(withSilent({ kind, message, remedy: null }, silent), drains);
   };
@@ -198,7 +198,7 @@ function whyNotNow(
   return { kind: 'reserved', message, remedy: null };
 }
 
-function gpusInUse(nodes: readonly NodeView[], { resources }: JobDemand): InUse {
+function gpusInUse(nodes: readonly SchedulerNode[], { resources }: JobDemand): InUse {
   const all = sumOver(nodes, ({ inventory, drained }) => {
     const undrained = inventory.gpus.filter(({ uuid }) => !drained.gpuUuids.has(uuid));
     return acceptableGpus(undrained, resources).length;
@@ -207,17 +207,17 @@ function gpusInUse(nodes: readonly NodeView[], { resources }: JobDemand): InUse 
   return { used: all - free, total: all, unit: 'GPUs' };
 }
 
-function cpusInUse(nodes: readonly NodeView[]): InUse {
+function cpusInUse(nodes: readonly SchedulerNode[]): InUse {
   const total = sumOver(nodes, ({ inventory }) => inventory.cpus);
   return { used: total - sumOver(nodes, ({ freeCpus }) => freeCpus), total, unit: 'CPUs' };
 }
 
-function memoryInUse(nodes: readonly NodeView[]): InUse {
+function memoryInUse(nodes: readonly SchedulerNode[]): InUse {
   const total = sumOver(nodes, ({ inventory }) => inventory.memoryMb);
   const free = sumOver(nodes, ({ freeMemoryMb }) => freeMemoryMb);
   return { used: total - free, total, unit: 'MiB of memory' };
 }
 
-function sumOver(nodes: readonly NodeView[], amountOn: (node: NodeView) => number): number {
+function sumOver(nodes: readonly SchedulerNode[], amountOn: (node: SchedulerNode) => number): number {
   return nodes.reduce((sum, node) => sum + amountOn(node), 0);
 }

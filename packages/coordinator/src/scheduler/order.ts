@@ -2,7 +2,7 @@
 
 import type { Gpu } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
-import type { NodeView, QueuedJob } from './view.ts';
+import type { QueuedJob, SchedulerNode } from './view.ts';
 
 type Comparator<T> = (a: T, b: T) => number;
 
@@ -22,8 +22,8 @@ const earlierSubmitFirst: Comparator<QueuedJob> = (a, b) => a.submitSeq - b.subm
 /** Priority, then order of submission (which is unique). */
 export const queueOrder = firstNonZero(higherPriorityFirst, earlierSubmitFirst);
 
-const fewerFreeGpusFirst: Comparator<NodeView> = (a, b) => a.freeGpus.length - b.freeGpus.length;
-const moreFreeCpusFirst: Comparator<NodeView> = (a, b) => b.freeCpus - a.freeCpus;
+const fewerFreeGpusFirst: Comparator<SchedulerNode> = (a, b) => a.freeGpus.length - b.freeGpus.length;
+const moreFreeCpusFirst: Comparator<SchedulerNode> = (a, b) => b.freeCpus - a.freeCpus;
 export const byName: Comparator<{ readonly name: string }> = (a, b) =>
   a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 

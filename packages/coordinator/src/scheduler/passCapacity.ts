@@ -13,9 +13,9 @@
  */
 import type { Gpu } from '@muster/common/hardware';
 import type { JobId, NodeName } from '@muster/common/ids';
-import type { Holder, NodeView, PlannedTask } from './view.ts';
+import type { Holder, PlannedTask, SchedulerNode } from './view.ts';
 
-type NodesByName = Map<NodeName, NodeView>;
+type NodesByName = Map<NodeName, SchedulerNode>;
 
 export class PassCapacity {
   private readonly freeNodes: NodesByName;
@@ -30,7 +30,11 @@ export class PassCapacity {
   private holds = false;
 
   /** @param isWaiting whether a job will have its turn in this pass */
-  constructor(nodes: readonly NodeView[], holders: readonly Holder[], isWaiting: (id: JobId) => boolean) {
+  constructor(
+    nodes: readonly SchedulerNode[],
+    holders: readonly Holder[],
+    isWaiting: (id: JobId) => boolean,
+  ) {
     this.freeNodes = new Map(nodes.map((node) => [node.name, node]));
     this.openNodes = new Map(this.freeNodes);
     this.comingNodes = new Map(nodes.map((node) => [node.name, asIfBack(node)]));
@@ -47,21 +51,21 @@ export class PassCapacity {
     }
   }
 
-  get free(): readonly NodeView[] {
+  get free(): readonly SchedulerNode[] {
     return [...this.freeNodes.values()];
   }
 
-  get open(): readonly NodeView[] {
+  get open(): readonly SchedulerNode[] {
     return [...this.openNodes.values()];
   }
 
   /** Without what is promised to others. */
-  get coming(): readonly NodeView[] {
+  get coming(): readonly SchedulerNode[] {
     return [...this.comingNodes.values()];
   }
 
   /** Nodes of these names, as far as a job may start there now. */
-  openNamed(names: Iterable<NodeName>): readonly NodeView[] {
+  openNamed(names: Iterable<NodeName>): readonly SchedulerNode[] {
     return [...names].flatMap((name) => this.openNodes.get(name) ?? []);
   }
 
@@ -123,7 +127,7 @@ export class PassCapacity {
   }
 
   /** `coming` as it would be if everything that is promised were granted. */
-  get comingWithPromised(): readonly NodeView[] {
+  get comingWithPromised(): readonly SchedulerNode[] {
     const nodes = new Map(this.comingNodes);
     for (const { tasks } of [...this.promised.values()].flat()) {
       for (const task of tasks) change(nodes, task.node, (node) => withReleased(node, task));
@@ -150,16 +154,16 @@ export class PassCapacity {
   }
 }
 
-function asIfBack(node: NodeView): NodeView {
+function asIfBack(node: SchedulerNode): SchedulerNode {
   return node.awaitedUntilMs === null ? node : { ...node, online: true };
 }
 
-function change(nodes: NodesByName, name: NodeName, by: (node: NodeView) => NodeView): void {
+function change(nodes: NodesByName, name: NodeName, by: (node: SchedulerNode) => SchedulerNode): void {
   const node = nodes.get(name);
   if (node !== undefined) nodes.set(name, by(node));
 }
 
-function without(node: NodeView, task: PlannedTask): NodeView {
+function without(node: SchedulerNode, task: PlannedTask): SchedulerNode {
   const taken = new Set(task.gpuUuids);
   return {
     ...node,
@@ -171,7 +175,7 @@ function without(node: NodeView, task: PlannedTask): NodeView {
 }
 
 /** What of a node is also left in another view of it. */
-function asFarAs(node: NodeView, other: NodeView): NodeView {
+function asFarAs(node: SchedulerNode, other: SchedulerNode): SchedulerNode {
   const left = new Set(other.freeGpus.map(({ uuid }) => uuid));
   return {
     ...node,
@@ -182,7 +186,7 @@ function asFarAs(node: NodeView, other: NodeView): NodeView {
   };
 }
 
-function withReleased(node: NodeView, task: PlannedTask): NodeView {
+function withReleased(node: SchedulerNode, task: PlannedTask): SchedulerNode {
   return {
     ...node,
     freeGpus: [...node.freeGpus, ...releasedGpus(node, task)],
@@ -193,7 +197,7 @@ function withReleased(node: NodeView, task: PlannedTask): NodeView {
 }
 
 /** What others could have once a task has ended: neither GPUs that are drained nor those that have vanished. */
-export function releasedGpus({ inventory, drained }: NodeView, task: PlannedTask): readonly Gpu[] {
+export function releasedGpus({ inventory, drained }: SchedulerNode, task: PlannedTask): readonly Gpu[] {
   const held = new Set(task.gpuUuids);
   return inventory.gpus.filter(({ uuid }) => held.has(uuid) && !drained.gpuUuids.has(uuid));
 }

@@ -8,7 +8,7 @@ import { fitsEmpty, hasRoom, isLeftByDrains, type JobDemand } from './capacity.t
 import { isBoundToOneSwitch } from './gang.ts';
 import { drainRemedy, drainText } from './reasons.ts';
 import { byPlace, nearestGroups, switchPath } from './topology.ts';
-import type { NodeView, Pin } from './view.ts';
+import type { Pin, SchedulerNode } from './view.ts';
 
 /**
  * As many of these nodes as the job can use, by rank, the first of which sees the checkpoint and the others near to it.
@@ -16,10 +16,10 @@ import type { NodeView, Pin } from './view.ts';
  * @returns null when there are not enough with that node among them
  */
 export function anchoredGang(
-  ordered: readonly NodeView[],
+  ordered: readonly SchedulerNode[],
   resources: JobResources,
   pin: Pin,
-): readonly NodeView[] | null {
+): readonly SchedulerNode[] | null {
   const anchors = ordered.filter(({ name }) => pin.nodes.has(name));
   for (const anchor of anchors) {
     const within = reachOf(anchor, ordered, resources);
@@ -35,13 +35,17 @@ export function anchoredGang(
 }
 
 /** The nodes that a gang with this one in it can have. */
-function reachOf(anchor: NodeView, nodes: readonly NodeView[], resources: JobResources): readonly NodeView[] {
+function reachOf(
+  anchor: SchedulerNode,
+  nodes: readonly SchedulerNode[],
+  resources: JobResources,
+): readonly SchedulerNode[] {
   if (!isBoundToOneSwitch(resources)) return nodes;
   return nearestGroups(nodes).find((group) => group.nodes.includes(anchor))?.nodes ?? [];
 }
 
 /** How many switches two nodes have in common, from the farthest on. */
-function sharedSwitches(a: NodeView, b: NodeView): number {
+function sharedSwitches(a: SchedulerNode, b: SchedulerNode): number {
   const [ofA, ofB] = [switchPath(a).toReversed(), switchPath(b).toReversed()];
   const differs = ofA.findIndex((name, level) => name !== ofB[level]);
   return differs < 0 ? ofA.length : differs;
@@ -53,7 +57,7 @@ function sharedSwitches(a: NodeView, b: NodeView): number {
  * @returns null when one of them has room
  */
 export function whyPinned(
-  homes: readonly NodeView[],
+  homes: readonly SchedulerNode[],
   reserved: ReadonlySet<string>,
   demand: JobDemand,
   pin: Pin,
@@ -78,7 +82,7 @@ function pinned({ checkpoint, node }: Pin, why: string): PendingReason {
   };
 }
 
-function stateOf(home: NodeView | undefined, reserved: ReadonlySet<string>, demand: JobDemand): string {
+function stateOf(home: SchedulerNode | undefined, reserved: ReadonlySet<string>, demand: JobDemand): string {
   if (home === undefined || !fitsEmpty(home, demand)) return 'no longer has the resources it needs';
   if (!home.online) return 'is silent';
   if (!isLeftByDrains(home, demand))

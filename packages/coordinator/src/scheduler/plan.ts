@@ -20,7 +20,7 @@ import { whyPinned } from './pin.ts';
 import { type PassState, type PreemptionPlan, planPreemption, tasksOf } from './preempt.ts';
 import { Preemptible } from './preemptible.ts';
 import { nodesToReserve } from './reserve.ts';
-import type { ClusterView, PlacementHistory, PlannedTask, QueuedJob } from './view.ts';
+import type { PlacementHistory, PlannedTask, QueuedJob, SchedulerView } from './view.ts';
 
 /** Short waits resolve by themselves; reserving for them would leave GPUs idle for nothing. */
 export const reserveAfterMs = 60_000;
@@ -46,7 +46,7 @@ export type Decision =
   | { readonly kind: 'again' };
 
 /** @param nowMs monotonic milliseconds */
-export function plan(view: ClusterView, nowMs: number): readonly Decision[] {
+export function plan(view: SchedulerView, nowMs: number): readonly Decision[] {
   return new Pass(view, nowMs).run();
 }
 
@@ -67,7 +67,7 @@ class Pass implements PassState {
   /** Those that start in this pass included. */
   private readonly arraysAtWork: Map<ArrayId, number>;
 
-  constructor({ nodes, queue, holders, arraysAtWork }: ClusterView, nowMs: number) {
+  constructor({ nodes, queue, holders, arraysAtWork }: SchedulerView, nowMs: number) {
     this.arraysAtWork = new Map(arraysAtWork);
     this.queue = [...queue].sort(queueOrder);
     this.nowMs = nowMs;

@@ -16,12 +16,12 @@ import { gangSizeMax } from './gang.ts';
 import { queueOrder } from './order.ts';
 import { type Decision, plan, reserveAfterMs } from './plan.ts';
 import { switchPath } from './topology.ts';
-import type { ClusterView, Holder, NodeView, PlannedTask, QueuedJob } from './view.ts';
+import type { Holder, PlannedTask, QueuedJob, SchedulerNode, SchedulerView } from './view.ts';
 
 /** The planner's clock in all situations. */
 export const nowMs = 1_000_000;
 
-export function sanityCheck(view: ClusterView, decisions: readonly Decision[]): void {
+export function sanityCheck(view: SchedulerView, decisions: readonly Decision[]): void {
   const answered = decisions.flatMap((each) =>
     each.kind === 'start' || each.kind === 'wait' ? [each.jobId] : [],
   );
@@ -165,7 +165,7 @@ function choiceOf(job: QueuedJob, ledgers: readonly NodeLedger[], reserved: Read
   const { resources, image } = job.spec;
   const demand = jobDemand(resources, image === null ? 'process' : 'docker');
   const couldEver = ledgers.map((each) => each.left()).filter((node) => fitsEmpty(node, demand));
-  const isHome = (node: NodeView) => job.pin?.nodes.has(node.name) === true;
+  const isHome = (node: SchedulerNode) => job.pin?.nodes.has(node.name) === true;
   const others = couldEver.filter((node) => isHome(node) || !job.excludedNodes.has(node.name));
   const waitedLong = nowMs - job.waitingSinceMs >= reserveAfterMs;
   const there = others.filter((node) => !waitedLong || (node.online && isLeftByDrains(node, demand)));
@@ -190,7 +190,7 @@ class Account {
   memoryMb: number;
   tasks: number;
 
-  constructor({ freeGpus, freeCpus, freeMemoryMb, freeTasks }: NodeView) {
+  constructor({ freeGpus, freeCpus, freeMemoryMb, freeTasks }: SchedulerNode) {
     this.gpus = new Set(freeGpus.map(({ uuid }) => uuid));
     this.cpus = freeCpus;
     this.memoryMb = freeMemoryMb;
@@ -213,11 +213,11 @@ class Account {
 
 /** A node while a plan is being checked: as it is, and as it will be once what is stopping has ended. */
 class NodeLedger {
-  private readonly node: NodeView;
+  private readonly node: SchedulerNode;
   private readonly now: Account;
   private readonly later: Account;
 
-  constructor(node: NodeView) {
+  constructor(node: SchedulerNode) {
     this.node = node;
     this.now = new Account(node);
     this.later = new Account(node);
@@ -230,7 +230,7 @@ class NodeLedger {
   }
 
   /** What a job may start on at this moment of the plan: free, and not kept for another. */
-  left(): NodeView {
+  left(): SchedulerNode {
     const { node, now, later } = this;
     return {
       ...node,

@@ -12,7 +12,7 @@ import { type Fit, fit, mayUse } from './fit.ts';
 import type { PassCapacity } from './passCapacity.ts';
 import type { Preemptible } from './preemptible.ts';
 import { chooseVictims } from './victims.ts';
-import type { Holder, NodeView, PlacementHistory, PlannedTask, QueuedJob } from './view.ts';
+import type { Holder, PlacementHistory, PlannedTask, QueuedJob, SchedulerNode } from './view.ts';
 
 export interface Preemption {
   readonly victim: JobId;
@@ -74,7 +74,7 @@ function victimsFor(
   job: QueuedJob,
   history: PlacementHistory,
   demandKey: string,
-  coming: readonly NodeView[],
+  coming: readonly SchedulerNode[],
   { capacity, reserved, preemptible }: PassState,
 ): readonly Holder[] | null {
   if (capacity.hasComing && placesIn(coming, job, history, reserved) !== null) return [];
@@ -89,7 +89,7 @@ function victimsFor(
 
 /** For the least number of nodes: a job that can use more takes what is free when it starts. */
 function placesIn(
-  nodes: readonly NodeView[],
+  nodes: readonly SchedulerNode[],
   job: QueuedJob,
   history: PlacementHistory,
   reserved: ReadonlySet<NodeName>,

@@ -3,7 +3,7 @@ import type { NodeName } from '@muster/common/ids';
 import { acceptableGpus, type JobDemand } from './capacity.ts';
 import { releasedGpus } from './passCapacity.ts';
 import { type Cost, compareCosts, costOf, isCheaper, nothing, plus } from './victimCost.ts';
-import type { Holder, NodeView } from './view.ts';
+import type { Holder, SchedulerNode } from './view.ts';
 
 /** What of one node an attempt gives back, or what a job lacks there. */
 interface Share {
@@ -26,7 +26,7 @@ export interface Candidate {
 
 /** A node that could be made to do for one task of a job. */
 export interface Place {
-  readonly node: NodeView;
+  readonly node: SchedulerNode;
   readonly lack: Share;
   /** The cheapest first. */
   readonly candidates: readonly Candidate[];
@@ -54,7 +54,7 @@ export class Preemptible {
   private readonly byNode = new Map<NodeName, Set<Holder>>();
   private readonly lowest: number;
   private readonly youngest: number;
-  private readonly places = new Map<string, WeakMap<NodeView, Place | null>>();
+  private readonly places = new Map<string, WeakMap<SchedulerNode, Place | null>>();
 
   constructor(holders: readonly Holder[]) {
     const allowed = holders.filter(({ state, isPreemptible }) => state === 'active' && isPreemptible);
@@ -86,13 +86,13 @@ export class Preemptible {
    * @param demandKey equal for equal demands
    */
   placesOf(
-    nodes: readonly NodeView[],
+    nodes: readonly SchedulerNode[],
     demand: JobDemand,
     demandKey: string,
     priority: number,
   ): readonly Place[] {
     const key = `${priority} ${demandKey}`;
-    const known = this.places.get(key) ?? new WeakMap<NodeView, Place | null>();
+    const known = this.places.get(key) ?? new WeakMap<SchedulerNode, Place | null>();
     this.places.set(key, known);
     return nodes.flatMap((node) => {
       let place = known.get(node);
@@ -104,7 +104,7 @@ export class Preemptible {
     });
   }
 
-  private placeOn(node: NodeView, demand: JobDemand, priority: number): Place | null {
+  private placeOn(node: SchedulerNode, demand: JobDemand, priority: number): Place | null {
     const lack = lackOf(node, demand);
     const candidates = [...(this.byNode.get(node.name) ?? [])]
       .filter((holder) => holder.priority < priority)
@@ -114,7 +114,7 @@ export class Preemptible {
     return option === null ? null : { node, lack, candidates, option };
   }
 
-  private candidate(holder: Holder, node: NodeView, { resources }: JobDemand): Candidate {
+  private candidate(holder: Holder, node: SchedulerNode, { resources }: JobDemand): Candidate {
     const tasks = holder.tasks.filter((task) => task.node === node.name);
     const shares = tasks.map((task) => ({
       gpus: acceptableGpus(releasedGpus(node, task), resources).length,
@@ -130,7 +130,7 @@ export function cheapestFirst(a: { readonly cost: Cost }, b: { readonly cost: Co
   return compareCosts(a.cost, b.cost);
 }
 
-function lackOf(node: NodeView, { resources, task }: JobDemand): Share {
+function lackOf(node: SchedulerNode, { resources, task }: JobDemand): Share {
   return {
     gpus: task.gpus - acceptableGpus(node.freeGpus, resources).length,
     cpus: task.cpus - node.freeCpus,

@@ -3,7 +3,7 @@ import type { JobResources } from '@muster/common/spec/types';
 import type { PendingReason } from '@muster/common/views';
 import { acceptableGpus, type JobDemand } from './capacity.ts';
 import { largestGroup, switchPath } from './topology.ts';
-import type { ExcludedNodes, NodeView } from './view.ts';
+import type { ExcludedNodes, SchedulerNode } from './view.ts';
 
 /** More than a person wants to read in a sentence, of nodes and of kinds. */
 const namedMax = 3;
@@ -19,8 +19,8 @@ export function sentenceParts({ minNodes, nodes }: JobResources) {
 
 /** @param fitting nodes that could take one task of it, if they were empty */
 export function neverFits(
-  nodes: readonly NodeView[],
-  fitting: readonly NodeView[],
+  nodes: readonly SchedulerNode[],
+  fitting: readonly SchedulerNode[],
   demand: JobDemand,
 ): PendingReason {
   const { resources, driver } = demand;
@@ -55,8 +55,8 @@ export function neverFits(
 }
 
 /** ` (largest has 2)`: of the one thing that no node has enough of, as far as there is one. */
-function largestText(nodes: readonly NodeView[], { resources, task }: JobDemand): string {
-  const most = (amountOn: (node: NodeView) => number) => Math.max(0, ...nodes.map(amountOn));
+function largestText(nodes: readonly SchedulerNode[], { resources, task }: JobDemand): string {
+  const most = (amountOn: (node: SchedulerNode) => number) => Math.max(0, ...nodes.map(amountOn));
   const gpus = most((node) => acceptableGpus(node.inventory.gpus, resources).length);
   const cpus = most((node) => node.inventory.cpus);
   const memoryMb = most((node) => node.inventory.memoryMb);
@@ -97,9 +97,9 @@ function never(message: string, remedy: string): PendingReason {
 }
 
 /** Names the one thing that is asked for too much of, as far as there is one. */
-function remedyFor(nodes: readonly NodeView[], { resources, task }: JobDemand): string {
+function remedyFor(nodes: readonly SchedulerNode[], { resources, task }: JobDemand): string {
   /** What as many nodes as the job needs have at least. */
-  const available = (amountOn: (node: NodeView) => number) =>
+  const available = (amountOn: (node: SchedulerNode) => number) =>
     nodes.map(amountOn).sort((a, b) => b - a)[resources.minNodes - 1] ?? 0;
   const gpus = available((node) => acceptableGpus(node.inventory.gpus, resources).length);
   const cpus = available((node) => node.inventory.cpus);
@@ -128,7 +128,7 @@ function remedyFor(nodes: readonly NodeView[], { resources, task }: JobDemand): 
  * @param what is special about them; null: they are there
  */
 export function tooFarApart(
-  nodes: readonly NodeView[],
+  nodes: readonly SchedulerNode[],
   resources: JobResources,
   what: 'free' | null,
 ): PendingReason {
@@ -152,7 +152,7 @@ export function tooFarApart(
 }
 
 /** @param silent nodes that might have done, but do not answer */
-export function withSilent(reason: PendingReason, silent: readonly NodeView[]): PendingReason {
+export function withSilent(reason: PendingReason, silent: readonly SchedulerNode[]): PendingReason {
   if (silent.length === 0) return reason;
   const named = listed(silent.map(({ name }) => `${name} is silent`));
   const remedy = 'bring silent nodes back; `muster nodes` shows which are';
@@ -160,7 +160,7 @@ export function withSilent(reason: PendingReason, silent: readonly NodeView[]): 
 }
 
 /** @param drains nodes that might have done, but for their conditions */
-export function withDrains(reason: PendingReason, drains: readonly NodeView[]): PendingReason {
+export function withDrains(reason: PendingReason, drains: readonly SchedulerNode[]): PendingReason {
   const [first] = drains;
   if (first === undefined) return reason;
   return {
@@ -171,14 +171,17 @@ export function withDrains(reason: PendingReason, drains: readonly NodeView[]): 
 }
 
 /** What ends the drain of a drained node. */
-export function drainRemedy({ name, drained: { drainReason } }: Pick<NodeView, 'name' | 'drained'>): string {
+export function drainRemedy({
+  name,
+  drained: { drainReason },
+}: Pick<SchedulerNode, 'name' | 'drained'>): string {
   return drainReason === null
     ? `\`muster node ${name}\` shows what is wrong there and what clears it`
     : `\`muster node undrain ${name}\` gives it new tasks again`;
 }
 
 /** @param nodes that might have done, but for tasks that the store does not know */
-export function withOrphans(reason: PendingReason, nodes: readonly NodeView[]): PendingReason {
+export function withOrphans(reason: PendingReason, nodes: readonly SchedulerNode[]): PendingReason {
   const [first] = nodes;
   if (first === undefined) return reason;
   const held = nodes.map(
@@ -195,7 +198,7 @@ export function withOrphans(reason: PendingReason, nodes: readonly NodeView[]): 
 /** @param spared nodes that might have done, but for what happened on them */
 export function namingExcludedNodes(
   reason: PendingReason,
-  spared: readonly NodeView[],
+  spared: readonly SchedulerNode[],
   excludedNodes: ExcludedNodes,
 ): PendingReason {
   if (spared.length === 0) return reason;
@@ -210,7 +213,7 @@ function listed(sentences: readonly string[]): readonly string[] {
 }
 
 /** `2 of 8 GPUs of node-3 are drained (xid_79)`, `node-3 is drained (kernel update)` */
-function describeDrain(node: NodeView): string {
+function describeDrain(node: SchedulerNode): string {
   const { name, drained, inventory } = node;
   const { size } = drained.gpuUuids;
   const gpus = `${size} of ${countOf(inventory.gpus.length, 'GPU')} of ${name}`;
@@ -218,7 +221,7 @@ function describeDrain(node: NodeView): string {
 }
 
 /** `drained (xid_79, clock_skew)` */
-export function drainText({ drained: { drainReason, kinds } }: Pick<NodeView, 'drained'>): string {
+export function drainText({ drained: { drainReason, kinds } }: Pick<SchedulerNode, 'drained'>): string {
   const all = drainReason === null ? kinds : [drainReason, ...kinds];
   return `drained (${all.slice(0, namedMax).join(', ')}${all.length > namedMax ? ', …' : ''})`;
 }

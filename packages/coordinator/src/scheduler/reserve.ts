@@ -5,7 +5,7 @@ import { withoutLeftOut } from './fit.ts';
 import { isBoundToOneSwitch } from './gang.ts';
 import { type Lack, nearestToFreeFirst } from './order.ts';
 import { nearestGroups } from './topology.ts';
-import type { NodeView, PlacementHistory } from './view.ts';
+import type { PlacementHistory, SchedulerNode } from './view.ts';
 
 /**
  * For a job that has waited long: as many nodes as it needs at least, those that lack least of it, GPUs first; of one
@@ -13,7 +13,7 @@ import type { NodeView, PlacementHistory } from './view.ts';
  * drained: keeping some idle would not help before the others are back.
  */
 export function nodesToReserve(
-  nodes: readonly NodeView[],
+  nodes: readonly SchedulerNode[],
   demand: JobDemand,
   history: PlacementHistory,
 ): readonly NodeName[] {
@@ -26,7 +26,7 @@ export function nodesToReserve(
     ? nearestGroups(candidates).map((group) => group.nodes)
     : [candidates];
   const { pin } = history;
-  const isPinned = ({ name }: Pick<NodeView, 'name'>) => pin?.nodes.has(name) === true;
+  const isPinned = ({ name }: Pick<SchedulerNode, 'name'>) => pin?.nodes.has(name) === true;
   const [best] = groups
     .filter((group) => group.length >= resources.minNodes && (pin === null || group.some(isPinned)))
     .map((group) => group.map((node) => lackOf(node, demand)).sort(nearestToFreeFirst))
@@ -39,7 +39,7 @@ export function nodesToReserve(
   return best?.map(({ name }) => name) ?? [];
 }
 
-function lackOf(node: NodeView, { resources, task }: JobDemand): Lack {
+function lackOf(node: SchedulerNode, { resources, task }: JobDemand): Lack {
   const lacking = (wanted: number, free: number) => Math.max(0, wanted - free);
   return {
     name: node.name,

@@ -4,7 +4,7 @@ import { jobIdOf, seededRandom } from '../modelFixture.ts';
 import { aCluster, type Cluster, type Plan } from './clusterFixture.ts';
 import { plan } from './plan.ts';
 import { nowMs } from './planCheckFixture.ts';
-import type { ClusterView, Holder, NodeView, QueuedJob } from './view.ts';
+import type { Holder, QueuedJob, SchedulerNode, SchedulerView } from './view.ts';
 
 type UpTo = (maximum: number) => number;
 
@@ -64,20 +64,20 @@ function addHolder(cluster: Cluster, upTo: UpTo, sometimes: (percent: number) =>
 }
 
 /** Would the job fit once these have ended? Written down anew, without anything that the planner uses. */
-function fitsWithout(job: QueuedJob, { nodes }: ClusterView, gone: readonly Holder[]): boolean {
+function fitsWithout(job: QueuedJob, { nodes }: SchedulerView, gone: readonly Holder[]): boolean {
   const { resources } = job.spec;
   const { gpus, gpuType, minNodes, cpus, memoryMb, topology } = resources;
   const takes = (model: string) => gpuType.length === 0 || gpuType.some((type) => model.includes(type));
-  const count = (node: NodeView, uuids: ReadonlySet<string>) =>
+  const count = (node: SchedulerNode, uuids: ReadonlySet<string>) =>
     node.inventory.gpus.filter(({ uuid, model }) => uuids.has(uuid) && takes(model)).length;
   const couldEver = nodes.filter(
     (node) => node.inventory.gpus.filter(({ model }) => takes(model)).length >= gpus,
   );
-  const isHome = ({ name }: NodeView) => job.pin?.nodes.has(name) === true;
+  const isHome = ({ name }: SchedulerNode) => job.pin?.nodes.has(name) === true;
   const others = couldEver.filter((node) => isHome(node) || !job.excludedNodes.has(node.name));
   const isBound = topology === 'required' && minNodes > 1;
-  const rack = (node: NodeView) => node.inventory.labels['topology'] ?? node.name;
-  const most = (list: readonly NodeView[], bound: boolean) =>
+  const rack = (node: SchedulerNode) => node.inventory.labels['topology'] ?? node.name;
+  const most = (list: readonly SchedulerNode[], bound: boolean) =>
     bound
       ? Math.max(0, ...list.map((node) => list.filter((each) => rack(each) === rack(node)).length))
       : list.length;
@@ -118,7 +118,7 @@ function lossOf(victims: readonly Holder[]): Loss {
 }
 
 /** The least that any choice would lose; null: none would do. */
-function leastLoss(job: QueuedJob, view: ClusterView): Loss | null {
+function leastLoss(job: QueuedJob, view: SchedulerView): Loss | null {
   const leaving = view.holders.filter(({ state }) => state !== 'active');
   const allowed = view.holders.filter(
     ({ state, isPreemptible, priority }) =>
@@ -137,7 +137,7 @@ function leastLoss(job: QueuedJob, view: ClusterView): Loss | null {
   return least;
 }
 
-function expectNoneSuperfluous(view: ClusterView, { preemptions }: Plan): void {
+function expectNoneSuperfluous(view: SchedulerView, { preemptions }: Plan): void {
   const ids = new Set(preemptions.map(({ jobId }) => jobId));
   const victims = view.holders.filter(({ id }) => ids.has(id));
   const leaving = view.holders.filter(({ state }) => state !== 'active');
@@ -220,7 +220,7 @@ describe('victims', () => {
 
 describe('one pass after the other', () => {
   /** The cluster as it is when everything has been carried out, and nothing has ended yet. */
-  function afterwards(view: ClusterView, decisions: ReturnType<typeof plan>): ClusterView {
+  function afterwards(view: SchedulerView, decisions: ReturnType<typeof plan>): SchedulerView {
     const preemptors = new Map(
       decisions.flatMap((each) => (each.kind === 'preempt' ? [[each.jobId, each.by]] : [])),
     );
@@ -267,7 +267,7 @@ describe('one pass after the other', () => {
   }
 
   /** The preempted ones have ended, and are queued with their former submit order. */
-  function ended(view: ClusterView, specs: ReadonlyMap<string, QueuedJob>): ClusterView {
+  function ended(view: SchedulerView, specs: ReadonlyMap<string, QueuedJob>): SchedulerView {
     const gone = view.holders.filter(({ state }) => state === 'preempted');
     const nodes = view.nodes.map((node) => {
       const released = gone.flatMap(({ tasks }) => tasks.filter((task) => task.node === node.name));

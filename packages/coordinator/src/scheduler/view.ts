@@ -15,7 +15,7 @@ export interface PlannedTask {
   readonly memoryMb: number;
 }
 
-export interface NodeView {
+export interface SchedulerNode {
   readonly name: NodeName;
   /** Only online nodes get new work; the others count when asking whether a job could ever run. */
   readonly online: boolean;
@@ -122,8 +122,8 @@ export type DependencyState =
   /** It cannot be met any more, unless `on` is requeued. */
   | { readonly kind: 'failed'; readonly on: JobId | ArrayId; readonly what: string };
 
-export interface ClusterView {
-  readonly nodes: readonly NodeView[];
+export interface SchedulerView {
+  readonly nodes: readonly SchedulerNode[];
   readonly queue: readonly QueuedJob[];
   readonly holders: readonly Holder[];
   /** How many jobs of an array have an attempt, of those arrays that are bounded in that. */

@@ -1,13 +1,13 @@
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { describe, expect, test } from 'vitest';
 import { aSpec, jobIdOf } from '../modelFixture.ts';
-import type { Outcome } from '../store/store.ts';
+import type { StoredOutcome } from '../store/store.ts';
 import { dependencyState, type KnownJobs } from './dependencies.ts';
 
 const array = 'arr_000000000001' as ArrayId;
 const [one, two] = [jobIdOf(1), jobIdOf(2)];
 
-function known(given: Partial<Record<JobId, Outcome>>, rest: Partial<KnownJobs> = {}): KnownJobs {
+function known(given: Partial<Record<JobId, StoredOutcome>>, rest: Partial<KnownJobs> = {}): KnownJobs {
   return {
     outcome: (id) => given[id],
     successor: () => undefined,

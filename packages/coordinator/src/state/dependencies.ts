@@ -8,12 +8,12 @@ import { isTerminal } from '@muster/common/states';
 import type { Job } from '../model.ts';
 import type { DependencyState } from '../scheduler/view.ts';
 import type { DependencyMemory } from '../store/dependencyMemory.ts';
-import type { Outcome } from '../store/store.ts';
+import type { StoredOutcome } from '../store/store.ts';
 
 /** What is known of the jobs that others come after. */
 export interface KnownJobs {
   /** undefined: it has not ended. */
-  outcome(id: JobId): Outcome | undefined;
+  outcome(id: JobId): StoredOutcome | undefined;
   /** The newest job that runs this one again. */
   successor(id: JobId): JobId | undefined;
   array(id: ArrayId): ArrayProgress;
@@ -59,7 +59,7 @@ function stateOfJob(id: JobId, { when }: Dependency, known: KnownJobs): Dependen
   return isMet ? { kind: 'met' } : { kind: 'failed', on: id, what: pastOf(outcome) };
 }
 
-function pastOf(outcome: Exclude<Outcome, 'removed'>): string {
+function pastOf(outcome: Exclude<StoredOutcome, 'removed'>): string {
   return outcome === 'cancelled' ? 'was cancelled' : outcome;
 }
 

@@ -7,9 +7,16 @@
 import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
-import { type Caller, coordinatorPart, nameOf } from '../caller.ts';
+import { type Caller, callerName, coordinatorPart } from '../caller.ts';
 import type { Attempt, AttemptFloor, Job, NewEvent, Node, StoredEvent } from '../model.ts';
-import type { Batch, Credential, JobArrayRecord, Outcome, RequestRecord, Snapshot } from '../store/store.ts';
+import type {
+  Batch,
+  Credential,
+  JobArrayRecord,
+  RequestRecord,
+  Snapshot,
+  StoredOutcome,
+} from '../store/store.ts';
 import { type Committed, removedOf } from './committed.ts';
 import { type ArrayProgress, noteForDependents, progressOf } from './dependencies.ts';
 import { forgetOutcomes } from './endedJobs.ts';
@@ -28,7 +35,7 @@ export class ClusterState {
   /** Arrays whose jobs are not all stored yet. */
   readonly arrays: Map<ArrayId, JobArrayRecord>;
   /** How jobs have ended: those that active jobs depend on, and those that ended last. The store has the others. */
-  readonly outcomes: Map<JobId, Outcome>;
+  readonly outcomes: Map<JobId, StoredOutcome>;
   readonly successors: Map<JobId, JobId>;
   readonly arrayFailures: Map<ArrayId, Set<JobId>>;
   /** The number of jobs of each array that have not ended. */
@@ -178,7 +185,7 @@ export class Draft {
     return this.base.groups.toPlan(this.jobs);
   }
 
-  outcome(id: JobId): Outcome | undefined {
+  outcome(id: JobId): StoredOutcome | undefined {
     const drafted = this.jobs.get(id);
     if (drafted !== undefined && isTerminal(drafted.state.kind)) return drafted.state.kind;
     return this.base.outcomes.get(id);
@@ -318,7 +325,7 @@ export class Draft {
     this.set(this.subjectSeqs, event.subject, subjectSeq);
     this.events.push({
       ...event,
-      ...nameOf(this.caller),
+      ...callerName(this.caller),
       seq: this.eventSeq,
       id: `${this.base.clusterId}-${this.eventSeq}`,
       subjectSeq,

@@ -2,12 +2,12 @@
 import { type ArrayId, isArrayId, type JobId } from '@muster/common/ids';
 import { type Dependency, parseDependency } from '@muster/common/spec/after';
 import type { Job } from '../model.ts';
-import type { Outcome, Store } from './store.ts';
+import type { Store, StoredOutcome } from './store.ts';
 
 /** What memory keeps of the jobs that active jobs come after. */
 export interface DependencyMemory {
   readonly jobs: ReadonlyMap<JobId, unknown>;
-  readonly outcomes: Map<JobId, Outcome>;
+  readonly outcomes: Map<JobId, StoredOutcome>;
   /** By the job that was requeued, the newest that runs it again; as far as active jobs come after it. */
   readonly successors: Map<JobId, JobId>;
   /** Of arrays that active jobs come after, the jobs that failed or were cancelled and were not run again. */

@@ -101,7 +101,7 @@ export interface Snapshot {
   /** Arrays whose jobs are not all stored. */
   readonly unfilledArrays: readonly JobArrayRecord[];
   /** How the ended jobs that active ones come after have ended. */
-  readonly outcomes: ReadonlyMap<JobId, Outcome>;
+  readonly outcomes: ReadonlyMap<JobId, StoredOutcome>;
   /** By jobs that active ones come after and that were requeued since, the newest that runs each again. */
   readonly successors: ReadonlyMap<JobId, JobId>;
   /** Of the arrays that active jobs come after, see `readArrayFailures`. */
@@ -150,7 +150,7 @@ export interface JobPage {
 }
 
 /** How a job ended; `removed`: long ago, and retention has removed it. */
-export type Outcome = TerminalJobState | 'removed';
+export type StoredOutcome = TerminalJobState | 'removed';
 
 export interface ListedJobId {
   readonly id: JobId;
@@ -186,7 +186,7 @@ export interface Store {
   /** The same list of ids and their numbers alone, whatever their size: cheap enough for thousands at once. */
   listJobIds(query: Omit<JobQuery, 'sizeMax'>): Promise<readonly ListedJobId[]>;
   /** Of these jobs, how those have ended that have. */
-  readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, Outcome>>;
+  readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, StoredOutcome>>;
   /** Of these jobs, for those that were requeued the newest that runs each again. */
   readSuccessors(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, JobId>>;
   /** Jobs of an array that failed or were cancelled and were not run again. */

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { aCheckpoint, someMs } from '../modelFixture.ts';
-import { type PlanningInputs, risksOf } from './risks.ts';
+import { risksOf, type TrainingSurroundings } from './risks.ts';
 import { aJobView, anAttemptView, minuteMs, nowMs } from './trainingFixture.ts';
 
-const calm: PlanningInputs = { hangs: [], signs: [], drains: [] };
+const calm: TrainingSurroundings = { hangs: [], signs: [], drains: [] };
 const risks = (
   fields: Parameters<typeof aJobView>[0] = {},
-  around: Partial<PlanningInputs> = {},
+  around: Partial<TrainingSurroundings> = {},
   atMs = nowMs,
 ) => risksOf(aJobView(fields), { ...calm, ...around }, atMs);
 

@@ -6,7 +6,7 @@ import type { Drain, JobView } from '@muster/common/views';
 import { codeSpan, markdownText, roughDuration } from './words.ts';
 
 /** What of its surroundings a job itself does not tell: what is noticed while it runs, and what its nodes are about to do. */
-export interface PlanningInputs {
+export interface TrainingSurroundings {
   readonly hangs: readonly { readonly nodeRank: number; readonly sign: HangSign }[];
   readonly signs: readonly { readonly nodeRank: number; readonly sign: TrainingSign }[];
   readonly drains: readonly { readonly node: string; readonly drain: Drain }[];
@@ -20,7 +20,7 @@ const unsavedTimes = 3;
 const badCheckpointsShownMax = 5;
 
 /** Most urgent first; one sentence each, as Markdown. @param nowMs wall clock */
-export function risksOf(job: JobView, around: PlanningInputs, nowMs: number): readonly string[] {
+export function risksOf(job: JobView, around: TrainingSurroundings, nowMs: number): readonly string[] {
   return [
     ...around.hangs.map(hangRisk),
     ...around.signs.filter(({ sign }) => sign.kind !== 'resume_confirmed').map(signRisk),
@@ -36,14 +36,14 @@ export function risksOf(job: JobView, around: PlanningInputs, nowMs: number): re
   ];
 }
 
-function hangRisk({ nodeRank, sign }: PlanningInputs['hangs'][number]): string {
+function hangRisk({ nodeRank, sign }: TrainingSurroundings['hangs'][number]): string {
   const { quietForMs, usualMs, gpus, rank } = sign;
   const who = rank === null ? `Node rank ${nodeRank}` : `Rank ${rank}`;
   const stillness = gpus === 'idle' ? 'idle' : 'busy without computing';
   return `${who} hangs: no activity for ${roughDuration(quietForMs)} (usually ${roughDuration(usualMs)}), its GPUs ${stillness}`;
 }
 
-function signRisk({ nodeRank, sign }: PlanningInputs['signs'][number]): string {
+function signRisk({ nodeRank, sign }: TrainingSurroundings['signs'][number]): string {
   const { kind, step, lastGoodStep, rank, line, text } = sign;
   const where = [
     rank === null ? `node rank ${nodeRank}` : `rank ${rank}`,
@@ -55,7 +55,7 @@ function signRisk({ nodeRank, sign }: PlanningInputs['signs'][number]): string {
 }
 
 /** Of its newest attempt, once nobody tells of them any more: they are stored with it. */
-function storedSigns({ attempts }: JobView, { signs }: PlanningInputs): readonly string[] {
+function storedSigns({ attempts }: JobView, { signs }: TrainingSurroundings): readonly string[] {
   const newest = newestOf(attempts);
   if (newest === null) return [];
   const untold = newest.signs.filter(({ kind }) => signs.every(({ sign }) => sign.kind !== kind));
@@ -63,7 +63,7 @@ function storedSigns({ attempts }: JobView, { signs }: PlanningInputs): readonly
 }
 
 /** A hang that ended the attempt stands beside it as its cause. */
-function pastHang({ attempts }: JobView, { hangs }: PlanningInputs): readonly string[] {
+function pastHang({ attempts }: JobView, { hangs }: TrainingSurroundings): readonly string[] {
   const newest = newestOf(attempts);
   if (newest === null || newest.hungAtMs === null || hangs.length > 0 || newest.cause?.kind === 'hung')
     return [];

@@ -1,11 +1,11 @@
 import { causeOf } from '@muster/common/cause';
 import { expect, test } from 'vitest';
 import { aCheckpoint } from '../modelFixture.ts';
-import type { PlanningInputs } from './risks.ts';
+import type { TrainingSurroundings } from './risks.ts';
 import { trainingStatus } from './status.ts';
 import { aJobView, anAttemptView, minuteMs, nowMs, someProgress } from './trainingFixture.ts';
 
-const calm: PlanningInputs = { hangs: [], signs: [], drains: [] };
+const calm: TrainingSurroundings = { hangs: [], signs: [], drains: [] };
 
 test('a job that trains, on one page', () => {
   expect(trainingStatus(aJobView(), calm, nowMs)).toBe(`# train

@@ -3,7 +3,7 @@ import type { Checkpoint } from '@muster/common/checkpoints';
 import { resumeText } from '@muster/common/signText';
 import type { TrainingMetricName, TrainingProgress } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, LedgerEntry } from '@muster/common/views';
-import { type PlanningInputs, risksOf } from './risks.ts';
+import { risksOf, type TrainingSurroundings } from './risks.ts';
 import { byteSize, codeSpan, figure, gpuHours, markdownText, roughDuration, stepTime } from './words.ts';
 
 /** Of a job that is tried again and again, the last ones tell. */
@@ -18,7 +18,7 @@ const metricNames: readonly (readonly [TrainingMetricName, string])[] = [
 ];
 
 /** @param nowMs wall clock */
-export function trainingStatus(job: JobView, around: PlanningInputs, nowMs: number): string {
+export function trainingStatus(job: JobView, around: TrainingSurroundings, nowMs: number): string {
   const sections = [
     [`# ${markdownText(job.name)}`, '', summary(job, nowMs)],
     [

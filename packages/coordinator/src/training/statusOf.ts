@@ -6,7 +6,7 @@ import { currentAttempt, type Job } from '../model.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { JobRecord } from '../store/store.ts';
 import { jobView } from '../views.ts';
-import type { PlanningInputs } from './risks.ts';
+import type { TrainingSurroundings } from './risks.ts';
 import { trainingStatus } from './status.ts';
 
 export interface StatusParts {
@@ -31,7 +31,7 @@ function surroundingsOf(
   job: Job,
   taskStatus: Pick<TaskStatusCache, 'of'>,
   state: StatusParts['state'],
-): PlanningInputs {
+): TrainingSurroundings {
   const tasks = (currentAttempt(job)?.tasks ?? []).filter((task) => task.state !== 'ended');
   const noted = tasks.map(({ nodeRank }) => ({
     nodeRank,

@@ -16,7 +16,7 @@ import { freezeOrKill, killUntilGone } from '../../fence/freeze.ts';
 import { isExpired } from '../../fence/lease.ts';
 import { OnePerTask } from '../../fence/onePerTask.ts';
 import { DriverError, LeaseExpired } from '../../taskFacts/errors.ts';
-import type { Lease, TaskKey, TaskLocation } from '../../taskFacts/execution.ts';
+import type { Lease, TaskLocation, TaskName } from '../../taskFacts/execution.ts';
 import type { Fence } from '../fence.ts';
 import { readCandidateGroups, readGroupsOfProcess } from './containerGroups.ts';
 import type { Container } from './engineAnswers.ts';
@@ -30,8 +30,8 @@ export interface ContainerFencesOptions {
 
 export class ContainerFences {
   readonly #options: ContainerFencesOptions;
-  readonly #groups = new Map<TaskKey, readonly string[]>();
-  readonly #leases = new Map<TaskKey, Lease | null>();
+  readonly #groups = new Map<TaskName, readonly string[]>();
+  readonly #leases = new Map<TaskName, Lease | null>();
   readonly #acting = new OnePerTask();
 
   constructor(options: ContainerFencesOptions) {
@@ -202,7 +202,7 @@ export function readContainerGroups(task: TaskLocation): readonly string[] | nul
   }
 }
 
-function unfenceable(key: TaskKey): DriverError {
+function unfenceable(key: TaskName): DriverError {
   return new DriverError(
     'unknown',
     `task ${key} cannot run as a container here: the agent does not see its control group, and could not stop it when ` +

@@ -9,7 +9,7 @@
  * a shell would not pass the environment on, or SELinux forbids the mount, the engine keeps the output and the driver
  * copies it: `engine` (engineOutput.ts).
  */
-import type { TaskKey } from '../../taskFacts/execution.ts';
+import type { TaskName } from '../../taskFacts/execution.ts';
 import type { TaskLaunch, VolumeMount } from '../driver.ts';
 import { type ContainerPolicy, containerUser, strangerEnvironment } from './containerPolicy.ts';
 import type { ImageDetails } from './engineAnswers.ts';
@@ -56,7 +56,7 @@ const PIDS_MAX = 32_768;
 const GPU_STACK_BYTES = 64 * MEBIBYTE;
 
 /** Container names are unique per engine: a second container for the same task cannot be made, whatever we forget. */
-export function containerName(key: TaskKey): string {
+export function containerName(key: TaskName): string {
   return `muster-${key.replaceAll('.', '-')}`;
 }
 

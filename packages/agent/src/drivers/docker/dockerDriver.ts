@@ -24,8 +24,8 @@ import type {
   Lease,
   StopOptions,
   TaskExit,
-  TaskKey,
   TaskLocation,
+  TaskName,
   TaskObservation,
 } from '../../taskFacts/execution.ts';
 import type { Driver, TaskLaunch } from '../driver.ts';
@@ -79,12 +79,12 @@ class DockerDriver implements Driver {
   readonly #outputs: TaskOutputs;
   readonly #fences: ContainerFences;
   /** In the grace of a stop: a lease that comes now lets a frozen task run to its end. */
-  readonly #saving = new Set<TaskKey>();
+  readonly #saving = new Set<TaskName>();
   /** Tasks that this driver has sent SIGKILL. */
-  readonly #killed = new Set<TaskKey>();
-  readonly #starts = new Map<TaskKey, Promise<void>>();
+  readonly #killed = new Set<TaskName>();
+  readonly #starts = new Map<TaskName, Promise<void>>();
   /** CLOCK_BOOTTIME of ends that happened before our eyes; the first look counts. */
-  readonly #ends = new Map<TaskKey, number>();
+  readonly #ends = new Map<TaskName, number>();
   readonly #closing = new AbortController();
 
   constructor({ socketPath, agentId, bootId, dataDir, policy, fence, log }: DockerDriverOptions) {
@@ -245,7 +245,7 @@ class DockerDriver implements Driver {
     await this.#fences.forget(task);
   }
 
-  async list(): Promise<readonly TaskKey[]> {
+  async list(): Promise<readonly TaskName[]> {
     return explained(async () => {
       const found = await this.#engine.listContainers(`${labels.agent}=${this.#agentId}`);
       return found.map((each) => each[labels.task]).filter((key) => key !== undefined);
@@ -300,12 +300,12 @@ class DockerDriver implements Driver {
   }
 
   /** null also when the name belongs to a container of somebody else. */
-  async #find(key: TaskKey): Promise<Container | null> {
+  async #find(key: TaskName): Promise<Container | null> {
     const container = await this.#engine.inspectContainer(containerName(key));
     return container !== null && this.#isOurs(container, key) ? container : null;
   }
 
-  #isOurs(container: Container, key: TaskKey): boolean {
+  #isOurs(container: Container, key: TaskName): boolean {
     return container.labels[labels.task] === key && container.labels[labels.agent] === this.#agentId;
   }
 

@@ -2,7 +2,7 @@
 
 import { asShellCommand } from '../../guard/nearest.ts';
 import { DriverError } from '../../taskFacts/errors.ts';
-import type { TaskKey } from '../../taskFacts/execution.ts';
+import type { TaskName } from '../../taskFacts/execution.ts';
 import type { TaskLaunch } from '../driver.ts';
 import { containerName } from './containerSpec.ts';
 import { EngineError } from './engineHttp.ts';
@@ -99,7 +99,7 @@ function noGpusMessage(why: string): string {
   );
 }
 
-export function nameTaken(key: TaskKey): DriverError {
+export function nameTaken(key: TaskName): DriverError {
   const name = containerName(key);
   return new DriverError(
     'unknown',

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '@muster/common/log';
 import { readOutputRecord, writeOutputRecord } from '../../logs/outputRecord.ts';
-import type { TaskKey, TaskLocation } from '../../taskFacts/execution.ts';
+import type { TaskLocation, TaskName } from '../../taskFacts/execution.ts';
 import { labels, type OutputWay } from './containerSpec.ts';
 import type { Engine } from './engine.ts';
 import type { Container } from './engineAnswers.ts';
@@ -24,7 +24,7 @@ export class TaskOutputs {
   readonly #engine: Engine;
   readonly #log: Logger;
   /** Finished ones too, so that an ended task's output is read once; until the task is forgotten. */
-  readonly #copies = new Map<TaskKey, Copy>();
+  readonly #copies = new Map<TaskName, Copy>();
 
   constructor(engine: Engine, log: Logger) {
     this.#engine = engine;
@@ -82,7 +82,7 @@ export class TaskOutputs {
     }
   }
 
-  async forget(key: TaskKey): Promise<void> {
+  async forget(key: TaskName): Promise<void> {
     const copy = this.#copies.get(key);
     copy?.abort.abort(new Error('the task was removed'));
     await copy?.done;

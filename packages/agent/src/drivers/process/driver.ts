@@ -18,8 +18,8 @@ import type {
   Lease,
   StopOptions,
   TaskExit,
-  TaskKey,
   TaskLocation,
+  TaskName,
   TaskObservation,
 } from '../../taskFacts/execution.ts';
 import type { Driver, TaskLaunch } from '../driver.ts';
@@ -48,7 +48,7 @@ class ProcessDriver implements Driver {
   readonly #refusal: string | null;
   readonly #log: Logger;
   /** One question to the guard however many ask: aborted waits must not pile up there. */
-  readonly #waits = new Map<TaskKey, Promise<TaskExit>>();
+  readonly #waits = new Map<TaskName, Promise<TaskExit>>();
   readonly #fencing = new OnePerTask();
   #saidLimits = false;
 
@@ -129,7 +129,7 @@ class ProcessDriver implements Driver {
     await this.#guard.request('remove', { key, directory });
   }
 
-  list(): Promise<readonly TaskKey[]> {
+  list(): Promise<readonly TaskName[]> {
     return this.#guard.request('list', null);
   }
 

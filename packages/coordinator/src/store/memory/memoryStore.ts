@@ -29,10 +29,10 @@ import {
   type JobRecord,
   type ListedJobId,
   type NameStore,
-  type Outcome,
   type RequestRecord,
   type Snapshot,
   type Store,
+  type StoredOutcome,
   StoreError,
 } from '../store.ts';
 import { memoryRetention } from './memoryRetention.ts';
@@ -227,9 +227,9 @@ export class MemoryStore implements Store {
       .filter((job) => beforeSubmitSeq === null || job.submitSeq < beforeSubmitSeq);
   }
 
-  async readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, Outcome>> {
+  async readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, StoredOutcome>> {
     const { jobs, removedJobs } = this.memory;
-    const found = new Map<JobId, Outcome>(ids.flatMap((id) => outcomeOf(jobs.get(id))));
+    const found = new Map<JobId, StoredOutcome>(ids.flatMap((id) => outcomeOf(jobs.get(id))));
     for (const id of ids) if (removedJobs.has(id)) found.set(id, 'removed');
     return found;
   }

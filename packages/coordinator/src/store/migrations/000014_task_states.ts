@@ -2,7 +2,7 @@
  * An attempt whose tasks may start is `released`, and what its tasks passed is `prepared` and `checked`. Until now both
  * were called `claimed`, and the last `ready`. Tasks of attempts that have ended have ended too, so nothing else is read.
  */
-export const taskStates = /* sql */ `
+export const taskStateNames = /* sql */ `
 update attempts
 set state = case state when 'claimed' then 'released' else state end,
   body = json_set(

@@ -15,7 +15,7 @@ import { jobFilters } from './000010_job_filters.ts';
 import { users } from './000011_users.ts';
 import { arrayProgress } from './000012_array_progress.ts';
 import { filtersInOrder } from './000013_filters_in_order.ts';
-import { taskStates } from './000014_task_states.ts';
+import { taskStateNames } from './000014_task_states.ts';
 
 export const migrations: readonly string[] = [
   initialSchema,
@@ -31,7 +31,7 @@ export const migrations: readonly string[] = [
   users,
   arrayProgress,
   filtersInOrder,
-  taskStates,
+  taskStateNames,
 ];
 
 /** Since this version every store has a witness and page sums beside it. */

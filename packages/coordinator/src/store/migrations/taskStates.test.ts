@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { type AttemptRow, attemptFromRow } from '../rows.ts';
-import { taskStates } from './000014_task_states.ts';
+import { taskStateNames } from './000014_task_states.ts';
 import { migrations } from './index.ts';
 
 test.each([
@@ -15,7 +15,7 @@ test.each([
   ['running', 'ended', 'running', 'ended'],
 ])('a task that was %s/%s is %s/%s', (attemptBefore, taskBefore, attemptState, taskState) => {
   const database = new DatabaseSync(':memory:');
-  for (const migration of migrations.slice(0, migrations.indexOf(taskStates))) database.exec(migration);
+  for (const migration of migrations.slice(0, migrations.indexOf(taskStateNames))) database.exec(migration);
   database.exec('pragma foreign_keys = off');
   const untouched = {
     nodeRank: 1,
@@ -30,7 +30,7 @@ test.each([
   const insert = database.prepare("insert into attempts values ('job_1', 1, ?, ?)");
   insert.run(attemptBefore, JSON.stringify(body));
 
-  database.exec(taskStates);
+  database.exec(taskStateNames);
 
   const row = database
     .prepare('select job_id, number, state, body from attempts')
@@ -43,12 +43,12 @@ test.each([
 
 test('an attempt that has ended keeps every byte', () => {
   const database = new DatabaseSync(':memory:');
-  for (const migration of migrations.slice(0, migrations.indexOf(taskStates))) database.exec(migration);
+  for (const migration of migrations.slice(0, migrations.indexOf(taskStateNames))) database.exec(migration);
   database.exec('pragma foreign_keys = off');
   const body = '{ "state": "ended", "tasks": [] }';
   database.prepare("insert into attempts values ('job_1', 1, 'ended', ?)").run(body);
 
-  database.exec(taskStates);
+  database.exec(taskStateNames);
 
   expect(database.prepare('select body from attempts').get()).toEqual({ body });
 });

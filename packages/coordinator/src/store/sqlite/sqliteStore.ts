@@ -61,9 +61,9 @@ import {
   type JobQuery,
   type JobRecord,
   type ListedJobId,
-  type Outcome,
   type Snapshot,
   type Store,
+  type StoredOutcome,
   StoreError,
 } from '../store.ts';
 import { ArraySpecs, type SharedSpec } from './arraySpecs.ts';
@@ -263,12 +263,12 @@ export class SqliteStore implements Store {
     return listedIds((sql, parameters) => this.rows(sql, parameters), query);
   }
 
-  async readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, Outcome>> {
+  async readOutcomes(ids: readonly JobId[]): Promise<ReadonlyMap<JobId, StoredOutcome>> {
     if (ids.length === 0) return new Map();
     const wanted = { ids: JSON.stringify(ids) };
     const ended = this.rows<{ id: JobId; state: TerminalJobState }>(selectOutcomes.sql, wanted);
     const removed = this.rows<{ id: JobId }>(selectRemovedJobs.sql, wanted);
-    return new Map<JobId, Outcome>([
+    return new Map<JobId, StoredOutcome>([
       ...removed.map(({ id }) => [id, 'removed'] as const),
       ...ended.map(({ id, state }) => [id, state] as const),
     ]);
