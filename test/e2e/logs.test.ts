@@ -203,12 +203,12 @@ describe('reading', () => {
     const tooHigh = read({ jobId: job.id, nodeRank: 2 });
     await expect(tooHigh).rejects.toMatchObject({
       code: 'invalid',
-      message: `rank 2: ${job.id} has ranks 0 to 1`,
+      message: `${job.id} has no rank 2: it has ranks 0 to 1`,
     });
     const tooLate = read({ jobId: job.id, attempt: 2 });
     await expect(tooLate).rejects.toMatchObject({
       code: 'not_found',
-      message: `attempt 2: ${job.id} has had 1 to 1`,
+      message: `${job.id} has no attempt 2: it has had one attempt`,
     });
   });
 
