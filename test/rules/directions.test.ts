@@ -29,11 +29,11 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['drivers', 'fence guard logs probes taskFacts', 'a driver runs what it is given and decides nothing'],
     ['options.ts', 'drivers guard', 'defaults stand where they are used'],
     ['gpus', 'fence options.ts', 'GPUs are read for the node, not for a task'],
-    ['hooks', 'drivers host taskFacts', 'the environment is computed before anything runs'],
+    ['launch', 'drivers host taskFacts', 'the environment is computed before anything runs'],
     ['leases', 'drivers fence taskFacts', 'a lease says how long a task may run, not what it does'],
     [
       'checkpoints',
-      'drivers hooks host probes taskFacts',
+      'drivers launch host probes taskFacts',
       'it reads directories and reports to whoever calls it',
     ],
     ['health', 'checkpoints gpus', 'conditions follow from readings'],
@@ -41,7 +41,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['metrics', 'gpus host', 'the page shows readings that others have made'],
     ['training', 'gpus logs taskFacts', 'it reads the output of a task and reports to whoever calls it'],
     ['failure', 'drivers fence guard health taskFacts', 'it explains an end that others have seen'],
-    ['rendezvous', 'drivers hooks host taskFacts', 'it tests paths for a task that others prepare'],
+    ['rendezvous', 'drivers launch host taskFacts', 'it tests paths for a task that others prepare'],
     [
       'doctor',
       'checkpoints gpus health host options.ts probes',
@@ -54,13 +54,13 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'tasks',
-      'checkpoints drivers failure gpus hooks host leases logs node rendezvous taskFacts training',
+      'checkpoints drivers failure gpus launch host leases logs node rendezvous taskFacts training',
       'it knows what to do, and not who has asked for it over which connection',
     ],
     ['session', 'leases node taskFacts tasks', 'it turns messages into orders and reports'],
     [
       'main.ts',
-      'checkpoints dataDir drivers failure hooks host leases leaving node options.ts probes rendezvous session tasks training',
+      'checkpoints dataDir drivers failure launch host leases leaving node options.ts probes rendezvous session tasks training',
       'it connects the parts',
     ],
   ],

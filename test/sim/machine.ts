@@ -4,7 +4,7 @@
  */
 
 import type { Driver, TaskLaunch } from '@muster/agent/drivers/driver';
-import type { HeldPort } from '@muster/agent/hooks/masterPort';
+import type { HeldPort } from '@muster/agent/launch/masterPort';
 import type { TaskExit } from '@muster/agent/taskFacts/execution';
 import { bareGpu, type Gpu } from '@muster/common/hardware';
 import { type NodeName, parseTaskKey, type TaskRef } from '@muster/common/ids';

@@ -4,8 +4,8 @@ import type { VerifierOrder } from '@muster/checkpoints/verifierProcess';
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
-import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
 import type { Mount } from '../host/mounts.ts';
+import type { CheckpointDirs } from '../launch/checkpointDir.ts';
 import type { CheckpointTrouble } from './troubles.ts';
 
 export interface CheckpointMessage extends CheckpointSeen {

@@ -2,7 +2,7 @@
 import type { Endpoint, PathCheck, PathFindings } from '@muster/common/gangs';
 import type { TaskRef } from '@muster/common/ids';
 import type { TaskLaunch } from '../drivers/driver.ts';
-import type { HeldPort } from '../hooks/masterPort.ts';
+import type { HeldPort } from '../launch/masterPort.ts';
 
 export interface Rendezvous {
   /**

@@ -4,7 +4,7 @@ import type { PathCheck, PreflightResult } from '@muster/common/gangs';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { TaskLaunch } from '../drivers/driver.ts';
-import type { HeldPort } from '../hooks/masterPort.ts';
+import type { HeldPort } from '../launch/masterPort.ts';
 import { DriverError } from '../taskFacts/errors.ts';
 import { type RunProgram, readResult } from './preflight.ts';
 import { createRendezvous, type NodeRendezvous } from './rendezvous.ts';

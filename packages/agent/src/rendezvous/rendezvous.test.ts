@@ -6,8 +6,8 @@ import type { PathCheck, Peer } from '@muster/common/gangs';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { TaskLaunch } from '../drivers/driver.ts';
-import type { HeldPort } from '../hooks/masterPort.ts';
 import type { NodeNetwork } from '../host/addresses.ts';
+import type { HeldPort } from '../launch/masterPort.ts';
 import { formatQuestion } from './pathProtocol.ts';
 import { createRendezvous, type NodeRendezvous, type RendezvousOptions } from './rendezvous.ts';
 

@@ -4,14 +4,14 @@ import { messageOf } from '@muster/common/errors';
 import type { Endpoint, PathCheck, PathFindings, PathResult, Peer } from '@muster/common/gangs';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskLaunch } from '../drivers/driver.ts';
-import type { HeldPort } from '../hooks/masterPort.ts';
-import { networkEnvironment } from '../hooks/networkEnvironment.ts';
 import {
   type NodeNetwork,
   networkInterfaceFor,
   nodeEndpoints,
   noEndpointMessage,
 } from '../host/addresses.ts';
+import type { HeldPort } from '../launch/masterPort.ts';
+import { networkEnvironment } from '../launch/networkEnvironment.ts';
 import type { Rendezvous } from './contract.ts';
 import { askPeer, type PathEnds } from './pathClient.ts';
 import { PathServer } from './pathServer.ts';

@@ -4,7 +4,7 @@ import type { PathCheck, PathFindings } from '@muster/common/gangs';
 import type { TaskRef } from '@muster/common/ids';
 import type { HangSign, TrainingProgress } from '@muster/common/training';
 import type { TaskEnd, TaskReport } from '@muster/common/views';
-import type { HeldPort } from '../hooks/masterPort.ts';
+import type { HeldPort } from '../launch/masterPort.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import type { ActualState, DesiredState } from './reconcile.ts';
 import type { Phase } from './records.ts';

@@ -11,7 +11,7 @@ import { CheckpointWatcher } from '../checkpoints/watcher.ts';
 import { aDirectory, torchFile } from '../checkpoints/watcherFixture.ts';
 import { exited } from '../drivers/fakeDriver.ts';
 import { useGuards } from '../drivers/process/guardFixture.ts';
-import { checkpointDirs } from '../hooks/checkpointDir.ts';
+import { checkpointDirs } from '../launch/checkpointDir.ts';
 import {
   aKey,
   anAssignment,

@@ -12,7 +12,7 @@ import { expect, onTestFinished, vi } from 'vitest';
 import type { Checkpoints } from '../checkpoints/watcher.ts';
 import { FakeDriver } from '../drivers/fakeDriver.ts';
 import { readTaskFailure } from '../failure/taskFailure.ts';
-import { checkpointDirs } from '../hooks/checkpointDir.ts';
+import { checkpointDirs } from '../launch/checkpointDir.ts';
 import { TaskLeases } from '../leases/taskLeases.ts';
 import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';

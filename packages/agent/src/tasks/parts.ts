@@ -10,7 +10,7 @@ import type { CheckpointMessage } from '../checkpoints/parts.ts';
 import type { Checkpoints } from '../checkpoints/watcher.ts';
 import type { Driver } from '../drivers/driver.ts';
 import type { EndOfTask } from '../failure/taskFailure.ts';
-import type { CheckpointDirs } from '../hooks/checkpointDir.ts';
+import type { CheckpointDirs } from '../launch/checkpointDir.ts';
 import type { TaskLeases } from '../leases/taskLeases.ts';
 import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
 import type { TaskLocation } from '../taskFacts/execution.ts';
