@@ -73,6 +73,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['http', '', 'it serves the pages that it is given'],
     ['tls', '', 'it keeps certificates and knows no calls'],
     ['scheduler', '', 'it plans on values of its own'],
+    ['explain', '', 'sentences from the data that decisions were made on, for whoever asks'],
     ['spec', 'model.ts', 'the specs of jobs as others need them'],
     ['lifecycle', 'model.ts spec', 'what follows from an event depends on the job alone'],
     ['store', 'caller.ts model.ts spec work', 'it keeps what it is given and decides nothing'],
@@ -120,7 +121,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'rpc',
-      'agents auth caller.ts commands diskReserve.ts events leases lifecycle logs loop.ts model.ts paths reconcilers ' +
+      'agents auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts model.ts paths reconcilers ' +
         'rows scheduler state store telemetry tls views.ts work',
       'it translates calls',
     ],

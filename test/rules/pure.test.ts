@@ -12,6 +12,7 @@ import {
 const pureRoots = [
   /^packages\/coordinator\/src\/scheduler\//,
   /^packages\/coordinator\/src\/lifecycle\//,
+  /^packages\/coordinator\/src\/explain\//,
   /^packages\/agent\/src\/tasks\/reconcile\.ts$/,
 ];
 

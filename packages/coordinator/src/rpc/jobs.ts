@@ -19,6 +19,8 @@ import {
 } from '../commands/inheritedCheckpoints.ts';
 import { extendJob, requeueJob, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
 import type { DiskReserve } from '../diskReserve.ts';
+import { explain } from '../explain/explain.ts';
+import type { SilentNode } from '../explain/silence.ts';
 import { checkJobLease } from '../leases/leases.ts';
 import { resumeCandidates } from '../lifecycle/resume.ts';
 import type { LogStore } from '../logs/logStore.ts';
@@ -28,9 +30,7 @@ import type { Loop } from '../loop.ts';
 import { currentAttempt, isReleased, type Job } from '../model.ts';
 import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
 import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
-import { explain } from '../scheduler/explain.ts';
 import { fit } from '../scheduler/fit.ts';
-import type { SilentNode } from '../scheduler/silence.ts';
 import type { SchedulerNode } from '../scheduler/view.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { dependenciesOf } from '../state/dependencies.ts';
