@@ -5,6 +5,7 @@
 
 import type { Checkpoint, ResumeChoice } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
+import type { EventKind } from '@muster/common/eventKinds';
 import type { Endpoint, PathResult, PreflightResult } from '@muster/common/gangs';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
@@ -224,19 +225,11 @@ export interface Node {
   readonly drain: Drain | null;
 }
 
-/** The subject of events about the cluster rather than a job or a node. */
-export const clusterSubject = 'cluster';
-
-/** A fact to be stored and published with the change it describes. */
-export interface NewEvent {
-  /** `job.submitted`, `attempt.running`, `node.silent` … */
-  readonly kind: string;
+export interface StoredEvent {
+  readonly kind: EventKind;
   /** Job id, node name or `clusterSubject`. */
   readonly subject: string;
   readonly data: Readonly<Record<string, unknown>>;
-}
-
-export interface StoredEvent extends NewEvent {
   readonly seq: number;
   readonly id: string;
   readonly subjectSeq: number;

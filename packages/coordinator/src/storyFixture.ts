@@ -1,13 +1,15 @@
 /** One job and what happens to it, for tests. */
+
 import { causeOf } from '@muster/common/cause';
 import type { CheckpointFacts, ResumeChoice } from '@muster/common/checkpoints';
+import type { NewEvent } from '@muster/common/eventKinds';
 import type { PathFindings } from '@muster/common/gangs';
 import type { JobSpecFile } from '@muster/common/spec/types';
 import type { HangSign, TrainingSign } from '@muster/common/training';
 import type { Resume, TaskEnd } from '@muster/common/views';
 import { peersOf } from './lifecycle/network.ts';
 import { type JobEvent, transition } from './lifecycle/transition.ts';
-import { type Attempt, currentAttempt, type Job, type NewEvent } from './model.ts';
+import { type Attempt, currentAttempt, type Job } from './model.ts';
 import {
   aCheckpoint,
   aJob,

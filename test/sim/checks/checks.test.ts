@@ -56,13 +56,13 @@ function ended(task: TaskRef, exitCode = 0): Fact {
 function committed(seq: number, ...events: readonly Partial<StoredEvent>[]): Fact {
   const numbered = events.map((event, index) => ({
     ...{ seq: seq + index, id: `c-${seq + index}`, subject: job, subjectSeq: seq + index },
-    ...{ kind: 'job.submitted', data: {}, timeMs: 0, by: 'test', peer: '' },
+    ...{ kind: 'job.submitted' as const, data: {}, timeMs: 0, by: 'test', peer: '' },
     ...event,
   }));
   return { kind: 'committed', events: numbered };
 }
 
-const submitted = { kind: 'job.submitted' };
+const submitted = { kind: 'job.submitted' } as const;
 
 function allocated(
   attempt: number,
@@ -72,7 +72,7 @@ function allocated(
   return { kind: 'attempt.allocated', data: { attempt, tasks: [{ node, gpuUuids }] } };
 }
 
-function attemptEvent(kind: string, attempt: number, data: object = {}): Partial<StoredEvent> {
+function attemptEvent(kind: StoredEvent['kind'], attempt: number, data: object = {}): Partial<StoredEvent> {
   return { kind, data: { attempt, ...data } };
 }
 

@@ -31,12 +31,16 @@ function committed(...events: readonly Pick<StoredEvent, 'kind' | 'data'>[]): Fa
 }
 
 const gpus = ['GPU-1', 'GPU-2'].map((uuid) => ({ uuid }));
-const joined = { kind: 'node.joined', data: { inventory: { gpus } } };
-const said = (kind: string, action = 'drain_gpu', gpuUuid: string | null = 'GPU-1') => {
-  return { kind: `condition.${kind}`, data: { kind: 'xid_48', gpuUuid, action } };
+const joined = { kind: 'node.joined' as const, data: { inventory: { gpus } } };
+const said = (
+  kind: 'raised' | 'changed' | 'cleared',
+  action = 'drain_gpu',
+  gpuUuid: string | null = 'GPU-1',
+) => {
+  return { kind: `condition.${kind}` as const, data: { kind: 'xid_48', gpuUuid, action } };
 };
 const allocated = (...gpuUuids: readonly string[]) => {
-  return { kind: 'attempt.allocated', data: { attempt: 1, tasks: [{ node: 'node-1', gpuUuids }] } };
+  return { kind: 'attempt.allocated' as const, data: { attempt: 1, tasks: [{ node: 'node-1', gpuUuids }] } };
 };
 const truth = (gpuUuid: string | null = 'GPU-1'): Fact => {
   return { kind: 'condition', machine: 'node-1', what: 'raised', condition: 'xid_48', gpuUuid };
@@ -66,7 +70,13 @@ test.each<[string, string, readonly Fact[]]>([
   [
     'drains',
     'GPU-2, which node-1 does not have now',
-    [committed(joined, { kind: 'node.changed', data: { gpus: gpus.slice(0, 1) } }, allocated('GPU-2'))],
+    [
+      committed(
+        joined,
+        { kind: 'node.changed' as const, data: { gpus: gpus.slice(0, 1) } },
+        allocated('GPU-2'),
+      ),
+    ],
   ],
   ['G7', 'which never was', [committed(joined, said('raised'))]],
   ['G5', 'does not follow', [truth(), committed(joined, said('raised'), said('raised'))]],
@@ -82,7 +92,7 @@ test.each<[string, string, readonly Fact[]]>([
 });
 
 const changed = (...uuids: readonly string[]) => {
-  return { kind: 'node.changed', data: { gpus: uuids.map((uuid) => ({ uuid })) } };
+  return { kind: 'node.changed' as const, data: { gpus: uuids.map((uuid) => ({ uuid })) } };
 };
 const heard = (...gpuUuids: readonly string[]): Fact => ({ kind: 'gpusHeard', machine: 'node-1', gpuUuids });
 const coordinatorStarted: Fact = { kind: 'process', name: 'coordinator 2', what: 'started' };

@@ -44,13 +44,17 @@ function committed(...events: readonly Pick<StoredEvent, 'kind' | 'subject' | 'd
   return { kind: 'committed', events: stored };
 }
 
-const ofJob = (kind: string, data: object) =>
+const ofJob = (kind: StoredEvent['kind'], data: object) =>
   committed({ kind, subject: job, data: { name: 'gang', attempt: 1, ...data } });
 const allocated = (attempt: number, ...nodes: readonly string[]) =>
   ofJob('attempt.allocated', { attempt, tasks: nodes.map((node) => ({ node, gpuUuids: [] })), resume: null });
 const joined = (...nodes: readonly string[]) =>
   committed(
-    ...nodes.map((subject) => ({ kind: 'node.joined', subject, data: { inventory: { gpus: [{}] } } })),
+    ...nodes.map((subject) => ({
+      kind: 'node.joined' as const,
+      subject,
+      data: { inventory: { gpus: [{}] } },
+    })),
   );
 const tried = (from: number, toRank: number, error: string | null = null): Fact => {
   return { kind: 'pathTried', task: ref(from), toRank, port: 1, error };
@@ -107,7 +111,7 @@ test('a node that an attempt failed on is used again where it alone has the chec
 });
 
 test('a node that is silent, and may never return, is no alternative to one that an attempt failed on', () => {
-  const of3 = (kind: string) => committed({ kind, subject: 'node-3', data: {} });
+  const of3 = (kind: StoredEvent['kind']) => committed({ kind, subject: 'node-3', data: {} });
   const again = [...failedStart, allocated(2, 'node-1', 'node-2')];
   expect(judge([joined('node-1', 'node-2', 'node-3'), of3('node.silent'), ...again])).toEqual([]);
   const returned = [of3('node.silent'), of3('node.online')];

@@ -38,9 +38,9 @@ function committed(...events: readonly Pick<StoredEvent, 'kind' | 'subject' | 'd
   return { kind: 'committed', events: events.map((event) => ({ ...event, ...more })) };
 }
 
-const ofNodes = (kind: string, ...nodes: readonly string[]) =>
+const ofNodes = (kind: StoredEvent['kind'], ...nodes: readonly string[]) =>
   committed(...nodes.map((subject) => ({ kind, subject, data: {} })));
-const ofJob = (kind: string, data: object) => ({
+const ofJob = (kind: StoredEvent['kind'], data: object) => ({
   kind,
   subject: jobId,
   data: { name: 'gang', attempt: 1, ...data },

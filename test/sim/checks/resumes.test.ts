@@ -46,7 +46,7 @@ const saved = (subject: string, attempt: number, node: string, step: number): Ev
     data: { attempt, node, step, checkpoint: `step-${step}` },
   };
 };
-const ofAttempt = (kind: string, subject: string, attempt: number): Event => {
+const ofAttempt = (kind: StoredEvent['kind'], subject: string, attempt: number): Event => {
   return { kind, subject, data: { attempt } };
 };
 const wanted = (from: ResumeChoice): Fact => ({ kind: 'requeueWanted', jobId: before as never, from });

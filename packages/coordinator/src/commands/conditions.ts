@@ -1,13 +1,14 @@
 /** Conditions as agents report them: within limits, in one order, and compared with those known before. */
+
 import {
   type Condition,
   conditionActions,
   conditionKey,
   conditionSeverities,
 } from '@muster/common/conditions';
+import type { EventKind, NewEvent } from '@muster/common/eventKinds';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { GpuFault } from '../lifecycle/event.ts';
-import type { NewEvent } from '../model.ts';
 
 /** Of one node. A machine with more wrong than this does not need more words. */
 export const conditionsMax = 256;
@@ -74,6 +75,8 @@ function criticalFirst(a: Condition, b: Condition): number {
   return weight(b) - weight(a) || strength(b) - strength(a) || byKey(a, b);
 }
 
+type ConditionEventKind = Extract<EventKind, `condition.${string}`>;
+
 /** That something was seen once more is no event. */
 export function conditionEvents(
   node: NodeName,
@@ -95,7 +98,7 @@ function saysTheSame(a: Condition, b: Condition): boolean {
   return a.severity === b.severity && a.action === b.action && a.message === b.message;
 }
 
-function conditionEvent(kind: string, node: NodeName, condition: Condition): NewEvent {
+function conditionEvent(kind: ConditionEventKind, node: NodeName, condition: Condition): NewEvent {
   const { gpuUuid, severity, action, message, evidence, task } = condition;
   return {
     kind,

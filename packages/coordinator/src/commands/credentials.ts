@@ -1,9 +1,9 @@
 /** Commands about credentials and join tokens. Secrets come in as hashes. */
 
 import { MusterError } from '@muster/common/errors';
+import { clusterSubject } from '@muster/common/eventKinds';
 import type { NodeName } from '@muster/common/ids';
 import { adminCredential, joinTokenLifetimeMs, shortHash } from '../auth/tokens.ts';
-import { clusterSubject } from '../model.ts';
 import { heldTasks } from '../state/heldTasks.ts';
 import type { Draft } from '../state/state.ts';
 import type { Credential } from '../store/store.ts';

@@ -1,8 +1,10 @@
 /** Nodes that are to be left: by a person's word, or because their machine is going to be switched off. */
+
 import { MusterError } from '@muster/common/errors';
+import type { NewEvent } from '@muster/common/eventKinds';
 import type { NodeName } from '@muster/common/ids';
 import type { Drain } from '@muster/common/views';
-import type { NewEvent, Node } from '../model.ts';
+import type { Node } from '../model.ts';
 import type { Draft } from '../state/state.ts';
 
 export interface DrainCommand {

@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
+import type { NewEvent } from '@muster/common/eventKinds';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
 import type { Cause, TaskEnd, TaskReport } from '@muster/common/views';
@@ -139,7 +140,7 @@ function publishStatus(
   const { name, inventory, conditions, drain } = after;
   const changes = inventoryChanges(known.inventory, inventory);
   const { gpus } = inventory;
-  const changed =
+  const changed: readonly NewEvent[] =
     changes.length === 0 ? [] : [{ kind: 'node.changed', subject: name, data: { changes, gpus } }];
   const others = [
     ...conditionEvents(name, known.conditions, conditions),

@@ -2,10 +2,12 @@
  * Notices are events for current watchers that are not stored, because newer ones of the same kind soon replace them. A
  * notice takes no sequence number, so that the numbers of stored events have no gaps.
  */
-import type { NewEvent } from '../model.ts';
+import type { StoredEvent } from '../model.ts';
 import type { CommitNotifier } from './commitNotifier.ts';
 
-export interface Notice extends NewEvent {
+type Fact = Pick<StoredEvent, 'kind' | 'subject' | 'data'>;
+
+export interface Notice extends Fact {
   /** The number of this notice, counted from the start of the coordinator. */
   readonly number: number;
   readonly timeMs: number;
@@ -26,7 +28,7 @@ export class Notices {
    * @param notices at most one for each subject
    * @param timeMs wall clock, for display
    */
-  publish(notices: readonly NewEvent[], timeMs: number): void {
+  publish(notices: readonly Fact[], timeMs: number): void {
     this.newest = new Map(
       notices.map((event) => {
         this.count += 1;

@@ -98,7 +98,11 @@ test('a watch of one subject shows its events only, and others do not even wake 
   await vi.waitFor(() => expect(seqs).toEqual([1, 3]));
 });
 
-const said = (subject: string, text: string) => ({ kind: 'training.stats', subject, data: { text } });
+const said = (subject: string, text: string) => ({
+  kind: 'training.stats' as const,
+  subject,
+  data: { text },
+});
 
 test('a notice is told to those who follow its subject or all, once, and takes no number', async () => {
   const log = new Log();

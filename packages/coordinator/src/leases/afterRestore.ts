@@ -2,7 +2,8 @@
  * Prepares a restored or accepted store before the coordinator serves it. Terms, attempt numbers and event numbers that were
  * issued after the backup are not in the store, and must never be issued a second time.
  */
-import { type AttemptFloor, clusterSubject } from '../model.ts';
+import { clusterSubject } from '@muster/common/eventKinds';
+import type { AttemptFloor } from '../model.ts';
 import type { ClusterState } from '../state/state.ts';
 import { type Restored, restoredMeta } from '../store/restored.ts';
 import { emptyBatch, type Store } from '../store/store.ts';

@@ -7,8 +7,9 @@
  */
 
 import { MusterError } from '@muster/common/errors';
+import { clusterSubject } from '@muster/common/eventKinds';
 import type { JobId, NodeName } from '@muster/common/ids';
-import { clusterSubject, currentAttempt } from '../model.ts';
+import { currentAttempt } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import type { ClusterState, Draft } from '../state/state.ts';
 import type { Store } from '../store/store.ts';

@@ -2,16 +2,18 @@
  * The list of checkpoints of a job. A name and a version identify one checkpoint, and knowledge about it only grows. One that
  * was found corrupt stays corrupt when an agent looks at it less closely later; only a second full reading can clear it.
  */
+
 import {
   type Checkpoint,
   type CheckpointFacts,
   externalCheckpoint,
   verificationDepths,
 } from '@muster/common/checkpoints';
+import type { NewEvent } from '@muster/common/eventKinds';
 import type { NodeName } from '@muster/common/ids';
 import { isDivergence } from '@muster/common/training';
 import type { AttemptSign } from '@muster/common/views';
-import { type Attempt, checkpointsMax, isReleased, type Job, type NewEvent } from '../model.ts';
+import { type Attempt, checkpointsMax, isReleased, type Job } from '../model.ts';
 import { fencedAttempt, type Handler, type JobEvent, jobEvent, unchanged, withAttempt } from './event.ts';
 import { isGood, resumeCandidates } from './resume.ts';
 
@@ -233,7 +235,7 @@ function newsOf(job: Job, known: Checkpoint | undefined, after: Checkpoint): rea
   return [jobEvent(job, kind, marked)];
 }
 
-function newsKind({ verdict, problem }: Checkpoint): string | null {
+function newsKind({ verdict, problem }: Checkpoint) {
   switch (verdict) {
     case 'verified':
       return 'checkpoint.saved';

@@ -1,11 +1,13 @@
 /** The events of a job and the results of a transition, which the files of `lifecycle/` share. */
+
 import type { CheckpointFacts, ResumeChoice } from '@muster/common/checkpoints';
 import { assertInvariant } from '@muster/common/errors';
+import type { AttemptEventKind, EventData, JobEventKind, NewEvent } from '@muster/common/eventKinds';
 import type { Endpoint, Master, PathFindings } from '@muster/common/gangs';
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { HangSign, TrainingSign } from '@muster/common/training';
 import type { Cause, Resume, TaskEnd } from '@muster/common/views';
-import { type Attempt, currentAttempt, type Job, type NewEvent, type Task } from '../model.ts';
+import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
 import { ownName } from '../spec/ownSpec.ts';
 
 /** `attempt` is the number of the attempt that the report is about. */
@@ -179,15 +181,17 @@ export function withAttempt(job: Job, attempt: Attempt): Job {
   return { ...job, state: { ...state, attempt } };
 }
 
-export function jobEvent(job: Job, kind: string, data: Readonly<Record<string, unknown>>): NewEvent {
-  return { kind, subject: job.id, data: { name: ownName(job), ...data } };
+/** An event of a job. Its data begin with the name of the job. */
+export function jobEvent<K extends JobEventKind>(job: Job, kind: K, data: EventData<K>): NewEvent {
+  return { kind, subject: job.id, data: { name: ownName(job), ...data } } as unknown as NewEvent;
 }
 
-export function attemptEvent(
+/** An event of one attempt of a job. Its data begin with the name of the job and the number of the attempt. */
+export function attemptEvent<K extends AttemptEventKind>(
   job: Job,
   attempt: Attempt,
-  kind: string,
-  data: Readonly<Record<string, unknown>>,
+  kind: K,
+  data: Omit<EventData<K>, 'attempt'>,
 ): NewEvent {
-  return jobEvent(job, kind, { attempt: attempt.number, ...data });
+  return jobEvent(job, kind, { attempt: attempt.number, ...data } as unknown as EventData<K>);
 }

@@ -17,17 +17,11 @@
 import { causeOf } from '@muster/common/cause';
 import type { Checkpoint } from '@muster/common/checkpoints';
 import { assertInvariant } from '@muster/common/errors';
+import type { NewEvent } from '@muster/common/eventKinds';
 import type { PathFindings } from '@muster/common/gangs';
 import type { NodeName } from '@muster/common/ids';
 import type { Cause, TaskEnd } from '@muster/common/views';
-import {
-  type Attempt,
-  type AttemptNetwork,
-  isReleased,
-  type Job,
-  type NewEvent,
-  type Task,
-} from '../model.ts';
+import { type Attempt, type AttemptNetwork, isReleased, type Job, type Task } from '../model.ts';
 import { causeOfEnd } from './causes.ts';
 import { verdictEvents, withCheckpoints } from './checkpoints.ts';
 import {

@@ -1,12 +1,14 @@
 /** What happens to output beyond being written, as events. */
 
 import { messageOf } from '@muster/common/errors';
+import { clusterSubject, type EventData, type EventKind, type NewEvent } from '@muster/common/eventKinds';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { type Caller, coordinatorPart } from '../caller.ts';
 import type { Loop } from '../loop.ts';
-import { clusterSubject } from '../model.ts';
 import type { LossReason } from './segments.ts';
+
+type OutputEventKind = Extract<EventKind, `log.${string}`>;
 
 export class LogEvents {
   private readonly loop: Pick<Loop, 'run'>;
@@ -32,12 +34,17 @@ export class LogEvents {
     this.emit(by, jobId, 'log.removed', { bytes, reason });
   }
 
-  private emit(by: Caller, jobId: JobId, kind: string, data: object): void {
+  private emit<K extends OutputEventKind>(
+    by: Caller,
+    jobId: JobId,
+    kind: K,
+    data: Omit<EventData<K>, 'job'>,
+  ): void {
     this.loop
       .run(by, (draft, nowMs) => {
         // The events of a job that has ended are numbered to their end: this is one about the cluster.
         const subject = draft.job(jobId) === undefined ? clusterSubject : jobId;
-        draft.emit({ kind, subject, data: { job: jobId, ...data } }, nowMs);
+        draft.emit({ kind, subject, data: { job: jobId, ...data } } as unknown as NewEvent, nowMs);
       })
       .catch((error: unknown) =>
         this.log.warn({ kind, error: messageOf(error) }, 'an event could not be stored'),

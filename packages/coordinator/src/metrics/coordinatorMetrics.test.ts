@@ -1,4 +1,5 @@
 import { causeOf } from '@muster/common/cause';
+import type { EventKind, NewEvent } from '@muster/common/eventKinds';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { complaintsOfPromtool } from '../../../../test/support/prometheus.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
@@ -118,7 +119,10 @@ test('leases, fences and distrust of ourselves are counted', async () => {
   coordinator.taskStatus.record(aReport(task, { frozen: true }));
   provesTerm(coordinator, nodeNameOf('node-1'), 7);
   await loop.run(aCaller, (draft) =>
-    draft.emit({ kind: 'node.fenced', subject: 'node-1', data: {} }, clock.wallMs()),
+    draft.emit(
+      { kind: 'node.fenced', subject: nodeNameOf('node-1'), data: { silentForMs: null, tasks: [] } },
+      clock.wallMs(),
+    ),
   );
   expect(await readValues()).toMatchObject({
     muster_lease_fenced_nodes_total: 1,
@@ -247,8 +251,10 @@ test('a job that was cancelled, or never began, has no duration', async () => {
 
 test('verdicts, preemptions and recoveries are counted', async () => {
   const { loop, clock } = coordinator;
-  const emit = (kind: string, data: Readonly<Record<string, unknown>>) =>
-    loop.run(aCaller, (draft) => draft.emit({ kind, subject: runningJobId, data }, clock.wallMs()));
+  const emit = (kind: EventKind, data: Readonly<Record<string, unknown>>) =>
+    loop.run(aCaller, (draft) =>
+      draft.emit({ kind, subject: runningJobId, data } as unknown as NewEvent, clock.wallMs()),
+    );
   await emit('checkpoint.saved', { verdict: 'verified' });
   await emit('checkpoint.saved', { verdict: 'verified' });
   await emit('checkpoint.corrupt', { verdict: 'corrupt' });

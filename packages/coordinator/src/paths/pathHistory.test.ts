@@ -1,3 +1,4 @@
+import type { EventKind } from '@muster/common/eventKinds';
 import { expect, test } from 'vitest';
 import type { StoredEvent } from '../model.ts';
 import { aNode, nodeNameOf, someMs } from '../modelFixture.ts';
@@ -9,7 +10,7 @@ const [one, two] = [nodeNameOf('node-1'), nodeNameOf('node-2')];
 
 let seq = 0;
 function anEvent(
-  kind: string,
+  kind: EventKind,
   subject: string,
   data: Readonly<Record<string, unknown>>,
   timeMs = someMs,

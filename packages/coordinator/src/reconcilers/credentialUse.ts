@@ -1,10 +1,10 @@
 /** Follows the use and age of credentials. Each function is one idempotent pass. */
 
+import { clusterSubject } from '@muster/common/eventKinds';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { Gate } from '../auth/gate.ts';
 import { coordinatorPart } from '../caller.ts';
 import type { Loop } from '../loop.ts';
-import { clusterSubject } from '../model.ts';
 import type { ClusterState } from '../state/state.ts';
 
 const caller = coordinatorPart('credentials');

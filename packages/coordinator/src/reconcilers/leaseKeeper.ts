@@ -2,8 +2,10 @@
  * Combines the parts of this folder: leases, silence and fences. It is opened before the coordinator serves, and runs at every
  * tick. Other parts of the coordinator use `LeaseGrants`, `paused`, `term` and `checkAccount`.
  */
+
 import type { Clock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
+import { clusterSubject, type NewEvent } from '@muster/common/eventKinds';
 import type { NodeName, RandomBytes, TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { AgentRegistry } from '../agents/registry.ts';
@@ -18,7 +20,7 @@ import { Proofs } from '../leases/proofs.ts';
 import { Terms } from '../leases/terms.ts';
 import type { AgentAccount } from '../leases/testimony.ts';
 import type { Command, Loop } from '../loop.ts';
-import { type Attempt, clusterSubject, type Job } from '../model.ts';
+import type { Attempt, Job } from '../model.ts';
 import { heldTasks } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
 import { endFencedTasks } from './fencedNodes.ts';
@@ -216,7 +218,7 @@ export class LeaseKeeper implements LeaseGrants {
         `invalid maintenance of ${forMs / 1_000} s; expected 10 s to 24 h, or 0 to end it`,
       );
     await this.maintenance.set(forMs, () => this.parts.clock.monotonicMs());
-    const event = {
+    const event: NewEvent = {
       kind: 'cluster.maintenance',
       subject: clusterSubject,
       data: { forMs, by: callerName(caller).by },

@@ -1,11 +1,11 @@
 /** Detects when most nodes become silent together, and when they are back. One pass is idempotent. */
 
+import { clusterSubject } from '@muster/common/eventKinds';
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { coordinatorPart } from '../caller.ts';
 import { detectPartition, type SeenNode } from '../leases/partition.ts';
 import type { Loop } from '../loop.ts';
-import { clusterSubject } from '../model.ts';
 import { heldTasks } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
 

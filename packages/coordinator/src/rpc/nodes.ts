@@ -127,8 +127,10 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
       const before = view(nodeNamed(name));
       const tasks = orphans.condemn(name).map(({ task }) => task);
       if (tasks.length > 0) {
-        const event = { kind: 'node.orphans_ended', subject: name, data: { count: tasks.length, tasks } };
-        await loop.run(caller, (draft, nowMs) => draft.emit(event, nowMs));
+        const data = { count: tasks.length, tasks };
+        await loop.run(caller, (draft, nowMs) =>
+          draft.emit({ kind: 'node.orphans_ended', subject: name, data }, nowMs),
+        );
         agents.kill(name, tasks);
       }
       return before;
@@ -180,8 +182,9 @@ async function clearCondition(
   }
   const silent = `${node} does not respond, and only its agent can clear ${what}; try again once it is online`;
   if (!parts.agents.clearCondition(node, place)) throw new MusterError('failed_precondition', silent);
-  const asked = { kind: 'node.clear_asked', subject: node, data: { ...place } };
-  await parts.loop.run(caller, (draft, nowMs) => draft.emit(asked, nowMs));
+  await parts.loop.run(caller, (draft, nowMs) =>
+    draft.emit({ kind: 'node.clear_asked', subject: node, data: { kind, gpuUuid } }, nowMs),
+  );
   const left = await conditionAfterWait(parts, node, place);
   if (left === undefined) return;
   if (!parts.agents.isOnline(node)) throw new MusterError('failed_precondition', silent);

@@ -4,11 +4,13 @@
  * Commands run one after the other on a Draft, which shows the state with their changes in it. The draft becomes the state
  * only after its batch is committed. A batch that fails changes nothing.
  */
+
 import { assertInvariant } from '@muster/common/errors';
+import type { NewEvent } from '@muster/common/eventKinds';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import { type Caller, callerName, coordinatorPart } from '../caller.ts';
-import type { Attempt, AttemptFloor, Job, NewEvent, Node, StoredEvent } from '../model.ts';
+import type { Attempt, AttemptFloor, Job, Node, StoredEvent } from '../model.ts';
 import type {
   Batch,
   Credential,

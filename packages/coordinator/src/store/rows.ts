@@ -5,6 +5,7 @@
 
 import { causeOf } from '@muster/common/cause';
 import type { Checkpoint } from '@muster/common/checkpoints';
+import type { EventKind } from '@muster/common/eventKinds';
 import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
@@ -291,7 +292,7 @@ export function eventFromRow(row: EventRow): StoredEvent {
     id: row.id,
     subject: row.subject,
     subjectSeq: row.subject_seq,
-    kind: row.kind,
+    kind: row.kind as EventKind,
     timeMs: row.time_ms,
     data: JSON.parse(row.data) as Record<string, unknown>,
     by: row.caller,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
-import type { NewEvent } from '../model.ts';
+import type { StoredEvent } from '../model.ts';
 import { aNode, aReport, nodeNameOf } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import { aReading, runningJobId, storeRunningJob } from '../telemetry/telemetryFixture.ts';
@@ -40,10 +40,12 @@ describe('the words', () => {
   });
 });
 
+type Fact = Pick<StoredEvent, 'kind' | 'subject' | 'data'>;
+
 describe('a coordinator', () => {
   let coordinator: TestCoordinator;
   let publisher: GpuStatsPublisher;
-  const told: NewEvent[] = [];
+  const told: Fact[] = [];
   const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
   beforeEach(async () => {
     const memory = new Memory('test');
@@ -53,7 +55,7 @@ describe('a coordinator', () => {
     const { clock, telemetry, taskStatus } = coordinator;
     const clocks = { wallMs: () => clock.wallMs(), monotonicMs: () => clock.monotonicMs() };
     told.splice(0);
-    const notices = { publish: (events: readonly NewEvent[]) => void told.push(...events) };
+    const notices = { publish: (facts: readonly Fact[]) => void told.push(...facts) };
     publisher = new GpuStatsPublisher({ ...clocks, telemetry, taskStatus, notices });
   });
   afterEach(() => coordinator.close());

@@ -4,6 +4,7 @@
  * job would leave a megabyte a day that nobody reads.
  */
 
+import type { NewEvent } from '@muster/common/eventKinds';
 import type { NodeName } from '@muster/common/ids';
 import { type GpuReading, type NodeTelemetry, readingIntervalMs } from '@muster/common/telemetry';
 import type { TrainingProgress } from '@muster/common/training';
@@ -95,7 +96,7 @@ export class GpuStatsPublisher {
       const stats = attempt === null ? null : this.statsOf(job, attempt, state.nodes);
       if (attempt === null || stats === null) return [];
       const data = { name: ownName(job), attempt: attempt.number, ...stats };
-      return [{ kind: 'training.stats', subject: job.id, data }];
+      return [{ kind: 'training.stats', subject: job.id, data } satisfies NewEvent];
     });
     notices.publish(changes, wallMs());
   }

@@ -4,16 +4,10 @@
  * real stores do.
  */
 
+import { clusterSubject } from '@muster/common/eventKinds';
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
-import {
-  type Attempt,
-  clusterSubject,
-  currentAttempt,
-  type Job,
-  type Node,
-  type StoredEvent,
-} from '../../model.ts';
+import { type Attempt, currentAttempt, type Job, type Node, type StoredEvent } from '../../model.ts';
 import { ownName } from '../../spec/ownSpec.ts';
 import { indexAt } from '../arrayIndexes.ts';
 import { dependencySnapshot } from '../dependencyMemory.ts';

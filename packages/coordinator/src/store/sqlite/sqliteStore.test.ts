@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
+import type { StoredEvent } from '../../model.ts';
 import { aJob, jobIdOf, seededRandom } from '../../modelFixture.ts';
 import { describeStore } from '../contract.ts';
 import { type Batch, emptyBatch, type Store, StoreError, type StoreErrorKind } from '../store.ts';
@@ -334,7 +335,7 @@ async function commitUntilRefused(store: Store): Promise<{ stored: readonly numb
 /** A job with an event of 50 KB, so that a small disk is full soon. */
 function bigBatch(number: number): Batch {
   const job = aJob(number);
-  const event = {
+  const event: StoredEvent = {
     seq: number,
     id: `c0ffee-${number}`,
     kind: 'job.submitted',

@@ -2,9 +2,10 @@
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { messageOf } from '@muster/common/errors';
+import { clusterSubject } from '@muster/common/eventKinds';
 import type { ArrayId, JobId } from '@muster/common/ids';
 import type { TerminalJobState } from '@muster/common/states';
-import { type Attempt, clusterSubject, type Job, type StoredEvent } from '../../model.ts';
+import type { Attempt, Job, StoredEvent } from '../../model.ts';
 import { nextRound } from '../../work/rounds.ts';
 import { indexAt } from '../arrayIndexes.ts';
 import { dependencySnapshot } from '../dependencyMemory.ts';
