@@ -9,7 +9,6 @@ import type { Checkpoints } from '@muster/agent/checkpoints/watcher';
 import type { Assignment } from '@muster/agent/taskFacts/assignment';
 import { type CheckpointFacts, secondReadingMs } from '@muster/common/checkpoints';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
-import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Machine } from './machine.ts';
 import { type SavedCheckpoint, type Shelf, sharedRoot } from './shelf.ts';
@@ -180,8 +179,8 @@ export class SimulatedCheckpoints implements Checkpoints {
     this.parts.send(messageOf(watch, known));
   }
 
-  private placeOf({ checkpointJobId, specJson }: Pick<Assignment, 'checkpointJobId' | 'specJson'>) {
-    const path = checkpointDirectory(checkpointJobId, decodeJobSpec(specJson));
+  private placeOf({ checkpointJobId, spec }: Pick<Assignment, 'checkpointJobId' | 'spec'>) {
+    const path = checkpointDirectory(checkpointJobId, spec);
     return { shelf: this.parts.machine.shelfAt(path), shared: path.startsWith(sharedRoot) };
   }
 

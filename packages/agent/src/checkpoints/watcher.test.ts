@@ -1,5 +1,6 @@
 import { appendFileSync, mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { describe, expect, test } from 'vitest';
 import {
   aDirectory,
@@ -35,7 +36,10 @@ describe('a checkpoint that appears', () => {
 
   test('in the directory that the node keeps is found there', async () => {
     const node = new WatchingNode();
-    const assignment = { ...assignmentFor('/nowhere'), specJson: '{"name":"test","command":["train"]}' };
+    const assignment = {
+      ...assignmentFor('/nowhere'),
+      spec: decodeJobSpec('{"name":"test","command":["train"]}'),
+    };
     const root = join(node.ownDirs, assignment.checkpointJobId);
     mkdirSync(root);
     writeFileSync(join(root, 'ckpt.pt'), torchFile());

@@ -6,7 +6,6 @@
 import { compilePattern, type NamePattern } from '@muster/checkpoints/namePattern';
 import { externalCheckpoint } from '@muster/common/checkpoints';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
-import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import { DirectoryWatch } from './directoryWatch.ts';
@@ -87,7 +86,7 @@ export class CheckpointWatcher implements Checkpoints {
     if (task.nodeRank !== 0 || this.watches.has(key)) return;
     const place = this.placeOf(assignment);
     if (place === null) {
-      const { checkpoint } = decodeJobSpec(assignment.specJson);
+      const { checkpoint } = assignment.spec;
       if (checkpoint.dir !== null) {
         this.warn(task, checkpoint.dir, `the checkpoint directory ${insideContainer}`);
         this.troubles.note(task, 'place', checkpoint.dir, insideContainer);
@@ -142,10 +141,10 @@ export class CheckpointWatcher implements Checkpoints {
 
   /** Of another job, whose user wants this one to continue from it: nothing else will do instead. */
   private async foreignProblem(
-    { checkpointJobId, specJson }: Assignment,
+    { checkpointJobId, spec }: Assignment,
     name: string,
   ): Promise<PreparationProblem | null> {
-    const place = this.parts.dirs.placeOf(checkpointJobId, decodeJobSpec(specJson), name);
+    const place = this.parts.dirs.placeOf(checkpointJobId, spec, name);
     const message =
       place === null
         ? `the checkpoint ${name}, which this job was asked to continue from, ${insideContainer}`
@@ -163,8 +162,7 @@ export class CheckpointWatcher implements Checkpoints {
     return from !== null && `${from.root}/`.startsWith(root === '/' ? '/' : `${root}/`);
   }
 
-  private placeOf({ checkpointJobId, specJson }: Assignment): Place | null {
-    const spec = decodeJobSpec(specJson);
+  private placeOf({ checkpointJobId, spec }: Assignment): Place | null {
     const root = this.parts.dirs.hostPathFor(checkpointJobId, spec);
     if (root === null) return null;
     const { pattern } = spec.checkpoint;

@@ -12,6 +12,7 @@ import { verifyCheckpoint } from '@muster/checkpoints/verify';
 import type { CorruptCheckpoint } from '@muster/common/checkpoints';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { expect, onTestFinished, vi } from 'vitest';
 import { readMounts } from '../host/mounts.ts';
 import { checkpointDirs } from '../launch/checkpointDir.ts';
@@ -58,7 +59,7 @@ export function assignmentFor(
   const checkpoint = { dir, ...(spec['checkpoint'] as object | undefined) };
   return {
     task,
-    specJson: JSON.stringify({ name: 'test', command: ['train'], ...spec, checkpoint }),
+    spec: decodeJobSpec(JSON.stringify({ name: 'test', command: ['train'], ...spec, checkpoint })),
     ...{ nodeCount: 1, gpuUuids: [], array: null, resume: null, checkpointJobId: task.jobId, lineage: [] },
     ...{ batchScale: 1, lrScale: 1, quarantine: [], doubted: [], proof: '' },
     ...changes,

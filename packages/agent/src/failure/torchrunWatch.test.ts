@@ -2,6 +2,7 @@ import { appendFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JobId, TaskRef } from '@muster/common/ids';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import { TorchrunWatch } from './torchrunWatch.ts';
@@ -17,7 +18,7 @@ let ended: TaskRef[];
 let torchruns: TorchrunWatch;
 
 function assign(spec: Record<string, unknown> = {}, nodeCount = 2): void {
-  const specJson = JSON.stringify({ name: 'train', command: ['torchrun', 'train.py'], ...spec });
+  const whole = decodeJobSpec(JSON.stringify({ name: 'train', command: ['torchrun', 'train.py'], ...spec }));
   const resumption = {
     resume: null,
     checkpointJobId: task.jobId,
@@ -28,7 +29,9 @@ function assign(spec: Record<string, unknown> = {}, nodeCount = 2): void {
     doubted: [],
     proof: '',
   };
-  running = [{ task, assignment: { task, specJson, nodeCount, gpuUuids: [], array: null, ...resumption } }];
+  running = [
+    { task, assignment: { task, spec: whole, nodeCount, gpuUuids: [], array: null, ...resumption } },
+  ];
 }
 
 beforeEach(() => {

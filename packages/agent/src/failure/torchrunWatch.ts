@@ -8,7 +8,6 @@ import { readSync } from 'node:fs';
 import { messageOf } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import { workerExitLine } from '@muster/diagnosis/failure/launchers';
 import type { Assignment } from '../taskFacts/assignment.ts';
@@ -82,9 +81,8 @@ export class TorchrunWatch {
  * A command that is torchrun and nothing else: a script around it may well start it again. And one that restarts its
  * workers by itself has not ended with the first of them.
  */
-function isWaitedFor({ nodeCount, specJson }: Assignment): boolean {
+function isWaitedFor({ nodeCount, spec }: Assignment): boolean {
   if (nodeCount < 2) return false;
-  const spec = decodeJobSpec(specJson);
   return isTorchrun(spec) && !restartsItself(spec);
 }
 

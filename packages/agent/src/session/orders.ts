@@ -5,6 +5,7 @@ import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment
 import type { Prepared } from '@muster/common/gen/muster/v1/Prepared';
 import type { Start__Output } from '@muster/common/gen/muster/v1/Start';
 import { isJobId, type TaskRef } from '@muster/common/ids';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { taskReportToWire } from '@muster/common/wire/codec';
 import { checkFromWire, endpointToWire, findingsToWire } from '@muster/common/wire/gangCodec';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
@@ -35,7 +36,7 @@ export function letsRun({ start, stop }: Assignment__Output): boolean {
 function assignmentOf(assigned: Assignment__Output, task: TaskRef): Assignment {
   return {
     task,
-    specJson: assigned.specJson,
+    spec: decodeJobSpec(assigned.specJson),
     nodeCount: assigned.nodeCount,
     gpuUuids: assigned.gpuUuids,
     array: assigned.arraySize === 0 ? null : { index: assigned.arrayIndex, size: assigned.arraySize },

@@ -5,6 +5,7 @@ import type { Condition } from '@muster/common/conditions';
 import type { MusterError } from '@muster/common/errors';
 import { bareGpu, emptyInventory, type NodeInventory } from '@muster/common/hardware';
 import { silentLogger } from '@muster/common/log';
+import { encodeJobSpec } from '@muster/common/spec/serialize';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { expect, onTestFinished } from 'vitest';
 import { type HubSession, TestHub } from '../hubFixture.ts';
@@ -16,7 +17,7 @@ import { taskMessageToWire } from './orders.ts';
 import { CoordinatorSession, type SessionParts } from './session.ts';
 
 export const wireTask = taskRefToWire(aTask);
-export const assigned = { task: wireTask, specJson: anAssignment().specJson, nodeCount: 1 };
+export const assigned = { task: wireTask, specJson: encodeJobSpec(anAssignment().spec), nodeCount: 1 };
 export const start = { task: wireTask, masterAddr: '10.0.0.1', masterPort: 4_000 };
 
 const inventory: NodeInventory = {

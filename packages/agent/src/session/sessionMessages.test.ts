@@ -29,7 +29,7 @@ test('what may run is in every heartbeat, however many ended tasks are still kep
 test('a Hello says what a task that runs holds, for a coordinator that does not know it', () => {
   const [first, second] = reports(2, 'running');
   if (first === undefined || second === undefined) throw new Error('two reports');
-  const assignment = { specJson: JSON.stringify({ name: 'llama', command: ['true'] }) };
+  const assignment = { spec: { name: 'llama' } };
   const running = [{ task: first.task, assignment, gpuUuids: ['GPU-a'] }];
   const told = helloTasks([first, second], running);
   expect(told[0]).toMatchObject({ jobName: 'llama', gpuUuids: ['GPU-a'] });

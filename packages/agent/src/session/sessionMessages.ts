@@ -3,7 +3,6 @@ import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Hello } from '@muster/common/gen/muster/v1/Hello';
 import type { TaskReport as WireReport } from '@muster/common/gen/muster/v1/TaskReport';
 import { type TaskRef, taskKey } from '@muster/common/ids';
-import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { TaskReport } from '@muster/common/views';
 import { helloTasksMax, observedMax, sessionBytesMax } from '@muster/common/wire/agentLimits';
 import { taskReportToWire } from '@muster/common/wire/codec';
@@ -17,7 +16,7 @@ export function heartbeatTasks(reports: readonly TaskReport[]): WireReport[] {
 /** A task that runs, with what it was given. */
 interface HoldingTask {
   readonly task: TaskRef;
-  readonly assignment: { readonly specJson: string } | null;
+  readonly assignment: { readonly spec: { readonly name: string } } | null;
   readonly gpuUuids: readonly string[];
 }
 
@@ -33,7 +32,7 @@ export function helloTasks(
       const holder = held.get(taskKey(report.task));
       if (holder === undefined) return taskReportToWire(report);
       const { assignment, gpuUuids } = holder;
-      const jobName = assignment === null ? '' : decodeJobSpec(assignment.specJson).name;
+      const jobName = assignment === null ? '' : assignment.spec.name;
       return { ...taskReportToWire(report), gpuUuids: [...gpuUuids], jobName };
     });
 }

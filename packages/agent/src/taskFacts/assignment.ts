@@ -1,12 +1,12 @@
 import type { CorruptCheckpoint } from '@muster/common/checkpoints';
 import type { JobId, TaskRef } from '@muster/common/ids';
+import type { JobSpec } from '@muster/common/spec/types';
 import type { Resume } from '@muster/common/views';
 
 /** A task as the coordinator assigned it. */
 export interface Assignment {
   readonly task: TaskRef;
-  /** Canonical JSON of the job spec. */
-  readonly specJson: string;
+  readonly spec: JobSpec;
   readonly nodeCount: number;
   readonly gpuUuids: readonly string[];
   readonly array: { readonly index: number; readonly size: number } | null;

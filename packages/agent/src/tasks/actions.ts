@@ -7,7 +7,6 @@ import { messageOf } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
 import { taskKey } from '@muster/common/ids';
 import { isCauseKind } from '@muster/common/spec/causes';
-import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { TrainingProgress } from '@muster/common/training';
 import type { Driver } from '../drivers/driver.ts';
 import { untilAborted } from '../drivers/untilAborted.ts';
@@ -63,10 +62,10 @@ export class TaskActions {
   private async startUnlessAborted(entry: TaskEntry, abort: AbortSignal): Promise<void> {
     const { order, assignment, task } = entry;
     if (order?.kind !== 'start' || assignment === null) return;
-    const spec = decodeJobSpec(assignment.specJson);
+    const { spec } = assignment;
     // Again, for an earlier attempt that is cleaned up here takes an empty one away.
     await this.parts.checkpointDirs.prepare(assignment.checkpointJobId, spec);
-    const checkpoints = launchCheckpoints(this.parts.checkpointDirs, assignment, spec);
+    const checkpoints = launchCheckpoints(this.parts.checkpointDirs, assignment);
     // Held until now; the task's own listener takes the port over.
     await this.phases.freePort(entry);
     abort.throwIfAborted();
@@ -136,7 +135,7 @@ export class TaskActions {
   async endFailed(entry: TaskEntry): Promise<void> {
     const { phase, assignment } = entry;
     if (phase?.kind !== 'started' || assignment === null) return;
-    const graceMs = decodeJobSpec(assignment.specJson).stopGraceMs;
+    const graceMs = assignment.spec.stopGraceMs;
     await this.stopDriver(entry, { signal: 'SIGTERM', graceMs });
   }
 
@@ -145,7 +144,7 @@ export class TaskActions {
     const driver = this.phases.driverOf(entry);
     const location = this.phases.location(entry);
     const stopped = driver.stop(location, options);
-    if (assignment !== null && isTorchrun(decodeJobSpec(assignment.specJson)))
+    if (assignment !== null && isTorchrun(assignment.spec))
       void this.endLoneLauncher(driver, location, stopped);
     return stopped;
   }
@@ -194,7 +193,7 @@ export class TaskActions {
     // On disk it counts as started before anybody has answered: the next agent must not start it, should we die here.
     const phase = { kind: 'started', ...this.phases.now() } as const;
     const { bootId } = this.parts;
-    await this.parts.records.create({ version: 1, assignment: entry.assignment, bootId, phase });
+    await this.parts.records.create({ assignment: entry.assignment, bootId, phase });
     const observed = await this.phases.driverOf(entry).recover(this.phases.location(entry));
     entry.phase = phase;
     this.accept(entry, observed, bootId);
@@ -293,8 +292,8 @@ export class TaskActions {
     await this.phases.freePort(entry);
     await this.phases.driverOf(entry).remove(this.phases.location(entry));
     if (entry.assignment !== null) {
-      const { checkpointJobId, specJson } = entry.assignment;
-      await this.parts.checkpointDirs.cleanUp(checkpointJobId, decodeJobSpec(specJson));
+      const { checkpointJobId, spec } = entry.assignment;
+      await this.parts.checkpointDirs.cleanUp(checkpointJobId, spec);
     }
     await this.parts.records.remove(entry.task);
     this.parts.leases.drop(entry.task);

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JobId } from '@muster/common/ids';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TaskLaunch } from '../drivers/driver.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
@@ -54,7 +55,7 @@ function assignmentOf(
   const task = { jobId: 'job_0123456789ab' as JobId, attempt: 3, nodeRank };
   return {
     ...{ task, ...fromNothing(task) },
-    specJson: JSON.stringify({ name: 'llama', command: ['torchrun', 'train.py'], ...spec }),
+    spec: decodeJobSpec(JSON.stringify({ name: 'llama', command: ['torchrun', 'train.py'], ...spec })),
     nodeCount: 2,
     gpuUuids: [],
     array: null,

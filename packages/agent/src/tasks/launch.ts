@@ -1,7 +1,6 @@
 /** From an assignment to a launch: everything a driver needs, chosen here and nowhere else. */
 
 import { mkdir, writeFile } from 'node:fs/promises';
-import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { GpuDevice, TaskLaunch } from '../drivers/driver.ts';
 import { errorFileName } from '../failure/taskFailure.ts';
@@ -46,8 +45,7 @@ export interface LaunchCheckpoints {
 
 export function launchCheckpoints(
   dirs: Pick<CheckpointDirs, 'pathFor' | 'pathOf'>,
-  { checkpointJobId, resume }: Assignment,
-  spec: JobSpec,
+  { checkpointJobId, resume, spec }: Assignment,
 ): LaunchCheckpoints {
   return {
     directory: dirs.pathFor(checkpointJobId, spec),
@@ -66,8 +64,7 @@ export function buildLaunch(
   { directory: checkpointDir, resumeFrom }: LaunchCheckpoints,
   release: TaskRelease | null,
 ): TaskLaunch {
-  const { task, nodeCount } = assignment;
-  const spec = decodeJobSpec(assignment.specJson);
+  const { task, nodeCount, spec } = assignment;
   const gpus: GpuDevice[] = assignment.gpuUuids.map((uuid) => ({
     uuid,
     simulated: node.gpusAreSimulated,
@@ -130,7 +127,7 @@ export async function writeLaunchFiles(
   assignment: Assignment,
   release: TaskRelease | null,
 ): Promise<void> {
-  const spec = decodeJobSpec(assignment.specJson);
+  const { spec } = assignment;
   if (spec.launcher !== 'mpi-hostfile') return;
   const { volume, written } = hostfilesOf(location.directory, spec.image !== null);
   const seen = seenIn(networkOf(node, spec, assignment.nodeCount), release);

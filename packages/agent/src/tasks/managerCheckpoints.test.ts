@@ -3,7 +3,6 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { VerifierProcess } from '@muster/checkpoints/verifierProcess';
 import { silentLogger } from '@muster/common/log';
-import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { WatcherParts } from '../checkpoints/parts.ts';
 import { verifierProgram } from '../checkpoints/verifierProgram.ts';
@@ -256,7 +255,7 @@ describe('what an attempt begins from', () => {
       MUSTER_CHECKPOINT_DIR: root,
       MUSTER_RESUME_FROM: join(root, 'step_10.pt'),
     });
-    expect(decodeJobSpec(assignment.specJson).checkpoint.dir).toBeNull();
+    expect(assignment.spec.checkpoint.dir).toBeNull();
     node.process.end(aKey, exited(0));
     await agent.says('ended 0');
     agent.order(forget);

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { TaskReport } from '@muster/common/views';
 import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
 import { expect, onTestFinished, vi } from 'vitest';
@@ -29,8 +30,8 @@ export function anAssignment(
   task: TaskRef = aTask,
   nodeCount = 1,
 ): Assignment {
-  const specJson = JSON.stringify({ name: 'test', command: ['train'], ...spec });
-  return { task, specJson, nodeCount, gpuUuids: [], array: null, ...fromNothing(task) };
+  const whole = decodeJobSpec(JSON.stringify({ name: 'test', command: ['train'], ...spec }));
+  return { task, spec: whole, nodeCount, gpuUuids: [], array: null, ...fromNothing(task) };
 }
 
 /** What an assignment says of checkpoints when the job has none. */

@@ -4,7 +4,6 @@ import { causeOf } from '@muster/common/cause';
 import { messageOf } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
 import { type TaskRef, taskKey } from '@muster/common/ids';
-import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { TrainingProgress } from '@muster/common/training';
 import type { Cause, TaskEnd } from '@muster/common/views';
 import type { Driver } from '../drivers/driver.ts';
@@ -95,7 +94,7 @@ export class TaskPhases {
   /** null: it ran in a container, whose files are not ours to read, or nobody knows what it was. */
   private bareTask({ task, assignment }: TaskEntry): BareTask | null {
     if (assignment === null) return null;
-    const { image, command, args, env, workdir } = decodeJobSpec(assignment.specJson);
+    const { image, command, args, env, workdir } = assignment.spec;
     if (image !== null) return null;
     return {
       command: [...command, ...args],
@@ -122,7 +121,7 @@ export class TaskPhases {
 
   driverOf(entry: TaskEntry): Driver {
     if (entry.assignment === null) return this.parts.drivers[entry.foundBy ?? 'process'];
-    const { image } = decodeJobSpec(entry.assignment.specJson);
+    const { image } = entry.assignment.spec;
     return image === null ? this.parts.drivers.process : this.parts.drivers.docker;
   }
 
@@ -133,7 +132,7 @@ export class TaskPhases {
   /** What its leases need to know of it. Somebody's work without a record is not killed for want of one. */
   fenced(entry: TaskEntry): FencedTask {
     const { assignment } = entry;
-    const onExpiry = assignment === null ? 'freeze' : decodeJobSpec(assignment.specJson).onLeaseExpiry;
+    const onExpiry = assignment === null ? 'freeze' : assignment.spec.onLeaseExpiry;
     return { driver: this.driverOf(entry), location: this.location(entry), onExpiry };
   }
 

@@ -6,7 +6,6 @@
 import { messageOf } from '@muster/common/errors';
 import type { TaskKey } from '@muster/common/ids';
 import { isCauseKind } from '@muster/common/spec/causes';
-import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Cause } from '@muster/common/views';
 import type { TaskLaunch } from '../drivers/driver.ts';
@@ -84,8 +83,7 @@ export class Preparation {
     const holder = this.gpuHolder(entry);
     if (holder !== null) throw new Error(`GPU still held by ${holder}, which must end first`);
     // 3. Directories, image, volumes, program.
-    const { checkpointJobId } = assignment;
-    const spec = decodeJobSpec(assignment.specJson);
+    const { checkpointJobId, spec } = assignment;
     await this.parts.checkpointDirs.prepare(checkpointJobId, spec).catch((error: unknown) => {
       throw new NotReady(kindOfFileError(error), `no checkpoint directory: ${messageOf(error)}`, {
         cause: error,
@@ -135,7 +133,7 @@ export class Preparation {
   announce(entry: TaskEntry): void {
     const { task, assignment } = entry;
     const port = entry.port?.port ?? null;
-    const network = assignment === null ? null : decodeJobSpec(assignment.specJson).network;
+    const network = assignment?.spec.network ?? null;
     this.parts.send({
       kind: 'prepared',
       task,
@@ -158,7 +156,7 @@ export class Preparation {
     const { records, bootId } = this.parts;
     const phase = { kind: 'prepared' } as const;
     try {
-      await records.create({ version: 1, assignment, bootId, phase });
+      await records.create({ assignment, bootId, phase });
     } catch (error) {
       const message = `no task directory: ${messageOf(error)}`;
       throw new NotReady(kindOfFileError(error), message, { cause: error });
@@ -175,8 +173,7 @@ export class Preparation {
   }
 
   private launchOf(entry: TaskEntry, assignment: Assignment, release: TaskRelease | null): TaskLaunch {
-    const spec = decodeJobSpec(assignment.specJson);
-    const checkpoints = launchCheckpoints(this.parts.checkpointDirs, assignment, spec);
+    const checkpoints = launchCheckpoints(this.parts.checkpointDirs, assignment);
     return buildLaunch(this.parts.node, this.phases.location(entry), assignment, checkpoints, release);
   }
 }

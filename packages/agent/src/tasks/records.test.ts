@@ -11,9 +11,8 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
-import type { TaskEnd } from '@muster/common/views';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Assignment } from '../taskFacts/assignment.ts';
 import { nothingRan } from './entry.ts';
 import { fromNothing } from './managerFixture.ts';
 import { type Phase, type TaskRecord, TaskRecords } from './records.ts';
@@ -33,13 +32,13 @@ const ended: Phase = { kind: 'ended', exit: { ...nothingRan, exitCode: 3, logByt
 function anIntent(of: TaskRef = task): TaskRecord {
   const assignment = {
     task: of,
-    specJson: '{}',
+    spec: decodeJobSpec('{"name":"test","command":["true"]}'),
     nodeCount: 1,
     gpuUuids: ['GPU-1'],
     array: null,
     ...fromNothing(of),
   };
-  return { version: 1, assignment, bootId: 'boot-1', phase: { kind: 'prepared' } };
+  return { assignment, bootId: 'boot-1', phase: { kind: 'prepared' } };
 }
 
 const pathOf = (of: TaskRef = task) => join(records.directory(of), 'task.jsonl');
@@ -53,17 +52,13 @@ test('a record is read as it was written, with its newest phase and boot', async
   expect(records.load()).toEqual([{ ...anIntent(), bootId: 'boot-2', phase: ended }]);
 });
 
-test('a record of an agent that knew nothing of checkpoints and causes is a whole one', async () => {
-  const { resume, checkpointJobId, batchScale, lrScale, quarantine, ...older } = anIntent().assignment;
-  const { training, ...exit } = nothingRan;
-  const failure = { source: 'exit', consequence: false, rank: null, message: 'exit code 1', atBoottimeMs: 5 };
-  await records.create({ ...anIntent(), assignment: older as Assignment });
-  records.update(task, 'boot-1', { kind: 'ended', exit: { ...exit, failure } as unknown as TaskEnd });
-  const [record] = records.load();
-  expect(record?.assignment).toEqual({ ...older, resume, checkpointJobId, batchScale, lrScale, quarantine });
-  expect(record?.phase).toMatchObject({
-    exit: { training, failure: { ...failure, kind: null, blame: null, line: null } },
-  });
+test('a record in another format is refused with what to do about it', async () => {
+  await records.create(anIntent());
+  const text = readFileSync(pathOf(), 'utf8');
+  writeFileSync(pathOf(), text.replace('"version":2', '"version":1'));
+  expect(() => records.load()).toThrow(
+    `the record ${pathOf()} has format 1, this agent reads format 2: end the task with the agent that started it`,
+  );
 });
 
 test('records of other tasks and what else is there do not disturb', async () => {

@@ -24,6 +24,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import { normalizeJobSpec } from '@muster/common/spec/normalize';
+import { jobSpecToFile } from '@muster/common/spec/serialize';
+import type { JobSpecFile } from '@muster/common/spec/types';
 import type { TaskEnd } from '@muster/common/views';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import { readTaskFile, writeTaskFile } from '../taskFacts/taskFile.ts';
@@ -42,9 +45,18 @@ export type Phase =
   | { readonly kind: 'ended'; readonly exit: TaskEnd };
 
 export interface TaskRecord {
-  readonly version: 1;
   readonly assignment: Assignment;
   /** The boot that the newest phase was written in. */
+  readonly bootId: string;
+  readonly phase: Phase;
+}
+
+/** The form of a record on disk. The job's spec is stored in its canonical form, as the coordinator stores it. */
+const formatVersion = 2;
+
+interface StoredIntent {
+  readonly version: number;
+  readonly assignment: Omit<Assignment, 'spec'> & { readonly spec: JobSpecFile };
   readonly bootId: string;
   readonly phase: Phase;
 }
@@ -85,7 +97,7 @@ export class TaskRecords {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const file = openSync(this.path(task), 'w', 0o600);
     try {
-      writeSync(file, JSON.stringify(record));
+      writeSync(file, JSON.stringify(stored(record)));
       await Promise.all([sync(file), syncDirectory(directory), syncDirectory(this.root)]);
     } finally {
       closeSync(file);
@@ -137,32 +149,31 @@ export class TaskRecords {
 const recordName = 'task.jsonl';
 const asidePrefix = '.removed-';
 
-/** The intent with its newest phase; a line that was cut short does not count. null: there is no whole intent. */
+function stored({ assignment, bootId, phase }: TaskRecord): StoredIntent {
+  const spec = jobSpecToFile(assignment.spec);
+  return { version: formatVersion, assignment: { ...assignment, spec }, bootId, phase };
+}
+
+/** The intent with its newest phase. A line that was cut short does not count. null: the intent is not complete. */
 function readRecord(path: string): TaskRecord | null {
   const [intent, ...phases] = readLines(path).map(parseLine);
   if (intent?.assignment === undefined) return null;
-  const whole = { ...intent, assignment: wholeAssignment(intent.assignment) } as TaskRecord;
-  const record = phases.reduce<TaskRecord>((sofar, phase) => ({ ...sofar, ...phase }), whole);
-  const { phase } = record;
-  return phase.kind === 'ended'
-    ? { ...record, phase: { kind: 'ended', exit: wholeEnd(phase.exit) } }
-    : record;
+  if (intent.version !== formatVersion) {
+    throw new MusterError(
+      'failed_precondition',
+      `the record ${path} has format ${intent.version}, this agent reads format ${formatVersion}: end the task with the agent that started it`,
+    );
+  }
+  const { assignment, bootId, phase } = intent as StoredIntent;
+  const first = { assignment: { ...assignment, spec: normalizeJobSpec(assignment.spec) }, bootId, phase };
+  return phases.reduce<TaskRecord>(
+    (record, change) => ({ ...record, ...(change as RecordChange | null) }),
+    first,
+  );
 }
 
-/** Written by an agent that knew nothing of checkpoints, it lacks what concerns them. */
-function wholeAssignment(written: Assignment): Assignment {
-  const { resume = null, batchScale = 1, lrScale = 1 } = written as Partial<Assignment>;
-  const { lineage = [], quarantine = [], doubted = [], proof = '' } = written as Partial<Assignment>;
-  const { checkpointJobId = written.task.jobId } = written as Partial<Assignment>;
-  return { ...written, resume, checkpointJobId, lineage, batchScale, lrScale, quarantine, doubted, proof };
-}
-
-/** The same, of an agent that did not measure yet, or did not ask what went wrong. */
-function wholeEnd(written: Partial<TaskEnd> & Omit<TaskEnd, 'gpuUsage' | 'failure' | 'training'>): TaskEnd {
-  const { gpuUsage = null, failure = null, training = null } = written;
-  const noCategory = { kind: null, blame: null, line: null };
-  return { ...written, gpuUsage, failure: failure === null ? null : { ...noCategory, ...failure }, training };
-}
+/** A later line of a record. */
+type RecordChange = Pick<TaskRecord, 'bootId' | 'phase'>;
 
 function readLines(path: string): readonly string[] {
   try {
@@ -174,9 +185,9 @@ function readLines(path: string): readonly string[] {
   }
 }
 
-function parseLine(line: string): Partial<TaskRecord> | null {
+function parseLine(line: string): Partial<StoredIntent> | null {
   try {
-    return JSON.parse(line) as Partial<TaskRecord>;
+    return JSON.parse(line) as Partial<StoredIntent>;
   } catch {
     return null;
   }

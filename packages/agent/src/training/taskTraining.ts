@@ -9,7 +9,6 @@
 import { messageOf } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { HangSign, TrainingProgress, TrainingRow, TrainingSign } from '@muster/common/training';
 import type { Resume } from '@muster/common/views';
 import type { GpuObservation } from '../gpus/observation.ts';
@@ -347,5 +346,5 @@ export class TaskTraining {
 }
 
 function hangWatch({ assignment, gpuUuids }: RunningTask): HangDetector | null {
-  return assignment === null ? null : new HangDetector(decodeJobSpec(assignment.specJson).hang, gpuUuids);
+  return assignment === null ? null : new HangDetector(assignment.spec.hang, gpuUuids);
 }
