@@ -5,7 +5,16 @@ import type { JobView } from '@muster/common/views';
 import type { Colours, Style } from '../output/colours.ts';
 import { type Column, formatTable } from '../output/table.ts';
 import { agoText, durationText } from '../output/times.ts';
-import { markedState, nameOf, needsText, ranText, specOf, stateStyles, whyText } from './summary.ts';
+import {
+  markedState,
+  nameOf,
+  needsText,
+  ranText,
+  resourcesOf,
+  specOf,
+  stateStyles,
+  whyText,
+} from './summary.ts';
 
 /** What was noticed of a training stands out from a state in which all seems well. */
 function stateStyle(job: JobView): Style | null {
@@ -53,7 +62,7 @@ export function formatJobs(jobs: readonly JobView[], options: JobTableOptions): 
     array: { header: 'ARRAY', cell: (job) => job.array?.id ?? '', narrow: 'drop' },
     name: { header: 'NAME', cell: nameOf, narrow: { cutTo: 14 } },
     state: { header: 'STATE', cell: markedState, style: stateStyle },
-    needs: { header: 'NEEDS', cell: (job) => needsText(specOf(job).resources), narrow: 'drop' },
+    needs: { header: 'NEEDS', cell: (job) => needsText(resourcesOf(job)), narrow: 'drop' },
     submitted: { header: 'SUBMITTED', cell: (job) => agoText(job.submittedAtMs, nowMs), narrow: 'drop' },
     ran: { header: 'RAN', cell: (job) => ranText(job, nowMs), narrow: 'drop' },
     step: { header: 'STEP', cell: stepText, align: 'right', narrow: 'drop' },

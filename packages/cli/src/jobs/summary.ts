@@ -1,8 +1,8 @@
 /** A job in a few words. Pure. */
 
 import { signMarks, signSummary } from '@muster/common/signText';
-import { normalizeJobSpec } from '@muster/common/spec/normalize';
-import type { JobResources, JobSpec } from '@muster/common/spec/types';
+import { normalizeJobSpec, normalizeResources } from '@muster/common/spec/normalize';
+import type { JobResources, JobSpec, JobSpecFile } from '@muster/common/spec/types';
 import { isTerminal, type JobStateKind } from '@muster/common/states';
 import type { AttemptView, JobView, TaskEnd } from '@muster/common/views';
 import type { Style } from '../output/colours.ts';
@@ -22,6 +22,12 @@ export const stateStyles: Readonly<Record<JobStateKind, Style | null>> = {
 /** The coordinator has checked the spec before it stored it. */
 export function specOf(job: JobView): JobSpec {
   return normalizeJobSpec(job.spec);
+}
+
+/** As `specOf(job).resources`, at a fraction of its cost. */
+export function resourcesOf(job: JobView): JobResources {
+  const { resources = {} }: JobSpecFile = job.spec;
+  return normalizeResources(resources);
 }
 
 /** `train`, or `train[3]` as part of an array. */

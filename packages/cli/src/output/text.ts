@@ -1,7 +1,11 @@
 /** Text as a terminal shows it. Words from elsewhere (causes, labels, events) must not move the cursor or change colours. */
 
+/** Nearly every text is plain, and each further look at it takes several times as long as this one. */
+const plain = /^[\x20-\x7e]*$/;
+
 /** Replaces control and direction characters by visible escapes. */
 export function printable(text: string, { keepLines = false } = {}): string {
+  if (plain.test(text)) return text;
   return text.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, (character) => {
     if (character === '\n') return keepLines ? character : ' ';
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
@@ -19,7 +23,7 @@ function characterWidth(character: string): number {
 
 /** Terminal columns that text without escape sequences takes. */
 export function textWidth(text: string): number {
-  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
+  if (plain.test(text)) return text.length;
   return Array.from(text, characterWidth).reduce((sum, width) => sum + width, 0);
 }
 

@@ -88,7 +88,8 @@ function requireArray(written: string | number): JobArraySpec {
   throw new TypeError(`not a checked job spec: array ${written}`);
 }
 
-function normalizeResources(resources: NonNullable<JobSpecFile['resources']>): JobResources {
+/** Alone for lists, where the rest of a thousand specs is not looked at. */
+export function normalizeResources(resources: NonNullable<JobSpecFile['resources']>): JobResources {
   const models = resources.gpu_type ?? [];
   const nodes = resources.nodes ?? defaults.nodes;
   return {
