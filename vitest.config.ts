@@ -6,6 +6,10 @@ const patient = {
   setupFiles: ['test/support/patientWaits.ts'],
   testTimeout: testPatienceMs,
   hookTimeout: testPatienceMs,
+  // All projects run at the same time: while whole clusters wait for leases and timeouts, others compute. More workers than
+  // two cores, because most test files wait most of the time.
+  maxWorkers: 5,
+  sequence: { groupOrder: 0 },
 };
 
 export default defineConfig({
@@ -18,20 +22,26 @@ export default defineConfig({
         test: {
           ...patient,
           name: 'unit',
-          include: ['packages/*/src/**/*.test.ts', 'test/{sim,rules,examples,support}/**/*.test.ts'],
-          maxWorkers: 3,
-          sequence: { groupOrder: 0 },
+          include: [
+            'packages/*/src/**/*.test.ts',
+            'test/{rules,support}/**/*.test.ts',
+            'test/sim/checks/**/*.test.ts',
+          ],
+        },
+      },
+      {
+        test: {
+          ...patient,
+          name: 'simulation',
+          include: ['test/sim/*.test.ts'],
         },
       },
       {
         test: {
           ...patient,
           name: 'e2e',
-          include: ['test/{e2e,faults}/**/*.test.ts'],
+          include: ['test/{e2e,faults,examples}/**/*.test.ts'],
           globalSetup: ['test/support/currentBuild.ts'],
-          // Whole clusters of processes, which wait for leases, timeouts and programs most of the time.
-          maxWorkers: 3,
-          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -81,7 +81,7 @@ export const mutants = {
   'commit-before-answer': {
     rule: 'A submit is answered, and agents are told, after the commit.',
     breaks: ['G1'],
-    seed: 1,
+    seed: 3,
     edits: [
       edit(
         `${coordinator}/loop.ts`,

@@ -66,6 +66,13 @@ export class Load {
     for (let client = 0; client < clients; client += 1) this.working.push(this.keepSubmitting());
   }
 
+  /** Waits until so many short jobs have been submitted in all. */
+  async untilSubmitted(count: number): Promise<void> {
+    await waitFor(`${count} jobs submitted`, () => this.acknowledged.length - longJobs, {
+      until: (submitted) => submitted >= count,
+    });
+  }
+
   /** Stops submitting; every submit has been acknowledged by then. */
   async stop(): Promise<void> {
     this.ending.abort();

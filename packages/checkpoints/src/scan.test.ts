@@ -215,11 +215,11 @@ test('more files inside than are looked at: the highest steps are, the others ar
   expect(problem).toBe('holds checkpoints of more than 9 files; 1 of them were skipped');
 });
 
-test('100,000 files: the highest thousand steps', async () => {
+test('of 3,000 files the thousand with the highest steps', async () => {
   const root = checkpointDir();
-  for (let step = 0; step < 100_000; step += 1) writeFileSync(join(root, `step-${step}.pt`), '');
+  for (let step = 0; step < 3_000; step += 1) writeFileSync(join(root, `step-${step}.pt`), '');
   const { candidates, problem } = await scanned(root);
   expect(candidates).toHaveLength(1_000);
-  expect(Math.min(...candidates.map(({ step }) => step ?? -1))).toBe(99_000);
-  expect(problem).toBe('holds 100000 checkpoints; only the 1000 with the highest steps were looked at');
-}, 120_000);
+  expect(Math.min(...candidates.map(({ step }) => step ?? -1))).toBe(2_000);
+  expect(problem).toBe('holds 3000 checkpoints; only the 1000 with the highest steps were looked at');
+});

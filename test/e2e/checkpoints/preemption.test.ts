@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { seededChance } from '../../support/chance.ts';
 import { type Cluster, type Spec, startCluster } from '../../support/cluster.ts';
 import { repositoryDir } from '../../support/command.ts';
+import { patienceMs } from '../../support/patience.ts';
 import { pythonWithTorch, tempDir } from '../../support/services.ts';
 import { trialsOf } from '../../support/trials.ts';
 
@@ -31,17 +32,14 @@ function stepIn(output: string, pattern: RegExp): number {
 }
 
 /** Waits until the newest attempt has done some steps of its own, and says how many there are by then. */
-async function untilStep(jobId: string, attempt: number, steps: number, timeoutMs: number): Promise<void> {
+async function untilStep(jobId: string, attempt: number, steps: number): Promise<void> {
   await cluster.untilJob(
     jobId,
     `runs attempt ${attempt}`,
     ({ state, attempts }) => state === 'running' && attempts.length === attempt,
-    {
-      timeoutMs,
-    },
   );
   let seen = '';
-  const deadline = AbortSignal.timeout(timeoutMs);
+  const deadline = AbortSignal.timeout(patienceMs);
   for await (const piece of cluster.api.readLogs({ jobId, attempt, nodeRank: 0, follow: true }, deadline)) {
     seen += Buffer.from(piece.data).toString('utf8');
     if ((seen.match(/^iter \d+: loss/gm) ?? []).length >= steps) return;
@@ -50,20 +48,20 @@ async function untilStep(jobId: string, attempt: number, steps: number, timeoutM
 }
 
 /** Preempts a training job again and again, and checks that nothing is lost by that. */
-async function preemptAgainAndAgain(spec: Spec, times: number, timeoutMs: number): Promise<JobView> {
+async function preemptAgainAndAgain(spec: Spec, times: number): Promise<JobView> {
   const chance = seededChance();
   const jobId = await cluster.submit({ ...spec, preemptible: true, priority: 10, stop_grace: '60s' });
   for (let round = 1; round <= times; round += 1) {
-    await untilStep(jobId, round, chance.integer(1, 25), timeoutMs);
+    await untilStep(jobId, round, chance.integer(1, 25));
     const winner = await cluster.submit(urgent);
-    expect(await cluster.untilEnded(winner, { timeoutMs })).toMatchObject({ state: 'succeeded' });
+    expect(await cluster.untilEnded(winner)).toMatchObject({ state: 'succeeded' });
     const given = await cluster.api.getJob(jobId);
     expect(given.attempts[round - 1]?.cause).toMatchObject({
       kind: 'preempted',
       message: expect.stringContaining(winner),
     });
   }
-  const job = await cluster.untilEnded(jobId, { timeoutMs });
+  const job = await cluster.untilEnded(jobId);
   expect(job).toMatchObject({ state: 'succeeded', preemptions: times });
   for (let attempt = 1; attempt <= times; attempt += 1) {
     const before = await cluster.output(jobId, { attempt });
@@ -75,16 +73,23 @@ async function preemptAgainAndAgain(spec: Spec, times: number, timeoutMs: number
   return job;
 }
 
+const preemptions = trialsOf(20, 6);
+
 describe('a job that saves when it is told to stop', () => {
-  test('preempted at 20 random moments it does no step twice, and ends with the bits of an undisturbed run', async () => {
+  test(`preempted at ${preemptions} random moments it does no step twice, and ends with the bits of an undisturbed run`, async () => {
     const spec = (...flags: readonly string[]): Spec => ({
       name: 'train',
-      command: [process.execPath, join(repositoryDir, 'examples/train.mjs'), '--steps=900', ...flags],
+      command: [
+        process.execPath,
+        join(repositoryDir, 'examples/train.mjs'),
+        `--steps=${45 * preemptions}`,
+        ...flags,
+      ],
       resources: whole,
     });
     const undisturbed = await cluster.run(spec());
-    const job = await preemptAgainAndAgain(spec('--step-ms=10', '--log-every=1'), 20, 30_000);
-    expect(digest(await cluster.output(job.id, { attempt: 21 }))).toBe(
+    const job = await preemptAgainAndAgain(spec('--step-ms=10', '--log-every=1'), preemptions);
+    expect(digest(await cluster.output(job.id, { attempt: preemptions + 1 }))).toBe(
       digest(await cluster.output(undisturbed.id)),
     );
     expect(digest(await cluster.output(undisturbed.id))).toMatch(/^sha256:/);
@@ -92,7 +97,7 @@ describe('a job that saves when it is told to stop', () => {
     const productive = job.ledger.find(({ kind }) => kind === 'productive')?.gpuSeconds ?? 0;
     expect(productive).toBeGreaterThan(0);
     expect(lost).toBeLessThan(productive);
-  }, 180_000);
+  });
 
   test('the same with torchrun and PyTorch', async () => {
     const python = await pythonWithTorch();
@@ -113,11 +118,11 @@ describe('a job that saves when it is told to stop', () => {
     const flags = [`--steps=${times * 40}`];
     const undisturbed = await cluster.run(spec(...flags));
     const often = { ...spec(...flags, '--step-ms=20', '--log-every=1', '--save-every=20'), checkpoint };
-    const job = await preemptAgainAndAgain(often, times, 120_000);
+    const job = await preemptAgainAndAgain(often, times);
     expect(digest(await cluster.output(job.id, { attempt: times + 1 }))).toBe(
       digest(await cluster.output(undisturbed.id)),
     );
-  }, 1_800_000);
+  });
 });
 
 /** Saves when it is told to stop, and then stays, as programs do that wait for their data loaders. */

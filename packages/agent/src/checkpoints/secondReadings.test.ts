@@ -1,7 +1,7 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { secondReadingMs } from '@muster/common/checkpoints';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { FirstReadings } from './secondReadings.ts';
 import {
   aDirectory,
@@ -111,11 +111,14 @@ describe('a checkpoint that was found corrupt', () => {
     const before = new WatchingNode();
     const root = await aCorruptOne(before);
     await before.watcher.lastLook(aTask);
+    const isLongAgo = vi.spyOn(FirstReadings.prototype, 'isLongAgo');
     const node = new WatchingNode();
     node.aheadMs = 100 * secondReadingMs;
     node.watch(assignmentFor(root, {}, { task: { ...aTask, attempt: 2 } }));
     await someLooks(node, root, ['step_20.pt', 'step_30.pt']);
     expect(node.said.map(({ checkpoint }) => checkpoint.reread)).not.toContain(true);
+    // Its own time begins with its first look that has nothing newer to read.
+    await eventually(() => expect(isLongAgo).toHaveBeenCalled());
     node.aheadMs += secondReadingMs;
     await eventually(() => expect(node.said.at(-1)?.checkpoint.reread).toBe(true));
   });

@@ -27,10 +27,15 @@ export interface Hostility {
   readonly share: number;
 }
 
-/** One message of a session, of a kind that is drawn. */
-export function hostileMessage(how: Hostility): Record<string, unknown> {
-  const kinds = messageType('AgentMessage').fieldsArray;
-  const field = kinds[Math.floor(how.chance() * kinds.length)];
+/** The kinds of messages of a session, each once, in an order that is drawn. */
+export function hostileKinds(chance: () => number): readonly string[] {
+  const kinds = messageType('AgentMessage').fieldsArray.map(({ name }) => ({ name, place: chance() }));
+  return kinds.sort((a, b) => a.place - b.place).map(({ name }) => name);
+}
+
+/** One message of a session. @param kind of `hostileKinds` */
+export function hostileMessage(kind: string, how: Hostility): Record<string, unknown> {
+  const field = messageType('AgentMessage').fields[kind];
   const type = field?.resolve().resolvedType;
   if (field === undefined || type == null || !('fieldsById' in type))
     throw new Error('a kind without a message');
