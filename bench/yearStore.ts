@@ -13,9 +13,8 @@ import { storePaths } from '@muster/coordinator/store/sqlite/inspection';
 import { writeAllPageSums } from '@muster/coordinator/store/sqlite/pageSums';
 import { openSqliteStore } from '@muster/coordinator/store/sqlite/sqliteStore';
 import { createWitness, firstWitness } from '@muster/coordinator/store/sqlite/witness';
-import { insertJob } from '@muster/coordinator/store/statements/insertJob';
-import { insertLabel } from '@muster/coordinator/store/statements/selectFiltered';
-import { upsertAttempt } from '@muster/coordinator/store/statements/upsertAttempt';
+import { insertJob, upsertAttempt } from '@muster/coordinator/store/statements/jobs';
+import { insertLabel } from '@muster/coordinator/store/statements/lists';
 
 /** Half of all jobs have this name. */
 export const commonName = 'sweep';

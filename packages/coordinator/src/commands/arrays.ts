@@ -65,7 +65,7 @@ function addMember(
   random: RandomBytes,
   nowMs: number,
 ): void {
-  const submitSeq = firstSubmitSeq === null ? undefined : firstSubmitSeq + position;
+  const submitSeq = firstSubmitSeq + position;
   const place = { id, index, size };
   const user = userOf(by);
   const job = { spec, array: place, requeuedFrom: null, submittedAtMs, submitSeq, user };

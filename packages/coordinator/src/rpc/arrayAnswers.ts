@@ -23,8 +23,7 @@ export async function idsOfSubmit(
   { arrayId, jobIds }: RequestRecord,
   spec: JobSpec,
 ): Promise<readonly JobId[]> {
-  // Earlier versions stored the ids of an array's jobs with the request.
-  if (arrayId === null || jobIds.length > 0) return jobIds;
+  if (arrayId === null) return jobIds;
   const size = sizeOf(spec);
   if (size <= namedMax) return (await arrays.jobIds(arrayId as ArrayId)).slice(0, size);
   arrays.begin();

@@ -5,7 +5,7 @@ import type { ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
 import type { RequeueJobRequest__Output } from '@muster/common/gen/muster/v1/RequeueJobRequest';
 import type { SubmitRequest__Output } from '@muster/common/gen/muster/v1/SubmitRequest';
-import { arraySize, formatArray } from '@muster/common/spec/array';
+import { arraySize } from '@muster/common/spec/array';
 import { specBytesMax, validateJobSpec } from '@muster/common/spec/index';
 import { isMapping } from '@muster/common/spec/path';
 import { encodeJobSpec } from '@muster/common/spec/serialize';
@@ -18,14 +18,7 @@ export function withDigest<T extends Omit<SubmitCommand, 'digest'>>(
   from: ResumeChoice = { kind: 'newest' },
   continued: string | null = null,
 ): T & { readonly digest: string } {
-  // As it was before there was a choice: requests of an earlier version may be sent again.
-  const choice = from.kind === 'newest' ? '' : `\n${from.kind} ${from.kind === 'step' ? from.step : ''}`;
-  const origin = continued === null ? '' : `\ncontinued ${continued}`;
-  const { spec, place } = request;
-  // As it was when the number of jobs was no part of the spec: requests of an earlier version may be sent again.
-  const size = place === null ? sizeOf(spec) : 0;
-  const isCount = spec.array === null || formatArray(spec.array) === `0-${size - 1}`;
-  const intent = `${encodeJobSpec(isCount ? { ...spec, array: null } : spec)}\n${size}\n${request.requeuedFrom ?? ''}${choice}${origin}`;
+  const intent = JSON.stringify([encodeJobSpec(request.spec), request.requeuedFrom, from, continued]);
   return { ...request, digest: createHash('sha256').update(intent).digest('hex') };
 }
 

@@ -4,7 +4,7 @@ import type { JobArrayRecord } from './store.ts';
 
 /** @param position from 0. Behind the last job: an index that none has and that is higher than all */
 export function indexAt({ spec, size }: Pick<JobArrayRecord, 'spec' | 'size'>, position: number): number {
-  // Arrays of earlier versions have no indexes in their spec: theirs count from 0.
+  // Without indexes in the spec, they count from 0.
   if (spec.array === null) return position;
   return arrayIndexAt(spec.array, position) ?? (arrayIndexAt(spec.array, size - 1) ?? size) + 1;
 }

@@ -1,8 +1,7 @@
 /** What every store must do. Each implementation runs this suite in its own test file. */
 import { causeOf } from '@muster/common/cause';
-import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Job, Node } from '../model.ts';
+import type { Job } from '../model.ts';
 import { aJob, aNode, anAttempt, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
 import { describeCredentials } from './credentialContract.ts';
 import { describeFinding } from './findingContract.ts';
@@ -14,7 +13,6 @@ import {
   anEvent,
   aRequest,
   attemptsOf,
-  earlierNodeBody,
   endedAttempt,
   everyState,
   nodeWithEverything,
@@ -159,17 +157,6 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
           aNode('node-1', nodeWithEverything),
           aNode('node-2', { bootId: 'another boot' }),
         ]);
-      });
-
-      it('nodes of which an earlier version knew less: the rest is unknown', async () => {
-        const earlier = JSON.parse(earlierNodeBody) as Node;
-        await commit({ nodes: [earlier] });
-
-        const [node] = (await (await opened.reopen()).load()).nodes;
-
-        const gpus = earlier.inventory.gpus.map((gpu) => ({ ...bareGpu(gpu.uuid), ...gpu }));
-        const inventory = { ...emptyInventory, ...earlier.inventory, gpus };
-        expect(node).toEqual({ ...earlier, inventory, conditions: [], drain: null });
       });
 
       it('submit requests', async () => {

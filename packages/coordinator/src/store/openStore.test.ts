@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { tempDir } from '../../../../test/support/services.ts';
-import { migrations } from './migrations/index.ts';
 import { openStore } from './openStore.ts';
+import { schemaVersion } from './schema.ts';
 import { closeDatabase, openDatabase } from './sqlite/open.ts';
 
 it('tells of an upgrade, and of nothing where there is none', async () => {
@@ -12,7 +12,7 @@ it('tells of an upgrade, and of nothing where there is none', async () => {
   await open().close();
   expect(told).toEqual([]);
 
-  const toVersion = migrations.length;
+  const toVersion = schemaVersion;
   const earlier = openDatabase(dataDir, () => '');
   earlier.database.exec(`begin; drop index jobs_in_order; pragma user_version = ${toVersion - 1}; commit`);
   earlier.files.follow();

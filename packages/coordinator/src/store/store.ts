@@ -54,10 +54,9 @@ export interface JobArrayRecord {
   /** Indexes behind those whose jobs are stored already, because somebody asked for them. */
   readonly early: ReadonlySet<number>;
   /**
-   * The place of its first job in the order of submission; those of the others follow it, whenever they are stored. null: of an
-   * array of an earlier version, whose jobs have the places that are free when they are stored.
+   * The place of its first job in the order of submission. Those of the others follow it, whenever they are stored.
    */
-  readonly firstSubmitSeq: number | null;
+  readonly firstSubmitSeq: number;
   /** Whose submit it was. */
   readonly by: Caller;
   readonly submittedAtMs: number;
@@ -214,7 +213,8 @@ export type StoreErrorKind =
   | 'full'
   /** Another coordinator holds it. */
   | 'locked'
-  | 'newer_schema'
+  /** Written by a later release, or before the first one. */
+  | 'unknown_schema'
   | 'damaged'
   /** Commits that were acknowledged are not there. */
   | 'behind'

@@ -175,23 +175,6 @@ export function anEvent(seq: number, subject: string, subjectSeq: number): Store
   };
 }
 
-/** Of a node, as it was stored before nodes had conditions, and inventories more than what is scheduled. */
-export const earlierNodeBody = JSON.stringify({
-  name: 'node-1',
-  instanceId: 'instance',
-  bootId: 'boot',
-  agentVersion: '0.1.0',
-  inventory: {
-    gpus: [{ uuid: 'GPU-a', model: 'NVIDIA H100 80GB HBM3', memoryMb: 81_559, simulated: false }],
-    cpus: 64,
-    memoryMb: 262_144,
-    addresses: ['10.0.0.1'],
-    labels: { rack: 'r1' },
-    drivers: ['process'],
-  },
-  joinedAtMs: 1_700_000_000_000,
-});
-
 /** None of its jobs is stored. */
 export function anArray(size: number): JobArrayRecord {
   const by = { kind: 'admin', id: 'admin', peer: '127.0.0.1' } as const;

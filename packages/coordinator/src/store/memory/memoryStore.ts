@@ -12,7 +12,6 @@ import { ownName } from '../../spec/ownSpec.ts';
 import { indexAt } from '../arrayIndexes.ts';
 import { dependencySnapshot } from '../dependencyMemory.ts';
 import type { RetentionStore } from '../retention.ts';
-import { nodeFromRow, nodeToRow } from '../rows.ts';
 import {
   type Batch,
   type Credential,
@@ -99,14 +98,13 @@ export class MemoryStore implements Store {
       clusterSubject,
     ]);
     const unfilledArrays = this.unfilledArrays();
-    const reserved = unfilledArrays.map(({ firstSubmitSeq, size }) => (firstSubmitSeq ?? 0) + size - 1);
+    const reserved = unfilledArrays.map(({ firstSubmitSeq, size }) => firstSubmitSeq + size - 1);
     return {
       clusterId,
       activeJobs,
       unfilledArrays,
       ...(await dependencySnapshot(this, activeJobs)),
-      // As from a disk, where an earlier version may have written them.
-      nodes: sortedBy([...nodes.values()], (node) => node.name).map((node) => nodeFromRow(nodeToRow(node))),
+      nodes: sortedBy([...nodes.values()], (node) => node.name),
       credentials: sortedBy([...credentials.values()], (credential) => credential.id),
       lastSubmitSeq: Math.max(0, ...reserved, ...jobsBySubmitSeq.keys()),
       lastEventSeq: [...events.keys()].at(-1) ?? 0,

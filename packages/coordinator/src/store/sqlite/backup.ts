@@ -5,7 +5,7 @@
  */
 import { closeSync, createReadStream, fstatSync, openSync, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { migrations } from '../migrations/index.ts';
+import { refuseUnknownSchema, schemaVersion } from '../schema.ts';
 import { StoreError } from '../store.ts';
 import { pagesText } from './inspection.ts';
 import { comparePages, sumBytes } from './pageSums.ts';
@@ -77,10 +77,16 @@ export async function* backupPieces(
     const sums = Buffer.alloc(pages * sumBytes);
     readSync(sumsFile, sums, 0, sums.length, 0);
     yield sums;
-    const schema = migrations.length;
     yield recordOf({
-      ...{ format: 'muster-backup-1', clusterId, schema, pages, pageBytes },
-      ...{ commits, lastEventSeq, lastSubmitSeq, takenAtMs },
+      format: 'muster-backup-1',
+      clusterId,
+      schema: schemaVersion,
+      pages,
+      pageBytes,
+      commits,
+      lastEventSeq,
+      lastSubmitSeq,
+      takenAtMs,
     } satisfies BackupAbout);
   } finally {
     clearTimeout(late);
@@ -98,7 +104,7 @@ export interface OpenedBackup {
 
 /**
  * Opens a backup and compares all of it with its sums.
- * @throws {StoreError} `damaged`: it is none, or not whole; `newer_schema`
+ * @throws {StoreError} `damaged`: it is none, or not whole; `unknown_schema`
  */
 export function openBackup(path: string): OpenedBackup {
   const file = openSync(path, 'r');
@@ -138,12 +144,7 @@ function aboutOf(file: number, path: string): BackupAbout {
     throw damagedBackup(path, 'it does not end with the record of a backup; it may be truncated');
   if (size !== about.pages * (about.pageBytes + sumBytes) + recordBytes)
     throw damagedBackup(path, `it has ${size} bytes, which is not the size in its record`);
-  if (about.schema > migrations.length) {
-    throw new StoreError(
-      'newer_schema',
-      `${path} is of a newer Muster (schema ${about.schema}; this one knows up to ${migrations.length}). Upgrade Muster.`,
-    );
-  }
+  refuseUnknownSchema(path, about.schema);
   return about;
 }
 

@@ -108,7 +108,7 @@ async function silentlyLost(dataDir: string, acknowledged: Shown): Promise<reado
     store = openSqliteStore(dataDir, () => 'another');
   } catch (error) {
     expect(error).toBeInstanceOf(StoreError);
-    expect((error as StoreError).kind).toBeOneOf(['damaged', 'behind', 'missing', 'newer_schema']);
+    expect((error as StoreError).kind).toBeOneOf(['damaged', 'behind', 'missing', 'unknown_schema']);
     return null;
   }
   try {

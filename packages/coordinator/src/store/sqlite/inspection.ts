@@ -4,7 +4,7 @@
  */
 import { closeSync, existsSync, openSync, readdirSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { migrations, witnessedSince } from '../migrations/index.ts';
+import { refuseUnknownSchema } from '../schema.ts';
 import { StoreError } from '../store.ts';
 import { comparePages, type PageFiles } from './pageSums.ts';
 import { type CommittedWal, readCommittedWal, samePosition, type WalPosition } from './walFile.ts';
@@ -38,8 +38,8 @@ export function storePaths(dataDir: string): StorePaths {
 
 export type Inspection =
   | { readonly kind: 'none' }
-  /** Of a version that kept no witness, or cut off while it was made. */
-  | { readonly kind: 'unwitnessed'; readonly schema: number }
+  /** Cut off while it was made. */
+  | { readonly kind: 'empty' }
   | {
       readonly kind: 'whole';
       readonly schema: number;
@@ -60,7 +60,7 @@ export interface InspectionLimits {
   readonly monotonicMs: () => number;
 }
 
-/** @throws {StoreError} `missing`, `behind`, `damaged` */
+/** @throws {StoreError} `missing`, `behind`, `damaged`, `unknown_schema` */
 export function inspectStore(paths: StorePaths, limits: InspectionLimits): Inspection {
   if (!existsSync(paths.database)) {
     refuseRemains(paths);
@@ -106,16 +106,10 @@ function inspectFiles(paths: StorePaths, files: OpenedFiles, limits: InspectionL
   const witness = isWitnessed ? readWitness(files.open(paths.witness)) : null;
   const pageBytes = pageBytesIn(readHeaderOf(database));
   const sums = existsSync(paths.sums) ? files.open(paths.sums) : null;
-  if (schema > migrations.length) {
-    // Before anything else: a newer version may keep its witness and its sums in a form that is not known here.
-    throw new StoreError(
-      'newer_schema',
-      `${paths.database} was written by a newer Muster (schema ${schema}; this one knows up to ${migrations.length}). ` +
-        'Upgrade Muster, or use another data directory.',
-    );
-  }
+  // Before anything else: a newer version may keep its witness and its sums in a form that is not known here.
+  refuseUnknownSchema(paths.database, schema);
   if (!isWitnessed) {
-    if (schema < witnessedSince) return { kind: 'unwitnessed', schema };
+    if (schema === 0) return { kind: 'empty' };
     throw damaged(paths, `${paths.witness} is missing, which records what was acknowledged`);
   }
   if (witness === null) throw damaged(paths, `${paths.witness} cannot be read`);

@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import { writeFileDurably } from '@muster/common/files';
-import { migrations } from '../migrations/index.ts';
-import { selectPositions } from '../statements/selectPositions.ts';
+import { migrationsFrom, schemaVersion } from '../schema.ts';
+import { selectPositions } from '../statements/cluster.ts';
 import { StoreError, type StoreErrorKind } from '../store.ts';
 import { type DirectoryLock, lockFile } from './directoryLock.ts';
 import {
@@ -46,7 +46,7 @@ export interface OpenedDatabase {
   readonly lock: DirectoryLock;
 }
 
-/** A store of an earlier version is about to get the form that this program writes; the numbers are those of `migrations`. */
+/** A store of an earlier version is about to get the form that this program writes; the numbers are those of `schema.ts`. */
 export interface Upgrade {
   readonly fromVersion: number;
   readonly toVersion: number;
@@ -75,7 +75,7 @@ export function openDatabase(
   try {
     lock = isLocked ? { release: () => {} } : lockFile(paths.lock);
     const inspection = inspectStore(paths, limits);
-    const isEmpty = inspection.kind === 'none' || inspection.schema === 0;
+    const isEmpty = inspection.kind !== 'whole' || inspection.schema === 0;
     if (isEmpty && marked !== null) throw damaged(paths, 'it is empty');
     if (inspection.kind === 'whole') markOpen(paths, inspection);
     const database = new DatabaseSync(paths.database, { timeout: 0 });
@@ -162,7 +162,7 @@ function goOn(paths: StorePaths, database: DatabaseSync, { wal, pageBytes }: Who
   return files;
 }
 
-/** A new store, or one of a version that kept neither witness nor sums: both are made of what is there. */
+/** A new store, or a restored one: its witness and its sums are made of what is there. */
 export function adopt(paths: StorePaths, database: DatabaseSync, commits = 0): StoreFiles {
   checkIntegrity(database, paths.database);
   database.exec('pragma wal_checkpoint(truncate)');
@@ -247,13 +247,12 @@ function checkIntegrity(database: DatabaseSync, path: string): void {
 
 function migrate(database: DatabaseSync, files: StoreFiles, onUpgrade: (upgrade: Upgrade) => void): void {
   const version = Number(Object.values(database.prepare('pragma user_version').get() ?? {})[0]);
-  if (version > 0 && version < migrations.length)
-    onUpgrade({ fromVersion: version, toVersion: migrations.length });
-  migrations.slice(version).forEach((sql, index) => {
-    database.exec(`begin exclusive; ${sql}; pragma user_version = ${version + index + 1}; commit`);
+  if (version > 0 && version < schemaVersion) onUpgrade({ fromVersion: version, toVersion: schemaVersion });
+  for (const step of migrationsFrom(version)) {
+    database.exec(`begin exclusive; ${step.sql}; pragma user_version = ${step.version}; commit`);
     files.follow();
     files.acknowledgeNow();
-  });
+  }
 }
 
 function readOrMakeClusterId(

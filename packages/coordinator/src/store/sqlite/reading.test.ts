@@ -3,14 +3,23 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
 import { aJob, jobIdOf } from '../../modelFixture.ts';
-import { migrations } from '../migrations/index.ts';
-import { selectUnfilledArrays } from '../statements/arrays.ts';
+import { migrationsFrom } from '../schema.ts';
+import {
+  selectEvents,
+  selectEventsOfSubject,
+  selectPositions,
+  selectSubjectPositions,
+} from '../statements/cluster.ts';
+import {
+  selectActiveJobs,
+  selectJob,
+  selectJobIds,
+  selectListedIds,
+  selectOutcomes,
+  selectRequest,
+  selectUnfilledArrays,
+} from '../statements/jobs.ts';
 import { selectEndBeyond, selectEndedJobs } from '../statements/retention.ts';
-import { selectEvents, selectEventsOfSubject } from '../statements/selectEvents.ts';
-import { selectJobIds, selectOutcomes } from '../statements/selectJobIds.ts';
-import { selectActiveJobs, selectJob, selectListedIds } from '../statements/selectJobs.ts';
-import { selectPositions, selectSubjectPositions } from '../statements/selectPositions.ts';
-import { selectRequest } from '../statements/selectRequest.ts';
 import { emptyBatch } from '../store.ts';
 import { anEvent } from '../storeFixture.ts';
 import { endsPerRead, sqliteRetention } from './sqliteRetention.ts';
@@ -19,7 +28,7 @@ import { openSqliteStore } from './sqliteStore.ts';
 let database: DatabaseSync;
 beforeEach(() => {
   database = new DatabaseSync(':memory:');
-  for (const sql of migrations) database.exec(sql);
+  for (const { sql } of migrationsFrom(0)) database.exec(sql);
 });
 afterEach(() => database.close());
 
@@ -130,8 +139,8 @@ it('the end beyond so many is found a piece at a time', async () => {
   const jobs = 25_000;
   database.exec(`
     with recursive numbers (number) as (select 1 union all select number + 1 from numbers where number < ${jobs})
-    insert into jobs (id, submit_seq, name, state, last_attempt, submitted_at_ms, ended_at_ms, spec, body)
-    select printf('job_%012d', number), number, 'train', 'succeeded', 1, 0, number / 2, '', '' from numbers`);
+    insert into jobs (id, submit_seq, project, submitter, name, state, last_attempt, submitted_at_ms, ended_at_ms, spec, body)
+    select printf('job_%012d', number), number, 'default', 'admin', 'train', 'succeeded', 1, 0, number / 2, '', '' from numbers`);
   const skipped: unknown[] = [];
   const retention = sqliteRetention({
     rows: <Row>(sql: string, parameters: Record<string, SQLInputValue>) => {

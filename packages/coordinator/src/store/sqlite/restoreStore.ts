@@ -18,7 +18,7 @@ import { pipeline } from 'node:stream/promises';
 import { messageOf } from '@muster/common/errors';
 import { syncDirectory, writeFileDurably } from '@muster/common/files';
 import { type Restored, restoredMeta } from '../restored.ts';
-import { selectMeta, upsertMeta } from '../statements/meta.ts';
+import { selectMeta, upsertMeta } from '../statements/cluster.ts';
 import { StoreError } from '../store.ts';
 import { type BackupAbout, openBackup } from './backup.ts';
 import { lockFile } from './directoryLock.ts';
@@ -49,7 +49,7 @@ const everything = { pagesMs: Number.POSITIVE_INFINITY, monotonicMs: () => 0 };
 /**
  * @param dataDir absolute; made when it is not there
  * @param nowMs wall clock, for names and records
- * @throws {StoreError} `damaged`, `newer_schema`: the backup; `locked`; `conflict`: the directory is another cluster's
+ * @throws {StoreError} `damaged`, `unknown_schema`: the backup; `locked`; `conflict`: the directory is another cluster's
  */
 export async function restoreStore(
   dataDir: string,

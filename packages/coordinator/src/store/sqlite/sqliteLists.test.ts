@@ -5,10 +5,10 @@ import type { JobStateKind } from '@muster/common/states';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Job } from '../../model.ts';
 import { aJob, aSpec, queuedState, someMs } from '../../modelFixture.ts';
-import { migrations } from '../migrations/index.ts';
 import { jobToRow } from '../rows.ts';
-import { insertJob } from '../statements/insertJob.ts';
-import { insertLabel, selectMatching, selectMatchingInOrder } from '../statements/selectFiltered.ts';
+import { migrationsFrom } from '../schema.ts';
+import { insertJob } from '../statements/jobs.ts';
+import { insertLabel, selectMatching, selectMatchingInOrder } from '../statements/lists.ts';
 import type { JobFilters, JobQuery } from '../store.ts';
 import { listedIds } from './sqliteLists.ts';
 
@@ -36,7 +36,7 @@ let readMost: number;
 beforeEach(() => {
   readMost = 0;
   database = new DatabaseSync(':memory:');
-  for (const sql of migrations) database.exec(sql);
+  for (const { sql } of migrationsFrom(0)) database.exec(sql);
   for (const job of kept) {
     database.prepare(insertJob.sql).run(insertJob.parameters(jobToRow(job)));
     for (const [name, value] of Object.entries(job.spec.labels))

@@ -3,14 +3,14 @@ import type { SQLInputValue } from 'node:sqlite';
 import type { JobId } from '@muster/common/ids';
 import { type JobStateKind, jobStates } from '@muster/common/states';
 import { nextRound } from '../../work/rounds.ts';
+import { selectListedIds } from '../statements/jobs.ts';
 import {
   selectCandidates,
   selectFirstSince,
   selectMatching,
   selectMatchingInOrder,
   selectNewestBelow,
-} from '../statements/selectFiltered.ts';
-import { selectListedIds } from '../statements/selectJobs.ts';
+} from '../statements/lists.ts';
 import type { JobFilters, JobQuery, ListedJobId } from '../store.ts';
 
 type Parameters = Record<string, SQLInputValue>;

@@ -1,13 +1,8 @@
 /** Names in the embedded store. */
 import type { SQLInputValue } from 'node:sqlite';
 import type { ArrayId, JobId } from '@muster/common/ids';
-import { selectJobIds } from '../statements/selectJobIds.ts';
-import {
-  selectMember,
-  selectNewestArray,
-  selectNextArrayId,
-  selectNextName,
-} from '../statements/selectMembers.ts';
+import { selectJobIds } from '../statements/jobs.ts';
+import { selectMember, selectNewestArray, selectNextArrayId, selectNextName } from '../statements/lists.ts';
 import type { NameStore } from '../store.ts';
 
 /** @param rows the store's own way to run a statement */

@@ -3,7 +3,8 @@ import type { SQLInputValue } from 'node:sqlite';
 import type { JobId } from '@muster/common/ids';
 import { nextRound } from '../../work/rounds.ts';
 import type { EndedJob, EventPlace, RetentionStore } from '../retention.ts';
-import { selectMeta, upsertMeta } from '../statements/meta.ts';
+import { selectMeta, upsertMeta } from '../statements/cluster.ts';
+import { deleteLabels } from '../statements/lists.ts';
 import {
   deleteAttemptsOfJob,
   deleteEmptyArray,
@@ -16,7 +17,6 @@ import {
   selectEndedJobs,
   selectEventPlaces,
 } from '../statements/retention.ts';
-import { deleteLabels } from '../statements/selectFiltered.ts';
 import { StoreError } from '../store.ts';
 
 type Parameters = Record<string, SQLInputValue>;

@@ -126,12 +126,15 @@ describe('a SQLite store', () => {
       expect(openIn(dataDir)).toBeDefined();
     });
 
-    it('when a newer version wrote it, and leaves it as it is', async () => {
+    it.each([
+      ['a newer version', 99],
+      ['a version before the first release', 13],
+    ])('when %s wrote it, and leaves it as it is', async (_name, version) => {
       await makeStore();
-      change(dataDir, 'pragma user_version = 99');
+      change(dataDir, `pragma user_version = ${version}`);
       const before = readFileSync(databasePath);
 
-      expectRefusal(dataDir, 'newer_schema');
+      expectRefusal(dataDir, 'unknown_schema');
       expect(readFileSync(databasePath).equals(before)).toBe(true);
     });
 

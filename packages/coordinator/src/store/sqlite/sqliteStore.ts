@@ -23,38 +23,42 @@ import {
   nodeToRow,
 } from '../rows.ts';
 import {
-  insertArray,
-  selectArraySpec,
-  selectStoredIndexes,
-  selectUnfilledArrays,
-  updateArrayProgress,
-} from '../statements/arrays.ts';
-import { deleteCredential } from '../statements/deleteCredential.ts';
-import { insertEvent } from '../statements/insertEvent.ts';
-import { insertJob } from '../statements/insertJob.ts';
-import { insertRequest } from '../statements/insertRequest.ts';
-import { selectMeta, upsertMeta } from '../statements/meta.ts';
-import { removeNodeRow } from '../statements/removeNode.ts';
-import { selectRemovedJobs } from '../statements/retention.ts';
-import { selectAttempts } from '../statements/selectAttempts.ts';
-import { selectCredentials } from '../statements/selectCredentials.ts';
-import { selectEvents, selectEventsOfSubject } from '../statements/selectEvents.ts';
-import { insertLabel } from '../statements/selectFiltered.ts';
-import { selectOutcomes } from '../statements/selectJobIds.ts';
+  deleteCredential,
+  insertEvent,
+  removeNodeRow,
+  selectCredentials,
+  selectEvents,
+  selectEventsOfSubject,
+  selectMeta,
+  selectNodes,
+  selectPositions,
+  selectSubjectPositions,
+  upsertCredential,
+  upsertMeta,
+  upsertNode,
+} from '../statements/cluster.ts';
 import {
+  insertArray,
+  insertJob,
+  insertRequest,
   type JobWithAttemptRow,
   newestAttemptRow,
   selectActiveJobs,
+  selectArrayFailures,
+  selectArraySpec,
+  selectAttempts,
   selectJob,
-} from '../statements/selectJobs.ts';
-import { selectNodes } from '../statements/selectNodes.ts';
-import { selectPositions, selectSubjectPositions } from '../statements/selectPositions.ts';
-import { selectRequest } from '../statements/selectRequest.ts';
-import { selectArrayFailures, selectSuccessors } from '../statements/selectSuccessors.ts';
-import { updateJob } from '../statements/updateJob.ts';
-import { upsertAttempt } from '../statements/upsertAttempt.ts';
-import { upsertCredential } from '../statements/upsertCredential.ts';
-import { upsertNode } from '../statements/upsertNode.ts';
+  selectOutcomes,
+  selectRequest,
+  selectStoredIndexes,
+  selectSuccessors,
+  selectUnfilledArrays,
+  updateArrayProgress,
+  updateJob,
+  upsertAttempt,
+} from '../statements/jobs.ts';
+import { insertLabel } from '../statements/lists.ts';
+import { selectRemovedJobs } from '../statements/retention.ts';
 import {
   type Batch,
   type JobArrayRecord,

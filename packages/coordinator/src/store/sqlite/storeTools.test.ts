@@ -264,8 +264,8 @@ describe('checking a store', () => {
     const opened = openDatabase(dataDir, () => '');
     opened.database.exec(`begin; update jobs set body = '{' where submit_seq = 7; delete from events where subject_seq = 1 and seq < 3;
       delete from events where subject = (select id from jobs where submit_seq = 4) and subject_seq = 1`);
-    opened.database.exec(`insert into events (seq, id, subject, subject_seq, kind, time_ms, data)
-      values (5000, 'x', 'gap', 1, 'k', 0, '{}'), (5001, 'y', 'gap', 3, 'k', 0, '{}'); commit`);
+    opened.database.exec(`insert into events (seq, id, subject, subject_seq, kind, time_ms, data, caller, peer)
+      values (5000, 'x', 'gap', 1, 'k', 0, '{}', '', ''), (5001, 'y', 'gap', 3, 'k', 0, '{}', '', ''); commit`);
     opened.files.follow();
     opened.files.acknowledgeNow();
     closeDatabase(opened);

@@ -1,0 +1,170 @@
+/**
+ * The tables, and how a store of an earlier release gets them. `PRAGMA user_version` is the version of the schema. Steps only go
+ * forward: what has been released is never edited, new steps are appended, and a version that is not known is refused.
+ */
+import { StoreError } from './store.ts';
+
+/** The form with which compatibility begins. Versions before it existed in development only. */
+const oldestVersion = 14;
+
+const initialSchema = /* sql */ `
+create table meta (
+  name text primary key,
+  value text not null
+) strict, without rowid;
+
+create table jobs (
+  id text primary key,
+  submit_seq integer not null unique,
+  array_id text,
+  name text not null,
+  state text not null,
+  last_attempt integer not null,
+  submitted_at_ms integer not null,
+  -- Empty for a job of an array, which shares the spec of the array.
+  spec text not null,
+  body text not null,
+  -- null: it has not ended.
+  ended_at_ms integer,
+  array_index integer,
+  requeued_from text,
+  project text not null,
+  submitter text not null
+) strict, without rowid;
+create index jobs_by_state on jobs (state, submit_seq);
+-- Lists by name or array, in any state, read an index and never the jobs that they leave out.
+create index jobs_by_array on jobs (array_id, state, submit_seq) where array_id is not null;
+create index jobs_by_array_order on jobs (array_id, submit_seq) where array_id is not null;
+create index jobs_by_name on jobs (name, state, submit_seq);
+create index jobs_by_name_of_array on jobs (name, submit_seq) where array_id is not null;
+create index jobs_by_member on jobs (array_id, array_index, submit_seq) where array_id is not null;
+create index jobs_by_requeued on jobs (requeued_from, submit_seq) where requeued_from is not null;
+create index jobs_by_end on jobs (ended_at_ms, id) where ended_at_ms is not null;
+create index jobs_by_project on jobs (project, submit_seq);
+create index jobs_by_submitter on jobs (submitter, submit_seq);
+create index jobs_by_submission on jobs (submitted_at_ms, submit_seq);
+-- Filters that match few jobs of many read this index alone, and not the rows, which are larger by far. A new job is appended to
+-- it, and a change of state touches its newest pages.
+create index jobs_in_order on jobs (submit_seq, state, name, project, submitter, submitted_at_ms);
+
+create table job_labels (
+  name text not null,
+  value text not null,
+  submit_seq integer not null,
+  job_id text not null,
+  primary key (name, value, submit_seq)
+) strict, without rowid;
+create index job_labels_by_name on job_labels (name, submit_seq);
+create index job_labels_by_job on job_labels (job_id);
+
+create table attempts (
+  job_id text not null references jobs (id),
+  number integer not null,
+  state text not null,
+  body text not null,
+  primary key (job_id, number)
+) strict, without rowid;
+
+create table arrays (
+  id text primary key,
+  spec text not null,
+  size integer not null,
+  -- 1: all of its jobs are stored.
+  filled integer not null,
+  submitted_by text not null,
+  submitted_at_ms integer not null,
+  -- How far its jobs are stored, and the place of the first in the order of submission.
+  next_position integer not null,
+  first_submit_seq integer not null
+) strict, without rowid;
+create index arrays_unfilled on arrays (id) where filled = 0;
+
+create table requests (
+  request_id text primary key,
+  digest text not null,
+  job_ids text not null,
+  array_id text,
+  created_at_ms integer not null
+) strict, without rowid;
+create index requests_by_age on requests (created_at_ms);
+
+-- The ids of what retention has removed.
+create table removed_jobs (
+  id text primary key,
+  removed_at_ms integer not null
+) strict, without rowid;
+
+create table nodes (
+  name text primary key,
+  body text not null
+) strict, without rowid;
+
+create table credentials (
+  id text primary key,
+  kind text not null,
+  subject text not null,
+  secret_hash text not null unique,
+  created_at_ms integer not null,
+  expires_at_ms integer,
+  used_for text,
+  last_used_at_ms integer,
+  replaces integer not null,
+  next_hash text
+) strict, without rowid;
+create unique index credentials_by_next_hash on credentials (next_hash) where next_hash is not null;
+
+create table events (
+  seq integer primary key,
+  id text not null unique,
+  subject text not null,
+  subject_seq integer not null,
+  kind text not null,
+  time_ms integer not null,
+  data text not null,
+  caller text not null,
+  peer text not null,
+  unique (subject, subject_seq)
+) strict;
+`;
+
+/** A job's body has the names that the fields of a job have. */
+const fieldNames = /* sql */ `
+update jobs set body = json_remove(
+  json_set(body, '$.excludedNodes', body -> '$.leftOut', '$.recentFailures', body -> '$.deaths'),
+  '$.leftOut', '$.deaths');
+`;
+
+/** The first makes version `oldestVersion` of an empty database, each further one the next version. */
+const steps: readonly string[] = [initialSchema, fieldNames];
+
+export const schemaVersion = oldestVersion + steps.length - 1;
+
+/** What brings a database from a version to the newest one, in order. @param version 0: an empty database */
+export function migrationsFrom(
+  version: number,
+): readonly { readonly sql: string; readonly version: number }[] {
+  const all = steps.map((sql, index) => ({ sql, version: oldestVersion + index }));
+  return all.filter((step) => step.version > version);
+}
+
+/**
+ * @param what the file of the store or backup
+ * @param version 0: an empty database
+ * @throws {StoreError} `unknown_schema`
+ */
+export function refuseUnknownSchema(what: string, version: number): void {
+  if (version > schemaVersion) {
+    throw new StoreError(
+      'unknown_schema',
+      `${what} was written by a newer Muster (schema ${version}; this one knows up to ${schemaVersion}). ` +
+        'Upgrade Muster, or use another data directory.',
+    );
+  }
+  if (version > 0 && version < oldestVersion) {
+    throw new StoreError(
+      'unknown_schema',
+      `${what} was written before the first release of Muster (schema ${version}; this one knows ${oldestVersion} and later). ` +
+        'Use another data directory.',
+    );
+  }
+}

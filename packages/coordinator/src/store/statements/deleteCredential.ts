@@ -1,3 +1,0 @@
-export const deleteCredential = {
-  sql: /* sql */ `delete from credentials where id = :id`,
-};
