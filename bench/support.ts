@@ -74,6 +74,54 @@ export interface BenchCluster {
   stop(): Promise<void>;
 }
 
+/** CPU time that processes have taken, milliseconds, by role: user and system. */
+export interface CpuByRole {
+  readonly coordinator: number;
+  readonly agents: number;
+  readonly guards: number;
+  /** The tasks that have ended: the guards waited for them, so the kernel adds their time to the guards'. */
+  readonly tasks: number;
+}
+
+/** CPU time so far, milliseconds, in the kernel's steps of 10 (proc_pid_stat(5)): of the process, and of its ended children. */
+export function cpuMs(pid: number): { readonly own: number; readonly children: number } {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The name before may contain anything; utime is field 14, and the third field is the first one behind the name.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [user = 0, system = 0, childUser = 0, childSystem = 0] = fields.slice(11, 15).map(Number);
+  return { own: (user + system) * 10, children: (childUser + childSystem) * 10 };
+}
+
+/** CPU time of a cluster's processes so far. Subtract two for what happened between. */
+export function cpuByRole(cluster: Pick<BenchCluster, 'pids'>): CpuByRole {
+  const times = (role: 'coordinator' | 'agent' | 'guard') => cluster.pids(role).map(cpuMs);
+  const own = (of: ReturnType<typeof times>) => of.reduce((sum, each) => sum + each.own, 0);
+  const guards = times('guard');
+  return {
+    coordinator: own(times('coordinator')),
+    agents: own(times('agent')),
+    guards: own(guards),
+    tasks: guards.reduce((sum, each) => sum + each.children, 0),
+  };
+}
+
+/** What each of `jobs` took between two readings of `cpuByRole`, milliseconds. */
+export function cpuPerJob(
+  before: CpuByRole,
+  after: CpuByRole,
+  jobs: number,
+): CpuByRole & { readonly all: number } {
+  const each = (role: keyof CpuByRole) => rounded((after[role] - before[role]) / jobs);
+  const roles = {
+    coordinator: each('coordinator'),
+    agents: each('agents'),
+    guards: each('guards'),
+    tasks: each('tasks'),
+  };
+  const all = rounded(roles.coordinator + roles.agents + roles.guards + roles.tasks);
+  return { ...roles, all };
+}
+
 /** `muster up` with simulated GPUs in a folder of its own, as a user would have it. */
 export async function startCluster(nodes: number, gpus: number): Promise<BenchCluster> {
   const dataDir = mkdtempSync(join(tmpdir(), 'muster-bench-'));

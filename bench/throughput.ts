@@ -1,14 +1,21 @@
 /**
- * How many jobs a second: an array of `true` on a local cluster, from submit to the last one's end. Floors of the same
- * run: the same number of plain spawns from Node, and containers through the Docker Engine API where one answers.
+ * How many jobs a second, and how much CPU time each takes by role of the process: `true` as an array, and as separate
+ * submits over one connection, on a local cluster, from submit to the last one's end. Floors of the same run: the same
+ * number of plain spawns from Node, and containers through the Docker Engine API where one answers. CPU time can be
+ * compared while other programs run; jobs a second cannot.
  *
- *     node bench/throughput.ts [jobs] [rounds]
+ *     node bench/throughput.ts [jobs] [rounds] [seconds to wait for a quiet machine]
  */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { MusterApi } from '@muster/common/wire/client';
 import { ensureTestImage } from '../test/support/images.ts';
 import {
+  cpuByRole,
+  cpuMs,
+  cpuPerJob,
   quietMachine,
   report,
   reportMachine,
@@ -20,7 +27,9 @@ import {
 
 const jobs = Number(process.argv[2] ?? 1_000);
 const rounds = Number(process.argv[3] ?? 3);
+const secondsToQuiet = Number(process.argv[4] ?? 60);
 const dockerSocket = '/var/run/docker.sock';
+const settleMs = 1_500;
 
 /** Runs `work` `count` times, `inFlight` at once. @returns how many a second */
 async function rate(count: number, inFlight: number, work: () => Promise<void>): Promise<number> {
@@ -73,41 +82,74 @@ async function runContainer(image: string): Promise<void> {
   await engine('DELETE', `/v1.41/containers/${Id}`);
 }
 
+/** The sum of what spawning takes in a program that does nothing else, and of what the spawned program takes. */
+async function spawnFloor(inFlight: number): Promise<number> {
+  const before = cpuMs(process.pid);
+  const perSecond = await rate(jobs, inFlight, spawnTrue);
+  const after = cpuMs(process.pid);
+  const spawning = rounded((after.own - before.own) / jobs);
+  const tasks = rounded((after.children - before.children) / jobs);
+  const all = rounded(spawning + tasks);
+  report(`floor: spawn of /bin/true from Node, ${inFlight} in flight`, {
+    unit: 'per s',
+    value: rounded(perSecond),
+    cpuMsPerSpawn: { spawning, tasks, all },
+  });
+  return all;
+}
+
+const specJson = JSON.stringify({ name: 'throughput', command: ['true'], workdir: '/' });
+
+/** The two ways to submit. Each resolves with the ids once all are acknowledged. */
+const ways: Readonly<Record<string, (api: MusterApi, requestId: string) => Promise<readonly string[]>>> = {
+  [`array of ${jobs} x true`]: async (api, requestId) =>
+    (await api.submit({ specJson, requestId, arraySize: jobs })).jobIds,
+  [`${jobs} separate submits of true over one connection`]: async (api, requestId) => {
+    const all = Array.from({ length: jobs }, (_, index) =>
+      api.submit({ specJson, requestId: `${requestId}-${index}` }),
+    );
+    return (await Promise.all(all)).flatMap(({ jobIds }) => jobIds);
+  },
+};
+
 reportMachine();
+await quietMachine(secondsToQuiet);
+const floorMs = await spawnFloor(1);
+await spawnFloor(4);
 const cluster = await startCluster(2, 0);
 try {
   const { api } = cluster;
-  const perSecond: number[] = [];
-  const busyPercents: number[] = [];
-  for (let round = 0; round < rounds; round += 1) {
-    busyPercents.push(await quietMachine());
-    const { lastEventSeq } = await api.getCluster();
-    const spec = { name: 'throughput', command: ['true'], workdir: '/' };
-    const startedMs = performance.now();
-    const { jobIds } = await api.submit({
-      specJson: JSON.stringify(spec),
-      requestId: `throughput-${process.pid}-${round}`,
-      arraySize: jobs,
+  for (const [index, [way, submit]] of Object.entries(ways).entries()) {
+    const perSecond: number[] = [];
+    const busyPercents: number[] = [];
+    const cpu: ReturnType<typeof cpuPerJob>[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      busyPercents.push(await quietMachine(secondsToQuiet));
+      const { lastEventSeq } = await api.getCluster();
+      const before = cpuByRole(cluster);
+      const startedMs = performance.now();
+      const jobIds = await submit(api, `throughput-${process.pid}-${index}-${round}`);
+      const failed = await untilEnded(api, jobIds, lastEventSeq);
+      if (failed > 0) throw new Error(`${failed} of ${jobs} jobs did not succeed`);
+      perSecond.push((jobs * 1_000) / (performance.now() - startedMs));
+      // What follows an end, such as the removal of the task's directory, belongs to the job as well.
+      await delay(settleMs);
+      cpu.push(cpuPerJob(before, cpuByRole(cluster), jobs));
+    }
+    report(`${way}, 2 nodes, submit to last end`, {
+      unit: 'jobs/s',
+      ...summary(perSecond),
+      busyPercents,
+      target: '>= 150',
     });
-    const failed = await untilEnded(api, jobIds, lastEventSeq);
-    if (failed > 0) throw new Error(`${failed} of ${jobs} jobs did not succeed`);
-    perSecond.push((jobs * 1_000) / (performance.now() - startedMs));
+    report(`${way}, CPU time of a job`, {
+      unit: 'ms',
+      rounds: cpu,
+      beyondSpawn: summary(cpu.map(({ all }) => all - floorMs)),
+      target: 'beyond the spawn of a program <= 8',
+    });
   }
-  report(`array of ${jobs} x true, 2 nodes, submit to last end`, {
-    unit: 'jobs/s',
-    ...summary(perSecond),
-    busyPercents,
-    target: '>= 150',
-  });
 
-  await quietMachine();
-  for (const inFlight of [1, 4]) {
-    const floor = await rate(jobs, inFlight, spawnTrue);
-    report(`floor: spawn of /bin/true from Node, ${inFlight} in flight`, {
-      unit: 'per s',
-      value: rounded(floor),
-    });
-  }
   if (existsSync(dockerSocket)) {
     const image = await ensureTestImage();
     const floor = await rate(100, 4, () => runContainer(image));
