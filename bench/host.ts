@@ -181,7 +181,7 @@ try {
       `import { HostInventory } from '@muster/agent/host/inventory';
        import { HostMetrics } from '@muster/agent/host/hostMetrics';
        export async function use() {
-         await new HostInventory().read();
+         await new HostInventory({ monotonicMs: () => performance.now() }).read();
          new HostMetrics({ paths: ['/'], monotonicMs: () => performance.now() }).sample();
        }`,
     ),

@@ -20,12 +20,11 @@ import { FailureReaderProcess } from './failure/failureReaderProcess.ts';
 import { KernelEnds } from './failure/kernelEnds.ts';
 import { failureReaderProgram } from './failure/readerProgram.ts';
 import { TorchrunWatch } from './failure/torchrunWatch.ts';
-import { type NodeNetwork, nodeAddresses } from './host/addresses.ts';
+import { nodeAddresses } from './host/addresses.ts';
 import { HostInventory } from './host/inventory.ts';
 import { tryReadKernelFile } from './host/kernelFiles.ts';
 import { readMachineFacts } from './host/machine/read.ts';
 import { readMounts } from './host/mounts.ts';
-import { systemAddresses } from './host/nics.ts';
 import { checkpointDirs } from './launch/checkpointDir.ts';
 import { openHighestTerm } from './leases/highestTerm.ts';
 import { TaskLeases } from './leases/taskLeases.ts';
@@ -162,9 +161,9 @@ async function openAgent(
     }),
   };
   const records = new TaskRecords(join(options.dataDir, 'tasks'));
-  const hostInventory = new HostInventory();
+  const hostInventory = new HostInventory({ monotonicMs });
   const devices = await hostInventory.read();
-  const network = (): NodeNetwork => ({ ...hostInventory.known, addresses: systemAddresses() });
+  const network = () => hostInventory.network();
   /** As it was said last: what looks at the node for the coordinator serves its tasks, too. */
   let status: NodeStatus | null = null;
   const [ownAddress = '127.0.0.1'] = nodeAddresses(devices.nics, devices.rdmaDevices, address);
@@ -247,7 +246,7 @@ async function openAgent(
     address: ownAddress,
     wallMs,
     boottimeMs,
-    readNetwork: () => hostInventory.read(),
+    readNetwork: hostInventory.readRecent,
     gpuProblem: async (gpuUuids, abort) =>
       gpuProblem(gpuUuids, status) ?? occupiedGpu(() => watch.strangersOn(gpuUuids), abort),
     failureOf: async (end, location) => {

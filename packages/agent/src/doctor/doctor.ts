@@ -317,7 +317,7 @@ function existingPartOf(path: string): string {
 }
 
 async function examineNetwork(): Promise<readonly DoctorCheck[]> {
-  const { nics, rdmaDevices } = await new HostInventory().read();
+  const { nics, rdmaDevices } = await new HostInventory({ monotonicMs: systemClock.monotonicMs }).read();
   const up = nics.filter(({ state, isVirtual }) => state !== 'down' && !isVirtual);
   const names = up.map(({ name, speedMbps }) =>
     speedMbps === null ? name : `${name} (${speedMbps / 1000} Gbit/s)`,

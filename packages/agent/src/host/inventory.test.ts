@@ -5,6 +5,8 @@ import { HostInventory, sameInventory } from './inventory.ts';
 import { readNics } from './nics.ts';
 
 let tree: HostTree;
+let nowMs = 0;
+const monotonicMs = () => nowMs;
 beforeEach(() => {
   tree = new HostTree();
 });
@@ -14,7 +16,7 @@ const way = 'pci0000:00/0000:00:03.0';
 
 test('the facts are read once, the network each time', async () => {
   tree.file('etc/os-release', 'NAME=Before\n');
-  const inventory = new HostInventory({ root: tree.root });
+  const inventory = new HostInventory({ monotonicMs, root: tree.root });
   expect(await inventory.read()).toMatchObject({ host: { os: 'Before' }, nics: [], rdmaDevices: [] });
 
   tree.file('etc/os-release', 'NAME=After\n').pciDevice(way).nic('eth0', way, { speed: '1000' });
@@ -28,6 +30,26 @@ test('the facts are read once, the network each time', async () => {
   expect(inventory.problem).toBeNull();
 });
 
+test('tasks that begin within a second share one reading of the network', async () => {
+  let readings = 0;
+  const nics = async (root: string) => {
+    readings += 1;
+    return readNics(root, {});
+  };
+  const addresses = () => ({ [`eth${readings}`]: [] });
+  const inventory = new HostInventory({ monotonicMs, root: tree.root, readers: { nics, addresses } });
+  nowMs = 10;
+  await Promise.all([inventory.readRecent(), inventory.readRecent()]);
+  expect(inventory.network().addresses).toEqual({ eth1: [] });
+  nowMs = 1_009;
+  await inventory.readRecent();
+  expect(readings).toBe(1);
+  nowMs = 1_010;
+  await inventory.readRecent();
+  expect(readings).toBe(2);
+  expect(inventory.network().addresses).toEqual({ eth2: [] });
+});
+
 test('adapters that hang: no second reader, the last values, a sentence, and all is well when they are back', async () => {
   tree.pciDevice(way).nic('eth0', way, {});
   let started = 0;
@@ -37,7 +59,7 @@ test('adapters that hang: no second reader, the last values, a sentence, and all
     await hang;
     return readNics(root, {});
   };
-  const inventory = new HostInventory({ root: tree.root, deadlineMs: 20, readers: { nics } });
+  const inventory = new HostInventory({ monotonicMs, root: tree.root, deadlineMs: 20, readers: { nics } });
   const seen = async () => [(await inventory.read()).nics.map(({ name }) => name), inventory.problem];
   await expect.poll(seen).toEqual([['eth0'], null]);
 
@@ -56,13 +78,13 @@ test('adapters that hang: no second reader, the last values, a sentence, and all
 
 test('at first, with adapters that hang, the facts are there all the same', async () => {
   const nics = () => new Promise<never>(() => {});
-  const inventory = new HostInventory({ root: tree.root, deadlineMs: 20, readers: { nics } });
+  const inventory = new HostInventory({ monotonicMs, root: tree.root, deadlineMs: 20, readers: { nics } });
   await expect.poll(async () => (await inventory.read()).host).toMatchObject({ os: 'Linux' });
   expect(inventory.problem).not.toBeNull();
 });
 
 test('inventories that say the same are the same, whatever the order of the labels', async () => {
-  const inventory = new HostInventory();
+  const inventory = new HostInventory({ monotonicMs });
   const read = async (labels: NodeInventory['labels']): Promise<NodeInventory> => ({
     ...emptyInventory,
     labels,

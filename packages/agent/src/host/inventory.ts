@@ -1,9 +1,10 @@
-/** What the agent tells of its host: the facts once, the network anew each time it is asked. */
+/** What the agent tells of its host: the facts once, the network anew each time it is asked. Tasks share what was just read. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { HostFacts, MachineFacts, Nic, NodeInventory, RdmaDevice } from '@muster/common/hardware';
+import type { NodeNetwork } from './addresses.ts';
 import { type HostFactsOptions, readHostFacts } from './hostFacts.ts';
-import { readNics } from './nics.ts';
+import { type InterfaceAddresses, readNics, systemAddresses } from './nics.ts';
 import { readRdmaDevices } from './rdma.ts';
 
 export interface HostDevices {
@@ -16,6 +17,7 @@ export interface HostDevices {
 }
 
 export interface HostInventoryOptions {
+  readonly monotonicMs: () => number;
   readonly root?: string;
   /** How long `read` waits for adapters that do not answer. */
   readonly deadlineMs?: number;
@@ -26,31 +28,54 @@ export interface HostReaders {
   readonly facts: (options: HostFactsOptions) => Promise<HostFacts>;
   readonly nics: (root: string) => Promise<readonly Nic[]>;
   readonly rdmaDevices: (root: string) => Promise<readonly RdmaDevice[]>;
+  readonly addresses: () => InterfaceAddresses;
 }
 
-export class HostInventory {
-  readonly #root: string;
-  readonly #deadlineMs: number;
-  readonly #readers: HostReaders;
-  #known: HostDevices = { host: null, nics: [], rdmaDevices: [], machine: null };
-  /** Adapters that do not answer must not collect threads: no second reader behind one that is stuck. */
-  #reading: Promise<void> | null = null;
-  #problem: string | null = null;
+/**
+ * How old the network may be that a task is given. A node that starts many tasks a second would otherwise spend more on
+ * asking its adapters than on the tasks.
+ */
+const networkAgeMsMax = 1_000;
 
-  constructor({ root = '/', deadlineMs = 5_000, readers = {} }: HostInventoryOptions = {}) {
-    this.#root = root;
-    this.#deadlineMs = deadlineMs;
-    this.#readers = { facts: readHostFacts, nics: readNics, rdmaDevices: readRdmaDevices, ...readers };
+export class HostInventory {
+  private readonly root: string;
+  private readonly deadlineMs: number;
+  private readonly readers: HostReaders;
+  private kept: HostDevices = { host: null, nics: [], rdmaDevices: [], machine: null };
+  /** Adapters that do not answer must not collect threads: no second reader behind one that is stuck. */
+  private reading: Promise<void> | null = null;
+  private lastProblem: string | null = null;
+  /** As `read`. One that began less than a second ago is not begun again. */
+  readonly readRecent: () => Promise<HostDevices>;
+  private readonly recentAddresses: () => InterfaceAddresses;
+
+  constructor({ monotonicMs, root = '/', deadlineMs = 5_000, readers = {} }: HostInventoryOptions) {
+    this.root = root;
+    this.deadlineMs = deadlineMs;
+    this.readers = {
+      facts: readHostFacts,
+      nics: readNics,
+      rdmaDevices: readRdmaDevices,
+      addresses: systemAddresses,
+      ...readers,
+    };
+    this.readRecent = recent(() => this.read(), networkAgeMsMax, monotonicMs);
+    this.recentAddresses = recent(this.readers.addresses, networkAgeMsMax, monotonicMs);
+  }
+
+  /** The adapters as they were last read, and addresses that are at most a second old. */
+  network(): NodeNetwork {
+    return { ...this.kept, addresses: this.recentAddresses() };
   }
 
   /** As it was last read. */
   get known(): HostDevices {
-    return this.#known;
+    return this.kept;
   }
 
   /** One sentence when the last `read` told of older values; null: all is as it was read. */
   get problem(): string | null {
-    return this.#problem;
+    return this.lastProblem;
   }
 
   /**
@@ -58,38 +83,48 @@ export class HostInventory {
    * it last was.
    */
   async read(): Promise<HostDevices> {
-    const reading = (this.#reading ??= this.#readAll().finally(() => {
-      this.#reading = null;
+    const reading = (this.reading ??= this.readAll().finally(() => {
+      this.reading = null;
     }));
     const abort = new AbortController();
-    const deadline = delay(this.#deadlineMs, 'late' as const, { signal: abort.signal }).catch(() => null);
+    const deadline = delay(this.deadlineMs, 'late' as const, { signal: abort.signal }).catch(() => null);
     try {
       const late = (await Promise.race([reading, deadline])) === 'late';
-      this.#problem = late
-        ? `The network and RDMA adapters of this node did not answer within ${this.#deadlineMs / 1_000} s; ` +
+      this.lastProblem = late
+        ? `The network and RDMA adapters of this node did not answer within ${this.deadlineMs / 1_000} s; ` +
           'they are shown as they last were. Look for messages of their driver in the kernel log.'
         : null;
     } finally {
       abort.abort();
     }
-    return this.#known;
+    return this.kept;
   }
 
   /** Keeps each part as soon as it is read: one that hangs hides only what comes after it. */
-  async #readAll(): Promise<void> {
-    if (this.#known.host === null) this.#keep({ host: await this.#readers.facts({ root: this.#root }) });
-    this.#keep({ nics: await this.#readers.nics(this.#root) });
-    this.#keep({ rdmaDevices: await this.#readers.rdmaDevices(this.#root) });
+  private async readAll(): Promise<void> {
+    if (this.kept.host === null) this.keep({ host: await this.readers.facts({ root: this.root }) });
+    this.keep({ nics: await this.readers.nics(this.root) });
+    this.keep({ rdmaDevices: await this.readers.rdmaDevices(this.root) });
   }
 
   /** What a process of its own has read of the machine: it changes only with the machine. */
   keepMachine(machine: MachineFacts): void {
-    this.#keep({ machine });
+    this.keep({ machine });
   }
 
-  #keep(part: Partial<HostDevices>): void {
-    this.#known = { ...this.#known, ...part };
+  private keep(part: Partial<HostDevices>): void {
+    this.kept = { ...this.kept, ...part };
   }
+}
+
+/** One reading serves all who ask for it within a time of its beginning. */
+function recent<T>(read: () => T, ageMsMax: number, monotonicMs: () => number): () => T {
+  let last: { readonly value: T; readonly atMs: number } | null = null;
+  return () => {
+    const nowMs = monotonicMs();
+    if (last === null || nowMs - last.atMs >= ageMsMax) last = { value: read(), atMs: nowMs };
+    return last.value;
+  };
 }
 
 /** Whether two inventories say the same, so that only a change is sent. */

@@ -66,7 +66,7 @@ export async function watchNode(
     options,
     log: silentLogger,
     clock: systemClock,
-    hostInventory: new HostInventory(),
+    hostInventory: new HostInventory({ monotonicMs: systemClock.monotonicMs }),
     bootId: 'boot-1',
     boottimeMs,
     searchPath: process.env['PATH'] ?? '',
