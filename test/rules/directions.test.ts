@@ -73,7 +73,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['http', '', 'it serves the pages that it is given'],
     ['tls', '', 'it keeps certificates and knows no calls'],
     ['scheduler', '', 'it plans on values of its own'],
-    ['explain', '', 'sentences from the data that decisions were made on, for whoever asks'],
+    ['explain', 'scheduler', 'sentences from the data that decisions were made on, for whoever asks'],
     ['spec', 'model.ts', 'the specs of jobs as others need them'],
     ['lifecycle', 'model.ts spec', 'what follows from an event depends on the job alone'],
     ['store', 'caller.ts model.ts spec work', 'it keeps what it is given and decides nothing'],
@@ -99,7 +99,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'loop.ts',
-      'auth caller.ts lifecycle model.ts planning scheduler state store work',
+      'auth caller.ts explain lifecycle model.ts planning scheduler state store work',
       'it runs whatever commands come',
     ],
     [
@@ -132,7 +132,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'training',
-      'agents events model.ts spec state store views.ts',
+      'agents events explain model.ts scheduler spec state store views.ts',
       'it writes files from the views that the API returns',
     ],
     [

@@ -162,7 +162,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   });
   leases.attach(loop);
   const statusOf = (record: JobRecord) =>
-    statusOfJob({ wallMs, state, taskStatus, reasons: loop.reasons }, record);
+    statusOfJob({ ...now, state, taskStatus, reasons: loop.reasons }, record);
   const output = ports.openOutput({ state, store, loop, statusOf });
   const arrays = new ArrayFiller({ state, store, loop, random });
   const timeLimits = new TimeLimits(monotonicMs);

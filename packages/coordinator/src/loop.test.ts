@@ -14,7 +14,6 @@ import {
   anInventory,
   aSpec,
   nodeNameOf,
-  queuedState,
   someGpus,
 } from './modelFixture.ts';
 import { WaitTimes } from './planning/waitTimes.ts';
@@ -323,8 +322,7 @@ test('what runs is told to give way once, and its place is kept until it has', a
   expect(state.jobs.get(low)?.state.kind).toBe('stopping');
   expect(loop.reasons.get({ id: high, array: null })).toEqual({
     kind: 'preempting',
-    message: `waiting for ${low} (priority 10) to save and release its GPUs`,
-    remedy: null,
+    victims: [{ id: low, priority: 10 }],
   });
   await loop.run(aCaller, (draft, nowMs) => {
     applyJobEvent(
@@ -354,20 +352,6 @@ test('an attempt begins from the newest good checkpoint that its nodes can read'
       attempt: { resume: { name: 'checkpoint-500', step: 500 } },
     }),
   );
-});
-
-test('how long a job has still to wait is told as of the moment that one asks', async () => {
-  const clock = new TestClock();
-  const memory = new Memory('test');
-  memory.nodes.set('node-1', aNode('node-1'));
-  const state = queuedState({ backoffMs: 120_000, breakerOpen: true });
-  const job = aJob(1, { failuresInRow: 3, state });
-  memory.jobs.set(job.id, job);
-  const { loop } = await aLoop({ clock }, memory);
-  await loop.run(aCaller, () => {});
-  expect(loop.reasons.get(job)?.message).toBe('3 failures without a newer checkpoint: next retry in 120 s');
-  clock.nowMs += 100_000;
-  expect(loop.reasons.get(job)?.message).toBe('3 failures without a newer checkpoint: next retry in 20 s');
 });
 
 test('a commit that a follower cannot take is answered all the same, told to the others, and ends nothing', async () => {

@@ -9,6 +9,7 @@ import type { JobId, NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { revoked } from './auth/tokens.ts';
 import { type Caller, coordinatorPart } from './caller.ts';
+import { preemptionText } from './explain/waiting.ts';
 import { chooseResume } from './lifecycle/resume.ts';
 import { currentAttempt } from './model.ts';
 import { PendingReasons } from './planning/pendingReasons.ts';
@@ -86,11 +87,10 @@ export class Loop {
   private readonly memory = new SchedulerState();
   /** Monotonic milliseconds: the next pass may find more, though nothing happens until then. null: it will not. */
   private nextLookMs: number | null = null;
-  readonly reasons: PendingReasons;
+  readonly reasons = new PendingReasons();
 
   constructor(parts: LoopParts) {
     this.parts = parts;
-    this.reasons = new PendingReasons(() => parts.clock.monotonicMs());
   }
 
   /**
@@ -202,8 +202,7 @@ export class Loop {
     this.nextLookMs = null;
     const paused = this.parts.paused();
     if (paused !== null) {
-      const reason = { kind: 'paused', message: paused, remedy: null } as const;
-      this.reasons.setAll(reason);
+      this.reasons.setAll({ kind: 'paused', why: paused });
       return false;
     }
     try {
@@ -240,7 +239,7 @@ export class Loop {
     draft: Draft,
     nowMs: number,
   ): boolean {
-    const queue = new Map(view.queue.map((job) => [job.id, job]));
+    const groups = new Map(view.queue.map(({ id, equals }) => [id, equals?.array]));
     let needsAnother = false;
     for (const decision of decisions) {
       switch (decision.kind) {
@@ -248,18 +247,20 @@ export class Loop {
           this.start(decision.jobId, decision.tasks, draft, nowMs);
           break;
         case 'preempt': {
-          const before = draft.job(decision.jobId);
-          const { message, by } = decision;
+          const { id } = decision.victim;
+          const before = draft.job(id);
           const attempt = currentAttempt(before)?.number ?? 0;
-          applyJobEvent(draft, decision.jobId, { kind: 'preempt', attempt, message, by }, nowMs);
-          if (draft.job(decision.jobId) !== before) {
-            this.memory.preempted(decision.jobId, attempt, by);
+          const by = decision.by.id;
+          const message = preemptionText(decision);
+          applyJobEvent(draft, id, { kind: 'preempt', attempt, message, by }, nowMs);
+          if (draft.job(id) !== before) {
+            this.memory.preempted(id, attempt, by);
             needsAnother = true;
           }
           break;
         }
         case 'wait':
-          this.reasons.set(decision.jobId, decision.reason, queue.get(decision.jobId));
+          this.reasons.set(decision.jobId, decision.reason, groups.get(decision.jobId));
           break;
         case 'again':
           needsAnother = true;

@@ -222,7 +222,7 @@ test('work is lost since the newest verified checkpoint, for each GPU, or since 
   const [before] = watched.look(atWork()).holders;
   expect(before).toMatchObject({
     lostGpuSeconds: 60,
-    lostSince: 'since it began',
+    lostSince: 'start',
     isPreemptible: true,
     state: 'active',
   });
@@ -231,9 +231,9 @@ test('work is lost since the newest verified checkpoint, for each GPU, or since 
     checkpoints: [aCheckpoint(400), aCheckpoint(500), aCheckpoint(600, { verdict: 'corrupt' })],
   };
   const [after] = watched.pass(10_000).look(atWork({ savedAtMs: someMs + 35_000 }, saved)).holders;
-  expect(after).toMatchObject({ lostGpuSeconds: 10, lostSince: 'since its last checkpoint of step 500' });
+  expect(after).toMatchObject({ lostGpuSeconds: 10, lostSince: { step: 500 } });
   const [unknown] = watched.look(atWork({ savedAtMs: someMs + 35_000 })).holders;
-  expect(unknown?.lostSince).toBe('since its last checkpoint');
+  expect(unknown?.lostSince).toEqual({ step: null });
 
   const [starting] = new Watched().pass(30_000).look(atWork({ runningAtMs: null })).holders;
   expect(starting).toMatchObject({ lostGpuSeconds: 0, lostSince: null });

@@ -158,11 +158,11 @@ function holderOf(job: Job, attempt: Attempt, memory: SchedulerState): Holder {
   };
 }
 
-function lostSince({ checkpoints }: Job, { number, runningAtMs, savedAtMs }: Attempt): string | null {
+function lostSince({ checkpoints }: Job, { number, runningAtMs, savedAtMs }: Attempt): Holder['lostSince'] {
   if (runningAtMs === null) return null;
-  if (savedAtMs === null) return 'since it began';
+  if (savedAtMs === null) return 'start';
   const saved = checkpoints.findLast(({ attempt, verdict }) => attempt === number && verdict === 'verified');
-  return `since its last checkpoint${saved?.step == null ? '' : ` of step ${saved.step}`}`;
+  return { step: saved?.step ?? null };
 }
 
 function excludedNodesOf({ excludedNodes }: Job): ExcludedNodes {

@@ -1,16 +1,10 @@
-import type { PendingReason } from '@muster/common/views';
 import { expect, test } from 'vitest';
 import { aJob, anAttempt, aSpec, aTask, nodeNameOf } from '../modelFixture.ts';
 import { aCluster } from '../scheduler/clusterFixture.ts';
 import { someProgress } from '../training/trainingFixture.ts';
-import { withHolders } from './holders.ts';
+import { gpuHolders } from './holders.ts';
 
 const waiting = aJob(1, { spec: aSpec({ resources: { gpus: 2 } }) });
-const reason: PendingReason = {
-  kind: 'no_gpus_free',
-  message: 'waiting for 2 free GPUs on one node (4 of 4 GPUs in use); node-9 is silent',
-  remedy: null,
-};
 const { nodes } = aCluster().node({ gpus: 4, freeGpus: 0 }).view;
 
 function holder(number: number, name: string) {
@@ -30,17 +24,17 @@ const taskStatus = {
     training: jobId === llama.id ? someProgress({ etaMs: 12 * 60_000 }) : null,
   }),
 };
-const told = (jobs: Parameters<typeof withHolders>[2], of = reason) =>
-  withHolders(of, waiting, jobs, nodes, taskStatus).message;
+const named = (jobs: Parameters<typeof gpuHolders>[1]) =>
+  gpuHolders(waiting, jobs, nodes, taskStatus).map(({ name, etaMs }) => [name, etaMs]);
 
-test('those who have the GPUs are named, with what is left of them where that is known', () => {
-  expect(told([llama])).toBe(
-    'waiting for 2 free GPUs on one node (4 of 4 GPUs in use: llama-8b, ~12 min left); node-9 is silent',
-  );
-  expect(told([other, mixtral, llama])).toContain('in use: llama-8b, ~12 min left; mixtral; and 1 more)');
+test('those who have the GPUs are named: first what ends first, by what is known of it', () => {
+  expect(named([other, mixtral, llama])).toEqual([
+    ['llama-8b', 12 * 60_000],
+    ['mixtral', null],
+    ['other', null],
+  ]);
 });
 
 test('where nobody in particular has them, nobody is named', () => {
-  expect(told([])).toBe(reason.message);
-  expect(told([llama], { ...reason, kind: 'no_cpus_free' })).toBe(reason.message);
+  expect(named([])).toEqual([]);
 });

@@ -21,6 +21,7 @@ import { extendJob, requeueJob, type SubmitCommand, sameIntent, submit } from '.
 import type { DiskReserve } from '../diskReserve.ts';
 import { explain } from '../explain/explain.ts';
 import type { SilentNode } from '../explain/silence.ts';
+import { pendingReason } from '../explain/waiting.ts';
 import { checkJobLease } from '../leases/leases.ts';
 import { resumeCandidates } from '../lifecycle/resume.ts';
 import type { LogStore } from '../logs/logStore.ts';
@@ -41,7 +42,7 @@ import { type InventoryOf, jobView } from '../views.ts';
 import { nextRound } from '../work/rounds.ts';
 import { firstOfArray, idsOfSubmit, notStoredOf } from './arrayAnswers.ts';
 import { unary } from './calls.ts';
-import { withHolders } from './holders.ts';
+import { pendingNow } from './holders.ts';
 import { continuedFrom, decodeSpec, resumeChoiceOf, sizeOf, withDigest } from './jobRequests.ts';
 import {
   resolveActiveJobs,
@@ -100,7 +101,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   const underway = new Map<string, ReturnType<typeof findOrDo>>();
 
   function view({ job, attempts }: JobRecord, inventoryOf?: InventoryOf): JobView {
-    return jobView(job, attempts, loop.reasons.get(job), taskStatus, parts.wallMs(), inventoryOf);
+    return jobView(job, attempts, pendingNow(parts, job), taskStatus, parts.wallMs(), inventoryOf);
   }
 
   /** What only one job at a time is asked for: numbers of GPUs, and a look at its files. */
@@ -109,7 +110,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     const shown = view(record, (node) => state.nodes.get(node)?.inventory ?? null);
     // The view of a job that has ended is the same wherever it is asked for.
     if (isTerminal(shown.state)) return shown;
-    const pending = shown.pending === null ? null : namingHolders(shown.pending, record.job);
+    const pending = shown.pending && (pendingNow(parts, record.job, 'withHolders') ?? shown.pending);
     return { ...shown, pending, outputAtMs: await outputAtMs(parts.logs.directoryOf(id), lastAttempt) };
   }
 
@@ -119,18 +120,11 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     return { ...shown, checkpoints: shown.checkpoints.slice(-1) };
   }
 
-  function namingHolders(reason: PendingReason, job: Job): PendingReason {
-    // Of the other reasons nobody in particular is why.
-    if (reason.kind !== 'no_gpus_free') return reason;
-    return withHolders(reason, job, state.jobs.values(), parts.nodeViews(), taskStatus);
-  }
-
   /** Of a job that was planned in the turn that stored it. null: it does not wait, or nobody knows why. */
   function reasonNow(id: string | undefined): PendingReason | null {
     const job = id === undefined ? undefined : state.jobs.get(id as JobId);
     if (job?.state.kind !== 'queued') return null;
-    const reason = loop.reasons.get(job);
-    return reason === undefined ? null : namingHolders(reason, job);
+    return pendingNow(parts, job, 'withHolders') ?? null;
   }
 
   async function read(text: string): Promise<JobRecord> {
@@ -206,7 +200,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         const result = fit(nodes, spec.resources, spec.image === null ? 'process' : 'docker', new Set());
         return result.kind === 'fits'
           ? { wouldStartOn: result.placements.map(({ node }) => node.name) }
-          : { wouldWait: pendingToWire(result.reason) };
+          : { wouldWait: pendingToWire(pendingReason(result.reason, spec, parts.monotonicMs())) };
       }
       const continued = continuedFrom(request, spec);
       const command = withDigest(

@@ -3,12 +3,12 @@
 import type { Gpu } from '@muster/common/hardware';
 import type { ArrayId } from '@muster/common/ids';
 import type { JobSpecFile } from '@muster/common/spec/types';
-import type { PendingReason } from '@muster/common/views';
 import { expect } from 'vitest';
 import { anInventory, aSpec, jobIdOf, nodeNameOf, someGpus } from '../modelFixture.ts';
 import { nodeTasksMax } from './capacity.ts';
 import { type Decision, plan } from './plan.ts';
 import { nowMs, sanityCheck } from './planCheckFixture.ts';
+import type { WaitReason } from './reasons.ts';
 import { topologyLabel } from './topology.ts';
 import type {
   DependencyState,
@@ -74,7 +74,7 @@ export interface HolderOptions {
   readonly preemptor?: number;
   readonly isPreemptible?: boolean;
   readonly lost?: number;
-  readonly lostSince?: string | null;
+  readonly lostSince?: Holder['lostSince'];
 }
 
 /** Their numbers count down from here: what runs was submitted, and is told apart from what waits. */
@@ -149,7 +149,7 @@ export class Cluster {
       preemptor: options.preemptor === undefined ? null : jobIdOf(options.preemptor),
       isPreemptible: options.isPreemptible ?? true,
       lostGpuSeconds: lost,
-      lostSince: options.lostSince === undefined ? 'since it began' : options.lostSince,
+      lostSince: options.lostSince === undefined ? 'start' : options.lostSince,
     });
     return this;
   }
@@ -241,7 +241,7 @@ export class Plan {
   }
 
   /** Why it does not start; null when it does. */
-  reasonOf(job: number): PendingReason | null {
+  reasonOf(job: number): WaitReason | null {
     for (const each of this.decisions)
       if (each.kind === 'wait' && each.jobId === jobIdOf(job)) return each.reason;
     return null;
@@ -255,8 +255,8 @@ export class Plan {
   /** Numbers of the jobs that this one preempts. */
   victimsOf(job: number): readonly number[] {
     return this.preemptions
-      .filter(({ by }) => by === jobIdOf(job))
-      .map(({ jobId }) => Number(jobId.slice(4)));
+      .filter(({ by }) => by.id === jobIdOf(job))
+      .map(({ victim }) => Number(victim.id.slice(4)));
   }
 
   get preemptions(): readonly Extract<Decision, { kind: 'preempt' }>[] {

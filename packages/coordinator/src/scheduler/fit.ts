@@ -1,11 +1,7 @@
-/**
- * Does a job fit, and if not, why? The planner and `muster explain` ask the same function, so that the reason shown is
- * the reason.
- */
+/** Does a job fit, and if not, why? The reason that is shown is the one that was found here. */
 
 import type { Gpu } from '@muster/common/hardware';
 import type { JobResources } from '@muster/common/spec/types';
-import type { PendingReason } from '@muster/common/views';
 import {
   acceptableGpus,
   type DriverName,
@@ -17,22 +13,20 @@ import {
   isLeftByDrains,
   type JobDemand,
   jobDemand,
-  nodeTasksMax,
 } from './capacity.ts';
 import { chooseGang, gangSizeMax, isBoundToOneSwitch } from './gang.ts';
 import { chooseGpus } from './gpuSet.ts';
-import { byName, gpuOrder, placementOrder } from './order.ts';
+import { gpuOrder, placementOrder } from './order.ts';
 import { anchoredGang, whyNotAround, whyPinned } from './pin.ts';
 import {
-  type InUse,
-  namingExcludedNodes,
+  drainsOf,
+  excludedOf,
+  namesOf,
   neverFits,
-  sentenceParts,
+  noObstacles,
+  orphanedGpusOf,
   tooFarApart,
-  waitingFor,
-  withDrains,
-  withOrphans,
-  withSilent,
+  type WaitReason,
 } from './reasons.ts';
 import { byPlace } from './topology.ts';
 import { type ExcludedNodes, noHistory, type PlacementHistory, type SchedulerNode } from './view.ts';
@@ -45,7 +39,7 @@ export interface Fit {
 export type FitResult =
   /** By node rank. */
   | { readonly kind: 'fits'; readonly placements: readonly Fit[] }
-  | { readonly kind: 'waits'; readonly reason: PendingReason };
+  | { readonly kind: 'waits'; readonly reason: WaitReason };
 
 /**
  * Chooses nodes for all tasks of a job at once, as many as it can have now, or says why there are not enough.
@@ -91,9 +85,9 @@ export function fit(
   }
 
   const away = eligible.filter((node) => !node.online);
-  const reason = whyNotNow({ away, online, undrained, withGpus, withCpus, withMemory, free }, demand);
   const spared = couldEver.filter((node) => node.online && !eligible.includes(node));
-  return { kind: 'waits', reason: namingExcludedNodes(reason, spared.sort(byName), excludedNodes) };
+  const steps = { away, online, undrained, withGpus, withCpus, withMemory, free };
+  return { kind: 'waits', reason: whyNotNow(steps, spared, demand, history, nodes.length) };
 }
 
 /** The nodes that a job may have tasks on, were there room. */
@@ -151,51 +145,51 @@ interface Steps {
 
 function whyNotNow(
   { away, online, undrained, withGpus, withCpus, withMemory, free }: Steps,
+  spared: readonly SchedulerNode[],
   demand: JobDemand,
-): PendingReason {
+  { excludedNodes }: PlacementHistory,
+  of: number,
+): WaitReason {
   const { resources } = demand;
-  const { minNodes: wanted } = resources;
-  const { ofTheNodes } = sentenceParts(resources);
-  if (online.length < wanted) {
-    const message = wanted === 1 ? 'no suitable node is online' : `${online.length} ${ofTheNodes} are online`;
-    return withSilent({ kind: 'no_nodes', message, remedy: null }, away.toSorted(byName));
+  const { minNodes: want } = resources;
+  const excluded = excludedOf(spared, excludedNodes);
+  if (online.length < want) {
+    const obstacles = { ...noObstacles, silent: namesOf(away), excluded };
+    return { kind: 'no_nodes', have: online.length, want, of, obstacles };
   }
   // What conditions keep away is part of the answer wherever it might have done.
   const isDrained = ({ drained }: SchedulerNode) => drained.node || drained.gpuUuids.size > 0;
   const isDrainedAway = (node: SchedulerNode) => !isLeftByDrains(node, demand) || !hasFreeGpus(node, demand);
-  const drains = online.filter((node) => isDrained(node) && isDrainedAway(node)).sort(byName);
-  if (undrained.length < wanted) {
-    const message = wanted === 1 ? 'no node can take it' : `${undrained.length} ${ofTheNodes} can take it`;
-    return withDrains({ kind: 'drained', message, remedy: null }, drains);
-  }
-  const lacking = (kind: PendingReason['kind'], nodes: readonly SchedulerNode[], message: string) => {
-    const silent = nodes.length + away.length < wanted ? [] : away.toSorted(byName);
-    return withDrains(withSilent({ kind, message, remedy: null }, silent), drains);
+  const drained = drainsOf(online.filter((node) => isDrained(node) && isDrainedAway(node)));
+  const byDrains = { ...noObstacles, drained, excluded };
+  if (undrained.length < want) return { kind: 'drained', have: undrained.length, want, obstacles: byDrains };
+  const lacking = ({ length: have }: readonly SchedulerNode[]) => {
+    const silent = have + away.length < want ? [] : namesOf(away);
+    return { have, want, obstacles: { ...byDrains, silent } };
   };
-  if (withGpus.length < wanted) {
+  if (withGpus.length < want) {
     const orphaned = undrained.filter((node) => node.orphanedGpus > 0 && !hasFreeGpus(node, demand));
-    const message = waitingFor(demand, withGpus.length, gpusInUse(undrained, demand));
-    return withOrphans(lacking('no_gpus_free', withGpus, message), orphaned.sort(byName));
+    const { obstacles, ...counts } = lacking(withGpus);
+    return {
+      kind: 'no_gpus_free',
+      ...counts,
+      ...gpusInUse(undrained, demand),
+      obstacles: { ...obstacles, orphaned: orphanedGpusOf(orphaned) },
+    };
   }
-  if (withCpus.length < wanted)
-    return lacking('no_cpus_free', withCpus, waitingFor(demand, withCpus.length, cpusInUse(withGpus)));
-  if (withMemory.length < wanted)
-    return lacking(
-      'no_memory_free',
-      withMemory,
-      waitingFor(demand, withMemory.length, memoryInUse(withCpus)),
-    );
-  if (free.length < wanted) {
-    const nodes = wanted === 1 ? 'a node' : `${wanted} nodes`;
-    return lacking(
-      'node_full',
-      free,
-      `waiting for ${nodes} with fewer than ${nodeTasksMax} tasks, the most it may have`,
-    );
-  }
-  if (gangSizeMax(free, resources) < wanted) return withDrains(tooFarApart(free, resources, 'free'), drains);
-  const message = 'the free nodes are reserved for a job that has waited longer';
-  return { kind: 'reserved', message, remedy: null };
+  if (withCpus.length < want) return { kind: 'no_cpus_free', ...lacking(withCpus), ...cpusInUse(withGpus) };
+  if (withMemory.length < want)
+    return { kind: 'no_memory_free', ...lacking(withMemory), ...memoryInUse(withCpus) };
+  if (free.length < want) return { kind: 'node_full', ...lacking(free) };
+  if (gangSizeMax(free, resources) < want)
+    return { kind: 'topology', ...tooFarApart(free, resources), obstacles: byDrains };
+  return { kind: 'reserved', by: 'waitedLonger', obstacles: { ...noObstacles, excluded } };
+}
+
+/** Of one resource on some nodes. */
+interface InUse {
+  readonly used: number;
+  readonly total: number;
 }
 
 function gpusInUse(nodes: readonly SchedulerNode[], { resources }: JobDemand): InUse {
@@ -204,18 +198,20 @@ function gpusInUse(nodes: readonly SchedulerNode[], { resources }: JobDemand): I
     return acceptableGpus(undrained, resources).length;
   });
   const free = sumOver(nodes, ({ freeGpus }) => acceptableGpus(freeGpus, resources).length);
-  return { used: all - free, total: all, unit: 'GPUs' };
+  return { used: all - free, total: all };
 }
 
 function cpusInUse(nodes: readonly SchedulerNode[]): InUse {
   const total = sumOver(nodes, ({ inventory }) => inventory.cpus);
-  return { used: total - sumOver(nodes, ({ freeCpus }) => freeCpus), total, unit: 'CPUs' };
+  // CPUs come in fractions, whose sum must not depend on the order in which they are added up.
+  const used = Math.round((total - sumOver(nodes, ({ freeCpus }) => freeCpus)) * 1e6) / 1e6;
+  return { used, total };
 }
 
 function memoryInUse(nodes: readonly SchedulerNode[]): InUse {
   const total = sumOver(nodes, ({ inventory }) => inventory.memoryMb);
   const free = sumOver(nodes, ({ freeMemoryMb }) => freeMemoryMb);
-  return { used: total - free, total, unit: 'MiB of memory' };
+  return { used: total - free, total };
 }
 
 function sumOver(nodes: readonly SchedulerNode[], amountOn: (node: SchedulerNode) => number): number {

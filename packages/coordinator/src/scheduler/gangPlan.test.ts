@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { aCluster, type NodeOptions } from './clusterFixture.ts';
 import { reserveAfterMs } from './plan.ts';
+import { noObstacles } from './reasons.ts';
 
 const long = reserveAfterMs;
 
@@ -36,23 +37,22 @@ describe('a job that takes a range of nodes', () => {
 
     expect(plan.reasonOf(1)).toEqual({
       kind: 'no_gpus_free',
-      message:
-        'waiting for at least 2 nodes with 8 free GPUs each (1 has them now; 1 of 16 GPUs in use); node-3 is silent',
-      remedy: 'bring silent nodes back; `muster nodes` shows which are',
+      ...{ have: 1, want: 2, used: 1, total: 16 },
+      obstacles: { ...noObstacles, silent: ['node-3'] },
     });
   });
 
   it('waits for nodes that are away only where too few are left', () => {
     const plan = aCluster().node({ gpus: 8 }).node({ gpus: 8, online: false }).job(oneTo(3, 2)).plan();
 
-    expect(plan.reasonOf(1)?.message).toBe('1 of the 2 nodes it needs at least are online; node-2 is silent');
+    expect(plan.reasonOf(1)).toMatchObject({ kind: 'no_nodes', have: 1, obstacles: { silent: ['node-2'] } });
   });
 
   it('can start in a cluster that has fewer nodes than it could use', () => {
     expect(aCluster().node({ gpus: 8 }).job(oneTo(4)).plan().nodesOf(1)).toEqual(['node-1']);
     expect(aCluster().node({ gpus: 8 }).job(oneTo(4, 2)).plan().reasonOf(1)).toMatchObject({
       kind: 'never_fits',
-      message: 'the cluster has 1 node, and it needs at least 2 at the same time',
+      ...{ lack: 'nodes', have: 1, want: 2 },
     });
   });
 
@@ -60,8 +60,9 @@ describe('a job that takes a range of nodes', () => {
     const plan = aCluster().node({ gpus: 4 }).node({ gpus: 2 }).node({ gpus: 1 }).job(oneTo(3, 2)).plan();
 
     expect(plan.reasonOf(1)).toMatchObject({
-      message: 'no node has 8 GPUs (largest has 4)',
-      remedy: 'ask for at most 2 GPUs per node (resources.gpus), or add nodes',
+      lack: 'resources',
+      largest: { gpus: 4 },
+      available: { gpus: 2 },
     });
   });
 
@@ -114,11 +115,7 @@ describe('a gang that is bound to one switch', () => {
   it('waits while no switch has enough nodes that are free, though all of them together would do', () => {
     const plan = twoRacks().job(bound(3)).job({ nodes: 3, gpus: 8 }).plan();
 
-    expect(plan.reasonOf(1)).toEqual({
-      kind: 'topology',
-      message: 'at most 2 of the 3 nodes it needs are free under one switch (rack1)',
-      remedy: 'ask for topology: preferred to start across switches, or for fewer nodes',
-    });
+    expect(plan.reasonOf(1)).toMatchObject({ kind: 'topology', have: 2, want: 3, switchName: 'rack1' });
     expect(plan.nodesOf(2)).toHaveLength(3);
   });
 
@@ -130,23 +127,20 @@ describe('a gang that is bound to one switch', () => {
 
     expect(cluster.job(bound(2)).plan().reasonOf(1)).toMatchObject({
       kind: 'topology',
-      message:
-        'at most 1 of the 2 nodes it needs are free under one switch (rack1); node-2 is drained (disk_read_only)',
-      remedy: '`muster node node-2` shows what is wrong there and what clears it',
+      have: 1,
+      obstacles: { drained: [{ node: 'node-2', gpus: null, kinds: ['disk_read_only'] }] },
     });
   });
 
   it('is told when it can never start', () => {
-    expect(twoRacks().job(bound(4)).plan().reasonOf(1)).toEqual({
+    expect(twoRacks().job(bound(4)).plan().reasonOf(1)).toMatchObject({
       kind: 'never_fits',
-      message: 'at most 3 of the 4 nodes it needs are under one switch (rack1)',
-      remedy: 'ask for topology: preferred to start across switches, or for fewer nodes',
+      lack: 'switch',
+      apart: { have: 3, want: 4, switchName: 'rack1', isLabelled: true },
     });
-    expect(aCluster().node().node().job(bound(2, 0)).plan().reasonOf(1)).toEqual({
+    expect(aCluster().node().node().job(bound(2, 0)).plan().reasonOf(1)).toMatchObject({
       kind: 'never_fits',
-      message:
-        'topology: required needs nodes under one switch, and none of the 2 nodes has a topology label',
-      remedy: 'start agents with --label topology=RACK/LEAF/SPINE, or ask for topology: preferred',
+      apart: { have: 1, of: 2, isLabelled: false },
     });
   });
 
@@ -242,7 +236,7 @@ describe('a job that failed on nodes before it began', () => {
 
     expect(away.reasonOf(1)).toMatchObject({
       kind: 'no_nodes',
-      message: 'no suitable node is online; node-2 is silent; node-1 is excluded (image_pull)',
+      obstacles: { silent: ['node-2'], excluded: [{ node: 'node-1', cause: 'image_pull' }] },
     });
     const busy = aCluster()
       .node({ gpus: 1, freeGpus: 0 })
@@ -250,10 +244,10 @@ describe('a job that failed on nodes before it began', () => {
       .node({ gpus: 1, online: false })
       .job({ gpus: 1, excludedNodes: ['node-2', 'node-3'] })
       .plan();
-    expect(busy.reasonOf(1)).toEqual({
+    expect(busy.reasonOf(1)).toMatchObject({
       kind: 'no_gpus_free',
-      message: 'waiting for 1 free GPU on one node (1 of 1 GPUs in use); node-2 is excluded (image_pull)',
-      remedy: null,
+      total: 1,
+      obstacles: { silent: [], excluded: [{ node: 'node-2', cause: 'image_pull' }] },
     });
   });
 
@@ -338,8 +332,8 @@ describe('a job that failed on nodes before it began', () => {
       .job({ gpus: 1 })
       .plan();
 
-    const message = 'waiting for 1 free GPU on one node (2 of 2 GPUs in use)';
-    expect([plan.reasonOf(1)?.message, plan.reasonOf(2)?.message]).toEqual([message, message]);
+    expect(plan.reasonOf(1)).toMatchObject({ kind: 'no_gpus_free', obstacles: noObstacles });
+    expect(plan.reasonOf(2)).toEqual(plan.reasonOf(1));
   });
 
   it('does not speak for equal jobs that did not fail there', () => {

@@ -2,14 +2,15 @@
 import { describe, expect, it } from 'vitest';
 import { aCluster, type Cluster } from './clusterFixture.ts';
 import { reserveAfterMs } from './plan.ts';
+import { nowMs } from './planCheckFixture.ts';
+import { noObstacles } from './reasons.ts';
 
 describe('a job whose newest checkpoint is on one node', () => {
-  const remedy =
-    'use a checkpoint.dir that all nodes share, or discard it with `muster requeue --from start`';
-  const told = (why: string, first = '') => ({
+  const awayBecause = (home: unknown) => ({
     kind: 'checkpoint',
-    message: `its newest checkpoint (step 500) is on node-1 only, ${why}`,
-    remedy: `${first}${remedy}`,
+    checkpoint: 'step 500',
+    node: 'node-1',
+    home,
   });
   const pinned = { gpus: 1, pinnedTo: ['node-1'] };
 
@@ -20,31 +21,20 @@ describe('a job whose newest checkpoint is on one node', () => {
         .node({ gpus: 1 })
         .node({ gpus: 1 })
         .holder({ on: { 'node-1': 1 }, isPreemptible: false }),
-      told('which is busy'),
+      awayBecause('busy'),
     ],
-    [
-      'which is silent',
-      aCluster().node({ gpus: 1, online: false }).node({ gpus: 1 }),
-      told('which is silent'),
-    ],
+    ['which is silent', aCluster().node({ gpus: 1, online: false }).node({ gpus: 1 }), awayBecause('silent')],
     [
       'which was drained',
       aCluster().node({ gpus: 1, drainReason: 'kernel update' }).node({ gpus: 1 }),
-      told('which is drained (kernel update)', '`muster node undrain node-1` gives it new tasks again, or '),
+      awayBecause({ node: 'node-1', gpus: null, of: 1, kinds: [], drainReason: 'kernel update' }),
     ],
     [
       'whose GPU is drained',
       aCluster().node({ gpus: 1, drainedGpus: 1 }).node({ gpus: 1 }),
-      told(
-        'which has GPUs that are drained (xid_79)',
-        '`muster node node-1` shows what is wrong there and what clears it, or ',
-      ),
+      awayBecause({ node: 'node-1', gpus: 1, of: 1, kinds: ['xid_79'], drainReason: null }),
     ],
-    [
-      'which has lost its GPUs',
-      aCluster().node().node({ gpus: 1 }),
-      told('which no longer has the resources it needs'),
-    ],
+    ['which has lost its GPUs', aCluster().node().node({ gpus: 1 }), awayBecause('unsuitable')],
   ];
 
   it.each(cases)('waits for it: %s', (_, cluster, reason) => {
@@ -92,7 +82,7 @@ describe('a job whose newest checkpoint is on one node', () => {
       .job({ ...pinned, nodes: 2, topology: 'required' })
       .plan();
 
-    expect(result.reasonOf(1)).toEqual(told('and too few nodes under the same switch are free'));
+    expect(result.reasonOf(1)).toEqual(awayBecause('lonely'));
   });
 
   it('has that node reserved for it when it has waited long', () => {
@@ -114,19 +104,14 @@ describe('a job that waits for a moment', () => {
   it('is told how long its backoff is', () => {
     expect(aCluster().node().job({ backoffMs: 4_001 }).plan().reasonOf(1)).toEqual({
       kind: 'backoff',
-      message: 'next retry in 5 s',
-      remedy: null,
-      waitMs: 4_001,
+      untilMs: nowMs + 4_001,
     });
   });
 
   it('is told that its breaker is open', () => {
     const result = aCluster().node().job({ backoffMs: 120_000, breakerFailures: 3 }).plan();
 
-    expect(result.reasonOf(1)).toMatchObject({
-      kind: 'circuit_open',
-      message: '3 failures without a newer checkpoint: next retry in 120 s',
-    });
+    expect(result.reasonOf(1)).toEqual({ kind: 'circuit_open', failures: 3, untilMs: nowMs + 120_000 });
   });
 
   it('starts for its trial when the pause is over', () => {
@@ -136,12 +121,15 @@ describe('a job that waits for a moment', () => {
   });
 });
 
-it('a node that a person drained gets no work, and the remedy is to undrain it', () => {
+it('a node that a person drained gets no work', () => {
   const result = aCluster().node({ gpus: 2, drainReason: 'kernel update' }).job({ gpus: 1 }).plan();
 
   expect(result.reasonOf(1)).toEqual({
     kind: 'drained',
-    message: 'no node can take it; node-1 is drained (kernel update)',
-    remedy: '`muster node undrain node-1` gives it new tasks again',
+    ...{ have: 0, want: 1 },
+    obstacles: {
+      ...noObstacles,
+      drained: [{ node: 'node-1', gpus: null, of: 2, kinds: [], drainReason: 'kernel update' }],
+    },
   });
 });

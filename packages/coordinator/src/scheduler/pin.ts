@@ -3,10 +3,9 @@
  * machine, and that one is node rank 0, which is the one that saves and loads where only one rank does.
  */
 import type { JobResources } from '@muster/common/spec/types';
-import type { PendingReason } from '@muster/common/views';
 import { fitsEmpty, hasRoom, isLeftByDrains, type JobDemand } from './capacity.ts';
 import { isBoundToOneSwitch } from './gang.ts';
-import { drainRemedy, drainText } from './reasons.ts';
+import { type CheckpointAway, drainOf } from './reasons.ts';
 import { byPlace, nearestGroups, switchPath } from './topology.ts';
 import type { Pin, SchedulerNode } from './view.ts';
 
@@ -61,31 +60,28 @@ export function whyPinned(
   reserved: ReadonlySet<string>,
   demand: JobDemand,
   pin: Pin,
-): PendingReason | null {
+): CheckpointAway | null {
   if (homes.some((node) => hasRoom(node, demand) && !reserved.has(node.name))) return null;
   const home = homes.find(({ name }) => name === pin.node);
-  const reason = pinned(pin, `which ${stateOf(home, reserved, demand)}`);
-  const isDrained = home?.online === true && fitsEmpty(home, demand) && !isLeftByDrains(home, demand);
-  return isDrained ? { ...reason, remedy: `${drainRemedy(home)}, or ${reason.remedy}` } : reason;
+  return pinned(pin, stateOf(home, reserved, demand));
 }
 
 /** Its place has room, but it is bound to one switch, and under that one there are too few others. */
-export function whyNotAround(pin: Pin): PendingReason {
-  return pinned(pin, 'and too few nodes under the same switch are free');
+export function whyNotAround(pin: Pin): CheckpointAway {
+  return pinned(pin, 'lonely');
 }
 
-function pinned({ checkpoint, node }: Pin, why: string): PendingReason {
-  return {
-    kind: 'checkpoint',
-    message: `its newest checkpoint (${checkpoint}) is on ${node} only, ${why}`,
-    remedy: 'use a checkpoint.dir that all nodes share, or discard it with `muster requeue --from start`',
-  };
+function pinned({ checkpoint, node }: Pin, home: CheckpointAway['home']): CheckpointAway {
+  return { kind: 'checkpoint', checkpoint, node, home };
 }
 
-function stateOf(home: SchedulerNode | undefined, reserved: ReadonlySet<string>, demand: JobDemand): string {
-  if (home === undefined || !fitsEmpty(home, demand)) return 'no longer has the resources it needs';
-  if (!home.online) return 'is silent';
-  if (!isLeftByDrains(home, demand))
-    return `${home.drained.node ? 'is' : 'has GPUs that are'} ${drainText(home)}`;
-  return reserved.has(home.name) ? 'is reserved for a job that has waited longer' : 'is busy';
+function stateOf(
+  home: SchedulerNode | undefined,
+  reserved: ReadonlySet<string>,
+  demand: JobDemand,
+): CheckpointAway['home'] {
+  if (home === undefined || !fitsEmpty(home, demand)) return 'unsuitable';
+  if (!home.online) return 'silent';
+  if (!isLeftByDrains(home, demand)) return drainOf(home);
+  return reserved.has(home.name) ? 'reserved' : 'busy';
 }

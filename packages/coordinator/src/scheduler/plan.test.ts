@@ -3,6 +3,7 @@ import { jobIdOf, seededRandom } from '../modelFixture.ts';
 import { aCluster, type JobOptions, type NodeOptions } from './clusterFixture.ts';
 import { reserveAfterMs } from './plan.ts';
 import { nowMs } from './planCheckFixture.ts';
+import { noObstacles } from './reasons.ts';
 
 describe('placement', () => {
   it('starts a job on a node that has what it asks for', () => {
@@ -42,8 +43,8 @@ describe('placement', () => {
     expect(plan.tasksOf(2)?.[0]?.gpuUuids).toEqual(['GPU-node-1-2', 'GPU-node-1-3']);
     expect(plan.reasonOf(3)).toEqual({
       kind: 'no_gpus_free',
-      message: 'waiting for 1 free GPU on one node (4 of 4 GPUs in use)',
-      remedy: null,
+      ...{ have: 0, want: 1, used: 4, total: 4 },
+      obstacles: noObstacles,
     });
   });
 
@@ -113,8 +114,8 @@ describe('placement', () => {
 
     expect(plan.reasonOf(1)).toEqual({
       kind: 'no_nodes',
-      message: 'no suitable node is online; node-1 is silent',
-      remedy: 'bring silent nodes back; `muster nodes` shows which are',
+      ...{ have: 0, want: 1, of: 1 },
+      obstacles: { ...noObstacles, silent: ['node-1'] },
     });
   });
 });
@@ -139,11 +140,7 @@ describe('a gang', () => {
       .job({ gpus: 8 })
       .plan();
 
-    expect(plan.reasonOf(1)).toEqual({
-      kind: 'no_gpus_free',
-      message: 'waiting for 2 nodes with 8 free GPUs each (1 has them now; 4 of 16 GPUs in use)',
-      remedy: null,
-    });
+    expect(plan.reasonOf(1)).toMatchObject({ kind: 'no_gpus_free', have: 1, want: 2, used: 4, total: 16 });
     expect(plan.nodesOf(2)).toEqual(['node-1']);
   });
 });
@@ -179,16 +176,8 @@ describe('the queue', () => {
       .job({ dependencies: { kind: 'waiting', on, when: 'ok' } })
       .job({ dependencies: { kind: 'failed', on, what: 'failed' } });
 
-    expect(plan.plan().reasonOf(1)).toEqual({
-      kind: 'dependency',
-      message: `waiting for ${on} to succeed`,
-      remedy: null,
-    });
-    expect(plan.plan().reasonOf(2)).toEqual({
-      kind: 'dependency_failed',
-      message: `dependency ${on} failed`,
-      remedy: `\`muster requeue ${on}\` and this job waits for that, or stop this job`,
-    });
+    expect(plan.plan().reasonOf(1)).toEqual({ kind: 'dependency', on, when: 'ok' });
+    expect(plan.plan().reasonOf(2)).toEqual({ kind: 'dependency_failed', on, what: 'failed' });
   });
 
   it('waits out a backoff, and not a millisecond more', () => {
@@ -199,12 +188,7 @@ describe('the queue', () => {
       .plan();
 
     expect(plan.started).toEqual([2]);
-    expect(plan.reasonOf(1)).toEqual({
-      kind: 'backoff',
-      message: 'next retry in 1 s',
-      remedy: null,
-      waitMs: 1,
-    });
+    expect(plan.reasonOf(1)).toEqual({ kind: 'backoff', untilMs: nowMs + 1 });
   });
 });
 
@@ -218,11 +202,7 @@ describe('a reservation', () => {
     const plan = busyCluster().job({ nodes: 2, gpus: 8, waitedMs: long }).job({ gpus: 2 }).plan();
 
     expect(plan.reserved).toEqual([{ job: 1, nodes: ['node-3', 'node-1'] }]);
-    expect(plan.reasonOf(2)).toEqual({
-      kind: 'reserved',
-      message: 'the free nodes are reserved for a job that has waited longer',
-      remedy: null,
-    });
+    expect(plan.reasonOf(2)).toEqual({ kind: 'reserved', by: 'waitedLonger', obstacles: noObstacles });
   });
 
   it('is made behind a newer one of the same size', () => {

@@ -10,15 +10,14 @@
  */
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
-import type { PendingReason } from '@muster/common/views';
-import { reasonBeforeResources, reasonOfArray } from './blockedReasons.ts';
 import { driverOf, jobDemand } from './capacity.ts';
 import { fit } from './fit.ts';
 import { queueOrder } from './order.ts';
 import { PassCapacity } from './passCapacity.ts';
 import { whyPinned } from './pin.ts';
-import { type PassState, type PreemptionPlan, planPreemption, tasksOf } from './preempt.ts';
+import { type PassState, type Preemption, type PreemptionPlan, planPreemption, tasksOf } from './preempt.ts';
 import { Preemptible } from './preemptible.ts';
+import { noObstacles, reasonBeforeResources, reasonOfArray, type WaitReason } from './reasons.ts';
 import { nodesToReserve } from './reserve.ts';
 import type { PlacementHistory, PlannedTask, QueuedJob, SchedulerView } from './view.ts';
 
@@ -29,19 +28,11 @@ export const reserveAfterMs = 60_000;
 export type Decision =
   /** Tasks by node rank: as many as fit now, of those that the job can use. */
   | { readonly kind: 'start'; readonly jobId: JobId; readonly tasks: readonly PlannedTask[] }
-  /** The attempt of this job ends, as soon as it has saved, for the sake of another. */
-  | {
-      readonly kind: 'preempt';
-      readonly jobId: JobId;
-      readonly by: JobId;
-      /** Who, and why this one. */
-      readonly message: string;
-      readonly lostGpuSeconds: number;
-    }
+  | (Preemption & { readonly kind: 'preempt' })
   /** Where the job will start once others have ended. What of it is free already is given to no job behind it. */
   | { readonly kind: 'hold'; readonly jobId: JobId; readonly tasks: readonly PlannedTask[] }
   | { readonly kind: 'reserve'; readonly jobId: JobId; readonly nodes: readonly NodeName[] }
-  | { readonly kind: 'wait'; readonly jobId: JobId; readonly reason: PendingReason }
+  | { readonly kind: 'wait'; readonly jobId: JobId; readonly reason: WaitReason }
   /** The jobs that the pass saw of a group of equals all start. Another pass follows, for those of the group behind them. */
   | { readonly kind: 'again' };
 
@@ -58,7 +49,7 @@ class Pass implements PassState {
   readonly reserved = new Set<NodeName>();
   // Capacity only shrinks during a pass, and later jobs may preempt no more than earlier ones: a demand that did not fit
   // once will not fit again, so a queue of ten thousand equal jobs costs one search.
-  private readonly refusals = new Map<string, PendingReason>();
+  private readonly refusals = new Map<string, WaitReason>();
   private readonly withoutPreemption = new Set<string>();
   // What could not be reserved for one cannot be for its equals either.
   private readonly unreservable = new Set<string>();
@@ -103,9 +94,7 @@ class Pass implements PassState {
       const { preemptions, places, reason } = preemption;
       // An array must not preempt for more of its jobs than may run at the same time.
       this.noteAtWork(job);
-      for (const { victim, ...each } of preemptions) {
-        this.decisions.push({ kind: 'preempt', jobId: victim, by: job.id, ...each });
-      }
+      for (const each of preemptions) this.decisions.push({ kind: 'preempt', ...each });
       this.decisions.push({ kind: 'wait', jobId: job.id, reason });
       this.decisions.push({ kind: 'hold', jobId: job.id, tasks: places });
       return;
@@ -123,7 +112,7 @@ class Pass implements PassState {
   }
 
   /** @returns why not; null when it starts */
-  private startOrRefuse(job: QueuedJob, history: PlacementHistory, ownKey: string): PendingReason | null {
+  private startOrRefuse(job: QueuedJob, history: PlacementHistory, ownKey: string): WaitReason | null {
     const demandKey = demandKeyOf(job.spec);
     const known =
       history.pin === null
@@ -154,7 +143,7 @@ class Pass implements PassState {
   }
 
   /** The reason of a job that waits for the nodes of its checkpoint. It depends on no other job. */
-  private pinned({ spec }: QueuedJob, { pin }: PlacementHistory): PendingReason | null {
+  private pinned({ spec }: QueuedJob, { pin }: PlacementHistory): WaitReason | null {
     if (pin === null) return null;
     const homes = this.capacity.openNamed(pin.nodes);
     return whyPinned(homes, this.reserved, jobDemand(spec.resources, driverOf(spec)), pin);
@@ -164,7 +153,7 @@ class Pass implements PassState {
     job: QueuedJob,
     history: PlacementHistory,
     ownKey: string,
-    refusal: PendingReason,
+    refusal: WaitReason,
   ): PreemptionPlan | null {
     if (refusal.kind === 'never_fits' || this.withoutPreemption.has(ownKey)) return null;
     const preemption = planPreemption(job, history, demandKeyOf(job.spec), refusal, this);
@@ -176,7 +165,7 @@ class Pass implements PassState {
     { id, spec }: QueuedJob,
     history: PlacementHistory,
     ownKey: string,
-    refusal: PendingReason,
+    refusal: WaitReason,
   ): void {
     const { reserved, unreservable } = this;
     const mayReserve = history.waitedLong && reserved.size === 0 && refusal.kind !== 'never_fits';
@@ -188,10 +177,10 @@ class Pass implements PassState {
   }
 }
 
-const heldForAnother: PendingReason = {
+const heldForAnother: WaitReason = {
   kind: 'reserved',
-  message: 'the free resources are reserved for a job ahead of it that waits for more',
-  remedy: null,
+  by: 'ahead',
+  obstacles: noObstacles,
 };
 
 /** A spec never changes, and its key is wanted in every pass in which its job waits. */

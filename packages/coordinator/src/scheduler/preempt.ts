@@ -5,20 +5,19 @@
  * `coming`, holds it for the same job and preempts nothing more. Only attempts of lower priority are ever preempted, so a
  * victim can never take its placement back.
  */
-import type { JobId, NodeName } from '@muster/common/ids';
-import type { PendingReason } from '@muster/common/views';
+import type { NodeName } from '@muster/common/ids';
 import { driverOf, hasRoom, jobDemand, taskDemand } from './capacity.ts';
 import { type Fit, fit, mayUse } from './fit.ts';
 import type { PassCapacity } from './passCapacity.ts';
 import type { Preemptible } from './preemptible.ts';
+import type { RankedJob, WaitReason } from './reasons.ts';
 import { chooseVictims } from './victims.ts';
 import type { Holder, PlacementHistory, PlannedTask, QueuedJob, SchedulerNode } from './view.ts';
 
+/** The attempt of a job ends, as soon as it has saved, for the sake of another. */
 export interface Preemption {
-  readonly victim: JobId;
-  /** Why, for both sides. */
-  readonly message: string;
-  readonly lostGpuSeconds: number;
+  readonly victim: Holder;
+  readonly by: RankedJob;
 }
 
 /** What a job waits for: attempts to preempt, possibly none, and the placement that is held for it. */
@@ -26,11 +25,8 @@ export interface PreemptionPlan {
   readonly preemptions: readonly Preemption[];
   /** By node rank. */
   readonly places: readonly PlannedTask[];
-  readonly reason: PendingReason;
+  readonly reason: WaitReason;
 }
-
-/** More names than these make no sentence. */
-const namedMax = 3;
 
 /**
  * Holds a placement for a job in `coming`, and chooses the attempts to preempt where that takes any.
@@ -42,7 +38,7 @@ export function planPreemption(
   job: QueuedJob,
   history: PlacementHistory,
   demandKey: string,
-  refusal: PendingReason,
+  refusal: WaitReason,
   { capacity, reserved, preemptible }: PassState,
 ): PreemptionPlan | null {
   let victims = victimsFor(job, history, demandKey, capacity.coming, { capacity, reserved, preemptible });
@@ -113,7 +109,7 @@ export function tasksOf({ spec }: QueuedJob, placements: readonly Fit[]): readon
 function hold(
   job: QueuedJob,
   places: readonly PlannedTask[],
-  refusal: PendingReason,
+  refusal: WaitReason,
   capacity: PassCapacity,
   victims: readonly Holder[],
 ): PreemptionPlan {
@@ -121,44 +117,16 @@ function hold(
   const taken = capacity.openNamed(places.map(({ node }) => node)).filter((node) => !hasRoom(node, demand));
   const awaited = capacity.leavingFrom(taken.map(({ name }) => name));
   capacity.hold(places);
+  const by = { id: job.id, priority: job.spec.priority };
   return {
-    preemptions: victims.map((victim) => preemption(victim, job)),
+    preemptions: victims.map((victim) => ({ victim, by })),
     places,
     reason: reasonOf(awaited, new Set(victims), refusal),
   };
 }
 
-function reasonOf(
-  awaited: readonly Holder[],
-  victims: ReadonlySet<Holder>,
-  refusal: PendingReason,
-): PendingReason {
+function reasonOf(awaited: readonly Holder[], victims: ReadonlySet<Holder>, refusal: WaitReason): WaitReason {
   const giving = awaited.filter((holder) => holder.state === 'preempted' || victims.has(holder));
   if (giving.length === 0) return refusal;
-  const named = giving.slice(0, namedMax).map(({ id, priority }) => `${id} (priority ${priority})`);
-  const more = giving.length > namedMax ? ` and ${giving.length - namedMax} more` : '';
-  return {
-    kind: 'preempting',
-    message: `waiting for ${named.join(', ')}${more} to save and release its GPUs`,
-    remedy: null,
-  };
-}
-
-/** `preempted by job_h (priority 80 over 20); 3 GPU-minutes since its last checkpoint of step 500` */
-function preemption(victim: Holder, { id, spec }: QueuedJob): Preemption {
-  const { lostGpuSeconds, lostSince, tasks } = victim;
-  const loss =
-    lostSince === null
-      ? ' before it began'
-      : tasks.some(({ gpuUuids }) => gpuUuids.length > 0)
-        ? `; ${gpuTimeText(lostGpuSeconds)} ${lostSince}`
-        : '';
-  const message = `preempted by ${id} (priority ${spec.priority} over ${victim.priority})${loss}`;
-  return { victim: victim.id, message, lostGpuSeconds };
-}
-
-function gpuTimeText(seconds: number): string {
-  if (seconds < 120) return `${seconds} GPU-second${seconds === 1 ? '' : 's'}`;
-  const minutes = Math.round(seconds / 60);
-  return minutes < 120 ? `${minutes} GPU-minutes` : `${Math.round(minutes / 60)} GPU-hours`;
+  return { kind: 'preempting', victims: giving.map(({ id, priority }) => ({ id, priority })) };
 }

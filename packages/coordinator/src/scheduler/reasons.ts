@@ -1,247 +1,220 @@
-/** Why a job waits, in words, from what `fit` found. */
+/** Why a queued job does not start, as data. `explain/waiting.ts` makes sentences of it for whoever asks. */
+import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
+import type { DependencyCondition } from '@muster/common/spec/after';
 import type { JobResources } from '@muster/common/spec/types';
-import type { PendingReason } from '@muster/common/views';
+import type { Cause } from '@muster/common/views';
 import { acceptableGpus, type JobDemand } from './capacity.ts';
+import { byName } from './order.ts';
 import { largestGroup, switchPath } from './topology.ts';
-import type { ExcludedNodes, SchedulerNode } from './view.ts';
+import type { ExcludedNodes, QueuedJob, SchedulerNode } from './view.ts';
 
-/** More than a person wants to read in a sentence, of nodes and of kinds. */
-const namedMax = 3;
+export type WaitReason =
+  | BlockedReason
+  /** Nothing is started at the moment. */
+  | { readonly kind: 'paused'; readonly why: string }
+  | NeverFits
+  | NodesAway
+  | Shortage
+  | (TooFarApart & { readonly kind: 'topology'; readonly obstacles: Obstacles })
+  /** What is free is kept: for a job ahead that waits for the rest of its placement, or for one that has waited longer. */
+  | { readonly kind: 'reserved'; readonly by: 'ahead' | 'waitedLonger'; readonly obstacles: Obstacles }
+  /** These attempts are being preempted, and will release what it needs. */
+  | { readonly kind: 'preempting'; readonly victims: readonly RankedJob[] }
+  | CheckpointAway;
 
-/** `2 of the 4 nodes it needs`: a job that takes a range needs its lower end. */
-export function sentenceParts({ minNodes, nodes }: JobResources) {
-  const isElastic = minNodes < nodes;
-  return {
-    ofTheNodes: `of the ${minNodes} nodes it needs${isElastic ? ' at least' : ''}`,
-    needs: `it needs ${isElastic ? 'at least ' : ''}${minNodes}`,
-  };
+/** What more capacity would not change. */
+export type BlockedReason =
+  | { readonly kind: 'dependency_failed'; readonly on: JobId | ArrayId; readonly what: string }
+  | { readonly kind: 'dependency'; readonly on: JobId | ArrayId; readonly when: DependencyCondition }
+  /** Times are monotonic milliseconds. */
+  | { readonly kind: 'backoff'; readonly untilMs: number }
+  | { readonly kind: 'circuit_open'; readonly untilMs: number; readonly failures: number }
+  | { readonly kind: 'array_limit'; readonly atOnce: number };
+
+export interface RankedJob {
+  readonly id: JobId;
+  readonly priority: number;
 }
 
-/** @param fitting nodes that could take one task of it, if they were empty */
+/** Nodes of the job: how many would do, and how many it needs. */
+interface NodeCount {
+  readonly have: number;
+  readonly want: number;
+}
+
+/** An empty cluster would not do either. `of`: nodes in the cluster. */
+export type NeverFits = NodeCount & { readonly kind: 'never_fits' } & (
+    | { readonly lack: 'nodes' }
+    | { readonly lack: 'driver'; readonly of: number }
+    | { readonly lack: 'switch'; readonly apart: TooFarApart }
+    | {
+        readonly lack: 'resources';
+        readonly of: number;
+        /** What the largest node has of each resource. */
+        readonly largest: Amounts;
+        /** What each of as many nodes as the job needs has at least. */
+        readonly available: Amounts;
+      }
+  );
+
+/** Of nodes that can run what the job is. GPUs of the kind that it asks for. */
+export interface Amounts {
+  readonly gpus: number;
+  readonly cpus: number;
+  readonly memoryMb: number;
+}
+
+/** Too few suitable nodes are online. `of`: nodes in the cluster; 0: it has none yet. */
+export interface NodesAway extends NodeCount {
+  readonly kind: 'no_nodes';
+  readonly of: number;
+  readonly obstacles: Obstacles;
+}
+
+/** Too few nodes have room now. */
+export type Shortage =
+  | (NodeCount & { readonly kind: 'drained' | 'node_full'; readonly obstacles: Obstacles })
+  | (NodeCount & {
+      readonly kind: 'no_gpus_free' | 'no_cpus_free' | 'no_memory_free';
+      /** Of what is lacking, on nodes that may be used: GPUs, CPUs, or MiB of memory. */
+      readonly used: number;
+      readonly total: number;
+      readonly obstacles: Obstacles;
+    });
+
+/** There are enough nodes, but not under one switch, and the job is bound to one. */
+export interface TooFarApart {
+  /** Under the switch with the most of them, and in all. */
+  readonly have: number;
+  readonly of: number;
+  readonly want: number;
+  /** null: that switch has no name. */
+  readonly switchName: string | null;
+  /** One of the nodes at least has a topology label. */
+  readonly isLabelled: boolean;
+}
+
+/** The job is pinned to nodes that cannot take it now. */
+export interface CheckpointAway {
+  readonly kind: 'checkpoint';
+  readonly node: NodeName;
+  /** `step 500`, or the name of a checkpoint without a step. */
+  readonly checkpoint: string;
+  /** Why the node cannot take it: its drain, or else. `lonely`: too few others under its switch are free. */
+  readonly home: 'unsuitable' | 'silent' | 'reserved' | 'busy' | 'lonely' | DrainedNode;
+}
+
+/** Nodes that might have done, by name, and what keeps each of them out. */
+export interface Obstacles {
+  readonly silent: readonly NodeName[];
+  readonly drained: readonly DrainedNode[];
+  readonly orphaned: readonly { readonly node: NodeName; readonly gpus: number }[];
+  readonly excluded: readonly { readonly node: NodeName; readonly cause: Cause['kind'] | null }[];
+}
+
+export const noObstacles: Obstacles = { silent: [], drained: [], orphaned: [], excluded: [] };
+
+export interface DrainedNode {
+  readonly node: NodeName;
+  /** How many of its GPUs are drained; null: the whole node is. */
+  readonly gpus: number | null;
+  readonly of: number;
+  /** Kinds of the conditions that drain it. */
+  readonly kinds: readonly string[];
+  /** Why a user drained it. null: no user did. */
+  readonly drainReason: string | null;
+}
+
+/** @param nowMs monotonic milliseconds */
+export function reasonBeforeResources(
+  {
+    dependencies,
+    notBeforeMs,
+    breakerFailures,
+  }: Pick<QueuedJob, 'dependencies' | 'notBeforeMs' | 'breakerFailures'>,
+  nowMs: number,
+): BlockedReason | null {
+  const { kind } = dependencies;
+  if (kind === 'failed') return { kind: 'dependency_failed', on: dependencies.on, what: dependencies.what };
+  if (kind === 'waiting') return { kind: 'dependency', on: dependencies.on, when: dependencies.when };
+  if (notBeforeMs <= nowMs) return null;
+  return breakerFailures === null
+    ? { kind: 'backoff', untilMs: notBeforeMs }
+    : { kind: 'circuit_open', untilMs: notBeforeMs, failures: breakerFailures };
+}
+
+/** @param atWork how many jobs of each array have an attempt */
+export function reasonOfArray(
+  { array, spec }: Pick<QueuedJob, 'array' | 'spec'>,
+  atWork: ReadonlyMap<ArrayId, number>,
+): BlockedReason | null {
+  const atOnce = spec.array?.atOnce ?? null;
+  const running = array === null ? 0 : (atWork.get(array) ?? 0);
+  return atOnce === null || running < atOnce ? null : { kind: 'array_limit', atOnce };
+}
+
+/** @param fitting nodes that could take one task of it, if they were empty: too few */
 export function neverFits(
   nodes: readonly SchedulerNode[],
   fitting: readonly SchedulerNode[],
-  demand: JobDemand,
-): PendingReason {
-  const { resources, driver } = demand;
-  const { needs } = sentenceParts(resources);
-  if (nodes.length === 0) {
-    return {
-      kind: 'no_nodes',
-      message: 'the cluster has no nodes yet',
-      remedy: 'add one: `muster token create NAME` here, `muster agent` there',
-    };
-  }
-  const wanted = resources.minNodes;
-  if (nodes.length < wanted) {
-    const message = `the cluster has ${countOf(nodes.length, 'node')}, and ${needs} at the same time`;
-    return never(message, 'ask for fewer nodes (resources.nodes), or add nodes');
-  }
+  { resources, driver }: JobDemand,
+): NeverFits | NodesAway {
+  const { minNodes: want } = resources;
+  const kind = 'never_fits';
+  const of = nodes.length;
+  if (of === 0) return { kind: 'no_nodes', have: 0, want, of, obstacles: noObstacles };
+  if (of < want) return { kind, lack: 'nodes', have: of, want };
   const withDriver = nodes.filter((node) => node.inventory.drivers.includes(driver));
-  if (withDriver.length < wanted) {
-    const can = `${withDriver.length} of ${nodes.length} nodes can run`;
-    return driver === 'docker'
-      ? never(`${can} containers, and ${needs}`, 'install Docker on the nodes, or remove `image`')
-      : never(`${can} processes, and ${needs}`, 'name an `image` to run in containers');
-  }
-  if (fitting.length >= wanted) return { ...tooFarApart(fitting, resources, null), kind: 'never_fits' };
-  const task = describeTask(demand);
-  const able = `${fitting.length} of the ${countOf(nodes.length, 'node')} in the cluster`;
-  const message =
-    fitting.length === 0
-      ? `no node has ${task}${largestText(withDriver, demand)}`
-      : `only ${able} ${fitting.length === 1 ? 'has' : 'have'} ${task}, and ${needs}`;
-  return never(message, remedyFor(withDriver, demand));
+  if (withDriver.length < want) return { kind, lack: 'driver', have: withDriver.length, want, of };
+  const have = fitting.length;
+  if (have >= want) return { kind, lack: 'switch', have, want, apart: tooFarApart(fitting, resources) };
+  const gpus = descending(withDriver, (node) => acceptableGpus(node.inventory.gpus, resources).length);
+  const cpus = descending(withDriver, ({ inventory }) => inventory.cpus);
+  const memoryMb = descending(withDriver, ({ inventory }) => inventory.memoryMb);
+  const amountsOf = (index: number): Amounts => ({
+    gpus: gpus[index] ?? 0,
+    cpus: cpus[index] ?? 0,
+    memoryMb: memoryMb[index] ?? 0,
+  });
+  return { kind, lack: 'resources', have, want, of, largest: amountsOf(0), available: amountsOf(want - 1) };
 }
 
-/** ` (largest has 2)`: of the one thing that no node has enough of, as far as there is one. */
-function largestText(nodes: readonly SchedulerNode[], { resources, task }: JobDemand): string {
-  const most = (amountOn: (node: SchedulerNode) => number) => Math.max(0, ...nodes.map(amountOn));
-  const gpus = most((node) => acceptableGpus(node.inventory.gpus, resources).length);
-  const cpus = most((node) => node.inventory.cpus);
-  const memoryMb = most((node) => node.inventory.memoryMb);
-  if (gpus < task.gpus) return gpus === 0 ? '' : ` (largest has ${gpus})`;
-  if (cpus < task.cpus) return ` (largest has ${countOf(cpus, 'CPU')})`;
-  return memoryMb < task.memoryMb ? ` (largest has ${memoryMb} MiB of memory)` : '';
+function descending(nodes: readonly SchedulerNode[], amountOn: (node: SchedulerNode) => number): number[] {
+  return nodes.map(amountOn).sort((a, b) => b - a);
 }
 
-/** What there is of the thing that is lacking, on nodes that may be used: how much of it, and how much is not free. */
-export interface InUse {
-  readonly used: number;
-  readonly total: number;
-  /** `GPUs`, `CPUs`, `MiB of memory`. */
-  readonly unit: string;
-}
-
-/**
- * `waiting for 2 free GPUs on one node (4 of 4 GPUs in use)`,
- * `waiting for 2 nodes with 8 free GPUs each (1 has them now; 12 of 16 GPUs in use)`.
- * @param having nodes that have it now
- */
-export function waitingFor(demand: JobDemand, having: number, { used, total, unit }: InUse): string {
-  const { minNodes, nodes } = demand.resources;
-  const free = describeTask(demand, 'free ');
-  const inUse = `${amount(used)} of ${amount(total)} ${unit} in use`;
-  if (minNodes === 1) return `waiting for ${free} on one node (${inUse})`;
-  const each = `${minNodes < nodes ? 'at least ' : ''}${minNodes} nodes with ${free} each`;
-  return `waiting for ${each} (${having === 1 ? '1 has' : `${having} have`} them now; ${inUse})`;
-}
-
-/** CPUs come in fractions. */
-function amount(value: number): string {
-  return String(Number(value.toFixed(1)));
-}
-
-function never(message: string, remedy: string): PendingReason {
-  return { kind: 'never_fits', message, remedy };
-}
-
-/** Names the one thing that is asked for too much of, as far as there is one. */
-function remedyFor(nodes: readonly SchedulerNode[], { resources, task }: JobDemand): string {
-  /** What as many nodes as the job needs have at least. */
-  const available = (amountOn: (node: SchedulerNode) => number) =>
-    nodes.map(amountOn).sort((a, b) => b - a)[resources.minNodes - 1] ?? 0;
-  const gpus = available((node) => acceptableGpus(node.inventory.gpus, resources).length);
-  const cpus = available((node) => node.inventory.cpus);
-  const memoryMb = available((node) => node.inventory.memoryMb);
-  const isChoosy = resources.gpuType.length > 0 || resources.gpuMemoryMb !== null;
-  if (gpus === 0 && task.gpus > 0) {
-    return isChoosy
-      ? 'ask for GPUs that the nodes have (resources.gpu_type, resources.gpu_memory_mb), or add nodes'
-      : 'add nodes with GPUs, or ask for none (resources.gpus)';
-  }
-  if (gpus < task.gpus) {
-    const kind = isChoosy ? ' of that kind' : '';
-    return `ask for at most ${countOf(gpus, 'GPU')}${kind} per node (resources.gpus), or add nodes`;
-  }
-  if (cpus < task.cpus)
-    return `ask for at most ${countOf(cpus, 'CPU')} per node (resources.cpus), or add nodes`;
-  if (memoryMb < task.memoryMb) {
-    return `ask for at most ${memoryMb} MiB of memory per node (resources.memory_mb), or add nodes`;
-  }
-  return 'no node has all of these resources: ask for less per node or fewer nodes, or add nodes';
-}
-
-/**
- * There are enough nodes, but not under one switch, and the job is bound to one.
- * @param nodes that would do
- * @param what is special about them; null: they are there
- */
-export function tooFarApart(
-  nodes: readonly SchedulerNode[],
-  resources: JobResources,
-  what: 'free' | null,
-): PendingReason {
-  const { ofTheNodes } = sentenceParts(resources);
+/** @param nodes that would do, one by one */
+export function tooFarApart(nodes: readonly SchedulerNode[], resources: JobResources): TooFarApart {
   const largest = largestGroup(nodes);
-  if (largest === null || nodes.every((node) => switchPath(node).length === 0)) {
-    const kind = what === null ? 'node' : `${what} node`;
-    return {
-      kind: 'topology',
-      message: `topology: required needs nodes under one switch, and none of the ${countOf(nodes.length, kind)} has a topology label`,
-      remedy: 'start agents with --label topology=RACK/LEAF/SPINE, or ask for topology: preferred',
-    };
-  }
-  const place = largest.switchName === null ? '' : ` (${largest.switchName})`;
-  const are = what === null ? 'are' : `are ${what}`;
   return {
-    kind: 'topology',
-    message: `at most ${largest.nodes.length} ${ofTheNodes} ${are} under one switch${place}`,
-    remedy: 'ask for topology: preferred to start across switches, or for fewer nodes',
+    have: largest?.nodes.length ?? 0,
+    of: nodes.length,
+    want: resources.minNodes,
+    switchName: largest?.switchName ?? null,
+    isLabelled: nodes.some((node) => switchPath(node).length > 0),
   };
 }
 
-/** @param silent nodes that might have done, but do not answer */
-export function withSilent(reason: PendingReason, silent: readonly SchedulerNode[]): PendingReason {
-  if (silent.length === 0) return reason;
-  const named = listed(silent.map(({ name }) => `${name} is silent`));
-  const remedy = 'bring silent nodes back; `muster nodes` shows which are';
-  return { ...reason, message: `${reason.message}; ${named.join('; ')}`, remedy };
+export function namesOf(nodes: readonly SchedulerNode[]): readonly NodeName[] {
+  return nodes.map(({ name }) => name).sort();
 }
 
-/** @param drains nodes that might have done, but for their conditions */
-export function withDrains(reason: PendingReason, drains: readonly SchedulerNode[]): PendingReason {
-  const [first] = drains;
-  if (first === undefined) return reason;
-  return {
-    kind: reason.kind,
-    message: `${reason.message}; ${listed(drains.map(describeDrain)).join('; ')}`,
-    remedy: drainRemedy(first),
-  };
+/** What drains leave too little of. */
+export function drainsOf(nodes: readonly SchedulerNode[]): readonly DrainedNode[] {
+  return nodes.toSorted(byName).map(drainOf);
 }
 
-/** What ends the drain of a drained node. */
-export function drainRemedy({
-  name,
-  drained: { drainReason },
-}: Pick<SchedulerNode, 'name' | 'drained'>): string {
-  return drainReason === null
-    ? `\`muster node ${name}\` shows what is wrong there and what clears it`
-    : `\`muster node undrain ${name}\` gives it new tasks again`;
+export function drainOf({ name, drained, inventory }: SchedulerNode): DrainedNode {
+  const { kinds, drainReason } = drained;
+  const gpus = drained.node ? null : drained.gpuUuids.size;
+  return { node: name, gpus, of: inventory.gpus.length, kinds, drainReason };
 }
 
-/** @param nodes that might have done, but for tasks that the store does not know */
-export function withOrphans(reason: PendingReason, nodes: readonly SchedulerNode[]): PendingReason {
-  const [first] = nodes;
-  if (first === undefined) return reason;
-  const held = nodes.map(
-    ({ name, orphanedGpus }) =>
-      `${countOf(orphanedGpus, 'GPU')} of ${name} held by tasks unknown to the store`,
-  );
-  return {
-    kind: reason.kind,
-    message: `${reason.message}; ${listed(held).join('; ')}`,
-    remedy: `\`muster node end-orphans ${first.name}\` kills the tasks there that the store does not know`,
-  };
+export function orphanedGpusOf(nodes: readonly SchedulerNode[]): Obstacles['orphaned'] {
+  return nodes.toSorted(byName).map(({ name, orphanedGpus }) => ({ node: name, gpus: orphanedGpus }));
 }
 
-/** @param spared nodes that might have done, but for what happened on them */
-export function namingExcludedNodes(
-  reason: PendingReason,
-  spared: readonly SchedulerNode[],
-  excludedNodes: ExcludedNodes,
-): PendingReason {
-  if (spared.length === 0) return reason;
-  const named = spared.map(({ name }) => `${name} is excluded (${excludedNodes.get(name) ?? 'unknown'})`);
-  return { ...reason, message: `${reason.message}; ${listed(named).join('; ')}` };
-}
-
-/** The first few, and how many more there are. */
-function listed(sentences: readonly string[]): readonly string[] {
-  const more = sentences.length - namedMax;
-  return more <= 0 ? sentences : [...sentences.slice(0, namedMax), `and ${countOf(more, 'node')} more`];
-}
-
-/** `2 of 8 GPUs of node-3 are drained (xid_79)`, `node-3 is drained (kernel update)` */
-function describeDrain(node: SchedulerNode): string {
-  const { name, drained, inventory } = node;
-  const { size } = drained.gpuUuids;
-  const gpus = `${size} of ${countOf(inventory.gpus.length, 'GPU')} of ${name}`;
-  return `${drained.node ? `${name} is` : `${gpus} ${size === 1 ? 'is' : 'are'}`} ${drainText(node)}`;
-}
-
-/** `drained (xid_79, clock_skew)` */
-export function drainText({ drained: { drainReason, kinds } }: Pick<SchedulerNode, 'drained'>): string {
-  const all = drainReason === null ? kinds : [drainReason, ...kinds];
-  return `drained (${all.slice(0, namedMax).join(', ')}${all.length > namedMax ? ', …' : ''})`;
-}
-
-/** What one task takes: `8 H100 GPUs and 4 CPUs`. @param free `free `: before the first thing */
-export function describeTask({ resources, task }: JobDemand, free: 'free ' | '' = ''): string {
-  const parts: string[] = [];
-  if (task.gpus > 0) {
-    const type = resources.gpuType.length > 0 ? `${resources.gpuType.join('/')} ` : '';
-    const memory = resources.gpuMemoryMb === null ? '' : ` of ${resources.gpuMemoryMb} MiB`;
-    parts.push(`${countOf(task.gpus, `${free}${type}GPU`)}${memory}`);
-  }
-  const first = () => (parts.length === 0 ? free : '');
-  if (task.cpus > 0) parts.push(countOf(task.cpus, `${first()}CPU`));
-  if (task.memoryMb > 0) parts.push(`${task.memoryMb} ${first()}MiB of memory`);
-  const last = parts.pop();
-  if (last === undefined) return 'room';
-  return parts.length === 0 ? last : `${parts.join(', ')} and ${last}`;
-}
-
-function countOf(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+/** @param causes why the job does without them */
+export function excludedOf(nodes: readonly SchedulerNode[], causes: ExcludedNodes): Obstacles['excluded'] {
+  return nodes.toSorted(byName).map(({ name }) => ({ node: name, cause: causes.get(name) ?? null }));
 }

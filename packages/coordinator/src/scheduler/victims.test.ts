@@ -138,7 +138,7 @@ function leastLoss(job: QueuedJob, view: SchedulerView): Loss | null {
 }
 
 function expectNoneSuperfluous(view: SchedulerView, { preemptions }: Plan): void {
-  const ids = new Set(preemptions.map(({ jobId }) => jobId));
+  const ids = new Set(preemptions.map(({ victim }) => victim.id));
   const victims = view.holders.filter(({ id }) => ids.has(id));
   const leaving = view.holders.filter(({ state }) => state !== 'active');
   const [job] = view.queue;
@@ -161,7 +161,7 @@ describe('victims', () => {
       if (job === undefined) throw new Error('nobody waits');
       // `plan` checks who may be preempted, and that the place kept is there.
       const result = cluster.plan();
-      const ids = new Set(result.preemptions.map(({ jobId }) => jobId));
+      const ids = new Set(result.preemptions.map(({ victim }) => victim.id));
       const victims = view.holders.filter(({ id }) => ids.has(id));
       if (result.tasksOf(1) !== null) {
         expect(victims).toEqual([]);
@@ -222,7 +222,7 @@ describe('one pass after the other', () => {
   /** The cluster as it is when everything has been carried out, and nothing has ended yet. */
   function afterwards(view: SchedulerView, decisions: ReturnType<typeof plan>): SchedulerView {
     const preemptors = new Map(
-      decisions.flatMap((each) => (each.kind === 'preempt' ? [[each.jobId, each.by]] : [])),
+      decisions.flatMap((each) => (each.kind === 'preempt' ? [[each.victim.id, each.by.id]] : [])),
     );
     const started = new Map(
       decisions.flatMap((each) => (each.kind === 'start' ? [[each.jobId, each.tasks]] : [])),
@@ -321,7 +321,7 @@ describe('one pass after the other', () => {
         const kept = new Set(decisions.flatMap((each) => (each.kind === 'hold' ? [each.jobId] : [])));
         for (const each of decisions) {
           if (each.kind === 'preempt')
-            expect(waiting, `situation ${situation}: ${each.by} asks twice`).not.toContain(each.by);
+            expect(waiting.has(each.by.id), `situation ${situation}: ${each.by.id} asks twice`).toBe(false);
         }
         for (const id of waiting.keys())
           expect(kept, `situation ${situation}: ${id} keeps its place`).toContain(id);
@@ -348,8 +348,8 @@ describe('one pass after the other', () => {
         for (const each of decisions) {
           if (each.kind !== 'preempt') continue;
           preempted += 1;
-          pairs.add(`${each.by} ${each.jobId}`);
-          expect(pairs, 'nobody preempts back').not.toContain(`${each.jobId} ${each.by}`);
+          pairs.add(`${each.by.id} ${each.victim.id}`);
+          expect(pairs, 'nobody preempts back').not.toContain(`${each.victim.id} ${each.by.id}`);
         }
         view = ended(afterwards(view, decisions), specs);
         decisions = plan(view, nowMs);
@@ -369,5 +369,7 @@ it('a job of equal priority is never preempted', () => {
     .holder({ on: { 'node-1': 1 }, priority: 50 });
 
   expect(cluster.job({ gpus: 1, priority: 50 }).plan().preemptions).toEqual([]);
-  expect(cluster.job({ gpus: 1, priority: 51 }).plan().preemptions).toMatchObject([{ by: jobIdOf(2) }]);
+  expect(cluster.job({ gpus: 1, priority: 51 }).plan().preemptions).toMatchObject([
+    { by: { id: jobIdOf(2) } },
+  ]);
 });

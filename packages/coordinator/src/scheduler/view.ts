@@ -111,8 +111,8 @@ export interface Holder {
   readonly isPreemptible: boolean;
   /** Work that would be lost with it: whole seconds since its last verified checkpoint, for each of its GPUs. */
   readonly lostGpuSeconds: number;
-  /** `since its last checkpoint of step 500`. null: nothing of it has run yet. */
-  readonly lostSince: string | null;
+  /** Its start, or its newest verified checkpoint. null: nothing of it has run yet. */
+  readonly lostSince: 'start' | { readonly step: number | null } | null;
 }
 
 /** Of the jobs named in `after`. */

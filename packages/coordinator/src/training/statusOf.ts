@@ -1,8 +1,9 @@
 /** What threatens a job from outside, gathered from what agents say and what persons have said of its nodes. */
 
-import type { PendingReason } from '@muster/common/views';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
+import { pendingReason } from '../explain/waiting.ts';
 import { currentAttempt, type Job } from '../model.ts';
+import type { WaitReason } from '../scheduler/reasons.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { JobRecord } from '../store/store.ts';
 import { jobView } from '../views.ts';
@@ -13,17 +14,20 @@ export interface StatusParts {
   readonly state: Pick<ClusterState, 'nodes'>;
   readonly taskStatus: Pick<TaskStatusCache, 'of'>;
   /** Why each queued job waits. */
-  readonly reasons: { get(job: Job): PendingReason | undefined };
+  readonly reasons: { get(job: Job): WaitReason | undefined };
   readonly wallMs: () => number;
+  readonly monotonicMs: () => number;
 }
 
 /** The page of a job as it is now. */
 export function statusOf(
-  { state, taskStatus, reasons, wallMs }: StatusParts,
+  { state, taskStatus, reasons, wallMs, monotonicMs }: StatusParts,
   { job, attempts }: JobRecord,
 ): string {
   const nowMs = wallMs();
-  const view = jobView(job, attempts, reasons.get(job), taskStatus, nowMs);
+  const reason = reasons.get(job);
+  const pending = reason === undefined ? undefined : pendingReason(reason, job.spec, monotonicMs());
+  const view = jobView(job, attempts, pending, taskStatus, nowMs);
   return trainingStatus(view, surroundingsOf(job, taskStatus, state), nowMs);
 }
 
