@@ -3,6 +3,14 @@
 /** The form alone, for editors. */
 export const networkPattern =
   /^(?:\d{1,3}(?:\.\d{1,3}){3}\/\d{1,2}|[0-9a-fA-F:.]{2,45}\/\d{1,3}|[A-Za-z][A-Za-z0-9._@-]{0,14})$/;
+export const networkForm = 'a network such as 10.1.0.0/16, or an interface such as ib0';
+
+/** An interface, or a network that is one: with an address that exists and, of IPv4, no bits behind its prefix. */
+export function isNetwork(text: string): boolean {
+  const [address = '', prefix] = text.split('/');
+  if (prefix === undefined || networkOfAddress(text) === text) return true;
+  return URL.canParse(`http://[${address}]`) && Number(prefix) <= 128;
+}
 
 /** `10.1.2.3/16` → `10.1.0.0/16`; null for what is no IPv4 address with a prefix. */
 export function networkOfAddress(text: string): string | null {
